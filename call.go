@@ -1,0 +1,172 @@
+package switchyard
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Phase is one of the five phases that every call goes through (requirement E1).
+type Phase string
+
+// The phases, in order. A failing call ends with error_handling.
+const (
+	PhasePreValidation Phase = "pre_validation"
+	PhasePreExecution  Phase = "pre_execution"
+	PhaseExecution     Phase = "execution"
+	PhasePostExecution Phase = "post_execution"
+	PhaseErrorHandling Phase = "error_handling"
+)
+
+// CallerType says what kind of run made a call.
+type CallerType string
+
+// The kinds of caller.
+const (
+	CallerAgent   CallerType = "agent"
+	CallerPlan    CallerType = "plan"
+	CallerSession CallerType = "session"
+	CallerDirect  CallerType = "direct"
+)
+
+// Caller is who made a call: for an agent its name, for a plan the plan's, for a direct call the person or program.
+type Caller struct {
+	Type CallerType `json:"type"`
+	ID   string     `json:"id,omitempty"`
+}
+
+// Call is one request to one tool, as it stands before admission.
+type Call struct {
+	// ID is stable over attempts, workers and continue-as-new, and unique in its run: "3.1" is the first call of the
+	// third turn; in a plan it is the id that the plan gives.
+	ID   string `json:"id"`
+	Tool string `json:"tool"`
+	// Arguments is the text of the arguments exactly as the caller wrote it; it need not be valid JSON.
+	Arguments string `json:"arguments"`
+}
+
+// Verdict is what admission decided about one call. It is recorded in history.
+type Verdict struct {
+	ID string `json:"id"`
+	// Arguments are the validated arguments where they differ from what the caller wrote (defaults, coercions).
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// Notes tell what was dropped, coerced or should be known (a deprecated tool).
+	Notes []string `json:"notes,omitempty"`
+	// Tokens estimates the arguments' size for a model.
+	Tokens int `json:"tokens,omitempty"`
+	// Summary is the one-line, redacted description of the call that the Temporal UI shows.
+	Summary string `json:"summary,omitempty"`
+	// Error is set where the call must not run.
+	Error *Error `json:"error,omitempty"`
+}
+
+// Execution is the input of a tool's activity. The activity's type is the tool's name, its id the call's.
+type Execution struct {
+	// Digest names the exact toolspec.
+	Digest string `json:"digest"`
+	// Arguments are validated.
+	Arguments json.RawMessage `json:"arguments"`
+	Origin    Origin          `json:"origin"`
+	// Parent is the call on whose behalf this one runs, for sub-agents.
+	Parent string `json:"parent,omitempty"`
+}
+
+// Origin is what all calls of one run have in common.
+type Origin struct {
+	// Run is the id of the first execution of the run's chain; it stays the same over continue-as-new.
+	Run          string         `json:"run"`
+	Caller       Caller         `json:"caller"`
+	Conversation string         `json:"conversation,omitempty"`
+	Trace        string         `json:"trace,omitempty"`
+	Variables    map[string]any `json:"variables,omitempty"`
+}
+
+// Result is what a tool's activity returns for a call that succeeded.
+type Result struct {
+	// Output is the tool's whole answer, a JSON value, cut at the spec's max_result.
+	Output json.RawMessage `json:"output"`
+	// Cut is the number of bytes that were left out; zero says that Output is whole.
+	Cut   int      `json:"cut,omitempty"`
+	Notes []string `json:"notes,omitempty"`
+	// Tokens counts the result as the model sees it.
+	Tokens int `json:"tokens,omitempty"`
+	// ExecutionMicros and PostMicros are the times spent in the phases execution and post_execution.
+	ExecutionMicros int64 `json:"execution_us,omitempty"`
+	PostMicros      int64 `json:"post_us,omitempty"`
+	// Slow marks a call that took longer than the spec's slow threshold.
+	Slow bool `json:"slow,omitempty"`
+}
+
+// ForModel returns the result as text: a JSON string without its quotes, any other value as compact JSON, then notes.
+func (r Result) ForModel() string {
+	text := PlainText(r.Output)
+	if len(r.Notes) > 0 {
+		text += "\n[note: " + strings.Join(r.Notes, "; ") + "]"
+	}
+	return text
+}
+
+// PlainText returns a JSON string's content, or the JSON text itself where it is another kind of value.
+func PlainText(value json.RawMessage) string {
+	var s string
+	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &s) == nil {
+		return s
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, value) == nil {
+		return b.String()
+	}
+	return string(value)
+}
+
+// CallOutcome is what became of one call: exactly one of Result and Error is set.
+type CallOutcome struct {
+	ID     string  `json:"id"`
+	Tool   string  `json:"tool"`
+	Result *Result `json:"result,omitempty"`
+	Error  *Error  `json:"error,omitempty"`
+}
+
+// CallContext is what a tool can know about the call it executes (requirement E7).
+type CallContext struct {
+	CallID string
+	Tool   string
+	Origin
+	// WorkflowID and RunID name the execution that made this attempt; Origin.Run is stable over continue-as-new.
+	WorkflowID string
+	RunID      string
+	ParentCall string
+	// Attempt counts from 1.
+	Attempt int
+	Timeout Duration
+	// Key is the call's idempotency key: stable over attempts, workers and continue-as-new, different for every call.
+	Key string
+}
+
+type callContextKey struct{}
+
+// WithCallContext returns a context from which ContextOf reads c.
+func WithCallContext(ctx context.Context, c CallContext) context.Context {
+	return context.WithValue(ctx, callContextKey{}, c)
+}
+
+// ContextOf returns the context of the call that ctx belongs to; false outside of a call.
+func ContextOf(ctx context.Context) (CallContext, bool) {
+	c, ok := ctx.Value(callContextKey{}).(CallContext)
+	return c, ok
+}
+
+// IdempotencyKey returns the key of a call: the first run of the chain and the call's id, never its content, because
+// two equal calls are two calls.
+func IdempotencyKey(run, callID string) string { return run + "/" + callID }
+
+// TurnCallID returns the id of the nth call (from 1) of a turn (from 1).
+func TurnCallID(turn, n int) string { return fmt.Sprintf("%d.%d", turn, n) }
+
+// TurnStepID returns the activity id of a turn's model step.
+func TurnStepID(turn int) string { return fmt.Sprintf("turn-%d", turn) }
+
+// SummaryStepID is the activity id of the summary step that ends a run at a limit.
+const SummaryStepID = "summary"

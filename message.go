@@ -1,0 +1,119 @@
+package switchyard
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"hash"
+)
+
+// Role says who speaks in a Message.
+type Role string
+
+// The roles of a conversation.
+const (
+	RoleSystem    Role = "system"
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
+)
+
+// Message is one entry of a conversation.
+type Message struct {
+	Role Role   `json:"role"`
+	Text string `json:"text,omitempty"`
+	// Calls are the tool calls that an assistant's message asks for.
+	Calls []Call `json:"calls,omitempty"`
+	// CallID is the call that a tool's message answers.
+	CallID string `json:"call_id,omitempty"`
+	// Failed marks a tool's message that tells of a failure.
+	Failed bool `json:"failed,omitempty"`
+}
+
+// Digest identifies the message's content: 16 characters, the same in every process.
+func (m Message) Digest() string {
+	h := sha256.New()
+	writeField(h, string(m.Role))
+	writeField(h, m.Text)
+	writeField(h, m.CallID)
+	if m.Failed {
+		writeField(h, "failed")
+	}
+	for _, c := range m.Calls {
+		writeField(h, c.ID)
+		writeField(h, c.Tool)
+		writeField(h, c.Arguments)
+	}
+	return shortSum(h)
+}
+
+// NextChain returns the digest of a conversation that had digest chain and got one more message.
+func NextChain(chain, messageDigest string) string {
+	h := sha256.New()
+	writeField(h, chain)
+	writeField(h, messageDigest)
+	return shortSum(h)
+}
+
+// writeField writes the length before the text, so that no two lists of fields give the same bytes.
+func writeField(h hash.Hash, s string) {
+	var n [8]byte
+	binary.BigEndian.PutUint64(n[:], uint64(len(s)))
+	h.Write(n[:])
+	h.Write([]byte(s))
+}
+
+func shortSum(h hash.Hash) string {
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
+}
+
+// Digest returns a digest of data, 16 characters, for content that is compared, not secured.
+func Digest(data []byte) string {
+	h := sha256.New()
+	h.Write(data)
+	return shortSum(h)
+}
+
+// Message returns what the conversation holds for the call: the same text in the process that executed it and in the
+// workflow, so that both compute one digest.
+func (o CallOutcome) Message() Message {
+	m := Message{Role: RoleTool, CallID: o.ID}
+	switch {
+	case o.Error != nil:
+		m.Text, m.Failed = o.Error.ForModel(), true
+	case o.Result != nil:
+		m.Text = o.Result.ForModel()
+	}
+	return m
+}
+
+// Page is a part of a conversation.
+type Page struct {
+	// From is the index of the first message.
+	From     int               `json:"from"`
+	Messages Packed[[]Message] `json:"messages"`
+	// Total is the number of messages in the whole conversation.
+	Total int `json:"total"`
+}
+
+// PageBytes is about how much text one Page holds; a single longer message makes a longer page.
+const PageBytes = 1 << 20
+
+// PageOf returns the page that starts at message from. An index beyond the end gives an empty page.
+func PageOf(messages []Message, from int) Page {
+	from = min(max(from, 0), len(messages))
+	to, size := from, 0
+	for to < len(messages) && (to == from || size < PageBytes) {
+		size += messages[to].size()
+		to++
+	}
+	return Page{From: from, Messages: Pack(messages[from:to]), Total: len(messages)}
+}
+
+func (m Message) size() int {
+	n := len(m.Text)
+	for _, c := range m.Calls {
+		n += len(c.Arguments)
+	}
+	return n
+}

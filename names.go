@@ -1,0 +1,54 @@
+package switchyard
+
+// Names that are written into workflow histories. They never change: a renamed one breaks the replay of every run in
+// flight. Retire a name by adding a new one beside it.
+const (
+	// AgentWorkflow runs an agent: model step, its tool calls, results, again.
+	AgentWorkflow = "AgentRun"
+	// PlanWorkflow runs a plan: a list of calls with dependencies, no model.
+	PlanWorkflow = "PlanRun"
+	// CallWorkflow runs one call of one tool.
+	CallWorkflow = "DirectCall"
+
+	// PinActivity is the local activity that fixes a run's tools. The slash keeps it, and those below, apart from
+	// tools, whose activity type is the tool's name.
+	PinActivity = "switchyard/pin"
+	// AdmitActivity is the local activity that decides which calls of a turn may run.
+	AdmitActivity = "switchyard/admit"
+	// ModelActivity is the activity of a model step.
+	ModelActivity = "switchyard/model"
+
+	// SetupQuery answers with the run's Setup.
+	SetupQuery = "switchyard/setup"
+	// ConversationQuery takes a first message's index and answers with a Page of messages from there.
+	ConversationQuery = "switchyard/conversation"
+)
+
+// Search attributes of a run. The devserver registers them; `starter setup` does on any other server.
+const (
+	AttributeAgent        = "SwitchyardAgent"
+	AttributeConversation = "SwitchyardConversation"
+	AttributeKind         = "SwitchyardKind"
+	AttributeCaller       = "SwitchyardCaller"
+)
+
+// DefaultTaskQueue is the task queue of workflows and of the general lane where nothing else is configured.
+const DefaultTaskQueue = "switchyard"
+
+// Lanes that exist without being configured.
+const (
+	// LaneGeneral runs calls in parallel. It is the workflows' own task queue, so that the server may hand a call to
+	// the worker that asked for it without a detour (eager dispatch).
+	LaneGeneral = "general"
+	// LaneSerial runs one call at a time.
+	LaneSerial = "serial"
+)
+
+// Queue returns the task queue of a lane for runs whose workflows live on the task queue base: base itself for the
+// general lane, base/lane for every other.
+func Queue(base, lane string) string {
+	if lane == LaneGeneral || lane == "" {
+		return base
+	}
+	return base + "/" + lane
+}

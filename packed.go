@@ -1,0 +1,66 @@
+package switchyard
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// packThreshold is the JSON size from which a Packed value is compressed. Below, it stays readable in the Temporal UI.
+const packThreshold = 16 << 10
+
+// maxUnpacked bounds what a compressed value may grow to, so that a forged one cannot fill the memory.
+const maxUnpacked = 256 << 20
+
+// Packed is a value that is compressed in JSON when it is large: {"gzip":"<base64>"} in place of the value itself,
+// which therefore must not be an object with the single key "gzip".
+type Packed[T any] struct{ Value T }
+
+// Pack wraps a value.
+func Pack[T any](v T) Packed[T] { return Packed[T]{Value: v} }
+
+type gzipped struct {
+	Gzip []byte `json:"gzip"`
+}
+
+// MarshalJSON writes the value, compressed if its JSON is 16 KiB or more.
+func (p Packed[T]) MarshalJSON() ([]byte, error) {
+	plain, err := json.Marshal(p.Value)
+	if err != nil || len(plain) < packThreshold {
+		return plain, err
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(plain); err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	return json.Marshal(gzipped{Gzip: b.Bytes()})
+}
+
+// UnmarshalJSON reads both forms.
+func (p *Packed[T]) UnmarshalJSON(data []byte) error {
+	if !bytes.HasPrefix(data, []byte(`{"gzip":`)) {
+		return json.Unmarshal(data, &p.Value)
+	}
+	var g gzipped
+	if err := json.Unmarshal(data, &g); err != nil {
+		return err
+	}
+	r, err := gzip.NewReader(bytes.NewReader(g.Gzip))
+	if err != nil {
+		return fmt.Errorf("decompress: %w", err)
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, maxUnpacked+1))
+	if err != nil {
+		return fmt.Errorf("decompress: %w", err)
+	}
+	if len(plain) > maxUnpacked {
+		return fmt.Errorf("decompress: the value has more than %d bytes", maxUnpacked)
+	}
+	return json.Unmarshal(plain, &p.Value)
+}

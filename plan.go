@@ -1,0 +1,208 @@
+package switchyard
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Plan is a list of calls that runs without a model.
+type Plan struct {
+	Name  string     `json:"name,omitempty"`
+	Order Order      `json:"order,omitempty"`
+	Mode  Mode       `json:"mode,omitempty"`
+	Calls []PlanCall `json:"calls"`
+	// Output is the plan's result: any JSON value with references to calls. Without it the result is an object of the
+	// results of those calls that no other call refers to or depends on, by call id.
+	Output json.RawMessage `json:"output,omitempty"`
+}
+
+// PlanCall is one call of a plan.
+type PlanCall struct {
+	ID   string `json:"id"`
+	Tool string `json:"tool"`
+	// Arguments is a JSON object whose strings may refer to results of other calls; such a reference is a dependency.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// DependsOn names calls that must have succeeded first, besides those referred to.
+	DependsOn []string `json:"depends_on,omitempty"`
+}
+
+// Rules that Plan.Check names in its problems.
+const (
+	RuleRequired   = "required"
+	RuleUnique     = "unique"
+	RuleName       = "name"
+	RuleReference  = "reference"
+	RuleDependency = "depends_on"
+	RuleCycle      = "cycle"
+	RuleTool       = "tool"
+	RuleType       = "type"
+)
+
+// Check returns every fault of the plan that can be seen without a catalog: missing, illegal and repeated ids, dangling
+// dependencies and references, cycles. Paths are like $.calls[2].depends_on[0].
+func (p Plan) Check() []Problem {
+	var problems []Problem
+	report := func(rule, path, format string, args ...any) {
+		problems = append(problems, Problem{Path: path, Rule: rule, Message: fmt.Sprintf(format, args...)})
+	}
+	if len(p.Calls) == 0 {
+		report(RuleRequired, "$.calls", "the plan has no calls")
+	}
+	ids := map[string]bool{}
+	for i, c := range p.Calls {
+		path := fmt.Sprintf("$.calls[%d]", i)
+		switch err := CheckToolName(c.ID); {
+		case c.ID == "":
+			report(RuleRequired, path+".id", "the call has no id")
+		case err != nil:
+			report(RuleName, path+".id", "%v", err)
+		case ids[c.ID]:
+			report(RuleUnique, path+".id", "another call has the id %q too", c.ID)
+		}
+		ids[c.ID] = true
+		if c.Tool == "" {
+			report(RuleRequired, path+".tool", "the call names no tool")
+		}
+	}
+	for i, c := range p.Calls {
+		problems = append(problems, c.check(fmt.Sprintf("$.calls[%d]", i), ids)...)
+	}
+	problems = append(problems, p.checkOutput(ids)...)
+	if len(problems) > 0 {
+		return problems
+	}
+	if _, cycle := p.sort(); len(cycle) > 0 {
+		i := slices.IndexFunc(p.Calls, func(c PlanCall) bool { return c.ID == cycle[0] })
+		report(RuleCycle, fmt.Sprintf("$.calls[%d].id", i), "these calls wait for each other: %s", strings.Join(cycle, " → "))
+	}
+	return problems
+}
+
+func (c PlanCall) check(path string, ids map[string]bool) []Problem {
+	var problems []Problem
+	for j, d := range c.DependsOn {
+		if !ids[d] {
+			problems = append(problems, Problem{Path: fmt.Sprintf("%s.depends_on[%d]", path, j), Rule: RuleDependency,
+				Message: fmt.Sprintf("there is no call %q in the plan", d)})
+		}
+	}
+	if len(c.Arguments) == 0 {
+		return problems
+	}
+	value, err := DecodeJSON(c.Arguments)
+	if err != nil {
+		return append(problems, Problem{Path: path + ".arguments", Rule: RuleType, Message: err.Error()})
+	}
+	if _, ok := value.(map[string]any); !ok {
+		problems = append(problems, Problem{Path: path + ".arguments", Rule: RuleType, Message: "the arguments must be an object"})
+	}
+	return append(problems, checkReferences(value, path+".arguments", ids)...)
+}
+
+func (p Plan) checkOutput(ids map[string]bool) []Problem {
+	if len(p.Output) == 0 {
+		return nil
+	}
+	value, err := DecodeJSON(p.Output)
+	if err != nil {
+		return []Problem{{Path: "$.output", Rule: RuleType, Message: err.Error()}}
+	}
+	return checkReferences(value, "$.output", ids)
+}
+
+func checkReferences(value any, path string, ids map[string]bool) []Problem {
+	refs, err := References(value)
+	if err != nil {
+		return []Problem{{Path: path, Rule: RuleReference, Message: err.Error()}}
+	}
+	var problems []Problem
+	for _, r := range refs {
+		if !ids[r.ID] {
+			problems = append(problems, Problem{Path: path, Rule: RuleReference,
+				Message: fmt.Sprintf("%s refers to a call %q that is not in the plan; write $${ for a literal ${", r, r.ID)})
+		}
+	}
+	return problems
+}
+
+// Needs returns the ids of the calls that c waits for: declared dependencies and references, each once, in order.
+func (c PlanCall) Needs() []string {
+	needs := slices.Clone(c.DependsOn)
+	for _, r := range c.References() {
+		needs = append(needs, r.ID)
+	}
+	var unique []string
+	for _, n := range needs {
+		if !slices.Contains(unique, n) {
+			unique = append(unique, n)
+		}
+	}
+	return unique
+}
+
+// References returns the references in the call's arguments; none where the arguments are not valid (see Plan.Check).
+func (c PlanCall) References() []Reference {
+	if len(c.Arguments) == 0 {
+		return nil
+	}
+	value, err := DecodeJSON(c.Arguments)
+	if err != nil {
+		return nil
+	}
+	refs, err := References(value)
+	if err != nil {
+		return nil
+	}
+	return refs
+}
+
+// Sorted returns the calls in an order in which every call comes after those it needs, otherwise as written. Only for
+// plans without problems.
+func (p Plan) Sorted() []PlanCall {
+	sorted, _ := p.sort()
+	return sorted
+}
+
+// sort returns the calls sorted by their needs, or else the ids of a cycle, its first one repeated at the end.
+func (p Plan) sort() (sorted []PlanCall, cycle []string) {
+	s := planSorter{calls: map[string]PlanCall{}, state: map[string]int{}}
+	for _, c := range p.Calls {
+		s.calls[c.ID] = c
+	}
+	for _, c := range p.Calls {
+		if cycle := s.visit(c.ID); cycle != nil {
+			return nil, cycle
+		}
+	}
+	return s.sorted, nil
+}
+
+// planSorter is a depth-first topological sort; state is 1 while a call's needs are being visited, then 2.
+type planSorter struct {
+	calls  map[string]PlanCall
+	state  map[string]int
+	trail  []string
+	sorted []PlanCall
+}
+
+func (s *planSorter) visit(id string) (cycle []string) {
+	switch s.state[id] {
+	case 1:
+		return append(slices.Clone(s.trail[slices.Index(s.trail, id):]), id)
+	case 2:
+		return nil
+	}
+	s.state[id] = 1
+	s.trail = append(s.trail, id)
+	for _, need := range s.calls[id].Needs() {
+		if cycle := s.visit(need); cycle != nil {
+			return cycle
+		}
+	}
+	s.trail = s.trail[:len(s.trail)-1]
+	s.state[id] = 2
+	s.sorted = append(s.sorted, s.calls[id])
+	return nil
+}

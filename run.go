@@ -1,0 +1,206 @@
+package switchyard
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// RunInput is the input of every kind of run: the workflow's type says whether Agent, Plan or Call is set.
+type RunInput struct {
+	Agent *Agent        `json:"agent,omitempty"`
+	Plan  *Packed[Plan] `json:"plan,omitempty"`
+	Call  *Call         `json:"call,omitempty"`
+	// Prompt is the user's message that an agent run starts with.
+	Prompt string `json:"prompt,omitempty"`
+	// Messages are the conversation before the prompt, without the agent's instructions.
+	Messages Packed[[]Message] `json:"messages,omitzero"`
+	// Conversation ties runs together; empty makes the run its own conversation.
+	Conversation string         `json:"conversation,omitempty"`
+	Caller       Caller         `json:"caller,omitzero"`
+	Trace        string         `json:"trace,omitempty"`
+	Variables    map[string]any `json:"variables,omitempty"`
+	// Mode overrides how strictly the arguments of all calls are read.
+	Mode Mode `json:"mode,omitempty"`
+	// Carry is set by the run itself when it continues as new.
+	Carry *Carry `json:"carry,omitempty"`
+}
+
+// Carry is the state of an agent run that crosses continue-as-new; the conversation is in RunInput.Messages, from its
+// first message on.
+type Carry struct {
+	Run     string         `json:"run"`
+	Started time.Time      `json:"started"`
+	Turn    int            `json:"turn"`
+	Usage   Usage          `json:"usage"`
+	Pinned  Packed[Pinned] `json:"pinned"`
+}
+
+// Agent is what an agent file declares.
+type Agent struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Instructions become the system message.
+	Instructions string `json:"instructions,omitempty"`
+	Model        Model  `json:"model"`
+	// Tools names the tools the agent may call; empty means none.
+	Tools  []string `json:"tools,omitempty"`
+	Order  Order    `json:"order,omitempty"`
+	Mode   Mode     `json:"mode,omitempty"`
+	Limits Limits   `json:"limits,omitzero"`
+}
+
+// Provider names a way to reach a model.
+type Provider string
+
+const (
+	// ProviderOpenAI speaks OpenAI's chat completions, to OPENAI_BASE_URL with OPENAI_API_KEY of the worker.
+	ProviderOpenAI Provider = "openai"
+	// ProviderScripted plays a script: no network, the same answers every time.
+	ProviderScripted Provider = "scripted"
+)
+
+// Model says which model an agent uses, and how.
+type Model struct {
+	Provider Provider `json:"provider"`
+	Name     string   `json:"name,omitempty"`
+	// Script is what the scripted provider plays. With another provider it is the fallback for a worker that has no
+	// credentials for it; the choice is made once, at the start of the run, and recorded.
+	Script      *Packed[Script] `json:"script,omitempty"`
+	Temperature *float64        `json:"temperature,omitempty"`
+	// MaxTokens bounds one answer; zero leaves it to the provider.
+	MaxTokens int `json:"max_tokens,omitempty"`
+	// Timeout bounds one attempt of a model step; default 2m.
+	Timeout Duration `json:"timeout,omitzero"`
+	// Lane is the lane of the model steps; default general.
+	Lane string `json:"lane,omitempty"`
+	// MaxAttempts bounds the attempts of one model step; default 5.
+	MaxAttempts int   `json:"max_attempts,omitempty"`
+	Price       Price `json:"price,omitzero"`
+}
+
+// Price is what a model costs, in US dollars per million tokens.
+type Price struct {
+	Input  float64 `json:"input,omitempty"`
+	Output float64 `json:"output,omitempty"`
+}
+
+// Limits bound a run. Zero means the default where one is named, else no limit.
+type Limits struct {
+	// Turns bounds model steps; default 50.
+	Turns int `json:"turns,omitempty"`
+	// Calls bounds tool calls.
+	Calls int `json:"calls,omitempty"`
+	// Tokens bounds the model's input and output tokens together.
+	Tokens int `json:"tokens,omitempty"`
+	// Cost bounds the model's cost in US dollars, by Model.Price.
+	Cost float64 `json:"cost,omitempty"`
+	// WallTime bounds the run's duration; running calls are cancelled when it ends.
+	WallTime Duration `json:"wall_time,omitzero"`
+}
+
+// DefaultTurns is the limit of turns where an agent names none.
+const DefaultTurns = 50
+
+// Usage counts what a run used.
+type Usage struct {
+	Turns        int     `json:"turns,omitempty"`
+	Calls        int     `json:"calls,omitempty"`
+	Failed       int     `json:"failed,omitempty"`
+	InputTokens  int     `json:"input_tokens,omitempty"`
+	OutputTokens int     `json:"output_tokens,omitempty"`
+	Cost         float64 `json:"cost,omitempty"`
+}
+
+// Pinned is what a run fixes at its start and records: from here on no reload and no deploy changes it.
+type Pinned struct {
+	Catalog  Catalog  `json:"catalog"`
+	Provider Provider `json:"provider,omitempty"`
+	// Problems, if any, are reasons why the run cannot start.
+	Problems []Problem `json:"problems,omitempty"`
+}
+
+// Setup is the answer to SetupQuery: what a worker needs to know of a run besides its conversation.
+type Setup struct {
+	Agent  *Agent         `json:"agent,omitempty"`
+	Pinned Packed[Pinned] `json:"pinned"`
+}
+
+// PinRequest asks for a run's tools to be pinned.
+type PinRequest struct {
+	Run   string   `json:"run"`
+	Agent *Agent   `json:"agent,omitempty"`
+	Plan  *Plan    `json:"plan,omitempty"`
+	Tools []string `json:"tools"`
+}
+
+// AdmitRequest asks for verdicts on calls that are ready to run together.
+type AdmitRequest struct {
+	Calls []Call `json:"calls"`
+	// Tools are the pinned tools that the calls name; a call of a tool that is not among them is unknown.
+	Tools []Tool `json:"tools"`
+	// Known are the names of all tools of the run, for near names.
+	Known []string `json:"known,omitempty"`
+	Mode  Mode     `json:"mode,omitempty"`
+}
+
+// ModelRequest is the input of a model step. It says which conversation to answer without containing it.
+type ModelRequest struct {
+	Run  string `json:"run"`
+	Turn int    `json:"turn"`
+	// Chain is the digest of the first Seen messages, New the digests of those after them.
+	Chain string   `json:"chain,omitempty"`
+	Seen  int      `json:"seen,omitempty"`
+	New   []string `json:"new,omitempty"`
+	// Catalog is the digest of the run's pinned catalog.
+	Catalog string `json:"catalog,omitempty"`
+	// Limit, where set, names the limit that was reached: the step answers without tools.
+	Limit string `json:"limit,omitempty"`
+}
+
+// ModelResponse is the answer of a model step.
+type ModelResponse struct {
+	// Message is the assistant's; without calls it is the final answer.
+	Message Message `json:"message"`
+	// Stop is why the model stopped: stop, tool_calls, length, refusal, content_filter.
+	Stop  Stop   `json:"stop,omitempty"`
+	Model string `json:"model,omitempty"`
+	Usage Usage  `json:"usage"`
+}
+
+// Stop is why a model stopped.
+type Stop string
+
+// The reasons a model stops for.
+const (
+	StopAnswer  Stop = "stop"
+	StopCalls   Stop = "tool_calls"
+	StopLength  Stop = "length"
+	StopRefusal Stop = "refusal"
+)
+
+// Outcome is how a run that did not fail ended.
+type Outcome string
+
+const (
+	// OutcomeAnswered: the agent gave its answer.
+	OutcomeAnswered Outcome = "answered"
+	// OutcomeCompleted: every call of a plan or a direct call ran.
+	OutcomeCompleted Outcome = "completed"
+	// OutcomeLimit: a limit was reached and the answer sums up what was known.
+	OutcomeLimit Outcome = "limit_reached"
+	// OutcomeFailed: calls of a plan or a direct call failed.
+	OutcomeFailed Outcome = "failed"
+)
+
+// RunResult is what a run returns.
+type RunResult struct {
+	Outcome Outcome `json:"outcome"`
+	Answer  string  `json:"answer,omitempty"`
+	// Limit is the limit that was reached: turns, calls, tokens, cost or wall_time.
+	Limit string `json:"limit,omitempty"`
+	// Output is a plan's or a direct call's result.
+	Output json.RawMessage `json:"output,omitempty"`
+	// Failures are the failed calls of a plan or a direct call.
+	Failures []CallOutcome `json:"failures,omitempty"`
+	Usage    Usage         `json:"usage"`
+}

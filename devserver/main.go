@@ -1,150 +1,77 @@
-// embedded Temporal server + UI in one process (SQLite file or memory).
+// Command devserver is a Temporal server for one machine: server, SQLite store and Web UI in one process, tuned for
+// many short activities and with the search attributes of Switchyard registered.
+//
+// It prints one line of JSON on standard output once everything answers; all else goes to standard error.
 package main
 
 import (
-	"flag"
+	"context"
+	"errors"
 	"fmt"
-	"log/slog"
-	"net"
+	"io"
 	"os"
-	"path/filepath"
-	"strconv"
+	"os/signal"
+	"syscall"
 	"time"
 
-	"github.com/google/uuid"
-	uiserver "github.com/temporalio/ui-server/v2/server"
-	uiconfig "github.com/temporalio/ui-server/v2/server/config"
-	uiopts "github.com/temporalio/ui-server/v2/server/server_options"
-	"go.temporal.io/server/common/authorization"
-	"go.temporal.io/server/common/cluster"
-	"go.temporal.io/server/common/config"
-	"go.temporal.io/server/common/dynamicconfig"
-	"go.temporal.io/server/common/log"
-	"go.temporal.io/server/common/membership/static"
-	"go.temporal.io/server/common/metrics"
-	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
-	"go.temporal.io/server/common/primitives"
-	"go.temporal.io/server/schema/sqlite"
-	"go.temporal.io/server/temporal"
+	"github.com/spf13/pflag"
 )
 
-func freePort(ip string) int {
-	l, err := net.Listen("tcp", ip+":0")
-	if err != nil {
-		panic(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "fatal:", err)
-		os.Exit(1)
-	}
-	return v
-}
+// The exit codes of the process.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
 
 func main() {
-	ip := flag.String("ip", "127.0.0.1", "")
-	port := flag.Int("port", 7233, "")
-	uiPort := flag.Int("ui-port", 0, "0 = no UI")
-	metricsPort := flag.Int("metrics-port", 0, "")
-	db := flag.String("db", "", "empty = memory")
-	shards := flag.Int("shards", 1, "")
-	dyn := flag.String("dyn", "", "dynamic config yaml file")
-	level := flag.String("log", "warn", "")
-	journal := flag.String("journal", "", "e.g. wal")
-	flag.Parse()
-	t0 := time.Now()
+	// Libraries inside the server and the UI write to os.Stdout when something goes wrong. Programs that start us read
+	// that stream for the ready line, so everyone but us is sent to standard error.
+	stdout := os.Stdout
+	os.Stdout = os.Stderr
+	os.Exit(run(os.Args[1:], stdout, os.Stderr))
+}
 
-	sql := &config.SQL{PluginName: sqliteplugin.PluginName, DatabaseName: *db, ConnectAttributes: map[string]string{"mode": "rwc"}}
-	if *db == "" {
-		sql.DatabaseName = strconv.Itoa(os.Getpid())
-		sql.ConnectAttributes = map[string]string{"mode": "memory", "cache": "shared"}
+// run serves until a signal or the end of the watched parent, and returns the exit code: 0 after a clean end, 1 when
+// the server could not start, run or stop, 2 for flags that make no sense.
+func run(args []string, stdout, stderr io.Writer) int {
+	began := time.Now()
+	cfg, err := parseConfig(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		fmt.Fprint(stdout, usage())
+		return exitDone
+	case err != nil:
+		fmt.Fprintf(stderr, "devserver: %v\nSee 'devserver --help'.\n", err)
+		return exitUsage
 	}
-	if *journal != "" {
-		sql.ConnectAttributes["journal_mode"] = *journal
-		sql.ConnectAttributes["synchronous"] = "NORMAL"
+	if err := serve(cfg, began, stdout, stderr); err != nil {
+		fmt.Fprintf(stderr, "devserver: %v\n", err)
+		return exitFailed
 	}
-	if *db != "" {
-		if _, err := os.Stat(*db); os.IsNotExist(err) {
-			must(filepath.Abs(*db))
-			must(0, sqlite.SetupSchema(sql))
-		}
-	}
-	ns := must(sqlite.NewNamespaceConfig("active", "default", false, nil))
-	must(0, sqlite.CreateNamespaces(sql, ns))
+	return exitDone
+}
 
-	svc := func(p, http int) config.Service {
-		return config.Service{RPC: config.RPC{GRPCPort: p, HTTPPort: http, BindOnIP: *ip}}
-	}
-	ports := map[string]int{"frontend": *port, "history": freePort(*ip), "matching": freePort(*ip), "worker": freePort(*ip)}
-	httpPort := freePort(*ip)
-	cfg := &config.Config{
-		Services: map[string]config.Service{},
-		Persistence: config.Persistence{DefaultStore: "db", VisibilityStore: "db", NumHistoryShards: int32(*shards),
-			DataStores: map[string]config.DataStore{"db": {SQL: sql}}},
-		ClusterMetadata: &cluster.Config{FailoverVersionIncrement: 10, MasterClusterName: "active", CurrentClusterName: "active",
-			ClusterInformation: map[string]cluster.ClusterInformation{"active": {Enabled: true, InitialFailoverVersion: 1,
-				RPCAddress:  fmt.Sprintf("%s:%d", *ip, *port),
-				HTTPAddress: fmt.Sprintf("%s:%d", *ip, httpPort), ClusterID: uuid.NewString()}}},
-		DCRedirectionPolicy: config.DCRedirectionPolicy{Policy: "noop"},
-		PublicClient:        config.PublicClient{HostPort: fmt.Sprintf("%s:%d", *ip, *port)},
-	}
-	cfg.Global.Membership = config.Membership{MaxJoinDuration: 30 * time.Second, BroadcastAddress: *ip}
-	if *metricsPort != 0 {
-		cfg.Global.Metrics = &metrics.Config{Prometheus: &metrics.PrometheusConfig{
-			ListenAddress: fmt.Sprintf("%s:%d", *ip, *metricsPort), HandlerPath: "/metrics"}}
-	}
-	cfg.Archival.History.State, cfg.Archival.Visibility.State = "disabled", "disabled"
-	cfg.NamespaceDefaults.Archival.History.State, cfg.NamespaceDefaults.Archival.Visibility.State = "disabled", "disabled"
-	hosts := map[primitives.ServiceName]static.Hosts{}
-	for name, p := range ports {
-		h := 0
-		if name == "frontend" {
-			h = httpPort
-		}
-		cfg.Services[name] = svc(p, h)
-		hosts[primitives.ServiceName(name)] = static.SingleLocalHost(fmt.Sprintf("%s:%d", *ip, p))
-	}
+// serve starts everything, announces it, waits for a reason to end, and takes everything down again.
+func serve(cfg *settings, began time.Time, stdout, stderr io.Writer) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, parentGone := withParent(ctx, cfg.parentPID)
 
-	logger := log.NewZapLogger(log.BuildZapLogger(log.Config{Stdout: true, Level: *level, Format: "console"}))
-	auth := must(authorization.GetAuthorizerFromConfig(&cfg.Global.Authorization))
-	cm := must(authorization.GetClaimMapperFromConfig(&cfg.Global.Authorization, logger))
-	opts := []temporal.ServerOption{
-		temporal.WithConfig(cfg), temporal.ForServices(temporal.DefaultServices), temporal.WithStaticHosts(hosts),
-		temporal.WithLogger(logger), temporal.WithAuthorizer(auth),
-		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return cm }),
-		temporal.InterruptOn(temporal.InterruptCh()),
-	}
-	if *dyn == "" {
-		opts = append(opts, temporal.WithDynamicConfigClient(dynamicconfig.StaticClient{
-			dynamicconfig.ForceSearchAttributesCacheRefreshOnRead.Key(): true,
-			dynamicconfig.HistoryCacheHostLevelMaxSize.Key():            8096,
-			dynamicconfig.FrontendPersistenceMaxQPS.Key():               10000,
-			dynamicconfig.HistoryPersistenceMaxQPS.Key():                45000,
-		}))
-	} else {
-		cfg.DynamicConfigClient = &dynamicconfig.FileBasedClientConfig{Filepath: *dyn, PollInterval: 10 * time.Second}
-	}
-	srv := must(temporal.NewServer(opts...))
-	if *uiPort != 0 {
-		ui := uiserver.NewServer(uiopts.WithConfigProvider(&uiconfig.Config{Host: *ip, Port: *uiPort, EnableUI: true, HideLogs: true,
-			DisableNewsFetch: true, TemporalGRPCAddress: fmt.Sprintf("%s:%d", *ip, *port), CORS: uiconfig.CORS{CookieInsecure: true}}))
-		go func() { must(0, ui.Start()) }()
-		defer ui.Stop()
-	}
-	go func() {
-		for {
-			c, err := net.Dial("tcp", fmt.Sprintf("%s:%d", *ip, *port))
-			if err == nil {
-				c.Close()
-				slog.Info("frontend listening", "after", time.Since(t0))
-				return
-			}
-			time.Sleep(5 * time.Millisecond)
+	srv, err := startServer(ctx, cfg)
+	if err != nil {
+		if ctx.Err() != nil { // asked to end before it was up: an end as good as any other
+			return nil
 		}
-	}()
-	must(0, srv.Start()) // blocks: InterruptOn set
+		return err
+	}
+	if err := announce(srv, time.Since(began), stdout, stderr); err != nil {
+		return errors.Join(err, srv.stop())
+	}
+	<-ctx.Done()
+	stop() // from here a second signal ends the process at once
+	if parentGone() {
+		fmt.Fprintf(stderr, "devserver: process %d (--parent-pid) is gone, stopping\n", cfg.parentPID)
+	}
+	return srv.stop()
 }

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// errLocked is what tryLock returns when another process holds the lock.
+var errLocked = errors.New("locked")
+
+// lockFile takes the lock that a file stands for, or says which process has it. The lock ends with the process, however
+// it ends; the file stays, because removing it would let two processes lock two files of one name.
+func lockFile(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the lock file: %w", err)
+	}
+	if err := tryLock(file); err != nil {
+		defer file.Close()
+		if errors.Is(err, errLocked) {
+			return nil, fmt.Errorf("another devserver%s uses this file: end it, or choose another file", holder(file))
+		}
+		return nil, fmt.Errorf("cannot lock %s: %w", path, err)
+	}
+	if err := file.Truncate(0); err == nil {
+		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0) // for the message above only
+	}
+	return file, nil
+}
+
+// holder is the process that wrote the lock file, as words to put into a message, or nothing.
+func holder(file *os.File) string {
+	content, err := io.ReadAll(io.LimitReader(file, 32))
+	if pid := strings.TrimSpace(string(content)); err == nil && pid != "" {
+		return " (process " + pid + ")"
+	}
+	return ""
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"go.temporal.io/server/common/log"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// logging is the server's log on standard error.
+type logging struct {
+	logger log.Logger
+	least  zap.AtomicLevel
+}
+
+// newLogging logs from one of logLevels on.
+func newLogging(level string) *logging {
+	if level == "never" {
+		level = "fatal" // on which the server ends the process: always worth a line
+	}
+	least := zap.NewAtomicLevelAt(log.ParseZapLevel(level))
+	built := log.BuildZapLogger(log.Config{Level: level, Format: "console"})
+	return &logging{log.NewZapLogger(built.WithOptions(zap.IncreaseLevel(least))), least}
+}
+
+// quiet leaves out warnings from here on: while a server ends, its parts warn that they cannot reach each other any
+// more. Whoever asked for more than warnings still sees all.
+func (l *logging) quiet() {
+	if l.least.Level() == zapcore.WarnLevel {
+		l.least.SetLevel(zapcore.ErrorLevel)
+	}
+}

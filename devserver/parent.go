@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// parentPoll is how often the parent is looked for where the system cannot say by itself when a process ends.
+const parentPoll = 500 * time.Millisecond
+
+// withParent returns a context that ends when the process pid does, and a function that tells whether it did. With pid
+// 0 nothing is watched.
+func withParent(ctx context.Context, pid int) (context.Context, func() bool) {
+	var gone atomic.Bool
+	if pid == 0 {
+		return ctx, gone.Load
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		if !awaitExit(ctx, pid) {
+			pollExit(ctx, pid)
+		}
+		gone.Store(ctx.Err() == nil)
+	}()
+	return ctx, gone.Load
+}
+
+// pollExit returns when the process is gone or the context ends. A parent counts as gone as soon as this process has
+// another one: a killed process that nobody waits for keeps its id.
+func pollExit(ctx context.Context, pid int) {
+	isParent := os.Getppid() == pid
+	tick := time.NewTicker(parentPoll)
+	defer tick.Stop()
+	for exists(pid) && (!isParent || os.Getppid() == pid) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -56,8 +56,6 @@ type Verdict struct {
 	Notes []string `json:"notes,omitempty"`
 	// Tokens estimates the arguments' size for a model.
 	Tokens int `json:"tokens,omitempty"`
-	// Summary is the one-line, redacted description of the call that the Temporal UI shows.
-	Summary string `json:"summary,omitempty"`
 	// Error is set where the call must not run.
 	Error *Error `json:"error,omitempty"`
 }
@@ -69,6 +67,8 @@ type Execution struct {
 	// Arguments are validated.
 	Arguments json.RawMessage `json:"arguments"`
 	Origin    Origin          `json:"origin"`
+	// Notes are those of the call's verdict; they come back with the result.
+	Notes []string `json:"notes,omitempty"`
 	// Parent is the call on whose behalf this one runs, for sub-agents.
 	Parent string `json:"parent,omitempty"`
 }
@@ -108,17 +108,42 @@ func (r Result) ForModel() string {
 	return text
 }
 
-// PlainText returns a JSON string's content, or the JSON text itself where it is another kind of value.
+// PlainText returns a JSON string's content, or the compact JSON text where it is another kind of value. The answer is
+// the same before and after the value went through an encoder that escapes <, > and &.
 func PlainText(value json.RawMessage) string {
 	var s string
 	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &s) == nil {
 		return s
 	}
 	var b bytes.Buffer
-	if json.Compact(&b, value) == nil {
-		return b.String()
+	if json.Compact(&b, value) != nil {
+		return string(value)
 	}
-	return string(value)
+	return unescapeHTML(b.String())
+}
+
+// htmlEscapes are what encoding/json writes for <, > and & by default.
+var htmlEscapes = map[string]string{"u003c": "<", "u003e": ">", "u0026": "&"}
+
+func unescapeHTML(text string) string {
+	if !strings.Contains(text, `\u00`) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' || i+1 == len(text) {
+			b.WriteByte(text[i])
+			continue
+		}
+		if plain, ok := htmlEscapes[text[i+1:min(i+6, len(text))]]; ok {
+			b.WriteString(plain)
+			i += 5
+			continue
+		}
+		b.WriteString(text[i : i+2])
+		i++
+	}
+	return b.String()
 }
 
 // CallOutcome is what became of one call: exactly one of Result and Error is set.

@@ -10,7 +10,6 @@ import (
 // Plan is a list of calls that runs without a model.
 type Plan struct {
 	Name  string     `json:"name,omitempty"`
-	Order Order      `json:"order,omitempty"`
 	Mode  Mode       `json:"mode,omitempty"`
 	Calls []PlanCall `json:"calls"`
 	// Output is the plan's result: any JSON value with references to calls. Without it the result is an object of the

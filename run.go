@@ -131,6 +131,8 @@ type PinRequest struct {
 	Agent *Agent   `json:"agent,omitempty"`
 	Plan  *Plan    `json:"plan,omitempty"`
 	Tools []string `json:"tools"`
+	// Messages is the conversation so far where it is small: the process keeps it for the first model step.
+	Messages []Message `json:"messages,omitempty"`
 }
 
 // AdmitRequest asks for verdicts on calls that are ready to run together.
@@ -141,6 +143,10 @@ type AdmitRequest struct {
 	// Known are the names of all tools of the run, for near names.
 	Known []string `json:"known,omitempty"`
 	Mode  Mode     `json:"mode,omitempty"`
+	// Variables are the names of the run's variables, for tools that require some.
+	Variables []string `json:"variables,omitempty"`
+	// Allow is how many more calls the run's budget allows; nil is no limit.
+	Allow *int `json:"allow,omitempty"`
 }
 
 // ModelRequest is the input of a model step. It says which conversation to answer without containing it.

@@ -1,0 +1,191 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// pinMessages bounds the conversation that is handed to the pin step, in bytes; a longer one is fetched by query.
+const pinMessages = 64 << 10
+
+// Agent is the workflow of an agent run: model step, its tool calls, results, again, until the model answers or a limit
+// is reached. A run error has a switchyard.RunErrorType as its type; a cancelled run ends as cancelled, after its calls.
+func Agent(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, error) {
+	if in.Agent == nil {
+		return switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.agent", Rule: switchyard.RuleRequired, Message: "the input has no agent"}})
+	}
+	run := &agentRun{in: in, agent: in.Agent, started: workflow.Now(ctx)}
+	if err := run.start(ctx); err != nil {
+		return switchyard.RunResult{}, err
+	}
+	return run.loop(ctx)
+}
+
+type agentRun struct {
+	in           switchyard.RunInput
+	agent        *switchyard.Agent
+	conversation conversation
+	pinned       switchyard.Pinned
+	pipeline     *pipeline
+	turn         int
+	started      time.Time
+	// timeOver is set when the wall time has passed.
+	timeOver bool
+}
+
+// start restores what an earlier run of the chain left, or pins the tools and begins.
+func (r *agentRun) start(ctx workflow.Context) error {
+	if err := answerSetup(ctx, r.agent, &r.pinned); err != nil {
+		return err
+	}
+	if err := workflow.SetQueryHandler(ctx, switchyard.ConversationQuery, r.conversation.page); err != nil {
+		return err
+	}
+	origin := originOf(ctx, r.in, switchyard.Caller{Type: switchyard.CallerAgent, ID: r.agent.Name})
+	if carry := r.in.Carry; carry != nil {
+		r.turn, r.started, r.pinned = carry.Turn, carry.Started, carry.Pinned.Value
+	} else if r.agent.Instructions != "" {
+		r.conversation.add(switchyard.Message{Role: switchyard.RoleSystem, Text: r.agent.Instructions})
+	}
+	size := 0
+	for _, m := range r.in.Messages.Value {
+		r.conversation.add(m)
+		size += len(m.Text)
+	}
+	r.in.Messages.Value = nil // the conversation holds them now
+	if r.in.Prompt != "" {
+		r.conversation.add(switchyard.Message{Role: switchyard.RoleUser, Text: r.in.Prompt})
+	}
+	r.conversation.markSeen()
+	if r.in.Carry == nil {
+		request := switchyard.PinRequest{Run: origin.Run, Agent: r.agent, Tools: r.agent.Tools}
+		if size+len(r.in.Prompt) < pinMessages {
+			request.Messages = r.conversation.messages
+		}
+		pinned, err := pin(ctx, request)
+		if err != nil {
+			return err
+		}
+		r.pinned = pinned
+	}
+	r.pipeline = newPipeline(ctx, origin, r.pinned.Catalog, r.mode())
+	r.pipeline.maxCalls = r.agent.Limits.Calls
+	if r.in.Carry != nil {
+		r.pipeline.usage = r.in.Carry.Usage
+	}
+	return nil
+}
+
+func (r *agentRun) mode() switchyard.Mode {
+	if r.in.Mode != "" {
+		return r.in.Mode
+	}
+	return r.agent.Mode
+}
+
+// loop takes turns until the run ends.
+func (r *agentRun) loop(ctx workflow.Context) (switchyard.RunResult, error) {
+	turns, stopTurns := workflow.WithCancel(ctx)
+	r.watchWallTime(ctx, stopTurns)
+	for {
+		if limit := r.reached(); limit != "" {
+			return r.summarise(ctx, limit)
+		}
+		done, result, err := r.takeTurn(turns)
+		switch {
+		case ctx.Err() != nil:
+			return switchyard.RunResult{}, ctx.Err()
+		case r.timeOver && !done:
+			continue
+		case err != nil || done:
+			return result, err
+		}
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			return switchyard.RunResult{}, r.continueAsNew(ctx)
+		}
+	}
+}
+
+// takeTurn makes one model step and the calls it asks for; done says that it was the answer.
+func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result switchyard.RunResult, err error) {
+	r.turn++
+	response, err := r.modelStep(ctx, switchyard.TurnStepID(r.turn), "")
+	if err != nil {
+		return false, result, err
+	}
+	if len(response.Message.Calls) == 0 {
+		result, err = r.end(switchyard.RunResult{Outcome: switchyard.OutcomeAnswered, Answer: response.Message.Text}, response.Stop)
+		return true, result, err
+	}
+	outcomes, err := r.pipeline.runTurn(ctx, response.Message.Calls, r.agent.Order)
+	for _, o := range outcomes {
+		if o.Result != nil || o.Error != nil {
+			r.conversation.add(o.Message())
+		}
+	}
+	return false, result, err
+}
+
+// modelStep asks the model; the activity gets digests and fetches by query what its process does not have.
+func (r *agentRun) modelStep(ctx workflow.Context, id, limit string) (switchyard.ModelResponse, error) {
+	c := &r.conversation
+	request := switchyard.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Chain: c.seenChain, Seen: c.seen, New: c.fresh,
+		Catalog: r.pinned.Catalog.Digest, Limit: limit}
+	model := r.agent.Model
+	summary := fmt.Sprintf("turn %d", r.turn)
+	if limit != "" {
+		summary = "summary, because the limit of " + limit + " was reached"
+	}
+	if model.Name != "" {
+		summary += " · " + model.Name
+	}
+	options := modelOptions(r.pipeline.queue, id, model, summary)
+	var response switchyard.ModelResponse
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), switchyard.ModelActivity, request).Get(ctx, &response)
+	if err != nil {
+		return response, r.modelError(err)
+	}
+	c.markSeen()
+	c.add(response.Message)
+	u := &r.pipeline.usage
+	u.Turns++
+	u.InputTokens += response.Usage.InputTokens
+	u.OutputTokens += response.Usage.OutputTokens
+	u.Cost += response.Usage.Cost
+	return response, nil
+}
+
+func (r *agentRun) modelError(err error) error {
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	message := err.Error()
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		message = app.Message()
+	}
+	return runError(switchyard.RunModelFailed, fmt.Sprintf("the model step of turn %d failed: %s", r.turn, message), err, r.pipeline.usage)
+}
+
+// end finishes a result by why the model stopped.
+func (r *agentRun) end(result switchyard.RunResult, stop switchyard.Stop) (switchyard.RunResult, error) {
+	result.Usage = r.pipeline.usage
+	if stop == switchyard.StopRefusal {
+		return switchyard.RunResult{}, runError(switchyard.RunRefused, "the model declined: "+result.Answer, nil, result)
+	}
+	return result, nil
+}
+
+// continueAsNew goes on in a fresh history with everything the run knows.
+func (r *agentRun) continueAsNew(ctx workflow.Context) error {
+	next := r.in
+	next.Prompt = ""
+	next.Messages = switchyard.Pack(r.conversation.messages)
+	next.Carry = &switchyard.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Usage: r.pipeline.usage,
+		Pinned: switchyard.Pack(r.pinned)}
+	return workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next)
+}

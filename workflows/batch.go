@@ -1,0 +1,105 @@
+package workflows
+
+import "go.temporal.io/sdk/workflow"
+
+// maxInFlight bounds the calls that one run has scheduled at a time; the server refuses more than 2,000.
+const maxInFlight = 500
+
+// batch runs calls that wait for each other.
+type batch struct {
+	// waits has for each call the indices of the calls that must end first.
+	waits [][]int
+	// launch starts calls that are ready, and gives for each its future, or nil where the call is over already.
+	launch func(ctx workflow.Context, ready []int) ([]workflow.Future, error)
+	// finish takes the future of a call that has ended.
+	finish func(ctx workflow.Context, i int, f workflow.Future)
+}
+
+// run runs the whole batch and returns when every call that was started has ended: with the error of launch, if there
+// was one, after which nothing more is started.
+func (b *batch) run(ctx workflow.Context) error {
+	q := newQueue(b.waits)
+	selector := workflow.NewSelector(ctx)
+	var failure error
+	for {
+		for ready := q.take(maxInFlight); len(ready) > 0; ready = q.take(maxInFlight) {
+			futures, err := b.launch(ctx, ready)
+			if err != nil {
+				failure = err
+				q.abandon(len(ready))
+				break
+			}
+			b.follow(ctx, selector, q, ready, futures)
+		}
+		if q.running == 0 {
+			return failure
+		}
+		selector.Select(ctx)
+	}
+}
+
+func (b *batch) follow(ctx workflow.Context, s workflow.Selector, q *queue, ready []int, futures []workflow.Future) {
+	for n, i := range ready {
+		if futures[n] == nil {
+			q.end(i)
+			continue
+		}
+		s.AddFuture(futures[n], func(f workflow.Future) {
+			b.finish(ctx, i, f)
+			q.end(i)
+		})
+	}
+}
+
+// queue tells which calls are ready: all those they wait for have ended.
+type queue struct {
+	missing []int   // per call: how many it still waits for
+	waiters [][]int // per call: who waits for it
+	ready   []int
+	running int
+	closed  bool
+}
+
+func newQueue(waits [][]int) *queue {
+	q := &queue{missing: make([]int, len(waits)), waiters: make([][]int, len(waits))}
+	for i, before := range waits {
+		q.missing[i] = len(before)
+		for _, j := range before {
+			q.waiters[j] = append(q.waiters[j], i)
+		}
+		if len(before) == 0 {
+			q.ready = append(q.ready, i)
+		}
+	}
+	return q
+}
+
+// take removes and returns ready calls, as many as keep the running ones within limit.
+func (q *queue) take(limit int) []int {
+	n := min(len(q.ready), limit-q.running)
+	if n <= 0 {
+		return nil
+	}
+	taken := q.ready[:n]
+	q.ready = q.ready[n:]
+	q.running += n
+	return taken
+}
+
+// abandon gives back the n calls taken last, and makes none ready any more.
+func (q *queue) abandon(n int) {
+	q.running -= n
+	q.ready, q.closed = nil, true
+}
+
+func (q *queue) end(i int) {
+	q.running--
+	if q.closed {
+		return
+	}
+	for _, w := range q.waiters[i] {
+		if q.missing[w]--; q.missing[w] == 0 {
+			q.ready = append(q.ready, w)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package workflows
+
+import "github.com/switchyard/switchyard"
+
+// conversation is the run's messages. They live in the workflow's memory, reach model steps by query, and never stand
+// in an activity's input: history would grow with the square of the run.
+type conversation struct {
+	messages []switchyard.Message
+	chain    string
+	// seen is how many messages the model steps so far were told of; fresh has the digests of the rest.
+	seen      int
+	seenChain string
+	fresh     []string
+}
+
+func (c *conversation) add(m switchyard.Message) {
+	digest := m.Digest()
+	c.messages = append(c.messages, m)
+	c.chain = switchyard.NextChain(c.chain, digest)
+	c.fresh = append(c.fresh, digest)
+}
+
+// markSeen makes all messages so far ones that a process either has or asks for by query.
+func (c *conversation) markSeen() {
+	c.seen, c.seenChain, c.fresh = len(c.messages), c.chain, nil
+}
+
+// page answers the conversation query.
+func (c *conversation) page(from int) (switchyard.Page, error) {
+	return switchyard.PageOf(c.messages, from), nil
+}

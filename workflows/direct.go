@@ -1,0 +1,62 @@
+package workflows
+
+import (
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/workflow"
+)
+
+// DirectCall is the workflow of a direct call: one tool, once, through the same pipeline as every other call. A call
+// that fails makes the run fail with the type switchyard.RunCallsFailed and the RunResult as its details.
+func DirectCall(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, error) {
+	if in.Call == nil {
+		return switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.call", Rule: switchyard.RuleRequired, Message: "the input has no call"}})
+	}
+	call := *in.Call
+	if call.ID == "" {
+		call.ID = switchyard.TurnCallID(1, 1)
+	}
+	var pinned switchyard.Pinned
+	if err := answerSetup(ctx, nil, &pinned); err != nil {
+		return switchyard.RunResult{}, err
+	}
+	origin := originOf(ctx, in, switchyard.Caller{Type: switchyard.CallerDirect, ID: in.Caller.ID})
+	pinned, err := pin(ctx, switchyard.PinRequest{Run: origin.Run, Tools: []string{call.Tool}})
+	if err != nil {
+		return switchyard.RunResult{}, err
+	}
+	p := newPipeline(ctx, origin, pinned.Catalog, in.Mode)
+	outcomes, err := p.runTurn(ctx, []switchyard.Call{call}, "")
+	if err := stopped(ctx, err); err != nil {
+		return switchyard.RunResult{}, err
+	}
+	return callsResult(outcomes, func() ([]byte, error) { return outcomes[0].Result.Output, nil }, p.usage)
+}
+
+// stopped returns why a run of calls ends before its result: the pipeline failed, or the run was cancelled.
+func stopped(ctx workflow.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// callsResult is the result of a run of calls: a failure if one of them failed, else what output gives.
+func callsResult(outcomes []switchyard.CallOutcome, output func() ([]byte, error), usage switchyard.Usage) (switchyard.RunResult, error) {
+	result := switchyard.RunResult{Outcome: switchyard.OutcomeCompleted, Usage: usage}
+	for _, o := range outcomes {
+		if o.Error != nil {
+			result.Failures = append(result.Failures, o)
+		}
+	}
+	if len(result.Failures) > 0 {
+		result.Outcome = switchyard.OutcomeFailed
+		first := result.Failures[0]
+		return switchyard.RunResult{}, runError(switchyard.RunCallsFailed, "call "+first.ID+" of "+first.Tool+": "+first.Error.Error(), nil, result)
+	}
+	data, err := output()
+	if err != nil {
+		return switchyard.RunResult{}, runError(switchyard.RunCallsFailed, err.Error(), nil, result)
+	}
+	result.Output = data
+	return result, nil
+}

@@ -1,0 +1,17 @@
+// Package workflows makes the decisions of a run: which call, when, on which lane, may it, what next. It does nothing
+// else. Everything here is deterministic: whatever could change between two deploys (schemas, policies, models) is
+// evaluated in an activity and its verdict recorded in history.
+//
+// A change to this package keeps the histories in testdata/histories replaying; see docs/changing-workflows.md.
+package workflows
+
+import "github.com/switchyard/switchyard"
+
+// All returns the workflows by the name they are registered under.
+func All() map[string]any {
+	return map[string]any{
+		switchyard.AgentWorkflow: Agent,
+		switchyard.PlanWorkflow:  Plan,
+		switchyard.CallWorkflow:  DirectCall,
+	}
+}

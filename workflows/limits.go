@@ -1,0 +1,85 @@
+package workflows
+
+import (
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/workflow"
+)
+
+// The limits of requirement A4, as RunResult.Limit names them.
+const (
+	limitTurns    = "turns"
+	limitCalls    = "calls"
+	limitTokens   = "tokens"
+	limitCost     = "cost"
+	limitWallTime = "wall_time"
+)
+
+// reached returns the limit that keeps the run from another turn, or nothing.
+func (r *agentRun) reached() string {
+	l, u := r.agent.Limits, r.pipeline.usage
+	turns := l.Turns
+	if turns == 0 {
+		turns = switchyard.DefaultTurns
+	}
+	switch {
+	case r.timeOver:
+		return limitWallTime
+	case r.turn >= turns:
+		return limitTurns
+	case l.Calls > 0 && u.Calls >= l.Calls:
+		return limitCalls
+	case l.Tokens > 0 && u.InputTokens+u.OutputTokens >= l.Tokens:
+		return limitTokens
+	case l.Cost > 0 && u.Cost >= l.Cost:
+		return limitCost
+	}
+	return ""
+}
+
+// watchWallTime cancels the running turn when the run's wall time, counted from the start of its chain, has passed.
+func (r *agentRun) watchWallTime(ctx workflow.Context, stopTurns func()) {
+	limit := r.agent.Limits.WallTime.Std()
+	if limit == 0 {
+		return
+	}
+	left := limit - workflow.Now(ctx).Sub(r.started)
+	if left <= 0 {
+		r.timeOver = true
+		return
+	}
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		options := workflow.TimerOptions{Summary: "wall time of the run"}
+		if workflow.NewTimerWithOptions(ctx, left, options).Get(ctx, nil) == nil {
+			r.timeOver = true
+			stopTurns()
+		}
+	})
+}
+
+// summarise ends the run with one more model step, without tools, that answers with what is known.
+func (r *agentRun) summarise(ctx workflow.Context, limit string) (switchyard.RunResult, error) {
+	r.answerOpenCalls()
+	response, err := r.modelStep(ctx, switchyard.SummaryStepID, limit)
+	if err != nil {
+		return switchyard.RunResult{}, err
+	}
+	return r.end(switchyard.RunResult{Outcome: switchyard.OutcomeLimit, Limit: limit, Answer: response.Message.Text}, response.Stop)
+}
+
+// answerOpenCalls gives every call that was asked for and has no answer one: models refuse a conversation with gaps.
+func (r *agentRun) answerOpenCalls() {
+	answered := map[string]bool{}
+	for _, m := range r.conversation.messages {
+		if m.Role == switchyard.RoleTool {
+			answered[m.CallID] = true
+		}
+	}
+	for _, m := range r.conversation.messages {
+		for _, c := range m.Calls {
+			if !answered[c.ID] {
+				e := switchyard.Errorf(switchyard.ErrCancelled, "the run reached a limit before this call ran")
+				r.conversation.add(switchyard.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}.Message())
+			}
+		}
+	}
+}

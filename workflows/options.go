@@ -1,0 +1,77 @@
+package workflows
+
+import (
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// graceAfterTimeout is how much later than a tool's own timeout the server gives up on an attempt. The executor keeps
+// the tool's timeout itself, so that it can stop the tool and say what happened; the server's is for executors that hang.
+const graceAfterTimeout = 5 * time.Second
+
+// Defaults of a model step.
+const (
+	modelTimeout     = 2 * time.Minute
+	modelHeartbeat   = 10 * time.Second
+	modelMaxAttempts = 5
+)
+
+// localTimeout bounds the local activities pin and admit, which only compute.
+const localTimeout = 30 * time.Second
+
+func callOptions(base, id string, t switchyard.Tool, summary string) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:              switchyard.Queue(base, t.Lane),
+		ActivityID:             id,
+		StartToCloseTimeout:    t.Timeout.Std() + graceAfterTimeout,
+		ScheduleToStartTimeout: t.QueueTimeout.Std(),
+		HeartbeatTimeout:       t.Heartbeat.Std(),
+		WaitForCancellation:    true,
+		Summary:                summary,
+		RetryPolicy:            retryPolicy(t),
+	}
+}
+
+func retryPolicy(t switchyard.Tool) *temporal.RetryPolicy {
+	attempts := t.Retry.MaxAttempts
+	if t.Effect == switchyard.EffectOnce || attempts < 1 {
+		attempts = 1
+	}
+	return &temporal.RetryPolicy{
+		MaximumAttempts:    int32(min(attempts, 1<<20)),
+		InitialInterval:    t.Retry.InitialInterval.Std(),
+		BackoffCoefficient: max(t.Retry.Backoff, 1),
+		MaximumInterval:    t.Retry.MaxInterval.Std(),
+	}
+}
+
+func modelOptions(base, id string, m switchyard.Model, summary string) workflow.ActivityOptions {
+	timeout, attempts := m.Timeout.Std(), m.MaxAttempts
+	if timeout == 0 {
+		timeout = modelTimeout
+	}
+	if attempts == 0 {
+		attempts = modelMaxAttempts
+	}
+	return workflow.ActivityOptions{
+		TaskQueue:           switchyard.Queue(base, m.Lane),
+		ActivityID:          id,
+		StartToCloseTimeout: timeout + graceAfterTimeout,
+		HeartbeatTimeout:    modelHeartbeat,
+		WaitForCancellation: true,
+		Summary:             summary,
+		RetryPolicy: &temporal.RetryPolicy{
+			MaximumAttempts: int32(attempts), InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute,
+		},
+	}
+}
+
+func withLocalOptions(ctx workflow.Context) workflow.Context {
+	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		StartToCloseTimeout: localTimeout,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 3, InitialInterval: 100 * time.Millisecond},
+	})
+}

@@ -1,0 +1,124 @@
+package workflows
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/workflow"
+)
+
+// pipeline takes every call of a run through its five phases (requirement E1). Agent, plan and direct runs differ only
+// in where calls come from: there is no second way in.
+type pipeline struct {
+	origin  switchyard.Origin
+	catalog switchyard.Catalog
+	tools   map[string]switchyard.Tool
+	mode    switchyard.Mode
+	// queue is the task queue of the workflow, from which the lanes' queues derive.
+	queue string
+	usage switchyard.Usage
+	// maxCalls is the budget of calls; zero is no limit.
+	maxCalls int
+}
+
+func newPipeline(ctx workflow.Context, origin switchyard.Origin, catalog switchyard.Catalog, mode switchyard.Mode) *pipeline {
+	p := &pipeline{origin: origin, catalog: catalog, mode: mode, queue: workflow.GetInfo(ctx).TaskQueueName,
+		tools: make(map[string]switchyard.Tool, len(catalog.Tools))}
+	for _, t := range catalog.Tools {
+		p.tools[t.Name] = t
+	}
+	return p
+}
+
+// admit takes calls through the phases pre_validation and pre_execution: one recorded step for all of them.
+func (p *pipeline) admit(ctx workflow.Context, calls []switchyard.Call) ([]switchyard.Verdict, error) {
+	request := switchyard.AdmitRequest{Calls: calls, Known: p.catalog.Names(), Mode: p.mode,
+		Variables: slices.Sorted(maps.Keys(p.origin.Variables))}
+	named := map[string]bool{}
+	for _, c := range calls {
+		if t, ok := p.tools[c.Tool]; ok && !named[c.Tool] {
+			named[c.Tool] = true
+			request.Tools = append(request.Tools, t)
+		}
+	}
+	if p.maxCalls > 0 {
+		allow := max(p.maxCalls-p.usage.Calls, 0)
+		request.Allow = &allow
+	}
+	var verdicts []switchyard.Verdict
+	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), switchyard.AdmitActivity, request).Get(ctx, &verdicts)
+	return verdicts, err
+}
+
+// refused returns the outcome of a call that its verdict stops, and counts it.
+func (p *pipeline) refused(c switchyard.Call, v switchyard.Verdict) switchyard.CallOutcome {
+	p.usage.Calls++
+	p.usage.Failed++
+	return switchyard.CallOutcome{ID: c.ID, Tool: c.Tool, Error: v.Error}
+}
+
+// execute starts the phase execution of an admitted call: one activity on its lane, whose type is the tool's name.
+func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
+	p.usage.Calls++
+	t := p.tools[c.Tool]
+	arguments := v.Arguments
+	if len(arguments) == 0 {
+		arguments = json.RawMessage(c.Arguments)
+	}
+	summary := switchyard.Summary(c.Tool, arguments, t.Sensitive)
+	ctx = workflow.WithActivityOptions(ctx, callOptions(p.queue, c.ID, t, summary))
+	return workflow.ExecuteActivity(ctx, c.Tool, switchyard.Execution{Digest: t.Digest, Arguments: arguments,
+		Origin: p.origin, Notes: v.Notes})
+}
+
+// outcome waits for an executed call. What the phase post_execution found came back with the result; a failure goes
+// through error_handling here.
+func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, f workflow.Future) switchyard.CallOutcome {
+	out := switchyard.CallOutcome{ID: c.ID, Tool: c.Tool}
+	var r switchyard.Result
+	// The context may be cancelled, and the call's end is wanted all the same.
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	if err := f.Get(ctx, &r); err != nil {
+		p.usage.Failed++
+		out.Error = callError(err, p.tools[c.Tool])
+		return out
+	}
+	out.Result = &r
+	return out
+}
+
+// runTurn admits the calls of one turn and runs them as their access allows. Outcomes are in the order of the calls.
+func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order switchyard.Order) ([]switchyard.CallOutcome, error) {
+	verdicts, err := p.admit(ctx, calls)
+	if err != nil {
+		return nil, err
+	}
+	outcomes := make([]switchyard.CallOutcome, len(calls))
+	var admitted []int
+	var slots []slot
+	for i, v := range verdicts {
+		if v.Error != nil {
+			outcomes[i] = p.refused(calls[i], v)
+			continue
+		}
+		admitted = append(admitted, i)
+		slots = append(slots, slotOf(p.tools[calls[i].Tool]))
+	}
+	b := batch{
+		waits: waits(slots, order),
+		launch: func(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
+			futures := make([]workflow.Future, len(ready))
+			for n, i := range ready {
+				futures[n] = p.execute(ctx, calls[admitted[i]], verdicts[admitted[i]])
+			}
+			return futures, nil
+		},
+		finish: func(ctx workflow.Context, i int, f workflow.Future) {
+			c := admitted[i]
+			outcomes[c] = p.outcome(ctx, calls[c], f)
+		},
+	}
+	return outcomes, b.run(ctx)
+}

@@ -1,0 +1,255 @@
+package workflows
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/workflow"
+)
+
+// Plan is the workflow of a plan run: the calls of a plan, each as soon as those it needs have succeeded and the access
+// rules of its lane allow. The plan is checked whole before anything runs. A call that needs a failed one does not run;
+// the others go on. Any failed call makes the run fail with the type switchyard.RunCallsFailed and the RunResult as its
+// details.
+func Plan(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, error) {
+	if in.Plan == nil {
+		return switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.plan", Rule: switchyard.RuleRequired, Message: "the input has no plan"}})
+	}
+	plan := in.Plan.Value
+	if problems := plan.Check(); len(problems) > 0 {
+		return switchyard.RunResult{}, invalid(problems)
+	}
+	var pinned switchyard.Pinned
+	if err := answerSetup(ctx, nil, &pinned); err != nil {
+		return switchyard.RunResult{}, err
+	}
+	origin := originOf(ctx, in, switchyard.Caller{Type: switchyard.CallerPlan, ID: plan.Name})
+	pinned, err := pin(ctx, switchyard.PinRequest{Run: origin.Run, Plan: &plan, Tools: toolsOf(plan)})
+	if err != nil {
+		return switchyard.RunResult{}, err
+	}
+	mode := in.Mode
+	if mode == "" {
+		mode = plan.Mode
+	}
+	run := newPlanRun(plan, newPipeline(ctx, origin, pinned.Catalog, mode))
+	if err := run.admitFixed(ctx); err != nil {
+		return switchyard.RunResult{}, err
+	}
+	b := batch{waits: run.waits(), launch: run.launch, finish: run.finish}
+	if err := stopped(ctx, b.run(ctx)); err != nil {
+		return switchyard.RunResult{}, err
+	}
+	return callsResult(run.outcomes, run.output, run.pipeline.usage)
+}
+
+func toolsOf(plan switchyard.Plan) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, c := range plan.Calls {
+		if !seen[c.Tool] {
+			seen[c.Tool] = true
+			names = append(names, c.Tool)
+		}
+	}
+	return names
+}
+
+type planRun struct {
+	plan     switchyard.Plan
+	pipeline *pipeline
+	// calls are the plan's, sorted by what they need; the other slices go with them.
+	calls    []switchyard.PlanCall
+	requests []switchyard.Call
+	verdicts []*switchyard.Verdict
+	outcomes []switchyard.CallOutcome
+	index    map[string]int
+	values   map[string]any
+}
+
+func newPlanRun(plan switchyard.Plan, p *pipeline) *planRun {
+	r := &planRun{plan: plan, pipeline: p, calls: plan.Sorted(), index: map[string]int{}, values: map[string]any{}}
+	r.requests = make([]switchyard.Call, len(r.calls))
+	r.verdicts = make([]*switchyard.Verdict, len(r.calls))
+	r.outcomes = make([]switchyard.CallOutcome, len(r.calls))
+	for i, c := range r.calls {
+		r.index[c.ID] = i
+		r.requests[i] = switchyard.Call{ID: c.ID, Tool: c.Tool, Arguments: string(c.Arguments)}
+	}
+	return r
+}
+
+// admitFixed admits, in one recorded step, the calls whose arguments are known from the start. If one of them cannot
+// run, nothing does.
+func (r *planRun) admitFixed(ctx workflow.Context) error {
+	var fixed []int
+	for i, c := range r.calls {
+		if len(c.References()) == 0 {
+			fixed = append(fixed, i)
+		}
+	}
+	if err := r.admit(ctx, fixed); err != nil {
+		return err
+	}
+	var problems []switchyard.Problem
+	for _, i := range fixed {
+		if e := r.verdicts[i].Error; e != nil {
+			problems = append(problems, switchyard.Problem{Path: "$.calls." + r.calls[i].ID, Rule: string(e.Type), Message: e.Error()})
+		}
+	}
+	if len(problems) > 0 {
+		return invalid(problems)
+	}
+	return nil
+}
+
+func (r *planRun) admit(ctx workflow.Context, calls []int) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	requests := make([]switchyard.Call, len(calls))
+	for n, i := range calls {
+		requests[n] = r.requests[i]
+	}
+	verdicts, err := r.pipeline.admit(ctx, requests)
+	if err != nil {
+		return err
+	}
+	for n, i := range calls {
+		r.verdicts[i] = &verdicts[n]
+	}
+	return nil
+}
+
+// waits joins what the calls need with what their lanes allow. Both point to earlier calls only, so nothing waits in a
+// circle.
+func (r *planRun) waits() [][]int {
+	slots := make([]slot, len(r.calls))
+	for i, c := range r.calls {
+		slots[i] = slotOf(r.pipeline.tools[c.Tool])
+	}
+	all := waits(slots, switchyard.OrderAsCalled)
+	for i, c := range r.calls {
+		seen := map[int]bool{}
+		joined := make([]int, 0, len(all[i]))
+		for _, j := range all[i] {
+			seen[j] = true
+			joined = append(joined, j)
+		}
+		for _, need := range c.Needs() {
+			if j := r.index[need]; !seen[j] {
+				seen[j] = true
+				joined = append(joined, j)
+			}
+		}
+		all[i] = joined
+	}
+	return all
+}
+
+// launch resolves the references of calls that are ready, admits them together and starts them.
+func (r *planRun) launch(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
+	var late []int
+	for _, i := range ready {
+		if r.outcomes[i].Error = r.prepare(i); r.outcomes[i].Error == nil && r.verdicts[i] == nil {
+			late = append(late, i)
+		}
+	}
+	if err := r.admit(ctx, late); err != nil {
+		return nil, err
+	}
+	futures := make([]workflow.Future, len(ready))
+	for n, i := range ready {
+		switch v := r.verdicts[i]; {
+		case r.outcomes[i].Error != nil:
+			r.outcomes[i] = r.pipeline.refused(r.requests[i], switchyard.Verdict{Error: r.outcomes[i].Error})
+		case v.Error != nil:
+			r.outcomes[i] = r.pipeline.refused(r.requests[i], *v)
+		default:
+			futures[n] = r.pipeline.execute(ctx, r.requests[i], *v)
+		}
+	}
+	return futures, nil
+}
+
+// prepare checks that what call i needs has succeeded, and puts the results it refers to into its arguments.
+func (r *planRun) prepare(i int) *switchyard.Error {
+	c := r.calls[i]
+	for _, need := range c.Needs() {
+		if r.outcomes[r.index[need]].Error != nil {
+			return notRun("it needs call %q, which did not succeed", need)
+		}
+	}
+	if r.verdicts[i] != nil {
+		return nil
+	}
+	value, err := switchyard.DecodeJSON(c.Arguments)
+	if err != nil {
+		return notRun("its arguments are not JSON: %v", err)
+	}
+	resolved, err := switchyard.Resolve(value, r.lookup)
+	if err != nil {
+		return notRun("%v", err)
+	}
+	arguments, err := switchyard.EncodeJSON(resolved)
+	if err != nil {
+		return notRun("its arguments cannot be written as JSON: %v", err)
+	}
+	r.requests[i].Arguments = string(arguments)
+	return nil
+}
+
+func notRun(format string, args ...any) *switchyard.Error {
+	e := switchyard.Errorf(switchyard.ErrPreconditionFailed, format, args...)
+	e.Phase = switchyard.PhasePreValidation
+	return e
+}
+
+func (r *planRun) lookup(id string) (any, bool) {
+	v, ok := r.values[id]
+	return v, ok
+}
+
+func (r *planRun) finish(ctx workflow.Context, i int, f workflow.Future) {
+	r.outcomes[i] = r.pipeline.outcome(ctx, r.requests[i], f)
+	if result := r.outcomes[i].Result; result != nil {
+		value, err := switchyard.DecodeJSON(result.Output)
+		if err != nil {
+			value = string(result.Output)
+		}
+		r.values[r.calls[i].ID] = value
+	}
+}
+
+// output is what the plan declares, or the results of the calls that no other call needs.
+func (r *planRun) output() ([]byte, error) {
+	var template any
+	if len(r.plan.Output) > 0 {
+		declared, err := switchyard.DecodeJSON(r.plan.Output)
+		if err != nil {
+			return nil, fmt.Errorf("the plan's output: %w", err)
+		}
+		template = declared
+	} else {
+		needed := map[string]bool{}
+		for _, c := range r.calls {
+			for _, n := range c.Needs() {
+				needed[n] = true
+			}
+		}
+		last := map[string]any{}
+		for _, c := range r.calls {
+			if !needed[c.ID] {
+				last[c.ID] = "${" + c.ID + "}"
+			}
+		}
+		template = last
+	}
+	value, err := switchyard.Resolve(template, r.lookup)
+	if err != nil {
+		return nil, fmt.Errorf("the plan's output: %w", err)
+	}
+	data, err := switchyard.EncodeJSON(value)
+	return json.RawMessage(data), err
+}

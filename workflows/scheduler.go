@@ -1,0 +1,70 @@
+package workflows
+
+import "github.com/switchyard/switchyard"
+
+// slot is what the turn scheduler knows of a call: its lane, and whether it overlaps others there.
+type slot struct {
+	lane      string
+	exclusive bool
+}
+
+func slotOf(t switchyard.Tool) slot {
+	return slot{lane: t.Lane, exclusive: t.Access == switchyard.AccessExclusive}
+}
+
+// waits returns for each call the indices of the calls that must end before it starts, so that
+//   - shared calls of a lane overlap each other,
+//   - an exclusive call overlaps no other call of its lane,
+//   - calls that conflict keep their order (with parallel_first: a lane's shared calls come before its exclusive ones),
+//   - nobody waits for anything else.
+//
+// It is requirement S1 as a pure function.
+func waits(calls []slot, order switchyard.Order) [][]int {
+	out := make([][]int, len(calls))
+	lanes := map[string]*laneState{}
+	for _, i := range sequence(calls, order) {
+		lane := lanes[calls[i].lane]
+		if lane == nil {
+			lane = &laneState{exclusive: -1}
+			lanes[calls[i].lane] = lane
+		}
+		out[i] = lane.admit(i, calls[i].exclusive)
+	}
+	return out
+}
+
+// laneState is what the next call of a lane may have to wait for: the last exclusive call, and the shared ones since.
+type laneState struct {
+	exclusive int
+	shared    []int
+}
+
+func (l *laneState) admit(i int, exclusive bool) []int {
+	var before []int
+	if l.exclusive >= 0 {
+		before = []int{l.exclusive}
+	}
+	if !exclusive {
+		l.shared = append(l.shared, i)
+		return before
+	}
+	if len(l.shared) > 0 {
+		// They wait for the last exclusive call themselves.
+		before = l.shared
+	}
+	l.exclusive, l.shared = i, nil
+	return before
+}
+
+// sequence returns the indices of the calls in the order in which conflicts are decided.
+func sequence(calls []slot, order switchyard.Order) []int {
+	var first, last []int
+	for i, c := range calls {
+		if order == switchyard.OrderParallelFirst && c.exclusive {
+			last = append(last, i)
+		} else {
+			first = append(first, i)
+		}
+	}
+	return append(first, last...)
+}

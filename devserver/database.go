@@ -42,10 +42,12 @@ func openDatabase(filename string, namespaces []string) (*database, error) {
 		db.sql.DatabaseName = "devserver"
 		db.sql.ConnectAttributes = map[string]string{"mode": "memory", "cache": "shared"}
 	} else if err := db.openFile(filename); err != nil {
-		return nil, errors.Join(err, db.close())
+		db.unlock()
+		return nil, err
 	}
 	if err := db.createNamespaces(namespaces); err != nil {
-		return nil, errors.Join(err, db.close())
+		db.unlock()
+		return nil, err
 	}
 	return db, nil
 }
@@ -157,7 +159,7 @@ func (db *database) close() error {
 	if db.lock == nil {
 		return nil
 	}
-	defer db.lock.Close() // ends the lock
+	defer db.unlock()
 	conn, err := sql.Open(sqlDriver, "file:"+db.sql.DatabaseName+"?mode=rw")
 	if err != nil {
 		return err
@@ -167,4 +169,10 @@ func (db *database) close() error {
 		return fmt.Errorf("cannot bring the write-ahead log into %s: %w", db.file, err)
 	}
 	return nil
+}
+
+func (db *database) unlock() {
+	if db.lock != nil {
+		db.lock.Close()
+	}
 }

@@ -56,13 +56,20 @@ func run(args []string, stdout, stderr io.Writer) int {
 func serve(cfg *settings, began time.Time, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// A program that reads our output and is killed must not take us along by SIGPIPE before we have ended cleanly.
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, parentGone := withParent(ctx, cfg.parentPID)
+	defer func() {
+		if parentGone() {
+			fmt.Fprintf(stderr, "devserver: ended because process %d (--parent-pid) is gone\n", cfg.parentPID)
+		}
+	}()
 
 	srv, err := startServer(ctx, cfg)
+	if ctx.Err() != nil && srv == nil {
+		return nil // asked to end before it was up: as good an end as any other
+	}
 	if err != nil {
-		if ctx.Err() != nil { // asked to end before it was up: an end as good as any other
-			return nil
-		}
 		return err
 	}
 	if err := announce(srv, time.Since(began), stdout, stderr); err != nil {
@@ -70,8 +77,5 @@ func serve(cfg *settings, began time.Time, stdout, stderr io.Writer) error {
 	}
 	<-ctx.Done()
 	stop() // from here a second signal ends the process at once
-	if parentGone() {
-		fmt.Fprintf(stderr, "devserver: process %d (--parent-pid) is gone, stopping\n", cfg.parentPID)
-	}
 	return srv.stop()
 }

@@ -1,0 +1,174 @@
+package activities
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// defaultMaxOutput is a command's limit of output in bytes where its entry names none.
+const defaultMaxOutput = 1 << 20
+
+// outputHead and errorTail are how much of a program's output an error quotes, in bytes.
+const (
+	outputHead = 200
+	errorTail  = 2 << 10
+)
+
+// inheritedEnv are the environment variables of the worker that every program sees.
+var inheritedEnv = []string{"PATH", "HOME", "LANG", "TMPDIR"}
+
+// Commands executes tools of the kind command: a program with arguments, never a shell.
+//
+// The program is looked up in the worker's PATH; a name with a slash is relative to the working folder. It sees PATH,
+// HOME, LANG, TMPDIR, the variables that entry.env lists, and of the call SWITCHYARD_CALL_ID, SWITCHYARD_RUN_ID (the
+// same over continue-as-new), SWITCHYARD_ATTEMPT and SWITCHYARD_IDEMPOTENCY_KEY. It gets the arguments as JSON on
+// standard input and inside its argv. An argument that begins with - reaches the program as one that does: write "--"
+// before placeholders of a program that takes options.
+//
+// On Unix the program is the leader of a process group. When its time is up or the call is cancelled the group gets
+// SIGTERM and, half a second later, SIGKILL; what is left of the group when the program ends is killed. Elsewhere only
+// the program itself is ended. entry.max_memory is enforced on Linux alone, and from just after the program's start: what
+// it maps before that is not refused.
+//
+// Standard output becomes the answer: with stdout text a JSON string with every byte of it, with stdout json the value
+// itself. Bytes that are not UTF-8 become U+FFFD, which is noted.
+type Commands struct {
+	// Dir is the folder that entry.dir is relative to; empty means the worker's working folder.
+	Dir string
+}
+
+// Execute implements Executor. It fails with executor_not_found where the program is missing, validation_error where
+// arguments cannot be passed on, precondition_failed where the working folder is missing, invalid_output where the
+// promised JSON is none, and execution_error with exit code and the end of standard error where the program fails.
+func (c Commands) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error) {
+	p, err := c.program(ctx, &spec.Entry, args)
+	if err != nil {
+		return Answer{}, err
+	}
+	result, err := p.run(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	if err := checkExit(&spec.Entry, result); err != nil {
+		return Answer{}, err
+	}
+	answer, err := commandAnswer(&spec.Entry, result.stdout)
+	if err == nil && result.heldOpen {
+		answer.Notes = append(answer.Notes, "the program left something running that kept its output open; it was not waited for")
+	}
+	return answer, err
+}
+
+func (c Commands) program(ctx context.Context, entry *toolspecs.Entry, args json.RawMessage) (*program, error) {
+	argv, err := expandArgv(entry.Argv, args)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := c.workingFolder(entry.Dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{argv: argv, dir: dir, env: append(inherited(entry.Env), callEnv(ctx)...),
+		maxOutput: entry.MaxOutput, maxMemory: entry.MaxMemory}
+	if p.maxOutput <= 0 {
+		p.maxOutput = defaultMaxOutput
+	}
+	if entry.Stdin != "none" {
+		p.stdin = args
+	}
+	return p, nil
+}
+
+func (c Commands) workingFolder(dir string) (string, error) {
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(c.Dir, dir)
+	}
+	if dir == "" {
+		return "", nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed,
+			"the command's working folder %s does not exist on this worker; create it or correct entry.dir", dir)
+	}
+	return dir, nil
+}
+
+func inherited(more []string) []string {
+	var env []string
+	for _, name := range slices.Concat(inheritedEnv, more) {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+func callEnv(ctx context.Context) []string {
+	call, ok := switchyard.ContextOf(ctx)
+	if !ok {
+		return nil
+	}
+	return []string{
+		"SWITCHYARD_CALL_ID=" + call.CallID,
+		"SWITCHYARD_RUN_ID=" + call.Run,
+		"SWITCHYARD_ATTEMPT=" + strconv.Itoa(call.Attempt),
+		"SWITCHYARD_IDEMPOTENCY_KEY=" + call.Key,
+	}
+}
+
+func checkExit(entry *toolspecs.Entry, result programResult) error {
+	ok := entry.OKExitCodes
+	if len(ok) == 0 {
+		ok = []int{0}
+	}
+	if slices.Contains(ok, result.exitCode) {
+		return nil
+	}
+	err := fmt.Errorf("the program %s%s", result.ending, quoted(": ", result.stderr))
+	if slices.Contains(entry.TransientExitCodes, result.exitCode) {
+		return switchyard.Transient(err, 0)
+	}
+	return err
+}
+
+// quoted returns the end of what a program wrote as readable text after a separator, or nothing.
+func quoted(separator string, output []byte) string {
+	text := strings.TrimSpace(strings.ToValidUTF8(string(output), "\uFFFD"))
+	if text == "" {
+		return ""
+	}
+	if len(text) > errorTail {
+		text = "…" + strings.ToValidUTF8(text[len(text)-errorTail:], "")
+	}
+	return separator + text
+}
+
+func commandAnswer(entry *toolspecs.Entry, stdout []byte) (Answer, error) {
+	var answer Answer
+	if !utf8.Valid(stdout) {
+		stdout = bytes.ToValidUTF8(stdout, []byte("\uFFFD"))
+		answer.Notes = append(answer.Notes, "the output was not valid UTF-8; the wrong bytes were replaced by U+FFFD")
+	}
+	if entry.Stdout != "json" {
+		output, err := switchyard.EncodeJSON(string(stdout))
+		answer.Output = output
+		return answer, err
+	}
+	if _, err := switchyard.DecodeJSON(stdout); err != nil {
+		return Answer{}, switchyard.Errorf(switchyard.ErrInvalidOutput,
+			"the program was to write one JSON value to standard output, but: %v%s", err, quoted("; it wrote: ", stdout[:min(len(stdout), outputHead)]))
+	}
+	answer.Output = bytes.TrimSpace(stdout)
+	return answer, nil
+}

@@ -1,5 +1,7 @@
 package switchyard
 
+import "strings"
+
 // Names that are written into workflow histories. They never change: a renamed one breaks the replay of every run in
 // flight. Retire a name by adding a new one beside it.
 const (
@@ -51,4 +53,13 @@ func Queue(base, lane string) string {
 		return base
 	}
 	return base + "/" + lane
+}
+
+// LaneOf is the inverse of Queue: the lane whose task queue is queue, for runs whose workflows live on base. A queue
+// that does not derive from base is returned as it is.
+func LaneOf(base, queue string) string {
+	if queue == base {
+		return LaneGeneral
+	}
+	return strings.TrimPrefix(queue, base+"/")
 }

@@ -34,13 +34,40 @@ type Event struct {
 	Turn       int    `json:"turn,omitempty"`
 	CallID     string `json:"call_id,omitempty"`
 	Tool       string `json:"tool,omitempty"`
-	// Step is set on step_completed.
+	// Summary describes a call in one line, without its sensitive values.
+	Summary string `json:"summary,omitempty"`
+	// Step is set on step_completed. Sensitive arguments of the calls it asks for are redacted.
 	Step *ModelResponse `json:"step,omitempty"`
+	// Timing is set on step_completed, and on tool_started as far as it is known then: the lane and when it was scheduled.
+	Timing *Timing `json:"timing,omitempty"`
 	// Record is set on the event that ends a call.
 	Record *Record `json:"record,omitempty"`
-	// Result and Failure are set on the event that ends the run.
-	Result  *RunResult `json:"result,omitempty"`
-	Failure string     `json:"failure,omitempty"`
+	// Result is set on the event that ends the run; of a run that did not complete it may hold the usage alone, or be nil.
+	Result *RunResult `json:"result,omitempty"`
+	// Failure says in words why the run failed or who stopped it; FailureType and Problems are set where the run itself
+	// said so.
+	Failure     string       `json:"failure,omitempty"`
+	FailureType RunErrorType `json:"failure_type,omitempty"`
+	Problems    []Problem    `json:"problems,omitempty"`
+}
+
+// Timing is where and when a call or a model step ran, by the server's clock.
+type Timing struct {
+	Lane string `json:"lane,omitempty"`
+	// Attempts counts those that started; zero says that none did.
+	Attempts int `json:"attempts,omitempty"`
+	// Worker is the identity of the worker that made the last attempt.
+	Worker string `json:"worker,omitempty"`
+	// LastFailure is why the attempt before the last one failed; history keeps no earlier ones.
+	LastFailure string `json:"last_failure,omitempty"`
+	// Started is the last attempt's start.
+	Scheduled time.Time `json:"scheduled,omitzero"`
+	Started   time.Time `json:"started,omitzero"`
+	Closed    time.Time `json:"closed,omitzero"`
+	// QueueWait is from Scheduled to Started: where there was more than one attempt, the earlier attempts and the waits
+	// between them are part of it. Duration is from Started to Closed.
+	QueueWait Duration `json:"queue_wait,omitzero"`
+	Duration  Duration `json:"duration,omitzero"`
 }
 
 // CallStatus is how a call stands.
@@ -57,28 +84,22 @@ const (
 
 // Record is the audit entry of one tool call, derived from history (requirement R3).
 type Record struct {
-	CallID    string          `json:"call_id"`
-	Tool      string          `json:"tool"`
-	Version   string          `json:"version,omitempty"`
-	Digest    string          `json:"digest,omitempty"`
+	CallID  string `json:"call_id"`
+	Tool    string `json:"tool"`
+	Version string `json:"version,omitempty"`
+	Digest  string `json:"digest,omitempty"`
+	// Arguments are the validated ones of a call that was admitted, else what the caller wrote: text that is no JSON
+	// stands here as a JSON string. Sensitive values are redacted.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Status    CallStatus      `json:"status"`
 	Result    *Result         `json:"result,omitempty"`
 	Error     *Error          `json:"error,omitempty"`
-	// Phase is the last phase the call reached.
-	Phase    Phase    `json:"phase"`
-	Lane     string   `json:"lane,omitempty"`
-	Attempts int      `json:"attempts,omitempty"`
-	Worker   string   `json:"worker,omitempty"`
-	Turn     int      `json:"turn,omitempty"`
-	Notes    []string `json:"notes,omitempty"`
-	// Scheduled, Started and Closed are the server's times; Started is the last attempt's.
-	Scheduled time.Time `json:"scheduled,omitzero"`
-	Started   time.Time `json:"started,omitzero"`
-	Closed    time.Time `json:"closed,omitzero"`
-	// QueueWait is from Scheduled to Started, Duration from Started to Closed.
-	QueueWait Duration `json:"queue_wait,omitzero"`
-	Duration  Duration `json:"duration,omitzero"`
+	// Phase is the last phase the call reached, error_handling aside: post_execution for a completed call, for every
+	// other one that in which it stopped or stands.
+	Phase Phase    `json:"phase"`
+	Turn  int      `json:"turn,omitempty"`
+	Notes []string `json:"notes,omitempty"`
+	Timing
 	// Phases are the times that the phases took where they are known.
 	Phases          map[Phase]Duration `json:"phases,omitempty"`
 	Caller          Caller             `json:"caller,omitzero"`

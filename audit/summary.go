@@ -1,0 +1,84 @@
+package audit
+
+import (
+	"context"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/client"
+)
+
+// RunKind says what kind of run it is.
+type RunKind string
+
+// The kinds of run.
+const (
+	RunAgent RunKind = "agent"
+	RunPlan  RunKind = "plan"
+	RunCall  RunKind = "call"
+)
+
+// RunStatus is how a run stands.
+type RunStatus string
+
+// The states of a run.
+const (
+	RunRunning    RunStatus = "running"
+	RunCompleted  RunStatus = "completed"
+	RunFailed     RunStatus = "failed"
+	RunCancelled  RunStatus = "cancelled"
+	RunTerminated RunStatus = "terminated"
+	RunTimedOut   RunStatus = "timed_out"
+)
+
+// Summary is one run in brief.
+type Summary struct {
+	WorkflowID string `json:"workflow_id"`
+	// Run is the id of the first execution of the chain.
+	Run  string  `json:"run"`
+	Kind RunKind `json:"kind"`
+	// Name is the agent's, the plan's or the tool's.
+	Name         string            `json:"name,omitempty"`
+	Prompt       string            `json:"prompt,omitempty"`
+	Status       RunStatus         `json:"status"`
+	Conversation string            `json:"conversation,omitempty"`
+	Caller       switchyard.Caller `json:"caller,omitzero"`
+	TaskQueue    string            `json:"task_queue,omitempty"`
+	Started      time.Time         `json:"started,omitzero"`
+	Closed       time.Time         `json:"closed,omitzero"`
+	// Result is what the run returned: outcome, answer, output, failures. It is nil for a run that is not closed or said
+	// nothing.
+	Result *switchyard.RunResult `json:"result,omitempty"`
+	// Failure, FailureType and Problems say why the run failed or was stopped.
+	Failure     string                  `json:"failure,omitempty"`
+	FailureType switchyard.RunErrorType `json:"failure_type,omitempty"`
+	Problems    []switchyard.Problem    `json:"problems,omitempty"`
+	// Usage counts what the run has used so far.
+	Usage switchyard.Usage `json:"usage"`
+	Tools []PinnedTool     `json:"tools,omitempty"`
+	// Parts are the executions of the chain, in order.
+	Parts []Part `json:"parts"`
+}
+
+// PinnedTool is a tool as the run fixed it at its start.
+type PinnedTool struct {
+	Name    string            `json:"name"`
+	Version string            `json:"version"`
+	Digest  string            `json:"digest"`
+	Lane    string            `json:"lane"`
+	Access  switchyard.Access `json:"access"`
+	Effect  switchyard.Effect `json:"effect"`
+}
+
+// Part is one execution of a run's chain.
+type Part struct {
+	RunID   string    `json:"run_id"`
+	Started time.Time `json:"started"`
+	// HistoryEvents counts the events of its history so far.
+	HistoryEvents int `json:"history_events"`
+}
+
+// Describe returns a run's summary. Parameters and errors are those of Events.
+func Describe(ctx context.Context, c client.Client, workflowID, runID string) (Summary, error) {
+	return Summary{}, nil
+}

@@ -160,17 +160,7 @@ func TestUnusableFile(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	text, other := filepath.Join(folder, "notes.txt"), filepath.Join(folder, "other.db")
-	if err := os.WriteFile(text, []byte(strings.Repeat("not a database\n", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	conn, err := sql.Open(sqlDriver, other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Exec("CREATE TABLE songs (name TEXT)"); err != nil {
-		t.Fatal(err)
-	}
-	conn.Close()
+	writeForeignFiles(t, text, other)
 	for _, test := range []struct{ name, file, want string }{
 		{"folder below a file", filepath.Join(text, "runs.db"), "cannot make the folder"},
 		{"a folder", folder, "it is not a file"},
@@ -189,4 +179,20 @@ func TestUnusableFile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// writeForeignFiles makes a file that is no database, and a database of another program.
+func writeForeignFiles(t *testing.T, text, other string) {
+	t.Helper()
+	if err := os.WriteFile(text, []byte(strings.Repeat("not a database\n", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := sql.Open(sqlDriver, other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec("CREATE TABLE songs (name TEXT)"); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
 }

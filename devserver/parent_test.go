@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,7 +16,8 @@ import (
 func TestParentDeath(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "runs.db")
-	parent := command(context.Background(), roleParent, "--port", "0", "--headless", "--db-filename", file)
+	parent := command(context.Background(), roleParent, "--port", "0", "--headless", "--db-filename", file,
+		"--log-level", "info") // so that it has much to write while it ends
 	stdout, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -26,14 +26,7 @@ func TestParentDeath(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = parent.Process.Kill() })
-	text, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	var line readyLine
-	if err := json.Unmarshal([]byte(text), &line); err != nil {
-		t.Fatal(err)
-	}
+	line := readReady(t, bufio.NewReader(stdout))
 	server, err := os.FindProcess(line.PID)
 	if err != nil {
 		t.Fatal(err)
@@ -44,17 +37,22 @@ func TestParentDeath(t *testing.T) {
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	ctx := withPatience(t)
-	if !awaitExit(ctx, line.PID) {
-		pollExit(ctx, line.PID)
-	}
-	if ctx.Err() != nil {
-		t.Fatal("the server still runs")
-	}
+	awaitEnd(t, line.PID)
 	if info, err := os.Stat(file + "-wal"); err != nil || info.Size() != 0 {
 		t.Errorf("it did not end cleanly: %v, %v", info, err)
 	}
 	_ = parent.Wait()
+}
+
+func awaitEnd(t *testing.T, pid int) {
+	t.Helper()
+	ctx := withPatience(t)
+	if !awaitExit(ctx, pid) {
+		pollExit(ctx, pid)
+	}
+	if ctx.Err() != nil {
+		t.Fatal("the server still runs")
+	}
 }
 
 // Proves that a parent that is gone from the start is noticed, said, and a clean end.

@@ -114,6 +114,11 @@ func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: command(context.Background(), roleServer, args...), stderr: &lockedBuffer{}, rest: make(chan string, 1)}
 	p.cmd.Stderr = p.stderr
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("standard error of %v:\n%s", p.cmd.Args[1:], p.stderr)
+		}
+	})
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -125,21 +130,27 @@ func start(t *testing.T, args ...string) *process {
 	timer := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() })
 	defer timer.Stop()
 	reader := bufio.NewReader(stdout)
-	line, err := reader.ReadString('\n')
-	if err != nil {
-		t.Fatalf("no ready line: %v\n%s", err, p.stderr)
-	}
-	decoder := json.NewDecoder(strings.NewReader(line))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&p.ready); err != nil {
-		t.Fatalf("ready line %q: %v", line, err)
-	}
+	p.ready = readReady(t, reader)
 	go func() {
 		rest, _ := io.ReadAll(reader)
 		p.rest <- string(rest)
 	}()
 	p.clients = dial(t, p.ready.Address)
 	return p
+}
+
+func readReady(t *testing.T, from *bufio.Reader) (ready readyLine) {
+	t.Helper()
+	line, err := from.ReadString('\n')
+	if err != nil {
+		t.Fatalf("no ready line: %v", err)
+	}
+	decoder := json.NewDecoder(strings.NewReader(line))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&ready); err != nil {
+		t.Fatalf("ready line %q: %v", line, err)
+	}
+	return ready
 }
 
 func dial(t *testing.T, address string) *clients {
@@ -165,7 +176,7 @@ func (p *process) end(t *testing.T, signal os.Signal) int {
 			t.Errorf("standard output holds more than the ready line: %q", rest)
 		}
 	case <-time.After(patience):
-		t.Fatalf("did not end after %s\n%s", signal, p.stderr)
+		t.Fatalf("did not end after %s", signal)
 	}
 	_ = p.cmd.Wait()
 	return p.cmd.ProcessState.ExitCode()
@@ -175,7 +186,7 @@ func (p *process) end(t *testing.T, signal os.Signal) int {
 func (p *process) endCleanly(t *testing.T) {
 	t.Helper()
 	if code := p.end(t, syscall.SIGTERM); code != exitDone {
-		t.Fatalf("exit code %d after SIGTERM\n%s", code, p.stderr)
+		t.Fatalf("exit code %d after SIGTERM", code)
 	}
 }
 

@@ -39,13 +39,7 @@ func TestReadyMeansEverythingAnswers(t *testing.T) {
 	want := switchyardAttributes()
 	want["Customer"] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
 	for _, namespace := range []string{"default", "staging"} {
-		list, err := p.operator.ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := list.GetCustomAttributes(); !maps.Equal(got, want) {
-			t.Errorf("search attributes of %s: %v, want %v", namespace, got, want)
-		}
+		checkAttributes(ctx, t, p, namespace, want)
 	}
 	for url, part := range map[string]string{
 		p.ready.UI + "/": "<html",
@@ -154,6 +148,9 @@ func TestRestartKeepsRuns(t *testing.T) {
 	first := start(t, flags...)
 	runs["before-term"] = startRun(ctx, t, first, "before-term", nil)
 	first.endCleanly(t)
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("the runs are elsewhere: %v", err)
+	}
 	if info, err := os.Stat(file + "-wal"); err == nil && info.Size() > 0 {
 		t.Errorf("%d bytes of the log are not in the file after a clean end", info.Size())
 	}
@@ -165,23 +162,10 @@ func TestRestartKeepsRuns(t *testing.T) {
 	}
 
 	third := start(t, flags...)
-	for id, want := range runs {
-		response, err := third.workflow.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-			Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: id},
-		})
-		if err != nil {
-			t.Errorf("run %s is lost: %v", id, err)
-			continue
-		}
-		info := response.GetWorkflowExecutionInfo()
-		if info.GetExecution().GetRunId() != want || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-			t.Errorf("run %s came back as %v", id, info)
-		}
+	for id, runID := range runs {
+		checkRunning(ctx, t, third, id, runID)
 	}
-	list, err := third.operator.ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: "default"})
-	if err != nil || !maps.Equal(list.GetCustomAttributes(), switchyardAttributes()) {
-		t.Errorf("search attributes after two restarts: %v, %v", list.GetCustomAttributes(), err)
-	}
+	checkAttributes(ctx, t, third, "default", switchyardAttributes())
 	third.endCleanly(t)
 	if log := third.stderr.String(); strings.Count(log, "\n") != 1 {
 		t.Errorf("a restart is not quiet: %s", log)
@@ -276,6 +260,32 @@ func startRun(ctx context.Context, t *testing.T, p *process, id string, attribut
 		t.Fatal(err)
 	}
 	return response.GetRunId()
+}
+
+func checkRunning(ctx context.Context, t *testing.T, p *process, id, runID string) {
+	t.Helper()
+	response, err := p.workflow.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: id},
+	})
+	if err != nil {
+		t.Errorf("run %s is lost: %v", id, err)
+		return
+	}
+	info := response.GetWorkflowExecutionInfo()
+	if info.GetExecution().GetRunId() != runID || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		t.Errorf("run %s came back as %v", id, info)
+	}
+}
+
+func checkAttributes(ctx context.Context, t *testing.T, p *process, namespace string, want map[string]enumspb.IndexedValueType) {
+	t.Helper()
+	list, err := p.operator.ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := list.GetCustomAttributes(); !maps.Equal(got, want) {
+		t.Errorf("search attributes of %s: %v, want %v", namespace, got, want)
+	}
 }
 
 func awaitPoller(ctx context.Context, t *testing.T, p *process, queue string) {

@@ -104,13 +104,14 @@ func PageOf(messages []Message, from int) Page {
 	from = min(max(from, 0), len(messages))
 	to, size := from, 0
 	for to < len(messages) && (to == from || size < PageBytes) {
-		size += messages[to].size()
+		size += messages[to].Size()
 		to++
 	}
 	return Page{From: from, Messages: Pack(messages[from:to]), Total: len(messages)}
 }
 
-func (m Message) size() int {
+// Size is about how many bytes the message takes.
+func (m Message) Size() int {
 	n := len(m.Text)
 	for _, c := range m.Calls {
 		n += len(c.Arguments)

@@ -1,0 +1,105 @@
+package activities
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+)
+
+// nearNames is how many similar tool names an unknown one is answered with.
+const nearNames = 3
+
+// Admit takes calls through the phases pre_validation and pre_execution and returns one verdict per call, in order. It
+// runs as a local activity, so that the verdicts are one marker in history whatever rules are edited later.
+func (a *Activities) Admit(_ context.Context, r switchyard.AdmitRequest) ([]switchyard.Verdict, error) {
+	verdicts := make([]switchyard.Verdict, len(r.Calls))
+	admitted := 0
+	for i, c := range r.Calls {
+		v := a.preValidate(r, c)
+		if v.Error == nil && r.Allow != nil && admitted >= *r.Allow {
+			v.Error = switchyard.Errorf(switchyard.ErrBudgetExceeded, "the run may make %d more calls, and this is one too many", *r.Allow)
+			v.Error.Phase = switchyard.PhasePreExecution
+		}
+		if v.Error == nil {
+			admitted++
+		}
+		verdicts[i] = v
+	}
+	return verdicts, nil
+}
+
+// preValidate checks that the tool exists and is active, what it requires, and the arguments.
+func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) switchyard.Verdict {
+	v := switchyard.Verdict{ID: c.ID}
+	i := slices.IndexFunc(r.Tools, func(t switchyard.Tool) bool { return t.Name == c.Tool })
+	if i < 0 {
+		v.Error = a.notFound(r, c.Tool)
+		return v
+	}
+	tool := r.Tools[i]
+	if tool.Status == switchyard.StatusDisabled {
+		v.Error = switchyard.Errorf(switchyard.ErrToolNotActive, "tool %q is disabled", c.Tool)
+		v.Error.Near = a.active(r.Known, c.Tool)
+		v.Error.Phase = switchyard.PhasePreValidation
+		return v
+	}
+	compiled, err := a.specs.of(tool)
+	if err != nil {
+		v.Error = switchyard.Errorf(switchyard.ErrExecutorNotFound, "the pinned toolspec of %q cannot be used here: %v", c.Tool, err)
+		v.Error.Phase = switchyard.PhasePreValidation
+		return v
+	}
+	for _, name := range compiled.Spec.Requires.Variables {
+		if !slices.Contains(r.Variables, name) {
+			v.Error = switchyard.Errorf(switchyard.ErrPreconditionFailed, "tool %q needs the run variable %q; start the run with --var %s=…", c.Tool, name, name)
+			v.Error.Phase = switchyard.PhasePreValidation
+			return v
+		}
+	}
+	arguments, notes, problems := compiled.Arguments(c.Arguments, r.Mode)
+	v.Notes = notes
+	if len(problems) > 0 {
+		v.Error = switchyard.Errorf(switchyard.ErrValidation, "the arguments of %s do not fit", c.Tool)
+		v.Error.Problems, v.Error.Phase = problems, switchyard.PhasePreValidation
+		return v
+	}
+	if !bytes.Equal(arguments, []byte(c.Arguments)) {
+		v.Arguments = json.RawMessage(arguments)
+	}
+	if tool.Status == switchyard.StatusDeprecated {
+		v.Notes = append(v.Notes, fmt.Sprintf("tool %s is deprecated", c.Tool))
+	}
+	v.Tokens = countTokens(string(arguments))
+	return v
+}
+
+// notFound answers a call of a tool that the run does not have. A direct call has no tools besides the one it names, so
+// near names come from the whole catalog there.
+func (a *Activities) notFound(r switchyard.AdmitRequest, name string) *switchyard.Error {
+	e := switchyard.Errorf(switchyard.ErrToolNotFound, "there is no tool %q", switchyard.Shorten(name, 2*switchyard.MaxToolName))
+	e.Phase = switchyard.PhasePreValidation
+	if len(r.Known) > 0 {
+		e.Near = spelling.Near(name, r.Known, nearNames)
+		if len(e.Near) == 0 {
+			e.Message += "; there are: " + strings.Join(r.Known, ", ")
+		}
+		return e
+	}
+	e.Near = a.config.Catalog().Near(name)
+	return e
+}
+
+// active returns the names of the tools that may be called, of the run's where it has others.
+func (a *Activities) active(known []string, besides string) []string {
+	active := a.config.Catalog().Active()
+	if len(known) <= 1 {
+		return active
+	}
+	return slices.DeleteFunc(active, func(n string) bool { return n == besides || !slices.Contains(known, n) })
+}

@@ -1,0 +1,53 @@
+// Package activities does what runs decide: it pins tools, admits calls, executes them and asks models. Everything
+// that touches the outside world, or whose answer could change between two deploys, happens here, and what comes of it
+// is recorded in the run's history.
+package activities
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/client"
+)
+
+// Config says what a process can do.
+type Config struct {
+	// Catalog returns the tools as they are now. Runs pin what they need of it when they start.
+	Catalog func() *toolspecs.Catalog
+	// Client asks runs, by query, for what this process does not hold.
+	Client client.Client
+	// Executors execute calls, by kind of tool (toolspecs.KindFunction …).
+	Executors map[string]Executor
+	// Models answer model steps, by provider.
+	Models map[switchyard.Provider]Model
+	// CacheRuns and CacheBytes bound what is remembered of runs; default 256 runs and 64 MiB.
+	CacheRuns  int
+	CacheBytes int
+}
+
+// Activities are the deeds of one process, to be registered with its workers: Pin, Admit and ModelStep by name, Tool as
+// the dynamic activity.
+type Activities struct {
+	config  Config
+	specs   *specs
+	runs    *runCache
+	offered *offers
+}
+
+// New returns the activities of a process. It returns an error where the configuration lacks a part.
+func New(c Config) (*Activities, error) {
+	if c.Catalog == nil {
+		return nil, errors.New("activities: Config.Catalog is nil; give a function that returns the tools")
+	}
+	if c.Client == nil {
+		return nil, errors.New("activities: Config.Client is nil; runs could not be asked for their conversation")
+	}
+	return &Activities{
+		config:  c,
+		specs:   newSpecs(),
+		runs:    newRunCache(cmp.Or(c.CacheRuns, 256), cmp.Or(c.CacheBytes, 64<<20)),
+		offered: newOffers(),
+	}, nil
+}

@@ -1,0 +1,171 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+)
+
+// Model answers conversations.
+type Model interface {
+	// Ready reports why this process cannot reach the model; nil if it can.
+	Ready() error
+	// Answer makes one model step. Its error is a *ModelError, or any other for one that may pass.
+	Answer(ctx context.Context, p Prompt) (switchyard.ModelResponse, error)
+}
+
+// Prompt is what a model is asked.
+type Prompt struct {
+	Agent    *switchyard.Agent
+	Turn     int
+	Messages []switchyard.Message
+	// Tools are what the model may call; none when a limit was reached.
+	Tools []Offer
+	// Limit names the limit that was reached: the model is to answer with what is known.
+	Limit string
+}
+
+// Offer is a tool as a model is shown it.
+type Offer struct {
+	Name        string
+	Description string
+	// Schema is JSON Schema 2020-12 of an object.
+	Schema json.RawMessage
+}
+
+// ModelError is the failure of a model step.
+type ModelError struct {
+	Message string
+	// Permanent says that no other attempt will do better.
+	Permanent bool
+	// RetryAfter is the earliest next attempt where the provider named one.
+	RetryAfter time.Duration
+}
+
+func (e *ModelError) Error() string { return e.Message }
+
+// The types of a model step's failure in history.
+const (
+	modelFailed      = "model_failed"
+	modelUnavailable = "model_unavailable"
+)
+
+// defaultModelTimeout bounds one attempt of a model step; workflows schedule the activity with a little more.
+const defaultModelTimeout = 2 * time.Minute
+
+// limitPrompt is what the model is told in place of tools when a limit was reached.
+const limitPrompt = "The limit of this run has been reached: %s. You cannot call tools any more. " +
+	"Answer now with what is known so far, and say what is missing."
+
+// ModelStep asks the run's model about the conversation that r names. The model's calls get the ids of this turn; what
+// ids the provider used stays here.
+func (a *Activities) ModelStep(ctx context.Context, r switchyard.ModelRequest) (switchyard.ModelResponse, error) {
+	defer keepAlive(ctx)()
+	response, err := a.answer(ctx, r)
+	if err != nil {
+		return switchyard.ModelResponse{}, modelFailure(ctx, err)
+	}
+	for i := range response.Message.Calls {
+		response.Message.Calls[i].ID = switchyard.TurnCallID(r.Turn, i+1)
+	}
+	response.Message.Role = switchyard.RoleAssistant
+	a.runs.keep(r.Run, response.Message)
+	return response, nil
+}
+
+func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest) (switchyard.ModelResponse, error) {
+	setup, err := a.setup(ctx, r.Run)
+	if err != nil {
+		return switchyard.ModelResponse{}, err
+	}
+	messages, err := a.conversation(ctx, r)
+	if err != nil {
+		return switchyard.ModelResponse{}, err
+	}
+	model, ok := a.config.Models[setup.Pinned.Value.Provider]
+	if !ok {
+		return switchyard.ModelResponse{}, &ModelError{Message: "this worker has no models of the provider " + string(setup.Pinned.Value.Provider)}
+	}
+	p := Prompt{Agent: setup.Agent, Turn: r.Turn, Messages: messages, Limit: r.Limit}
+	if r.Limit == "" {
+		if p.Tools, err = a.offered.of(a.specs, setup.Pinned.Value.Catalog); err != nil {
+			return switchyard.ModelResponse{}, &ModelError{Message: err.Error(), Permanent: true}
+		}
+	}
+	timeout := setup.Agent.Model.Timeout.Std()
+	if timeout == 0 {
+		timeout = defaultModelTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	response, err := model.Answer(ctx, p)
+	if err != nil {
+		return switchyard.ModelResponse{}, err
+	}
+	if response.Message.Text == "" && len(response.Message.Calls) == 0 {
+		return switchyard.ModelResponse{}, &ModelError{Message: "the model answered with nothing: neither text nor calls"}
+	}
+	price := setup.Agent.Model.Price
+	response.Usage.Cost = (float64(response.Usage.InputTokens)*price.Input + float64(response.Usage.OutputTokens)*price.Output) / 1e6
+	return response, nil
+}
+
+// modelFailure maps a model's error to what Temporal records: one owner of retries, which honours the provider's wish.
+func modelFailure(ctx context.Context, err error) error {
+	if temporal.IsCanceledError(context.Cause(ctx)) {
+		return temporal.NewCanceledError()
+	}
+	options := temporal.ApplicationErrorOptions{Cause: err}
+	kind := modelUnavailable
+	if e, ok := err.(*ModelError); ok {
+		options.Cause = nil
+		options.NextRetryDelay = e.RetryAfter
+		if options.NonRetryable = e.Permanent; e.Permanent {
+			kind = modelFailed
+		}
+	}
+	if activity.IsActivity(ctx) {
+		activity.GetLogger(ctx).Warn("model step failed", "error", err, "permanent", options.NonRetryable)
+	}
+	return temporal.NewApplicationErrorWithOptions(err.Error(), kind, options)
+}
+
+// offers remembers, by catalog, what models are shown of its tools.
+type offers struct {
+	mu        sync.Mutex
+	byCatalog map[string][]Offer
+}
+
+// maxOffers bounds how many catalogs are remembered.
+const maxOffers = 256
+
+func newOffers() *offers { return &offers{byCatalog: map[string][]Offer{}} }
+
+func (o *offers) of(s *specs, catalog switchyard.Catalog) ([]Offer, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if known, ok := o.byCatalog[catalog.Digest]; ok {
+		return known, nil
+	}
+	var made []Offer
+	for _, tool := range catalog.Tools {
+		if tool.Status == switchyard.StatusDisabled {
+			continue
+		}
+		compiled, err := s.of(tool)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, Offer{Name: tool.Name, Description: compiled.Spec.Description, Schema: compiled.InputSchema()})
+	}
+	if len(o.byCatalog) >= maxOffers {
+		clear(o.byCatalog)
+	}
+	o.byCatalog[catalog.Digest] = made
+	return made, nil
+}

@@ -1,0 +1,190 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/switchyard/switchyard"
+)
+
+// OpenAI reaches models by OpenAI's chat completions, at OpenAI or any server that speaks the same. Make one with
+// NewOpenAI.
+type OpenAI struct {
+	client openai.Client
+	key    string
+}
+
+// NewOpenAI returns the provider as the environment configures it: OPENAI_API_KEY, OPENAI_BASE_URL and what else the
+// official client reads. The client's own retries are off: Temporal's are the only ones.
+func NewOpenAI() *OpenAI {
+	return &OpenAI{client: openai.NewClient(option.WithMaxRetries(0)), key: os.Getenv("OPENAI_API_KEY")}
+}
+
+// Ready reports a missing key.
+func (o *OpenAI) Ready() error {
+	if o.key == "" {
+		return errors.New("the worker has no OPENAI_API_KEY in its environment")
+	}
+	return nil
+}
+
+// Answer makes one request.
+func (o *OpenAI) Answer(ctx context.Context, p Prompt) (switchyard.ModelResponse, error) {
+	if err := o.Ready(); err != nil {
+		return switchyard.ModelResponse{}, &ModelError{Message: err.Error()}
+	}
+	completion, err := o.client.Chat.Completions.New(ctx, openAIParams(p))
+	if err != nil {
+		return switchyard.ModelResponse{}, o.failure(err)
+	}
+	if len(completion.Choices) == 0 {
+		return switchyard.ModelResponse{}, &ModelError{Message: "the model's answer has no choices"}
+	}
+	return openAIResponse(completion), nil
+}
+
+func openAIParams(p Prompt) openai.ChatCompletionNewParams {
+	model := p.Agent.Model
+	params := openai.ChatCompletionNewParams{Model: model.Name}
+	if model.Temperature != nil {
+		params.Temperature = openai.Float(*model.Temperature)
+	}
+	if model.MaxTokens > 0 {
+		params.MaxCompletionTokens = openai.Int(int64(model.MaxTokens))
+	}
+	for _, m := range p.Messages {
+		params.Messages = append(params.Messages, openAIMessage(m))
+	}
+	if p.Limit != "" {
+		params.Messages = append(params.Messages, openai.UserMessage(fmt.Sprintf(limitPrompt, p.Limit)))
+	}
+	for _, t := range p.Tools {
+		var schema openai.FunctionParameters
+		if json.Unmarshal(t.Schema, &schema) != nil {
+			continue // a compiled toolspec's schema is an object
+		}
+		params.Tools = append(params.Tools, openai.ChatCompletionFunctionTool(openai.FunctionDefinitionParam{
+			Name: t.Name, Description: openai.String(t.Description), Parameters: schema,
+		}))
+	}
+	return params
+}
+
+func openAIMessage(m switchyard.Message) openai.ChatCompletionMessageParamUnion {
+	switch m.Role {
+	case switchyard.RoleSystem:
+		return openai.SystemMessage(m.Text)
+	case switchyard.RoleTool:
+		return openai.ToolMessage(m.Text, m.CallID)
+	case switchyard.RoleAssistant:
+		message := openai.ChatCompletionAssistantMessageParam{}
+		if m.Text != "" {
+			message.Content.OfString = openai.String(m.Text)
+		}
+		for _, c := range m.Calls {
+			message.ToolCalls = append(message.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
+				OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{ID: c.ID,
+					Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: legalName(c.Tool), Arguments: legalArguments(c.Arguments)}},
+			})
+		}
+		return openai.ChatCompletionMessageParamUnion{OfAssistant: &message}
+	default:
+		return openai.UserMessage(m.Text)
+	}
+}
+
+// legalName and legalArguments make what a model got wrong acceptable to its own provider, which checks the
+// conversation it is sent: an illegal name is spelt with _, arguments that are not JSON are quoted.
+func legalName(name string) string {
+	if switchyard.CheckToolName(name) == nil {
+		return name
+	}
+	legal := strings.Map(func(r rune) rune {
+		if switchyard.CheckToolName(string(r)) == nil {
+			return r
+		}
+		return '_'
+	}, name)
+	return legal[:min(len(legal), switchyard.MaxToolName)] + strings.Repeat("_", max(0, 1-len(legal)))
+}
+
+func legalArguments(text string) string {
+	if json.Valid([]byte(text)) {
+		return text
+	}
+	quoted, err := switchyard.EncodeJSON(map[string]string{"not_json": text})
+	if err != nil {
+		return "{}"
+	}
+	return string(quoted)
+}
+
+func openAIResponse(c *openai.ChatCompletion) switchyard.ModelResponse {
+	choice := c.Choices[0]
+	response := switchyard.ModelResponse{
+		Message: switchyard.Message{Text: choice.Message.Content},
+		Stop:    switchyard.StopAnswer,
+		Model:   c.Model,
+		Usage:   switchyard.Usage{InputTokens: int(c.Usage.PromptTokens), OutputTokens: int(c.Usage.CompletionTokens)},
+	}
+	for _, call := range choice.Message.ToolCalls {
+		response.Message.Calls = append(response.Message.Calls, switchyard.Call{Tool: call.Function.Name, Arguments: call.Function.Arguments})
+	}
+	switch {
+	case choice.Message.Refusal != "":
+		response.Message.Text, response.Stop = choice.Message.Refusal, switchyard.StopRefusal
+	case choice.FinishReason == "content_filter":
+		response.Stop = switchyard.StopRefusal
+		if response.Message.Text == "" {
+			response.Message.Text = "the provider's content filter withheld the answer"
+		}
+	case len(response.Message.Calls) > 0:
+		response.Stop = switchyard.StopCalls
+	case choice.FinishReason == "length":
+		response.Stop = switchyard.StopLength
+	}
+	return response
+}
+
+// failure tells what another attempt can cure, and when. The key never shows, whatever the server put into its answer.
+func (o *OpenAI) failure(err error) error {
+	api, ok := errors.AsType[*openai.Error](err)
+	if !ok {
+		return &ModelError{Message: o.redact(err.Error())}
+	}
+	e := &ModelError{Permanent: true, Message: fmt.Sprintf("the model's server answered %d %s: %s", api.StatusCode,
+		http.StatusText(api.StatusCode), o.redact(switchyard.Shorten(api.Message, 500)))}
+	switch {
+	case api.Code == "context_length_exceeded":
+		e.Message = "the conversation is longer than the model's window: " + o.redact(api.Message)
+	case api.Code == "insufficient_quota":
+	case api.StatusCode == http.StatusUnauthorized, api.StatusCode == http.StatusForbidden:
+		e.Message += "; check OPENAI_API_KEY in the worker's environment"
+	case transientStatus(api.StatusCode):
+		e.Permanent = false
+		if api.Response != nil {
+			e.RetryAfter = RetryAfter(api.Response.Header, time.Now())
+		}
+	}
+	return e
+}
+
+func (o *OpenAI) redact(text string) string {
+	if o.key == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, o.key, switchyard.Redacted)
+}
+
+// transientStatus reports whether the same request may succeed later.
+func transientStatus(code int) bool {
+	return code == http.StatusRequestTimeout || code == http.StatusConflict || code == http.StatusTooManyRequests || code >= 500
+}

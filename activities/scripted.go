@@ -1,0 +1,146 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+)
+
+// Scripted plays the script that the agent brings: no network, the same answers every time. Its input tokens are
+// estimated from lengths, its output tokens counted.
+type Scripted struct{}
+
+// Ready is always nil.
+func (Scripted) Ready() error { return nil }
+
+// Answer plays the step of the prompt's turn. Texts and arguments may refer to results of earlier calls of the script.
+func (Scripted) Answer(_ context.Context, p Prompt) (switchyard.ModelResponse, error) {
+	if p.Agent.Model.Script == nil {
+		return switchyard.ModelResponse{}, &ModelError{Message: "the agent has no script", Permanent: true}
+	}
+	script := p.Agent.Model.Script.Value
+	play := scriptPlay{script: script, messages: p.Messages}
+	var message switchyard.Message
+	var err error
+	switch {
+	case p.Limit != "":
+		message.Text, err = play.summary(p.Limit)
+	case p.Turn > len(script.Steps):
+		err = fmt.Errorf("the script has %d steps and the run is at turn %d; end the script with an answer", len(script.Steps), p.Turn)
+	default:
+		message, err = play.step(script.Steps[p.Turn-1])
+	}
+	if err != nil {
+		return switchyard.ModelResponse{}, &ModelError{Message: err.Error(), Permanent: true}
+	}
+	response := switchyard.ModelResponse{Message: message, Stop: switchyard.StopAnswer, Model: "scripted"}
+	if len(message.Calls) > 0 {
+		response.Stop = switchyard.StopCalls
+	}
+	for _, m := range p.Messages {
+		response.Usage.InputTokens += (m.Size() + 3) / 4
+	}
+	response.Usage.OutputTokens = countTokens(message.Text)
+	for _, c := range message.Calls {
+		response.Usage.OutputTokens += countTokens(c.Arguments)
+	}
+	return response, nil
+}
+
+type scriptPlay struct {
+	script   switchyard.Script
+	messages []switchyard.Message
+}
+
+func (s scriptPlay) step(step switchyard.ScriptStep) (switchyard.Message, error) {
+	text, err := s.text(step.Text + step.Answer)
+	if err != nil {
+		return switchyard.Message{}, err
+	}
+	message := switchyard.Message{Text: text}
+	for _, c := range step.Calls {
+		arguments, err := s.arguments(c)
+		if err != nil {
+			return switchyard.Message{}, err
+		}
+		for range max(c.Repeat, 1) {
+			message.Calls = append(message.Calls, switchyard.Call{Tool: c.Tool, Arguments: arguments})
+		}
+	}
+	return message, nil
+}
+
+func (s scriptPlay) arguments(c switchyard.ScriptCall) (string, error) {
+	if c.ArgumentsText != "" || len(c.Arguments) == 0 {
+		return cmp.Or(c.ArgumentsText, "{}"), nil
+	}
+	if !strings.Contains(string(c.Arguments), "$") {
+		return string(c.Arguments), nil
+	}
+	value, err := switchyard.DecodeJSON(c.Arguments)
+	if err != nil {
+		return "", err
+	}
+	resolved, err := switchyard.Resolve(value, s.lookup)
+	if err != nil {
+		return "", err
+	}
+	data, err := switchyard.EncodeJSON(resolved)
+	return string(data), err
+}
+
+func (s scriptPlay) text(text string) (string, error) {
+	value, err := switchyard.Resolve(text, s.lookup)
+	if err != nil {
+		return "", err
+	}
+	return switchyard.TextOf(value), nil
+}
+
+// lookup finds the result of the script's call with that id: the conversation's message about it, as JSON where it is.
+func (s scriptPlay) lookup(id string) (any, bool) {
+	for turn, step := range s.script.Steps {
+		n := 0
+		for _, c := range step.Calls {
+			if c.ID == id {
+				return s.result(switchyard.TurnCallID(turn+1, n+1))
+			}
+			n += max(c.Repeat, 1)
+		}
+	}
+	return nil, false
+}
+
+func (s scriptPlay) result(callID string) (any, bool) {
+	for i := len(s.messages) - 1; i >= 0; i-- {
+		m := s.messages[i]
+		if m.Role != switchyard.RoleTool || m.CallID != callID {
+			continue
+		}
+		if value, err := switchyard.DecodeJSON(json.RawMessage(m.Text)); err == nil && !m.Failed {
+			return value, true
+		}
+		return m.Text, true
+	}
+	return nil, false
+}
+
+// summaryResults is how many of the last results a summary lists where the script has none of its own.
+const summaryResults = 3
+
+func (s scriptPlay) summary(limit string) (string, error) {
+	if s.script.Summary != "" {
+		return s.text(s.script.Summary)
+	}
+	var known []string
+	for i := len(s.messages) - 1; i >= 0 && len(known) < summaryResults; i-- {
+		if m := s.messages[i]; m.Role == switchyard.RoleTool && !m.Failed {
+			known = append(known, "- "+switchyard.Shorten(m.Text, 200))
+		}
+	}
+	return fmt.Sprintf("The limit of %s was reached. The last results:\n%s", limit, strings.Join(known, "\n")), nil
+}

@@ -1,0 +1,48 @@
+package activities
+
+import (
+	"sync"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// maxSpecs bounds how many compiled toolspecs a process remembers.
+const maxSpecs = 4096
+
+// specs remembers compiled toolspecs by digest: compiling costs a thousand times what validating does.
+type specs struct {
+	mu       sync.RWMutex
+	byDigest map[string]*toolspecs.Compiled
+}
+
+func newSpecs() *specs { return &specs{byDigest: map[string]*toolspecs.Compiled{}} }
+
+func (s *specs) get(digest string) (*toolspecs.Compiled, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	c, ok := s.byDigest[digest]
+	return c, ok
+}
+
+func (s *specs) put(digest string, c *toolspecs.Compiled) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.byDigest) >= maxSpecs {
+		clear(s.byDigest)
+	}
+	s.byDigest[digest] = c
+}
+
+// of returns the compiled spec of a pinned tool.
+func (s *specs) of(t switchyard.Tool) (*toolspecs.Compiled, error) {
+	if c, ok := s.get(t.Digest); ok {
+		return c, nil
+	}
+	c, err := toolspecs.FromTool(t)
+	if err != nil {
+		return nil, err
+	}
+	s.put(t.Digest, c)
+	return c, nil
+}

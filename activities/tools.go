@@ -1,0 +1,172 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+)
+
+// Tool executes any tool: it is the dynamic activity, and the activity's type is the tool's name. It takes one
+// switchyard.Execution through the phases execution and post_execution. Its error is a failure made by Failure, or
+// Temporal's own of a cancelled activity.
+func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (switchyard.Result, error) {
+	var x switchyard.Execution
+	if err := input.Get(&x); err != nil {
+		return switchyard.Result{}, Failure(switchyard.Errorf(switchyard.ErrExecution, "the call's input cannot be read: %v", err))
+	}
+	defer keepAlive(ctx)()
+	info := activity.GetInfo(ctx)
+	result, failure := a.call(ctx, info, x)
+	if failure == nil {
+		a.runs.keep(x.Origin.Run, switchyard.CallOutcome{ID: info.ActivityID, Result: &result}.Message())
+		return result, nil
+	}
+	if failure.Type == switchyard.ErrCancelled {
+		return switchyard.Result{}, temporal.NewCanceledError(failure.Message)
+	}
+	if !failure.Retryable {
+		a.runs.keep(x.Origin.Run, switchyard.CallOutcome{ID: info.ActivityID, Error: failure}.Message())
+	}
+	return switchyard.Result{}, Failure(failure)
+}
+
+func (a *Activities) call(ctx context.Context, info activity.Info, x switchyard.Execution) (switchyard.Result, *switchyard.Error) {
+	name := info.ActivityType.Name
+	compiled, err := a.pinnedSpec(ctx, name, x)
+	if err != nil {
+		e := switchyard.Errorf(switchyard.ErrExecutorNotFound, "the worker cannot get the pinned toolspec of %s: %v", name, err)
+		e.Phase, e.Retryable = switchyard.PhaseExecution, true
+		return switchyard.Result{}, e
+	}
+	spec := &compiled.Spec
+	executor, ok := a.config.Executors[spec.Entry.Type]
+	if !ok {
+		e := switchyard.Errorf(switchyard.ErrExecutorNotFound, "this worker does not execute tools of the kind %q", spec.Entry.Type)
+		e.Phase = switchyard.PhaseExecution
+		return switchyard.Result{}, e
+	}
+	if e := EnsureDependencies(ctx, spec); e != nil {
+		return switchyard.Result{}, e
+	}
+	timeout, cancel := context.WithTimeoutCause(withCallContext(ctx, info, x, spec), spec.Execution.Timeout.Std(), errToolTimeout)
+	defer cancel()
+	began := time.Now()
+	answer, err := executor.Execute(timeout, spec, x.Arguments)
+	took := time.Since(began)
+	if err != nil {
+		return switchyard.Result{}, executionError(timeout, err, spec)
+	}
+	began = time.Now()
+	result, failure := postExecute(compiled, answer)
+	result.Notes = append(x.Notes, result.Notes...)
+	result.Slow = took > spec.Execution.SlowAfter.Std()
+	result.ExecutionMicros, result.PostMicros = took.Microseconds(), time.Since(began).Microseconds()
+	return result, failure
+}
+
+// pinnedSpec returns the exact spec that the run is pinned to: this process has it from its own catalog or an earlier
+// run, or asks the run.
+func (a *Activities) pinnedSpec(ctx context.Context, name string, x switchyard.Execution) (*toolspecs.Compiled, error) {
+	if c, ok := a.specs.get(x.Digest); ok {
+		return c, nil
+	}
+	if c, ok := a.config.Catalog().Get(name); ok && c.Tool().Digest == x.Digest {
+		a.specs.put(x.Digest, c)
+		return c, nil
+	}
+	setup, err := a.setup(ctx, x.Origin.Run)
+	if err != nil {
+		return nil, err
+	}
+	tool, ok := setup.Pinned.Value.Catalog.Find(name)
+	if !ok || tool.Digest != x.Digest {
+		return nil, fmt.Errorf("the run is not pinned to version %s of it", x.Digest)
+	}
+	return a.specs.of(tool)
+}
+
+func withCallContext(ctx context.Context, info activity.Info, x switchyard.Execution, spec *toolspecs.Spec) context.Context {
+	return switchyard.WithCallContext(ctx, switchyard.CallContext{
+		CallID: info.ActivityID, Tool: info.ActivityType.Name, Origin: x.Origin,
+		WorkflowID: info.WorkflowExecution.ID, RunID: info.WorkflowExecution.RunID, ParentCall: x.Parent,
+		Attempt: int(info.Attempt), Timeout: spec.Execution.Timeout, Key: switchyard.IdempotencyKey(x.Origin.Run, info.ActivityID),
+	})
+}
+
+var errToolTimeout = errors.New("the tool's timeout has passed")
+
+// executionError tells why an execution failed: the tool's own error, its timeout, a cancelled run, or a worker that is
+// being stopped.
+func executionError(ctx context.Context, err error, spec *toolspecs.Spec) *switchyard.Error {
+	if ctx.Err() == nil || !errors.Is(err, context.Cause(ctx)) && !errors.Is(err, ctx.Err()) {
+		e := switchyard.AsError(err)
+		if e.Phase == "" {
+			e.Phase = switchyard.PhaseExecution
+		}
+		return e
+	}
+	repeatable := spec.Execution.Effect != switchyard.EffectOnce
+	e := &switchyard.Error{Phase: switchyard.PhaseExecution}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errToolTimeout):
+		e.Type, e.Retryable = switchyard.ErrTimeout, repeatable
+		e.Message = fmt.Sprintf("%s did not answer within %s", spec.Name, spec.Execution.Timeout)
+	case temporal.IsCanceledError(cause):
+		e.Type, e.Message = switchyard.ErrCancelled, "the call was cancelled while it ran"
+	case repeatable:
+		e.Type, e.Retryable = switchyard.ErrWorkerLost, true
+		e.Message = "the worker stopped while the tool ran: " + cause.Error()
+	default:
+		e.Type = switchyard.ErrOutcomeUnknown
+		e.Message = "the worker stopped while the tool ran: " + cause.Error()
+	}
+	return e
+}
+
+// postExecute is the phase post_execution: the output's check, its cut to size, its count of tokens.
+func postExecute(compiled *toolspecs.Compiled, answer Answer) (switchyard.Result, *switchyard.Error) {
+	spec := compiled.Spec
+	result := switchyard.Result{Output: answer.Output, Notes: answer.Notes}
+	if problems := compiled.CheckOutput(answer.Output); len(problems) > 0 {
+		e := switchyard.Errorf(switchyard.ErrInvalidOutput, "the answer of %s does not have the declared form", spec.Name)
+		e.Problems, e.Phase = problems, switchyard.PhasePostExecution
+		if spec.Execution.OnInvalidOutput != "warn" {
+			return switchyard.Result{}, e
+		}
+		result.Notes = append(result.Notes, "invalid output: "+problems[0].String())
+	}
+	result.Output, result.Cut = cutOutput(answer.Output, spec.Execution.MaxResult)
+	if result.Cut > 0 {
+		result.Notes = append(result.Notes, fmt.Sprintf("cut to %d of %d bytes, the limit of %s; ask it for less at a time",
+			len(answer.Output)-result.Cut, len(answer.Output), spec.Name))
+	}
+	result.Tokens = countTokens(result.ForModel())
+	return result, nil
+}
+
+// cutOutput returns an output of at most about limit bytes, and how many bytes it left out. What is cut becomes text,
+// because half of a JSON value is none.
+func cutOutput(output json.RawMessage, limit int) (json.RawMessage, int) {
+	if limit <= 0 || len(output) <= limit {
+		return output, 0
+	}
+	text := switchyard.PlainText(output)
+	end := min(limit, len(text))
+	for end > 0 && end < len(text) && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	cut, err := json.Marshal(text[:end])
+	if err != nil {
+		return json.RawMessage(`""`), len(output)
+	}
+	return cut, len(text) - end
+}

@@ -1,0 +1,100 @@
+// Package host is the importable runtime of a worker: an application with Go tools of its own calls Main (flags and
+// environment like the shipped worker) or Run (everything in code).
+package host
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/client"
+)
+
+// Config says what a worker serves. The zero value of a field means its default.
+type Config struct {
+	// Connection is how the server is reached; default localhost:7233, namespace default. Logger and MetricsHandler are
+	// set by the host.
+	Connection client.Options
+	// TaskQueue is the workflows' task queue, from which the lanes' derive; default switchyard.
+	TaskQueue string
+	// Lanes are the lanes to serve; default general and serial. Workflows are served with the lane general.
+	Lanes []string
+	// Tools is a folder of toolspecs; empty for none.
+	Tools string
+	// Specs are toolspecs besides those of the folder.
+	Specs []toolspecs.Spec
+	// Functions are what toolspecs of the kind function refer to.
+	Functions []activities.Function
+	// Models are added to openai and scripted, or replace them.
+	Models map[switchyard.Provider]activities.Model
+	// Dir is where relative working folders of commands start; default the process's.
+	Dir string
+	// Mode is how strictly arguments are read where neither run nor tool says; default strict.
+	Mode switchyard.Mode
+	// Concurrency is how many calls of the general lane run at a time; default 100. The serial lane runs one.
+	Concurrency int
+	// StopTimeout is how long running calls may go on when the worker is stopped; default 30s. After that they are
+	// cancelled: repeatable ones go to another worker, the others report outcome_unknown.
+	StopTimeout time.Duration
+	// MetricsAddress serves /metrics, /healthz and /readyz; empty for none, port 0 for a free one.
+	MetricsAddress string
+	// Logger gets the logs; default slog's.
+	Logger *slog.Logger
+	// Ready is called once, when every lane is polled.
+	Ready func(Info)
+}
+
+// Info tells what a worker that is ready serves.
+type Info struct {
+	Namespace string   `json:"namespace"`
+	TaskQueue string   `json:"task_queue"`
+	Lanes     []string `json:"lanes"`
+	Tools     []string `json:"tools"`
+	// Metrics is the address of /metrics, if it is served.
+	Metrics string `json:"metrics,omitempty"`
+}
+
+// withDefaults returns the configuration with every default filled in.
+func (c Config) withDefaults() Config {
+	c.Connection.HostPort = cmp.Or(c.Connection.HostPort, client.DefaultHostPort)
+	c.Connection.Namespace = cmp.Or(c.Connection.Namespace, client.DefaultNamespace)
+	c.TaskQueue = cmp.Or(c.TaskQueue, switchyard.DefaultTaskQueue)
+	if len(c.Lanes) == 0 {
+		c.Lanes = []string{switchyard.LaneGeneral, switchyard.LaneSerial}
+	}
+	c.Concurrency = cmp.Or(c.Concurrency, 100)
+	c.StopTimeout = cmp.Or(c.StopTimeout, 30*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+// validate returns everything wrong with the configuration; each error names the field and the bound.
+func (c Config) validate() error {
+	var faults []error
+	if c.Concurrency < 1 {
+		faults = append(faults, fmt.Errorf("Config.Concurrency is %d; it must be at least 1", c.Concurrency))
+	}
+	if c.StopTimeout < 0 {
+		faults = append(faults, fmt.Errorf("Config.StopTimeout is %s; it cannot be negative", c.StopTimeout))
+	}
+	if c.Mode != "" && c.Mode != switchyard.ModeStrict && c.Mode != switchyard.ModeLenient {
+		faults = append(faults, fmt.Errorf("Config.Mode is %q; it must be strict or lenient", c.Mode))
+	}
+	for i, lane := range c.Lanes {
+		if err := switchyard.CheckToolName(lane); err != nil {
+			faults = append(faults, fmt.Errorf("Config.Lanes[%d]: %w", i, err))
+		}
+		if slices.Index(c.Lanes, lane) < i {
+			faults = append(faults, fmt.Errorf("Config.Lanes[%d]: lane %q is named twice", i, lane))
+		}
+	}
+	return errors.Join(faults...)
+}

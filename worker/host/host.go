@@ -1,0 +1,166 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/workflows"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	tlog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+)
+
+// Run serves what c says until ctx ends, and then stops gracefully: no new work, running calls finish or are handed
+// back. It returns an error where the configuration or a toolspec is wrong (toolspecs.Faults among them), the server
+// cannot be reached, or a lane's worker fails.
+func Run(ctx context.Context, c Config) error {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return err
+	}
+	functions, err := activities.NewFunctions(c.Functions...)
+	if err != nil {
+		return err
+	}
+	catalog, err := c.loadCatalog(functions)
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	c.Connection.Logger = tlog.NewStructuredLogger(c.Logger)
+	c.Connection.MetricsHandler = newMetricsHandler(registry)
+	conn, err := client.DialContext(ctx, c.Connection)
+	if err != nil {
+		return fmt.Errorf("connect to the Temporal server at %s: %w", c.Connection.HostPort, err)
+	}
+	defer conn.Close()
+	deeds, err := c.activities(conn, catalog, functions)
+	if err != nil {
+		return err
+	}
+	health, err := serveHealth(c.MetricsAddress, registry, c.Logger)
+	if err != nil {
+		return err
+	}
+	defer health.close()
+	fleet := newFleet(c, conn, deeds, newObserver(registry, c.Logger))
+	if err := fleet.start(); err != nil {
+		return err
+	}
+	defer fleet.stop()
+	health.setReady(true)
+	info := Info{Namespace: c.Connection.Namespace, TaskQueue: c.TaskQueue, Lanes: c.Lanes, Tools: namesOf(catalog), Metrics: health.address}
+	c.Logger.Info("worker ready", "namespace", info.Namespace, "task_queue", info.TaskQueue, "lanes", info.Lanes, "tools", len(info.Tools))
+	if c.Ready != nil {
+		c.Ready(info)
+	}
+	select {
+	case <-ctx.Done():
+		c.Logger.Info("worker stops: no new work; running calls may finish", "within", c.StopTimeout)
+		health.setReady(false)
+		return nil
+	case err := <-fleet.failed:
+		return err
+	}
+}
+
+func (c Config) activities(conn client.Client, catalog *toolspecs.Catalog, functions *activities.Functions) (*activities.Activities, error) {
+	models := map[switchyard.Provider]activities.Model{
+		switchyard.ProviderOpenAI:   activities.NewOpenAI(),
+		switchyard.ProviderScripted: activities.Scripted{},
+	}
+	maps.Copy(models, c.Models)
+	return activities.New(activities.Config{
+		Catalog: func() *toolspecs.Catalog { return catalog },
+		Client:  conn,
+		Executors: map[string]activities.Executor{
+			toolspecs.KindFunction: functions,
+			toolspecs.KindCommand:  &activities.Commands{Dir: c.Dir},
+		},
+		Models: models,
+	})
+}
+
+func namesOf(catalog *toolspecs.Catalog) []string {
+	var names []string
+	for _, compiled := range catalog.All() {
+		names = append(names, compiled.Spec.Name)
+	}
+	return names
+}
+
+// fleet is one SDK worker per lane.
+type fleet struct {
+	workers []worker.Worker
+	failed  chan error
+}
+
+func newFleet(c Config, conn client.Client, deeds *activities.Activities, o *observer) *fleet {
+	f := &fleet{failed: make(chan error, len(c.Lanes))}
+	for _, lane := range c.Lanes {
+		options := worker.Options{
+			MaxConcurrentActivityExecutionSize: c.Concurrency,
+			WorkerStopTimeout:                  c.StopTimeout,
+			DisableWorkflowWorker:              lane != switchyard.LaneGeneral,
+			Interceptors:                       []interceptor.WorkerInterceptor{o.forLane(lane)},
+			OnFatalError: func(err error) {
+				f.failed <- fmt.Errorf("the worker of lane %s failed: %w", lane, err)
+			},
+		}
+		if lane == switchyard.LaneSerial {
+			options.MaxConcurrentActivityExecutionSize = 1
+		}
+		w := worker.New(conn, switchyard.Queue(c.TaskQueue, lane), options)
+		register(w, deeds, lane)
+		f.workers = append(f.workers, w)
+	}
+	return f
+}
+
+func register(w worker.Worker, deeds *activities.Activities, lane string) {
+	if lane == switchyard.LaneGeneral {
+		for name, run := range workflows.All() {
+			w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
+		}
+		w.RegisterActivityWithOptions(deeds.Pin, activity.RegisterOptions{Name: switchyard.PinActivity})
+		w.RegisterActivityWithOptions(deeds.Admit, activity.RegisterOptions{Name: switchyard.AdmitActivity})
+	}
+	w.RegisterActivityWithOptions(deeds.ModelStep, activity.RegisterOptions{Name: switchyard.ModelActivity})
+	w.RegisterDynamicActivity(deeds.Tool, activity.DynamicRegisterOptions{})
+}
+
+func (f *fleet) start() error {
+	for i, w := range f.workers {
+		if err := w.Start(); err != nil {
+			for _, started := range f.workers[:i] {
+				started.Stop()
+			}
+			return fmt.Errorf("start to poll: %w", err)
+		}
+	}
+	return nil
+}
+
+// stop stops all lanes at once: each may take the whole stop timeout.
+func (f *fleet) stop() {
+	done := make(chan struct{})
+	for _, w := range f.workers {
+		go func() {
+			w.Stop()
+			done <- struct{}{}
+		}()
+	}
+	for range f.workers {
+		<-done
+	}
+}

@@ -1,0 +1,175 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/contrib/envconfig"
+)
+
+// The exit codes of a worker.
+const (
+	exitOK      = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitConnect = 4
+)
+
+// Main is the main function of a worker program: it reads flags and environment over c, runs until SIGINT or SIGTERM,
+// and returns the exit code: 0 stopped, 1 failed, 2 wrong flags, configuration or toolspecs, 4 no server. The server is
+// found as the Temporal CLI finds it: TEMPORAL_* variables and the profiles of its configuration file.
+//
+// When every lane is polled it prints one line of JSON, an Info, to stdout; logs go to stderr.
+func Main(c Config) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return main(ctx, c, os.Args[1:], os.Stdout, os.Stderr)
+}
+
+func main(ctx context.Context, c Config, args []string, stdout, stderr io.Writer) int {
+	var f flags
+	if err := f.parse(args, stderr); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return exitOK
+		}
+		return exitUsage
+	}
+	c, err := f.apply(c, stderr)
+	if err != nil {
+		fmt.Fprintln(stderr, "worker:", err)
+		return exitUsage
+	}
+	c.Ready = func(info Info) {
+		if err := json.NewEncoder(stdout).Encode(info); err != nil {
+			c.Logger.Warn("could not print that the worker is ready", "error", err)
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if f.parentPID != 0 {
+		go endWithParent(ctx, f.parentPID, cancel)
+	}
+	if err := Run(ctx, c); err != nil {
+		fmt.Fprintln(stderr, "worker:", err)
+		return exitCode(err)
+	}
+	return exitOK
+}
+
+func exitCode(err error) int {
+	if _, ok := errors.AsType[toolspecs.Faults](err); ok {
+		return exitUsage
+	}
+	_, unavailable := errors.AsType[*serviceerror.Unavailable](err)
+	if unavailable || errors.Is(err, context.DeadlineExceeded) {
+		return exitConnect
+	}
+	return exitFailed
+}
+
+var errUsage = errors.New("wrong usage")
+
+// flags are the command line of a worker.
+type flags struct {
+	address, namespace, profile  string
+	taskQueue, lanes, tools, dir string
+	metricsAddress, logLevel     string
+	concurrency, parentPID       int
+	lenient                      bool
+	stopTimeout                  time.Duration
+}
+
+func (f *flags) parse(args []string, stderr io.Writer) error {
+	set := flag.NewFlagSet("worker", flag.ContinueOnError)
+	set.SetOutput(stderr)
+	set.StringVar(&f.address, "address", "", "host:port of the Temporal server (TEMPORAL_ADDRESS; default localhost:7233)")
+	set.StringVar(&f.namespace, "namespace", "", "namespace (TEMPORAL_NAMESPACE; default \"default\")")
+	set.StringVar(&f.profile, "profile", "", "profile of the Temporal CLI's configuration file (TEMPORAL_PROFILE)")
+	set.StringVar(&f.taskQueue, "task-queue", switchyard.DefaultTaskQueue, "task queue of workflows and of the lane general; other lanes are task-queue/lane")
+	set.StringVar(&f.lanes, "lanes", "", "lanes to serve, with commas between them (default all: general,serial)")
+	set.StringVar(&f.tools, "tools", "", "folder of toolspecs")
+	set.StringVar(&f.dir, "dir", "", "folder where relative working folders of command tools start (default the current one)")
+	set.IntVar(&f.concurrency, "concurrency", 0, "calls of the lane general that run at a time (default 100)")
+	set.BoolVar(&f.lenient, "lenient", false, "read arguments leniently where neither run nor tool says otherwise")
+	set.DurationVar(&f.stopTimeout, "stop-timeout", 0, "how long running calls may go on when the worker is stopped (default 30s)")
+	set.StringVar(&f.metricsAddress, "metrics-address", "", "host:port that serves /metrics, /healthz and /readyz (default none)")
+	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	set.IntVar(&f.parentPID, "parent-pid", 0, "end when this process, which must be the parent, is gone")
+	set.Usage = func() {
+		fmt.Fprintln(stderr, "A Switchyard worker executes runs and their tool calls. Start as many as you like, anywhere.\n\nUsage: worker [flags]")
+		set.PrintDefaults()
+		fmt.Fprintln(stderr, "\nExamples:\n  worker --tools ./tools --metrics-address :9090\n  worker --tools ./tools --lanes serial")
+	}
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	if set.NArg() > 0 {
+		fmt.Fprintf(stderr, "worker: unexpected argument %q; see worker --help\n", set.Arg(0))
+		return errUsage
+	}
+	return nil
+}
+
+// apply puts what the flags say over c.
+func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return c, fmt.Errorf("--log-level %q: choose debug, info, warn or error", f.logLevel)
+	}
+	c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
+	connection, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: f.profile})
+	if err != nil {
+		return c, fmt.Errorf("read the Temporal configuration: %w", err)
+	}
+	c.Connection = connection
+	override(&c.Connection.HostPort, f.address)
+	override(&c.Connection.Namespace, f.namespace)
+	override(&c.TaskQueue, f.taskQueue)
+	override(&c.Tools, f.tools)
+	override(&c.Dir, f.dir)
+	override(&c.MetricsAddress, f.metricsAddress)
+	override(&c.Concurrency, f.concurrency)
+	override(&c.StopTimeout, f.stopTimeout)
+	if f.lenient {
+		c.Mode = switchyard.ModeLenient
+	}
+	if f.lanes != "" {
+		c.Lanes = strings.Split(f.lanes, ",")
+	}
+	return c, nil
+}
+
+// override sets a field to a flag's value unless that is the zero value.
+func override[T comparable](field *T, value T) {
+	var zero T
+	if value != zero {
+		*field = value
+	}
+}
+
+// endWithParent calls end when the parent process is gone: a worker that another program started does not outlive it.
+func endWithParent(ctx context.Context, pid int, end func()) {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for os.Getppid() == pid {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	end()
+}

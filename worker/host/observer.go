@@ -1,0 +1,167 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+)
+
+// observer counts and logs what the activities did. It stands downstream of them: taking it away changes no run.
+type observer struct {
+	interceptor.WorkerInterceptorBase
+	metrics *domainMetrics
+	logger  *slog.Logger
+	lane    string
+}
+
+// domainMetrics are Switchyard's own. Label values are bounded: tools of pinned catalogs, lanes, the closed set of
+// errors, models of agent files.
+type domainMetrics struct {
+	calls      *prometheus.CounterVec
+	durations  *prometheus.HistogramVec
+	queueWaits *prometheus.HistogramVec
+	steps      *prometheus.CounterVec
+	stepTimes  *prometheus.HistogramVec
+	tokens     *prometheus.CounterVec
+}
+
+// callBuckets reach from a local function to a call that takes an hour.
+var callBuckets = []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 3600}
+
+func newObserver(r prometheus.Registerer, logger *slog.Logger) *observer {
+	m := &domainMetrics{
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "switchyard_calls_total",
+			Help: "Attempts at tool calls that ended on this worker, and calls it refused, by outcome: completed or an error type."}, []string{"tool", "lane", "outcome"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_call_duration_seconds", Buckets: callBuckets,
+			Help: "How long attempts at tool calls ran."}, []string{"tool", "lane"}),
+		queueWaits: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_call_queue_seconds", Buckets: callBuckets,
+			Help: "How long attempts at tool calls waited for a worker of their lane."}, []string{"lane"}),
+		steps: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "switchyard_model_steps_total",
+			Help: "Attempts at model steps, by model and outcome: completed or failed."}, []string{"model", "outcome"}),
+		stepTimes: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_model_step_duration_seconds", Buckets: callBuckets,
+			Help: "How long attempts at model steps ran."}, []string{"model"}),
+		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "switchyard_tokens_total",
+			Help: "Tokens by kind: input and output as the model's provider counts them, result as tools returned them."}, []string{"kind"}),
+	}
+	r.MustRegister(m.calls, m.durations, m.queueWaits, m.steps, m.stepTimes, m.tokens)
+	return &observer{metrics: m, logger: logger}
+}
+
+func (o *observer) forLane(lane string) *observer {
+	return &observer{metrics: o.metrics, logger: o.logger, lane: lane}
+}
+
+// InterceptActivity stands around every activity of the lane.
+func (o *observer) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &observedActivity{ActivityInboundInterceptorBase: interceptor.ActivityInboundInterceptorBase{Next: next}, observer: o}
+}
+
+type observedActivity struct {
+	interceptor.ActivityInboundInterceptorBase
+	*observer
+}
+
+func (a *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	began := time.Now()
+	result, err := a.Next.ExecuteActivity(ctx, in)
+	info, took := activity.GetInfo(ctx), time.Since(began)
+	switch info.ActivityType.Name {
+	case switchyard.PinActivity:
+	case switchyard.AdmitActivity:
+		a.admitted(in.Args, result)
+	case switchyard.ModelActivity:
+		a.stepped(ctx, info, result, err, took)
+	default:
+		a.called(ctx, info, result, err, took)
+	}
+	return result, err
+}
+
+// admitted counts the calls that were refused. A name that the run does not know could be anything and gets no label.
+func (a *observedActivity) admitted(args []any, result any) {
+	verdicts, ok := result.([]switchyard.Verdict)
+	if !ok || len(args) != 1 {
+		return
+	}
+	request, ok := args[0].(switchyard.AdmitRequest)
+	if !ok || len(request.Calls) != len(verdicts) {
+		return
+	}
+	lanes := map[string]string{}
+	for _, t := range request.Tools {
+		lanes[t.Name] = t.Lane
+	}
+	for i, v := range verdicts {
+		if v.Error == nil {
+			continue
+		}
+		tool := request.Calls[i].Tool
+		lane, known := lanes[tool]
+		if !known {
+			tool = "unknown"
+		}
+		a.metrics.calls.WithLabelValues(tool, lane, string(v.Error.Type)).Inc()
+	}
+}
+
+func (a *observedActivity) called(ctx context.Context, info activity.Info, result any, err error, took time.Duration) {
+	tool, outcome := info.ActivityType.Name, outcomeOf(err)
+	a.metrics.calls.WithLabelValues(tool, a.lane, outcome).Inc()
+	a.metrics.durations.WithLabelValues(tool, a.lane).Observe(took.Seconds())
+	if wait := info.StartedTime.Sub(info.CurrentAttemptScheduledTime); !info.CurrentAttemptScheduledTime.IsZero() && wait >= 0 {
+		a.metrics.queueWaits.WithLabelValues(a.lane).Observe(wait.Seconds())
+	}
+	if r, ok := result.(switchyard.Result); ok {
+		a.metrics.tokens.WithLabelValues("result").Add(float64(r.Tokens))
+	}
+	a.log(ctx, "call ended", info, outcome, took, err, "tool", tool, "call_id", info.ActivityID, "lane", a.lane)
+}
+
+func (a *observedActivity) stepped(ctx context.Context, info activity.Info, result any, err error, took time.Duration) {
+	model, outcome := "", "completed"
+	if r, ok := result.(switchyard.ModelResponse); ok {
+		model = r.Model
+		a.metrics.tokens.WithLabelValues("input").Add(float64(r.Usage.InputTokens))
+		a.metrics.tokens.WithLabelValues("output").Add(float64(r.Usage.OutputTokens))
+	}
+	if err != nil {
+		outcome = "failed"
+	}
+	a.metrics.steps.WithLabelValues(model, outcome).Inc()
+	a.metrics.stepTimes.WithLabelValues(model).Observe(took.Seconds())
+	a.log(ctx, "model step ended", info, outcome, took, err, "step", info.ActivityID, "model", model)
+}
+
+func (o *observer) log(ctx context.Context, message string, info activity.Info, outcome string, took time.Duration, err error, more ...any) {
+	level := slog.LevelInfo
+	if err != nil {
+		level = slog.LevelWarn
+		more = append(more, "error", err)
+	}
+	if !o.logger.Enabled(ctx, level) {
+		return
+	}
+	o.logger.Log(ctx, level, message, append(more, "workflow_id", info.WorkflowExecution.ID, "run_id", info.WorkflowExecution.RunID,
+		"attempt", info.Attempt, "outcome", outcome, "took", took.Round(time.Microsecond))...)
+}
+
+// outcomeOf names how a call's attempt ended: completed, or a type of the closed set.
+func outcomeOf(err error) string {
+	if err == nil {
+		return "completed"
+	}
+	if temporal.IsCanceledError(err) {
+		return string(switchyard.ErrCancelled)
+	}
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && switchyard.ErrorType(app.Type()).Known() {
+		return app.Type()
+	}
+	return string(switchyard.ErrExecution)
+}

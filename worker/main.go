@@ -1,0 +1,20 @@
+// Command worker executes Switchyard's runs and their tool calls. It serves the shipped tools and those of a folder of
+// toolspecs; an application with Go tools of its own builds its own worker in the same few lines.
+package main
+
+import (
+	"os"
+	"strings"
+
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/worker/host"
+	"github.com/switchyard/switchyard/worker/tools"
+)
+
+func main() {
+	var allowed []string
+	if list := os.Getenv("SWITCHYARD_HTTP_ALLOW"); list != "" {
+		allowed = strings.Split(list, ",")
+	}
+	os.Exit(host.Main(host.Config{Specs: toolspecs.Shipped(), Functions: tools.All(tools.Config{HTTP: tools.HTTPConfig{Allow: allowed}})}))
+}

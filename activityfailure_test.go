@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	enumspb "go.temporal.io/api/enums/v1"
 )
 
 // TestCallError proves what each way in which an activity fails means for a call, whoever read the failure.
@@ -16,7 +14,6 @@ func TestCallError(t *testing.T) {
 	once := read
 	once.Effect = EffectOnce
 	details := func(text string) func(any) error { return func(v any) error { return json.Unmarshal([]byte(text), v) } }
-	kind := func(k enumspb.TimeoutType) TimeoutKind { return TimeoutKind(k.String()) }
 	tests := []struct {
 		name    string
 		failure ActivityFailure
@@ -25,10 +22,10 @@ func TestCallError(t *testing.T) {
 		phase   Phase
 		words   string
 	}{
-		{"nobody took it", ActivityFailure{Timeout: kind(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START)}, once, ErrQueueTimeout, PhasePreExecution, "lane files took the call within 1m0s"},
-		{"too slow", ActivityFailure{Timeout: kind(enumspb.TIMEOUT_TYPE_START_TO_CLOSE)}, read, ErrTimeout, PhaseExecution, "within 3s"},
-		{"lost", ActivityFailure{Timeout: kind(enumspb.TIMEOUT_TYPE_HEARTBEAT)}, read, ErrWorkerLost, PhaseExecution, "lost, at every attempt"},
-		{"lost, and must not run twice", ActivityFailure{Timeout: kind(enumspb.TIMEOUT_TYPE_HEARTBEAT)}, once, ErrOutcomeUnknown, PhaseExecution, "before it reported"},
+		{"nobody took it", ActivityFailure{Timeout: TimeoutScheduleToStart}, once, ErrQueueTimeout, PhasePreExecution, "lane files took the call within 1m0s"},
+		{"too slow", ActivityFailure{Timeout: "StartToClose"}, read, ErrTimeout, PhaseExecution, "within 3s"},
+		{"lost", ActivityFailure{Timeout: TimeoutHeartbeat}, read, ErrWorkerLost, PhaseExecution, "lost, at every attempt"},
+		{"lost, and must not run twice", ActivityFailure{Timeout: TimeoutHeartbeat}, once, ErrOutcomeUnknown, PhaseExecution, "before it reported"},
 		{"cancelled", ActivityFailure{Cancelled: true, Message: "canceled"}, read, ErrCancelled, PhaseExecution, "the run was cancelled"},
 		{"typed", ActivityFailure{Type: string(ErrInvalidOutput), Message: "m", Details: details(`{"type":"invalid_output","message":"no number","phase":"post_execution"}`)}, read, ErrInvalidOutput, PhasePostExecution, "no number"},
 		{"typed, with broken details", ActivityFailure{Type: string(ErrTimeout), Message: "m", Details: details(`[`)}, read, ErrExecution, PhaseExecution, "m"},

@@ -1,18 +1,167 @@
 package audit
 
 import (
+	"fmt"
+	"strings"
+	"time"
+
 	"github.com/switchyard/switchyard"
+	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
 
 // Deriver turns the history events of a run's chain, in order, into the run's events. It holds what is open, not what
 // is over, so its memory does not grow with the run.
-type Deriver struct{}
+type Deriver struct {
+	workflowID string
+	// runID is the execution whose history is being read, next the one that continues it.
+	runID, next string
+	// begun is set between the first and the last event of an execution.
+	begun    bool
+	sequence int
+	turn     int
+	// base is the workflows' task queue, from which those of the lanes derive.
+	base    string
+	input   switchyard.RunInput
+	tools   map[string]switchyard.Tool
+	wanted  wantedCalls
+	open    map[int64]*activity
+	summary Summary
+	out     []switchyard.Event
+}
 
 // NewDeriver returns a Deriver for the chain that starts with execution runID of workflowID. Either may be empty: the
 // history's first event says them too.
-func NewDeriver(workflowID, runID string) *Deriver { return &Deriver{} }
+func NewDeriver(workflowID, runID string) *Deriver {
+	return &Deriver{workflowID: workflowID, next: runID, wanted: wantedCalls{}, open: map[int64]*activity{},
+		tools: map[string]switchyard.Tool{}}
+}
 
 // Add takes the next event of the history and returns what it means: none, one or several events. An error says which
-// history event cannot be read; ErrNotARun is one.
-func (d *Deriver) Add(event *historypb.HistoryEvent) ([]switchyard.Event, error) { return nil, nil }
+// history event cannot be read; it is an ErrNotARun or an ErrUnreadable.
+func (d *Deriver) Add(event *historypb.HistoryEvent) ([]switchyard.Event, error) {
+	d.out = nil
+	if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
+		err := d.begin(event)
+		return d.out, err
+	}
+	if !d.begun {
+		return nil, fmt.Errorf("event %d (%s): the history does not begin with the start of a run: %w", event.GetEventId(), event.GetEventType(), ErrNotARun)
+	}
+	d.part().HistoryEvents++
+	handle := handlers[event.GetEventType()]
+	if handle == nil {
+		return nil, nil
+	}
+	err := handle(d, event)
+	return d.out, err
+}
+
+// Next returns the execution that continues the run, if the history so far ended with continue-as-new; else "".
+func (d *Deriver) Next() string { return d.next }
+
+// Summary returns what is known of the run so far.
+func (d *Deriver) Summary() Summary {
+	s := d.summary
+	s.Parts = append([]Part(nil), s.Parts...)
+	return s
+}
+
+// handlers say what the history events mean that mean something; all others are skipped.
+var handlers = map[enumspb.EventType]func(*Deriver, *historypb.HistoryEvent) error{
+	enumspb.EVENT_TYPE_MARKER_RECORDED:                     (*Deriver).marker,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:             (*Deriver).scheduled,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:               (*Deriver).started,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:             (*Deriver).completed,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:                (*Deriver).failed,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:             (*Deriver).timedOut,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:              (*Deriver).cancelled,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:        (*Deriver).runCompleted,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:           (*Deriver).runFailed,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        (*Deriver).runTimedOut,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         (*Deriver).runCancelled,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       (*Deriver).runTerminated,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: (*Deriver).continued,
+}
+
+var runKinds = map[string]RunKind{
+	switchyard.AgentWorkflow: RunAgent,
+	switchyard.PlanWorkflow:  RunPlan,
+	switchyard.CallWorkflow:  RunCall,
+}
+
+// begin reads the start of an execution. The run starts with the first of its chain only.
+func (d *Deriver) begin(e *historypb.HistoryEvent) error {
+	a := e.GetWorkflowExecutionStartedEventAttributes()
+	kind, ok := runKinds[a.GetWorkflowType().GetName()]
+	if !ok {
+		return fmt.Errorf("the workflow has type %q: %w", a.GetWorkflowType().GetName(), ErrNotARun)
+	}
+	d.runID, d.next = d.next, ""
+	if d.runID == "" {
+		d.runID = a.GetOriginalExecutionRunId()
+	}
+	if d.workflowID == "" {
+		d.workflowID = a.GetWorkflowId()
+	}
+	d.begun, d.base = true, a.GetTaskQueue().GetName()
+	d.summary.Parts = append(d.summary.Parts, Part{RunID: d.runID, Started: timeOf(e.GetEventTime()), HistoryEvents: 1})
+	if d.summary.Kind != "" {
+		return nil
+	}
+	if err := d.decodeEvent(e, "input", a.GetInput(), &d.input); err != nil {
+		return err
+	}
+	d.introduce(kind, timeOf(e.GetEventTime()))
+	d.summary.Run = a.GetFirstExecutionRunId()
+	if carry := d.input.Carry; carry != nil {
+		// The history of a later part alone: the run's start is not in it.
+		d.summary.Run, d.summary.Started, d.summary.Usage = carry.Run, carry.Started, carry.Usage
+		d.pin(carry.Pinned.Value)
+	} else {
+		d.emit(e, switchyard.Event{Type: switchyard.EventRunStarted})
+	}
+	d.input.Messages.Value, d.input.Carry = nil, nil // they may be large, and are of no more use
+	return nil
+}
+
+// introduce fills in what the input says of the run.
+func (d *Deriver) introduce(kind RunKind, started time.Time) {
+	in, s := &d.input, &d.summary
+	s.WorkflowID, s.Kind, s.Status, s.Started = d.workflowID, kind, RunRunning, started
+	s.Prompt, s.Conversation, s.TaskQueue = in.Prompt, in.Conversation, d.base
+	if s.Conversation == "" {
+		s.Conversation = d.workflowID
+	}
+	switch {
+	case kind == RunAgent && in.Agent != nil:
+		s.Name = in.Agent.Name
+		s.Caller = switchyard.Caller{Type: switchyard.CallerAgent, ID: s.Name}
+	case kind == RunPlan && in.Plan != nil:
+		s.Name = in.Plan.Value.Name
+		s.Caller = switchyard.Caller{Type: switchyard.CallerPlan, ID: s.Name}
+	case kind == RunCall && in.Call != nil:
+		s.Name = in.Call.Tool
+		s.Caller = switchyard.Caller{Type: switchyard.CallerDirect, ID: in.Caller.ID}
+	}
+}
+
+// part is the execution that is being read.
+func (d *Deriver) part() *Part { return &d.summary.Parts[len(d.summary.Parts)-1] }
+
+func (d *Deriver) continued(e *historypb.HistoryEvent) error {
+	d.next = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+	d.begun = false
+	return nil
+}
+
+// emit completes an event that the history event e means, and appends it to what Add returns.
+func (d *Deriver) emit(e *historypb.HistoryEvent, event switchyard.Event) {
+	d.sequence++
+	event.Sequence, event.Time = d.sequence, timeOf(e.GetEventTime())
+	event.WorkflowID, event.RunID = d.workflowID, d.runID
+	d.out = append(d.out, event)
+}
+
+// isTool tells a tool's activity from those of Switchyard itself, whose types have a slash.
+func isTool(activityType string) bool { return !strings.Contains(activityType, "/") }

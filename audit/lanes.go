@@ -2,6 +2,8 @@ package audit
 
 import (
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/switchyard/switchyard"
 )
@@ -22,4 +24,51 @@ type LaneUse struct {
 
 // Lanes adds up records by lane, sorted by name. A refused call of an unknown tool has no lane: its Lane is empty.
 // Use slices.Values for records in a slice.
-func Lanes(records iter.Seq[switchyard.Record]) []LaneUse { return nil }
+func Lanes(records iter.Seq[switchyard.Record]) []LaneUse {
+	uses := map[string]*laneSum{}
+	for r := range records {
+		u := uses[r.Lane]
+		if u == nil {
+			u = &laneSum{LaneUse: LaneUse{Lane: r.Lane}}
+			uses[r.Lane] = u
+		}
+		u.add(r)
+	}
+	lanes := make([]LaneUse, 0, len(uses))
+	for _, name := range slices.Sorted(maps.Keys(uses)) {
+		lanes = append(lanes, uses[name].use())
+	}
+	return lanes
+}
+
+// laneSum adds up what the averages are made of.
+type laneSum struct {
+	LaneUse
+	timed switchyard.Duration
+	waits switchyard.Duration
+}
+
+func (s *laneSum) add(r switchyard.Record) {
+	s.Calls++
+	switch r.Status {
+	case switchyard.CallRefused:
+		s.Refused++
+	case switchyard.CallFailed, switchyard.CallCancelled:
+		s.Failed++
+	}
+	if r.Started.IsZero() || r.Closed.IsZero() {
+		return
+	}
+	s.timed++
+	s.Total += r.Duration
+	s.Max = max(s.Max, r.Duration)
+	s.waits += r.QueueWait
+	s.WaitMax = max(s.WaitMax, r.QueueWait)
+}
+
+func (s *laneSum) use() LaneUse {
+	if s.timed > 0 {
+		s.Average, s.WaitAverage = s.Total/s.timed, s.waits/s.timed
+	}
+	return s.LaneUse
+}

@@ -3,9 +3,15 @@ package audit
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"iter"
 
 	"github.com/switchyard/switchyard"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -15,23 +21,182 @@ var (
 	ErrNotFound = errors.New("no such run")
 	// ErrNotARun: the workflow is not one of Switchyard's.
 	ErrNotARun = errors.New("not a run of Switchyard")
+	// ErrUnreadable: the history holds something that cannot be decoded; the error says which event.
+	ErrUnreadable = errors.New("the history cannot be read")
 )
 
 // Events gives the events of a run, as far as it has come, from the first execution of its chain over continue-as-new
 // to the last. It reads page by page and holds no more than one. runID is any execution of the chain, empty for the
-// latest run of that workflow id. The error, if there is one, comes last: ErrNotFound, ErrNotARun, one that names an
-// event whose content cannot be read, or the server's.
+// latest run of that workflow id. The error, if there is one, comes last: ErrNotFound, ErrNotARun, ErrUnreadable, that
+// of ctx, or the server's.
 func Events(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[switchyard.Event, error] {
-	return func(yield func(switchyard.Event, error) bool) {}
+	return (&chain{client: c, workflowID: workflowID, runID: runID}).events(ctx)
 }
 
 // Follow is Events that waits for more until the run is closed or ctx ends.
 func Follow(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[switchyard.Event, error] {
-	return func(yield func(switchyard.Event, error) bool) {}
+	return (&chain{client: c, workflowID: workflowID, runID: runID, wait: true}).events(ctx)
 }
 
 // Records gives one record for every call of a run, in the order in which they ended; calls that run or wait now come
-// last. Parameters and errors are those of Events.
+// last. The calls of a plan exist from the moment its tools are pinned. Parameters and errors are those of Events.
 func Records(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[switchyard.Record, error] {
-	return func(yield func(switchyard.Record, error) bool) {}
+	return func(yield func(switchyard.Record, error) bool) {
+		ch := &chain{client: c, workflowID: workflowID, runID: runID}
+		for event, err := range ch.events(ctx) {
+			if err != nil {
+				yield(switchyard.Record{}, err)
+				return
+			}
+			if event.Record != nil && !yield(*event.Record, nil) {
+				return
+			}
+		}
+		running, err := ch.running(ctx)
+		if err != nil {
+			yield(switchyard.Record{}, err)
+			return
+		}
+		for _, r := range running {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Describe returns a run's summary. Parameters and errors are those of Events. It reads the whole history.
+func Describe(ctx context.Context, c client.Client, workflowID, runID string) (Summary, error) {
+	ch := &chain{client: c, workflowID: workflowID, runID: runID}
+	for _, err := range ch.events(ctx) {
+		if err != nil {
+			return Summary{}, err
+		}
+	}
+	return ch.deriver.Summary(), nil
+}
+
+// ReadHistory reads the JSON that `temporal workflow show --output json` prints: the history of one execution.
+func ReadHistory(r io.Reader) ([]*historypb.HistoryEvent, error) {
+	history, err := client.HistoryFromJSON(r, client.HistoryJSONOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("%w: this is not the JSON of a history: %w", ErrUnreadable, err)
+	}
+	return history.GetEvents(), nil
+}
+
+// chain reads the histories of a run's executions, one after the other.
+type chain struct {
+	client            client.Client
+	workflowID, runID string
+	// wait reads on until the run is closed.
+	wait    bool
+	deriver *Deriver
+}
+
+func (ch *chain) events(ctx context.Context) iter.Seq2[switchyard.Event, error] {
+	return func(yield func(switchyard.Event, error) bool) {
+		info, err := describe(ctx, ch.client, ch.workflowID, ch.runID)
+		if err != nil {
+			yield(switchyard.Event{}, err)
+			return
+		}
+		runID := firstRun(info)
+		ch.deriver = NewDeriver(ch.workflowID, runID)
+		for runID != "" {
+			if !ch.execution(ctx, runID, yield) {
+				return
+			}
+			if next := ch.deriver.Next(); next != runID {
+				runID = next
+			} else {
+				runID = ""
+			}
+		}
+	}
+}
+
+// execution reads one history; it reports whether the reader wants more.
+func (ch *chain) execution(ctx context.Context, runID string, yield func(switchyard.Event, error) bool) bool {
+	history := ch.client.GetWorkflowHistory(ctx, ch.workflowID, runID, ch.wait, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for history.HasNext() {
+		event, err := history.Next()
+		if err != nil {
+			yield(switchyard.Event{}, readError(ctx, err, ch.workflowID, runID))
+			return false
+		}
+		derived, err := ch.deriver.Add(event)
+		for _, e := range derived {
+			if !yield(e, nil) {
+				return false
+			}
+		}
+		if err != nil {
+			yield(switchyard.Event{}, fmt.Errorf("workflow %q: %w", ch.workflowID, err))
+			return false
+		}
+	}
+	return true
+}
+
+// running completes the records of the calls that are not over with what the server says of them now.
+func (ch *chain) running(ctx context.Context) ([]switchyard.Record, error) {
+	records := ch.deriver.Running()
+	if len(records) == 0 {
+		return nil, nil
+	}
+	info, err := describe(ctx, ch.client, ch.workflowID, ch.deriver.runID)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range info.GetPendingActivities() {
+		for i := range records {
+			if r := &records[i]; r.CallID == a.GetActivityId() {
+				r.Attempts, r.Worker = int(a.GetAttempt()), a.GetLastWorkerIdentity()
+				r.LastFailure = failureMessage(a.GetLastFailure())
+				if started := timeOf(a.GetLastStartedTime()); !started.IsZero() {
+					r.Started, r.Phase = started, switchyard.PhaseExecution
+					r.QueueWait = between(r.Scheduled, started)
+				}
+			}
+		}
+	}
+	return records, nil
+}
+
+// describe asks the server for an execution, and refuses those that are none of ours.
+func describe(ctx context.Context, c client.Client, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	response, err := c.DescribeWorkflowExecution(ctx, workflowID, runID)
+	if err != nil {
+		return nil, readError(ctx, err, workflowID, runID)
+	}
+	if name := response.GetWorkflowExecutionInfo().GetType().GetName(); runKinds[name] == "" {
+		return nil, fmt.Errorf("workflow %q has type %q: %w", workflowID, name, ErrNotARun)
+	}
+	return response, nil
+}
+
+// firstRun is the first execution of the chain that an execution belongs to.
+func firstRun(r *workflowservice.DescribeWorkflowExecutionResponse) string {
+	if first := r.GetWorkflowExecutionInfo().GetFirstRunId(); first != "" {
+		return first
+	}
+	return r.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+}
+
+func readError(ctx context.Context, err error, workflowID, runID string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	run := fmt.Sprintf("workflow %q", workflowID)
+	if runID != "" {
+		run += fmt.Sprintf(", run %q", runID)
+	}
+	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
+		return fmt.Errorf("%w: %s: it never was, or the namespace keeps it no longer", ErrNotFound, run)
+	}
+	if _, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok {
+		return fmt.Errorf("%w: %s: the server does not take this for an id: %w", ErrNotFound, run, err)
+	}
+	return fmt.Errorf("%s: %w", run, err)
 }

@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/switchyard/switchyard"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -58,7 +62,83 @@ type Running struct {
 }
 
 // Pending returns what runs or waits in a run now; nothing if the run is closed. runID is any execution of the run's
-// chain, empty for the latest run of that workflow id. Errors: ErrNotFound, ErrNotARun, those of the server.
+// chain, empty for the latest run of that workflow id. Errors: ErrNotFound, ErrNotARun, that of ctx, the server's.
 func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]Running, error) {
-	return nil, nil
+	r, err := describe(ctx, c, workflowID, runID)
+	if err != nil {
+		return nil, err
+	}
+	if r.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
+		latest, err := describe(ctx, c, workflowID, "")
+		if err != nil {
+			return nil, err
+		}
+		if firstRun(latest) != firstRun(r) {
+			return nil, nil // another run has taken the id: this one is closed
+		}
+		r = latest
+	}
+	info := r.GetWorkflowExecutionInfo()
+	if info.GetCloseTime() != nil {
+		return nil, nil
+	}
+	base := info.GetTaskQueue()
+	var running []Running
+	if task := r.GetPendingWorkflowTask(); task != nil {
+		running = append(running, runningDecision(task, base))
+	}
+	for _, a := range r.GetPendingActivities() {
+		running = append(running, runningActivity(a, base))
+	}
+	return running, nil
+}
+
+func runningDecision(t *workflowpb.PendingWorkflowTaskInfo, base string) Running {
+	r := Running{Kind: KindRun, Lane: switchyard.LaneGeneral, Queue: base, State: StateWaiting, Attempt: int(t.GetAttempt()),
+		Since: timeOf(t.GetScheduledTime()), Started: timeOf(t.GetStartedTime())}
+	if t.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED {
+		r.State, r.Since = StateRunning, r.Started
+	}
+	return r
+}
+
+func runningActivity(a *workflowpb.PendingActivityInfo, base string) Running {
+	r := Running{Kind: KindCall, ID: a.GetActivityId(), Tool: a.GetActivityType().GetName(),
+		Queue:   a.GetActivityOptions().GetTaskQueue().GetName(),
+		Attempt: int(a.GetAttempt()), MaxAttempts: int(a.GetMaximumAttempts()),
+		Started: timeOf(a.GetLastStartedTime()), NextAttempt: timeOf(a.GetNextAttemptScheduleTime()),
+		Worker: a.GetLastWorkerIdentity(), LastFailure: failureMessage(a.GetLastFailure()), Heartbeat: heartbeat(a.GetHeartbeatDetails())}
+	if !isTool(r.Tool) {
+		r.Kind, r.Tool = KindStep, ""
+	}
+	if r.Queue != "" {
+		r.Lane = switchyard.LaneOf(base, r.Queue)
+	}
+	r.State, r.Since = activityState(a)
+	return r
+}
+
+// activityState returns the state and when it began.
+func activityState(a *workflowpb.PendingActivityInfo) (State, time.Time) {
+	switch a.GetState() {
+	case enumspb.PENDING_ACTIVITY_STATE_STARTED:
+		return StateRunning, timeOf(a.GetLastStartedTime())
+	case enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED:
+		return StateCancelling, timeOf(a.GetLastStartedTime())
+	case enumspb.PENDING_ACTIVITY_STATE_PAUSED, enumspb.PENDING_ACTIVITY_STATE_PAUSE_REQUESTED:
+		return StatePaused, timeOf(a.GetPauseInfo().GetPauseTime())
+	}
+	if a.GetNextAttemptScheduleTime() != nil {
+		return StateBackingOff, timeOf(a.GetLastAttemptCompleteTime())
+	}
+	return StateWaiting, timeOf(a.GetScheduledTime())
+}
+
+// heartbeat returns the details of the last heartbeat as JSON; nil where there are none or they are something else.
+func heartbeat(details *commonpb.Payloads) json.RawMessage {
+	var value json.RawMessage
+	if decode(details, &value) != nil {
+		return nil
+	}
+	return value
 }

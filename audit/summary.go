@@ -1,11 +1,9 @@
 package audit
 
 import (
-	"context"
 	"time"
 
 	"github.com/switchyard/switchyard"
-	"go.temporal.io/sdk/client"
 )
 
 // RunKind says what kind of run it is.
@@ -47,7 +45,7 @@ type Summary struct {
 	Started      time.Time         `json:"started,omitzero"`
 	Closed       time.Time         `json:"closed,omitzero"`
 	// Result is what the run returned: outcome, answer, output, failures. It is nil for a run that is not closed or said
-	// nothing.
+	// nothing; of a failed one it may hold the usage alone.
 	Result *switchyard.RunResult `json:"result,omitempty"`
 	// Failure, FailureType and Problems say why the run failed or was stopped.
 	Failure     string                  `json:"failure,omitempty"`
@@ -76,9 +74,4 @@ type Part struct {
 	Started time.Time `json:"started"`
 	// HistoryEvents counts the events of its history so far.
 	HistoryEvents int `json:"history_events"`
-}
-
-// Describe returns a run's summary. Parameters and errors are those of Events.
-func Describe(ctx context.Context, c client.Client, workflowID, runID string) (Summary, error) {
-	return Summary{}, nil
 }

@@ -1,0 +1,155 @@
+package audit
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+	historypb "go.temporal.io/api/history/v1"
+)
+
+// What the SDK writes for a local activity: a marker of this name, its type in the details' "data", its result in "result".
+const (
+	localActivityMarker = "LocalActivity"
+	markerData          = "data"
+	markerResult        = "result"
+)
+
+// wantedCalls are the calls that the run has decided to make and that have neither been scheduled nor refused, by id.
+type wantedCalls map[string]*wantedCall
+
+type wantedCall struct {
+	switchyard.Call
+	order int
+	// verdict is set once the call is admitted.
+	verdict *switchyard.Verdict
+}
+
+func (w wantedCalls) add(calls ...switchyard.Call) {
+	for i, c := range calls {
+		w[c.ID] = &wantedCall{Call: c, order: i}
+	}
+}
+
+// take removes and returns the call of that id; one that is not known comes back with its id alone.
+func (w wantedCalls) take(id string) *wantedCall {
+	c := w[id]
+	if c == nil {
+		return &wantedCall{Call: switchyard.Call{ID: id}}
+	}
+	delete(w, id)
+	return c
+}
+
+// inOrder returns the calls in the order in which they were added.
+func (w wantedCalls) inOrder() []*wantedCall {
+	return slices.SortedFunc(maps.Values(w), func(a, b *wantedCall) int { return cmp.Compare(a.order, b.order) })
+}
+
+// marker reads what the local activities pin and admit recorded.
+func (d *Deriver) marker(e *historypb.HistoryEvent) error {
+	a := e.GetMarkerRecordedEventAttributes()
+	if a.GetMarkerName() != localActivityMarker || a.GetFailure() != nil {
+		return nil
+	}
+	var data struct{ ActivityType string }
+	if err := d.decodeEvent(e, "marker data", a.GetDetails()[markerData], &data); err != nil {
+		return err
+	}
+	result := a.GetDetails()[markerResult]
+	switch data.ActivityType {
+	case switchyard.PinActivity:
+		var pinned switchyard.Packed[switchyard.Pinned]
+		if err := d.decodeEvent(e, "pinned tools", result, &pinned); err != nil {
+			return err
+		}
+		d.pin(pinned.Value)
+	case switchyard.AdmitActivity:
+		var verdicts []switchyard.Verdict
+		if err := d.decodeEvent(e, "verdicts", result, &verdicts); err != nil {
+			return err
+		}
+		d.admit(e, verdicts)
+	}
+	return nil
+}
+
+// pin takes the run's tools. The calls of a plan and a direct call exist from here on, unless the run cannot start.
+func (d *Deriver) pin(pinned switchyard.Pinned) {
+	for _, t := range pinned.Catalog.Tools {
+		t.Spec = nil // large, and of no use here
+		d.tools[t.Name] = t
+		d.summary.Tools = append(d.summary.Tools, PinnedTool{Name: t.Name, Version: t.Version, Digest: t.Digest, Lane: t.Lane,
+			Access: t.Access, Effect: t.Effect})
+	}
+	if len(pinned.Problems) > 0 {
+		return
+	}
+	if plan := d.input.Plan; plan != nil {
+		for i, c := range plan.Value.Calls {
+			d.wanted[c.ID] = &wantedCall{Call: switchyard.Call{ID: c.ID, Tool: c.Tool, Arguments: string(c.Arguments)}, order: i}
+		}
+		d.input.Plan = nil
+	}
+	if call := d.input.Call; call != nil {
+		c := *call
+		if c.ID == "" {
+			c.ID = switchyard.TurnCallID(1, 1)
+		}
+		d.wanted.add(c)
+	}
+}
+
+// admit takes verdicts: a refused call is over.
+func (d *Deriver) admit(e *historypb.HistoryEvent, verdicts []switchyard.Verdict) {
+	for _, v := range verdicts {
+		if v.Error != nil {
+			d.refuse(e, d.wanted.take(v.ID), v)
+			continue
+		}
+		if w := d.wanted[v.ID]; w != nil {
+			w.verdict = &v
+		}
+	}
+}
+
+// refuse ends a call that never ran.
+func (d *Deriver) refuse(e *historypb.HistoryEvent, w *wantedCall, v switchyard.Verdict) {
+	r := d.unscheduled(w)
+	r.Notes, r.EstimatedTokens = v.Notes, v.Tokens
+	r.Status, r.Error = switchyard.CallRefused, v.Error
+	d.summary.Usage.Calls++
+	d.end(e, r)
+}
+
+// abandon ends the calls that the run wanted and never scheduled: it was cancelled or reached a limit before.
+func (d *Deriver) abandon(e *historypb.HistoryEvent, reason string) {
+	if len(d.wanted) == 0 {
+		return
+	}
+	for _, w := range d.wanted.inOrder() {
+		r := d.unscheduled(w)
+		r.Status, r.Error = switchyard.CallCancelled, switchyard.Errorf(switchyard.ErrCancelled, "%s", reason)
+		if w.verdict != nil {
+			r.Error = switchyard.ActivityFailure{Cancelled: true}.CallError(d.tools[w.Tool])
+			d.summary.Usage.Calls++
+		}
+		r.Error.Phase = r.Phase
+		d.end(e, r)
+	}
+	clear(d.wanted)
+}
+
+// unscheduled is the record of a call before it is scheduled.
+func (d *Deriver) unscheduled(w *wantedCall) switchyard.Record {
+	r := d.record(w.ID, w.Tool, []byte(w.Arguments))
+	r.Lane, r.Phase = d.tools[w.Tool].Lane, switchyard.PhasePreValidation
+	if v := w.verdict; v != nil {
+		r.Phase, r.Notes, r.EstimatedTokens = switchyard.PhasePreExecution, v.Notes, v.Tokens
+		if len(v.Arguments) > 0 {
+			r.Arguments = d.shown(w.Tool, v.Arguments)
+		}
+	}
+	return r
+}

@@ -1,0 +1,209 @@
+package audit
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	historypb "go.temporal.io/api/history/v1"
+)
+
+// activity is a call or a model step that is scheduled and not over.
+type activity struct {
+	id    string
+	order int64
+	step  bool
+	// record is the call's so far; of a model step only its timing is used.
+	record switchyard.Record
+}
+
+// scheduled reads the start of a call or of a model step.
+func (d *Deriver) scheduled(e *historypb.HistoryEvent) error {
+	a := e.GetActivityTaskScheduledEventAttributes()
+	name := a.GetActivityType().GetName()
+	timing := switchyard.Timing{Lane: switchyard.LaneOf(d.base, a.GetTaskQueue().GetName()), Scheduled: timeOf(e.GetEventTime())}
+	if name == switchyard.ModelActivity {
+		var request switchyard.ModelRequest
+		if err := d.decodeEvent(e, "model request", a.GetInput(), &request); err != nil {
+			return err
+		}
+		d.abandon(e, "the run reached a limit before this call ran")
+		d.turn = request.Turn
+		d.open[e.GetEventId()] = &activity{id: a.GetActivityId(), step: true, record: switchyard.Record{Timing: timing}}
+		return nil
+	}
+	if !isTool(name) {
+		return nil
+	}
+	var execution switchyard.Execution
+	if err := d.decodeEvent(e, "input", a.GetInput(), &execution); err != nil {
+		return err
+	}
+	r := d.record(a.GetActivityId(), name, execution.Arguments)
+	r.Status, r.Phase, r.Timing = switchyard.CallRunning, switchyard.PhasePreExecution, timing
+	r.Digest, r.Notes, r.Parent = execution.Digest, execution.Notes, execution.Parent
+	if v := d.wanted.take(a.GetActivityId()).verdict; v != nil {
+		r.EstimatedTokens = v.Tokens
+	}
+	d.summary.Usage.Calls++
+	d.open[e.GetEventId()] = &activity{id: a.GetActivityId(), order: e.GetEventId(), record: r}
+	d.emit(e, switchyard.Event{Type: switchyard.EventToolStarted, Turn: r.Turn, CallID: r.CallID, Tool: name,
+		Summary: d.line(r), Timing: &timing})
+	return nil
+}
+
+// record is what is known of a call from the run alone.
+func (d *Deriver) record(id, tool string, arguments json.RawMessage) switchyard.Record {
+	t := d.tools[tool]
+	return switchyard.Record{CallID: id, Tool: tool, Version: t.Version, Digest: t.Digest, Arguments: d.shown(tool, arguments),
+		Status: switchyard.CallRunning, Turn: d.turn, Caller: d.summary.Caller, Conversation: d.summary.Conversation,
+		Run: d.summary.Run, WorkflowID: d.workflowID}
+}
+
+// shown returns arguments as they may be shown, as JSON even where the caller wrote something else.
+func (d *Deriver) shown(tool string, arguments json.RawMessage) json.RawMessage {
+	if len(arguments) == 0 {
+		return nil
+	}
+	redacted := switchyard.Redact(arguments, d.tools[tool].Sensitive)
+	if json.Valid(redacted) {
+		return redacted
+	}
+	text, err := switchyard.EncodeJSON(string(redacted))
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// line describes a call whose arguments are redacted already.
+func (d *Deriver) line(r switchyard.Record) string { return switchyard.Summary(r.Tool, r.Arguments, nil) }
+
+// started reads what the server says of the last attempt. It writes this event when the activity is over.
+func (d *Deriver) started(e *historypb.HistoryEvent) error {
+	a := e.GetActivityTaskStartedEventAttributes()
+	open := d.open[a.GetScheduledEventId()]
+	if open == nil {
+		return nil
+	}
+	open.record.Phase = switchyard.PhaseExecution
+	t := &open.record.Timing
+	t.Attempts, t.Worker, t.Started = int(a.GetAttempt()), a.GetIdentity(), timeOf(e.GetEventTime())
+	t.LastFailure = failureMessage(a.GetLastFailure())
+	t.QueueWait = between(t.Scheduled, t.Started)
+	return nil
+}
+
+// take removes and returns the activity that was scheduled by that event and is over now; nil if it is none of ours.
+func (d *Deriver) take(scheduled int64, closed time.Time) *activity {
+	a := d.open[scheduled]
+	if a != nil {
+		delete(d.open, scheduled)
+		a.record.Closed = closed
+		a.record.Duration = between(a.record.Started, closed)
+	}
+	return a
+}
+
+func (d *Deriver) completed(e *historypb.HistoryEvent) error {
+	attributes := e.GetActivityTaskCompletedEventAttributes()
+	a := d.take(attributes.GetScheduledEventId(), timeOf(e.GetEventTime()))
+	if a == nil {
+		return nil
+	}
+	if a.step {
+		var response switchyard.ModelResponse
+		if err := d.decodeEvent(e, "model response", attributes.GetResult(), &response); err != nil {
+			return err
+		}
+		d.stepCompleted(e, a, response)
+		return nil
+	}
+	var result switchyard.Result
+	if err := d.decodeEvent(e, "result", attributes.GetResult(), &result); err != nil {
+		return err
+	}
+	r := a.record
+	r.Status, r.Phase, r.Result = switchyard.CallCompleted, switchyard.PhasePostExecution, &result
+	r.Notes, r.ResultTokens = result.Notes, result.Tokens
+	for phase, micros := range map[switchyard.Phase]int64{
+		switchyard.PhaseExecution: result.ExecutionMicros, switchyard.PhasePostExecution: result.PostMicros} {
+		if micros > 0 {
+			if r.Phases == nil {
+				r.Phases = map[switchyard.Phase]switchyard.Duration{}
+			}
+			r.Phases[phase] = switchyard.Duration(time.Duration(micros) * time.Microsecond)
+		}
+	}
+	d.end(e, r)
+	return nil
+}
+
+// stepCompleted tells of a model step; the calls that it asks for are wanted from here on.
+func (d *Deriver) stepCompleted(e *historypb.HistoryEvent, a *activity, response switchyard.ModelResponse) {
+	u := &d.summary.Usage
+	u.Turns++
+	u.InputTokens += response.Usage.InputTokens
+	u.OutputTokens += response.Usage.OutputTokens
+	u.Cost += response.Usage.Cost
+	if a.id != switchyard.SummaryStepID {
+		d.wanted.add(response.Message.Calls...)
+	}
+	response.Message.Calls = slices.Clone(response.Message.Calls)
+	for i, c := range response.Message.Calls {
+		if len(d.tools[c.Tool].Sensitive) > 0 {
+			response.Message.Calls[i].Arguments = string(d.shown(c.Tool, json.RawMessage(c.Arguments)))
+		}
+	}
+	d.emit(e, switchyard.Event{Type: switchyard.EventStepCompleted, Turn: d.turn, Step: &response, Timing: &a.record.Timing})
+}
+
+func (d *Deriver) failed(e *historypb.HistoryEvent) error {
+	a := e.GetActivityTaskFailedEventAttributes()
+	d.endFailed(e, a.GetScheduledEventId(), activityFailure(a.GetFailure()))
+	return nil
+}
+
+func (d *Deriver) timedOut(e *historypb.HistoryEvent) error {
+	a := e.GetActivityTaskTimedOutEventAttributes()
+	d.endFailed(e, a.GetScheduledEventId(), activityFailure(a.GetFailure()))
+	return nil
+}
+
+func (d *Deriver) cancelled(e *historypb.HistoryEvent) error {
+	a := e.GetActivityTaskCanceledEventAttributes()
+	d.endFailed(e, a.GetScheduledEventId(), switchyard.ActivityFailure{Cancelled: true})
+	return nil
+}
+
+// endFailed ends a call that gave no result. A failed model step ends the run, which tells of it.
+func (d *Deriver) endFailed(e *historypb.HistoryEvent, scheduled int64, f switchyard.ActivityFailure) {
+	a := d.take(scheduled, timeOf(e.GetEventTime()))
+	if a == nil || a.step {
+		return
+	}
+	r := a.record
+	r.Status, r.Error = switchyard.CallFailed, f.CallError(d.tools[r.Tool])
+	if r.Error.Type == switchyard.ErrCancelled {
+		r.Status = switchyard.CallCancelled
+	}
+	d.end(e, r)
+}
+
+// end tells of a call that is over.
+func (d *Deriver) end(e *historypb.HistoryEvent, r switchyard.Record) {
+	kind := switchyard.EventToolCompleted
+	if r.Error != nil {
+		kind = switchyard.EventToolFailed
+		if r.Status == switchyard.CallRefused && r.Error.Type == switchyard.ErrValidation {
+			kind = switchyard.EventValidationError
+		}
+		if r.Error.Phase != "" {
+			r.Phase = r.Error.Phase
+		}
+		d.summary.Usage.Failed++
+	}
+	r.Closed = timeOf(e.GetEventTime())
+	d.emit(e, switchyard.Event{Type: kind, Turn: r.Turn, CallID: r.CallID, Tool: r.Tool, Summary: d.line(r), Record: &r})
+}

@@ -1,0 +1,148 @@
+package audit
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+)
+
+// ending is how a run ended.
+type ending struct {
+	status RunStatus
+	event  switchyard.Event
+}
+
+// close ends the run, and before it every call that is not over: none is missing from the records.
+func (d *Deriver) close(e *historypb.HistoryEvent, end ending) {
+	d.endOpen(e)
+	d.abandon(e, "the run ended before this call ran")
+	s := &d.summary
+	s.Status, s.Closed = end.status, timeOf(e.GetEventTime())
+	s.Result, s.Failure, s.FailureType, s.Problems = end.event.Result, end.event.Failure, end.event.FailureType, end.event.Problems
+	if r := end.event.Result; r != nil {
+		s.Usage = r.Usage
+	}
+	d.begun = false
+	d.emit(e, end.event)
+}
+
+// endOpen ends calls that were scheduled when the server stopped the run. Whether they took effect is not in history.
+func (d *Deriver) endOpen(e *historypb.HistoryEvent) {
+	for _, a := range d.openInOrder() {
+		r := a.record
+		r.Status = switchyard.CallCancelled
+		r.Error = switchyard.Errorf(switchyard.ErrCancelled, "the run was ended while this call waited or ran; it may have taken effect")
+		d.end(e, r)
+	}
+	clear(d.open)
+}
+
+// openInOrder returns the scheduled calls in the order in which they were scheduled.
+func (d *Deriver) openInOrder() []*activity {
+	calls := slices.DeleteFunc(slices.Collect(maps.Values(d.open)), func(a *activity) bool { return a.step })
+	slices.SortFunc(calls, func(a, b *activity) int { return cmp.Compare(a.order, b.order) })
+	return calls
+}
+
+// Running returns the records of the calls that are not over, in the order in which they were made. History does not
+// say whether a scheduled call has been started: see Pending.
+func (d *Deriver) Running() []switchyard.Record {
+	var records []switchyard.Record
+	for _, a := range d.openInOrder() {
+		records = append(records, a.record)
+	}
+	for _, w := range d.wanted.inOrder() {
+		records = append(records, d.unscheduled(w))
+	}
+	return records
+}
+
+func (d *Deriver) runCompleted(e *historypb.HistoryEvent) error {
+	var result switchyard.RunResult
+	if err := d.decodeEvent(e, "result", e.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &result); err != nil {
+		return err
+	}
+	d.close(e, ending{RunCompleted, switchyard.Event{Type: switchyard.EventRunCompleted, Result: &result}})
+	return nil
+}
+
+func (d *Deriver) runFailed(e *historypb.HistoryEvent) error {
+	f := e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
+	event := switchyard.Event{Type: switchyard.EventRunFailed, Failure: failureMessage(f)}
+	if app := findCause(f, isApplication); app != nil {
+		event.FailureType = switchyard.RunErrorType(app.GetApplicationFailureInfo().GetType())
+		if err := d.failureDetails(e, app, &event); err != nil {
+			return err
+		}
+	}
+	d.endUnrun(e, event)
+	d.close(e, ending{RunFailed, event})
+	return nil
+}
+
+// failureDetails reads what the types of a run's failure carry. A failure without details says all it has in words.
+func (d *Deriver) failureDetails(e *historypb.HistoryEvent, app *failurepb.Failure, event *switchyard.Event) error {
+	details := app.GetApplicationFailureInfo().GetDetails()
+	if len(details.GetPayloads()) == 0 {
+		return nil
+	}
+	switch event.FailureType {
+	case switchyard.RunInvalid:
+		return d.decodeEvent(e, "problems", details, &event.Problems)
+	case switchyard.RunCallsFailed, switchyard.RunRefused:
+		event.Result = &switchyard.RunResult{}
+		return d.decodeEvent(e, "result", details, event.Result)
+	case switchyard.RunModelFailed:
+		event.Result = &switchyard.RunResult{}
+		return d.decodeEvent(e, "usage", details, &event.Result.Usage)
+	}
+	return nil
+}
+
+// endUnrun ends the calls of a failed run that were never admitted: those that needed a failed one, and all of a plan
+// that was refused as a whole.
+func (d *Deriver) endUnrun(e *historypb.HistoryEvent, event switchyard.Event) {
+	if event.Result != nil {
+		for _, o := range event.Result.Failures {
+			if d.wanted[o.ID] != nil && o.Error != nil {
+				d.refuse(e, d.wanted.take(o.ID), switchyard.Verdict{Error: o.Error})
+			}
+		}
+	}
+	if event.FailureType != switchyard.RunInvalid {
+		return
+	}
+	for _, w := range d.wanted.inOrder() {
+		err := switchyard.Errorf(switchyard.ErrPreconditionFailed, "nothing of the plan was run, because another call of it was refused")
+		err.Phase = switchyard.PhasePreExecution
+		d.refuse(e, d.wanted.take(w.ID), switchyard.Verdict{Error: err})
+	}
+}
+
+func (d *Deriver) runTimedOut(e *historypb.HistoryEvent) error {
+	d.close(e, ending{RunTimedOut, switchyard.Event{Type: switchyard.EventRunFailed,
+		Failure: "the run did not end within the timeout that it was started with"}})
+	return nil
+}
+
+func (d *Deriver) runCancelled(e *historypb.HistoryEvent) error {
+	d.close(e, ending{RunCancelled, switchyard.Event{Type: switchyard.EventRunCancelled, Failure: "the run was cancelled"}})
+	return nil
+}
+
+func (d *Deriver) runTerminated(e *historypb.HistoryEvent) error {
+	a := e.GetWorkflowExecutionTerminatedEventAttributes()
+	words := "the run was terminated"
+	if who := a.GetIdentity(); who != "" {
+		words += " by " + who
+	}
+	if why := a.GetReason(); why != "" {
+		words += ": " + why
+	}
+	d.close(e, ending{RunTerminated, switchyard.Event{Type: switchyard.EventRunCancelled, Failure: words}})
+	return nil
+}

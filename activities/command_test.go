@@ -1,0 +1,288 @@
+//go:build unix
+
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+func commandSpec(entry toolspecs.Entry) *toolspecs.Spec {
+	entry.Type = toolspecs.KindCommand
+	return &toolspecs.Spec{Name: "probe", Entry: entry}
+}
+
+func shell(script string, more ...string) []string {
+	return append([]string{"sh", "-c", script, "sh"}, more...)
+}
+
+// runCommand executes an entry and returns its answer's text.
+func runCommand(t *testing.T, entry toolspecs.Entry, args string) (string, error) {
+	t.Helper()
+	answer, err := Commands{}.Execute(t.Context(), commandSpec(entry), json.RawMessage(args))
+	return switchyard.PlainText(answer.Output), err
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(10 * time.Second)
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("timed out waiting: %s", what)
+		}
+	}
+}
+
+// readPIDs returns the process ids in a file, one per line.
+func readPIDs(path string) []int {
+	data, _ := os.ReadFile(path)
+	var pids []int
+	for _, line := range strings.Fields(string(data)) {
+		pid, err := strconv.Atoi(line)
+		if err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// gone reports whether a process has ended; an orphan that nobody reaps has.
+func gone(pid int) bool {
+	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return true
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err == nil && strings.Contains(string(stat), ") Z ")
+}
+
+// Every element of argv arrives as one element, whatever the arguments hold; absent optional ones are left out.
+func TestCommandArgv(t *testing.T) {
+	show := shell(`for a; do printf '[%s]' "$a"; done`)
+	cases := []struct {
+		name string
+		argv []string
+		args string
+		want string
+	}{
+		{"a string as it is", []string{"{{args.a}}"}, `{"a":"x y"}`, "[x y]"},
+		{"an option stays one element", []string{"--", "{{args.a}}"}, `{"a":"-rf / --x"}`, "[--][-rf / --x]"},
+		{"shell characters mean nothing", []string{"{{args.a}}"}, `{"a":"$(id);` + "`id`" + `|&>\"'*"}`, "[$(id);`id`|&>\"'*]"},
+		{"line ends stay", []string{"{{args.a}}"}, `{"a":"x\ny"}`, "[x\ny]"},
+		{"an empty string is an element", []string{"{{args.a}}"}, `{"a":""}`, "[]"},
+		{"an absent argument is left out", []string{"{{args.a}}", "b"}, `{}`, "[b]"},
+		{"an absent argument within text", []string{"--a={{args.a}}"}, `{}`, "[--a=]"},
+		{"values are JSON", []string{"{{args.n}}", "{{args.o}}", "{{args.l}}", "{{args.b}}", "{{args.z}}"},
+			`{"n":9007199254740993,"o":{"k":"<"},"l":[1,"2"],"b":true,"z":null}`, `[9007199254740993][{"k":"<"}][[1,"2"]][true][null]`},
+		{"several in one element", []string{"{{ args.a }}-{{args.b}}"}, `{"a":"{{args.b}}","b":"1"}`, "[{{args.b}}-1]"},
+		{"other braces are left alone", []string{"{{.Names}}", "{{args}}"}, `{}`, "[{{.Names}}][{{args}}]"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := runCommand(t, toolspecs.Entry{Argv: slices.Concat(show, c.argv)}, c.args)
+			if err != nil || got != c.want {
+				t.Errorf("got %q, %v; want %q", got, err, c.want)
+			}
+		})
+	}
+}
+
+// Naughty strings reach a program byte for byte, by argv and by standard input, and come back so.
+func TestCommandNaughtyStrings(t *testing.T) {
+	for _, s := range naughtyStrings(t) {
+		args, err := switchyard.EncodeJSON(map[string]string{"text": s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := runCommand(t, toolspecs.Entry{Argv: []string{"printf", "%s", "{{args.text}}"}}, string(args))
+		if err != nil || got != s {
+			t.Errorf("by argv: %q became %q, %v", s, got, err)
+		}
+		got, err = runCommand(t, toolspecs.Entry{Argv: []string{"cat"}, Stdout: "json"}, string(args))
+		if err != nil || got != string(args) {
+			t.Errorf("by standard input: %q became %q, %v", args, got, err)
+		}
+	}
+}
+
+func naughtyStrings(t *testing.T) []string {
+	t.Helper()
+	folder := os.Getenv("SWITCHYARD_CASES")
+	if folder == "" {
+		folder = "../../shared/cases"
+	}
+	data, err := os.ReadFile(filepath.Join(folder, "blns.json"))
+	if err != nil {
+		t.Skipf("no naughty strings here: %v", err)
+	}
+	var file struct{ Strings []string }
+	if err := json.Unmarshal(data, &file); err != nil || len(file.Strings) == 0 {
+		t.Fatalf("blns.json: %v", err)
+	}
+	return file.Strings
+}
+
+// Exit codes and outputs become answers and errors of the right type, which say what happened.
+func TestCommandOutcomes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "not-executable")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		name    string
+		entry   toolspecs.Entry
+		args    string
+		want    string
+		failure switchyard.ErrorType
+		message string
+	}{
+		{name: "text as it is", entry: toolspecs.Entry{Argv: shell(`printf 'a\n'`)}, want: "a\n"},
+		{name: "json", entry: toolspecs.Entry{Argv: shell(`echo '{"n": 12345678901234567890}'`), Stdout: "json"}, want: `{"n":12345678901234567890}`},
+		{name: "no json", entry: toolspecs.Entry{Argv: shell(`echo hello`), Stdout: "json"}, failure: switchyard.ErrInvalidOutput, message: "it wrote: hello"},
+		{name: "two json values", entry: toolspecs.Entry{Argv: shell(`echo 1 2`), Stdout: "json"}, failure: switchyard.ErrInvalidOutput},
+		{name: "nothing for json", entry: toolspecs.Entry{Argv: shell(`:`), Stdout: "json"}, failure: switchyard.ErrInvalidOutput, message: "EOF"},
+		{name: "no standard input", entry: toolspecs.Entry{Argv: []string{"cat"}, Stdin: "none"}, args: `{"a":1}`, want: ""},
+		{name: "input not read", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `{"a":"` + strings.Repeat("x", 300_000) + `"}`, want: ""},
+		{name: "exit code", entry: toolspecs.Entry{Argv: shell(`echo no such thing >&2; exit 3`)}, failure: switchyard.ErrExecution, message: "ended with exit code 3: no such thing"},
+		{name: "standard error that is no text", entry: toolspecs.Entry{Argv: shell(`printf 'a\377b' >&2; exit 3`)}, failure: switchyard.ErrExecution, message: "a\uFFFDb"},
+		{name: "the end of a long standard error", entry: toolspecs.Entry{Argv: shell(`i=0; while [ $i -lt 999 ]; do echo line $i >&2; i=$((i+1)); done; exit 1`)},
+			failure: switchyard.ErrExecution, message: "line 998"},
+		{name: "allowed exit code", entry: toolspecs.Entry{Argv: shell(`echo none; exit 1`), OKExitCodes: []int{0, 1}}, want: "none\n"},
+		{name: "zero not allowed", entry: toolspecs.Entry{Argv: []string{"true"}, OKExitCodes: []int{7}}, failure: switchyard.ErrExecution, message: "exit code 0"},
+		{name: "signal", entry: toolspecs.Entry{Argv: shell(`kill -KILL $$`)}, failure: switchyard.ErrExecution, message: "killed"},
+		{name: "too much output", entry: toolspecs.Entry{Argv: []string{"yes"}, MaxOutput: 1000}, failure: switchyard.ErrExecution, message: "more than 1000 bytes"},
+		{name: "too much error output", entry: toolspecs.Entry{Argv: shell(`yes >&2`), MaxOutput: 1000}, failure: switchyard.ErrExecution, message: "entry.max_output"},
+		{name: "all of the output", entry: toolspecs.Entry{Argv: shell(`printf 12345`), MaxOutput: 5}, want: "12345"},
+		{name: "one byte more", entry: toolspecs.Entry{Argv: shell(`printf 123456`), MaxOutput: 5}, failure: switchyard.ErrExecution, message: "more than 5 bytes"},
+		{name: "no program", entry: toolspecs.Entry{}, failure: switchyard.ErrExecutorNotFound, message: "entry.argv"},
+		{name: "a program by argument", entry: toolspecs.Entry{Argv: []string{"{{args.a}}"}}, args: `{"a":"ls"}`, failure: switchyard.ErrExecutorNotFound},
+		{name: "unknown program", entry: toolspecs.Entry{Argv: []string{"no-such-program-here"}}, failure: switchyard.ErrExecutorNotFound, message: "no-such-program-here is not on this worker"},
+		{name: "not a program", entry: toolspecs.Entry{Argv: []string{file}}, failure: switchyard.ErrExecutorNotFound, message: "cannot be executed"},
+		{name: "no folder", entry: toolspecs.Entry{Argv: []string{"true"}, Dir: "no/such/folder"}, failure: switchyard.ErrPreconditionFailed, message: "entry.dir"},
+		{name: "NUL", entry: toolspecs.Entry{Argv: []string{"echo", "x{{args.a}}"}}, args: `{"a":"b\u0000c"}`, failure: switchyard.ErrValidation, message: "$.a"},
+		{name: "no JSON", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `{`, failure: switchyard.ErrValidation},
+		{name: "no object", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `[]`, failure: switchyard.ErrValidation},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := runCommand(t, c.entry, c.args)
+			if c.failure == "" {
+				if err != nil || got != c.want {
+					t.Fatalf("got %q, %v; want %q", got, err, c.want)
+				}
+				return
+			}
+			e := switchyard.AsError(err)
+			if e == nil || e.Type != c.failure || e.Retryable || !strings.Contains(e.Error(), c.message) {
+				t.Fatalf("got %q, %v; want %s with %q", got, err, c.failure, c.message)
+			}
+		})
+	}
+}
+
+// A transient exit code lets the retry policy try again; the model is told the same.
+func TestCommandTransientExitCode(t *testing.T) {
+	_, err := runCommand(t, toolspecs.Entry{Argv: shell(`exit 75`), TransientExitCodes: []int{75}}, "{}")
+	if e := switchyard.AsError(err); e == nil || !e.Retryable || e.Type != switchyard.ErrExecution {
+		t.Fatalf("got %#v; want a retryable execution_error", e)
+	}
+}
+
+// An argument that no argv can hold is the call's fault and is not tried again.
+func TestCommandArgumentTooLong(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the limit of one argument is Linux's")
+	}
+	_, err := runCommand(t, toolspecs.Entry{Argv: []string{"true", "{{args.a}}"}}, `{"a":"`+strings.Repeat("x", 300_000)+`"}`)
+	if e := switchyard.AsError(err); e == nil || e.Retryable || !strings.Contains(e.Message, "standard input") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// Output that is not UTF-8 is repaired, and the call's result says so.
+func TestCommandInvalidUTF8(t *testing.T) {
+	answer, err := Commands{}.Execute(t.Context(), commandSpec(toolspecs.Entry{Argv: shell(`printf 'a\377b'`)}), nil)
+	if err != nil || switchyard.PlainText(answer.Output) != "a\uFFFDb" || len(answer.Notes) != 1 {
+		t.Fatalf("got %s, %q, %v", answer.Output, answer.Notes, err)
+	}
+}
+
+// A program sees the allowed variables and those of its call, and no other of the worker's.
+func TestCommandEnvironment(t *testing.T) {
+	t.Setenv("SECRET_OF_THE_WORKER", "hidden")
+	t.Setenv("LISTED", "a=b")
+	ctx := switchyard.WithCallContext(t.Context(), switchyard.CallContext{
+		CallID: "3.1", Origin: switchyard.Origin{Run: "first"}, RunID: "later", Attempt: 2, Key: "first/3.1"})
+	entry := toolspecs.Entry{Argv: []string{"env"}, Env: []string{"LISTED", "NOT_SET_ANYWHERE"}}
+	answer, err := Commands{}.Execute(ctx, commandSpec(entry), json.RawMessage("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Split(strings.TrimSpace(switchyard.PlainText(answer.Output)), "\n")
+	for _, want := range []string{"LISTED=a=b", "PATH=" + os.Getenv("PATH"), "SWITCHYARD_CALL_ID=3.1", "SWITCHYARD_RUN_ID=first",
+		"SWITCHYARD_ATTEMPT=2", "SWITCHYARD_IDEMPOTENCY_KEY=first/3.1"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s is missing in %q", want, got)
+		}
+	}
+	allowed := []string{"LISTED", "PATH", "HOME", "LANG", "TMPDIR"}
+	for _, line := range got {
+		name, _, _ := strings.Cut(line, "=")
+		if !slices.Contains(allowed, name) && !strings.HasPrefix(name, "SWITCHYARD_") {
+			t.Errorf("the program sees %s", line)
+		}
+	}
+}
+
+// Relative folders are under the executor's, and a program with a slash is relative to the working folder.
+func TestCommandWorkingFolder(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(base, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(base, "sub", "where"), []byte("#!/bin/sh\npwd\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ dir, entry, program, want string }{
+		{base, "", "pwd", base},
+		{base, "sub", "pwd", filepath.Join(base, "sub")},
+		{base, "sub", "./where", filepath.Join(base, "sub")},
+		{"/nowhere", filepath.Join(base, "sub"), "./where", filepath.Join(base, "sub")},
+	} {
+		answer, err := Commands{Dir: c.dir}.Execute(t.Context(), commandSpec(toolspecs.Entry{Argv: []string{c.program}, Dir: c.entry}), nil)
+		if got := strings.TrimSpace(switchyard.PlainText(answer.Output)); err != nil || got != c.want {
+			t.Errorf("%+v: got %q, %v", c, got, err)
+		}
+	}
+}
+
+// A call that is cancelled before it starts runs nothing.
+func TestCommandCancelledBefore(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	file := filepath.Join(t.TempDir(), "ran")
+	_, err := Commands{}.Execute(ctx, commandSpec(toolspecs.Entry{Argv: []string{"touch", file}}), nil)
+	if _, missing := os.Stat(file); !errors.Is(err, context.Canceled) || missing == nil {
+		t.Fatalf("got %v, file: %v", err, missing)
+	}
+}

@@ -1,0 +1,31 @@
+package tools
+
+import (
+	"context"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+)
+
+type echoInput struct {
+	Text  string              `json:"text"`
+	Delay switchyard.Duration `json:"delay,omitzero"`
+}
+
+// Echo returns the tool that gives back its text, after a delay if one is asked for.
+func Echo() activities.Function {
+	return activities.NewFunction("echo", func(ctx context.Context, in echoInput) (string, error) {
+		if in.Delay == 0 {
+			return in.Text, nil
+		}
+		timer := time.NewTimer(in.Delay.Std())
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return in.Text, nil
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	})
+}

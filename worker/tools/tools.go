@@ -1,0 +1,32 @@
+// Package tools holds the tools that come with Switchyard: echo, calculator, datetime, string, http_get and
+// http_request. They are registered like an application's own; the engine knows none of them. Their toolspecs are in
+// toolspecs/shipped.
+package tools
+
+import (
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+)
+
+// Config says what the tools may do and where they get the time from. The zero value is usable.
+type Config struct {
+	// HTTP says where http_get and http_request may go.
+	HTTP HTTPConfig
+	// Now is the clock; default time.Now.
+	Now func() time.Time
+}
+
+// All returns the functions of every tool that comes with Switchyard.
+func All(c Config) []activities.Function {
+	return append([]activities.Function{Echo(), Calculator(), Datetime(c.Now), String()}, HTTP(c.HTTP)...)
+}
+
+// invalid is the error of an argument that only the tool itself can judge.
+func invalid(parameter, format string, args ...any) *switchyard.Error {
+	e := switchyard.Errorf(switchyard.ErrValidation, format, args...)
+	e.Problems = []switchyard.Problem{{Path: "$." + parameter, Rule: "value", Message: e.Message}}
+	e.Message = "the tool cannot use its arguments"
+	return e
+}

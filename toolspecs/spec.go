@@ -2,6 +2,7 @@ package toolspecs
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/switchyard/switchyard"
 )
@@ -14,22 +15,22 @@ const (
 
 // Defaults of a spec's execution facts.
 const (
-	DefaultTimeout   = "30s"
-	DefaultHeartbeat = "5s"
+	DefaultTimeout   = switchyard.Duration(30 * time.Second)
+	DefaultHeartbeat = switchyard.Duration(5 * time.Second)
 	// DefaultMaxResult bounds a result in bytes: what a model sees and what goes into history.
 	DefaultMaxResult = 32 << 10
-	DefaultSlowAfter = "5s"
+	DefaultSlowAfter = switchyard.Duration(5 * time.Second)
 )
 
 // Spec is the declaration of one tool, as decoded from YAML with all defaults filled in. Its JSON form is what runs
 // pin and what its digest is made of.
 type Spec struct {
-	Name        string            `json:"name" yaml:"name"`
-	Version     string            `json:"version" yaml:"version"`
-	Description string            `json:"description" yaml:"description"`
-	Category    string            `json:"category,omitempty" yaml:"category"`
+	Name        string            `json:"name" yaml:"name" rule:"required"`
+	Version     string            `json:"version" yaml:"version" rule:"required"`
+	Description string            `json:"description" yaml:"description" rule:"required"`
+	Category    string            `json:"category,omitempty" yaml:"category" rule:"enum=http|database|file|ai|notification|custom"`
 	Tags        []string          `json:"tags,omitempty" yaml:"tags"`
-	Status      switchyard.Status `json:"status" yaml:"status"`
+	Status      switchyard.Status `json:"status" yaml:"status" rule:"enum=active|deprecated|disabled"`
 	// Parameters and InputSchema are two ways to declare the arguments; a spec has at most one of them.
 	Parameters  []Parameter     `json:"parameters,omitempty" yaml:"parameters"`
 	InputSchema json.RawMessage `json:"input_schema,omitempty" yaml:"input_schema"`
@@ -37,7 +38,7 @@ type Spec struct {
 	Output       *Parameter      `json:"output,omitempty" yaml:"output"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty" yaml:"output_schema"`
 	Requires     Requires        `json:"requires,omitzero" yaml:"requires"`
-	Entry        Entry           `json:"entry" yaml:"entry"`
+	Entry        Entry           `json:"entry" yaml:"entry" rule:"required"`
 	Execution    ExecutionSpec   `json:"execution" yaml:"execution"`
 	// Approval is never; anything else is refused by this version, because nothing would hold the call.
 	Approval string `json:"approval,omitempty" yaml:"approval"`
@@ -48,7 +49,7 @@ type Spec struct {
 // Parameter declares one argument, or a value inside one, to any depth.
 type Parameter struct {
 	Name        string          `json:"name,omitempty" yaml:"name"`
-	Type        string          `json:"type" yaml:"type"`
+	Type        string          `json:"type" yaml:"type" rule:"required,enum=string|number|integer|boolean|array|object"`
 	Required    bool            `json:"required,omitempty" yaml:"required"`
 	Default     json.RawMessage `json:"default,omitempty" yaml:"default"`
 	Description string          `json:"description,omitempty" yaml:"description"`
@@ -61,17 +62,17 @@ type Parameter struct {
 type Validation struct {
 	// For strings. Lengths count characters.
 	Pattern   string `json:"pattern,omitempty" yaml:"pattern"`
-	MinLength *int   `json:"min_length,omitempty" yaml:"min_length"`
-	MaxLength *int   `json:"max_length,omitempty" yaml:"max_length"`
+	MinLength *int   `json:"min_length,omitempty" yaml:"min_length" rule:"min=0"`
+	MaxLength *int   `json:"max_length,omitempty" yaml:"max_length" rule:"min=0"`
 	// Enum is for strings, numbers and integers.
-	Enum []json.RawMessage `json:"enum,omitempty" yaml:"enum"`
+	Enum []json.RawMessage `json:"enum,omitempty" yaml:"enum" rule:"min=1"`
 	// For numbers and integers, inclusive.
 	Min *json.Number `json:"min,omitempty" yaml:"min"`
 	Max *json.Number `json:"max,omitempty" yaml:"max"`
 	// For arrays.
 	Items    *Parameter `json:"items,omitempty" yaml:"items"`
-	MinItems *int       `json:"min_items,omitempty" yaml:"min_items"`
-	MaxItems *int       `json:"max_items,omitempty" yaml:"max_items"`
+	MinItems *int       `json:"min_items,omitempty" yaml:"min_items" rule:"min=0"`
+	MaxItems *int       `json:"max_items,omitempty" yaml:"max_items" rule:"min=0"`
 	// For objects. Required names properties; a property's own required says the same.
 	Properties []Parameter `json:"properties,omitempty" yaml:"properties"`
 	Required   []string    `json:"required,omitempty" yaml:"required"`
@@ -87,60 +88,60 @@ type Requires struct {
 
 // Dependency is a program or service that a tool needs.
 type Dependency struct {
-	Name string `json:"name" yaml:"name"`
+	Name string `json:"name" yaml:"name" rule:"required"`
 	// Check is an argv that exits with 0 when the dependency is up.
-	Check []string `json:"check" yaml:"check"`
+	Check []string `json:"check" yaml:"check" rule:"required,min=1"`
 	// Start is an argv that starts it; without one a dependency that is down is reported.
-	Start []string `json:"start,omitempty" yaml:"start"`
+	Start []string `json:"start,omitempty" yaml:"start" rule:"min=1"`
 	// Within bounds starting and checking; default 10s.
-	Within switchyard.Duration `json:"within,omitzero" yaml:"within"`
+	Within switchyard.Duration `json:"within,omitzero" yaml:"within" rule:"above=0s,max=1h"`
 }
 
 // Entry says how the tool is executed.
 type Entry struct {
-	Type string `json:"type" yaml:"type"`
+	Type string `json:"type" yaml:"type" rule:"required"`
 	// Handler names the Go function, for the kind function; default the tool's name.
 	Handler string `json:"handler,omitempty" yaml:"handler"`
 	// The rest is for the kind command. Argv's elements may hold {{args.name}}; an element that is nothing but one such
 	// placeholder of an absent optional argument is left out. There is no shell.
-	Argv []string `json:"argv,omitempty" yaml:"argv"`
+	Argv []string `json:"argv,omitempty" yaml:"argv" rule:"min=1"`
 	// Dir is the working folder; relative ones are under the folder the worker was given for its tools' files.
 	Dir string `json:"dir,omitempty" yaml:"dir"`
 	// Env lists the environment variables that the program sees, beside PATH, HOME, LANG and TMPDIR.
 	Env []string `json:"env,omitempty" yaml:"env"`
 	// Stdin is json (the arguments; the default) or none.
-	Stdin string `json:"stdin,omitempty" yaml:"stdin"`
+	Stdin string `json:"stdin,omitempty" yaml:"stdin" rule:"enum=json|none"`
 	// Stdout is text (the default) or json.
-	Stdout string `json:"stdout,omitempty" yaml:"stdout"`
+	Stdout string `json:"stdout,omitempty" yaml:"stdout" rule:"enum=text|json"`
 	// OKExitCodes count as success; default 0 alone.
-	OKExitCodes []int `json:"ok_exit_codes,omitempty" yaml:"ok_exit_codes"`
+	OKExitCodes []int `json:"ok_exit_codes,omitempty" yaml:"ok_exit_codes" rule:"min=1"`
 	// TransientExitCodes are failures that another attempt may cure.
 	TransientExitCodes []int `json:"transient_exit_codes,omitempty" yaml:"transient_exit_codes"`
 	// MaxOutput bounds standard output and standard error, in bytes, each; default 1 MiB. Beyond it the program is ended.
-	MaxOutput int `json:"max_output,omitempty" yaml:"max_output"`
+	MaxOutput int `json:"max_output,omitempty" yaml:"max_output" rule:"min=1,max=1073741824"`
 	// MaxMemory bounds the program's address space in bytes, where the system can; zero leaves it open.
-	MaxMemory int `json:"max_memory,omitempty" yaml:"max_memory"`
+	MaxMemory int `json:"max_memory,omitempty" yaml:"max_memory" rule:"min=1048576"`
 }
 
 // ExecutionSpec says where and how calls run. In YAML, parallelizable: false may stand for access: exclusive, and
 // idempotent: true or false for effect: idempotent or once.
 type ExecutionSpec struct {
 	Lane   string            `json:"lane" yaml:"lane"`
-	Access switchyard.Access `json:"access" yaml:"access"`
-	Effect switchyard.Effect `json:"effect" yaml:"effect"`
+	Access switchyard.Access `json:"access" yaml:"access" rule:"enum=shared|exclusive"`
+	Effect switchyard.Effect `json:"effect" yaml:"effect" rule:"enum=read|idempotent|once"`
 	// Timeout bounds one attempt; default 30s.
-	Timeout switchyard.Duration `json:"timeout" yaml:"timeout"`
+	Timeout switchyard.Duration `json:"timeout" yaml:"timeout" rule:"above=0s,max=24h"`
 	// QueueTimeout bounds the wait for a worker; zero waits for as long as the run lasts.
-	QueueTimeout switchyard.Duration `json:"queue_timeout,omitzero" yaml:"queue_timeout"`
+	QueueTimeout switchyard.Duration `json:"queue_timeout,omitzero" yaml:"queue_timeout" rule:"above=0s"`
 	// Heartbeat is how long the worker may be silent before it counts as lost; default 5s, at least 1s.
-	Heartbeat switchyard.Duration `json:"heartbeat" yaml:"heartbeat"`
+	Heartbeat switchyard.Duration `json:"heartbeat" yaml:"heartbeat" rule:"min=1s,max=1h"`
 	Retry     switchyard.Retry    `json:"retry,omitzero" yaml:"retry"`
 	// MaxResult bounds the result in bytes; default 32 KiB, at most 1 MiB.
-	MaxResult int `json:"max_result" yaml:"max_result"`
+	MaxResult int `json:"max_result" yaml:"max_result" rule:"min=1,max=1048576"`
 	// SlowAfter marks calls that take longer as slow; default 5s.
-	SlowAfter switchyard.Duration `json:"slow_after" yaml:"slow_after"`
+	SlowAfter switchyard.Duration `json:"slow_after" yaml:"slow_after" rule:"above=0s"`
 	// Arguments is strict or lenient; empty leaves it to the run or the catalog.
-	Arguments switchyard.Mode `json:"arguments,omitempty" yaml:"arguments"`
+	Arguments switchyard.Mode `json:"arguments,omitempty" yaml:"arguments" rule:"enum=strict|lenient"`
 	// OnInvalidOutput is fail (the default) or warn.
-	OnInvalidOutput string `json:"on_invalid_output,omitempty" yaml:"on_invalid_output"`
+	OnInvalidOutput string `json:"on_invalid_output,omitempty" yaml:"on_invalid_output" rule:"enum=fail|warn"`
 }

@@ -1,0 +1,152 @@
+package toolspecs
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+)
+
+// agentFile is an agent as written.
+type agentFile struct {
+	Name         string           `yaml:"name" rule:"required"`
+	Description  string           `yaml:"description"`
+	Instructions string           `yaml:"instructions"`
+	Model        modelFile        `yaml:"model" rule:"required"`
+	Tools        []string         `yaml:"tools"`
+	Order        switchyard.Order `yaml:"order" rule:"enum=as_called|parallel_first"`
+	Mode         switchyard.Mode  `yaml:"arguments" rule:"enum=strict|lenient"`
+	Limits       limitsFile       `yaml:"limits"`
+}
+
+type modelFile struct {
+	Provider switchyard.Provider `yaml:"provider" rule:"required,enum=openai|scripted"`
+	Name     string              `yaml:"name"`
+	// Script is what the scripted provider plays, OfflineScript what stands in where the worker has no key for another
+	// provider. Both are paths, relative to the agent file.
+	Script        string              `yaml:"script"`
+	OfflineScript string              `yaml:"offline_script"`
+	Temperature   *float64            `yaml:"temperature" rule:"min=0,max=2"`
+	MaxTokens     int                 `yaml:"max_tokens" rule:"min=1"`
+	Timeout       switchyard.Duration `yaml:"timeout" rule:"above=0s,max=24h"`
+	Lane          string              `yaml:"lane"`
+	MaxAttempts   int                 `yaml:"max_attempts" rule:"min=1,max=1000"`
+	Price         priceFile           `yaml:"price"`
+}
+
+type priceFile struct {
+	Input  float64 `yaml:"input" rule:"min=0"`
+	Output float64 `yaml:"output" rule:"min=0"`
+}
+
+type limitsFile struct {
+	Turns    int                 `yaml:"turns" rule:"min=1"`
+	Calls    int                 `yaml:"calls" rule:"min=1"`
+	Tokens   int                 `yaml:"tokens" rule:"min=1"`
+	Cost     float64             `yaml:"cost" rule:"above=0"`
+	WallTime switchyard.Duration `yaml:"wall_time" rule:"above=0s"`
+}
+
+// DecodeAgent reads an agent file. file is its path: scripts that it names are read relative to it. known are the names
+// of the tools there are; nil leaves them unchecked. The error is Faults.
+func DecodeAgent(file string, data []byte, known []string) (*switchyard.Agent, error) {
+	doc, faults := strictyaml.ParseOne(file, data, MaxSpecBytes)
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	var f agentFile
+	doc.Decode(&f)
+	if f.Name != "" {
+		if err := switchyard.CheckToolName(f.Name); err != nil {
+			doc.Report("$.name", err.Error(), "")
+		}
+	}
+	checkToolNames(doc, "$.tools", f.Tools, known)
+	script, scriptFaults := f.script(doc, file)
+	if err := append(doc.Faults(), scriptFaults...).Err(); err != nil {
+		return nil, err
+	}
+	return f.agent(script), nil
+}
+
+// LoadAgent is DecodeAgent for a file.
+func LoadAgent(path string, known []string) (*switchyard.Agent, error) {
+	data, err := readFile(path, MaxSpecBytes)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeAgent(path, data, known)
+}
+
+func (f agentFile) agent(script *switchyard.Script) *switchyard.Agent {
+	m := f.Model
+	a := &switchyard.Agent{
+		Name: f.Name, Description: f.Description, Instructions: f.Instructions,
+		Model: switchyard.Model{
+			Provider: m.Provider, Name: m.Name, Temperature: m.Temperature, MaxTokens: m.MaxTokens,
+			Timeout: m.Timeout, Lane: m.Lane, MaxAttempts: m.MaxAttempts, Price: switchyard.Price(m.Price),
+		},
+		Tools: f.Tools, Order: f.Order, Mode: f.Mode, Limits: switchyard.Limits(f.Limits),
+	}
+	if script != nil {
+		packed := switchyard.Pack(*script)
+		a.Model.Script = &packed
+	}
+	return a
+}
+
+// script reads the script that the agent's model names, if any.
+func (f agentFile) script(doc *strictyaml.Document, file string) (*switchyard.Script, Faults) {
+	m := f.Model
+	path, at := m.Script, "$.model.script"
+	switch m.Provider {
+	case switchyard.ProviderScripted:
+		if m.Script == "" {
+			doc.Report("$.model.provider", "a scripted model needs a script", "write script: and the path of a script file")
+		}
+		if m.OfflineScript != "" {
+			doc.ReportKey("$.model.offline_script", "a scripted model is always offline", "keep script alone")
+		}
+	case switchyard.ProviderOpenAI:
+		if m.Name == "" {
+			doc.Report("$.model.provider", "the model has no name", "write name: and the model's name")
+		}
+		if m.Script != "" {
+			doc.ReportKey("$.model.script", "script is for the provider scripted", "for a worker without a key write offline_script")
+		}
+		path, at = m.OfflineScript, "$.model.offline_script"
+	}
+	if path == "" {
+		return nil, nil
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(file), path)
+	}
+	data, err := readFile(path, MaxPlanBytes)
+	if err != nil {
+		doc.Report(at, err.Error(), "paths are relative to the agent file")
+		return nil, nil
+	}
+	script, faults := decodeScript(path, data, append([]string{}, f.Tools...), "the agent has no tool")
+	return script, faults
+}
+
+// checkToolNames reports names in a list that are repeated or that no tool has.
+func checkToolNames(doc *strictyaml.Document, path string, names, known []string) {
+	for i, name := range names {
+		at := jsonpath.Index(path, i)
+		if slices.Contains(names[:i], name) {
+			doc.Report(at, "the tool is in the list already", "remove it")
+		}
+		checkToolName(doc, at, name, known, "there is no tool")
+	}
+}
+
+func checkToolName(doc *strictyaml.Document, path, name string, known []string, complaint string) {
+	if known != nil && name != "" && !slices.Contains(known, name) {
+		doc.Report(path, complaint+" "+shorten(name), spelling.Hint(name, known))
+	}
+}

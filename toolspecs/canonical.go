@@ -1,0 +1,127 @@
+package toolspecs
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+)
+
+// CanonicalJSON returns a JSON text without white space, keys sorted, strings escaped no more than needed and every
+// digit of its numbers kept: two texts of the same value give the same bytes. Texts that Arguments would refuse as
+// JSON are an error.
+func CanonicalJSON(text string) (json.RawMessage, error) {
+	v, err := parseJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	writeValue(&b, v, nil)
+	return b.Bytes(), nil
+}
+
+// writeValue writes a value of the kinds that the parser makes. The keys of a map are in the order in which the shape
+// declares them, then sorted.
+func writeValue(b *bytes.Buffer, v any, s *shape) {
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("null")
+	case bool:
+		if v {
+			b.WriteString("true")
+		} else {
+			b.WriteString("false")
+		}
+	case json.Number:
+		b.WriteString(string(v))
+	case string:
+		writeString(b, v)
+	case []any:
+		b.WriteByte('[')
+		for i, e := range v {
+			comma(b, i)
+			writeValue(b, e, s.item())
+		}
+		b.WriteByte(']')
+	case map[string]any:
+		writeMembers(b, s.order(v), v, s)
+	case *object:
+		writeMembers(b, v.keys, v.members, s)
+	}
+}
+
+func writeMembers(b *bytes.Buffer, keys []string, members map[string]any, s *shape) {
+	b.WriteByte('{')
+	for i, k := range keys {
+		comma(b, i)
+		writeString(b, k)
+		b.WriteByte(':')
+		writeValue(b, members[k], s.property(k))
+	}
+	b.WriteByte('}')
+}
+
+func comma(b *bytes.Buffer, i int) {
+	if i > 0 {
+		b.WriteByte(',')
+	}
+}
+
+// writeString writes a JSON string; plain text, the usual case, without an encoder.
+func writeString(b *bytes.Buffer, s string) {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
+			// A string of a parsed text is valid UTF-8, so that encoding it cannot fail.
+			data, _ := switchyard.EncodeJSON(s)
+			b.Write(data)
+			return
+		}
+	}
+	b.WriteByte('"')
+	b.WriteString(s)
+	b.WriteByte('"')
+}
+
+// order returns the keys of an object: declared ones first, as declared, then the others sorted.
+func (s *shape) order(members map[string]any) []string {
+	keys := make([]string, 0, len(members))
+	if s != nil {
+		for _, p := range s.properties {
+			if _, ok := members[p.name]; ok {
+				keys = append(keys, p.name)
+			}
+		}
+	}
+	if len(keys) == len(members) {
+		return keys
+	}
+	for _, k := range slices.Sorted(maps.Keys(members)) {
+		if !s.has(k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// canonicalSpec returns the JSON of a spec: fields in their declared order, keys within schemas and defaults as
+// written. Reading it and writing it again gives the same bytes.
+func canonicalSpec(s Spec) (json.RawMessage, error) {
+	data, err := switchyard.EncodeJSON(s)
+	if err != nil {
+		return nil, err
+	}
+	return reordered(data)
+}
+
+// reordered returns a JSON text in canonical form, but with its keys in their own order.
+func reordered(data []byte) (json.RawMessage, error) {
+	tree, jsonErr := parseOrdered(data)
+	if jsonErr != nil {
+		return nil, jsonErr
+	}
+	var b bytes.Buffer
+	writeValue(&b, tree, nil)
+	return b.Bytes(), nil
+}

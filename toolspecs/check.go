@@ -1,0 +1,119 @@
+package toolspecs
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+)
+
+// finding is one thing wrong with a spec, before anyone knows in which file and line.
+type finding struct {
+	path, message, hint string
+	// atKey says that the key at path is wrong rather than its value.
+	atKey bool
+}
+
+// checker collects what is wrong with a spec beyond the types and bounds that its struct tags declare.
+type checker struct{ findings []finding }
+
+func (c *checker) add(path, hint, format string, args ...any) {
+	c.findings = append(c.findings, finding{path: path, hint: hint, message: fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) addKey(path, hint, format string, args ...any) {
+	c.findings = append(c.findings, finding{path: path, hint: hint, message: fmt.Sprintf(format, args...), atKey: true})
+}
+
+// semver is semantic versioning 2.0: three numbers without leading zeros, then optional pre-release and build parts.
+var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
+	`(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
+
+// spec checks a spec that has its defaults.
+func (c *checker) spec(s Spec) {
+	if s.Name != "" {
+		if err := switchyard.CheckToolName(s.Name); err != nil {
+			c.add("$.name", "", "%v", err)
+		}
+	}
+	if s.Version != "" && !semver.MatchString(s.Version) {
+		c.add("$.version", "write three numbers, such as 1.0.0", "version %q is not a semantic version", s.Version)
+	}
+	for i, tag := range s.Tags {
+		if strings.TrimSpace(tag) == "" {
+			c.add(jsonpath.Index("$.tags", i), "remove it", "the tag is empty")
+		}
+	}
+	if s.Approval != "" {
+		c.add("$.approval", "remove it or write never; a tool that must not run unasked can be left out of the agent's tools",
+			"this version does not hold calls for approval, so approval: %s would not be honoured", s.Approval)
+	}
+	if len(s.Policies) > 0 {
+		c.addKey("$.policies", "remove them", "this version does not check policies, so none may be named")
+	}
+	c.arguments(s)
+	c.output(s)
+	c.entry(s)
+	c.execution(s.Execution)
+	c.requires(s.Requires)
+}
+
+func (c *checker) arguments(s Spec) {
+	if s.InputSchema == nil {
+		c.parameters("$.parameters", s.Parameters)
+		return
+	}
+	if len(s.Parameters) > 0 {
+		c.addKey("$.input_schema", "keep one of them", "parameters and input_schema are two ways to say the same; a tool has one")
+	}
+	c.schema("$.input_schema", s.InputSchema, true)
+}
+
+func (c *checker) output(s Spec) {
+	if s.Output != nil && s.OutputSchema != nil {
+		c.addKey("$.output_schema", "keep one of them", "output and output_schema are two ways to say the same; a tool has one")
+	}
+	if s.OutputSchema != nil {
+		c.schema("$.output_schema", s.OutputSchema, false)
+	}
+	if s.Output != nil {
+		c.unnamed("$.output", *s.Output)
+	}
+}
+
+func (c *checker) execution(e ExecutionSpec) {
+	if e.Effect == switchyard.EffectOnce && e.Retry.MaxAttempts > 1 {
+		c.add("$.execution.retry.max_attempts", "remove it, or say effect: idempotent or read where that is true",
+			"a tool whose effect is once is never executed twice, so it has one attempt, not %d", e.Retry.MaxAttempts)
+	}
+	if e.Retry.MaxInterval < e.Retry.InitialInterval {
+		c.add("$.execution.retry.max_interval", "", "max_interval %s is less than initial_interval %s", e.Retry.MaxInterval, e.Retry.InitialInterval)
+	}
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+
+func (c *checker) requires(r Requires) {
+	for i, v := range r.Variables {
+		if !variableName.MatchString(v) {
+			c.add(jsonpath.Index("$.requires.variables", i), "use letters, digits, _, - and .", "%q cannot name a run variable", v)
+		}
+	}
+}
+
+// surroundings checks what depends on more than the spec: the lanes and handlers there are.
+func (c *checker) surroundings(s Spec, o Options) {
+	if lanes := o.lanes(); !slices.Contains(lanes, s.Execution.Lane) {
+		c.add("$.execution.lane", spelling.Hint(s.Execution.Lane, lanes), "there is no lane %q", s.Execution.Lane)
+	}
+	if s.Entry.Type != KindFunction || o.Handlers == nil || s.Entry.Handler == "" {
+		return
+	}
+	if !slices.Contains(o.Handlers, s.Entry.Handler) {
+		c.add("$.entry.handler", spelling.Hint(s.Entry.Handler, o.Handlers), "no function is registered as %q", s.Entry.Handler)
+	}
+}

@@ -1,0 +1,127 @@
+package toolspecs
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+)
+
+// schema checks a JSON Schema that a spec gives in place of a list of parameters.
+func (c *checker) schema(path string, raw json.RawMessage, arguments bool) {
+	tree, jsonErr := parseOrdered(raw)
+	if jsonErr != nil {
+		c.add(path, "", "the schema is not usable JSON: %v", jsonErr)
+		return
+	}
+	o, ok := tree.(*object)
+	if !ok {
+		c.add(path, "write type: object and properties", "a JSON Schema is a mapping here")
+		return
+	}
+	if t := o.members["type"]; arguments && t != typeObject {
+		c.add(jsonpath.Key(path, "type"), "", "arguments are an object, so the schema says type: object")
+	}
+	schema, err := compileSchema(raw)
+	if err != nil {
+		c.schemaError(path, raw, err)
+		return
+	}
+	if arguments {
+		c.schemaDefaults(path, schema, shapeOfSchema(tree, ""))
+	}
+}
+
+// schemaError reports why a schema did not compile, each cause at its place.
+func (c *checker) schemaError(path string, raw json.RawMessage, err error) {
+	if invalid, ok := brokenRules(err); ok {
+		t := translator{root: decodedPlain(raw)}
+		t.error(invalid)
+		for _, p := range sorted(t.problems) {
+			c.add(path+strings.TrimPrefix(p.Path, jsonpath.Root), "see JSON Schema 2020-12", "this is not a JSON Schema: %s", p.Message)
+		}
+		return
+	}
+	if re, ok := errors.AsType[*jsonschema.InvalidRegexError](err); ok {
+		c.add(pathOf(path, pointerSteps(re.URL)), hintRegex, "the pattern %s is not a regular expression: %v", re.Regex, re.Err)
+		return
+	}
+	if _, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
+		c.add(path, "", "%v", errRemoteSchema)
+		return
+	}
+	c.add(path, "", "this schema cannot be used: %v", err)
+}
+
+// brokenRules returns where a schema breaks the rules of its draft. The library's error does not unwrap to it.
+func brokenRules(err error) (*jsonschema.ValidationError, bool) {
+	outer, ok := errors.AsType[*jsonschema.SchemaValidationError](err)
+	if !ok {
+		return nil, false
+	}
+	return errors.AsType[*jsonschema.ValidationError](outer.Err)
+}
+
+// pathOf appends the tokens of a JSON Pointer to a path.
+func pathOf(path string, tokens []string) string {
+	for _, t := range tokens {
+		if i, err := strconv.Atoi(t); err == nil && i >= 0 {
+			path = jsonpath.Index(path, i)
+		} else {
+			path = jsonpath.Key(path, t)
+		}
+	}
+	return path
+}
+
+// pointerSteps returns the tokens of the JSON Pointer in a URL's fragment.
+func pointerSteps(location string) []string {
+	u, err := url.Parse(location)
+	if err != nil || u.Fragment == "" {
+		return nil
+	}
+	tokens := strings.Split(strings.TrimPrefix(u.Fragment, "/"), "/")
+	for i, t := range tokens {
+		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
+	}
+	return tokens
+}
+
+// schemaDefaults checks that each default obeys the schema it stands in.
+func (c *checker) schemaDefaults(path string, schema *compiledSchema, s *shape) {
+	if s == nil {
+		return
+	}
+	if s.value != nil {
+		c.schemaDefault(path, schema, s)
+	}
+	for _, p := range s.properties {
+		c.schemaDefaults(jsonpath.Key(jsonpath.Key(path, "properties"), p.name), schema, p.shape)
+	}
+	c.schemaDefaults(jsonpath.Key(path, "items"), schema, s.items)
+}
+
+func (c *checker) schemaDefault(path string, schema *compiledSchema, s *shape) {
+	sub, err := schema.at(s.pointer)
+	if err != nil {
+		c.add(path, "", "this schema cannot be used: %v", err)
+		return
+	}
+	for _, p := range checkValue(decodedPlain(s.value), sub, s) {
+		c.add(jsonpath.Key(path, "default"), "correct or remove the default", "the default breaks its own rule: %s", inside(p))
+	}
+}
+
+// decodedPlain returns a JSON value with maps for objects, as validation wants it.
+func decodedPlain(raw json.RawMessage) any {
+	v, err := parseJSON(string(raw))
+	if err != nil {
+		return nil
+	}
+	return v
+}

@@ -1,0 +1,172 @@
+package toolspecs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+)
+
+// Compiled is a toolspec ready for use. It does not change and may be used by many goroutines.
+type Compiled struct {
+	// Spec has all its defaults filled in.
+	Spec Spec
+	// Digest identifies the spec's content.
+	Digest string
+
+	json        json.RawMessage
+	inputJSON   json.RawMessage
+	outputJSON  json.RawMessage
+	input       *jsonschema.Schema
+	output      *jsonschema.Schema
+	inputShape  *shape
+	outputShape *shape
+	sensitive   []string
+}
+
+// Compile fills in defaults, checks the spec as decoding a file does, and compiles its schemas. The error is Faults
+// that name the tool and paths in the spec in place of a file and lines. Lanes and handlers are not checked.
+func (s Spec) Compile() (*Compiled, error) {
+	s = s.withDefaults()
+	if err := s.faults().Err(); err != nil {
+		return nil, err
+	}
+	data, err := canonicalSpec(s)
+	if err != nil {
+		return nil, fmt.Errorf("toolspec %q: %w", s.Name, err)
+	}
+	c := &Compiled{Spec: s, Digest: switchyard.Digest(data), json: data}
+	if err := c.compileInput(); err != nil {
+		return nil, fmt.Errorf("toolspec %q: input schema: %w", s.Name, err)
+	}
+	if err := c.compileOutput(); err != nil {
+		return nil, fmt.Errorf("toolspec %q: output schema: %w", s.Name, err)
+	}
+	return c, nil
+}
+
+func (s Spec) faults() Faults {
+	c := checker{}
+	c.spec(s)
+	var faults Faults
+	add := func(path, message, hint string) {
+		faults = append(faults, Fault{File: fmt.Sprintf("toolspec %q", s.Name), Message: path + ": " + message, Hint: hint})
+	}
+	for _, p := range strictyaml.Check(s) {
+		add(p.Path, p.Message, "")
+	}
+	for _, p := range strictyaml.Check(retryFile(s.Execution.Retry)) {
+		add("$.execution.retry"+p.Path[len(jsonpath.Root):], p.Message, "")
+	}
+	for _, f := range c.findings {
+		add(f.path, f.message, f.hint)
+	}
+	return faults
+}
+
+func (c *Compiled) compileInput() error {
+	raw := c.Spec.InputSchema
+	if raw == nil {
+		raw = encode(schemaOfParameters(c.Spec.Parameters, nil).object)
+		c.inputShape = shapeOfParameters(c.Spec.Parameters)
+	}
+	tidy, err := reordered(raw)
+	if err != nil {
+		return err
+	}
+	if c.inputShape == nil {
+		c.inputShape = shapeOfSchema(decoded(tidy), "")
+	}
+	compiled, err := compileSchema(tidy)
+	if err != nil {
+		return err
+	}
+	c.inputJSON, c.input = tidy, compiled.root
+	for _, p := range c.inputShape.properties {
+		if p.shape.hides() {
+			c.sensitive = append(c.sensitive, p.name)
+		}
+	}
+	return nil
+}
+
+func (c *Compiled) compileOutput() error {
+	raw := c.Spec.OutputSchema
+	if c.Spec.Output != nil {
+		raw = encode(schemaOfParameter(*c.Spec.Output).object)
+		c.outputShape = shapeOfParameter(*c.Spec.Output)
+	}
+	if raw == nil {
+		return nil
+	}
+	tidy, err := reordered(raw)
+	if err != nil {
+		return err
+	}
+	compiled, err := compileSchema(tidy)
+	if err != nil {
+		return err
+	}
+	c.outputJSON, c.output = tidy, compiled.root
+	return nil
+}
+
+// InputSchema returns the JSON Schema of the arguments as models are shown it.
+func (c *Compiled) InputSchema() json.RawMessage { return bytes.Clone(c.inputJSON) }
+
+// OutputSchema returns the JSON Schema of the result; nil where the spec leaves it open.
+func (c *Compiled) OutputSchema() json.RawMessage { return bytes.Clone(c.outputJSON) }
+
+// Tool returns the facts that a run pins.
+func (c *Compiled) Tool() switchyard.Tool {
+	e := c.Spec.Execution
+	return switchyard.Tool{
+		Name:         c.Spec.Name,
+		Version:      c.Spec.Version,
+		Digest:       c.Digest,
+		Status:       c.Spec.Status,
+		Lane:         e.Lane,
+		Access:       e.Access,
+		Effect:       e.Effect,
+		Timeout:      e.Timeout,
+		QueueTimeout: e.QueueTimeout,
+		Heartbeat:    e.Heartbeat,
+		Retry:        e.Retry,
+		Sensitive:    append([]string(nil), c.sensitive...),
+		Spec:         bytes.Clone(c.json),
+	}
+}
+
+// FromTool compiles what a run has pinned. An error says that the pinned spec cannot be read or is not the one that
+// the digest names: it was altered, or written by a version whose specs hold more than this one's.
+func FromTool(t switchyard.Tool) (*Compiled, error) {
+	var s Spec
+	if err := json.Unmarshal(t.Spec, &s); err != nil {
+		return nil, fmt.Errorf("the pinned spec of tool %q: %w", t.Name, err)
+	}
+	c, err := s.Compile()
+	if err != nil {
+		return nil, fmt.Errorf("the pinned spec of tool %q: %w", t.Name, err)
+	}
+	if c.Digest != t.Digest {
+		return nil, fmt.Errorf("the pinned spec of tool %q has the digest %s, not %s; was it written by another version of Switchyard?", t.Name, c.Digest, t.Digest)
+	}
+	return c, nil
+}
+
+// CheckOutput returns what is wrong with a result by the spec's output; nothing where that is open.
+func (c *Compiled) CheckOutput(value json.RawMessage) []switchyard.Problem {
+	if c.output == nil {
+		return nil
+	}
+	v, err := parseJSON(string(value))
+	if err != nil {
+		return []switchyard.Problem{{Path: err.path(), Rule: err.rule, Message: "the result is not usable JSON: " + err.Error()}}
+	}
+	return sorted(validate(v, c.output, c.outputShape))
+}

@@ -1,0 +1,92 @@
+package toolspecs
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard"
+)
+
+// olderKinds maps names of kinds that are still read to today's.
+var olderKinds = map[string]string{"builtin": KindFunction, "external": KindCommand}
+
+// Defaults of commands, dependencies and retries.
+const (
+	defaultMaxOutput = 1 << 20
+	defaultWithin    = switchyard.Duration(10 * time.Second)
+	stdinJSON        = "json"
+	stdoutText       = "text"
+	onInvalidFail    = "fail"
+	approvalNever    = "never"
+)
+
+var defaultRetry = switchyard.Retry{
+	MaxAttempts:     3,
+	InitialInterval: switchyard.Duration(200 * time.Millisecond),
+	Backoff:         2,
+	MaxInterval:     switchyard.Duration(10 * time.Second),
+}
+
+// withDefaults returns s with every default filled in. What s already says stays; a second time changes nothing.
+func (s Spec) withDefaults() Spec {
+	s.Status = cmp.Or(s.Status, switchyard.StatusActive)
+	if s.Approval == approvalNever {
+		s.Approval = ""
+	}
+	s.Entry = s.Entry.withDefaults(s.Name)
+	s.Execution = s.Execution.withDefaults()
+	s.Requires.Dependencies = slices.Clone(s.Requires.Dependencies)
+	for i, d := range s.Requires.Dependencies {
+		s.Requires.Dependencies[i].Within = cmp.Or(d.Within, defaultWithin)
+	}
+	return s
+}
+
+func (e Entry) withDefaults(tool string) Entry {
+	if kind, older := olderKinds[e.Type]; older {
+		e.Type = kind
+	}
+	switch e.Type {
+	case KindFunction:
+		e.Handler = cmp.Or(e.Handler, tool)
+	case KindCommand:
+		e.Stdin = cmp.Or(e.Stdin, stdinJSON)
+		e.Stdout = cmp.Or(e.Stdout, stdoutText)
+		e.MaxOutput = cmp.Or(e.MaxOutput, defaultMaxOutput)
+		if len(e.OKExitCodes) == 0 {
+			e.OKExitCodes = []int{0}
+		}
+	}
+	return e
+}
+
+func (e ExecutionSpec) withDefaults() ExecutionSpec {
+	e.Access = cmp.Or(e.Access, switchyard.AccessShared)
+	e.Effect = cmp.Or(e.Effect, switchyard.EffectOnce)
+	if e.Lane == "" {
+		e.Lane = switchyard.LaneGeneral
+		if e.Access == switchyard.AccessExclusive {
+			e.Lane = switchyard.LaneSerial
+		}
+	}
+	e.Timeout = cmp.Or(e.Timeout, DefaultTimeout)
+	e.Heartbeat = cmp.Or(e.Heartbeat, DefaultHeartbeat)
+	e.MaxResult = cmp.Or(e.MaxResult, DefaultMaxResult)
+	e.SlowAfter = cmp.Or(e.SlowAfter, DefaultSlowAfter)
+	e.OnInvalidOutput = cmp.Or(e.OnInvalidOutput, onInvalidFail)
+	e.Retry = retryWithDefaults(e.Retry, e.Effect)
+	return e
+}
+
+func retryWithDefaults(r switchyard.Retry, effect switchyard.Effect) switchyard.Retry {
+	attempts := defaultRetry.MaxAttempts
+	if effect == switchyard.EffectOnce {
+		attempts = 1
+	}
+	r.MaxAttempts = cmp.Or(r.MaxAttempts, attempts)
+	r.InitialInterval = cmp.Or(r.InitialInterval, defaultRetry.InitialInterval)
+	r.Backoff = cmp.Or(r.Backoff, defaultRetry.Backoff)
+	r.MaxInterval = cmp.Or(r.MaxInterval, max(defaultRetry.MaxInterval, r.InitialInterval))
+	return r
+}

@@ -1,0 +1,160 @@
+package toolspecs
+
+import (
+	"fmt"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+)
+
+// Fault is one thing wrong in a file: where, what, and a hint on what to do.
+type Fault = strictyaml.Fault
+
+// Faults are all things wrong in a file or folder. It is an error; errors.As finds it.
+type Faults = strictyaml.Faults
+
+// MaxSpecBytes bounds a toolspec file.
+const MaxSpecBytes = 1 << 20
+
+// Options say what surrounds the toolspecs that are read.
+type Options struct {
+	// Lanes are the known lanes; nil means general and serial.
+	Lanes []string
+	// Handlers are the names of the registered functions; nil leaves handlers unchecked.
+	Handlers []string
+	// Mode is how strictly arguments are read where a spec does not say; empty leaves it to the run.
+	Mode switchyard.Mode
+}
+
+func (o Options) lanes() []string {
+	if o.Lanes == nil {
+		return []string{switchyard.LaneGeneral, switchyard.LaneSerial}
+	}
+	return o.Lanes
+}
+
+// specFile is a toolspec as written: with the other words that YAML may use for what Spec holds.
+type specFile struct {
+	Spec
+	Execution executionFile `yaml:"execution"`
+}
+
+type executionFile struct {
+	ExecutionSpec
+	Parallelizable *bool     `yaml:"parallelizable"`
+	Idempotent     *bool     `yaml:"idempotent"`
+	Retry          retryFile `yaml:"retry"`
+}
+
+// retryFile is switchyard.Retry with the rules that files are held to.
+type retryFile struct {
+	MaxAttempts     int                 `yaml:"max_attempts" rule:"min=1,max=1000"`
+	InitialInterval switchyard.Duration `yaml:"initial_interval" rule:"above=0s,max=1h"`
+	Backoff         float64             `yaml:"backoff" rule:"min=1,max=100"`
+	MaxInterval     switchyard.Duration `yaml:"max_interval" rule:"above=0s,max=24h"`
+}
+
+// Decode reads a toolspec file: one YAML document per tool, several are allowed. The specs come with all defaults
+// filled in. The error is Faults and lists everything that is wrong in the file.
+func Decode(file string, data []byte, o Options) ([]Spec, error) {
+	located, faults := decodeFile(file, data, o)
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	specs := make([]Spec, len(located))
+	for i, l := range located {
+		specs[i] = l.spec
+	}
+	return specs, nil
+}
+
+// located is a spec and the place of its name.
+type located struct {
+	spec         Spec
+	file         string
+	line, column int
+}
+
+func decodeFile(file string, data []byte, o Options) ([]located, Faults) {
+	docs, faults := strictyaml.Parse(file, data, MaxSpecBytes)
+	var specs []located
+	for _, doc := range docs {
+		l := located{spec: decodeSpec(doc, o), file: file}
+		l.line, l.column = doc.Position("$.name")
+		faults = append(faults, doc.Faults()...)
+		specs = append(specs, l)
+	}
+	return specs, append(faults, repeated(specs)...)
+}
+
+// repeated reports tools that have the name of an earlier one.
+func repeated(specs []located) Faults {
+	var faults Faults
+	first := map[string]located{}
+	for _, l := range specs {
+		name := l.spec.Name
+		if other, ok := first[name]; ok && name != "" {
+			faults = append(faults, Fault{File: l.file, Line: l.line, Column: l.column,
+				Message: fmt.Sprintf("there is another tool %q, at %s:%d:%d", name, other.file, other.line, other.column),
+				Hint:    "rename or remove one of them"})
+			continue
+		}
+		first[name] = l
+	}
+	return faults
+}
+
+func decodeSpec(doc *strictyaml.Document, o Options) Spec {
+	var f specFile
+	doc.Decode(&f)
+	s := f.Spec
+	s.Execution = f.Execution.ExecutionSpec
+	s.Execution.Retry = switchyard.Retry(f.Execution.Retry)
+	f.Execution.readOlderWords(doc, &s.Execution)
+	if s.Execution.Arguments == "" {
+		s.Execution.Arguments = o.Mode
+	}
+	s = s.withDefaults()
+	c := checker{}
+	c.spec(s)
+	c.surroundings(s, o)
+	for _, f := range c.findings {
+		if f.atKey {
+			doc.ReportKey(f.path, f.message, f.hint)
+			continue
+		}
+		doc.Report(f.path, f.message, f.hint)
+	}
+	return s
+}
+
+// readOlderWords turns parallelizable and idempotent into access and effect.
+func (f executionFile) readOlderWords(doc *strictyaml.Document, into *ExecutionSpec) {
+	if p := f.Parallelizable; p != nil {
+		access := switchyard.AccessExclusive
+		if *p {
+			access = switchyard.AccessShared
+		}
+		if into.Access != "" && into.Access != access {
+			doc.Report("$.execution.parallelizable", fmt.Sprintf("parallelizable: %t contradicts access: %s", *p, into.Access),
+				"give only access")
+		}
+		into.Access = access
+	}
+	if i := f.Idempotent; i != nil {
+		if into.Effect != "" && *i == (into.Effect == switchyard.EffectOnce) {
+			doc.Report("$.execution.idempotent", fmt.Sprintf("idempotent: %t contradicts effect: %s", *i, into.Effect),
+				"give only effect")
+		}
+		if into.Effect == "" {
+			into.Effect = effectOf(*i)
+		}
+	}
+}
+
+func effectOf(idempotent bool) switchyard.Effect {
+	if idempotent {
+		return switchyard.EffectIdempotent
+	}
+	return switchyard.EffectOnce
+}

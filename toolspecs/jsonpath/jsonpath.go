@@ -1,0 +1,114 @@
+// Package jsonpath writes and reads the paths by which faults and problems name a place in a value: $.items[2].name,
+// and $["two words"] where a key is not an identifier.
+package jsonpath
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+)
+
+// Root is the path of the whole value.
+const Root = "$"
+
+// Key returns the path of an object's member.
+func Key(path, key string) string {
+	if plain(key) {
+		return path + "." + key
+	}
+	quoted, err := switchyard.EncodeJSON(key)
+	if err != nil {
+		quoted = []byte(strconv.Quote(key))
+	}
+	return path + "[" + string(quoted) + "]"
+}
+
+// Index returns the path of an array's element.
+func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+func plain(key string) bool {
+	for i, r := range key {
+		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !letter && (i == 0 || (r != '-' && (r < '0' || r > '9'))) {
+			return false
+		}
+	}
+	return key != ""
+}
+
+// Step is one step of a path: Index where it is not negative, else Key.
+type Step struct {
+	Key   string
+	Index int
+}
+
+// Join returns the path that steps lead to.
+func Join(steps []Step) string {
+	path := Root
+	for _, s := range steps {
+		if s.Index >= 0 {
+			path = Index(path, s.Index)
+		} else {
+			path = Key(path, s.Key)
+		}
+	}
+	return path
+}
+
+// Split returns the steps of a path that Key and Index made. What it cannot read ends the path.
+func Split(path string) []Step {
+	rest := strings.TrimPrefix(path, Root)
+	var steps []Step
+	for rest != "" {
+		step, n := first(rest)
+		if n == 0 {
+			return steps
+		}
+		steps = append(steps, step)
+		rest = rest[n:]
+	}
+	return steps
+}
+
+// first reads one step off the start of rest and returns it with its length, 0 where there is none.
+func first(rest string) (Step, int) {
+	switch {
+	case rest[0] == '.':
+		n := strings.IndexAny(rest[1:], ".[") + 1
+		if n == 0 {
+			n = len(rest)
+		}
+		return Step{Key: rest[1:n], Index: -1}, n
+	case strings.HasPrefix(rest, `["`):
+		return quotedKey(rest)
+	case rest[0] == '[':
+		n := strings.IndexByte(rest, ']')
+		if n < 0 {
+			return Step{}, 0
+		}
+		i, err := strconv.Atoi(rest[1:n])
+		if err != nil || i < 0 {
+			return Step{}, 0
+		}
+		return Step{Index: i}, n + 1
+	}
+	return Step{}, 0
+}
+
+func quotedKey(rest string) (Step, int) {
+	for n := 2; n < len(rest); n++ {
+		switch rest[n] {
+		case '\\':
+			n++
+		case '"':
+			value, err := switchyard.DecodeJSON([]byte(rest[1 : n+1]))
+			key, ok := value.(string)
+			if err != nil || !ok || !strings.HasPrefix(rest[n+1:], "]") {
+				return Step{}, 0
+			}
+			return Step{Key: key, Index: -1}, n + 2
+		}
+	}
+	return Step{}, 0
+}

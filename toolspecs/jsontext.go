@@ -1,0 +1,397 @@
+package toolspecs
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+)
+
+const (
+	// maxNesting bounds how deep arguments and results may nest.
+	maxNesting = 200
+	// maxDigits and maxExponent bound numbers: comparing larger ones exactly would cost more than any call is worth.
+	maxDigits   = 1000
+	maxExponent = 1000
+)
+
+// object is a JSON object that remembers the order of its keys.
+type object struct {
+	keys    []string
+	members map[string]any
+}
+
+func (o *object) names() []string {
+	if o == nil {
+		return nil
+	}
+	return o.keys
+}
+
+// member returns a member of v if v is an object that has it with type T; else the zero value.
+func member[T any](v any, key string) T {
+	var none T
+	o, ok := v.(*object)
+	if !ok || o == nil {
+		return none
+	}
+	if m, ok := o.members[key].(T); ok {
+		return m
+	}
+	return none
+}
+
+// jsonError says what is wrong with a JSON text, at which byte (from 0) and at which path.
+type jsonError struct {
+	at      int
+	message string
+	rule    string
+	// steps lead to the place, the last one first.
+	steps []jsonpath.Step
+}
+
+func (e *jsonError) Error() string { return fmt.Sprintf("%s, at byte %d", e.message, e.at) }
+
+func (e *jsonError) path() string {
+	slices.Reverse(e.steps)
+	return jsonpath.Join(e.steps)
+}
+
+// jsonParser reads one JSON text. It is stricter than encoding/json where that would change or lose something: repeated
+// keys, invalid UTF-8 and lone surrogates are errors.
+type jsonParser struct {
+	text  string
+	pos   int
+	depth int
+	// ordered makes objects *object instead of map[string]any.
+	ordered bool
+}
+
+// parseJSON returns the value of a text as encoding/json decodes it into any, with json.Number for numbers.
+func parseJSON(text string) (any, *jsonError) {
+	p := jsonParser{text: text}
+	return p.document()
+}
+
+// parseOrdered is parseJSON with objects as *object.
+func parseOrdered(data []byte) (any, *jsonError) {
+	p := jsonParser{text: string(data), ordered: true}
+	return p.document()
+}
+
+func (p *jsonParser) document() (any, *jsonError) {
+	if !utf8.ValidString(p.text) {
+		for i, r := range p.text {
+			if _, size := utf8.DecodeRuneInString(p.text[i:]); r == utf8.RuneError && size == 1 {
+				p.pos = i
+				return nil, p.fail("the text is not valid UTF-8")
+			}
+		}
+	}
+	v, err := p.value()
+	if err != nil {
+		return nil, err
+	}
+	if p.space(); p.pos < len(p.text) {
+		return nil, p.fail("there is something after the JSON value: " + p.found())
+	}
+	return v, nil
+}
+
+func (p *jsonParser) fail(message string) *jsonError {
+	return &jsonError{at: p.pos, message: message, rule: ruleJSON}
+}
+
+// found describes the next character.
+func (p *jsonParser) found() string {
+	if p.pos >= len(p.text) {
+		return "the end of the text"
+	}
+	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
+	return strconv.QuoteRune(r)
+}
+
+func (p *jsonParser) space() {
+	for p.pos < len(p.text) {
+		switch p.text[p.pos] {
+		case ' ', '\t', '\n', '\r':
+			p.pos++
+		default:
+			return
+		}
+	}
+}
+
+// next returns the next byte after white space, 0 at the end.
+func (p *jsonParser) next() byte {
+	p.space()
+	if p.pos >= len(p.text) {
+		return 0
+	}
+	return p.text[p.pos]
+}
+
+func (p *jsonParser) value() (any, *jsonError) {
+	switch b := p.next(); b {
+	case '{':
+		return p.nested(p.object)
+	case '[':
+		return p.nested(p.array)
+	case '"':
+		return p.string()
+	case 't':
+		return p.word("true", true)
+	case 'f':
+		return p.word("false", false)
+	case 'n':
+		return p.word("null", nil)
+	default:
+		if b == '-' || b >= '0' && b <= '9' {
+			return p.number()
+		}
+		return nil, p.fail("a JSON value was expected, not " + p.found())
+	}
+}
+
+func (p *jsonParser) word(word string, v any) (any, *jsonError) {
+	if !strings.HasPrefix(p.text[p.pos:], word) {
+		return nil, p.fail("a JSON value was expected; true, false and null are the only words")
+	}
+	p.pos += len(word)
+	return v, nil
+}
+
+func (p *jsonParser) nested(read func() (any, *jsonError)) (any, *jsonError) {
+	p.depth++
+	if p.depth > maxNesting {
+		return nil, p.fail(fmt.Sprintf("the values nest more than %d deep", maxNesting))
+	}
+	p.pos++
+	v, err := read()
+	p.depth--
+	return v, err
+}
+
+func (p *jsonParser) array() (any, *jsonError) {
+	list := []any{}
+	if p.next() == ']' {
+		p.pos++
+		return list, nil
+	}
+	for {
+		v, err := p.value()
+		if err != nil {
+			err.steps = append(err.steps, jsonpath.Step{Index: len(list)})
+			return nil, err
+		}
+		list = append(list, v)
+		if done, err := p.separator(']'); done || err != nil {
+			return list, err
+		}
+	}
+}
+
+// separator reads a comma, or the closing byte, and reports whether it was that.
+func (p *jsonParser) separator(closing byte) (bool, *jsonError) {
+	switch p.next() {
+	case ',':
+		p.pos++
+		return false, nil
+	case closing:
+		p.pos++
+		return true, nil
+	}
+	return false, p.fail(fmt.Sprintf("',' or %q was expected, not %s", closing, p.found()))
+}
+
+func (p *jsonParser) object() (any, *jsonError) {
+	members := map[string]any{}
+	var keys []string
+	for done := p.next() == '}'; !done; {
+		key, err := p.key(members)
+		if err != nil {
+			return nil, err
+		}
+		v, err := p.value()
+		if err != nil {
+			err.steps = append(err.steps, jsonpath.Step{Key: key, Index: -1})
+			return nil, err
+		}
+		members[key] = v
+		if p.ordered {
+			keys = append(keys, key)
+		}
+		if done, err = p.separator('}'); err != nil {
+			return nil, err
+		}
+	}
+	if len(members) == 0 {
+		p.pos++
+	}
+	if p.ordered {
+		return &object{keys: keys, members: members}, nil
+	}
+	return members, nil
+}
+
+// key reads a key that members does not have yet, and the colon after it.
+func (p *jsonParser) key(members map[string]any) (string, *jsonError) {
+	if p.next() != '"' {
+		return "", p.fail("a key in double quotes was expected, not " + p.found())
+	}
+	start := p.pos
+	key, err := p.string()
+	if err != nil {
+		return "", err
+	}
+	if _, twice := members[key]; twice {
+		return "", &jsonError{at: start, message: fmt.Sprintf("the key %s is given twice", shorten(key)), rule: ruleDuplicate,
+			steps: []jsonpath.Step{{Key: key, Index: -1}}}
+	}
+	if p.next() != ':' {
+		return "", p.fail("':' was expected after a key, not " + p.found())
+	}
+	p.pos++
+	return key, nil
+}
+
+func (p *jsonParser) string() (string, *jsonError) {
+	p.pos++
+	rest := p.text[p.pos:]
+	end := strings.IndexAny(rest, `"\`)
+	if end >= 0 && rest[end] == '"' && !hasControl(rest[:end]) {
+		p.pos += end + 1
+		return rest[:end], nil
+	}
+	var b strings.Builder
+	for p.pos < len(p.text) {
+		switch c := p.text[p.pos]; {
+		case c == '"':
+			p.pos++
+			return b.String(), nil
+		case c == '\\':
+			r, err := p.escape()
+			if err != nil {
+				return "", err
+			}
+			b.WriteRune(r)
+		case c < ' ':
+			return "", p.fail(fmt.Sprintf("the control character U+%04X must be escaped in a string", c))
+		default:
+			b.WriteByte(c)
+			p.pos++
+		}
+	}
+	return "", p.fail("a string is not closed")
+}
+
+func hasControl(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' {
+			return true
+		}
+	}
+	return false
+}
+
+var escapes = map[byte]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// escape reads one escape sequence, or the two that make a surrogate pair.
+func (p *jsonParser) escape() (rune, *jsonError) {
+	if p.pos+1 >= len(p.text) {
+		return 0, p.fail("a string is not closed")
+	}
+	if r, ok := escapes[p.text[p.pos+1]]; ok {
+		p.pos += 2
+		return r, nil
+	}
+	high, ok := p.hex(p.pos)
+	if !ok {
+		return 0, p.fail(`this escape sequence does not exist; write \\ for a backslash`)
+	}
+	if !utf16.IsSurrogate(high) {
+		p.pos += 6
+		return high, nil
+	}
+	low, ok := p.hex(p.pos + 6)
+	r := utf16.DecodeRune(high, low)
+	if !ok || r == utf8.RuneError {
+		return 0, p.fail("half of a surrogate pair stands alone")
+	}
+	p.pos += 12
+	return r, nil
+}
+
+// hex reads \uXXXX at a position.
+func (p *jsonParser) hex(at int) (rune, bool) {
+	if at+6 > len(p.text) || p.text[at] != '\\' || p.text[at+1] != 'u' {
+		return 0, false
+	}
+	v, err := strconv.ParseUint(p.text[at+2:at+6], 16, 32)
+	return rune(v), err == nil
+}
+
+func (p *jsonParser) number() (any, *jsonError) {
+	start := p.pos
+	if p.text[p.pos] == '-' {
+		p.pos++
+	}
+	whole := p.digits()
+	if whole == "" || len(whole) > 1 && whole[0] == '0' {
+		return nil, p.fail("a number has digits and no leading zero")
+	}
+	fraction, err := p.fraction()
+	if err != nil {
+		return nil, err
+	}
+	if len(whole)+len(fraction) > maxDigits {
+		return nil, p.fail(fmt.Sprintf("a number has more than %d digits", maxDigits))
+	}
+	if err := p.exponent(); err != nil {
+		return nil, err
+	}
+	return json.Number(p.text[start:p.pos]), nil
+}
+
+func (p *jsonParser) digits() string {
+	start := p.pos
+	for p.pos < len(p.text) && p.text[p.pos] >= '0' && p.text[p.pos] <= '9' {
+		p.pos++
+	}
+	return p.text[start:p.pos]
+}
+
+func (p *jsonParser) fraction() (string, *jsonError) {
+	if p.pos >= len(p.text) || p.text[p.pos] != '.' {
+		return "", nil
+	}
+	p.pos++
+	digits := p.digits()
+	if digits == "" {
+		return "", p.fail("digits were expected after the decimal point, not " + p.found())
+	}
+	return digits, nil
+}
+
+func (p *jsonParser) exponent() *jsonError {
+	if p.pos >= len(p.text) || p.text[p.pos]|0x20 != 'e' {
+		return nil
+	}
+	p.pos++
+	if p.pos < len(p.text) && (p.text[p.pos] == '-' || p.text[p.pos] == '+') {
+		p.pos++
+	}
+	digits := p.digits()
+	if digits == "" {
+		return p.fail("digits were expected after the exponent, not " + p.found())
+	}
+	if n, err := strconv.Atoi(digits); err != nil || n > maxExponent {
+		return p.fail(fmt.Sprintf("the exponent of a number is larger than %d", maxExponent))
+	}
+	return nil
+}

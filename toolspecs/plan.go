@@ -1,0 +1,82 @@
+package toolspecs
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+)
+
+// MaxPlanBytes bounds a plan or script file.
+const MaxPlanBytes = 16 << 20
+
+// planFile is a plan as written; a file may also hold the list of calls alone.
+type planFile struct {
+	Name   string           `yaml:"name"`
+	Order  switchyard.Order `yaml:"order" rule:"enum=as_called|parallel_first"`
+	Mode   switchyard.Mode  `yaml:"arguments" rule:"enum=strict|lenient"`
+	Calls  []planCallFile   `yaml:"calls" rule:"required"`
+	Output json.RawMessage  `yaml:"output"`
+}
+
+type planCallFile struct {
+	ID        string          `yaml:"id"`
+	Tool      string          `yaml:"tool" rule:"required"`
+	Arguments json.RawMessage `yaml:"arguments"`
+	DependsOn []string        `yaml:"depends_on"`
+}
+
+// DecodePlan reads a plan file, YAML or JSON: a list of calls, or a mapping that holds one. A call without an id gets
+// "call-N", N its place from 1. known are the names of the tools there are; nil leaves them unchecked. The error is
+// Faults and holds every problem of Plan.Check at its place in the file.
+func DecodePlan(file string, data []byte, known []string) (*switchyard.Plan, error) {
+	doc, faults := strictyaml.ParseOne(file, data, MaxPlanBytes)
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	var f planFile
+	calls := "$.calls"
+	if doc.IsList() {
+		calls = jsonpath.Root
+		doc.Decode(&f.Calls)
+	} else {
+		doc.Decode(&f)
+	}
+	p := f.plan()
+	for i, c := range p.Calls {
+		checkToolName(doc, jsonpath.Index(calls, i)+".tool", c.Tool, known, "there is no tool")
+	}
+	if len(p.Calls) > 0 || len(doc.Faults()) == 0 {
+		for _, problem := range p.Check() {
+			doc.Report(strings.Replace(problem.Path, "$.calls", calls, 1), problem.Message, "")
+		}
+	}
+	if err := doc.Faults().Err(); err != nil {
+		return nil, err
+	}
+	return &p, nil
+}
+
+// LoadPlan is DecodePlan for a file.
+func LoadPlan(path string, known []string) (*switchyard.Plan, error) {
+	data, err := readFile(path, MaxPlanBytes)
+	if err != nil {
+		return nil, err
+	}
+	return DecodePlan(path, data, known)
+}
+
+func (f planFile) plan() switchyard.Plan {
+	p := switchyard.Plan{Name: f.Name, Order: f.Order, Mode: f.Mode, Output: f.Output}
+	for i, c := range f.Calls {
+		call := switchyard.PlanCall(c)
+		if call.ID == "" {
+			call.ID = fmt.Sprintf("call-%d", i+1)
+		}
+		p.Calls = append(p.Calls, call)
+	}
+	return p
+}

@@ -1,0 +1,176 @@
+package toolspecs
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+)
+
+// preparer brings arguments into the form that is validated: unknown ones found, defaults filled in, and in lenient
+// mode unknown ones dropped and strings turned into numbers and booleans.
+type preparer struct {
+	lenient bool
+	// bare leaves defaults out.
+	bare     bool
+	steps    []jsonpath.Step
+	notes    []string
+	problems []switchyard.Problem
+}
+
+func (p *preparer) path() string { return jsonpath.Join(p.steps) }
+
+func (p *preparer) problem(rule, path, message string) {
+	p.problems = append(p.problems, switchyard.Problem{Path: path, Rule: rule, Message: message})
+}
+
+// value returns v prepared. It changes v's maps and slices in place.
+func (p *preparer) value(v any, s *shape) any {
+	switch v := v.(type) {
+	case map[string]any:
+		p.object(v, s)
+	case []any:
+		for i, e := range v {
+			p.steps = append(p.steps, jsonpath.Step{Index: i})
+			v[i] = p.value(e, s.item())
+			p.steps = p.steps[:len(p.steps)-1]
+		}
+	case string:
+		if p.lenient && s != nil {
+			return p.coerce(v, s)
+		}
+	case json.Number:
+		if s.only(typeInteger) && strings.ContainsAny(string(v), ".eE") {
+			return wholeNumber(v)
+		}
+	}
+	return v
+}
+
+func (p *preparer) object(members map[string]any, s *shape) {
+	p.unknown(members, s)
+	if s != nil && !p.bare {
+		for _, prop := range s.properties {
+			if prop.shape == nil || prop.shape.value == nil {
+				continue
+			}
+			if _, given := members[prop.name]; !given {
+				members[prop.name] = decodedPlain(prop.shape.value)
+			}
+		}
+	}
+	for _, k := range s.order(members) {
+		p.steps = append(p.steps, jsonpath.Step{Key: k, Index: -1})
+		members[k] = p.value(members[k], s.property(k))
+		p.steps = p.steps[:len(p.steps)-1]
+	}
+}
+
+// unknown finds the keys that are not declared. Those that could be taken for another key are refused whatever the
+// mode: encoding/json would match them without regard to letter case.
+func (p *preparer) unknown(members map[string]any, s *shape) {
+	var undeclared []string
+	for k := range members {
+		if !s.has(k) {
+			undeclared = append(undeclared, k)
+		}
+	}
+	if len(undeclared) == 0 {
+		return
+	}
+	slices.Sort(undeclared)
+	folded := map[string]string{}
+	for _, name := range s.declared() {
+		folded[foldKey(name)] = name
+	}
+	for _, k := range undeclared {
+		other, twin := folded[foldKey(k)]
+		switch {
+		case twin:
+			p.problem(ruleCase, jsonpath.Key(p.path(), k), fmt.Sprintf("%s and %s differ only by letter case; write the name exactly", shorten(k), shorten(other)))
+			delete(members, k)
+		case s != nil && s.closed:
+			p.undeclared(k, s)
+			delete(members, k)
+		}
+		if !twin {
+			folded[foldKey(k)] = k
+		}
+	}
+}
+
+func (p *preparer) undeclared(key string, s *shape) {
+	path := jsonpath.Key(p.path(), key)
+	if p.lenient {
+		p.notes = append(p.notes, fmt.Sprintf("%s is not an argument of this tool and was dropped", path))
+		return
+	}
+	message := fmt.Sprintf("there is no argument %s", shorten(key))
+	if len(p.steps) > 0 {
+		message = fmt.Sprintf("there is no property %s", shorten(key))
+	}
+	if hint := spelling.Hint(key, s.declared()); hint != "" {
+		message += "; " + hint
+	}
+	p.problem(ruleUnknown, path, message)
+}
+
+// coerce reads a string as the number or boolean that is declared.
+func (p *preparer) coerce(text string, s *shape) any {
+	if s.allows(typeString) {
+		return text
+	}
+	v, ok := readAs(strings.TrimSpace(text), s)
+	if !ok {
+		return text
+	}
+	shown := fmt.Sprintf("%s was read as %v", shorten(text), v)
+	if s.sensitive {
+		shown = "the text was read as the declared type"
+	}
+	p.notes = append(p.notes, p.path()+": "+shown)
+	return v
+}
+
+func readAs(text string, s *shape) (any, bool) {
+	if s.allows(typeBoolean) && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")) {
+		return strings.EqualFold(text, "true"), true
+	}
+	v, err := parseJSON(text)
+	n, ok := v.(json.Number)
+	if err != nil || !ok {
+		return nil, false
+	}
+	if s.allows(typeNumber) {
+		return n, true
+	}
+	n = wholeNumber(n)
+	return n, s.allows(typeInteger) && !strings.ContainsAny(string(n), ".eE")
+}
+
+// wholeNumber writes a whole number such as 5.0 or 1e3 with digits only, because Go decodes nothing else into an int.
+// Other numbers stay.
+func wholeNumber(n json.Number) json.Number {
+	r, ok := new(big.Rat).SetString(string(n))
+	if !ok || !r.IsInt() {
+		return n
+	}
+	return json.Number(r.Num().String())
+}
+
+// foldKey returns the same text for all spellings of a key that encoding/json takes for one.
+func foldKey(key string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, key)
+}

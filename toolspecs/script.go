@@ -1,0 +1,147 @@
+package toolspecs
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+)
+
+type scriptFile struct {
+	Steps   []stepFile `yaml:"steps" rule:"required,min=1"`
+	Summary string     `yaml:"summary"`
+}
+
+type stepFile struct {
+	Text   string           `yaml:"text"`
+	Calls  []scriptCallFile `yaml:"calls" rule:"min=1"`
+	Answer string           `yaml:"answer"`
+}
+
+type scriptCallFile struct {
+	ID            string          `yaml:"id"`
+	Tool          string          `yaml:"tool" rule:"required"`
+	Arguments     json.RawMessage `yaml:"arguments"`
+	ArgumentsText string          `yaml:"arguments_text"`
+	Repeat        int             `yaml:"repeat" rule:"min=1,max=10000"`
+}
+
+// DecodeScript reads a script for the scripted model, YAML or JSON. known are the names of the tools that its calls may
+// name; nil leaves them unchecked. The error is Faults.
+func DecodeScript(file string, data []byte, known []string) (*switchyard.Script, error) {
+	script, faults := decodeScript(file, data, known, "there is no tool")
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	return script, nil
+}
+
+// LoadScript is DecodeScript for a file.
+func LoadScript(path string, known []string) (*switchyard.Script, error) {
+	data, err := readFile(path, MaxPlanBytes)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeScript(path, data, known)
+}
+
+func decodeScript(file string, data []byte, known []string, complaint string) (*switchyard.Script, Faults) {
+	doc, faults := strictyaml.ParseOne(file, data, MaxPlanBytes)
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	var f scriptFile
+	doc.Decode(&f)
+	script := f.script()
+	c := scriptChecker{doc: doc, known: known, complaint: complaint, ids: map[string]bool{}}
+	for i, step := range script.Steps {
+		c.step(jsonpath.Index("$.steps", i), step, i == len(script.Steps)-1)
+	}
+	c.references("$.summary", script.Summary)
+	return script, doc.Faults()
+}
+
+func (f scriptFile) script() *switchyard.Script {
+	s := &switchyard.Script{Summary: f.Summary}
+	for _, step := range f.Steps {
+		to := switchyard.ScriptStep{Text: step.Text, Answer: step.Answer}
+		for _, c := range step.Calls {
+			to.Calls = append(to.Calls, switchyard.ScriptCall(c))
+		}
+		s.Steps = append(s.Steps, to)
+	}
+	return s
+}
+
+// scriptChecker checks what a script means, step by step; ids are those of the steps before.
+type scriptChecker struct {
+	doc       *strictyaml.Document
+	known     []string
+	complaint string
+	ids       map[string]bool
+}
+
+func (c *scriptChecker) step(path string, step switchyard.ScriptStep, last bool) {
+	switch {
+	case len(step.Calls) > 0 && step.Answer != "":
+		c.doc.ReportKey(path+".answer", "a step has calls or an answer, not both", "put the answer into a step of its own")
+	case len(step.Calls) == 0 && step.Answer == "":
+		c.doc.Report(path, "the step has neither calls nor an answer", "")
+	case step.Answer != "" && step.Text != "":
+		c.doc.ReportKey(path+".text", "text goes with calls", "put it into the answer")
+	case last && step.Answer == "":
+		c.doc.Report(path, "the last step has no answer, so the run would not end", "add a step with answer: …")
+	}
+	c.references(path+".text", step.Text)
+	c.references(path+".answer", step.Answer)
+	for i, call := range step.Calls {
+		c.call(jsonpath.Index(path+".calls", i), call)
+	}
+	for i, call := range step.Calls {
+		c.id(jsonpath.Index(path+".calls", i)+".id", call.ID)
+	}
+}
+
+func (c *scriptChecker) call(path string, call switchyard.ScriptCall) {
+	checkToolName(c.doc, path+".tool", call.Tool, c.known, c.complaint)
+	if call.Arguments == nil {
+		return
+	}
+	if call.ArgumentsText != "" {
+		c.doc.ReportKey(path+".arguments_text", "arguments and arguments_text are two ways to say the same", "keep one of them")
+	}
+	arguments, err := switchyard.DecodeJSON(call.Arguments)
+	if _, ok := arguments.(map[string]any); !ok || err != nil {
+		c.doc.Report(path+".arguments", "the arguments must be a mapping", "arguments_text sends any text")
+		return
+	}
+	c.references(path+".arguments", arguments)
+}
+
+// id takes note of a call's id, for the steps that follow.
+func (c *scriptChecker) id(path, id string) {
+	if id == "" {
+		return
+	}
+	if err := switchyard.CheckToolName(id); err != nil {
+		c.doc.Report(path, err.Error(), "")
+	}
+	if c.ids[id] {
+		c.doc.Report(path, fmt.Sprintf("another call has the id %q too", id), "")
+	}
+	c.ids[id] = true
+}
+
+func (c *scriptChecker) references(path string, value any) {
+	refs, err := switchyard.References(value)
+	if err != nil {
+		c.doc.Report(path, err.Error(), "write $${ for a literal ${")
+	}
+	for _, r := range refs {
+		if !c.ids[r.ID] {
+			c.doc.Report(path, fmt.Sprintf("%s refers to a call %q that no earlier step makes", r, r.ID), "write $${ for a literal ${")
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package toolspecs
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Types of values, as toolspecs and JSON Schema name them.
+const (
+	typeString  = "string"
+	typeNumber  = "number"
+	typeInteger = "integer"
+	typeBoolean = "boolean"
+	typeArray   = "array"
+	typeObject  = "object"
+)
+
+// shape is what a declaration says about the outline of a value: enough to find unknown arguments, fill in defaults,
+// turn strings into numbers, put keys in order and hide what is sensitive. Rules are left to the compiled schema. A
+// nil shape says nothing.
+type shape struct {
+	// types are the declared types; empty means any.
+	types      []string
+	properties []property
+	byName     map[string]*shape
+	items      *shape
+	// value is the default as JSON; nil means none.
+	value     json.RawMessage
+	sensitive bool
+	// closed objects take no other properties than those declared.
+	closed bool
+	// pointer is the JSON Pointer of the schema that says so, for shapes of an input_schema.
+	pointer string
+}
+
+type property struct {
+	name  string
+	shape *shape
+}
+
+func (s *shape) item() *shape {
+	if s == nil {
+		return nil
+	}
+	return s.items
+}
+
+func (s *shape) property(name string) *shape {
+	if s == nil {
+		return nil
+	}
+	return s.byName[name]
+}
+
+// has reports whether a property is declared, whatever about it.
+func (s *shape) has(name string) bool {
+	if s == nil {
+		return false
+	}
+	_, ok := s.byName[name]
+	return ok
+}
+
+// declared returns the names of the properties.
+func (s *shape) declared() []string {
+	if s == nil {
+		return nil
+	}
+	names := make([]string, len(s.properties))
+	for i, p := range s.properties {
+		names[i] = p.name
+	}
+	return names
+}
+
+func (s *shape) add(name string, p *shape) {
+	if s.byName == nil {
+		s.byName = map[string]*shape{}
+	}
+	s.byName[name] = p
+	s.properties = append(s.properties, property{name, p})
+}
+
+// only reports whether the declared types are t and nothing else.
+func (s *shape) only(t string) bool { return s != nil && len(s.types) == 1 && s.types[0] == t }
+
+func (s *shape) allows(t string) bool { return len(s.types) == 0 || slices.Contains(s.types, t) }
+
+// hides reports whether a value of this shape is or contains something sensitive.
+func (s *shape) hides() bool {
+	if s == nil {
+		return false
+	}
+	return s.sensitive || s.items.hides() || slices.ContainsFunc(s.properties, func(p property) bool { return p.shape.hides() })
+}
+
+// shapeOfParameters returns the shape of an object with these properties.
+func shapeOfParameters(parameters []Parameter) *shape {
+	s := &shape{types: []string{typeObject}, closed: true}
+	for _, p := range parameters {
+		s.add(p.Name, shapeOfParameter(p))
+	}
+	return s
+}
+
+func shapeOfParameter(p Parameter) *shape {
+	s := &shape{types: []string{p.Type}}
+	v := p.rules()
+	if p.Type == typeObject && len(v.Properties) > 0 {
+		s = shapeOfParameters(v.Properties)
+	}
+	s.value, s.sensitive = p.Default, p.Sensitive
+	if v.Items != nil {
+		s.items = shapeOfParameter(*v.Items)
+	}
+	return s
+}
+
+// rules returns the parameter's validation, an empty one where there is none.
+func (p Parameter) rules() Validation {
+	if p.Validation == nil {
+		return Validation{}
+	}
+	return *p.Validation
+}
+
+// keywords that make a schema more than plain: what they allow cannot be seen from properties alone.
+var composite = []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
+	"patternProperties", "dependentSchemas", "dependencies", "propertyNames", "unevaluatedProperties"}
+
+// shapeOfSchema returns the shape of a JSON Schema as far as it is plain. A schema that says nothing about additional
+// properties is closed where it declares properties, and at the root always; one that says something is taken by
+// its word.
+func shapeOfSchema(schema any, pointer string) *shape {
+	o, ok := schema.(*object)
+	if !ok {
+		return nil
+	}
+	s := &shape{types: typesOf(o), pointer: pointer, sensitive: member[bool](o, "writeOnly")}
+	if value, ok := o.members["default"]; ok {
+		s.value = encode(value)
+	}
+	properties := member[*object](o, "properties")
+	for _, name := range properties.names() {
+		s.add(name, shapeOfSchema(properties.members[name], pointer+"/properties/"+escapePointer(name)))
+	}
+	s.items = shapeOfSchema(o.members["items"], pointer+"/items")
+	s.closed = isClosed(o, pointer == "")
+	required := member[[]any](o, "required")
+	for _, p := range s.properties {
+		if p.shape != nil && slices.Contains(required, any(p.name)) {
+			// The caller must give it, so that its default never stands in.
+			p.shape.value = nil
+		}
+	}
+	return s
+}
+
+func isClosed(o *object, root bool) bool {
+	for _, k := range composite {
+		if _, ok := o.members[k]; ok {
+			return false
+		}
+	}
+	if additional, ok := o.members["additionalProperties"]; ok {
+		return additional == false
+	}
+	_, declares := o.members["properties"]
+	return declares || root
+}
+
+func typesOf(o *object) []string {
+	switch t := o.members["type"].(type) {
+	case string:
+		return []string{t}
+	case []any:
+		var types []string
+		for _, e := range t {
+			if s, ok := e.(string); ok {
+				types = append(types, s)
+			}
+		}
+		return types
+	}
+	return nil
+}

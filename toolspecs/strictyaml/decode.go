@@ -1,0 +1,319 @@
+package strictyaml
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+)
+
+// Decode fills the struct that into points to. Fields are named by their yaml tag, else by their json tag; a rule tag
+// holds them to rules (see rule). Everything else in the document is a fault: unknown fields, wrong types, values that
+// break a rule. What could be decoded is decoded all the same, so that further checks can report more.
+func (d *Document) Decode(into any) {
+	d.value(d.root, reflect.ValueOf(into).Elem(), nil)
+}
+
+// Faults returns what was found so far.
+func (d *Document) Faults() Faults { return d.faults }
+
+// IsList reports whether the document is a list.
+func (d *Document) IsList() bool { return d.root.Kind == yaml.SequenceNode }
+
+// Report adds a fault at a path; where there is nothing at that path, at what is nearest above it. A place that has
+// a fault already gets no second one.
+func (d *Document) Report(path, message, hint string) {
+	if n := d.at(path); !d.faultAt(n) {
+		d.fault(n, message, hint)
+	}
+}
+
+// ReportKey is Report at the key of the path's last step.
+func (d *Document) ReportKey(path, message, hint string) {
+	steps := jsonpath.Split(path)
+	n := d.root
+	for i, s := range steps {
+		if i == len(steps)-1 {
+			if key := keyOf(n, s.Key); key != nil {
+				d.fault(key, message, hint)
+				return
+			}
+		}
+		n = child(n, s)
+		if n == nil {
+			break
+		}
+	}
+	d.Report(path, message, hint)
+}
+
+// Has reports whether there is something at path.
+func (d *Document) Has(path string) bool {
+	n := d.root
+	for _, s := range jsonpath.Split(path) {
+		if n = child(n, s); n == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Position returns line and column of what is at path, or else nearest above it.
+func (d *Document) Position(path string) (line, column int) {
+	n := d.at(path)
+	return n.Line, n.Column
+}
+
+func (d *Document) at(path string) *yaml.Node {
+	n := d.root
+	for _, s := range jsonpath.Split(path) {
+		next := child(n, s)
+		if next == nil {
+			return n
+		}
+		n = next
+	}
+	return n
+}
+
+func child(n *yaml.Node, s jsonpath.Step) *yaml.Node {
+	n = deref(n)
+	if n.Kind == yaml.SequenceNode {
+		if s.Index < 0 || s.Index >= len(n.Content) {
+			return nil
+		}
+		return n.Content[s.Index]
+	}
+	if n.Kind == yaml.MappingNode && s.Index < 0 {
+		list, _ := entries(n)
+		for _, e := range list {
+			if deref(e.key).Value == s.Key {
+				return e.value
+			}
+		}
+	}
+	return nil
+}
+
+func keyOf(n *yaml.Node, name string) *yaml.Node {
+	list, _ := entries(deref(n))
+	for _, e := range list {
+		if deref(e.key).Value == name {
+			return e.key
+		}
+	}
+	return nil
+}
+
+func (d *Document) fault(n *yaml.Node, message, hint string) {
+	d.faults = append(d.faults, Fault{File: d.file, Line: n.Line, Column: n.Column, Message: message, Hint: hint})
+}
+
+var (
+	rawType    = reflect.TypeFor[json.RawMessage]()
+	numberType = reflect.TypeFor[json.Number]()
+)
+
+// value decodes n into v. f is the struct field that v belongs to, nil for the document itself.
+func (d *Document) value(n *yaml.Node, v reflect.Value, f *field) {
+	n = deref(n)
+	if v.Type() == rawType {
+		var b bytes.Buffer
+		d.writeJSON(&b, n)
+		v.SetBytes(b.Bytes())
+		return
+	}
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == tagNull {
+		d.fault(n, "a value is missing here; "+wanted(v.Type()), "remove the key, or give it a value")
+		return
+	}
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		d.text(n, u)
+	} else if !d.composite(n, v, f) {
+		d.scalar(n, v)
+	}
+	if f != nil && !d.faultAt(n) {
+		if message := f.rule.check(v); message != "" {
+			d.fault(n, fmt.Sprintf("%s %s", f.name, message), f.rule.hint(v))
+		}
+	}
+}
+
+func (d *Document) faultAt(n *yaml.Node) bool {
+	return slices.ContainsFunc(d.faults, func(f Fault) bool { return f.Line == n.Line && f.Column == n.Column })
+}
+
+// composite decodes pointers, structs and slices, and reports whether v is one of them.
+func (d *Document) composite(n *yaml.Node, v reflect.Value, f *field) bool {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.value(n, v.Elem(), f)
+	case reflect.Struct:
+		d.object(n, v)
+	case reflect.Slice:
+		d.list(n, v, f)
+	default:
+		return false
+	}
+	return true
+}
+
+func (d *Document) object(n *yaml.Node, v reflect.Value) {
+	if n.Kind != yaml.MappingNode {
+		d.wrongType(n, v.Type())
+		return
+	}
+	fields := fieldsOf(v.Type())
+	list, misplaced := entries(n)
+	d.reportMisplaced(misplaced)
+	given := map[string]bool{}
+	for _, e := range list {
+		name := deref(e.key).Value
+		f, ok := fields.byName[name]
+		if !ok {
+			d.fault(e.key, fmt.Sprintf("unknown field %q", name), spelling.Hint(name, fields.names))
+			continue
+		}
+		given[name] = true
+		d.value(e.value, v.FieldByIndex(f.index), f)
+	}
+	for _, name := range fields.names {
+		if fields.byName[name].rule.required && !given[name] {
+			d.fault(n, fmt.Sprintf("%s is missing", name), "")
+		}
+	}
+}
+
+func (d *Document) list(n *yaml.Node, v reflect.Value, f *field) {
+	if n.Kind != yaml.SequenceNode {
+		d.wrongType(n, v.Type())
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
+	var element *field
+	if f != nil {
+		element = f.element()
+	}
+	for i, c := range n.Content {
+		d.value(c, v.Index(i), element)
+	}
+}
+
+func (d *Document) text(n *yaml.Node, u encoding.TextUnmarshaler) {
+	if n.Kind != yaml.ScalarNode {
+		d.wrongType(n, reflect.TypeOf(u).Elem())
+		return
+	}
+	if err := u.UnmarshalText([]byte(n.Value)); err != nil {
+		d.fault(n, err.Error(), "")
+	}
+}
+
+func (d *Document) scalar(n *yaml.Node, v reflect.Value) {
+	if n.Kind != yaml.ScalarNode {
+		d.wrongType(n, v.Type())
+		return
+	}
+	switch tag := n.ShortTag(); {
+	case v.Type() == numberType:
+		d.number(n, v)
+	case v.Kind() == reflect.String && (tag == tagString || tag == tagTimestamp || tag == tagMerge):
+		v.SetString(n.Value)
+	case v.Kind() == reflect.Bool && tag == tagBool:
+		v.SetBool(strings.EqualFold(n.Value, "true"))
+	case v.Kind() == reflect.Int || v.Kind() == reflect.Float64:
+		d.number(n, v)
+	default:
+		d.wrongType(n, v.Type())
+	}
+}
+
+func (d *Document) number(n *yaml.Node, v reflect.Value) {
+	tag := n.ShortTag()
+	if tag != tagInt && (tag != tagFloat || v.Kind() == reflect.Int) {
+		d.wrongType(n, v.Type())
+		return
+	}
+	text, hint := numberText(n.Value)
+	if hint != "" {
+		d.fault(n, fmt.Sprintf("%s is not a number that JSON has", n.Value), hint)
+		return
+	}
+	var err error
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Int:
+		var i int64
+		i, err = strconv.ParseInt(text, 10, 64)
+		v.SetInt(i)
+	default:
+		var f float64
+		f, err = strconv.ParseFloat(text, 64)
+		v.SetFloat(f)
+	}
+	if err != nil {
+		d.fault(n, fmt.Sprintf("%s is too large", n.Value), "")
+	}
+}
+
+func (d *Document) wrongType(n *yaml.Node, t reflect.Type) {
+	hint := ""
+	if t.Kind() == reflect.String && t != numberType && n.Kind == yaml.ScalarNode {
+		hint = fmt.Sprintf("put it in quotes: %q", n.Value)
+	}
+	d.fault(n, wanted(t)+", not "+got(n), hint)
+}
+
+func wanted(t reflect.Type) string {
+	switch {
+	case t == numberType || t.Kind() == reflect.Float64:
+		return "this must be a number"
+	case t.Implements(textUnmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler):
+		return "this must be text"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return wanted(t.Elem())
+	case reflect.Struct:
+		return "this must be a mapping"
+	case reflect.Slice:
+		return "this must be a list"
+	case reflect.Bool:
+		return "this must be true or false"
+	case reflect.Int:
+		return "this must be a whole number"
+	}
+	return "this must be text"
+}
+
+var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+
+func got(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	words := map[string]string{tagBool: "the boolean", tagInt: "the number", tagFloat: "the number", tagString: "the text"}
+	what := words[n.ShortTag()]
+	if what == "" {
+		what = n.ShortTag()
+	}
+	const most = 40
+	if value := []rune(n.Value); len(value) > most {
+		return what + " " + string(value[:most]) + "…"
+	}
+	return what + " " + n.Value
+}

@@ -1,0 +1,60 @@
+// Package strictyaml decodes YAML files into Go values and refuses everything that is not exactly what the Go type
+// declares. It reports all faults of a file in one go, each with line, column and a hint.
+package strictyaml
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Fault is one thing wrong in a file.
+type Fault struct {
+	File string
+	// Line and Column count from 1, columns in characters; both are 0 where the whole file or folder is meant.
+	Line, Column int
+	Message      string
+	// Hint says what to do about it; it may be empty.
+	Hint string
+}
+
+// String returns file:line:column: message (hint).
+func (f Fault) String() string {
+	where := f.File
+	if f.Line > 0 {
+		where = fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
+	}
+	text := where + ": " + f.Message
+	if f.Hint != "" {
+		text += " (" + f.Hint + ")"
+	}
+	return text
+}
+
+// Faults are all things wrong in one or more files. As an error it lists them, one per line.
+type Faults []Fault
+
+func (f Faults) Error() string {
+	lines := make([]string, len(f))
+	for i, fault := range f {
+		lines[i] = fault.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Err returns f sorted by file, line and column as an error; nil where there is no fault.
+func (f Faults) Err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	f.Sort()
+	return f
+}
+
+// Sort orders by file, line and column.
+func (f Faults) Sort() {
+	slices.SortStableFunc(f, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}

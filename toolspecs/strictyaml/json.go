@@ -1,0 +1,130 @@
+package strictyaml
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/switchyard/switchyard"
+)
+
+// Short tags of YAML scalars.
+const (
+	tagNull      = "!!null"
+	tagBool      = "!!bool"
+	tagString    = "!!str"
+	tagInt       = "!!int"
+	tagFloat     = "!!float"
+	tagTimestamp = "!!timestamp"
+	tagMerge     = "!!merge"
+)
+
+// writeJSON appends n as JSON, keys in the order in which they are written. What has no JSON form is reported.
+func (d *Document) writeJSON(b *bytes.Buffer, n *yaml.Node) {
+	n = deref(n)
+	switch n.Kind {
+	case yaml.MappingNode:
+		d.writeObject(b, n)
+	case yaml.SequenceNode:
+		d.checkTag(n, "!!seq")
+		b.WriteByte('[')
+		for i, c := range n.Content {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			d.writeJSON(b, c)
+		}
+		b.WriteByte(']')
+	default:
+		d.writeScalar(b, n)
+	}
+}
+
+func (d *Document) writeObject(b *bytes.Buffer, n *yaml.Node) {
+	d.checkTag(n, "!!map")
+	b.WriteByte('{')
+	list, misplaced := entries(n)
+	d.reportMisplaced(misplaced)
+	for i, e := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		key := deref(e.key)
+		if key.ShortTag() == tagNull && key.Style == 0 {
+			d.fault(e.key, "a key is missing here", "")
+		}
+		writeString(b, key.Value)
+		b.WriteByte(':')
+		d.writeJSON(b, e.value)
+	}
+	b.WriteByte('}')
+}
+
+func (d *Document) checkTag(n *yaml.Node, want string) {
+	if tag := n.ShortTag(); tag != want {
+		d.fault(n, fmt.Sprintf("the tag %s is not supported", tag), "remove it")
+	}
+}
+
+func (d *Document) reportMisplaced(nodes []*yaml.Node) {
+	for _, n := range nodes {
+		d.fault(n, "<< merges mappings, and this is none", `put "<<" in quotes where it is meant as a key`)
+	}
+}
+
+func (d *Document) writeScalar(b *bytes.Buffer, n *yaml.Node) {
+	switch tag := n.ShortTag(); tag {
+	case tagNull:
+		b.WriteString("null")
+	case tagBool:
+		b.WriteString(strings.ToLower(n.Value))
+	case tagString, tagTimestamp, tagMerge:
+		writeString(b, n.Value)
+	case tagInt, tagFloat:
+		number, hint := numberText(n.Value)
+		if hint != "" {
+			d.fault(n, fmt.Sprintf("%s is not a number that JSON has", n.Value), hint)
+			number = "0"
+		}
+		b.WriteString(number)
+	default:
+		d.fault(n, fmt.Sprintf("the tag %s is not supported", tag), "remove it, and write the value itself")
+		b.WriteString("null")
+	}
+}
+
+func writeString(b *bytes.Buffer, s string) {
+	// The text was checked to be UTF-8, so that encoding a string cannot fail.
+	data, _ := switchyard.EncodeJSON(s)
+	b.Write(data)
+}
+
+var (
+	jsonNumber  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+	leadingZero = regexp.MustCompile(`^[-+]?0[0-9_]`)
+)
+
+// numberText returns a YAML number as a JSON number, every digit kept, or else a hint on what to write instead.
+func numberText(text string) (number, hint string) {
+	if jsonNumber.MatchString(text) {
+		return text, ""
+	}
+	if leadingZero.MatchString(text) {
+		return "", "numbers with a leading zero are read in different ways; remove the zero, or put text in quotes"
+	}
+	plain := strings.ReplaceAll(text, "_", "")
+	if i, ok := new(big.Int).SetString(plain, 0); ok {
+		return i.String(), ""
+	}
+	f, err := strconv.ParseFloat(plain, 64)
+	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		return "", "write a finite number, or put text in quotes"
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64), ""
+}

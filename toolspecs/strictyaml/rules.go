@@ -1,0 +1,214 @@
+package strictyaml
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+)
+
+// rule is what a field's rule tag says: `rule:"required"`, `rule:"enum=a|b"`, `rule:"min=1,max=9"` (numbers or
+// durations), `rule:"above=0s"`. On a list enum holds its elements, min and max its length.
+type rule struct {
+	required bool
+	enum     []string
+	min, max bound
+	above    bound
+}
+
+// bound is a limit for numbers, or for durations in nanoseconds; text is as written in the tag.
+type bound struct {
+	set   bool
+	value float64
+	text  string
+}
+
+func parseRule(tag string) rule {
+	var r rule
+	for part := range strings.SplitSeq(tag, ",") {
+		key, value, _ := strings.Cut(part, "=")
+		switch key {
+		case "required":
+			r.required = true
+		case "enum":
+			r.enum = strings.Split(value, "|")
+		case "min":
+			r.min = parseBound(value)
+		case "max":
+			r.max = parseBound(value)
+		case "above":
+			r.above = parseBound(value)
+		}
+	}
+	return r
+}
+
+func parseBound(text string) bound {
+	if d, err := time.ParseDuration(text); err == nil && text != "0" {
+		return bound{true, float64(d), text}
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic("rule tag with a bound that is neither a number nor a duration: " + text)
+	}
+	return bound{true, f, text}
+}
+
+// check returns what is wrong with v, "" if nothing.
+func (r rule) check(v reflect.Value) string {
+	if v.Kind() == reflect.String && r.enum != nil && !slices.Contains(r.enum, v.String()) {
+		return fmt.Sprintf("is %q; it must be one of %s", v.String(), strings.Join(r.enum, ", "))
+	}
+	if r.required && v.IsZero() {
+		return "is empty"
+	}
+	value, shown, ok := measure(v)
+	switch {
+	case !ok:
+		return ""
+	case r.min.set && value < r.min.value:
+		return fmt.Sprintf("is %s; the least is %s", shown, r.min.text)
+	case r.max.set && value > r.max.value:
+		return fmt.Sprintf("is %s; the most is %s", shown, r.max.text)
+	case r.above.set && value <= r.above.value:
+		return fmt.Sprintf("is %s; it must be more than %s", shown, r.above.text)
+	}
+	return ""
+}
+
+func (r rule) hint(v reflect.Value) string {
+	if v.Kind() != reflect.String || len(r.enum) == 0 {
+		return ""
+	}
+	if near := spelling.Near(v.String(), r.enum, 1); len(near) > 0 {
+		return spelling.Hint(v.String(), r.enum)
+	}
+	return ""
+}
+
+// measure returns the number that bounds apply to.
+func measure(v reflect.Value) (value float64, shown string, ok bool) {
+	switch v.Kind() {
+	case reflect.Int, reflect.Int64:
+		return float64(v.Int()), fmt.Sprint(v.Interface()), true
+	case reflect.Float64:
+		return v.Float(), fmt.Sprint(v.Float()), true
+	case reflect.Slice:
+		return float64(v.Len()), fmt.Sprintf("%d long", v.Len()), true
+	}
+	return 0, "", false
+}
+
+// field is one field of a struct as YAML sees it.
+type field struct {
+	name  string
+	index []int
+	rule  rule
+}
+
+// element returns the field that stands for the elements of a list.
+func (f *field) element() *field {
+	return &field{name: f.name, rule: rule{enum: f.rule.enum}}
+}
+
+type fieldSet struct {
+	names  []string
+	byName map[string]*field
+}
+
+// fieldSets caches fieldsOf by type.
+var fieldSets sync.Map
+
+// fieldsOf returns the fields of a struct type, those of embedded structs included. A field of the outer struct hides
+// an embedded one of the same name.
+func fieldsOf(t reflect.Type) *fieldSet {
+	if known, ok := fieldSets.Load(t); ok {
+		return known.(*fieldSet)
+	}
+	set := &fieldSet{byName: map[string]*field{}}
+	for _, sf := range reflect.VisibleFields(t) {
+		name := fieldName(sf)
+		if name == "" {
+			continue
+		}
+		if _, hidden := set.byName[name]; hidden && len(sf.Index) > 1 {
+			continue
+		}
+		if set.byName[name] == nil {
+			set.names = append(set.names, name)
+		}
+		set.byName[name] = &field{name: name, index: sf.Index, rule: parseRule(sf.Tag.Get("rule"))}
+	}
+	fieldSets.Store(t, set)
+	return set
+}
+
+func fieldName(sf reflect.StructField) string {
+	if sf.Anonymous || !sf.IsExported() {
+		return ""
+	}
+	tag, ok := sf.Tag.Lookup("yaml")
+	if !ok {
+		tag = sf.Tag.Get("json")
+	}
+	name, _, _ := strings.Cut(tag, ",")
+	if name == "-" {
+		return ""
+	}
+	return name
+}
+
+// Check holds a struct that was not decoded from YAML to the same rules. A field that is zero counts as not given.
+func Check(value any) []switchyard.Problem {
+	v := reflect.ValueOf(value)
+	return checkValue(v, jsonpath.Root, nil)
+}
+
+func checkValue(v reflect.Value, path string, f *field) []switchyard.Problem {
+	var problems []switchyard.Problem
+	if f != nil {
+		if message := f.rule.check(v); message != "" {
+			problems = append(problems, switchyard.Problem{Path: path, Rule: "value", Message: f.name + " " + message})
+		}
+	}
+	switch {
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		problems = append(problems, checkValue(v.Elem(), path, nil)...)
+	case v.Kind() == reflect.Struct && !reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		problems = append(problems, checkStruct(v, path)...)
+	case v.Kind() == reflect.Slice && v.Type() != rawType:
+		var element *field
+		if f != nil {
+			element = f.element()
+		}
+		for i := range v.Len() {
+			problems = append(problems, checkValue(v.Index(i), jsonpath.Index(path, i), element)...)
+		}
+	}
+	return problems
+}
+
+func checkStruct(v reflect.Value, path string) []switchyard.Problem {
+	var problems []switchyard.Problem
+	fields := fieldsOf(v.Type())
+	for _, name := range fields.names {
+		f := fields.byName[name]
+		at := jsonpath.Key(path, name)
+		value := v.FieldByIndex(f.index)
+		switch {
+		case !value.IsZero():
+			problems = append(problems, checkValue(value, at, f)...)
+		case f.rule.required:
+			problems = append(problems, switchyard.Problem{Path: at, Rule: switchyard.RuleRequired, Message: name + " is missing"})
+		}
+	}
+	return problems
+}

@@ -1,0 +1,337 @@
+package toolspecs
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+)
+
+// Rules that problems name, besides those of toolspecs themselves (pattern, min_length, enum, …) and keywords of JSON
+// Schema that toolspecs have no word for.
+const (
+	ruleJSON      = "json"
+	ruleDuplicate = "duplicate"
+	ruleCase      = "case"
+	ruleUnknown   = "unknown"
+	ruleMore      = "more"
+)
+
+// maxProblems bounds the problems of one value; what a model is told must fit into its window.
+const maxProblems = 100
+
+// checkValue returns what is wrong with a value, unknown properties included. It fills in nothing.
+func checkValue(value any, schema *jsonschema.Schema, s *shape) []switchyard.Problem {
+	p := preparer{bare: true}
+	value = p.value(value, s)
+	return sorted(append(p.problems, validate(value, schema, s)...))
+}
+
+// validate returns what a schema finds wrong with a value.
+func validate(value any, schema *jsonschema.Schema, s *shape) []switchyard.Problem {
+	err := schema.Validate(value)
+	if err == nil {
+		return nil
+	}
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return []switchyard.Problem{{Path: jsonpath.Root, Rule: switchyard.RuleType, Message: err.Error()}}
+	}
+	t := translator{root: value, shape: s}
+	t.error(invalid)
+	return t.problems
+}
+
+func sorted(problems []switchyard.Problem) []switchyard.Problem {
+	slices.SortStableFunc(problems, func(a, b switchyard.Problem) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
+	})
+	problems = slices.Compact(problems)
+	if more := len(problems) - maxProblems; more > 0 {
+		problems = append(problems[:maxProblems:maxProblems],
+			switchyard.Problem{Path: jsonpath.Root, Rule: ruleMore, Message: fmt.Sprintf("there are %d more problems", more)})
+	}
+	return problems
+}
+
+// translator turns the library's errors into problems.
+type translator struct {
+	root     any
+	shape    *shape
+	problems []switchyard.Problem
+}
+
+func (t *translator) error(e *jsonschema.ValidationError) {
+	switch k := e.ErrorKind.(type) {
+	case *kind.AnyOf, *kind.OneOf:
+		t.alternatives(e)
+	case *kind.Required:
+		t.missing(e, k.Missing, "is required")
+	case *kind.Dependency:
+		t.missing(e, k.Missing, "is required because "+shorten(k.Prop)+" is given")
+	case *kind.DependentRequired:
+		t.missing(e, k.Missing, "is required because "+shorten(k.Prop)+" is given")
+	case *kind.AdditionalProperties:
+		at := t.locate(e.InstanceLocation)
+		for _, name := range k.Properties {
+			t.add(jsonpath.Key(at.path, name), ruleUnknown, "there is no property "+shorten(name))
+		}
+	case *kind.PropertyNames:
+		at := t.locate(e.InstanceLocation)
+		t.add(jsonpath.Key(at.path, k.Property), "propertyNames", "the name "+shorten(k.Property)+" is not allowed here")
+	default:
+		t.other(e)
+	}
+}
+
+func (t *translator) other(e *jsonschema.ValidationError) {
+	if len(e.Causes) > 0 {
+		for _, cause := range e.Causes {
+			t.error(cause)
+		}
+		return
+	}
+	at := t.locate(e.InstanceLocation)
+	rule, message := explain(e.ErrorKind, at)
+	t.add(at.path, rule, message)
+}
+
+func (t *translator) add(path, rule, message string) {
+	t.problems = append(t.problems, switchyard.Problem{Path: path, Rule: rule, Message: message})
+}
+
+func (t *translator) missing(e *jsonschema.ValidationError, names []string, why string) {
+	at := t.locate(e.InstanceLocation)
+	for _, name := range names {
+		what := ""
+		if s := at.shape.property(name); s != nil && len(s.types) > 0 {
+			what = " (" + strings.Join(s.types, " or ") + ")"
+		}
+		t.add(jsonpath.Key(at.path, name), switchyard.RuleRequired, shorten(name)+" "+why+what)
+	}
+}
+
+// alternatives makes one problem of a value that fits none, or too many, of several schemas.
+func (t *translator) alternatives(e *jsonschema.ValidationError) {
+	at := t.locate(e.InstanceLocation)
+	rule := e.ErrorKind.KeywordPath()[0]
+	if len(e.Causes) == 0 {
+		t.add(at.path, rule, "the value fits more than one of the forms of which it may have one")
+		return
+	}
+	inner := translator{root: t.root, shape: t.shape}
+	for _, cause := range e.Causes {
+		inner.error(cause)
+	}
+	var reasons []string
+	for _, p := range sorted(inner.problems) {
+		reasons = append(reasons, p.String())
+	}
+	const most = 5
+	if len(reasons) > most {
+		reasons = append(reasons[:most], "…")
+	}
+	t.add(at.path, rule, "the value fits none of the allowed forms: "+strings.Join(reasons, "; or "))
+}
+
+// place is where in a value an error is.
+type place struct {
+	path   string
+	value  any
+	shape  *shape
+	hidden bool
+}
+
+// locate follows the tokens of a JSON Pointer.
+func (t *translator) locate(tokens []string) place {
+	at := place{path: jsonpath.Root, value: t.root, shape: t.shape, hidden: t.shape.hidesValue()}
+	for _, token := range tokens {
+		switch v := at.value.(type) {
+		case map[string]any:
+			at.path, at.value, at.shape = jsonpath.Key(at.path, token), v[token], at.shape.property(token)
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(v) {
+				return at
+			}
+			at.path, at.value, at.shape = jsonpath.Index(at.path, i), v[i], at.shape.item()
+		}
+		at.hidden = at.hidden || at.shape.hidesValue()
+	}
+	return at
+}
+
+func (s *shape) hidesValue() bool { return s != nil && s.sensitive }
+
+// shown returns the value for a message: shortened, or not at all where it or a part of it is sensitive.
+func (p place) shown() string {
+	if p.hidden || p.shape.hides() {
+		return "the value"
+	}
+	return shorten(p.value)
+}
+
+// maxShown bounds how much of a value a message repeats, in characters.
+const maxShown = 60
+
+// shorten returns a value as JSON, cut where it is long.
+func shorten(v any) string {
+	if s, ok := v.(string); ok && len(s) > 8*maxShown {
+		v = s[:8*maxShown]
+	}
+	text := strings.ToValidUTF8(string(render(v, nil)), "")
+	if utf8.RuneCountInString(text) <= maxShown {
+		return text
+	}
+	return string([]rune(text)[:maxShown-1]) + "…"
+}
+
+// render returns a value as compact JSON.
+func render(v any, s *shape) json.RawMessage {
+	var b bytes.Buffer
+	writeValue(&b, v, s)
+	return b.Bytes()
+}
+
+// explain returns the rule, in the words of toolspecs where they have one, and what a model should know of its breach.
+func explain(k jsonschema.ErrorKind, at place) (rule, text string) {
+	switch k := k.(type) {
+	case *kind.Type:
+		return switchyard.RuleType, fmt.Sprintf("must be %s, not %s", withArticle(k.Want), described(at))
+	case *kind.Enum:
+		return "enum", enumMessage(k, at)
+	case *kind.Const:
+		return "const", fmt.Sprintf("must be %s, not %s", shorten(k.Want), at.shown())
+	case *kind.Pattern:
+		return "pattern", fmt.Sprintf("%s does not match the pattern %s", at.shown(), k.Want)
+	case *kind.UniqueItems:
+		return "uniqueItems", fmt.Sprintf("the elements %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
+	}
+	if rule, text, ok := explainCount(k, at); ok {
+		return rule, text
+	}
+	if rule, text, ok := explainNumber(k, at); ok {
+		return rule, text
+	}
+	rule = "schema"
+	if path := k.KeywordPath(); len(path) > 0 {
+		rule = path[0]
+	}
+	return rule, fmt.Sprintf("%s is not allowed here by the rule %s", at.shown(), rule)
+}
+
+func explainCount(k jsonschema.ErrorKind, at place) (rule, text string, ok bool) {
+	const least, most = "has %d %s; at least %d are needed", "has %d %s; at most %d are allowed"
+	say := func(rule, format, what string, got, want int) (string, string, bool) {
+		return rule, fmt.Sprintf("%s "+format, at.shown(), got, what, want), true
+	}
+	switch k := k.(type) {
+	case *kind.MinLength:
+		return say("min_length", least, "characters", k.Got, k.Want)
+	case *kind.MaxLength:
+		return say("max_length", most, "characters", k.Got, k.Want)
+	case *kind.MinItems:
+		return say("min_items", least, "elements", k.Got, k.Want)
+	case *kind.MaxItems:
+		return say("max_items", most, "elements", k.Got, k.Want)
+	case *kind.MinProperties:
+		return say("minProperties", least, "properties", k.Got, k.Want)
+	case *kind.MaxProperties:
+		return say("maxProperties", most, "properties", k.Got, k.Want)
+	}
+	return "", "", false
+}
+
+func explainNumber(k jsonschema.ErrorKind, at place) (rule, text string, ok bool) {
+	say := func(rule, what string, want *big.Rat) (string, string, bool) {
+		return rule, fmt.Sprintf("%s must be %s %s", at.shown(), what, ratText(want)), true
+	}
+	switch k := k.(type) {
+	case *kind.Minimum:
+		return say("min", "at least", k.Want)
+	case *kind.Maximum:
+		return say("max", "at most", k.Want)
+	case *kind.ExclusiveMinimum:
+		return say("exclusiveMinimum", "more than", k.Want)
+	case *kind.ExclusiveMaximum:
+		return say("exclusiveMaximum", "less than", k.Want)
+	case *kind.MultipleOf:
+		return say("multipleOf", "a multiple of", k.Want)
+	}
+	return "", "", false
+}
+
+func enumMessage(k *kind.Enum, at place) string {
+	const most = 20
+	words, texts := []string{}, []string{}
+	for _, w := range k.Want[:min(len(k.Want), most)] {
+		words = append(words, shorten(w))
+	}
+	for _, w := range k.Want {
+		if s, ok := w.(string); ok {
+			texts = append(texts, s)
+		}
+	}
+	if len(k.Want) > most {
+		words = append(words, "…")
+	}
+	message := fmt.Sprintf("%s is not one of %s", at.shown(), strings.Join(words, ", "))
+	given, ok := at.value.(string)
+	if near := spelling.Near(given, texts, 1); ok && !at.hidden && len(near) > 0 {
+		message += "; " + spelling.Hint(given, near)
+	}
+	return message
+}
+
+func withArticle(types []string) string {
+	named := make([]string, len(types))
+	for i, t := range types {
+		switch t {
+		case typeInteger, typeArray, typeObject:
+			named[i] = "an " + t
+		case "null":
+			named[i] = t
+		default:
+			named[i] = "a " + t
+		}
+	}
+	return strings.Join(named, " or ")
+}
+
+// described names a value's type, and shows it where that helps.
+func described(at place) string {
+	switch at.value.(type) {
+	case nil:
+		return "null"
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "an array"
+	case string:
+		return "the string " + at.shown()
+	case bool:
+		return "the boolean " + at.shown()
+	}
+	return "the number " + at.shown()
+}
+
+func ratText(r *big.Rat) string {
+	if r.IsInt() {
+		return r.Num().String()
+	}
+	f, _ := r.Float64()
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}

@@ -15,11 +15,10 @@ const MaxPlanBytes = 16 << 20
 
 // planFile is a plan as written; a file may also hold the list of calls alone.
 type planFile struct {
-	Name   string           `yaml:"name"`
-	Order  switchyard.Order `yaml:"order" rule:"enum=as_called|parallel_first"`
-	Mode   switchyard.Mode  `yaml:"arguments" rule:"enum=strict|lenient"`
-	Calls  []planCallFile   `yaml:"calls" rule:"required"`
-	Output json.RawMessage  `yaml:"output"`
+	Name   string          `yaml:"name"`
+	Mode   switchyard.Mode `yaml:"arguments" rule:"enum=strict|lenient"`
+	Calls  []planCallFile  `yaml:"calls" rule:"required"`
+	Output json.RawMessage `yaml:"output"`
 }
 
 type planCallFile struct {
@@ -70,7 +69,7 @@ func LoadPlan(path string, known []string) (*switchyard.Plan, error) {
 }
 
 func (f planFile) plan() switchyard.Plan {
-	p := switchyard.Plan{Name: f.Name, Order: f.Order, Mode: f.Mode, Output: f.Output}
+	p := switchyard.Plan{Name: f.Name, Mode: f.Mode, Output: f.Output}
 	for i, c := range f.Calls {
 		call := switchyard.PlanCall(c)
 		if call.ID == "" {

@@ -217,6 +217,8 @@ func explain(k jsonschema.ErrorKind, at place) (rule, text string) {
 		return "const", fmt.Sprintf("must be %s, not %s", shorten(k.Want), at.shown())
 	case *kind.Pattern:
 		return "pattern", fmt.Sprintf("%s does not match the pattern %s", at.shown(), k.Want)
+	case *kind.Format:
+		return "format", fmt.Sprintf("%s is not a %s: %v", at.shown(), k.Want, k.Err)
 	case *kind.UniqueItems:
 		return "uniqueItems", fmt.Sprintf("the elements %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
 	}

@@ -2,7 +2,6 @@ package strictyaml
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +28,7 @@ func Parse(file string, data []byte, maxBytes int) ([]*Document, Faults) {
 		fault.File = file
 		return nil, Faults{*fault}
 	}
-	roots, err := readNodes(joinSurrogates(bytes.TrimPrefix(data, []byte("\ufeff"))))
+	roots, err := readNodes(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if err != nil {
 		return nil, Faults{syntaxFault(file, string(data), err)}
 	}
@@ -100,6 +99,9 @@ func position(data []byte, offset int) (line, column int) {
 
 // readNodes parses all documents. The parser has internal checks that panic on rare texts; these become errors.
 func readNodes(data []byte) (roots []*yaml.Node, err error) {
+	if root, ok := readJSON(data); ok {
+		return []*yaml.Node{root}, nil
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			roots, err = nil, fmt.Errorf("the parser gave up: %v", r)
@@ -117,27 +119,6 @@ func readNodes(data []byte) (roots []*yaml.Node, err error) {
 		}
 		roots = append(roots, doc.Content...)
 	}
-}
-
-// surrogates is a character beyond U+FFFF as JSON escapes it, or else any other escape, so that \\ud83d is not taken
-// for the first half of one.
-var surrogates = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\.`)
-
-// joinSurrogates makes JSON readable as YAML, which has no surrogate pairs. What is not JSON stays as it is.
-func joinSurrogates(data []byte) []byte {
-	if !bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
-		return data
-	}
-	return surrogates.ReplaceAllFunc(data, func(m []byte) []byte {
-		if len(m) == 2 {
-			return m
-		}
-		var s string
-		if json.Unmarshal([]byte(`"`+string(m)+`"`), &s) != nil {
-			return m
-		}
-		return []byte(s)
-	})
 }
 
 // syntaxLine is where the YAML library puts the line; it has no field for it.
@@ -170,6 +151,8 @@ func syntaxHint(message string) string {
 		return "check the indentation and the brackets from this line on"
 	case strings.Contains(message, "found unexpected end of stream"):
 		return "a quote or bracket is not closed"
+	case strings.Contains(message, "incompatible YAML document"), strings.Contains(message, "directive"):
+		return "remove the lines that begin with %"
 	}
 	return ""
 }

@@ -67,9 +67,13 @@ func (r rule) check(v reflect.Value) string {
 	if v.Kind() == reflect.String && r.enum != nil && !slices.Contains(r.enum, v.String()) {
 		return fmt.Sprintf("is %q; it must be one of %s", v.String(), strings.Join(r.enum, ", "))
 	}
-	if r.required && v.IsZero() {
+	if v.Kind() == reflect.Slice && v.Len() == 0 && r.min.value > 0 || r.required && v.IsZero() {
 		return "is empty"
 	}
+	return r.checkBounds(v)
+}
+
+func (r rule) checkBounds(v reflect.Value) string {
 	value, shown, ok := measure(v)
 	switch {
 	case !ok:

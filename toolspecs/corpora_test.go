@@ -1,0 +1,281 @@
+package toolspecs
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+)
+
+// readCases decodes a file of public test cases, or skips the test where they are not at hand.
+func readCases(t *testing.T, name string, into any) {
+	t.Helper()
+	dir := os.Getenv("SWITCHYARD_CASES")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "shared", "cases")
+	}
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if os.IsNotExist(err) {
+		t.Skipf("the public test cases are not in %s; set SWITCHYARD_CASES to their folder", dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type schemaGroup struct {
+	Description string
+	Schema      json.RawMessage
+	Tests       []struct {
+		Description string
+		Data        json.RawMessage
+		Valid       bool
+	}
+}
+
+// schemaExceptions are tests that this package fails on purpose, with the reason.
+var schemaExceptions = map[string]string{}
+
+// The JSON-Schema-Test-Suite holds the way from an input_schema's text to a verdict on a value's text: all required
+// tests of both drafts pass. Formats are annotations here, so the optional format tests are not run.
+func TestJSONSchemaSuite(t *testing.T) {
+	var suite struct {
+		Draft2020 map[string][]schemaGroup `json:"draft2020-12"`
+		Draft7    map[string][]schemaGroup `json:"draft7"`
+	}
+	readCases(t, "json_schema_suite.json", &suite)
+	ran := 0
+	for draft, files := range map[string]map[string][]schemaGroup{"": suite.Draft2020, "http://json-schema.org/draft-07/schema#": suite.Draft7} {
+		for file, groups := range files {
+			if strings.HasPrefix(file, "optional/") {
+				continue
+			}
+			for _, g := range groups {
+				ran += runSchemaGroup(t, draft, file, g)
+			}
+		}
+	}
+	if ran < 1000 {
+		t.Errorf("only %d tests ran", ran)
+	}
+}
+
+func runSchemaGroup(t *testing.T, draft, file string, g schemaGroup) int {
+	t.Helper()
+	raw := g.Schema
+	if draft != "" && strings.HasPrefix(string(raw), "{") && !strings.Contains(string(raw), `"$schema"`) {
+		raw = json.RawMessage(`{"$schema":"` + draft + `",` + strings.TrimPrefix(string(raw), "{"))
+		raw = json.RawMessage(strings.Replace(string(raw), ",}", "}", 1))
+	}
+	compiled, err := compileSchema(raw)
+	if err != nil {
+		t.Errorf("%s/%s: %v", file, g.Description, err)
+		return 0
+	}
+	for _, c := range g.Tests {
+		name := file + "/" + g.Description + "/" + c.Description
+		value, jsonErr := parseJSON(string(c.Data))
+		if jsonErr != nil {
+			t.Errorf("%s: %v", name, jsonErr)
+			continue
+		}
+		valid := len(validate(value, compiled.root, nil)) == 0
+		if _, except := schemaExceptions[name]; valid != c.Valid && !except {
+			t.Errorf("%s: valid is %t, want %t", name, valid, c.Valid)
+		}
+	}
+	return len(g.Tests)
+}
+
+// Every naughty string goes through arguments, a default and a summary without changing a byte of it.
+func TestNaughtyStringsRoundTrip(t *testing.T) {
+	var cases struct{ Strings []string }
+	readCases(t, "blns.json", &cases)
+	c := compile(t, Spec{Name: "echo", Parameters: []Parameter{{Name: "text", Type: typeString, Required: true}}})
+	for _, s := range cases.Strings {
+		text, err := json.Marshal(map[string]string{"text": s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		args, notes, problems := c.Arguments(string(text), switchyard.ModeLenient)
+		if len(notes)+len(problems) > 0 {
+			t.Errorf("%q: notes %v, problems %v", s, notes, problems)
+		}
+		var back struct{ Text string }
+		if err := json.Unmarshal(args, &back); err != nil || back.Text != s {
+			t.Errorf("%q came back as %q (%v)", s, back.Text, err)
+		}
+		if summary := c.Summary(args); strings.ContainsAny(summary, "\n\r") || len(summary) > maxSummary {
+			t.Errorf("%q: the summary %q is not one short line", s, summary)
+		}
+		naughtyDefault(t, s)
+	}
+}
+
+func naughtyDefault(t *testing.T, s string) {
+	t.Helper()
+	value, err := switchyard.EncodeJSON(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := compile(t, Spec{Name: "echo", Parameters: []Parameter{{Name: "text", Type: typeString, Default: value}}})
+	args, _, _ := c.Arguments("", "")
+	var back struct{ Text string }
+	if err := json.Unmarshal(args, &back); err != nil || back.Text != s {
+		t.Errorf("the default %q came back as %q (%v)", s, back.Text, err)
+	}
+}
+
+type functionCase struct {
+	ID    string
+	Noise bool
+	Tools []struct {
+		Name, Description string
+		Parameters        json.RawMessage
+	}
+	ValidCalls   []functionCall `json:"valid_calls"`
+	InvalidCalls []functionCall `json:"invalid_calls"`
+}
+
+type functionCall struct {
+	Tool  string
+	Args  json.RawMessage
+	Why   string
+	Param string
+}
+
+// Real tools of a public benchmark, as input_schema: their valid calls pass unchanged in strict mode, and every invalid
+// call is refused with a problem at the argument that is wrong.
+func TestRealToolsAndCalls(t *testing.T) {
+	var suite struct{ Cases []functionCase }
+	readCases(t, "bfcl_single_turn.json", &suite)
+	// Their ground truth passes an argument that the tool does not declare.
+	wrong := []string{"parallel_multiple_12", "parallel_multiple_26"}
+	valid, invalid := 0, 0
+	for _, c := range suite.Cases {
+		if c.Noise || slices.Contains(wrong, c.ID) {
+			// A case that is noise breaks its own schema.
+			continue
+		}
+		catalog := importTools(t, c)
+		for _, call := range c.ValidCalls {
+			valid++
+			checkValid(t, c.ID, catalog, call)
+		}
+		for _, call := range c.InvalidCalls {
+			invalid++
+			checkInvalid(t, c.ID, catalog, call)
+		}
+	}
+	if valid < 200 || invalid < 500 {
+		t.Errorf("only %d valid and %d invalid calls were tried", valid, invalid)
+	}
+}
+
+func checkValid(t *testing.T, id string, catalog map[string]*Compiled, call functionCall) {
+	t.Helper()
+	tool := catalog[call.Tool]
+	args, notes, problems := tool.Arguments(string(call.Args), "")
+	if len(problems)+len(notes) > 0 {
+		t.Errorf("%s: valid call refused: %v %v\n%s\n%s", id, problems, notes, call.Args, tool.InputSchema())
+		return
+	}
+	var given, got map[string]any
+	if json.Unmarshal(call.Args, &given) != nil || json.Unmarshal(args, &got) != nil {
+		t.Fatalf("%s: %s", id, args)
+	}
+	for k, v := range given {
+		want, _ := json.Marshal(v)
+		if have, _ := json.Marshal(got[k]); string(want) != string(have) && !strings.Contains(string(want), "{") {
+			t.Errorf("%s: argument %s was %s and became %s", id, k, want, have)
+		}
+	}
+}
+
+func checkInvalid(t *testing.T, id string, catalog map[string]*Compiled, call functionCall) {
+	t.Helper()
+	_, _, problems := catalog[call.Tool].Arguments(string(call.Args), "")
+	if len(problems) == 0 {
+		t.Errorf("%s: invalid call accepted (%s): %s", id, call.Why, call.Args)
+		return
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Path, "$."+call.Param) || strings.Contains(p.Path, `["`+call.Param) {
+			return
+		}
+	}
+	t.Errorf("%s: %s, but the problems are %v", id, call.Why, problems)
+}
+
+// importTools makes specs of a case's tools. Defaults that break their own schema are dropped, as an importer does.
+func importTools(t *testing.T, c functionCase) map[string]*Compiled {
+	t.Helper()
+	catalog := map[string]*Compiled{}
+	for _, tool := range c.Tools {
+		s := complete(Spec{Name: tool.Name, Description: tool.Description, InputSchema: tool.Parameters})
+		compiled, err := s.Compile()
+		if err != nil && strings.Contains(err.Error(), "default") {
+			var schema any
+			if err := json.Unmarshal(tool.Parameters, &schema); err != nil {
+				t.Fatal(err)
+			}
+			dropDefaults(schema)
+			s.InputSchema, _ = json.Marshal(schema)
+			compiled, err = s.Compile()
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", c.ID, err)
+		}
+		catalog[tool.Name] = compiled
+	}
+	return catalog
+}
+
+func dropDefaults(schema any) {
+	switch s := schema.(type) {
+	case map[string]any:
+		if _, ok := s["type"].(string); ok {
+			delete(s, "default")
+		}
+		for _, v := range s {
+			dropDefaults(v)
+		}
+	case []any:
+		for _, v := range s {
+			dropDefaults(v)
+		}
+	}
+}
+
+// complete fills in what every spec needs, so that tests say only what they are about.
+func complete(s Spec) Spec {
+	if s.Name == "" {
+		s.Name = "tool"
+	}
+	if s.Version == "" {
+		s.Version = "1.0.0"
+	}
+	if s.Description == "" {
+		s.Description = "A tool."
+	}
+	if s.Entry.Type == "" {
+		s.Entry.Type = KindFunction
+	}
+	return s
+}
+
+func compile(t testing.TB, s Spec) *Compiled {
+	t.Helper()
+	c, err := complete(s).Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

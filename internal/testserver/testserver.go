@@ -1,0 +1,143 @@
+// Package testserver starts real parts for tests: the devserver, and workers as processes of their own.
+package testserver
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+)
+
+// binVariable names the folder with the programs under test; make sets it.
+const binVariable = "SWITCHYARD_BIN"
+
+// stopWithin is how long a program may take to end before it is killed.
+const stopWithin = 40 * time.Second
+
+// Bin returns the path of a program under test. Without a folder of programs the test is skipped, and says so: it needs
+// more than Go alone.
+func Bin(t testing.TB, name string) string {
+	t.Helper()
+	dir := os.Getenv(binVariable)
+	if dir == "" {
+		t.Skipf("%s is not set: this test runs real programs; make test/e2e builds them", binVariable)
+	}
+	path, err := filepath.Abs(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Process is a program that was started and printed its line of JSON.
+type Process struct {
+	t    testing.TB
+	name string
+	cmd  *exec.Cmd
+	// Log is the file of its standard error.
+	Log  string
+	done chan struct{}
+	err  error
+}
+
+// Start runs a program and reads the first line that it prints, JSON, into ready. The program is ended with the test.
+func Start(t testing.TB, ready any, env []string, name string, args ...string) *Process {
+	t.Helper()
+	p := &Process{t: t, name: filepath.Base(name), done: make(chan struct{})}
+	logFile, err := os.CreateTemp(t.TempDir(), p.name+"-*.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Log = logFile.Name()
+	p.cmd = exec.Command(name, args...)
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stderr = logFile
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatalf("start %s: %v", name, err)
+	}
+	lines := bufio.NewReader(stdout)
+	line, err := lines.ReadBytes('\n')
+	go func() {
+		_, _ = lines.WriteTo(logFile)
+		p.err = p.cmd.Wait()
+		_ = logFile.Close()
+		close(p.done)
+	}()
+	t.Cleanup(func() { p.Stop() })
+	if err != nil || json.Unmarshal(line, ready) != nil {
+		t.Fatalf("%s did not say that it is ready but %q:\n%s", p.name, line, p.tail())
+	}
+	return p
+}
+
+// Kill ends the process as a crash does.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// Stop asks the process to end, waits for it, and returns its exit code.
+func (p *Process) Stop() int {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(stopWithin):
+		p.t.Errorf("%s did not end within %s of SIGTERM:\n%s", p.name, stopWithin, p.tail())
+		p.Kill()
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+func (p *Process) tail() string {
+	data, err := os.ReadFile(p.Log)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return strings.Join(lines[max(0, len(lines)-20):], "\n")
+}
+
+// Server is a running devserver.
+type Server struct {
+	*Process
+	Address string `json:"address"`
+	UI      string `json:"ui"`
+	Client  client.Client
+}
+
+// NewServer starts a devserver in memory on a free port, without UI unless the arguments say otherwise.
+func NewServer(t testing.TB, args ...string) *Server {
+	t.Helper()
+	s := &Server{}
+	args = append([]string{"--port", "0", "--headless", "--parent-pid", fmt.Sprint(os.Getpid())}, args...)
+	s.Process = Start(t, s, nil, Bin(t, "devserver"), args...)
+	var err error
+	if s.Client, err = client.Dial(client.Options{HostPort: s.Address, Logger: Quiet}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Client.Close)
+	return s
+}
+
+// Quiet is a logger for the SDK that drops everything.
+var Quiet log.Logger = quiet{}
+
+type quiet struct{}
+
+func (quiet) Debug(string, ...any) {}
+func (quiet) Info(string, ...any)  {}
+func (quiet) Warn(string, ...any)  {}
+func (quiet) Error(string, ...any) {}

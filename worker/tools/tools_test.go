@@ -1,0 +1,145 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// execute runs a tool as a worker does.
+func execute(ctx context.Context, t *testing.T, functions []activities.Function, handler string, args any) (activities.Answer, error) {
+	t.Helper()
+	r, err := activities.NewFunctions(functions...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := switchyard.EncodeJSON(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Execute(ctx, &toolspecs.Spec{Name: handler, Entry: toolspecs.Entry{Type: toolspecs.KindFunction}}, data)
+}
+
+// outputOf runs one of all tools and decodes its output.
+func outputOf[T any](t *testing.T, c Config, handler string, args map[string]any) (T, []string, *switchyard.Error) {
+	t.Helper()
+	var out T
+	answer, err := execute(t.Context(), t, All(c), handler, args)
+	if err == nil {
+		if err := json.Unmarshal(answer.Output, &out); err != nil {
+			t.Fatalf("%s: %v", answer.Output, err)
+		}
+	}
+	return out, answer.Notes, switchyard.AsError(err)
+}
+
+// Every shipped toolspec has its function here, and takes just what it declares.
+func TestShippedSpecsFit(t *testing.T) {
+	r, err := activities.NewFunctions(All(Config{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := map[string]bool{}
+	for _, spec := range toolspecs.Shipped() {
+		f, ok := r.Find(&spec)
+		if !ok {
+			t.Errorf("nothing executes %s; there are %s", spec.Name, r.Names())
+			continue
+		}
+		served[f.Name()] = true
+		compiled, err := spec.Compile()
+		if err != nil {
+			t.Errorf("%s: %v", spec.Name, err)
+			continue
+		}
+		for _, mismatch := range f.Check(&spec, compiled.InputSchema()) {
+			t.Errorf("%s: %s", spec.Name, mismatch)
+		}
+	}
+	for _, name := range r.Names() {
+		if !served[name] {
+			t.Errorf("no shipped toolspec uses the function %s", name)
+		}
+	}
+}
+
+// What the tools give fits what their specs declare.
+func TestShippedOutputsFit(t *testing.T) {
+	calls := map[string]string{
+		"echo":       `{"text":"x"}`,
+		"calculator": `{"expression":"1/3"}`,
+		"datetime":   `{"operation":"difference","other":"2030-01-01"}`,
+		"string":     `{"operation":"count","text":"x"}`,
+	}
+	r, err := activities.NewFunctions(All(Config{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range toolspecs.Shipped() {
+		args, ok := calls[spec.Name]
+		if !ok {
+			continue
+		}
+		compiled, err := spec.Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		valid, _, problems := compiled.Arguments(args, switchyard.ModeStrict)
+		answer, err := r.Execute(t.Context(), &spec, valid)
+		if err != nil || len(problems) > 0 {
+			t.Errorf("%s: %v %v", spec.Name, problems, err)
+		}
+		if problems := compiled.CheckOutput(answer.Output); len(problems) > 0 {
+			t.Errorf("%s: %s: %v", spec.Name, answer.Output, problems)
+		}
+	}
+}
+
+// Naughty strings come back byte for byte.
+func TestEchoNaughtyStrings(t *testing.T) {
+	folder := os.Getenv("SWITCHYARD_CASES")
+	if folder == "" {
+		folder = "../../../shared/cases"
+	}
+	data, err := os.ReadFile(filepath.Join(folder, "blns.json"))
+	if err != nil {
+		t.Skipf("no naughty strings here: %v", err)
+	}
+	var file struct{ Strings []string }
+	if err := json.Unmarshal(data, &file); err != nil || len(file.Strings) == 0 {
+		t.Fatalf("blns.json: %v", err)
+	}
+	for _, s := range file.Strings {
+		if got, _, e := outputOf[string](t, Config{}, "echo", map[string]any{"text": s}); e != nil || got != s {
+			t.Errorf("%q became %q, %v", s, got, e)
+		}
+	}
+}
+
+// The delay is waited for, and ends with the call.
+func TestEchoDelay(t *testing.T) {
+	began := time.Now()
+	if _, _, e := outputOf[string](t, Config{}, "echo", map[string]any{"text": "x", "delay": "30ms"}); e != nil || time.Since(began) < 30*time.Millisecond {
+		t.Errorf("after %s: %v", time.Since(began), e)
+	}
+	reason := errors.New("cancelled")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(reason)
+	if _, err := execute(ctx, t, All(Config{}), "echo", map[string]any{"text": "x", "delay": "1h"}); !errors.Is(err, reason) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// refusedWith reports whether e has the type and says what is wanted.
+func refusedWith(e *switchyard.Error, failure switchyard.ErrorType, want string) bool {
+	return e != nil && e.Type == failure && strings.Contains(e.Error(), want)
+}

@@ -131,11 +131,8 @@ func (d *Deriver) abandon(e *historypb.HistoryEvent, reason string) {
 	for _, w := range d.wanted.inOrder() {
 		r := d.unscheduled(w)
 		r.Status, r.Error = switchyard.CallCancelled, switchyard.Errorf(switchyard.ErrCancelled, "%s", reason)
-		if w.verdict != nil {
-			r.Error = switchyard.ActivityFailure{Cancelled: true}.CallError(d.tools[w.Tool])
-			d.summary.Usage.Calls++
-		}
 		r.Error.Phase = r.Phase
+		d.summary.Usage.Calls++
 		d.end(e, r)
 	}
 	clear(d.wanted)

@@ -78,7 +78,9 @@ func (d *Deriver) shown(tool string, arguments json.RawMessage) json.RawMessage 
 }
 
 // line describes a call whose arguments are redacted already.
-func (d *Deriver) line(r switchyard.Record) string { return switchyard.Summary(r.Tool, r.Arguments, nil) }
+func (d *Deriver) line(r switchyard.Record) string {
+	return switchyard.Summary(r.Tool, r.Arguments, nil)
+}
 
 // started reads what the server says of the last attempt. It writes this event when the activity is over.
 func (d *Deriver) started(e *historypb.HistoryEvent) error {
@@ -199,7 +201,7 @@ func (d *Deriver) end(e *historypb.HistoryEvent, r switchyard.Record) {
 		if r.Status == switchyard.CallRefused && r.Error.Type == switchyard.ErrValidation {
 			kind = switchyard.EventValidationError
 		}
-		if r.Error.Phase != "" {
+		if r.Error.Phase != "" && r.Status != switchyard.CallCancelled {
 			r.Phase = r.Error.Phase
 		}
 		d.summary.Usage.Failed++

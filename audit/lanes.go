@@ -44,7 +44,7 @@ func Lanes(records iter.Seq[switchyard.Record]) []LaneUse {
 // laneSum adds up what the averages are made of.
 type laneSum struct {
 	LaneUse
-	timed switchyard.Duration
+	timed int
 	waits switchyard.Duration
 }
 
@@ -68,7 +68,7 @@ func (s *laneSum) add(r switchyard.Record) {
 
 func (s *laneSum) use() LaneUse {
 	if s.timed > 0 {
-		s.Average, s.WaitAverage = s.Total/s.timed, s.waits/s.timed
+		s.Average, s.WaitAverage = s.Total/switchyard.Duration(s.timed), s.waits/switchyard.Duration(s.timed)
 	}
 	return s.LaneUse
 }

@@ -1,0 +1,153 @@
+package audit_test
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/worker/host"
+	"go.temporal.io/sdk/client"
+	tlog "go.temporal.io/sdk/log"
+)
+
+// update records the histories of testdata anew, from runs on a real server, and the lines that are derived of them:
+//
+//	SWITCHYARD_DEVSERVER=$PWD/bin/devserver go test ./audit -run 'Live|Golden' -update
+var update = flag.Bool("update", false, "record the histories and golden lines of testdata anew")
+
+const queue = "audit-test"
+
+// devserver starts a server with a limit of history events that a few turns reach, and returns a client of it. The test
+// is skipped where there is no devserver.
+func devserver(t *testing.T) client.Client {
+	t.Helper()
+	program := cmp.Or(os.Getenv("SWITCHYARD_DEVSERVER"), filepath.Join("..", "bin", "devserver"))
+	if _, err := os.Stat(program); err != nil {
+		t.Skipf("needs a server: make build, or set SWITCHYARD_DEVSERVER (%v)", err)
+	}
+	server := exec.Command(program, "--port", "0", "--headless", "--log-level", "never", "--parent-pid", strconv.Itoa(os.Getpid()),
+		"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=100")
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		server.Process.Signal(syscall.SIGTERM)
+		server.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil {
+		t.Fatalf("the server did not get ready: %v", err)
+	}
+	var ready struct{ Address string }
+	if err := json.Unmarshal(line, &ready); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.Dial(client.Options{HostPort: ready.Address, Identity: "tester", Logger: tlog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	startWorker(t, ready.Address)
+	return c
+}
+
+// startWorker serves the tools of this test.
+func startWorker(t *testing.T, address string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, stopped := make(chan struct{}), make(chan error, 1)
+	config := host.Config{
+		Connection: client.Options{HostPort: address, Identity: "worker-1"}, TaskQueue: queue, Specs: specs(), Functions: functions(),
+		StopTimeout: time.Second, Logger: slog.New(slog.DiscardHandler), Ready: func(host.Info) { close(ready) },
+	}
+	go func() { stopped <- host.Run(ctx, config) }()
+	select {
+	case <-ready:
+	case err := <-stopped:
+		t.Fatalf("the worker did not start: %v", err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		if err := <-stopped; err != nil {
+			t.Errorf("the worker: %v", err)
+		}
+	})
+}
+
+func specs() []toolspecs.Spec {
+	text := toolspecs.Parameter{Name: "text", Type: "string", Required: true}
+	spec := func(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
+		s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "A tool of a test.", Status: switchyard.StatusActive,
+			Entry: toolspecs.Entry{Type: toolspecs.KindFunction}, Execution: toolspecs.ExecutionSpec{Lane: switchyard.LaneGeneral,
+				Access: switchyard.AccessShared, Effect: switchyard.EffectRead, Timeout: switchyard.Duration(20 * time.Second),
+				Heartbeat: toolspecs.DefaultHeartbeat, MaxResult: toolspecs.DefaultMaxResult, SlowAfter: toolspecs.DefaultSlowAfter}}
+		if change != nil {
+			change(&s)
+		}
+		return s
+	}
+	return []toolspecs.Spec{
+		spec("echo", func(s *toolspecs.Spec) { s.Parameters = []toolspecs.Parameter{text} }),
+		spec("login", func(s *toolspecs.Spec) {
+			s.Parameters = []toolspecs.Parameter{{Name: "user", Type: "string", Required: true}, {Name: "password", Type: "string", Required: true, Sensitive: true}}
+		}),
+		spec("broken", nil),
+		spec("flaky", func(s *toolspecs.Spec) {
+			s.Execution.Retry = switchyard.Retry{MaxAttempts: 3, InitialInterval: switchyard.Duration(10 * time.Millisecond)}
+		}),
+		spec("hanging", func(s *toolspecs.Spec) {
+			s.Execution.Lane, s.Execution.Access = switchyard.LaneSerial, switchyard.AccessExclusive
+			s.Execution.Heartbeat = switchyard.Duration(time.Second)
+		}),
+		spec("slow", func(s *toolspecs.Spec) { s.Execution.Timeout = switchyard.Duration(20 * time.Millisecond) }),
+		spec("unserved", func(s *toolspecs.Spec) {
+			s.Execution.Lane, s.Execution.QueueTimeout = "nobody", switchyard.Duration(100*time.Millisecond)
+		}),
+	}
+}
+
+func functions() []activities.Function {
+	type echo struct {
+		Text string `json:"text"`
+	}
+	type login struct {
+		User     string `json:"user"`
+		Password string `json:"password"`
+	}
+	wait := func(ctx context.Context, _ struct{}) (string, error) {
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	}
+	return []activities.Function{
+		activities.NewFunction("echo", func(_ context.Context, in echo) (string, error) { return in.Text, nil }),
+		activities.NewFunction("login", func(_ context.Context, in login) (string, error) { return "hello " + in.User, nil }),
+		activities.NewFunction("broken", func(context.Context, struct{}) (string, error) { return "", errors.New("it is broken") }),
+		activities.NewFunction("flaky", func(ctx context.Context, _ struct{}) (string, error) {
+			if call, _ := switchyard.ContextOf(ctx); call.Attempt == 1 {
+				return "", switchyard.Transient(errors.New("not yet"), 0)
+			}
+			return "now", nil
+		}),
+		activities.NewFunction("hanging", wait),
+		activities.NewFunction("slow", wait),
+		activities.NewFunction("unserved", wait),
+	}
+}

@@ -100,24 +100,10 @@ func (f agentFile) agent(script *switchyard.Script) *switchyard.Agent {
 
 // script reads the script that the agent's model names, if any.
 func (f agentFile) script(doc *strictyaml.Document, file string) (*switchyard.Script, Faults) {
-	m := f.Model
-	path, at := m.Script, "$.model.script"
-	switch m.Provider {
-	case switchyard.ProviderScripted:
-		if m.Script == "" {
-			doc.Report("$.model.provider", "a scripted model needs a script", "write script: and the path of a script file")
-		}
-		if m.OfflineScript != "" {
-			doc.ReportKey("$.model.offline_script", "a scripted model is always offline", "keep script alone")
-		}
-	case switchyard.ProviderOpenAI:
-		if m.Name == "" {
-			doc.Report("$.model.provider", "the model has no name", "write name: and the model's name")
-		}
-		if m.Script != "" {
-			doc.ReportKey("$.model.script", "script is for the provider scripted", "for a worker without a key write offline_script")
-		}
-		path, at = m.OfflineScript, "$.model.offline_script"
+	f.Model.check(doc)
+	path, at := f.Model.Script, "$.model.script"
+	if f.Model.Provider != switchyard.ProviderScripted {
+		path, at = f.Model.OfflineScript, "$.model.offline_script"
 	}
 	if path == "" {
 		return nil, nil
@@ -130,8 +116,21 @@ func (f agentFile) script(doc *strictyaml.Document, file string) (*switchyard.Sc
 		doc.Report(at, err.Error(), "paths are relative to the agent file")
 		return nil, nil
 	}
-	script, faults := decodeScript(path, data, append([]string{}, f.Tools...), "the agent has no tool")
-	return script, faults
+	return decodeScript(path, data, append([]string{}, f.Tools...), "the agent has no tool")
+}
+
+// check holds the fields of a model against its provider.
+func (m modelFile) check(doc *strictyaml.Document) {
+	switch scripted := m.Provider == switchyard.ProviderScripted; {
+	case scripted && m.Script == "":
+		doc.Report("$.model.provider", "a scripted model needs a script", "write script: and the path of a script file")
+	case scripted && m.OfflineScript != "":
+		doc.ReportKey("$.model.offline_script", "a scripted model is always offline", "keep script alone")
+	case !scripted && m.Script != "":
+		doc.ReportKey("$.model.script", "script is for the provider scripted", "for a worker without a key write offline_script")
+	case !scripted && m.Name == "":
+		doc.Report("$.model.provider", "the model has no name", "write name: and the model's name")
+	}
 }
 
 // checkToolNames reports names in a list that are repeated or that no tool has.

@@ -3,8 +3,8 @@ package toolspecs
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/switchyard/switchyard"
 )
@@ -29,11 +29,7 @@ func writeValue(b *bytes.Buffer, v any, s *shape) {
 	case nil:
 		b.WriteString("null")
 	case bool:
-		if v {
-			b.WriteString("true")
-		} else {
-			b.WriteString("false")
-		}
+		b.WriteString(strconv.FormatBool(v))
 	case json.Number:
 		b.WriteString(string(v))
 	case string:
@@ -97,11 +93,18 @@ func (s *shape) order(members map[string]any) []string {
 	if len(keys) == len(members) {
 		return keys
 	}
-	for _, k := range slices.Sorted(maps.Keys(members)) {
+	return append(keys, s.others(members)...)
+}
+
+// others returns the keys that are not declared, sorted.
+func (s *shape) others(members map[string]any) []string {
+	var keys []string
+	for k := range members {
 		if !s.has(k) {
 			keys = append(keys, k)
 		}
 	}
+	slices.Sort(keys)
 	return keys
 }
 

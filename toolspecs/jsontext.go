@@ -1,12 +1,10 @@
 package toolspecs
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
@@ -137,7 +135,7 @@ func (p *jsonParser) next() byte {
 }
 
 func (p *jsonParser) value() (any, *jsonError) {
-	switch b := p.next(); b {
+	switch p.next() {
 	case '{':
 		return p.nested(p.object)
 	case '[':
@@ -151,10 +149,7 @@ func (p *jsonParser) value() (any, *jsonError) {
 	case 'n':
 		return p.word("null", nil)
 	default:
-		if b == '-' || b >= '0' && b <= '9' {
-			return p.number()
-		}
-		return nil, p.fail("a JSON value was expected, not " + p.found())
+		return p.number()
 	}
 }
 
@@ -258,140 +253,4 @@ func (p *jsonParser) key(members map[string]any) (string, *jsonError) {
 	}
 	p.pos++
 	return key, nil
-}
-
-func (p *jsonParser) string() (string, *jsonError) {
-	p.pos++
-	rest := p.text[p.pos:]
-	end := strings.IndexAny(rest, `"\`)
-	if end >= 0 && rest[end] == '"' && !hasControl(rest[:end]) {
-		p.pos += end + 1
-		return rest[:end], nil
-	}
-	var b strings.Builder
-	for p.pos < len(p.text) {
-		switch c := p.text[p.pos]; {
-		case c == '"':
-			p.pos++
-			return b.String(), nil
-		case c == '\\':
-			r, err := p.escape()
-			if err != nil {
-				return "", err
-			}
-			b.WriteRune(r)
-		case c < ' ':
-			return "", p.fail(fmt.Sprintf("the control character U+%04X must be escaped in a string", c))
-		default:
-			b.WriteByte(c)
-			p.pos++
-		}
-	}
-	return "", p.fail("a string is not closed")
-}
-
-func hasControl(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' {
-			return true
-		}
-	}
-	return false
-}
-
-var escapes = map[byte]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
-
-// escape reads one escape sequence, or the two that make a surrogate pair.
-func (p *jsonParser) escape() (rune, *jsonError) {
-	if p.pos+1 >= len(p.text) {
-		return 0, p.fail("a string is not closed")
-	}
-	if r, ok := escapes[p.text[p.pos+1]]; ok {
-		p.pos += 2
-		return r, nil
-	}
-	high, ok := p.hex(p.pos)
-	if !ok {
-		return 0, p.fail(`this escape sequence does not exist; write \\ for a backslash`)
-	}
-	if !utf16.IsSurrogate(high) {
-		p.pos += 6
-		return high, nil
-	}
-	low, ok := p.hex(p.pos + 6)
-	r := utf16.DecodeRune(high, low)
-	if !ok || r == utf8.RuneError {
-		return 0, p.fail("half of a surrogate pair stands alone")
-	}
-	p.pos += 12
-	return r, nil
-}
-
-// hex reads \uXXXX at a position.
-func (p *jsonParser) hex(at int) (rune, bool) {
-	if at+6 > len(p.text) || p.text[at] != '\\' || p.text[at+1] != 'u' {
-		return 0, false
-	}
-	v, err := strconv.ParseUint(p.text[at+2:at+6], 16, 32)
-	return rune(v), err == nil
-}
-
-func (p *jsonParser) number() (any, *jsonError) {
-	start := p.pos
-	if p.text[p.pos] == '-' {
-		p.pos++
-	}
-	whole := p.digits()
-	if whole == "" || len(whole) > 1 && whole[0] == '0' {
-		return nil, p.fail("a number has digits and no leading zero")
-	}
-	fraction, err := p.fraction()
-	if err != nil {
-		return nil, err
-	}
-	if len(whole)+len(fraction) > maxDigits {
-		return nil, p.fail(fmt.Sprintf("a number has more than %d digits", maxDigits))
-	}
-	if err := p.exponent(); err != nil {
-		return nil, err
-	}
-	return json.Number(p.text[start:p.pos]), nil
-}
-
-func (p *jsonParser) digits() string {
-	start := p.pos
-	for p.pos < len(p.text) && p.text[p.pos] >= '0' && p.text[p.pos] <= '9' {
-		p.pos++
-	}
-	return p.text[start:p.pos]
-}
-
-func (p *jsonParser) fraction() (string, *jsonError) {
-	if p.pos >= len(p.text) || p.text[p.pos] != '.' {
-		return "", nil
-	}
-	p.pos++
-	digits := p.digits()
-	if digits == "" {
-		return "", p.fail("digits were expected after the decimal point, not " + p.found())
-	}
-	return digits, nil
-}
-
-func (p *jsonParser) exponent() *jsonError {
-	if p.pos >= len(p.text) || p.text[p.pos]|0x20 != 'e' {
-		return nil
-	}
-	p.pos++
-	if p.pos < len(p.text) && (p.text[p.pos] == '-' || p.text[p.pos] == '+') {
-		p.pos++
-	}
-	digits := p.digits()
-	if digits == "" {
-		return p.fail("digits were expected after the exponent, not " + p.found())
-	}
-	if n, err := strconv.Atoi(digits); err != nil || n > maxExponent {
-		return p.fail(fmt.Sprintf("the exponent of a number is larger than %d", maxExponent))
-	}
-	return nil
 }

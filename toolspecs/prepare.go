@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -42,9 +41,7 @@ func (p *preparer) value(v any, s *shape) any {
 			p.steps = p.steps[:len(p.steps)-1]
 		}
 	case string:
-		if p.lenient && s != nil {
-			return p.coerce(v, s)
-		}
+		return p.coerce(v, s)
 	case json.Number:
 		if s.only(typeInteger) && strings.ContainsAny(string(v), ".eE") {
 			return wholeNumber(v)
@@ -75,32 +72,24 @@ func (p *preparer) object(members map[string]any, s *shape) {
 // unknown finds the keys that are not declared. Those that could be taken for another key are refused whatever the
 // mode: encoding/json would match them without regard to letter case.
 func (p *preparer) unknown(members map[string]any, s *shape) {
-	var undeclared []string
-	for k := range members {
-		if !s.has(k) {
-			undeclared = append(undeclared, k)
-		}
-	}
+	undeclared := s.others(members)
 	if len(undeclared) == 0 {
 		return
 	}
-	slices.Sort(undeclared)
 	folded := map[string]string{}
 	for _, name := range s.declared() {
 		folded[foldKey(name)] = name
 	}
 	for _, k := range undeclared {
-		other, twin := folded[foldKey(k)]
-		switch {
-		case twin:
+		if other, twin := folded[foldKey(k)]; twin {
 			p.problem(ruleCase, jsonpath.Key(p.path(), k), fmt.Sprintf("%s and %s differ only by letter case; write the name exactly", shorten(k), shorten(other)))
 			delete(members, k)
-		case s != nil && s.closed:
+			continue
+		}
+		folded[foldKey(k)] = k
+		if s != nil && s.closed {
 			p.undeclared(k, s)
 			delete(members, k)
-		}
-		if !twin {
-			folded[foldKey(k)] = k
 		}
 	}
 }
@@ -121,9 +110,9 @@ func (p *preparer) undeclared(key string, s *shape) {
 	p.problem(ruleUnknown, path, message)
 }
 
-// coerce reads a string as the number or boolean that is declared.
+// coerce reads, in lenient mode, a string as the number or boolean that is declared.
 func (p *preparer) coerce(text string, s *shape) any {
-	if s.allows(typeString) {
+	if !p.lenient || s == nil || s.allows(typeString) {
 		return text
 	}
 	v, ok := readAs(strings.TrimSpace(text), s)

@@ -170,21 +170,9 @@ func (s *compiledSchema) at(pointer string) (*jsonschema.Schema, error) {
 func dropFormats(v reflect.Value, seen map[*jsonschema.Schema]bool) {
 	switch v.Kind() {
 	case reflect.Interface:
-		if !v.IsNil() {
-			dropFormats(v.Elem(), seen)
-		}
+		dropFormats(v.Elem(), seen)
 	case reflect.Pointer:
-		s, ok := v.Interface().(*jsonschema.Schema)
-		if !ok || s == nil || seen[s] {
-			return
-		}
-		seen[s] = true
-		s.Format = nil
-		for i := range v.Elem().NumField() {
-			if v.Elem().Type().Field(i).IsExported() {
-				dropFormats(v.Elem().Field(i), seen)
-			}
-		}
+		dropFormatsIn(v, seen)
 	case reflect.Slice:
 		for i := range v.Len() {
 			dropFormats(v.Index(i), seen)
@@ -192,6 +180,21 @@ func dropFormats(v reflect.Value, seen map[*jsonschema.Schema]bool) {
 	case reflect.Map:
 		for _, k := range v.MapKeys() {
 			dropFormats(v.MapIndex(k), seen)
+		}
+	}
+}
+
+func dropFormatsIn(pointer reflect.Value, seen map[*jsonschema.Schema]bool) {
+	s, ok := pointer.Interface().(*jsonschema.Schema)
+	if !ok || s == nil || seen[s] {
+		return
+	}
+	seen[s] = true
+	s.Format = nil
+	schema := pointer.Elem()
+	for i := range schema.NumField() {
+		if schema.Type().Field(i).IsExported() {
+			dropFormats(schema.Field(i), seen)
 		}
 	}
 }

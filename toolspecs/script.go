@@ -84,16 +84,22 @@ type scriptChecker struct {
 }
 
 func (c *scriptChecker) step(path string, step switchyard.ScriptStep, last bool) {
+	calls, answers := len(step.Calls) > 0, step.Answer != ""
 	switch {
-	case len(step.Calls) > 0 && step.Answer != "":
+	case calls && answers:
 		c.doc.ReportKey(path+".answer", "a step has calls or an answer, not both", "put the answer into a step of its own")
-	case len(step.Calls) == 0 && step.Answer == "":
+	case !calls && !answers:
 		c.doc.Report(path, "the step has neither calls nor an answer", "")
-	case step.Answer != "" && step.Text != "":
+	case answers && step.Text != "":
 		c.doc.ReportKey(path+".text", "text goes with calls", "put it into the answer")
-	case last && step.Answer == "":
+	case last && calls:
 		c.doc.Report(path, "the last step has no answer, so the run would not end", "add a step with answer: …")
 	}
+	c.contents(path, step)
+}
+
+// contents checks what a step says and calls; ids count for the steps after it.
+func (c *scriptChecker) contents(path string, step switchyard.ScriptStep) {
 	c.references(path+".text", step.Text)
 	c.references(path+".answer", step.Answer)
 	for i, call := range step.Calls {

@@ -219,8 +219,6 @@ func explain(k jsonschema.ErrorKind, at place) (rule, text string) {
 		return "pattern", fmt.Sprintf("%s does not match the pattern %s", at.shown(), k.Want)
 	case *kind.Format:
 		return "format", fmt.Sprintf("%s is not a %s: %v", at.shown(), k.Want, k.Err)
-	case *kind.UniqueItems:
-		return "uniqueItems", fmt.Sprintf("the elements %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
 	}
 	if rule, text, ok := explainCount(k, at); ok {
 		return rule, text
@@ -249,6 +247,8 @@ func explainCount(k jsonschema.ErrorKind, at place) (rule, text string, ok bool)
 		return say("min_items", least, "elements", k.Got, k.Want)
 	case *kind.MaxItems:
 		return say("max_items", most, "elements", k.Got, k.Want)
+	case *kind.UniqueItems:
+		return "uniqueItems", fmt.Sprintf("the elements %d and %d are equal", k.Duplicates[0], k.Duplicates[1]), true
 	case *kind.MinProperties:
 		return say("minProperties", least, "properties", k.Got, k.Want)
 	case *kind.MaxProperties:

@@ -3,6 +3,7 @@
 package jsonpath
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,7 @@ const Root = "$"
 
 // Key returns the path of an object's member.
 func Key(path, key string) string {
-	if plain(key) {
+	if plain.MatchString(key) {
 		return path + "." + key
 	}
 	quoted, err := switchyard.EncodeJSON(key)
@@ -27,15 +28,8 @@ func Key(path, key string) string {
 // Index returns the path of an array's element.
 func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-func plain(key string) bool {
-	for i, r := range key {
-		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		if !letter && (i == 0 || (r != '-' && (r < '0' || r > '9'))) {
-			return false
-		}
-	}
-	return key != ""
-}
+// plain keys need no quotes.
+var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 // Step is one step of a path: Index where it is not negative, else Key.
 type Step struct {

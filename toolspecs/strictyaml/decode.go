@@ -224,19 +224,25 @@ func (d *Document) scalar(n *yaml.Node, v reflect.Value) {
 		d.wrongType(n, v.Type())
 		return
 	}
-	switch tag := n.ShortTag(); {
-	case v.Type() == numberType:
+	tag := n.ShortTag()
+	if v.Type() == numberType {
 		d.number(n, v)
-	case v.Kind() == reflect.String && (tag == tagString || tag == tagTimestamp || tag == tagMerge):
+		return
+	}
+	switch kind := v.Kind(); {
+	case kind == reflect.String && slices.Contains(textTags, tag):
 		v.SetString(n.Value)
-	case v.Kind() == reflect.Bool && tag == tagBool:
+	case kind == reflect.Bool && tag == tagBool:
 		v.SetBool(strings.EqualFold(n.Value, "true"))
-	case v.Kind() == reflect.Int || v.Kind() == reflect.Float64:
+	case kind == reflect.Int || kind == reflect.Float64:
 		d.number(n, v)
 	default:
 		d.wrongType(n, v.Type())
 	}
 }
+
+// textTags are the tags of scalars that are text; a date is text that looks like one.
+var textTags = []string{tagString, tagTimestamp, tagMerge}
 
 func (d *Document) number(n *yaml.Node, v reflect.Value) {
 	tag := n.ShortTag()
@@ -276,25 +282,22 @@ func (d *Document) wrongType(n *yaml.Node, t reflect.Type) {
 }
 
 func wanted(t reflect.Type) string {
-	switch {
-	case t == numberType || t.Kind() == reflect.Float64:
-		return "this must be a number"
-	case t.Implements(textUnmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler):
-		return "this must be text"
-	}
-	switch t.Kind() {
-	case reflect.Pointer:
+	if t.Kind() == reflect.Pointer {
 		return wanted(t.Elem())
-	case reflect.Struct:
-		return "this must be a mapping"
-	case reflect.Slice:
-		return "this must be a list"
-	case reflect.Bool:
-		return "this must be true or false"
-	case reflect.Int:
-		return "this must be a whole number"
 	}
-	return "this must be text"
+	word, ok := wantedWords[t.Kind()]
+	switch {
+	case t == numberType:
+		word = wantedWords[reflect.Float64]
+	case !ok || reflect.PointerTo(t).Implements(textUnmarshaler):
+		word = "text"
+	}
+	return "this must be " + word
+}
+
+var wantedWords = map[reflect.Kind]string{
+	reflect.Struct: "a mapping", reflect.Slice: "a list", reflect.Bool: "true or false", reflect.Int: "a whole number",
+	reflect.Float64: "a number",
 }
 
 var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()

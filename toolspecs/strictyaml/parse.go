@@ -78,17 +78,24 @@ func checkText(data []byte, maxBytes int) *Fault {
 	}
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
+		message, hint := checkRune(r, size, data[i])
+		if message != "" {
 			line, column := position(data, i)
-			return &Fault{Line: line, Column: column, Message: fmt.Sprintf("byte 0x%02x is not valid UTF-8", data[i]), Hint: "save the file as UTF-8"}
-		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f:
-			line, column := position(data, i)
-			return &Fault{Line: line, Column: column, Message: fmt.Sprintf("control character U+%04X", r), Hint: `is this a text file? within double quotes write "\u` + fmt.Sprintf("%04x", r) + `"`}
+			return &Fault{Line: line, Column: column, Message: message, Hint: hint}
 		}
 		i += size
 	}
 	return nil
+}
+
+func checkRune(r rune, size int, first byte) (message, hint string) {
+	switch {
+	case r == utf8.RuneError && size == 1:
+		return fmt.Sprintf("byte 0x%02x is not valid UTF-8", first), "save the file as UTF-8"
+	case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f:
+		return fmt.Sprintf("control character U+%04X", r), fmt.Sprintf(`is this a text file? within double quotes write \u%04x`, r)
+	}
+	return "", ""
 }
 
 func position(data []byte, offset int) (line, column int) {

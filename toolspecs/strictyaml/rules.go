@@ -1,7 +1,6 @@
 package strictyaml
 
 import (
-	"encoding"
 	"fmt"
 	"reflect"
 	"slices"
@@ -183,19 +182,28 @@ func checkValue(v reflect.Value, path string, f *field) []switchyard.Problem {
 			problems = append(problems, switchyard.Problem{Path: path, Rule: "value", Message: f.name + " " + message})
 		}
 	}
-	switch {
-	case v.Kind() == reflect.Pointer && !v.IsNil():
+	switch v.Kind() {
+	case reflect.Pointer:
 		problems = append(problems, checkValue(v.Elem(), path, nil)...)
-	case v.Kind() == reflect.Struct && !reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+	case reflect.Struct:
 		problems = append(problems, checkStruct(v, path)...)
-	case v.Kind() == reflect.Slice && v.Type() != rawType:
-		var element *field
-		if f != nil {
-			element = f.element()
-		}
-		for i := range v.Len() {
-			problems = append(problems, checkValue(v.Index(i), jsonpath.Index(path, i), element)...)
-		}
+	case reflect.Slice:
+		problems = append(problems, checkElements(v, path, f)...)
+	}
+	return problems
+}
+
+func checkElements(v reflect.Value, path string, f *field) []switchyard.Problem {
+	if v.Type() == rawType {
+		return nil
+	}
+	var problems []switchyard.Problem
+	var element *field
+	if f != nil {
+		element = f.element()
+	}
+	for i := range v.Len() {
+		problems = append(problems, checkValue(v.Index(i), jsonpath.Index(path, i), element)...)
 	}
 	return problems
 }

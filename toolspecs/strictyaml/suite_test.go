@@ -44,6 +44,28 @@ func exceptions() map[string]bool {
 // The yaml-test-suite holds the way from a file's text to JSON: what is not YAML is refused, what is gives the JSON
 // that the suite names, and nothing panics.
 func TestYAMLSuite(t *testing.T) {
+	except := exceptions()
+	for _, c := range readSuite(t) {
+		got, faults := toJSON(c.YAML)
+		right := (len(faults) > 0) == c.Fail
+		if right && !c.Fail && c.JSON != "" {
+			right = reflect.DeepEqual(values(t, got), values(t, c.JSON))
+		}
+		known := except[c.ID] || slices.Contains(strings.Fields(accepted), c.ID)
+		if right == known {
+			t.Errorf("%s %s: right is %t, listed as an exception is %t\ngot %s %v, want %s\n%s", c.ID, c.Name, right, known, got, faults, c.JSON, c.YAML)
+		}
+	}
+}
+
+type yamlCase struct {
+	ID, Name, YAML string
+	Fail           bool
+	JSON           string
+}
+
+func readSuite(t *testing.T) []yamlCase {
+	t.Helper()
 	dir := os.Getenv("SWITCHYARD_CASES")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "shared", "cases")
@@ -55,28 +77,11 @@ func TestYAMLSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var suite struct {
-		Cases []struct {
-			ID, Name, YAML string
-			Fail           bool
-			JSON           string
-		}
-	}
+	var suite struct{ Cases []yamlCase }
 	if err := json.Unmarshal(data, &suite); err != nil {
 		t.Fatal(err)
 	}
-	except := exceptions()
-	for _, c := range suite.Cases {
-		got, faults := toJSON(c.YAML)
-		right := (len(faults) > 0) == c.Fail
-		if right && !c.Fail && c.JSON != "" {
-			right = reflect.DeepEqual(values(t, got), values(t, c.JSON))
-		}
-		known := except[c.ID] || slices.Contains(strings.Fields(accepted), c.ID)
-		if right == known {
-			t.Errorf("%s %s: right is %t, listed as an exception is %t\ngot %s %v, want %s\n%s", c.ID, c.Name, right, known, got, faults, c.JSON, c.YAML)
-		}
-	}
+	return suite.Cases
 }
 
 func toJSON(text string) (string, Faults) {

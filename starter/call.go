@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+func (a *app) callCommand() *cobra.Command {
+	var flags startFlags
+	cmd := &cobra.Command{
+		Use: "call TOOL [ARGS_JSON | name=value …]", Short: "Call one tool once", GroupID: groupStart,
+		Long: `Calls one tool, through the same pipeline as every other call. The output alone goes to standard output, all else to
+standard error.
+
+A value of name=value is read as JSON where it is JSON, and as text otherwise: count=3 is a number, name=Ada is text, and
+count='"3"' is the text 3.`,
+		Example: `  starter call calculator expression='2*(3+4)'
+  starter call echo '{"text": "hello"}'
+  echo '{"text": "hello"}' | starter call echo -
+  starter call echo text=hello --output json`,
+		Args: arguments(1, "TOOL", "ARGUMENTS…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkTool(args[0], &flags.catalog); err != nil {
+				return err
+			}
+			text, err := parseArguments(args[1:], a.In)
+			if err != nil {
+				return usageError(cmd, "%v", err)
+			}
+			s, err := flags.newStart(cmd, switchyard.CallerDirect, switchyard.CallWorkflow, args[0])
+			if err != nil {
+				return err
+			}
+			s.input.Call = &switchyard.Call{Tool: args[0], Arguments: text}
+			return a.startCall(cmd, s, &flags)
+		},
+	}
+	flags.add(cmd)
+	return cmd
+}
+
+// checkTool refuses a name that no tool can have, and one that the folder of tools, if there is one, does not hold.
+func checkTool(name string, flags *catalogFlags) error {
+	if err := switchyard.CheckToolName(name); err != nil {
+		return failure(exitUsage, "%w", err)
+	}
+	if flags.dir == "" {
+		return nil
+	}
+	catalog, err := flags.load()
+	if err != nil {
+		return err
+	}
+	if _, ok := catalog.Get(name); !ok {
+		return unknownTool(catalog, name, flags.dir)
+	}
+	return nil
+}
+
+func unknownTool(catalog *toolspecs.Catalog, name, dir string) error {
+	hint := "List them: starter tools list"
+	if dir != "" {
+		hint += " --tools " + dir
+	}
+	if near := catalog.Near(name); len(near) > 0 {
+		hint = "Did you mean " + strings.Join(near, ", ") + "? " + hint
+	}
+	return failure(exitUsage, "there is no tool %q\n%s", name, hint)
+}
+
+// startCall starts a direct call and prints its output.
+func (a *app) startCall(cmd *cobra.Command, s *start, flags *startFlags) error {
+	ctx := cmd.Context()
+	c, err := a.connect(ctx, cmd.Flags())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	runID, err := a.begin(ctx, c, s)
+	if err != nil {
+		return err
+	}
+	if flags.detach {
+		return a.printStarted(s.id, runID)
+	}
+	f := a.newFollower(c, s.id, runID, s.queue)
+	f.owned, f.cancelOnInterrupt = true, flags.cancelOnInterrupt
+	f.view = a.progressView()
+	if err := f.follow(ctx); err != nil {
+		return lookupError(f.id, err)
+	}
+	if f.detached {
+		return exitWith(exitCancelled)
+	}
+	if err := a.printCall(f); err != nil {
+		return err
+	}
+	return exitWith(f.exitCode())
+}
+
+// progressView shows progress on standard error, where nobody reads standard output line by line.
+func (a *app) progressView() view {
+	if isTerminal(a.Err) && !a.format.json() {
+		return newLiveView(a.Err, a.paletteFor(a.Err))
+	}
+	return &plainView{out: io.Discard, notes: a.Err}
+}
+
+// callEnd is a call's end as JSON.
+type callEnd struct {
+	WorkflowID string                `json:"workflow_id"`
+	RunID      string                `json:"run_id"`
+	Event      switchyard.EventType  `json:"event"`
+	Result     *switchyard.RunResult `json:"result,omitempty"`
+	Failure    string                `json:"failure,omitempty"`
+	Record     *switchyard.Record    `json:"record,omitempty"`
+}
+
+func (a *app) printCall(f *follower) error {
+	if a.format.json() {
+		end := callEnd{WorkflowID: f.id, RunID: f.last.RunID, Event: f.last.Type, Result: f.last.Result, Failure: f.last.Failure}
+		if len(f.records) > 0 {
+			end.Record = &f.records[0]
+		}
+		return writeJSON(a.Out, end, true)
+	}
+	if r := f.last.Result; r != nil && f.last.Type == switchyard.EventRunCompleted {
+		if err := a.println(readable(r.Output)); err != nil {
+			return err
+		}
+	}
+	a.newReport(f).writeBrief(a.Err, a.paletteFor(a.Err))
+	return nil
+}
+
+// baseName is a file's name without folder and ending.
+func baseName(path string) string {
+	name := filepath.Base(path)
+	return strings.TrimSuffix(name, filepath.Ext(name))
+}
+
+// fileError keeps faults as they are and makes any other trouble with a file bad input.
+func fileError(path string, err error) error {
+	if _, ok := errors.AsType[toolspecs.Faults](err); ok {
+		return err
+	}
+	return failure(exitUsage, "%s: %w", path, err)
+}

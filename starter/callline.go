@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// longWait is the wait for a worker from which on it is worth a mention.
+const longWait = 100 * time.Millisecond
+
+// callLine shows one call below its turn. now and spinner matter for a call that is open.
+func (t *tracker) callLine(r *callRow, now time.Time, spinner string) string {
+	switch {
+	case r.record != nil:
+		return t.endedLine(*r.record, r.text)
+	case r.running != nil:
+		parts := append([]string{"  " + spinner + " " + r.id + " " + r.text}, t.runningParts(*r.running, now)...)
+		return strings.Join(parts, " · ")
+	}
+	return t.palette.faint("  · " + r.id + " " + r.text)
+}
+
+func (t *tracker) endedLine(r switchyard.Record, text string) string {
+	mark := t.palette.good("✓")
+	switch r.Status {
+	case switchyard.CallFailed, switchyard.CallRefused:
+		mark = t.palette.bad("✗")
+	case switchyard.CallCancelled:
+		mark = t.palette.warn("■")
+	}
+	parts := []string{"  " + mark + " " + r.CallID + " " + text}
+	if r.Duration > 0 {
+		parts = append(parts, brief(r.Duration.Std()))
+	}
+	if r.QueueWait.Std() >= longWait {
+		parts = append(parts, t.palette.faint("waited "+brief(r.QueueWait.Std())))
+	}
+	if r.Lane != "" && r.Lane != switchyard.LaneGeneral {
+		parts = append(parts, t.palette.faint("lane "+r.Lane))
+	}
+	if r.Attempts > 1 {
+		parts = append(parts, t.palette.warn(fmt.Sprintf("%d attempts", r.Attempts)))
+	}
+	if r.Error != nil {
+		parts = append(parts, t.palette.bad(errorLine(r.Error)))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// errorLine is a call's failure in one line.
+func errorLine(e *switchyard.Error) string {
+	return string(e.Type) + ": " + switchyard.Shorten(e.Message, 160)
+}
+
+// runningParts says how something open stands: how long, on which lane, at which attempt and why.
+func (t *tracker) runningParts(r audit.Running, now time.Time) []string {
+	var parts []string
+	if !r.Since.IsZero() && now.After(r.Since) {
+		parts = append(parts, brief(now.Sub(r.Since)))
+	}
+	switch r.State {
+	case audit.StateWaiting:
+		if r.Kind == audit.KindCall {
+			parts = append(parts, t.palette.faint("waits for a worker of lane "+laneName(r.Lane)))
+		}
+	case audit.StateBackingOff:
+		parts = append(parts, t.palette.warn("next attempt in "+brief(r.NextAttempt.Sub(now))))
+	case audit.StateCancelling, audit.StatePaused:
+		parts = append(parts, t.palette.warn(string(r.State)))
+	}
+	if r.Attempt > 1 {
+		parts = append(parts, t.palette.warn(attemptText(r)))
+	}
+	return parts
+}
+
+func attemptText(r audit.Running) string {
+	text := "attempt " + strconv.Itoa(r.Attempt)
+	if r.MaxAttempts > 0 {
+		text += " of " + strconv.Itoa(r.MaxAttempts)
+	}
+	if r.LastFailure != "" {
+		text += " after: " + switchyard.Shorten(r.LastFailure, 80)
+	}
+	return text
+}
+
+func laneName(lane string) string {
+	if lane == "" {
+		return switchyard.LaneGeneral
+	}
+	return lane
+}
+
+// thousands writes a count with separators.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/audit"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+func (a *app) cancelCommand() *cobra.Command {
+	var ref runReference
+	var reason string
+	var noWait bool
+	cmd := &cobra.Command{
+		Use: "cancel RUN", Short: "Cancel a run",
+		Long: `Cancels a run: its running calls are told to stop, nothing new starts, and it ends as cancelled with its records whole.
+Waits for that end; the exit code is 0 when the run ended as cancelled, 1 when it had ended already or ended otherwise.`,
+		Example: `  starter cancel demo-1a2b3c4d --reason "wrong folder"
+  starter cancel demo-1a2b3c4d --no-wait`,
+		Args: arguments(0, "RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			run, err := ref.resolve(cmd, args)
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			c, err := a.connect(ctx, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return a.cancelRun(ctx, c, run, reason, noWait)
+		},
+	}
+	ref.add(cmd.Flags())
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` that the run's history keeps as the reason")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the run's end")
+	return cmd
+}
+
+func (a *app) cancelRun(ctx context.Context, c client.Client, run *runReference, reason string, noWait bool) error {
+	summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
+	if err != nil {
+		return lookupError(run.workflowID, err)
+	}
+	if summary.Status == audit.RunCancelled {
+		return a.tellCancelled(run.workflowID, "is cancelled already")
+	}
+	if summary.Status != audit.RunRunning {
+		return failure(exitFailed, "the run %q has ended already: %s", run.workflowID, summary.Status)
+	}
+	if err := requestCancel(ctx, c, a.connection.resolvedNamespace, run.workflowID, run.runID, reason); err != nil {
+		return lookupError(run.workflowID, err)
+	}
+	if noWait {
+		return a.tellCancelled(run.workflowID, "is asked to stop")
+	}
+	// The run may go on as a new execution of its chain before it sees the request: wait for the end of the chain.
+	err = c.GetWorkflow(ctx, run.workflowID, run.runID).Get(ctx, nil)
+	switch {
+	case ctx.Err() != nil:
+		return failure(exitCancelled, "interrupted; the run %q is asked to stop and may still be running", run.workflowID)
+	case endedCancelled(err):
+		return a.tellCancelled(run.workflowID, "is cancelled")
+	case err != nil && unreachable(err):
+		return lookupError(run.workflowID, err)
+	}
+	return failure(exitFailed, "the run %q ended before it could be cancelled; see: starter show %s", run.workflowID, run.workflowID)
+}
+
+// endedCancelled reports whether a run's error says that it ended as cancelled.
+func endedCancelled(err error) bool {
+	_, ok := errors.AsType[*temporal.CanceledError](err)
+	return ok
+}
+
+func (a *app) tellCancelled(id, what string) error {
+	if a.format.json() {
+		return writeJSON(a.Out, map[string]string{"workflow_id": id, "status": what}, false)
+	}
+	return a.println("run " + id + " " + what)
+}
+
+// requestCancel asks a run to stop, with the reason in its history.
+func requestCancel(ctx context.Context, c client.Client, namespace, id, runID, reason string) error {
+	_, err := c.WorkflowService().RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
+		Namespace: namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: runID},
+		Identity: "starter@" + hostname(), Reason: reason, RequestId: randomHex(16),
+	})
+	return err
+}

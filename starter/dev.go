@@ -1,0 +1,243 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+)
+
+const (
+	// workerGrace and serverGrace are the times that children get to end by themselves.
+	workerGrace = 8 * time.Second
+	serverGrace = 8 * time.Second
+	// workerStop is how long a worker lets running calls go on when everything is taken down.
+	workerStop = "3s"
+	// defaultPort is the server's port; a server for one command takes a free one.
+	defaultPort = 7233
+)
+
+// devFlags say what 'starter dev' brings up.
+type devFlags struct {
+	catalog           catalogFlags
+	devserver, worker string
+	db, stateDir, dir string
+	queue, metrics    string
+	port, uiPort      int
+	headless          bool
+	uiPortGiven       bool
+}
+
+const devHelp = `Brings up a Temporal server with its Web UI and a worker on this machine, prints their addresses, and stays until
+Ctrl-C. Runs are kept in memory, or in a file with --db-filename.
+
+Behind -- stands one command of starter: it runs against that server, then everything is taken down, and the exit code is
+the command's. Nothing is left running in any case.`
+
+func (a *app) devCommand() *cobra.Command {
+	var f devFlags
+	cmd := &cobra.Command{
+		Use: "dev [-- COMMAND…]", Short: "Bring up a server, its Web UI and a worker on this machine", Long: devHelp,
+		Example: `  starter dev
+  starter dev --db-filename .switchyard/dev.db --tools ./tools
+  starter dev -- run agent.yaml "How many files are here?"
+  starter dev --worker ./bin/my-worker -- call my_tool name=Ada`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+				return usageError(cmd, "unexpected argument %q; a command to run stands behind --", args[0])
+			}
+			if len(args) > 0 && !cmd.Flags().Changed("port") {
+				f.port = 0
+			}
+			f.uiPortGiven = cmd.Flags().Changed("ui-port")
+			return a.dev(cmd.Context(), &f, args)
+		},
+	}
+	flags := cmd.Flags()
+	f.catalog.add(flags, "that the worker serves (default ./tools where it holds some)")
+	flags.StringVar(&f.devserver, "devserver", "", "`path` of the server program (default: beside starter, then on the PATH)")
+	flags.StringVar(&f.worker, "worker", "", "`path` of the worker program, for one with tools of your own")
+	flags.StringVar(&f.db, "db-filename", "", "SQLite `file` that keeps the runs (default: in memory)")
+	flags.IntVar(&f.port, "port", defaultPort, "`port` of the server; 0 takes a free one, as a COMMAND does by default")
+	flags.IntVar(&f.uiPort, "ui-port", 0, "`port` of the Web UI; 0 takes a free one (default: --port + 1000)")
+	flags.BoolVar(&f.headless, "headless", false, "no Web UI")
+	flags.StringVarP(&f.queue, "task-queue", "t", switchyard.DefaultTaskQueue, "task `queue` of the worker")
+	flags.StringVar(&f.dir, "dir", "", "`folder` where relative working folders of command tools start")
+	flags.StringVar(&f.metrics, "metrics-address", "", "`host:port` where the worker serves /metrics (default: none)")
+	flags.StringVar(&f.stateDir, "state-dir", "", "`folder` that keeps the logs (default: a temporary one, kept if something fails)")
+	return cmd
+}
+
+// serverReady and workerReady are what the children print when they are ready.
+type serverReady struct {
+	Address   string `json:"address"`
+	UI        string `json:"ui,omitempty"`
+	Namespace string `json:"namespace"`
+}
+
+type workerReady struct {
+	TaskQueue string   `json:"task_queue"`
+	Lanes     []string `json:"lanes"`
+	Tools     []string `json:"tools"`
+	Metrics   string   `json:"metrics,omitempty"`
+}
+
+// devStack is what is up.
+type devStack struct {
+	logs           string
+	server, worker *child
+	serverReady    serverReady
+	workerReady    workerReady
+}
+
+func (a *app) dev(ctx context.Context, f *devFlags, command []string) (err error) {
+	s := &devStack{}
+	f.catalog.orDefault()
+	if err := s.openLogs(f.stateDir); err != nil {
+		return failure(exitUsage, "--state-dir: %w", err)
+	}
+	defer func() {
+		s.down()
+		if f.stateDir == "" && (err == nil || len(command) > 0 && s.wentUp()) {
+			os.RemoveAll(s.logs) // nothing failed that the logs could explain
+		}
+	}()
+	if err := s.up(ctx, f); err != nil {
+		return interruptedOr(ctx, err)
+	}
+	if len(command) > 0 {
+		return exitWith(a.runAgainst(ctx, s.serverReady, command))
+	}
+	if err := a.tellReady(s, f); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.server.ended:
+		return s.server.failure("ended by itself")
+	case <-s.worker.ended:
+		return s.worker.failure("ended by itself")
+	}
+}
+
+func interruptedOr(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return exitWith(exitCancelled)
+	}
+	return err
+}
+
+func (s *devStack) openLogs(dir string) (err error) {
+	if dir == "" {
+		s.logs, err = os.MkdirTemp("", "switchyard-dev-")
+		return err
+	}
+	if s.logs, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(s.logs, 0o755)
+}
+
+func (s *devStack) wentUp() bool { return s.workerReady.TaskQueue != "" }
+
+// up starts the server and then the worker, and returns when both are ready.
+func (s *devStack) up(ctx context.Context, f *devFlags) error {
+	serverPath, err := findProgram("devserver", f.devserver)
+	if err != nil {
+		return err
+	}
+	workerPath, err := findProgram("worker", f.worker)
+	if err != nil {
+		return err
+	}
+	if s.server, err = launch("devserver", serverPath, s.logs, f.serverArgs()...); err != nil {
+		return failure(exitFailed, "cannot start the server: %w", err)
+	}
+	if err := s.server.ready(ctx, &s.serverReady); err != nil {
+		return err
+	}
+	if s.worker, err = launch("worker", workerPath, s.logs, f.workerArgs(s.serverReady)...); err != nil {
+		return failure(exitFailed, "cannot start the worker: %w", err)
+	}
+	return s.worker.ready(ctx, &s.workerReady)
+}
+
+func (f *devFlags) serverArgs() []string {
+	args := []string{"--port", strconv.Itoa(f.port), "--parent-pid", strconv.Itoa(os.Getpid())}
+	if f.uiPortGiven {
+		args = append(args, "--ui-port", strconv.Itoa(f.uiPort))
+	}
+	if f.headless {
+		args = append(args, "--headless")
+	}
+	if f.db != "" {
+		args = append(args, "--db-filename", f.db)
+	}
+	return args
+}
+
+func (f *devFlags) workerArgs(server serverReady) []string {
+	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--task-queue", f.queue,
+		"--parent-pid", strconv.Itoa(os.Getpid()), "--stop-timeout", workerStop}
+	for flag, value := range map[string]string{"--tools": f.catalog.dir, "--dir": f.dir, "--metrics-address": f.metrics} {
+		if value != "" {
+			args = append(args, flag, value)
+		}
+	}
+	if len(f.catalog.lanes) > 0 {
+		args = append(args, "--lanes", strings.Join(f.catalog.allLanes(), ","))
+	}
+	return args
+}
+
+// down ends the worker, which still needs the server, and then the server.
+func (s *devStack) down() {
+	if s.worker != nil {
+		s.worker.stop(workerGrace)
+	}
+	if s.server != nil {
+		s.server.stop(serverGrace)
+	}
+}
+
+// runAgainst executes one command line of starter against a server of ours.
+func (a *app) runAgainst(ctx context.Context, server serverReady, command []string) int {
+	if command[0] == "starter" {
+		command = command[1:]
+	}
+	inner := &app{Stdio: a.Stdio, again: a.again}
+	inner.connection.local = true
+	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--output", a.format.output, "--color", a.format.color}
+	if server.UI != "" {
+		args = append(args, "--ui-address", server.UI)
+	}
+	return inner.execute(ctx, append(args, command...))
+}
+
+// tellReady prints where everything is.
+func (a *app) tellReady(s *devStack, f *devFlags) error {
+	if a.format.json() {
+		return writeJSON(a.Out, map[string]any{"address": s.serverReady.Address, "ui": s.serverReady.UI, "namespace": s.serverReady.Namespace,
+			"task_queue": s.workerReady.TaskQueue, "lanes": s.workerReady.Lanes, "tools": s.workerReady.Tools, "logs": s.logs}, false)
+	}
+	p := a.paletteFor(a.Out)
+	connect := ""
+	if f.port != defaultPort {
+		connect = " --address " + s.serverReady.Address
+	}
+	fmt.Fprintf(a.Out, "%s  %s, namespace %s, runs kept %s\n", p.bold("server"), s.serverReady.Address, s.serverReady.Namespace, cmp.Or(f.db, "in memory"))
+	if s.serverReady.UI != "" {
+		fmt.Fprintf(a.Out, "%s  %s\n", p.bold("Web UI"), s.serverReady.UI)
+	}
+	fmt.Fprintf(a.Out, "%s  lanes %s; tools %s\n", p.bold("worker"), strings.Join(s.workerReady.Lanes, ", "), strings.Join(s.workerReady.Tools, ", "))
+	fmt.Fprintf(a.Out, "%s  %s\n", p.bold("logs  "), s.logs)
+	return a.println("\nIn another terminal: starter" + connect + " call echo text=hello\nCtrl-C ends it all.")
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/client"
+)
+
+// mark says what a finding means.
+type mark string
+
+const (
+	markGood mark = "ok"
+	markWarn mark = "warning"
+	markBad  mark = "problem"
+)
+
+// finding is one line of doctor: what was looked at, how it stands, and what to do about it.
+type finding struct {
+	Mark   mark   `json:"mark"`
+	Text   string `json:"text"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// doctor looks at a server and what serves it.
+type doctor struct {
+	app       *app
+	client    client.Client
+	namespace string
+	queue     string
+	lanes     []string
+	failed    bool
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	var catalog catalogFlags
+	var queue string
+	var probe bool
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check the server, its settings and its workers",
+		Long: `Checks whether the server answers and how fast, whether the namespace and the search attributes are there, and which
+lanes nobody serves. The server's own settings cannot be read from outside; --probe measures what they cost.
+
+The exit code is 1 if there is a problem, 4 if no server answers.`,
+		Example: `  starter doctor
+  starter doctor --tools ./tools --lanes gpu
+  starter doctor --probe`,
+		Args: arguments(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			lanes, err := catalog.servedLanes()
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			c, err := a.connect(ctx, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			d := &doctor{app: a, client: c, namespace: a.connection.resolvedNamespace, queue: queue, lanes: lanes}
+			return d.examine(ctx, probe)
+		},
+	}
+	catalog.add(cmd.Flags(), "whose lanes are checked (default ./tools where it holds some)")
+	cmd.Flags().StringVarP(&queue, "task-queue", "t", switchyard.DefaultTaskQueue, "task `queue` of the workers")
+	cmd.Flags().BoolVar(&probe, "probe", false, "make calls of the tool echo and report what one takes")
+	return cmd
+}
+
+// servedLanes returns the lanes that should have a worker: the general one, those named, and those that tools name.
+func (c *catalogFlags) servedLanes() ([]string, error) {
+	c.orDefault()
+	catalog, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	lanes := c.allLanes()
+	seen := map[string]bool{}
+	for _, l := range lanes {
+		seen[l] = true
+	}
+	for _, tool := range catalog.All() {
+		if lane := tool.Spec.Execution.Lane; !seen[lane] {
+			seen[lane] = true
+			lanes = append(lanes, lane)
+		}
+	}
+	return lanes, nil
+}
+
+// examine prints every finding as it comes; the exit code is 1 if one is a problem.
+func (d *doctor) examine(ctx context.Context, probe bool) error {
+	steps := []func(context.Context) ([]finding, error){d.server, d.namespaces, d.attributes, d.latency, d.workers}
+	if probe {
+		steps = append(steps, d.probe)
+	}
+	for _, step := range steps {
+		findings, err := step(ctx)
+		if err != nil {
+			return err
+		}
+		for _, f := range findings {
+			if err := d.print(f); err != nil {
+				return err
+			}
+		}
+	}
+	if d.failed {
+		return exitWith(exitFailed)
+	}
+	return nil
+}
+
+func (d *doctor) print(f finding) error {
+	d.failed = d.failed || f.Mark == markBad
+	if d.app.format.json() {
+		return writeJSON(d.app.Out, f, false)
+	}
+	p := d.app.paletteFor(d.app.Out)
+	sign := map[mark]string{markGood: p.good("✓"), markWarn: p.warn("!"), markBad: p.bad("✗")}[f.Mark]
+	line := sign + " " + f.Text
+	if f.Remedy != "" {
+		line += "\n  → " + f.Remedy
+	}
+	_, err := fmt.Fprintln(d.app.Out, line)
+	return err
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+)
+
+const (
+	// pendingPace is how often the server is asked what runs now: history tells of a start only when it is over.
+	pendingPace = 300 * time.Millisecond
+	// insistWithin is the time for a second Ctrl-C, which cancels the run.
+	insistWithin = 2 * time.Second
+)
+
+// follower follows one run to its end.
+type follower struct {
+	app     *app
+	client  client.Client
+	id, run string
+	view    view
+	lanes   *laneWatch
+	last    switchyard.Event
+	records []switchyard.Record
+	// started and usage are the run's, for the report.
+	started time.Time
+	usage   switchyard.Usage
+	// owned says that this command started the run, so that interrupting it is about the run too.
+	owned             bool
+	cancelOnInterrupt bool
+	insist            <-chan time.Time
+	detached          bool
+}
+
+// arrival is the next event of the run, or why there is none.
+type arrival struct {
+	event switchyard.Event
+	err   error
+}
+
+// follow shows the run until it ends, or until the user turns away from it. An error is the reader's or the server's.
+func (f *follower) follow(ctx context.Context) error {
+	defer f.view.close()
+	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	arrivals := make(chan arrival)
+	go f.read(reading, arrivals)
+	pending := time.NewTicker(pendingPace)
+	defer pending.Stop()
+	interrupted, again := ctx.Done(), f.app.again
+	for !f.detached {
+		select {
+		case a, open := <-arrivals:
+			if !open || a.err != nil {
+				return a.err
+			}
+			f.take(a.event)
+		case <-pending.C:
+			f.askPending(reading)
+		case <-interrupted:
+			interrupted = nil
+			f.interrupt(reading)
+		case <-again:
+			again = nil
+			f.interruptAgain(reading)
+		case <-f.insist:
+			f.detached = true
+		}
+	}
+	return nil
+}
+
+func (f *follower) read(ctx context.Context, arrivals chan<- arrival) {
+	defer close(arrivals)
+	for event, err := range audit.Follow(ctx, f.client, f.id, f.run) {
+		select {
+		case arrivals <- arrival{event, err}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (f *follower) take(e switchyard.Event) {
+	f.last = e
+	if e.Type == switchyard.EventRunStarted {
+		f.started = e.Time
+	}
+	f.count(e)
+	if e.Record != nil && e.Type != switchyard.EventToolStarted {
+		record := *e.Record
+		record.Arguments, record.Result = nil, nil // the report needs neither, and runs can be long
+		f.records = append(f.records, record)
+	}
+	f.view.event(e)
+}
+
+// count adds up what the run uses: a run that fails or is cancelled does not say it at its end.
+func (f *follower) count(e switchyard.Event) {
+	u := &f.usage
+	switch {
+	case e.Type == switchyard.EventStepCompleted && e.Step != nil:
+		u.Turns++
+		u.InputTokens += e.Step.Usage.InputTokens
+		u.OutputTokens += e.Step.Usage.OutputTokens
+		u.Cost += e.Step.Usage.Cost
+	case e.Record != nil && e.Type != switchyard.EventToolStarted:
+		u.Calls++
+		if e.Record.Error != nil {
+			u.Failed++
+		}
+	}
+}
+
+func (f *follower) askPending(ctx context.Context) {
+	running, err := audit.Pending(ctx, f.client, f.id, f.run)
+	if err != nil {
+		return // the reader of events meets the same trouble and reports it
+	}
+	f.view.pending(running)
+	for _, note := range f.lanes.check(ctx, running, time.Now()) {
+		f.view.note(note)
+	}
+}
+
+// interrupt answers the first Ctrl-C.
+func (f *follower) interrupt(ctx context.Context) {
+	switch {
+	case !f.owned:
+		f.detached = true
+	case f.cancelOnInterrupt:
+		f.cancel(ctx)
+	default:
+		f.view.note(fmt.Sprintf("the run goes on without this terminal; Ctrl-C again within %s cancels it\n  follow it: starter watch %s\n  cancel it: starter cancel %s",
+			insistWithin, f.id, f.id))
+		f.insist = time.After(insistWithin)
+	}
+}
+
+// interruptAgain answers the second one.
+func (f *follower) interruptAgain(ctx context.Context) {
+	if !f.owned || f.cancelOnInterrupt {
+		f.detached = true
+		return
+	}
+	f.insist = nil
+	f.cancel(ctx)
+}
+
+func (f *follower) cancel(ctx context.Context) {
+	f.view.note("cancelling the run; its running calls are told to stop")
+	if err := requestCancel(ctx, f.client, f.app.connection.resolvedNamespace, f.id, f.run, "interrupted at the terminal"); err != nil {
+		f.view.note(fmt.Sprintf("cannot cancel the run: %v", err))
+		f.detached = true
+	}
+}
+
+// exitCode is the code for how the run ended.
+func (f *follower) exitCode() int {
+	if f.detached {
+		return exitCancelled
+	}
+	return endCode(f.last.Type)
+}
+
+func endCode(t switchyard.EventType) int {
+	switch t {
+	case switchyard.EventRunCompleted:
+		return exitDone
+	case switchyard.EventRunCancelled:
+		return exitCancelled
+	}
+	return exitFailed
+}
+
+// lookupError explains why a run cannot be read.
+func lookupError(id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, audit.ErrNotFound) || isNotFound(err) {
+		return failure(exitFailed, "there is no run %q (or the server no longer keeps it)\nList the runs: starter list", id)
+	}
+	if errors.Is(err, audit.ErrNotARun) {
+		return failure(exitFailed, "the workflow %q is not a run of Switchyard\nList the runs: starter list", id)
+	}
+	if unreachable(err) {
+		return failure(exitNoServer, "the connection to the server is lost (%w); the run is not affected\nFollow it again: starter watch %s", err, id)
+	}
+	return err
+}
+
+func isNotFound(err error) bool {
+	_, ok := errors.AsType[*serviceerror.NotFound](err)
+	return ok
+}

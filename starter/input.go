@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+)
+
+// splitPair takes name=value apart.
+func splitPair(text string) (name, value string, err error) {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return "", "", fmt.Errorf("%q is not name=value", text)
+	}
+	return name, value, nil
+}
+
+// typed is the JSON value that text writes, or text itself as a JSON string.
+func typed(text string) json.RawMessage {
+	if _, err := switchyard.DecodeJSON([]byte(text)); err == nil {
+		return json.RawMessage(text)
+	}
+	quoted, err := switchyard.EncodeJSON(text)
+	if err != nil { // text is a string: it can always be encoded
+		panic(err)
+	}
+	return quoted
+}
+
+func parsePairs(pairs []string) (map[string]json.RawMessage, error) {
+	values := map[string]json.RawMessage{}
+	for _, p := range pairs {
+		name, value, err := splitPair(p)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := values[name]; twice {
+			return nil, fmt.Errorf("%q is given twice", name)
+		}
+		values[name] = typed(value)
+	}
+	return values, nil
+}
+
+// parseVariables reads the values of --var.
+func parseVariables(pairs []string) (map[string]any, error) {
+	raw, err := parsePairs(pairs)
+	if err != nil {
+		return nil, fmt.Errorf("--var %w", err)
+	}
+	var variables map[string]any
+	for name, value := range raw {
+		if variables == nil {
+			variables = map[string]any{}
+		}
+		if variables[name], err = switchyard.DecodeJSON(value); err != nil {
+			return nil, fmt.Errorf("--var %s: %w", name, err)
+		}
+	}
+	return variables, nil
+}
+
+// parseArguments makes a call's arguments of what stands behind the tool's name: one JSON object, - for one on stdin,
+// or name=value pairs.
+func parseArguments(args []string, stdin io.Reader) (string, error) {
+	if len(args) == 1 && args[0] == "-" {
+		data, err := io.ReadAll(io.LimitReader(stdin, maxInput+1))
+		if err != nil {
+			return "", fmt.Errorf("cannot read the arguments from standard input: %w", err)
+		}
+		return objectText(string(data))
+	}
+	if len(args) == 1 && strings.HasPrefix(strings.TrimSpace(args[0]), "{") {
+		return objectText(args[0])
+	}
+	values, err := parsePairs(args)
+	if err != nil {
+		return "", fmt.Errorf("argument %w; write name=value pairs, or all arguments as one JSON object", err)
+	}
+	text, err := switchyard.EncodeJSON(values)
+	return string(text), err
+}
+
+func objectText(text string) (string, error) {
+	value, err := switchyard.DecodeJSON([]byte(text))
+	if err != nil {
+		return "", fmt.Errorf("the arguments are not JSON: %w", err)
+	}
+	if _, ok := value.(map[string]any); !ok {
+		return "", fmt.Errorf("the arguments are not a JSON object such as {\"name\": \"value\"}")
+	}
+	return strings.TrimSpace(text), nil
+}
+
+// loadMessages reads earlier messages: a JSON list of {"role": …, "text": …}.
+func loadMessages(path string) ([]switchyard.Message, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, failure(exitUsage, "--messages: %w", err)
+	}
+	var messages []switchyard.Message
+	if err := json.Unmarshal(data, &messages); err != nil {
+		return nil, failure(exitUsage, "--messages %s is not a JSON list of {\"role\", \"text\"}: %w", path, err)
+	}
+	for i, m := range messages {
+		switch m.Role {
+		case switchyard.RoleUser, switchyard.RoleAssistant, switchyard.RoleTool:
+		default:
+			return nil, failure(exitUsage, "--messages %s: message %d has the role %q; roles are user, assistant and tool", path, i+1, m.Role)
+		}
+	}
+	return messages, nil
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+)
+
+const (
+	// patience is how long something waits for a worker before its queue is looked at.
+	patience = time.Second
+	// recheck is the time between two looks at one queue.
+	recheck = 5 * time.Second
+	// pollerAge is how long ago a worker may have polled to count as there: a poll waits up to a minute.
+	pollerAge = 90 * time.Second
+)
+
+// laneWatch finds lanes that nobody serves while something waits for them.
+type laneWatch struct {
+	client    client.Client
+	namespace string
+	// queue is the task queue of the run.
+	queue   string
+	checked map[string]time.Time
+	told    map[string]bool
+}
+
+func newLaneWatch(c client.Client, namespace, queue string) *laneWatch {
+	return &laneWatch{client: c, namespace: namespace, queue: queue, checked: map[string]time.Time{}, told: map[string]bool{}}
+}
+
+// check returns a note for every lane that nobody serves and that was not told of yet.
+func (l *laneWatch) check(ctx context.Context, running []audit.Running, now time.Time) []string {
+	var notes []string
+	for _, r := range running {
+		if r.State != audit.StateWaiting || r.Queue == "" || now.Sub(r.Since) < patience || now.Sub(l.checked[r.Queue]) < recheck {
+			continue
+		}
+		l.checked[r.Queue] = now
+		kind := enumspb.TASK_QUEUE_TYPE_ACTIVITY
+		if r.Kind == audit.KindRun {
+			kind = enumspb.TASK_QUEUE_TYPE_WORKFLOW
+		}
+		served, err := l.served(ctx, r.Queue, kind, now)
+		if err != nil {
+			continue // doctor tells why
+		}
+		if note := l.note(r, served); note != "" {
+			notes = append(notes, note)
+		}
+	}
+	return notes
+}
+
+func (l *laneWatch) note(r audit.Running, served bool) string {
+	if served {
+		delete(l.told, r.Queue)
+		return ""
+	}
+	if l.told[r.Queue] {
+		return ""
+	}
+	l.told[r.Queue] = true
+	if r.Kind == audit.KindRun {
+		return fmt.Sprintf("the run waits: no worker serves the task queue %q\n  start one: worker --task-queue %s", r.Queue, r.Queue)
+	}
+	return fmt.Sprintf("%s waits: nobody serves the lane %q (task queue %q)\n  start a worker for it: %s", r.ID, laneName(r.Lane), r.Queue, workerCommand(l.queue, r.Lane))
+}
+
+// workerCommand is how to start a worker for a lane.
+func workerCommand(queue, lane string) string {
+	command := "worker --lanes " + laneName(lane)
+	if queue != switchyard.DefaultTaskQueue && queue != "" {
+		command += " --task-queue " + queue
+	}
+	return command
+}
+
+// served reports whether a worker polled the queue lately.
+func (l *laneWatch) served(ctx context.Context, queue string, kind enumspb.TaskQueueType, now time.Time) (bool, error) {
+	n, err := pollers(ctx, l.client, l.namespace, queue, kind, now)
+	return n > 0, err
+}
+
+// pollers counts the workers that polled a queue lately.
+func pollers(ctx context.Context, c client.Client, namespace, queue string, kind enumspb.TaskQueueType, now time.Time) (int, error) {
+	answer, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace: namespace, TaskQueueType: kind, TaskQueue: &taskqueuepb.TaskQueue{Name: queue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+	})
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, p := range answer.GetPollers() {
+		if now.Sub(p.GetLastAccessTime().AsTime()) < pollerAge {
+			n++
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+)
+
+// maxPage is the number of runs asked for at once.
+const maxPage = 1000
+
+// listedRun is one run of a list.
+type listedRun struct {
+	ID           string              `json:"workflow_id"`
+	RunID        string              `json:"run_id"`
+	Kind         audit.RunKind       `json:"kind"`
+	Agent        string              `json:"agent,omitempty"`
+	Conversation string              `json:"conversation,omitempty"`
+	Caller       string              `json:"caller,omitempty"`
+	Status       audit.RunStatus     `json:"status"`
+	Started      time.Time           `json:"started"`
+	Closed       time.Time           `json:"closed,omitzero"`
+	Duration     switchyard.Duration `json:"duration"`
+}
+
+func (a *app) listCommand() *cobra.Command {
+	var query string
+	var limit int
+	cmd := &cobra.Command{
+		Use: "list", Short: "List runs, the newest first",
+		Long: `Lists runs, the newest first. A query is one of Temporal's visibility; Switchyard's attributes are SwitchyardAgent,
+SwitchyardConversation, SwitchyardKind and SwitchyardCaller.`,
+		Example: `  starter list
+  starter list --query 'SwitchyardAgent="librarian" AND ExecutionStatus="Failed"' --limit 5
+  starter list --output json | jq -r .workflow_id`,
+		Args: arguments(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return usageError(cmd, "--limit %d: give at least 1", limit)
+			}
+			c, err := a.connect(cmd.Context(), cmd.Flags())
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			runs, err := listRuns(cmd.Context(), c, a.connection.resolvedNamespace, query, limit)
+			if err != nil {
+				return queryError(query, err)
+			}
+			return a.printRuns(runs, time.Now())
+		},
+	}
+	cmd.Flags().StringVarP(&query, "query", "q", "", "`condition` that the runs meet")
+	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many `runs`")
+	return cmd
+}
+
+// runTypes maps workflow types to kinds of run.
+var runTypes = map[string]audit.RunKind{
+	switchyard.AgentWorkflow: audit.RunAgent,
+	switchyard.PlanWorkflow:  audit.RunPlan,
+	switchyard.CallWorkflow:  audit.RunCall,
+}
+
+func listRuns(ctx context.Context, c client.Client, namespace, query string, limit int) ([]listedRun, error) {
+	// The parts of a chain but the last are left out: a run is listed once.
+	all := fmt.Sprintf("WorkflowType IN ('%s', '%s', '%s') AND ExecutionStatus != 'ContinuedAsNew'", switchyard.AgentWorkflow, switchyard.PlanWorkflow, switchyard.CallWorkflow)
+	if query != "" {
+		all += " AND (" + query + ")"
+	}
+	var runs []listedRun
+	var token []byte
+	for {
+		page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+			Namespace: namespace, Query: all, PageSize: int32(min(limit-len(runs), maxPage)), NextPageToken: token,
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range page.GetExecutions() {
+			runs = append(runs, listed(e))
+		}
+		if token = page.GetNextPageToken(); len(token) == 0 || len(runs) >= limit {
+			break
+		}
+	}
+	slices.SortStableFunc(runs, func(x, y listedRun) int { return y.Started.Compare(x.Started) })
+	return runs, nil
+}
+
+func listed(e *workflowpb.WorkflowExecutionInfo) listedRun {
+	fields := e.GetSearchAttributes().GetIndexedFields()
+	r := listedRun{
+		ID: e.GetExecution().GetWorkflowId(), RunID: e.GetExecution().GetRunId(), Kind: runTypes[e.GetType().GetName()],
+		Agent: text(fields[switchyard.AttributeAgent]), Conversation: text(fields[switchyard.AttributeConversation]),
+		Caller: text(fields[switchyard.AttributeCaller]), Status: statusOf(e.GetStatus()), Started: e.GetStartTime().AsTime(),
+	}
+	if e.GetCloseTime() != nil {
+		r.Closed = e.GetCloseTime().AsTime()
+		r.Duration = switchyard.Duration(r.Closed.Sub(r.Started))
+	} else {
+		r.Duration = switchyard.Duration(time.Since(r.Started))
+	}
+	return r
+}
+
+func text(p *commonpb.Payload) string {
+	var s string
+	if p == nil || converter.GetDefaultDataConverter().FromPayload(p, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func statusOf(s enumspb.WorkflowExecutionStatus) audit.RunStatus {
+	switch s {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return audit.RunCompleted
+	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
+		return audit.RunFailed
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
+		return audit.RunCancelled
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return audit.RunTerminated
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return audit.RunTimedOut
+	}
+	return audit.RunRunning
+}
+
+func (a *app) printRuns(runs []listedRun, now time.Time) error {
+	if a.format.json() {
+		for _, r := range runs {
+			if err := writeJSON(a.Out, r, false); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(runs) == 0 {
+		fmt.Fprintln(a.Err, "no runs")
+		return nil
+	}
+	p := a.paletteFor(a.Out)
+	t := table{header: []string{"run", "kind", "agent", "status", "started", "duration"}, right: map[int]bool{5: true}}
+	for _, r := range runs {
+		t.add(r.ID, string(r.Kind), r.Agent, p.status(r.Status), a.format.when(r.Started, now), brief(r.Duration.Std()))
+	}
+	return t.write(a.Out, p)
+}
+
+// status colours a run's status.
+func (p palette) status(s audit.RunStatus) string {
+	switch s {
+	case audit.RunCompleted:
+		return p.good(string(s))
+	case audit.RunFailed, audit.RunTerminated, audit.RunTimedOut:
+		return p.bad(string(s))
+	case audit.RunCancelled:
+		return p.warn(string(s))
+	}
+	return string(s)
+}
+
+// queryError tells a wrong query from other trouble.
+func queryError(query string, err error) error {
+	if _, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok && query != "" {
+		return failure(exitUsage, "--query is not valid: %w\nAn example: --query 'ExecutionStatus=\"Failed\"'", err)
+	}
+	return err
+}

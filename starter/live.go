@@ -1,0 +1,127 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// spinnerFrames and spinnerPace are the sign of life before what runs.
+var spinnerFrames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+const spinnerPace = 100 * time.Millisecond
+
+// liveView draws the open turn at the bottom of the terminal; what is finished scrolls into its normal output.
+type liveView struct {
+	out     *os.File
+	tracker *tracker
+	program *tea.Program
+	ended   chan struct{}
+}
+
+func newLiveView(w io.Writer, p palette) *liveView {
+	v := &liveView{out: w.(*os.File), tracker: &tracker{palette: p}, ended: make(chan struct{})}
+	v.program = tea.NewProgram(&liveModel{}, tea.WithOutput(v.out),
+		// Nothing is read from the terminal: Ctrl-C and Ctrl-Z keep their meaning, and it stays in its normal mode.
+		tea.WithInput(nil), tea.WithoutSignalHandler(), tea.WithEnvironment(quietEnvironment()))
+	go func() {
+		defer close(v.ended)
+		v.program.Run() // an error only means that nothing more is drawn
+	}()
+	return v
+}
+
+// quietEnvironment keeps the library from asking the terminal what it can do: nobody would read the answer, and it
+// would appear as typed text.
+func quietEnvironment() []string {
+	return []string{"TERM=xterm-256color", "SSH_TTY=none", "COLORTERM=" + os.Getenv("COLORTERM")}
+}
+
+func (v *liveView) event(e switchyard.Event) {
+	v.print(v.tracker.event(e)...)
+	v.draw()
+}
+
+func (v *liveView) pending(r []audit.Running) {
+	v.tracker.pending(r)
+	v.draw()
+}
+
+func (v *liveView) note(text string) { v.print(v.tracker.palette.warn("! ") + text) }
+
+func (v *liveView) close() {
+	v.program.Send(frame{})
+	v.program.Quit()
+	<-v.ended
+}
+
+func (v *liveView) print(lines ...string) {
+	width, _, err := term.GetSize(v.out.Fd())
+	if err != nil || width <= 0 {
+		width = 80
+	}
+	for i, line := range lines {
+		lines[i] = ansi.Wrap(line, width, " ")
+	}
+	if len(lines) > 0 {
+		v.program.Println(strings.Join(lines, "\n"))
+	}
+}
+
+// draw hands a copy of what is open to the program, which draws it until the next one comes.
+func (v *liveView) draw() {
+	t := *v.tracker
+	t.calls = make([]*callRow, len(v.tracker.calls))
+	for i, c := range v.tracker.calls {
+		row := *c
+		t.calls[i] = &row
+	}
+	v.program.Send(frame{tracker: &t})
+}
+
+// frame is what the program draws; without a tracker it draws nothing.
+type frame struct{ tracker *tracker }
+
+type spin struct{}
+
+// liveModel draws the newest frame.
+type liveModel struct {
+	frame         frame
+	turn          int
+	width, height int
+}
+
+func nextSpin() tea.Cmd { return tea.Tick(spinnerPace, func(time.Time) tea.Msg { return spin{} }) }
+
+func (m *liveModel) Init() tea.Cmd { return nextSpin() }
+
+func (m *liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case frame:
+		m.frame = msg
+	case spin:
+		m.turn = (m.turn + 1) % len(spinnerFrames)
+		return m, nextSpin()
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	}
+	return m, nil
+}
+
+func (m *liveModel) View() tea.View {
+	if m.frame.tracker == nil {
+		return tea.NewView("")
+	}
+	lines := m.frame.tracker.live(time.Now(), string(spinnerFrames[m.turn]), max(m.height-2, 3))
+	for i, line := range lines {
+		lines[i] = ansi.Truncate(line, max(m.width, 20), "…")
+	}
+	return tea.NewView(strings.Join(lines, "\n"))
+}

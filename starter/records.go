@@ -1,0 +1,91 @@
+package main
+
+import (
+	"iter"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+func (a *app) auditCommand() *cobra.Command {
+	var ref runReference
+	cmd := &cobra.Command{
+		Use: "audit RUN", Short: "Show the record of every call of a run",
+		Long: `Shows one record for every call of a run, none missing and none twice, read from the run's history. With --output json
+every record is one line of JSON with all its fields.`,
+		Example: `  starter audit demo-1a2b3c4d
+  starter audit demo-1a2b3c4d --output json | jq 'select(.status != "completed")'`,
+		Args: arguments(0, "RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			run, err := ref.resolve(cmd, args)
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			c, err := a.connect(ctx, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			records := audit.Records(ctx, c, run.workflowID, run.runID)
+			if a.format.json() {
+				return lookupError(run.workflowID, a.writeRecords(records))
+			}
+			return lookupError(run.workflowID, a.printRecords(records))
+		},
+	}
+	ref.add(cmd.Flags())
+	return cmd
+}
+
+func (a *app) writeRecords(records iter.Seq2[switchyard.Record, error]) error {
+	for r, err := range records {
+		if err != nil {
+			return err
+		}
+		if err := writeJSON(a.Out, r, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) printRecords(records iter.Seq2[switchyard.Record, error]) error {
+	p := a.paletteFor(a.Out)
+	t := table{header: []string{"call", "tool", "lane", "status", "attempts", "wait", "duration", "error", "arguments"},
+		right: map[int]bool{4: true, 5: true, 6: true}}
+	for r, err := range records {
+		if err != nil {
+			return err
+		}
+		t.add(recordCells(r, p)...)
+	}
+	return t.write(a.Out, p)
+}
+
+func recordCells(r switchyard.Record, p palette) []string {
+	attempts, failed := "", ""
+	if r.Attempts > 0 {
+		attempts = strconv.Itoa(r.Attempts)
+	}
+	if r.Error != nil {
+		failed = string(r.Error.Type)
+	}
+	wait, duration := "", ""
+	if !r.Started.IsZero() {
+		wait, duration = brief(r.QueueWait.Std()), brief(r.Duration.Std())
+	}
+	status := string(r.Status)
+	switch r.Status {
+	case switchyard.CallCompleted:
+		status = p.good(status)
+	case switchyard.CallFailed, switchyard.CallRefused:
+		status = p.bad(status)
+	case switchyard.CallCancelled:
+		status = p.warn(status)
+	}
+	arguments := switchyard.Summary("", r.Arguments, nil)
+	return []string{r.CallID, r.Tool, r.Lane, status, attempts, wait, duration, failed, switchyard.Shorten(arguments, 80)}
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// report is what is told of a run when it has ended.
+type report struct {
+	id      string
+	started time.Time
+	end     switchyard.Event
+	records []switchyard.Record
+	ui      string
+	// usage is the run's where its end does not say it.
+	usage switchyard.Usage
+}
+
+func (a *app) newReport(f *follower) report {
+	return report{id: f.id, started: f.started, end: f.last, records: f.records, usage: f.usage,
+		ui: a.connection.runURL(f.id, f.last.RunID)}
+}
+
+// write prints the answer, how the run ended, what it used, its calls by lane, its failures and where to see it.
+func (r report) write(w io.Writer, p palette) {
+	if result := r.end.Result; result != nil {
+		if text := resultText(*result); text != "" {
+			fmt.Fprintf(w, "\n%s\n", text)
+		}
+	}
+	fmt.Fprintf(w, "\n%s  %s %s in %s\n", p.bold("run     "), r.id, r.outcome(p), brief(r.end.Time.Sub(r.started)))
+	r.writeUsage(w, p)
+	if len(r.records) > 0 {
+		fmt.Fprintln(w)
+		writeLanes(w, p, audit.Lanes(slices.Values(r.records)))
+	}
+	r.writeFailures(w, p)
+	if r.ui != "" {
+		fmt.Fprintf(w, "\n%s  %s\n", p.bold("Web UI  "), r.ui)
+	}
+}
+
+func (r report) outcome(p palette) string {
+	switch {
+	case r.end.Type == switchyard.EventRunCancelled:
+		return p.warn("cancelled")
+	case r.end.Type == switchyard.EventRunFailed:
+		return p.bad("failed")
+	case r.end.Result != nil && r.end.Result.Limit != "":
+		return p.warn("reached its limit of " + r.end.Result.Limit)
+	case r.end.Result != nil:
+		return p.good(string(r.end.Result.Outcome))
+	}
+	return string(r.end.Type)
+}
+
+func (r report) writeUsage(w io.Writer, p palette) {
+	u := r.usage
+	if r.end.Result != nil {
+		u = r.end.Result.Usage
+	}
+	fmt.Fprintf(w, "%s  %s\n", p.bold("used    "), usageText(u))
+}
+
+// usageText says what a run used, in one line.
+func usageText(u switchyard.Usage) string {
+	var parts []string
+	if u.Turns > 0 {
+		parts = append(parts, plural(u.Turns, "turn"))
+	}
+	calls := plural(u.Calls, "call")
+	if u.Failed > 0 {
+		calls += fmt.Sprintf(" (%d failed)", u.Failed)
+	}
+	parts = append(parts, calls)
+	if u.InputTokens+u.OutputTokens > 0 {
+		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", thousands(u.InputTokens), thousands(u.OutputTokens)))
+	}
+	if u.Cost > 0 {
+		parts = append(parts, fmt.Sprintf("$%.4f", u.Cost))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return thousands(n) + " " + word + "s"
+}
+
+func writeLanes(w io.Writer, p palette, lanes []audit.LaneUse) {
+	t := table{header: []string{"lane", "calls", "failed", "refused", "total", "average", "longest", "wait", "longest wait"},
+		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true}}
+	for _, l := range lanes {
+		name := l.Lane
+		if name == "" {
+			name = "-"
+		}
+		t.add(name, thousands(l.Calls), thousands(l.Failed), thousands(l.Refused), brief(l.Total.Std()), brief(l.Average.Std()),
+			brief(l.Max.Std()), brief(l.WaitAverage.Std()), brief(l.WaitMax.Std()))
+	}
+	t.write(w, p)
+}
+
+// maxFailures bounds the failed calls that a report lists.
+const maxFailures = 20
+
+func (r report) writeFailures(w io.Writer, p palette) {
+	if r.end.Failure != "" {
+		fmt.Fprintf(w, "\n%s  %s\n", p.bold("failure "), r.end.Failure)
+	}
+	var failed []switchyard.Record
+	for _, record := range r.records {
+		if record.Error != nil {
+			failed = append(failed, record)
+		}
+	}
+	if len(failed) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.bold("failed calls"))
+	for _, record := range failed[:min(len(failed), maxFailures)] {
+		fmt.Fprintf(w, "  %s %s %s\n", record.CallID, record.Tool, p.bad(errorLine(record.Error)))
+	}
+	if more := len(failed) - maxFailures; more > 0 {
+		fmt.Fprintf(w, "  … and %d more: starter audit %s\n", more, r.id)
+	}
+}
+
+// resultText is a run's answer or output for people.
+func resultText(r switchyard.RunResult) string {
+	if r.Answer != "" {
+		return r.Answer
+	}
+	return readable(r.Output)
+}
+
+// readable is a JSON value for people: a string as it is, anything else indented.
+func readable(output json.RawMessage) string {
+	text := switchyard.PlainText(output)
+	var b bytes.Buffer
+	if len(output) > 0 && output[0] != '"' && json.Indent(&b, []byte(text), "", "  ") == nil {
+		return b.String()
+	}
+	return text
+}
+
+// writeBrief prints, for a direct call, in one or two lines how it ended and where to see it.
+func (r report) writeBrief(w io.Writer, p palette) {
+	line := r.id + " " + r.outcome(p) + " in " + brief(r.end.Time.Sub(r.started))
+	for _, record := range r.records {
+		line += " · " + record.Tool + " took " + brief(record.Duration.Std())
+		if record.Attempts > 1 {
+			line += fmt.Sprintf(", %d attempts", record.Attempts)
+		}
+	}
+	fmt.Fprintln(w, line)
+	if r.end.Failure != "" {
+		fmt.Fprintln(w, p.bad(r.end.Failure))
+	}
+	if r.ui != "" {
+		fmt.Fprintln(w, p.faint(r.ui))
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// shownRun is what show prints as JSON.
+type shownRun struct {
+	audit.Summary
+	Running []audit.Running `json:"running,omitempty"`
+	UI      string          `json:"ui,omitempty"`
+}
+
+func (a *app) showCommand() *cobra.Command {
+	var ref runReference
+	cmd := &cobra.Command{
+		Use: "show RUN", Short: "Show how a run stands, what it used, and how it ended",
+		Example: `  starter show demo-1a2b3c4d
+  starter show demo-1a2b3c4d --output json | jq .usage`,
+		Args: arguments(0, "RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			run, err := ref.resolve(cmd, args)
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			c, err := a.connect(ctx, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
+			if err != nil {
+				return lookupError(run.workflowID, err)
+			}
+			shown := shownRun{Summary: summary}
+			if shown.Running, err = audit.Pending(ctx, c, run.workflowID, run.runID); err != nil {
+				return lookupError(run.workflowID, err)
+			}
+			if n := len(summary.Parts); n > 0 {
+				shown.UI = a.connection.runURL(summary.WorkflowID, summary.Parts[n-1].RunID)
+			}
+			if a.format.json() {
+				return writeJSON(a.Out, shown, true)
+			}
+			shown.write(a.Out, a.paletteFor(a.Out), &a.format, time.Now())
+			return nil
+		},
+	}
+	ref.add(cmd.Flags())
+	return cmd
+}
+
+func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
+	field := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%s  %s\n", p.bold(fmt.Sprintf("%-12s", name)), value)
+		}
+	}
+	field("run", s.WorkflowID)
+	field(string(s.Kind), s.Name)
+	field("status", p.status(s.Status)+s.outcome())
+	field("prompt", s.Prompt)
+	field("started", s.times(f, now))
+	field("caller", s.Caller.ID)
+	field("conversation", s.Conversation)
+	field("task queue", s.TaskQueue)
+	field("used", usageText(s.Usage))
+	field("tools", s.toolNames())
+	if len(s.Parts) > 1 {
+		field("parts", fmt.Sprintf("%d executions, because the history grew long", len(s.Parts)))
+	}
+	field("Web UI", s.UI)
+	s.writeRunning(w, p, now)
+	s.writeEnd(w, p)
+}
+
+func (s shownRun) outcome() string {
+	if s.Result == nil {
+		return ""
+	}
+	text := ": " + string(s.Result.Outcome)
+	if s.Result.Limit != "" {
+		text += " (" + s.Result.Limit + ")"
+	}
+	return text
+}
+
+func (s shownRun) times(f *formatFlags, now time.Time) string {
+	if s.Started.IsZero() {
+		return ""
+	}
+	end := s.Closed
+	if end.IsZero() {
+		end = now
+	}
+	return s.Started.Local().Format(time.DateTime) + " (" + f.when(s.Started, now) + "), took " + brief(end.Sub(s.Started))
+}
+
+func (s shownRun) toolNames() string {
+	names := make([]string, len(s.Tools))
+	for i, t := range s.Tools {
+		names[i] = t.Name + " " + t.Version
+	}
+	return strings.Join(names, ", ")
+}
+
+func (s shownRun) writeRunning(w io.Writer, p palette, now time.Time) {
+	if len(s.Running) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.bold("now"))
+	t := tracker{palette: p}
+	for _, r := range s.Running {
+		what := []string{"  " + string(r.Kind), r.ID, r.Tool, string(r.State)}
+		fmt.Fprintln(w, strings.Join(append([]string{strings.Join(nonEmpty(what), " ")}, t.runningParts(r, now)...), " · "))
+	}
+}
+
+func (s shownRun) writeEnd(w io.Writer, p palette) {
+	if s.Failure != "" {
+		fmt.Fprintf(w, "\n%s %s\n", p.bold("failure"), p.bad(string(s.FailureType)))
+		fmt.Fprintln(w, s.Failure)
+		for _, problem := range s.Problems {
+			fmt.Fprintln(w, "  "+problem.String())
+		}
+	}
+	if s.Result == nil {
+		return
+	}
+	if text := resultText(*s.Result); text != "" {
+		fmt.Fprintf(w, "\n%s\n", text)
+	}
+	for _, f := range s.Result.Failures {
+		if f.Error != nil {
+			fmt.Fprintf(w, "  %s %s %s\n", f.ID, f.Tool, p.bad(errorLine(f.Error)))
+		}
+	}
+}
+
+func nonEmpty(texts []string) []string {
+	var kept []string
+	for _, t := range texts {
+		if t != "" {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}

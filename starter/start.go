@@ -1,0 +1,177 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// maxInput bounds a run's input as JSON: the server refuses payloads of 2 MiB.
+const maxInput = 2<<20 - 4<<10
+
+// maxAttribute bounds the value of a search attribute; SQL stores take 255 characters.
+const maxAttribute = 250
+
+// startFlags are the flags of the commands that start a run.
+type startFlags struct {
+	id, conversation, caller string
+	mode, queue              string
+	catalog                  catalogFlags
+	variables                []string
+	detach                   bool
+	cancelOnInterrupt        bool
+}
+
+func (s *startFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.id, "id", "", "`id` of the run (default: its name and 8 random digits)")
+	f.StringVarP(&s.id, "workflow-id", "w", "", "the same as --id, as the Temporal CLI calls it")
+	f.StringVarP(&s.queue, "task-queue", "t", switchyard.DefaultTaskQueue, "task `queue` of the workers that run it")
+	f.StringVar(&s.conversation, "conversation", "", "`id` of the conversation that the run belongs to (default: the run's own)")
+	f.StringVar(&s.caller, "caller", "", "`name` of the person or program that starts the run (default: the user of this system)")
+	f.StringArrayVar(&s.variables, "var", nil, "`name=value` of a variable that tools can read, value in JSON or text; repeatable")
+	f.StringVar(&s.mode, "mode", "", "how arguments are read: strict or lenient (default: as the file or the tools say)")
+	s.catalog.add(f, "to check names against before anything starts")
+	f.BoolVar(&s.detach, "detach", false, "print the run's id and do not wait for its end")
+	f.BoolVar(&s.cancelOnInterrupt, "cancel-on-interrupt", false, "Ctrl-C cancels the run; without it the run goes on and a second Ctrl-C cancels it")
+}
+
+// start is a run to be started.
+type start struct {
+	kind     switchyard.CallerType
+	workflow string
+	// name is the agent's, the plan's or the tool's.
+	name   string
+	prompt string
+	input  switchyard.RunInput
+	id     string
+	queue  string
+}
+
+// newStart joins what a command and its flags say of a run.
+func (s *startFlags) newStart(cmd *cobra.Command, kind switchyard.CallerType, workflow, name string) (*start, error) {
+	mode := switchyard.Mode(s.mode)
+	if mode != "" && mode != switchyard.ModeStrict && mode != switchyard.ModeLenient {
+		return nil, usageError(cmd, "--mode %q is not one of strict, lenient", s.mode)
+	}
+	variables, err := parseVariables(s.variables)
+	if err != nil {
+		return nil, usageError(cmd, "%v", err)
+	}
+	for flag, value := range map[string]string{"--conversation": s.conversation, "--caller": s.caller, "--id": s.id} {
+		if len(value) > maxAttribute {
+			return nil, usageError(cmd, "%s has %d bytes; at most %d are searchable", flag, len(value), maxAttribute)
+		}
+	}
+	return &start{
+		kind: kind, workflow: workflow, name: name, queue: s.queue,
+		id: cmp.Or(s.id, name+"-"+randomHex(4)),
+		input: switchyard.RunInput{
+			Conversation: s.conversation, Variables: variables, Mode: mode,
+			Caller: switchyard.Caller{Type: switchyard.CallerDirect, ID: cmp.Or(s.caller, currentUser())},
+		},
+	}, nil
+}
+
+// begin starts the run on the server and returns its execution's id.
+func (a *app) begin(ctx context.Context, c client.Client, s *start) (runID string, err error) {
+	if err := s.checkSize(); err != nil {
+		return "", err
+	}
+	attributes, err := a.searchAttributes(ctx, c, s)
+	if err != nil {
+		return "", err
+	}
+	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: s.id, TaskQueue: s.queue, StaticSummary: s.summary(), TypedSearchAttributes: attributes,
+		// An id names one run for good, so that its records stay findable.
+		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}, s.workflow, s.input)
+	if _, taken := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); taken {
+		return "", failure(exitUsage, "there is a run %q already; nothing was started\nGive another --id, or look at that one: starter show %s", s.id, s.id)
+	}
+	if err != nil {
+		return "", err
+	}
+	return run.GetRunID(), nil
+}
+
+// summary is the line that lists and the Web UI show for the run.
+func (s *start) summary() string {
+	line := string(s.kind) + " " + s.name
+	if s.kind == switchyard.CallerDirect {
+		line = "call " + s.name
+	}
+	if s.prompt != "" {
+		line += ": " + s.prompt
+	}
+	return switchyard.Shorten(line, 90)
+}
+
+func (s *start) checkSize() error {
+	data, err := json.Marshal(s.input)
+	if err != nil {
+		return failure(exitUsage, "the run's input cannot be written as JSON: %w", err)
+	}
+	if len(data) > maxInput {
+		return failure(exitUsage, "the run's input has %d bytes; the server takes %d\nShorten the prompt, the messages, the variables or the file.", len(data), maxInput)
+	}
+	return nil
+}
+
+// searchAttributes returns the attributes of the run that the server knows, and tells how to register the others.
+func (a *app) searchAttributes(ctx context.Context, c client.Client, s *start) (temporal.SearchAttributes, error) {
+	known, err := registered(ctx, c, a.connection.resolvedNamespace)
+	if err != nil {
+		return temporal.SearchAttributes{}, err
+	}
+	values := map[string]string{
+		switchyard.AttributeKind:         string(s.kind),
+		switchyard.AttributeCaller:       s.input.Caller.ID,
+		switchyard.AttributeConversation: cmp.Or(s.input.Conversation, s.id),
+	}
+	if s.kind == switchyard.CallerAgent {
+		values[switchyard.AttributeAgent] = s.name
+	}
+	var updates []temporal.SearchAttributeUpdate
+	missing := false
+	for name, value := range values {
+		if !known[name] {
+			missing = true
+			continue
+		}
+		updates = append(updates, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value))
+	}
+	if missing {
+		fmt.Fprintln(a.Err, "starter: the server lacks Switchyard's search attributes, so runs cannot be searched by agent or conversation; register them once: starter setup")
+	}
+	return temporal.NewSearchAttributes(updates...), nil
+}
+
+func randomHex(bytes int) string {
+	b := make([]byte, bytes)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+func currentUser() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "unknown")
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+func (a *app) toolsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "tools", Short: "List, show and check toolspecs",
+		Long: `Reads toolspecs: those of a folder together with those that come with the worker. Needs no server.`,
+		Example: `  starter tools list
+  starter tools show calculator
+  starter tools lint ./tools`,
+		Args: a.unknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var catalog catalogFlags
+	catalog.add(cmd.PersistentFlags(), "(default ./tools where it holds some)")
+	cmd.AddCommand(a.toolsListCommand(&catalog), a.toolsShowCommand(&catalog), a.lintCommand(&catalog))
+	return cmd
+}
+
+// listedTool is one tool of a list.
+type listedTool struct {
+	Name        string            `json:"name"`
+	Version     string            `json:"version"`
+	Category    string            `json:"category,omitempty"`
+	Tags        []string          `json:"tags,omitempty"`
+	Status      switchyard.Status `json:"status"`
+	Type        string            `json:"type"`
+	Lane        string            `json:"lane"`
+	Access      switchyard.Access `json:"access"`
+	Effect      switchyard.Effect `json:"effect"`
+	Description string            `json:"description"`
+	Digest      string            `json:"digest"`
+}
+
+func (a *app) toolsListCommand(flags *catalogFlags) *cobra.Command {
+	var query toolspecs.Query
+	var status string
+	cmd := &cobra.Command{
+		Use: "list", Short: "List tools",
+		Example: `  starter tools list --tools ./tools --category http
+  starter tools list --tag docs --status deprecated --output json`,
+		Args: arguments(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			query.Status = switchyard.Status(status)
+			switch query.Status {
+			case "", switchyard.StatusActive, switchyard.StatusDeprecated, switchyard.StatusDisabled:
+			default:
+				return usageError(cmd, "--status %q is not one of active, deprecated, disabled", status)
+			}
+			flags.orDefault()
+			catalog, err := flags.load()
+			if err != nil {
+				return err
+			}
+			return a.printTools(catalog.Select(query))
+		},
+	}
+	cmd.Flags().StringVar(&query.Category, "category", "", "only tools of this `category`")
+	cmd.Flags().StringVar(&query.Tag, "tag", "", "only tools with this `tag`")
+	cmd.Flags().StringVar(&status, "status", "", "only tools of this `status`: active, deprecated or disabled")
+	cmd.Flags().StringVar(&query.NamePart, "name", "", "only tools whose names contain this `text`")
+	return cmd
+}
+
+func (a *app) printTools(tools []*toolspecs.Compiled) error {
+	t := table{header: []string{"tool", "version", "category", "status", "lane", "access", "effect", "description"}}
+	for _, c := range tools {
+		s := c.Spec
+		if a.format.json() {
+			line := listedTool{Name: s.Name, Version: s.Version, Category: s.Category, Tags: s.Tags, Status: s.Status, Type: s.Entry.Type,
+				Lane: s.Execution.Lane, Access: s.Execution.Access, Effect: s.Execution.Effect, Description: s.Description, Digest: c.Digest}
+			if err := writeJSON(a.Out, line, false); err != nil {
+				return err
+			}
+			continue
+		}
+		t.add(s.Name, s.Version, s.Category, string(s.Status), s.Execution.Lane, string(s.Execution.Access), string(s.Execution.Effect),
+			switchyard.Shorten(strings.TrimSpace(s.Description), 70))
+	}
+	switch {
+	case a.format.json():
+		return nil
+	case len(tools) == 0:
+		fmt.Fprintln(a.Err, "no tools")
+		return nil
+	}
+	return t.write(a.Out, a.paletteFor(a.Out))
+}
+
+// shownTool is what tools show prints as JSON.
+type shownTool struct {
+	Digest string          `json:"digest"`
+	Spec   toolspecs.Spec  `json:"spec"`
+	Input  json.RawMessage `json:"compiled_input_schema"`
+	Output json.RawMessage `json:"compiled_output_schema,omitempty"`
+}
+
+func (a *app) toolsShowCommand(flags *catalogFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Short: "Show a tool: its spec with all defaults, and the JSON Schema that models see",
+		Example: `  starter tools show calculator
+  starter tools show calculator --output json | jq .compiled_input_schema`,
+		Args: arguments(1, "NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags.orDefault()
+			catalog, err := flags.load()
+			if err != nil {
+				return err
+			}
+			tool, ok := catalog.Get(args[0])
+			if !ok {
+				return unknownTool(catalog, args[0], flags.dir)
+			}
+			shown := shownTool{Digest: tool.Digest, Spec: tool.Spec, Input: tool.InputSchema(), Output: tool.OutputSchema()}
+			if a.format.json() {
+				return writeJSON(a.Out, shown, true)
+			}
+			return a.printTool(shown)
+		},
+	}
+}
+
+func (a *app) printTool(t shownTool) error {
+	p := a.paletteFor(a.Out)
+	spec, err := switchyard.EncodeJSON(t.Spec)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "%s %s (digest %s)\n%s\n", p.bold(t.Spec.Name), t.Spec.Version, t.Digest, strings.TrimSpace(t.Spec.Description))
+	fmt.Fprintf(a.Out, "\n%s\n%s\n", p.bold("spec, with all defaults"), readable(spec))
+	fmt.Fprintf(a.Out, "\n%s\n%s\n", p.bold("arguments as JSON Schema"), readable(t.Input))
+	if len(t.Output) > 0 {
+		fmt.Fprintf(a.Out, "\n%s\n%s\n", p.bold("result as JSON Schema"), readable(t.Output))
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// tracker keeps what a live view shows of a run: the open turn with its calls. What is over leaves it as finished
+// lines, so that its size does not grow with the run.
+type tracker struct {
+	palette palette
+	// header is the line of the open turn, if any; calls are its calls, in the order in which they were made.
+	header string
+	calls  []*callRow
+	// others are what runs beside calls: the model step, or the run itself waiting for a worker.
+	others []audit.Running
+}
+
+// callRow is one call of the open turn.
+type callRow struct {
+	id, text, lane string
+	// record is set when the call has ended.
+	record *switchyard.Record
+	// running is what the server last said of the call, if it is open there.
+	running *audit.Running
+}
+
+// event takes the next event and returns the lines that are finished by it.
+func (t *tracker) event(e switchyard.Event) (finished []string) {
+	switch e.Type {
+	case switchyard.EventRunStarted:
+		return []string{t.palette.bold("run " + e.WorkflowID)}
+	case switchyard.EventStepCompleted:
+		finished = t.flush()
+		t.others = nil
+		t.open(e)
+	case switchyard.EventToolStarted:
+		t.row(e).running = &audit.Running{Kind: audit.KindCall, State: audit.StateWaiting, Since: e.Time}
+	case switchyard.EventToolCompleted, switchyard.EventToolFailed, switchyard.EventValidationError:
+		t.row(e).record = e.Record
+		if e.Turn == 0 {
+			return t.flushEnded()
+		}
+	case switchyard.EventRunCompleted, switchyard.EventRunFailed, switchyard.EventRunCancelled:
+		finished = t.flush()
+		t.others = nil
+	}
+	return finished
+}
+
+// open begins the turn that a model step asked for.
+func (t *tracker) open(e switchyard.Event) {
+	t.header = t.stepLine(e)
+	if e.Step == nil {
+		return
+	}
+	for _, c := range e.Step.Message.Calls {
+		t.calls = append(t.calls, &callRow{id: c.ID, text: c.Tool})
+	}
+}
+
+func (t *tracker) stepLine(e switchyard.Event) string {
+	parts := []string{t.palette.bold(fmt.Sprintf("turn %d", e.Turn))}
+	if s := e.Step; s != nil {
+		if s.Model != "" {
+			parts = append(parts, t.palette.faint(s.Model))
+		}
+		if n := s.Usage.InputTokens + s.Usage.OutputTokens; n > 0 {
+			parts = append(parts, t.palette.faint(thousands(n)+" tokens"))
+		}
+		if len(s.Message.Calls) == 0 {
+			parts = append(parts, "answered")
+		} else if s.Message.Text != "" {
+			parts = append(parts, switchyard.Shorten(s.Message.Text, 100))
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+// row returns the row of the event's call, a new one if it has none.
+func (t *tracker) row(e switchyard.Event) *callRow {
+	for _, r := range t.calls {
+		if r.id == e.CallID {
+			return r.describe(e)
+		}
+	}
+	r := &callRow{id: e.CallID, text: e.Tool}
+	t.calls = append(t.calls, r)
+	return r.describe(e)
+}
+
+func (r *callRow) describe(e switchyard.Event) *callRow {
+	if e.Record != nil {
+		r.text, r.lane = recordSummary(*e.Record), e.Record.Lane
+	}
+	return r
+}
+
+// recordSummary is a call in one line. A record's arguments are redacted already.
+func recordSummary(r switchyard.Record) string {
+	return switchyard.Summary(r.Tool, r.Arguments, nil)
+}
+
+// pending takes what the server says runs now.
+func (t *tracker) pending(running []audit.Running) {
+	t.others = nil
+	for _, r := range running {
+		if r.Kind != audit.KindCall {
+			t.others = append(t.others, r)
+			continue
+		}
+		for _, row := range t.calls {
+			if row.id == r.ID {
+				row.running, row.lane = &r, r.Lane
+			}
+		}
+	}
+}
+
+// flush returns the open turn's lines and closes it.
+func (t *tracker) flush() []string {
+	var lines []string
+	if t.header != "" {
+		lines = append(lines, t.header)
+	}
+	for _, r := range t.calls {
+		lines = append(lines, t.callLine(r, time.Time{}, ""))
+	}
+	t.header, t.calls = "", nil
+	return lines
+}
+
+// flushEnded returns the lines of calls that have ended and forgets them: a plan has no turns that end.
+func (t *tracker) flushEnded() []string {
+	var lines []string
+	var open []*callRow
+	for _, r := range t.calls {
+		if r.record == nil {
+			open = append(open, r)
+			continue
+		}
+		lines = append(lines, t.callLine(r, time.Time{}, ""))
+	}
+	t.calls = open
+	return lines
+}
+
+// live returns the lines of what is open, at most limit of them; spinner stands before what runs.
+func (t *tracker) live(now time.Time, spinner string, limit int) []string {
+	var lines []string
+	if t.header != "" {
+		lines = append(lines, t.header)
+	}
+	hidden := 0
+	room := limit - len(lines) - len(t.others) - 1
+	for _, r := range t.visible(room) {
+		lines = append(lines, t.callLine(r, now, spinner))
+	}
+	if hidden = len(t.calls) - max(min(room, len(t.calls)), 0); hidden > 0 {
+		lines = append(lines, t.palette.faint(fmt.Sprintf("  … and %d more calls of this turn", hidden)))
+	}
+	for _, o := range t.others {
+		lines = append(lines, t.otherLine(o, now, spinner))
+	}
+	return lines
+}
+
+// visible returns the rows to show where there is room for so many: open ones rather than those that have ended.
+func (t *tracker) visible(room int) []*callRow {
+	if room >= len(t.calls) {
+		return t.calls
+	}
+	var open, ended []*callRow
+	for _, r := range t.calls {
+		if r.record == nil && r.running != nil {
+			open = append(open, r)
+		} else {
+			ended = append(ended, r)
+		}
+	}
+	return append(open, ended...)[:max(room, 0)]
+}
+
+func (t *tracker) otherLine(r audit.Running, now time.Time, spinner string) string {
+	what := "the run waits for a worker"
+	if r.Kind == audit.KindStep {
+		what = "model"
+	}
+	return strings.Join(append([]string{spinner + " " + what}, t.runningParts(r, now)...), " · ")
+}

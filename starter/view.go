@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// view shows a run while it is followed. Its methods are called by one goroutine.
+type view interface {
+	event(switchyard.Event)
+	// pending takes what runs or waits now.
+	pending([]audit.Running)
+	// note takes a message about the run that is no event.
+	note(string)
+	close()
+}
+
+// newView returns the view for progress that goes to w.
+func (a *app) newView(w io.Writer) view {
+	switch {
+	case a.format.json():
+		return &jsonView{out: w, notes: a.Err}
+	case isTerminal(w):
+		return newLiveView(w, a.paletteFor(w))
+	}
+	return &plainView{out: w, notes: a.Err}
+}
+
+// jsonView writes each event as one line of JSON.
+type jsonView struct{ out, notes io.Writer }
+
+func (v *jsonView) event(e switchyard.Event) { writeJSON(v.out, e, false) }
+func (v *jsonView) pending([]audit.Running)  {}
+func (v *jsonView) note(text string)         { fmt.Fprintln(v.notes, "starter: "+text) }
+func (v *jsonView) close()                   {}
+
+// plainView writes each event as one line: time, number, type, and name=value pairs.
+type plainView struct{ out, notes io.Writer }
+
+func (v *plainView) event(e switchyard.Event) { fmt.Fprintln(v.out, plainLine(e)) }
+func (v *plainView) pending([]audit.Running)  {}
+func (v *plainView) note(text string)         { fmt.Fprintln(v.notes, "starter: "+text) }
+func (v *plainView) close()                   {}
+
+// pairs collects name=value pairs; empty values are left out, and quoted where they need it.
+type pairs struct{ b strings.Builder }
+
+func (p *pairs) add(name, value string) {
+	if value == "" || value == "0" {
+		return
+	}
+	if strings.ContainsAny(value, " \t\n\r\"=") {
+		value = strconv.Quote(value)
+	}
+	p.b.WriteString(" " + name + "=" + value)
+}
+
+func (p *pairs) number(name string, n int) { p.add(name, strconv.Itoa(n)) }
+
+func (p *pairs) duration(name string, d time.Duration) {
+	if d > 0 {
+		p.add(name, brief(d))
+	}
+}
+
+// plainLine is an event as a line of a log. Its form is stable: fields are only ever added.
+func plainLine(e switchyard.Event) string {
+	var p pairs
+	p.number("turn", e.Turn)
+	p.add("call", e.CallID)
+	p.add("tool", e.Tool)
+	if e.Step != nil {
+		p.step(*e.Step)
+	}
+	if e.Record != nil {
+		p.record(*e.Record)
+	}
+	if e.Result != nil {
+		p.add("outcome", string(e.Result.Outcome))
+		p.add("limit", e.Result.Limit)
+		p.number("turns", e.Result.Usage.Turns)
+		p.number("calls", e.Result.Usage.Calls)
+		p.number("failed", e.Result.Usage.Failed)
+	}
+	p.add("failure", switchyard.Shorten(e.Failure, 300))
+	if e.Type == switchyard.EventRunStarted {
+		p.add("run", e.WorkflowID)
+	}
+	return fmt.Sprintf("%s %d %s%s", e.Time.UTC().Format("2006-01-02T15:04:05.000Z"), e.Sequence, e.Type, p.b.String())
+}
+
+func (p *pairs) step(s switchyard.ModelResponse) {
+	p.add("model", s.Model)
+	p.number("input_tokens", s.Usage.InputTokens)
+	p.number("output_tokens", s.Usage.OutputTokens)
+	p.number("calls", len(s.Message.Calls))
+	p.add("text", switchyard.Shorten(s.Message.Text, 120))
+}
+
+func (p *pairs) record(r switchyard.Record) {
+	p.add("summary", recordSummary(r))
+	p.add("lane", r.Lane)
+	p.number("attempts", r.Attempts)
+	p.duration("wait", r.QueueWait.Std())
+	p.duration("duration", r.Duration.Std())
+	if r.Error != nil {
+		p.add("error", string(r.Error.Type))
+		p.add("message", switchyard.Shorten(r.Error.Message, 200))
+	}
+}

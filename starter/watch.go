@@ -1,0 +1,65 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// runReference names a run that exists.
+type runReference struct {
+	workflowID, runID string
+}
+
+func (r *runReference) add(f *pflag.FlagSet) {
+	f.StringVarP(&r.workflowID, "workflow-id", "w", "", "`id` of the run, in place of the argument")
+	f.StringVarP(&r.runID, "run-id", "r", "", "`id` of one execution, where a run's id was used more than once")
+}
+
+// resolve takes the run's id from the argument or the flag.
+func (r *runReference) resolve(cmd *cobra.Command, args []string) (*runReference, error) {
+	switch {
+	case len(args) == 0 && r.workflowID == "":
+		return nil, usageError(cmd, "RUN is missing: name a run by its id; list them: starter list")
+	case len(args) == 1 && r.workflowID != "" && r.workflowID != args[0]:
+		return nil, usageError(cmd, "two runs are named, %q and %q", args[0], r.workflowID)
+	case len(args) == 1:
+		r.workflowID = args[0]
+	}
+	return r, nil
+}
+
+func (a *app) watchCommand() *cobra.Command {
+	var ref runReference
+	cmd := &cobra.Command{
+		Use: "watch RUN", Short: "Follow a run until it ends",
+		Long: `Follows a run from its first event to its last, whether it runs or has ended. On a terminal the open turn is drawn with
+its calls; elsewhere every event is one line. The exit code is that of the run: 0 done, 1 failed, 3 cancelled.
+
+Ctrl-C ends the watching, not the run.`,
+		Example: `  starter watch demo-1a2b3c4d
+  starter watch demo-1a2b3c4d --output json | jq -c 'select(.type == "tool_failed")'`,
+		Args: arguments(0, "RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			run, err := ref.resolve(cmd, args)
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			c, err := a.connect(ctx, cmd.Flags())
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
+			if err != nil {
+				return lookupError(run.workflowID, err)
+			}
+			f := a.newFollower(c, run.workflowID, run.runID, summary.TaskQueue)
+			f.view = a.newView(a.Out)
+			return a.followToReport(ctx, f)
+		},
+	}
+	ref.add(cmd.Flags())
+	return cmd
+}

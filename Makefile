@@ -1,0 +1,119 @@
+# Everything that is done to this repository has its target here; .ci/run calls `make test` and `make check`.
+# Only Go, git and make are needed. Go's build cache decides what has to be rebuilt.
+
+export CGO_ENABLED := 0
+
+GO ?= go
+# How much of the code a test run sees: one place holds the packages and their thresholds.
+COVERED = $$($(GO) run ./internal/covergate -packages)
+# The same flags for every build of devserver: its 450 modules compile for minutes, once per set of flags.
+DEVSERVER = GOFLAGS='-trimpath -buildvcs=false' $(GO)
+# End-to-end tests start these programs; SWITCHYARD_BIN names the folder.
+E2E = SWITCHYARD_E2E=1 SWITCHYARD_BIN='$(CURDIR)/bin' $(GO) test -count=1 -timeout 10m
+LINTERS = bin/tools
+PROSE = $$(git grep --untracked -lI '' -- '*.go' '*.md' '*.yaml' Makefile)
+
+.DEFAULT_GOAL := help
+
+##@ Use
+
+.PHONY: help
+help: ## Show what can be made
+	@awk 'BEGIN { FS = ":.*## "; print "Usage: make <target>" } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z0-9\/_-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: demo
+demo: build ## Watch an agent answer questions about this repository on a real Temporal server
+	bin/starter dev --worker bin/librarian --tools examples/librarian/tools --db-filename .switchyard/demo.db -- run examples/librarian/agent.yaml
+
+.PHONY: dev
+dev: bin/starter bin/worker bin/devserver ## Run server, Web UI and a worker until you press ctrl-c
+	bin/starter dev
+
+##@ Build
+
+.PHONY: build
+build: bin/starter bin/worker bin/librarian bin/devserver ## Build starter, worker, devserver and the demo's worker into bin/
+
+.PHONY: bin/starter bin/worker bin/librarian bin/devserver
+bin/starter:
+	$(GO) build -o bin/starter ./starter
+
+bin/worker:
+	$(GO) build -o bin/worker ./worker
+
+bin/librarian:
+	$(GO) build -o bin/librarian ./examples/librarian
+
+bin/devserver:
+	$(DEVSERVER) build -C devserver -ldflags='-s -w' -o ../bin/devserver .
+
+.PHONY: clean
+clean: ## Remove what was built; databases of the demo stay in .switchyard
+	rm -rf bin coverage
+
+##@ Test
+
+.PHONY: test
+test: ## Run the tests that need Go alone: no server, no network, no C compiler
+	$(GO) test ./...
+
+.PHONY: test/e2e
+test/e2e: build ## Run the end-to-end tests on a real server
+	$(E2E) ./internal/e2e
+
+.PHONY: test/replay
+test/replay: build ## The same with the workflow cache off: every workflow task is a replay
+	SWITCHYARD_CACHE=0 $(E2E) ./internal/e2e
+
+.PHONY: test/devserver
+test/devserver: ## Run devserver's own tests
+	$(DEVSERVER) vet -C devserver .
+	$(DEVSERVER) test -C devserver .
+
+.PHONY: test/coverage
+test/coverage: build ## Measure unit and end-to-end tests together and hold every package to its threshold
+	rm -rf coverage
+	mkdir -p coverage/bin coverage/runs
+	$(GO) build -cover -coverpkg="$(COVERED)" -o coverage/bin/ ./starter ./worker ./examples/librarian
+	cp bin/devserver coverage/bin/devserver
+	$(GO) test -coverpkg="$(COVERED)" -coverprofile=coverage/unit.txt ./...
+	GOCOVERDIR='$(CURDIR)/coverage/runs' SWITCHYARD_BIN='$(CURDIR)/coverage/bin' SWITCHYARD_E2E=1 $(GO) test -count=1 -timeout 10m \
+		-coverpkg="$(COVERED)" -coverprofile=coverage/e2e.txt ./internal/e2e
+	$(GO) tool covdata textfmt -i=coverage/runs -o=coverage/runs.txt
+	$(GO) run ./internal/covergate coverage/unit.txt coverage/e2e.txt coverage/runs.txt
+
+.PHONY: check
+check: ## Everything that must hold before a change goes in
+	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory test/coverage
+	$(MAKE) --no-print-directory test/replay
+	$(MAKE) --no-print-directory test/devserver
+
+.PHONY: bench
+bench: build ## Measure the figures that the README quotes; FIGURE=name measures one
+	$(GO) run ./bench $(if $(FIGURE),--figure $(FIGURE))
+
+##@ Style
+
+.PHONY: fmt
+fmt: ## Format all Go files
+	gofmt -w .
+
+.PHONY: lint
+lint: lint/tools ## Run gofmt, go vet and the linters
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'these are not formatted: run make fmt' >&2; exit 1; }
+	$(GO) vet ./...
+	$(LINTERS)/gocyclo -over 9 -ignore '_test\.go$$' .
+	$(LINTERS)/ineffassign ./...
+	$(LINTERS)/errcheck -ignoretests -exclude internal/tools/errcheck.txt ./...
+	$(LINTERS)/misspell -error $(PROSE)
+	$(LINTERS)/workflowcheck -config internal/tools/workflowcheck.yaml ./workflows/...
+	$(LINTERS)/staticcheck ./...
+
+# The linters are pinned in a module of their own, so that their dependencies stay out of ours.
+.PHONY: lint/tools
+lint/tools:
+	mkdir -p $(LINTERS)
+	$(GO) build -C internal/tools -o ../../$(LINTERS)/ tool

@@ -1,0 +1,76 @@
+// Command covergate holds packages to their statement coverage. It merges coverage profiles, of unit tests and of
+// programs that end-to-end tests started, and fails naming every package below its threshold.
+//
+//	covergate PROFILE...   merge and judge
+//	covergate -packages    print the packages that are held, as go build's -coverpkg takes them
+//
+// Exit codes: 0 every threshold is met, 1 one is not, 2 a profile cannot be read.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+const module = "github.com/switchyard/switchyard"
+
+// thresholds are the least coverage in percent, per room: each package of a room has to reach it by itself.
+var thresholds = []threshold{
+	{room: module, least: 90},
+	{room: module + "/toolspecs", least: 90, nested: true},
+	{room: module + "/workflows", least: 90, nested: true},
+	{room: module + "/activities", least: 90, nested: true},
+	{room: module + "/audit", least: 90, nested: true},
+}
+
+func main() {
+	packages := flag.Bool("packages", false, "print the packages that are held")
+	flag.Parse()
+	if *packages {
+		fmt.Println(patterns(thresholds))
+		return
+	}
+	os.Exit(judge(os.Stdout, os.Stderr, flag.Args(), thresholds))
+}
+
+// patterns returns the packages of the thresholds in the form of -coverpkg.
+func patterns(thresholds []threshold) string {
+	var list []string
+	for _, t := range thresholds {
+		list = append(list, t.room)
+		if t.nested {
+			list = append(list, t.room+"/...")
+		}
+	}
+	return strings.Join(list, ",")
+}
+
+// judge prints the coverage of every held package and returns the exit code.
+func judge(out, complaints io.Writer, profiles []string, thresholds []threshold) int {
+	if len(profiles) == 0 {
+		fmt.Fprintln(complaints, "covergate: no profile given; go test -coverprofile=FILE writes one")
+		return 2
+	}
+	merged := profile{}
+	for _, name := range profiles {
+		if err := merged.readFile(name); err != nil {
+			fmt.Fprintf(complaints, "covergate: %v\n", err)
+			return 2
+		}
+	}
+	verdicts := merged.verdicts(thresholds)
+	code := 0
+	for _, v := range verdicts {
+		fmt.Fprintf(out, "%6.1f %%  %s\n", v.percent, v.name)
+	}
+	for _, v := range verdicts {
+		if v.fault != "" {
+			fmt.Fprintf(complaints, "covergate: %s\n", v.fault)
+			code = 1
+		}
+	}
+	return code
+}

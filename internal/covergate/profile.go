@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// threshold is the least coverage of a package, and where nested is set, of each package below it.
+type threshold struct {
+	room   string
+	least  float64
+	nested bool
+}
+
+func (t threshold) holds(pkg string) bool {
+	return pkg == t.room || t.nested && strings.HasPrefix(pkg, t.room+"/")
+}
+
+// block is a run of statements: file:line.column,line.column.
+type block string
+
+func (b block) pkg() string {
+	file, _, _ := strings.Cut(string(b), ":")
+	return path.Dir(file)
+}
+
+type count struct {
+	statements int
+	covered    bool
+}
+
+// profile is any number of coverage profiles put together: a block is covered where one of them covers it.
+type profile map[block]count
+
+func (p profile) readFile(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := p.read(f); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// read adds a profile as go test -coverprofile and go tool covdata textfmt write it.
+func (p profile) read(r io.Reader) error {
+	lines := bufio.NewScanner(r)
+	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "mode: ") {
+		return fmt.Errorf("line 1: not a coverage profile")
+	}
+	for n := 2; lines.Scan(); n++ {
+		if err := p.add(lines.Text()); err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	return lines.Err()
+}
+
+// add takes one line: block, number of statements, number of times they ran.
+func (p profile) add(line string) error {
+	fields := strings.Fields(line)
+	if len(fields) != 3 {
+		return fmt.Errorf("%q is not a block with two numbers", line)
+	}
+	statements, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return err
+	}
+	ran, err := strconv.Atoi(fields[2])
+	if err != nil {
+		return err
+	}
+	b := block(fields[0])
+	p[b] = count{statements: statements, covered: ran > 0 || p[b].covered}
+	return nil
+}
+
+// verdict is one package's coverage; fault says what is wrong with it, if anything.
+type verdict struct {
+	name    string
+	percent float64
+	fault   string
+}
+
+// verdicts returns one per held package, in the order of the thresholds. A threshold no profile says anything about is
+// a fault as well: otherwise a gate that measures nothing would pass.
+func (p profile) verdicts(thresholds []threshold) []verdict {
+	total, covered := map[string]int{}, map[string]int{}
+	for b, c := range p {
+		total[b.pkg()] += c.statements
+		if c.covered {
+			covered[b.pkg()] += c.statements
+		}
+	}
+	var verdicts []verdict
+	for _, t := range thresholds {
+		if total[t.room] == 0 {
+			verdicts = append(verdicts, verdict{name: t.room, fault: t.room + " is in none of the profiles"})
+		}
+		for _, pkg := range slices.Sorted(maps.Keys(total)) {
+			if t.holds(pkg) && total[pkg] > 0 {
+				verdicts = append(verdicts, t.judge(pkg, covered[pkg], total[pkg]))
+			}
+		}
+	}
+	return verdicts
+}
+
+func (t threshold) judge(pkg string, covered, total int) verdict {
+	v := verdict{name: pkg, percent: 100 * float64(covered) / float64(total)}
+	if v.percent < t.least {
+		v.fault = fmt.Sprintf("%s has %.1f %%, %d of its %d statements never run in any test; it needs %.0f %%",
+			pkg, v.percent, total-covered, total, t.least)
+	}
+	return v
+}

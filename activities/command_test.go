@@ -183,18 +183,20 @@ func TestCommandOutcomes(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := runCommand(t, c.entry, c.args)
-			if c.failure == "" {
-				if err != nil || got != c.want {
-					t.Fatalf("got %q, %v; want %q", got, err, c.want)
-				}
-				return
+			if c.failure == "" && (err != nil || got != c.want) {
+				t.Fatalf("got %q, %v; want %q", got, err, c.want)
 			}
-			e := switchyard.AsError(err)
-			if e == nil || e.Type != c.failure || e.Retryable || !strings.Contains(e.Error(), c.message) {
+			if c.failure != "" && !failedWith(err, c.failure, c.message) {
 				t.Fatalf("got %q, %v; want %s with %q", got, err, c.failure, c.message)
 			}
 		})
 	}
+}
+
+// failedWith reports whether err is a permanent error of the type and says what is wanted.
+func failedWith(err error, failure switchyard.ErrorType, message string) bool {
+	e := switchyard.AsError(err)
+	return e != nil && e.Type == failure && !e.Retryable && strings.Contains(e.Error(), message)
 }
 
 // A transient exit code lets the retry policy try again; the model is told the same.

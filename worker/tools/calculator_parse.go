@@ -248,19 +248,17 @@ func literal(t token) (number, error) {
 	return at(t.column, n, err)
 }
 
-// named reads a constant, or a function's arguments.
+var constants = map[string]float64{"pi": math.Pi, "e": math.E}
+
+// named reads a constant, or a function with its arguments.
 func (p *parser) named(name token) (number, error) {
 	lower := strings.ToLower(name.text)
-	open, called := p.take("(")
 	f, known := functions[lower]
-	switch {
-	case !called && lower == "pi":
-		return number{approx: math.Pi}, nil
-	case !called && lower == "e":
-		return number{approx: math.E}, nil
-	case known && !called:
-		return number{}, unreadable(name.column, "%s is a function; write %s(…)", lower, lower)
-	case !known:
+	open, called := p.take("(")
+	if !called {
+		return constant(name, known)
+	}
+	if !known {
 		return number{}, unknownName(name)
 	}
 	arguments, err := p.arguments(open)
@@ -272,6 +270,18 @@ func (p *parser) named(name token) (number, error) {
 	}
 	result, failure := f.compute(arguments)
 	return at(name.column, result, failure)
+}
+
+func constant(name token, isFunction bool) (number, error) {
+	value, ok := constants[strings.ToLower(name.text)]
+	switch {
+	case ok:
+		return number{approx: value}, nil
+	case isFunction:
+		return number{}, unreadable(name.column, "%s is a function; write %s(…)", name.text, name.text)
+	default:
+		return number{}, unknownName(name)
+	}
 }
 
 func unknownName(name token) error {

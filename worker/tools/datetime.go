@@ -178,14 +178,17 @@ func (d *datetime) parse(parameter, text string) (time.Time, error) {
 		return t.In(d.zone), nil
 	}
 	for _, layout := range layouts {
-		t, err := time.ParseInLocation(layout.form, text, d.zone)
-		if err != nil {
-			continue
+		if t, err := time.ParseInLocation(layout.form, text, d.zone); err == nil {
+			d.noteSkipped(layout, text, t)
+			return t, nil
 		}
-		if layout.local && t.Format(layout.form) != text && t.Format("15:04") != clock(text) {
-			d.notes = append(d.notes, fmt.Sprintf("%s does not exist in %s because the clocks change; %s was taken", text, d.zone, t.Format(time.RFC3339)))
-		}
-		return t, nil
 	}
 	return time.Time{}, invalid(parameter, "%q is not a time; write it like 2006-01-02T15:04:05Z, 2006-01-02 15:04, 2006-01-02, or as seconds since 1970", text)
+}
+
+// noteSkipped notes a local time that there is not: the clocks went past it.
+func (d *datetime) noteSkipped(layout layout, text string, t time.Time) {
+	if layout.local && t.Format("15:04") != clock(text) {
+		d.notes = append(d.notes, fmt.Sprintf("%s does not exist in %s because the clocks change; %s was taken", text, d.zone, t.Format(time.RFC3339)))
+	}
 }

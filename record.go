@@ -54,7 +54,8 @@ type Event struct {
 // Timing is where and when a call or a model step ran, by the server's clock.
 type Timing struct {
 	Lane string `json:"lane,omitempty"`
-	// Attempts counts those that started; zero says that none did.
+	// Attempts counts those that started. Zero says that none did, or, of a call that was open when the server ended the
+	// run, that history does not tell.
 	Attempts int `json:"attempts,omitempty"`
 	// Worker is the identity of the worker that made the last attempt.
 	Worker string `json:"worker,omitempty"`

@@ -1,0 +1,306 @@
+package audit_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+func payloads(t testing.TB, values ...any) *commonpb.Payloads {
+	t.Helper()
+	p, err := converter.GetDefaultDataConverter().ToPayloads(values...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func started(t testing.TB, workflow string, input *commonpb.Payloads) *historypb.HistoryEvent {
+	t.Helper()
+	return event(1, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{WorkflowId: "w", OriginalExecutionRunId: "r",
+			FirstExecutionRunId: "r", WorkflowType: &commonpb.WorkflowType{Name: workflow}, TaskQueue: &taskqueuepb.TaskQueue{Name: queue}, Input: input}})
+}
+
+func event(id int64, kind enumspb.EventType, attributes any) *historypb.HistoryEvent {
+	e := &historypb.HistoryEvent{EventId: id, EventType: kind, EventTime: &timestamppb.Timestamp{Seconds: 1_000_000_000 + id}}
+	switch a := attributes.(type) {
+	case *historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes:
+		e.Attributes = a
+	case *historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes:
+		e.Attributes = a
+	case *historypb.HistoryEvent_ActivityTaskFailedEventAttributes:
+		e.Attributes = a
+	case *historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes:
+		e.Attributes = a
+	case *historypb.HistoryEvent_WorkflowExecutionTerminatedEventAttributes:
+		e.Attributes = a
+	}
+	return e
+}
+
+func runFailed(f *failurepb.Failure) *historypb.HistoryEvent {
+	return event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED, &historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes{
+		WorkflowExecutionFailedEventAttributes: &historypb.WorkflowExecutionFailedEventAttributes{Failure: f}})
+}
+
+func application(kind, message string, details *commonpb.Payloads) *failurepb.Failure {
+	return &failurepb.Failure{Message: message, FailureInfo: &failurepb.Failure_ApplicationFailureInfo{
+		ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{Type: kind, Details: details}}}
+}
+
+func timeout(kind enumspb.TimeoutType) *failurepb.Failure {
+	return &failurepb.Failure{Message: "activity timeout", FailureInfo: &failurepb.Failure_TimeoutFailureInfo{
+		TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{TimeoutType: kind}}, Cause: application("x", "earlier", nil)}
+}
+
+func lastOf(t *testing.T, history ...*historypb.HistoryEvent) (switchyard.Event, audit.Summary) {
+	t.Helper()
+	d := audit.NewDeriver("", "")
+	events := derive(t, d, history)
+	return events[len(events)-1], d.Summary()
+}
+
+// TestFailedActivities proves that each way an activity ends without a result gives the error that the workflow makes
+// of it. The history is that of a direct call up to the end of its activity.
+func TestFailedActivities(t *testing.T) {
+	history := histories(t, "direct")[0]
+	end := slices.IndexFunc(history, func(e *historypb.HistoryEvent) bool {
+		return e.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
+	})
+	scheduled := history[end].GetActivityTaskCompletedEventAttributes().GetScheduledEventId()
+	failed := func(f *failurepb.Failure) *historypb.HistoryEvent {
+		return event(50, enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED, &historypb.HistoryEvent_ActivityTaskFailedEventAttributes{
+			ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{ScheduledEventId: scheduled, Failure: f}})
+	}
+	timedOut := func(kind enumspb.TimeoutType) *historypb.HistoryEvent {
+		return event(50, enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT, &historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes{
+			ActivityTaskTimedOutEventAttributes: &historypb.ActivityTaskTimedOutEventAttributes{ScheduledEventId: scheduled, Failure: timeout(kind)}})
+	}
+	cancelled := &failurepb.Failure{Message: "canceled", FailureInfo: &failurepb.Failure_CanceledFailureInfo{}}
+	cancelled.FailureInfo = &failurepb.Failure_CanceledFailureInfo{CanceledFailureInfo: &failurepb.CanceledFailureInfo{}}
+	typed := payloads(t, switchyard.Error{Type: switchyard.ErrInvalidOutput, Message: "no number", Phase: switchyard.PhasePostExecution})
+	tests := []struct {
+		name   string
+		end    *historypb.HistoryEvent
+		status switchyard.CallStatus
+		want   switchyard.ErrorType
+		phase  switchyard.Phase
+	}{
+		{"queue timeout", timedOut(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START), switchyard.CallFailed, switchyard.ErrQueueTimeout, switchyard.PhasePreExecution},
+		{"timeout", timedOut(enumspb.TIMEOUT_TYPE_START_TO_CLOSE), switchyard.CallFailed, switchyard.ErrTimeout, switchyard.PhaseExecution},
+		{"heartbeat timeout", timedOut(enumspb.TIMEOUT_TYPE_HEARTBEAT), switchyard.CallFailed, switchyard.ErrWorkerLost, switchyard.PhaseExecution},
+		{"typed", failed(application("invalid_output", "m", typed)), switchyard.CallFailed, switchyard.ErrInvalidOutput, switchyard.PhasePostExecution},
+		{"typed without details", failed(application("invalid_output", "m", nil)), switchyard.CallFailed, switchyard.ErrExecution, switchyard.PhaseExecution},
+		{"the server's own", failed(&failurepb.Failure{Message: "m"}), switchyard.CallFailed, switchyard.ErrExecution, switchyard.PhaseExecution},
+		{"cancelled", failed(cancelled), switchyard.CallCancelled, switchyard.ErrCancelled, switchyard.PhaseExecution},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, _ := lastOf(t, append(slices.Clone(history[:end]), tt.end)...)
+			r := e.Record
+			if e.Type != switchyard.EventToolFailed || r == nil || r.Status != tt.status || r.Error.Type != tt.want || r.Phase != tt.phase {
+				t.Fatalf("got %s with %+v", e.Type, r)
+			}
+		})
+	}
+}
+
+// TestRunEnds proves what the ends of a run that the recorded histories do not have are told as.
+func TestRunEnds(t *testing.T) {
+	begin := started(t, switchyard.AgentWorkflow, payloads(t, agent(switchyard.Limits{})))
+	tests := []struct {
+		name   string
+		end    *historypb.HistoryEvent
+		event  switchyard.EventType
+		status audit.RunStatus
+		kind   switchyard.RunErrorType
+		words  string
+	}{
+		{"refused", runFailed(application("model_refused", "the model declined: no", payloads(t, switchyard.RunResult{Answer: "no"}))),
+			switchyard.EventRunFailed, audit.RunFailed, switchyard.RunRefused, "declined"},
+		{"an activity's failure", runFailed(&failurepb.Failure{Message: "activity error", Cause: application("", "the pin step failed", nil)}),
+			switchyard.EventRunFailed, audit.RunFailed, "", "the pin step failed"},
+		{"the server's own", runFailed(&failurepb.Failure{Message: "history too large"}), switchyard.EventRunFailed, audit.RunFailed, "", "too large"},
+		{"timed out", event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT, nil), switchyard.EventRunFailed, audit.RunTimedOut, "", "within the timeout"},
+		{"terminated, nobody says why", event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, nil), switchyard.EventRunCancelled, audit.RunTerminated, "", "the run was terminated"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, s := lastOf(t, begin, tt.end)
+			if e.Type != tt.event || e.FailureType != tt.kind || !strings.Contains(e.Failure, tt.words) || s.Status != tt.status || s.Failure != e.Failure {
+				t.Errorf("got %+v, %s", e, s.Status)
+			}
+		})
+	}
+}
+
+// TestLaterPart proves that the history of a later part of a chain alone tells of its own events and the whole run's facts.
+func TestLaterPart(t *testing.T) {
+	parts := histories(t, "continued")
+	d := audit.NewDeriver("", "")
+	events := derive(t, d, parts[2])
+	s := d.Summary()
+	if events[0].Type == switchyard.EventRunStarted || events[0].Sequence != 1 {
+		t.Errorf("the first event is %+v", events[0])
+	}
+	if want := start(parts[0]).GetOriginalExecutionRunId(); s.Run != want || len(s.Tools) == 0 || s.Usage.Turns != 4 || s.Prompt != "" {
+		t.Errorf("the summary is %+v, of run %s", s, want)
+	}
+}
+
+// TestUnknownEvents proves that what a later version or another feature writes is skipped.
+func TestUnknownEvents(t *testing.T) {
+	begin := started(t, switchyard.AgentWorkflow, payloads(t, agent(switchyard.Limits{})))
+	d := audit.NewDeriver("w", "r")
+	derive(t, d, []*historypb.HistoryEvent{begin})
+	for _, e := range []*historypb.HistoryEvent{
+		event(2, enumspb.EventType(4711), nil),
+		event(3, enumspb.EVENT_TYPE_TIMER_FIRED, nil),
+		event(4, enumspb.EVENT_TYPE_MARKER_RECORDED, nil),
+		event(5, enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED, nil),
+		event(6, enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, nil),
+		event(7, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED, nil),
+		{EventId: 8, EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
+			ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: "switchyard/later"}}}},
+	} {
+		if events, err := d.Add(e); err != nil || len(events) > 0 {
+			t.Errorf("event %d: %v, %v", e.GetEventId(), events, err)
+		}
+	}
+}
+
+// TestDamaged proves that a history with any one payload damaged or missing, or any event left out, gives an error or
+// events, and never a panic; an error about content names the event.
+func TestDamaged(t *testing.T) {
+	for _, s := range scenarios() {
+		for _, part := range histories(t, s.name) {
+			for i := range part {
+				for _, damage := range []func(*commonpb.Payloads){
+					func(p *commonpb.Payloads) { p.Payloads[0].Data = []byte(`{"type":[`) },
+					func(p *commonpb.Payloads) { p.Payloads[0].Data = []byte(`null`) },
+					func(p *commonpb.Payloads) { p.Payloads = nil },
+				} {
+					history := slices.Clone(part)
+					history[i] = proto.CloneOf(part[i])
+					damagePayloads(history[i], damage)
+					deriveDamaged(t, history, history[i].GetEventId())
+				}
+				deriveDamaged(t, slices.Delete(slices.Clone(part), i, i+1), 0)
+			}
+		}
+	}
+	if _, err := audit.NewDeriver("", "").Add(nil); !errors.Is(err, audit.ErrNotARun) {
+		t.Errorf("a nil event: %v", err)
+	}
+}
+
+func damagePayloads(e *historypb.HistoryEvent, damage func(*commonpb.Payloads)) {
+	all := []*commonpb.Payloads{
+		e.GetWorkflowExecutionStartedEventAttributes().GetInput(), e.GetActivityTaskScheduledEventAttributes().GetInput(),
+		e.GetActivityTaskCompletedEventAttributes().GetResult(), e.GetWorkflowExecutionCompletedEventAttributes().GetResult(),
+		e.GetWorkflowExecutionFailedEventAttributes().GetFailure().GetApplicationFailureInfo().GetDetails(),
+		e.GetActivityTaskFailedEventAttributes().GetFailure().GetApplicationFailureInfo().GetDetails(),
+	}
+	for _, p := range e.GetMarkerRecordedEventAttributes().GetDetails() {
+		all = append(all, p)
+	}
+	for _, p := range all {
+		if len(p.GetPayloads()) > 0 {
+			damage(p)
+		}
+	}
+}
+
+func deriveDamaged(t *testing.T, history []*historypb.HistoryEvent, damaged int64) {
+	t.Helper()
+	d := audit.NewDeriver("", "")
+	for _, e := range history {
+		if _, err := d.Add(e); err != nil {
+			if !errors.Is(err, audit.ErrUnreadable) && !errors.Is(err, audit.ErrNotARun) {
+				t.Errorf("untyped error: %v", err)
+			}
+			if errors.Is(err, audit.ErrUnreadable) && (e.GetEventId() != damaged || !strings.HasPrefix(err.Error(), "event ")) {
+				t.Errorf("event %d is damaged, the error is about another: %v", damaged, err)
+			}
+			return
+		}
+	}
+	d.Running()
+}
+
+// TestReadHistory proves that a file that is no history is refused with a typed error.
+func TestReadHistory(t *testing.T) {
+	if _, err := audit.ReadHistory(strings.NewReader("no history")); !errors.Is(err, audit.ErrUnreadable) {
+		t.Error(err)
+	}
+}
+
+// TestLanes proves the sums: refused calls take no time, only ended ones count into it.
+func TestLanes(t *testing.T) {
+	at := func(ms int) time.Time { return time.Unix(1, 0).Add(time.Duration(ms) * time.Millisecond) }
+	ms := func(n int) switchyard.Duration { return switchyard.Duration(time.Duration(n) * time.Millisecond) }
+	timing := func(lane string, wait, took int) switchyard.Timing {
+		return switchyard.Timing{Lane: lane, Started: at(wait), Closed: at(wait + took), QueueWait: ms(wait), Duration: ms(took)}
+	}
+	records := []switchyard.Record{
+		{Status: switchyard.CallCompleted, Timing: timing("serial", 10, 100)},
+		{Status: switchyard.CallFailed, Timing: timing("general", 0, 50)},
+		{Status: switchyard.CallCancelled, Timing: timing("serial", 30, 300)},
+		{Status: switchyard.CallRefused, Timing: switchyard.Timing{Lane: "serial", Closed: at(9)}},
+		{Status: switchyard.CallRunning, Timing: switchyard.Timing{Lane: "serial", Started: at(1)}},
+		{Status: switchyard.CallRefused, Timing: switchyard.Timing{Closed: at(9)}},
+	}
+	want := []audit.LaneUse{
+		{Calls: 1, Refused: 1},
+		{Lane: "general", Calls: 1, Failed: 1, Total: ms(50), Average: ms(50), Max: ms(50)},
+		{Lane: "serial", Calls: 4, Failed: 1, Refused: 1, Total: ms(400), Average: ms(200), Max: ms(300), WaitAverage: ms(20), WaitMax: ms(30)},
+	}
+	if got := audit.Lanes(slices.Values(records)); !slices.Equal(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// BenchmarkDerive measures how many calls a second are derived from history that is in memory; 20,000 is the least.
+func BenchmarkDerive(b *testing.B) {
+	part := histories(b, "continued")[0]
+	calls := 0
+	for b.Loop() {
+		d := audit.NewDeriver("", "")
+		for _, e := range derive(b, d, part) {
+			if e.Record != nil {
+				calls++
+			}
+		}
+	}
+	b.ReportMetric(float64(calls)/b.Elapsed().Seconds(), "calls/s")
+}
+
+// BenchmarkReadHistory measures the same from the JSON of a history.
+func BenchmarkReadHistory(b *testing.B) {
+	data, err := os.ReadFile("testdata/continued.1.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if _, err := audit.ReadHistory(bytes.NewReader(data)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

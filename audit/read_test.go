@@ -1,0 +1,219 @@
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	activitypb "go.temporal.io/api/activity/v1"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// TestReading proves that a chain is read whole from whichever of its executions one names, page by page, read or
+// followed, and that the records are those of its events.
+func TestReading(t *testing.T) {
+	runs := map[string]*archivedRun{}
+	for _, s := range scenarios() {
+		runs[s.name] = &archivedRun{parts: histories(t, s.name), lost: -1}
+	}
+	c := serve(t, runs)
+	for _, s := range scenarios() {
+		t.Run(s.name, func(t *testing.T) {
+			d := audit.NewDeriver("", "")
+			var want []switchyard.Event
+			for _, part := range runs[s.name].parts {
+				want = append(want, derive(t, d, part)...)
+			}
+			for _, part := range runs[s.name].parts {
+				runID := start(part).GetOriginalExecutionRunId()
+				if got := collect(t, audit.Events(t.Context(), c, s.name, runID)); !reflect.DeepEqual(got, want) {
+					t.Errorf("Events from %s differ", runID)
+				}
+			}
+			if got := collect(t, audit.Follow(t.Context(), c, s.name, "")); !reflect.DeepEqual(got, want) {
+				t.Errorf("Follow differs from Events")
+			}
+			summary, err := audit.Describe(t.Context(), c, s.name, "")
+			if err != nil || !reflect.DeepEqual(summary, d.Summary()) {
+				t.Errorf("Describe gives %+v, %v", summary, err)
+			}
+			var records []switchyard.Record
+			for r, err := range audit.Records(t.Context(), c, s.name, "") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				records = append(records, r)
+			}
+			var wantRecords []switchyard.Record
+			for _, e := range want {
+				if e.Record != nil {
+					wantRecords = append(wantRecords, *e.Record)
+				}
+			}
+			if !reflect.DeepEqual(records, wantRecords) {
+				t.Errorf("%d records, want %d", len(records), len(wantRecords))
+			}
+			if pending, err := audit.Pending(t.Context(), c, s.name, start(runs[s.name].parts[0]).GetOriginalExecutionRunId()); err != nil || len(pending) > 0 {
+				t.Errorf("a closed run has pending %v, %v", pending, err)
+			}
+		})
+	}
+}
+
+// TestStopReading proves that a reader may stop anywhere and gets nothing more.
+func TestStopReading(t *testing.T) {
+	c := serve(t, map[string]*archivedRun{"agent": {parts: histories(t, "agent"), lost: -1}})
+	for stop := 1; stop <= 4; stop++ {
+		n := 0
+		for range audit.Events(t.Context(), c, "agent", "") {
+			if n++; n == stop {
+				break
+			}
+		}
+		if n != stop {
+			t.Errorf("stopped at %d, got %d", stop, n)
+		}
+	}
+	for r, err := range audit.Records(t.Context(), c, "agent", "") {
+		if err != nil || r.CallID != "1.3" {
+			t.Errorf("the first record is %s, %v", r.CallID, err)
+		}
+		break
+	}
+}
+
+// openRun is the agent's run as it stood when its second turn had just been scheduled.
+func openRun(t *testing.T) *archivedRun {
+	part := histories(t, "agent")[0]
+	end := slices.IndexFunc(part, func(e *historypb.HistoryEvent) bool {
+		return e.GetActivityTaskScheduledEventAttributes().GetActivityId() == "2.4"
+	})
+	at := func(seconds int64) *timestamppb.Timestamp {
+		return &timestamppb.Timestamp{Seconds: 2_000_000_000 + seconds}
+	}
+	activity := func(id, tool, queue string) *workflowpb.PendingActivityInfo {
+		return &workflowpb.PendingActivityInfo{ActivityId: id, ActivityType: &commonpb.ActivityType{Name: tool}, ScheduledTime: at(0), Attempt: 1,
+			ActivityOptions: &activitypb.ActivityOptions{TaskQueue: &taskqueuepb.TaskQueue{Name: queue}}}
+	}
+	broken := activity("2.1", "broken", queue)
+	broken.State, broken.LastStartedTime, broken.LastWorkerIdentity = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(1), "worker-1"
+	broken.HeartbeatDetails = payloads(t, map[string]int{"done": 3})
+	flaky := activity("2.2", "flaky", queue)
+	flaky.State, flaky.LastStartedTime, flaky.LastAttemptCompleteTime = enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, at(1), at(2)
+	flaky.Attempt, flaky.MaximumAttempts, flaky.NextAttemptScheduleTime = 2, 3, at(9)
+	flaky.LastFailure = &failurepb.Failure{Message: "not yet"}
+	unserved := activity("2.3", "unserved", queue+"/nobody")
+	unserved.State = enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
+	stopping := activity("turn-9", switchyard.ModelActivity, queue)
+	stopping.State, stopping.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, at(4)
+	paused := activity("9.9", "paused", "")
+	paused.State, paused.ActivityOptions = enumspb.PENDING_ACTIVITY_STATE_PAUSED, nil
+	paused.PauseInfo = &workflowpb.PendingActivityInfo_PauseInfo{PauseTime: at(5)}
+	return &archivedRun{parts: [][]*historypb.HistoryEvent{part[:end]}, lost: -1, open: &workflowservice.DescribeWorkflowExecutionResponse{
+		PendingActivities: []*workflowpb.PendingActivityInfo{broken, flaky, unserved, stopping, paused},
+		PendingWorkflowTask: &workflowpb.PendingWorkflowTaskInfo{State: enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED, Attempt: 1,
+			ScheduledTime: at(6), StartedTime: at(7)},
+	}}
+}
+
+// TestPending proves what is said of each state in which something can run or wait.
+func TestPending(t *testing.T) {
+	c := serve(t, map[string]*archivedRun{"agent": openRun(t)})
+	pending, err := audit.Pending(t.Context(), c, "agent", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(seconds int64) time.Time { return time.Unix(2_000_000_000+seconds, 0).UTC() }
+	want := []audit.Running{
+		{Kind: audit.KindRun, Lane: "general", Queue: queue, State: audit.StateRunning, Attempt: 1, Since: at(7), Started: at(7)},
+		{Kind: audit.KindCall, ID: "2.1", Tool: "broken", Lane: "general", Queue: queue, State: audit.StateRunning, Attempt: 1, Since: at(1),
+			Started: at(1), Worker: "worker-1", Heartbeat: []byte(`{"done":3}`)},
+		{Kind: audit.KindCall, ID: "2.2", Tool: "flaky", Lane: "general", Queue: queue, State: audit.StateBackingOff, Attempt: 2, MaxAttempts: 3,
+			Since: at(2), Started: at(1), NextAttempt: at(9), LastFailure: "not yet"},
+		{Kind: audit.KindCall, ID: "2.3", Tool: "unserved", Lane: "nobody", Queue: queue + "/nobody", State: audit.StateWaiting, Attempt: 1, Since: at(0)},
+		{Kind: audit.KindStep, ID: "turn-9", Lane: "general", Queue: queue, State: audit.StateCancelling, Attempt: 1, Since: at(4), Started: at(4)},
+		{Kind: audit.KindCall, ID: "9.9", Tool: "paused", State: audit.StatePaused, Attempt: 1, Since: at(5)},
+	}
+	if !reflect.DeepEqual(pending, want) {
+		t.Errorf("got  %+v\nwant %+v", pending, want)
+	}
+}
+
+// TestOpenRecords proves that an open run's calls that are not over come last, with what the server says of them.
+func TestOpenRecords(t *testing.T) {
+	c := serve(t, map[string]*archivedRun{"agent": openRun(t)})
+	var got []string
+	for r, err := range audit.Records(t.Context(), c, "agent", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Status == switchyard.CallRunning {
+			got = append(got, strings.Join([]string{r.CallID, r.Tool, string(r.Phase), r.Lane, r.Worker, r.LastFailure}, " "))
+		} else if len(got) > 0 {
+			t.Errorf("%s is over and comes after one that runs", r.CallID)
+		}
+	}
+	want := []string{"2.1 broken execution general worker-1 ", "2.2 flaky execution general  not yet",
+		"2.3 unserved pre_execution nobody  ", "2.4 slow pre_execution general  "}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// TestErrors proves that what is not there, not ours, lost or unreadable gives an error to be told apart, from every
+// function, and that a cancelled context gives its own.
+func TestErrors(t *testing.T) {
+	foreign := openRun(t)
+	foreign.parts = [][]*historypb.HistoryEvent{{started(t, "OrderWorkflow", nil)}}
+	first := histories(t, "continued")
+	damaged := histories(t, "agent")
+	damaged[0][0] = started(t, switchyard.AgentWorkflow, &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("{")}}})
+	c := serve(t, map[string]*archivedRun{
+		"foreign": foreign, "lost": {parts: first, lost: 0}, "damaged": {parts: damaged, lost: -1}, "agent": {parts: histories(t, "agent"), lost: -1},
+	})
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	tests := []struct {
+		name, id, run string
+		ctx           context.Context
+		want          error
+		pending       bool
+	}{
+		{"unknown workflow", "nosuch", "", t.Context(), audit.ErrNotFound, true},
+		{"unknown run", "agent", "0b9a54a6-0000-4000-8000-000000000000", t.Context(), audit.ErrNotFound, true},
+		{"malformed run id", "agent", "not-an-id", t.Context(), audit.ErrNotFound, true},
+		{"another program's workflow", "foreign", "", t.Context(), audit.ErrNotARun, true},
+		{"first execution past retention", "lost", "", t.Context(), audit.ErrNotFound, false},
+		{"unreadable input", "damaged", "", t.Context(), audit.ErrUnreadable, false},
+		{"cancelled context", "agent", "", cancelled, context.Canceled, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := audit.Describe(tt.ctx, c, tt.id, tt.run)
+			if !errors.Is(err, tt.want) {
+				t.Errorf("Describe: %v", err)
+			}
+			for _, err = range audit.Records(tt.ctx, c, tt.id, tt.run) {
+			}
+			if !errors.Is(err, tt.want) {
+				t.Errorf("Records: %v", err)
+			}
+			if _, err = audit.Pending(tt.ctx, c, tt.id, tt.run); tt.pending && !errors.Is(err, tt.want) {
+				t.Errorf("Pending: %v", err)
+			}
+		})
+	}
+}

@@ -90,8 +90,10 @@ func (t *translator) error(e *jsonschema.ValidationError) {
 			t.add(jsonpath.Key(at.path, name), ruleUnknown, "there is no property "+shorten(name))
 		}
 	case *kind.PropertyNames:
-		at := t.locate(e.InstanceLocation)
-		t.add(jsonpath.Key(at.path, k.Property), "propertyNames", "the name "+shorten(k.Property)+" is not allowed here")
+		// The library overwrites the location of this error with that of a later one.
+		t.add(jsonpath.Root, "propertyNames", "the property name "+shorten(k.Property)+" is not allowed where it stands")
+	case *kind.Contains, *kind.MinContains, *kind.MaxContains:
+		t.leaf(e)
 	default:
 		t.other(e)
 	}
@@ -104,6 +106,10 @@ func (t *translator) other(e *jsonschema.ValidationError) {
 		}
 		return
 	}
+	t.leaf(e)
+}
+
+func (t *translator) leaf(e *jsonschema.ValidationError) {
 	at := t.locate(e.InstanceLocation)
 	rule, message := explain(e.ErrorKind, at)
 	t.add(at.path, rule, message)
@@ -234,9 +240,9 @@ func explain(k jsonschema.ErrorKind, at place) (rule, text string) {
 }
 
 func explainCount(k jsonschema.ErrorKind, at place) (rule, text string, ok bool) {
-	const least, most = "has %d %s; at least %d are needed", "has %d %s; at most %d are allowed"
+	const least, most = "has %d of at least %d %s", "has %d of at most %d %s"
 	say := func(rule, format, what string, got, want int) (string, string, bool) {
-		return rule, fmt.Sprintf("%s "+format, at.shown(), got, what, want), true
+		return rule, fmt.Sprintf("%s "+format, at.shown(), got, want, what), true
 	}
 	switch k := k.(type) {
 	case *kind.MinLength:

@@ -315,8 +315,12 @@ func got(n *yaml.Node) string {
 		what = n.ShortTag()
 	}
 	const most = 40
-	if value := []rune(n.Value); len(value) > most {
-		return what + " " + string(value[:most]) + "…"
+	value := n.Value
+	if runes := []rune(value); len(runes) > most {
+		value = string(runes[:most]) + "…"
 	}
-	return what + " " + n.Value
+	if n.ShortTag() == tagString {
+		value = strconv.Quote(value)
+	}
+	return what + " " + value
 }

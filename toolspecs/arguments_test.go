@@ -1,0 +1,313 @@
+package toolspecs
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+)
+
+const searchSpec = `
+name: search
+version: 1.0.0
+description: Searches.
+parameters:
+  - {name: query, type: string, required: true, validation: {min_length: 2, max_length: 10, pattern: "^[a-z ]+$"}}
+  - {name: limit, type: integer, default: 10, validation: {min: 1, max: 100}}
+  - {name: ratio, type: number, validation: {min: 0.5, max: 1e2}}
+  - {name: exact, type: boolean}
+  - {name: order, type: string, validation: {enum: [newest, oldest]}}
+  - {name: token, type: string, sensitive: true, validation: {min_length: 20}}
+  - {name: tags, type: array, validation: {min_items: 1, max_items: 2, items: {type: string, validation: {max_length: 3}}}}
+  - name: filter
+    type: object
+    validation:
+      required: [field]
+      properties:
+        - {name: field, type: string}
+        - {name: depth, type: integer, default: 3}
+        - {name: password, type: string, sensitive: true}
+  - {name: extra, type: object}
+  - name: rows
+    type: array
+    validation: {items: {type: object, validation: {properties: [{name: n, type: integer, default: 1}, {name: on, type: boolean}]}}}
+entry: {type: function}
+`
+
+const schemaSpec = `
+name: schema
+version: 1.0.0
+description: Declared by a JSON Schema.
+input_schema:
+  type: object
+  required: [id, kind]
+  properties:
+    id: {type: [integer, "null"]}
+    kind: {const: a, default: a}
+    size: {type: integer, exclusiveMinimum: 0, exclusiveMaximum: 10, multipleOf: 2}
+    set: {type: array, uniqueItems: true, contains: {type: integer}}
+    open: {type: object, properties: {x: {type: integer, default: 5}}, additionalProperties: true}
+    typed: {type: object, additionalProperties: {type: integer}, maxProperties: 2, minProperties: 1, propertyNames: {maxLength: 3}}
+    patterned: {type: object, patternProperties: {"^x": {type: integer}}, additionalProperties: false}
+    either: {anyOf: [{type: string}, {type: object, required: [a], properties: {a: {type: integer}}}]}
+    one: {oneOf: [{type: integer}, {type: number}]}
+    not: {not: {type: string}}
+    both: {allOf: [{properties: {a: {type: integer}}}, {properties: {b: {type: integer}}}]}
+    referred: {$ref: "#/$defs/positive"}
+    when: {type: string, format: date}
+    secret: {type: string, writeOnly: true, maxLength: 3}
+    any: true
+    never: false
+    depends: {dependentRequired: {a: [b]}}
+  $defs: {positive: {type: integer, minimum: 1}}
+entry: {type: function}
+`
+
+func decodeOne(t testing.TB, text string) *Compiled {
+	t.Helper()
+	specs, err := Decode("test.yaml", []byte(text), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := specs[0].Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func text(notes []string, problems []switchyard.Problem) string {
+	lines := append([]string{}, notes...)
+	for _, p := range problems {
+		lines = append(lines, fmt.Sprintf("%s [%s] %s", p.Path, p.Rule, p.Message))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Arguments come back complete and in order, or with every problem named: by path, by the rule's word, and in a
+// message that says what was expected and what was given.
+func TestArguments(t *testing.T) {
+	const strict, lenient = switchyard.ModeStrict, switchyard.ModeLenient
+	search, schema := decodeOne(t, searchSpec), decodeOne(t, schemaSpec)
+	for _, c := range []struct {
+		tool *Compiled
+		mode switchyard.Mode
+		text string
+		// args, and lines of notes and problems.
+		args, want string
+	}{
+		{search, "", `{"query":"ab"}`, `{"query":"ab","limit":10}`, ""},
+		{search, "", ` { "limit" : 5 , "query" : "\u0061b" } `, `{"query":"ab","limit":5}`, ""},
+		{search, "", `{"query":"ab","limit":5.0,"filter":{"field":"f"},"rows":[{},{"n":2e0}]}`,
+			`{"query":"ab","limit":5,"filter":{"field":"f","depth":3},"rows":[{"n":1},{"n":2}]}`, ""},
+		{search, "", `{"query":"ab","extra":{"z":12345678901234567890123,"a":[null,true,false,1.50]}}`,
+			`{"query":"ab","limit":10,"extra":{"a":[null,true,false,1.50],"z":12345678901234567890123}}`, ""},
+		{search, "", "", "", `$.query [required] "query" is required (string)`},
+		{search, "", `{"query":"A","limit":0,"ratio":0.1,"exact":"true","order":"newst","tags":[],"filter":{"feld":1}}`, "",
+			`$.exact [type] must be a boolean, not the string "true"
+$.filter.feld [unknown] there is no property "feld"; did you mean "field"?
+$.filter.field [required] "field" is required (string)
+$.limit [min] 0 must be at least 1
+$.order [enum] "newst" is not one of "newest", "oldest"; did you mean "newest"?
+$.query [min_length] "A" has 1 of at least 2 characters
+$.query [pattern] "A" does not match the pattern ^[a-z ]+$
+$.ratio [min] 0.1 must be at least 0.5
+$.tags [min_items] [] has 0 of at least 1 elements`},
+		{search, "", `{"query":"abcdefghijkl","limit":101,"ratio":100.5,"tags":["a","long","c"],"rows":[{"n":"x"},5]}`, "",
+			`$.limit [max] 101 must be at most 100
+$.query [max_length] "abcdefghijkl" has 12 of at most 10 characters
+$.ratio [max] 100.5 must be at most 100
+$.rows[0].n [type] must be an integer, not the string "x"
+$.rows[1] [type] must be an object, not the number 5
+$.tags [max_items] ["a","long","c"] has 3 of at most 2 elements
+$.tags[1] [max_length] "long" has 4 of at most 3 characters`},
+		{search, "", `{"query":"ab","token":"secret","filter":{"field":5,"password":["secret"]}}`, "",
+			`$.filter.field [type] must be a string, not the number 5
+$.filter.password [type] must be a string, not an array
+$.token [min_length] the value has 6 of at least 20 characters`},
+		{search, strict, `{"query":"ab","qury":1,"other":{"a":1}}`, "",
+			`$.other [unknown] there is no argument "other"; known: query, limit, ratio, exact, order, token, tags, filter, extra, rows
+$.qury [unknown] there is no argument "qury"; did you mean "query"?`},
+		{search, lenient, `{"query":"ab","qury":1,"limit":" 5 ","ratio":"1.5","exact":"True","filter":{"field":"5","depth":"2.0","x":1}}`,
+			`{"query":"ab","limit":5,"ratio":1.5,"exact":true,"filter":{"field":"5","depth":2}}`,
+			`$.qury is not an argument of this tool and was dropped
+$.limit: " 5 " was read as 5
+$.ratio: "1.5" was read as 1.5
+$.exact: "True" was read as true
+$.filter.x is not an argument of this tool and was dropped
+$.filter.depth: "2.0" was read as 2`},
+		{search, lenient, `{"query":"ab","limit":"5.5","exact":"yes","ratio":"0x1"}`, "",
+			`$.exact [type] must be a boolean, not the string "yes"
+$.limit [type] must be an integer, not the string "5.5"
+$.ratio [type] must be a number, not the string "0x1"`},
+		{search, lenient, `{"query":"ab","QUERY":"/etc/passwd"}`, "",
+			`$.QUERY [case] "QUERY" and "query" differ only by letter case; write the name exactly`},
+		{search, "", `{"query":"ab","extra":{"k":1,"K":2,"\u212a":3}}`, "",
+			"$.extra.k [case] \"k\" and \"K\" differ only by letter case; write the name exactly\n" +
+				"$.extra[\"\u212a\"] [case] \"\u212a\" and \"K\" differ only by letter case; write the name exactly"},
+		{search, "", `{"query":"ab","extra":{"a":[{"k":1,"k":2}]}}`, "",
+			`$.extra.a[0].k [duplicate] the key "k" is given twice, at byte 35`},
+		{search, "", `{"two words":1}`, "", `$.query [required] "query" is required (string)
+$["two words"] [unknown] there is no argument "two words"; known: query, limit, ratio, exact, order, token, tags, filter, extra, rows`},
+		{search, "", `{"query":`, "", `$ [json] the arguments are not valid JSON: a JSON value was expected, not the end of the text, at byte 9`},
+		{search, "", `[1]`, "", `$ [type] the arguments must be an object, such as {}, not an array`},
+		{search, "", `"x"`, "", `$ [type] the arguments must be an object, such as {}, not the string the value`},
+		{search, "", `null`, "", `$ [type] the arguments must be an object, such as {}, not null`},
+
+		{schema, "", `{"id":null,"kind":"a","open":{"y":1},"typed":{"a":1},"patterned":{"x1":1},"either":"s","both":{"a":1,"c":2},"referred":1,"when":"never","any":[{}]}`,
+			`{"id":null,"kind":"a","open":{"x":5,"y":1},"typed":{"a":1},"patterned":{"x1":1},"either":"s","both":{"a":1,"c":2},"referred":1,"when":"never","any":[{}]}`, ""},
+		{schema, "", `{"id":1.5,"kind":"b","size":11,"set":["a","a"],"open":{"x":"5"},"typed":{"long":"x","b":1,"c":1},"patterned":{"y":1}}`, "",
+			`$ [propertyNames] the property name "long" is not allowed where it stands
+$.id [type] must be null or an integer, not the number 1.5
+$.kind [const] must be "a", not "b"
+$.open.x [type] must be an integer, not the string "5"
+$.patterned.y [unknown] there is no property "y"
+$.set [contains] ["a","a"] is not allowed here by the rule contains
+$.set [uniqueItems] the elements 0 and 1 are equal
+$.size [exclusiveMaximum] 11 must be less than 10
+$.size [multipleOf] 11 must be a multiple of 2
+$.typed [maxProperties] {"b":1,"c":1,"long":"x"} has 3 of at most 2 properties
+$.typed.long [type] must be an integer, not the string "x"`},
+		{schema, "", `{"id":1,"kind":"a","size":0,"typed":{},"either":{"a":"x"},"one":1,"not":"x","both":{"b":"x"},"referred":0,"never":1,"depends":{"a":1}}`, "",
+			`$.both.b [type] must be an integer, not the string "x"
+$.depends.b [required] "b" is required because "a" is given
+$.either [anyOf] the value fits none of the allowed forms: $.either: must be a string, not an object; or $.either.a: must be an integer, not the string "x"
+$.never [schema] 1 is not allowed here by the rule schema
+$.not [schema] "x" is not allowed here by the rule schema
+$.one [oneOf] the value fits more than one of the forms of which it may have one
+$.referred [min] 0 must be at least 1
+$.size [exclusiveMinimum] 0 must be more than 0
+$.typed [minProperties] {} has 0 of at least 1 properties`},
+		{schema, lenient, `{"id":"7","kind":"a","secret":"hunter2","open":{"x":"6","more":1}}`, "",
+			`$.id: "7" was read as 7
+$.open.x: "6" was read as 6
+$.secret [max_length] the value has 7 of at most 3 characters`},
+		{schema, "", `{"id":1}`, "", `$.kind [required] "kind" is required`},
+	} {
+		args, notes, problems := c.tool.Arguments(c.text, c.mode)
+		if string(args) != c.args || text(notes, problems) != c.want {
+			t.Errorf("%s\ngot  %s\n%s\nwant %s\n%s", c.text, args, text(notes, problems), c.args, c.want)
+		}
+	}
+}
+
+// What is not JSON, or JSON that other readers would read differently, is refused with the place.
+func TestBrokenJSON(t *testing.T) {
+	c := compile(t, Spec{InputSchema: json.RawMessage(`{"type":"object","additionalProperties":true}`)})
+	for _, b := range []struct{ text, want string }{
+		{`{"a":1`, `',' or '}' was expected, not the end of the text, at byte 6`},
+		{`{"a":1}}`, `there is something after the JSON value: '}', at byte 7`},
+		{`{"a":1,}`, `a key in double quotes was expected, not '}', at byte 7`},
+		{`{a:1}`, `a key in double quotes was expected, not 'a', at byte 1`},
+		{`{"a" 1}`, `':' was expected after a key, not '1', at byte 5`},
+		{`{"a":[1 2]}`, `',' or ']' was expected, not '2', at byte 8`},
+		{`{"a":tru}`, `a JSON value was expected; true, false and null are the only words, at byte 5`},
+		{`{"a":NaN}`, `a JSON value was expected, not 'N', at byte 5`},
+		{`{"a":01}`, `a number has digits and no leading zero, at byte 7`},
+		{`{"a":-}`, `a number has digits and no leading zero, at byte 6`},
+		{`{"a":1.}`, `digits were expected after the decimal point, not '}', at byte 7`},
+		{`{"a":1e}`, `digits were expected after the exponent, not '}', at byte 7`},
+		{`{"a":1e+1001}`, `the exponent of a number is larger than 1000, at byte 12`},
+		{`{"a":` + strings.Repeat("1", 1001) + `}`, `a number has more than 1000 digits, at byte 1006`},
+		{`{"a":"x`, `a string is not closed, at byte 7`},
+		{`{"a":"x\`, `a string is not closed, at byte 7`},
+		{"{\"a\":\"\n\"}", `the control character U+000A must be escaped in a string, at byte 6`},
+		{`{"a":"\x"}`, `this escape sequence does not exist; write \\ for a backslash, at byte 6`},
+		{`{"a":"\ud800x"}`, `half of a surrogate pair stands alone, at byte 6`},
+		{`{"\q":1}`, `this escape sequence does not exist; write \\ for a backslash, at byte 2`},
+		{"{\"a\":\"\xff\"}", `the text is not valid UTF-8, at byte 6`},
+		{strings.Repeat(`{"a":`, 201) + "1" + strings.Repeat("}", 201), `the values nest more than 200 deep, at byte 1000`},
+	} {
+		args, _, problems := c.Arguments(b.text, "")
+		want := "$ [json] the arguments are not valid JSON: " + b.want
+		if args != nil || text(nil, problems) != want {
+			t.Errorf("%s\ngot  %s\nwant %s", b.text, text(nil, problems), want)
+		}
+	}
+	if args, _, problems := c.Arguments(`{"a":"\u00e9\ud83d\ude00\"\\\/\b\f\n\r\t"}`, ""); string(args) != `{"a":"é😀\"\\/\b\f\n\r\t"}` {
+		t.Errorf("got %s %v", args, problems)
+	}
+}
+
+// Thousands of problems become a hundred and a count: a model's window is finite.
+func TestManyProblems(t *testing.T) {
+	c := decodeOne(t, searchSpec)
+	_, _, problems := c.Arguments(`{"query":"ab","rows":[`+strings.Repeat(`1,`, 4999)+`1]}`, "")
+	if len(problems) != maxProblems+1 || problems[maxProblems].Message != "there are 4900 more problems" {
+		t.Errorf("%d problems, the last %v", len(problems), problems[len(problems)-1])
+	}
+}
+
+// CanonicalJSON gives equal values equal bytes and keeps every digit.
+func TestCanonicalJSON(t *testing.T) {
+	got, err := CanonicalJSON(" {\"b\" : [1.0, 12345678901234567890], \"a\":\"<\\u0041\\u2028\"}")
+	if err != nil || string(got) != `{"a":"<A\u2028","b":[1.0,12345678901234567890]}` {
+		t.Errorf("got %s, %v", got, err)
+	}
+	if _, err := CanonicalJSON(`{"a":1,"a":2}`); err == nil {
+		t.Error("a repeated key was accepted")
+	}
+}
+
+// Results are held to the declared output, however it is declared; without one anything goes.
+func TestCheckOutput(t *testing.T) {
+	yaml := "name: a\nversion: 1.0.0\ndescription: A.\nentry: {type: function}\n"
+	for _, c := range []struct{ output, value, want string }{
+		{"", `{"a":`, ""},
+		{"output: {type: integer, validation: {min: 1}}", `5`, ""},
+		{"output: {type: integer, validation: {min: 1}}", `0`, "$ [min] 0 must be at least 1"},
+		{"output: {type: integer, sensitive: true}", `"x"`, "$ [type] must be an integer, not the string the value"},
+		{"output: {type: object, validation: {properties: [{name: a, type: string, required: true}]}}", `{"b":1}`,
+			"$.a [required] \"a\" is required (string)\n$.b [unknown] there is no property \"b\""},
+		{"output_schema: {type: array, items: {type: string}}", `["a",1]`, "$[1] [type] must be a string, not the number 1"},
+		{"output: {type: string}", `{"a":1,"a":2}`, `$.a [duplicate] the result is not usable JSON: the key "a" is given twice, at byte 7`},
+	} {
+		tool := decodeOne(t, yaml+c.output+"\n")
+		if got := text(nil, tool.CheckOutput(json.RawMessage(c.value))); got != c.want {
+			t.Errorf("%s %s\ngot  %s\nwant %s", c.output, c.value, got, c.want)
+		}
+	}
+}
+
+// A summary is one short line without secrets.
+func TestSummary(t *testing.T) {
+	c := decodeOne(t, searchSpec)
+	for _, s := range []struct{ args, want string }{
+		{`{"query":"docs/a.md","limit":5}`, `search query=docs/a.md limit=5`},
+		{`{"query":"two words","token":"hunter2","filter":{"field":"f","password":"hunter2"},"zz":""}`,
+			`search query="two words" token=*** filter={"field":"f","password":"***"} zz=""`},
+		{`{"filter":"hunter2","rows":[{"n":1}]}`, `search filter=*** rows=[{"n":1}]`},
+		{`{"query":"` + strings.Repeat("é", 50) + `"}`, `search query=` + strings.Repeat("é", 39) + "…"},
+		{`{"query":"line\nbreak\u202e"}`, `search query="line\nbreak\u202e"`},
+		{`{broken`, `search`},
+		{`[]`, `search`},
+	} {
+		if got := c.Summary(json.RawMessage(s.args)); got != s.want {
+			t.Errorf("%s\ngot  %s\nwant %s", s.args, got, s.want)
+		}
+	}
+	long := `{"a":"` + strings.Repeat("ü", 30) + `","b":"` + strings.Repeat("ü", 30) + `","c":"` + strings.Repeat("ü", 30) + `"}`
+	if got := c.Summary(json.RawMessage(long)); len(got) > maxSummary || !strings.HasSuffix(got, "…") {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+}
+
+func BenchmarkArguments(b *testing.B) {
+	c := decodeOne(b, searchSpec)
+	for b.Loop() {
+		if _, _, problems := c.Arguments(`{"query":"some words","limit":5,"exact":true,"filter":{"field":"title"}}`, ""); problems != nil {
+			b.Fatal(problems)
+		}
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	s := decodeOne(b, searchSpec).Spec
+	for b.Loop() {
+		if _, err := s.Compile(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package toolspecs
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// Every file in testdata is decoded, and the faults are those of the golden file beside it: each with line, column and
+// hint, all in one go. Files named _good have none.
+func TestFaultsOfFiles(t *testing.T) {
+	known := []string{"search", "read"}
+	decoders := map[string]func(file string, data []byte) error{
+		"specs": func(file string, data []byte) error {
+			o := Options{}
+			if strings.Contains(file, "handlers") {
+				o.Handlers = known
+			}
+			_, err := Decode(file, data, o)
+			return err
+		},
+		"agents": func(file string, data []byte) error {
+			_, err := DecodeAgent(file, data, known)
+			return err
+		},
+		"plans": func(file string, data []byte) error {
+			_, err := DecodePlan(file, data, known)
+			return err
+		},
+		"scripts": func(file string, data []byte) error {
+			_, err := DecodeScript(file, data, known)
+			return err
+		},
+	}
+	for kind, decode := range decoders {
+		files, err := filepath.Glob(filepath.Join("testdata", kind, "*.*"))
+		if err != nil || len(files) < 4 {
+			t.Fatalf("%s: %d files, %v", kind, len(files), err)
+		}
+		for _, file := range files {
+			if ext := filepath.Ext(file); ext == ".yaml" || ext == ".json" {
+				t.Run(filepath.ToSlash(file), func(t *testing.T) { compareFaults(t, file, decode) })
+			}
+		}
+	}
+}
+
+func compareFaults(t *testing.T, file string, decode func(string, []byte) error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	if err := decode(filepath.ToSlash(file), data); err != nil {
+		faults, ok := errors.AsType[Faults](err)
+		if !ok {
+			t.Fatalf("%v is no Faults", err)
+		}
+		for _, f := range faults {
+			if filepath.Dir(f.File) != filepath.Dir(file) || f.Line < 1 || f.Column < 1 || f.Message == "" {
+				t.Errorf("the fault %+v has no place", f)
+			}
+		}
+		got = strings.ReplaceAll(err.Error(), "testdata/", "") + "\n"
+	}
+	if good := strings.Contains(file, "_good."); good != (got == "") {
+		t.Fatalf("faults: %q", got)
+	}
+	golden := file + ".faults"
+	if *update && got != "" {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil && got != "" {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What a spec says in other words comes out in the words that Spec has, with every default filled in.
+func TestDecodedSpec(t *testing.T) {
+	file := filepath.Join("testdata", "specs", "aliases_good.yaml")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs, err := Decode(file, data, Options{Mode: "lenient"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := canonicalSpec(specs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"name":"search","version":"1.2.3-rc.1+build.5","description":"Searches.\n","category":"file","tags":["2024-01-01","true"],` +
+		`"status":"active","parameters":[{"name":"limit","type":"integer","default":1000,"validation":{"min":1,"max":4095}},` +
+		`{"name":"offset","type":"integer","default":1,"validation":{"min":1,"max":4095}},` +
+		`{"name":"since","type":"string","default":"2024-01-01"},{"name":"ratio","type":"number","default":0.5},` +
+		`{"name":"big","type":"integer","default":123456789012345678901234567890}],` +
+		`"entry":{"type":"function","handler":"search"},"execution":{"lane":"serial","access":"exclusive","effect":"once","timeout":"1m30s",` +
+		`"heartbeat":"5s","retry":{"max_attempts":1,"initial_interval":"200ms","backoff":2,"max_interval":"10s"},"max_result":32768,` +
+		`"slow_after":"5s","arguments":"lenient","on_invalid_output":"fail"}}`
+	if string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Loading a folder reports the faults of all its files in one go, finds names that two files share, and reads neither
+// hidden files nor what a link leads to outside.
+func TestLoadFolder(t *testing.T) {
+	outside := t.TempDir()
+	good := "version: 1.0.0\ndescription: A tool.\nentry: {type: function}\n"
+	write(t, filepath.Join(outside, "secret.yaml"), "name: outside\n"+good)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.yaml"), "name: a\n"+good)
+	write(t, filepath.Join(dir, "sub", "b.yml"), "name: b\n"+good+"---\nname: b2\n"+good)
+	write(t, filepath.Join(dir, "notes.txt"), "not: [a toolspec")
+	write(t, filepath.Join(dir, ".hidden.yaml"), "not: a toolspec")
+	write(t, filepath.Join(dir, ".git", "c.yaml"), "not: a toolspec")
+	c, err := Load(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.names(); !slices.Equal(got, []string{"a", "b", "b2"}) {
+		t.Errorf("got %v", got)
+	}
+
+	write(t, filepath.Join(dir, "z.yaml"), "name: a\n"+good)
+	write(t, filepath.Join(dir, "y.yaml"), "name: y\nvrsion: 1.0.0\ndescription: x\nentry: {type: function}\n")
+	write(t, filepath.Join(dir, "x.yaml"), "text")
+	if err := os.Symlink(filepath.Join(outside, "secret.yaml"), filepath.Join(dir, "link.yaml")); err != nil {
+		t.Skip("no symbolic links here: ", err)
+	}
+	write(t, filepath.Join(dir, "large.yaml"), "# "+strings.Repeat("x", MaxSpecBytes))
+	_, err = Load(dir, Options{})
+	if err == nil {
+		t.Fatal("no faults")
+	}
+	got := strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), "")
+	want := `large.yaml:1:1: the file has 1048577 bytes; at most 1048576 are allowed
+link.yaml: cannot be read: path escapes from parent
+x.yaml:1:1: this must be a mapping, not the text "text"
+y.yaml:1:1: version is missing
+y.yaml:2:1: unknown field "vrsion" (did you mean "version"?)
+z.yaml:1:7: there is another tool "a", at a.yaml:1:7 (rename or remove one of them)`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if _, err := Load(filepath.Join(dir, "none"), Options{}); err == nil {
+		t.Error("a folder that does not exist was loaded")
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -18,6 +18,9 @@ var spinnerFrames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 const spinnerPace = 100 * time.Millisecond
 
+// defaultWidth is the width of a terminal that does not tell its own.
+const defaultWidth = 80
+
 // liveView draws the open turn at the bottom of the terminal; what is finished scrolls into its normal output.
 type liveView struct {
 	out     *os.File
@@ -62,16 +65,17 @@ func (v *liveView) close() {
 	<-v.ended
 }
 
+// print writes finished lines above what is drawn. The library scrolls rightly only if what it inserts and what it draws
+// fit the screen together, so every row goes alone.
 func (v *liveView) print(lines ...string) {
 	width, _, err := term.GetSize(v.out.Fd())
 	if err != nil || width <= 0 {
-		width = 80
+		width = defaultWidth
 	}
-	for i, line := range lines {
-		lines[i] = ansi.Wrap(line, width, " ")
-	}
-	if len(lines) > 0 {
-		v.program.Println(strings.Join(lines, "\n"))
+	for _, line := range lines {
+		for row := range strings.SplitSeq(ansi.Wrap(line, width, " "), "\n") {
+			v.program.Println(row)
+		}
 	}
 }
 
@@ -119,7 +123,7 @@ func (m *liveModel) View() tea.View {
 	if m.frame.tracker == nil {
 		return tea.NewView("")
 	}
-	lines := m.frame.tracker.live(time.Now(), string(spinnerFrames[m.turn]), max(m.height-2, 3))
+	lines := m.frame.tracker.live(time.Now(), string(spinnerFrames[m.turn]), max(m.height-2, 1))
 	for i, line := range lines {
 		lines[i] = ansi.Truncate(line, max(m.width, 20), "…")
 	}

@@ -63,11 +63,15 @@ func (r report) outcome(p palette) string {
 }
 
 func (r report) writeUsage(w io.Writer, p palette) {
-	u := r.usage
-	if r.end.Result != nil {
-		u = r.end.Result.Usage
+	fmt.Fprintf(w, "%s  %s\n", p.bold("used    "), usageText(r.used()))
+}
+
+// used is what the run says that it used, or else what was counted.
+func (r report) used() switchyard.Usage {
+	if r.end.Result != nil && r.end.Result.Usage != (switchyard.Usage{}) {
+		return r.end.Result.Usage
 	}
-	fmt.Fprintf(w, "%s  %s\n", p.bold("used    "), usageText(u))
+	return r.usage
 }
 
 // usageText says what a run used, in one line.
@@ -116,7 +120,7 @@ const maxFailures = 20
 
 func (r report) writeFailures(w io.Writer, p palette) {
 	if r.end.Failure != "" {
-		fmt.Fprintf(w, "\n%s  %s\n", p.bold("failure "), r.end.Failure)
+		fmt.Fprintf(w, "\n%s  %s\n", p.bold("failure "), strings.Join(nonEmpty([]string{p.bad(string(r.end.FailureType)), r.end.Failure}), " "))
 	}
 	var failed []switchyard.Record
 	for _, record := range r.records {

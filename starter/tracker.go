@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -59,12 +60,15 @@ func (t *tracker) open(e switchyard.Event) {
 		return
 	}
 	for _, c := range e.Step.Message.Calls {
-		t.calls = append(t.calls, &callRow{id: c.ID, text: c.Tool})
+		t.calls = append(t.calls, &callRow{id: c.ID, text: switchyard.Summary(c.Tool, json.RawMessage(c.Arguments), nil)})
 	}
 }
 
 func (t *tracker) stepLine(e switchyard.Event) string {
 	parts := []string{t.palette.bold(fmt.Sprintf("turn %d", e.Turn))}
+	if e.Timing != nil {
+		parts = append(parts, t.palette.faint(brief(e.Timing.Duration.Std())))
+	}
 	if s := e.Step; s != nil {
 		if s.Model != "" {
 			parts = append(parts, t.palette.faint(s.Model))
@@ -94,6 +98,9 @@ func (t *tracker) row(e switchyard.Event) *callRow {
 }
 
 func (r *callRow) describe(e switchyard.Event) *callRow {
+	if e.Summary != "" {
+		r.text = e.Summary
+	}
 	if e.Record != nil {
 		r.text, r.lane = recordSummary(*e.Record), e.Record.Lane
 	}

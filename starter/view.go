@@ -75,8 +75,14 @@ func plainLine(e switchyard.Event) string {
 	p.number("turn", e.Turn)
 	p.add("call", e.CallID)
 	p.add("tool", e.Tool)
+	if e.Record == nil {
+		p.add("summary", e.Summary)
+	}
 	if e.Step != nil {
 		p.step(*e.Step)
+	}
+	if e.Timing != nil {
+		p.timing(*e.Timing)
 	}
 	if e.Record != nil {
 		p.record(*e.Record)
@@ -88,6 +94,7 @@ func plainLine(e switchyard.Event) string {
 		p.number("calls", e.Result.Usage.Calls)
 		p.number("failed", e.Result.Usage.Failed)
 	}
+	p.add("failure_type", string(e.FailureType))
 	p.add("failure", switchyard.Shorten(e.Failure, 300))
 	if e.Type == switchyard.EventRunStarted {
 		p.add("run", e.WorkflowID)
@@ -105,12 +112,16 @@ func (p *pairs) step(s switchyard.ModelResponse) {
 
 func (p *pairs) record(r switchyard.Record) {
 	p.add("summary", recordSummary(r))
-	p.add("lane", r.Lane)
-	p.number("attempts", r.Attempts)
-	p.duration("wait", r.QueueWait.Std())
-	p.duration("duration", r.Duration.Std())
+	p.timing(r.Timing)
 	if r.Error != nil {
 		p.add("error", string(r.Error.Type))
 		p.add("message", switchyard.Shorten(r.Error.Message, 200))
 	}
+}
+
+func (p *pairs) timing(t switchyard.Timing) {
+	p.add("lane", t.Lane)
+	p.number("attempts", t.Attempts)
+	p.duration("wait", t.QueueWait.Std())
+	p.duration("duration", t.Duration.Std())
 }

@@ -109,24 +109,24 @@ func (r Result) ForModel() string {
 }
 
 // PlainText returns a JSON string's content, or the compact JSON text where it is another kind of value. The answer is
-// the same before and after the value went through an encoder that escapes <, > and &.
+// the same before and after the value went through encoding/json, which escapes some characters.
 func PlainText(value json.RawMessage) string {
 	var s string
-	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &s) == nil {
+	if bytes.HasPrefix(bytes.TrimLeft(value, " \t\r\n"), []byte{'"'}) && json.Unmarshal(value, &s) == nil {
 		return s
 	}
 	var b bytes.Buffer
 	if json.Compact(&b, value) != nil {
 		return string(value)
 	}
-	return unescapeHTML(b.String())
+	return unescape(b.String())
 }
 
-// htmlEscapes are what encoding/json writes for <, > and & by default.
-var htmlEscapes = map[string]string{"u003c": "<", "u003e": ">", "u0026": "&"}
+// escapes are what encoding/json writes by default in place of characters that JSON lets stand.
+var escapes = map[string]string{"u003c": "<", "u003e": ">", "u0026": "&", "u2028": "\u2028", "u2029": "\u2029"}
 
-func unescapeHTML(text string) string {
-	if !strings.Contains(text, `\u00`) {
+func unescape(text string) string {
+	if !strings.Contains(text, `\u`) {
 		return text
 	}
 	var b strings.Builder
@@ -135,7 +135,7 @@ func unescapeHTML(text string) string {
 			b.WriteByte(text[i])
 			continue
 		}
-		if plain, ok := htmlEscapes[text[i+1:min(i+6, len(text))]]; ok {
+		if plain, ok := escapes[text[i+1:min(i+6, len(text))]]; ok {
 			b.WriteString(plain)
 			i += 5
 			continue

@@ -15,7 +15,7 @@ const packThreshold = 16 << 10
 const maxUnpacked = 256 << 20
 
 // Packed is a value that is compressed in JSON when it is large: {"gzip":"<base64>"} in place of the value itself,
-// which therefore must not be an object with the single key "gzip".
+// which therefore must not be an object that begins with a key "gzip".
 type Packed[T any] struct{ Value T }
 
 // Pack wraps a value.
@@ -51,16 +51,24 @@ func (p *Packed[T]) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &g); err != nil {
 		return err
 	}
-	r, err := gzip.NewReader(bytes.NewReader(g.Gzip))
+	plain, err := gunzip(g.Gzip, maxUnpacked)
 	if err != nil {
 		return fmt.Errorf("decompress: %w", err)
-	}
-	plain, err := io.ReadAll(io.LimitReader(r, maxUnpacked+1))
-	if err != nil {
-		return fmt.Errorf("decompress: %w", err)
-	}
-	if len(plain) > maxUnpacked {
-		return fmt.Errorf("decompress: the value has more than %d bytes", maxUnpacked)
 	}
 	return json.Unmarshal(plain, &p.Value)
+}
+
+func gunzip(data []byte, limit int) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(plain) > limit {
+		return nil, fmt.Errorf("the value has more than %d bytes", limit)
+	}
+	return plain, nil
 }

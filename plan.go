@@ -51,19 +51,8 @@ func (p Plan) Check() []Problem {
 	}
 	ids := map[string]bool{}
 	for i, c := range p.Calls {
-		path := fmt.Sprintf("$.calls[%d]", i)
-		switch err := CheckToolName(c.ID); {
-		case c.ID == "":
-			report(RuleRequired, path+".id", "the call has no id")
-		case err != nil:
-			report(RuleName, path+".id", "%v", err)
-		case ids[c.ID]:
-			report(RuleUnique, path+".id", "another call has the id %q too", c.ID)
-		}
+		problems = append(problems, c.checkNames(fmt.Sprintf("$.calls[%d]", i), ids)...)
 		ids[c.ID] = true
-		if c.Tool == "" {
-			report(RuleRequired, path+".tool", "the call names no tool")
-		}
 	}
 	for i, c := range p.Calls {
 		problems = append(problems, c.check(fmt.Sprintf("$.calls[%d]", i), ids)...)
@@ -75,6 +64,26 @@ func (p Plan) Check() []Problem {
 	if _, cycle := p.sort(); len(cycle) > 0 {
 		i := slices.IndexFunc(p.Calls, func(c PlanCall) bool { return c.ID == cycle[0] })
 		report(RuleCycle, fmt.Sprintf("$.calls[%d].id", i), "these calls wait for each other: %s", strings.Join(cycle, " → "))
+	}
+	return problems
+}
+
+// checkNames checks id and tool; taken are the ids of the calls before.
+func (c PlanCall) checkNames(path string, taken map[string]bool) []Problem {
+	var problems []Problem
+	report := func(rule, field, message string) {
+		problems = append(problems, Problem{Path: path + field, Rule: rule, Message: message})
+	}
+	switch err := CheckToolName(c.ID); {
+	case c.ID == "":
+		report(RuleRequired, ".id", "the call has no id")
+	case err != nil:
+		report(RuleName, ".id", err.Error())
+	case taken[c.ID]:
+		report(RuleUnique, ".id", fmt.Sprintf("another call has the id %q too", c.ID))
+	}
+	if c.Tool == "" {
+		report(RuleRequired, ".tool", "the call names no tool")
 	}
 	return problems
 }

@@ -3,7 +3,9 @@ package switchyard
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -21,7 +23,7 @@ func (r Reference) String() string {
 	return "${" + strings.Join(append([]string{r.ID}, r.Path...), ".") + "}"
 }
 
-// referencePattern matches an escaped dollar or a reference. Path segments may hold any character but . and }.
+// referencePattern matches an escaped dollar or a reference. Path segments may hold any character but ., { and }.
 var referencePattern = regexp.MustCompile(`\$\$\{|\$\{([^{}]*)\}`)
 
 // References returns the references in the strings of a JSON value (of the types that encoding/json decodes into), in
@@ -197,11 +199,14 @@ func DecodeJSON(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	var v any
-	if err := d.Decode(&v); err != nil {
+	if err := d.Decode(&v); err == io.EOF {
+		return nil, errors.New("there is no JSON value, only nothing or blanks")
+	} else if err != nil {
 		return nil, err
 	}
-	if d.More() {
-		return nil, fmt.Errorf("there is something after the JSON value, at byte %d", d.InputOffset())
+	end := d.InputOffset()
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("there is something after the JSON value, at byte %d", end)
 	}
 	return v, nil
 }

@@ -29,7 +29,7 @@ func Summary(tool string, arguments json.RawMessage, sensitive []string) string 
 	parts := []string{tool}
 	for _, k := range slices.Sorted(maps.Keys(object)) {
 		text := Redacted
-		if !slices.Contains(sensitive, k) {
+		if !isSensitive(k, sensitive) {
 			text = Shorten(TextOf(object[k]), summaryValue)
 		}
 		parts = append(parts, k+"="+text)
@@ -48,8 +48,8 @@ func Redact(arguments json.RawMessage, sensitive []string) json.RawMessage {
 	if err != nil || !ok {
 		return json.RawMessage(`"` + Redacted + `"`)
 	}
-	for _, k := range sensitive {
-		if _, ok := object[k]; ok {
+	for k := range object {
+		if isSensitive(k, sensitive) {
 			object[k] = Redacted
 		}
 	}
@@ -60,20 +60,26 @@ func Redact(arguments json.RawMessage, sensitive []string) json.RawMessage {
 	return redacted
 }
 
-// Shorten returns text on one line, at most limit characters long, with … where something was left out.
+// isSensitive takes a parameter's name in any case: arguments that were refused are shown as well, and a misspelt
+// Password is still one.
+func isSensitive(key string, sensitive []string) bool {
+	return slices.ContainsFunc(sensitive, func(s string) bool { return strings.EqualFold(s, key) })
+}
+
+// Shorten returns text on one line, at most limit characters long, with … where something was left out. Characters that
+// would end the line, steer a terminal or turn the direction of writing become spaces.
 func Shorten(text string, limit int) string {
 	var b strings.Builder
-	count := 0
-	for i, r := range text {
-		if count == limit-1 && i+utf8.RuneLen(r) < len(text) {
-			b.WriteRune('…')
-			break
-		}
-		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+	for left := limit; left > 0 && text != ""; left-- {
+		r, size := utf8.DecodeRuneInString(text)
+		switch {
+		case left == 1 && size < len(text):
+			r = '…'
+		case unicode.IsControl(r) || r == utf8.RuneError || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control):
 			r = ' '
 		}
 		b.WriteRune(r)
-		count++
+		text = text[size:]
 	}
 	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -92,8 +93,8 @@ func TestFailedActivities(t *testing.T) {
 		return event(50, enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT, &historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes{
 			ActivityTaskTimedOutEventAttributes: &historypb.ActivityTaskTimedOutEventAttributes{ScheduledEventId: scheduled, Failure: timeout(kind)}})
 	}
-	cancelled := &failurepb.Failure{Message: "canceled", FailureInfo: &failurepb.Failure_CanceledFailureInfo{}}
-	cancelled.FailureInfo = &failurepb.Failure_CanceledFailureInfo{CanceledFailureInfo: &failurepb.CanceledFailureInfo{}}
+	cancelled := &failurepb.Failure{Message: "canceled", FailureInfo: &failurepb.Failure_CanceledFailureInfo{
+		CanceledFailureInfo: &failurepb.CanceledFailureInfo{}}}
 	typed := payloads(t, switchyard.Error{Type: switchyard.ErrInvalidOutput, Message: "no number", Phase: switchyard.PhasePostExecution})
 	tests := []struct {
 		name   string
@@ -273,6 +274,32 @@ func TestLanes(t *testing.T) {
 	}
 	if got := audit.Lanes(slices.Values(records)); !slices.Equal(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// TestConstantMemory proves that what a deriver holds does not grow with the calls that are over.
+func TestConstantMemory(t *testing.T) {
+	part := histories(t, "continued")[0]
+	d := audit.NewDeriver("", "")
+	derive(t, d, part)
+	turn := slices.IndexFunc(part, func(e *historypb.HistoryEvent) bool { return e.GetActivityTaskScheduledEventAttributes() != nil })
+	begin := part[0]
+	rounds := func(n int) uint64 {
+		for range n {
+			derive(t, d, []*historypb.HistoryEvent{begin})
+			derive(t, d, part[turn:])
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := rounds(20)
+	if after := rounds(1000); after > before+1<<20 {
+		t.Errorf("20,000 more calls left %d KB", (after-before)>>10)
+	}
+	if open := d.Running(); len(open) > 0 {
+		t.Errorf("calls are left open: %+v", open)
 	}
 }
 

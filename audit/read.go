@@ -53,14 +53,13 @@ func Records(ctx context.Context, c client.Client, workflowID, runID string) ite
 			}
 		}
 		running, err := ch.running(ctx)
-		if err != nil {
-			yield(switchyard.Record{}, err)
-			return
-		}
 		for _, r := range running {
 			if !yield(r, nil) {
 				return
 			}
+		}
+		if err != nil {
+			yield(switchyard.Record{}, err)
 		}
 	}
 }

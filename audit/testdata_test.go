@@ -1,11 +1,11 @@
 package audit_test
 
 import (
-	"flag"
 	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -64,52 +64,52 @@ func derive(t testing.TB, d *audit.Deriver, history []*historypb.HistoryEvent) [
 	return events
 }
 
-func collect(t testing.TB, events iter.Seq2[switchyard.Event, error]) []switchyard.Event {
+func collect[V any](t testing.TB, values iter.Seq2[V, error]) []V {
 	t.Helper()
-	var all []switchyard.Event
-	for e, err := range events {
+	var all []V
+	for v, err := range values {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, e)
+		all = append(all, v)
 	}
 	return all
+}
+
+// recordsOf returns the records that events carry.
+func recordsOf(events []switchyard.Event) []switchyard.Record {
+	var records []switchyard.Record
+	for _, e := range events {
+		if e.Record != nil {
+			records = append(records, *e.Record)
+		}
+	}
+	return records
 }
 
 // checkEvents checks what holds of the events of every closed run: no gaps, every call that starts or is asked for ends
 // exactly once, nothing comes after the run's end, no secret is shown, and the run counted what the events say.
 func checkEvents(t *testing.T, events []switchyard.Event) {
 	t.Helper()
-	ended := map[string]int{}
-	wanted := map[string]bool{}
 	var usage switchyard.Usage
+	wanted := map[string]bool{}
 	for i, e := range events {
-		if e.Sequence != i+1 {
-			t.Errorf("event %d has sequence %d", i+1, e.Sequence)
-		}
-		if e.Time.IsZero() || e.RunID == "" || e.WorkflowID == "" {
-			t.Errorf("event %d lacks time, run or workflow: %+v", e.Sequence, e)
-		}
-		if e.Type == switchyard.EventToolStarted {
-			wanted[e.CallID] = true
+		checkEvent(t, e, i+1)
+		for _, id := range askedFor(e) {
+			wanted[id] = true
 		}
 		if e.Step != nil {
 			usage.Turns++
 			usage.OutputTokens += e.Step.Usage.OutputTokens
-			for _, c := range e.Step.Message.Calls {
-				wanted[c.ID] = true
-			}
 		}
-		if r := e.Record; r != nil {
-			ended[r.CallID]++
-			usage.Calls++
-			if r.Error != nil {
-				usage.Failed++
-			}
-			checkRecord(t, *r)
-		}
-		if text := fmt.Sprintf("%+v %+v %s", e.Step, e.Summary, recordText(e.Record)); strings.Contains(text, "secret") {
-			t.Errorf("event %d shows the secret: %s", e.Sequence, text)
+	}
+	ended := map[string]int{}
+	for _, r := range recordsOf(events) {
+		checkRecord(t, r)
+		ended[r.CallID]++
+		usage.Calls++
+		if r.Error != nil {
+			usage.Failed++
 		}
 	}
 	for id := range wanted {
@@ -117,66 +117,78 @@ func checkEvents(t *testing.T, events []switchyard.Event) {
 			t.Errorf("call %s has %d records", id, ended[id])
 		}
 	}
-	last := events[len(events)-1]
-	if !slices.Contains([]switchyard.EventType{switchyard.EventRunCompleted, switchyard.EventRunFailed, switchyard.EventRunCancelled}, last.Type) {
-		t.Errorf("the last event is %s", last.Type)
+	checkEnd(t, events[len(events)-1], usage)
+}
+
+func checkEvent(t *testing.T, e switchyard.Event, sequence int) {
+	t.Helper()
+	if e.Sequence != sequence || e.Time.IsZero() || e.RunID == "" || e.WorkflowID == "" {
+		t.Errorf("event %d lacks its number, time, run or workflow: %+v", sequence, e)
 	}
-	if r := last.Result; r != nil && (r.Usage.Calls != usage.Calls || r.Usage.Failed != usage.Failed || r.Usage.Turns != usage.Turns || r.Usage.OutputTokens != usage.OutputTokens) {
-		t.Errorf("the run counted %+v, its events %+v", r.Usage, usage)
+	if text := fmt.Sprintf("%+v", e) + fmt.Sprintf("%+v", e.Step); strings.Contains(text, "secret") {
+		t.Errorf("event %d shows the secret: %s", sequence, text)
 	}
 }
 
-func recordText(r *switchyard.Record) string {
-	if r == nil {
-		return ""
+// askedFor returns the calls that an event shows to be wanted.
+func askedFor(e switchyard.Event) []string {
+	var ids []string
+	if e.Type == switchyard.EventToolStarted {
+		ids = append(ids, e.CallID)
 	}
-	return string(r.Arguments)
+	if e.Step != nil {
+		for _, c := range e.Step.Message.Calls {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+func checkEnd(t *testing.T, last switchyard.Event, usage switchyard.Usage) {
+	t.Helper()
+	if !slices.Contains([]switchyard.EventType{switchyard.EventRunCompleted, switchyard.EventRunFailed, switchyard.EventRunCancelled}, last.Type) {
+		t.Errorf("the last event is %s", last.Type)
+	}
+	if last.Result == nil {
+		return
+	}
+	counted := last.Result.Usage
+	counted.InputTokens, counted.Cost = 0, 0
+	if counted != usage {
+		t.Errorf("the run counted %+v, its events %+v", counted, usage)
+	}
 }
 
 func checkRecord(t *testing.T, r switchyard.Record) {
 	t.Helper()
-	if r.Run == "" || r.WorkflowID == "" || r.Caller.Type == "" || r.Conversation == "" || r.Phase == "" || r.Closed.IsZero() {
-		t.Errorf("record %s lacks something: %+v", r.CallID, r)
+	if strings.Contains(string(r.Arguments), "secret") {
+		t.Errorf("record %s shows the secret: %s", r.CallID, r.Arguments)
 	}
 	if (r.Result == nil) == (r.Error == nil) {
 		t.Errorf("record %s has result %v and error %v", r.CallID, r.Result, r.Error)
 	}
-	if r.Status == switchyard.CallCompleted && (r.Attempts == 0 || r.Worker == "" || r.Lane == "" || r.Started.Before(r.Scheduled) ||
-		r.Duration != switchyard.Duration(r.Closed.Sub(r.Started)) || r.ResultTokens == 0 || r.EstimatedTokens == 0 || r.Version == "" || r.Digest == "") {
-		t.Errorf("record %s of a completed call lacks something: %+v", r.CallID, r)
+	missing := zeroFields(r, "Run", "WorkflowID", "Caller", "Conversation", "Phase", "Closed")
+	if r.Status == switchyard.CallCompleted {
+		missing = append(missing, zeroFields(r, "Version", "Digest", "ResultTokens", "EstimatedTokens", "Attempts", "Worker", "Lane", "Scheduled", "Started")...)
 	}
+	if len(missing) > 0 {
+		t.Errorf("record %s lacks %v: %+v", r.CallID, missing, r)
+	}
+	if !r.Started.IsZero() && (r.QueueWait != switchyard.Duration(r.Started.Sub(r.Scheduled)) || r.Duration != switchyard.Duration(r.Closed.Sub(r.Started))) {
+		t.Errorf("record %s has times that do not fit: %+v", r.CallID, r)
+	}
+}
+
+func zeroFields(r switchyard.Record, names ...string) []string {
+	value := reflect.ValueOf(r)
+	return slices.DeleteFunc(names, func(name string) bool { return !value.FieldByName(name).IsZero() })
 }
 
 // lines shows events and the summary without what differs from run to run.
 func lines(events []switchyard.Event, s audit.Summary) string {
 	var b strings.Builder
 	for _, e := range events {
-		fmt.Fprintf(&b, "%d %s", e.Sequence, e.Type)
-		if e.Step != nil {
-			fmt.Fprintf(&b, " turn=%d lane=%s attempts=%d text=%q", e.Turn, e.Timing.Lane, e.Timing.Attempts, e.Step.Message.Text)
-			for _, c := range e.Step.Message.Calls {
-				fmt.Fprintf(&b, " %s:%s(%s)", c.ID, c.Tool, c.Arguments)
-			}
-		}
-		if e.CallID != "" {
-			fmt.Fprintf(&b, " %s turn=%d %q", e.CallID, e.Turn, e.Summary)
-		}
-		if r := e.Record; r != nil {
-			fmt.Fprintf(&b, " %s phase=%s lane=%s attempts=%d estimated=%d", r.Status, r.Phase, r.Lane, r.Attempts, r.EstimatedTokens)
-			if r.LastFailure != "" {
-				fmt.Fprintf(&b, " after=%q", r.LastFailure)
-			}
-			if r.Error != nil {
-				fmt.Fprintf(&b, " %s: %q", r.Error.Type, r.Error.Message)
-			}
-			if r.Result != nil {
-				fmt.Fprintf(&b, " result=%s", r.Result.Output)
-			}
-		}
-		if e.Failure != "" {
-			fmt.Fprintf(&b, " %s: %q problems=%d", e.FailureType, e.Failure, len(e.Problems))
-		}
-		b.WriteString("\n")
+		b.WriteString(line(e) + "\n")
 	}
 	fmt.Fprintf(&b, "%s %q %s prompt=%q caller=%s/%s conversation=%s parts=%d tools=%d\n", s.Kind, s.Name, s.Status, s.Prompt,
 		s.Caller.Type, s.Caller.ID, s.Conversation, len(s.Parts), len(s.Tools))
@@ -185,6 +197,40 @@ func lines(events []switchyard.Event, s audit.Summary) string {
 		fmt.Fprintf(&b, "outcome=%s answer=%q limit=%s output=%s failures=%d\n", s.Result.Outcome, s.Result.Answer, s.Result.Limit, s.Result.Output, len(s.Result.Failures))
 	}
 	return b.String()
+}
+
+func line(e switchyard.Event) string {
+	text := fmt.Sprintf("%d %s", e.Sequence, e.Type)
+	if e.Step != nil {
+		text += fmt.Sprintf(" turn=%d lane=%s attempts=%d text=%q", e.Turn, e.Timing.Lane, e.Timing.Attempts, e.Step.Message.Text)
+		for _, c := range e.Step.Message.Calls {
+			text += fmt.Sprintf(" %s:%s(%s)", c.ID, c.Tool, c.Arguments)
+		}
+	}
+	if e.CallID != "" {
+		text += fmt.Sprintf(" %s turn=%d %q", e.CallID, e.Turn, e.Summary)
+	}
+	if e.Record != nil {
+		text += recordLine(*e.Record)
+	}
+	if e.Failure != "" {
+		text += fmt.Sprintf(" %s: %q problems=%d", e.FailureType, e.Failure, len(e.Problems))
+	}
+	return text
+}
+
+func recordLine(r switchyard.Record) string {
+	text := fmt.Sprintf(" %s phase=%s lane=%s attempts=%d estimated=%d", r.Status, r.Phase, r.Lane, r.Attempts, r.EstimatedTokens)
+	if r.LastFailure != "" {
+		text += fmt.Sprintf(" after=%q", r.LastFailure)
+	}
+	if r.Error != nil {
+		text += fmt.Sprintf(" %s: %q", r.Error.Type, r.Error.Message)
+	}
+	if r.Result != nil {
+		text += fmt.Sprintf(" result=%s", r.Result.Output)
+	}
+	return text
 }
 
 func compareGolden(t *testing.T, file, got string) {
@@ -200,6 +246,6 @@ func compareGolden(t *testing.T, file, got string) {
 		t.Fatal(err)
 	}
 	if string(want) != got {
-		t.Errorf("%s differs (%s records it anew):\ngot:\n%s\nwant:\n%s", file, flag.Lookup("update").Name, got, want)
+		t.Errorf("%s differs (-update writes it anew):\ngot:\n%s\nwant:\n%s", file, got, want)
 	}
 }

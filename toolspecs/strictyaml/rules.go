@@ -176,6 +176,9 @@ func Check(value any) []switchyard.Problem {
 }
 
 func checkValue(v reflect.Value, path string, f *field) []switchyard.Problem {
+	if v.Kind() == reflect.Pointer {
+		return checkValue(v.Elem(), path, f)
+	}
 	var problems []switchyard.Problem
 	if f != nil {
 		if message := f.rule.check(v); message != "" {
@@ -183,8 +186,6 @@ func checkValue(v reflect.Value, path string, f *field) []switchyard.Problem {
 		}
 	}
 	switch v.Kind() {
-	case reflect.Pointer:
-		problems = append(problems, checkValue(v.Elem(), path, nil)...)
 	case reflect.Struct:
 		problems = append(problems, checkStruct(v, path)...)
 	case reflect.Slice:

@@ -1,0 +1,101 @@
+package toolspecs
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+)
+
+// FuzzDecode feeds any bytes to every decoder: they give a value or faults with a place, and never panic or hang. What
+// decodes as a toolspec also compiles and survives pinning.
+func FuzzDecode(f *testing.F) {
+	for _, kind := range []string{"specs", "agents", "plans", "scripts"} {
+		files, err := filepath.Glob(filepath.Join("testdata", kind, "*"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Add([]byte(searchSpec))
+	f.Add([]byte(schemaSpec))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		specs, err := Decode("f.yaml", data, Options{})
+		placed(t, err)
+		for _, s := range specs {
+			c, err := s.Compile()
+			if err != nil {
+				t.Fatalf("decoded, but does not compile: %v\n%s", err, data)
+			}
+			if _, err := FromTool(c.Tool()); err != nil {
+				t.Fatalf("compiled, but cannot be pinned: %v\n%s", err, data)
+			}
+		}
+		// The folder does not exist, so that no agent file can name a script.
+		_, err = DecodeAgent("none/f.yaml", data, nil)
+		placed(t, err)
+		_, err = DecodePlan("f.yaml", data, nil)
+		placed(t, err)
+		_, err = DecodeScript("f.yaml", data, nil)
+		placed(t, err)
+	})
+}
+
+func placed(t *testing.T, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	faults, ok := err.(Faults)
+	if !ok || len(faults) == 0 {
+		t.Fatalf("%T: %v", err, err)
+	}
+	for _, fault := range faults {
+		if fault.Line < 1 || fault.Column < 1 || fault.Message == "" {
+			t.Fatalf("the fault %+v has no place", fault)
+		}
+	}
+}
+
+// FuzzArguments feeds any text as arguments. What is accepted is what encoding/json reads too, and giving it again
+// changes nothing.
+func FuzzArguments(f *testing.F) {
+	for _, text := range []string{`{"query":"ab","limit":5.0,"rows":[{}],"extra":{"a":[1e3,null,"\ud83d\ude00"]}}`, `{"id":1,"kind":"a","open":{"y":{"z":[[]]}}}`, `{"a":`, ``} {
+		f.Add(text, true)
+		f.Add(text, false)
+	}
+	open := compile(f, Spec{InputSchema: json.RawMessage(`{"type":"object","additionalProperties":true}`)})
+	tools := []*Compiled{open, decodeOne(f, searchSpec), decodeOne(f, schemaSpec)}
+	f.Fuzz(func(t *testing.T, text string, strict bool) {
+		mode := switchyard.ModeLenient
+		if strict {
+			mode = switchyard.ModeStrict
+		}
+		for _, tool := range tools {
+			args, _, problems := tool.Arguments(text, mode)
+			if len(problems) > 0 {
+				continue
+			}
+			again, notes, problems := tool.Arguments(string(args), mode)
+			if string(again) != string(args) || len(notes)+len(problems) > 0 {
+				t.Fatalf("%q gave %s, and that %s %v %v", text, args, again, notes, problems)
+			}
+		}
+		if args, _, problems := open.Arguments(text, ""); len(problems) == 0 && len(text) > 0 {
+			theirs, err := switchyard.DecodeJSON([]byte(text))
+			ours, err2 := switchyard.DecodeJSON(args)
+			if theirs != nil && (err != nil || err2 != nil || !reflect.DeepEqual(theirs, ours)) {
+				t.Fatalf("%q gave %s: %v %v", text, args, err, err2)
+			}
+		}
+	})
+}

@@ -1,0 +1,194 @@
+package strictyaml
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+)
+
+type inner struct {
+	Count   int    `yaml:"count" rule:"min=1,max=9"`
+	Hidden  string `yaml:"label"`
+	Skipped string `yaml:"-"`
+	NoTag   string
+}
+
+type outer struct {
+	inner
+	Label  string              `yaml:"label" rule:"required"`
+	Kind   string              `json:"kind,omitempty" rule:"enum=red|blue"`
+	Raw    json.RawMessage     `yaml:"raw"`
+	Number *json.Number        `yaml:"number"`
+	Ratio  float64             `yaml:"ratio" rule:"above=0"`
+	On     *bool               `yaml:"on"`
+	Wait   switchyard.Duration `yaml:"wait" rule:"min=1s"`
+	Words  []string            `yaml:"words" rule:"enum=a|b,max=2"`
+	Inner  []inner             `yaml:"inner"`
+}
+
+func decodeText(t *testing.T, text string) (outer, *Document) {
+	t.Helper()
+	doc, faults := ParseOne("f.yaml", []byte(text), 1<<16)
+	if err := faults.Err(); err != nil {
+		t.Fatal(err)
+	}
+	var o outer
+	doc.Decode(&o)
+	return o, doc
+}
+
+// Everything that a field may hold is decoded, embedded structs and raw JSON included.
+func TestDecode(t *testing.T) {
+	o, doc := decodeText(t, `
+count: 5
+label: 2024-01-01
+kind: red
+raw: {b: [1, 0x10, 1_000, .5, 2024-01-01, ~, yes, TRUE], a: "x<y", <<: {b: 1, c: 2}}
+number: 12345678901234567890.5
+ratio: 1e3
+on: FALSE
+wait: 90s
+words: [a, b]
+inner: [{count: 1}]
+`)
+	if err := doc.Faults().Err(); err != nil {
+		t.Fatal(err)
+	}
+	if o.Count != 5 || o.Label != "2024-01-01" || o.Kind != "red" || o.Ratio != 1000 || *o.On || o.Wait.Std() != 90*time.Second ||
+		*o.Number != "12345678901234567890.5" || len(o.Words) != 2 || o.Inner[0].Count != 1 {
+		t.Errorf("got %+v", o)
+	}
+	if want := `{"b":[1,16,1000,0.5,"2024-01-01",null,"yes",true],"a":"x<y","c":2}`; string(o.Raw) != want {
+		t.Errorf("got %s, want %s", o.Raw, want)
+	}
+}
+
+// Each kind of fault says what is wrong, where, and what to do.
+func TestFaults(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"label: x\nlabell: y", `f.yaml:2:1: unknown field "labell" (did you mean "label"?)`},
+		{"label: x\ncount: 10", "f.yaml:2:8: count is 10; the most is 9"},
+		{"label: x\ncount: 1.5", "f.yaml:2:8: this must be a whole number, not the number 1.5"},
+		{"label: x\ncount: 99999999999999999999", "f.yaml:2:8: this must be a whole number, not the number 99999999999999999999"},
+		{"label: x\ncount: !!int 99999999999999999999", "f.yaml:2:8: 99999999999999999999 is too large"},
+		{"label: x\nratio: 1e999", `f.yaml:2:8: this must be a number, not the text "1e999"`},
+		{"label: x\nratio: .inf", "f.yaml:2:8: .inf is not a number that JSON has (write a finite number, or put text in quotes)"},
+		{"label: x\nratio: 0", "f.yaml:2:8: ratio is 0; it must be more than 0"},
+		{"label: x\nnumber: x", `f.yaml:2:9: this must be a number, not the text "x"`},
+		{"label: x\nnumber: [1]", "f.yaml:2:9: this must be a number, not a list"},
+		{"label: ''", "f.yaml:1:8: label is empty"},
+		{"label: x\nkind: rad", `f.yaml:2:7: kind is "rad"; it must be one of red, blue (did you mean "red"?)`},
+		{"label: x\nwords: [c]", `f.yaml:2:9: words is "c"; it must be one of a, b`},
+		{"label: x\nwords: [a, b, a]", `f.yaml:2:8: words is 3 long; the most is 2`},
+		{"label: x\nwait: 1", `f.yaml:2:7: "1" is not a duration; write a number and a unit, such as 500ms, 30s or 2h`},
+		{"label: x\nwait: 1ms", "f.yaml:2:7: wait is 1ms; the least is 1s"},
+		{"label: x\nwait: [1]", "f.yaml:2:7: this must be text, not a list"},
+		{"label: x\non: 'true'", `f.yaml:2:5: this must be true or false, not the text "true"`},
+		{"label: x\nraw: {? : 1}", "f.yaml:2:9: a key is missing here"},
+		{"label: x\nraw: !x [1]", "f.yaml:2:6: the tag !x is not supported (remove it)"},
+		{"label: x\nraw: !x {a: 1}", "f.yaml:2:6: the tag !x is not supported (remove it)"},
+		{"label: x\nraw: 08", "f.yaml:2:6: 08 is not a number that JSON has (numbers with a leading zero are read in different ways; remove the zero, or put text in quotes)"},
+		{"label: x\n<<: [{count: 1}, 5]", `f.yaml:2:18: << merges mappings, and this is none (put "<<" in quotes where it is meant as a key)`},
+		{"label: " + strings.Repeat("1", 50), `f.yaml:1:8: this must be text, not the number ` + strings.Repeat("1", 40) + `… (put it in quotes: "` + strings.Repeat("1", 50) + `")`},
+	} {
+		_, doc := decodeText(t, c.text)
+		err := doc.Faults().Err()
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s\ngot  %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+// Faults of later checks land at the value, at its key, or at what is nearest above; a place has one fault.
+func TestReport(t *testing.T) {
+	_, doc := decodeText(t, "label: &l x\ninner:\n  - {count: 1}\nraw: {\"two words\": *l}\n")
+	doc.Report("$.inner[0].count", "at the value", "")
+	doc.Report("$.inner[0].count", "not again", "")
+	doc.Report("$.inner[0].missing.deep", "at the element", "")
+	doc.Report("$.inner[7]", "at the list", "")
+	doc.ReportKey("$.raw", "at the key", "")
+	doc.ReportKey("$.raw.none", "at the parent", "")
+	doc.ReportKey("$.none.deeper", "at the root", "")
+	doc.Report(`$.raw["two words"]`, "at the alias", "")
+	want := "f.yaml:1:1: at the root\nf.yaml:3:3: at the list\nf.yaml:3:5: at the element\nf.yaml:3:13: at the value\nf.yaml:4:1: at the key\nf.yaml:4:6: at the parent\nf.yaml:4:20: at the alias"
+	if got := doc.Faults().Err().Error(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if line, column := doc.Position("$.inner"); line != 3 || column != 3 {
+		t.Errorf("inner is at %d:%d", line, column)
+	}
+	if doc.IsList() {
+		t.Error("a mapping is called a list")
+	}
+}
+
+// Go values are held to the same rules as YAML.
+func TestCheck(t *testing.T) {
+	on := true
+	problems := Check(outer{inner: inner{Count: 10}, Kind: "green", Wait: 1, Words: []string{"a", "x"}, On: &on,
+		Inner: []inner{{Count: 1}, {Count: -1}}, Raw: json.RawMessage("[]")})
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.String())
+	}
+	want := `$.count: count is 10; the most is 9
+$.label: label is missing
+$.kind: kind is "green"; it must be one of red, blue
+$.wait: wait is 1ns; the least is 1s
+$.words[1]: words is "x"; it must be one of a, b
+$.inner[1].count: count is -1; the least is 1`
+	if strings.Join(got, "\n") != want {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+}
+
+// Texts that are no documents are refused with the place.
+func TestParse(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"", "f.yaml:1:1: the file is empty"},
+		{strings.Repeat("x", 101), "f.yaml:1:1: the file has 101 bytes; at most 100 are allowed"},
+		{"a: é\nb: \xff", "f.yaml:2:4: byte 0xff is not valid UTF-8 (save the file as UTF-8)"},
+		{"a: é\x01", `f.yaml:1:5: control character U+0001 (is this a text file? within double quotes write \u0001)`},
+		{"\xfe\xff\x00a", "f.yaml:1:1: the file is encoded as UTF-16 (save it as UTF-8)"},
+		{"a: 1\nb: [1\n", "f.yaml:2:1: this is not YAML: did not find expected ',' or ']' (check the indentation and the brackets from this line on)"},
+		{"a: 1\n---\nb: 1\n", "f.yaml:3:1: a second document begins here; this kind of file holds one (put each into a file of its own)"},
+		{"a: *b", "f.yaml:1:1: this is not YAML: unknown anchor 'b' referenced"},
+		{"%YAML 1.2\n---\na: 1", "f.yaml:1:1: this is not YAML: found incompatible YAML document (remove the lines that begin with %)"},
+		{"a: @b", "f.yaml:1:1: this is not YAML: found character that cannot start any token (indent with spaces, not tabs, and put text that begins with a special character in quotes)"},
+	} {
+		_, faults := ParseOne("f.yaml", []byte(c.text), 100)
+		if err := faults.Err(); err == nil || err.Error() != c.want {
+			t.Errorf("%q\ngot  %v\nwant %s", c.text, err, c.want)
+		}
+	}
+	if faults := (Faults{}); faults.Err() != nil {
+		t.Error("no faults are an error")
+	}
+	if _, ok := errors.AsType[Faults](error(Faults{{File: "f", Message: "m"}})); !ok {
+		t.Error("Faults is not found by errors.AsType")
+	}
+	if got := (Fault{File: "f", Message: "m"}).String(); got != "f: m" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// JSON files are read as JSON, with places, also where YAML would not take them.
+func TestParseJSON(t *testing.T) {
+	doc, faults := ParseOne("f.json", []byte("{\n\t\"label\": \"a\\/b\\ud83d\\ude00\",\n\t\"raw\": [1.5e3, {\"é\": true, \"x\": [false, null]}], \"count\": \"x\"}"), 1000)
+	if err := faults.Err(); err != nil {
+		t.Fatal(err)
+	}
+	var o outer
+	doc.Decode(&o)
+	if o.Label != "a/b😀" || string(o.Raw) != `[1.5e3,{"é":true,"x":[false,null]}]` {
+		t.Errorf("got %+v %s", o, o.Raw)
+	}
+	want := `f.json:3:60: this must be a whole number, not the text "x"`
+	if err := doc.Faults().Err(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -14,7 +15,7 @@ import (
 type Stdio struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Interrupts carries signals: the first ends what a command waits for, the second says that it is meant. May be nil.
+	// Interrupts carries signals: the first ends what a command waits for, further ones insist. May be nil.
 	Interrupts <-chan os.Signal
 }
 
@@ -23,7 +24,7 @@ type app struct {
 	Stdio
 	connection connectionFlags
 	format     formatFlags
-	// again is closed by the second interrupt.
+	// again hands on every interrupt after the first.
 	again chan struct{}
 }
 
@@ -46,8 +47,8 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	return a.report(root.ExecuteContext(ctx))
 }
 
-// relayInterrupts turns the first signal into the end of ctx, the second into the end of again, and leaves a third to
-// the system, which ends the process.
+// relayInterrupts turns the first signal into the end of ctx and hands further ones to whoever waits for again. Where
+// nobody does, the next one is left to the system, which ends the process.
 func (a *app) relayInterrupts(ctx context.Context, cancel context.CancelCauseFunc) {
 	select {
 	case <-a.Interrupts:
@@ -55,9 +56,12 @@ func (a *app) relayInterrupts(ctx context.Context, cancel context.CancelCauseFun
 		return
 	}
 	cancel(errInterrupted)
-	if _, ok := <-a.Interrupts; ok {
-		close(a.again)
-		signal.Reset()
+	for range a.Interrupts {
+		select {
+		case a.again <- struct{}{}:
+		case <-time.After(100 * time.Millisecond):
+			signal.Reset()
+		}
 	}
 }
 

@@ -33,6 +33,8 @@ type doctor struct {
 	queue     string
 	lanes     []string
 	failed    bool
+	// unusable says that nothing more can be looked at.
+	unusable bool
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -106,6 +108,9 @@ func (d *doctor) examine(ctx context.Context, probe bool) error {
 			if err := d.print(f); err != nil {
 				return err
 			}
+		}
+		if d.unusable {
+			break
 		}
 	}
 	if d.failed {

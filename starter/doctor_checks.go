@@ -59,6 +59,7 @@ func versionOf(text string) (major, minor int) {
 func (d *doctor) namespaces(ctx context.Context) ([]finding, error) {
 	answer, err := d.client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: d.namespace})
 	if _, missing := errors.AsType[*serviceerror.NamespaceNotFound](err); missing {
+		d.unusable = true
 		return []finding{{markBad, fmt.Sprintf("there is no namespace %q", d.namespace), "choose another with --namespace, or create it on the server"}}, nil
 	}
 	if err != nil {

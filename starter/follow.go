@@ -53,7 +53,7 @@ func (f *follower) follow(ctx context.Context) error {
 	go f.read(reading, arrivals)
 	pending := time.NewTicker(pendingPace)
 	defer pending.Stop()
-	interrupted, again := ctx.Done(), f.app.again
+	interrupted := ctx.Done()
 	for !f.detached {
 		select {
 		case a, open := <-arrivals:
@@ -66,8 +66,7 @@ func (f *follower) follow(ctx context.Context) error {
 		case <-interrupted:
 			interrupted = nil
 			f.interrupt(reading)
-		case <-again:
-			again = nil
+		case <-f.app.again:
 			f.interruptAgain(reading)
 		case <-f.insist:
 			f.detached = true
@@ -143,9 +142,9 @@ func (f *follower) interrupt(ctx context.Context) {
 	}
 }
 
-// interruptAgain answers the second one.
+// interruptAgain answers every further one: the first cancels the run unless that is done, the next turns away from it.
 func (f *follower) interruptAgain(ctx context.Context) {
-	if !f.owned || f.cancelOnInterrupt {
+	if f.insist == nil {
 		f.detached = true
 		return
 	}

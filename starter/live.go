@@ -18,6 +18,9 @@ var spinnerFrames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 const spinnerPace = 100 * time.Millisecond
 
+// lastFrame is the time to draw once more before the end: what the library draws while it ends, it does not erase.
+const lastFrame = 50 * time.Millisecond
+
 // defaultWidth is the width of a terminal that does not tell its own.
 const defaultWidth = 80
 
@@ -27,10 +30,13 @@ type liveView struct {
 	tracker *tracker
 	program *tea.Program
 	ended   chan struct{}
+	// restore gives the terminal back its mode.
+	restore func()
 }
 
 func newLiveView(w io.Writer, p palette) *liveView {
 	v := &liveView{out: w.(*os.File), tracker: &tracker{palette: p}, ended: make(chan struct{})}
+	v.restore = hideControlEcho(v.out)
 	v.program = tea.NewProgram(&liveModel{}, tea.WithOutput(v.out),
 		// Nothing is read from the terminal: Ctrl-C and Ctrl-Z keep their meaning, and it stays in its normal mode.
 		tea.WithInput(nil), tea.WithoutSignalHandler(), tea.WithEnvironment(quietEnvironment()))
@@ -61,8 +67,8 @@ func (v *liveView) note(text string) { v.print(v.tracker.palette.warn("! ") + te
 
 func (v *liveView) close() {
 	v.program.Send(frame{})
-	v.program.Quit()
 	<-v.ended
+	v.restore()
 }
 
 // print writes finished lines above what is drawn. The library scrolls rightly only if what it inserts and what it draws
@@ -90,7 +96,7 @@ func (v *liveView) draw() {
 	v.program.Send(frame{tracker: &t})
 }
 
-// frame is what the program draws; without a tracker it draws nothing.
+// frame is what the program draws; without a tracker it draws nothing and ends.
 type frame struct{ tracker *tracker }
 
 type spin struct{}
@@ -110,6 +116,9 @@ func (m *liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case frame:
 		m.frame = msg
+		if msg.tracker == nil {
+			return m, tea.Tick(lastFrame, func(time.Time) tea.Msg { return tea.Quit() })
+		}
 	case spin:
 		m.turn = (m.turn + 1) % len(spinnerFrames)
 		return m, nextSpin()
@@ -121,7 +130,7 @@ func (m *liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 func (m *liveModel) View() tea.View {
 	if m.frame.tracker == nil {
-		return tea.NewView("")
+		return tea.NewView(" ") // an empty view would leave what was drawn
 	}
 	lines := m.frame.tracker.live(time.Now(), string(spinnerFrames[m.turn]), max(m.height-2, 1))
 	for i, line := range lines {

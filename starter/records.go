@@ -3,6 +3,7 @@ package main
 import (
 	"iter"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
@@ -86,6 +87,6 @@ func recordCells(r switchyard.Record, p palette) []string {
 	case switchyard.CallCancelled:
 		status = p.warn(status)
 	}
-	arguments := switchyard.Summary("", r.Arguments, nil)
+	arguments := strings.TrimSpace(switchyard.Summary("", r.Arguments, nil))
 	return []string{r.CallID, r.Tool, r.Lane, status, attempts, wait, duration, failed, switchyard.Shorten(arguments, 80)}
 }

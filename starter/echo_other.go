@@ -1,0 +1,7 @@
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd || solaris)
+
+package main
+
+import "os"
+
+func hideControlEcho(*os.File) (undo func()) { return func() {} }

@@ -138,6 +138,19 @@ func TestPending(t *testing.T) {
 	}
 }
 
+// TestPendingOfAnEarlierRun proves that what a later run of the same workflow id does is not taken for the earlier one's.
+func TestPendingOfAnEarlierRun(t *testing.T) {
+	first, later := histories(t, "continued")[0], openRun(t)
+	later.parts = [][]*historypb.HistoryEvent{first, later.parts[0]}
+	c := serve(t, map[string]*archivedRun{"agent": later})
+	if pending, err := audit.Pending(t.Context(), c, "agent", start(first).GetOriginalExecutionRunId()); err != nil || len(pending) > 0 {
+		t.Errorf("got %+v, %v", pending, err)
+	}
+	if pending, err := audit.Pending(t.Context(), c, "agent", ""); err != nil || len(pending) == 0 {
+		t.Errorf("the later run: got %+v, %v", pending, err)
+	}
+}
+
 // TestOpenRecords proves that an open run's calls that are not over come last, with what the server says of them.
 func TestOpenRecords(t *testing.T) {
 	c := serve(t, map[string]*archivedRun{"agent": openRun(t)})

@@ -157,7 +157,7 @@ func TestCommandOutcomes(t *testing.T) {
 		{name: "json", entry: toolspecs.Entry{Argv: shell(`echo '{"n": 12345678901234567890}'`), Stdout: "json"}, want: `{"n":12345678901234567890}`},
 		{name: "no json", entry: toolspecs.Entry{Argv: shell(`echo hello`), Stdout: "json"}, failure: switchyard.ErrInvalidOutput, message: "it wrote: hello"},
 		{name: "two json values", entry: toolspecs.Entry{Argv: shell(`echo 1 2`), Stdout: "json"}, failure: switchyard.ErrInvalidOutput},
-		{name: "nothing for json", entry: toolspecs.Entry{Argv: shell(`:`), Stdout: "json"}, failure: switchyard.ErrInvalidOutput, message: "EOF"},
+		{name: "nothing for json", entry: toolspecs.Entry{Argv: shell(`:`), Stdout: "json"}, failure: switchyard.ErrInvalidOutput, message: "one JSON value"},
 		{name: "no standard input", entry: toolspecs.Entry{Argv: []string{"cat"}, Stdin: "none"}, args: `{"a":1}`, want: ""},
 		{name: "input not read", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `{"a":"` + strings.Repeat("x", 300_000) + `"}`, want: ""},
 		{name: "exit code", entry: toolspecs.Entry{Argv: shell(`echo no such thing >&2; exit 3`)}, failure: switchyard.ErrExecution, message: "ended with exit code 3: no such thing"},

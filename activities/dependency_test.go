@@ -13,6 +13,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
+	"golang.org/x/sys/unix"
 )
 
 func specNeeding(d ...toolspecs.Dependency) *toolspecs.Spec {
@@ -46,8 +47,8 @@ func TestDependencyIsStartedOnceAndStays(t *testing.T) {
 	if len(pids) != 1 {
 		t.Fatalf("it was started %d times", len(pids))
 	}
-	if group, err := syscall.Getpgid(pids[0]); gone(pids[0]) || err != nil || group != pids[0] {
-		t.Fatalf("process %d: group %d, %v; want one of its own, alive", pids[0], group, err)
+	if session, err := unix.Getsid(pids[0]); gone(pids[0]) || err != nil || session != pids[0] {
+		t.Fatalf("process %d: session %d, %v; want one of its own, alive", pids[0], session, err)
 	}
 }
 

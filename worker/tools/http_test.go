@@ -176,14 +176,26 @@ func TestHTTPGuardByName(t *testing.T) {
 	}
 }
 
-// No proxy of the environment is used: it would connect where the guard does not see.
+// No proxy of the environment is used: it would connect where the guard does not see. net/http reads the environment
+// once per process, so a test cannot set it.
 func TestHTTPIgnoresProxy(t *testing.T) {
-	proxy := newTarget(t)
-	t.Setenv("HTTP_PROXY", proxy.URL)
-	t.Setenv("http_proxy", proxy.URL)
-	_, _, _ = outputOf[httpResponse](t, loopback(), "http_get", map[string]any{"url": "http://192.0.2.1/show", "timeout": "200ms"})
-	if n := proxy.requests.Load(); n != 0 {
-		t.Errorf("%d requests went to the proxy", n)
+	if newHTTPClient(HTTPConfig{}).transport.Proxy != nil {
+		t.Error("requests may go through a proxy")
+	}
+}
+
+// A request whose connection breaks is not sent again: net/http would do so on a connection that it used before.
+func TestHTTPTriesOnce(t *testing.T) {
+	s := newTarget(t)
+	functions := All(loopback())
+	for _, path := range []string{"/show", "/close"} {
+		_, err := execute(t.Context(), t, functions, "http_get", map[string]any{"url": s.URL + path})
+		if (err != nil) != (path == "/close") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if n := s.requests.Load(); n != 2 {
+		t.Errorf("%d requests were sent for 2 calls", n)
 	}
 }
 

@@ -1,17 +1,109 @@
 package switchyard
 
-import "testing"
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
 
-// TestLaneOf proves that the queue of every lane leads back to the lane, also where a base looks like one.
-func TestLaneOf(t *testing.T) {
-	for _, base := range []string{DefaultTaskQueue, "a/b", ""} {
-		for _, lane := range []string{LaneGeneral, LaneSerial, "gpu"} {
-			if got := LaneOf(base, Queue(base, lane)); got != lane {
-				t.Errorf("lane %s of %q came back as %q", lane, base, got)
-			}
+	"pgregory.net/rapid"
+)
+
+// TestNamesAreFrozen holds every name that ends up in histories, on servers and in queries: a changed one breaks runs in
+// flight. To retire a name, add a new one and leave the old one here.
+func TestNamesAreFrozen(t *testing.T) {
+	frozen := []struct{ got, want string }{
+		{AgentWorkflow, "AgentRun"}, {PlanWorkflow, "PlanRun"}, {CallWorkflow, "DirectCall"},
+		{PinActivity, "switchyard/pin"}, {AdmitActivity, "switchyard/admit"}, {ModelActivity, "switchyard/model"},
+		{SetupQuery, "switchyard/setup"}, {ConversationQuery, "switchyard/conversation"},
+		{AttributeAgent, "SwitchyardAgent"}, {AttributeConversation, "SwitchyardConversation"},
+		{AttributeKind, "SwitchyardKind"}, {AttributeCaller, "SwitchyardCaller"},
+		{DefaultTaskQueue, "switchyard"}, {LaneGeneral, "general"}, {LaneSerial, "serial"},
+		{string(PhasePreValidation), "pre_validation"}, {string(PhasePreExecution), "pre_execution"}, {string(PhaseExecution), "execution"},
+		{string(PhasePostExecution), "post_execution"}, {string(PhaseErrorHandling), "error_handling"},
+		{string(CallerAgent), "agent"}, {string(CallerPlan), "plan"}, {string(CallerSession), "session"}, {string(CallerDirect), "direct"},
+		{string(RoleSystem), "system"}, {string(RoleUser), "user"}, {string(RoleAssistant), "assistant"}, {string(RoleTool), "tool"},
+		{string(RunInvalid), "invalid_run"}, {string(RunModelFailed), "model_failed"}, {string(RunRefused), "model_refused"}, {string(RunCallsFailed), "calls_failed"},
+		{string(OutcomeAnswered), "answered"}, {string(OutcomeCompleted), "completed"}, {string(OutcomeLimit), "limit_reached"}, {string(OutcomeFailed), "failed"},
+		{string(ProviderOpenAI), "openai"}, {string(ProviderScripted), "scripted"},
+		{string(StopAnswer), "stop"}, {string(StopCalls), "tool_calls"}, {string(StopLength), "length"}, {string(StopRefusal), "refusal"},
+		{string(StatusActive), "active"}, {string(StatusDeprecated), "deprecated"}, {string(StatusDisabled), "disabled"},
+		{string(AccessShared), "shared"}, {string(AccessExclusive), "exclusive"},
+		{string(EffectRead), "read"}, {string(EffectIdempotent), "idempotent"}, {string(EffectOnce), "once"},
+		{string(OrderAsCalled), "as_called"}, {string(OrderParallelFirst), "parallel_first"},
+		{string(ModeStrict), "strict"}, {string(ModeLenient), "lenient"},
+	}
+	for _, f := range frozen {
+		if f.got != f.want {
+			t.Errorf("%q was %q: runs in flight know it by that name", f.got, f.want)
 		}
 	}
-	if got := LaneOf("switchyard", "elsewhere/gpu"); got != "elsewhere/gpu" {
-		t.Errorf("a foreign queue became %q", got)
+}
+
+// TestActivityNamesAreNoTools proves that no tool can be called as one of the run's own activities is.
+func TestActivityNamesAreNoTools(t *testing.T) {
+	for _, name := range []string{PinActivity, AdmitActivity, ModelActivity} {
+		if CheckToolName(name) == nil {
+			t.Errorf("a tool may be called %s", name)
+		}
+	}
+}
+
+// TestQueues proves that a lane is a task queue and can be told from it again, whatever the base is called.
+func TestQueues(t *testing.T) {
+	for _, tt := range []struct{ base, lane, queue string }{
+		{"switchyard", LaneGeneral, "switchyard"}, {"switchyard", "", "switchyard"}, {"switchyard", LaneSerial, "switchyard/serial"},
+		{"my/app", "android/emulator-1", "my/app/android/emulator-1"},
+	} {
+		if got := Queue(tt.base, tt.lane); got != tt.queue {
+			t.Errorf("Queue(%q, %q) = %q, want %q", tt.base, tt.lane, got, tt.queue)
+		}
+		if got := LaneOf(tt.base, tt.queue); got != cmp.Or(tt.lane, LaneGeneral) {
+			t.Errorf("LaneOf(%q, %q) = %q, want %q", tt.base, tt.queue, got, tt.lane)
+		}
+	}
+	if got := LaneOf("switchyard", "elsewhere"); got != "elsewhere" {
+		t.Errorf("a foreign queue is lane %q", got)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringMatching(`[a-z/-]{1,6}`)
+		base, lane := name.Draw(t, "base"), name.Draw(t, "lane")
+		if got := LaneOf(base, Queue(base, lane)); got != lane {
+			t.Fatalf("lane %q of %q came back as %q", lane, base, got)
+		}
+	})
+}
+
+// TestCheckToolName proves that exactly the names that models accept are accepted, and that the message shows what is wrong.
+func TestCheckToolName(t *testing.T) {
+	for _, name := range []string{"a", "read_document", "Get-Weather2", "_", "-", strings.Repeat("x", MaxToolName)} {
+		if err := CheckToolName(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for name, says := range map[string]string{
+		"": "empty", "github.search": "github_search", "a b": `' '`, "a/b": `'/'`, "Wetter_für": `'ü'`, "a\nb": `'\n'`, "a\xff": "contains",
+		strings.Repeat("x", MaxToolName+1): "has 65 characters",
+	} {
+		if err := CheckToolName(name); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, want …%s…", name, err, says)
+		}
+	}
+}
+
+// TestCatalog proves that a run finds its tools by exact name and lists them in order.
+func TestCatalog(t *testing.T) {
+	c := Catalog{Tools: []Tool{{Name: "b", Version: "1.0.0"}, {Name: "a"}}}
+	if tool, ok := c.Find("b"); !ok || tool.Version != "1.0.0" {
+		t.Errorf("found %+v, %v", tool, ok)
+	}
+	if tool, ok := c.Find("B"); ok {
+		t.Errorf("found %+v", tool)
+	}
+	if got := c.Names(); !slices.Equal(got, []string{"b", "a"}) {
+		t.Errorf("names %v", got)
+	}
+	if got := (Catalog{}).Names(); got == nil || len(got) != 0 {
+		t.Errorf("names of nothing: %v", got)
 	}
 }

@@ -66,6 +66,9 @@ func (v *liveView) pending(r []audit.Running) {
 func (v *liveView) note(text string) { v.print(v.tracker.palette.warn("! ") + text) }
 
 func (v *liveView) close() {
+	v.print(v.tracker.rest(time.Now())...)
+	v.tracker.clear()
+	v.draw()
 	v.program.Send(frame{})
 	<-v.ended
 	v.restore()
@@ -130,7 +133,7 @@ func (m *liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 func (m *liveModel) View() tea.View {
 	if m.frame.tracker == nil {
-		return tea.NewView(" ") // an empty view would leave what was drawn
+		return tea.NewView("")
 	}
 	lines := m.frame.tracker.live(time.Now(), string(spinnerFrames[m.turn]), max(m.height-2, 1))
 	for i, line := range lines {

@@ -141,6 +141,13 @@ func (t *tracker) flush() []string {
 	return lines
 }
 
+// rest returns the lines of what is open, for good: the view ends before the run.
+func (t *tracker) rest(now time.Time) []string {
+	return t.live(now, "…", len(t.calls)+len(t.others)+2)
+}
+
+func (t *tracker) clear() { *t = tracker{palette: t.palette} }
+
 // flushEnded returns the lines of calls that have ended and forgets them: a plan has no turns that end.
 func (t *tracker) flushEnded() []string {
 	var lines []string

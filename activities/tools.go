@@ -54,11 +54,11 @@ func (a *Activities) call(ctx context.Context, info activity.Info, x switchyard.
 		e.Phase = switchyard.PhaseExecution
 		return switchyard.Result{}, e
 	}
-	if e := EnsureDependencies(ctx, spec); e != nil {
-		return switchyard.Result{}, e
-	}
 	timeout, cancel := context.WithTimeoutCause(withCallContext(ctx, info, x, spec), spec.Execution.Timeout.Std(), errToolTimeout)
 	defer cancel()
+	if e := EnsureDependencies(timeout, spec); e != nil && timeout.Err() == nil {
+		return switchyard.Result{}, e
+	}
 	began := time.Now()
 	answer, err := executor.Execute(timeout, spec, x.Arguments)
 	took := time.Since(began)

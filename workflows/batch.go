@@ -11,6 +11,8 @@ type batch struct {
 	waits [][]int
 	// launch starts calls that are ready, and gives for each its future, or nil where the call is over already.
 	launch func(ctx workflow.Context, ready []int) ([]workflow.Future, error)
+	// skip takes a call that was ready when the context had been cancelled: it is not started any more.
+	skip func(i int)
 	// finish takes the future of a call that has ended.
 	finish func(ctx workflow.Context, i int, f workflow.Future)
 }
@@ -23,7 +25,7 @@ func (b *batch) run(ctx workflow.Context) error {
 	var failure error
 	for {
 		for ready := q.take(maxInFlight); len(ready) > 0; ready = q.take(maxInFlight) {
-			futures, err := b.launch(ctx, ready)
+			futures, err := b.start(ctx, ready)
 			if err != nil {
 				failure = err
 				q.abandon(len(ready))
@@ -36,6 +38,18 @@ func (b *batch) run(ctx workflow.Context) error {
 		}
 		selector.Select(ctx)
 	}
+}
+
+// start launches calls, unless the context is cancelled: scheduling them then would let a worker begin what nobody waits
+// for.
+func (b *batch) start(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
+	if ctx.Err() == nil {
+		return b.launch(ctx, ready)
+	}
+	for _, i := range ready {
+		b.skip(i)
+	}
+	return make([]workflow.Future, len(ready)), nil
 }
 
 func (b *batch) follow(ctx workflow.Context, s workflow.Selector, q *queue, ready []int, futures []workflow.Future) {

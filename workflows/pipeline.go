@@ -59,6 +59,13 @@ func (p *pipeline) refused(c switchyard.Call, v switchyard.Verdict) switchyard.C
 	return switchyard.CallOutcome{ID: c.ID, Tool: c.Tool, Error: v.Error}
 }
 
+// notStarted returns the outcome of a call that waited for others when the run was cancelled, and counts it.
+func (p *pipeline) notStarted(c switchyard.Call) switchyard.CallOutcome {
+	e := switchyard.Errorf(switchyard.ErrCancelled, "the run was cancelled or reached a limit before this call started")
+	e.Phase = switchyard.PhasePreExecution
+	return p.refused(c, switchyard.Verdict{Error: e})
+}
+
 // execute starts the phase execution of an admitted call: one activity on its lane, whose type is the tool's name.
 func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
 	p.usage.Calls++
@@ -115,6 +122,7 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order 
 			}
 			return futures, nil
 		},
+		skip: func(i int) { outcomes[admitted[i]] = p.notStarted(calls[admitted[i]]) },
 		finish: func(ctx workflow.Context, i int, f workflow.Future) {
 			c := admitted[i]
 			outcomes[c] = p.outcome(ctx, calls[c], f)

@@ -37,7 +37,7 @@ func Plan(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, e
 	if err := run.admitFixed(ctx); err != nil {
 		return switchyard.RunResult{}, err
 	}
-	b := batch{waits: run.waits(), launch: run.launch, finish: run.finish}
+	b := batch{waits: run.waits(), launch: run.launch, skip: run.skip, finish: run.finish}
 	if err := stopped(ctx, b.run(ctx)); err != nil {
 		return switchyard.RunResult{}, err
 	}
@@ -210,6 +210,8 @@ func (r *planRun) lookup(id string) (any, bool) {
 	v, ok := r.values[id]
 	return v, ok
 }
+
+func (r *planRun) skip(i int) { r.outcomes[i] = r.pipeline.notStarted(r.requests[i]) }
 
 func (r *planRun) finish(ctx workflow.Context, i int, f workflow.Future) {
 	r.outcomes[i] = r.pipeline.outcome(ctx, r.requests[i], f)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -135,7 +136,7 @@ func (a *app) printCall(f *follower) error {
 			return err
 		}
 	}
-	a.newReport(f).writeBrief(a.Err, a.paletteFor(a.Err))
+	fmt.Fprint(a.Err, a.newReport(f).brief(a.paletteFor(a.Err)))
 	return nil
 }
 

@@ -60,8 +60,13 @@ func (a *app) cancelRun(ctx context.Context, c client.Client, run *runReference,
 	if noWait {
 		return a.tellCancelled(run.workflowID, "is asked to stop")
 	}
+	return a.awaitCancelled(ctx, c, run)
+}
+
+// awaitCancelled waits for the end of a run that was asked to stop.
+func (a *app) awaitCancelled(ctx context.Context, c client.Client, run *runReference) error {
 	// The run may go on as a new execution of its chain before it sees the request: wait for the end of the chain.
-	err = c.GetWorkflow(ctx, run.workflowID, run.runID).Get(ctx, nil)
+	err := c.GetWorkflow(ctx, run.workflowID, run.runID).Get(ctx, nil)
 	switch {
 	case ctx.Err() != nil:
 		return failure(exitCancelled, "interrupted; the run %q is asked to stop and may still be running", run.workflowID)

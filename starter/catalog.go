@@ -44,8 +44,8 @@ func (c *catalogFlags) orDefault() {
 	if c.dir != "" {
 		return
 	}
-	filepath.WalkDir(defaultToolsDir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
+	_ = filepath.WalkDir(defaultToolsDir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil { // no such folder, or none to be read: there is no default
 			return fs.SkipAll
 		}
 		if ending := filepath.Ext(path); !entry.IsDir() && (ending == ".yaml" || ending == ".yml") {

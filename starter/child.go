@@ -80,7 +80,7 @@ func (c *child) read(out *os.File) {
 		c.first <- line
 	}
 	close(c.first)
-	io.Copy(io.Discard, r) // so that the child never blocks on a full pipe
+	_, _ = io.Copy(io.Discard, r) // so that the child never blocks on a full pipe
 }
 
 // ready waits for the child's first line and decodes it into value. An error holds the tail of its log.
@@ -147,7 +147,7 @@ func (c *child) stop(grace time.Duration) {
 		case <-time.After(grace):
 		}
 	}
-	c.cmd.Process.Kill() // an error says that it is gone
+	_ = c.cmd.Process.Kill() // an error says that it is gone
 	<-c.ended
 }
 

@@ -97,42 +97,46 @@ type devStack struct {
 	workerReady    workerReady
 }
 
-func (a *app) dev(ctx context.Context, f *devFlags, command []string) (err error) {
+// dev brings everything up, runs the command or stays until it is interrupted, and takes everything down.
+func (a *app) dev(ctx context.Context, f *devFlags, command []string) error {
 	s := &devStack{}
 	f.catalog.orDefault()
 	if err := s.openLogs(f.stateDir); err != nil {
 		return failure(exitUsage, "--state-dir: %w", err)
 	}
-	defer func() {
-		s.down()
-		if f.stateDir == "" && (err == nil || len(command) > 0 && s.wentUp()) {
-			os.RemoveAll(s.logs) // nothing failed that the logs could explain
-		}
-	}()
+	code, err := a.useStack(ctx, s, f, command)
+	s.down()
+	if err != nil && ctx.Err() != nil {
+		code, err = exitCancelled, nil // interrupted on the way up
+	}
+	if err == nil && f.stateDir == "" {
+		err = os.RemoveAll(s.logs) // nothing failed that the logs could explain
+	}
+	if err != nil {
+		return err
+	}
+	return exitWith(code)
+}
+
+// useStack brings the stack up and uses it; code is the command's, if there is one. The stack may be up afterwards.
+func (a *app) useStack(ctx context.Context, s *devStack, f *devFlags, command []string) (code int, err error) {
 	if err := s.up(ctx, f); err != nil {
-		return interruptedOr(ctx, err)
+		return 0, err
 	}
 	if len(command) > 0 {
-		return exitWith(a.runAgainst(ctx, s.serverReady, command))
+		return a.runAgainst(ctx, s.serverReady, command), nil
 	}
 	if err := a.tellReady(s, f); err != nil {
-		return err
+		return 0, err
 	}
 	select {
 	case <-ctx.Done():
-		return nil
+		return exitDone, nil
 	case <-s.server.ended:
-		return s.server.failure("ended by itself")
+		return 0, s.server.failure("ended by itself")
 	case <-s.worker.ended:
-		return s.worker.failure("ended by itself")
+		return 0, s.worker.failure("ended by itself")
 	}
-}
-
-func interruptedOr(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return exitWith(exitCancelled)
-	}
-	return err
 }
 
 func (s *devStack) openLogs(dir string) (err error) {
@@ -145,8 +149,6 @@ func (s *devStack) openLogs(dir string) (err error) {
 	}
 	return os.MkdirAll(s.logs, 0o755)
 }
-
-func (s *devStack) wentUp() bool { return s.workerReady.TaskQueue != "" }
 
 // up starts the server and then the worker, and returns when both are ready.
 func (s *devStack) up(ctx context.Context, f *devFlags) error {

@@ -22,5 +22,5 @@ func hideControlEcho(terminal *os.File) (undo func()) {
 	if set(false) != nil {
 		return func() {} // no terminal: nothing echoes
 	}
-	return func() { set(true) }
+	return func() { _ = set(true) } // a terminal that is gone needs no mode
 }

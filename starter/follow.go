@@ -57,10 +57,12 @@ func (f *follower) follow(ctx context.Context) error {
 	for !f.detached {
 		select {
 		case a, open := <-arrivals:
-			if !open || a.err != nil {
-				return a.err
+			if !open {
+				return nil
 			}
-			f.take(a.event)
+			if err := f.take(a); err != nil {
+				return err
+			}
 		case <-pending.C:
 			f.askPending(reading)
 		case <-interrupted:
@@ -86,7 +88,11 @@ func (f *follower) read(ctx context.Context, arrivals chan<- arrival) {
 	}
 }
 
-func (f *follower) take(e switchyard.Event) {
+func (f *follower) take(a arrival) error {
+	if a.err != nil {
+		return a.err
+	}
+	e := a.event
 	f.last = e
 	if e.Type == switchyard.EventRunStarted {
 		f.started = e.Time
@@ -97,7 +103,7 @@ func (f *follower) take(e switchyard.Event) {
 		record.Arguments, record.Result = nil, nil // the report needs neither, and runs can be long
 		f.records = append(f.records, record)
 	}
-	f.view.event(e)
+	return f.view.event(e)
 }
 
 // count adds up what the run uses: a run that fails or is cancelled does not say it at its end.

@@ -152,7 +152,9 @@ func writeJSON(w io.Writer, value any, indent bool) error {
 	return e.Encode(value)
 }
 
-func (a *app) println(text string) error {
-	_, err := fmt.Fprintln(a.Out, text)
+func (a *app) println(text string) error { return a.print(text + "\n") }
+
+func (a *app) print(text string) error {
+	_, err := io.WriteString(a.Out, text)
 	return err
 }

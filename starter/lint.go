@@ -92,6 +92,10 @@ func lintPath(path, kind string, options toolspecs.Options) error {
 	if !info.Mode().IsRegular() || info.Size() > maxLintBytes {
 		return fmt.Errorf("not a file of at most %d MiB", maxLintBytes>>20)
 	}
+	return lintFile(path, kind, options)
+}
+
+func lintFile(path, kind string, options toolspecs.Options) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err

@@ -159,7 +159,7 @@ func (a *app) printRuns(runs []listedRun, now time.Time) error {
 	for _, r := range runs {
 		t.add(r.ID, string(r.Kind), r.Agent, p.status(r.Status), a.format.when(r.Started, now), brief(r.Duration.Std()))
 	}
-	return t.write(a.Out, p)
+	return a.print(t.text(p))
 }
 
 // status colours a run's status.

@@ -42,7 +42,7 @@ func newLiveView(w io.Writer, p palette) *liveView {
 		tea.WithInput(nil), tea.WithoutSignalHandler(), tea.WithEnvironment(quietEnvironment()))
 	go func() {
 		defer close(v.ended)
-		v.program.Run() // an error only means that nothing more is drawn
+		_, _ = v.program.Run() // an error only means that nothing more is drawn
 	}()
 	return v
 }
@@ -53,9 +53,10 @@ func quietEnvironment() []string {
 	return []string{"TERM=xterm-256color", "SSH_TTY=none", "COLORTERM=" + os.Getenv("COLORTERM")}
 }
 
-func (v *liveView) event(e switchyard.Event) {
+func (v *liveView) event(e switchyard.Event) error {
 	v.print(v.tracker.event(e)...)
 	v.draw()
+	return nil
 }
 
 func (v *liveView) pending(r []audit.Running) {

@@ -63,7 +63,7 @@ func (a *app) printRecords(records iter.Seq2[switchyard.Record, error]) error {
 		}
 		t.add(recordCells(r, p)...)
 	}
-	return t.write(a.Out, p)
+	return a.print(t.text(p))
 }
 
 func recordCells(r switchyard.Record, p palette) []string {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -29,8 +28,9 @@ func (a *app) newReport(f *follower) report {
 		ui: a.connection.runURL(f.id, f.last.RunID)}
 }
 
-// write prints the answer, how the run ended, what it used, its calls by lane, its failures and where to see it.
-func (r report) write(w io.Writer, p palette) {
+// text tells the answer, how the run ended, what it used, its calls by lane, its failures and where to see it.
+func (r report) text(p palette) string {
+	w := &strings.Builder{}
 	if result := r.end.Result; result != nil {
 		if text := resultText(*result); text != "" {
 			fmt.Fprintf(w, "\n%s\n", text)
@@ -46,6 +46,7 @@ func (r report) write(w io.Writer, p palette) {
 	if r.ui != "" {
 		fmt.Fprintf(w, "\n%s  %s\n", p.bold("Web UI  "), r.ui)
 	}
+	return w.String()
 }
 
 func (r report) outcome(p palette) string {
@@ -62,7 +63,7 @@ func (r report) outcome(p palette) string {
 	return string(r.end.Type)
 }
 
-func (r report) writeUsage(w io.Writer, p palette) {
+func (r report) writeUsage(w *strings.Builder, p palette) {
 	fmt.Fprintf(w, "%s  %s\n", p.bold("used    "), usageText(r.used()))
 }
 
@@ -101,7 +102,7 @@ func plural(n int, word string) string {
 	return thousands(n) + " " + word + "s"
 }
 
-func writeLanes(w io.Writer, p palette, lanes []audit.LaneUse) {
+func writeLanes(w *strings.Builder, p palette, lanes []audit.LaneUse) {
 	t := table{header: []string{"lane", "calls", "failed", "refused", "total", "average", "longest", "wait", "longest wait"},
 		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true}}
 	for _, l := range lanes {
@@ -112,13 +113,13 @@ func writeLanes(w io.Writer, p palette, lanes []audit.LaneUse) {
 		t.add(name, thousands(l.Calls), thousands(l.Failed), thousands(l.Refused), brief(l.Total.Std()), brief(l.Average.Std()),
 			brief(l.Max.Std()), brief(l.WaitAverage.Std()), brief(l.WaitMax.Std()))
 	}
-	t.write(w, p)
+	w.WriteString(t.text(p))
 }
 
 // maxFailures bounds the failed calls that a report lists.
 const maxFailures = 20
 
-func (r report) writeFailures(w io.Writer, p palette) {
+func (r report) writeFailures(w *strings.Builder, p palette) {
 	if r.end.Failure != "" {
 		fmt.Fprintf(w, "\n%s  %s\n", p.bold("failure "), strings.Join(nonEmpty([]string{p.bad(string(r.end.FailureType)), r.end.Failure}), " "))
 	}
@@ -158,8 +159,8 @@ func readable(output json.RawMessage) string {
 	return text
 }
 
-// writeBrief prints, for a direct call, in one or two lines how it ended and where to see it.
-func (r report) writeBrief(w io.Writer, p palette) {
+// brief tells, for a direct call, in one or two lines how it ended and where to see it.
+func (r report) brief(p palette) string {
 	line := r.id + " " + r.outcome(p) + " in " + brief(r.end.Time.Sub(r.started))
 	for _, record := range r.records {
 		line += " · " + record.Tool + " took " + brief(record.Duration.Std())
@@ -167,11 +168,6 @@ func (r report) writeBrief(w io.Writer, p palette) {
 			line += fmt.Sprintf(", %d attempts", record.Attempts)
 		}
 	}
-	fmt.Fprintln(w, line)
-	if r.end.Failure != "" {
-		fmt.Fprintln(w, p.bad(r.end.Failure))
-	}
-	if r.ui != "" {
-		fmt.Fprintln(w, p.faint(r.ui))
-	}
+	lines := []string{line, p.bad(r.end.Failure), p.faint(r.ui)}
+	return strings.Join(nonEmpty(lines), "\n") + "\n"
 }

@@ -135,7 +135,9 @@ func (a *app) followToReport(ctx context.Context, f *follower) error {
 		return lookupError(f.id, err)
 	}
 	if !f.detached && !a.format.json() {
-		a.newReport(f).write(a.Out, a.paletteFor(a.Out))
+		if err := a.print(a.newReport(f).text(a.paletteFor(a.Out))); err != nil {
+			return err
+		}
 	}
 	return exitWith(f.exitCode())
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -18,8 +16,8 @@ type table struct {
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// write prints the table with two spaces between columns and none at the end of a line.
-func (t *table) write(w io.Writer, p palette) error {
+// text is the table with two spaces between columns and none at the end of a line.
+func (t *table) text(p palette) string {
 	widths := make([]int, len(t.header))
 	for _, row := range append([][]string{t.header}, t.rows...) {
 		for i, cell := range row {
@@ -30,12 +28,11 @@ func (t *table) write(w io.Writer, p palette) error {
 	for i, h := range t.header {
 		header[i] = p.bold(h)
 	}
+	var b strings.Builder
 	for _, row := range append([][]string{header}, t.rows...) {
-		if _, err := fmt.Fprintln(w, t.line(row, widths)); err != nil {
-			return err
-		}
+		b.WriteString(t.line(row, widths) + "\n")
 	}
-	return nil
+	return b.String()
 }
 
 func (t *table) line(row []string, widths []int) string {

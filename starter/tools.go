@@ -93,7 +93,7 @@ func (a *app) printTools(tools []*toolspecs.Compiled) error {
 		fmt.Fprintln(a.Err, "no tools")
 		return nil
 	}
-	return t.write(a.Out, a.paletteFor(a.Out))
+	return a.print(t.text(a.paletteFor(a.Out)))
 }
 
 // shownTool is what tools show prints as JSON.

@@ -13,7 +13,7 @@ import (
 
 // view shows a run while it is followed. Its methods are called by one goroutine.
 type view interface {
-	event(switchyard.Event)
+	event(switchyard.Event) error
 	// pending takes what runs or waits now.
 	pending([]audit.Running)
 	// note takes a message about the run that is no event.
@@ -35,18 +35,21 @@ func (a *app) newView(w io.Writer) view {
 // jsonView writes each event as one line of JSON.
 type jsonView struct{ out, notes io.Writer }
 
-func (v *jsonView) event(e switchyard.Event) { writeJSON(v.out, e, false) }
-func (v *jsonView) pending([]audit.Running)  {}
-func (v *jsonView) note(text string)         { fmt.Fprintln(v.notes, "starter: "+text) }
-func (v *jsonView) close()                   {}
+func (v *jsonView) event(e switchyard.Event) error { return writeJSON(v.out, e, false) }
+func (v *jsonView) pending([]audit.Running)        {}
+func (v *jsonView) note(text string)               { fmt.Fprintln(v.notes, "starter: "+text) }
+func (v *jsonView) close()                         {}
 
 // plainView writes each event as one line: time, number, type, and name=value pairs.
 type plainView struct{ out, notes io.Writer }
 
-func (v *plainView) event(e switchyard.Event) { fmt.Fprintln(v.out, plainLine(e)) }
-func (v *plainView) pending([]audit.Running)  {}
-func (v *plainView) note(text string)         { fmt.Fprintln(v.notes, "starter: "+text) }
-func (v *plainView) close()                   {}
+func (v *plainView) event(e switchyard.Event) error {
+	_, err := fmt.Fprintln(v.out, plainLine(e))
+	return err
+}
+func (v *plainView) pending([]audit.Running) {}
+func (v *plainView) note(text string)        { fmt.Fprintln(v.notes, "starter: "+text) }
+func (v *plainView) close()                  {}
 
 // pairs collects name=value pairs; empty values are left out, and quoted where they need it.
 type pairs struct{ b strings.Builder }

@@ -62,7 +62,11 @@ func (c *Compiled) Summary(args json.RawMessage) string {
 		return b.String()
 	}
 	for _, k := range c.inputShape.order(members) {
-		b.WriteString(" " + word(k) + "=" + summaryValue(members[k], c.inputShape.property(k)))
+		shown := redacted
+		if !c.inputShape.sensitive {
+			shown = summaryValue(members[k], c.inputShape.property(k))
+		}
+		b.WriteString(" " + word(k) + "=" + shown)
 		if b.Len() > maxSummary {
 			break
 		}

@@ -294,6 +294,44 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// What is sensitive stays hidden with everything in it, also where a schema declares it out of plain sight.
+func TestSensitiveWholes(t *testing.T) {
+	login := decodeOne(t, `
+name: login
+version: 1.0.0
+description: Logs in.
+parameters:
+  - {name: as, type: object, sensitive: true, validation: {properties: [{name: pin, type: integer}, {name: user, type: string, validation: {min_length: 20}}]}}
+entry: {type: function}
+`)
+	hidden := decodeOne(t, `
+name: hidden
+version: 1.0.0
+description: Hides a definition.
+input_schema:
+  type: object
+  properties: {a: {type: integer}, b: {anyOf: [{type: integer}, {$ref: "#/$defs/secret"}]}}
+  $defs: {secret: {type: object, properties: {key: {type: string, writeOnly: true, maxLength: 2}}}}
+entry: {type: function}
+`)
+	for _, c := range []struct {
+		tool       *Compiled
+		text, want string
+	}{
+		{login, `{"as":{"pin":"1234","user":"hunter2"}}`, "$.as.pin: the text was read as the declared type\n$.as.user [min_length] the value has 7 of at least 20 characters"},
+		{hidden, `{"a":"1234","b":{"key":"hunter2"}}`, "$.a: the text was read as the declared type\n$.b [anyOf] the value fits none of the allowed forms: " +
+			"$.b: must be an integer, not an object; or $.b.key: the value has 7 of at most 2 characters"},
+	} {
+		_, notes, problems := c.tool.Arguments(c.text, switchyard.ModeLenient)
+		if got := text(notes, problems); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+		if summary := c.tool.Summary(json.RawMessage(c.text)); strings.Contains(summary, "hunter2") || strings.Contains(summary, "1234") {
+			t.Errorf("the summary is %s", summary)
+		}
+	}
+}
+
 func BenchmarkArguments(b *testing.B) {
 	c := decodeOne(b, searchSpec)
 	for b.Loop() {

@@ -94,6 +94,18 @@ func (s *shape) hides() bool {
 	return s.sensitive || s.items.hides() || slices.ContainsFunc(s.properties, func(p property) bool { return p.shape.hides() })
 }
 
+// hide makes a value sensitive with everything in it.
+func (s *shape) hide() {
+	if s == nil {
+		return
+	}
+	s.sensitive = true
+	s.items.hide()
+	for _, p := range s.properties {
+		p.shape.hide()
+	}
+}
+
 // shapeOfParameters returns the shape of an object with these properties.
 func shapeOfParameters(parameters []Parameter) *shape {
 	s := &shape{types: []string{typeObject}, closed: true}
@@ -109,9 +121,12 @@ func shapeOfParameter(p Parameter) *shape {
 	if p.Type == typeObject && len(v.Properties) > 0 {
 		s = shapeOfParameters(v.Properties)
 	}
-	s.value, s.sensitive = p.Default, p.Sensitive
+	s.value = p.Default
 	if v.Items != nil {
 		s.items = shapeOfParameter(*v.Items)
+	}
+	if p.Sensitive {
+		s.hide()
 	}
 	return s
 }
@@ -130,13 +145,13 @@ var composite = []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not"
 
 // shapeOfSchema returns the shape of a JSON Schema as far as it is plain. A schema that says nothing about additional
 // properties is closed where it declares properties, and at the root always; one that says something is taken by
-// its word.
+// its word. What is writeOnly is sensitive.
 func shapeOfSchema(schema any, pointer string) *shape {
 	o, ok := schema.(*object)
 	if !ok {
 		return nil
 	}
-	s := &shape{types: typesOf(o), pointer: pointer, sensitive: member[bool](o, "writeOnly")}
+	s := &shape{types: typesOf(o), pointer: pointer}
 	if value, ok := o.members["default"]; ok {
 		s.value = encode(value)
 	}
@@ -153,7 +168,31 @@ func shapeOfSchema(schema any, pointer string) *shape {
 			p.shape.value = nil
 		}
 	}
+	if member[bool](o, "writeOnly") || hidesElsewhere(o) {
+		s.hide()
+	}
 	return s
+}
+
+// hidesElsewhere reports whether something is write-only where a shape does not reach: then all of the value is
+// treated so.
+func hidesElsewhere(o *object) bool {
+	for _, k := range o.keys {
+		if k != "properties" && k != "items" && writeOnlyIn(o.members[k]) {
+			return true
+		}
+	}
+	return false
+}
+
+func writeOnlyIn(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, writeOnlyIn)
+	case *object:
+		return member[bool](v, "writeOnly") || slices.ContainsFunc(v.keys, func(k string) bool { return writeOnlyIn(v.members[k]) })
+	}
+	return false
 }
 
 func isClosed(o *object, root bool) bool {

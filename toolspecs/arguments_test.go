@@ -86,27 +86,23 @@ func text(notes []string, problems []switchyard.Problem) string {
 	return strings.Join(lines, "\n")
 }
 
-// Arguments come back complete and in order, or with every problem named: by path, by the rule's word, and in a
-// message that says what was expected and what was given.
-func TestArguments(t *testing.T) {
-	const strict, lenient = switchyard.ModeStrict, switchyard.ModeLenient
-	search, schema := decodeOne(t, searchSpec), decodeOne(t, schemaSpec)
-	for _, c := range []struct {
-		tool *Compiled
-		mode switchyard.Mode
-		text string
-		// args, and lines of notes and problems.
-		args, want string
-	}{
-		{search, "", `{"query":"ab"}`, `{"query":"ab","limit":10}`, ""},
-		{search, "", ` { "limit" : 5 , "query" : "\u0061b" } `, `{"query":"ab","limit":5}`, ""},
-		{search, "", `{"query":"ab","limit":5.0,"filter":{"field":"f"},"rows":[{},{"n":2e0}]}`,
-			`{"query":"ab","limit":5,"filter":{"field":"f","depth":3},"rows":[{"n":1},{"n":2}]}`, ""},
-		{search, "", `{"query":"ab","extra":{"z":12345678901234567890123,"a":[null,true,false,1.50]}}`,
-			`{"query":"ab","limit":10,"extra":{"a":[null,true,false,1.50],"z":12345678901234567890123}}`, ""},
-		{search, "", "", "", `$.query [required] "query" is required (string)`},
-		{search, "", `{"query":"A","limit":0,"ratio":0.1,"exact":"true","order":"newst","tags":[],"filter":{"feld":1}}`, "",
-			`$.exact [type] must be a boolean, not the string "true"
+// argumentCases are texts with what becomes of them: the arguments, or lines of notes and problems.
+var argumentCases = []struct {
+	tool string
+	mode switchyard.Mode
+	text string
+	args string
+	want string
+}{
+	{"search", "", `{"query":"ab"}`, `{"query":"ab","limit":10}`, ""},
+	{"search", "", ` { "limit" : 5 , "query" : "\u0061b" } `, `{"query":"ab","limit":5}`, ""},
+	{"search", "", `{"query":"ab","limit":5.0,"filter":{"field":"f"},"rows":[{},{"n":2e0}]}`,
+		`{"query":"ab","limit":5,"filter":{"field":"f","depth":3},"rows":[{"n":1},{"n":2}]}`, ""},
+	{"search", "", `{"query":"ab","extra":{"z":12345678901234567890123,"a":[null,true,false,1.50]}}`,
+		`{"query":"ab","limit":10,"extra":{"a":[null,true,false,1.50],"z":12345678901234567890123}}`, ""},
+	{"search", "", "", "", `$.query [required] "query" is required (string)`},
+	{"search", "", `{"query":"A","limit":0,"ratio":0.1,"exact":"true","order":"newst","tags":[],"filter":{"feld":1}}`, "",
+		`$.exact [type] must be a boolean, not the string "true"
 $.filter.feld [unknown] there is no property "feld"; did you mean "field"?
 $.filter.field [required] "field" is required (string)
 $.limit [min] 0 must be at least 1
@@ -115,51 +111,51 @@ $.query [min_length] "A" has 1 of at least 2 characters
 $.query [pattern] "A" does not match the pattern ^[a-z ]+$
 $.ratio [min] 0.1 must be at least 0.5
 $.tags [min_items] [] has 0 of at least 1 elements`},
-		{search, "", `{"query":"abcdefghijkl","limit":101,"ratio":100.5,"tags":["a","long","c"],"rows":[{"n":"x"},5]}`, "",
-			`$.limit [max] 101 must be at most 100
+	{"search", "", `{"query":"abcdefghijkl","limit":101,"ratio":100.5,"tags":["a","long","c"],"rows":[{"n":"x"},5]}`, "",
+		`$.limit [max] 101 must be at most 100
 $.query [max_length] "abcdefghijkl" has 12 of at most 10 characters
 $.ratio [max] 100.5 must be at most 100
 $.rows[0].n [type] must be an integer, not the string "x"
 $.rows[1] [type] must be an object, not the number 5
 $.tags [max_items] ["a","long","c"] has 3 of at most 2 elements
 $.tags[1] [max_length] "long" has 4 of at most 3 characters`},
-		{search, "", `{"query":"ab","token":"secret","filter":{"field":5,"password":["secret"]}}`, "",
-			`$.filter.field [type] must be a string, not the number 5
+	{"search", "", `{"query":"ab","token":"secret","filter":{"field":5,"password":["secret"]}}`, "",
+		`$.filter.field [type] must be a string, not the number 5
 $.filter.password [type] must be a string, not an array
 $.token [min_length] the value has 6 of at least 20 characters`},
-		{search, strict, `{"query":"ab","qury":1,"other":{"a":1}}`, "",
-			`$.other [unknown] there is no argument "other"; known: query, limit, ratio, exact, order, token, tags, filter, extra, rows
+	{"search", switchyard.ModeStrict, `{"query":"ab","qury":1,"other":{"a":1}}`, "",
+		`$.other [unknown] there is no argument "other"; known: query, limit, ratio, exact, order, token, tags, filter, extra, rows
 $.qury [unknown] there is no argument "qury"; did you mean "query"?`},
-		{search, lenient, `{"query":"ab","qury":1,"limit":" 5 ","ratio":"1.5","exact":"True","filter":{"field":"5","depth":"2.0","x":1}}`,
-			`{"query":"ab","limit":5,"ratio":1.5,"exact":true,"filter":{"field":"5","depth":2}}`,
-			`$.qury is not an argument of this tool and was dropped
+	{"search", switchyard.ModeLenient, `{"query":"ab","qury":1,"limit":" 5 ","ratio":"1.5","exact":"True","filter":{"field":"5","depth":"2.0","x":1}}`,
+		`{"query":"ab","limit":5,"ratio":1.5,"exact":true,"filter":{"field":"5","depth":2}}`,
+		`$.qury is not an argument of this tool and was dropped
 $.limit: " 5 " was read as 5
 $.ratio: "1.5" was read as 1.5
 $.exact: "True" was read as true
 $.filter.x is not an argument of this tool and was dropped
 $.filter.depth: "2.0" was read as 2`},
-		{search, lenient, `{"query":"ab","limit":"5.5","exact":"yes","ratio":"0x1"}`, "",
-			`$.exact [type] must be a boolean, not the string "yes"
+	{"search", switchyard.ModeLenient, `{"query":"ab","limit":"5.5","exact":"yes","ratio":"0x1"}`, "",
+		`$.exact [type] must be a boolean, not the string "yes"
 $.limit [type] must be an integer, not the string "5.5"
 $.ratio [type] must be a number, not the string "0x1"`},
-		{search, lenient, `{"query":"ab","QUERY":"/etc/passwd"}`, "",
-			`$.QUERY [case] "QUERY" and "query" differ only by letter case; write the name exactly`},
-		{search, "", `{"query":"ab","extra":{"k":1,"K":2,"\u212a":3}}`, "",
-			"$.extra.k [case] \"k\" and \"K\" differ only by letter case; write the name exactly\n" +
-				"$.extra[\"\u212a\"] [case] \"\u212a\" and \"K\" differ only by letter case; write the name exactly"},
-		{search, "", `{"query":"ab","extra":{"a":[{"k":1,"k":2}]}}`, "",
-			`$.extra.a[0].k [duplicate] the key "k" is given twice, at byte 35`},
-		{search, "", `{"two words":1}`, "", `$.query [required] "query" is required (string)
+	{"search", switchyard.ModeLenient, `{"query":"ab","QUERY":"/etc/passwd"}`, "",
+		`$.QUERY [case] "QUERY" and "query" differ only by letter case; write the name exactly`},
+	{"search", "", `{"query":"ab","extra":{"k":1,"K":2,"\u212a":3}}`, "",
+		"$.extra.k [case] \"k\" and \"K\" differ only by letter case; write the name exactly\n" +
+			"$.extra[\"\u212a\"] [case] \"\u212a\" and \"K\" differ only by letter case; write the name exactly"},
+	{"search", "", `{"query":"ab","extra":{"a":[{"k":1,"k":2}]}}`, "",
+		`$.extra.a[0].k [duplicate] the key "k" is given twice, at byte 35`},
+	{"search", "", `{"two words":1}`, "", `$.query [required] "query" is required (string)
 $["two words"] [unknown] there is no argument "two words"; known: query, limit, ratio, exact, order, token, tags, filter, extra, rows`},
-		{search, "", `{"query":`, "", `$ [json] the arguments are not valid JSON: a JSON value was expected, not the end of the text, at byte 9`},
-		{search, "", `[1]`, "", `$ [type] the arguments must be an object, such as {}, not an array`},
-		{search, "", `"x"`, "", `$ [type] the arguments must be an object, such as {}, not the string the value`},
-		{search, "", `null`, "", `$ [type] the arguments must be an object, such as {}, not null`},
+	{"search", "", `{"query":`, "", `$ [json] the arguments are not valid JSON: a JSON value was expected, not the end of the text, at byte 9`},
+	{"search", "", `[1]`, "", `$ [type] the arguments must be an object, such as {}, not an array`},
+	{"search", "", `"x"`, "", `$ [type] the arguments must be an object, such as {}, not the string the value`},
+	{"search", "", `null`, "", `$ [type] the arguments must be an object, such as {}, not null`},
 
-		{schema, "", `{"id":null,"kind":"a","open":{"y":1},"typed":{"a":1},"patterned":{"x1":1},"either":"s","both":{"a":1,"c":2},"referred":1,"when":"never","any":[{}]}`,
-			`{"id":null,"kind":"a","open":{"x":5,"y":1},"typed":{"a":1},"patterned":{"x1":1},"either":"s","both":{"a":1,"c":2},"referred":1,"when":"never","any":[{}]}`, ""},
-		{schema, "", `{"id":1.5,"kind":"b","size":11,"set":["a","a"],"open":{"x":"5"},"typed":{"long":"x","b":1,"c":1},"patterned":{"y":1}}`, "",
-			`$ [propertyNames] the property name "long" is not allowed where it stands
+	{"schema", "", `{"id":null,"kind":"a","open":{"y":1},"typed":{"a":1},"patterned":{"x1":1},"either":"s","both":{"a":1,"c":2},"referred":1,"when":"never","any":[{}]}`,
+		`{"id":null,"kind":"a","open":{"x":5,"y":1},"typed":{"a":1},"patterned":{"x1":1},"either":"s","both":{"a":1,"c":2},"referred":1,"when":"never","any":[{}]}`, ""},
+	{"schema", "", `{"id":1.5,"kind":"b","size":11,"set":["a","a"],"open":{"x":"5"},"typed":{"long":"x","b":1,"c":1},"patterned":{"y":1}}`, "",
+		`$ [propertyNames] the property name "long" is not allowed where it stands
 $.id [type] must be null or an integer, not the number 1.5
 $.kind [const] must be "a", not "b"
 $.open.x [type] must be an integer, not the string "5"
@@ -170,8 +166,8 @@ $.size [exclusiveMaximum] 11 must be less than 10
 $.size [multipleOf] 11 must be a multiple of 2
 $.typed [maxProperties] {"b":1,"c":1,"long":"x"} has 3 of at most 2 properties
 $.typed.long [type] must be an integer, not the string "x"`},
-		{schema, "", `{"id":1,"kind":"a","size":0,"typed":{},"either":{"a":"x"},"one":1,"not":"x","both":{"b":"x"},"referred":0,"never":1,"depends":{"a":1}}`, "",
-			`$.both.b [type] must be an integer, not the string "x"
+	{"schema", "", `{"id":1,"kind":"a","size":0,"typed":{},"either":{"a":"x"},"one":1,"not":"x","both":{"b":"x"},"referred":0,"never":1,"depends":{"a":1}}`, "",
+		`$.both.b [type] must be an integer, not the string "x"
 $.depends.b [required] "b" is required because "a" is given
 $.either [anyOf] the value fits none of the allowed forms: $.either: must be a string, not an object; or $.either.a: must be an integer, not the string "x"
 $.never [schema] 1 is not allowed here by the rule schema
@@ -180,13 +176,19 @@ $.one [oneOf] the value fits more than one of the forms of which it may have one
 $.referred [min] 0 must be at least 1
 $.size [exclusiveMinimum] 0 must be more than 0
 $.typed [minProperties] {} has 0 of at least 1 properties`},
-		{schema, lenient, `{"id":"7","kind":"a","secret":"hunter2","open":{"x":"6","more":1}}`, "",
-			`$.id: "7" was read as 7
+	{"schema", switchyard.ModeLenient, `{"id":"7","kind":"a","secret":"hunter2","open":{"x":"6","more":1}}`, "",
+		`$.id: "7" was read as 7
 $.open.x: "6" was read as 6
 $.secret [max_length] the value has 7 of at most 3 characters`},
-		{schema, "", `{"id":1}`, "", `$.kind [required] "kind" is required`},
-	} {
-		args, notes, problems := c.tool.Arguments(c.text, c.mode)
+	{"schema", "", `{"id":1}`, "", `$.kind [required] "kind" is required`},
+}
+
+// Arguments come back complete and in order, or with every problem named: by path, by the rule's word, and in a
+// message that says what was expected and what was given.
+func TestArguments(t *testing.T) {
+	tools := map[string]*Compiled{"search": decodeOne(t, searchSpec), "schema": decodeOne(t, schemaSpec)}
+	for _, c := range argumentCases {
+		args, notes, problems := tools[c.tool].Arguments(c.text, c.mode)
 		if string(args) != c.args || text(notes, problems) != c.want {
 			t.Errorf("%s\ngot  %s\n%s\nwant %s\n%s", c.text, args, text(notes, problems), c.args, c.want)
 		}

@@ -142,22 +142,12 @@ toolspec "bad": $.version: version "1" is not a semantic version (write three nu
 
 // Lookup by name, category, tag, status and part of the name; near names; the active ones.
 func TestCatalogLookup(t *testing.T) {
-	c, err := NewCatalog([]Spec{
-		complete(Spec{Name: "write_file", Category: "file", Tags: []string{"disk", "write"}}),
-		complete(Spec{Name: "read_file", Category: "file", Tags: []string{"disk"}}),
-		complete(Spec{Name: "fetch", Category: "http", Status: switchyard.StatusDeprecated}),
-		complete(Spec{Name: "shout", Status: switchyard.StatusDisabled}),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := func(tools []*Compiled) string {
-		var list []string
-		for _, tool := range tools {
-			list = append(list, tool.Spec.Name)
-		}
-		return strings.Join(list, " ")
-	}
+	c := catalogOf(t,
+		Spec{Name: "write_file", Category: "file", Tags: []string{"disk", "write"}},
+		Spec{Name: "read_file", Category: "file", Tags: []string{"disk"}},
+		Spec{Name: "fetch", Category: "http", Status: switchyard.StatusDeprecated},
+		Spec{Name: "shout", Status: switchyard.StatusDisabled},
+	)
 	for _, q := range []struct {
 		query Query
 		want  string
@@ -169,11 +159,11 @@ func TestCatalogLookup(t *testing.T) {
 		{Query{NamePart: "FILE", Tag: "disk"}, "read_file write_file"},
 		{Query{Category: "ai"}, ""},
 	} {
-		if got := names(c.Select(q.query)); got != q.want {
+		if got := joined(c.Select(q.query)); got != q.want {
 			t.Errorf("%+v: %q, want %q", q.query, got, q.want)
 		}
 	}
-	if got := names(c.All()); got != "fetch read_file shout write_file" {
+	if got := joined(c.All()); got != "fetch read_file shout write_file" {
 		t.Errorf("all: %q", got)
 	}
 	if got := c.Active(); !slices.Equal(got, []string{"fetch", "read_file", "write_file"}) {
@@ -182,33 +172,42 @@ func TestCatalogLookup(t *testing.T) {
 	if got := c.Near("raed_file"); !slices.Equal(got, []string{"read_file"}) {
 		t.Errorf("near: %v", got)
 	}
-	if _, ok := c.Get("read_file"); !ok {
-		t.Error("read_file is not found")
+	for name, want := range map[string]bool{"read_file": true, "read": false, "": false} {
+		if _, ok := c.Get(name); ok != want {
+			t.Errorf("%q is found: %t", name, ok)
+		}
 	}
-	if _, ok := c.Get("read"); ok {
-		t.Error("read is found")
+}
+
+func joined(tools []*Compiled) string {
+	var list []string
+	for _, tool := range tools {
+		list = append(list, tool.Spec.Name)
 	}
+	return strings.Join(list, " ")
+}
+
+func catalogOf(t *testing.T, specs ...Spec) *Catalog {
+	t.Helper()
+	for i, s := range specs {
+		specs[i] = complete(s)
+	}
+	c, err := NewCatalog(specs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // Catalogs merge unless a name stands for two different tools.
 func TestCatalogMerge(t *testing.T) {
-	one, err := NewCatalog([]Spec{complete(Spec{Name: "b"}), complete(Spec{Name: "same"})})
-	if err != nil {
-		t.Fatal(err)
+	one := catalogOf(t, Spec{Name: "b"}, Spec{Name: "same"})
+	merged, err := one.Merge(catalogOf(t, Spec{Name: "a"}, Spec{Name: "same"}))
+	if err != nil || joined(merged.All()) != "a b same" {
+		t.Fatalf("merged %v, %v", merged, err)
 	}
-	two, err := NewCatalog([]Spec{complete(Spec{Name: "a"}), complete(Spec{Name: "same"})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	merged, err := one.Merge(two)
-	if err != nil || !slices.Equal(merged.names(), []string{"a", "b", "same"}) {
-		t.Fatalf("merged %v, %v", merged.names(), err)
-	}
-	other, err := NewCatalog([]Spec{complete(Spec{Name: "a", Description: "Another."})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := merged.Merge(other); err == nil || !strings.Contains(err.Error(), `toolspec "a": there is another tool of this name`) {
+	_, err = merged.Merge(catalogOf(t, Spec{Name: "a", Description: "Another."}))
+	if err == nil || !strings.Contains(err.Error(), `toolspec "a": there is another tool of this name`) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := NewCatalog([]Spec{complete(Spec{Name: "a"}), complete(Spec{Name: "a"}), {Name: "c"}}); err == nil ||

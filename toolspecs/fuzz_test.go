@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard"
@@ -81,21 +82,35 @@ func FuzzArguments(f *testing.F) {
 			mode = switchyard.ModeStrict
 		}
 		for _, tool := range tools {
-			args, _, problems := tool.Arguments(text, mode)
-			if len(problems) > 0 {
-				continue
-			}
-			again, notes, problems := tool.Arguments(string(args), mode)
-			if string(again) != string(args) || len(notes)+len(problems) > 0 {
-				t.Fatalf("%q gave %s, and that %s %v %v", text, args, again, notes, problems)
-			}
+			stable(t, tool, text, mode)
 		}
-		if args, _, problems := open.Arguments(text, ""); len(problems) == 0 && len(text) > 0 {
-			theirs, err := switchyard.DecodeJSON([]byte(text))
-			ours, err2 := switchyard.DecodeJSON(args)
-			if theirs != nil && (err != nil || err2 != nil || !reflect.DeepEqual(theirs, ours)) {
-				t.Fatalf("%q gave %s: %v %v", text, args, err, err2)
-			}
-		}
+		sameAsTheirs(t, open, text)
 	})
+}
+
+// stable checks that validated arguments are valid and stay as they are.
+func stable(t *testing.T, tool *Compiled, text string, mode switchyard.Mode) {
+	t.Helper()
+	args, _, problems := tool.Arguments(text, mode)
+	if len(problems) > 0 {
+		return
+	}
+	again, notes, problems := tool.Arguments(string(args), mode)
+	if string(again) != string(args) || len(notes)+len(problems) > 0 {
+		t.Fatalf("%q gave %s, and that %s %v %v", text, args, again, notes, problems)
+	}
+}
+
+// sameAsTheirs checks that what is accepted has the value that encoding/json reads.
+func sameAsTheirs(t *testing.T, open *Compiled, text string) {
+	t.Helper()
+	args, _, problems := open.Arguments(text, "")
+	if len(problems) > 0 || strings.TrimSpace(text) == "" {
+		return
+	}
+	theirs, err := switchyard.DecodeJSON([]byte(text))
+	ours, err2 := switchyard.DecodeJSON(args)
+	if err != nil || err2 != nil || !reflect.DeepEqual(theirs, ours) {
+		t.Fatalf("%q gave %s: %v %v", text, args, err, err2)
+	}
 }

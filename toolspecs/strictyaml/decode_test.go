@@ -3,6 +3,7 @@ package strictyaml
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -58,12 +59,14 @@ inner: [{count: 1}]
 	if err := doc.Faults().Err(); err != nil {
 		t.Fatal(err)
 	}
-	if o.Count != 5 || o.Label != "2024-01-01" || o.Kind != "red" || o.Ratio != 1000 || *o.On || o.Wait.Std() != 90*time.Second ||
-		*o.Number != "12345678901234567890.5" || len(o.Words) != 2 || o.Inner[0].Count != 1 {
-		t.Errorf("got %+v", o)
+	off, number := false, json.Number("12345678901234567890.5")
+	want := outer{
+		inner: inner{Count: 5}, Label: "2024-01-01", Kind: "red", Number: &number, Ratio: 1000, On: &off,
+		Raw:  json.RawMessage(`{"b":[1,16,1000,0.5,"2024-01-01",null,"yes",true],"a":"x<y","c":2}`),
+		Wait: switchyard.Duration(90 * time.Second), Words: []string{"a", "b"}, Inner: []inner{{Count: 1}},
 	}
-	if want := `{"b":[1,16,1000,0.5,"2024-01-01",null,"yes",true],"a":"x<y","c":2}`; string(o.Raw) != want {
-		t.Errorf("got %s, want %s", o.Raw, want)
+	if !reflect.DeepEqual(o, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", o, want)
 	}
 }
 

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// corpusPackages are folders of the Go distribution whose source is the bench's real text, about 4 MB.
+var corpusPackages = []string{"net/http", "go/types", "encoding/json", "runtime", "strings"}
+
+// corpusOnce reads the text once. Every machine that can build the bench has it.
+var corpusOnce = sync.OnceValue(func() string {
+	var b strings.Builder
+	for _, pkg := range corpusPackages {
+		files, err := filepath.Glob(filepath.Join(runtime.GOROOT(), "src", pkg, "*.go"))
+		if err != nil {
+			panic(err) // the pattern is a constant
+		}
+		slices.Sort(files)
+		for _, file := range files {
+			if data, err := os.ReadFile(file); err == nil {
+				b.Write(data)
+			}
+		}
+	}
+	return b.String()
+})

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+
+	"github.com/switchyard/switchyard"
+)
+
+// measureGrowth compares what a turn adds to the history in a long run and in a short one.
+func measureGrowth(ctx context.Context, l *lab) (map[string]float64, error) {
+	var perTurn [2]float64
+	for i, n := range []int{100, 400} {
+		s, err := l.agentHistory(ctx, switchyard.RunInput{Agent: agent(n, turnSize), Prompt: "go"})
+		if err != nil {
+			return nil, err
+		}
+		perTurn[i] = float64(s.bytes) / float64(n)
+	}
+	return map[string]float64{"history_growth_ratio": perTurn[1] / perTurn[0]}, nil
+}
+
+const (
+	conversationBytes = 800_000
+	messageBytes      = 4_000
+	resultBytes       = 5_000
+)
+
+// measureLongConversation runs 100 turns of 5 KB results after a conversation of 0.8 MB of real text.
+func measureLongConversation(ctx context.Context, l *lab) (map[string]float64, error) {
+	var earlier []switchyard.Message
+	for i := range conversationBytes / messageBytes {
+		role := switchyard.RoleUser
+		if i%2 == 1 {
+			role = switchyard.RoleAssistant
+		}
+		earlier = append(earlier, switchyard.Message{Role: role, Text: text(messageBytes, i+1)})
+	}
+	s, err := l.agentHistory(ctx, switchyard.RunInput{Agent: agent(turns, resultBytes), Messages: switchyard.Pack(earlier), Prompt: "go"})
+	return map[string]float64{"history_mb_long_conversation": float64(s.bytes) / 1e6}, err
+}
+
+func (l *lab) agentHistory(ctx context.Context, input switchyard.RunInput) (size, error) {
+	run, _, err := l.runToEnd(ctx, switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, input)
+	if err != nil {
+		return size{}, err
+	}
+	return l.historySize(ctx, run.GetID(), run.GetRunID())
+}

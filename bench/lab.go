@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/worker/host"
+	"go.temporal.io/sdk/client"
+	tlog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+)
+
+// lab is one fresh server with one worker of ours and one of hand-written workflows, all that a figure needs.
+type lab struct {
+	client client.Client
+	server *exec.Cmd
+	close  func()
+}
+
+// handQueue is the task queue of the hand-written workflows.
+const handQueue = "hand-written"
+
+// payloadSpec is the tool that the runs call: it answers with as many bytes as it is asked for.
+const payloadSpec = `
+name: payload
+version: 1.0.0
+description: Answers with a text of that many bytes.
+parameters:
+  - {name: size, type: integer, required: true}
+output: {type: string}
+entry: {type: function}
+execution: {effect: read}
+`
+
+type payloadInput struct {
+	Size int `json:"size"`
+}
+
+// payload is real text, so that what compresses it compresses what tools really return.
+func payload(_ context.Context, in payloadInput) (string, error) {
+	return text(in.Size, in.Size), nil
+}
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+func newLab(ctx context.Context, bin string) (*lab, error) {
+	server, address, err := startServer(bin)
+	if err != nil {
+		return nil, err
+	}
+	l := &lab{server: server}
+	stopServer := func() {
+		_ = server.Process.Signal(syscall.SIGTERM)
+		_ = server.Wait()
+	}
+	options := client.Options{HostPort: address, Logger: tlog.NewStructuredLogger(quiet)}
+	if l.client, err = client.Dial(options); err != nil {
+		stopServer()
+		return nil, err
+	}
+	hand := worker.New(l.client, handQueue, worker.Options{MaxConcurrentActivityExecutionSize: 100})
+	registerHandWritten(hand)
+	if err := hand.Start(); err != nil {
+		stopServer()
+		return nil, err
+	}
+	stopHost, err := startHost(ctx, options)
+	if err != nil {
+		stopServer()
+		return nil, err
+	}
+	l.close = func() {
+		stopHost()
+		hand.Stop()
+		l.client.Close()
+		stopServer()
+	}
+	return l, nil
+}
+
+func startServer(bin string) (*exec.Cmd, string, error) {
+	path, err := filepath.Abs(filepath.Join(bin, "devserver"))
+	if err != nil {
+		return nil, "", err
+	}
+	cmd := exec.Command(path, "--port", "0", "--headless", "--parent-pid", fmt.Sprint(os.Getpid()))
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, "", fmt.Errorf("start the devserver (make build makes it): %w", err)
+	}
+	var ready struct {
+		Address string `json:"address"`
+	}
+	if err := json.NewDecoder(bufio.NewReader(stdout)).Decode(&ready); err != nil {
+		return nil, "", fmt.Errorf("the devserver did not become ready: %w", err)
+	}
+	return cmd, ready.Address, nil
+}
+
+// startHost starts a worker as users run it, in this process.
+func startHost(ctx context.Context, options client.Options) (stop func(), err error) {
+	specs, err := toolspecs.Decode("payload.yaml", []byte(payloadSpec), toolspecs.Options{})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- host.Run(ctx, host.Config{
+			Connection: options, Specs: specs, Logger: quiet, StopTimeout: time.Second,
+			Functions: []activities.Function{activities.NewFunction("payload", payload)},
+			Ready:     func(host.Info) { close(ready) },
+		})
+	}()
+	select {
+	case err := <-ended:
+		cancel()
+		return nil, fmt.Errorf("start the worker: %w", err)
+	case <-ready:
+	}
+	return func() {
+		cancel()
+		<-ended
+	}, nil
+}
+
+// agent returns an agent whose script calls payload in every turn and then answers.
+func agent(turns, size int) *switchyard.Agent {
+	script := switchyard.Script{}
+	for range turns {
+		script.Steps = append(script.Steps, switchyard.ScriptStep{Calls: []switchyard.ScriptCall{
+			{Tool: "payload", Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d}`, size))}}})
+	}
+	script.Steps = append(script.Steps, switchyard.ScriptStep{Answer: "done"})
+	packed := switchyard.Pack(script)
+	return &switchyard.Agent{
+		Name: "bench", Tools: []string{"payload"}, Limits: switchyard.Limits{Turns: turns + 1},
+		Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &packed},
+	}
+}
+
+// runToEnd starts a workflow and returns its run and how long it took to its end.
+func (l *lab) runToEnd(ctx context.Context, queue, kind string, input any) (client.WorkflowRun, time.Duration, error) {
+	began := time.Now()
+	run, err := l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: queue}, kind, input)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = run.Get(ctx, nil)
+	return run, time.Since(began), err
+}
+
+// size is what the server says of a history.
+type size struct{ events, bytes int64 }
+
+// historySize adds up the executions of a run's chain, from its first one on.
+func (l *lab) historySize(ctx context.Context, workflowID, runID string) (size, error) {
+	var total size
+	for runID != "" {
+		d, err := l.client.DescribeWorkflowExecution(ctx, workflowID, runID)
+		if err != nil {
+			return size{}, err
+		}
+		total.events += d.WorkflowExecutionInfo.HistoryLength
+		total.bytes += d.WorkflowExecutionInfo.HistorySizeBytes
+		if runID, err = l.next(ctx, workflowID, runID); err != nil {
+			return size{}, err
+		}
+	}
+	return total, nil
+}
+
+// next returns the execution that a run continued as, or nothing.
+func (l *lab) next(ctx context.Context, workflowID, runID string) (string, error) {
+	history := l.client.GetWorkflowHistory(ctx, workflowID, runID, false, 0)
+	next := ""
+	for history.HasNext() {
+		event, err := history.Next()
+		if err != nil {
+			return "", err
+		}
+		if a := event.GetWorkflowExecutionContinuedAsNewEventAttributes(); a != nil {
+			next = a.NewExecutionRunId
+		}
+	}
+	return next, nil
+}
+
+// text returns size bytes of real text: the Go standard library's own source, from a place that seed decides.
+func text(size, seed int) string {
+	corpus := corpusOnce()
+	from := (seed * 7919) % max(1, len(corpus)-size)
+	return strings.ToValidUTF8(corpus[from:min(len(corpus), from+size)], "?")
+}

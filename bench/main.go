@@ -1,0 +1,131 @@
+// Command bench measures Switchyard against hand-written workflows on one server in one run, so that the figures are
+// ratios and mean the same on every machine. It prints a table and writes bench/results.json, an object of figure name
+// to value. `bench -figure name` measures one; the others keep the values they have in the file.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// figure is one thing that is measured.
+type figure struct {
+	name string
+	// what says in a few words what the value is; limit is what it may be at most.
+	what  string
+	limit float64
+	// group is what measures it; one group may measure several figures.
+	group func(context.Context, *lab) (map[string]float64, error)
+}
+
+var figures = []figure{
+	{"turn_wall_ratio", "wall time per turn, agent run ÷ hand-written workflow", 1.10, measureTurns},
+	{"turn_events_extra", "history events per turn beyond the hand-written workflow's", 1, measureTurns},
+	{"pipeline_ratio", "wall time of 100 calls in a row, plan run ÷ hand-written workflow", 1.05, measurePipeline},
+	{"history_growth_ratio", "history bytes per turn, 400 turns ÷ 100 turns", 1.1, measureGrowth},
+	{"history_mb_long_conversation", "history of 100 turns of 5 KB after a 0.8 MB conversation, MB", 1, measureLongConversation},
+	{"worker_memory_ratio", "a worker's memory after 10,000 runs ÷ after 1,000", 1.2, measureMemory},
+}
+
+func main() {
+	name := flag.String("figure", "", "measure only the figure of this name")
+	results := flag.String("results", "bench/results.json", "file to write")
+	bin := flag.String("bin", "bin", "folder with the devserver")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *name, *results, *bin); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, name, results, bin string) error {
+	chosen := figures
+	if name != "" {
+		chosen = slices.DeleteFunc(slices.Clone(figures), func(f figure) bool { return f.name != name })
+		if len(chosen) == 0 {
+			return fmt.Errorf("there is no figure %q; there are: %s", name, strings.Join(names(), ", "))
+		}
+	}
+	values, err := measure(ctx, chosen, bin)
+	if err != nil {
+		return err
+	}
+	if err := write(results, values); err != nil {
+		return err
+	}
+	return print(chosen, values)
+}
+
+func names() []string {
+	out := make([]string, len(figures))
+	for i, f := range figures {
+		out[i] = f.name
+	}
+	return out
+}
+
+// measure runs the groups of the figures, each once, and returns what they measured.
+func measure(ctx context.Context, chosen []figure, bin string) (map[string]float64, error) {
+	values := map[string]float64{}
+	for _, f := range chosen {
+		if _, known := values[f.name]; known {
+			continue
+		}
+		began := time.Now()
+		l, err := newLab(ctx, bin)
+		if err != nil {
+			return nil, err
+		}
+		measured, err := f.group(ctx, l)
+		l.close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.name, err)
+		}
+		fmt.Fprintf(os.Stderr, "%s took %s\n", f.name, time.Since(began).Round(time.Second))
+		maps.Copy(values, measured)
+	}
+	return values, nil
+}
+
+// write puts the values into the results file and keeps those of other figures.
+func write(path string, values map[string]float64) error {
+	all := map[string]float64{}
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &all)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	maps.Copy(all, values)
+	if data, err = json.MarshalIndent(all, "", "  "); err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, '\n'), 0o644)
+}
+
+func print(chosen []figure, values map[string]float64) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "figure\tvalue\tat most\t\twhat it is")
+	for _, f := range chosen {
+		verdict := "ok"
+		if values[f.name] > f.limit {
+			verdict = "MISSED"
+		}
+		fmt.Fprintf(w, "%s\t%.3f\t%.2f\t%s\t%s\n", f.name, values[f.name], f.limit, verdict, f.what)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"github.com/switchyard/switchyard"
+)
+
+const (
+	fewRuns    = 1_000
+	manyRuns   = 10_000
+	runsAtOnce = 32
+)
+
+// measureMemory compares the live heap of a worker after 10,000 finished one-turn runs with that after 1,000.
+func measureMemory(ctx context.Context, l *lab) (map[string]float64, error) {
+	input := switchyard.RunInput{Agent: agent(1, turnSize), Prompt: "go"}
+	if err := l.runMany(ctx, fewRuns, input); err != nil {
+		return nil, err
+	}
+	few := liveHeap()
+	if err := l.runMany(ctx, manyRuns-fewRuns, input); err != nil {
+		return nil, err
+	}
+	return map[string]float64{"worker_memory_ratio": liveHeap() / few}, nil
+}
+
+func (l *lab) runMany(ctx context.Context, runs int, input switchyard.RunInput) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	tickets := make(chan struct{}, runs)
+	for range runs {
+		tickets <- struct{}{}
+	}
+	close(tickets)
+	var running sync.WaitGroup
+	for range runsAtOnce {
+		running.Go(func() {
+			for range tickets {
+				if _, _, err := l.runToEnd(ctx, switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, input); err != nil {
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	return context.Cause(ctx)
+}
+
+// liveHeap returns the bytes that the process still uses after a collection. The process is the worker and the client
+// that starts the runs.
+func liveHeap() float64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+)
+
+const (
+	turns     = 100
+	turnSize  = 1 << 10
+	turnPairs = 15
+)
+
+// measureTurns runs agent and hand-written workflow in turn, and takes the median of the pairs' ratios.
+func measureTurns(ctx context.Context, l *lab) (map[string]float64, error) {
+	input := switchyard.RunInput{Agent: agent(turns, turnSize), Prompt: "go"}
+	hand := handInput{Turns: turns, Size: turnSize}
+	ratio, err := l.paired(ctx, turnPairs, switchyard.AgentWorkflow, input, "handTurns", hand)
+	if err != nil {
+		return nil, err
+	}
+	ours, err := l.eventsPerTurn(ctx, switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, func(n int) any {
+		return switchyard.RunInput{Agent: agent(n, turnSize), Prompt: "go"}
+	})
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := l.eventsPerTurn(ctx, handQueue, "handTurns", func(n int) any { return handInput{Turns: n, Size: turnSize} })
+	if err != nil {
+		return nil, err
+	}
+	return map[string]float64{"turn_wall_ratio": ratio, "turn_events_extra": ours - theirs}, nil
+}
+
+// measurePipeline compares a plan of calls in a row with a workflow that makes the same ones.
+func measurePipeline(ctx context.Context, l *lab) (map[string]float64, error) {
+	plan := switchyard.Plan{Name: "row"}
+	for i := range turns {
+		call := switchyard.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "payload", Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d}`, turnSize))}
+		if i > 0 {
+			call.DependsOn = []string{fmt.Sprintf("c%d", i-1)}
+		}
+		plan.Calls = append(plan.Calls, call)
+	}
+	packed := switchyard.Pack(plan)
+	ratio, err := l.paired(ctx, 2*turnPairs, switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed}, "handCalls", handInput{Turns: turns, Size: turnSize})
+	return map[string]float64{"pipeline_ratio": ratio}, err
+}
+
+// paired runs both workflows alternately, after one pair to warm up, and returns the median ratio of a pair's times.
+// Which goes first changes from pair to pair.
+func (l *lab) paired(ctx context.Context, pairs int, kind string, input any, handKind string, hand any) (float64, error) {
+	ratios := make([]float64, 0, pairs)
+	for i := range pairs + 1 {
+		var times [2]float64
+		for n := range 2 {
+			which := (i + n) % 2
+			queue, kind, input := switchyard.DefaultTaskQueue, kind, input
+			if which == 1 {
+				queue, kind, input = handQueue, handKind, hand
+			}
+			_, took, err := l.runToEnd(ctx, queue, kind, input)
+			if err != nil {
+				return 0, err
+			}
+			times[which] = took.Seconds()
+		}
+		if i > 0 {
+			ratios = append(ratios, times[0]/times[1])
+		}
+	}
+	slices.Sort(ratios)
+	return ratios[len(ratios)/2], nil
+}
+
+// eventsPerTurn is the slope of the history's length: what a turn adds, without what every run has once.
+func (l *lab) eventsPerTurn(ctx context.Context, queue, kind string, input func(turns int) any) (float64, error) {
+	var lengths [2]int64
+	for i, n := range []int{turns / 2, turns} {
+		run, _, err := l.runToEnd(ctx, queue, kind, input(n))
+		if err != nil {
+			return 0, err
+		}
+		s, err := l.historySize(ctx, run.GetID(), run.GetRunID())
+		if err != nil {
+			return 0, err
+		}
+		lengths[i] = s.events
+	}
+	return float64(lengths[1]-lengths[0]) / (turns / 2), nil
+}

@@ -53,7 +53,7 @@ func TestActivityNamesAreNoTools(t *testing.T) {
 func TestQueues(t *testing.T) {
 	for _, tt := range []struct{ base, lane, queue string }{
 		{"switchyard", LaneGeneral, "switchyard"}, {"switchyard", "", "switchyard"}, {"switchyard", LaneSerial, "switchyard/serial"},
-		{"my/app", "android/emulator-1", "my/app/android/emulator-1"},
+		{"my/app", "android/emulator-1", "my/app/android/emulator-1"}, {"", "gpu", "/gpu"},
 	} {
 		if got := Queue(tt.base, tt.lane); got != tt.queue {
 			t.Errorf("Queue(%q, %q) = %q, want %q", tt.base, tt.lane, got, tt.queue)
@@ -62,7 +62,7 @@ func TestQueues(t *testing.T) {
 			t.Errorf("LaneOf(%q, %q) = %q, want %q", tt.base, tt.queue, got, tt.lane)
 		}
 	}
-	if got := LaneOf("switchyard", "elsewhere"); got != "elsewhere" {
+	if got := LaneOf("switchyard", "elsewhere/gpu"); got != "elsewhere/gpu" {
 		t.Errorf("a foreign queue is lane %q", got)
 	}
 	rapid.Check(t, func(t *rapid.T) {

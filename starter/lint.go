@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -118,7 +119,7 @@ func lintFile(path, kind string, options toolspecs.Options) error {
 
 // kindsByKey tell the kind of a file by a key at its top.
 var kindsByKey = []struct{ key, kind string }{
-	{"$.entry", lintTool}, {"$.steps", lintScript}, {"$.calls", lintPlan}, {"$.model", lintAgent}, {"$.instructions", lintAgent},
+	{"entry", lintTool}, {"steps", lintScript}, {"calls", lintPlan}, {"model", lintAgent}, {"instructions", lintAgent},
 }
 
 // detect tells the kind of a file. What cannot be told, or read, is taken for a toolspec.
@@ -130,8 +131,14 @@ func detect(path string, data []byte) string {
 	if docs[0].IsList() {
 		return lintPlan
 	}
+	var content json.RawMessage
+	docs[0].Decode(&content)
+	var top map[string]json.RawMessage
+	if json.Unmarshal(content, &top) != nil {
+		return lintTool
+	}
 	for _, rule := range kindsByKey {
-		if docs[0].Has(rule.key) {
+		if _, ok := top[rule.key]; ok {
 			return rule.kind
 		}
 	}

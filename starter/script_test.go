@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/switchyard/switchyard/internal/testserver"
+)
+
+// TestMain makes the test binary serve as the program starter in scripts.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"starter": main})
+}
+
+// scriptPatience bounds what a script waits for.
+const scriptPatience = 30 * time.Second
+
+// scriptCommands are what scripts can do besides the usual.
+var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	// exits CODE PROGRAM ARG… runs a program that must end with that exit code.
+	"exits": func(ts *testscript.TestScript, _ bool, args []string) {
+		want, err := strconv.Atoi(args[0])
+		ts.Check(err)
+		code := 0
+		if err := ts.Exec(args[1], args[2:]...); err != nil {
+			exit, ok := errors.AsType[*exec.ExitError](err)
+			if !ok {
+				ts.Fatalf("%v", err)
+			}
+			code = exit.ExitCode()
+		}
+		if code != want {
+			ts.Fatalf("exit code %d, want %d", code, want)
+		}
+	},
+	// until PATTERN PROGRAM ARG… runs a program again and again until its standard output matches.
+	"until": func(ts *testscript.TestScript, _ bool, args []string) {
+		pattern := regexp.MustCompile(args[0])
+		deadline, tick := time.After(scriptPatience), time.NewTicker(50*time.Millisecond)
+		defer tick.Stop()
+		for {
+			err := ts.Exec(args[1], args[2:]...)
+			if out := ts.ReadFile("stdout"); pattern.MatchString(out) {
+				return
+			}
+			select {
+			case <-deadline:
+				ts.Fatalf("%q never matched; the last run ended with %v", args[0], err)
+			case <-tick.C:
+			}
+		}
+	},
+}
+
+// cleanEnvironment keeps the settings of whoever runs the tests out of the scripts: testscript passes on no variables, and
+// here no files.
+func cleanEnvironment(env *testscript.Env) {
+	env.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(env.WorkDir, "no-such-file.toml"))
+	env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
+	env.Setenv("USER", "tester")
+	env.Setenv("OLDPATH", env.Getenv("PATH"))
+	if starter, err := exec.LookPath("starter"); err == nil {
+		env.Setenv("STARTER", starter)
+	}
+}
+
+// TestScripts proves what needs no server: help, wrong usage, faults in files, toolspecs, and what is said without one.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Cmds: scriptCommands, RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			cleanEnvironment(env)
+			return nil
+		}})
+}
+
+// TestOnServer proves every command against a real server with a real worker.
+func TestOnServer(t *testing.T) {
+	if os.Getenv("SWITCHYARD_E2E") == "" {
+		t.Skip("SWITCHYARD_E2E is not set: these tests run a server; make check does")
+	}
+	server := testserver.NewServer(t)
+	tools, err := filepath.Abs("testdata/tools")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ready map[string]any
+	testserver.Start(t, &ready, nil, testserver.Bin(t, "worker"), "--address", server.Address, "--tools", tools, "--lanes", "general,serial",
+		"--parent-pid", strconv.Itoa(os.Getpid()))
+	testscript.Run(t, testscript.Params{Dir: "testdata/e2e", Cmds: scriptCommands, RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			cleanEnvironment(env)
+			env.Setenv("TEMPORAL_ADDRESS", server.Address)
+			env.Setenv("SWITCHYARD_UI", "http://ui.example")
+			env.Setenv("DEVSERVER", testserver.Bin(t, "devserver"))
+			env.Setenv("WORKER", testserver.Bin(t, "worker"))
+			env.Setenv("TOOLS", tools)
+			return nil
+		}})
+}

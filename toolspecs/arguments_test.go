@@ -155,7 +155,7 @@ $["two words"] [unknown] there is no argument "two words"; known: query, limit, 
 	{"schema", "", `{"id":null,"kind":"a","open":{"y":1},"typed":{"a":1},"patterned":{"x1":1},"either":"s","both":{"a":1,"c":2},"referred":1,"when":"never","any":[{}]}`,
 		`{"id":null,"kind":"a","open":{"x":5,"y":1},"typed":{"a":1},"patterned":{"x1":1},"either":"s","both":{"a":1,"c":2},"referred":1,"when":"never","any":[{}]}`, ""},
 	{"schema", "", `{"id":1.5,"kind":"b","size":11,"set":["a","a"],"open":{"x":"5"},"typed":{"long":"x","b":1,"c":1},"patterned":{"y":1}}`, "",
-		`$ [propertyNames] the property name "long" is not allowed where it stands
+		`$ [propertyNames] the property name "long" is not allowed where it stands: "long" has 4 of at most 3 characters
 $.id [type] must be null or an integer, not the number 1.5
 $.kind [const] must be "a", not "b"
 $.open.x [type] must be an integer, not the string "5"

@@ -3,8 +3,6 @@ package toolspecs
 import (
 	"encoding/json"
 	"errors"
-	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -43,12 +41,12 @@ func (c *checker) schemaError(path string, raw json.RawMessage, err error) {
 		t := translator{root: decodedPlain(raw)}
 		t.error(invalid)
 		for _, p := range sorted(t.problems) {
-			c.add(path+strings.TrimPrefix(p.Path, jsonpath.Root), "see JSON Schema 2020-12", "this is not a JSON Schema: %s", p.Message)
+			hint := "see JSON Schema 2020-12"
+			if p.Rule == "format" || p.Rule == "propertyNames" {
+				hint = hintRegex
+			}
+			c.add(path+strings.TrimPrefix(p.Path, jsonpath.Root), hint, "this is not a JSON Schema: %s", p.Message)
 		}
-		return
-	}
-	if re, ok := errors.AsType[*jsonschema.InvalidRegexError](err); ok {
-		c.add(pathOf(path, pointerSteps(re.URL)), hintRegex, "the pattern %s is not a regular expression: %v", re.Regex, re.Err)
 		return
 	}
 	if _, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
@@ -65,31 +63,6 @@ func brokenRules(err error) (*jsonschema.ValidationError, bool) {
 		return nil, false
 	}
 	return errors.AsType[*jsonschema.ValidationError](outer.Err)
-}
-
-// pathOf appends the tokens of a JSON Pointer to a path.
-func pathOf(path string, tokens []string) string {
-	for _, t := range tokens {
-		if i, err := strconv.Atoi(t); err == nil && i >= 0 {
-			path = jsonpath.Index(path, i)
-		} else {
-			path = jsonpath.Key(path, t)
-		}
-	}
-	return path
-}
-
-// pointerSteps returns the tokens of the JSON Pointer in a URL's fragment.
-func pointerSteps(location string) []string {
-	u, err := url.Parse(location)
-	if err != nil || u.Fragment == "" {
-		return nil
-	}
-	tokens := strings.Split(strings.TrimPrefix(u.Fragment, "/"), "/")
-	for i, t := range tokens {
-		tokens[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
-	}
-	return tokens
 }
 
 // schemaDefaults checks that each default obeys the schema it stands in.

@@ -111,6 +111,20 @@ func TestDecodedSpec(t *testing.T) {
 	}
 }
 
+// Lanes and handlers are those of the options; the older word idempotent stands for an effect.
+func TestOptions(t *testing.T) {
+	const spec = "name: a\nversion: 1.0.0\ndescription: A.\nentry: {type: function}\nexecution: {lane: phones, idempotent: true}\n"
+	specs, err := Decode("a.yaml", []byte(spec), Options{Lanes: []string{"phones"}, Handlers: []string{"a"}})
+	if err != nil || specs[0].Execution.Effect != "idempotent" || specs[0].Execution.Arguments != "" {
+		t.Errorf("%+v, %v", specs, err)
+	}
+	_, err = Decode("a.yaml", []byte(spec), Options{Handlers: []string{}})
+	want := "a.yaml:4:8: no function is registered as \"a\"\na.yaml:5:19: there is no lane \"phones\" (known: general, serial)"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // Loading a folder reports the faults of all its files in one go, finds names that two files share, and reads neither
 // hidden files nor what a link leads to outside.
 func TestLoadFolder(t *testing.T) {

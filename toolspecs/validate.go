@@ -91,12 +91,21 @@ func (t *translator) error(e *jsonschema.ValidationError) {
 		}
 	case *kind.PropertyNames:
 		// The library overwrites the location of this error with that of a later one.
-		t.add(jsonpath.Root, "propertyNames", "the property name "+shorten(k.Property)+" is not allowed where it stands")
+		t.add(jsonpath.Root, "propertyNames", "the property name "+shorten(k.Property)+" is not allowed where it stands: "+reasonOf(e, k.Property))
 	case *kind.Contains, *kind.MinContains, *kind.MaxContains:
 		t.leaf(e)
 	default:
 		t.other(e)
 	}
+}
+
+// reasonOf explains the first error at the end of the causes, for a value that stands by itself.
+func reasonOf(e *jsonschema.ValidationError, value any) string {
+	for len(e.Causes) > 0 {
+		e = e.Causes[0]
+	}
+	_, text := explain(e.ErrorKind, place{value: value})
+	return text
 }
 
 func (t *translator) other(e *jsonschema.ValidationError) {

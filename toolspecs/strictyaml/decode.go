@@ -23,8 +23,14 @@ func (d *Document) Decode(into any) {
 	d.value(d.root, reflect.ValueOf(into).Elem(), nil)
 }
 
-// Faults returns what was found so far.
-func (d *Document) Faults() Faults { return d.faults }
+// Faults returns what was found so far: at most 1000, and a last one that counts the rest.
+func (d *Document) Faults() Faults {
+	if d.more == 0 {
+		return d.faults
+	}
+	last := d.faults[len(d.faults)-1]
+	return append(slices.Clone(d.faults), Fault{File: d.file, Line: last.Line, Column: last.Column, Message: fmt.Sprintf("there are %d more faults", d.more)})
+}
 
 // IsList reports whether the document is a list.
 func (d *Document) IsList() bool { return d.root.Kind == yaml.SequenceNode }
@@ -54,17 +60,6 @@ func (d *Document) ReportKey(path, message, hint string) {
 		}
 	}
 	d.Report(path, message, hint)
-}
-
-// Has reports whether there is something at path.
-func (d *Document) Has(path string) bool {
-	n := d.root
-	for _, s := range jsonpath.Split(path) {
-		if n = child(n, s); n == nil {
-			return false
-		}
-	}
-	return true
 }
 
 // Position returns line and column of what is at path, or else nearest above it.
@@ -115,6 +110,11 @@ func keyOf(n *yaml.Node, name string) *yaml.Node {
 }
 
 func (d *Document) fault(n *yaml.Node, message, hint string) {
+	if len(d.faults) == maxFaults {
+		d.more++
+		return
+	}
+	d.faulty[[2]int{n.Line, n.Column}] = true
 	d.faults = append(d.faults, Fault{File: d.file, Line: n.Line, Column: n.Column, Message: message, Hint: hint})
 }
 
@@ -148,8 +148,9 @@ func (d *Document) value(n *yaml.Node, v reflect.Value, f *field) {
 	}
 }
 
+// faultAt reports whether n has a fault already, or no more faults are taken.
 func (d *Document) faultAt(n *yaml.Node) bool {
-	return slices.ContainsFunc(d.faults, func(f Fault) bool { return f.Line == n.Line && f.Column == n.Column })
+	return d.more > 0 || d.faulty[[2]int{n.Line, n.Column}]
 }
 
 // composite decodes pointers, structs and slices, and reports whether v is one of them.

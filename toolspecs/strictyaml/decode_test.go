@@ -149,6 +149,15 @@ $.inner[1].count: count is -1; the least is 1`
 	}
 }
 
+// A document of nothing but faults is reported up to a bound, so that a large one costs no more than reading it.
+func TestManyFaults(t *testing.T) {
+	_, doc := decodeText(t, "label: x\nwords: ["+strings.Repeat("1, ", 1499)+"1]")
+	faults := doc.Faults()
+	if len(faults) != maxFaults+1 || faults[maxFaults].Message != "there are 500 more faults" {
+		t.Errorf("%d faults, the last %v", len(faults), faults[len(faults)-1])
+	}
+}
+
 // Texts that are no documents are refused with the place.
 func TestParse(t *testing.T) {
 	for _, c := range []struct{ text, want string }{

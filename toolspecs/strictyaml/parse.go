@@ -18,7 +18,14 @@ type Document struct {
 	file   string
 	root   *yaml.Node
 	faults Faults
+	// faulty are the lines and columns that have a fault.
+	faulty map[[2]int]bool
+	// more counts the faults beyond maxFaults.
+	more int
 }
+
+// maxFaults bounds the faults of a document. Nobody reads more of them.
+const maxFaults = 1000
 
 // Parse returns the documents of a file that are not empty. The faults are those of the text itself: not UTF-8,
 // larger than maxBytes, syntax, repeated keys, aliases that grow beyond measure. A file without any document is a
@@ -41,7 +48,7 @@ func Parse(file string, data []byte, maxBytes int) ([]*Document, Faults) {
 		s := structure{file: file, sizes: map[*yaml.Node]int{}}
 		s.checkRoot(root)
 		faults = append(faults, s.faults...)
-		docs = append(docs, &Document{file: file, root: root})
+		docs = append(docs, &Document{file: file, root: root, faulty: map[[2]int]bool{}})
 	}
 	if len(faults) > 0 {
 		return nil, faults

@@ -95,6 +95,9 @@ func (s *structure) uniqueKeys(n *yaml.Node) {
 }
 
 func (s *structure) report(n *yaml.Node, message, hint string) {
+	if len(s.faults) == maxFaults {
+		return
+	}
 	s.faults = append(s.faults, Fault{File: s.file, Line: n.Line, Column: n.Column, Message: message, Hint: hint})
 }
 

@@ -8,10 +8,12 @@ GO ?= go
 COVERED = $$($(GO) run ./internal/covergate -packages)
 # The same flags for every build of devserver: its 450 modules compile for minutes, once per set of flags.
 DEVSERVER = GOFLAGS='-trimpath -buildvcs=false' $(GO)
-# End-to-end tests start these programs; SWITCHYARD_BIN names the folder.
+# Tests that need a real server run where these are set; SWITCHYARD_BIN names the folder of the programs that they start.
 E2E = SWITCHYARD_E2E=1 SWITCHYARD_BIN='$(CURDIR)/bin' $(GO) test -count=1 -timeout 10m
+E2E_PACKAGES = ./internal/e2e ./starter/... ./audit/...
 LINTERS = bin/tools
-PROSE = $$(git grep --untracked -lI '' -- '*.go' '*.md' '*.yaml' Makefile)
+# What is misspelt on purpose stands in tests.
+PROSE = $$(git grep --untracked -lI '' -- '*.go' '*.md' '*.yaml' Makefile ':!*_test.go' ':!**/testdata/**')
 
 .DEFAULT_GOAL := help
 
@@ -60,11 +62,11 @@ test: ## Run the tests that need Go alone: no server, no network, no C compiler
 	$(GO) test ./...
 
 .PHONY: test/e2e
-test/e2e: build ## Run the end-to-end tests on a real server
-	$(E2E) ./internal/e2e
+test/e2e: build ## Run the tests that need a real server
+	$(E2E) $(E2E_PACKAGES)
 
 .PHONY: test/replay
-test/replay: build ## The same with the workflow cache off: every workflow task is a replay
+test/replay: build ## The end-to-end tests with the workflow cache off: every workflow task is a replay
 	SWITCHYARD_CACHE=0 $(E2E) ./internal/e2e
 
 .PHONY: test/devserver
@@ -72,17 +74,17 @@ test/devserver: ## Run devserver's own tests
 	$(DEVSERVER) vet -C devserver .
 	$(DEVSERVER) test -C devserver .
 
+# The programs that tests start are measured as well: they write what they covered into coverage/runs when they end.
 .PHONY: test/coverage
-test/coverage: build ## Measure unit and end-to-end tests together and hold every package to its threshold
+test/coverage: bin/devserver ## Run all tests, on a real server too, and hold every package to its coverage
 	rm -rf coverage
 	mkdir -p coverage/bin coverage/runs
+	ln -s ../../bin/devserver coverage/bin/devserver
 	$(GO) build -cover -coverpkg="$(COVERED)" -o coverage/bin/ ./starter ./worker ./examples/librarian
-	cp bin/devserver coverage/bin/devserver
-	$(GO) test -coverpkg="$(COVERED)" -coverprofile=coverage/unit.txt ./...
-	GOCOVERDIR='$(CURDIR)/coverage/runs' SWITCHYARD_BIN='$(CURDIR)/coverage/bin' SWITCHYARD_E2E=1 $(GO) test -count=1 -timeout 10m \
-		-coverpkg="$(COVERED)" -coverprofile=coverage/e2e.txt ./internal/e2e
+	GOCOVERDIR='$(CURDIR)/coverage/runs' SWITCHYARD_BIN='$(CURDIR)/coverage/bin' SWITCHYARD_E2E=1 \
+		$(GO) test -count=1 -timeout 10m -coverpkg="$(COVERED)" -coverprofile=coverage/tests.txt ./...
 	$(GO) tool covdata textfmt -i=coverage/runs -o=coverage/runs.txt
-	$(GO) run ./internal/covergate coverage/unit.txt coverage/e2e.txt coverage/runs.txt
+	$(GO) run ./internal/covergate coverage/tests.txt coverage/runs.txt
 
 .PHONY: check
 check: ## Everything that must hold before a change goes in

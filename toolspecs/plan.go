@@ -44,19 +44,32 @@ func DecodePlan(file string, data []byte, known []string) (*switchyard.Plan, err
 	} else {
 		doc.Decode(&f)
 	}
+	if doc.Full() {
+		return nil, doc.Faults().Err()
+	}
 	p := f.plan()
-	for i, c := range p.Calls {
-		checkToolName(doc, jsonpath.Index(calls, i)+".tool", c.Tool, known, "there is no tool")
-	}
-	if len(p.Calls) > 0 || len(doc.Faults()) == 0 {
-		for _, problem := range p.Check() {
-			doc.Report(strings.Replace(problem.Path, "$.calls", calls, 1), problem.Message, "")
-		}
-	}
+	checkPlan(doc, p, calls, known)
 	if err := doc.Faults().Err(); err != nil {
 		return nil, err
 	}
 	return &p, nil
+}
+
+// checkPlan reports what is wrong with a decoded plan; calls is the path of its calls in the file.
+func checkPlan(doc *strictyaml.Document, p switchyard.Plan, calls string, known []string) {
+	for i, c := range p.Calls {
+		if doc.Full() {
+			return
+		}
+		checkToolName(doc, jsonpath.Index(calls, i)+".tool", c.Tool, known, "there is no tool")
+	}
+	if len(p.Calls) == 0 && len(doc.Faults()) > 0 {
+		// The calls could not be read at all, which has been reported.
+		return
+	}
+	for _, problem := range p.Check() {
+		doc.Report(strings.Replace(problem.Path, "$.calls", calls, 1), problem.Message, "")
+	}
 }
 
 // LoadPlan is DecodePlan for a file.
@@ -70,6 +83,7 @@ func LoadPlan(path string, known []string) (*switchyard.Plan, error) {
 
 func (f planFile) plan() switchyard.Plan {
 	p := switchyard.Plan{Name: f.Name, Mode: f.Mode, Output: f.Output}
+	p.Calls = make([]switchyard.PlanCall, 0, len(f.Calls))
 	for i, c := range f.Calls {
 		call := switchyard.PlanCall(c)
 		if call.ID == "" {

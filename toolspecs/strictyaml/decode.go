@@ -32,6 +32,9 @@ func (d *Document) Faults() Faults {
 	return append(slices.Clone(d.faults), Fault{File: d.file, Line: last.Line, Column: last.Column, Message: fmt.Sprintf("there are %d more faults", d.more)})
 }
 
+// Full reports whether no more faults are taken, so that further checks are in vain.
+func (d *Document) Full() bool { return len(d.faults) == maxFaults }
+
 // IsList reports whether the document is a list.
 func (d *Document) IsList() bool { return d.root.Kind == yaml.SequenceNode }
 

@@ -1,0 +1,398 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/workflows"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+)
+
+// catalog is what the workers of these tests know.
+const catalog = `
+name: echo
+version: 1.0.0
+description: Answers with what it gets.
+input_schema: {type: object, properties: {value: {}}, required: [value], additionalProperties: false}
+entry: {type: function}
+execution: {effect: read}
+---
+name: greet
+version: 1.0.0
+description: Greets.
+parameters:
+  - {name: name, type: string, required: true}
+  - {name: times, type: integer, default: 1, validation: {min: 1}}
+entry: {type: function}
+execution: {effect: read}
+---
+name: store
+version: 1.0.0
+description: Appends to the store.
+parameters: [{name: text, type: string, required: true}]
+entry: {type: function}
+execution: {lane: serial, access: exclusive, effect: once}
+---
+name: note
+version: 1.0.0
+description: Appends to the store, on the general lane.
+parameters: [{name: text, type: string, required: true}]
+entry: {type: function, handler: store}
+execution: {lane: general, access: exclusive, effect: once}
+---
+name: flaky
+version: 1.0.0
+description: Fails at its first attempt.
+entry: {type: function}
+execution: {effect: idempotent, retry: {max_attempts: 3, initial_interval: 10m}}
+---
+name: broken
+version: 1.0.0
+description: Fails.
+entry: {type: function}
+---
+name: hang
+version: 1.0.0
+description: Runs until it is stopped.
+entry: {type: function}
+execution: {effect: read, timeout: 1h, heartbeat: 1s}
+---
+name: old
+version: 1.0.0
+description: Still works.
+status: deprecated
+input_schema: {type: object, properties: {value: {}}}
+entry: {type: function, handler: echo}
+---
+name: retired
+version: 1.0.0
+description: Is switched off.
+status: disabled
+entry: {type: function, handler: echo}
+---
+name: needy
+version: 1.0.0
+description: Needs a project.
+requires: {variables: [project]}
+entry: {type: function, handler: variables}
+execution: {effect: read}
+`
+
+// lab is one run in the SDK's test environment, with the real activities and tools that count what they do.
+type lab struct {
+	*testsuite.TestWorkflowEnvironment
+	t *testing.T
+
+	mu sync.Mutex
+	// executed are the executions of tools as the tools saw them: "call id tool", one entry for each attempt.
+	executed []string
+	// stored is what the tools store and note wrote, in order.
+	stored []string
+	// hangs is called when the tool hang runs.
+	hangs func()
+	// scheduled are the activities that were started, attempts included, in order.
+	scheduled []scheduled
+	// queries counts what the activities asked the run.
+	queries map[string]int
+	// prompts are what the model named "told" was asked; answers are its answers, in order.
+	prompts []activities.Prompt
+	answers []func() (switchyard.ModelResponse, error)
+}
+
+type scheduled struct {
+	id, tool string
+	call     switchyard.Execution
+	step     switchyard.ModelRequest
+}
+
+// told is a provider whose answers a test lists in Go.
+const told switchyard.Provider = "told"
+
+// newLab makes an environment with one process.
+func newLab(t *testing.T) *lab { return newLabOf(t, 1) }
+
+// newLabOf makes an environment in which the run's steps are spread over processes: decisions and tools are in the
+// first, model steps in the last.
+func newLabOf(t *testing.T, processes int) *lab {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(quiet{})
+	l := &lab{t: t, TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), queries: map[string]int{}}
+	specs, err := toolspecs.Decode("catalog.yaml", []byte(catalog), toolspecs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := toolspecs.NewCatalog(specs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*activities.Activities
+	for range processes {
+		a, err := activities.New(activities.Config{
+			Catalog:   func() *toolspecs.Catalog { return tools },
+			Client:    queryClient{lab: l},
+			Executors: map[string]activities.Executor{toolspecs.KindFunction: l.functions()},
+			Models:    map[switchyard.Provider]activities.Model{switchyard.ProviderScripted: activities.Scripted{}, told: l},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, a)
+	}
+	first, last := all[0], all[len(all)-1]
+	for name, run := range workflows.All() {
+		l.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
+	}
+	l.RegisterActivityWithOptions(first.Pin, activity.RegisterOptions{Name: switchyard.PinActivity})
+	l.RegisterActivityWithOptions(first.Admit, activity.RegisterOptions{Name: switchyard.AdmitActivity})
+	l.RegisterActivityWithOptions(last.ModelStep, activity.RegisterOptions{Name: switchyard.ModelActivity})
+	l.RegisterDynamicActivity(first.Tool, activity.DynamicRegisterOptions{})
+	l.SetOnActivityStartedListener(l.started)
+	l.SetTestTimeout(30 * time.Second)
+	return l
+}
+
+// queryClient asks the run of the test environment, which is all that activities need of a client.
+type queryClient struct {
+	client.Client
+	lab *lab
+}
+
+func (c queryClient) QueryWorkflow(_ context.Context, _, _, query string, args ...any) (converter.EncodedValue, error) {
+	c.lab.mu.Lock()
+	c.lab.queries[query]++
+	c.lab.mu.Unlock()
+	return c.lab.TestWorkflowEnvironment.QueryWorkflow(query, args...)
+}
+
+func (l *lab) started(info *activity.Info, _ context.Context, args converter.EncodedValues) {
+	s := scheduled{id: info.ActivityID, tool: info.ActivityType.Name}
+	var err error
+	if s.tool == switchyard.ModelActivity {
+		err = args.Get(&s.step)
+	} else {
+		err = args.Get(&s.call)
+	}
+	if err != nil {
+		l.t.Errorf("input of %s: %v", s.id, err)
+	}
+	l.scheduled = append(l.scheduled, s)
+}
+
+// functions are the tools' handlers.
+func (l *lab) functions() *activities.Functions {
+	type text struct {
+		Text string `json:"text"`
+	}
+	type nothing struct{}
+	functions, err := activities.NewFunctions(
+		activities.RawFunction("echo", func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+			l.count(ctx)
+			var in struct{ Value json.RawMessage }
+			err := json.Unmarshal(args, &in)
+			return in.Value, err
+		}),
+		activities.NewFunction("greet", func(ctx context.Context, in struct {
+			Name  string `json:"name"`
+			Times int    `json:"times"`
+		}) (string, error) {
+			l.count(ctx)
+			return strings.Repeat("hello "+in.Name+" ", in.Times), nil
+		}),
+		activities.NewFunction("store", func(ctx context.Context, in text) (int, error) {
+			l.count(ctx)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.stored = append(l.stored, in.Text)
+			return len(l.stored), nil
+		}),
+		activities.NewFunction("flaky", func(ctx context.Context, _ nothing) (string, error) {
+			l.count(ctx)
+			if call, _ := switchyard.ContextOf(ctx); call.Attempt < 2 {
+				return "", switchyard.Transient(errors.New("not yet"), 0)
+			}
+			return "now", nil
+		}),
+		activities.NewFunction("broken", func(ctx context.Context, _ nothing) (string, error) {
+			l.count(ctx)
+			return "", errors.New("it is broken")
+		}),
+		activities.NewFunction("hang", func(ctx context.Context, _ nothing) (string, error) {
+			l.count(ctx)
+			if l.hangs != nil {
+				l.hangs()
+			}
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		}),
+		activities.NewFunction("variables", func(ctx context.Context, _ nothing) (map[string]any, error) {
+			l.count(ctx)
+			call, _ := switchyard.ContextOf(ctx)
+			return call.Variables, nil
+		}),
+	)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return functions
+}
+
+func (l *lab) count(ctx context.Context) {
+	call, ok := switchyard.ContextOf(ctx)
+	if !ok {
+		l.t.Error("a tool ran without a call context")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.executed = append(l.executed, call.CallID+" "+call.Tool)
+}
+
+// Ready and Answer make the lab the model of the provider told.
+func (l *lab) Ready() error { return nil }
+
+func (l *lab) Answer(_ context.Context, p activities.Prompt) (switchyard.ModelResponse, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.Messages = slices.Clone(p.Messages)
+	l.prompts = append(l.prompts, p)
+	if len(l.answers) == 0 {
+		return switchyard.ModelResponse{}, &activities.ModelError{Message: "the test has no answer left", Permanent: true}
+	}
+	answer := l.answers[0]
+	l.answers = l.answers[1:]
+	return answer()
+}
+
+// tell makes the model answer with these messages, in order, each for 10 tokens in and 5 out.
+func (l *lab) tell(messages ...switchyard.Message) {
+	for _, m := range messages {
+		l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
+			return switchyard.ModelResponse{Message: m, Stop: switchyard.StopAnswer, Model: "told-1",
+				Usage: switchyard.Usage{InputTokens: 10, OutputTokens: 5}}, nil
+		})
+	}
+}
+
+// result returns the run's result; a failed run fails the test.
+func (l *lab) result() switchyard.RunResult {
+	l.t.Helper()
+	if !l.IsWorkflowCompleted() {
+		l.t.Fatal("the run did not end")
+	}
+	var r switchyard.RunResult
+	if err := l.GetWorkflowResult(&r); err != nil {
+		l.t.Fatalf("the run failed: %v", err)
+	}
+	return r
+}
+
+// failure returns the run's failure, of the given type, and reads its details.
+func (l *lab) failure(kind switchyard.RunErrorType, details any) *temporal.ApplicationError {
+	l.t.Helper()
+	if !l.IsWorkflowCompleted() {
+		l.t.Fatal("the run did not end")
+	}
+	app, ok := errors.AsType[*temporal.ApplicationError](l.GetWorkflowError())
+	if !ok || app.Type() != string(kind) || !app.NonRetryable() {
+		l.t.Fatalf("the run ended with %v, want a failure of type %s", l.GetWorkflowError(), kind)
+	}
+	if details != nil {
+		if err := app.Details(details); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	return app
+}
+
+// cancelled checks that the run ended as cancelled.
+func (l *lab) cancelled() {
+	l.t.Helper()
+	if _, ok := errors.AsType[*temporal.CanceledError](l.GetWorkflowError()); !ok || !l.IsWorkflowCompleted() {
+		l.t.Fatalf("the run ended with %v, want it cancelled", l.GetWorkflowError())
+	}
+}
+
+// ids returns the ids of the activities that were started.
+func (l *lab) ids() []string {
+	var ids []string
+	for _, s := range l.scheduled {
+		ids = append(ids, s.id)
+	}
+	return ids
+}
+
+// conversation asks the run for its whole conversation.
+func (l *lab) conversation() []switchyard.Message {
+	l.t.Helper()
+	var messages []switchyard.Message
+	for {
+		value, err := l.QueryWorkflow(switchyard.ConversationQuery, len(messages))
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		var page switchyard.Page
+		if err := value.Get(&page); err != nil {
+			l.t.Fatal(err)
+		}
+		messages = append(messages, page.Messages.Value...)
+		if len(messages) >= page.Total {
+			return messages
+		}
+	}
+}
+
+// agent returns an agent with every tool of the catalog that plays the steps.
+func agent(steps ...switchyard.ScriptStep) *switchyard.Agent {
+	script := switchyard.Pack(switchyard.Script{Steps: steps, Summary: "as far as I got"})
+	return &switchyard.Agent{Name: "tester", Instructions: "Test.", Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &script},
+		Tools: []string{"echo", "greet", "store", "note", "flaky", "broken", "hang", "old", "retired", "needy"}}
+}
+
+// toldAgent is an agent whose model's answers the test lists.
+func toldAgent() *switchyard.Agent {
+	a := agent()
+	a.Model = switchyard.Model{Provider: told, Name: "told-1", Price: switchyard.Price{Input: 1e6, Output: 2e6}}
+	return a
+}
+
+func step(calls ...switchyard.ScriptCall) switchyard.ScriptStep {
+	return switchyard.ScriptStep{Calls: calls}
+}
+
+func answer(text string) switchyard.ScriptStep { return switchyard.ScriptStep{Answer: text} }
+
+func call(tool, arguments string) switchyard.ScriptCall {
+	return switchyard.ScriptCall{Tool: tool, ArgumentsText: arguments}
+}
+
+// expect compares a list with what is wanted.
+func expect[T comparable](t *testing.T, what string, got, want []T) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\n got %v\nwant %v", what, got, want)
+	}
+}
+
+type quiet struct{}
+
+var _ log.Logger = quiet{}
+
+func (quiet) Debug(string, ...any) {}
+func (quiet) Info(string, ...any)  {}
+func (quiet) Warn(string, ...any)  {}
+func (quiet) Error(string, ...any) {}

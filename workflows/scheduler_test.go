@@ -1,0 +1,188 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"pgregory.net/rapid"
+)
+
+// ran is when a simulated call ran, in steps of a clock without unit.
+type ran struct{ start, end int }
+
+// simulate runs calls that wait for each other in virtual time, at most limit at once, each for its duration. It fails
+// where the queue deadlocks or starts a call twice.
+func simulate(t *rapid.T, waits [][]int, durations []int, limit int) []ran {
+	q := newQueue(waits)
+	times := make([]ran, len(waits))
+	started := make([]bool, len(waits))
+	var running []int
+	now := 0
+	for {
+		for _, i := range q.take(limit) {
+			if started[i] {
+				t.Fatalf("call %d was started twice", i)
+			}
+			started[i] = true
+			times[i] = ran{now, now + durations[i]}
+			running = append(running, i)
+		}
+		if len(running) != q.running || len(running) > limit {
+			t.Fatalf("%d calls run, the queue counts %d, the limit is %d", len(running), q.running, limit)
+		}
+		if len(running) == 0 {
+			break
+		}
+		next := slices.MinFunc(running, func(a, b int) int { return times[a].end - times[b].end })
+		now = times[next].end
+		running = slices.DeleteFunc(running, func(i int) bool { return i == next })
+		q.end(next)
+	}
+	if i := slices.Index(started, false); i >= 0 {
+		t.Fatalf("call %d never ran: it waits for %v", i, waits[i])
+	}
+	return times
+}
+
+func drawSlots(t *rapid.T) []slot {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) slot {
+		return slot{lane: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "lane"), exclusive: rapid.Bool().Draw(t, "exclusive")}
+	}), 0, 24).Draw(t, "calls")
+}
+
+// drawDurations draws one duration per call; zero ends a call in the moment it starts.
+func drawDurations(t *rapid.T, n int) []int {
+	return rapid.SliceOfN(rapid.IntRange(0, 20), n, n).Draw(t, "durations")
+}
+
+func conflict(a, b slot) bool { return a.lane == b.lane && (a.exclusive || b.exclusive) }
+
+// comesFirst reports whether of two conflicting calls i has to run before j.
+func comesFirst(calls []slot, i, j int, order switchyard.Order) bool {
+	if order == switchyard.OrderParallelFirst && calls[i].exclusive != calls[j].exclusive {
+		return calls[j].exclusive
+	}
+	return i < j
+}
+
+// TestTurnOrder proves S1 on random turns in virtual time: no two conflicting calls overlap, they run in their order,
+// and a call starts in the very moment in which the last call that it conflicts with and that comes first has ended.
+func TestTurnOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		calls := drawSlots(t)
+		order := rapid.SampledFrom([]switchyard.Order{"", switchyard.OrderAsCalled, switchyard.OrderParallelFirst}).Draw(t, "order")
+		times := simulate(t, waits(calls, order), drawDurations(t, len(calls)), maxInFlight)
+		for j := range calls {
+			earliest := 0
+			for i := range calls {
+				if i != j && conflict(calls[i], calls[j]) && comesFirst(calls, i, j, order) {
+					earliest = max(earliest, times[i].end)
+				}
+			}
+			if times[j].start != earliest {
+				t.Fatalf("call %d %+v starts at %d, its earlier conflicts end at %d", j, calls[j], times[j].start, earliest)
+			}
+		}
+	})
+}
+
+// TestTurnOrderUnderLimit proves that a bound on calls in flight neither deadlocks nor breaks the order, and that calls
+// wait for it only while it is reached.
+func TestTurnOrderUnderLimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		calls := drawSlots(t)
+		limit := rapid.IntRange(1, 5).Draw(t, "limit")
+		times := simulate(t, waits(calls, ""), drawDurations(t, len(calls)), limit)
+		for j := range calls {
+			ready := 0
+			for i := range j {
+				if conflict(calls[i], calls[j]) {
+					ready = max(ready, times[i].end)
+				}
+			}
+			if times[j].start < ready {
+				t.Fatalf("call %d starts at %d, before its earlier conflicts end at %d", j, times[j].start, ready)
+			}
+			for now := ready; now < times[j].start; now++ {
+				busy := 0
+				for _, r := range times {
+					if r.start <= now && now < r.end {
+						busy++
+					}
+				}
+				if busy < limit {
+					t.Fatalf("call %d waits at %d though only %d of %d calls run", j, now, busy, limit)
+				}
+			}
+		}
+	})
+}
+
+// TestPlanOrder proves that a plan's calls run after what they need and never overlap where they conflict, that both
+// together cannot deadlock, whatever the order in which the plan is written, and that nothing waits for anything else.
+func TestPlanOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		slots := drawSlots(t)
+		plan := drawPlan(t, slots)
+		if problems := plan.Check(); len(slots) > 0 && len(problems) > 0 {
+			t.Fatalf("the plan is not valid: %v", problems)
+		}
+		tools := map[string]switchyard.Tool{}
+		for i, s := range slots {
+			tool := switchyard.Tool{Lane: s.lane, Access: switchyard.AccessShared}
+			if s.exclusive {
+				tool.Access = switchyard.AccessExclusive
+			}
+			tools[fmt.Sprint("tool", i)] = tool
+		}
+		run := newPlanRun(plan, &pipeline{tools: tools})
+		times := simulate(t, run.waits(), drawDurations(t, len(slots)), maxInFlight)
+		for j, c := range run.calls {
+			earliest := 0
+			for i, before := range run.calls {
+				needed := slices.Contains(c.Needs(), before.ID)
+				earlier := i < j && conflict(slotOf(tools[before.Tool]), slotOf(tools[c.Tool]))
+				if needed || earlier {
+					earliest = max(earliest, times[i].end)
+				}
+			}
+			if times[j].start != earliest {
+				t.Fatalf("call %s starts at %d, what it needs and conflicts with ends at %d", c.ID, times[j].start, earliest)
+			}
+		}
+	})
+}
+
+// drawPlan draws a plan without cycles: calls need only calls of a lower rank, and are written in any order.
+func drawPlan(t *rapid.T, slots []slot) switchyard.Plan {
+	var plan switchyard.Plan
+	for rank := range slots {
+		c := switchyard.PlanCall{ID: fmt.Sprint("c", rank), Tool: fmt.Sprint("tool", rank)}
+		if rank > 0 {
+			for _, need := range rapid.SliceOfNDistinct(rapid.IntRange(0, rank-1), 0, min(rank, 3), rapid.ID[int]).Draw(t, "needs") {
+				c.DependsOn = append(c.DependsOn, fmt.Sprint("c", need))
+			}
+		}
+		plan.Calls = append(plan.Calls, c)
+	}
+	plan.Calls = rapid.Permutation(plan.Calls).Draw(t, "written")
+	return plan
+}
+
+// TestQueueAbandoned proves that after a failure to start calls nothing becomes ready, also when running calls end.
+func TestQueueAbandoned(t *testing.T) {
+	q := newQueue([][]int{nil, {0}, nil})
+	if got := q.take(1); !slices.Equal(got, []int{0}) {
+		t.Fatalf("took %v", got)
+	}
+	if got := q.take(2); !slices.Equal(got, []int{2}) {
+		t.Fatalf("took %v", got)
+	}
+	q.abandon(1)
+	q.end(0)
+	if got := q.take(10); len(got) != 0 || q.running != 0 {
+		t.Errorf("took %v after a failure, %d run", got, q.running)
+	}
+}

@@ -65,8 +65,9 @@ func agentStart(cmd *cobra.Command, flags *startFlags, path, messages string) (*
 	if err != nil {
 		return nil, err
 	}
-	s.input.Agent, s.input.Messages = agent, switchyard.Pack(earlier)
-	return s, nil
+	s.input.Agent = agent
+	s.earlier, err = switchyard.EncodeMessages(earlier)
+	return s, err
 }
 
 func (a *app) planCommand() *cobra.Command {

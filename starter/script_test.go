@@ -42,7 +42,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	},
 	// until PATTERN PROGRAM ARG… runs a program again and again until its standard output matches.
 	"until": func(ts *testscript.TestScript, _ bool, args []string) {
-		pattern := regexp.MustCompile(args[0])
+		pattern := regexp.MustCompile("(?m)" + args[0])
 		deadline, tick := time.After(scriptPatience), time.NewTicker(50*time.Millisecond)
 		defer tick.Stop()
 		for {

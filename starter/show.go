@@ -85,7 +85,10 @@ func (s shownRun) outcome() string {
 	if s.Result == nil {
 		return ""
 	}
-	text := ": " + string(s.Result.Outcome)
+	text := ""
+	if string(s.Result.Outcome) != string(s.Status) {
+		text = ": " + string(s.Result.Outcome)
+	}
 	if s.Result.Limit != "" {
 		text += " (" + s.Result.Limit + ")"
 	}
@@ -118,9 +121,18 @@ func (s shownRun) writeRunning(w io.Writer, p palette, now time.Time) {
 	fmt.Fprintf(w, "\n%s\n", p.bold("now"))
 	t := tracker{palette: p}
 	for _, r := range s.Running {
-		what := []string{"  " + string(r.Kind), r.ID, r.Tool, string(r.State)}
-		fmt.Fprintln(w, strings.Join(append([]string{strings.Join(nonEmpty(what), " ")}, t.runningParts(r, now)...), " · "))
+		fmt.Fprintln(w, "  "+strings.Join(append([]string{whatRuns(r)}, t.runningParts(r, now)...), " · "))
 	}
+}
+
+func whatRuns(r audit.Running) string {
+	switch r.Kind {
+	case audit.KindCall:
+		return "the call " + r.ID + " of " + r.Tool + " is " + string(r.State)
+	case audit.KindStep:
+		return "the model step " + r.ID + " is " + string(r.State)
+	}
+	return "the run's next decision is " + string(r.State)
 }
 
 func (s shownRun) writeEnd(w io.Writer, p palette) {

@@ -51,6 +51,8 @@ func (s *startFlags) add(cmd *cobra.Command) {
 
 // start is a run to be started.
 type start struct {
+	// earlier is the conversation before the prompt, encoded.
+	earlier  []byte
 	kind     switchyard.CallerType
 	workflow string
 	// name is the agent's, the plan's or the tool's.
@@ -101,7 +103,7 @@ func (a *app) begin(ctx context.Context, c client.Client, s *start) (runID strin
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-	}, s.workflow, s.input)
+	}, s.workflow, s.inputs()...)
 	if _, taken := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); taken {
 		return "", failure(exitUsage, "there is a run %q already; nothing was started\nGive another --id, or look at that one: starter show %s", s.id, s.id)
 	}
@@ -109,6 +111,14 @@ func (a *app) begin(ctx context.Context, c client.Client, s *start) (runID strin
 		return "", err
 	}
 	return run.GetRunID(), nil
+}
+
+// inputs are what the workflow takes: an agent's earlier messages stand beside the rest.
+func (s *start) inputs() []any {
+	if s.earlier == nil {
+		return []any{s.input}
+	}
+	return []any{s.input, s.earlier}
 }
 
 // summary is the line that lists and the Web UI show for the run.
@@ -128,8 +138,8 @@ func (s *start) checkSize() error {
 	if err != nil {
 		return failure(exitUsage, "the run's input cannot be written as JSON: %w", err)
 	}
-	if len(data) > maxInput {
-		return failure(exitUsage, "the run's input has %d bytes; the server takes %d\nShorten the prompt, the messages, the variables or the file.", len(data), maxInput)
+	if len(data) > maxInput || len(s.earlier) > maxInput {
+		return failure(exitUsage, "the run's input has %d bytes, its earlier messages %d (compressed); the server takes %d of each\nShorten the prompt, the messages, the variables or the file.", len(data), len(s.earlier), maxInput)
 	}
 	return nil
 }

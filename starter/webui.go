@@ -16,7 +16,10 @@ const localUI = "http://127.0.0.1:8233"
 
 // runURL is where the Web UI shows a run; empty where the UI's address is not known.
 func (c *connectionFlags) runURL(id, runID string) string {
-	base := cmp.Or(c.ui, os.Getenv(uiVariable), derivedUI(c.resolvedAddress))
+	base := c.ui
+	if !c.local {
+		base = cmp.Or(c.ui, os.Getenv(uiVariable), derivedUI(c.resolvedAddress))
+	}
 	if base == "" {
 		return ""
 	}

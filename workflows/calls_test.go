@@ -1,0 +1,286 @@
+package workflows_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// plan reads a plan as a user writes it.
+func plan(t *testing.T, yaml string) *switchyard.Packed[switchyard.Plan] {
+	t.Helper()
+	p, err := toolspecs.DecodePlan("plan.yaml", []byte(yaml), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := switchyard.Pack(*p)
+	return &packed
+}
+
+func (l *lab) runPlan(yaml string) {
+	l.t.Helper()
+	l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{Plan: plan(l.t, yaml)})
+}
+
+// TestPlanDiamond proves that calls run after what they need, with the results they refer to, and that the output
+// template is filled; also where the plan is written back to front.
+func TestPlanDiamond(t *testing.T) {
+	l := newLab(t)
+	l.runPlan(`
+name: diamond
+calls:
+  - {id: end, tool: echo, arguments: {value: ["${left}", "${right.deep.1}", "$${left}"]}}
+  - {id: right, tool: echo, arguments: {value: {deep: [1, "${top}"]}}}
+  - {id: left, tool: echo, arguments: {value: "left of ${top}"}}
+  - {id: top, tool: echo, arguments: {value: {a: 1}}}
+output: {all: "${end}", first: "${end.0}"}
+`)
+	r := l.result()
+	if want := `{"all":["left of {\"a\":1}",{"a":1},"${left}"],"first":"left of {\"a\":1}"}`; string(r.Output) != want {
+		t.Errorf("output %s, want %s", r.Output, want)
+	}
+	if r.Outcome != switchyard.OutcomeCompleted || r.Usage.Calls != 4 {
+		t.Errorf("result: %+v", r)
+	}
+	if l.executed[0] != "top echo" || l.executed[3] != "end echo" || len(l.executed) != 4 {
+		t.Errorf("executed %v", l.executed)
+	}
+	for _, s := range l.scheduled {
+		if s.call.Origin.Caller != (switchyard.Caller{Type: switchyard.CallerPlan, ID: "diamond"}) {
+			t.Errorf("call %s has the caller %+v", s.id, s.call.Origin.Caller)
+		}
+	}
+}
+
+// TestPlanReferences proves that a result of every JSON type reaches the next call as it is, digits of big numbers and
+// all, alone and within text, and that the output is by default the results that no other call needs.
+func TestPlanReferences(t *testing.T) {
+	for _, value := range []string{`null`, `true`, `0`, `-1.5e300`, `12345678901234567890123`, `"text <&> \"quoted\" é"`, `""`, `[]`, `{}`, `[1,{"a":[null]}]`} {
+		t.Run(value, func(t *testing.T) {
+			l := newLab(t)
+			l.runPlan(fmt.Sprintf(`{"calls": [
+				{"id": "a", "tool": "echo", "arguments": {"value": %s}},
+				{"id": "b", "tool": "echo", "arguments": {"value": "${a}"}},
+				{"id": "c", "tool": "echo", "arguments": {"value": "it is ${a}."}}]}`, value))
+			inText, err := switchyard.EncodeJSON("it is " + switchyard.PlainText([]byte(value)) + ".")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := fmt.Sprintf(`{"b":%s,"c":%s}`, value, inText); switchyard.PlainText(l.result().Output) != want {
+				t.Errorf("output %s, want %s", l.result().Output, want)
+			}
+		})
+	}
+}
+
+// TestPlanFailure proves that a failed call keeps what needs it from running, directly and over other calls, while all
+// others go on, and that the run fails naming each.
+func TestPlanFailure(t *testing.T) {
+	l := newLab(t)
+	l.runPlan(`
+calls:
+  - {id: bad, tool: broken}
+  - {id: after, tool: echo, arguments: {value: "${bad}"}}
+  - {id: later, tool: echo, arguments: {value: 1}, depends_on: [after]}
+  - {id: good, tool: echo, arguments: {value: 1}}
+  - {id: nowhere, tool: echo, arguments: {value: "${good.deep}"}}
+  - {id: wrong, tool: greet, arguments: {name: "${good}"}}
+  - {id: better, tool: flaky, depends_on: [good]}
+`)
+	var details switchyard.RunResult
+	app := l.failure(switchyard.RunCallsFailed, &details)
+	if !strings.Contains(app.Message(), "call bad of broken: execution_error: it is broken") {
+		t.Errorf("message: %s", app.Message())
+	}
+	var failures []string
+	for _, f := range details.Failures {
+		failures = append(failures, f.ID+" "+string(f.Error.Type))
+	}
+	expect(t, "failures", failures, []string{"bad execution_error", "after precondition_failed", "later precondition_failed",
+		"nowhere precondition_failed", "wrong validation_error"})
+	executed := slices.Sorted(slices.Values(l.executed))
+	expect(t, "executed", executed, []string{"bad broken", "better flaky", "better flaky", "good echo"})
+	if details.Outcome != switchyard.OutcomeFailed || details.Usage.Calls != 7 || details.Usage.Failed != 5 {
+		t.Errorf("details: %+v", details)
+	}
+}
+
+// TestPlanInvalid proves that nothing of a wrong plan runs, and that everything wrong with it is said at once: by the
+// plan itself, by the catalog, and by the arguments that are known from the start.
+func TestPlanInvalid(t *testing.T) {
+	good := switchyard.PlanCall{ID: "good", Tool: "store", Arguments: []byte(`{"text":"a"}`)}
+	for name, test := range map[string]struct {
+		calls []switchyard.PlanCall
+		paths []string
+	}{
+		"cycle": {[]switchyard.PlanCall{good, {ID: "a", Tool: "echo", DependsOn: []string{"b"}}, {ID: "b", Tool: "echo", DependsOn: []string{"a"}}},
+			[]string{"$.calls[1].id"}},
+		"dangling":  {[]switchyard.PlanCall{good, {ID: "a", Tool: "echo", Arguments: []byte(`{"value":"${c}"}`), DependsOn: []string{"d"}}}, []string{"$.calls[1].depends_on[0]", "$.calls[1].arguments"}},
+		"tools":     {[]switchyard.PlanCall{good, {ID: "a", Tool: "ecko"}, {ID: "b", Tool: "ecko"}, {ID: "c", Tool: "nosuch"}}, []string{"$.calls[1].tool", "$.calls[2].tool", "$.calls[3].tool"}},
+		"arguments": {[]switchyard.PlanCall{good, {ID: "a", Tool: "greet"}, {ID: "b", Tool: "retired", Arguments: []byte(`{}`)}}, []string{"$.calls.a", "$.calls.b"}},
+		"empty":     {nil, []string{"$.calls"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			packed := switchyard.Pack(switchyard.Plan{Calls: test.calls})
+			l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed})
+			var problems []switchyard.Problem
+			l.failure(switchyard.RunInvalid, &problems)
+			var paths []string
+			for _, p := range problems {
+				paths = append(paths, p.Path)
+			}
+			expect(t, "problems", paths, test.paths)
+			expect(t, "executed", l.executed, nil)
+		})
+	}
+	l := newLab(t)
+	l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{})
+	l.failure(switchyard.RunInvalid, nil)
+}
+
+// TestPlanExclusive proves that exclusive calls of a lane keep the plan's order beside others that nothing holds back.
+func TestPlanExclusive(t *testing.T) {
+	l := newLab(t)
+	l.runPlan(`
+calls:
+  - {id: a, tool: store, arguments: {text: a}}
+  - {id: b, tool: store, arguments: {text: b}}
+  - {id: e, tool: echo, arguments: {value: "${f}"}}
+  - {id: c, tool: store, arguments: {text: "c ${a}"}}
+  - {id: f, tool: flaky}
+output: "${c}"
+`)
+	if r := l.result(); string(r.Output) != `3` {
+		t.Errorf("output: %s", r.Output)
+	}
+	expect(t, "stored", l.stored, []string{"a", "b", "c 1"})
+}
+
+// TestPlanMany proves that a plan of more calls than may be in flight runs to its end, each call once.
+func TestPlanMany(t *testing.T) {
+	const n = 600
+	var p switchyard.Plan
+	for i := range n {
+		p.Calls = append(p.Calls, switchyard.PlanCall{ID: fmt.Sprint("c", i), Tool: "echo", Arguments: []byte(fmt.Sprintf(`{"value":%d}`, i))})
+	}
+	p.Output = []byte(`"${c599}"`)
+	packed := switchyard.Pack(p)
+	l := newLab(t)
+	l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed})
+	if r := l.result(); r.Usage.Calls != n || string(r.Output) != "599" {
+		t.Errorf("result: %+v", r)
+	}
+	if executed := slices.Sorted(slices.Values(l.executed)); len(executed) != n || len(slices.Compact(executed)) != n {
+		t.Errorf("%d calls executed, want %d different ones", len(executed), n)
+	}
+}
+
+// TestPlanOutputFails proves that a plan whose output asks for what a result does not have fails and says so.
+func TestPlanOutputFails(t *testing.T) {
+	l := newLab(t)
+	l.runPlan(`{calls: [{id: a, tool: echo, arguments: {value: 1}}], output: "${a.b}"}`)
+	if app := l.failure(switchyard.RunCallsFailed, nil); !strings.Contains(app.Message(), `the result has no "b"`) {
+		t.Errorf("message: %s", app.Message())
+	}
+}
+
+// TestPlanCancelled proves that a cancelled plan ends as cancelled, after the running call, and starts nothing more.
+func TestPlanCancelled(t *testing.T) {
+	l := newLab(t)
+	l.cancelAt("hang")
+	l.runPlan(`
+calls:
+  - {id: a, tool: hang}
+  - {id: b, tool: note, arguments: {text: never}}
+  - {id: c, tool: echo, arguments: {value: "${a}"}}
+`)
+	l.cancelled()
+	expect(t, "executed", l.executed, []string{"a hang"})
+}
+
+// TestPlanMode proves that arguments are read as the run says, else as the plan does.
+func TestPlanMode(t *testing.T) {
+	for _, test := range []struct {
+		run, plan switchyard.Mode
+		fine      bool
+	}{{"", "", false}, {"", switchyard.ModeLenient, true}, {switchyard.ModeLenient, switchyard.ModeStrict, true}} {
+		l := newLab(t)
+		p := plan(t, `{calls: [{id: a, tool: greet, arguments: {name: x, more: 1}}]}`)
+		p.Value.Mode = test.plan
+		l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{Plan: p, Mode: test.run})
+		if fine := l.GetWorkflowError() == nil; fine != test.fine {
+			t.Errorf("%+v: %v", test, l.GetWorkflowError())
+		}
+	}
+}
+
+func (l *lab) runCall(c *switchyard.Call) {
+	l.ExecuteWorkflow(switchyard.CallWorkflow, switchyard.RunInput{Call: c, Caller: switchyard.Caller{ID: "someone"}})
+}
+
+// TestDirectCall proves that a direct call goes through the pipeline and gives the tool's output.
+func TestDirectCall(t *testing.T) {
+	l := newLab(t)
+	l.runCall(&switchyard.Call{Tool: "greet", Arguments: `{"name":"Ann"}`})
+	if r := l.result(); r.Outcome != switchyard.OutcomeCompleted || string(r.Output) != `"hello Ann "` || r.Usage.Calls != 1 {
+		t.Errorf("result: %+v", r)
+	}
+	if o := l.scheduled[0].call.Origin; o.Caller != (switchyard.Caller{Type: switchyard.CallerDirect, ID: "someone"}) || l.scheduled[0].id != "1.1" || o.Conversation == "" {
+		t.Errorf("call %s of %+v", l.scheduled[0].id, o)
+	}
+	named := newLab(t)
+	named.runCall(&switchyard.Call{ID: "mine", Tool: "flaky"})
+	named.result()
+	expect(t, "executed", named.executed, []string{"mine flaky", "mine flaky"})
+}
+
+// TestDirectCallFails proves that a direct call that is refused or fails makes the run fail with the call's error, near
+// names from the whole catalog, and that a refused one runs nothing.
+func TestDirectCallFails(t *testing.T) {
+	for _, test := range []struct {
+		tool, arguments string
+		want            switchyard.ErrorType
+		says            string
+		near            []string
+		executed        int
+	}{
+		{"gret", `{}`, switchyard.ErrToolNotFound, `there is no tool "gret"`, []string{"greet"}, 0},
+		{"greet", `{"times":0}`, switchyard.ErrValidation, "$.name", nil, 0},
+		{"greet", `{"name"`, switchyard.ErrValidation, "$", nil, 0},
+		{"retired", `{}`, switchyard.ErrToolNotActive, "disabled", []string{"broken", "echo", "flaky", "greet", "hang", "needy", "note", "old", "store"}, 0},
+		{"broken", `{}`, switchyard.ErrExecution, "it is broken", nil, 1},
+	} {
+		t.Run(test.tool+test.arguments, func(t *testing.T) {
+			l := newLab(t)
+			l.runCall(&switchyard.Call{Tool: test.tool, Arguments: test.arguments})
+			var details switchyard.RunResult
+			app := l.failure(switchyard.RunCallsFailed, &details)
+			if !strings.Contains(app.Message(), test.says) {
+				t.Errorf("message: %s", app.Message())
+			}
+			if len(details.Failures) != 1 || details.Failures[0].Error.Type != test.want {
+				t.Fatalf("details: %+v", details)
+			}
+			expect(t, "near names", details.Failures[0].Error.Near, test.near)
+			if len(l.executed) != test.executed {
+				t.Errorf("executed %v", l.executed)
+			}
+		})
+	}
+	l := newLab(t)
+	l.runCall(nil)
+	l.failure(switchyard.RunInvalid, nil)
+}
+
+// TestDirectCallCancelled proves that a cancelled direct call ends as cancelled, not as failed.
+func TestDirectCallCancelled(t *testing.T) {
+	l := newLab(t)
+	l.cancelAt("hang")
+	l.runCall(&switchyard.Call{Tool: "hang"})
+	l.cancelled()
+}

@@ -31,15 +31,11 @@ func (p Packed[T]) MarshalJSON() ([]byte, error) {
 	if err != nil || len(plain) < packThreshold {
 		return plain, err
 	}
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write(plain); err != nil {
-		return nil, fmt.Errorf("compress: %w", err)
+	compressed, err := compress(plain)
+	if err != nil {
+		return nil, err
 	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("compress: %w", err)
-	}
-	return json.Marshal(gzipped{Gzip: b.Bytes()})
+	return json.Marshal(gzipped{Gzip: compressed})
 }
 
 // UnmarshalJSON reads both forms.
@@ -56,6 +52,48 @@ func (p *Packed[T]) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("decompress: %w", err)
 	}
 	return json.Unmarshal(plain, &p.Value)
+}
+
+// EncodeMessages returns messages as gzipped JSON: the second input of an agent run. Bytes of their own take a quarter
+// less room in history than a Packed value, which JSON makes base64 of. No messages give nil.
+func EncodeMessages(messages []Message) ([]byte, error) {
+	if len(messages) == 0 {
+		return nil, nil
+	}
+	plain, err := EncodeJSON(messages)
+	if err != nil {
+		return nil, err
+	}
+	return compress(plain)
+}
+
+// DecodeMessages reads what EncodeMessages wrote; nil gives no messages.
+func DecodeMessages(data []byte) ([]Message, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	plain, err := gunzip(data, maxUnpacked)
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	var messages []Message
+	err = json.Unmarshal(plain, &messages)
+	return messages, err
+}
+
+func compress(plain []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	if _, err := w.Write(plain); err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	return b.Bytes(), nil
 }
 
 func gunzip(data []byte, limit int) ([]byte, error) {

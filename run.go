@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// RunInput is the input of every kind of run: the workflow's type says whether Agent, Plan or Call is set.
+// RunInput is the input of every kind of run: the workflow's type says whether Agent, Plan or Call is set. An agent run
+// may have a second input: the conversation before the prompt, without the agent's instructions, by EncodeMessages.
 type RunInput struct {
 	Agent *Agent        `json:"agent,omitempty"`
 	Plan  *Packed[Plan] `json:"plan,omitempty"`
 	Call  *Call         `json:"call,omitempty"`
 	// Prompt is the user's message that an agent run starts with.
 	Prompt string `json:"prompt,omitempty"`
-	// Messages are the conversation before the prompt, without the agent's instructions.
-	Messages Packed[[]Message] `json:"messages,omitzero"`
 	// Conversation ties runs together; empty makes the run its own conversation.
 	Conversation string         `json:"conversation,omitempty"`
 	Caller       Caller         `json:"caller,omitzero"`
@@ -25,8 +24,8 @@ type RunInput struct {
 	Carry *Carry `json:"carry,omitempty"`
 }
 
-// Carry is the state of an agent run that crosses continue-as-new; the conversation is in RunInput.Messages, from its
-// first message on.
+// Carry is the state of an agent run that crosses continue-as-new; the conversation, from its first message on, is the
+// run's second input.
 type Carry struct {
 	Run     string         `json:"run"`
 	Started time.Time      `json:"started"`

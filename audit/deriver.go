@@ -121,7 +121,7 @@ func (d *Deriver) begin(e *historypb.HistoryEvent) error {
 	} else {
 		d.emit(e, switchyard.Event{Type: switchyard.EventRunStarted})
 	}
-	d.input.Messages.Value, d.input.Carry = nil, nil // they may be large, and are of no more use
+	d.input.Carry = nil // it may be large, and is of no more use
 	return nil
 }
 

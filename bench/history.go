@@ -35,14 +35,18 @@ func measureLongConversation(ctx context.Context, l *lab) (map[string]float64, e
 		}
 		earlier = append(earlier, switchyard.Message{Role: role, Text: text(messageBytes, i+1)})
 	}
-	s, err := l.agentHistory(ctx, switchyard.RunInput{Agent: agent(turns, resultBytes), Messages: switchyard.Pack(earlier), Prompt: "go"})
+	conversation, err := switchyard.EncodeMessages(earlier)
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.agentHistory(ctx, switchyard.RunInput{Agent: agent(turns, resultBytes), Prompt: "go"}, conversation)
 	return map[string]float64{"history_mb_long_conversation": float64(s.bytes) / 1e6}, err
 }
 
-func (l *lab) agentHistory(ctx context.Context, input switchyard.RunInput) (size, error) {
-	run, _, err := l.runToEnd(ctx, switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, input)
+func (l *lab) agentHistory(ctx context.Context, inputs ...any) (size, error) {
+	first, _, err := l.runToEnd(ctx, switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, inputs...)
 	if err != nil {
 		return size{}, err
 	}
-	return l.historySize(ctx, run.GetID(), run.GetRunID())
+	return l.historySize(ctx, first)
 }

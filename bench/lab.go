@@ -155,31 +155,35 @@ func agent(turns, size int) *switchyard.Agent {
 	}
 }
 
-// runToEnd starts a workflow and returns its run and how long it took to its end.
-func (l *lab) runToEnd(ctx context.Context, queue, kind string, input any) (client.WorkflowRun, time.Duration, error) {
+// execution names the first execution of a run.
+type execution struct{ workflowID, runID string }
+
+// runToEnd starts a workflow and returns its first execution and how long it took to its end.
+func (l *lab) runToEnd(ctx context.Context, queue, kind string, inputs ...any) (execution, time.Duration, error) {
 	began := time.Now()
-	run, err := l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: queue}, kind, input)
+	run, err := l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: queue}, kind, inputs...)
 	if err != nil {
-		return nil, 0, err
+		return execution{}, 0, err
 	}
+	first := execution{run.GetID(), run.GetRunID()}
 	err = run.Get(ctx, nil)
-	return run, time.Since(began), err
+	return first, time.Since(began), err
 }
 
 // size is what the server says of a history.
 type size struct{ events, bytes int64 }
 
 // historySize adds up the executions of a run's chain, from its first one on.
-func (l *lab) historySize(ctx context.Context, workflowID, runID string) (size, error) {
+func (l *lab) historySize(ctx context.Context, e execution) (size, error) {
 	var total size
-	for runID != "" {
-		d, err := l.client.DescribeWorkflowExecution(ctx, workflowID, runID)
+	for e.runID != "" {
+		d, err := l.client.DescribeWorkflowExecution(ctx, e.workflowID, e.runID)
 		if err != nil {
 			return size{}, err
 		}
 		total.events += d.WorkflowExecutionInfo.HistoryLength
 		total.bytes += d.WorkflowExecutionInfo.HistorySizeBytes
-		if runID, err = l.next(ctx, workflowID, runID); err != nil {
+		if e.runID, err = l.next(ctx, e); err != nil {
 			return size{}, err
 		}
 	}
@@ -187,8 +191,8 @@ func (l *lab) historySize(ctx context.Context, workflowID, runID string) (size, 
 }
 
 // next returns the execution that a run continued as, or nothing.
-func (l *lab) next(ctx context.Context, workflowID, runID string) (string, error) {
-	history := l.client.GetWorkflowHistory(ctx, workflowID, runID, false, 0)
+func (l *lab) next(ctx context.Context, e execution) (string, error) {
+	history := l.client.GetWorkflowHistory(ctx, e.workflowID, e.runID, false, 0)
 	next := ""
 	for history.HasNext() {
 		event, err := history.Next()

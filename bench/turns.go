@@ -81,11 +81,11 @@ func (l *lab) paired(ctx context.Context, pairs int, kind string, input any, han
 func (l *lab) eventsPerTurn(ctx context.Context, queue, kind string, input func(turns int) any) (float64, error) {
 	var lengths [2]int64
 	for i, n := range []int{turns / 2, turns} {
-		run, _, err := l.runToEnd(ctx, queue, kind, input(n))
+		first, _, err := l.runToEnd(ctx, queue, kind, input(n))
 		if err != nil {
 			return 0, err
 		}
-		s, err := l.historySize(ctx, run.GetID(), run.GetRunID())
+		s, err := l.historySize(ctx, first)
 		if err != nil {
 			return 0, err
 		}

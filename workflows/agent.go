@@ -14,13 +14,14 @@ import (
 const pinMessages = 64 << 10
 
 // Agent is the workflow of an agent run: model step, its tool calls, results, again, until the model answers or a limit
-// is reached. A run error has a switchyard.RunErrorType as its type; a cancelled run ends as cancelled, after its calls.
-func Agent(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, error) {
+// is reached. earlier is the conversation so far, by switchyard.EncodeMessages; nil for a new one. A run error has a
+// switchyard.RunErrorType as its type; a cancelled run ends as cancelled, after its calls.
+func Agent(ctx workflow.Context, in switchyard.RunInput, earlier []byte) (switchyard.RunResult, error) {
 	if in.Agent == nil {
 		return switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.agent", Rule: switchyard.RuleRequired, Message: "the input has no agent"}})
 	}
 	run := &agentRun{in: in, agent: in.Agent, started: workflow.Now(ctx)}
-	if err := run.start(ctx); err != nil {
+	if err := run.start(ctx, earlier); err != nil {
 		return switchyard.RunResult{}, err
 	}
 	return run.loop(ctx)
@@ -39,46 +40,61 @@ type agentRun struct {
 }
 
 // start restores what an earlier run of the chain left, or pins the tools and begins.
-func (r *agentRun) start(ctx workflow.Context) error {
+func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	if err := answerSetup(ctx, r.agent, &r.pinned); err != nil {
 		return err
 	}
 	if err := workflow.SetQueryHandler(ctx, switchyard.ConversationQuery, r.conversation.page); err != nil {
 		return err
 	}
+	if err := r.begin(earlier); err != nil {
+		return err
+	}
 	origin := originOf(ctx, r.in, switchyard.Caller{Type: switchyard.CallerAgent, ID: r.agent.Name})
-	if carry := r.in.Carry; carry != nil {
+	carry := r.in.Carry
+	if carry == nil {
+		if err := r.pin(ctx, origin.Run); err != nil {
+			return err
+		}
+	} else {
 		r.turn, r.started, r.pinned = carry.Turn, carry.Started, carry.Pinned.Value
-	} else if r.agent.Instructions != "" {
+	}
+	r.pipeline = newPipeline(ctx, origin, r.pinned.Catalog, r.mode())
+	r.pipeline.maxCalls = r.agent.Limits.Calls
+	if carry != nil {
+		r.pipeline.usage = carry.Usage
+	}
+	return nil
+}
+
+// begin fills the conversation with what is there before the first turn: instructions, earlier messages, the prompt. A
+// run that continued has its instructions among the earlier messages.
+func (r *agentRun) begin(earlier []byte) error {
+	messages, err := switchyard.DecodeMessages(earlier)
+	if err != nil {
+		return invalid([]switchyard.Problem{{Path: "$.messages", Rule: switchyard.RuleType, Message: err.Error()}})
+	}
+	if r.in.Carry == nil && r.agent.Instructions != "" {
 		r.conversation.add(switchyard.Message{Role: switchyard.RoleSystem, Text: r.agent.Instructions})
 	}
-	size := 0
-	for _, m := range r.in.Messages.Value {
+	for _, m := range messages {
 		r.conversation.add(m)
-		size += len(m.Text)
 	}
-	r.in.Messages.Value = nil // the conversation holds them now
 	if r.in.Prompt != "" {
 		r.conversation.add(switchyard.Message{Role: switchyard.RoleUser, Text: r.in.Prompt})
 	}
 	r.conversation.markSeen()
-	if r.in.Carry == nil {
-		request := switchyard.PinRequest{Run: origin.Run, Agent: r.agent, Tools: r.agent.Tools}
-		if size+len(r.in.Prompt) < pinMessages {
-			request.Messages = r.conversation.messages
-		}
-		pinned, err := pin(ctx, request)
-		if err != nil {
-			return err
-		}
-		r.pinned = pinned
-	}
-	r.pipeline = newPipeline(ctx, origin, r.pinned.Catalog, r.mode())
-	r.pipeline.maxCalls = r.agent.Limits.Calls
-	if r.in.Carry != nil {
-		r.pipeline.usage = r.in.Carry.Usage
-	}
 	return nil
+}
+
+func (r *agentRun) pin(ctx workflow.Context, run string) error {
+	request := switchyard.PinRequest{Run: run, Agent: r.agent, Tools: r.agent.Tools}
+	if r.conversation.size() < pinMessages {
+		request.Messages = r.conversation.messages
+	}
+	var err error
+	r.pinned, err = pin(ctx, request)
+	return err
 }
 
 func (r *agentRun) mode() switchyard.Mode {
@@ -184,8 +200,11 @@ func (r *agentRun) end(result switchyard.RunResult, stop switchyard.Stop) (switc
 func (r *agentRun) continueAsNew(ctx workflow.Context) error {
 	next := r.in
 	next.Prompt = ""
-	next.Messages = switchyard.Pack(r.conversation.messages)
+	earlier, err := switchyard.EncodeMessages(r.conversation.messages)
+	if err != nil {
+		return err
+	}
 	next.Carry = &switchyard.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Usage: r.pipeline.usage,
 		Pinned: switchyard.Pack(r.pinned)}
-	return workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next)
+	return workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next, earlier)
 }

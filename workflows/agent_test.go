@@ -552,5 +552,5 @@ func (l *lab) continued() (input switchyard.RunInput, earlier []byte) {
 	if next.WorkflowType.Name != switchyard.AgentWorkflow {
 		l.t.Errorf("it continues as %s", next.WorkflowType.Name)
 	}
-	return input
+	return input, earlier
 }

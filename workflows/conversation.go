@@ -25,6 +25,15 @@ func (c *conversation) markSeen() {
 	c.seen, c.seenChain, c.fresh = len(c.messages), c.chain, nil
 }
 
+// size is about how many bytes the messages take.
+func (c *conversation) size() int {
+	total := 0
+	for _, m := range c.messages {
+		total += m.Size()
+	}
+	return total
+}
+
 // page answers the conversation query.
 func (c *conversation) page(from int) (switchyard.Page, error) {
 	return switchyard.PageOf(c.messages, from), nil

@@ -121,7 +121,7 @@ const maxFailures = 20
 
 func (r report) writeFailures(w *strings.Builder, p palette) {
 	if r.end.Failure != "" {
-		fmt.Fprintf(w, "\n%s  %s\n", p.bold("failure "), strings.Join(nonEmpty([]string{p.bad(string(r.end.FailureType)), r.end.Failure}), " "))
+		fmt.Fprintf(w, "\n%s  %s\n", p.bold("failure "), strings.Join(nonEmpty([]string{p.bad(string(r.end.FailureType)), r.end.Failure}), ": "))
 	}
 	var failed []switchyard.Record
 	for _, record := range r.records {
@@ -163,6 +163,9 @@ func readable(output json.RawMessage) string {
 func (r report) brief(p palette) string {
 	line := r.id + " " + r.outcome(p) + " in " + brief(r.end.Time.Sub(r.started))
 	for _, record := range r.records {
+		if record.Started.IsZero() {
+			continue // it never ran
+		}
 		line += " · " + record.Tool + " took " + brief(record.Duration.Std())
 		if record.Attempts > 1 {
 			line += fmt.Sprintf(", %d attempts", record.Attempts)

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+var update = flag.Bool("update", false, "write golden files anew")
+
+// noon is the time at which the runs of these tests start.
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+func at(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
+
+func ms(n int) switchyard.Duration { return switchyard.Duration(time.Duration(n) * time.Millisecond) }
+
+// step is the event that ends a model step which asks for calls, each written as "id tool arguments".
+func step(seq, turn, atMS int, text string, calls ...string) switchyard.Event {
+	e := switchyard.Event{Sequence: seq, Type: switchyard.EventStepCompleted, Time: at(atMS), WorkflowID: "demo-1", Turn: turn,
+		Step:   &switchyard.ModelResponse{Model: "some-model", Message: switchyard.Message{Text: text}, Usage: switchyard.Usage{InputTokens: 1200, OutputTokens: 34}},
+		Timing: &switchyard.Timing{Lane: "general", Attempts: 1, Duration: ms(820)}}
+	for _, c := range calls {
+		parts := strings.SplitN(c, " ", 3)
+		e.Step.Message.Calls = append(e.Step.Message.Calls, switchyard.Call{ID: parts[0], Tool: parts[1], Arguments: parts[2]})
+	}
+	return e
+}
+
+func toolStarted(seq, turn, atMS int, id, tool, summary string) switchyard.Event {
+	return switchyard.Event{Sequence: seq, Type: switchyard.EventToolStarted, Time: at(atMS), WorkflowID: "demo-1", Turn: turn, CallID: id,
+		Tool: tool, Summary: summary}
+}
+
+// toolEnded is the event that ends a call; a message makes it a failure.
+func toolEnded(seq, turn, atMS int, id, tool, arguments, message string) switchyard.Event {
+	r := &switchyard.Record{CallID: id, Tool: tool, Arguments: json.RawMessage(arguments), Status: switchyard.CallCompleted, Turn: turn,
+		Timing: switchyard.Timing{Lane: "general", Attempts: 1, QueueWait: ms(2), Duration: ms(12),
+			Scheduled: at(atMS - 14), Started: at(atMS - 12), Closed: at(atMS)}}
+	e := switchyard.Event{Sequence: seq, Type: switchyard.EventToolCompleted, Time: at(atMS), WorkflowID: "demo-1", Turn: turn, CallID: id,
+		Tool: tool, Record: r}
+	if message != "" {
+		e.Type, r.Status = switchyard.EventToolFailed, switchyard.CallFailed
+		r.Error = switchyard.Errorf(switchyard.ErrExecution, "%s", message)
+	}
+	return e
+}
+
+// agentRun is a run of two turns with a failure, a retry on a lane of its own, and an answer.
+func agentRun() []switchyard.Event {
+	retried := toolEnded(7, 1, 4100, "1.3", "deploy", `{"to":"test"}`, "")
+	retried.Record.Lane, retried.Record.Attempts, retried.Record.QueueWait, retried.Record.Duration = "serial", 3, ms(1500), ms(2400)
+	refused := toolEnded(8, 2, 5000, "2.1", "raed", `{}`, "")
+	refused.Type, refused.Record.Status, refused.Record.Timing = switchyard.EventValidationError, switchyard.CallRefused, switchyard.Timing{}
+	refused.Record.Error = switchyard.Errorf(switchyard.ErrToolNotFound, "there is no tool %q", "raed")
+	return []switchyard.Event{
+		{Sequence: 1, Type: switchyard.EventRunStarted, Time: at(0), WorkflowID: "demo-1"},
+		step(2, 1, 900, "I look around.", `1.1 list {"path":"docs"}`, `1.2 read {"path":"nope.md"}`, `1.3 deploy {"to":"test"}`),
+		toolStarted(3, 1, 910, "1.1", "list", "list path=docs"),
+		toolStarted(4, 1, 910, "1.2", "read", "read path=nope.md"),
+		toolEnded(5, 1, 930, "1.2", "read", `{"path":"nope.md"}`, "there is no nope.md"),
+		toolEnded(6, 1, 940, "1.1", "list", `{"path":"docs"}`, ""),
+		retried,
+		step(7, 2, 4900, "", `2.1 raed {}`),
+		refused,
+		step(9, 3, 6000, "All is well."),
+		{Sequence: 10, Type: switchyard.EventRunCompleted, Time: at(6010), WorkflowID: "demo-1", RunID: "run-id", Result: &switchyard.RunResult{
+			Outcome: switchyard.OutcomeAnswered, Answer: "All is well.",
+			Usage: switchyard.Usage{Turns: 3, Calls: 4, Failed: 2, InputTokens: 3600, OutputTokens: 102, Cost: 0.0125}}},
+	}
+}
+
+// golden compares text with a file of testdata/golden, or writes the file with -update.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	path := "testdata/golden/" + name
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != string(want) {
+		t.Errorf("%s differs (go test -update writes it anew):\n%s\nwant:\n%s", path, text, want)
+	}
+}
+
+// TestTrackerFinishedLines proves what scrolls into the terminal for a whole run: each turn once, its calls in the order
+// in which they were made, whatever order they ended in.
+func TestTrackerFinishedLines(t *testing.T) {
+	tr := &tracker{}
+	var lines []string
+	for _, e := range agentRun() {
+		lines = append(lines, tr.event(e)...)
+	}
+	golden(t, "finished.txt", strings.Join(lines, "\n")+"\n")
+	if rest := tr.rest(at(7000)); len(rest) > 0 {
+		t.Errorf("still open at the end: %q", rest)
+	}
+}
+
+// TestTrackerLive proves what is drawn while a turn is open: ended, running, waiting, backing off and planned calls, the
+// model step, and that no more lines are drawn than there is room for.
+func TestTrackerLive(t *testing.T) {
+	tr := &tracker{}
+	for _, e := range []switchyard.Event{
+		step(2, 1, 900, "I look around.", `1.1 list {"path":"docs"}`, `1.2 read {"path":"a.md"}`, `1.3 deploy {"to":"test"}`, `1.4 deploy {"to":"live"}`),
+		toolStarted(3, 1, 910, "1.1", "list", "list path=docs"),
+		toolStarted(4, 1, 910, "1.2", "read", "read path=a.md"),
+		toolStarted(5, 1, 910, "1.3", "deploy", "deploy to=test"),
+		toolEnded(6, 1, 930, "1.1", "list", `{"path":"docs"}`, ""),
+	} {
+		tr.event(e)
+	}
+	tr.pending([]audit.Running{
+		{Kind: audit.KindCall, ID: "1.2", Tool: "read", State: audit.StateBackingOff, Attempt: 2, MaxAttempts: 5, Since: at(1000),
+			NextAttempt: at(3500), LastFailure: "connection reset"},
+		{Kind: audit.KindCall, ID: "1.3", Tool: "deploy", Lane: "serial", State: audit.StateWaiting, Attempt: 1, Since: at(910)},
+		{Kind: audit.KindStep, ID: "turn-2", State: audit.StateRunning, Attempt: 1, Since: at(1500)},
+		{Kind: audit.KindRun, State: audit.StateWaiting, Since: at(1500)},
+	})
+	golden(t, "live.txt", strings.Join(tr.live(at(3000), "*", 20), "\n")+"\n")
+	golden(t, "live_small.txt", strings.Join(tr.live(at(3000), "*", 6), "\n")+"\n")
+	golden(t, "rest.txt", strings.Join(tr.rest(at(3000)), "\n")+"\n")
+	for limit := 1; limit < 10; limit++ {
+		if n := len(tr.live(at(3000), "*", limit)); n > max(limit, 4) {
+			t.Errorf("%d lines where there is room for %d", n, limit)
+		}
+	}
+}
+
+// TestTrackerPlan proves that the calls of a plan, which has no turns, scroll away as they end, so that a long plan does
+// not pile up.
+func TestTrackerPlan(t *testing.T) {
+	tr := &tracker{}
+	for i := range 1000 {
+		id := "call" + thousands(i)
+		tr.event(toolStarted(2*i, 0, 10*i, id, "echo", "echo text=x"))
+		if lines := tr.event(toolEnded(2*i+1, 0, 10*i+5, id, "echo", `{"text":"x"}`, "")); len(lines) != 1 {
+			t.Fatalf("call %d: %q scrolled away, want one line", i, lines)
+		}
+	}
+	if len(tr.calls) != 0 {
+		t.Errorf("%d calls are still kept", len(tr.calls))
+	}
+}
+
+// TestPlainLines proves the stable form of progress outside of a terminal.
+func TestPlainLines(t *testing.T) {
+	var b strings.Builder
+	v := &plainView{out: &b, notes: &b}
+	for _, e := range agentRun() {
+		if err := v.event(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	failed := switchyard.Event{Sequence: 11, Type: switchyard.EventRunFailed, Time: at(7000), FailureType: switchyard.RunModelFailed,
+		Failure: "the model step of turn 1 failed:\nno route"}
+	if err := v.event(failed); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "plain.txt", b.String())
+}
+
+// TestReport proves what is told at the end of a run that answered, failed, was cancelled or reached a limit.
+func TestReport(t *testing.T) {
+	f := &follower{id: "demo-1", view: &plainView{out: &strings.Builder{}}}
+	for _, e := range agentRun() {
+		if err := f.take(arrival{event: e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := &app{connection: connectionFlags{ui: "http://ui.example/", resolvedNamespace: "default"}}
+	r := a.newReport(f)
+	golden(t, "report.txt", r.text(palette{}))
+
+	r.end.Type, r.end.Result, r.end.Failure, r.end.FailureType = switchyard.EventRunFailed, nil, "no route to the model", switchyard.RunModelFailed
+	r.usage = switchyard.Usage{Calls: 1}
+	golden(t, "report_failed.txt", r.text(palette{}))
+	golden(t, "report_brief.txt", r.brief(palette{}))
+
+	for _, c := range []struct {
+		name  string
+		event switchyard.Event
+		want  string
+	}{
+		{"cancelled", switchyard.Event{Type: switchyard.EventRunCancelled}, "cancelled"},
+		{"limit", switchyard.Event{Type: switchyard.EventRunCompleted, Result: &switchyard.RunResult{Limit: "turns"}}, "reached its limit of turns"},
+		{"completed", switchyard.Event{Type: switchyard.EventRunCompleted, Result: &switchyard.RunResult{Outcome: switchyard.OutcomeCompleted}}, "completed"},
+		{"nothing said", switchyard.Event{Type: switchyard.EventRunCompleted}, "run_completed"},
+	} {
+		if got := (report{end: c.event}).outcome(palette{}); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -76,8 +76,9 @@ type Execution struct {
 // Origin is what all calls of one run have in common.
 type Origin struct {
 	// Run is the id of the first execution of the run's chain; it stays the same over continue-as-new.
-	Run          string         `json:"run"`
-	Caller       Caller         `json:"caller"`
+	Run    string `json:"run"`
+	Caller Caller `json:"caller"`
+	// Conversation ties runs together; empty where the run is its own, and then a CallContext has the workflow's id.
 	Conversation string         `json:"conversation,omitempty"`
 	Trace        string         `json:"trace,omitempty"`
 	Variables    map[string]any `json:"variables,omitempty"`

@@ -1,12 +1,11 @@
 package activities
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -30,7 +29,7 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (s
 		a.runs.keep(x.Origin.Run, switchyard.CallOutcome{ID: info.ActivityID, Result: &result}.Message())
 		return result, nil
 	}
-	if failure.Type == switchyard.ErrCancelled {
+	if failure.Type == switchyard.ErrCancelled && ctx.Err() != nil {
 		return switchyard.Result{}, temporal.NewCanceledError(failure.Message)
 	}
 	if !failure.Retryable {
@@ -95,8 +94,10 @@ func (a *Activities) pinnedSpec(ctx context.Context, name string, x switchyard.E
 }
 
 func withCallContext(ctx context.Context, info activity.Info, x switchyard.Execution, spec *toolspecs.Spec) context.Context {
+	origin := x.Origin
+	origin.Conversation = cmp.Or(origin.Conversation, info.WorkflowExecution.ID)
 	return switchyard.WithCallContext(ctx, switchyard.CallContext{
-		CallID: info.ActivityID, Tool: info.ActivityType.Name, Origin: x.Origin,
+		CallID: info.ActivityID, Tool: info.ActivityType.Name, Origin: origin,
 		WorkflowID: info.WorkflowExecution.ID, RunID: info.WorkflowExecution.RunID, ParentCall: x.Parent,
 		Attempt: int(info.Attempt), Timeout: spec.Execution.Timeout, Key: switchyard.IdempotencyKey(x.Origin.Run, info.ActivityID),
 	})
@@ -107,17 +108,14 @@ var errToolTimeout = errors.New("the tool's timeout has passed")
 // executionError tells why an execution failed: the tool's own error, its timeout, a cancelled run, or a worker that is
 // being stopped.
 func executionError(ctx context.Context, err error, spec *toolspecs.Spec) *switchyard.Error {
-	if ctx.Err() == nil || !errors.Is(err, context.Cause(ctx)) && !errors.Is(err, ctx.Err()) {
-		e := switchyard.AsError(err)
-		if e.Phase == "" {
-			e.Phase = switchyard.PhaseExecution
-		}
-		return e
+	cause := context.Cause(ctx)
+	if cause == nil || !errors.Is(err, cause) && !errors.Is(err, ctx.Err()) {
+		return ownError(err, spec)
 	}
 	repeatable := spec.Execution.Effect != switchyard.EffectOnce
 	e := &switchyard.Error{Phase: switchyard.PhaseExecution}
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errToolTimeout):
+	switch {
+	case errors.Is(cause, errToolTimeout), errors.Is(cause, context.DeadlineExceeded):
 		e.Type, e.Retryable = switchyard.ErrTimeout, repeatable
 		e.Message = fmt.Sprintf("%s did not answer within %s", spec.Name, spec.Execution.Timeout)
 	case temporal.IsCanceledError(cause):
@@ -130,6 +128,19 @@ func executionError(ctx context.Context, err error, spec *toolspecs.Spec) *switc
 		e.Message = "the worker stopped while the tool ran: " + cause.Error()
 	}
 	return e
+}
+
+// ownError returns a tool's own error, its message bounded as a result is. It is a copy: the tool may return the same
+// value to many calls.
+func ownError(err error, spec *toolspecs.Spec) *switchyard.Error {
+	e := *switchyard.AsError(err)
+	if e.Phase == "" {
+		e.Phase = switchyard.PhaseExecution
+	}
+	if limit := spec.Execution.MaxResult; limit > 0 && len(e.Message) > limit {
+		e.Message = fmt.Sprintf("%s… (cut to %d of %d bytes)", e.Message[:fitting(e.Message, limit)], limit, len(e.Message))
+	}
+	return &e
 }
 
 // postExecute is the phase post_execution: the output's check, its cut to size, its count of tokens.
@@ -151,22 +162,4 @@ func postExecute(compiled *toolspecs.Compiled, answer Answer) (switchyard.Result
 	}
 	result.Tokens = countTokens(result.ForModel())
 	return result, nil
-}
-
-// cutOutput returns an output of at most about limit bytes, and how many bytes it left out. What is cut becomes text,
-// because half of a JSON value is none.
-func cutOutput(output json.RawMessage, limit int) (json.RawMessage, int) {
-	if limit <= 0 || len(output) <= limit {
-		return output, 0
-	}
-	text := switchyard.PlainText(output)
-	end := min(limit, len(text))
-	for end > 0 && end < len(text) && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	cut, err := json.Marshal(text[:end])
-	if err != nil {
-		return json.RawMessage(`""`), len(output)
-	}
-	return cut, len(text) - end
 }

@@ -230,7 +230,7 @@ func TestDirectCall(t *testing.T) {
 	if r := l.result(); r.Outcome != switchyard.OutcomeCompleted || string(r.Output) != `"hello Ann "` || r.Usage.Calls != 1 {
 		t.Errorf("result: %+v", r)
 	}
-	if o := l.scheduled[0].call.Origin; o.Caller != (switchyard.Caller{Type: switchyard.CallerDirect, ID: "someone"}) || l.scheduled[0].id != "1.1" || o.Conversation == "" {
+	if o := l.scheduled[0].call.Origin; o.Caller != (switchyard.Caller{Type: switchyard.CallerDirect, ID: "someone"}) || l.scheduled[0].id != "1.1" {
 		t.Errorf("call %s of %+v", l.scheduled[0].id, o)
 	}
 	named := newLab(t)

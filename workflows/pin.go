@@ -42,8 +42,5 @@ func originOf(ctx workflow.Context, in switchyard.RunInput, caller switchyard.Ca
 	if in.Carry != nil {
 		o.Run = in.Carry.Run
 	}
-	if o.Conversation == "" {
-		o.Conversation = info.WorkflowExecution.ID
-	}
 	return o
 }

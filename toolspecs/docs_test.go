@@ -1,0 +1,62 @@
+package toolspecs_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// TestDocs proves that every YAML block of the documentation is what it says it is: it decodes without a fault.
+func TestDocs(t *testing.T) {
+	for _, page := range []string{"toolspecs.md", "runs.md"} {
+		for i, block := range yamlBlocks(t, filepath.Join("..", "docs", page)) {
+			if err := decodeBlock(t, block); err != nil {
+				t.Errorf("%s, block %d:\n%v", page, i+1, err)
+			}
+		}
+	}
+}
+
+func yamlBlocks(t *testing.T, path string) []string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	for _, part := range strings.Split(string(data), "```yaml\n")[1:] {
+		block, _, ok := strings.Cut(part, "```")
+		if !ok {
+			t.Fatalf("%s: a block has no end", path)
+		}
+		blocks = append(blocks, block)
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("%s has no YAML blocks", path)
+	}
+	return blocks
+}
+
+// decodeBlock decodes a block as the kind of file whose key it has.
+func decodeBlock(t *testing.T, block string) error {
+	t.Helper()
+	var err error
+	switch {
+	case strings.Contains(block, "\nentry:"):
+		_, err = toolspecs.Decode("block.yaml", []byte(block), toolspecs.Options{})
+	case strings.Contains(block, "\nmodel:"):
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "script.yaml"), []byte("steps: [{answer: done}]\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err = toolspecs.DecodeAgent(filepath.Join(dir, "agent.yaml"), []byte(block), nil)
+	case strings.HasPrefix(block, "steps:"):
+		_, err = toolspecs.DecodeScript("block.yaml", []byte(block), nil)
+	default:
+		_, err = toolspecs.DecodePlan("block.yaml", []byte(block), nil)
+	}
+	return err
+}

@@ -24,34 +24,48 @@ func (a *Activities) setup(ctx context.Context, run string) (*switchyard.Setup, 
 // conversation returns the whole conversation that a model step is about: from memory, and what is missing there by
 // asking the run for pages of it.
 func (a *Activities) conversation(ctx context.Context, r switchyard.ModelRequest) ([]switchyard.Message, error) {
-	messages, whole := a.runs.conversation(r)
-	if whole {
-		return messages, nil
+	total := r.Seen + len(r.New)
+	known := a.runs.known(r)
+	if len(known.messages) == total {
+		return known.messages, nil
 	}
 	want := r.Chain
 	for _, digest := range r.New {
 		want = switchyard.NextChain(want, digest)
 	}
-	total, chain := r.Seen+len(r.New), ""
-	for next := len(messages); next < total; {
-		var page switchyard.Page
-		if err := a.ask(ctx, &page, switchyard.ConversationQuery, next); err != nil {
-			return nil, err
-		}
-		fetched := page.Messages.Value
-		if len(fetched) == 0 {
-			return nil, fmt.Errorf("the run has %d messages where the model step is about %d", page.Total, total)
-		}
-		fetched = fetched[:min(len(fetched), total-next)]
-		messages, chain = a.runs.extend(r.Run, next, fetched)
-		next += len(fetched)
-	}
-	if chain != want {
+	whole, fetched, err := a.fetch(ctx, known, total)
+	if err == nil && whole.chain(total) != want && len(known.messages) > 0 {
 		// What was in memory belongs to another past of the run (it was reset): start over from nothing.
-		a.runs.extend(r.Run, 0, nil)
-		return nil, fmt.Errorf("the conversation in memory is not the one that the model step is about")
+		whole, fetched, err = a.fetch(ctx, talk{}, total)
 	}
-	return messages, nil
+	if err != nil {
+		return nil, err
+	}
+	if whole.chain(total) != want {
+		return nil, fmt.Errorf("the run's conversation is not the one that the model step is about")
+	}
+	a.runs.learn(r.Run, whole, fetched)
+	return whole.messages, nil
+}
+
+// fetch completes a conversation that has total messages. It returns the digests of those it asked the run for, too.
+func (a *Activities) fetch(ctx context.Context, t talk, total int) (whole talk, fetched []string, err error) {
+	for len(t.messages) < total {
+		var page switchyard.Page
+		next := len(t.messages)
+		if err := a.ask(ctx, &page, switchyard.ConversationQuery, next); err != nil {
+			return talk{}, nil, err
+		}
+		messages := page.Messages.Value
+		if page.From != next || len(messages) == 0 {
+			return talk{}, nil, fmt.Errorf("the run has %d messages where the model step is about %d", page.Total, total)
+		}
+		for _, m := range messages[:min(len(messages), total-next)] {
+			digest := m.Digest()
+			t, fetched = t.with(m, digest), append(fetched, digest)
+		}
+	}
+	return t, fetched, nil
 }
 
 // ask queries the run on whose behalf ctx executes.

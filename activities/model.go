@@ -1,8 +1,10 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
@@ -97,11 +99,7 @@ func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest) (swi
 			return switchyard.ModelResponse{}, &ModelError{Message: err.Error(), Permanent: true}
 		}
 	}
-	timeout := setup.Agent.Model.Timeout.Std()
-	if timeout == 0 {
-		timeout = defaultModelTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(setup.Agent.Model.Timeout.Std(), defaultModelTimeout))
 	defer cancel()
 	response, err := model.Answer(ctx, p)
 	if err != nil {
@@ -122,7 +120,7 @@ func modelFailure(ctx context.Context, err error) error {
 	}
 	options := temporal.ApplicationErrorOptions{Cause: err}
 	kind := modelUnavailable
-	if e, ok := err.(*ModelError); ok {
+	if e, ok := errors.AsType[*ModelError](err); ok {
 		options.Cause = nil
 		options.NextRetryDelay = e.RetryAfter
 		if options.NonRetryable = e.Permanent; e.Permanent {

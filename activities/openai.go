@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -158,13 +159,13 @@ func openAIResponse(c *openai.ChatCompletion) switchyard.ModelResponse {
 func (o *OpenAI) failure(err error) error {
 	api, ok := errors.AsType[*openai.Error](err)
 	if !ok {
-		return &ModelError{Message: o.redact(err.Error())}
+		return &ModelError{Message: switchyard.Shorten(o.redact(err.Error()), maxServerMessage)}
 	}
 	e := &ModelError{Permanent: true, Message: fmt.Sprintf("the model's server answered %d %s: %s", api.StatusCode,
-		http.StatusText(api.StatusCode), o.redact(switchyard.Shorten(api.Message, 500)))}
+		http.StatusText(api.StatusCode), switchyard.Shorten(o.redact(saysOf(api)), maxServerMessage))}
 	switch {
 	case api.Code == "context_length_exceeded":
-		e.Message = "the conversation is longer than the model's window: " + o.redact(api.Message)
+		e.Message = "the conversation is longer than the model's window: " + switchyard.Shorten(o.redact(api.Message), maxServerMessage)
 	case api.Code == "insufficient_quota":
 	case api.StatusCode == http.StatusUnauthorized, api.StatusCode == http.StatusForbidden:
 		e.Message += "; check OPENAI_API_KEY in the worker's environment"
@@ -176,6 +177,12 @@ func (o *OpenAI) failure(err error) error {
 	}
 	return e
 }
+
+// maxServerMessage bounds what is told of a server's answer, in characters.
+const maxServerMessage = 500
+
+// saysOf returns a server's own words: its error's message, or the answer as it is where it is of another form.
+func saysOf(api *openai.Error) string { return cmp.Or(api.Message, api.RawJSON()) }
 
 func (o *OpenAI) redact(text string) string {
 	if o.key == "" {

@@ -33,13 +33,7 @@ func (a *Activities) Pin(_ context.Context, r switchyard.PinRequest) (switchyard
 		p.Provider, p.Problems = a.provider(r.Agent.Model, p.Problems)
 	}
 	packed := switchyard.Pack(p)
-	a.runs.update(r.Run, func(e *runEntry) {
-		e.setup = &switchyard.Setup{Agent: r.Agent, Pinned: packed}
-		e.cut(0)
-		for _, m := range r.Messages {
-			e.append(m, m.Digest())
-		}
-	})
+	a.runs.begin(r.Run, &switchyard.Setup{Agent: r.Agent, Pinned: packed}, r.Messages)
 	return packed, nil
 }
 

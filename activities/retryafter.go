@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -17,7 +18,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 		return 0
 	}
 	wait := time.Duration(0)
-	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil && !math.IsNaN(seconds) && !math.IsInf(seconds, 0) {
 		wait = time.Duration(min(seconds, maxRetryAfter.Seconds()) * float64(time.Second))
 	} else if at, err := http.ParseTime(value); err == nil {
 		wait = at.Sub(now)

@@ -8,7 +8,8 @@ import (
 )
 
 // runCache remembers, within bounds, what this process knows of runs: what they are pinned to and the messages of
-// their conversations. It only saves queries: whatever is missing is asked of the run.
+// their conversations. It only saves queries: whatever is missing is asked of the run. The run used last is kept
+// whatever its size.
 type runCache struct {
 	maxRuns, maxBytes int
 
@@ -18,13 +19,35 @@ type runCache struct {
 	byRun map[string]*list.Element
 }
 
+// talk is a conversation or its beginning; chains[i] is its digest after message i. Neither slice is written to once it
+// is handed out.
+type talk struct {
+	messages []switchyard.Message
+	chains   []string
+}
+
+// chain returns the digest of the first n messages.
+func (t talk) chain(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return t.chains[n-1]
+}
+
+// first returns the first n messages. Its capacity ends there too: whoever appends gets a copy.
+func (t talk) first(n int) talk { return talk{t.messages[:n:n], t.chains[:n:n]} }
+
+func (t talk) with(m switchyard.Message, digest string) talk {
+	chain := switchyard.NextChain(t.chain(len(t.messages)), digest)
+	return talk{append(t.messages, m), append(t.chains, chain)}
+}
+
 // runEntry is what is known of one run.
 type runEntry struct {
 	run   string
 	setup *switchyard.Setup
-	// messages is the conversation up to where it is known without gaps; chains[i] is its digest after message i.
-	messages []switchyard.Message
-	chains   []string
+	// talk is the conversation up to where it is known without gaps.
+	talk talk
 	// produced are messages that this process made and that no model step has named yet, by digest.
 	produced map[string]switchyard.Message
 	bytes    int
@@ -56,13 +79,24 @@ func (c *runCache) update(run string, f func(*runEntry)) {
 	}
 }
 
+// begin remembers what a run is pinned to and the messages it starts with.
+func (c *runCache) begin(run string, s *switchyard.Setup, messages []switchyard.Message) {
+	c.update(run, func(e *runEntry) {
+		e.keepSetup(s)
+		e.cut(0)
+		for _, m := range messages {
+			e.append(m, m.Digest())
+		}
+	})
+}
+
 // keep remembers a message that this process produced.
 func (c *runCache) keep(run string, m switchyard.Message) {
 	digest := m.Digest()
 	c.update(run, func(e *runEntry) {
 		if _, ok := e.produced[digest]; !ok {
 			e.produced[digest] = m
-			e.bytes += m.Size()
+			e.bytes += weight(m)
 		}
 	})
 }
@@ -73,71 +107,111 @@ func (c *runCache) setup(run string) (setup *switchyard.Setup) {
 }
 
 func (c *runCache) keepSetup(run string, s *switchyard.Setup) {
-	c.update(run, func(e *runEntry) { e.setup = s })
+	c.update(run, func(e *runEntry) { e.keepSetup(s) })
 }
 
-// conversation returns the conversation that a model step is about, as far as it is known: whole, or its beginning,
-// from which on the run has to be asked.
-func (c *runCache) conversation(r switchyard.ModelRequest) (messages []switchyard.Message, whole bool) {
+// known returns the conversation that a model step is about as far as this process knows it. Where that is less than
+// earlier steps saw, it may belong to another past of the run, which only shows when the rest is there.
+func (c *runCache) known(r switchyard.ModelRequest) (known talk) {
 	c.update(r.Run, func(e *runEntry) {
-		if !e.knows(r.Seen, r.Chain) {
+		switch {
+		case r.Seen > len(e.talk.messages):
+		case e.talk.chain(r.Seen) == r.Chain:
+			e.follow(r)
+		default:
+			e.cut(0)
+		}
+		known = e.talk.first(min(len(e.talk.messages), r.Seen+len(r.New)))
+	})
+	return known
+}
+
+// learn remembers a conversation that is known to be the run's; fetched are the digests of those of its messages that
+// the run was asked for.
+func (c *runCache) learn(run string, t talk, fetched []string) {
+	c.update(run, func(e *runEntry) {
+		e.cut(0)
+		for _, digest := range fetched {
+			e.take(digest)
+		}
+		e.talk = t
+		for _, m := range t.messages {
+			e.bytes += weight(m)
+		}
+	})
+}
+
+// follow extends the conversation by the new messages of a model step, up to the first that is not known.
+func (e *runEntry) follow(r switchyard.ModelRequest) {
+	for i, digest := range r.New {
+		at := r.Seen + i
+		if at < len(e.talk.messages) {
+			if e.talk.chains[at] == switchyard.NextChain(e.talk.chain(at), digest) {
+				continue
+			}
+			e.cut(at)
+		}
+		m, ok := e.take(digest)
+		if !ok {
 			return
 		}
-		e.cut(r.Seen)
-		for _, digest := range r.New {
-			m, ok := e.produced[digest]
-			if !ok {
-				messages = e.messages
-				return
-			}
-			e.append(m, digest)
-		}
-		messages, whole = e.messages, true
-	})
-	return messages, whole
-}
-
-// extend adds messages that the run was asked for, from index from on, and returns the conversation so far.
-func (c *runCache) extend(run string, from int, fetched []switchyard.Message) (messages []switchyard.Message, chain string) {
-	c.update(run, func(e *runEntry) {
-		e.cut(from)
-		for _, m := range fetched {
-			e.append(m, m.Digest())
-		}
-		messages, chain = e.messages, e.chain(len(e.messages))
-	})
-	return messages, chain
-}
-
-// knows reports whether the first n messages are known and have the digest chain.
-func (e *runEntry) knows(n int, chain string) bool {
-	return n <= len(e.messages) && e.chain(n) == chain
-}
-
-func (e *runEntry) chain(n int) string {
-	if n == 0 {
-		return ""
+		e.append(m, digest)
 	}
-	return e.chains[n-1]
 }
 
-// cut forgets the messages after the first n. The slice's capacity is cut too: a reader may still hold what was there.
+// take returns and forgets a message that this process produced.
+func (e *runEntry) take(digest string) (switchyard.Message, bool) {
+	m, ok := e.produced[digest]
+	if ok {
+		delete(e.produced, digest)
+		e.bytes -= weight(m)
+	}
+	return m, ok
+}
+
+// cut forgets the messages after the first n.
 func (e *runEntry) cut(n int) {
-	if n == len(e.messages) {
-		return
+	for _, m := range e.talk.messages[n:] {
+		e.bytes -= weight(m)
 	}
-	for _, m := range e.messages[n:] {
-		e.bytes -= m.Size()
-	}
-	e.messages, e.chains = e.messages[:n:n], e.chains[:n:n]
+	e.talk = e.talk.first(n)
 }
 
 func (e *runEntry) append(m switchyard.Message, digest string) {
-	e.chains = append(e.chains, switchyard.NextChain(e.chain(len(e.messages)), digest))
-	e.messages = append(e.messages, m)
-	if _, ok := e.produced[digest]; ok {
-		delete(e.produced, digest)
-	} else {
-		e.bytes += m.Size()
+	e.talk = e.talk.with(m, digest)
+	e.bytes += weight(m)
+}
+
+func (e *runEntry) keepSetup(s *switchyard.Setup) {
+	e.bytes += setupWeight(s) - setupWeight(e.setup)
+	e.setup = s
+}
+
+// perMessage is about what a message takes in memory besides its texts: its fields and its digest.
+const perMessage = 160
+
+func weight(m switchyard.Message) int { return m.Size() + perMessage*(1+len(m.Calls)) }
+
+// setupWeight is about what a setup takes in memory: nearly all of it are toolspecs, instructions and scripts.
+func setupWeight(s *switchyard.Setup) (n int) {
+	if s == nil {
+		return 0
 	}
+	for _, t := range s.Pinned.Value.Catalog.Tools {
+		n += len(t.Spec)
+	}
+	if s.Agent == nil {
+		return n
+	}
+	n += len(s.Agent.Instructions)
+	if s.Agent.Model.Script == nil {
+		return n
+	}
+	for _, step := range s.Agent.Model.Script.Value.Steps {
+		n += perMessage + len(step.Text) + len(step.Answer)
+		for _, call := range step.Calls {
+			n += perMessage + len(call.Arguments) + len(call.ArgumentsText)
+		}
+	}
+	return n
 }

@@ -1,8 +1,11 @@
 package activities
 
 import (
+	"hash/maphash"
 	"log/slog"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tiktoken-go/tokenizer"
 )
@@ -16,24 +19,82 @@ var encoding = sync.OnceValue(func() tokenizer.Codec {
 	return codec
 })
 
-// maxCounted is how much of a text is counted token by token; beyond, the rest counts in proportion.
-const maxCounted = 8 << 10
+// A text of up to maxCounted bytes is counted token by token. Of a longer one samples of sampleBytes each are, spread
+// evenly over it, and the rest counts in proportion.
+const (
+	maxCounted  = 8 << 10
+	sampleBytes = maxCounted / 8
+)
 
 // countTokens returns how many tokens a model sees in the text.
 func countTokens(text string) int {
-	if text == "" {
-		return 0
+	if len(text) <= maxCounted {
+		return countExactly(text)
 	}
-	counted := text[:min(len(text), maxCounted)]
+	const samples = maxCounted / sampleBytes
+	gap := (len(text) - sampleBytes) / (samples - 1)
+	n := 0
+	for i := range samples {
+		n += countExactly(text[i*gap : i*gap+sampleBytes])
+	}
+	return int(float64(n) * float64(len(text)) / maxCounted)
+}
+
+func countExactly(text string) int {
+	n := 0
+	for text != "" {
+		size := nextPiece(text)
+		n += pieces.count(text[:size])
+		text = text[size:]
+	}
+	return n
+}
+
+// pieceCache remembers how many tokens the pieces of texts are: most pieces of most texts are frequent words, and the
+// tokenizer takes fifty times as long for one as looking it up here. A slot holds the last piece that hashed to it, so
+// the cache is bounded and takes no lock.
+type pieceCache struct {
+	seed  maphash.Seed
+	slots [1 << 15]atomic.Pointer[countedPiece]
+}
+
+type countedPiece struct {
+	text   string
+	tokens int
+}
+
+// maxPiece bounds the pieces that are remembered, in bytes.
+const maxPiece = 48
+
+var pieces = &pieceCache{seed: maphash.MakeSeed()}
+
+func (c *pieceCache) count(piece string) int {
+	if len(piece) == 1 {
+		return 1
+	}
+	if len(piece) > maxPiece {
+		return encode(piece)
+	}
+	slot := &c.slots[maphash.String(c.seed, piece)%uint64(len(c.slots))]
+	if known := slot.Load(); known != nil && known.text == piece {
+		return known.tokens
+	}
+	n := encode(piece)
+	slot.Store(&countedPiece{text: strings.Clone(piece), tokens: n})
+	return n
+}
+
+// encode counts by the tokenizer itself.
+func encode(text string) int {
 	codec := encoding()
 	if codec == nil {
 		return roughTokens(text)
 	}
-	n, err := codec.Count(counted)
+	n, err := codec.Count(text)
 	if err != nil {
 		return roughTokens(text)
 	}
-	return n * len(text) / len(counted)
+	return n
 }
 
 // roughTokens estimates by length: four bytes are about one token of English text or code.

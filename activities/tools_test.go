@@ -1,0 +1,462 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+)
+
+func contains(text string, parts ...string) bool {
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// toolBench is a process with the one tool "probe", which f executes.
+func toolBench(t testing.TB, change func(*toolspecs.Spec), f answerFunc) (*bench, *toolspecs.Compiled) {
+	t.Helper()
+	catalog := catalogOf(t, spec("probe", change))
+	b := setUp(t, catalog, func(c *Config) { c.Executors = map[string]Executor{toolspecs.KindFunction: f} })
+	compiled, _ := catalog.Get("probe")
+	return b, compiled
+}
+
+func executionOf(c *toolspecs.Compiled) switchyard.Execution {
+	return switchyard.Execution{Digest: c.Digest, Arguments: json.RawMessage(`{"text":"a"}`), Origin: switchyard.Origin{Run: "run-1"}}
+}
+
+// execute runs one attempt of the tool "probe" in an activity's context, which cancel may end.
+func (b *bench) execute(t testing.TB, x switchyard.Execution, cancel func(context.CancelCauseFunc)) (result switchyard.Result, err error) {
+	t.Helper()
+	value, err := within(t, "probe", x, func(ctx context.Context, in converter.EncodedValues) (any, error) {
+		ctx, end := context.WithCancelCause(ctx)
+		defer end(nil)
+		if cancel != nil {
+			cancel(end)
+		}
+		return b.Tool(ctx, in)
+	})
+	if err == nil {
+		err = value.Get(&result)
+	}
+	return result, err
+}
+
+// callError reads an activity's failure back as workflows do.
+func callError(t testing.TB, err error) (*switchyard.Error, *temporal.ApplicationError) {
+	t.Helper()
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		t.Fatalf("got %v; want a failure of the closed set", err)
+	}
+	var e switchyard.Error
+	if err := app.Details(&e); err != nil || string(e.Type) != app.Type() || e.Retryable == app.NonRetryable() {
+		t.Fatalf("the failure %v has the details %+v, %v", app, e, err)
+	}
+	return &e, app
+}
+
+func answers(output string, notes ...string) answerFunc {
+	return func(context.Context, *toolspecs.Spec, json.RawMessage) (Answer, error) {
+		return Answer{Output: json.RawMessage(output), Notes: notes}, nil
+	}
+}
+
+func fails(err error) answerFunc {
+	return func(context.Context, *toolspecs.Spec, json.RawMessage) (Answer, error) { return Answer{}, err }
+}
+
+// untilStopped is a tool that runs until it is stopped, and says what stopped it. It tells when it runs.
+func untilStopped(running chan<- struct{}) answerFunc {
+	return func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
+		close(running)
+		<-ctx.Done()
+		return Answer{}, fmt.Errorf("the tool was stopped: %w", context.Cause(ctx))
+	}
+}
+
+// A call that succeeds comes back with its output, notes in order, times and tokens, and its message is remembered
+// under the run exactly as the workflow will make it.
+func TestToolSucceeds(t *testing.T) {
+	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.SlowAfter = 1 }, answers(`{"n": 1, "url": "a<b&c"}`, "own note"))
+	x := executionOf(compiled)
+	x.Notes = []string{"of admission"}
+	result, err := b.execute(t, x, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(result.Notes, "|"); got != "of admission|own note" || !result.Slow || result.Cut != 0 || result.Tokens == 0 {
+		t.Errorf("got %+v", result)
+	}
+	if result.ForModel() != "{\"n\":1,\"url\":\"a<b&c\"}\n[note: of admission; own note]" {
+		t.Errorf("the model sees %q", result.ForModel())
+	}
+	e := b.runs.byRun["run-1"].Value.(*runEntry)
+	for id := range 10 {
+		m := switchyard.CallOutcome{ID: fmt.Sprint(id), Result: &result}.Message()
+		if _, ok := e.produced[m.Digest()]; ok {
+			return
+		}
+	}
+	t.Errorf("the message is not remembered: %+v", e.produced)
+}
+
+// A tool reads from its context whose call it executes, with which key, and for how long.
+func TestToolSeesItsCall(t *testing.T) {
+	var seen switchyard.CallContext
+	var args string
+	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Timeout = 3 * second }, func(ctx context.Context, s *toolspecs.Spec, a json.RawMessage) (Answer, error) {
+		seen, _ = switchyard.ContextOf(ctx)
+		args = string(a)
+		info := activity.GetInfo(ctx)
+		if seen.CallID != info.ActivityID || seen.WorkflowID != info.WorkflowExecution.ID || seen.RunID != info.WorkflowExecution.RunID || s.Name != "probe" {
+			t.Errorf("got %+v in %+v", seen, info)
+		}
+		if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > 3*time.Second {
+			t.Errorf("the deadline is %v, %v", deadline, ok)
+		}
+		return Answer{Output: json.RawMessage("1")}, nil
+	})
+	x := executionOf(compiled)
+	x.Parent = "1.1"
+	x.Origin = switchyard.Origin{Run: "run-7", Caller: switchyard.Caller{Type: switchyard.CallerAgent, ID: "me"}, Conversation: "talk", Trace: "t",
+		Variables: map[string]any{"project": "p"}}
+	if _, err := b.execute(t, x, nil); err != nil {
+		t.Fatal(err)
+	}
+	if seen.Run != "run-7" || seen.Caller.ID != "me" || seen.Conversation != "talk" || seen.Trace != "t" || seen.Variables["project"] != "p" ||
+		seen.Tool != "probe" || seen.ParentCall != "1.1" || seen.Attempt != 1 || seen.Timeout != 3*second || args != `{"text":"a"}` {
+		t.Errorf("got %+v, %s", seen, args)
+	}
+	if want := "run-7/" + seen.CallID; seen.Key != want {
+		t.Errorf("the key is %q; want %q", seen.Key, want)
+	}
+}
+
+// What a tool answers as an error is told at once; what may pass is retryable, and not before the time that it names.
+func TestToolErrors(t *testing.T) {
+	own := switchyard.Errorf(switchyard.ErrPolicyViolation, "not here")
+	unfinished := &switchyard.Error{Type: switchyard.ErrCancelled, Message: "by the tool itself"}
+	cases := []struct {
+		name      string
+		err       error
+		want      switchyard.ErrorType
+		message   string
+		retryable bool
+		after     time.Duration
+	}{
+		{"plain", errors.New("no such row"), switchyard.ErrExecution, "no such row", false, 0},
+		{"own type", own, switchyard.ErrPolicyViolation, "not here", false, 0},
+		{"own type in another", fmt.Errorf("in short: %w", own), switchyard.ErrPolicyViolation, "not here", false, 0},
+		{"transient", switchyard.Transient(errors.New("busy"), 0), switchyard.ErrExecution, "busy", true, 0},
+		{"transient with a time", switchyard.Transient(errors.New("busy"), 2*second), switchyard.ErrExecution, "busy", true, 2 * time.Second},
+		{"a time of its own", context.DeadlineExceeded, switchyard.ErrExecution, "context deadline exceeded", false, 0},
+		{"cancelled by the tool", unfinished, switchyard.ErrCancelled, "by the tool itself", false, 0},
+		{"long", errors.New(strings.Repeat("é", 100<<10)), switchyard.ErrExecution, "é… (cut to 32768 of 204800 bytes)", false, 0},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			b, compiled := toolBench(t, nil, fails(c.err))
+			_, err := b.execute(t, executionOf(compiled), nil)
+			e, app := callError(t, err)
+			if e.Type != c.want || !strings.Contains(e.Message, c.message) || e.Retryable != c.retryable || e.Phase != switchyard.PhaseExecution {
+				t.Errorf("got %.200v, phase %s", e, e.Phase)
+			}
+			if app.NextRetryDelay() != c.after || !utf8.ValidString(e.Message) || len(e.Message) > 40<<10 {
+				t.Errorf("next attempt after %v; message of %d bytes", app.NextRetryDelay(), len(e.Message))
+			}
+			if kept := len(b.runs.byRun) > 0; kept == c.retryable {
+				t.Errorf("remembered: %v; only what no other attempt can change is the call's message", kept)
+			}
+		})
+	}
+	if own.Phase != "" {
+		t.Error("the tool's own error value was changed")
+	}
+}
+
+// What ends a call in the middle decides its error: its timeout, a cancelled run, a worker that stops; and by the tool's
+// effect whether another attempt is allowed.
+func TestToolStopped(t *testing.T) {
+	stopping := errors.New("worker shutdown")
+	cases := []struct {
+		name      string
+		effect    switchyard.Effect
+		timeout   switchyard.Duration
+		cause     error
+		want      switchyard.ErrorType
+		retryable bool
+	}{
+		{"timeout of a read", switchyard.EffectRead, switchyard.Duration(20 * time.Millisecond), nil, switchyard.ErrTimeout, true},
+		{"timeout of an idempotent one", switchyard.EffectIdempotent, switchyard.Duration(20 * time.Millisecond), nil, switchyard.ErrTimeout, true},
+		{"timeout of a once", switchyard.EffectOnce, switchyard.Duration(20 * time.Millisecond), nil, switchyard.ErrTimeout, false},
+		{"the attempt's own deadline", switchyard.EffectRead, 0, context.DeadlineExceeded, switchyard.ErrTimeout, true},
+		{"worker stops a read", switchyard.EffectRead, 0, stopping, switchyard.ErrWorkerLost, true},
+		{"worker stops a once", switchyard.EffectOnce, 0, stopping, switchyard.ErrOutcomeUnknown, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			running := make(chan struct{})
+			b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect, s.Execution.Timeout = c.effect, c.timeout }, untilStopped(running))
+			_, err := b.execute(t, executionOf(compiled), func(end context.CancelCauseFunc) {
+				if c.cause != nil {
+					go func() { <-running; end(c.cause) }()
+				}
+			})
+			if e, _ := callError(t, err); e.Type != c.want || e.Retryable != c.retryable || !strings.Contains(e.Message, "worker shutdown") == (c.cause == stopping) {
+				t.Errorf("got %v, retryable %v; want %s, %v", e, e.Retryable, c.want, c.retryable)
+			}
+		})
+	}
+}
+
+// A call that its run cancels ends as cancelled in Temporal's own terms.
+func TestToolCancelled(t *testing.T) {
+	for _, effect := range []switchyard.Effect{switchyard.EffectRead, switchyard.EffectOnce} {
+		running := make(chan struct{})
+		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = effect }, untilStopped(running))
+		_, err := b.execute(t, executionOf(compiled), func(end context.CancelCauseFunc) {
+			go func() { <-running; end(temporal.NewCanceledError()) }()
+		})
+		if !temporal.IsCanceledError(err) {
+			t.Errorf("%s: got %v; want Temporal's cancelled error", effect, err)
+		}
+	}
+}
+
+// A function that panics is an error of its call, without its stack.
+func TestToolPanics(t *testing.T) {
+	functions, err := NewFunctions(NewFunction("probe", func(context.Context, struct {
+		Text string `json:"text"`
+	}) (string, error) {
+		panic("kaboom")
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, compiled := toolBench(t, nil, functions.Execute)
+	_, err = b.execute(t, executionOf(compiled), nil)
+	if e, _ := callError(t, err); e.Type != switchyard.ErrExecution || !strings.Contains(e.Message, "kaboom") || strings.Contains(e.Message, ".go:") {
+		t.Errorf("got %v", e)
+	}
+}
+
+// An answer that is not what the spec declares fails the call after it ran, or goes through with a note.
+func TestToolInvalidOutput(t *testing.T) {
+	declare := func(mode string) func(*toolspecs.Spec) {
+		return func(s *toolspecs.Spec) {
+			s.Output = &toolspecs.Parameter{Type: "object", Validation: &toolspecs.Validation{Properties: []toolspecs.Parameter{{Name: "n", Type: "integer", Required: true}}}}
+			s.Execution.OnInvalidOutput = mode
+		}
+	}
+	b, compiled := toolBench(t, declare(""), answers(`{"n":"x"}`))
+	_, err := b.execute(t, executionOf(compiled), nil)
+	if e, _ := callError(t, err); e.Type != switchyard.ErrInvalidOutput || len(e.Problems) != 1 || e.Problems[0].Path != "$.n" || e.Phase != switchyard.PhasePostExecution || e.Retryable {
+		t.Errorf("got %+v", e)
+	}
+	b, compiled = toolBench(t, declare("warn"), answers(`{"n":"x"}`))
+	result, err := b.execute(t, executionOf(compiled), nil)
+	if err != nil || string(result.Output) != `{"n":"x"}` || len(result.Notes) != 1 || !contains(result.Notes[0], "invalid output", "$.n") {
+		t.Errorf("got %+v, %v", result, err)
+	}
+	b, compiled = toolBench(t, declare(""), answers(`{"n":5}`))
+	if result, err := b.execute(t, executionOf(compiled), nil); err != nil || len(result.Notes) != 0 {
+		t.Errorf("got %+v, %v", result, err)
+	}
+}
+
+// A result over the limit is cut to text between two characters, counts what it left out, and says so.
+func TestToolCutsResults(t *testing.T) {
+	text, _ := json.Marshal(strings.Repeat("é日", 20))
+	cases := []struct {
+		name, output string
+		limit        int
+		want         string
+		cut          int
+	}{
+		{"fits", `"short"`, 7, "short", 0},
+		{"string", `"abcdefghij"`, 4, "abcd", 6},
+		{"within a character", string(text), 9, "é日é", 93},
+		{"object", `{"a": [1,2,3], "b": "x"}`, 8, `{"a":[1,`, 13},
+		{"escapes count as what they mean", `"\u00e9\u00e9\u00e9"`, 6, "ééé", 0},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.MaxResult = c.limit }, answers(c.output))
+			result, err := b.execute(t, executionOf(compiled), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := switchyard.PlainText(result.Output); got != c.want || result.Cut != c.cut || (result.Cut > 0) != (len(result.Notes) == 1) {
+				t.Errorf("got %q, cut %d, notes %q; want %q, %d", got, result.Cut, result.Notes, c.want, c.cut)
+			}
+			if c.cut > 0 && !contains(result.Notes[0], "the limit of probe", fmt.Sprintf("cut to %d of", len(c.output)-c.cut)) {
+				t.Errorf("the note is %q", result.Notes[0])
+			}
+		})
+	}
+}
+
+// No result, however its characters are written in JSON, grows over what a server takes in a payload: it would be
+// refused there and the tool would run again.
+func TestToolResultsFitHistory(t *testing.T) {
+	for _, unit := range []string{"<", "\x01", "\xff", "\u2028", "\"", "a", "é", "&日"} {
+		output, err := switchyard.EncodeJSON(strings.Repeat(unit, 1<<20/len(unit)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []json.RawMessage{output, json.RawMessage(`[` + string(output) + `]`)} {
+			cut, left := cutOutput(o, 1<<20)
+			data, err := json.Marshal(switchyard.Result{Output: cut})
+			if err != nil || len(data) > 2<<20-1024 || left == 0 && len(cut) != len(o) {
+				t.Errorf("%q: %d bytes in history, %d left out, %v", unit, len(data), left, err)
+			}
+			if unit == "a" && len(data) < 1<<20 {
+				t.Errorf("%d bytes of plain text were cut to %d", len(output), len(data))
+			}
+		}
+	}
+}
+
+// The exact spec that the run pinned is executed, wherever it comes from; another one never is.
+func TestToolFindsPinnedSpec(t *testing.T) {
+	reply := func(_ context.Context, s *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
+		return Answer{Output: json.RawMessage(`"` + s.Version + `"`)}, nil
+	}
+	old := catalogOf(t, spec("probe", func(s *toolspecs.Spec) { s.Version = "0.9.0" }))
+	pinned, _ := old.Get("probe")
+	b, current := toolBench(t, nil, reply)
+	version := func(c *toolspecs.Compiled) (string, error) {
+		result, err := b.execute(t, executionOf(c), nil)
+		return switchyard.PlainText(result.Output), err
+	}
+	if got, err := version(current); got != "1.0.0" || err != nil || b.run.queries.Load() != 0 {
+		t.Errorf("of the catalog: %s, %v, %d queries", got, err, b.run.queries.Load())
+	}
+	// The run is pinned to what this process's catalog does not hold any more: it asks the run, once.
+	b.run.setup.Pinned = switchyard.Pack(switchyard.Pinned{Catalog: switchyard.Catalog{Tools: toolsOf(old)}})
+	for range 2 {
+		if got, err := version(pinned); got != "0.9.0" || err != nil || b.run.queries.Load() != 1 {
+			t.Errorf("by query: %s, %v, %d queries", got, err, b.run.queries.Load())
+		}
+	}
+	// A digest that nobody has is refused, and so is a spec that was altered.
+	forged := switchyard.Execution{Digest: "nobody-has-this", Origin: switchyard.Origin{Run: "run-1"}}
+	_, err := b.execute(t, forged, nil)
+	if e, _ := callError(t, err); e.Type != switchyard.ErrExecutorNotFound || !e.Retryable || !contains(e.Message, "probe", "nobody-has-this") {
+		t.Errorf("got %v", e)
+	}
+	altered := pinned.Tool()
+	altered.Digest = "nobody-has-this"
+	b.runs.keepSetup("run-1", &switchyard.Setup{Pinned: switchyard.Pack(switchyard.Pinned{Catalog: switchyard.Catalog{Tools: []switchyard.Tool{altered}}})})
+	_, err = b.execute(t, forged, nil)
+	if e, _ := callError(t, err); e.Type != switchyard.ErrExecutorNotFound || !contains(e.Message, "digest") {
+		t.Errorf("got %v", e)
+	}
+	b.run.failure = errors.New("gone")
+	_, err = b.execute(t, switchyard.Execution{Digest: "other", Origin: switchyard.Origin{Run: "run-2"}}, nil)
+	if e, _ := callError(t, err); e.Type != switchyard.ErrExecutorNotFound || !e.Retryable || !contains(e.Message, "gone") {
+		t.Errorf("got %v", e)
+	}
+}
+
+// Memory of specs is bounded.
+func TestSpecsAreBounded(t *testing.T) {
+	s := newSpecs()
+	for i := range maxSpecs + 10 {
+		s.put(fmt.Sprint(i), &toolspecs.Compiled{})
+	}
+	if len(s.byDigest) > maxSpecs {
+		t.Errorf("%d specs are remembered", len(s.byDigest))
+	}
+}
+
+// A kind of tool that this worker does not execute, what the tool needs and is not up, and an input that is none, are
+// errors of the call.
+func TestToolCannotRun(t *testing.T) {
+	b, compiled := toolBench(t, nil, answers("1"))
+	delete(b.config.Executors, toolspecs.KindFunction)
+	_, err := b.execute(t, executionOf(compiled), nil)
+	if e, _ := callError(t, err); e.Type != switchyard.ErrExecutorNotFound || e.Retryable || !contains(e.Message, `"function"`) {
+		t.Errorf("got %v", e)
+	}
+	b, compiled = toolBench(t, func(s *toolspecs.Spec) {
+		s.Requires.Dependencies = []toolspecs.Dependency{{Name: "db", Check: []string{"no-such-program-here"}}}
+	}, answers("1"))
+	_, err = b.execute(t, executionOf(compiled), nil)
+	if e, _ := callError(t, err); e.Type != switchyard.ErrPreconditionFailed || !contains(e.Message, "db") {
+		t.Errorf("got %v", e)
+	}
+	_, err = within(t, "probe", "no execution", func(ctx context.Context, in converter.EncodedValues) (any, error) { return b.Tool(ctx, in) })
+	if e, _ := callError(t, err); e.Type != switchyard.ErrExecution || !contains(e.Message, "input") {
+		t.Errorf("got %v", e)
+	}
+}
+
+// A call is kept alive without its author's doing, also while a cancelled one takes its time to end.
+func TestToolIsKeptAlive(t *testing.T) {
+	beats := make(chan struct{}, 100)
+	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
+		<-beats
+		<-beats
+		return Answer{Output: json.RawMessage("1")}, nil
+	})
+	for _, cancelled := range []bool{false, true} {
+		suite := testsuite.WorkflowTestSuite{}
+		env := suite.NewTestWorkflowEnvironment()
+		env.SetTestTimeout(20 * time.Second)
+		env.RegisterDynamicActivity(func(ctx context.Context, in converter.EncodedValues) (any, error) {
+			ctx, end := context.WithCancelCause(ctx)
+			defer end(nil)
+			if cancelled {
+				end(temporal.NewCanceledError())
+			}
+			return b.Tool(ctx, in)
+		}, activity.DynamicRegisterOptions{})
+		env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { beats <- struct{}{} })
+		env.ExecuteWorkflow(func(ctx workflow.Context) error {
+			ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, HeartbeatTimeout: 90 * time.Millisecond})
+			return workflow.ExecuteActivity(ctx, "probe", executionOf(compiled)).Get(ctx, nil)
+		})
+		if err := env.GetWorkflowError(); err != nil {
+			t.Errorf("cancelled %v: %v", cancelled, err)
+		}
+	}
+}
+
+// BenchmarkTool is one call's own cost: context, execution, checks, count of 1 KB of result, memory of its message.
+func BenchmarkTool(b *testing.B) {
+	output, _ := json.Marshal(realText(b)[:1024])
+	bench, compiled := toolBench(b, nil, answers(string(output)))
+	x := executionOf(compiled)
+	_, err := within(b, "probe", x, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
+		info := activity.GetInfo(ctx)
+		for b.Loop() {
+			result, failure := bench.call(ctx, info, x)
+			if failure != nil {
+				return nil, failure
+			}
+			bench.runs.keep(x.Origin.Run, switchyard.CallOutcome{ID: info.ActivityID, Result: &result}.Message())
+		}
+		return nil, nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}

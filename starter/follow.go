@@ -19,6 +19,9 @@ const (
 	insistWithin = 2 * time.Second
 )
 
+// giveUpAfter is how long a server may be away while a run is followed.
+const giveUpAfter = 15 * time.Second
+
 // follower follows one run to its end.
 type follower struct {
 	app     *app
@@ -35,7 +38,9 @@ type follower struct {
 	owned             bool
 	cancelOnInterrupt bool
 	insist            <-chan time.Time
-	detached          bool
+	// missing is since when the server has not answered.
+	missing  time.Time
+	detached bool
 }
 
 // arrival is the next event of the run, or why there is none.
@@ -55,16 +60,15 @@ func (f *follower) follow(ctx context.Context) error {
 	defer pending.Stop()
 	interrupted := ctx.Done()
 	for !f.detached {
+		var err error
 		select {
 		case a, open := <-arrivals:
 			if !open {
 				return nil
 			}
-			if err := f.take(a); err != nil {
-				return err
-			}
+			err = f.take(a)
 		case <-pending.C:
-			f.askPending(reading)
+			err = f.askPending(reading)
 		case <-interrupted:
 			interrupted = nil
 			f.interrupt(reading)
@@ -72,6 +76,9 @@ func (f *follower) follow(ctx context.Context) error {
 			f.interruptAgain(reading)
 		case <-f.insist:
 			f.detached = true
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -123,15 +130,34 @@ func (f *follower) count(e switchyard.Event) {
 	}
 }
 
-func (f *follower) askPending(ctx context.Context) {
+// askPending shows what runs now. An error says that the server has not answered for too long: the reader of events,
+// which waits for a server that comes back, would notice much later.
+func (f *follower) askPending(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
 	running, err := audit.Pending(ctx, f.client, f.id, f.run)
 	if err != nil {
-		return // the reader of events meets the same trouble and reports it
+		return f.missed(err, time.Now())
 	}
+	f.missing = time.Time{}
 	f.view.pending(running)
 	for _, note := range f.lanes.check(ctx, running, time.Now()) {
 		f.view.note(note)
 	}
+	return nil
+}
+
+// missed notes that the server did not answer.
+func (f *follower) missed(err error, now time.Time) error {
+	switch {
+	case !unreachable(err): // the reader of events meets the same trouble and reports it
+	case f.missing.IsZero():
+		f.missing = now
+		f.view.note(fmt.Sprintf("the server does not answer; waiting %s for it to come back", giveUpAfter))
+	case now.Sub(f.missing) > giveUpAfter:
+		return err
+	}
+	return nil
 }
 
 // interrupt answers the first Ctrl-C.

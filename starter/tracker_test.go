@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/api/serviceerror"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
@@ -201,5 +202,26 @@ func TestReport(t *testing.T) {
 		if got := (report{end: c.event}).outcome(palette{}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// TestServerAway proves that a short absence of the server is sat out with one note, and a long one is an error.
+func TestServerAway(t *testing.T) {
+	var notes strings.Builder
+	f := &follower{view: &plainView{out: &notes, notes: &notes}}
+	down := serviceerror.NewUnavailable("down")
+	for _, after := range []time.Duration{0, time.Second, giveUpAfter} {
+		if err := f.missed(down, noon.Add(after)); err != nil {
+			t.Errorf("after %s: %v", after, err)
+		}
+	}
+	if n := strings.Count(notes.String(), "does not answer"); n != 1 {
+		t.Errorf("%d notes, want one:\n%s", n, notes.String())
+	}
+	if err := f.missed(down, noon.Add(giveUpAfter+time.Second)); err == nil {
+		t.Error("the absence is never given up")
+	}
+	if err := f.missed(audit.ErrNotFound, noon.Add(time.Hour)); err != nil {
+		t.Errorf("%v is not about the connection", err)
 	}
 }

@@ -27,7 +27,8 @@ help: ## Show what can be made
 
 .PHONY: demo
 demo: build ## Watch an agent answer questions about this repository on a real Temporal server
-	bin/starter dev --worker bin/librarian --tools examples/librarian/tools --db-filename .switchyard/demo.db -- run examples/librarian/agent.yaml
+	bin/starter dev --worker bin/librarian --tools examples/librarian/tools --db-filename .switchyard/demo.db -- \
+		run examples/librarian/agent.yaml "Which document tells how to change a workflow under running runs, and how long are the documents?"
 
 .PHONY: dev
 dev: bin/starter bin/worker bin/devserver ## Run server, Web UI and a worker until you press ctrl-c

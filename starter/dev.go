@@ -124,7 +124,8 @@ func (a *app) useStack(ctx context.Context, s *devStack, f *devFlags, command []
 		return 0, err
 	}
 	if len(command) > 0 {
-		return a.runAgainst(ctx, s.serverReady, command), nil
+		code := a.runAgainst(ctx, s.serverReady, command)
+		return code, a.tellKept(s.serverReady, f)
 	}
 	if err := a.tellReady(s, f); err != nil {
 		return 0, err
@@ -222,6 +223,18 @@ func (a *app) runAgainst(ctx context.Context, server serverReady, command []stri
 		args = append(args, "--ui-address", server.UI)
 	}
 	return inner.execute(ctx, append(args, command...))
+}
+
+// tellKept says how the addresses that a command printed can be opened after its server has ended. It goes to standard
+// error: standard output is the command's.
+func (a *app) tellKept(server serverReady, f *devFlags) error {
+	_, port, ok := strings.Cut(strings.TrimPrefix(server.UI, "http://"), ":")
+	if f.db == "" || !ok || a.format.json() {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.Err, "\nThis server ends now and leaves its runs in %s. To open them at the same address:\n  %s dev --db-filename %s --ui-port %s\n",
+		f.db, os.Args[0], f.db, port)
+	return err
 }
 
 // tellReady prints where everything is.

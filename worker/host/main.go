@@ -18,6 +18,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/worker"
 )
 
 // The exit codes of a worker.
@@ -88,6 +89,7 @@ type flags struct {
 	taskQueue, lanes, tools, dir string
 	metricsAddress, logLevel     string
 	concurrency, parentPID       int
+	stickyCache                  int
 	lenient                      bool
 	stopTimeout                  time.Duration
 }
@@ -105,6 +107,7 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.IntVar(&f.concurrency, "concurrency", 0, "calls of the lane general that run at a time (default 100)")
 	set.BoolVar(&f.lenient, "lenient", false, "read arguments leniently where neither run nor tool says otherwise")
 	set.DurationVar(&f.stopTimeout, "stop-timeout", 0, "how long running calls may go on when the worker is stopped (default 30s)")
+	set.IntVar(&f.stickyCache, "sticky-cache", -1, "runs kept in memory between their steps; 0 replays every step from history (default 10000)")
 	set.StringVar(&f.metricsAddress, "metrics-address", "", "host:port that serves /metrics, /healthz and /readyz (default none)")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	set.IntVar(&f.parentPID, "parent-pid", 0, "end when this process, which must be the parent, is gone")
@@ -143,6 +146,9 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	override(&c.MetricsAddress, f.metricsAddress)
 	override(&c.Concurrency, f.concurrency)
 	override(&c.StopTimeout, f.stopTimeout)
+	if f.stickyCache >= 0 {
+		worker.SetStickyWorkflowCacheSize(f.stickyCache)
+	}
 	if f.lenient {
 		c.Mode = switchyard.ModeLenient
 	}

@@ -42,7 +42,7 @@ func newObserver(r prometheus.Registerer, logger *slog.Logger) *observer {
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_call_duration_seconds", Buckets: callBuckets,
 			Help: "How long attempts at tool calls ran."}, []string{"tool", "lane"}),
 		queueWaits: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_call_queue_seconds", Buckets: callBuckets,
-			Help: "How long attempts at tool calls waited for a worker of their lane."}, []string{"lane"}),
+			Help: "How long tool calls waited for a worker of their lane before the first attempt."}, []string{"lane"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "switchyard_model_steps_total",
 			Help: "Attempts at model steps, by model and outcome: completed or failed."}, []string{"model", "outcome"}),
 		stepTimes: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_model_step_duration_seconds", Buckets: callBuckets,
@@ -115,7 +115,7 @@ func (a *observedActivity) called(ctx context.Context, info activity.Info, resul
 	tool, outcome := info.ActivityType.Name, outcomeOf(err)
 	a.metrics.calls.WithLabelValues(tool, a.lane, outcome).Inc()
 	a.metrics.durations.WithLabelValues(tool, a.lane).Observe(took.Seconds())
-	if wait := info.StartedTime.Sub(info.CurrentAttemptScheduledTime); !info.CurrentAttemptScheduledTime.IsZero() && wait >= 0 {
+	if wait := info.StartedTime.Sub(info.ScheduledTime); info.Attempt == 1 && wait >= 0 {
 		a.metrics.queueWaits.WithLabelValues(a.lane).Observe(wait.Seconds())
 	}
 	if r, ok := result.(switchyard.Result); ok {

@@ -4,8 +4,6 @@
 export CGO_ENABLED := 0
 
 GO ?= go
-# How much of the code a test run sees: one place holds the packages and their thresholds.
-COVERED = $$($(GO) run ./internal/covergate -packages)
 # The same flags for every build of devserver: its 450 modules compile for minutes, once per set of flags.
 DEVSERVER = GOFLAGS='-trimpath -buildvcs=false' $(GO)
 # Tests that need a real server run where these are set; SWITCHYARD_BIN names the folder of the programs that they start.
@@ -81,9 +79,9 @@ test/coverage: bin/devserver ## Run all tests, on a real server too, and hold ev
 	rm -rf coverage
 	mkdir -p coverage/bin coverage/runs
 	ln -s ../../bin/devserver coverage/bin/devserver
-	$(GO) build -cover -coverpkg="$(COVERED)" -o coverage/bin/ ./starter ./worker ./examples/librarian
+	$(GO) build -cover -coverpkg=./... -o coverage/bin/ ./starter ./worker ./examples/librarian
 	GOCOVERDIR='$(CURDIR)/coverage/runs' SWITCHYARD_BIN='$(CURDIR)/coverage/bin' SWITCHYARD_E2E=1 \
-		$(GO) test -count=1 -timeout 10m -coverpkg="$(COVERED)" -coverprofile=coverage/tests.txt ./...
+		$(GO) test -count=1 -timeout 10m -coverpkg=./... -coverprofile=coverage/tests.txt ./...
 	$(GO) tool covdata textfmt -i=coverage/runs -o=coverage/runs.txt
 	$(GO) run ./internal/covergate coverage/tests.txt coverage/runs.txt
 

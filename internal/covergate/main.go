@@ -1,18 +1,15 @@
 // Command covergate holds packages to their statement coverage. It merges coverage profiles, of unit tests and of
 // programs that end-to-end tests started, and fails naming every package below its threshold.
 //
-//	covergate PROFILE...   merge and judge
-//	covergate -packages    print the packages that are held, as go build's -coverpkg takes them
+//	covergate PROFILE...
 //
 // Exit codes: 0 every threshold is met, 1 one is not, 2 a profile cannot be read.
 package main
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 )
 
 const module = "github.com/switchyard/switchyard"
@@ -27,25 +24,7 @@ var thresholds = []threshold{
 }
 
 func main() {
-	packages := flag.Bool("packages", false, "print the packages that are held")
-	flag.Parse()
-	if *packages {
-		fmt.Println(patterns(thresholds))
-		return
-	}
-	os.Exit(judge(os.Stdout, os.Stderr, flag.Args(), thresholds))
-}
-
-// patterns returns the packages of the thresholds in the form of -coverpkg.
-func patterns(thresholds []threshold) string {
-	var list []string
-	for _, t := range thresholds {
-		list = append(list, t.room)
-		if t.nested {
-			list = append(list, t.room+"/...")
-		}
-	}
-	return strings.Join(list, ",")
+	os.Exit(judge(os.Stdout, os.Stderr, os.Args[1:], thresholds))
 }
 
 // judge prints the coverage of every held package and returns the exit code.

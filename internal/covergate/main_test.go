@@ -67,11 +67,3 @@ func TestJudgeMissingFile(t *testing.T) {
 		t.Errorf("code %d, want 2: %s", code, out.String())
 	}
 }
-
-// TestPatterns proves that what is measured is what is held: the root alone, the other rooms with all below them.
-func TestPatterns(t *testing.T) {
-	got := patterns([]threshold{{room: "m"}, {room: "m/sub", nested: true}})
-	if want := "m,m/sub,m/sub/..."; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
@@ -148,5 +149,6 @@ func (a *app) printStarted(id, runID string) error {
 	if a.format.json() {
 		return writeJSON(a.Out, map[string]string{"workflow_id": id, "run_id": runID}, false)
 	}
+	fmt.Fprintln(a.Err, "started; follow it: starter watch "+id)
 	return a.println(id)
 }

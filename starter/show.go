@@ -137,8 +137,8 @@ func whatRuns(r audit.Running) string {
 
 func (s shownRun) writeEnd(w io.Writer, p palette) {
 	if s.Failure != "" {
-		fmt.Fprintf(w, "\n%s %s\n", p.bold("failure"), p.bad(string(s.FailureType)))
-		fmt.Fprintln(w, s.Failure)
+		what := nonEmpty([]string{p.bold("failure"), p.bad(string(s.FailureType))})
+		fmt.Fprintf(w, "\n%s\n%s\n", strings.Join(what, " "), s.Failure)
 		for _, problem := range s.Problems {
 			fmt.Fprintln(w, "  "+problem.String())
 		}

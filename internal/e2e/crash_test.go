@@ -1,0 +1,116 @@
+package e2e
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// appendTurns are n turns of one call each, and an answer from the results of the first and the last.
+func appendTurns(n int) *switchyard.Agent {
+	var steps []switchyard.ScriptStep
+	for i := range n {
+		c := call("append", fmt.Sprintf(`{"text":"line %d"}`, i+1))
+		c.ID = fmt.Sprint("c", i+1)
+		steps = append(steps, step(c))
+	}
+	steps = append(steps, answer(fmt.Sprintf("from ${c1.text} to ${c%d.text}", n)))
+	return agent(steps...)
+}
+
+// TestKilledWorker proves that kill -9 of the worker in the middle of a run of 50 turns costs nothing: the answer is that
+// of an undisturbed run, every call has one record, and no call that had completed was executed again, as the tools'
+// own journal says.
+func TestKilledWorker(t *testing.T) {
+	l := newLab(t)
+	const turns, killAt = 50, 20
+	first := l.worker()
+	undisturbed := l.result(l.runAgent("undisturbed", appendTurns(turns)))
+	before := len(l.entries())
+
+	run := l.runAgent("disturbed", appendTurns(turns))
+	l.awaitEntries(before + killAt)
+	first.Kill()
+	completed := map[string]bool{}
+	for _, r := range l.records(run) {
+		completed[r.CallID] = r.Status == switchyard.CallCompleted
+	}
+	if len(completed) < killAt-1 || len(completed) > turns-1 {
+		t.Fatalf("%d calls were made when the worker was killed; that is not the middle", len(completed))
+	}
+	l.worker()
+	if got := l.result(run); !reflect.DeepEqual(got, undisturbed) {
+		t.Errorf("result: got %+v, want %+v", got, undisturbed)
+	}
+	if undisturbed.Answer != "from line 1 to line 50" {
+		t.Errorf("answer: %q", undisturbed.Answer)
+	}
+	seen := map[string]int{}
+	for _, r := range l.records(run) {
+		seen[r.CallID]++
+		if r.Status != switchyard.CallCompleted {
+			t.Errorf("call %s is %s", r.CallID, r.Status)
+		}
+	}
+	executed := map[string]int{}
+	for _, e := range l.entries()[before:] {
+		executed[e.Call]++
+	}
+	for turn := range turns {
+		id := switchyard.TurnCallID(turn+1, 1)
+		if seen[id] != 1 {
+			t.Errorf("call %s has %d records", id, seen[id])
+		}
+		if executed[id] < 1 || completed[id] && executed[id] != 1 {
+			t.Errorf("call %s was executed %d times; completed before the crash: %v", id, executed[id], completed[id])
+		}
+	}
+	if len(seen) != turns {
+		t.Errorf("%d calls have records, want %d", len(seen), turns)
+	}
+	sequence := 0
+	for e, err := range audit.Events(l.ctx, l.Client, run.GetID(), "") {
+		if sequence++; err != nil || e.Sequence != sequence {
+			t.Fatalf("event %d has the number %d, error %v", sequence, e.Sequence, err)
+		}
+	}
+}
+
+// TestKilledInCall proves what becomes of a call whose worker is killed while it runs: one that must not run twice is
+// not run again, and the model is told that nobody knows its outcome; one that may is run again.
+func TestKilledInCall(t *testing.T) {
+	for _, test := range []struct {
+		tool, told string
+		executions int
+	}{
+		{"hold_once", string(switchyard.ErrOutcomeUnknown), 1},
+		{"hold_read", "held", 2},
+	} {
+		t.Run(test.tool, func(t *testing.T) {
+			l := newLab(t)
+			first := l.worker()
+			run := l.runAgent("run", agent(step(call("append", `{"text":"a"}`)), step(call(test.tool, `{}`)), answer("done")))
+			l.awaitEntries(2)
+			first.Kill()
+			l.openGate()
+			l.worker()
+			if r := l.result(run); r.Answer != "done" {
+				t.Errorf("result: %+v", r)
+			}
+			if got := l.executions(); got["1.1 append"] != 1 || got["2.1 "+test.tool] != test.executions {
+				t.Errorf("executions: %v", got)
+			}
+			messages := l.conversation(run)
+			if told := messages[5]; told.CallID != "2.1" || !strings.Contains(told.Text, test.told) {
+				t.Errorf("the model was told %+v", told)
+			}
+			if n := len(l.records(run)); n != 2 {
+				t.Errorf("%d records, want 2", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,118 @@
+package histories
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+)
+
+// shown is how much of a payload stands in a line, in characters.
+const shown = 400
+
+// Lines shows what the workflow of a history decided, one line per decision: which activity with which id, input,
+// lane and timeouts, what was recorded by pin and admit, timers, and how it ended. What differs from run to run without
+// being a decision (run ids, times, digests) is masked, so that two runs of one behaviour have the same lines.
+func Lines(h *historypb.History) []string {
+	s := script{names: map[int64]string{}}
+	for _, event := range h.GetEvents() {
+		if line := s.line(event); line != "" {
+			s.lines = append(s.lines, line)
+		}
+	}
+	return s.lines
+}
+
+type script struct {
+	base string
+	// names are the activities by the event that scheduled them.
+	names map[int64]string
+	lines []string
+}
+
+func (s *script) line(event *historypb.HistoryEvent) string {
+	switch {
+	case event.GetWorkflowExecutionStartedEventAttributes() != nil:
+		a := event.GetWorkflowExecutionStartedEventAttributes()
+		s.base = a.GetTaskQueue().GetName()
+		return "started " + a.GetWorkflowType().GetName() + " " + payloads(a.GetInput())
+	case event.GetMarkerRecordedEventAttributes() != nil:
+		details := event.GetMarkerRecordedEventAttributes().GetDetails()
+		kind := localActivity.FindStringSubmatch(string(details["data"].GetPayloads()[0].GetData()))
+		return "recorded " + kind[1] + " " + payloads(details["result"])
+	case event.GetActivityTaskScheduledEventAttributes() != nil:
+		return s.scheduled(event.GetEventId(), event.GetActivityTaskScheduledEventAttributes())
+	case event.GetActivityTaskCancelRequestedEventAttributes() != nil:
+		return "cancel " + s.names[event.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()]
+	case event.GetTimerStartedEventAttributes() != nil:
+		return "timer " + event.GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration().Round(time.Minute).String()
+	}
+	return ending(event)
+}
+
+func (s *script) scheduled(id int64, a *historypb.ActivityTaskScheduledEventAttributes) string {
+	name := a.GetActivityId() + " " + a.GetActivityType().GetName()
+	s.names[id] = name
+	wait := ""
+	if d := a.GetScheduleToStartTimeout().AsDuration(); d > 0 {
+		wait = fmt.Sprintf(" wait=%s", d)
+	}
+	return fmt.Sprintf("schedule %s lane=%s timeout=%s heartbeat=%s attempts=%d%s %s", name,
+		switchyard.LaneOf(s.base, a.GetTaskQueue().GetName()), a.GetStartToCloseTimeout().AsDuration(),
+		a.GetHeartbeatTimeout().AsDuration(), a.GetRetryPolicy().GetMaximumAttempts(), wait, payloads(a.GetInput()))
+}
+
+func ending(event *historypb.HistoryEvent) string {
+	switch {
+	case event.GetWorkflowExecutionCompletedEventAttributes() != nil:
+		return "completed " + payloads(event.GetWorkflowExecutionCompletedEventAttributes().GetResult())
+	case event.GetWorkflowExecutionFailedEventAttributes() != nil:
+		f := event.GetWorkflowExecutionFailedEventAttributes().GetFailure()
+		return "failed " + f.GetApplicationFailureInfo().GetType() + " " + mask(f.GetMessage())
+	case event.GetWorkflowExecutionCanceledEventAttributes() != nil:
+		return "cancelled"
+	case event.GetWorkflowExecutionContinuedAsNewEventAttributes() != nil:
+		a := event.GetWorkflowExecutionContinuedAsNewEventAttributes()
+		return "continued " + a.GetWorkflowType().GetName() + " " + payloads(a.GetInput())
+	}
+	return ""
+}
+
+func payloads(p *commonpb.Payloads) string {
+	var texts []string
+	for _, one := range p.GetPayloads() {
+		switch string(one.GetMetadata()["encoding"]) {
+		case "binary/plain":
+			texts = append(texts, "<bytes>")
+		case "binary/null":
+		default:
+			texts = append(texts, switchyard.Shorten(mask(string(one.GetData())), shown))
+		}
+	}
+	return strings.Join(texts, " ")
+}
+
+var localActivity = regexp.MustCompile(`"ActivityType":"([^"]*)"`)
+
+// masks replace what differs between two runs of one behaviour.
+var masks = []struct {
+	pattern     *regexp.Regexp
+	replacement string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "RUN"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)`), "TIME"},
+	{regexp.MustCompile(`"(digest|catalog|chain)":"[^"]*"`), `"$1":"…"`},
+	{regexp.MustCompile(`"(gzip)":"[^"]*"`), `"$1":"…"`},
+	{regexp.MustCompile(`"[A-Za-z0-9_-]{16}"`), `"…"`},
+}
+
+func mask(text string) string {
+	for _, m := range masks {
+		text = m.pattern.ReplaceAllString(text, m.replacement)
+	}
+	return text
+}

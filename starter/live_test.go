@@ -1,0 +1,73 @@
+package main
+
+import (
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// TestLiveView proves that the program that draws hands every finished line to the terminal once and in order, however
+// fast the events come, and that it ends.
+func TestLiveView(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := make(chan string)
+	go func() {
+		data, _ := io.ReadAll(read)
+		drawn <- string(data)
+	}()
+	v := newLiveView(write, palette{})
+	finished := &tracker{}
+	var want []string
+	for _, e := range agentRun() {
+		want = append(want, finished.event(e)...)
+		if err := v.event(e); err != nil {
+			t.Fatal(err)
+		}
+		v.pending([]audit.Running{{Kind: audit.KindStep, ID: "turn-1", State: audit.StateRunning, Since: noon}})
+	}
+	v.note("a note")
+	v.close()
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.FieldsFunc(ansi.Strip(<-drawn), func(r rune) bool { return r == '\n' || r == '\r' })
+	from := 0
+	for _, line := range append(slices.Clone(want), "! a note") {
+		for _, part := range strings.Split(ansi.Wrap(line, defaultWidth, " "), "\n") {
+			i := slices.Index(lines[from:], part)
+			if i < 0 {
+				t.Fatalf("%q does not follow in what was drawn:\n%s", part, strings.Join(lines, "\n"))
+			}
+			from += i + 1
+		}
+	}
+}
+
+// TestLiveModel proves that what is drawn fits the window, whatever its size.
+func TestLiveModel(t *testing.T) {
+	tr := &tracker{}
+	tr.event(step(2, 1, 900, strings.Repeat("long ", 50), `1.1 list {"path":"docs"}`, `1.2 read {"path":"a.md"}`, `1.3 deploy {"to":"test"}`))
+	for _, size := range []struct{ width, height int }{{100, 24}, {30, 5}, {20, 4}} {
+		m := &liveModel{frame: frame{tracker: tr}, width: size.width, height: size.height}
+		lines := strings.Split(m.View().Content, "\n")
+		if len(lines) > size.height {
+			t.Errorf("%d lines in a window of %d", len(lines), size.height)
+		}
+		for _, line := range lines {
+			if w := ansi.StringWidth(line); w > size.width {
+				t.Errorf("a line of %d columns in a window of %d: %q", w, size.width, line)
+			}
+		}
+	}
+	if content := (&liveModel{}).View().Content; content != "" {
+		t.Errorf("without a run %q is drawn", content)
+	}
+}

@@ -1,0 +1,193 @@
+package activities
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+func admitBench(t testing.TB) (*bench, switchyard.AdmitRequest) {
+	catalog := catalogOf(t,
+		spec("read_file", nil),
+		spec("count", func(s *toolspecs.Spec) {
+			s.Parameters = []toolspecs.Parameter{{Name: "n", Type: "integer", Required: true}, {Name: "unit", Type: "string", Default: json.RawMessage(`"words"`)}}
+		}),
+		spec("old", func(s *toolspecs.Spec) { s.Status = switchyard.StatusDeprecated }),
+		spec("off", func(s *toolspecs.Spec) { s.Status = switchyard.StatusDisabled }),
+		spec("needs", func(s *toolspecs.Spec) { s.Requires.Variables = []string{"project", "region"} }),
+	)
+	r := switchyard.AdmitRequest{Tools: toolsOf(catalog)}
+	for _, tool := range r.Tools {
+		r.Known = append(r.Known, tool.Name)
+	}
+	return setUp(t, catalog, nil), r
+}
+
+func (b *bench) admit(t testing.TB, r switchyard.AdmitRequest) []switchyard.Verdict {
+	t.Helper()
+	verdicts, err := b.Admit(t.Context(), r)
+	if err != nil || len(verdicts) != len(r.Calls) {
+		t.Fatalf("%d verdicts of %d calls, %v", len(verdicts), len(r.Calls), err)
+	}
+	for i, v := range verdicts {
+		if v.ID != r.Calls[i].ID || v.Error != nil && (v.Error.Phase == "" || v.Error.Retryable) {
+			t.Errorf("verdict %d is %+v", i, v)
+		}
+	}
+	return verdicts
+}
+
+// Every reason to refuse a call has its type, names the tool and what is wrong, and leaves the other calls alone.
+func TestAdmitRefuses(t *testing.T) {
+	b, r := admitBench(t)
+	cases := []struct {
+		name, tool, arguments string
+		want                  switchyard.ErrorType
+		message               []string
+		near                  []string
+	}{
+		{"unknown with a near name", "readFile", `{}`, switchyard.ErrToolNotFound, []string{`"readFile"`}, []string{"read_file"}},
+		{"unknown without one", "launch_rocket", `{}`, switchyard.ErrToolNotFound, []string{"there are: count, needs, off, old, read_file"}, nil},
+		{"no name", "", `{}`, switchyard.ErrToolNotFound, []string{"there are: "}, nil},
+		{"a very long name", strings.Repeat("x", 1<<20), `{}`, switchyard.ErrToolNotFound, []string{"xxx…"}, nil},
+		{"disabled", "off", `{}`, switchyard.ErrToolNotActive, []string{`"off"`}, []string{"count", "needs", "old", "read_file"}},
+		{"variable missing", "needs", `{"text":"a"}`, switchyard.ErrPreconditionFailed, []string{`"region"`, "--var region="}, nil},
+		{"no JSON", "count", `{"n": 1`, switchyard.ErrValidation, []string{"count"}, nil},
+		{"several faults", "count", `{"n":"one","m":2}`, switchyard.ErrValidation, []string{"$.n", "$.m"}, nil},
+		{"no object", "count", `[1]`, switchyard.ErrValidation, []string{"$"}, nil},
+	}
+	r.Variables = []string{"project"}
+	for _, c := range cases {
+		r.Calls = append(r.Calls, switchyard.Call{ID: c.name, Tool: c.tool, Arguments: c.arguments}, switchyard.Call{ID: "good", Tool: "count", Arguments: `{"n":1}`})
+	}
+	verdicts := b.admit(t, r)
+	for i, c := range cases {
+		e := verdicts[2*i].Error
+		if e == nil || e.Type != c.want || !contains(e.Error(), c.message...) || !slices.Equal(e.Near, c.near) || len(e.Message) > 1000 {
+			t.Errorf("%s: got %.300v, near %q", c.name, e, e.Near)
+		}
+		if good := verdicts[2*i+1]; good.Error != nil {
+			t.Errorf("the call after it was refused: %v", good.Error)
+		}
+	}
+}
+
+// A direct call knows no other tools: near names and active ones come from the whole catalog.
+func TestAdmitDirectCall(t *testing.T) {
+	b, r := admitBench(t)
+	r.Known = nil
+	r.Calls = []switchyard.Call{{ID: "1", Tool: "cuont"}, {ID: "2", Tool: "off"}}
+	verdicts := b.admit(t, r)
+	if e := verdicts[0].Error; e.Type != switchyard.ErrToolNotFound || !slices.Contains(e.Near, "count") {
+		t.Errorf("got %v, near %q", e, e.Near)
+	}
+	if e := verdicts[1].Error; e.Type != switchyard.ErrToolNotActive || !slices.Equal(e.Near, []string{"count", "needs", "old", "read_file"}) {
+		t.Errorf("got %v, near %q", e, e.Near)
+	}
+}
+
+// A verdict holds arguments only where they are not what the caller wrote, notes what was changed, and counts tokens.
+func TestAdmitArguments(t *testing.T) {
+	b, r := admitBench(t)
+	cases := []struct {
+		name, tool, arguments string
+		mode                  switchyard.Mode
+		want                  string
+		notes                 int
+	}{
+		{"as written", "read_file", `{"text":"a"}`, "", "", 0},
+		{"white space", "read_file", `{ "text" : "a" }`, "", `{"text":"a"}`, 0},
+		{"default", "count", `{"n":1}`, switchyard.ModeStrict, `{"n":1,"unit":"words"}`, 0},
+		{"lenient", "count", `{"n":"5","unit":"lines","extra":true}`, switchyard.ModeLenient, `{"n":5,"unit":"lines"}`, 2},
+		{"deprecated", "old", `{"text":"a"}`, "", "", 1},
+		{"big number", "count", `{"n":123456789012345678901234567890,"unit":"x"}`, "", "", 0},
+	}
+	for _, c := range cases {
+		r.Calls, r.Mode = []switchyard.Call{{ID: "1", Tool: c.tool, Arguments: c.arguments}}, c.mode
+		v := b.admit(t, r)[0]
+		if v.Error != nil || string(v.Arguments) != c.want || len(v.Notes) != c.notes || v.Tokens == 0 {
+			t.Errorf("%s: got %s, notes %q, %d tokens, %v", c.name, v.Arguments, v.Notes, v.Tokens, v.Error)
+		}
+	}
+}
+
+// The budget goes to the first calls that are admitted: refused ones cost nothing.
+func TestAdmitBudget(t *testing.T) {
+	b, r := admitBench(t)
+	good, bad := switchyard.Call{Tool: "count", Arguments: `{"n":1}`}, switchyard.Call{Tool: "nothing"}
+	r.Calls = []switchyard.Call{bad, good, bad, good, good}
+	for allow := range 5 {
+		r.Allow = &allow
+		admitted := 0
+		for i, v := range b.admit(t, r) {
+			switch {
+			case r.Calls[i].Tool == "nothing":
+				if v.Error.Type != switchyard.ErrToolNotFound {
+					t.Errorf("got %v", v.Error)
+				}
+			case admitted < allow:
+				admitted++
+				if v.Error != nil {
+					t.Errorf("allow %d: call %d was refused: %v", allow, i, v.Error)
+				}
+			case v.Error == nil || v.Error.Type != switchyard.ErrBudgetExceeded || v.Error.Phase != switchyard.PhasePreExecution:
+				t.Errorf("allow %d: call %d got %v", allow, i, v.Error)
+			}
+		}
+	}
+	r.Allow = nil
+	for i, v := range b.admit(t, r) {
+		if (v.Error == nil) != (r.Calls[i].Tool == "count") {
+			t.Errorf("without a budget call %d got %v", i, v.Error)
+		}
+	}
+}
+
+// A pinned spec that this worker cannot read is told with its reason, and no other call suffers.
+func TestAdmitUnusablePinnedSpec(t *testing.T) {
+	b, r := admitBench(t)
+	r.Tools = []switchyard.Tool{{Name: "broken", Digest: "x", Spec: json.RawMessage(`{"name":"broken","of":"the future"}`)}}
+	r.Calls = []switchyard.Call{{ID: "1", Tool: "broken", Arguments: "{}"}}
+	if e := b.admit(t, r)[0].Error; e == nil || e.Type != switchyard.ErrExecutorNotFound || !contains(e.Message, "broken") {
+		t.Errorf("got %v", e)
+	}
+}
+
+// Whatever a model writes as a tool's name or arguments, admission answers.
+func TestAdmitNaughtyStrings(t *testing.T) {
+	b, r := admitBench(t)
+	var blns struct {
+		Strings []string `json:"strings"`
+	}
+	if err := json.Unmarshal(casesFile(t, "blns.json"), &blns); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range blns.Strings {
+		text, _ := json.Marshal(s)
+		r.Calls = []switchyard.Call{{ID: "1", Tool: s, Arguments: s}, {ID: "2", Tool: "count", Arguments: s}, {ID: "3", Tool: "read_file", Arguments: `{"text":` + string(text) + `}`}}
+		verdicts := b.admit(t, r)
+		if verdicts[0].Error == nil || verdicts[1].Error == nil || verdicts[2].Error != nil {
+			t.Errorf("%q: got %+v", s, verdicts)
+		}
+	}
+}
+
+// BenchmarkAdmit admits one call with 100 bytes of arguments, and one with 1 KB.
+func BenchmarkAdmit(b *testing.B) {
+	bench, r := admitBench(b)
+	for name, size := range map[string]int{"100B": 100, "1KB": 1024} {
+		text, _ := json.Marshal(map[string]string{"text": realText(b)[:size]})
+		r.Calls = []switchyard.Call{{ID: "1.1", Tool: "read_file", Arguments: string(text)}}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if v, err := bench.Admit(b.Context(), r); err != nil || v[0].Error != nil {
+					b.Fatal(v, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,341 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/converter"
+	"pgregory.net/rapid"
+)
+
+// activityContext returns the context of an activity that works for a run.
+func activityContext(t testing.TB) context.Context {
+	t.Helper()
+	var found context.Context
+	if _, err := within(t, "probe", nil, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
+		found = context.WithoutCancel(ctx)
+		return nil, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// story is a run's conversation as its workflow keeps it: what model steps saw already, and what is new since.
+type story struct {
+	messages []switchyard.Message
+	chain    string
+	seen     int
+	seenHash string
+	fresh    []string
+}
+
+func (s *story) add(m switchyard.Message) {
+	s.messages = append(s.messages[:len(s.messages):len(s.messages)], m)
+	s.chain = switchyard.NextChain(s.chain, m.Digest())
+	s.fresh = append(s.fresh[:len(s.fresh):len(s.fresh)], m.Digest())
+}
+
+func (s *story) markSeen() { s.seen, s.seenHash, s.fresh = len(s.messages), s.chain, nil }
+
+func (s *story) request(run string) switchyard.ModelRequest {
+	return switchyard.ModelRequest{Run: run, Turn: 1, Chain: s.seenHash, Seen: s.seen, New: s.fresh}
+}
+
+func toolMessage(n int) switchyard.Message {
+	return switchyard.Message{Role: switchyard.RoleTool, CallID: fmt.Sprintf("%d.1", n), Text: strings.Repeat("x", n%50)}
+}
+
+// talkBench is a process whose memory holds few runs, and asks pages of few messages.
+func talkBench(t testing.TB, s *story, pageSize int) *bench {
+	b := setUp(t, catalogOf(t), func(c *Config) { c.CacheRuns = 2 })
+	b.run.page = func(from int) switchyard.Page {
+		to := min(from+pageSize, len(s.messages))
+		from = min(from, to)
+		return switchyard.Page{From: from, Messages: switchyard.Pack(s.messages[from:to]), Total: len(s.messages)}
+	}
+	return b
+}
+
+// Whatever is produced here or elsewhere, forgotten, reset to an earlier point, or asked again: a model step sees its
+// run's conversation, exactly, and the run is only asked for what this process cannot know.
+func TestConversationIsAlwaysTheRuns(t *testing.T) {
+	ctx := activityContext(t)
+	rapid.Check(t, func(t *rapid.T) {
+		s := &story{}
+		b := talkBench(&testing.T{}, s, rapid.IntRange(1, 5).Draw(t, "page"))
+		n, known := 0, true
+		past := []story{*s}
+		message := func() switchyard.Message {
+			n++
+			return toolMessage(n)
+		}
+		check := func() {
+			before := b.run.queries.Load()
+			got, err := b.conversation(ctx, s.request("r"))
+			if err != nil || len(got) != len(s.messages) || len(got) > 0 && !reflect.DeepEqual(got, s.messages) {
+				t.Fatalf("got %d messages, %v; want %d", len(got), err, len(s.messages))
+			}
+			if asked := b.run.queries.Load() - before; known && asked > 0 {
+				t.Fatalf("%d queries for messages that this process has", asked)
+			}
+			known = true
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"begin": func(*rapid.T) {
+				*s = story{}
+				s.add(message())
+				s.markSeen()
+				b.runs.begin("r", &switchyard.Setup{}, s.messages)
+				past, known = []story{*s}, true
+			},
+			"produced": func(*rapid.T) {
+				s.add(message())
+				b.runs.keep("r", s.messages[len(s.messages)-1])
+			},
+			"foreign": func(*rapid.T) {
+				s.add(message())
+				known = false
+			},
+			"forgotten": func(*rapid.T) {
+				b.runs.setup("other")
+				b.runs.setup("another")
+				known = known && len(s.messages) == 0
+			},
+			"reset": func(t *rapid.T) {
+				*s = past[rapid.IntRange(0, len(past)-1).Draw(t, "to")]
+				known = false
+			},
+			"step fails": func(*rapid.T) { check() },
+			"step": func(*rapid.T) {
+				check()
+				s.markSeen()
+				s.add(message())
+				b.runs.keep("r", s.messages[len(s.messages)-1])
+				past = append(past, *s)
+			},
+		})
+		check()
+	})
+}
+
+// Two workers that take turns with one run ask it for what the other one did, not for the whole conversation.
+func TestConversationAsksForTheRest(t *testing.T) {
+	ctx, s := activityContext(t), &story{}
+	b := talkBench(t, s, 1)
+	for turn := range 20 {
+		s.add(toolMessage(turn))
+		s.markSeen()
+		if turn%2 == 0 {
+			continue // the other worker's turn
+		}
+		before := b.run.queries.Load()
+		if _, err := b.conversation(ctx, s.request("r")); err != nil || b.run.queries.Load()-before != 2 {
+			t.Fatalf("turn %d: %d queries for 2 messages, %v", turn, b.run.queries.Load()-before, err)
+		}
+	}
+}
+
+// A run that is forgotten while its pages are fetched costs nothing but memory: the conversation is whole.
+func TestConversationForgottenMeanwhile(t *testing.T) {
+	ctx, s := activityContext(t), &story{}
+	for n := range 10 {
+		s.add(toolMessage(n))
+	}
+	s.markSeen()
+	b := talkBench(t, s, 3)
+	page := b.run.page
+	b.run.page = func(from int) switchyard.Page {
+		for _, other := range []string{"a", "b", "c"} {
+			b.runs.setup(other)
+		}
+		return page(from)
+	}
+	if got, err := b.conversation(ctx, s.request("r")); err != nil || !reflect.DeepEqual(got, s.messages) {
+		t.Fatalf("got %d messages, %v", len(got), err)
+	}
+}
+
+// A run that does not have the conversation, has another one, or cannot be asked, fails the step: a model is never
+// asked about something else.
+func TestConversationIsNotTheRuns(t *testing.T) {
+	ctx, s := activityContext(t), &story{}
+	for n := range 4 {
+		s.add(toolMessage(n))
+	}
+	b := talkBench(t, s, 2)
+	request := s.request("r")
+	request.New = append(slices.Clone(request.New), "more")
+	if _, err := b.conversation(ctx, request); err == nil || !contains(err.Error(), "has 4 messages", "about 5") {
+		t.Errorf("got %v", err)
+	}
+	request = s.request("r")
+	request.New = append(slices.Clone(request.New[:3]), "other")
+	for range 2 {
+		if _, err := b.conversation(ctx, request); err == nil || !contains(err.Error(), "not the one") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if got, err := b.conversation(ctx, s.request("r")); err != nil || len(got) != 4 {
+		t.Errorf("after it: %d messages, %v", len(got), err)
+	}
+	b.run.failure = errors.New("no such run")
+	if _, err := b.conversation(ctx, s.request("r2")); err == nil || !contains(err.Error(), switchyard.ConversationQuery, "no such run") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Memory holds at most so many runs and bytes, forgets the run used longest ago first, and counts bytes exactly through
+// everything that happens to a run.
+func TestRunCacheBounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newRunCache(rapid.IntRange(1, 5).Draw(t, "runs"), rapid.IntRange(0, 20000).Draw(t, "bytes"))
+		stories := map[string]*story{}
+		n := 0
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(t *rapid.T) {
+				sum := 0
+				for e := c.order.Front(); e != nil; e = e.Next() {
+					entry := e.Value.(*runEntry)
+					want := setupWeight(entry.setup)
+					for _, m := range entry.talk.messages {
+						want += weight(m)
+					}
+					for _, m := range entry.produced {
+						want += weight(m)
+					}
+					if entry.bytes != want || c.byRun[entry.run] != e {
+						t.Fatalf("run %s counts %d bytes and has %d", entry.run, entry.bytes, want)
+					}
+					sum += want
+				}
+				if c.bytes != sum || len(c.byRun) != c.order.Len() {
+					t.Fatalf("%d bytes counted, %d there; %d and %d runs", c.bytes, sum, len(c.byRun), c.order.Len())
+				}
+				if c.order.Len() > max(c.maxRuns, 1) || c.order.Len() > 1 && c.bytes > c.maxBytes {
+					t.Fatalf("%d runs, %d bytes", c.order.Len(), c.bytes)
+				}
+			},
+			"use": func(t *rapid.T) {
+				run := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g"}).Draw(t, "run")
+				if stories[run] == nil {
+					stories[run] = &story{}
+				}
+				s := stories[run]
+				n++
+				s.add(toolMessage(n))
+				switch rapid.IntRange(0, 5).Draw(t, "what") {
+				case 0:
+					agent := &switchyard.Agent{Instructions: strings.Repeat("i", n%300)}
+					tools := []switchyard.Tool{{Spec: []byte(strings.Repeat("s", n%500))}}
+					c.begin(run, &switchyard.Setup{Agent: agent, Pinned: switchyard.Pack(switchyard.Pinned{Catalog: switchyard.Catalog{Tools: tools}})}, s.messages)
+				case 1, 2:
+					c.keep(run, s.messages[len(s.messages)-1])
+				case 3:
+					c.known(s.request(run))
+					s.markSeen()
+				case 4:
+					whole := talk{}
+					for _, m := range s.messages {
+						whole = whole.with(m, m.Digest())
+					}
+					c.learn(run, whole, s.fresh)
+				case 5:
+					c.keepSetup(run, &switchyard.Setup{})
+				}
+				if c.order.Front().Value.(*runEntry).run != run {
+					t.Fatalf("the run used last is not the first")
+				}
+			},
+		})
+	})
+}
+
+// A setup's scripts and specs count as what they take.
+func TestSetupWeight(t *testing.T) {
+	script := switchyard.Pack(switchyard.Script{Steps: []switchyard.ScriptStep{{Text: "12345", Calls: []switchyard.ScriptCall{{ArgumentsText: "1234567"}}}, {Answer: "123"}}})
+	s := &switchyard.Setup{Agent: &switchyard.Agent{Instructions: "12", Model: switchyard.Model{Script: &script}}}
+	if got, want := setupWeight(s), 2+5+7+3+3*perMessage; got != want {
+		t.Errorf("got %d; want %d", got, want)
+	}
+}
+
+// Many runs at once, in a memory too small for them, each see their own conversation. Run it with -race, too.
+func TestConversationsAtOnce(t *testing.T) {
+	ctx := activityContext(t)
+	shared := newRunCache(3, 4000)
+	var all sync.WaitGroup
+	for worker := range 16 {
+		all.Go(func() {
+			s := &story{}
+			b := talkBench(t, s, 4)
+			b.runs = shared
+			run := fmt.Sprint("run-", worker/2) // two workers per run: an attempt that goes on beside its successor
+			for n := range 100 {
+				s.add(toolMessage(n))
+				shared.keep(run, s.messages[n])
+				got, err := b.conversation(ctx, s.request(run))
+				if err != nil || len(got) != n+1 || !reflect.DeepEqual(got[n], s.messages[n]) || !reflect.DeepEqual(got[n/2], s.messages[n/2]) {
+					t.Errorf("%s: %d messages, %v; want %d", run, len(got), err, n+1)
+					return
+				}
+				s.markSeen()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// BenchmarkConversation takes the 1,000th turn of a run: two new messages of 1 KB after 1,000; and fetches all of them.
+func BenchmarkConversation(b *testing.B) {
+	ctx, s := activityContext(b), &story{}
+	text := realText(b)[:1024]
+	message := func(n int) switchyard.Message {
+		return switchyard.Message{Role: switchyard.RoleTool, CallID: fmt.Sprint(n), Text: text}
+	}
+	for n := range 1000 {
+		s.add(message(n))
+	}
+	s.markSeen()
+	bench := setUp(b, catalogOf(b), nil)
+	b.Run("turn", func(b *testing.B) {
+		n, s := 1000, *s
+		bench.runs.begin("r", &switchyard.Setup{}, s.messages)
+		for b.Loop() {
+			for range 2 {
+				n++
+				m := message(n)
+				bench.runs.keep("r", m)
+				s.fresh = append(s.fresh, m.Digest())
+				s.chain = switchyard.NextChain(s.chain, s.fresh[len(s.fresh)-1])
+			}
+			got, err := bench.conversation(ctx, s.request("r"))
+			if err != nil || len(got) != s.seen+2 {
+				b.Fatal(len(got), err)
+			}
+			s.seen, s.seenHash, s.fresh = len(got), s.chain, s.fresh[:0]
+		}
+	})
+	b.Run("fetch", func(b *testing.B) {
+		bench.run.messages = s.messages
+		for b.Loop() {
+			bench.runs = newRunCache(1, 1<<30)
+			if got, err := bench.conversation(ctx, s.request("r")); err != nil || len(got) != 1000 {
+				b.Fatal(len(got), err)
+			}
+		}
+	})
+	b.Run("digest", func(b *testing.B) {
+		m := message(1)
+		for b.Loop() {
+			m.Digest()
+		}
+	})
+}

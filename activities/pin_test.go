@@ -1,0 +1,126 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// modelStub is a provider that is ready or not, and answers what it is told.
+type modelStub struct {
+	ready  error
+	answer func(context.Context, Prompt) (switchyard.ModelResponse, error)
+}
+
+func (m modelStub) Ready() error { return m.ready }
+
+func (m modelStub) Answer(ctx context.Context, p Prompt) (switchyard.ModelResponse, error) {
+	return m.answer(ctx, p)
+}
+
+func (b *bench) pin(t testing.TB, r switchyard.PinRequest) switchyard.Pinned {
+	t.Helper()
+	packed, err := b.Pin(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packed.Value
+}
+
+// Tools are pinned in the order in which they are named, whole, and the same tools have the same digest in every
+// process; one changed letter in one spec gives another.
+func TestPinTools(t *testing.T) {
+	specs := []toolspecs.Spec{spec("alpha", nil), spec("beta", nil), spec("gamma", nil)}
+	pin := func(order ...string) switchyard.Catalog {
+		return setUp(t, catalogOf(t, specs...), nil).pin(t, switchyard.PinRequest{Run: "r", Tools: order}).Catalog
+	}
+	first := pin("beta", "alpha")
+	if fmt.Sprint(first.Names()) != "[beta alpha]" || first.Digest == "" {
+		t.Errorf("got %v", first)
+	}
+	for _, tool := range first.Tools {
+		if _, err := toolspecs.FromTool(tool); err != nil {
+			t.Error(err)
+		}
+	}
+	if again := pin("beta", "alpha"); again.Digest != first.Digest {
+		t.Errorf("the digest changed from %s to %s", first.Digest, again.Digest)
+	}
+	if other := pin("alpha", "beta"); other.Digest == first.Digest {
+		t.Error("another order has the same digest")
+	}
+	specs[1].Description += "!"
+	if changed := pin("beta", "alpha"); changed.Digest == first.Digest {
+		t.Error("a changed tool has the same digest")
+	}
+	if none := pin(); len(none.Tools) != 0 || none.Digest == "" {
+		t.Errorf("got %v", none)
+	}
+}
+
+// A tool that nobody has keeps an agent and a plan from starting, at the place that names it and with what was probably
+// meant; a direct call is left to admission.
+func TestPinUnknownTools(t *testing.T) {
+	b := setUp(t, catalogOf(t, spec("read_file", nil)), nil)
+	agent := &switchyard.Agent{Model: switchyard.Model{Provider: switchyard.ProviderScripted}}
+	plan := &switchyard.Plan{Calls: []switchyard.PlanCall{{ID: "a", Tool: "read_file"}, {ID: "b", Tool: "readfile"}, {ID: "c", Tool: "readfile"}}}
+	cases := []struct {
+		name string
+		r    switchyard.PinRequest
+		want []string
+	}{
+		{"agent", switchyard.PinRequest{Agent: agent, Tools: []string{"read_file", "reed_file", "zzz"}}, []string{"$.tools[1]", "$.tools[2]"}},
+		{"plan", switchyard.PinRequest{Plan: plan, Tools: []string{"read_file", "readfile"}}, []string{"$.calls[1].tool", "$.calls[2].tool"}},
+		{"direct", switchyard.PinRequest{Tools: []string{"readfile"}}, nil},
+	}
+	for _, c := range cases {
+		pinned := b.pin(t, c.r)
+		if len(pinned.Problems) != len(c.want) {
+			t.Errorf("%s: got %v", c.name, pinned.Problems)
+			continue
+		}
+		for i, p := range pinned.Problems {
+			hint := contains(p.Message, "did you mean read_file?")
+			if p.Path != c.want[i] || p.Rule != switchyard.RuleTool || hint == contains(p.Message, "zzz") {
+				t.Errorf("%s: got %v", c.name, p)
+			}
+		}
+	}
+}
+
+// The provider is the declared one, or the agent's script where this process has no credentials for it; a run that
+// could reach no model does not start.
+func TestPinProvider(t *testing.T) {
+	script := switchyard.Pack(switchyard.Script{})
+	missing := errors.New("the worker has no OPENAI_API_KEY")
+	cases := []struct {
+		name     string
+		provider switchyard.Provider
+		script   *switchyard.Packed[switchyard.Script]
+		ready    error
+		want     switchyard.Provider
+		problem  string
+	}{
+		{"ready", switchyard.ProviderOpenAI, nil, nil, switchyard.ProviderOpenAI, ""},
+		{"ready, with a script to fall back to", switchyard.ProviderOpenAI, &script, nil, switchyard.ProviderOpenAI, ""},
+		{"not ready", switchyard.ProviderOpenAI, nil, missing, switchyard.ProviderOpenAI, "OPENAI_API_KEY"},
+		{"not ready, with a script to fall back to", switchyard.ProviderOpenAI, &script, missing, switchyard.ProviderScripted, ""},
+		{"scripted", switchyard.ProviderScripted, &script, missing, switchyard.ProviderScripted, ""},
+		{"unknown", "opemai", nil, nil, "opemai", "there are: openai, scripted"},
+	}
+	for _, c := range cases {
+		b := setUp(t, catalogOf(t), func(config *Config) { config.Models[switchyard.ProviderOpenAI] = modelStub{ready: c.ready} })
+		pinned := b.pin(t, switchyard.PinRequest{Agent: &switchyard.Agent{Model: switchyard.Model{Provider: c.provider, Script: c.script}}})
+		if pinned.Provider != c.want || (len(pinned.Problems) == 0) != (c.problem == "") {
+			t.Errorf("%s: got %s, %v", c.name, pinned.Provider, pinned.Problems)
+			continue
+		}
+		if c.problem != "" && (!contains(pinned.Problems[0].Message, c.problem) || !contains(pinned.Problems[0].Path, "$.model")) {
+			t.Errorf("%s: got %v", c.name, pinned.Problems[0])
+		}
+	}
+}

@@ -49,9 +49,17 @@ func (s *script) line(event *historypb.HistoryEvent) string {
 	case event.GetActivityTaskCancelRequestedEventAttributes() != nil:
 		return "cancel " + s.names[event.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()]
 	case event.GetTimerStartedEventAttributes() != nil:
-		return "timer " + event.GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration().Round(time.Minute).String()
+		return timer(event.GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration())
 	}
 	return ending(event)
+}
+
+// timer shows a duration roughly: what is left of a limit differs by what the run took so far.
+func timer(d time.Duration) string {
+	if d > time.Minute {
+		return "timer " + d.Round(time.Minute).String()
+	}
+	return "timer " + d.Round(time.Second).String()
 }
 
 func (s *script) scheduled(id int64, a *historypb.ActivityTaskScheduledEventAttributes) string {
@@ -107,12 +115,16 @@ var masks = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)`), "TIME"},
 	{regexp.MustCompile(`"(digest|catalog|chain)":"[^"]*"`), `"$1":"…"`},
 	{regexp.MustCompile(`"(gzip)":"[^"]*"`), `"$1":"…"`},
-	{regexp.MustCompile(`"[A-Za-z0-9_-]{16}"`), `"…"`},
 }
+
+// fresh are the digests of the messages that a model step has not seen; their number is what was decided.
+var fresh = regexp.MustCompile(`"new":\[([^\]]*)\]`)
 
 func mask(text string) string {
 	for _, m := range masks {
 		text = m.pattern.ReplaceAllString(text, m.replacement)
 	}
-	return text
+	return fresh.ReplaceAllStringFunc(text, func(list string) string {
+		return fmt.Sprintf(`"new":[%d]`, strings.Count(list, ",")+1)
+	})
 }

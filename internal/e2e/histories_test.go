@@ -1,0 +1,189 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/internal/histories"
+	"go.temporal.io/sdk/client"
+)
+
+// updateHistories records the histories that workflows/replay_test.go replays, and the lines of their decisions, anew:
+//
+//	SWITCHYARD_BIN=$PWD/bin go test ./internal/e2e -run TestHistories -update-histories
+var updateHistories = flag.Bool("update-histories", false, "record workflows/testdata/histories anew")
+
+const historiesDir = "../../workflows/testdata/histories"
+
+// behaviour is one way in which a run can go, as every later version of the workflows has to replay it.
+type behaviour struct {
+	name string
+	// server are the server's flags, parts how many histories the run has; default one.
+	server []string
+	parts  int
+	run    func(l *lab) client.WorkflowRun
+}
+
+// withTools returns an agent with only some tools, so that its history stays readable.
+func withTools(a *switchyard.Agent, tools string) *switchyard.Agent {
+	a.Tools = strings.Fields(tools)
+	return a
+}
+
+func named(id string, c switchyard.ScriptCall) switchyard.ScriptCall {
+	c.ID = id
+	return c
+}
+
+var behaviours = []behaviour{
+	{name: "agent", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		malformed := switchyard.ScriptCall{Tool: "append", ArgumentsText: `{"text":`}
+		return l.runAgent("agent", withTools(agent(
+			step(named("a", call("append", `{"text":"a"}`)), call("store", `{"text":"b"}`), call("store", `{"text":"c"}`),
+				call("broken", `{}`), call("flaky", `{}`), call("nosuch", `{}`), malformed, call("append", `{"txet":1}`)),
+			step(call("append", `{"text":"again ${a.text}"}`)),
+			answer("done"),
+		), "append store broken flaky"))
+	}},
+	{name: "agent_exclusive", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runAgent("agent_exclusive", withTools(agent(
+			step(call("tick_alone", `{"ms":1}`), call("tick", `{"ms":30}`), call("tick", `{"ms":1}`), call("tick_alone", `{"ms":1}`)),
+			answer("done"),
+		), "tick tick_alone"))
+	}},
+	{name: "agent_limit", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		a := withTools(agent(step(call("append", `{"text":"a"}`), call("append", `{"text":"b"}`), call("append", `{"text":"c"}`))), "append")
+		a.Limits = switchyard.Limits{Calls: 2}
+		return l.runAgent("agent_limit", a)
+	}},
+	{name: "agent_wall_time", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		a := withTools(agent(step(call("hold_read", `{}`), call("tick_alone", `{"ms":1}`)), answer("never")), "hold_read tick_alone")
+		a.Limits = switchyard.Limits{WallTime: switchyard.Duration(2 * time.Second)}
+		return l.runAgent("agent_wall_time", a)
+	}},
+	{name: "agent_cancelled", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		run := l.runAgent("agent_cancelled", withTools(agent(step(call("hold_read", `{}`), call("tick_alone", `{"ms":1}`)), answer("never")), "hold_read tick_alone"))
+		l.awaitEntries(1)
+		if err := l.Client.CancelWorkflow(l.ctx, run.GetID(), ""); err != nil {
+			l.t.Fatal(err)
+		}
+		return run
+	}},
+	{name: "agent_continued", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		a := withTools(appendTurns(5), "append")
+		a.Limits.WallTime = switchyard.Duration(time.Hour)
+		return l.runAgent("agent_continued", a)
+	}},
+	{name: "agent_crash", run: func(l *lab) client.WorkflowRun {
+		first := l.worker()
+		run := l.runAgent("agent_crash", withTools(agent(step(call("hold_read", `{}`), call("hold_once", `{}`)), answer("done")), "hold_read hold_once"))
+		l.awaitEntries(2)
+		first.Kill()
+		l.openGate()
+		l.worker()
+		return run
+	}},
+	{name: "agent_invalid", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runAgent("agent_invalid", withTools(agent(answer("never")), "append nosuch"))
+	}},
+	{name: "plan", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runPlan("plan", switchyard.Plan{Name: "diamond", Calls: []switchyard.PlanCall{
+			{ID: "first", Tool: "append", Arguments: []byte(`{"text":"a"}`)},
+			{ID: "left", Tool: "store", Arguments: []byte(`{"text":"left of ${first.text}"}`)},
+			{ID: "right", Tool: "store", Arguments: []byte(`{"text":"right of ${first.text}"}`)},
+			{ID: "end", Tool: "append", Arguments: []byte(`{"text":"${left} and ${right.text}"}`)},
+		}, Output: []byte(`{"all":"${end.text}"}`)})
+	}},
+	{name: "plan_failed", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runPlan("plan_failed", switchyard.Plan{Calls: []switchyard.PlanCall{
+			{ID: "good", Tool: "append", Arguments: []byte(`{"text":"a"}`)},
+			{ID: "bad", Tool: "broken", DependsOn: []string{"good"}},
+			{ID: "after", Tool: "append", Arguments: []byte(`{"text":"${bad}"}`)},
+			{ID: "other", Tool: "append", Arguments: []byte(`{"text":"${good.text}"}`)},
+		}})
+	}},
+	{name: "plan_cancelled", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		run := l.runPlan("plan_cancelled", switchyard.Plan{Calls: []switchyard.PlanCall{
+			{ID: "held", Tool: "hold_read"}, {ID: "after", Tool: "append", Arguments: []byte(`{"text":"${held}"}`)}}})
+		l.awaitEntries(1)
+		if err := l.Client.CancelWorkflow(l.ctx, run.GetID(), ""); err != nil {
+			l.t.Fatal(err)
+		}
+		return run
+	}},
+	{name: "call", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runCall("call", "append", `{"text":"a"}`)
+	}},
+	{name: "call_refused", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runCall("call_refused", "append", `{"txet":"a"}`)
+	}},
+}
+
+func (l *lab) runPlan(id string, p switchyard.Plan) client.WorkflowRun {
+	l.t.Helper()
+	packed := switchyard.Pack(p)
+	return l.run(switchyard.PlanWorkflow, id, switchyard.RunInput{Plan: &packed})
+}
+
+func (l *lab) runCall(id, tool, arguments string) client.WorkflowRun {
+	l.t.Helper()
+	return l.run(switchyard.CallWorkflow, id, switchyard.RunInput{Call: &switchyard.Call{Tool: tool, Arguments: arguments}})
+}
+
+// TestHistories proves that each behaviour decides today, on a real server, what its golden lines say: which activities
+// with which ids, inputs, lanes and timeouts, in which order, and how the run ends. The recorded histories themselves
+// are replayed in package workflows.
+func TestHistories(t *testing.T) {
+	for _, b := range behaviours {
+		t.Run(b.name, func(t *testing.T) {
+			l := newLab(t, b.server...)
+			run := b.run(l)
+			first := run.GetRunID()
+			_ = run.Get(l.ctx, nil) // how the run ends stands in its lines
+			chain := l.histories(run.GetID(), first)
+			if want := max(b.parts, 1); len(chain) != want {
+				t.Fatalf("the run has %d histories, want %d", len(chain), want)
+			}
+			for i, h := range chain {
+				path := filepath.Join(historiesDir, b.name)
+				if len(chain) > 1 {
+					path += fmt.Sprint(".", i+1)
+				}
+				lines := strings.Join(histories.Lines(h), "\n") + "\n"
+				if *updateHistories {
+					if err := histories.Write(path+".json", h); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(path+".txt", []byte(lines), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				golden, err := os.ReadFile(path + ".txt")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if lines != string(golden) {
+					t.Errorf("%s.txt says otherwise; if the change is meant, record anew (see updateHistories):\n%s", path, lines)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// TestContinueAsNew proves that a run whose server suggests a new history every 100 events gives the answer of one that
+// was never cut, with one record per call and events numbered without gaps over all its parts.
+func TestContinueAsNew(t *testing.T) {
+	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=100")
+	l.worker()
+	const turns = 60
+	run := l.runAgent("run", appendTurns(turns))
+	first := run.GetRunID()
+	r := l.result(run)
+	if r.Outcome != switchyard.OutcomeAnswered || r.Answer != "from line 1 to line 60" || r.Usage.Turns != turns+1 || r.Usage.Calls != turns {
+		t.Errorf("result: %+v", r)
+	}
+	if parts := len(l.histories("run", first)); parts < 4 {
+		t.Errorf("the run has %d parts: it did not continue as new", parts)
+	}
+	sequence := 0
+	var last switchyard.EventType
+	for e, err := range audit.Events(l.ctx, l.Client, "run", first) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sequence++; e.Sequence != sequence {
+			t.Fatalf("event %d has the number %d", sequence, e.Sequence)
+		}
+		last = e.Type
+	}
+	if want := 2 + turns*3 + 1; sequence != want || last != switchyard.EventRunCompleted {
+		t.Errorf("%d events, the last one %s; want %d", sequence, last, want)
+	}
+	for i, record := range l.records(run) {
+		if want := switchyard.TurnCallID(i+1, 1); record.CallID != want || record.Run != first {
+			t.Errorf("record %d is that of call %s of run %s, want %s of %s", i, record.CallID, record.Run, want, first)
+		}
+	}
+	for id, n := range l.executions() {
+		if n != 1 {
+			t.Errorf("call %s was executed %d times", id, n)
+		}
+	}
+}
+
+// TestStepInputs proves that what a model step is given stays small and of one size, however long the conversation is.
+func TestStepInputs(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	var steps []switchyard.ScriptStep
+	for range 40 {
+		steps = append(steps, step(call("produce", `{"bytes":20000}`)))
+	}
+	run := l.runAgent("run", agent(append(steps, answer("done"))...))
+	l.result(run)
+	inputs := l.stepInputs(run)
+	if len(inputs) != 41 {
+		t.Fatalf("%d model steps, want 41", len(inputs))
+	}
+	second := len(inputs[1])
+	for i, input := range inputs[1:] {
+		if digits := len(fmt.Sprint(i + 2)); len(input) > second+2*digits || len(input) > 300 {
+			t.Errorf("the input of step %d has %d bytes, that of step 2 has %d: %s", i+2, len(input), second, input)
+		}
+	}
+}
+
+// TestCancelledProgram proves that cancelling a run ends a program that a tool runs, with its children and
+// grandchildren, also where it ignores SIGTERM, and that the run ends as cancelled with its records whole.
+func TestCancelledProgram(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("looks at processes as only Linux shows them")
+	}
+	l := newLab(t)
+	l.worker()
+	run := l.runAgent("run", agent(step(call("family", `{}`), call("broken", `{}`)), answer("never")))
+	var pids []string
+	l.await("for the program and its children", func() bool {
+		data, err := os.ReadFile(l.journal)
+		pids = strings.Fields(string(data))
+		return err == nil && len(pids) == 3
+	})
+	for _, pid := range pids {
+		if !alive(pid) {
+			t.Fatalf("process %s is not there before the run is cancelled", pid)
+		}
+	}
+	if err := l.Client.CancelWorkflow(l.ctx, "run", ""); err != nil {
+		t.Fatal(err)
+	}
+	l.cancelled(run)
+	for _, pid := range pids {
+		if alive(pid) {
+			t.Errorf("process %s of %v is still there after the run has ended", pid, pids)
+		}
+	}
+	if err := os.Truncate(l.journal, 0); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "records", l.statuses(run), []string{"1.2 broken failed execution_error", "1.1 family cancelled cancelled"})
+}
+
+// alive reports whether a process exists and is not a zombie that its parent has yet to look at.
+func alive(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(state, "Z")
+}

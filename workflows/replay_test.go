@@ -1,0 +1,153 @@
+package workflows_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/internal/histories"
+	"github.com/switchyard/switchyard/workflows"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/workflow"
+)
+
+const historiesDir = "testdata/histories"
+
+func readHistory(t *testing.T, name string) *historypb.History {
+	t.Helper()
+	h, err := histories.Read(filepath.Join(historiesDir, name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestReplay proves that today's workflows still decide what the recorded runs of every behaviour decided: a run that is
+// in flight while workers are updated goes on. A history that no longer replays is no reason to record it anew: see
+// docs/changing-workflows.md.
+func TestReplay(t *testing.T) {
+	files, err := histories.Files(historiesDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const least = 14
+	if len(files) < least {
+		t.Fatalf("%d histories in %s, want at least %d", len(files), historiesDir, least)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		t.Run(name, func(t *testing.T) {
+			h := readHistory(t, name)
+			if err := histories.Replay(workflows.All(), h); err != nil {
+				t.Error(err)
+			}
+			golden, err := os.ReadFile(filepath.Join(historiesDir, name+".txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lines := strings.Join(histories.Lines(h), "\n") + "\n"; lines != string(golden) {
+				t.Errorf("%s.txt does not belong to %s.json, whose lines are:\n%s", name, name, lines)
+			}
+		})
+	}
+}
+
+// agentWith returns the workflows with an agent run that is changed before it begins, as a careless change of the code
+// would do to runs in flight.
+func agentWith(change func(*switchyard.RunInput)) map[string]any {
+	all := maps.Clone(workflows.All())
+	all[switchyard.AgentWorkflow] = func(ctx workflow.Context, in switchyard.RunInput, earlier []byte) (switchyard.RunResult, error) {
+		agent := *in.Agent
+		in.Agent = &agent
+		change(&in)
+		return workflows.Agent(ctx, in, earlier)
+	}
+	return all
+}
+
+// TestReplayOfBrokenWorkflows proves that the replay guard can fail: each of these workflows decides otherwise in one
+// place, and the replay of a history that it does not fit reports it.
+func TestReplayOfBrokenWorkflows(t *testing.T) {
+	for _, test := range []struct {
+		name, history string
+		workflows     map[string]any
+		fault         *fault
+	}{
+		{"another order", "agent_exclusive", agentWith(func(in *switchyard.RunInput) { in.Agent.Order = switchyard.OrderParallelFirst }), nil},
+		{"another limit", "agent", agentWith(func(in *switchyard.RunInput) { in.Agent.Limits.Turns = 1 }), nil},
+		{"a timer more", "agent", agentWith(func(in *switchyard.RunInput) { in.Agent.Limits.WallTime = switchyard.Duration(time.Hour) }), nil},
+		{"a timer less", "agent_wall_time", agentWith(func(in *switchyard.RunInput) { in.Agent.Limits.WallTime = 0 }), nil},
+		{"a turn more", "agent_continued.2", agentWith(func(in *switchyard.RunInput) { in.Carry.Turn++ }), nil},
+		{"another tool", "agent", workflows.All(), &fault{tool: func(string) string { return "another" }}},
+		{"another call id", "plan", workflows.All(), &fault{id: func(id string) string { return id + "x" }}},
+		{"admit skipped", "call", workflows.All(), &fault{skip: switchyard.AdmitActivity}},
+		{"pin skipped", "agent", workflows.All(), &fault{skip: switchyard.PinActivity}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := readHistory(t, test.history)
+			none := &fault{}
+			if err := histories.Replay(workflows.All(), h, none); err != nil {
+				t.Fatalf("the history does not replay without the fault: %v", err)
+			}
+			if test.fault == nil {
+				test.fault = none
+			}
+			if err := histories.Replay(test.workflows, h, test.fault); err == nil {
+				t.Error("the replay of a broken workflow passed")
+			}
+		})
+	}
+}
+
+// fault breaks what workflows ask of the SDK: another type or id of a tool's activity, or a local activity that is asked
+// for under the name of another one and so is not found where it was recorded.
+type fault struct {
+	interceptor.WorkerInterceptorBase
+	tool, id func(string) string
+	skip     string
+}
+
+func (f *fault) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &faultyInbound{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next}, fault: f}
+}
+
+type faultyInbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+	fault *fault
+}
+
+func (i *faultyInbound) Init(outbound interceptor.WorkflowOutboundInterceptor) error {
+	return i.Next.Init(&faultyOutbound{WorkflowOutboundInterceptorBase: interceptor.WorkflowOutboundInterceptorBase{Next: outbound}, fault: i.fault})
+}
+
+type faultyOutbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	fault *fault
+}
+
+func (o *faultyOutbound) ExecuteActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
+	if activityType != switchyard.ModelActivity && o.fault.tool != nil {
+		activityType = o.fault.tool(activityType)
+	}
+	if o.fault.id != nil {
+		options := workflow.GetActivityOptions(ctx)
+		options.ActivityID = o.fault.id(options.ActivityID)
+		ctx = workflow.WithActivityOptions(ctx, options)
+	}
+	return o.Next.ExecuteActivity(ctx, activityType, args...)
+}
+
+func (o *faultyOutbound) ExecuteLocalActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
+	if activityType != o.fault.skip {
+		return o.Next.ExecuteLocalActivity(ctx, activityType, args...)
+	}
+	future, settable := workflow.NewFuture(ctx)
+	settable.Set(nil, context.Canceled)
+	return future
+}

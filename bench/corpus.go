@@ -1,9 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -14,9 +15,13 @@ var corpusPackages = []string{"net/http", "go/types", "encoding/json", "runtime"
 
 // corpusOnce reads the text once. Every machine that can build the bench has it.
 var corpusOnce = sync.OnceValue(func() string {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		panic(fmt.Sprintf("bench: `go env GOROOT`: %v", err))
+	}
 	var b strings.Builder
 	for _, pkg := range corpusPackages {
-		files, err := filepath.Glob(filepath.Join(runtime.GOROOT(), "src", pkg, "*.go"))
+		files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(root)), "src", pkg, "*.go"))
 		if err != nil {
 			panic(err) // the pattern is a constant
 		}

@@ -136,7 +136,9 @@ func startHost(ctx context.Context, options client.Options) (stop func(), err er
 	}
 	return func() {
 		cancel()
-		<-ended
+		if err := <-ended; err != nil {
+			fmt.Fprintln(os.Stderr, "bench: the worker ended with", err)
+		}
 	}, nil
 }
 

@@ -17,21 +17,24 @@ const (
 // reached returns the limit that keeps the run from another turn, or nothing.
 func (r *agentRun) reached() string {
 	l, u := r.agent.Limits, r.pipeline.usage
-	turns := l.Turns
-	if turns == 0 {
-		turns = switchyard.DefaultTurns
+	if l.Turns == 0 {
+		l.Turns = switchyard.DefaultTurns
 	}
-	switch {
-	case r.timeOver:
+	for _, limit := range []struct {
+		name      string
+		used, max float64
+	}{
+		{limitTurns, float64(r.turn), float64(l.Turns)},
+		{limitCalls, float64(u.Calls), float64(l.Calls)},
+		{limitTokens, float64(u.InputTokens + u.OutputTokens), float64(l.Tokens)},
+		{limitCost, u.Cost, l.Cost},
+	} {
+		if limit.max > 0 && limit.used >= limit.max {
+			return limit.name
+		}
+	}
+	if r.timeOver {
 		return limitWallTime
-	case r.turn >= turns:
-		return limitTurns
-	case l.Calls > 0 && u.Calls >= l.Calls:
-		return limitCalls
-	case l.Tokens > 0 && u.InputTokens+u.OutputTokens >= l.Tokens:
-		return limitTokens
-	case l.Cost > 0 && u.Cost >= l.Cost:
-		return limitCost
 	}
 	return ""
 }

@@ -37,40 +37,52 @@ func Run(ctx context.Context, c Config) error {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	c.Connection.Logger = tlog.NewStructuredLogger(c.Logger)
-	c.Connection.MetricsHandler = newMetricsHandler(registry)
-	conn, err := client.DialContext(ctx, c.Connection)
+	health, err := serveHealth(c.MetricsAddress, registry, c.Logger)
 	if err != nil {
-		return fmt.Errorf("connect to the Temporal server at %s: %w", c.Connection.HostPort, err)
+		return err
+	}
+	defer health.close()
+	conn, err := c.connect(ctx, registry)
+	if err != nil {
+		return err
 	}
 	defer conn.Close()
 	deeds, err := c.activities(conn, catalog, functions)
 	if err != nil {
 		return err
 	}
-	health, err := serveHealth(c.MetricsAddress, registry, c.Logger)
-	if err != nil {
-		return err
-	}
-	defer health.close()
 	fleet := newFleet(c, conn, deeds, newObserver(registry, c.Logger))
 	if err := fleet.start(); err != nil {
 		return err
 	}
 	defer fleet.stop()
 	health.setReady(true)
-	info := Info{Namespace: c.Connection.Namespace, TaskQueue: c.TaskQueue, Lanes: c.Lanes, Tools: namesOf(catalog), Metrics: health.address}
-	c.Logger.Info("worker ready", "namespace", info.Namespace, "task_queue", info.TaskQueue, "lanes", info.Lanes, "tools", len(info.Tools))
-	if c.Ready != nil {
-		c.Ready(info)
-	}
+	defer health.setReady(false)
+	c.tellReady(catalog, health.address)
 	select {
 	case <-ctx.Done():
 		c.Logger.Info("worker stops: no new work; running calls may finish", "within", c.StopTimeout)
-		health.setReady(false)
 		return nil
 	case err := <-fleet.failed:
 		return err
+	}
+}
+
+func (c Config) connect(ctx context.Context, registry *prometheus.Registry) (client.Client, error) {
+	c.Connection.Logger = tlog.NewStructuredLogger(c.Logger)
+	c.Connection.MetricsHandler = newMetricsHandler(registry)
+	conn, err := client.DialContext(ctx, c.Connection)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the Temporal server at %s: %w", c.Connection.HostPort, err)
+	}
+	return conn, nil
+}
+
+func (c Config) tellReady(catalog *toolspecs.Catalog, metrics string) {
+	info := Info{Namespace: c.Connection.Namespace, TaskQueue: c.TaskQueue, Lanes: c.Lanes, Tools: namesOf(catalog), Metrics: metrics}
+	c.Logger.Info("worker ready", "namespace", info.Namespace, "task_queue", info.TaskQueue, "lanes", info.Lanes, "tools", len(info.Tools))
+	if c.Ready != nil {
+		c.Ready(info)
 	}
 }
 

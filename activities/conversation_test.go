@@ -113,7 +113,13 @@ func TestConversationIsAlwaysTheRuns(t *testing.T) {
 				*s = past[rapid.IntRange(0, len(past)-1).Draw(t, "to")]
 				known = false
 			},
-			"step fails": func(*rapid.T) { check() },
+			"step elsewhere": func(*rapid.T) {
+				s.markSeen()
+				s.add(message())
+				past, known = append(past, *s), false
+			},
+			"continue as new": func(*rapid.T) { s.markSeen() },
+			"step fails":      func(*rapid.T) { check() },
 			"step": func(*rapid.T) {
 				check()
 				s.markSeen()

@@ -29,7 +29,7 @@ func (Scripted) Answer(_ context.Context, p Prompt) (switchyard.ModelResponse, e
 	switch {
 	case p.Limit != "":
 		message.Text, err = play.summary(p.Limit)
-	case p.Turn > len(script.Steps):
+	case p.Turn < 1 || p.Turn > len(script.Steps):
 		err = fmt.Errorf("the script has %d steps and the run is at turn %d; end the script with an answer", len(script.Steps), p.Turn)
 	default:
 		message, err = play.step(script.Steps[p.Turn-1])
@@ -121,7 +121,12 @@ func (s scriptPlay) result(callID string) (any, bool) {
 		if m.Role != switchyard.RoleTool || m.CallID != callID {
 			continue
 		}
-		if value, err := switchyard.DecodeJSON(json.RawMessage(m.Text)); err == nil && !m.Failed {
+		// Notes stand after a result's value.
+		text := m.Text
+		if at := strings.LastIndex(text, "\n[note: "); at > 0 {
+			text = text[:at]
+		}
+		if value, err := switchyard.DecodeJSON(json.RawMessage(text)); err == nil && !m.Failed {
 			return value, true
 		}
 		return m.Text, true

@@ -1,0 +1,280 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+)
+
+// step makes one model step of run "r", whose model answers by answer.
+func (b *bench) step(t testing.TB, r switchyard.ModelRequest, cause error) (response switchyard.ModelResponse, err error) {
+	t.Helper()
+	r.Run = "r"
+	value, err := within(t, switchyard.ModelActivity, r, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
+		ctx, end := context.WithCancelCause(ctx)
+		defer end(nil)
+		if cause != nil {
+			end(cause)
+		}
+		return b.ModelStep(ctx, r)
+	})
+	if err == nil {
+		err = value.Get(&response)
+	}
+	return response, err
+}
+
+func modelBench(t testing.TB, agent switchyard.Agent, answer func(context.Context, Prompt) (switchyard.ModelResponse, error)) *bench {
+	t.Helper()
+	catalog := catalogOf(t, spec("probe", nil), spec("off", func(s *toolspecs.Spec) { s.Status = switchyard.StatusDisabled }))
+	b := setUp(t, catalog, func(c *Config) { c.Models["stub"] = modelStub{answer: answer} })
+	agent.Model.Provider = "stub"
+	b.pin(t, switchyard.PinRequest{Run: "r", Agent: &agent, Tools: []string{"probe", "off"}})
+	return b
+}
+
+// The model is shown the conversation and the tools that may be called; its calls get the turn's ids, its tokens their
+// price, and its message is remembered as the workflow will have it.
+func TestModelStep(t *testing.T) {
+	var prompt Prompt
+	agent := switchyard.Agent{Name: "a", Model: switchyard.Model{Price: switchyard.Price{Input: 2, Output: 8}}}
+	b := modelBench(t, agent, func(_ context.Context, p Prompt) (switchyard.ModelResponse, error) {
+		prompt = p
+		return switchyard.ModelResponse{Message: switchyard.Message{Calls: []switchyard.Call{{ID: "call_x", Tool: "probe"}, {Tool: "probe"}}},
+			Usage: switchyard.Usage{InputTokens: 1000, OutputTokens: 250}}, nil
+	})
+	response, err := b.step(t, switchyard.ModelRequest{Turn: 3}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := response.Message
+	if m.Role != switchyard.RoleAssistant || m.Calls[0].ID != "3.1" || m.Calls[1].ID != "3.2" || math.Abs(response.Usage.Cost-0.004) > 1e-12 {
+		t.Errorf("got %+v", response)
+	}
+	if len(prompt.Tools) != 1 || prompt.Tools[0].Name != "probe" || !json.Valid(prompt.Tools[0].Schema) || prompt.Turn != 3 || prompt.Agent.Name != "a" {
+		t.Errorf("the model was asked %+v", prompt)
+	}
+	if _, ok := b.runs.byRun["r"].Value.(*runEntry).produced[m.Digest()]; !ok {
+		t.Error("the answer is not remembered")
+	}
+	if _, err := b.step(t, switchyard.ModelRequest{Turn: 4, Limit: "turns"}, nil); err != nil || prompt.Tools != nil || prompt.Limit != "turns" {
+		t.Errorf("at a limit the model was asked %+v, %v", prompt, err)
+	}
+	if b.run.queries.Load() != 0 {
+		t.Errorf("the run was asked %d times for what this process pinned", b.run.queries.Load())
+	}
+}
+
+// A worker that did not pin the run asks it once for its setup.
+func TestModelStepAsksForSetup(t *testing.T) {
+	b := modelBench(t, switchyard.Agent{}, func(context.Context, Prompt) (switchyard.ModelResponse, error) {
+		return switchyard.ModelResponse{Message: switchyard.Message{Text: "hi"}}, nil
+	})
+	b.run.setup = *b.runs.setup("r")
+	b.runs = newRunCache(10, 1<<20)
+	for range 2 {
+		if response, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil); err != nil || response.Message.Text != "hi" || b.run.queries.Load() != 1 {
+			t.Errorf("got %+v, %v after %d queries", response, err, b.run.queries.Load())
+		}
+	}
+}
+
+// What went wrong decides whether there is another attempt, and when.
+func TestModelStepFails(t *testing.T) {
+	cases := []struct {
+		name      string
+		answer    switchyard.ModelResponse
+		err       error
+		kind      string
+		permanent bool
+		after     time.Duration
+		message   string
+	}{
+		{name: "permanent", err: &ModelError{Message: "no such model", Permanent: true}, kind: modelFailed, permanent: true, message: "no such model"},
+		{name: "wrapped", err: errors.Join(&ModelError{Message: "no such model", Permanent: true}), kind: modelFailed, permanent: true, message: "no such model"},
+		{name: "transient", err: &ModelError{Message: "busy", RetryAfter: 3 * time.Second}, kind: modelUnavailable, after: 3 * time.Second, message: "busy"},
+		{name: "any other", err: errors.New("broken pipe"), kind: modelUnavailable, message: "broken pipe"},
+		{name: "nothing", kind: modelUnavailable, message: "neither text nor calls"},
+	}
+	for _, c := range cases {
+		b := modelBench(t, switchyard.Agent{}, func(context.Context, Prompt) (switchyard.ModelResponse, error) { return c.answer, c.err })
+		_, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil)
+		app, ok := errors.AsType[*temporal.ApplicationError](err)
+		if !ok || app.Type() != c.kind || app.NonRetryable() != c.permanent || app.NextRetryDelay() != c.after || !strings.Contains(app.Message(), c.message) {
+			t.Errorf("%s: got %v", c.name, err)
+		}
+	}
+}
+
+// A model that does not answer within the agent's timeout is given up for this attempt.
+func TestModelStepTimeout(t *testing.T) {
+	agent := switchyard.Agent{Model: switchyard.Model{Timeout: switchyard.Duration(20 * time.Millisecond)}}
+	b := modelBench(t, agent, func(ctx context.Context, _ Prompt) (switchyard.ModelResponse, error) {
+		<-ctx.Done()
+		return switchyard.ModelResponse{}, ctx.Err()
+	})
+	_, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok || app.NonRetryable() || !strings.Contains(app.Message(), "deadline") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A step that its run cancels ends as cancelled; one whose worker stops is tried again.
+func TestModelStepCancelled(t *testing.T) {
+	b := modelBench(t, switchyard.Agent{}, func(ctx context.Context, _ Prompt) (switchyard.ModelResponse, error) {
+		return switchyard.ModelResponse{}, &ModelError{Message: "stopped: " + ctx.Err().Error(), Permanent: false}
+	})
+	if _, err := b.step(t, switchyard.ModelRequest{Turn: 1}, temporal.NewCanceledError()); !temporal.IsCanceledError(err) {
+		t.Errorf("got %v", err)
+	}
+	_, err := b.step(t, switchyard.ModelRequest{Turn: 1}, errors.New("worker shutdown"))
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.NonRetryable() {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A provider that this worker does not have may be another's; a pinned tool that nobody can read is nobody's.
+func TestModelStepCannotAsk(t *testing.T) {
+	b := modelBench(t, switchyard.Agent{}, nil)
+	setup := *b.runs.setup("r")
+	delete(b.config.Models, "stub")
+	_, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil)
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.NonRetryable() || !contains(app.Message(), "stub") {
+		t.Errorf("got %v", err)
+	}
+	b = modelBench(t, switchyard.Agent{}, nil)
+	setup.Pinned.Value.Catalog = switchyard.Catalog{Digest: "other", Tools: []switchyard.Tool{{Name: "broken", Digest: "d", Spec: json.RawMessage(`{}`)}}}
+	b.runs.keepSetup("r", &setup)
+	_, err = b.step(t, switchyard.ModelRequest{Turn: 1}, nil)
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() || !contains(app.Message(), "broken") {
+		t.Errorf("got %v", err)
+	}
+	_, err = b.step(t, switchyard.ModelRequest{Turn: 1, Seen: 1, Chain: "x"}, nil)
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.NonRetryable() {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What models are shown of a catalog is made once, and memory of it is bounded.
+func TestOffersAreBounded(t *testing.T) {
+	o, s := newOffers(), newSpecs()
+	for i := range maxOffers + 5 {
+		if _, err := o.of(s, switchyard.Catalog{Digest: strings.Repeat("d", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(o.byCatalog) > maxOffers {
+		t.Errorf("%d catalogs are remembered", len(o.byCatalog))
+	}
+}
+
+func scripted(script switchyard.Script, turn int, limit string, messages ...switchyard.Message) (switchyard.ModelResponse, error) {
+	packed := switchyard.Pack(script)
+	agent := &switchyard.Agent{Model: switchyard.Model{Script: &packed}}
+	return Scripted{}.Answer(context.Background(), Prompt{Agent: agent, Turn: turn, Limit: limit, Messages: messages})
+}
+
+func resultOf(id, text string, failed bool) switchyard.Message {
+	return switchyard.Message{Role: switchyard.RoleTool, CallID: id, Text: text, Failed: failed}
+}
+
+// A script's step becomes calls as it says: arguments with results of earlier calls in their own types, arguments that
+// are no JSON as they are, repeated calls, and an answer made of results.
+func TestScriptedPlays(t *testing.T) {
+	script := switchyard.Script{Steps: []switchyard.ScriptStep{
+		{Calls: []switchyard.ScriptCall{{Tool: "echo", Repeat: 2}, {ID: "list", Tool: "list_files"}, {ID: "bad", Tool: "x"}, {ID: "text", Tool: "x"}, {ID: "noted", Tool: "x"}}},
+		{Text: "Reading ${list.0.name}", Calls: []switchyard.ScriptCall{
+			{Tool: "read", Arguments: json.RawMessage(`{"file":"${list.0.name}","size":"${list.0.size}","all":"${list}","cost":"$${5}","why":"after ${bad}"}`)},
+			{Tool: "raw", ArgumentsText: `{"a": `},
+			{Tool: "plain", Arguments: json.RawMessage(`{"b": 1}`)},
+			{Tool: "price", Arguments: json.RawMessage(`{"p": "$5"}`)},
+			{Tool: "noted", Arguments: json.RawMessage(`{"n": "${noted.n}"}`)},
+			{Tool: "none"},
+		}},
+		{Answer: "Found ${list.0.name}: ${text}"},
+	}}
+	messages := []switchyard.Message{{Role: switchyard.RoleUser, Text: "go"}, resultOf("1.3", `[{"name":"a.md","size":12345678901234567890}]`, false),
+		resultOf("1.4", "ERROR boom", true), resultOf("1.5", "two\nlines", false), resultOf("1.6", "{\"n\":7}\n[note: cut]", false)}
+	first, err := scripted(script, 1, "")
+	if err != nil || len(first.Message.Calls) != 6 || first.Message.Calls[1].Tool != "echo" || first.Message.Calls[1].Arguments != "{}" || first.Stop != switchyard.StopCalls {
+		t.Errorf("got %+v, %v", first, err)
+	}
+	second, err := scripted(script, 2, "", messages...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`{"all":[{"name":"a.md","size":12345678901234567890}],"cost":"${5}","file":"a.md","size":12345678901234567890,"why":"after ERROR boom"}`,
+		`{"a": `, `{"b": 1}`, `{"p":"$5"}`, `{"n":7}`, `{}`}
+	for i, c := range second.Message.Calls {
+		if c.Arguments != want[i] {
+			t.Errorf("%s: got %s; want %s", c.Tool, c.Arguments, want[i])
+		}
+	}
+	if second.Message.Text != "Reading a.md" || second.Usage.InputTokens == 0 || second.Usage.OutputTokens == 0 || second.Model != "scripted" {
+		t.Errorf("got %+v", second)
+	}
+	third, err := scripted(script, 3, "", messages...)
+	if err != nil || third.Message.Text != "Found a.md: two\nlines" || third.Stop != switchyard.StopAnswer || len(third.Message.Calls) != 0 {
+		t.Errorf("got %+v, %v", third, err)
+	}
+}
+
+// At a limit the script's own summary answers, or the last results that did not fail.
+func TestScriptedSummary(t *testing.T) {
+	script := switchyard.Script{Steps: []switchyard.ScriptStep{{Calls: []switchyard.ScriptCall{{ID: "a", Tool: "x"}}}}}
+	messages := []switchyard.Message{resultOf("1.1", "one", false), resultOf("1.2", "two", false), resultOf("1.3", "broken", true), resultOf("1.4", "three", false), resultOf("1.5", "four", false)}
+	r, err := scripted(script, 2, "turns", messages...)
+	if err != nil || r.Message.Text != "The limit of turns was reached. The last results:\n- four\n- three\n- two" {
+		t.Errorf("got %q, %v", r.Message.Text, err)
+	}
+	script.Summary = "So far: ${a}"
+	if r, err = scripted(script, 2, "turns", messages...); err != nil || r.Message.Text != "So far: one" {
+		t.Errorf("got %q, %v", r.Message.Text, err)
+	}
+}
+
+// A script that is wrong fails the run for good, and says what to do.
+func TestScriptedFails(t *testing.T) {
+	refers := func(text string) switchyard.Script {
+		return switchyard.Script{Steps: []switchyard.ScriptStep{{Calls: []switchyard.ScriptCall{{ID: "a", Tool: "x"}}}, {Answer: text}}}
+	}
+	call := func(arguments string) switchyard.Script {
+		return switchyard.Script{Steps: []switchyard.ScriptStep{{}, {Calls: []switchyard.ScriptCall{{Tool: "x", Arguments: json.RawMessage(arguments)}}}}}
+	}
+	summary := refers("")
+	summary.Summary = "${nobody}"
+	cases := []struct {
+		name, want string
+		script     switchyard.Script
+		turn       int
+		limit      string
+	}{
+		{"too short", "the script has 2 steps and the run is at turn 3; end the script with an answer", refers("x"), 3, ""},
+		{"unknown call", `no result of a call "nobody"`, refers("${nobody}"), 2, ""},
+		{"no result yet", `no result of a call "a"`, refers("${a}"), 2, ""},
+		{"no such call in arguments", `"b"`, call(`{"x":"${b}"}`), 2, ""},
+		{"malformed arguments", "invalid", call(`{"x":$}`), 2, ""},
+		{"summary", `"nobody"`, summary, 2, "turns"},
+		{"no turn", "turn 0", refers("x"), 0, ""},
+	}
+	for _, c := range cases {
+		_, err := scripted(c.script, c.turn, c.limit)
+		if e, ok := errors.AsType[*ModelError](err); !ok || !e.Permanent || !contains(e.Message, c.want) {
+			t.Errorf("%s: got %v", c.name, err)
+		}
+	}
+	_, err := Scripted{}.Answer(context.Background(), Prompt{Agent: &switchyard.Agent{}})
+	if e, ok := errors.AsType[*ModelError](err); !ok || !e.Permanent || (Scripted{}).Ready() != nil {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -77,32 +78,19 @@ func unknownTool(catalog *toolspecs.Catalog, name, dir string) error {
 
 // startCall starts a direct call and prints its output.
 func (a *app) startCall(cmd *cobra.Command, s *start, flags *startFlags) error {
-	ctx := cmd.Context()
-	c, err := a.connect(ctx, cmd.Flags())
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	runID, err := a.begin(ctx, c, s)
-	if err != nil {
-		return err
-	}
-	if flags.detach {
-		return a.printStarted(s.id, runID)
-	}
-	f := a.newFollower(c, s.id, runID, s.queue)
-	f.owned, f.cancelOnInterrupt = true, flags.cancelOnInterrupt
-	f.view = a.progressView()
-	if err := f.follow(ctx); err != nil {
-		return lookupError(f.id, err)
-	}
-	if f.detached {
-		return exitWith(exitCancelled)
-	}
-	if err := a.printCall(f); err != nil {
-		return err
-	}
-	return exitWith(f.exitCode())
+	return a.startRun(cmd, s, flags, func(ctx context.Context, f *follower) error {
+		f.view = a.progressView()
+		if err := f.follow(ctx); err != nil {
+			return lookupError(f.id, err)
+		}
+		if f.detached {
+			return exitWith(exitCancelled)
+		}
+		if err := a.printCall(f); err != nil {
+			return err
+		}
+		return exitWith(f.exitCode())
+	})
 }
 
 // progressView shows progress on standard error, where nobody reads standard output line by line.

@@ -23,19 +23,9 @@ Waits for that end; the exit code is 0 when the run ended as cancelled, 1 when i
 		Example: `  starter cancel demo-1a2b3c4d --reason "wrong folder"
   starter cancel demo-1a2b3c4d --no-wait`,
 		Args: arguments(0, "RUN"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			run, err := ref.resolve(cmd, args)
-			if err != nil {
-				return err
-			}
-			ctx := cmd.Context()
-			c, err := a.connect(ctx, cmd.Flags())
-			if err != nil {
-				return err
-			}
-			defer c.Close()
+		RunE: a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
 			return a.cancelRun(ctx, c, run, reason, noWait)
-		},
+		}),
 	}
 	ref.add(cmd.Flags())
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` that the run's history keeps as the reason")

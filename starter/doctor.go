@@ -56,14 +56,10 @@ The exit code is 1 if there is a problem, 4 if no server answers.`,
 			if err != nil {
 				return err
 			}
-			ctx := cmd.Context()
-			c, err := a.connect(ctx, cmd.Flags())
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			d := &doctor{app: a, client: c, namespace: a.connection.resolvedNamespace, queue: queue, lanes: lanes}
-			return d.examine(ctx, probe)
+			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
+				d := &doctor{app: a, client: c, namespace: a.connection.resolvedNamespace, queue: queue, lanes: lanes}
+				return d.examine(ctx, probe)
+			})
 		},
 	}
 	catalog.add(cmd.Flags(), "whose lanes are checked (default ./tools where it holds some)")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"iter"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/sdk/client"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -19,23 +21,13 @@ every record is one line of JSON with all its fields.`,
 		Example: `  starter audit demo-1a2b3c4d
   starter audit demo-1a2b3c4d --output json | jq 'select(.status != "completed")'`,
 		Args: arguments(0, "RUN"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			run, err := ref.resolve(cmd, args)
-			if err != nil {
-				return err
-			}
-			ctx := cmd.Context()
-			c, err := a.connect(ctx, cmd.Flags())
-			if err != nil {
-				return err
-			}
-			defer c.Close()
+		RunE: a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
 			records := audit.Records(ctx, c, run.workflowID, run.runID)
 			if a.format.json() {
 				return lookupError(run.workflowID, a.writeRecords(records))
 			}
 			return lookupError(run.workflowID, a.printRecords(records))
-		},
+		}),
 	}
 	ref.add(cmd.Flags())
 	return cmd

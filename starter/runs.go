@@ -108,23 +108,26 @@ runs: unknown tools, cycles and dangling references are listed with file, line a
 
 // startAndFollow starts a run, and unless it is detached shows it and its report until its end.
 func (a *app) startAndFollow(cmd *cobra.Command, s *start, flags *startFlags) error {
-	ctx := cmd.Context()
-	c, err := a.connect(ctx, cmd.Flags())
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	runID, err := a.begin(ctx, c, s)
-	if err != nil {
-		return err
-	}
-	if flags.detach {
-		return a.printStarted(s.id, runID)
-	}
-	f := a.newFollower(c, s.id, runID, s.queue)
-	f.owned, f.cancelOnInterrupt = true, flags.cancelOnInterrupt
-	f.view = a.newView(a.Out)
-	return a.followToReport(ctx, f)
+	return a.startRun(cmd, s, flags, func(ctx context.Context, f *follower) error {
+		f.view = a.newView(a.Out)
+		return a.followToReport(ctx, f)
+	})
+}
+
+// startRun starts a run, and unless it is detached has follow follow it.
+func (a *app) startRun(cmd *cobra.Command, s *start, flags *startFlags, follow func(context.Context, *follower) error) error {
+	return a.connected(cmd, func(ctx context.Context, c client.Client) error {
+		runID, err := a.begin(ctx, c, s)
+		if err != nil {
+			return err
+		}
+		if flags.detach {
+			return a.printStarted(s.id, runID)
+		}
+		f := a.newFollower(c, s.id, runID, s.queue)
+		f.owned, f.cancelOnInterrupt = true, flags.cancelOnInterrupt
+		return follow(ctx, f)
+	})
 }
 
 func (a *app) newFollower(c client.Client, id, runID, queue string) *follower {

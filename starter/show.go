@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/sdk/client"
 )
 
 // shownRun is what show prints as JSON.
@@ -24,17 +26,7 @@ func (a *app) showCommand() *cobra.Command {
 		Example: `  starter show demo-1a2b3c4d
   starter show demo-1a2b3c4d --output json | jq .usage`,
 		Args: arguments(0, "RUN"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			run, err := ref.resolve(cmd, args)
-			if err != nil {
-				return err
-			}
-			ctx := cmd.Context()
-			c, err := a.connect(ctx, cmd.Flags())
-			if err != nil {
-				return err
-			}
-			defer c.Close()
+		RunE: a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
 			summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
 			if err != nil {
 				return lookupError(run.workflowID, err)
@@ -51,7 +43,7 @@ func (a *app) showCommand() *cobra.Command {
 			}
 			shown.write(a.Out, a.paletteFor(a.Out), &a.format, time.Now())
 			return nil
-		},
+		}),
 	}
 	ref.add(cmd.Flags())
 	return cmd

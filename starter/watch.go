@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/sdk/client"
 )
 
 // runReference names a run that exists.
@@ -29,6 +32,28 @@ func (r *runReference) resolve(cmd *cobra.Command, args []string) (*runReference
 	return r, nil
 }
 
+// onRun is what a command does that is about one run: it names the run, connects, and calls f.
+func (a *app) onRun(ref *runReference, f func(context.Context, client.Client, *runReference) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		run, err := ref.resolve(cmd, args)
+		if err != nil {
+			return err
+		}
+		return a.connected(cmd, func(ctx context.Context, c client.Client) error { return f(ctx, c, run) })
+	}
+}
+
+// connected calls f with a connection and closes it.
+func (a *app) connected(cmd *cobra.Command, f func(context.Context, client.Client) error) error {
+	ctx := cmd.Context()
+	c, err := a.connect(ctx, cmd.Flags())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return f(ctx, c)
+}
+
 func (a *app) watchCommand() *cobra.Command {
 	var ref runReference
 	cmd := &cobra.Command{
@@ -40,17 +65,7 @@ Ctrl-C ends the watching, not the run.`,
 		Example: `  starter watch demo-1a2b3c4d
   starter watch demo-1a2b3c4d --output json | jq -c 'select(.type == "tool_failed")'`,
 		Args: arguments(0, "RUN"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			run, err := ref.resolve(cmd, args)
-			if err != nil {
-				return err
-			}
-			ctx := cmd.Context()
-			c, err := a.connect(ctx, cmd.Flags())
-			if err != nil {
-				return err
-			}
-			defer c.Close()
+		RunE: a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
 			summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
 			if err != nil {
 				return lookupError(run.workflowID, err)
@@ -58,7 +73,7 @@ Ctrl-C ends the watching, not the run.`,
 			f := a.newFollower(c, run.workflowID, run.runID, summary.TaskQueue)
 			f.view = a.newView(a.Out)
 			return a.followToReport(ctx, f)
-		},
+		}),
 	}
 	ref.add(cmd.Flags())
 	return cmd

@@ -1,15 +1,12 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -26,7 +23,7 @@ type OpenAI struct {
 // NewOpenAI returns the provider as the environment configures it: OPENAI_API_KEY, OPENAI_BASE_URL and what else the
 // official client reads. The client's own retries are off: Temporal's are the only ones.
 func NewOpenAI() *OpenAI {
-	return &OpenAI{client: openai.NewClient(option.WithMaxRetries(0)), key: os.Getenv("OPENAI_API_KEY")}
+	return &OpenAI{client: openai.NewClient(option.WithMaxRetries(0), option.WithMiddleware(readableErrors)), key: os.Getenv("OPENAI_API_KEY")}
 }
 
 // Ready reports a missing key.
@@ -153,45 +150,4 @@ func openAIResponse(c *openai.ChatCompletion) switchyard.ModelResponse {
 		response.Stop = switchyard.StopLength
 	}
 	return response
-}
-
-// failure tells what another attempt can cure, and when. The key never shows, whatever the server put into its answer.
-func (o *OpenAI) failure(err error) error {
-	api, ok := errors.AsType[*openai.Error](err)
-	if !ok {
-		return &ModelError{Message: switchyard.Shorten(o.redact(err.Error()), maxServerMessage)}
-	}
-	e := &ModelError{Permanent: true, Message: fmt.Sprintf("the model's server answered %d %s: %s", api.StatusCode,
-		http.StatusText(api.StatusCode), switchyard.Shorten(o.redact(saysOf(api)), maxServerMessage))}
-	switch {
-	case api.Code == "context_length_exceeded":
-		e.Message = "the conversation is longer than the model's window: " + switchyard.Shorten(o.redact(api.Message), maxServerMessage)
-	case api.Code == "insufficient_quota":
-	case api.StatusCode == http.StatusUnauthorized, api.StatusCode == http.StatusForbidden:
-		e.Message += "; check OPENAI_API_KEY in the worker's environment"
-	case transientStatus(api.StatusCode):
-		e.Permanent = false
-		if api.Response != nil {
-			e.RetryAfter = RetryAfter(api.Response.Header, time.Now())
-		}
-	}
-	return e
-}
-
-// maxServerMessage bounds what is told of a server's answer, in characters.
-const maxServerMessage = 500
-
-// saysOf returns a server's own words: its error's message, or the answer as it is where it is of another form.
-func saysOf(api *openai.Error) string { return cmp.Or(api.Message, api.RawJSON()) }
-
-func (o *OpenAI) redact(text string) string {
-	if o.key == "" {
-		return text
-	}
-	return strings.ReplaceAll(text, o.key, switchyard.Redacted)
-}
-
-// transientStatus reports whether the same request may succeed later.
-func transientStatus(code int) bool {
-	return code == http.StatusRequestTimeout || code == http.StatusConflict || code == http.StatusTooManyRequests || code >= 500
 }

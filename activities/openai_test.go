@@ -1,0 +1,264 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+)
+
+const testKey = "sk-test-3f9a8b7c6d"
+
+// chatServer speaks chat completions: it keeps the last request and answers by handle.
+type chatServer struct {
+	*httptest.Server
+	requests atomic.Int64
+	header   http.Header
+	path     string
+	body     map[string]any
+}
+
+func serveChat(t testing.TB, handle http.HandlerFunc) (*chatServer, *OpenAI) {
+	t.Helper()
+	s := &chatServer{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
+		s.header, s.path, s.body = r.Header, r.URL.Path, nil
+		if err := json.NewDecoder(r.Body).Decode(&s.body); err != nil {
+			t.Error(err)
+		}
+		handle(w, r)
+	}))
+	t.Cleanup(s.Close)
+	t.Setenv("OPENAI_BASE_URL", s.URL+"/v1")
+	t.Setenv("OPENAI_API_KEY", testKey)
+	return s, NewOpenAI()
+}
+
+// completion answers with one choice.
+func completion(message, finish string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":"c1","object":"chat.completion","created":1,"model":"served-model","choices":[{"index":0,"message":%s,"finish_reason":%q}],
+			"usage":{"prompt_tokens":11,"completion_tokens":7,"total_tokens":18}}`, message, finish)
+	}
+}
+
+func status(code int, body string, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func promptOf(messages ...switchyard.Message) Prompt {
+	return Prompt{Agent: &switchyard.Agent{Model: switchyard.Model{Name: "gpt-x"}}, Turn: 1, Messages: messages}
+}
+
+func decoded(t testing.TB, text string) (value any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// The request is what chat completions take: every role, calls and their results tied by our ids, tools with their JSON
+// Schema; what a model got wrong before is spelt as its provider accepts it.
+func TestOpenAIRequest(t *testing.T) {
+	server, model := serveChat(t, completion(`{"role":"assistant","content":"hi"}`, "stop"))
+	temperature := 0.5
+	p := promptOf(
+		switchyard.Message{Role: switchyard.RoleSystem, Text: "be brief"},
+		switchyard.Message{Role: switchyard.RoleUser, Text: "count <b> & \"q\""},
+		switchyard.Message{Role: switchyard.RoleAssistant, Text: "calling", Calls: []switchyard.Call{
+			{ID: "1.1", Tool: "count", Arguments: `{"n":12345678901234567890}`},
+			{ID: "1.2", Tool: "fs.read file/é", Arguments: `{"n": 1`},
+			{ID: "1.3", Tool: strings.Repeat("x", 100), Arguments: ""},
+			{ID: "1.4", Tool: "", Arguments: "{}"},
+		}},
+		switchyard.Message{Role: switchyard.RoleTool, CallID: "1.1", Text: "5"},
+		switchyard.Message{Role: switchyard.RoleAssistant, Calls: []switchyard.Call{{ID: "2.1", Tool: "count", Arguments: "{}"}}},
+	)
+	p.Agent.Model.Temperature, p.Agent.Model.MaxTokens = &temperature, 99
+	p.Tools = []Offer{{Name: "count", Description: "Counts.", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}}
+	if _, err := model.Answer(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	call := func(id, name, arguments string) map[string]any {
+		return map[string]any{"id": id, "type": "function", "function": map[string]any{"name": name, "arguments": arguments}}
+	}
+	want := map[string]any{
+		"model": "gpt-x", "temperature": 0.5, "max_completion_tokens": 99.0,
+		"messages": []any{
+			map[string]any{"role": "system", "content": "be brief"},
+			map[string]any{"role": "user", "content": "count <b> & \"q\""},
+			map[string]any{"role": "assistant", "content": "calling", "tool_calls": []any{
+				call("1.1", "count", `{"n":12345678901234567890}`),
+				call("1.2", "fs_read_file__", `{"not_json":"{\"n\": 1"}`),
+				call("1.3", strings.Repeat("x", 64), `{"not_json":""}`),
+				call("1.4", "_", "{}"),
+			}},
+			map[string]any{"role": "tool", "tool_call_id": "1.1", "content": "5"},
+			map[string]any{"role": "assistant", "tool_calls": []any{call("2.1", "count", "{}")}},
+		},
+		"tools": []any{map[string]any{"type": "function", "function": map[string]any{"name": "count", "description": "Counts.",
+			"parameters": decoded(t, string(p.Tools[0].Schema))}}},
+	}
+	if !reflect.DeepEqual(server.body, want) {
+		got, _ := json.MarshalIndent(server.body, "", " ")
+		t.Errorf("got %s", got)
+	}
+	if server.path != "/v1/chat/completions" || server.header.Get("Authorization") != "Bearer "+testKey {
+		t.Errorf("%s with %v", server.path, server.header)
+	}
+	// At a limit there are no tools, and the model is told why.
+	p.Tools, p.Limit, p.Agent.Model = nil, "turns", switchyard.Model{Name: "gpt-x"}
+	if _, err := model.Answer(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	messages := server.body["messages"].([]any)
+	last := messages[len(messages)-1].(map[string]any)
+	if server.body["tools"] != nil || server.body["temperature"] != nil || server.body["max_completion_tokens"] != nil || last["role"] != "user" || !contains(last["content"].(string), "limit", "turns") {
+		t.Errorf("got %v", server.body)
+	}
+}
+
+// An answer comes back as it is: several calls at once, arguments that are no JSON, and why the model stopped.
+func TestOpenAIAnswers(t *testing.T) {
+	cases := []struct {
+		name, message, finish string
+		want                  switchyard.Message
+		stop                  switchyard.Stop
+	}{
+		{"text", `{"role":"assistant","content":"done"}`, "stop", switchyard.Message{Text: "done"}, switchyard.StopAnswer},
+		{"parallel calls", `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"one","arguments":"{\"x\":1}"}},
+			{"id":"b","type":"function","function":{"name":"two","arguments":"{\"x\": "}}]}`, "tool_calls",
+			switchyard.Message{Calls: []switchyard.Call{{Tool: "one", Arguments: `{"x":1}`}, {Tool: "two", Arguments: `{"x": `}}}, switchyard.StopCalls},
+		{"calls, though it says stop", `{"content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"one","arguments":""}}]}`, "stop",
+			switchyard.Message{Calls: []switchyard.Call{{Tool: "one"}}}, switchyard.StopCalls},
+		{"refusal", `{"role":"assistant","content":null,"refusal":"I cannot help with that."}`, "stop", switchyard.Message{Text: "I cannot help with that."}, switchyard.StopRefusal},
+		{"content filter", `{"role":"assistant","content":""}`, "content_filter", switchyard.Message{Text: "the provider's content filter withheld the answer"}, switchyard.StopRefusal},
+		{"content filter in the middle", `{"role":"assistant","content":"half"}`, "content_filter", switchyard.Message{Text: "half"}, switchyard.StopRefusal},
+		{"length", `{"role":"assistant","content":"and so on and"}`, "length", switchyard.Message{Text: "and so on and"}, switchyard.StopLength},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, model := serveChat(t, completion(c.message, c.finish))
+			r, err := model.Answer(t.Context(), promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"}))
+			if err != nil || !reflect.DeepEqual(r.Message, c.want) || r.Stop != c.stop {
+				t.Errorf("got %+v, %v", r, err)
+			}
+			if r.Model != "served-model" || r.Usage.InputTokens != 11 || r.Usage.OutputTokens != 7 {
+				t.Errorf("got %+v", r)
+			}
+		})
+	}
+}
+
+// Every failure is one request, says what the server said without ever showing the key, and whether and when another
+// attempt may do better.
+func TestOpenAIFailures(t *testing.T) {
+	apiError := func(message, code string) string {
+		return fmt.Sprintf(`{"error":{"message":%q,"type":"t","param":null,"code":%q}}`, message, code)
+	}
+	soon := time.Now().Add(90 * time.Second).UTC().Format(http.TimeFormat)
+	cases := []struct {
+		name      string
+		handle    http.HandlerFunc
+		permanent bool
+		after     time.Duration
+		want      []string
+	}{
+		{"429 with seconds", status(429, apiError("slow down", "rate_limit_exceeded"), "Retry-After", "7"), false, 7 * time.Second, []string{"429", "slow down"}},
+		{"429 with a date", status(429, apiError("slow down", "rate_limit_exceeded"), "Retry-After", soon), false, 90 * time.Second, []string{"429"}},
+		{"429 without", status(429, apiError("slow down", "")), false, 0, []string{"429 Too Many Requests"}},
+		{"quota", status(429, apiError("You exceeded your current quota", "insufficient_quota"), "Retry-After", "7"), true, 0, []string{"quota"}},
+		{"500", status(500, apiError("oops", "")), false, 0, []string{"500", "oops"}},
+		{"503 in HTML", status(503, "<html>upstream is down</html>", "Retry-After", "3", "Content-Type", "text/html"), false, 3 * time.Second, []string{"503", "upstream is down"}},
+		{"504 without a body", status(504, ""), false, 0, []string{"504"}},
+		{"408", status(408, apiError("late", "")), false, 0, []string{"408"}},
+		{"401", status(401, apiError("Incorrect API key provided: "+testKey, "invalid_api_key")), true, 0, []string{"401", "OPENAI_API_KEY"}},
+		{"401 in HTML", status(401, "<html>"+testKey+"</html>"), true, 0, []string{"401", "OPENAI_API_KEY"}},
+		{"403", status(403, apiError("not for you", "")), true, 0, []string{"403", "OPENAI_API_KEY"}},
+		{"404", status(404, apiError("The model `gpt-x` does not exist", "model_not_found")), true, 0, []string{"404", "gpt-x"}},
+		{"404 as text", status(404, `{"error":"model not found, try pulling it"}`), true, 0, []string{"404", "try pulling"}},
+		{"422 as detail", status(422, `{"detail":"temperature too high"}`), true, 0, []string{"422", "temperature too high"}},
+		{"400 with a number as code", status(400, `{"error":{"message":"bad request here","code":400}}`), true, 0, []string{"400", "bad request here"}},
+		{"context", status(400, apiError("maximum context length is 8192 tokens", "context_length_exceeded")), true, 0, []string{"window", "8192"}},
+		{"key at the cut", status(400, apiError(strings.Repeat("x", 490)+testKey, "")), true, 0, []string{"400"}},
+		{"not JSON", status(200, "<html>hello</html>", "Content-Type", "text/html"), false, 0, nil},
+		{"broken JSON", status(200, `{"choices":[`, "Content-Type", "application/json"), false, 0, nil},
+		{"no choices", status(200, `{"choices":[]}`, "Content-Type", "application/json"), false, 0, []string{"no choices"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			server, model := serveChat(t, c.handle)
+			_, err := model.Answer(t.Context(), promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"}))
+			e, ok := errors.AsType[*ModelError](err)
+			if !ok {
+				t.Fatalf("got %v", err)
+			}
+			if e.Permanent != c.permanent || (e.RetryAfter-c.after).Abs() > 2*time.Second || !contains(e.Message, c.want...) {
+				t.Errorf("got %q, permanent %v, after %v", e.Message, e.Permanent, e.RetryAfter)
+			}
+			if server.requests.Load() != 1 {
+				t.Errorf("%d requests; want one, because Temporal retries", server.requests.Load())
+			}
+			if strings.Contains(e.Message, testKey[:10]) || len(e.Message) > 1500 {
+				t.Errorf("the message is %q", e.Message)
+			}
+		})
+	}
+}
+
+// A server that is not there, or never answers, is a failure that may pass, within the step's time.
+func TestOpenAIUnreachable(t *testing.T) {
+	released := make(chan struct{})
+	_, model := serveChat(t, func(http.ResponseWriter, *http.Request) { <-released })
+	defer close(released)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := model.Answer(ctx, promptOf())
+	if e, ok := errors.AsType[*ModelError](err); !ok || e.Permanent || !contains(e.Message, "deadline") {
+		t.Errorf("got %v", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	t.Setenv("OPENAI_BASE_URL", "http://"+listener.Addr().String()+"/v1")
+	_, err = NewOpenAI().Answer(t.Context(), promptOf())
+	if e, ok := errors.AsType[*ModelError](err); !ok || e.Permanent || !contains(e.Message, "refused") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Without a key nothing is sent.
+func TestOpenAIWithoutKey(t *testing.T) {
+	server, _ := serveChat(t, status(200, ""))
+	t.Setenv("OPENAI_API_KEY", "")
+	model := NewOpenAI()
+	_, err := model.Answer(t.Context(), promptOf())
+	if model.Ready() == nil || err == nil || !contains(err.Error(), "OPENAI_API_KEY") || server.requests.Load() != 0 {
+		t.Errorf("got %v after %d requests", err, server.requests.Load())
+	}
+	if model.redact("text") != "text" {
+		t.Error("no key, nothing to redact")
+	}
+}

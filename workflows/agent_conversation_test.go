@@ -1,0 +1,126 @@
+package workflows_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+)
+
+// TestAgentEarlierMessages proves that a run starts with the messages it is given, after the instructions and before
+// the prompt, whether they are small enough for the pin step or have to be asked for in pages.
+func TestAgentEarlierMessages(t *testing.T) {
+	for name, size := range map[string]int{"small": 10, "large": 300 << 10} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			var earlier []switchyard.Message
+			for i := range 12 {
+				earlier = append(earlier, switchyard.Message{Role: switchyard.RoleUser, Text: fmt.Sprint(i, strings.Repeat("x", size))})
+			}
+			l.tell(switchyard.Message{Text: "ok"})
+			encoded, err := switchyard.EncodeMessages(earlier)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: toldAgent(), Prompt: "And now?"}, encoded)
+			l.result()
+			want := slices.Concat([]switchyard.Message{{Role: switchyard.RoleSystem, Text: "Test."}}, earlier, []switchyard.Message{{Role: switchyard.RoleUser, Text: "And now?"}})
+			got := l.prompts[0].Messages
+			if !slices.EqualFunc(got, want, func(a, b switchyard.Message) bool { return a.Digest() == b.Digest() }) {
+				t.Errorf("the model saw %d messages, want %d", len(got), len(want))
+			}
+			if asked := l.queries[switchyard.ConversationQuery] > 1; asked != (name == "large") {
+				t.Errorf("%d pages were asked for", l.queries[switchyard.ConversationQuery])
+			}
+		})
+	}
+}
+
+// TestAgentOverProcesses proves that a model step in a process that holds nothing of the run sees the whole conversation
+// and the pinned tools, by query.
+func TestAgentOverProcesses(t *testing.T) {
+	l := newLabOf(t, 2)
+	l.tell(
+		switchyard.Message{Calls: []switchyard.Call{{Tool: "greet", Arguments: `{"name":"a"}`}, {Tool: "broken"}}},
+		switchyard.Message{Calls: []switchyard.Call{{Tool: "greet", Arguments: `{"name":"b"}`}}},
+		switchyard.Message{Text: "done"},
+	)
+	l.runAgent(toldAgent(), "Go.")
+	l.result()
+	whole := l.conversation()
+	for i, upTo := range []int{2, 5, 7} {
+		got := l.prompts[i].Messages
+		if !slices.EqualFunc(got, whole[:upTo], func(a, b switchyard.Message) bool { return a.Digest() == b.Digest() }) {
+			t.Errorf("step %d saw %+v", i+1, got)
+		}
+	}
+	if l.queries[switchyard.SetupQuery] != 1 || l.queries[switchyard.ConversationQuery] != 3 {
+		t.Errorf("queries: %v, want one for the setup and one per step", l.queries)
+	}
+}
+
+// TestAgentContinuesAsNew proves that a run goes on in a fresh history with everything it knows, and that the second
+// part ends as if there had been no cut.
+func TestAgentContinuesAsNew(t *testing.T) {
+	a := agent(step(call("store", `{"text":"a"}`), call("broken", `{}`)), step(call("echo", `{"value":"${s}"}`)), answer("done"))
+	a.Model.Script.Value.Steps[0].Calls[0].ID = "s"
+	a.Model.Script.Value.Steps[1].Calls[0] = switchyard.ScriptCall{Tool: "echo", Arguments: []byte(`{"value":"${s}"}`)}
+	a.Limits = switchyard.Limits{Turns: 3, WallTime: switchyard.Duration(time.Hour)}
+	l := newLab(t)
+	l.SetContinueAsNewSuggested(true)
+	began := l.Now()
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go.", Conversation: "talk", Trace: "t",
+		Variables: map[string]any{"project": "apollo"}, Mode: switchyard.ModeLenient})
+	next, earlier := l.continued()
+	if next.Prompt != "" || next.Conversation != "talk" || next.Trace != "t" || next.Mode != switchyard.ModeLenient || next.Variables["project"] != "apollo" {
+		t.Errorf("the next run's input is %+v", next)
+	}
+	whole := l.conversation()
+	if got, err := switchyard.DecodeMessages(earlier); err != nil || len(got) != 5 || !slices.EqualFunc(got, whole, func(a, b switchyard.Message) bool { return a.Digest() == b.Digest() }) {
+		t.Errorf("%d of %d messages are carried over, error %v", len(got), len(whole), err)
+	}
+	c := next.Carry
+	if c == nil || c.Turn != 1 || c.Usage.Turns != 1 || c.Usage.Calls != 2 || c.Usage.Failed != 1 || c.Started.Before(began) || len(c.Pinned.Value.Catalog.Tools) != 10 {
+		t.Fatalf("carried over: %+v", c)
+	}
+
+	second := newLab(t)
+	second.ExecuteWorkflow(switchyard.AgentWorkflow, next, earlier)
+	r := second.result()
+	if r.Answer != "done" || r.Usage.Turns != 3 || r.Usage.Calls != 3 || r.Usage.Failed != 1 {
+		t.Errorf("result: %+v", r)
+	}
+	expect(t, "activities of the second part", second.ids(), []string{"turn-2", "2.1", "turn-3"})
+	if got := second.conversation(); len(got) != 8 || got[6].Text != "1" || got[0].Role != switchyard.RoleSystem {
+		t.Errorf("conversation: %+v", got)
+	}
+
+	third := newLab(t)
+	next.Carry.Started = third.Now().Add(-2 * time.Hour)
+	third.ExecuteWorkflow(switchyard.AgentWorkflow, next, earlier)
+	if r := third.result(); r.Limit != "wall_time" {
+		t.Errorf("a run whose wall time passed before the cut ended with %+v", r)
+	}
+}
+
+// continued returns the inputs of the run that continues this one.
+func (l *lab) continued() (input switchyard.RunInput, earlier []byte) {
+	l.t.Helper()
+	next, ok := errors.AsType[*workflow.ContinueAsNewError](l.GetWorkflowError())
+	if !ok {
+		l.t.Fatalf("the run ended with %v, want it continued as new", l.GetWorkflowError())
+	}
+	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &input, &earlier); err != nil {
+		l.t.Fatal(err)
+	}
+	if next.WorkflowType.Name != switchyard.AgentWorkflow {
+		l.t.Errorf("it continues as %s", next.WorkflowType.Name)
+	}
+	return input, earlier
+}

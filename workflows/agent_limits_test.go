@@ -1,0 +1,142 @@
+package workflows_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+)
+
+// TestAgentLimits proves that each limit ends the run with one summary step without tools that answers with what is
+// known, that the limit is named, and that no call runs beyond it.
+func TestAgentLimits(t *testing.T) {
+	greet := call("greet", `{"name":"Ann"}`)
+	greeting := switchyard.Message{Calls: []switchyard.Call{{Tool: "greet", Arguments: greet.ArgumentsText}}}
+	for _, test := range []struct {
+		limit    string
+		limits   switchyard.Limits
+		ids      []string
+		executed []string
+	}{
+		{"turns", switchyard.Limits{Turns: 2}, []string{"turn-1", "1.1", "turn-2", "2.1", "summary"}, []string{"1.1 greet", "2.1 greet"}},
+		{"calls", switchyard.Limits{Calls: 1}, []string{"turn-1", "1.1", "summary"}, []string{"1.1 greet"}},
+		{"tokens", switchyard.Limits{Tokens: 30}, []string{"turn-1", "1.1", "turn-2", "2.1", "summary"}, []string{"1.1 greet", "2.1 greet"}},
+		{"cost", switchyard.Limits{Cost: 39.5}, []string{"turn-1", "1.1", "turn-2", "2.1", "summary"}, []string{"1.1 greet", "2.1 greet"}},
+	} {
+		t.Run(test.limit, func(t *testing.T) {
+			l := newLab(t)
+			a := toldAgent()
+			a.Limits = test.limits
+			for range len(test.ids) / 2 {
+				l.tell(greeting)
+			}
+			l.tell(switchyard.Message{Text: "as far as I got"})
+			l.runAgent(a, "Go.")
+			r := l.result()
+			if r.Outcome != switchyard.OutcomeLimit || r.Limit != test.limit || r.Answer != "as far as I got" {
+				t.Errorf("result: %+v", r)
+			}
+			if want := float64(r.Usage.Turns) * 20; r.Usage.Cost != want {
+				t.Errorf("the cost is %v, want %v", r.Usage.Cost, want)
+			}
+			expect(t, "activities", l.ids(), test.ids)
+			expect(t, "executed", l.executed, test.executed)
+			last := l.prompts[len(l.prompts)-1]
+			if last.Limit != test.limit || len(last.Tools) != 0 {
+				t.Errorf("the summary step was asked with limit %q and %d tools", last.Limit, len(last.Tools))
+			}
+			if first := l.prompts[0]; first.Limit != "" || len(first.Tools) != 9 {
+				t.Errorf("the first step was asked with limit %q and %d tools, want the 9 that are not disabled", first.Limit, len(first.Tools))
+			}
+		})
+	}
+}
+
+// TestAgentCallBudget proves that the calls of one turn beyond the budget are refused, the first ones admitted.
+func TestAgentCallBudget(t *testing.T) {
+	l := newLab(t)
+	a := agent(step(call("nosuch", `{}`), call("greet", `{"name":"a"}`), call("greet", `{"name":"b"}`), call("greet", `{"name":"c"}`)))
+	a.Limits.Calls = 2
+	l.runAgent(a, "Go.")
+	if r := l.result(); r.Limit != "calls" || r.Usage.Failed != 2 {
+		t.Errorf("result: %+v", r)
+	}
+	expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"1.2 greet", "1.3 greet"})
+	if m := l.conversation()[6]; m.CallID != "1.4" || !strings.Contains(m.Text, "budget_exceeded") {
+		t.Errorf("the call beyond the budget is answered %+v", m)
+	}
+}
+
+// TestAgentDefaultTurns proves that an agent without a limit of turns stops after the default number.
+func TestAgentDefaultTurns(t *testing.T) {
+	l := newLab(t)
+	for range switchyard.DefaultTurns {
+		l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "nosuch"}}})
+	}
+	l.tell(switchyard.Message{Text: "stopped"})
+	l.runAgent(toldAgent(), "Go.")
+	if r := l.result(); r.Limit != "turns" || r.Usage.Turns != switchyard.DefaultTurns+1 {
+		t.Errorf("result: %+v", r)
+	}
+}
+
+// TestAgentWallTime proves that the wall time cancels the running calls, starts no waiting ones, and that the summary
+// step sees a conversation in which every call is answered.
+func TestAgentWallTime(t *testing.T) {
+	l := newLab(t)
+	a := agent(step(call("greet", `{"name":"a"}`), call("hang", `{}`), call("note", `{"text":"never"}`)), answer("not reached"))
+	a.Limits.WallTime = switchyard.Duration(time.Second)
+	l.runAgent(a, "Go.")
+	r := l.result()
+	if r.Outcome != switchyard.OutcomeLimit || r.Limit != "wall_time" || r.Answer != "as far as I got" {
+		t.Errorf("result: %+v", r)
+	}
+	if r.Usage.Calls != 3 || r.Usage.Failed != 2 {
+		t.Errorf("usage: %+v", r.Usage)
+	}
+	expect(t, "stored", l.stored, nil)
+	answered := l.answeredCalls()
+	if !slices.Equal(answered, []string{"1.1 done", "1.2 cancelled", "1.3 cancelled"}) {
+		t.Errorf("calls: %v", answered)
+	}
+}
+
+// answeredCalls returns for each answered call of the conversation whether it is done, failed or cancelled.
+func (l *lab) answeredCalls() []string {
+	var list []string
+	for _, m := range l.conversation() {
+		switch {
+		case m.CallID == "":
+		case !m.Failed:
+			list = append(list, m.CallID+" done")
+		case strings.Contains(m.Text, string(switchyard.ErrCancelled)):
+			list = append(list, m.CallID+" cancelled")
+		default:
+			list = append(list, m.CallID+" failed")
+		}
+	}
+	return list
+}
+
+// TestAgentWallTimeInModelStep proves that the wall time also ends a model step that does not come back.
+func TestAgentWallTimeInModelStep(t *testing.T) {
+	l := newLab(t)
+	stop := make(chan struct{})
+	l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
+		l.mu.Unlock() // the next step asks while this one hangs
+		<-stop
+		l.mu.Lock()
+		return switchyard.ModelResponse{}, errors.New("too late")
+	})
+	l.tell(switchyard.Message{Text: "in time"})
+	a := toldAgent()
+	a.Limits.WallTime = switchyard.Duration(time.Second)
+	l.runAgent(a, "Go.")
+	close(stop)
+	if r := l.result(); r.Limit != "wall_time" || r.Answer != "in time" {
+		t.Errorf("result: %+v", r)
+	}
+}

@@ -2,38 +2,14 @@ package switchyard
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/switchyard/switchyard/internal/cases"
 	"pgregory.net/rapid"
 )
-
-// naughtyStrings reads the big list of naughty strings from the folder of real inputs.
-func naughtyStrings(t *testing.T) []string {
-	t.Helper()
-	folder := os.Getenv("SWITCHYARD_CASES")
-	if folder == "" {
-		folder = filepath.Join("..", "shared", "cases")
-	}
-	data, err := os.ReadFile(filepath.Join(folder, "blns.json"))
-	if os.IsNotExist(err) {
-		t.Skipf("the folder of real inputs is not here: %v; set SWITCHYARD_CASES", err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	var list struct{ Strings []string }
-	if err := json.Unmarshal(data, &list); err != nil {
-		t.Fatal(err)
-	}
-	if len(list.Strings) < 100 {
-		t.Fatalf("only %d strings", len(list.Strings))
-	}
-	return list.Strings
-}
 
 // checkLine fails unless text can stand on one line of a terminal, is valid, and at most limit characters long.
 func checkLine(t interface {
@@ -57,7 +33,7 @@ func checkLine(t interface {
 // TestNaughtyStrings proves that no string of the list breaks a summary, survives redaction, or is changed by what carries
 // values from a tool to the model.
 func TestNaughtyStrings(t *testing.T) {
-	for _, s := range naughtyStrings(t) {
+	for _, s := range cases.NaughtyStrings(t) {
 		arguments, err := json.Marshal(map[string]string{"value": s, "secret": "sec" + s + "ret"})
 		if err != nil {
 			t.Fatal(err)

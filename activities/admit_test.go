@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/internal/cases"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -160,13 +161,7 @@ func TestAdmitUnusablePinnedSpec(t *testing.T) {
 // Whatever a model writes as a tool's name or arguments, admission answers.
 func TestAdmitNaughtyStrings(t *testing.T) {
 	b, r := admitBench(t)
-	var blns struct {
-		Strings []string `json:"strings"`
-	}
-	if err := json.Unmarshal(casesFile(t, "blns.json"), &blns); err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range blns.Strings {
+	for _, s := range cases.NaughtyStrings(t) {
 		text, _ := json.Marshal(s)
 		r.Calls = []switchyard.Call{{ID: "1", Tool: s, Arguments: s}, {ID: "2", Tool: "count", Arguments: s}, {ID: "3", Tool: "read_file", Arguments: `{"text":` + string(text) + `}`}}
 		verdicts := b.admit(t, r)

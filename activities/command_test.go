@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/internal/cases"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -106,7 +107,7 @@ func TestCommandArgv(t *testing.T) {
 
 // Naughty strings reach a program byte for byte, by argv and by standard input, and come back so.
 func TestCommandNaughtyStrings(t *testing.T) {
-	for _, s := range naughtyStrings(t) {
+	for _, s := range cases.NaughtyStrings(t) {
 		args, err := switchyard.EncodeJSON(map[string]string{"text": s})
 		if err != nil {
 			t.Fatal(err)
@@ -120,23 +121,6 @@ func TestCommandNaughtyStrings(t *testing.T) {
 			t.Errorf("by standard input: %q became %q, %v", args, got, err)
 		}
 	}
-}
-
-func naughtyStrings(t *testing.T) []string {
-	t.Helper()
-	folder := os.Getenv("SWITCHYARD_CASES")
-	if folder == "" {
-		folder = "../../shared/cases"
-	}
-	data, err := os.ReadFile(filepath.Join(folder, "blns.json"))
-	if err != nil {
-		t.Skipf("no naughty strings here: %v", err)
-	}
-	var file struct{ Strings []string }
-	if err := json.Unmarshal(data, &file); err != nil || len(file.Strings) == 0 {
-		t.Fatalf("blns.json: %v", err)
-	}
-	return file.Strings
 }
 
 // Exit codes and outputs become answers and errors of the right type, which say what happened.

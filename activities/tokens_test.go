@@ -1,38 +1,21 @@
 package activities
 
 import (
-	"encoding/json"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-)
 
-// casesFile reads a file of the public test cases.
-func casesFile(t testing.TB, name string) []byte {
-	t.Helper()
-	folder := os.Getenv("SWITCHYARD_CASES")
-	if folder == "" {
-		folder = "../../shared/cases"
-	}
-	data, err := os.ReadFile(filepath.Join(folder, name))
-	if err != nil {
-		t.Skipf("the public test cases are not in %s; set SWITCHYARD_CASES to their folder", folder)
-	}
-	return data
-}
+	"github.com/switchyard/switchyard/internal/cases"
+)
 
 // realTexts returns source code and prose of the Go installation.
 func realTexts(t testing.TB) []string {
 	t.Helper()
 	var texts []string
-	root := runtime.GOROOT()
-	if root == "" {
-		root = os.Getenv("GOROOT")
-	}
+	root := cases.GoRoot(t)
 	for _, folder := range []string{"src/net/http", "src/strings", "src/unicode/utf8", "doc", "."} {
 		entries, _ := fs.ReadDir(os.DirFS(filepath.Join(root, folder)), ".")
 		for _, e := range entries {
@@ -127,13 +110,7 @@ func TestCountTokensLongTexts(t *testing.T) {
 // No text makes the counter panic or hang, and pieces always advance: strings that broke other programs, invalid UTF-8,
 // cuts within characters.
 func TestCountTokensNaughty(t *testing.T) {
-	var blns struct {
-		Strings []string `json:"strings"`
-	}
-	if err := json.Unmarshal(casesFile(t, "blns.json"), &blns); err != nil || len(blns.Strings) < 200 {
-		t.Fatalf("%d strings, %v", len(blns.Strings), err)
-	}
-	for _, text := range append(blns.Strings, "\xff", "a\xc3", strings.Repeat("\xe6\x97", 5000), strings.Repeat("\u0301", 100)) {
+	for _, text := range append(cases.NaughtyStrings(t), "\xff", "a\xc3", strings.Repeat("\xe6\x97", 5000), strings.Repeat("\u0301", 100)) {
 		got := countTokens(text)
 		if exact, err := encoding().Count(text); err != nil || got != exact && len(text) <= maxCounted {
 			t.Errorf("%q: got %d; want %d, %v", text, got, exact, err)

@@ -2,33 +2,13 @@ package toolspecs
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/internal/cases"
 )
-
-// readCases decodes a file of public test cases, or skips the test where they are not at hand.
-func readCases(t *testing.T, name string, into any) {
-	t.Helper()
-	dir := os.Getenv("SWITCHYARD_CASES")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "cases")
-	}
-	data, err := os.ReadFile(filepath.Join(dir, name))
-	if os.IsNotExist(err) {
-		t.Skipf("the public test cases are not in %s; set SWITCHYARD_CASES to their folder", dir)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		t.Fatal(err)
-	}
-}
 
 type schemaGroup struct {
 	Description string
@@ -50,7 +30,7 @@ func TestJSONSchemaSuite(t *testing.T) {
 		Draft2020 map[string][]schemaGroup `json:"draft2020-12"`
 		Draft7    map[string][]schemaGroup `json:"draft7"`
 	}
-	readCases(t, "json_schema_suite.json", &suite)
+	cases.Read(t, "json_schema_suite.json", &suite)
 	ran := 0
 	for draft, files := range map[string]map[string][]schemaGroup{"": suite.Draft2020, "http://json-schema.org/draft-07/schema#": suite.Draft7} {
 		for file, groups := range files {
@@ -96,10 +76,8 @@ func runSchemaGroup(t *testing.T, draft, file string, g schemaGroup) int {
 
 // Every naughty string goes through arguments, a default and a summary without changing a byte of it.
 func TestNaughtyStringsRoundTrip(t *testing.T) {
-	var cases struct{ Strings []string }
-	readCases(t, "blns.json", &cases)
 	c := compile(t, Spec{Name: "echo", Parameters: []Parameter{{Name: "text", Type: typeString, Required: true}}})
-	for _, s := range cases.Strings {
+	for _, s := range cases.NaughtyStrings(t) {
 		text, err := json.Marshal(map[string]string{"text": s})
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +133,7 @@ type functionCall struct {
 // call is refused with a problem at the argument that is wrong.
 func TestRealToolsAndCalls(t *testing.T) {
 	var suite struct{ Cases []functionCase }
-	readCases(t, "bfcl_single_turn.json", &suite)
+	cases.Read(t, "bfcl_single_turn.json", &suite)
 	// Their ground truth passes an argument that the tool does not declare.
 	wrong := []string{"parallel_multiple_12", "parallel_multiple_26"}
 	valid, invalid := 0, 0

@@ -16,7 +16,7 @@ import (
 func TestLibrarian(t *testing.T) {
 	server := testserver.NewServer(t)
 	var ready map[string]any
-	testserver.Start(t, &ready, []string{"OPENAI_API_KEY="}, testserver.Bin(t, "librarian"), "--address", server.Address,
+	testserver.Start(t, &ready, []string{"OPENAI_API_KEY=", "LIBRARY=../.."}, testserver.Bin(t, "librarian"), "--address", server.Address,
 		"--tools", "../../examples/librarian/tools", "--dir", "../..")
 	agent, err := toolspecs.LoadAgent("../../examples/librarian/agent.yaml", nil)
 	if err != nil {

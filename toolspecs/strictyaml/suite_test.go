@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/switchyard/switchyard/internal/cases"
 )
 
 // accepted are documents that the YAML library takes although they are not YAML, by id of the yaml-test-suite: comments
@@ -66,21 +66,8 @@ type yamlCase struct {
 
 func readSuite(t *testing.T) []yamlCase {
 	t.Helper()
-	dir := os.Getenv("SWITCHYARD_CASES")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "cases")
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "yaml_test_suite.json"))
-	if os.IsNotExist(err) {
-		t.Skipf("the public test cases are not in %s; set SWITCHYARD_CASES to their folder", dir)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	var suite struct{ Cases []yamlCase }
-	if err := json.Unmarshal(data, &suite); err != nil {
-		t.Fatal(err)
-	}
+	cases.Read(t, "yaml_test_suite.json", &suite)
 	return suite.Cases
 }
 

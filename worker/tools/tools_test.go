@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/internal/cases"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -106,19 +105,7 @@ func TestShippedOutputsFit(t *testing.T) {
 
 // Naughty strings come back byte for byte.
 func TestEchoNaughtyStrings(t *testing.T) {
-	folder := os.Getenv("SWITCHYARD_CASES")
-	if folder == "" {
-		folder = "../../../shared/cases"
-	}
-	data, err := os.ReadFile(filepath.Join(folder, "blns.json"))
-	if err != nil {
-		t.Skipf("no naughty strings here: %v", err)
-	}
-	var file struct{ Strings []string }
-	if err := json.Unmarshal(data, &file); err != nil || len(file.Strings) == 0 {
-		t.Fatalf("blns.json: %v", err)
-	}
-	for _, s := range file.Strings {
+	for _, s := range cases.NaughtyStrings(t) {
 		if got, _, e := outputOf[string](t, Config{}, "echo", map[string]any{"text": s}); e != nil || got != s {
 			t.Errorf("%q became %q, %v", s, got, e)
 		}

@@ -3,9 +3,7 @@ package toolspecs
 import (
 	"cmp"
 	"encoding/json"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
@@ -42,93 +40,4 @@ func (c *Compiled) Arguments(text string, mode switchyard.Mode) (args json.RawMe
 		return nil, p.notes, sorted(problems)
 	}
 	return render(value, c.inputShape), p.notes, nil
-}
-
-const (
-	// maxSummary bounds a summary in bytes, maxSummaryValue one value in it in characters.
-	maxSummary      = 120
-	maxSummaryValue = 40
-	redacted        = "***"
-)
-
-// Summary returns a call as one line of at most 120 bytes for people: the tool's name and its arguments in declared
-// order, sensitive values as ***.
-func (c *Compiled) Summary(args json.RawMessage) string {
-	var b strings.Builder
-	b.WriteString(c.Spec.Name)
-	value, err := parseJSON(string(args))
-	members, ok := value.(map[string]any)
-	if err != nil || !ok {
-		return b.String()
-	}
-	for _, k := range c.inputShape.order(members) {
-		shown := redacted
-		if !c.inputShape.sensitive {
-			shown = summaryValue(members[k], c.inputShape.property(k))
-		}
-		b.WriteString(" " + word(k) + "=" + shown)
-		if b.Len() > maxSummary {
-			break
-		}
-	}
-	return cutBytes(b.String(), maxSummary)
-}
-
-func summaryValue(v any, s *shape) string {
-	v = redact(v, s)
-	text := word(v)
-	if runes := []rune(text); len(runes) > maxSummaryValue {
-		return string(runes[:maxSummaryValue-1]) + "…"
-	}
-	return text
-}
-
-// word returns a string that needs no quotes as it is, anything else as JSON.
-func word(v any) string {
-	if s, ok := v.(string); ok {
-		quotes := strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == '"' || r == '=' || !strconv.IsPrint(r) })
-		if !quotes && s != "" {
-			return s
-		}
-		return strconv.QuoteToGraphic(s)
-	}
-	return string(render(v, nil))
-}
-
-// redact returns v with every sensitive value in it replaced.
-func redact(v any, s *shape) any {
-	if !s.hides() {
-		return v
-	}
-	if s.sensitive {
-		return redacted
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = redact(e, s.property(k))
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = redact(e, s.item())
-		}
-		return out
-	}
-	return redacted
-}
-
-// cutBytes cuts text between characters so that it has at most limit bytes.
-func cutBytes(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	const dots = "…"
-	end := limit - len(dots)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + dots
 }

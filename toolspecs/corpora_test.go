@@ -74,7 +74,7 @@ func runSchemaGroup(t *testing.T, draft, file string, g schemaGroup) int {
 	return len(g.Tests)
 }
 
-// Every naughty string goes through arguments, a default and a summary without changing a byte of it.
+// Every naughty string goes through arguments and a default without changing a byte of it.
 func TestNaughtyStringsRoundTrip(t *testing.T) {
 	c := compile(t, Spec{Name: "echo", Parameters: []Parameter{{Name: "text", Type: typeString, Required: true}}})
 	for _, s := range cases.NaughtyStrings(t) {
@@ -89,9 +89,6 @@ func TestNaughtyStringsRoundTrip(t *testing.T) {
 		var back struct{ Text string }
 		if err := json.Unmarshal(args, &back); err != nil || back.Text != s {
 			t.Errorf("%q came back as %q (%v)", s, back.Text, err)
-		}
-		if summary := c.Summary(args); strings.ContainsAny(summary, "\n\r") || len(summary) > maxSummary {
-			t.Errorf("%q: the summary %q is not one short line", s, summary)
 		}
 		naughtyDefault(t, s)
 	}

@@ -24,14 +24,7 @@ import (
 // cannot be reached, or a lane's worker fails.
 func Run(ctx context.Context, c Config) error {
 	c = c.withDefaults()
-	if err := c.validate(); err != nil {
-		return err
-	}
-	functions, err := activities.NewFunctions(c.Functions...)
-	if err != nil {
-		return err
-	}
-	catalog, err := c.loadCatalog(functions)
+	functions, catalog, err := c.prepare()
 	if err != nil {
 		return err
 	}
@@ -66,6 +59,19 @@ func Run(ctx context.Context, c Config) error {
 	case err := <-fleet.failed:
 		return err
 	}
+}
+
+// prepare checks everything that can be checked before the server is asked.
+func (c Config) prepare() (*activities.Functions, *toolspecs.Catalog, error) {
+	if err := c.validate(); err != nil {
+		return nil, nil, err
+	}
+	functions, err := activities.NewFunctions(c.Functions...)
+	if err != nil {
+		return nil, nil, err
+	}
+	catalog, err := c.loadCatalog(functions)
+	return functions, catalog, err
 }
 
 func (c Config) connect(ctx context.Context, registry *prometheus.Registry) (client.Client, error) {

@@ -36,7 +36,7 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const least = 14
+	const least = 18
 	if len(files) < least {
 		t.Fatalf("%d histories in %s, want at least %d", len(files), historiesDir, least)
 	}

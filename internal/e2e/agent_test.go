@@ -1,39 +1,37 @@
 package e2e
 
 import (
-	"context"
-	"encoding/json"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"github.com/switchyard/switchyard/toolspecs"
-	"go.temporal.io/sdk/client"
 )
 
-// TestLibrarian proves that the example agent answers from real documents with real tools, each an activity.
+// TestLibrarian proves that the example agent answers from this repository's documents with real tools: several turns,
+// calls of the general and of the serial lane, functions and programs, one call that fails and is recovered from.
 func TestLibrarian(t *testing.T) {
-	server := testserver.NewServer(t)
-	var ready map[string]any
-	testserver.Start(t, &ready, []string{"OPENAI_API_KEY=", "LIBRARY=../.."}, testserver.Bin(t, "librarian"), "--address", server.Address,
-		"--tools", "../../examples/librarian/tools", "--dir", "../..")
+	program := testserver.Bin(t, "librarian")
+	l := newLab(t)
+	l.program(program, []string{"LIBRARY=../.."}, "--tools", "../../examples/librarian/tools", "--dir", "../..")
 	agent, err := toolspecs.LoadAgent("../../examples/librarian/agent.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	run, err := server.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: "librarian-1", TaskQueue: switchyard.DefaultTaskQueue},
-		switchyard.AgentWorkflow, switchyard.RunInput{Agent: agent, Prompt: "What now?"})
-	if err != nil {
-		t.Fatal(err)
+	run := l.run(switchyard.AgentWorkflow, "librarian", switchyard.RunInput{Agent: agent, Prompt: "How do I change a workflow?"})
+	r := l.result(run)
+	if r.Outcome != switchyard.OutcomeAnswered || !strings.Contains(r.Answer, "docs/changing-workflows.md") || strings.Contains(r.Answer, "${") {
+		t.Errorf("result: %+v", r)
 	}
-	var result switchyard.RunResult
-	err = run.Get(ctx, &result)
-	out, _ := json.MarshalIndent(result, "", " ")
-	t.Logf("%s %v", out, err)
-	if result.Outcome != switchyard.OutcomeAnswered {
-		t.Fatalf("outcome %q", result.Outcome)
+	lanes, failed := map[string]int{}, 0
+	for _, record := range l.records(run) {
+		lanes[record.Lane]++
+		if record.Status != switchyard.CallCompleted {
+			failed++
+		}
+	}
+	if lanes[switchyard.LaneGeneral] < 5 || lanes[switchyard.LaneSerial] < 3 || failed != 1 || r.Usage.Turns < 4 {
+		t.Errorf("calls by lane: %v, %d failed, in %d turns", lanes, failed, r.Usage.Turns)
 	}
 }

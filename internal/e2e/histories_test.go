@@ -11,10 +11,12 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/internal/histories"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 )
 
-// updateHistories records the histories that workflows/replay_test.go replays, and the lines of their decisions, anew:
+// updateHistories records the histories that workflows/replay_test.go replays, and the lines of their decisions, anew
+// where the decisions have changed:
 //
 //	SWITCHYARD_BIN=$PWD/bin go test ./internal/e2e -run TestHistories -update-histories
 var updateHistories = flag.Bool("update-histories", false, "record workflows/testdata/histories anew")
@@ -99,6 +101,10 @@ var behaviours = []behaviour{
 		l.worker()
 		return l.runAgent("agent_invalid", withTools(agent(answer("never")), "append nosuch"))
 	}},
+	{name: "agent_model_failed", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runAgent("agent_model_failed", withTools(agent(step(call("append", `{"text":"a"}`))), "append"))
+	}},
 	{name: "plan", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runPlan("plan", switchyard.Plan{Name: "diamond", Calls: []switchyard.PlanCall{
@@ -130,6 +136,15 @@ var behaviours = []behaviour{
 	{name: "call", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runCall("call", "append", `{"text":"a"}`)
+	}},
+	{name: "plan_invalid", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runPlan("plan_invalid", switchyard.Plan{Calls: []switchyard.PlanCall{
+			{ID: "good", Tool: "append", Arguments: []byte(`{"text":"a"}`)}, {ID: "bad", Tool: "append", Arguments: []byte(`{"text":1}`)}}})
+	}},
+	{name: "call_failed", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runCall("call_failed", "broken", "")
 	}},
 	{name: "call_refused", run: func(l *lab) client.WorkflowRun {
 		l.worker()
@@ -167,23 +182,30 @@ func TestHistories(t *testing.T) {
 				if len(chain) > 1 {
 					path += fmt.Sprint(".", i+1)
 				}
-				lines := strings.Join(histories.Lines(h), "\n") + "\n"
-				if *updateHistories {
-					if err := histories.Write(path+".json", h); err != nil {
-						t.Fatal(err)
-					}
-					if err := os.WriteFile(path+".txt", []byte(lines), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				golden, err := os.ReadFile(path + ".txt")
-				if err != nil {
-					t.Fatal(err)
-				}
-				if lines != string(golden) {
-					t.Errorf("%s.txt says otherwise; if the change is meant, record anew (see updateHistories):\n%s", path, lines)
-				}
+				checkLines(t, path, h)
 			}
 		})
+	}
+}
+
+// checkLines compares the decisions of a history with the golden lines. Where they differ or there are none yet, updating
+// records both anew; a history whose decisions are still the same stays as an earlier version recorded it.
+func checkLines(t *testing.T, path string, h *historypb.History) {
+	t.Helper()
+	lines := strings.Join(histories.Lines(h), "\n") + "\n"
+	golden, err := os.ReadFile(path + ".txt")
+	switch {
+	case err == nil && lines == string(golden):
+	case *updateHistories:
+		if err := histories.Write(path+".json", h); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path+".txt", []byte(lines), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case err != nil:
+		t.Fatal(err)
+	default:
+		t.Errorf("%s.txt says otherwise; if the change is meant, record anew (see updateHistories):\n%s", path, lines)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/switchyard/switchyard/internal/histories"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"github.com/switchyard/switchyard/workflows"
+	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -69,10 +70,16 @@ func (l *lab) workerIn(env []string, flags ...string) *testserver.Process {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	env = append([]string{asWorker + "=1", journalFile + "=" + l.journal, gateFile + "=" + l.gate, "OPENAI_API_KEY="}, env...)
+	return l.program(program, append([]string{asWorker + "=1", journalFile + "=" + l.journal, gateFile + "=" + l.gate}, env...), flags...)
+}
+
+// program starts a worker program; without a key in env it reaches no live model.
+func (l *lab) program(name string, env []string, flags ...string) *testserver.Process {
+	l.t.Helper()
+	env = append([]string{"OPENAI_API_KEY="}, env...)
 	flags = append(append([]string{"--address", l.Address}, cacheFlags()...), flags...)
 	var ready struct{ Lanes []string }
-	p := testserver.Start(l.t, &ready, env, program, flags...)
+	p := testserver.Start(l.t, &ready, env, name, flags...)
 	if len(ready.Lanes) == 0 {
 		l.t.Fatalf("the worker serves no lane")
 	}
@@ -92,9 +99,19 @@ func (l *lab) run(workflowType, id string, input switchyard.RunInput) client.Wor
 			if err := histories.Replay(workflows.All(), h); err != nil {
 				l.t.Errorf("part %d of %s does not replay: %v", i+1, id, err)
 			}
+			if len(cacheFlags()) > 0 && kept(h) {
+				l.t.Errorf("part %d of %s was kept in a worker's memory though the cache is off", i+1, id)
+			}
 		}
 	})
 	return run
+}
+
+// kept reports whether a worker asked for the run's tasks on its own queue, as it does for runs that it keeps in memory.
+func kept(h *historypb.History) bool {
+	return slices.ContainsFunc(h.GetEvents(), func(e *historypb.HistoryEvent) bool {
+		return e.GetWorkflowTaskScheduledEventAttributes().GetTaskQueue().GetKind() == enumspb.TASK_QUEUE_KIND_STICKY
+	})
 }
 
 func (l *lab) runAgent(id string, a *switchyard.Agent) client.WorkflowRun {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,39 +75,46 @@ func TestStepInputs(t *testing.T) {
 	}
 }
 
-// TestCancelledProgram proves that cancelling a run ends a program that a tool runs, with its children and
-// grandchildren, also where it ignores SIGTERM, and that the run ends as cancelled with its records whole.
-func TestCancelledProgram(t *testing.T) {
+// TestStoppedProgram proves that cancelling or terminating a run ends a program that a tool runs, with its children and
+// grandchildren, though it ignores SIGTERM: a run that is cancelled has ended only after them, with its records whole.
+func TestStoppedProgram(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks at processes as only Linux shows them")
 	}
-	l := newLab(t)
-	l.worker()
-	run := l.runAgent("run", agent(step(call("family", `{}`), call("broken", `{}`)), answer("never")))
-	var pids []string
-	l.await("for the program and its children", func() bool {
-		data, err := os.ReadFile(l.journal)
-		pids = strings.Fields(string(data))
-		return err == nil && len(pids) == 3
-	})
-	for _, pid := range pids {
-		if !alive(pid) {
-			t.Fatalf("process %s is not there before the run is cancelled", pid)
-		}
+	for _, how := range []string{"cancel", "terminate"} {
+		t.Run(how, func(t *testing.T) {
+			l := newLab(t)
+			l.worker()
+			run := l.runAgent("run", agent(step(call("family", `{}`), call("broken", `{}`)), answer("never")))
+			var pids []string
+			l.await("for the program and its children", func() bool {
+				data, err := os.ReadFile(l.journal)
+				pids = strings.Fields(string(data))
+				return err == nil && len(pids) == 3
+			})
+			if i := slices.IndexFunc(pids, func(pid string) bool { return !alive(pid) }); i >= 0 {
+				t.Fatalf("process %s is not there before the run is stopped", pids[i])
+			}
+			if err := os.Truncate(l.journal, 0); err != nil {
+				t.Fatal(err)
+			}
+			if how == "terminate" {
+				if err := l.Client.TerminateWorkflow(l.ctx, "run", "", "enough"); err != nil {
+					t.Fatal(err)
+				}
+				l.await("for the processes to end", func() bool { return !slices.ContainsFunc(pids, alive) })
+				return
+			}
+			if err := l.Client.CancelWorkflow(l.ctx, "run", ""); err != nil {
+				t.Fatal(err)
+			}
+			l.cancelled(run)
+			if slices.ContainsFunc(pids, alive) {
+				t.Errorf("of the processes %v some are still there after the run has ended", pids)
+			}
+			expect(t, "records", l.statuses(run), []string{"1.2 broken failed execution_error", "1.1 family cancelled cancelled"})
+		})
 	}
-	if err := l.Client.CancelWorkflow(l.ctx, "run", ""); err != nil {
-		t.Fatal(err)
-	}
-	l.cancelled(run)
-	for _, pid := range pids {
-		if alive(pid) {
-			t.Errorf("process %s of %v is still there after the run has ended", pid, pids)
-		}
-	}
-	if err := os.Truncate(l.journal, 0); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, "records", l.statuses(run), []string{"1.2 broken failed execution_error", "1.1 family cancelled cancelled"})
 }
 
 // alive reports whether a process exists and is not a zombie that its parent has yet to look at.

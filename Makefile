@@ -8,7 +8,7 @@ GO ?= go
 DEVSERVER = GOFLAGS='-trimpath -buildvcs=false' $(GO)
 # Tests that need a real server run where these are set; SWITCHYARD_BIN names the folder of the programs that they start.
 E2E = SWITCHYARD_E2E=1 SWITCHYARD_BIN='$(CURDIR)/bin' $(GO) test -count=1 -timeout 10m
-E2E_PACKAGES = ./internal/e2e ./starter/... ./audit/...
+E2E_PACKAGES = ./internal/e2e ./starter/... ./audit/... ./bench
 LINTERS = bin/tools
 # What is misspelt on purpose stands in tests.
 PROSE = $$(git grep --untracked -lI '' -- '*.go' '*.md' '*.yaml' Makefile ':!*_test.go' ':!**/testdata/**')

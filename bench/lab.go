@@ -28,6 +28,8 @@ type lab struct {
 	client client.Client
 	server *exec.Cmd
 	close  func()
+	// pairs is how many pairs of runs a ratio of times is the median of.
+	pairs int
 }
 
 // handQueue is the task queue of the hand-written workflows.
@@ -61,7 +63,7 @@ func newLab(ctx context.Context, bin string) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{server: server}
+	l := &lab{server: server, pairs: 15}
 	stopServer := func() {
 		_ = server.Process.Signal(syscall.SIGTERM)
 		_ = server.Wait()

@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	turns     = 100
-	turnSize  = 1 << 10
-	turnPairs = 15
+	turns    = 100
+	turnSize = 1 << 10
 )
 
 // measureTurns runs agent and hand-written workflow in turn, and takes the median of the pairs' ratios.
 func measureTurns(ctx context.Context, l *lab) (map[string]float64, error) {
 	input := switchyard.RunInput{Agent: agent(turns, turnSize), Prompt: "go"}
 	hand := handInput{Turns: turns, Size: turnSize}
-	ratio, err := l.paired(ctx, turnPairs, switchyard.AgentWorkflow, input, "handTurns", hand)
+	ratio, err := l.paired(ctx, l.pairs, switchyard.AgentWorkflow, input, "handTurns", hand)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +46,7 @@ func measurePipeline(ctx context.Context, l *lab) (map[string]float64, error) {
 		plan.Calls = append(plan.Calls, call)
 	}
 	packed := switchyard.Pack(plan)
-	ratio, err := l.paired(ctx, 2*turnPairs, switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed}, "handCalls", handInput{Turns: turns, Size: turnSize})
+	ratio, err := l.paired(ctx, 2*l.pairs, switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed}, "handCalls", handInput{Turns: turns, Size: turnSize})
 	return map[string]float64{"pipeline_ratio": ratio}, err
 }
 

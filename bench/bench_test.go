@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/switchyard/switchyard/internal/testserver"
+)
+
+// TestFigures proves that the bench measures what it says on a real server: sizes and events are exact there, and both
+// sides of a ratio of times ran.
+func TestFigures(t *testing.T) {
+	l, err := newLab(t.Context(), filepath.Dir(testserver.Bin(t, "devserver")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	l.pairs = 1
+	for _, measure := range []func() (map[string]float64, error){
+		func() (map[string]float64, error) { return measureTurns(t.Context(), l) },
+		func() (map[string]float64, error) { return measurePipeline(t.Context(), l) },
+		func() (map[string]float64, error) { return measureGrowth(t.Context(), l) },
+		func() (map[string]float64, error) { return measureLongConversation(t.Context(), l) },
+	} {
+		values, err := measure()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range figures {
+			value, measured := values[f.name]
+			if measured && (value <= 0 || isSize(f.name) && value > f.limit) {
+				t.Errorf("%s is %v, want more than 0 and at most %v", f.name, value, f.limit)
+			}
+		}
+	}
+}
+
+// isSize says that a figure does not depend on how busy the machine is.
+func isSize(name string) bool {
+	return name == "turn_events_extra" || name == "history_growth_ratio" || name == "history_mb_long_conversation"
+}
+
+// TestResultsAreKept proves that measuring one figure keeps the others in the file.
+func TestResultsAreKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.json")
+	for _, values := range []map[string]float64{{"a": 1, "b": 2}, {"b": 3}} {
+		if err := write(path, values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]float64
+	if err := json.Unmarshal(data, &got); err != nil || got["a"] != 1 || got["b"] != 3 {
+		t.Errorf("the file holds %s, %v", data, err)
+	}
+	if err := run(t.Context(), "no_such_figure", path, ""); err == nil {
+		t.Error("an unknown figure was measured")
+	}
+}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,7 +14,11 @@ import (
 // loadCatalog reads the toolspecs and checks them against the functions: a worker that could not execute one of its
 // tools does not start.
 func (c Config) loadCatalog(functions *activities.Functions) (*toolspecs.Catalog, error) {
-	catalog, err := toolspecs.NewCatalog(c.Specs)
+	specs := slices.Clone(c.Specs)
+	for i := range specs {
+		specs[i].Execution.Arguments = cmp.Or(specs[i].Execution.Arguments, c.Mode)
+	}
+	catalog, err := toolspecs.NewCatalog(specs)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +45,7 @@ func checkFunctions(catalog *toolspecs.Catalog, functions *activities.Functions)
 		}
 		f, ok := functions.Find(spec)
 		if !ok {
-			faults = append(faults, fmt.Errorf("tool %s: no function %q is registered; register one with activities.NewFunction", spec.Name, spec.Entry.Handler))
+			faults = append(faults, fmt.Errorf("tool %s: no function %q is registered; register one with activities.NewFunction", spec.Name, cmp.Or(spec.Entry.Handler, spec.Name)))
 			continue
 		}
 		for _, mismatch := range f.Check(spec, compiled.InputSchema()) {

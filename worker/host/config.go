@@ -60,6 +60,11 @@ type Info struct {
 	Metrics string `json:"metrics,omitempty"`
 }
 
+// invalidError says that the worker cannot start as it is configured.
+type invalidError struct{ error }
+
+func (e invalidError) Unwrap() error { return e.error }
+
 // withDefaults returns the configuration with every default filled in.
 func (c Config) withDefaults() Config {
 	c.Connection.HostPort = cmp.Or(c.Connection.HostPort, client.DefaultHostPort)

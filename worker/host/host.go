@@ -21,12 +21,12 @@ import (
 
 // Run serves what c says until ctx ends, and then stops gracefully: no new work, running calls finish or are handed
 // back. It returns an error where the configuration or a toolspec is wrong (toolspecs.Faults among them), the server
-// cannot be reached, or a lane's worker fails.
+// cannot be reached, or a lane's worker fails; ctx's error where that ends before the server is reached.
 func Run(ctx context.Context, c Config) error {
 	c = c.withDefaults()
 	functions, catalog, err := c.prepare()
 	if err != nil {
-		return err
+		return invalidError{err}
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -78,7 +78,10 @@ func (c Config) connect(ctx context.Context, registry *prometheus.Registry) (cli
 	c.Connection.Logger = tlog.NewStructuredLogger(c.Logger)
 	c.Connection.MetricsHandler = newMetricsHandler(registry)
 	conn, err := client.DialContext(ctx, c.Connection)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
 		return nil, fmt.Errorf("connect to the Temporal server at %s: %w", c.Connection.HostPort, err)
 	}
 	return conn, nil

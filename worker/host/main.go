@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/worker"
 )
@@ -31,7 +31,8 @@ const (
 
 // Main is the main function of a worker program: it reads flags and environment over c, runs until SIGINT or SIGTERM,
 // and returns the exit code: 0 stopped, 1 failed, 2 wrong flags, configuration or toolspecs, 4 no server. The server is
-// found as the Temporal CLI finds it: TEMPORAL_* variables and the profiles of its configuration file.
+// found as the Temporal CLI finds it: TEMPORAL_* variables and the profiles of its configuration file. Without a Logger
+// in c, --log-level says what is logged to stderr.
 //
 // When every lane is polled it prints one line of JSON, an Info, to stdout; logs go to stderr.
 func Main(c Config) int {
@@ -53,7 +54,11 @@ func main(ctx context.Context, c Config, args []string, stdout, stderr io.Writer
 		fmt.Fprintln(stderr, "worker:", err)
 		return exitUsage
 	}
+	own := c.Ready
 	c.Ready = func(info Info) {
+		if own != nil {
+			own(info)
+		}
 		if err := json.NewEncoder(stdout).Encode(info); err != nil {
 			c.Logger.Warn("could not print that the worker is ready", "error", err)
 		}
@@ -63,7 +68,7 @@ func main(ctx context.Context, c Config, args []string, stdout, stderr io.Writer
 	if f.parentPID != 0 {
 		go endWithParent(ctx, f.parentPID, cancel)
 	}
-	if err := Run(ctx, c); err != nil {
+	if err := Run(ctx, c); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(stderr, "worker:", err)
 		return exitCode(err)
 	}
@@ -71,7 +76,7 @@ func main(ctx context.Context, c Config, args []string, stdout, stderr io.Writer
 }
 
 func exitCode(err error) int {
-	if _, ok := errors.AsType[toolspecs.Faults](err); ok {
+	if _, ok := errors.AsType[invalidError](err); ok {
 		return exitUsage
 	}
 	_, unavailable := errors.AsType[*serviceerror.Unavailable](err)
@@ -100,7 +105,7 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.StringVar(&f.address, "address", "", "host:port of the Temporal server (TEMPORAL_ADDRESS; default localhost:7233)")
 	set.StringVar(&f.namespace, "namespace", "", "namespace (TEMPORAL_NAMESPACE; default \"default\")")
 	set.StringVar(&f.profile, "profile", "", "profile of the Temporal CLI's configuration file (TEMPORAL_PROFILE)")
-	set.StringVar(&f.taskQueue, "task-queue", switchyard.DefaultTaskQueue, "task queue of workflows and of the lane general; other lanes are task-queue/lane")
+	set.StringVar(&f.taskQueue, "task-queue", "", "task queue of workflows and of the lane general; other lanes are task-queue/lane (default "+switchyard.DefaultTaskQueue+")")
 	set.StringVar(&f.lanes, "lanes", "", "lanes to serve, with commas between them (default all: general,serial)")
 	set.StringVar(&f.tools, "tools", "", "folder of toolspecs")
 	set.StringVar(&f.dir, "dir", "", "folder where relative working folders of command tools start (default the current one)")
@@ -132,12 +137,14 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return c, fmt.Errorf("--log-level %q: choose debug, info, warn or error", f.logLevel)
 	}
-	c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
+	}
 	connection, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: f.profile})
 	if err != nil {
 		return c, fmt.Errorf("read the Temporal configuration: %w", err)
 	}
-	c.Connection = connection
+	overrideConnection(&c.Connection, connection)
 	override(&c.Connection.HostPort, f.address)
 	override(&c.Connection.Namespace, f.namespace)
 	override(&c.TaskQueue, f.taskQueue)
@@ -154,8 +161,23 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	}
 	if f.lanes != "" {
 		c.Lanes = strings.Split(f.lanes, ",")
+		for i := range c.Lanes {
+			c.Lanes[i] = strings.TrimSpace(c.Lanes[i])
+		}
 	}
 	return c, nil
+}
+
+// overrideConnection puts what the environment says of the server over what the application does; data converters,
+// interceptors and the like are the application's.
+func overrideConnection(c *client.Options, environment client.Options) {
+	override(&c.HostPort, environment.HostPort)
+	override(&c.Namespace, environment.Namespace)
+	override(&c.Credentials, environment.Credentials)
+	override(&c.HeadersProvider, environment.HeadersProvider)
+	override(&c.ConnectionOptions.TLS, environment.ConnectionOptions.TLS)
+	override(&c.ConnectionOptions.TLSDisabled, environment.ConnectionOptions.TLSDisabled)
+	override(&c.ConnectionOptions.Authority, environment.ConnectionOptions.Authority)
 }
 
 // override sets a field to a flag's value unless that is the zero value.

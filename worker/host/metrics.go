@@ -15,7 +15,8 @@ import (
 var sdkBuckets = prometheus.ExponentialBucketsRange(0.001, 120, 14)
 
 // metricsHandler gives the SDK's metrics to Prometheus: counters end in _total, timers are histograms in seconds. A
-// family's labels are those of its first use: later ones that it lacks are dropped, missing ones are empty.
+// family's labels are those of its first use: later ones that it lacks are dropped, missing ones are empty. Tools write
+// metrics too: one with an illegal name, label or value, or another kind's name, is dropped.
 type metricsHandler struct {
 	registry prometheus.Registerer
 	families *families
@@ -27,7 +28,7 @@ type families struct {
 	byName map[string]*family
 }
 
-// family is one metric of one of three kinds; the other two are nil.
+// family is one metric of one of three kinds; the other two are nil, all three of one that was refused.
 type family struct {
 	labels    []string
 	counter   *prometheus.CounterVec
@@ -55,7 +56,12 @@ func (h *metricsHandler) Counter(name string) client.MetricsCounter {
 		f.counter = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help(name)}, f.labels)
 		return f.counter
 	})
-	return counter{f.counter.With(h.labels(f))}
+	if f.counter != nil {
+		if c, err := f.counter.GetMetricWithLabelValues(h.values(f)...); err == nil {
+			return counter{c}
+		}
+	}
+	return client.MetricsNopHandler.Counter(name)
 }
 
 // Gauge returns a gauge.
@@ -64,7 +70,12 @@ func (h *metricsHandler) Gauge(name string) client.MetricsGauge {
 		f.gauge = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help(name)}, f.labels)
 		return f.gauge
 	})
-	return gauge{f.gauge.With(h.labels(f))}
+	if f.gauge != nil {
+		if g, err := f.gauge.GetMetricWithLabelValues(h.values(f)...); err == nil {
+			return gauge{g}
+		}
+	}
+	return client.MetricsNopHandler.Gauge(name)
 }
 
 // Timer returns a histogram of seconds.
@@ -73,7 +84,12 @@ func (h *metricsHandler) Timer(name string) client.MetricsTimer {
 		f.histogram = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help(name), Buckets: sdkBuckets}, f.labels)
 		return f.histogram
 	})
-	return timer{f.histogram.With(h.labels(f))}
+	if f.histogram != nil {
+		if t, err := f.histogram.GetMetricWithLabelValues(h.values(f)...); err == nil {
+			return timer{t}
+		}
+	}
+	return client.MetricsNopHandler.Timer(name)
 }
 
 func help(name string) string {
@@ -93,17 +109,19 @@ func (h *metricsHandler) family(name string, build func(*family, string) prometh
 		return f
 	}
 	f = &family{labels: slices.Sorted(maps.Keys(h.tags))}
-	h.registry.MustRegister(build(f, name))
+	if h.registry.Register(build(f, name)) != nil {
+		f = &family{}
+	}
 	h.families.byName[name] = f
 	return f
 }
 
-func (h *metricsHandler) labels(f *family) prometheus.Labels {
-	labels := make(prometheus.Labels, len(f.labels))
-	for _, name := range f.labels {
-		labels[name] = h.tags[name]
+func (h *metricsHandler) values(f *family) []string {
+	values := make([]string, len(f.labels))
+	for i, name := range f.labels {
+		values[i] = h.tags[name]
 	}
-	return labels
+	return values
 }
 
 type counter struct{ prometheus.Counter }

@@ -1,0 +1,345 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+)
+
+func contains(text string, parts ...string) bool {
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// output collects what a worker prints; it may be read while the worker writes.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// quietEnvironment keeps the machine's own Temporal configuration out of a test.
+func quietEnvironment(t *testing.T) {
+	t.Helper()
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "TEMPORAL_") {
+			t.Setenv(name, "")
+			if err := os.Unsetenv(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none.toml"))
+}
+
+// closedPort returns an address at which nobody listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// runMain runs a worker program's main function to its end.
+func runMain(t *testing.T, c Config, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var out, errs output
+	code = main(ctx, c, args, &out, &errs)
+	if ctx.Err() != nil {
+		t.Fatalf("the worker did not end; it said %s", errs.String())
+	}
+	return code, out.String(), errs.String()
+}
+
+// An empty configuration is a worker of both lanes on the local server; what is set stays.
+func TestConfigDefaults(t *testing.T) {
+	c := Config{}.withDefaults()
+	if c.Connection.HostPort != client.DefaultHostPort || c.Connection.Namespace != client.DefaultNamespace || c.TaskQueue != switchyard.DefaultTaskQueue ||
+		strings.Join(c.Lanes, ",") != "general,serial" || c.Concurrency != 100 || c.StopTimeout != 30*time.Second || c.Logger == nil {
+		t.Errorf("got %+v", c)
+	}
+	if err := c.validate(); err != nil {
+		t.Error(err)
+	}
+	set := Config{Connection: client.Options{HostPort: "h:1", Namespace: "n"}, TaskQueue: "q", Lanes: []string{"gpu"}, Concurrency: 3, StopTimeout: time.Second}
+	got := set.withDefaults()
+	if got.Connection.HostPort != "h:1" || got.Connection.Namespace != "n" || got.TaskQueue != "q" || got.Lanes[0] != "gpu" || got.Concurrency != 3 || got.StopTimeout != time.Second {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// A wrong configuration is refused with the field, its value and the bound, all faults at once.
+func TestConfigValidate(t *testing.T) {
+	cases := []struct {
+		name string
+		c    Config
+		want []string
+	}{
+		{"concurrency", Config{Concurrency: -2}, []string{"Config.Concurrency is -2", "at least 1"}},
+		{"stop timeout", Config{StopTimeout: -time.Second}, []string{"Config.StopTimeout is -1s", "negative"}},
+		{"mode", Config{Mode: "loose"}, []string{`Config.Mode is "loose"`, "strict or lenient"}},
+		{"lane", Config{Lanes: []string{"general", "a/b"}}, []string{"Config.Lanes[1]", `"a/b"`}},
+		{"empty lane", Config{Lanes: []string{""}}, []string{"Config.Lanes[0]", "empty"}},
+		{"lane twice", Config{Lanes: []string{"a", "b", "a"}}, []string{`Config.Lanes[2]: lane "a" is named twice`}},
+		{"several", Config{Concurrency: -1, Mode: "x"}, []string{"Config.Concurrency", "Config.Mode"}},
+	}
+	for _, c := range cases {
+		if err := c.c.withDefaults().validate(); err == nil || !contains(err.Error(), c.want...) {
+			t.Errorf("%s: got %v", c.name, err)
+		}
+		if err := Run(t.Context(), c.c); err == nil || exitCode(err) != exitUsage {
+			t.Errorf("%s: a worker started, or ended with another code: %v", c.name, err)
+		}
+	}
+}
+
+// Wrong flags, configurations and toolspecs end a worker at once with code 2 and say what to do; nothing is printed to
+// stdout, which is for programs.
+func TestMainUsage(t *testing.T) {
+	quietEnvironment(t)
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "bad.yaml"), []byte("name: probe\nversion: 1.0.0\ndescribtion: x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"unknown flag", []string{"--nope"}, []string{"nope", "Usage"}},
+		{"no number", []string{"--concurrency", "many"}, []string{"concurrency", "many"}},
+		{"argument", []string{"serve"}, []string{`"serve"`, "--help"}},
+		{"log level", []string{"--log-level", "loud"}, []string{`--log-level "loud"`, "debug, info, warn or error"}},
+		{"lane", []string{"--lanes", "general,a b"}, []string{`"a b"`}},
+		{"lane twice", []string{"--lanes", "serial, serial"}, []string{"named twice"}},
+		{"concurrency", []string{"--concurrency", "-1"}, []string{"Concurrency is -1"}},
+		{"stop timeout", []string{"--stop-timeout", "-1s"}, []string{"StopTimeout is -1s"}},
+		{"no folder", []string{"--tools", filepath.Join(folder, "none")}, []string{"none", "no such file"}},
+		{"bad toolspec", []string{"--tools", folder}, []string{"bad.yaml:3", "describtion", "description"}},
+		{"profile", []string{"--profile", "nobodys"}, []string{"Temporal configuration", "nobodys"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if code, stdout, stderr := runMain(t, Config{}, c.args...); code != exitUsage || !contains(stderr, c.want...) || stdout != "" {
+				t.Errorf("exit %d, stdout %q, stderr:\n%s", code, stdout, stderr)
+			}
+		})
+	}
+	if code, _, stderr := runMain(t, Config{}, "--help"); code != exitOK || !contains(stderr, "Usage", "--tools", "Examples") {
+		t.Errorf("--help: exit %d:\n%s", code, stderr)
+	}
+}
+
+// Without a server a worker gives up within seconds, with code 4 and the address.
+func TestMainWithoutServer(t *testing.T) {
+	quietEnvironment(t)
+	address := closedPort(t)
+	began := time.Now()
+	code, stdout, stderr := runMain(t, Config{}, "--address", address, "--metrics-address", "127.0.0.1:0")
+	if code != exitConnect || !contains(stderr, address) || stdout != "" || time.Since(began) > 15*time.Second {
+		t.Errorf("exit %d after %v: %s", code, time.Since(began), stderr)
+	}
+}
+
+// A worker that is told to stop before it found its server has nothing to complain about; one whose parent is gone, or
+// never was, ends too.
+func TestMainStopsWhileConnecting(t *testing.T) {
+	quietEnvironment(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // accepts and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out output
+	if code := main(ctx, Config{}, []string{"--address", listener.Addr().String()}, &out, &out); code != exitOK {
+		t.Errorf("exit %d: %s", code, out.String())
+	}
+	began := time.Now()
+	if code, _, stderr := runMain(t, Config{}, "--address", listener.Addr().String(), "--parent-pid", "1073741823"); code != exitOK || time.Since(began) > 4*time.Second {
+		t.Errorf("exit %d after %v: %s", code, time.Since(began), stderr)
+	}
+}
+
+// A worker goes on while its parent lives and ends with it or with its context.
+func TestEndWithParent(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended, returned := make(chan struct{}), make(chan struct{})
+	go func() {
+		endWithParent(ctx, os.Getppid(), func() { close(ended) })
+		close(returned)
+	}()
+	cancel()
+	<-returned
+	select {
+	case <-ended:
+		t.Error("the worker was ended though its parent lives")
+	default:
+	}
+	endWithParent(t.Context(), os.Getppid()+1, func() { close(ended) })
+	<-ended
+}
+
+// A metrics address that is taken stops the start and names the flag.
+func TestMainMetricsAddressTaken(t *testing.T) {
+	quietEnvironment(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	code, _, stderr := runMain(t, Config{}, "--address", closedPort(t), "--metrics-address", listener.Addr().String())
+	if code == exitOK || !contains(stderr, listener.Addr().String(), "--metrics-address") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+type namedConverter struct{ converter.DataConverter }
+
+// Flags go over the environment, the environment over the application's configuration, and what neither names stays.
+func TestFlagsGoOverConfig(t *testing.T) {
+	quietEnvironment(t)
+	t.Setenv("TEMPORAL_ADDRESS", "env:1")
+	t.Setenv("TEMPORAL_NAMESPACE", "env-namespace")
+	own := Config{TaskQueue: "own-queue", Tools: "own-tools", Lanes: []string{"own"}, Concurrency: 7, Mode: switchyard.ModeStrict,
+		Connection: client.Options{HostPort: "own:1", Identity: "me", DataConverter: namedConverter{}}, Logger: slog.New(slog.DiscardHandler)}
+	apply := func(args ...string) Config {
+		t.Helper()
+		var f flags
+		if err := f.parse(args, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		c, err := f.apply(own, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := apply()
+	if c.TaskQueue != "own-queue" || c.Tools != "own-tools" || c.Lanes[0] != "own" || c.Concurrency != 7 || c.Connection.Identity != "me" || c.Logger != own.Logger ||
+		c.Connection.DataConverter != own.Connection.DataConverter || c.Connection.HostPort != "env:1" || c.Connection.Namespace != "env-namespace" {
+		t.Errorf("got %+v", c)
+	}
+	c = apply("--address", "flag:1", "--namespace", "fn", "--task-queue", "fq", "--lanes", "a, b", "--tools", "ft", "--dir", "fd", "--concurrency", "9",
+		"--lenient", "--stop-timeout", "3s", "--metrics-address", ":0")
+	if c.Connection.HostPort != "flag:1" || c.Connection.Namespace != "fn" || c.TaskQueue != "fq" || strings.Join(c.Lanes, "|") != "a|b" || c.Tools != "ft" ||
+		c.Dir != "fd" || c.Concurrency != 9 || c.Mode != switchyard.ModeLenient || c.StopTimeout != 3*time.Second || c.MetricsAddress != ":0" {
+		t.Errorf("got %+v", c)
+	}
+	own.Logger = nil
+	if c = apply("--log-level", "error"); c.Logger.Enabled(t.Context(), slog.LevelWarn) || !c.Logger.Enabled(t.Context(), slog.LevelError) {
+		t.Error("--log-level error logs warnings, or no errors")
+	}
+	if err := new(flags).parse([]string{"-h"}, io.Discard); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func probeSpec(parameter, handler string) toolspecs.Spec {
+	return toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.", Entry: toolspecs.Entry{Type: toolspecs.KindFunction, Handler: handler},
+		Parameters: []toolspecs.Parameter{{Name: parameter, Type: "string", Required: true}}}
+}
+
+type probeInput struct {
+	Path string `json:"path"`
+}
+
+func probe(context.Context, probeInput) (string, error) { return "", nil }
+
+// A worker whose tools and functions do not fit does not start, and says which tool, function and parameter.
+func TestCatalogDoesNotFitFunctions(t *testing.T) {
+	fits := activities.NewFunction("probe", probe)
+	cases := []struct {
+		name string
+		c    Config
+		want []string
+	}{
+		{"no function", Config{Specs: []toolspecs.Spec{probeSpec("path", "")}}, []string{"tool probe", `no function "probe"`, "activities.NewFunction"}},
+		{"no function of that name", Config{Specs: []toolspecs.Spec{probeSpec("path", "reader")}, Functions: []activities.Function{fits}}, []string{"tool probe", `no function "reader"`}},
+		{"another parameter", Config{Specs: []toolspecs.Spec{probeSpec("file", "")}, Functions: []activities.Function{fits}}, []string{"tool probe", "file"}},
+		{"functions of one name", Config{Functions: []activities.Function{fits, fits}}, []string{`"probe"`}},
+		{"specs of one name", Config{Specs: []toolspecs.Spec{probeSpec("path", ""), probeSpec("file", "")}, Functions: []activities.Function{fits}}, []string{"probe"}},
+	}
+	for _, c := range cases {
+		if err := Run(t.Context(), c.c); err == nil || !contains(err.Error(), c.want...) || exitCode(err) != exitUsage {
+			t.Errorf("%s: got %v", c.name, err)
+		}
+	}
+}
+
+// The catalog is that of the application and of the folder together; what neither run nor tool says of arguments is the
+// worker's.
+func TestCatalogMerges(t *testing.T) {
+	folder := t.TempDir()
+	yaml := "name: lister\nversion: 1.0.0\ndescription: Lists.\nentry:\n  type: command\n  argv: [ls]\nexecution:\n  lane: gpu\n"
+	if err := os.WriteFile(filepath.Join(folder, "lister.yaml"), []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")}, Functions: []activities.Function{activities.NewFunction("probe", probe)}, Tools: folder,
+		Lanes: []string{"gpu"}, Mode: switchyard.ModeLenient}
+	_, catalog, err := c.withDefaults().prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := strings.Join(namesOf(catalog), ","); names != "lister,probe" {
+		t.Errorf("got %s", names)
+	}
+	for _, compiled := range catalog.All() {
+		if compiled.Spec.Execution.Arguments != switchyard.ModeLenient {
+			t.Errorf("%s reads arguments %q", compiled.Spec.Name, compiled.Spec.Execution.Arguments)
+		}
+	}
+	if c.Specs[0].Execution.Arguments != "" {
+		t.Error("the application's spec was changed")
+	}
+	c.Specs = append(c.Specs, toolspecs.Spec{Name: "lister", Version: "2.0.0", Description: "Lists.", Entry: toolspecs.Entry{Type: toolspecs.KindCommand, Argv: []string{"ls"}}})
+	if _, _, err := c.withDefaults().prepare(); err == nil || !contains(err.Error(), "lister") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What a ready worker prints is one line of JSON.
+func TestInfoIsOneLine(t *testing.T) {
+	data, err := json.Marshal(Info{Namespace: "default", TaskQueue: "switchyard", Lanes: []string{"general"}, Tools: []string{"echo"}})
+	if want := `{"namespace":"default","task_queue":"switchyard","lanes":["general"],"tools":["echo"]}`; err != nil || string(data) != want {
+		t.Errorf("got %s, %v", data, err)
+	}
+}

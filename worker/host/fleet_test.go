@@ -1,0 +1,78 @@
+package host
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/client"
+)
+
+// Every lane has its own worker; where the server cannot be reached the start fails as a whole, and says why.
+func TestFleetWithoutServer(t *testing.T) {
+	quietEnvironment(t)
+	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")}, Functions: []activities.Function{activities.NewFunction("probe", probe)},
+		Lanes: []string{"general", "serial", "gpu"}, Logger: slog.New(slog.DiscardHandler), StopTimeout: time.Millisecond}.withDefaults()
+	functions, catalog, err := c.prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := client.NewLazyClient(client.Options{HostPort: closedPort(t), Logger: slog.New(slog.DiscardHandler),
+		ConnectionOptions: client.ConnectionOptions{GetSystemInfoTimeout: 100 * time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	deeds, err := c.activities(conn, catalog, functions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFleet(c, conn, deeds, newObserver(prometheus.NewRegistry(), c.Logger))
+	if len(f.workers) != len(c.Lanes) {
+		t.Errorf("%d workers for %d lanes", len(f.workers), len(c.Lanes))
+	}
+	err = f.start()
+	if err == nil || !contains(err.Error(), "start to poll") || exitCode(err) != exitConnect {
+		t.Errorf("got %v, exit code %d", err, exitCode(err))
+	}
+}
+
+// A ready worker tells whoever asked what it serves.
+func TestTellReady(t *testing.T) {
+	c := Config{Logger: slog.New(slog.DiscardHandler)}.withDefaults()
+	catalog, err := toolspecs.NewCatalog([]toolspecs.Spec{probeSpec("path", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.tellReady(catalog, "")
+	var got Info
+	c.Ready = func(i Info) { got = i }
+	c.tellReady(catalog, "127.0.0.1:9")
+	if got.Namespace != "default" || got.TaskQueue != switchyard.DefaultTaskQueue || len(got.Lanes) != 2 || len(got.Tools) != 1 || got.Metrics != "127.0.0.1:9" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// The exit code follows from what the error is, not from its words.
+func TestExitCode(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{errors.New("a lane's worker failed"), exitFailed},
+		{invalidError{errors.New("x")}, exitUsage},
+		{invalidError{toolspecs.Faults{{Message: "x"}}}, exitUsage},
+	} {
+		if got := exitCode(c.err); got != c.want {
+			t.Errorf("%v: got %d; want %d", c.err, got, c.want)
+		}
+	}
+	if _, ok := errors.AsType[toolspecs.Faults](invalidError{toolspecs.Faults{{Message: "x"}}}); !ok {
+		t.Error("faults cannot be found in the error of Run")
+	}
+}

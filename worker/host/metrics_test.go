@@ -1,0 +1,247 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+)
+
+// serve starts the endpoints of a registry on a free port.
+func serve(t *testing.T, registry *prometheus.Registry) *health {
+	t.Helper()
+	h, err := serveHealth("127.0.0.1:0", registry, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.close)
+	return h
+}
+
+func (h *health) get(t *testing.T, path string) (code int, body string) {
+	t.Helper()
+	response, err := http.Get("http://" + h.address + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(data)
+}
+
+// has fails the test unless every line is among those that /metrics shows.
+func (h *health) has(t *testing.T, lines ...string) {
+	t.Helper()
+	code, body := h.get(t, "/metrics")
+	if code != http.StatusOK {
+		t.Fatalf("/metrics answers %d", code)
+	}
+	for _, line := range lines {
+		if !strings.Contains(body, line+"\n") {
+			t.Errorf("/metrics lacks %s", line)
+		}
+	}
+	if t.Failed() {
+		t.Log(body)
+	}
+}
+
+// The process is healthy as long as it answers, ready only while it says so, and other paths and methods are not there.
+func TestHealth(t *testing.T) {
+	h := serve(t, prometheus.NewRegistry())
+	if code, body := h.get(t, "/healthz"); code != http.StatusOK || body != "ok\n" {
+		t.Errorf("/healthz: %d %q", code, body)
+	}
+	for _, ready := range []bool{false, true, false} {
+		h.setReady(ready)
+		if code, _ := h.get(t, "/readyz"); (code == http.StatusOK) != ready || !ready && code != http.StatusServiceUnavailable {
+			t.Errorf("/readyz: %d; ready is %v", code, ready)
+		}
+	}
+	if code, _ := h.get(t, "/other"); code != http.StatusNotFound {
+		t.Errorf("/other: %d", code)
+	}
+	response, err := http.Post("http://"+h.address+"/healthz", "text/plain", nil)
+	if err != nil || response.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %v, %v", response, err)
+	}
+	response.Body.Close()
+	h.close()
+	if _, err := http.Get("http://" + h.address + "/healthz"); err == nil {
+		t.Error("it answers after it was closed")
+	}
+	none, err := serveHealth("", nil, nil)
+	if err != nil || none.address != "" {
+		t.Errorf("got %+v, %v", none, err)
+	}
+	none.close()
+}
+
+// The SDK's counters, gauges and timers appear under Prometheus's names, with the labels of their first use.
+func TestMetricsHandler(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	h := newMetricsHandler(registry)
+	tagged := h.WithTags(map[string]string{"namespace": "n", "queue": "q"})
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			for range 100 {
+				tagged.Counter("temporal_requests").Inc(2)
+				tagged.WithTags(map[string]string{"queue": "other"}).Counter("temporal_requests").Inc(1)
+				tagged.Timer("temporal_latency").Record(20 * time.Millisecond)
+			}
+		})
+	}
+	both.Wait()
+	h.Counter("temporal_requests").Inc(1)
+	tagged.WithTags(map[string]string{"more": "m"}).Counter("temporal_requests").Inc(1)
+	h.Gauge("temporal_slots").Update(5)
+	h.Gauge("temporal_slots").Update(3)
+	serve(t, registry).has(t,
+		`temporal_requests_total{namespace="n",queue="q"} 401`,
+		`temporal_requests_total{namespace="n",queue="other"} 200`,
+		`temporal_requests_total{namespace="",queue=""} 1`,
+		`temporal_slots 3`,
+		`temporal_latency_seconds_count{namespace="n",queue="q"} 200`,
+		`temporal_latency_seconds_bucket{namespace="n",queue="q",le="0.001"} 0`,
+		"# HELP temporal_requests_total Temporal SDK: requests total.",
+		"# TYPE temporal_latency_seconds histogram",
+	)
+}
+
+// A metric that Prometheus refuses is dropped; the tool that writes it goes on.
+func TestMetricsHandlerDropsWhatIsIllegal(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	h := newMetricsHandler(registry)
+	h.Counter("fine").Inc(1)
+	for _, tags := range []map[string]string{{"__reserved": "x"}, {"": "x"}, {"\xff": "x"}} {
+		h.WithTags(tags).Counter("a" + fmt.Sprint(tags)).Inc(1)
+		h.WithTags(tags).Gauge("b" + fmt.Sprint(tags)).Update(1)
+		h.WithTags(tags).Timer("c" + fmt.Sprint(tags)).Record(1)
+	}
+	h.Gauge("fine_total").Update(7)
+	h.Gauge("").Update(7)
+	h.WithTags(map[string]string{"l": "\xff"}).Counter("value").Inc(1)
+	h.WithTags(map[string]string{"l": "\xff"}).Gauge("value").Update(1)
+	h.WithTags(map[string]string{"l": "\xff"}).Timer("value").Record(1)
+	serve(t, registry).has(t, "fine_total 1")
+}
+
+// ended is the rest of an activity as an observer sees it: how it ended.
+type ended struct {
+	interceptor.ActivityInboundInterceptorBase
+	result any
+	err    error
+}
+
+func (e *ended) ExecuteActivity(context.Context, *interceptor.ExecuteActivityInput) (any, error) {
+	return e.result, e.err
+}
+
+// observe lets an observer of the lane see one activity of that name end.
+func observe(t *testing.T, o *observer, name string, e ended, args ...any) {
+	t.Helper()
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivityWithOptions(func(ctx context.Context) error {
+		result, err := o.InterceptActivity(ctx, &e).ExecuteActivity(ctx, &interceptor.ExecuteActivityInput{Args: args})
+		if fmt.Sprint(result) != fmt.Sprint(e.result) || !errors.Is(err, e.err) {
+			t.Errorf("the observer changed %v, %v to %v, %v", e.result, e.err, result, err)
+		}
+		return nil
+	}, activity.RegisterOptions{Name: name})
+	if _, err := env.ExecuteActivity(name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Calls are counted by tool, lane and outcome, refused ones too; a name that no run knows gets no label of its own.
+// Tokens add up by kind, and every end is logged with its run and call.
+func TestObserver(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	var logs output
+	general := newObserver(registry, slog.New(slog.NewTextHandler(&logs, nil)))
+	o := general.forLane("gpu")
+	failure := func(e *switchyard.Error) error { return activities.Failure(e) }
+	observe(t, o, "probe", ended{result: switchyard.Result{Tokens: 40}})
+	observe(t, o, "probe", ended{result: switchyard.Result{Tokens: 2}})
+	observe(t, o, "probe", ended{err: failure(switchyard.Errorf(switchyard.ErrTimeout, "late"))})
+	observe(t, o, "probe", ended{err: temporal.NewCanceledError()})
+	observe(t, o, "probe", ended{err: errors.New("of nobody")})
+	observe(t, o, "probe", ended{err: temporal.NewApplicationError("x", "no_such_type")})
+	observe(t, o, switchyard.ModelActivity, ended{result: switchyard.ModelResponse{Model: "m", Usage: switchyard.Usage{InputTokens: 100, OutputTokens: 7}}})
+	observe(t, o, switchyard.ModelActivity, ended{err: errors.New("down")})
+	observe(t, o, switchyard.PinActivity, ended{})
+	request := switchyard.AdmitRequest{Tools: []switchyard.Tool{{Name: "probe", Lane: "gpu"}},
+		Calls: []switchyard.Call{{Tool: "probe"}, {Tool: "probe"}, {Tool: "made\nup"}}}
+	verdicts := []switchyard.Verdict{{}, {Error: switchyard.Errorf(switchyard.ErrValidation, "x")}, {Error: switchyard.Errorf(switchyard.ErrToolNotFound, "x")}}
+	observe(t, general.forLane("general"), switchyard.AdmitActivity, ended{result: verdicts}, request)
+	// An admission that failed, or has another form, counts nothing.
+	observe(t, o, switchyard.AdmitActivity, ended{err: errors.New("x")}, request)
+	observe(t, o, switchyard.AdmitActivity, ended{result: verdicts}, "another")
+	observe(t, o, switchyard.AdmitActivity, ended{result: verdicts[:1]}, request)
+	serve(t, registry).has(t,
+		`switchyard_calls_total{lane="gpu",outcome="completed",tool="probe"} 2`,
+		`switchyard_calls_total{lane="gpu",outcome="timeout",tool="probe"} 1`,
+		`switchyard_calls_total{lane="gpu",outcome="cancelled",tool="probe"} 1`,
+		`switchyard_calls_total{lane="gpu",outcome="execution_error",tool="probe"} 2`,
+		`switchyard_calls_total{lane="gpu",outcome="validation_error",tool="probe"} 1`,
+		`switchyard_calls_total{lane="",outcome="tool_not_found",tool="unknown"} 1`,
+		`switchyard_call_duration_seconds_count{lane="gpu",tool="probe"} 6`,
+		`switchyard_call_queue_seconds_count{lane="gpu"} 6`,
+		`switchyard_model_steps_total{model="m",outcome="completed"} 1`,
+		`switchyard_model_steps_total{model="",outcome="failed"} 1`,
+		`switchyard_model_step_duration_seconds_count{model="m"} 1`,
+		`switchyard_tokens_total{kind="result"} 42`,
+		`switchyard_tokens_total{kind="input"} 100`,
+		`switchyard_tokens_total{kind="output"} 7`,
+	)
+	if !contains(logs.String(), `msg="call ended"`, "tool=probe", "call_id=", "workflow_id=", "run_id=", "attempt=1", "outcome=timeout", "level=WARN", `msg="model step ended"`) {
+		t.Errorf("the log is %s", logs.String())
+	}
+	quiet := newObserver(prometheus.NewRegistry(), slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelError})))
+	before := logs.String()
+	observe(t, quiet, "probe", ended{})
+	if logs.String() != before {
+		t.Error("a log that is off was written to")
+	}
+}
+
+// BenchmarkMetrics is what the SDK does for every metric it writes.
+func BenchmarkMetrics(b *testing.B) {
+	h := newMetricsHandler(prometheus.NewRegistry()).WithTags(map[string]string{"namespace": "default", "client_name": "temporal-go", "task_queue": "switchyard"})
+	tags := map[string]string{"activity_type": "probe", "workflow_type": "AgentRun"}
+	b.Run("tags", func(b *testing.B) {
+		for b.Loop() {
+			h.WithTags(tags)
+		}
+	})
+	tagged := h.WithTags(tags)
+	b.Run("counter", func(b *testing.B) {
+		for b.Loop() {
+			tagged.Counter("temporal_requests").Inc(1)
+		}
+	})
+	b.Run("timer", func(b *testing.B) {
+		for b.Loop() {
+			tagged.Timer("temporal_latency").Record(time.Millisecond)
+		}
+	})
+}

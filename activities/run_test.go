@@ -54,9 +54,6 @@ type bench struct {
 	run *queriedRun
 }
 
-// param declares an optional text argument.
-func param(name string) toolspecs.Parameter { return toolspecs.Parameter{Name: name, Type: "string"} }
-
 // spec returns a function tool that takes a required text, after change.
 func spec(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Does " + name + ".",

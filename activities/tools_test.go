@@ -15,8 +15,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/workflow"
 )
 
 func contains(text string, parts ...string) bool {
@@ -281,59 +279,6 @@ func TestToolInvalidOutput(t *testing.T) {
 	}
 }
 
-// A result over the limit is cut to text between two characters, counts what it left out, and says so.
-func TestToolCutsResults(t *testing.T) {
-	text, _ := json.Marshal(strings.Repeat("é日", 20))
-	cases := []struct {
-		name, output string
-		limit        int
-		want         string
-		cut          int
-	}{
-		{"fits", `"short"`, 7, "short", 0},
-		{"string", `"abcdefghij"`, 4, "abcd", 6},
-		{"within a character", string(text), 9, "é日é", 93},
-		{"object", `{"a": [1,2,3], "b": "x"}`, 8, `{"a":[1,`, 13},
-		{"escapes count as what they mean", `"\u00e9\u00e9\u00e9"`, 6, "ééé", 0},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.MaxResult = c.limit }, answers(c.output))
-			result, err := b.execute(t, executionOf(compiled), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := switchyard.PlainText(result.Output); got != c.want || result.Cut != c.cut || (result.Cut > 0) != (len(result.Notes) == 1) {
-				t.Errorf("got %q, cut %d, notes %q; want %q, %d", got, result.Cut, result.Notes, c.want, c.cut)
-			}
-			if c.cut > 0 && !contains(result.Notes[0], "the limit of probe", fmt.Sprintf("cut to %d of", len(c.output)-c.cut)) {
-				t.Errorf("the note is %q", result.Notes[0])
-			}
-		})
-	}
-}
-
-// No result, however its characters are written in JSON, grows over what a server takes in a payload: it would be
-// refused there and the tool would run again.
-func TestToolResultsFitHistory(t *testing.T) {
-	for _, unit := range []string{"<", "\x01", "\xff", "\u2028", "\"", "a", "é", "&日"} {
-		output, err := switchyard.EncodeJSON(strings.Repeat(unit, 1<<20/len(unit)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, o := range []json.RawMessage{output, json.RawMessage(`[` + string(output) + `]`)} {
-			cut, left := cutOutput(o, 1<<20)
-			data, err := json.Marshal(switchyard.Result{Output: cut})
-			if err != nil || len(data) > 2<<20-1024 || left == 0 && len(cut) != len(o) {
-				t.Errorf("%q: %d bytes in history, %d left out, %v", unit, len(data), left, err)
-			}
-			if unit == "a" && len(data) < 1<<20 {
-				t.Errorf("%d bytes of plain text were cut to %d", len(output), len(data))
-			}
-		}
-	}
-}
-
 // The exact spec that the run pinned is executed, wherever it comes from; another one never is.
 func TestToolFindsPinnedSpec(t *testing.T) {
 	reply := func(_ context.Context, s *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
@@ -406,37 +351,6 @@ func TestToolCannotRun(t *testing.T) {
 	_, err = within(t, "probe", "no execution", func(ctx context.Context, in converter.EncodedValues) (any, error) { return b.Tool(ctx, in) })
 	if e, _ := callError(t, err); e.Type != switchyard.ErrExecution || !contains(e.Message, "input") {
 		t.Errorf("got %v", e)
-	}
-}
-
-// A call is kept alive without its author's doing, also while a cancelled one takes its time to end.
-func TestToolIsKeptAlive(t *testing.T) {
-	beats := make(chan struct{}, 100)
-	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
-		<-beats
-		<-beats
-		return Answer{Output: json.RawMessage("1")}, nil
-	})
-	for _, cancelled := range []bool{false, true} {
-		suite := testsuite.WorkflowTestSuite{}
-		env := suite.NewTestWorkflowEnvironment()
-		env.SetTestTimeout(20 * time.Second)
-		env.RegisterDynamicActivity(func(ctx context.Context, in converter.EncodedValues) (any, error) {
-			ctx, end := context.WithCancelCause(ctx)
-			defer end(nil)
-			if cancelled {
-				end(temporal.NewCanceledError())
-			}
-			return b.Tool(ctx, in)
-		}, activity.DynamicRegisterOptions{})
-		env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { beats <- struct{}{} })
-		env.ExecuteWorkflow(func(ctx workflow.Context) error {
-			ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, HeartbeatTimeout: 90 * time.Millisecond})
-			return workflow.ExecuteActivity(ctx, "probe", executionOf(compiled)).Get(ctx, nil)
-		})
-		if err := env.GetWorkflowError(); err != nil {
-			t.Errorf("cancelled %v: %v", cancelled, err)
-		}
 	}
 }
 

@@ -135,7 +135,7 @@ func TestConfigValidate(t *testing.T) {
 func TestMainUsage(t *testing.T) {
 	quietEnvironment(t)
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "bad.yaml"), []byte("name: probe\nversion: 1.0.0\ndescribtion: x\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "bad.yaml"), []byte("name: probe\nversion: 1.0.0\ndescribes: x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cases := []struct {
@@ -152,7 +152,7 @@ func TestMainUsage(t *testing.T) {
 		{"concurrency", []string{"--concurrency", "-1"}, []string{"Concurrency is -1"}},
 		{"stop timeout", []string{"--stop-timeout", "-1s"}, []string{"StopTimeout is -1s"}},
 		{"no folder", []string{"--tools", filepath.Join(folder, "none")}, []string{"none", "no such file"}},
-		{"bad toolspec", []string{"--tools", folder}, []string{"bad.yaml:3", "describtion", "description"}},
+		{"bad toolspec", []string{"--tools", folder}, []string{"bad.yaml:3", "describes", "description"}},
 		{"profile", []string{"--profile", "nobodys"}, []string{"Temporal configuration", "nobodys"}},
 	}
 	for _, c := range cases {

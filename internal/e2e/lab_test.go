@@ -255,7 +255,7 @@ func (l *lab) executions() map[string]int {
 func agent(steps ...switchyard.ScriptStep) *switchyard.Agent {
 	script := switchyard.Pack(switchyard.Script{Steps: steps, Summary: "as far as I got"})
 	return &switchyard.Agent{Name: "tester", Instructions: "Test.", Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &script},
-		Tools:  []string{"append", "store", "produce", "hold_once", "hold_read", "meet", "tick", "tick_alone", "tick_serial", "flaky", "broken", "family"},
+		Tools:  []string{"append", "store", "number", "produce", "hold_once", "hold_read", "meet", "tick", "tick_alone", "tick_serial", "flaky", "broken", "family"},
 		Limits: switchyard.Limits{Turns: 1000}}
 }
 

@@ -105,6 +105,13 @@ func functions() []activities.Function {
 		activities.NewFunction("append", func(ctx context.Context, in textArgs) (textArgs, error) {
 			return in, write(ctx, entry{Text: in.Text})
 		}),
+		activities.NewFunction("number", func(ctx context.Context, _ none) (int, error) {
+			if err := write(ctx, entry{}); err != nil {
+				return 0, err
+			}
+			journal, err := os.ReadFile(os.Getenv(journalFile))
+			return strings.Count(string(journal), "\n"), err
+		}),
 		activities.NewFunction("produce", func(_ context.Context, in struct {
 			Bytes int `json:"bytes"`
 		}) (string, error) {

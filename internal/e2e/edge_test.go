@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
+)
+
+func (l *lab) cancel(id string) {
+	l.t.Helper()
+	if err := l.Client.CancelWorkflow(l.ctx, id, ""); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// TestCancelledBeforeItBegan proves that a run that is cancelled before any worker took it ends as cancelled, with
+// nothing executed.
+func TestCancelledBeforeItBegan(t *testing.T) {
+	l := newLab(t)
+	run := l.runAgent("run", appendTurns(2))
+	l.cancel("run")
+	l.worker()
+	l.cancelled(run)
+	if n := len(l.entries()); n != 0 {
+		t.Errorf("%d calls ran", n)
+	}
+}
+
+// TestCancelledWaiting proves that a run whose call waits for a lane that nobody serves can be cancelled.
+func TestCancelledWaiting(t *testing.T) {
+	l := newLab(t)
+	l.worker("--lanes", "general")
+	run := l.runAgent("run", agent(step(call("store", `{"text":"a"}`)), answer("never")))
+	l.await("for a call that waits", func() bool {
+		pending, err := audit.Pending(l.ctx, l.Client, "run", "")
+		return err == nil && slices.ContainsFunc(pending, func(r audit.Running) bool { return r.ID == "1.1" })
+	})
+	l.cancel("run")
+	l.cancelled(run)
+	expect(t, "records", l.statuses(run), []string{"1.1 store cancelled cancelled"})
+}
+
+// TestCancelledWithoutWorker proves that a run that is cancelled while its worker is dead ends as cancelled when another
+// one comes, and that its records say what became of the call that was lost with the worker.
+func TestCancelledWithoutWorker(t *testing.T) {
+	l := newLab(t)
+	first := l.worker()
+	run := l.runAgent("run", agent(step(call("hold_once", `{}`)), answer("never")))
+	l.awaitEntries(1)
+	first.Kill()
+	l.cancel("run")
+	l.worker()
+	l.cancelled(run)
+	if n := len(l.entries()); n != 1 {
+		t.Errorf("the call was executed %d times", n)
+	}
+	expect(t, "records", l.statuses(run), []string{"1.1 hold_once failed outcome_unknown"})
+}
+
+// TestManyCalls proves that a turn of more calls than may be in flight at once, and than a worker runs at once, ends with
+// each call executed once and told to the model in order.
+func TestManyCalls(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	many := call("append", `{"text":"x"}`)
+	many.Repeat = 600
+	run := l.runAgent("run", agent(step(many), answer("done")))
+	if r := l.result(run); r.Usage.Calls != 600 || r.Usage.Failed != 0 || r.Answer != "done" {
+		t.Errorf("result: %+v", r)
+	}
+	executions := l.executions()
+	for id, n := range executions {
+		if n != 1 {
+			t.Errorf("%s was executed %d times", id, n)
+		}
+	}
+	if len(executions) != 600 {
+		t.Errorf("%d calls were executed", len(executions))
+	}
+	for i, m := range l.conversation(run)[3:603] {
+		if want := switchyard.TurnCallID(1, i+1); m.CallID != want {
+			t.Fatalf("message %d answers call %s, want %s", i, m.CallID, want)
+		}
+	}
+}
+
+// TestReset proves that a run that an operator resets goes on from its other past: the model sees what the tools answer
+// now, though the worker still holds what they answered before.
+func TestReset(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	run := l.runAgent("run", agent(step(named("a", call("number", `{}`))), step(named("b", call("number", `{}`))), answer("${a} and ${b}")))
+	if r := l.result(run); r.Answer != "1 and 2" {
+		t.Fatalf("answer: %q", r.Answer)
+	}
+	var decided int64
+	for _, e := range l.histories("run", "")[0].GetEvents() {
+		if e.GetActivityTaskScheduledEventAttributes().GetActivityId() == "1.1" {
+			decided = e.GetActivityTaskScheduledEventAttributes().GetWorkflowTaskCompletedEventId()
+		}
+	}
+	response, err := l.Client.ResetWorkflowExecution(l.ctx, &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "run", RunId: run.GetRunID()},
+		Reason: "again", RequestId: "reset", WorkflowTaskFinishEventId: decided,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := l.Client.GetWorkflow(l.ctx, "run", response.GetRunId())
+	if r := l.result(again); r.Answer != "3 and 4" {
+		t.Errorf("after the reset the answer is %q, want that of the new results", r.Answer)
+	}
+	var messages []string
+	for _, m := range l.conversation(again) {
+		messages = append(messages, m.Text)
+	}
+	expect(t, "conversation", messages, []string{"Test.", "Go.", "", "3", "", "4", "3 and 4"})
+}

@@ -141,7 +141,9 @@ type AdmitRequest struct {
 	Tools []Tool `json:"tools"`
 	// Known are the names of all tools of the run, for near names.
 	Known []string `json:"known,omitempty"`
-	Mode  Mode     `json:"mode,omitempty"`
+	// AnyTool says that the caller may call whatever the catalog has, as a direct call may: near names come from there.
+	AnyTool bool `json:"any_tool,omitempty"`
+	Mode    Mode `json:"mode,omitempty"`
 	// Variables are the names of the run's variables, for tools that require some.
 	Variables []string `json:"variables,omitempty"`
 	// Allow is how many more calls the run's budget allows; nil is no limit.

@@ -45,7 +45,7 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 	tool := r.Tools[i]
 	if tool.Status == switchyard.StatusDisabled {
 		v.Error = switchyard.Errorf(switchyard.ErrToolNotActive, "tool %q is disabled", c.Tool)
-		v.Error.Near = a.active(r.Known, c.Tool)
+		v.Error.Near = a.active(r, c.Tool)
 		v.Error.Phase = switchyard.PhasePreValidation
 		return v
 	}
@@ -79,27 +79,27 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 	return v
 }
 
-// notFound answers a call of a tool that the run does not have. A direct call has no tools besides the one it names, so
-// near names come from the whole catalog there.
+// notFound answers a call of a tool that the run does not have.
 func (a *Activities) notFound(r switchyard.AdmitRequest, name string) *switchyard.Error {
 	e := switchyard.Errorf(switchyard.ErrToolNotFound, "there is no tool %q", switchyard.Shorten(name, 2*switchyard.MaxToolName))
 	e.Phase = switchyard.PhasePreValidation
-	if len(r.Known) > 0 {
-		e.Near = spelling.Near(name, r.Known, nearNames)
-		if len(e.Near) == 0 {
-			e.Message += "; there are: " + strings.Join(r.Known, ", ")
-		}
+	if r.AnyTool {
+		e.Near = a.config.Catalog().Near(name)
 		return e
 	}
-	e.Near = a.config.Catalog().Near(name)
+	e.Near = spelling.Near(name, r.Known, nearNames)
+	switch {
+	case len(r.Known) == 0:
+		e.Message += "; this run has no tools"
+	case len(e.Near) == 0:
+		e.Message += "; there are: " + strings.Join(r.Known, ", ")
+	}
 	return e
 }
 
-// active returns the names of the tools that may be called, of the run's where it has others.
-func (a *Activities) active(known []string, besides string) []string {
-	active := a.config.Catalog().Active()
-	if len(known) <= 1 {
-		return active
-	}
-	return slices.DeleteFunc(active, func(n string) bool { return n == besides || !slices.Contains(known, n) })
+// active returns the names of the tools that may be called besides one.
+func (a *Activities) active(r switchyard.AdmitRequest, besides string) []string {
+	return slices.DeleteFunc(a.config.Catalog().Active(), func(n string) bool {
+		return n == besides || !r.AnyTool && !slices.Contains(r.Known, n)
+	})
 }

@@ -80,7 +80,7 @@ func TestAdmitRefuses(t *testing.T) {
 // A direct call knows no other tools: near names and active ones come from the whole catalog.
 func TestAdmitDirectCall(t *testing.T) {
 	b, r := admitBench(t)
-	r.Known = nil
+	r.Known, r.AnyTool = nil, true
 	r.Calls = []switchyard.Call{{ID: "1", Tool: "cuont"}, {ID: "2", Tool: "off"}}
 	verdicts := b.admit(t, r)
 	if e := verdicts[0].Error; e.Type != switchyard.ErrToolNotFound || !slices.Contains(e.Near, "count") {

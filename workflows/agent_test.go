@@ -156,3 +156,27 @@ func TestAgentMode(t *testing.T) {
 		expect(t, fmt.Sprintf("run %q agent %q", test.run, test.agent), l.executed, test.executed)
 	}
 }
+
+// TestAgentNearNames proves that an agent that calls a tool it does not have, or one that is switched off, is told of
+// the tools that it may call and of no others, however few it has.
+func TestAgentNearNames(t *testing.T) {
+	for _, test := range []struct {
+		tools []string
+		call  string
+		want  string
+	}{
+		{nil, "gret", `there is no tool "gret"; this run has no tools`},
+		{[]string{"echo"}, "gret", `there is no tool "gret"; there are: echo`},
+		{[]string{"retired"}, "retired", `tool "retired" is disabled`},
+		{[]string{"retired", "echo"}, "retired", "Did you mean: echo?"},
+	} {
+		l := newLab(t)
+		a := agent(step(call(test.call, `{}`)), answer("done"))
+		a.Tools = test.tools
+		l.runAgent(a, "Go.")
+		l.result()
+		if told := l.conversation()[3].Text; !strings.Contains(told, test.want) || strings.Contains(told, "greet") {
+			t.Errorf("an agent with %v that calls %s is told %q", test.tools, test.call, told)
+		}
+	}
+}

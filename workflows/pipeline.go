@@ -34,7 +34,7 @@ func newPipeline(ctx workflow.Context, origin switchyard.Origin, catalog switchy
 
 // admit takes calls through the phases pre_validation and pre_execution: one recorded step for all of them.
 func (p *pipeline) admit(ctx workflow.Context, calls []switchyard.Call) ([]switchyard.Verdict, error) {
-	request := switchyard.AdmitRequest{Calls: calls, Known: p.catalog.Names(), Mode: p.mode,
+	request := switchyard.AdmitRequest{Calls: calls, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == switchyard.CallerDirect, Mode: p.mode,
 		Variables: slices.Sorted(maps.Keys(p.origin.Variables))}
 	named := map[string]bool{}
 	for _, c := range calls {

@@ -90,6 +90,7 @@ func TestAgentContinuesAsNew(t *testing.T) {
 		t.Fatalf("carried over: %+v", c)
 	}
 
+	next.Carry.Run = "the-first-run"
 	second := newLab(t)
 	second.ExecuteWorkflow(switchyard.AgentWorkflow, next, earlier)
 	r := second.result()
@@ -97,6 +98,9 @@ func TestAgentContinuesAsNew(t *testing.T) {
 		t.Errorf("result: %+v", r)
 	}
 	expect(t, "activities of the second part", second.ids(), []string{"turn-2", "2.1", "turn-3"})
+	if o := second.scheduled[1].call.Origin; o.Run != "the-first-run" || o.Conversation != "talk" || o.Variables["project"] != "apollo" {
+		t.Errorf("calls of the second part have the origin %+v", o)
+	}
 	if got := second.conversation(); len(got) != 8 || got[6].Text != "1" || got[0].Role != switchyard.RoleSystem {
 		t.Errorf("conversation: %+v", got)
 	}

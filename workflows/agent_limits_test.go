@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -70,6 +71,19 @@ func TestAgentCallBudget(t *testing.T) {
 	}
 }
 
+// TestAgentCallBudgetOverTurns proves that what earlier turns used of the budget is gone, refused calls among it.
+func TestAgentCallBudgetOverTurns(t *testing.T) {
+	l := newLab(t)
+	greet := call("greet", `{"name":"a"}`)
+	a := agent(step(greet, call("nosuch", `{}`)), step(greet, greet, greet))
+	a.Limits.Calls = 4
+	l.runAgent(a, "Go.")
+	if r := l.result(); r.Limit != "calls" || r.Usage.Calls != 5 {
+		t.Errorf("result: %+v", r)
+	}
+	expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"1.1 greet", "2.1 greet", "2.2 greet"})
+}
+
 // TestAgentDefaultTurns proves that an agent without a limit of turns stops after the default number.
 func TestAgentDefaultTurns(t *testing.T) {
 	l := newLab(t)
@@ -102,6 +116,21 @@ func TestAgentWallTime(t *testing.T) {
 	if !slices.Equal(answered, []string{"1.1 done", "1.2 cancelled", "1.3 cancelled"}) {
 		t.Errorf("calls: %v", answered)
 	}
+}
+
+// TestAgentWallTimeInAdmission proves that calls which the wall time kept from being admitted are answered too: models
+// refuse a conversation with gaps.
+func TestAgentWallTimeInAdmission(t *testing.T) {
+	l := newLab(t)
+	l.admits = func(ctx context.Context) { <-ctx.Done() }
+	a := agent(step(call("greet", `{"name":"a"}`), call("greet", `{"name":"b"}`)), answer("never"))
+	a.Limits.WallTime = switchyard.Duration(200 * time.Millisecond)
+	l.runAgent(a, "Go.")
+	if r := l.result(); r.Limit != "wall_time" {
+		t.Errorf("result: %+v", r)
+	}
+	expect(t, "calls", l.answeredCalls(), []string{"1.1 cancelled", "1.2 cancelled"})
+	expect(t, "executed", l.executed, nil)
 }
 
 // answeredCalls returns for each answered call of the conversation whether it is done, failed or cancelled.

@@ -23,76 +23,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// catalog is what the workers of these tests know.
-const catalog = `
-name: echo
-version: 1.0.0
-description: Answers with what it gets.
-input_schema: {type: object, properties: {value: {}}, required: [value], additionalProperties: false}
-entry: {type: function}
-execution: {effect: read}
----
-name: greet
-version: 1.0.0
-description: Greets.
-parameters:
-  - {name: name, type: string, required: true}
-  - {name: times, type: integer, default: 1, validation: {min: 1}}
-entry: {type: function}
-execution: {effect: read}
----
-name: store
-version: 1.0.0
-description: Appends to the store.
-parameters: [{name: text, type: string, required: true}]
-entry: {type: function}
-execution: {lane: serial, access: exclusive, effect: once}
----
-name: note
-version: 1.0.0
-description: Appends to the store, on the general lane.
-parameters: [{name: text, type: string, required: true}]
-entry: {type: function, handler: store}
-execution: {lane: general, access: exclusive, effect: once}
----
-name: flaky
-version: 1.0.0
-description: Fails at its first attempt.
-entry: {type: function}
-execution: {effect: idempotent, retry: {max_attempts: 3, initial_interval: 10m}}
----
-name: broken
-version: 1.0.0
-description: Fails.
-entry: {type: function}
----
-name: hang
-version: 1.0.0
-description: Runs until it is stopped.
-entry: {type: function}
-execution: {effect: read, timeout: 1h, heartbeat: 1s}
----
-name: old
-version: 1.0.0
-description: Still works.
-status: deprecated
-input_schema: {type: object, properties: {value: {}}}
-entry: {type: function, handler: echo}
----
-name: retired
-version: 1.0.0
-description: Is switched off.
-status: disabled
-entry: {type: function, handler: echo}
----
-name: needy
-version: 1.0.0
-description: Needs a project.
-requires: {variables: [project]}
-entry: {type: function, handler: variables}
-execution: {effect: read}
-`
-
 // lab is one run in the SDK's test environment, with the real activities and tools that count what they do.
 type lab struct {
 	*testsuite.TestWorkflowEnvironment
@@ -103,8 +33,9 @@ type lab struct {
 	executed []string
 	// stored is what the tools store and note wrote, in order.
 	stored []string
-	// hangs is called when the tool hang runs.
-	hangs func()
+	// hangs is called when the tool hang runs, admits before calls are admitted.
+	hangs  func()
+	admits func(context.Context)
 	// scheduled are the activities that were started, attempts included, in order.
 	scheduled []scheduled
 	// queries counts what the activities asked the run.
@@ -159,7 +90,12 @@ func newLabOf(t *testing.T, processes int) *lab {
 		l.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
 	}
 	l.RegisterActivityWithOptions(first.Pin, activity.RegisterOptions{Name: switchyard.PinActivity})
-	l.RegisterActivityWithOptions(first.Admit, activity.RegisterOptions{Name: switchyard.AdmitActivity})
+	l.RegisterActivityWithOptions(func(ctx context.Context, r switchyard.AdmitRequest) ([]switchyard.Verdict, error) {
+		if l.admits != nil {
+			l.admits(ctx)
+		}
+		return first.Admit(ctx, r)
+	}, activity.RegisterOptions{Name: switchyard.AdmitActivity})
 	l.RegisterActivityWithOptions(last.ModelStep, activity.RegisterOptions{Name: switchyard.ModelActivity})
 	l.RegisterDynamicActivity(first.Tool, activity.DynamicRegisterOptions{})
 	l.SetOnActivityStartedListener(l.started)

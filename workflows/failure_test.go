@@ -29,7 +29,9 @@ func TestCallError(t *testing.T) {
 		{"a stranger's", temporal.NewApplicationError("boom", "PanicError"), switchyard.EffectRead, switchyard.ErrExecution},
 		{"no type at all", errors.New("boom"), switchyard.EffectRead, switchyard.ErrExecution},
 	} {
-		got := callError(test.err, switchyard.Tool{Name: "t", Lane: "serial", Effect: test.effect})
+		// As it comes out of a history.
+		failures := temporal.GetDefaultFailureConverter()
+		got := callError(failures.FailureToError(failures.ErrorToFailure(test.err)), switchyard.Tool{Name: "t", Lane: "serial", Effect: test.effect})
 		if got.Type != test.want || got.Message == "" || got.Phase == "" && test.name != "its own" {
 			t.Errorf("%s: got %+v, want %s", test.name, got, test.want)
 		}

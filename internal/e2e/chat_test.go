@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 )
@@ -163,6 +164,9 @@ func TestLiveModel(t *testing.T) {
 	for i, request := range requests {
 		checkRequest(t, i, request)
 	}
+	if got := fmt.Sprint(l.stepAttempts(run)); got != "[3 1]" {
+		t.Errorf("the model steps had %s attempts, want [3 1]: the client itself must not try again", got)
+	}
 	checkToolMessages(t, requests[3].Messages)
 	statuses := slices.Sorted(slices.Values(l.statuses(run)))
 	expect(t, "records", statuses, []string{"1.1 append completed", "1.2 appendd refused tool_not_found", "1.3 append refused validation_error", "1.4 append completed"})
@@ -262,6 +266,21 @@ func (l *lab) stepInputs(run client.WorkflowRun) []string {
 		}
 	}
 	return inputs
+}
+
+// stepAttempts returns how many attempts each model step of a run took, as history has it.
+func (l *lab) stepAttempts(run client.WorkflowRun) []int {
+	l.t.Helper()
+	var attempts []int
+	for e, err := range audit.Events(l.ctx, l.Client, run.GetID(), run.GetRunID()) {
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if e.Type == switchyard.EventStepCompleted {
+			attempts = append(attempts, e.Timing.Attempts)
+		}
+	}
+	return attempts
 }
 
 // TestLiveModelRefuses proves that a model that declines fails the run with its words, and that an answer for good,

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"hash"
 )
 
 // Role says who speaks in a Message.
@@ -32,46 +31,35 @@ type Message struct {
 
 // Digest identifies the message's content: 16 characters, the same in every process.
 func (m Message) Digest() string {
-	h := sha256.New()
-	writeField(h, string(m.Role))
-	writeField(h, m.Text)
-	writeField(h, m.CallID)
+	b := make([]byte, 0, m.Size()+len(m.CallID)+64*(1+len(m.Calls)))
+	b = appendField(b, string(m.Role))
+	b = appendField(b, m.Text)
+	b = appendField(b, m.CallID)
 	if m.Failed {
-		writeField(h, "failed")
+		b = appendField(b, "failed")
 	}
 	for _, c := range m.Calls {
-		writeField(h, c.ID)
-		writeField(h, c.Tool)
-		writeField(h, c.Arguments)
+		b = appendField(b, c.ID)
+		b = appendField(b, c.Tool)
+		b = appendField(b, c.Arguments)
 	}
-	return shortSum(h)
+	return Digest(b)
 }
 
 // NextChain returns the digest of a conversation that had digest chain and got one more message.
 func NextChain(chain, messageDigest string) string {
-	h := sha256.New()
-	writeField(h, chain)
-	writeField(h, messageDigest)
-	return shortSum(h)
+	return Digest(appendField(appendField(make([]byte, 0, 64), chain), messageDigest))
 }
 
-// writeField writes the length before the text, so that no two lists of fields give the same bytes.
-func writeField(h hash.Hash, s string) {
-	var n [8]byte
-	binary.BigEndian.PutUint64(n[:], uint64(len(s)))
-	h.Write(n[:])
-	h.Write([]byte(s))
-}
-
-func shortSum(h hash.Hash) string {
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
+// appendField puts the length before the text, so that no two lists of fields give the same bytes.
+func appendField(b []byte, s string) []byte {
+	return append(binary.BigEndian.AppendUint64(b, uint64(len(s))), s...)
 }
 
 // Digest returns a digest of data, 16 characters, for content that is compared, not secured.
 func Digest(data []byte) string {
-	h := sha256.New()
-	h.Write(data)
-	return shortSum(h)
+	sum := sha256.Sum256(data)
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
 // Message returns what the conversation holds for the call: the same text in the process that executed it and in the

@@ -21,16 +21,15 @@ const Redacted = "***"
 // Summary describes a call in one line, such as `read_document path=docs/a.md`. Values of the sensitive parameters are
 // redacted, long ones shortened, line ends and control characters made visible.
 func Summary(tool string, arguments json.RawMessage, sensitive []string) string {
-	value, err := DecodeJSON(arguments)
-	object, ok := value.(map[string]any)
-	if err != nil || !ok {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(arguments, &object) != nil {
 		return tool
 	}
 	parts := []string{tool}
 	for _, k := range slices.Sorted(maps.Keys(object)) {
 		text := Redacted
 		if !isSensitive(k, sensitive) {
-			text = Shorten(TextOf(object[k]), summaryValue)
+			text = Shorten(PlainText(object[k]), summaryValue)
 		}
 		parts = append(parts, k+"="+text)
 	}

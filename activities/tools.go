@@ -26,16 +26,23 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (s
 	info := activity.GetInfo(ctx)
 	result, failure := a.call(ctx, info, x)
 	if failure == nil {
-		a.runs.keep(x.Origin.Run, switchyard.CallOutcome{ID: info.ActivityID, Result: &result}.Message())
+		a.remember(x.Origin, switchyard.CallOutcome{ID: info.ActivityID, Result: &result})
 		return result, nil
 	}
 	if failure.Type == switchyard.ErrCancelled && ctx.Err() != nil {
 		return switchyard.Result{}, temporal.NewCanceledError(failure.Message)
 	}
 	if !failure.Retryable {
-		a.runs.keep(x.Origin.Run, switchyard.CallOutcome{ID: info.ActivityID, Error: failure}.Message())
+		a.remember(x.Origin, switchyard.CallOutcome{ID: info.ActivityID, Error: failure})
 	}
 	return switchyard.Result{}, Failure(failure)
+}
+
+// remember leaves a call's message for the run's next model step, where there will be one.
+func (a *Activities) remember(o switchyard.Origin, outcome switchyard.CallOutcome) {
+	if o.Caller.Type == switchyard.CallerAgent {
+		a.runs.keep(o.Run, outcome.Message())
+	}
 }
 
 func (a *Activities) call(ctx context.Context, info activity.Info, x switchyard.Execution) (switchyard.Result, *switchyard.Error) {

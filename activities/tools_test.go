@@ -36,7 +36,8 @@ func toolBench(t testing.TB, change func(*toolspecs.Spec), f answerFunc) (*bench
 }
 
 func executionOf(c *toolspecs.Compiled) switchyard.Execution {
-	return switchyard.Execution{Digest: c.Digest, Arguments: json.RawMessage(`{"text":"a"}`), Origin: switchyard.Origin{Run: "run-1"}}
+	return switchyard.Execution{Digest: c.Digest, Arguments: json.RawMessage(`{"text":"a"}`), Origin: switchyard.Origin{Run: "run-1",
+		Caller: switchyard.Caller{Type: switchyard.CallerAgent, ID: "tester"}}}
 }
 
 // execute runs one attempt of the tool "probe" in an activity's context, which cancel may end.

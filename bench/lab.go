@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -56,7 +55,7 @@ func payload(_ context.Context, in payloadInput) (string, error) {
 	return text(in.Size, in.Size), nil
 }
 
-var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+var quiet = slog.New(slog.DiscardHandler)
 
 func newLab(ctx context.Context, bin string) (*lab, error) {
 	server, address, err := startServer(bin)

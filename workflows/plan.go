@@ -64,8 +64,10 @@ type planRun struct {
 	requests []switchyard.Call
 	verdicts []*switchyard.Verdict
 	outcomes []switchyard.CallOutcome
+	needs    [][]string
 	index    map[string]int
-	values   map[string]any
+	// values are the results that were referred to, decoded.
+	values map[string]any
 }
 
 func newPlanRun(plan switchyard.Plan, p *pipeline) *planRun {
@@ -73,7 +75,9 @@ func newPlanRun(plan switchyard.Plan, p *pipeline) *planRun {
 	r.requests = make([]switchyard.Call, len(r.calls))
 	r.verdicts = make([]*switchyard.Verdict, len(r.calls))
 	r.outcomes = make([]switchyard.CallOutcome, len(r.calls))
+	r.needs = make([][]string, len(r.calls))
 	for i, c := range r.calls {
+		r.needs[i] = c.Needs()
 		r.index[c.ID] = i
 		r.requests[i] = switchyard.Call{ID: c.ID, Tool: c.Tool, Arguments: string(c.Arguments)}
 	}
@@ -130,14 +134,14 @@ func (r *planRun) waits() [][]int {
 		slots[i] = slotOf(r.pipeline.tools[c.Tool])
 	}
 	all := waits(slots, switchyard.OrderAsCalled)
-	for i, c := range r.calls {
+	for i := range r.calls {
 		seen := map[int]bool{}
 		joined := make([]int, 0, len(all[i]))
 		for _, j := range all[i] {
 			seen[j] = true
 			joined = append(joined, j)
 		}
-		for _, need := range c.Needs() {
+		for _, need := range r.needs[i] {
 			if j := r.index[need]; !seen[j] {
 				seen[j] = true
 				joined = append(joined, j)
@@ -176,7 +180,7 @@ func (r *planRun) launch(ctx workflow.Context, ready []int) ([]workflow.Future, 
 // prepare checks that what call i needs has succeeded, and puts the results it refers to into its arguments.
 func (r *planRun) prepare(i int) *switchyard.Error {
 	c := r.calls[i]
-	for _, need := range c.Needs() {
+	for _, need := range r.needs[i] {
 		if r.outcomes[r.index[need]].Error != nil {
 			return notRun("it needs call %q, which did not succeed", need)
 		}
@@ -206,22 +210,28 @@ func notRun(format string, args ...any) *switchyard.Error {
 	return e
 }
 
+// lookup gives the result of a call, as references find it.
 func (r *planRun) lookup(id string) (any, bool) {
-	v, ok := r.values[id]
-	return v, ok
+	if v, ok := r.values[id]; ok {
+		return v, true
+	}
+	i, ok := r.index[id]
+	if !ok || r.outcomes[i].Result == nil {
+		return nil, false
+	}
+	output := r.outcomes[i].Result.Output
+	value, err := switchyard.DecodeJSON(output)
+	if err != nil {
+		value = string(output)
+	}
+	r.values[id] = value
+	return value, true
 }
 
 func (r *planRun) skip(i int) { r.outcomes[i] = r.pipeline.notStarted(r.requests[i]) }
 
 func (r *planRun) finish(ctx workflow.Context, i int, f workflow.Future) {
 	r.outcomes[i] = r.pipeline.outcome(ctx, r.requests[i], f)
-	if result := r.outcomes[i].Result; result != nil {
-		value, err := switchyard.DecodeJSON(result.Output)
-		if err != nil {
-			value = string(result.Output)
-		}
-		r.values[r.calls[i].ID] = value
-	}
 }
 
 // output is what the plan declares, or the results of the calls that no other call needs.
@@ -235,8 +245,8 @@ func (r *planRun) output() ([]byte, error) {
 		template = declared
 	} else {
 		needed := map[string]bool{}
-		for _, c := range r.calls {
-			for _, n := range c.Needs() {
+		for _, needs := range r.needs {
+			for _, n := range needs {
 				needed[n] = true
 			}
 		}

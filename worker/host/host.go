@@ -76,7 +76,9 @@ func (c Config) prepare() (*activities.Functions, *toolspecs.Catalog, error) {
 
 func (c Config) connect(ctx context.Context, registry *prometheus.Registry) (client.Client, error) {
 	c.Connection.Logger = tlog.NewStructuredLogger(c.Logger)
-	c.Connection.MetricsHandler = newMetricsHandler(registry)
+	if c.MetricsAddress != "" { // nobody could read them otherwise
+		c.Connection.MetricsHandler = newMetricsHandler(registry)
+	}
 	conn, err := client.DialContext(ctx, c.Connection)
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -23,7 +23,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%q is not a duration; write a number and a unit, such as 500ms, 30s or 2h", text)
 	}
 	if v < 0 {
-		return fmt.Errorf("duration %q is negative", text)
+		return fmt.Errorf("the duration %q is negative; write how long it lasts, such as %s", text, -v)
 	}
 	*d = Duration(v)
 	return nil

@@ -108,7 +108,11 @@ func (c *checker) requires(r Requires) {
 // surroundings checks what depends on more than the spec: the lanes and handlers there are.
 func (c *checker) surroundings(s Spec, o Options) {
 	if lanes := o.lanes(); !slices.Contains(lanes, s.Execution.Lane) {
-		c.add("$.execution.lane", spelling.Hint(s.Execution.Lane, lanes), "there is no lane %q", s.Execution.Lane)
+		hint := spelling.Hint(s.Execution.Lane, lanes)
+		if len(spelling.Near(s.Execution.Lane, lanes, 1)) == 0 {
+			hint = strings.TrimPrefix(hint+"; serve it with worker --lanes "+s.Execution.Lane+", or correct the name", "; ")
+		}
+		c.add("$.execution.lane", hint, "there is no lane %q", s.Execution.Lane)
 	}
 	if s.Entry.Type != KindFunction || o.Handlers == nil || s.Entry.Handler == "" {
 		return

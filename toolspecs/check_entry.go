@@ -54,7 +54,7 @@ func (c *checker) command(s Spec) {
 		c.addKey("$.entry.handler", "remove it, or write type: function", "handler is for functions, not for commands")
 	}
 	if len(e.Argv) == 0 {
-		c.add("$.entry", "write argv: [program, argument, …]", "a command needs argv")
+		c.add("$.entry.argv", "write argv: [program, argument, …]", "a command needs argv")
 	}
 	c.argv(s)
 	for i, name := range e.Env {
@@ -73,17 +73,26 @@ func (c *checker) argv(s Spec) {
 		if strings.ContainsRune(element, 0) || i == 0 && element == "" {
 			c.add(path, "", "an element of argv holds no NUL, and the program is not empty")
 		}
-		for _, m := range placeholder.FindAllStringSubmatch(element, -1) {
-			name, ok := strings.CutPrefix(m[1], "args.")
-			switch {
-			case i == 0:
-				c.add(path, "write the program itself", "the program cannot come from the arguments")
-			case !ok:
-				c.add(path, "write {{args.name}} with the name of a parameter", "%s is not a placeholder", m[0])
-			case !slices.Contains(declared, name):
-				c.add(path, spelling.Hint(name, declared), "%s names no parameter of this tool", m[0])
-			}
+		c.placeholders(path, element, declared, i == 0)
+	}
+}
+
+const hintPlaceholder = "write {{args.name}} with the name of a parameter"
+
+func (c *checker) placeholders(path, element string, declared []string, program bool) {
+	for _, m := range placeholder.FindAllStringSubmatch(element, -1) {
+		name, ok := strings.CutPrefix(m[1], "args.")
+		switch {
+		case program:
+			c.add(path, "write the program itself", "the program cannot come from the arguments")
+		case !ok:
+			c.add(path, hintPlaceholder, "%s is not a placeholder", m[0])
+		case !slices.Contains(declared, name):
+			c.add(path, spelling.Hint(name, declared), "%s names no parameter of this tool", m[0])
 		}
+	}
+	if rest := placeholder.ReplaceAllString(element, "…"); strings.Contains(rest, "{{") {
+		c.add(path, hintPlaceholder, "%s has {{ without }}", shorten(element))
 	}
 }
 

@@ -119,7 +119,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("%+v, %v", specs, err)
 	}
 	_, err = Decode("a.yaml", []byte(spec), Options{Handlers: []string{}})
-	want := "a.yaml:4:8: no function is registered as \"a\"\na.yaml:5:19: there is no lane \"phones\" (known: general, serial)"
+	want := "a.yaml:4:8: no function is registered as \"a\"\na.yaml:5:19: there is no lane \"phones\" (known: general, serial; serve it with worker --lanes phones, or correct the name)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -157,7 +157,7 @@ func TestLoadFolder(t *testing.T) {
 		t.Fatal("no faults")
 	}
 	got := strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), "")
-	want := `large.yaml:1:1: the file has 1048577 bytes; at most 1048576 are allowed
+	want := `large.yaml:1:1: the file has more than 1 MiB, the most that is allowed (split it into smaller files)
 link.yaml: cannot be read: path escapes from parent
 x.yaml:1:1: this must be a mapping, not the text "text"
 y.yaml:1:1: version is missing

@@ -135,6 +135,10 @@ func (d *Document) value(n *yaml.Node, v reflect.Value, f *field) {
 		v.SetBytes(b.Bytes())
 		return
 	}
+	if !slices.Contains(tags[n.Kind], n.ShortTag()) {
+		// The tag has been reported.
+		return
+	}
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == tagNull {
 		d.fault(n, "a value is missing here; "+wanted(v.Type()), "remove the key, or give it a value")
 		return

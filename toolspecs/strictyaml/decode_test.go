@@ -92,8 +92,8 @@ func TestFaults(t *testing.T) {
 		{"label: x\nwait: [1]", "f.yaml:2:7: this must be text, not a list"},
 		{"label: x\non: 'true'", `f.yaml:2:5: this must be true or false, not the text "true"`},
 		{"label: x\nraw: {? : 1}", "f.yaml:2:9: a key is missing here"},
-		{"label: x\nraw: !x [1]", "f.yaml:2:6: the tag !x is not supported (remove it)"},
-		{"label: x\nraw: !x {a: 1}", "f.yaml:2:6: the tag !x is not supported (remove it)"},
+		{"label: x\nraw: !x [1]", "f.yaml:2:6: the tag !x is not supported (remove it, and write the value itself)"},
+		{"label: x\nraw: !x {a: 1}", "f.yaml:2:6: the tag !x is not supported (remove it, and write the value itself)"},
 		{"label: x\nraw: 08", "f.yaml:2:6: 08 is not a number that JSON has (numbers with a leading zero are read in different ways; remove the zero, or put text in quotes)"},
 		{"label: x\n<<: [{count: 1}, 5]", `f.yaml:2:18: << merges mappings, and this is none (put "<<" in quotes where it is meant as a key)`},
 		{"label: " + strings.Repeat("1", 50), `f.yaml:1:8: this must be text, not the number ` + strings.Repeat("1", 40) + `… (put it in quotes: "` + strings.Repeat("1", 50) + `")`},
@@ -162,13 +162,16 @@ func TestManyFaults(t *testing.T) {
 func TestParse(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "f.yaml:1:1: the file is empty"},
-		{strings.Repeat("x", 101), "f.yaml:1:1: the file has 101 bytes; at most 100 are allowed"},
+		{strings.Repeat("x", 101), "f.yaml:1:1: the file has more than 100 bytes, the most that is allowed (split it into smaller files)"},
 		{"a: é\nb: \xff", "f.yaml:2:4: byte 0xff is not valid UTF-8 (save the file as UTF-8)"},
 		{"a: é\x01", `f.yaml:1:5: control character U+0001 (is this a text file? within double quotes write \u0001)`},
 		{"\xfe\xff\x00a", "f.yaml:1:1: the file is encoded as UTF-16 (save it as UTF-8)"},
 		{"a: 1\nb: [1\n", "f.yaml:2:1: this is not YAML: did not find expected ',' or ']' (check the indentation and the brackets from this line on)"},
 		{"a: 1\n---\nb: 1\n", "f.yaml:3:1: a second document begins here; this kind of file holds one (put each into a file of its own)"},
-		{"a: *b", "f.yaml:1:1: this is not YAML: unknown anchor 'b' referenced"},
+		{"a: *b", "f.yaml:1:4: there is no anchor &b before the alias *b (put &name before the value that is meant, or put text that begins with * in quotes)"},
+		{"# é *b\na: {é: '*b', c: [*bb, *b]}\nb: &bb 1", "f.yaml:2:18: there is no anchor &bb before the alias *bb (put &name before the value that is meant, or put text that begins with * in quotes)"},
+		{"a: \"x\nb: 1\n", "f.yaml:1:1: this is not YAML: found unexpected end of stream (a quote or bracket is not closed)"},
+		{"a: 1\n  \nb: 'x\nc: 1\n", "f.yaml:3:1: this is not YAML: found unexpected end of stream (a quote or bracket is not closed)"},
 		{"%YAML 1.2\n---\na: 1", "f.yaml:1:1: this is not YAML: found incompatible YAML document (remove the lines that begin with %)"},
 		{"a: @b", "f.yaml:1:1: this is not YAML: found character that cannot start any token (indent with spaces, not tabs, and put text that begins with a special character in quotes)"},
 	} {
@@ -185,6 +188,38 @@ func TestParse(t *testing.T) {
 	}
 	if got := (Fault{File: "f", Message: "m"}).String(); got != "f: m" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A file whose name promises JSON is held to it: what only YAML takes is refused with its place.
+func TestParseBrokenJSON(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"{\n  \"é\": [1, 2,]}", "f.json:2:14: this is not JSON: invalid character ']' looking for beginning of value (remove the comma before it)"},
+		{"label: x", "f.json:1:1: this is not JSON: invalid character 'l' looking for beginning of value (check the quotes, commas and brackets)"},
+		{"[1", "f.json:1:2: this is not JSON: unexpected end of JSON input (check the quotes, commas and brackets)"},
+		{" \n", "f.json:1:1: the file is empty"},
+	} {
+		_, faults := ParseOne("f.json", []byte(c.text), 100)
+		if err := faults.Err(); err == nil || err.Error() != c.want {
+			t.Errorf("%q\ngot  %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+// What makes a document no less readable does not hide its other faults: repeated keys, of which the first counts, keys
+// that are no text, tags that JSON has no form for.
+func TestSoftFaults(t *testing.T) {
+	o, doc := decodeText(t, "label: first\nlabel: 5\n? [x]\n: y\ncount: !!python/object x\nraw: {a: !!bool maybe, b: !!set {}, a: 1}\nwords: !x [1]\nnope: 1\n")
+	want := `f.yaml:2:1: "label" is given twice; the first is in line 1 (remove one)
+f.yaml:3:3: a key must be text, not a list or mapping
+f.yaml:5:8: the tag !!python/object is not supported (remove it, and write the value itself)
+f.yaml:6:10: "maybe" is not a boolean (write true or false)
+f.yaml:6:27: the tag !!set is not supported (remove it, and write the value itself)
+f.yaml:6:37: "a" is given twice; the first is in line 6 (remove one)
+f.yaml:7:8: the tag !x is not supported (remove it, and write the value itself)
+f.yaml:8:1: unknown field "nope" (known: count, label, kind, raw, number, ratio, on, wait, words, inner)`
+	if got := doc.Faults().Err().Error(); got != want || o.Label != "first" || string(o.Raw) != `{"a":false,"b":{}}` {
+		t.Errorf("got\n%s\nwant\n%s\n%+v %s", got, want, o, o.Raw)
 	}
 }
 

@@ -32,7 +32,6 @@ func (d *Document) writeJSON(b *bytes.Buffer, n *yaml.Node) {
 	case yaml.MappingNode:
 		d.writeObject(b, n)
 	case yaml.SequenceNode:
-		d.checkTag(n, "!!seq")
 		b.WriteByte('[')
 		for i, c := range n.Content {
 			if i > 0 {
@@ -47,7 +46,6 @@ func (d *Document) writeJSON(b *bytes.Buffer, n *yaml.Node) {
 }
 
 func (d *Document) writeObject(b *bytes.Buffer, n *yaml.Node) {
-	d.checkTag(n, "!!map")
 	b.WriteByte('{')
 	list, misplaced := entries(n)
 	d.reportMisplaced(misplaced)
@@ -66,12 +64,6 @@ func (d *Document) writeObject(b *bytes.Buffer, n *yaml.Node) {
 	b.WriteByte('}')
 }
 
-func (d *Document) checkTag(n *yaml.Node, want string) {
-	if tag := n.ShortTag(); tag != want {
-		d.fault(n, fmt.Sprintf("the tag %s is not supported", tag), "remove it")
-	}
-}
-
 func (d *Document) reportMisplaced(nodes []*yaml.Node) {
 	for _, n := range nodes {
 		d.fault(n, "<< merges mappings, and this is none", `put "<<" in quotes where it is meant as a key`)
@@ -83,7 +75,7 @@ func (d *Document) writeScalar(b *bytes.Buffer, n *yaml.Node) {
 	case tagNull:
 		b.WriteString("null")
 	case tagBool:
-		b.WriteString(strings.ToLower(n.Value))
+		b.WriteString(strconv.FormatBool(strings.EqualFold(n.Value, "true")))
 	case tagString, tagTimestamp, tagMerge:
 		writeString(b, n.Value)
 	case tagInt, tagFloat:
@@ -94,7 +86,7 @@ func (d *Document) writeScalar(b *bytes.Buffer, n *yaml.Node) {
 		}
 		b.WriteString(number)
 	default:
-		d.fault(n, fmt.Sprintf("the tag %s is not supported", tag), "remove it, and write the value itself")
+		// The tag has been reported.
 		b.WriteString("null")
 	}
 }

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -27,15 +24,19 @@ type Document struct {
 // maxFaults bounds the faults of a document. Nobody reads more of them.
 const maxFaults = 1000
 
-// Parse returns the documents of a file that are not empty. The faults are those of the text itself: not UTF-8,
-// larger than maxBytes, syntax, repeated keys, aliases that grow beyond measure. A file without any document is a
-// fault.
+// Parse returns the documents of a file that are not empty and can be read. The faults are those for which a document
+// cannot be: not UTF-8, larger than maxBytes, syntax, aliases that grow beyond measure. Others, such as repeated keys,
+// are among the document's own. A file without any document is a fault. A name that ends in .json is held to JSON.
 func Parse(file string, data []byte, maxBytes int) ([]*Document, Faults) {
 	if fault := checkText(data, maxBytes); fault != nil {
 		fault.File = file
 		return nil, Faults{*fault}
 	}
-	roots, err := readNodes(bytes.TrimPrefix(data, []byte("\ufeff")))
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if fault := checkJSON(file, data); fault != nil {
+		return nil, Faults{*fault}
+	}
+	roots, err := readNodes(data)
 	if err != nil {
 		return nil, Faults{syntaxFault(file, string(data), err)}
 	}
@@ -45,18 +46,22 @@ func Parse(file string, data []byte, maxBytes int) ([]*Document, Faults) {
 		if isEmpty(root) {
 			continue
 		}
-		s := structure{file: file, sizes: map[*yaml.Node]int{}}
+		s := structure{doc: newDocument(file, root), sizes: map[*yaml.Node]int{}}
 		s.checkRoot(root)
-		faults = append(faults, s.faults...)
-		docs = append(docs, &Document{file: file, root: root, faulty: map[[2]int]bool{}})
+		if s.unreadable {
+			faults = append(faults, s.doc.Faults()...)
+			continue
+		}
+		docs = append(docs, s.doc)
 	}
-	if len(faults) > 0 {
-		return nil, faults
-	}
-	if len(docs) == 0 {
+	if len(docs) == 0 && len(faults) == 0 {
 		return nil, Faults{{File: file, Line: 1, Column: 1, Message: "the file is empty"}}
 	}
-	return docs, nil
+	return docs, faults
+}
+
+func newDocument(file string, root *yaml.Node) *Document {
+	return &Document{file: file, root: root, faulty: map[[2]int]bool{}}
 }
 
 // ParseOne is Parse for files that hold exactly one document.
@@ -78,7 +83,8 @@ func isEmpty(n *yaml.Node) bool {
 
 func checkText(data []byte, maxBytes int) *Fault {
 	if len(data) > maxBytes {
-		return &Fault{Line: 1, Column: 1, Message: fmt.Sprintf("the file has %d bytes; at most %d are allowed", len(data), maxBytes)}
+		return &Fault{Line: 1, Column: 1, Message: fmt.Sprintf("the file has more than %s, the most that is allowed", sizeText(maxBytes)),
+			Hint: "split it into smaller files"}
 	}
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		return &Fault{Line: 1, Column: 1, Message: "the file is encoded as UTF-16", Hint: "save it as UTF-8"}
@@ -93,6 +99,15 @@ func checkText(data []byte, maxBytes int) *Fault {
 		i += size
 	}
 	return nil
+}
+
+// sizeText returns a number of bytes in MiB where it is a whole number of them.
+func sizeText(bytes int) string {
+	const mebi = 1 << 20
+	if bytes%mebi == 0 {
+		return fmt.Sprintf("%d MiB", bytes/mebi)
+	}
+	return fmt.Sprintf("%d bytes", bytes)
 }
 
 func checkRune(r rune, size int, first byte) (message, hint string) {
@@ -133,40 +148,4 @@ func readNodes(data []byte) (roots []*yaml.Node, err error) {
 		}
 		roots = append(roots, doc.Content...)
 	}
-}
-
-// syntaxLine is where the YAML library puts the line; it has no field for it.
-var syntaxLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?((?s:.*))$`)
-
-func syntaxFault(file, text string, err error) Fault {
-	m := syntaxLine.FindStringSubmatch(err.Error())
-	fault := Fault{File: file, Line: 1, Column: 1, Message: "this is not YAML: " + m[2], Hint: syntaxHint(m[2])}
-	if n, convErr := strconv.Atoi(m[1]); convErr == nil {
-		fault.Line = n
-		if strings.HasPrefix(m[2], "did not find expected") {
-			// The library counts lines from 0 in errors of its parser, from 1 in those of its scanner.
-			fault.Line++
-		}
-	}
-	lines := strings.Split(text, "\n")
-	fault.Line = min(fault.Line, len(lines))
-	line := lines[fault.Line-1]
-	fault.Column = 1 + len(line) - len(strings.TrimLeft(line, " "))
-	return fault
-}
-
-func syntaxHint(message string) string {
-	switch {
-	case strings.Contains(message, "cannot start any token"):
-		return "indent with spaces, not tabs, and put text that begins with a special character in quotes"
-	case strings.Contains(message, "mapping values are not allowed"):
-		return "put text that contains a colon in quotes, and check the indentation"
-	case strings.Contains(message, "did not find expected"), strings.Contains(message, "could not find expected"):
-		return "check the indentation and the brackets from this line on"
-	case strings.Contains(message, "found unexpected end of stream"):
-		return "a quote or bracket is not closed"
-	case strings.Contains(message, "incompatible YAML document"), strings.Contains(message, "directive"):
-		return "remove the lines that begin with %"
-	}
-	return ""
 }

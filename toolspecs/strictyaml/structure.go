@@ -2,6 +2,8 @@ package strictyaml
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -14,12 +16,13 @@ const maxExpanded = 100_000
 
 // structure checks what holds for every document, whatever it is decoded into.
 type structure struct {
-	file string
+	doc *Document
 	// sizes holds the nodes that aliases can point to.
-	sizes  map[*yaml.Node]int
-	nodes  int
-	deep   bool
-	faults Faults
+	sizes map[*yaml.Node]int
+	nodes int
+	deep  bool
+	// unreadable documents cannot be decoded at all.
+	unreadable bool
 }
 
 // inProgress marks a node in sizes whose contents are being counted: an alias that meets it contains itself.
@@ -43,7 +46,7 @@ func (s *structure) count(n *yaml.Node, depth int) int {
 	s.nodes++
 	if depth > maxDepth {
 		if !s.deep {
-			s.report(n, fmt.Sprintf("the values nest more than %d deep", maxDepth), "")
+			s.refuse(n, fmt.Sprintf("the values nest more than %d deep", maxDepth), "")
 		}
 		s.deep = true
 		return 1
@@ -51,6 +54,7 @@ func (s *structure) count(n *yaml.Node, depth int) int {
 	if n.Kind == yaml.AliasNode {
 		return s.alias(n, depth)
 	}
+	s.tag(n)
 	size := 1
 	for _, c := range n.Content {
 		size += min(s.check(c, depth+1), 2*maxExpanded)
@@ -65,14 +69,14 @@ func (s *structure) count(n *yaml.Node, depth int) int {
 func (s *structure) checkRoot(root *yaml.Node) {
 	size := s.check(root, 0)
 	if size > maxExpanded+s.nodes {
-		s.report(root, fmt.Sprintf("the aliases of this document stand for more than %d values", maxExpanded), "write fewer aliases")
+		s.refuse(root, fmt.Sprintf("the aliases of this document stand for more than %d values", maxExpanded), "write fewer aliases")
 	}
 }
 
 func (s *structure) alias(n *yaml.Node, depth int) int {
 	size := s.check(n.Alias, depth+1)
 	if size == inProgress {
-		s.report(n, fmt.Sprintf("the alias *%s contains itself", n.Value), "")
+		s.refuse(n, fmt.Sprintf("the alias *%s contains itself", n.Value), "")
 		return 1
 	}
 	return size
@@ -83,22 +87,38 @@ func (s *structure) uniqueKeys(n *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := deref(n.Content[i])
 		if key.Kind != yaml.ScalarNode {
-			s.report(n.Content[i], "a key must be text, not a list or mapping", "")
+			s.doc.fault(n.Content[i], "a key must be text, not a list or mapping", "")
 			continue
 		}
 		if first, twice := lines[key.Value]; twice {
-			s.report(n.Content[i], fmt.Sprintf("%q is given twice; the first is in line %d", key.Value, first), "remove one")
+			s.doc.fault(n.Content[i], fmt.Sprintf("%q is given twice; the first is in line %d", key.Value, first), "remove one")
 			continue
 		}
 		lines[key.Value] = n.Content[i].Line
 	}
 }
 
-func (s *structure) report(n *yaml.Node, message, hint string) {
-	if len(s.faults) == maxFaults {
-		return
+// refuse reports something for which the document cannot be decoded.
+func (s *structure) refuse(n *yaml.Node, message, hint string) {
+	s.unreadable = true
+	s.doc.fault(n, message, hint)
+}
+
+// tags are those that each kind of node may have.
+var tags = map[yaml.Kind][]string{
+	yaml.MappingNode:  {"!!map"},
+	yaml.SequenceNode: {"!!seq"},
+	yaml.ScalarNode:   {tagNull, tagBool, tagString, tagInt, tagFloat, tagTimestamp, tagMerge},
+}
+
+// tag reports a tag that has no form in JSON, or that says of a word what it is not.
+func (s *structure) tag(n *yaml.Node) {
+	switch tag := n.ShortTag(); {
+	case !slices.Contains(tags[n.Kind], tag):
+		s.doc.fault(n, fmt.Sprintf("the tag %s is not supported", tag), "remove it, and write the value itself")
+	case tag == tagBool && !strings.EqualFold(n.Value, "true") && !strings.EqualFold(n.Value, "false"):
+		s.doc.fault(n, fmt.Sprintf("%q is not a boolean", n.Value), "write true or false")
 	}
-	s.faults = append(s.faults, Fault{File: s.file, Line: n.Line, Column: n.Column, Message: message, Hint: hint})
 }
 
 func deref(n *yaml.Node) *yaml.Node {
@@ -118,6 +138,10 @@ func entries(n *yaml.Node) (list []entry, misplaced []*yaml.Node) {
 	have := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := deref(n.Content[i]), n.Content[i+1]
+		if key.Kind != yaml.ScalarNode || have[key.Value] {
+			// It has been reported; of repeated keys the first counts.
+			continue
+		}
 		if key.ShortTag() == tagMerge {
 			merged = append(merged, sources(value)...)
 			continue

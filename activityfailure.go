@@ -43,12 +43,16 @@ func timeoutError(kind TimeoutKind, tool Tool) *Error {
 	case kind == TimeoutScheduleToStart:
 		e.Type, e.Phase = ErrQueueTimeout, PhasePreExecution
 		e.Message = "no worker of lane " + tool.Lane + " took the call within " + tool.QueueTimeout.String()
-	case tool.Effect == EffectOnce:
-		e.Type, e.Message = ErrOutcomeUnknown, "the worker that ran "+tool.Name+" was lost before it reported"
 	case kind == TimeoutHeartbeat:
 		e.Type, e.Message = ErrWorkerLost, "the worker that ran "+tool.Name+" was lost, at every attempt"
 	default:
 		e.Type, e.Message = ErrTimeout, tool.Name+" did not answer within "+tool.Timeout.String()
+	}
+	if tool.Effect == EffectOnce && kind != TimeoutScheduleToStart {
+		e.Type = ErrOutcomeUnknown
+		if kind == TimeoutHeartbeat {
+			e.Message = "the worker that ran " + tool.Name + " was lost before it reported"
+		}
 	}
 	return e
 }

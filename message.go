@@ -91,8 +91,10 @@ const PageBytes = 1 << 20
 func PageOf(messages []Message, from int) Page {
 	from = min(max(from, 0), len(messages))
 	to, size := from, 0
-	for to < len(messages) && (to == from || size < PageBytes) {
-		size += messages[to].Size()
+	for to < len(messages) {
+		if size += messages[to].Size(); size > PageBytes && to > from {
+			break
+		}
 		to++
 	}
 	return Page{From: from, Messages: Pack(messages[from:to]), Total: len(messages)}

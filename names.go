@@ -42,7 +42,7 @@ const (
 	// LaneGeneral runs calls in parallel. It is the workflows' own task queue, so that the server may hand a call to
 	// the worker that asked for it without a detour (eager dispatch).
 	LaneGeneral = "general"
-	// LaneSerial runs one call at a time.
+	// LaneSerial runs one call at a time on each worker that serves it.
 	LaneSerial = "serial"
 )
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Plan is a list of calls that runs without a model.
@@ -43,11 +42,8 @@ const (
 // dependencies and references, cycles. Paths are like $.calls[2].depends_on[0].
 func (p Plan) Check() []Problem {
 	var problems []Problem
-	report := func(rule, path, format string, args ...any) {
-		problems = append(problems, Problem{Path: path, Rule: rule, Message: fmt.Sprintf(format, args...)})
-	}
 	if len(p.Calls) == 0 {
-		report(RuleRequired, "$.calls", "the plan has no calls")
+		problems = append(problems, Problem{Path: "$.calls", Rule: RuleRequired, Message: "the plan has no calls"})
 	}
 	ids := map[string]bool{}
 	for i, c := range p.Calls {
@@ -58,14 +54,7 @@ func (p Plan) Check() []Problem {
 		problems = append(problems, c.check(fmt.Sprintf("$.calls[%d]", i), ids)...)
 	}
 	problems = append(problems, p.checkOutput(ids)...)
-	if len(problems) > 0 {
-		return problems
-	}
-	if _, cycle := p.sort(); len(cycle) > 0 {
-		i := slices.IndexFunc(p.Calls, func(c PlanCall) bool { return c.ID == cycle[0] })
-		report(RuleCycle, fmt.Sprintf("$.calls[%d].id", i), "these calls wait for each other: %s", strings.Join(cycle, " → "))
-	}
-	return problems
+	return append(problems, p.checkCycles()...)
 }
 
 // checkNames checks id and tool; taken are the ids of the calls before.
@@ -106,7 +95,7 @@ func (c PlanCall) check(path string, ids map[string]bool) []Problem {
 	if _, ok := value.(map[string]any); !ok {
 		problems = append(problems, Problem{Path: path + ".arguments", Rule: RuleType, Message: "the arguments must be an object"})
 	}
-	return append(problems, checkReferences(value, path+".arguments", ids)...)
+	return append(problems, CheckReferences(value, path+".arguments", notInPlan, known(ids))...)
 }
 
 func (p Plan) checkOutput(ids map[string]bool) []Problem {
@@ -117,22 +106,13 @@ func (p Plan) checkOutput(ids map[string]bool) []Problem {
 	if err != nil {
 		return []Problem{{Path: "$.output", Rule: RuleType, Message: err.Error()}}
 	}
-	return checkReferences(value, "$.output", ids)
+	return CheckReferences(value, "$.output", notInPlan, known(ids))
 }
 
-func checkReferences(value any, path string, ids map[string]bool) []Problem {
-	refs, err := References(value)
-	if err != nil {
-		return []Problem{{Path: path, Rule: RuleReference, Message: err.Error()}}
-	}
-	var problems []Problem
-	for _, r := range refs {
-		if !ids[r.ID] {
-			problems = append(problems, Problem{Path: path, Rule: RuleReference,
-				Message: fmt.Sprintf("%s refers to a call %q that is not in the plan; write $${ for a literal ${", r, r.ID)})
-		}
-	}
-	return problems
+const notInPlan = "that is not in the plan"
+
+func known(ids map[string]bool) func(string) bool {
+	return func(id string) bool { return ids[id] }
 }
 
 // Needs returns the ids of the calls that c waits for: declared dependencies and references, each once, in order.
@@ -150,7 +130,8 @@ func (c PlanCall) Needs() []string {
 	return unique
 }
 
-// References returns the references in the call's arguments; none where the arguments are not valid (see Plan.Check).
+// References returns the references in the call's arguments; none where those are not JSON, and without malformed ones
+// (see Plan.Check).
 func (c PlanCall) References() []Reference {
 	if len(c.Arguments) == 0 {
 		return nil
@@ -159,58 +140,6 @@ func (c PlanCall) References() []Reference {
 	if err != nil {
 		return nil
 	}
-	refs, err := References(value)
-	if err != nil {
-		return nil
-	}
+	refs, _ := References(value)
 	return refs
-}
-
-// Sorted returns the calls in an order in which every call comes after those it needs, otherwise as written. Only for
-// plans without problems.
-func (p Plan) Sorted() []PlanCall {
-	sorted, _ := p.sort()
-	return sorted
-}
-
-// sort returns the calls sorted by their needs, or else the ids of a cycle, its first one repeated at the end.
-func (p Plan) sort() (sorted []PlanCall, cycle []string) {
-	s := planSorter{calls: map[string]PlanCall{}, state: map[string]int{}}
-	for _, c := range p.Calls {
-		s.calls[c.ID] = c
-	}
-	for _, c := range p.Calls {
-		if cycle := s.visit(c.ID); cycle != nil {
-			return nil, cycle
-		}
-	}
-	return s.sorted, nil
-}
-
-// planSorter is a depth-first topological sort; state is 1 while a call's needs are being visited, then 2.
-type planSorter struct {
-	calls  map[string]PlanCall
-	state  map[string]int
-	trail  []string
-	sorted []PlanCall
-}
-
-func (s *planSorter) visit(id string) (cycle []string) {
-	switch s.state[id] {
-	case 1:
-		return append(slices.Clone(s.trail[slices.Index(s.trail, id):]), id)
-	case 2:
-		return nil
-	}
-	s.state[id] = 1
-	s.trail = append(s.trail, id)
-	for _, need := range s.calls[id].Needs() {
-		if cycle := s.visit(need); cycle != nil {
-			return cycle
-		}
-	}
-	s.trail = s.trail[:len(s.trail)-1]
-	s.state[id] = 2
-	s.sorted = append(s.sorted, s.calls[id])
-	return nil
 }

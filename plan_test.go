@@ -30,15 +30,19 @@ func TestPlanCheck(t *testing.T) {
 		{"illegal id", `{"calls":[{"id":"a.b","tool":"echo"}]}`, "name $.calls[0].id"},
 		{"id twice", `{"calls":[{"id":"a","tool":"echo"},{"id":"a","tool":"echo"}]}`, "unique $.calls[1].id"},
 		{"dangling dependency", `{"calls":[{"id":"a","tool":"echo","depends_on":["a2","a3"]}]}`, "depends_on $.calls[0].depends_on[0]; depends_on $.calls[0].depends_on[1]"},
-		{"dangling reference", `{"calls":[{"id":"a","tool":"echo","arguments":{"deep":{"er":"${b.c}"}}}]}`, "reference $.calls[0].arguments"},
-		{"malformed reference", `{"calls":[{"id":"a","tool":"echo","arguments":{"x":"${}"}}]}`, "reference $.calls[0].arguments"},
-		{"arguments are no object", `{"calls":[{"id":"a","tool":"echo","arguments":["${b}"]}]}`, "type $.calls[0].arguments; reference $.calls[0].arguments"},
-		{"dangling output", `{"calls":[{"id":"a","tool":"echo"}],"output":{"x":"${b}"}}`, "reference $.output"},
+		{"dangling reference", `{"calls":[{"id":"a","tool":"echo","arguments":{"deep":{"er":"${b.c}"}}}]}`, "reference $.calls[0].arguments.deep.er"},
+		{"malformed reference", `{"calls":[{"id":"a","tool":"echo","arguments":{"x":"${}"}}]}`, "reference $.calls[0].arguments.x"},
+		{"arguments are no object", `{"calls":[{"id":"a","tool":"echo","arguments":["${b}"]}]}`, "type $.calls[0].arguments; reference $.calls[0].arguments[0]"},
+		{"dangling output", `{"calls":[{"id":"a","tool":"echo"}],"output":{"x":"${b}"}}`, "reference $.output.x"},
 		{"waits for itself", `{"calls":[{"id":"a","tool":"echo","depends_on":["a"]}]}`, "cycle $.calls[0].id"},
 		{"refers to itself", `{"calls":[{"id":"a","tool":"echo","arguments":{"x":"${a}"}}]}`, "cycle $.calls[0].id"},
-		{"cycle behind a good call", `{"calls":[{"id":"go","tool":"echo"},{"id":"x","tool":"echo","depends_on":["c"]},{"id":"a","tool":"echo","depends_on":["b"]},{"id":"b","tool":"echo","arguments":{"x":"${c}"}},{"id":"c","tool":"echo","depends_on":["a"]}]}`, "cycle $.calls[4].id"},
+		{"several references", `{"calls":[{"id":"a","tool":"echo","arguments":{"a b":["${b}","${"],"x":"${c} ${d"}}]}`,
+			`reference $.calls[0].arguments["a b"][0]; reference $.calls[0].arguments["a b"][1]; reference $.calls[0].arguments.x; reference $.calls[0].arguments.x`},
+		{"two cycles and more faults", `{"calls":[{"id":"a","tool":"echo","depends_on":["b"]},{"id":"b","tool":"","depends_on":["a","z"]},{"id":"c","tool":"echo","arguments":{"x":"${d} ${"}},{"id":"d","tool":"echo","depends_on":["c","d"]}]}`,
+			"required $.calls[1].tool; depends_on $.calls[1].depends_on[1]; reference $.calls[2].arguments.x; cycle $.calls[0].id; cycle $.calls[2].id; cycle $.calls[3].id"},
+		{"cycle behind a good call", `{"calls":[{"id":"go","tool":"echo"},{"id":"x","tool":"echo","depends_on":["c"]},{"id":"a","tool":"echo","depends_on":["b"]},{"id":"b","tool":"echo","arguments":{"x":"${c}"}},{"id":"c","tool":"echo","depends_on":["a"]}]}`, "cycle $.calls[2].id"},
 		{"everything at once", `{"calls":[{"id":"","tool":""},{"id":"b","tool":"","depends_on":["z"],"arguments":{"x":"${y}"}}],"output":"${}"}`,
-			"required $.calls[0].id; required $.calls[0].tool; required $.calls[1].tool; depends_on $.calls[1].depends_on[0]; reference $.calls[1].arguments; reference $.output"},
+			"required $.calls[0].id; required $.calls[0].tool; required $.calls[1].tool; depends_on $.calls[1].depends_on[0]; reference $.calls[1].arguments.x; reference $.output"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -77,6 +81,18 @@ func TestPlanCycleIsNamed(t *testing.T) {
 	p := planOf(t, `{"calls":[{"id":"a","tool":"t","depends_on":["b"]},{"id":"b","tool":"t","depends_on":["c"]},{"id":"c","tool":"t","depends_on":["b"]}]}`)
 	problems := p.Check()
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "b → c → b") || problems[0].Path != "$.calls[1].id" {
+		t.Errorf("got %v", problems)
+	}
+}
+
+// TestLongCycle proves that the message on a cycle of many calls stays readable.
+func TestLongCycle(t *testing.T) {
+	var p Plan
+	for i := range 1000 {
+		p.Calls = append(p.Calls, PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "t", DependsOn: []string{fmt.Sprintf("c%d", (i+1)%1000)}})
+	}
+	problems := p.Check()
+	if len(problems) != 1 || !strings.HasSuffix(problems[0].Message, "c17 → … → c0") {
 		t.Errorf("got %v", problems)
 	}
 }

@@ -65,8 +65,8 @@ type Timing struct {
 	Scheduled time.Time `json:"scheduled,omitzero"`
 	Started   time.Time `json:"started,omitzero"`
 	Closed    time.Time `json:"closed,omitzero"`
-	// QueueWait is from Scheduled to Started: where there was more than one attempt, the earlier attempts and the waits
-	// between them are part of it. Duration is from Started to Closed.
+	// QueueWait is from Scheduled to Started where there was one attempt. History does not tell how long a later one
+	// waited: there it is zero. Duration is from Started to Closed.
 	QueueWait Duration `json:"queue_wait,omitzero"`
 	Duration  Duration `json:"duration,omitzero"`
 }

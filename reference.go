@@ -2,6 +2,7 @@ package switchyard
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,66 +24,112 @@ func (r Reference) String() string {
 	return "${" + strings.Join(append([]string{r.ID}, r.Path...), ".") + "}"
 }
 
-// referencePattern matches an escaped dollar or a reference. Path segments may hold any character but ., { and }.
-var referencePattern = regexp.MustCompile(`\$\$\{|\$\{([^{}]*)\}`)
+// referencePattern matches an escaped dollar, a reference, or the start of one that is not closed. Path segments may hold
+// any character but ., { and }.
+var referencePattern = regexp.MustCompile(`\$\$\{|\$\{([^{}]*)\}|\$\{`)
+
+const (
+	escapedOpening = "$${"
+	opening        = "${"
+)
+
+// howToRefer ends the message on everything that is no reference.
+const howToRefer = "write ${id} or ${id.field.0}, or $${ for a literal ${"
 
 // References returns the references in the strings of a JSON value (of the types that encoding/json decodes into), in
-// a fixed order, each once. A malformed one, such as ${}, is an error.
+// a fixed order, each once. A malformed one, such as ${} or ${id without a brace, is an error; the others are returned
+// all the same.
 func References(value any) ([]Reference, error) {
 	var found []Reference
+	var failure error
 	seen := map[string]bool{}
-	err := walkStrings(value, func(s string) error {
-		for _, m := range referencePattern.FindAllStringSubmatch(s, -1) {
-			if m[0] == "$${" {
-				continue
-			}
-			ref, err := parseReference(m[1])
-			if err != nil {
-				return err
-			}
+	walkStrings(value, "", func(_, s string) {
+		refs, err := referencesIn(s)
+		failure = cmp.Or(failure, err)
+		for _, ref := range refs {
 			if !seen[ref.String()] {
 				seen[ref.String()] = true
 				found = append(found, ref)
 			}
 		}
-		return nil
 	})
-	return found, err
+	return found, failure
 }
 
-func parseReference(body string) (Reference, error) {
-	parts := strings.Split(body, ".")
+// CheckReferences returns a problem for every string of a JSON value that holds a malformed reference, or one to a call
+// that known does not report; absent says of such a call what is wrong, as in "that is not in the plan". path is where
+// the value stands.
+func CheckReferences(value any, path, absent string, known func(id string) bool) []Problem {
+	var problems []Problem
+	walkStrings(value, path, func(at, s string) {
+		refs, err := referencesIn(s)
+		if err != nil {
+			problems = append(problems, Problem{Path: at, Rule: RuleReference, Message: err.Error()})
+		}
+		for _, r := range refs {
+			if !known(r.ID) {
+				problems = append(problems, Problem{Path: at, Rule: RuleReference,
+					Message: fmt.Sprintf("%s refers to a call %q %s; write $${ for a literal ${", r, r.ID, absent)})
+			}
+		}
+	})
+	return problems
+}
+
+// referencesIn returns the references in one string, and the error of the first malformed one.
+func referencesIn(s string) (refs []Reference, failure error) {
+	for _, m := range referencePattern.FindAllStringSubmatchIndex(s, -1) {
+		match := s[m[0]:m[1]]
+		if match == escapedOpening {
+			continue
+		}
+		ref, err := parseReference(match, s[m[0]:])
+		if err != nil {
+			failure = cmp.Or(failure, err)
+			continue
+		}
+		refs = append(refs, ref)
+	}
+	return refs, failure
+}
+
+// parseReference reads what referencePattern has matched; rest is the text from there on.
+func parseReference(match, rest string) (Reference, error) {
+	if match == opening {
+		const most = 40
+		if runes := []rune(rest); len(runes) > most {
+			rest = string(runes[:most]) + "…"
+		}
+		return Reference{}, fmt.Errorf("%s is a reference that is not closed; %s", rest, howToRefer)
+	}
+	parts := strings.Split(match[len(opening):len(match)-1], ".")
 	for _, p := range parts {
 		if strings.TrimSpace(p) == "" {
-			return Reference{}, fmt.Errorf("${%s} is not a reference; write ${id} or ${id.field.0}", body)
+			return Reference{}, fmt.Errorf("%s is not a reference; %s", match, howToRefer)
 		}
 	}
 	return Reference{ID: parts[0], Path: parts[1:]}, nil
 }
 
-func walkStrings(value any, visit func(string) error) error {
+// walkStrings visits the strings of a value, object members in the order of their keys, each with its path.
+func walkStrings(value any, path string, visit func(path, s string)) {
 	switch v := value.(type) {
 	case string:
-		return visit(v)
+		visit(path, v)
 	case []any:
-		for _, e := range v {
-			if err := walkStrings(e, visit); err != nil {
-				return err
-			}
+		for i, e := range v {
+			walkStrings(e, IndexPath(path, i), visit)
 		}
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if err := walkStrings(v[k], visit); err != nil {
-				return err
-			}
+			walkStrings(v[k], KeyPath(path, k), visit)
 		}
 	}
-	return nil
 }
 
 // Resolve returns value with its references replaced by what lookup gives for a call's id. A string that is nothing
 // but one reference becomes the value itself, of whatever type; a reference within text becomes text. $${ stands for
-// a literal ${. An id that lookup does not know, or a path that leads nowhere, is an error.
+// a literal ${. A malformed reference, an id that lookup does not know, or a path that leads nowhere, is an error.
 func Resolve(value any, lookup func(id string) (any, bool)) (any, error) {
 	switch v := value.(type) {
 	case string:
@@ -113,29 +160,30 @@ func Resolve(value any, lookup func(id string) (any, bool)) (any, error) {
 }
 
 func resolveString(s string, lookup func(string) (any, bool)) (any, error) {
-	if m := referencePattern.FindStringSubmatch(s); m != nil && m[0] == s && m[0] != "$${" {
-		return resolveOne(m[1], lookup)
-	}
-	var failure error
-	text := referencePattern.ReplaceAllStringFunc(s, func(m string) string {
-		if m == "$${" {
-			return "${"
+	var text strings.Builder
+	end := 0
+	for _, m := range referencePattern.FindAllStringIndex(s, -1) {
+		text.WriteString(s[end:m[0]])
+		end = m[1]
+		match := s[m[0]:m[1]]
+		if match == escapedOpening {
+			text.WriteString(opening)
+			continue
 		}
-		v, err := resolveOne(m[2:len(m)-1], lookup)
+		value, err := resolveOne(match, s[m[0]:], lookup)
 		if err != nil {
-			failure = err
-			return m
+			return nil, err
 		}
-		return TextOf(v)
-	})
-	if failure != nil {
-		return nil, failure
+		if match == s {
+			return value, nil
+		}
+		text.WriteString(TextOf(value))
 	}
-	return text, nil
+	return text.String() + s[end:], nil
 }
 
-func resolveOne(body string, lookup func(string) (any, bool)) (any, error) {
-	ref, err := parseReference(body)
+func resolveOne(match, rest string, lookup func(string) (any, bool)) (any, error) {
+	ref, err := parseReference(match, rest)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func TestReferences(t *testing.T) {
 		{`"${a}"`, []string{"${a}"}},
 		{`"${a.items.0.name} and ${b}, ${a.items.0.name}"`, []string{"${a.items.0.name}", "${b}"}},
 		{`{"y":["${b}",{"z":"${c}"}],"x":"${a}"}`, []string{"${a}", "${b}", "${c}"}},
-		{`"$${a} $$${b} $a {a} ${ open ${a{b}"`, nil},
+		{`"$${a} $$${b} $a {a} $${ open $${a{b}"`, nil},
 		{`{"${key}":1}`, nil},
 		{`[1,true,null]`, nil},
 	}
@@ -51,7 +51,7 @@ func TestReferences(t *testing.T) {
 
 // TestMalformedReferences proves that what looks like a reference and is none is told, with the form to write.
 func TestMalformedReferences(t *testing.T) {
-	for _, text := range []string{"${}", "${ }", "${.a}", "${a.}", "${a..b}", "fine ${a} then ${}"} {
+	for _, text := range []string{"${}", "${ }", "${.a}", "${a.}", "${a..b}", "${a", "${ open", "${a{b}", "$${a} ${", "fine ${a} then ${}"} {
 		for _, value := range []any{text, []any{1, text}, map[string]any{"x": text}} {
 			if _, err := References(value); err == nil || !strings.Contains(err.Error(), "write ${id}") {
 				t.Errorf("References(%q): %v", value, err)

@@ -97,11 +97,19 @@ type Limits struct {
 	WallTime Duration `json:"wall_time,omitzero"`
 }
 
+// MaxPayload is how many bytes of JSON one input or result may take. Servers refuse 2 MiB, and a workflow whose own
+// payload is refused can do nothing any more.
+const MaxPayload = 3 << 19
+
+// DefaultModelTimeout bounds one attempt of a model step where the agent names no timeout.
+const DefaultModelTimeout = Duration(2 * time.Minute)
+
 // DefaultTurns is the limit of turns where an agent names none.
 const DefaultTurns = 50
 
 // Usage counts what a run used.
 type Usage struct {
+	// Turns counts model steps; a summary step is one of them.
 	Turns        int     `json:"turns,omitempty"`
 	Calls        int     `json:"calls,omitempty"`
 	Failed       int     `json:"failed,omitempty"`
@@ -203,7 +211,10 @@ const (
 type RunResult struct {
 	Outcome Outcome `json:"outcome"`
 	Answer  string  `json:"answer,omitempty"`
-	// Limit is the limit that was reached: turns, calls, tokens, cost or wall_time.
+	// Stop is length where the model was cut off in its answer.
+	Stop Stop `json:"stop,omitempty"`
+	// Limit is the limit that was reached: turns, calls, tokens, cost, wall_time or conversation (it has grown too long
+	// to be carried on).
 	Limit string `json:"limit,omitempty"`
 	// Output is a plan's or a direct call's result.
 	Output json.RawMessage `json:"output,omitempty"`

@@ -15,6 +15,12 @@ import (
 // nearNames is how many similar tool names an unknown one is answered with.
 const nearNames = 3
 
+// maxProblems bounds the faults of one call that a verdict lists, maxNames the list of a run's tools in characters.
+const (
+	maxProblems = 20
+	maxNames    = 500
+)
+
 // Admit takes calls through the phases pre_validation and pre_execution and returns one verdict per call, in order. It
 // runs as a local activity, so that the verdicts are one marker in history whatever rules are edited later.
 func (a *Activities) Admit(_ context.Context, r switchyard.AdmitRequest) ([]switchyard.Verdict, error) {
@@ -64,6 +70,9 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 	}
 	arguments, notes, problems := compiled.Arguments(c.Arguments, r.Mode)
 	v.Notes = notes
+	if extra := len(problems) - maxProblems; extra > 0 {
+		problems = append(problems[:maxProblems:maxProblems], switchyard.Problem{Path: "$", Rule: "more", Message: fmt.Sprintf("and %d more faults", extra)})
+	}
 	if len(problems) > 0 {
 		v.Error = switchyard.Errorf(switchyard.ErrValidation, "the arguments of %s do not fit", c.Tool)
 		v.Error.Problems, v.Error.Phase = problems, switchyard.PhasePreValidation
@@ -92,7 +101,7 @@ func (a *Activities) notFound(r switchyard.AdmitRequest, name string) *switchyar
 	case len(r.Known) == 0:
 		e.Message += "; this run has no tools"
 	case len(e.Near) == 0:
-		e.Message += "; there are: " + strings.Join(r.Known, ", ")
+		e.Message += "; there are: " + switchyard.Shorten(strings.Join(r.Known, ", "), maxNames)
 	}
 	return e
 }

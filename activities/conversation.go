@@ -3,14 +3,16 @@ package activities
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/switchyard/switchyard"
 	"go.temporal.io/sdk/activity"
 )
 
-// setup returns what the run is pinned to: from memory, or by asking the run.
-func (a *Activities) setup(ctx context.Context, run string) (*switchyard.Setup, error) {
-	if s := a.runs.setup(run); s != nil {
+// setup returns what the run is pinned to: from memory if that is right, or by asking the run. What is in memory may
+// belong to another past of the run, which was reset.
+func (a *Activities) setup(ctx context.Context, run string, right func(switchyard.Catalog) bool) (*switchyard.Setup, error) {
+	if s := a.runs.setup(run); s != nil && right(s.Pinned.Value.Catalog) {
 		return s, nil
 	}
 	var s switchyard.Setup
@@ -27,7 +29,7 @@ func (a *Activities) conversation(ctx context.Context, r switchyard.ModelRequest
 	total := r.Seen + len(r.New)
 	known := a.runs.known(r)
 	if len(known.messages) == total {
-		return known.messages, nil
+		return slices.Clip(known.messages), nil
 	}
 	want := r.Chain
 	for _, digest := range r.New {
@@ -45,7 +47,7 @@ func (a *Activities) conversation(ctx context.Context, r switchyard.ModelRequest
 		return nil, fmt.Errorf("the run's conversation is not the one that the model step is about")
 	}
 	a.runs.learn(r.Run, whole, fetched)
-	return whole.messages, nil
+	return slices.Clip(whole.messages), nil // a model may append to it
 }
 
 // fetch completes a conversation that has total messages. It returns the digests of those it asked the run for, too.

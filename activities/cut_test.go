@@ -35,7 +35,7 @@ func TestToolCutsResults(t *testing.T) {
 			if got := switchyard.PlainText(result.Output); got != c.want || result.Cut != c.cut || (result.Cut > 0) != (len(result.Notes) == 1) {
 				t.Errorf("got %q, cut %d, notes %q; want %q, %d", got, result.Cut, result.Notes, c.want, c.cut)
 			}
-			if c.cut > 0 && !contains(result.Notes[0], "the limit of probe", fmt.Sprintf("cut to %d of", len(c.output)-c.cut)) {
+			if c.cut > 0 && !contains(result.Notes[0], "the limit of probe", fmt.Sprintf("cut to %d of", len(c.want))) {
 				t.Errorf("the note is %q", result.Notes[0])
 			}
 		})

@@ -1,18 +1,35 @@
 package activities
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/switchyard/switchyard"
 	"go.temporal.io/sdk/temporal"
 )
 
 // Failure maps an error of the closed set to what Temporal records: the error's type is the failure's, the whole error
 // its details, and only a retryable one is tried again. It is the one place in this direction; workflows map it back.
-func Failure(e *switchyard.Error) error {
+//
+// Text that is not UTF-8 is made so: what the server refuses would be a call whose end is never reported.
+func Failure(failed *switchyard.Error) error {
+	e := *failed
+	e.Message = validText(e.Message)
+	e.Problems = slices.Clone(e.Problems)
+	for i, p := range e.Problems {
+		e.Problems[i] = switchyard.Problem{Path: validText(p.Path), Rule: validText(p.Rule), Message: validText(p.Message)}
+	}
+	e.Near = slices.Clone(e.Near)
+	for i, n := range e.Near {
+		e.Near[i] = validText(n)
+	}
 	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type), temporal.ApplicationErrorOptions{
 		NonRetryable:   !e.Retryable,
 		NextRetryDelay: e.RetryAfter.Std(),
-		Details:        []any{e},
+		Details:        []any{&e},
 		// A tool that fails is an answer, not a fault of the worker: the SDK neither logs nor counts it as one.
 		Category: temporal.ApplicationErrorCategoryBenign,
 	})
 }
+
+func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -57,9 +58,6 @@ const (
 	modelUnavailable = "model_unavailable"
 )
 
-// defaultModelTimeout bounds one attempt of a model step; workflows schedule the activity with a little more.
-const defaultModelTimeout = 2 * time.Minute
-
 // limitPrompt is what the model is told in place of tools when a limit was reached.
 const limitPrompt = "The limit of this run has been reached: %s. You cannot call tools any more. " +
 	"Answer now with what is known so far, and say what is missing."
@@ -81,7 +79,7 @@ func (a *Activities) ModelStep(ctx context.Context, r switchyard.ModelRequest) (
 }
 
 func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest) (switchyard.ModelResponse, error) {
-	setup, err := a.setup(ctx, r.Run)
+	setup, err := a.setup(ctx, r.Run, func(c switchyard.Catalog) bool { return c.Digest == r.Catalog })
 	if err != nil {
 		return switchyard.ModelResponse{}, err
 	}
@@ -99,18 +97,61 @@ func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest) (swi
 			return switchyard.ModelResponse{}, &ModelError{Message: err.Error(), Permanent: true}
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(setup.Agent.Model.Timeout.Std(), defaultModelTimeout))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(setup.Agent.Model.Timeout, switchyard.DefaultModelTimeout).Std())
 	defer cancel()
 	response, err := model.Answer(ctx, p)
 	if err != nil {
 		return switchyard.ModelResponse{}, err
 	}
+	if r.Limit != "" {
+		response.Message.Calls = nil // it has no tools any more, whatever it asks for
+		response.Message.Text = cmp.Or(response.Message.Text, "The model gave no summary.")
+	}
 	if response.Message.Text == "" && len(response.Message.Calls) == 0 {
 		return switchyard.ModelResponse{}, &ModelError{Message: "the model answered with nothing: neither text nor calls"}
 	}
+	bound(&response.Message)
 	price := setup.Agent.Model.Price
 	response.Usage.Cost = (float64(response.Usage.InputTokens)*price.Input + float64(response.Usage.OutputTokens)*price.Output) / 1e6
 	return response, nil
+}
+
+// maxAnswer bounds the text of one answer, in bytes.
+const maxAnswer = 128 << 10
+
+// bound makes an answer fit into history: its text is cut, and its longest arguments are replaced by text that admission
+// refuses and the model sees.
+func bound(m *switchyard.Message) {
+	m.Text = validText(m.Text)
+	if len(m.Text) > maxAnswer {
+		m.Text = fmt.Sprintf("%s… [cut to %d of %d bytes]", m.Text[:fitting(m.Text, maxAnswer)], maxAnswer, len(m.Text))
+	}
+	for i := range m.Calls {
+		m.Calls[i].Tool, m.Calls[i].Arguments = validText(m.Calls[i].Tool), validText(m.Calls[i].Arguments)
+	}
+	for len(m.Calls) > 0 && !answerFits(m) {
+		longest := &m.Calls[0]
+		for i := range m.Calls {
+			if len(m.Calls[i].Arguments) > len(longest.Arguments) {
+				longest = &m.Calls[i]
+			}
+		}
+		dropped := fmt.Sprintf("[%d bytes of arguments were dropped: an answer may have %d bytes in all]", len(longest.Arguments), switchyard.MaxPayload)
+		if len(longest.Arguments) <= len(dropped) {
+			m.Calls = m.Calls[:len(m.Calls)/2] // tens of thousands of small calls
+			continue
+		}
+		longest.Arguments = dropped
+	}
+}
+
+// answerFits measures the message as it is written into history, only if it could be too long at all.
+func answerFits(m *switchyard.Message) bool {
+	if m.Size()+len(m.Calls)*2*switchyard.MaxToolName < switchyard.MaxPayload/6 {
+		return true
+	}
+	data, err := json.Marshal(m)
+	return err == nil && len(data) < switchyard.MaxPayload*3/4 // the calls' ids come on top
 }
 
 // modelFailure maps a model's error to what Temporal records: one owner of retries, which honours the provider's wish.
@@ -130,7 +171,7 @@ func modelFailure(ctx context.Context, err error) error {
 	if activity.IsActivity(ctx) {
 		activity.GetLogger(ctx).Warn("model step failed", "error", err, "permanent", options.NonRetryable)
 	}
-	return temporal.NewApplicationErrorWithOptions(err.Error(), kind, options)
+	return temporal.NewApplicationErrorWithOptions(validText(err.Error()), kind, options)
 }
 
 // offers remembers, by catalog, what models are shown of its tools.

@@ -18,7 +18,10 @@ import (
 // step makes one model step of run "r", whose model answers by answer.
 func (b *bench) step(t testing.TB, r switchyard.ModelRequest, cause error) (response switchyard.ModelResponse, err error) {
 	t.Helper()
-	r.Run = "r"
+	r.Run, r.Catalog = "r", b.run.setup.Pinned.Value.Catalog.Digest
+	if known := b.runs.setup("r"); known != nil && r.Catalog == "" {
+		r.Catalog = known.Pinned.Value.Catalog.Digest
+	}
 	value, err := within(t, switchyard.ModelActivity, r, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
 		ctx, end := context.WithCancelCause(ctx)
 		defer end(nil)
@@ -85,6 +88,49 @@ func TestModelStepAsksForSetup(t *testing.T) {
 		if response, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil); err != nil || response.Message.Text != "hi" || b.run.queries.Load() != 1 {
 			t.Errorf("got %+v, %v after %d queries", response, err, b.run.queries.Load())
 		}
+	}
+}
+
+// A process that remembers what the run was pinned to before it was reset asks again, and answers with what it is now.
+func TestModelStepAfterReset(t *testing.T) {
+	offered := 0
+	b := modelBench(t, switchyard.Agent{}, func(_ context.Context, p Prompt) (switchyard.ModelResponse, error) {
+		offered = len(p.Tools)
+		return switchyard.ModelResponse{Message: switchyard.Message{Text: "hi"}}, nil
+	})
+	b.run.setup = *b.runs.setup("r")
+	b.run.setup.Pinned.Value.Catalog = switchyard.Catalog{Digest: "another"}
+	if _, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil); err != nil || offered != 0 || b.run.queries.Load() != 1 {
+		t.Errorf("%d tools were offered after %d queries, %v", offered, b.run.queries.Load(), err)
+	}
+}
+
+// An answer that would not fit into history is cut, and the model learns it: its arguments are refused by admission.
+func TestModelStepIsBounded(t *testing.T) {
+	b := modelBench(t, switchyard.Agent{}, func(context.Context, Prompt) (switchyard.ModelResponse, error) {
+		return switchyard.ModelResponse{Message: switchyard.Message{Text: strings.Repeat("é", 1<<20) + "\xff",
+			Calls: []switchyard.Call{{Tool: "probe", Arguments: `{"text":"a"}`}, {Tool: "probe", Arguments: strings.Repeat("<", 500<<10)}}}}, nil
+	})
+	response, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := json.Marshal(response); err != nil || len(data) > switchyard.MaxPayload {
+		t.Errorf("the answer has %d bytes, %v", len(data), err)
+	}
+	if calls := response.Message.Calls; calls[0].Arguments != `{"text":"a"}` || json.Valid([]byte(calls[1].Arguments)) {
+		t.Errorf("calls: %.100q", calls)
+	}
+}
+
+// A step without tools gives an answer, whatever the model asks for.
+func TestModelStepAtLimit(t *testing.T) {
+	b := modelBench(t, switchyard.Agent{}, func(context.Context, Prompt) (switchyard.ModelResponse, error) {
+		return switchyard.ModelResponse{Message: switchyard.Message{Calls: []switchyard.Call{{Tool: "probe"}}}}, nil
+	})
+	response, err := b.step(t, switchyard.ModelRequest{Turn: 1, Limit: "turns"}, nil)
+	if err != nil || len(response.Message.Calls) > 0 || response.Message.Text == "" {
+		t.Errorf("got %+v, %v", response.Message, err)
 	}
 }
 

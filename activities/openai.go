@@ -115,6 +115,9 @@ func legalName(name string) string {
 }
 
 func legalArguments(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return "{}" // as admission reads it
+	}
 	if json.Valid([]byte(text)) {
 		return text
 	}

@@ -110,7 +110,7 @@ func TestOpenAIRequest(t *testing.T) {
 			map[string]any{"role": "assistant", "content": "calling", "tool_calls": []any{
 				call("1.1", "count", `{"n":12345678901234567890}`),
 				call("1.2", "fs_read_file__", `{"not_json":"{\"n\": 1"}`),
-				call("1.3", strings.Repeat("x", 64), `{"not_json":""}`),
+				call("1.3", strings.Repeat("x", 64), `{}`),
 				call("1.4", "_", "{}"),
 			}},
 			map[string]any{"role": "tool", "tool_call_id": "1.1", "content": "5"},

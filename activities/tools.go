@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard"
@@ -62,7 +63,11 @@ func (a *Activities) call(ctx context.Context, info activity.Info, x switchyard.
 	}
 	timeout, cancel := context.WithTimeoutCause(withCallContext(ctx, info, x, spec), spec.Execution.Timeout.Std(), errToolTimeout)
 	defer cancel()
-	if e := EnsureDependencies(timeout, spec); e != nil && timeout.Err() == nil {
+	if e := EnsureDependencies(timeout, spec); e != nil {
+		if timeout.Err() != nil {
+			e = executionError(timeout, context.Cause(timeout), spec)
+		}
+		e.Phase = switchyard.PhasePreValidation
 		return switchyard.Result{}, e
 	}
 	began := time.Now()
@@ -72,8 +77,8 @@ func (a *Activities) call(ctx context.Context, info activity.Info, x switchyard.
 		return switchyard.Result{}, executionError(timeout, err, spec)
 	}
 	began = time.Now()
+	answer.Notes = append(slices.Clone(x.Notes), answer.Notes...)
 	result, failure := postExecute(compiled, answer)
-	result.Notes = append(x.Notes, result.Notes...)
 	result.Slow = took > spec.Execution.SlowAfter.Std()
 	result.ExecutionMicros, result.PostMicros = took.Microseconds(), time.Since(began).Microseconds()
 	return result, failure
@@ -89,14 +94,18 @@ func (a *Activities) pinnedSpec(ctx context.Context, name string, x switchyard.E
 		a.specs.put(x.Digest, c)
 		return c, nil
 	}
-	setup, err := a.setup(ctx, x.Origin.Run)
+	pins := func(c switchyard.Catalog) bool {
+		tool, ok := c.Find(name)
+		return ok && tool.Digest == x.Digest
+	}
+	setup, err := a.setup(ctx, x.Origin.Run, pins)
 	if err != nil {
 		return nil, err
 	}
-	tool, ok := setup.Pinned.Value.Catalog.Find(name)
-	if !ok || tool.Digest != x.Digest {
+	if !pins(setup.Pinned.Value.Catalog) {
 		return nil, fmt.Errorf("the run is not pinned to version %s of it", x.Digest)
 	}
+	tool, _ := setup.Pinned.Value.Catalog.Find(name)
 	return a.specs.of(tool)
 }
 
@@ -112,8 +121,8 @@ func withCallContext(ctx context.Context, info activity.Info, x switchyard.Execu
 
 var errToolTimeout = errors.New("the tool's timeout has passed")
 
-// executionError tells why an execution failed: the tool's own error, its timeout, a cancelled run, or a worker that is
-// being stopped.
+// executionError tells why an execution failed: the tool's own error, its timeout, a cancelled run, a worker that is
+// being stopped, or an operator who paused or reset the activity.
 func executionError(ctx context.Context, err error, spec *toolspecs.Spec) *switchyard.Error {
 	cause := context.Cause(ctx)
 	if cause == nil || !errors.Is(err, cause) && !errors.Is(err, ctx.Err()) {
@@ -129,10 +138,10 @@ func executionError(ctx context.Context, err error, spec *toolspecs.Spec) *switc
 		e.Type, e.Message = switchyard.ErrCancelled, "the call was cancelled while it ran"
 	case repeatable:
 		e.Type, e.Retryable = switchyard.ErrWorkerLost, true
-		e.Message = "the worker stopped while the tool ran: " + cause.Error()
+		e.Message = "the call was interrupted while the tool ran: " + cause.Error()
 	default:
 		e.Type = switchyard.ErrOutcomeUnknown
-		e.Message = "the worker stopped while the tool ran: " + cause.Error()
+		e.Message = "the call was interrupted while the tool ran: " + cause.Error()
 	}
 	return e
 }
@@ -164,8 +173,9 @@ func postExecute(compiled *toolspecs.Compiled, answer Answer) (switchyard.Result
 	}
 	result.Output, result.Cut = cutOutput(answer.Output, spec.Execution.MaxResult)
 	if result.Cut > 0 {
+		whole := len(switchyard.PlainText(answer.Output))
 		result.Notes = append(result.Notes, fmt.Sprintf("cut to %d of %d bytes, the limit of %s; ask it for less at a time",
-			len(answer.Output)-result.Cut, len(answer.Output), spec.Name))
+			whole-result.Cut, whole, spec.Name))
 	}
 	result.Tokens = countTokens(result.ForModel())
 	return result, nil

@@ -93,7 +93,9 @@ func (d *Deriver) started(e *historypb.HistoryEvent) error {
 	t := &open.record.Timing
 	t.Attempts, t.Worker, t.Started = int(a.GetAttempt()), a.GetIdentity(), timeOf(e.GetEventTime())
 	t.LastFailure = failureMessage(a.GetLastFailure())
-	t.QueueWait = between(t.Scheduled, t.Started)
+	if t.Attempts == 1 {
+		t.QueueWait = between(t.Scheduled, t.Started)
+	}
 	return nil
 }
 

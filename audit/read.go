@@ -155,7 +155,9 @@ func (ch *chain) running(ctx context.Context) ([]switchyard.Record, error) {
 				r.LastFailure = failureMessage(a.GetLastFailure())
 				if started := timeOf(a.GetLastStartedTime()); !started.IsZero() {
 					r.Started, r.Phase = started, switchyard.PhaseExecution
-					r.QueueWait = between(r.Scheduled, started)
+					if r.Attempts == 1 {
+						r.QueueWait = between(r.Scheduled, started)
+					}
 				}
 			}
 		}

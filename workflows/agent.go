@@ -14,8 +14,9 @@ import (
 const pinMessages = 64 << 10
 
 // Agent is the workflow of an agent run: model step, its tool calls, results, again, until the model answers or a limit
-// is reached. earlier is the conversation so far, by switchyard.EncodeMessages; nil for a new one. A run error has a
-// switchyard.RunErrorType as its type; a cancelled run ends as cancelled, after its calls.
+// is reached. earlier is the conversation so far, by switchyard.EncodeMessages; nil for a new one. The error of a run has
+// a switchyard.RunErrorType as its type, unless a worker could not pin or admit at all; a cancelled run ends as
+// cancelled, after its calls.
 func Agent(ctx workflow.Context, in switchyard.RunInput, earlier []byte) (switchyard.RunResult, error) {
 	if in.Agent == nil {
 		return switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.agent", Rule: switchyard.RuleRequired, Message: "the input has no agent"}})
@@ -122,7 +123,14 @@ func (r *agentRun) loop(ctx workflow.Context) (switchyard.RunResult, error) {
 			return result, err
 		}
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			return switchyard.RunResult{}, r.continueAsNew(ctx)
+			earlier, err := switchyard.EncodeMessages(r.conversation.messages)
+			if err != nil {
+				return switchyard.RunResult{}, err
+			}
+			if len(earlier) > switchyard.MaxPayload {
+				return r.summarise(ctx, limitConversation)
+			}
+			return switchyard.RunResult{}, r.continueAsNew(ctx, earlier)
 		}
 	}
 }
@@ -134,7 +142,7 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result switchyard.
 	if err != nil {
 		return false, result, err
 	}
-	if len(response.Message.Calls) == 0 {
+	if len(response.Message.Calls) == 0 || response.Stop == switchyard.StopRefusal {
 		result, err = r.end(switchyard.RunResult{Outcome: switchyard.OutcomeAnswered, Answer: response.Message.Text}, response.Stop)
 		return true, result, err
 	}
@@ -190,6 +198,9 @@ func (r *agentRun) modelError(err error) error {
 // end finishes a result by why the model stopped.
 func (r *agentRun) end(result switchyard.RunResult, stop switchyard.Stop) (switchyard.RunResult, error) {
 	result.Usage = r.pipeline.usage
+	if stop == switchyard.StopLength {
+		result.Stop = stop
+	}
 	if stop == switchyard.StopRefusal {
 		return switchyard.RunResult{}, runError(switchyard.RunRefused, "the model declined: "+result.Answer, nil, result)
 	}
@@ -197,13 +208,9 @@ func (r *agentRun) end(result switchyard.RunResult, stop switchyard.Stop) (switc
 }
 
 // continueAsNew goes on in a fresh history with everything the run knows.
-func (r *agentRun) continueAsNew(ctx workflow.Context) error {
+func (r *agentRun) continueAsNew(ctx workflow.Context, earlier []byte) error {
 	next := r.in
 	next.Prompt = ""
-	earlier, err := switchyard.EncodeMessages(r.conversation.messages)
-	if err != nil {
-		return err
-	}
 	next.Carry = &switchyard.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Usage: r.pipeline.usage,
 		Pinned: switchyard.Pack(r.pinned)}
 	return workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next, earlier)

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"fmt"
+
 	"github.com/switchyard/switchyard"
 	"go.temporal.io/sdk/workflow"
 )
@@ -48,15 +50,41 @@ func callsResult(outcomes []switchyard.CallOutcome, output func() ([]byte, error
 			result.Failures = append(result.Failures, o)
 		}
 	}
-	if len(result.Failures) > 0 {
+	if failed := len(result.Failures); failed > 0 {
 		result.Outcome = switchyard.OutcomeFailed
 		first := result.Failures[0]
-		return switchyard.RunResult{}, runError(switchyard.RunCallsFailed, "call "+first.ID+" of "+first.Tool+": "+first.Error.Error(), nil, result)
+		message := "call " + first.ID + " of " + first.Tool + ": " + switchyard.Shorten(first.Error.Error(), maxFailureText)
+		if failed > 1 {
+			message += fmt.Sprintf(" (and %d more failed calls)", failed-1)
+		}
+		result.Failures = brief(result.Failures)
+		return switchyard.RunResult{}, runError(switchyard.RunCallsFailed, message, nil, result)
 	}
 	data, err := output()
+	if err == nil && len(data) > switchyard.MaxPayload {
+		err = fmt.Errorf("every call completed, but the run's output has %d bytes and histories take %d; declare a smaller output", len(data), switchyard.MaxPayload)
+	}
 	if err != nil {
+		result.Outcome = switchyard.OutcomeFailed
 		return switchyard.RunResult{}, runError(switchyard.RunCallsFailed, err.Error(), nil, result)
 	}
 	result.Output = data
 	return result, nil
+}
+
+// The failures that a run's own failure lists, and the text of each, are bounded: the calls' records have it all.
+const (
+	maxFailures    = 100
+	maxFailureText = 2000
+)
+
+func brief(failures []switchyard.CallOutcome) []switchyard.CallOutcome {
+	out := make([]switchyard.CallOutcome, 0, min(len(failures), maxFailures))
+	for _, f := range failures[:min(len(failures), maxFailures)] {
+		e := *f.Error
+		e.Message = switchyard.Shorten(e.Message, maxFailureText)
+		e.Problems = e.Problems[:min(len(e.Problems), 20)]
+		out = append(out, switchyard.CallOutcome{ID: f.ID, Tool: f.Tool, Error: &e})
+	}
+	return out
 }

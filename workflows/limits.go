@@ -12,10 +12,15 @@ const (
 	limitTokens   = "tokens"
 	limitCost     = "cost"
 	limitWallTime = "wall_time"
+	// limitConversation: the conversation is too long for the run to continue as new.
+	limitConversation = "conversation"
 )
 
 // reached returns the limit that keeps the run from another turn, or nothing.
 func (r *agentRun) reached() string {
+	if r.timeOver {
+		return limitWallTime
+	}
 	l, u := r.agent.Limits, r.pipeline.usage
 	if l.Turns == 0 {
 		l.Turns = switchyard.DefaultTurns
@@ -32,9 +37,6 @@ func (r *agentRun) reached() string {
 		if limit.max > 0 && limit.used >= limit.max {
 			return limit.name
 		}
-	}
-	if r.timeOver {
-		return limitWallTime
 	}
 	return ""
 }
@@ -69,20 +71,22 @@ func (r *agentRun) summarise(ctx workflow.Context, limit string) (switchyard.Run
 	return r.end(switchyard.RunResult{Outcome: switchyard.OutcomeLimit, Limit: limit, Answer: response.Message.Text}, response.Stop)
 }
 
-// answerOpenCalls gives every call that was asked for and has no answer one: models refuse a conversation with gaps.
+// answerOpenCalls gives every call of the last turn that has no answer one: models refuse a conversation with gaps.
 func (r *agentRun) answerOpenCalls() {
+	messages := r.conversation.messages
 	answered := map[string]bool{}
-	for _, m := range r.conversation.messages {
-		if m.Role == switchyard.RoleTool {
-			answered[m.CallID] = true
-		}
+	last := len(messages) - 1
+	for last >= 0 && messages[last].Role == switchyard.RoleTool {
+		answered[messages[last].CallID] = true
+		last--
 	}
-	for _, m := range r.conversation.messages {
-		for _, c := range m.Calls {
-			if !answered[c.ID] {
-				e := switchyard.Errorf(switchyard.ErrCancelled, "the run reached a limit before this call ran")
-				r.conversation.add(switchyard.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}.Message())
-			}
+	if last < 0 {
+		return
+	}
+	for _, c := range messages[last].Calls {
+		if !answered[c.ID] {
+			e := switchyard.Errorf(switchyard.ErrCancelled, "the run reached a limit before this call ran")
+			r.conversation.add(switchyard.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}.Message())
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/switchyard/switchyard"
@@ -14,7 +15,6 @@ const graceAfterTimeout = 5 * time.Second
 
 // Defaults of a model step.
 const (
-	modelTimeout     = 2 * time.Minute
 	modelHeartbeat   = 10 * time.Second
 	modelMaxAttempts = 5
 )
@@ -49,11 +49,8 @@ func retryPolicy(t switchyard.Tool) *temporal.RetryPolicy {
 }
 
 func modelOptions(base, id string, m switchyard.Model, summary string) workflow.ActivityOptions {
-	timeout, attempts := m.Timeout.Std(), m.MaxAttempts
-	if timeout == 0 {
-		timeout = modelTimeout
-	}
-	if attempts == 0 {
+	timeout, attempts := cmp.Or(m.Timeout, switchyard.DefaultModelTimeout).Std(), m.MaxAttempts
+	if attempts <= 0 {
 		attempts = modelMaxAttempts
 	}
 	return workflow.ActivityOptions{
@@ -64,7 +61,7 @@ func modelOptions(base, id string, m switchyard.Model, summary string) workflow.
 		WaitForCancellation: true,
 		Summary:             summary,
 		RetryPolicy: &temporal.RetryPolicy{
-			MaximumAttempts: int32(attempts), InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute,
+			MaximumAttempts: int32(min(attempts, 1<<20)), InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute,
 		},
 	}
 }

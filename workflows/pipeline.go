@@ -34,6 +34,43 @@ func newPipeline(ctx workflow.Context, origin switchyard.Origin, catalog switchy
 
 // admit takes calls through the phases pre_validation and pre_execution: one recorded step for all of them.
 func (p *pipeline) admit(ctx workflow.Context, calls []switchyard.Call) ([]switchyard.Verdict, error) {
+	verdicts := make([]switchyard.Verdict, 0, len(calls))
+	used := p.usage.Calls
+	for len(calls) > 0 {
+		n := portion(calls)
+		part, err := p.admitTogether(ctx, calls[:n], used)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range part {
+			if v.Error == nil {
+				used++
+			}
+		}
+		verdicts, calls = append(verdicts, part...), calls[n:]
+	}
+	return verdicts, nil
+}
+
+// Calls are admitted together up to these bounds, so that their verdicts fit into one marker: all of a turn, but for
+// turns beyond reason.
+const (
+	maxAdmitCalls = 200
+	maxAdmitBytes = 256 << 10
+)
+
+// portion returns how many of the calls are admitted together, at least one.
+func portion(calls []switchyard.Call) int {
+	size := 0
+	for i, c := range calls {
+		if size += len(c.Arguments); i > 0 && (i == maxAdmitCalls || size > maxAdmitBytes) {
+			return i
+		}
+	}
+	return len(calls)
+}
+
+func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, used int) ([]switchyard.Verdict, error) {
 	request := switchyard.AdmitRequest{Calls: calls, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == switchyard.CallerDirect, Mode: p.mode,
 		Variables: slices.Sorted(maps.Keys(p.origin.Variables))}
 	named := map[string]bool{}
@@ -44,7 +81,7 @@ func (p *pipeline) admit(ctx workflow.Context, calls []switchyard.Call) ([]switc
 		}
 	}
 	if p.maxCalls > 0 {
-		allow := max(p.maxCalls-p.usage.Calls, 0)
+		allow := max(p.maxCalls-used, 0)
 		request.Allow = &allow
 	}
 	var verdicts []switchyard.Verdict
@@ -85,8 +122,6 @@ func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard
 func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, f workflow.Future) switchyard.CallOutcome {
 	out := switchyard.CallOutcome{ID: c.ID, Tool: c.Tool}
 	var r switchyard.Result
-	// The context may be cancelled, and the call's end is wanted all the same.
-	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	if err := f.Get(ctx, &r); err != nil {
 		p.usage.Failed++
 		out.Error = callError(err, p.tools[c.Tool])

@@ -17,7 +17,12 @@ func Plan(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, e
 		return switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.plan", Rule: switchyard.RuleRequired, Message: "the input has no plan"}})
 	}
 	plan := in.Plan.Value
-	if problems := plan.Check(); len(problems) > 0 {
+	problems := plan.Check()
+	if len(plan.Calls) > maxPlanCalls {
+		problems = append(problems, switchyard.Problem{Path: "$.calls", Rule: "max_items",
+			Message: fmt.Sprintf("the plan has %d calls; one run's history holds at most %d", len(plan.Calls), maxPlanCalls)})
+	}
+	if len(problems) > 0 {
 		return switchyard.RunResult{}, invalid(problems)
 	}
 	var pinned switchyard.Pinned
@@ -43,6 +48,9 @@ func Plan(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, e
 	}
 	return callsResult(run.outcomes, run.output, run.pipeline.usage)
 }
+
+// maxPlanCalls keeps a plan's history under the 51,200 events at which servers end a run: a call takes six to nine.
+const maxPlanCalls = 5000
 
 func toolsOf(plan switchyard.Plan) []string {
 	var names []string
@@ -187,6 +195,11 @@ func (r *planRun) prepare(i int) *switchyard.Error {
 	}
 	if r.verdicts[i] != nil {
 		return nil
+	}
+	for _, ref := range c.References() {
+		if result := r.outcomes[r.index[ref.ID]].Result; result != nil && result.Cut > 0 {
+			return notRun("it refers to the result of call %q, of which %d bytes were cut; raise that tool's max_result, or ask it for less", ref.ID, result.Cut)
+		}
 	}
 	value, err := switchyard.DecodeJSON(c.Arguments)
 	if err != nil {

@@ -76,8 +76,12 @@ func (l library) count(_ context.Context, in documentInput) (wordCount, error) {
 	return wordCount{Path: in.Path, Words: len(strings.Fields(text))}, err
 }
 
-// open reads a document. os.Root keeps a path inside the library, whatever it says.
+// open reads a document. os.Root keeps a path inside the library, whatever it says; hidden files, such as .git, are none
+// of its documents.
 func (l library) open(path string) (string, error) {
+	if filepath.Ext(path) != ".md" || strings.Contains("/"+filepath.ToSlash(filepath.Clean(path)), "/.") {
+		return "", fmt.Errorf("%q is not a document; list_documents tells which there are", path)
+	}
 	root, err := os.OpenRoot(l.root)
 	if err != nil {
 		return "", err

@@ -37,7 +37,7 @@ type Config struct {
 	Dir string
 	// Mode is how strictly arguments are read where neither run nor tool says; default strict.
 	Mode switchyard.Mode
-	// Concurrency is how many calls of the general lane run at a time; default 100. The serial lane runs one.
+	// Concurrency is how many calls of a lane run at a time on this worker; default 100. The serial lane runs one.
 	Concurrency int
 	// StopTimeout is how long running calls may go on when the worker is stopped; default 30s. After that they are
 	// cancelled: repeatable ones go to another worker, the others report outcome_unknown.

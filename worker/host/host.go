@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -124,18 +125,20 @@ func namesOf(catalog *toolspecs.Catalog) []string {
 
 // fleet is one SDK worker per lane.
 type fleet struct {
-	workers []worker.Worker
-	failed  chan error
+	workers     []worker.Worker
+	failed      chan error
+	canceller   *canceller
+	stopTimeout time.Duration
 }
 
 func newFleet(c Config, conn client.Client, deeds *activities.Activities, o *observer) *fleet {
-	f := &fleet{failed: make(chan error, len(c.Lanes))}
+	f := &fleet{failed: make(chan error, len(c.Lanes)), canceller: newCanceller(), stopTimeout: c.StopTimeout}
 	for _, lane := range c.Lanes {
 		options := worker.Options{
 			MaxConcurrentActivityExecutionSize: c.Concurrency,
-			WorkerStopTimeout:                  c.StopTimeout,
+			WorkerStopTimeout:                  c.StopTimeout + handBack,
 			DisableWorkflowWorker:              lane != switchyard.LaneGeneral,
-			Interceptors:                       []interceptor.WorkerInterceptor{o.forLane(lane)},
+			Interceptors:                       []interceptor.WorkerInterceptor{f.canceller, o.forLane(lane)},
 			OnFatalError: func(err error) {
 				f.failed <- fmt.Errorf("the worker of lane %s failed: %w", lane, err)
 			},
@@ -174,8 +177,9 @@ func (f *fleet) start() error {
 	return nil
 }
 
-// stop stops all lanes at once: each may take the whole stop timeout.
+// stop stops all lanes at once. Running calls may take the stop timeout; then they are cancelled, and report that.
 func (f *fleet) stop() {
+	defer time.AfterFunc(f.stopTimeout, f.canceller.cancel).Stop()
 	done := make(chan struct{})
 	for _, w := range f.workers {
 		go func() {

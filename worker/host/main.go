@@ -38,6 +38,7 @@ const (
 func Main(c Config) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	return main(ctx, c, os.Args[1:], os.Stdout, os.Stderr)
 }
 
@@ -109,7 +110,7 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.StringVar(&f.lanes, "lanes", "", "lanes to serve, with commas between them (default all: general,serial)")
 	set.StringVar(&f.tools, "tools", "", "folder of toolspecs")
 	set.StringVar(&f.dir, "dir", "", "folder where relative working folders of command tools start (default the current one)")
-	set.IntVar(&f.concurrency, "concurrency", 0, "calls of the lane general that run at a time (default 100)")
+	set.IntVar(&f.concurrency, "concurrency", 0, "calls of a lane that run at a time here; the lane serial runs one (default 100)")
 	set.BoolVar(&f.lenient, "lenient", false, "read arguments leniently where neither run nor tool says otherwise")
 	set.DurationVar(&f.stopTimeout, "stop-timeout", 0, "how long running calls may go on when the worker is stopped (default 30s)")
 	set.IntVar(&f.stickyCache, "sticky-cache", -1, "runs kept in memory between their steps; 0 replays every step from history (default 10000)")

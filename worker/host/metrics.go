@@ -52,7 +52,7 @@ func (h *metricsHandler) WithTags(tags map[string]string) client.MetricsHandler 
 
 // Counter returns a counter.
 func (h *metricsHandler) Counter(name string) client.MetricsCounter {
-	f := h.family(name+"_total", func(f *family, name string) prometheus.Collector {
+	f := h.family(strings.TrimSuffix(name, "_total")+"_total", func(f *family, name string) prometheus.Collector {
 		f.counter = prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help(name)}, f.labels)
 		return f.counter
 	})

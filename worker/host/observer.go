@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/switchyard/switchyard"
@@ -17,12 +19,13 @@ import (
 type observer struct {
 	interceptor.WorkerInterceptorBase
 	metrics *domainMetrics
+	models  *boundedLabels
 	logger  *slog.Logger
 	lane    string
 }
 
 // domainMetrics are Switchyard's own. Label values are bounded: tools of pinned catalogs, lanes, the closed set of
-// errors, models of agent files.
+// errors, the first models that answered.
 type domainMetrics struct {
 	calls      *prometheus.CounterVec
 	durations  *prometheus.HistogramVec
@@ -51,11 +54,33 @@ func newObserver(r prometheus.Registerer, logger *slog.Logger) *observer {
 			Help: "Tokens by kind: input and output as the model's provider counts them, result as tools returned them."}, []string{"kind"}),
 	}
 	r.MustRegister(m.calls, m.durations, m.queueWaits, m.steps, m.stepTimes, m.tokens)
-	return &observer{metrics: m, logger: logger}
+	return &observer{metrics: m, models: newBoundedLabels(), logger: logger}
+}
+
+// boundedLabels lets the first values through and calls all later ones "other": providers name their models, and could
+// name a new one in every answer.
+type boundedLabels struct {
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+// maxLabels is how many values of one label there may be.
+const maxLabels = 50
+
+func newBoundedLabels() *boundedLabels { return &boundedLabels{known: map[string]bool{}} }
+
+func (b *boundedLabels) of(value string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.known[value] && (len(b.known) >= maxLabels || !utf8.ValidString(value)) {
+		return "other"
+	}
+	b.known[value] = true
+	return value
 }
 
 func (o *observer) forLane(lane string) *observer {
-	return &observer{metrics: o.metrics, logger: o.logger, lane: lane}
+	return &observer{metrics: o.metrics, models: o.models, logger: o.logger, lane: lane}
 }
 
 // InterceptActivity stands around every activity of the lane.
@@ -127,7 +152,7 @@ func (a *observedActivity) called(ctx context.Context, info activity.Info, resul
 func (a *observedActivity) stepped(ctx context.Context, info activity.Info, result any, err error, took time.Duration) {
 	model, outcome := "", "completed"
 	if r, ok := result.(switchyard.ModelResponse); ok {
-		model = r.Model
+		model = a.models.of(r.Model)
 		a.metrics.tokens.WithLabelValues("input").Add(float64(r.Usage.InputTokens))
 		a.metrics.tokens.WithLabelValues("output").Add(float64(r.Usage.OutputTokens))
 	}

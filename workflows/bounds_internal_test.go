@@ -1,0 +1,68 @@
+package workflows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+)
+
+// TestPortion proves that a turn is admitted in one step unless it is beyond reason, and that nothing is left out.
+func TestPortion(t *testing.T) {
+	many := make([]switchyard.Call, 1000)
+	big := make([]switchyard.Call, 7)
+	for i := range big {
+		big[i].Arguments = strings.Repeat("x", 100<<10)
+	}
+	for _, test := range []struct {
+		name  string
+		calls []switchyard.Call
+		want  string
+	}{
+		{"one", many[:1], "[1]"},
+		{"an ordinary turn", many[:50], "[50]"},
+		{"many calls", many[:450], "[200 200 50]"},
+		{"large arguments", big, "[2 2 2 1]"},
+	} {
+		var portions []int
+		for left := test.calls; len(left) > 0; left = left[portion(left):] {
+			portions = append(portions, portion(left))
+		}
+		if got := fmt.Sprint(portions); got != test.want {
+			t.Errorf("%s: admitted in %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+// TestCallsResultIsBounded proves that neither a large output nor thousands of long failures make a result that history
+// refuses: the workflow would try to report it for ever.
+func TestCallsResultIsBounded(t *testing.T) {
+	failed := make([]switchyard.CallOutcome, 3000)
+	for i := range failed {
+		failed[i] = switchyard.CallOutcome{ID: fmt.Sprint(i), Tool: "t", Error: switchyard.Errorf(switchyard.ErrExecution, "%s", strings.Repeat("<", 30<<10))}
+	}
+	none := func() ([]byte, error) { return nil, nil }
+	huge := func() ([]byte, error) { return make([]byte, switchyard.MaxPayload+1), nil }
+	for name, result := range map[string]func() (switchyard.RunResult, error){
+		"failures": func() (switchyard.RunResult, error) { return callsResult(failed, none, switchyard.Usage{}) },
+		"output":   func() (switchyard.RunResult, error) { return callsResult(nil, huge, switchyard.Usage{}) },
+	} {
+		_, err := result()
+		app, ok := errors.AsType[*temporal.ApplicationError](err)
+		if !ok || app.Type() != string(switchyard.RunCallsFailed) || len(app.Message()) > 4*maxFailureText {
+			t.Errorf("%s: got %.200v", name, err)
+			continue
+		}
+		var details switchyard.RunResult
+		if err := app.Details(&details); err != nil || details.Outcome != switchyard.OutcomeFailed {
+			t.Errorf("%s: details %.200v, %v", name, details, err)
+		}
+		if data, err := json.Marshal(details); err != nil || len(data) > switchyard.MaxPayload {
+			t.Errorf("%s: the details have %d bytes, %v", name, len(data), err)
+		}
+	}
+}

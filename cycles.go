@@ -23,6 +23,10 @@ func (p Plan) checkCycles() []Problem {
 	var problems []Problem
 	g := newPlanGraph(p)
 	report := func(cycle []int) {
+		what := "these calls wait for each other: "
+		if len(cycle) == 1 {
+			what = "the call waits for itself: "
+		}
 		ids := make([]string, 0, len(cycle)+1)
 		for _, i := range append(cycle, cycle[0]) {
 			ids = append(ids, p.Calls[i].ID)
@@ -32,7 +36,7 @@ func (p Plan) checkCycles() []Problem {
 			ids = slices.Concat(ids[:most-2], []string{"…"}, ids[len(ids)-1:])
 		}
 		problems = append(problems, Problem{Path: fmt.Sprintf("$.calls[%d].id", cycle[0]), Rule: RuleCycle,
-			Message: "these calls wait for each other: " + strings.Join(ids, " → ")})
+			Message: what + strings.Join(ids, " → ")})
 	}
 	for _, component := range g.components() {
 		if len(component) > 1 {
@@ -104,7 +108,10 @@ func (g *planGraph) visit(i int) {
 	if g.low[i] < g.order[i] {
 		return
 	}
-	at := slices.Index(g.stack, i)
+	at := len(g.stack) - 1
+	for g.stack[at] != i {
+		at--
+	}
 	component := slices.Clone(g.stack[at:])
 	g.stack = g.stack[:at]
 	for _, j := range component {

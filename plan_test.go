@@ -37,7 +37,7 @@ func TestPlanCheck(t *testing.T) {
 		{"waits for itself", `{"calls":[{"id":"a","tool":"echo","depends_on":["a"]}]}`, "cycle $.calls[0].id"},
 		{"refers to itself", `{"calls":[{"id":"a","tool":"echo","arguments":{"x":"${a}"}}]}`, "cycle $.calls[0].id"},
 		{"several references", `{"calls":[{"id":"a","tool":"echo","arguments":{"a b":["${b}","${"],"x":"${c} ${d"}}]}`,
-			`reference $.calls[0].arguments["a b"][0]; reference $.calls[0].arguments["a b"][1]; reference $.calls[0].arguments.x; reference $.calls[0].arguments.x`},
+			`reference $.calls[0].arguments["a b"][0]; reference $.calls[0].arguments["a b"][1]; reference $.calls[0].arguments.x`},
 		{"two cycles and more faults", `{"calls":[{"id":"a","tool":"echo","depends_on":["b"]},{"id":"b","tool":"","depends_on":["a","z"]},{"id":"c","tool":"echo","arguments":{"x":"${d} ${"}},{"id":"d","tool":"echo","depends_on":["c","d"]}]}`,
 			"required $.calls[1].tool; depends_on $.calls[1].depends_on[1]; reference $.calls[2].arguments.x; cycle $.calls[0].id; cycle $.calls[2].id; cycle $.calls[3].id"},
 		{"cycle behind a good call", `{"calls":[{"id":"go","tool":"echo"},{"id":"x","tool":"echo","depends_on":["c"]},{"id":"a","tool":"echo","depends_on":["b"]},{"id":"b","tool":"echo","arguments":{"x":"${c}"}},{"id":"c","tool":"echo","depends_on":["a"]}]}`, "cycle $.calls[2].id"},

@@ -33,8 +33,11 @@ const (
 	opening        = "${"
 )
 
-// howToRefer ends the message on everything that is no reference.
-const howToRefer = "write ${id} or ${id.field.0}, or $${ for a literal ${"
+// howToEscape and howToRefer end the messages on references that cannot be meant.
+const (
+	howToEscape = "write $${ for a literal ${"
+	howToRefer  = "write ${id} or ${id.field.0}, or $${ for a literal ${"
+)
 
 // References returns the references in the strings of a JSON value (of the types that encoding/json decodes into), in
 // a fixed order, each once. A malformed one, such as ${} or ${id without a brace, is an error; the others are returned
@@ -63,15 +66,21 @@ func CheckReferences(value any, path, absent string, known func(id string) bool)
 	var problems []Problem
 	walkStrings(value, path, func(at, s string) {
 		refs, err := referencesIn(s)
-		if err != nil {
-			problems = append(problems, Problem{Path: at, Rule: RuleReference, Message: err.Error()})
-		}
+		var wrong []string
 		for _, r := range refs {
 			if !known(r.ID) {
-				problems = append(problems, Problem{Path: at, Rule: RuleReference,
-					Message: fmt.Sprintf("%s refers to a call %q %s; write $${ for a literal ${", r, r.ID, absent)})
+				wrong = append(wrong, fmt.Sprintf("%s refers to a call %q %s", r, r.ID, absent))
 			}
 		}
+		switch {
+		case err != nil:
+			wrong = append(wrong, err.Error())
+		case len(wrong) > 0:
+			wrong = append(wrong, howToEscape)
+		default:
+			return
+		}
+		problems = append(problems, Problem{Path: at, Rule: RuleReference, Message: strings.Join(wrong, "; ")})
 	})
 	return problems
 }
@@ -100,7 +109,7 @@ func parseReference(match, rest string) (Reference, error) {
 		if runes := []rune(rest); len(runes) > most {
 			rest = string(runes[:most]) + "…"
 		}
-		return Reference{}, fmt.Errorf("%s is a reference that is not closed; %s", rest, howToRefer)
+		return Reference{}, fmt.Errorf("%q is a reference that is not closed; %s", rest, howToRefer)
 	}
 	parts := strings.Split(match[len(opening):len(match)-1], ".")
 	for _, p := range parts {

@@ -141,6 +141,9 @@ func checkToolNames(doc *strictyaml.Document, path string, names, known []string
 			doc.Report(at, "the tool is in the list already", "remove it")
 		}
 		checkToolName(doc, at, name, known, "there is no tool")
+		if err := switchyard.CheckToolName(name); err != nil {
+			doc.Report(at, err.Error(), "")
+		}
 	}
 }
 

@@ -63,12 +63,14 @@ func checkPlan(doc *strictyaml.Document, p switchyard.Plan, calls string, known 
 		}
 		checkToolName(doc, jsonpath.Index(calls, i)+".tool", c.Tool, known, "there is no tool")
 	}
-	if len(p.Calls) == 0 && len(doc.Faults()) > 0 {
-		// The calls could not be read at all, which has been reported.
-		return
-	}
 	for _, problem := range p.Check() {
-		doc.Report(strings.Replace(problem.Path, "$.calls", calls, 1), problem.Message, "")
+		path := strings.Replace(problem.Path, "$.calls", calls, 1)
+		if problem.Rule == switchyard.RuleCycle {
+			// At the key, so that what is wrong with the id itself does not hide it.
+			doc.ReportKey(path, problem.Message, "")
+			continue
+		}
+		doc.Report(path, problem.Message, "")
 	}
 }
 

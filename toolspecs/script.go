@@ -3,6 +3,7 @@ package toolspecs
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
@@ -59,6 +60,7 @@ func decodeScript(file string, data []byte, known []string, complaint string) (*
 	for i, step := range script.Steps {
 		c.step(jsonpath.Index("$.steps", i), step, i == len(script.Steps)-1)
 	}
+	c.end(script.Steps)
 	c.references("$.summary", script.Summary)
 	return script, doc.Faults()
 }
@@ -96,6 +98,15 @@ func (c *scriptChecker) step(path string, step switchyard.ScriptStep, last bool)
 		c.doc.Report(path, "the last step has no answer, so the run would not end", "add a step with answer: …")
 	}
 	c.contents(path, step)
+}
+
+// end reports steps that are never played because an answer before them ends the run.
+func (c *scriptChecker) end(steps []switchyard.ScriptStep) {
+	i := slices.IndexFunc(steps, func(s switchyard.ScriptStep) bool { return s.Answer != "" && len(s.Calls) == 0 })
+	if i >= 0 && i+1 < len(steps) {
+		c.doc.Report(jsonpath.Index("$.steps", i+1), fmt.Sprintf("the answer of step %d ends the run, so this step is never played", i+1),
+			"put the answer last, or remove what follows it")
+	}
 }
 
 // contents checks what a step says and calls; ids count for the steps after it.
@@ -141,13 +152,8 @@ func (c *scriptChecker) id(path, id string) {
 }
 
 func (c *scriptChecker) references(path string, value any) {
-	refs, err := switchyard.References(value)
-	if err != nil {
-		c.doc.Report(path, err.Error(), "write $${ for a literal ${")
-	}
-	for _, r := range refs {
-		if !c.ids[r.ID] {
-			c.doc.Report(path, fmt.Sprintf("%s refers to a call %q that no earlier step makes", r, r.ID), "write $${ for a literal ${")
-		}
+	known := func(id string) bool { return c.ids[id] }
+	for _, p := range switchyard.CheckReferences(value, path, "that no earlier step makes", known) {
+		c.doc.Report(p.Path, p.Message, "")
 	}
 }

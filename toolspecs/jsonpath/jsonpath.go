@@ -3,7 +3,6 @@
 package jsonpath
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,22 +13,10 @@ import (
 const Root = "$"
 
 // Key returns the path of an object's member.
-func Key(path, key string) string {
-	if plain.MatchString(key) {
-		return path + "." + key
-	}
-	quoted, err := switchyard.EncodeJSON(key)
-	if err != nil {
-		quoted = []byte(strconv.Quote(key))
-	}
-	return path + "[" + string(quoted) + "]"
-}
+func Key(path, key string) string { return switchyard.KeyPath(path, key) }
 
 // Index returns the path of an array's element.
-func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
-
-// plain keys need no quotes.
-var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+func Index(path string, i int) string { return switchyard.IndexPath(path, i) }
 
 // Step is one step of a path: Index where it is not negative, else Key.
 type Step struct {

@@ -130,9 +130,7 @@ var (
 func (d *Document) value(n *yaml.Node, v reflect.Value, f *field) {
 	n = deref(n)
 	if v.Type() == rawType {
-		var b bytes.Buffer
-		d.writeJSON(&b, n)
-		v.SetBytes(b.Bytes())
+		d.raw(n, v)
 		return
 	}
 	if !slices.Contains(tags[n.Kind], n.ShortTag()) {
@@ -143,15 +141,26 @@ func (d *Document) value(n *yaml.Node, v reflect.Value, f *field) {
 		d.fault(n, "a value is missing here; "+wanted(v.Type()), "remove the key, or give it a value")
 		return
 	}
-	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		d.text(n, u)
-	} else if !d.composite(n, v, f) {
-		d.scalar(n, v)
-	}
+	d.tagged(n, v, f)
 	if f != nil && !d.faultAt(n) {
 		if message := f.rule.check(v); message != "" {
 			d.fault(n, fmt.Sprintf("%s %s", f.name, message), f.rule.hint(v))
 		}
+	}
+}
+
+func (d *Document) raw(n *yaml.Node, v reflect.Value) {
+	var b bytes.Buffer
+	d.writeJSON(&b, n)
+	v.SetBytes(b.Bytes())
+}
+
+// tagged decodes a node that is not null and has a tag that is supported.
+func (d *Document) tagged(n *yaml.Node, v reflect.Value, f *field) {
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		d.text(n, u)
+	} else if !d.composite(n, v, f) {
+		d.scalar(n, v)
 	}
 }
 

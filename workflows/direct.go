@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/switchyard/switchyard"
 	"go.temporal.io/sdk/workflow"
@@ -53,9 +54,9 @@ func callsResult(outcomes []switchyard.CallOutcome, output func() ([]byte, error
 	if failed := len(result.Failures); failed > 0 {
 		result.Outcome = switchyard.OutcomeFailed
 		first := result.Failures[0]
-		message := "call " + first.ID + " of " + first.Tool + ": " + switchyard.Shorten(first.Error.Error(), maxFailureText)
+		message := "call " + first.ID + " of " + first.Tool + ": " + cutText(first.Error.Error())
 		if failed > 1 {
-			message += fmt.Sprintf(" (and %d more failed calls)", failed-1)
+			message += fmt.Sprintf("\n(and %d more failed)", failed-1)
 		}
 		result.Failures = brief(result.Failures)
 		return switchyard.RunResult{}, runError(switchyard.RunCallsFailed, message, nil, result)
@@ -82,9 +83,17 @@ func brief(failures []switchyard.CallOutcome) []switchyard.CallOutcome {
 	out := make([]switchyard.CallOutcome, 0, min(len(failures), maxFailures))
 	for _, f := range failures[:min(len(failures), maxFailures)] {
 		e := *f.Error
-		e.Message = switchyard.Shorten(e.Message, maxFailureText)
+		e.Message = cutText(e.Message)
 		e.Problems = e.Problems[:min(len(e.Problems), 20)]
 		out = append(out, switchyard.CallOutcome{ID: f.ID, Tool: f.Tool, Error: &e})
 	}
 	return out
+}
+
+// cutText keeps the beginning of a long text, its lines as they are.
+func cutText(s string) string {
+	if len(s) <= maxFailureText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxFailureText], "") + "…"
 }

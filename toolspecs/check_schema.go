@@ -25,13 +25,35 @@ func (c *checker) schema(path string, raw json.RawMessage, arguments bool) {
 	if t := o.members["type"]; arguments && t != typeObject {
 		c.add(jsonpath.Key(path, "type"), "", "arguments are an object, so the schema says type: object")
 	}
-	schema, err := compileSchema(raw)
-	if err != nil {
-		c.schemaError(path, raw, err)
-		return
+	at := partOf(tree)
+	before := len(c.findings)
+	if c.keywords(path, o); len(c.findings) == before {
+		// Otherwise the compiler would find some of it again.
+		schema, err := compileSchema(raw)
+		if err != nil {
+			c.schemaError(path, raw, err)
+			return
+		}
+		at = schema.at
 	}
 	if arguments {
-		c.schemaDefaults(path, schema, shapeOfSchema(tree, ""))
+		c.schemaDefaults(path, at, shapeOfSchema(tree, ""))
+	}
+}
+
+// subschemas gives the compiled subschema at a JSON Pointer; nil where there is none to use.
+type subschemas func(pointer string) (*jsonschema.Schema, error)
+
+// partOf compiles parts of a schema by themselves: those that can be, where the whole cannot.
+func partOf(tree any) subschemas {
+	return func(pointer string) (*jsonschema.Schema, error) {
+		value, _ := pointedAt(tree, pointer)
+		part, err := compileSchema(encode(value))
+		if err != nil {
+			// What is wrong with it has been reported.
+			return nil, nil
+		}
+		return part.root, nil
 	}
 }
 
@@ -53,7 +75,12 @@ func (c *checker) schemaError(path string, raw json.RawMessage, err error) {
 		c.add(path, "", "%v", errRemoteSchema)
 		return
 	}
-	c.add(path, "", "this schema cannot be used: %v", err)
+	c.unusable(path, err)
+}
+
+// unusable reports the compiler's own words, without the address by which it knows the schema.
+func (c *checker) unusable(path string, err error) {
+	c.add(path, "", "this schema cannot be used: %s", strings.ReplaceAll(err.Error(), schemaURL, ""))
 }
 
 // brokenRules returns where a schema breaks the rules of its draft. The library's error does not unwrap to it.
@@ -66,23 +93,26 @@ func brokenRules(err error) (*jsonschema.ValidationError, bool) {
 }
 
 // schemaDefaults checks that each default obeys the schema it stands in.
-func (c *checker) schemaDefaults(path string, schema *compiledSchema, s *shape) {
+func (c *checker) schemaDefaults(path string, at subschemas, s *shape) {
 	if s == nil {
 		return
 	}
 	if s.value != nil {
-		c.schemaDefault(path, schema, s)
+		c.schemaDefault(path, at, s)
 	}
 	for _, p := range s.properties {
-		c.schemaDefaults(jsonpath.Key(jsonpath.Key(path, "properties"), p.name), schema, p.shape)
+		c.schemaDefaults(jsonpath.Key(jsonpath.Key(path, "properties"), p.name), at, p.shape)
 	}
-	c.schemaDefaults(jsonpath.Key(path, "items"), schema, s.items)
+	c.schemaDefaults(jsonpath.Key(path, "items"), at, s.items)
 }
 
-func (c *checker) schemaDefault(path string, schema *compiledSchema, s *shape) {
-	sub, err := schema.at(s.pointer)
+func (c *checker) schemaDefault(path string, at subschemas, s *shape) {
+	sub, err := at(s.pointer)
+	if sub == nil && err == nil {
+		return
+	}
 	if err != nil {
-		c.add(path, "", "this schema cannot be used: %v", err)
+		c.unusable(path, err)
 		return
 	}
 	for _, p := range checkValue(decodedPlain(s.value), sub, s) {

@@ -333,7 +333,7 @@ func described(at place) string {
 	switch at.value.(type) {
 	case nil:
 		return "null"
-	case map[string]any:
+	case map[string]any, *object:
 		return "an object"
 	case []any:
 		return "an array"

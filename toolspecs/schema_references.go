@@ -1,0 +1,131 @@
+package toolspecs
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+)
+
+// referenceTargets are the places of a schema that a $ref may lead to.
+type referenceTargets struct {
+	root    *object
+	anchors []string
+	// based schemas have an $id somewhere, by which references are resolved; that is left to the compiler.
+	based bool
+}
+
+func targetsOf(root *object) referenceTargets {
+	t := referenceTargets{root: root}
+	t.collect(root)
+	return t
+}
+
+func (t *referenceTargets) collect(value any) {
+	switch v := value.(type) {
+	case []any:
+		for _, e := range v {
+			t.collect(e)
+		}
+	case *object:
+		t.based = t.based || member[string](v, "$id") != ""
+		for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
+			if anchor := member[string](v, keyword); anchor != "" {
+				t.anchors = append(t.anchors, anchor)
+			}
+		}
+		for _, name := range v.keys {
+			t.collect(v.members[name])
+		}
+	}
+}
+
+// reference checks that a $ref leads to something in the schema.
+func (k keywordChecker) reference(path string, value any) {
+	ref, ok := k.text("$ref", path, value)
+	if !ok || k.targets.based || strings.HasPrefix(ref, "https://json-schema.org/") {
+		return
+	}
+	fragment, local := strings.CutPrefix(ref, "#")
+	if !local {
+		k.add(path, "copy what it refers to into $defs, and write #/$defs/name", "a schema refers only to itself, not to %s", shorten(ref))
+		return
+	}
+	if unescaped, err := url.PathUnescape(fragment); err == nil {
+		fragment = unescaped
+	}
+	if !k.targets.has(fragment) {
+		hint := spelling.Hint(ref, k.targets.definitions())
+		if hint == "" {
+			hint = "add it under $defs"
+		}
+		k.add(path, hint, "there is nothing at %s in this schema", shorten(ref))
+	}
+}
+
+// has reports whether there is something at a fragment: a JSON Pointer or the name of an anchor.
+func (t referenceTargets) has(fragment string) bool {
+	if fragment != "" && fragment[0] != '/' {
+		return slices.Contains(t.anchors, fragment)
+	}
+	_, ok := pointedAt(t.root, fragment)
+	return ok
+}
+
+// pointedAt returns what is at a JSON Pointer.
+func pointedAt(value any, pointer string) (any, bool) {
+	if pointer == "" {
+		return value, true
+	}
+	for token := range strings.SplitSeq(pointer[1:], "/") {
+		next, ok := memberAt(value, strings.NewReplacer("~1", "/", "~0", "~").Replace(token))
+		if !ok {
+			return nil, false
+		}
+		value = next
+	}
+	return value, true
+}
+
+func memberAt(value any, token string) (any, bool) {
+	switch v := value.(type) {
+	case *object:
+		next, ok := v.members[token]
+		return next, ok
+	case []any:
+		i, err := strconv.Atoi(token)
+		if err != nil || i < 0 || i >= len(v) {
+			return nil, false
+		}
+		return v[i], true
+	}
+	return nil, false
+}
+
+// definitions returns the references that could be meant.
+func (t referenceTargets) definitions() []string {
+	var refs []string
+	for _, group := range []string{"$defs", "definitions"} {
+		for _, name := range member[*object](t.root, group).names() {
+			refs = append(refs, fmt.Sprintf("#/%s/%s", group, escapePointer(name)))
+		}
+	}
+	for _, anchor := range t.anchors {
+		refs = append(refs, "#"+anchor)
+	}
+	return refs
+}
+
+// rationalOf returns a number as parsed from JSON; nil where it is none.
+func rationalOf(value any) *big.Rat {
+	n, ok := value.(json.Number)
+	if !ok {
+		return nil
+	}
+	return rational(&n)
+}

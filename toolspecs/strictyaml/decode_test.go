@@ -170,6 +170,7 @@ func TestParse(t *testing.T) {
 		{"a: 1\n---\nb: 1\n", "f.yaml:3:1: a second document begins here; this kind of file holds one (put each into a file of its own)"},
 		{"a: *b", "f.yaml:1:4: there is no anchor &b before the alias *b (put &name before the value that is meant, or put text that begins with * in quotes)"},
 		{"# é *b\na: {é: '*b', c: [*bb, *b]}\nb: &bb 1", "f.yaml:2:18: there is no anchor &bb before the alias *bb (put &name before the value that is meant, or put text that begins with * in quotes)"},
+		{"a: &bb 1\nc: [*bb,\n  *b]", "f.yaml:3:3: there is no anchor &b before the alias *b (put &name before the value that is meant, or put text that begins with * in quotes)"},
 		{"a: \"x\nb: 1\n", "f.yaml:1:1: this is not YAML: found unexpected end of stream (a quote or bracket is not closed)"},
 		{"a: 1\n  \nb: 'x\nc: 1\n", "f.yaml:3:1: this is not YAML: found unexpected end of stream (a quote or bracket is not closed)"},
 		{"%YAML 1.2\n---\na: 1", "f.yaml:1:1: this is not YAML: found incompatible YAML document (remove the lines that begin with %)"},

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // The YAML library says only in its messages where something is and what.
@@ -53,21 +52,23 @@ func syntaxErrorLine(m []string, text string) int {
 // aliasPosition finds the first alias of that name that has no anchor: the first place after which the text alone
 // gives that error. The same characters in comments and quotes do not.
 func aliasPosition(text, name string) (line, column int) {
-	const most = 100
-	at := 0
-	for range most {
-		i := strings.Index(text[at:], "*"+name)
-		if i < 0 {
+	// All tries together read no more than this, or else the last one tried is named.
+	const most = 64 << 20
+	alias := regexp.MustCompile(`\*` + regexp.QuoteMeta(name) + `(?:[^A-Za-z0-9_-]|$)`)
+	start, read := 0, 0
+	for from := 0; read < most; from = start + 1 {
+		found := alias.FindStringIndex(text[from:])
+		if found == nil {
 			break
 		}
-		start := at + i
-		at = start + 1 + len(name)
-		if _, err := readNodes([]byte(text[:at])); err != nil && unknownAnchor.MatchString(err.Error()) {
-			before := text[strings.LastIndexByte(text[:start], '\n')+1 : start]
-			return 1 + strings.Count(text[:start], "\n"), 1 + utf8.RuneCountInString(before)
+		start = from + found[0]
+		end := start + len("*"+name)
+		read += end
+		if _, err := readNodes([]byte(text[:end])); err != nil && unknownAnchor.MatchString(err.Error()) {
+			break
 		}
 	}
-	return 1, 1
+	return position([]byte(text), start)
 }
 
 func syntaxHint(message string) string {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -24,10 +26,15 @@ const lastFrame = 50 * time.Millisecond
 // defaultWidth is the width of a terminal that does not tell its own.
 const defaultWidth = 80
 
+// defaultHeight is the height of a terminal that does not tell its own.
+const defaultHeight = 24
+
 // liveView draws the open turn at the bottom of the terminal; what is finished scrolls into its normal output.
 type liveView struct {
 	out     *os.File
 	tracker *tracker
+	// program is nil until there is something to draw: what it inserts above its drawing before it has drawn once, it
+	// takes from the screen above.
 	program *tea.Program
 	ended   chan struct{}
 	// restore gives the terminal back its mode.
@@ -37,14 +44,39 @@ type liveView struct {
 func newLiveView(w io.Writer, p palette) *liveView {
 	v := &liveView{out: w.(*os.File), tracker: &tracker{palette: p}, ended: make(chan struct{})}
 	v.restore = hideControlEcho(v.out)
-	v.program = tea.NewProgram(&liveModel{}, tea.WithOutput(v.out),
+	return v
+}
+
+// start begins to draw and returns when the first frame is on the terminal.
+func (v *liveView) start(first frame) {
+	screen := &drawing{File: v.out, begun: make(chan struct{})}
+	width, height := v.size()
+	v.program = tea.NewProgram(&liveModel{frame: first, width: width, height: height}, tea.WithOutput(screen),
 		// Nothing is read from the terminal: Ctrl-C and Ctrl-Z keep their meaning, and it stays in its normal mode.
-		tea.WithInput(nil), tea.WithoutSignalHandler(), tea.WithEnvironment(quietEnvironment()))
+		tea.WithInput(nil), tea.WithoutSignalHandler(), tea.WithEnvironment(quietEnvironment()), tea.WithWindowSize(width, height))
 	go func() {
 		defer close(v.ended)
 		_, _ = v.program.Run() // an error only means that nothing more is drawn
 	}()
-	return v
+	select {
+	case <-screen.begun:
+	case <-v.ended:
+	}
+}
+
+// drawing is the terminal as the program writes to it; begun is closed with the first text.
+type drawing struct {
+	*os.File
+	once  sync.Once
+	begun chan struct{}
+}
+
+func (d *drawing) Write(data []byte) (int, error) {
+	n, err := d.File.Write(data)
+	if strings.TrimSpace(ansi.Strip(string(data))) != "" {
+		d.once.Do(func() { close(d.begun) })
+	}
+	return n, err
 }
 
 // quietEnvironment keeps the library from asking the terminal what it can do: nobody would read the answer, and it
@@ -69,22 +101,33 @@ func (v *liveView) note(text string) { v.print(v.tracker.palette.warn("! ") + te
 func (v *liveView) close() {
 	v.print(v.tracker.rest(time.Now())...)
 	v.tracker.clear()
-	v.draw()
-	v.program.Send(frame{})
-	<-v.ended
+	if v.program != nil {
+		v.draw()
+		v.program.Send(frame{})
+		<-v.ended
+	}
 	v.restore()
+}
+
+func (v *liveView) size() (width, height int) {
+	width, height, err := term.GetSize(v.out.Fd())
+	if err != nil || width <= 0 || height <= 0 {
+		return defaultWidth, defaultHeight
+	}
+	return width, height
 }
 
 // print writes finished lines above what is drawn. The library scrolls rightly only if what it inserts and what it draws
 // fit the screen together, so every row goes alone.
 func (v *liveView) print(lines ...string) {
-	width, _, err := term.GetSize(v.out.Fd())
-	if err != nil || width <= 0 {
-		width = defaultWidth
-	}
+	width, _ := v.size()
 	for _, line := range lines {
 		for row := range strings.SplitSeq(ansi.Wrap(line, width, " "), "\n") {
-			v.program.Println(row)
+			if v.program == nil {
+				fmt.Fprintln(v.out, row)
+			} else {
+				v.program.Println(row)
+			}
 		}
 	}
 }
@@ -97,7 +140,12 @@ func (v *liveView) draw() {
 		row := *c
 		t.calls[i] = &row
 	}
-	v.program.Send(frame{tracker: &t})
+	switch next := (frame{tracker: &t}); {
+	case v.program != nil:
+		v.program.Send(next)
+	case t.header != "" || len(t.calls)+len(t.others) > 0:
+		v.start(next)
+	}
 }
 
 // frame is what the program draws; without a tracker it draws nothing and ends.
@@ -139,6 +187,9 @@ func (m *liveModel) View() tea.View {
 	lines := m.frame.tracker.live(time.Now(), string(spinnerFrames[m.turn]), max(m.height-2, 1))
 	for i, line := range lines {
 		lines[i] = ansi.Truncate(line, max(m.width, 20), "…")
+	}
+	if len(lines) == 0 {
+		lines = []string{" "} // above no line at all the library inserts one too low
 	}
 	return tea.NewView(strings.Join(lines, "\n"))
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // TestLiveView proves that the program that draws hands every finished line to the terminal once and in order, however
-// fast the events come, and that it ends.
+// fast the events come, that it ends, and that what it prints before there is something to draw moves no cursor: the
+// screen above belongs to others.
 func TestLiveView(t *testing.T) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -38,7 +39,11 @@ func TestLiveView(t *testing.T) {
 	if err := write.Close(); err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.FieldsFunc(ansi.Strip(<-drawn), func(r rune) bool { return r == '\n' || r == '\r' })
+	data := <-drawn
+	if first := want[0] + "\n"; !strings.HasPrefix(data, first) {
+		t.Errorf("the drawing begins with %q, want %q alone", data[:min(len(data), 40)], first)
+	}
+	lines := strings.FieldsFunc(ansi.Strip(data), func(r rune) bool { return r == '\n' || r == '\r' })
 	from := 0
 	for _, line := range append(slices.Clone(want), "! a note") {
 		for _, part := range strings.Split(ansi.Wrap(line, defaultWidth, " "), "\n") {

@@ -57,10 +57,10 @@ func decodeScript(file string, data []byte, known []string, complaint string) (*
 	doc.Decode(&f)
 	script := f.script()
 	c := scriptChecker{doc: doc, known: known, complaint: complaint, ids: map[string]bool{}}
+	c.end(script.Steps)
 	for i, step := range script.Steps {
 		c.step(jsonpath.Index("$.steps", i), step, i == len(script.Steps)-1)
 	}
-	c.end(script.Steps)
 	c.references("$.summary", script.Summary)
 	return script, doc.Faults()
 }

@@ -24,8 +24,8 @@ type app struct {
 	Stdio
 	connection connectionFlags
 	format     formatFlags
-	// again hands on every interrupt after the first.
-	again chan struct{}
+	// again hands on what every signal after the first means.
+	again chan error
 }
 
 // Run executes one command line and returns the exit code: 0 done, 1 the run failed, 2 usage or bad input, 3 cancelled
@@ -33,7 +33,7 @@ type app struct {
 func Run(ctx context.Context, args []string, stdio Stdio) int {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	a := &app{Stdio: stdio, again: make(chan struct{})}
+	a := &app{Stdio: stdio, again: make(chan error)}
 	go a.relayInterrupts(ctx, cancel)
 	return a.execute(ctx, args)
 }
@@ -51,18 +51,26 @@ func (a *app) execute(ctx context.Context, args []string) int {
 // nobody does, the next one is left to the system, which ends the process.
 func (a *app) relayInterrupts(ctx context.Context, cancel context.CancelCauseFunc) {
 	select {
-	case <-a.Interrupts:
+	case s := <-a.Interrupts:
+		cancel(meaning(s))
 	case <-ctx.Done():
 		return
 	}
-	cancel(errInterrupted)
-	for range a.Interrupts {
+	for s := range a.Interrupts {
 		select {
-		case a.again <- struct{}{}:
+		case a.again <- meaning(s):
 		case <-time.After(100 * time.Millisecond):
 			signal.Reset()
 		}
 	}
+}
+
+// meaning tells Ctrl-C, which a person can insist on, from signals that programs send, often more than once.
+func meaning(s os.Signal) error {
+	if s == os.Interrupt {
+		return errInterrupted
+	}
+	return errTerminated
 }
 
 const rootHelp = `starter starts, follows and inspects runs on a Temporal server: agents, plans and single tool calls.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/audit"
@@ -19,7 +20,8 @@ func (a *app) cancelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cancel RUN", Short: "Cancel a run",
 		Long: `Cancels a run: its running calls are told to stop, nothing new starts, and it ends as cancelled with its records whole.
-Waits for that end; the exit code is 0 when the run ended as cancelled, 1 when it had ended already or ended otherwise.`,
+Waits for that end. The exit code is 0 when the run is cancelled, also if it was so before; 1 when it had ended otherwise
+or does so first; 3 when nobody serves the run, which then ends as cancelled as soon as a worker comes.`,
 		Example: `  starter cancel demo-1a2b3c4d --reason "wrong folder"
   starter cancel demo-1a2b3c4d --no-wait`,
 		Args: arguments(0, "RUN"),
@@ -56,7 +58,25 @@ func (a *app) cancelRun(ctx context.Context, c client.Client, run *runReference,
 // awaitCancelled waits for the end of a run that was asked to stop.
 func (a *app) awaitCancelled(ctx context.Context, c client.Client, run *runReference) error {
 	// The run may go on as a new execution of its chain before it sees the request: wait for the end of the chain.
-	err := c.GetWorkflow(ctx, run.workflowID, run.runID).Get(ctx, nil)
+	ended := make(chan error, 1)
+	go func() { ended <- c.GetWorkflow(ctx, run.workflowID, run.runID).Get(ctx, nil) }()
+	look := time.NewTicker(pendingPace)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return a.tellEnd(ctx, run, err)
+		case <-look.C:
+			running, err := audit.Pending(ctx, c, run.workflowID, run.runID)
+			if queue, waits := unserved(running, time.Now()); err == nil && waits {
+				return failure(exitCancelled, "%s", endsLater(queue))
+			}
+		}
+	}
+}
+
+// tellEnd says how a run that was asked to stop ended; err is what waiting for it returned.
+func (a *app) tellEnd(ctx context.Context, run *runReference, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return failure(exitCancelled, "interrupted; the run %q is asked to stop and may still be running", run.workflowID)

@@ -21,8 +21,11 @@ const (
 	exitNoServer  = 4
 )
 
-// errInterrupted is the cause of a context that a signal ended.
-var errInterrupted = errors.New("interrupted")
+// errInterrupted is the cause of a context that Ctrl-C ended, errTerminated that of one that another signal ended.
+var (
+	errInterrupted = errors.New("interrupted")
+	errTerminated  = errors.New("terminated")
+)
 
 // exitError ends the command with a code of its own. Without an error everything has been said.
 type exitError struct {

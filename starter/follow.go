@@ -38,6 +38,8 @@ type follower struct {
 	owned             bool
 	cancelOnInterrupt bool
 	insist            <-chan time.Time
+	// cancelled is when the run was asked to stop.
+	cancelled time.Time
 	// missing is since when the server has not answered.
 	missing  time.Time
 	detached bool
@@ -71,9 +73,9 @@ func (f *follower) follow(ctx context.Context) error {
 			err = f.askPending(reading)
 		case <-interrupted:
 			interrupted = nil
-			f.interrupt(reading)
-		case <-f.app.again:
-			f.interruptAgain(reading)
+			f.interrupt(reading, context.Cause(ctx))
+		case cause := <-f.app.again:
+			f.interruptAgain(reading, cause)
 		case <-f.insist:
 			f.detached = true
 		}
@@ -144,7 +146,26 @@ func (f *follower) askPending(ctx context.Context) error {
 	for _, note := range f.lanes.check(ctx, running, time.Now()) {
 		f.view.note(note)
 	}
+	if queue, waits := unserved(running, time.Now()); waits && !f.cancelled.IsZero() && time.Since(f.cancelled) >= patience {
+		f.view.note(endsLater(queue))
+		f.detached = true
+	}
 	return nil
+}
+
+// unserved returns the task queue of a run that waits for a worker to take its next decision, if that is how it stands.
+func unserved(running []audit.Running, now time.Time) (queue string, waits bool) {
+	for _, r := range running {
+		if r.Kind == audit.KindRun && r.State == audit.StateWaiting && now.Sub(r.Since) >= patience {
+			return r.Queue, true
+		}
+	}
+	return "", false
+}
+
+// endsLater says that a run that was asked to stop cannot do so now.
+func endsLater(queue string) string {
+	return fmt.Sprintf("nobody serves the run: it ends as cancelled when a worker comes to the task queue %q\n  start one: worker --task-queue %s", queue, queue)
 }
 
 // missed notes that the server did not answer.
@@ -160,13 +181,16 @@ func (f *follower) missed(err error, now time.Time) error {
 	return nil
 }
 
-// interrupt answers the first Ctrl-C.
-func (f *follower) interrupt(ctx context.Context) {
+// interrupt answers the first Ctrl-C, or another signal.
+func (f *follower) interrupt(ctx context.Context, cause error) {
 	switch {
 	case !f.owned:
 		f.detached = true
 	case f.cancelOnInterrupt:
 		f.cancel(ctx)
+	case errors.Is(cause, errTerminated):
+		f.view.note(fmt.Sprintf("the run goes on without this terminal\n  follow it: starter watch %s\n  cancel it: starter cancel %s", f.id, f.id))
+		f.detached = true
 	default:
 		f.view.note(fmt.Sprintf("the run goes on without this terminal; Ctrl-C again within %s cancels it\n  follow it: starter watch %s\n  cancel it: starter cancel %s",
 			insistWithin, f.id, f.id))
@@ -175,8 +199,8 @@ func (f *follower) interrupt(ctx context.Context) {
 }
 
 // interruptAgain answers every further one: the first cancels the run unless that is done, the next turns away from it.
-func (f *follower) interruptAgain(ctx context.Context) {
-	if f.insist == nil {
+func (f *follower) interruptAgain(ctx context.Context, cause error) {
+	if f.insist == nil || errors.Is(cause, errTerminated) {
 		f.detached = true
 		return
 	}
@@ -186,6 +210,7 @@ func (f *follower) interruptAgain(ctx context.Context) {
 
 func (f *follower) cancel(ctx context.Context) {
 	f.view.note("cancelling the run; its running calls are told to stop")
+	f.cancelled = time.Now()
 	if err := requestCancel(ctx, f.client, f.app.connection.resolvedNamespace, f.id, f.run, "interrupted at the terminal"); err != nil {
 		f.view.note(fmt.Sprintf("cannot cancel the run: %v", err))
 		f.detached = true

@@ -119,7 +119,7 @@ func TestPlanInvalid(t *testing.T) {
 	}{
 		"cycle": {[]switchyard.PlanCall{good, {ID: "a", Tool: "echo", DependsOn: []string{"b"}}, {ID: "b", Tool: "echo", DependsOn: []string{"a"}}},
 			[]string{"$.calls[1].id"}},
-		"dangling":  {[]switchyard.PlanCall{good, {ID: "a", Tool: "echo", Arguments: []byte(`{"value":"${c}"}`), DependsOn: []string{"d"}}}, []string{"$.calls[1].depends_on[0]", "$.calls[1].arguments"}},
+		"dangling":  {[]switchyard.PlanCall{good, {ID: "a", Tool: "echo", Arguments: []byte(`{"value":"${c}"}`), DependsOn: []string{"d"}}}, []string{"$.calls[1].depends_on[0]", "$.calls[1].arguments.value"}},
 		"tools":     {[]switchyard.PlanCall{good, {ID: "a", Tool: "ecko"}, {ID: "b", Tool: "ecko"}, {ID: "c", Tool: "nosuch"}}, []string{"$.calls[1].tool", "$.calls[2].tool", "$.calls[3].tool"}},
 		"arguments": {[]switchyard.PlanCall{good, {ID: "a", Tool: "greet"}, {ID: "b", Tool: "retired", Arguments: []byte(`{}`)}}, []string{"$.calls.a", "$.calls.b"}},
 		"empty":     {nil, []string{"$.calls"}},

@@ -70,12 +70,8 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 	}
 	arguments, notes, problems := compiled.Arguments(c.Arguments, r.Mode)
 	v.Notes = notes
-	if extra := len(problems) - maxProblems; extra > 0 {
-		problems = append(problems[:maxProblems:maxProblems], switchyard.Problem{Path: "$", Rule: "more", Message: fmt.Sprintf("and %d more faults", extra)})
-	}
 	if len(problems) > 0 {
-		v.Error = switchyard.Errorf(switchyard.ErrValidation, "the arguments of %s do not fit", c.Tool)
-		v.Error.Problems, v.Error.Phase = problems, switchyard.PhasePreValidation
+		v.Error = argumentsError(c.Tool, problems)
 		return v
 	}
 	if !bytes.Equal(arguments, []byte(c.Arguments)) {
@@ -86,6 +82,15 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 	}
 	v.Tokens = countTokens(string(arguments))
 	return v
+}
+
+func argumentsError(tool string, problems []switchyard.Problem) *switchyard.Error {
+	if extra := len(problems) - maxProblems; extra > 0 {
+		problems = append(problems[:maxProblems:maxProblems], switchyard.Problem{Path: "$", Rule: "more", Message: fmt.Sprintf("and %d more faults", extra)})
+	}
+	e := switchyard.Errorf(switchyard.ErrValidation, "the arguments of %s do not fit", tool)
+	e.Problems, e.Phase = problems, switchyard.PhasePreValidation
+	return e
 }
 
 // notFound answers a call of a tool that the run does not have.

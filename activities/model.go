@@ -103,17 +103,25 @@ func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest) (swi
 	if err != nil {
 		return switchyard.ModelResponse{}, err
 	}
-	if r.Limit != "" {
-		response.Message.Calls = nil // it has no tools any more, whatever it asks for
-		response.Message.Text = cmp.Or(response.Message.Text, "The model gave no summary.")
+	if err := settle(&response.Message, r.Limit != ""); err != nil {
+		return switchyard.ModelResponse{}, err
 	}
-	if response.Message.Text == "" && len(response.Message.Calls) == 0 {
-		return switchyard.ModelResponse{}, &ModelError{Message: "the model answered with nothing: neither text nor calls"}
-	}
-	bound(&response.Message)
 	price := setup.Agent.Model.Price
 	response.Usage.Cost = (float64(response.Usage.InputTokens)*price.Input + float64(response.Usage.OutputTokens)*price.Output) / 1e6
 	return response, nil
+}
+
+// settle makes a model's message one that the run can go on with; last says that it has no tools any more.
+func settle(m *switchyard.Message, last bool) error {
+	if last {
+		m.Calls = nil
+		m.Text = cmp.Or(m.Text, "The model gave no summary.")
+	}
+	if m.Text == "" && len(m.Calls) == 0 {
+		return &ModelError{Message: "the model answered with nothing: neither text nor calls"}
+	}
+	bound(m)
+	return nil
 }
 
 // maxAnswer bounds the text of one answer, in bytes.

@@ -185,9 +185,8 @@ func (r *planRun) launch(ctx workflow.Context, ready []int) ([]workflow.Future, 
 	return futures, nil
 }
 
-// prepare checks that what call i needs has succeeded, and puts the results it refers to into its arguments.
+// prepare checks that what call i needs has succeeded, and makes its arguments.
 func (r *planRun) prepare(i int) *switchyard.Error {
-	c := r.calls[i]
 	for _, need := range r.needs[i] {
 		if r.outcomes[r.index[need]].Error != nil {
 			return notRun("it needs call %q, which did not succeed", need)
@@ -196,6 +195,12 @@ func (r *planRun) prepare(i int) *switchyard.Error {
 	if r.verdicts[i] != nil {
 		return nil
 	}
+	return r.resolve(i)
+}
+
+// resolve puts the results that call i refers to into its arguments.
+func (r *planRun) resolve(i int) *switchyard.Error {
+	c := r.calls[i]
 	for _, ref := range c.References() {
 		if result := r.outcomes[r.index[ref.ID]].Result; result != nil && result.Cut > 0 {
 			return notRun("it refers to the result of call %q, of which %d bytes were cut; raise that tool's max_result, or ask it for less", ref.ID, result.Cut)

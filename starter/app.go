@@ -26,6 +26,8 @@ type app struct {
 	format     formatFlags
 	// again hands on what every signal after the first means.
 	again chan error
+	// served are the tools of the worker that 'starter dev' runs this command against.
+	served []string
 }
 
 // Run executes one command line and returns the exit code: 0 done, 1 the run failed, 2 usage or bad input, 3 cancelled

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,6 +42,7 @@ count='"3"' is the text 3.`,
 			if err != nil {
 				return err
 			}
+			s.pairs = args[1:]
 			s.input.Call = &switchyard.Call{Tool: args[0], Arguments: text}
 			return a.startCall(cmd, s, &flags)
 		},
@@ -79,14 +83,14 @@ func unknownTool(catalog *toolspecs.Catalog, name, dir string) error {
 // startCall starts a direct call and prints its output.
 func (a *app) startCall(cmd *cobra.Command, s *start, flags *startFlags) error {
 	return a.startRun(cmd, s, flags, func(ctx context.Context, f *follower) error {
-		f.view = a.progressView()
+		f.view, f.whole = a.progressView(), true
 		if err := f.follow(ctx); err != nil {
-			return lookupError(f.id, err)
+			return lookupError(f.id, f.run, err)
 		}
 		if f.detached {
 			return exitWith(exitCancelled)
 		}
-		if err := a.printCall(f); err != nil {
+		if err := a.printCall(f, s); err != nil {
 			return err
 		}
 		return exitWith(f.exitCode())
@@ -111,11 +115,13 @@ type callEnd struct {
 	Record     *switchyard.Record    `json:"record,omitempty"`
 }
 
-func (a *app) printCall(f *follower) error {
+func (a *app) printCall(f *follower, s *start) error {
 	if a.format.json() {
 		end := callEnd{WorkflowID: f.id, RunID: f.last.RunID, Event: f.last.Type, Result: f.last.Result, Failure: f.last.Failure}
 		if len(f.records) > 0 {
-			end.Record = &f.records[0]
+			record := f.records[0]
+			record.Result = nil // it stands beside the record
+			end.Record = &record
 		}
 		return writeJSON(a.Out, end, true)
 	}
@@ -124,8 +130,49 @@ func (a *app) printCall(f *follower) error {
 			return err
 		}
 	}
-	fmt.Fprint(a.Err, a.newReport(f).brief(a.paletteFor(a.Err)))
+	p := a.paletteFor(a.Err)
+	for _, record := range f.records {
+		for _, note := range notesOf(record) {
+			fmt.Fprintln(a.Err, p.faint("note: "+note))
+		}
+	}
+	fmt.Fprint(a.Err, a.newReport(f).brief(p))
+	if hint := typeHint(s.pairs, f.records); hint != "" {
+		fmt.Fprintln(a.Err, hint)
+	}
 	return nil
+}
+
+// notesOf returns what was noted of a call, at its start and with its result.
+func notesOf(r switchyard.Record) []string {
+	notes := slices.Clone(r.Notes)
+	if r.Result != nil {
+		notes = append(notes, r.Result.Notes...)
+	}
+	slices.Sort(notes)
+	return slices.Compact(notes)
+}
+
+// typeHint tells how to pass text that looks like another JSON value where a call of name=value pairs was refused for
+// the type of one.
+func typeHint(pairs []string, records []switchyard.Record) string {
+	for _, record := range records {
+		if record.Error == nil {
+			continue
+		}
+		for _, problem := range record.Error.Problems {
+			name := strings.TrimPrefix(problem.Path, "$.")
+			i := slices.IndexFunc(pairs, func(pair string) bool { return strings.HasPrefix(pair, name+"=") })
+			if i < 0 || problem.Rule != switchyard.RuleType {
+				continue
+			}
+			value := strings.TrimPrefix(pairs[i], name+"=")
+			if quoted := typed(value); string(quoted) == value && value[0] != '"' {
+				return fmt.Sprintf("a value that is JSON is read as JSON; to pass it as text: %s='%q'", name, value)
+			}
+		}
+	}
+	return ""
 }
 
 // baseName is a file's name without folder and ending.
@@ -136,8 +183,23 @@ func baseName(path string) string {
 
 // fileError keeps faults as they are and makes any other trouble with a file bad input.
 func fileError(path string, err error) error {
-	if _, ok := errors.AsType[toolspecs.Faults](err); ok {
+	if _, missing := os.Stat(path); errors.Is(missing, fs.ErrNotExist) {
+		err = missing
+	} else if _, ok := errors.AsType[toolspecs.Faults](err); ok {
 		return err
 	}
-	return failure(exitUsage, "%s: %w", path, err)
+	return failure(exitUsage, "%s: %w", path, pathError(path, err))
 }
+
+// pathError says of a path what is wrong with it, without the name of the system call that found out.
+func pathError(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return errNoFile
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok && e.Path == path {
+		return e.Err
+	}
+	return err
+}
+
+var errNoFile = errors.New("there is no such file")

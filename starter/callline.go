@@ -13,6 +13,9 @@ import (
 // longWait is the wait for a worker from which on it is worth a mention.
 const longWait = 100 * time.Millisecond
 
+// shownWait is how long something must have waited before it is said to: news of a start comes that late.
+const shownWait = 2 * pendingPace
+
 // callLine shows one call below its turn. now and spinner matter for a call that is open.
 func (t *tracker) callLine(r *callRow, now time.Time, spinner string) string {
 	switch {
@@ -54,7 +57,18 @@ func (t *tracker) endedLine(r switchyard.Record, text string) string {
 
 // errorLine is a call's failure in one line.
 func errorLine(e *switchyard.Error) string {
-	return string(e.Type) + ": " + switchyard.Shorten(e.Message, 160)
+	return string(e.Type) + ": " + switchyard.Shorten(e.Message, 160) + nearLine(e)
+}
+
+// nearLine offers what the caller may have meant.
+func nearLine(e *switchyard.Error) string {
+	switch {
+	case len(e.Near) == 0:
+		return ""
+	case e.Type == switchyard.ErrToolNotActive:
+		return "; active tools: " + strings.Join(e.Near, ", ")
+	}
+	return "; did you mean " + strings.Join(e.Near, ", ") + "?"
 }
 
 // runningParts says how something open stands: how long, on which lane, at which attempt and why.
@@ -65,7 +79,7 @@ func (t *tracker) runningParts(r audit.Running, now time.Time) []string {
 	}
 	switch r.State {
 	case audit.StateWaiting:
-		if r.Kind == audit.KindCall {
+		if r.Kind == audit.KindCall && waitsLong(r, now) {
 			parts = append(parts, t.palette.faint("waits for a worker of lane "+laneName(r.Lane)))
 		}
 	case audit.StateBackingOff:
@@ -77,6 +91,11 @@ func (t *tracker) runningParts(r audit.Running, now time.Time) []string {
 		parts = append(parts, t.palette.warn(attemptText(r)))
 	}
 	return parts
+}
+
+// waitsLong tells a wait from the moment that every start takes.
+func waitsLong(r audit.Running, now time.Time) bool {
+	return r.State == audit.StateWaiting && now.Sub(r.Since) >= shownWait
 }
 
 func attemptText(r audit.Running) string {

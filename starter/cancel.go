@@ -38,19 +38,19 @@ or does so first; 3 when nobody serves the run, which then ends as cancelled as 
 func (a *app) cancelRun(ctx context.Context, c client.Client, run *runReference, reason string, noWait bool) error {
 	summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
 	if err != nil {
-		return lookupError(run.workflowID, err)
+		return lookupError(run.workflowID, run.runID, err)
 	}
 	if summary.Status == audit.RunCancelled {
-		return a.tellCancelled(run.workflowID, "is cancelled already")
+		return a.tellCancelled(run.workflowID, string(audit.RunCancelled), "is cancelled already")
 	}
 	if summary.Status != audit.RunRunning {
 		return failure(exitFailed, "the run %q has ended already: %s", run.workflowID, summary.Status)
 	}
 	if err := requestCancel(ctx, c, a.connection.resolvedNamespace, run.workflowID, run.runID, reason); err != nil {
-		return lookupError(run.workflowID, err)
+		return lookupError(run.workflowID, run.runID, err)
 	}
 	if noWait {
-		return a.tellCancelled(run.workflowID, "is asked to stop")
+		return a.tellCancelled(run.workflowID, string(audit.StateCancelling), "is asked to stop")
 	}
 	return a.awaitCancelled(ctx, c, run)
 }
@@ -81,9 +81,9 @@ func (a *app) tellEnd(ctx context.Context, run *runReference, err error) error {
 	case ctx.Err() != nil:
 		return failure(exitCancelled, "interrupted; the run %q is asked to stop and may still be running", run.workflowID)
 	case endedCancelled(err):
-		return a.tellCancelled(run.workflowID, "is cancelled")
+		return a.tellCancelled(run.workflowID, string(audit.RunCancelled), "is cancelled")
 	case err != nil && unreachable(err):
-		return lookupError(run.workflowID, err)
+		return lookupError(run.workflowID, run.runID, err)
 	}
 	return failure(exitFailed, "the run %q ended before it could be cancelled; see: starter show %s", run.workflowID, run.workflowID)
 }
@@ -94,9 +94,9 @@ func endedCancelled(err error) bool {
 	return ok
 }
 
-func (a *app) tellCancelled(id, what string) error {
+func (a *app) tellCancelled(id, status, what string) error {
 	if a.format.json() {
-		return writeJSON(a.Out, map[string]string{"workflow_id": id, "status": what}, false)
+		return writeJSON(a.Out, map[string]string{"workflow_id": id, "status": status}, false)
 	}
 	return a.println("run " + id + " " + what)
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -39,6 +40,16 @@ func (c *catalogFlags) allLanes() []string {
 	return lanes
 }
 
+// check refuses lanes with names that none can have.
+func (c *catalogFlags) check(cmd *cobra.Command) error {
+	for _, lane := range c.lanes {
+		if switchyard.CheckToolName(lane) != nil {
+			return usageError(cmd, "--lanes: %q is no name of a lane: letters, digits, _ and - only, at most %d", lane, switchyard.MaxToolName)
+		}
+	}
+	return nil
+}
+
 // orDefault sets the folder to the default one where none is named and that one holds toolspecs.
 func (c *catalogFlags) orDefault() {
 	if c.dir != "" {
@@ -63,7 +74,7 @@ func (c *catalogFlags) load() (*toolspecs.Catalog, error) {
 		return shipped, err
 	}
 	if info, err := os.Stat(c.dir); err != nil {
-		return nil, failure(exitUsage, "--tools: %w", err)
+		return nil, failure(exitUsage, "--tools: %w", pathError(c.dir, err))
 	} else if !info.IsDir() {
 		return nil, failure(exitUsage, "--tools %s is not a folder", c.dir)
 	}
@@ -74,9 +85,13 @@ func (c *catalogFlags) load() (*toolspecs.Catalog, error) {
 	return shipped.Merge(own)
 }
 
-// known returns the names of the tools; nil without a folder, which leaves names to be checked when the run starts.
-func (c *catalogFlags) known() ([]string, error) {
-	if c.dir == "" {
+// known returns the names of the tools of the folder, named or default, and of those that ship. Without a folder they
+// are those that the worker of 'starter dev' said it serves, else nil: names are then checked when the run starts.
+func (a *app) known(c *catalogFlags) ([]string, error) {
+	if c.dir == "" && a.served != nil {
+		return a.served, nil
+	}
+	if c.orDefault(); c.dir == "" {
 		return nil, nil
 	}
 	catalog, err := c.load()

@@ -113,8 +113,13 @@ func (c *child) failure(what string) error {
 	if exit, ok := errors.AsType[*exec.ExitError](c.exit()); ok {
 		text += " (" + exit.ProcessState.String() + ")"
 	}
-	if tail := tailOf(c.log); tail != "" {
-		text += "; its last lines, from " + c.log + ":\n" + tail
+	switch tail := tailOf(c.log); {
+	case len(tail) == 0:
+		text += "; it wrote nothing"
+	case c.exit() != nil: // it ended by itself, with the reason last
+		text += ": " + tail[len(tail)-1] + "\nIts log: " + c.log
+	default:
+		text += "; its last lines, from " + c.log + ":\n  " + strings.Join(tail, "\n  ")
 	}
 	return failure(exitFailed, "%s", text)
 }
@@ -129,13 +134,16 @@ func (c *child) exit() error {
 	}
 }
 
-func tailOf(path string) string {
+func tailOf(path string) []string {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return ""
+		return nil
 	}
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	return "  " + strings.Join(lines[max(len(lines)-tailLines, 0):], "\n  ")
+	if lines[0] == "" {
+		return nil
+	}
+	return lines[max(len(lines)-tailLines, 0):]
 }
 
 // stop ends the process: asked first, and after grace by force. It returns when the process is gone.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -53,6 +54,9 @@ func (a *app) devCommand() *cobra.Command {
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
 				return usageError(cmd, "unexpected argument %q; a command to run stands behind --", args[0])
 			}
+			if err := f.check(cmd, args); err != nil {
+				return err
+			}
 			if len(args) > 0 && !cmd.Flags().Changed("port") {
 				f.port = 0
 			}
@@ -73,6 +77,33 @@ func (a *app) devCommand() *cobra.Command {
 	flags.StringVar(&f.metrics, "metrics-address", "", "`host:port` where the worker serves /metrics (default: none)")
 	flags.StringVar(&f.stateDir, "state-dir", "", "`folder` that keeps the logs (default: a temporary one, kept if something fails)")
 	return cmd
+}
+
+// notForDev are the flags that name a server: this command brings up its own.
+var notForDev = []string{"address", "namespace", "api-key", "profile", "config-file", "tls", "tls-cert-path", "tls-key-path", "tls-ca-path",
+	"tls-server-name", "tls-disable-host-verification", "ui-address"}
+
+// check refuses what does not fit before anything is started; the folder of tools is read whole.
+func (f *devFlags) check(cmd *cobra.Command, command []string) error {
+	for _, name := range notForDev {
+		if cmd.Flags().Changed(name) {
+			return usageError(cmd, "--%s names a server, and dev brings up its own; leave it out", name)
+		}
+	}
+	if words := withoutName(command); len(words) > 0 && words[0] == cmd.Name() {
+		return usageError(cmd, "a command of dev cannot be dev itself")
+	}
+	for name, port := range map[string]int{"port": f.port, "ui-port": f.uiPort} {
+		if port < 0 || port > math.MaxUint16 {
+			return usageError(cmd, "--%s %d is not a port: 0 to %d", name, port, math.MaxUint16)
+		}
+	}
+	if err := f.catalog.check(cmd); err != nil {
+		return err
+	}
+	f.catalog.orDefault()
+	_, err := f.catalog.load()
+	return err
 }
 
 // serverReady and workerReady are what the children print when they are ready.
@@ -100,7 +131,6 @@ type devStack struct {
 // dev brings everything up, runs the command or stays until it is interrupted, and takes everything down.
 func (a *app) dev(ctx context.Context, f *devFlags, command []string) error {
 	s := &devStack{}
-	f.catalog.orDefault()
 	if err := s.openLogs(f.stateDir); err != nil {
 		return failure(exitUsage, "--state-dir: %w", err)
 	}
@@ -109,8 +139,8 @@ func (a *app) dev(ctx context.Context, f *devFlags, command []string) error {
 	if err != nil && ctx.Err() != nil {
 		code, err = exitCancelled, nil // interrupted on the way up
 	}
-	if err == nil && f.stateDir == "" {
-		err = os.RemoveAll(s.logs) // nothing failed that the logs could explain
+	if (err == nil || s.server == nil) && f.stateDir == "" {
+		err = cmp.Or(err, os.RemoveAll(s.logs)) // nothing failed that the logs could explain
 	}
 	if err != nil {
 		return err
@@ -124,7 +154,7 @@ func (a *app) useStack(ctx context.Context, s *devStack, f *devFlags, command []
 		return 0, err
 	}
 	if len(command) > 0 {
-		code := a.runAgainst(ctx, s.serverReady, command)
+		code := a.runAgainst(ctx, s, command)
 		return code, a.tellKept(s.serverReady, f)
 	}
 	if err := a.tellReady(s, f); err != nil {
@@ -165,6 +195,9 @@ func (s *devStack) up(ctx context.Context, f *devFlags) error {
 		return failure(exitFailed, "cannot start the server: %w", err)
 	}
 	if err := s.server.ready(ctx, &s.serverReady); err != nil {
+		if ctx.Err() == nil {
+			err = failure(exitFailed, "%w\nOf starter dev the ports are --port and --ui-port; 0 takes a free one", err)
+		}
 		return err
 	}
 	if s.worker, err = launch("worker", workerPath, s.logs, f.workerArgs(s.serverReady)...); err != nil {
@@ -211,18 +244,24 @@ func (s *devStack) down() {
 	}
 }
 
-// runAgainst executes one command line of starter against a server of ours.
-func (a *app) runAgainst(ctx context.Context, server serverReady, command []string) int {
-	if command[0] == "starter" {
-		command = command[1:]
+// withoutName leaves out the name of the program, which people write out of habit.
+func withoutName(command []string) []string {
+	if len(command) > 0 && command[0] == "starter" {
+		return command[1:]
 	}
-	inner := &app{Stdio: a.Stdio, again: a.again}
+	return command
+}
+
+// runAgainst executes one command line of starter against a server of ours.
+func (a *app) runAgainst(ctx context.Context, s *devStack, command []string) int {
+	server := s.serverReady
+	inner := &app{Stdio: a.Stdio, again: a.again, served: s.workerReady.Tools}
 	inner.connection.local = true
 	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--output", a.format.output, "--color", a.format.color}
 	if server.UI != "" {
 		args = append(args, "--ui-address", server.UI)
 	}
-	return inner.execute(ctx, append(args, command...))
+	return inner.execute(ctx, append(args, withoutName(command)...))
 }
 
 // tellKept says how the addresses that a command printed can be opened after its server has ended. It goes to standard
@@ -247,6 +286,9 @@ func (a *app) tellReady(s *devStack, f *devFlags) error {
 	connect := ""
 	if f.port != defaultPort {
 		connect = " --address " + s.serverReady.Address
+	}
+	if s.serverReady.UI != "" && derivedUI(s.serverReady.Address) != s.serverReady.UI {
+		connect += " --ui-address " + s.serverReady.UI
 	}
 	fmt.Fprintf(a.Out, "%s  %s, namespace %s, runs kept %s\n", p.bold("server"), s.serverReady.Address, s.serverReady.Namespace, cmp.Or(f.db, "in memory"))
 	if s.serverReady.UI != "" {

@@ -52,6 +52,9 @@ The exit code is 1 if there is a problem, 4 if no server answers.`,
   starter doctor --probe`,
 		Args: arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := catalog.check(cmd); err != nil {
+				return err
+			}
 			lanes, err := catalog.servedLanes()
 			if err != nil {
 				return err

@@ -59,26 +59,48 @@ func usageError(cmd *cobra.Command, format string, args ...any) error {
 	return failure(exitUsage, "%s\nSee '%s --help'.", fmt.Sprintf(format, args...), cmd.CommandPath())
 }
 
-// report prints what went wrong, with what to do about it, and returns the exit code.
+// report prints what went wrong, with what to do about it, and returns the exit code. As JSON it goes to standard
+// output, where whoever asked for JSON reads.
 func (a *app) report(err error) int {
 	if err == nil {
 		return exitDone
 	}
+	failed := failedCommand{}
+	code := exitUsage
 	if own, ok := errors.AsType[*exitError](err); ok {
-		if own.err != nil {
-			fmt.Fprintln(a.Err, "starter: "+own.Error())
+		if own.err == nil {
+			return own.code
 		}
-		return own.code
-	}
-	if faults, ok := errors.AsType[toolspecs.Faults](err); ok {
+		code, failed.Error = own.code, own.Error()
+	} else if faults, ok := errors.AsType[toolspecs.Faults](err); ok {
+		failed.Error = plural(len(faults), "fault")
 		for _, f := range faults {
-			fmt.Fprintln(a.Err, f.String())
+			failed.Faults = append(failed.Faults, writtenFault(f))
 		}
-		return exitUsage
+	} else {
+		code, failed.Error = a.explain(err)
 	}
-	code, message := a.explain(err)
-	fmt.Fprintln(a.Err, "starter: "+message)
+	a.tell(failed)
 	return code
+}
+
+// failedCommand is why a command could not do what it was asked to.
+type failedCommand struct {
+	Error  string         `json:"error"`
+	Faults []writtenFault `json:"faults,omitempty"`
+}
+
+func (a *app) tell(f failedCommand) {
+	if a.format.json() {
+		_ = writeJSON(a.Out, f, false) // nobody is left to tell
+		return
+	}
+	for _, fault := range f.Faults {
+		fmt.Fprintln(a.Err, toolspecs.Fault(fault).String())
+	}
+	if len(f.Faults) == 0 {
+		fmt.Fprintln(a.Err, "starter: "+f.Error)
+	}
 }
 
 // explain maps an error of the server or of the way to it to an exit code and a message. It goes by types and codes.

@@ -37,7 +37,9 @@ type follower struct {
 	// owned says that this command started the run, so that interrupting it is about the run too.
 	owned             bool
 	cancelOnInterrupt bool
-	insist            <-chan time.Time
+	// whole keeps the records' arguments and results.
+	whole  bool
+	insist <-chan time.Time
 	// cancelled is when the run was asked to stop.
 	cancelled time.Time
 	// missing is since when the server has not answered.
@@ -109,7 +111,9 @@ func (f *follower) take(a arrival) error {
 	f.count(e)
 	if e.Record != nil && e.Type != switchyard.EventToolStarted {
 		record := *e.Record
-		record.Arguments, record.Result = nil, nil // the report needs neither, and runs can be long
+		if !f.whole {
+			record.Arguments, record.Result = nil, nil // the report needs neither, and runs can be long
+		}
 		f.records = append(f.records, record)
 	}
 	return f.view.event(e)
@@ -236,11 +240,13 @@ func endCode(t switchyard.EventType) int {
 }
 
 // lookupError explains why a run cannot be read.
-func lookupError(id string, err error) error {
+func lookupError(id, runID string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, audit.ErrNotFound) || isNotFound(err) {
+	if gone := errors.Is(err, audit.ErrNotFound) || isNotFound(err); gone && runID != "" {
+		return failure(exitFailed, "there is no execution %q of a run %q (or the server no longer keeps it)\nThe latest execution: leave out --run-id", runID, id)
+	} else if gone {
 		return failure(exitFailed, "there is no run %q (or the server no longer keeps it)\nList the runs: starter list", id)
 	}
 	if errors.Is(err, audit.ErrNotARun) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -72,6 +73,9 @@ func parseArguments(args []string, stdin io.Reader) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("cannot read the arguments from standard input: %w", err)
 		}
+		if len(data) > maxInput {
+			return "", fmt.Errorf("the arguments on standard input are too large: at most %s bytes can be sent", thousands(maxInput))
+		}
 		return objectText(string(data))
 	}
 	if len(args) == 1 && strings.HasPrefix(strings.TrimSpace(args[0]), "{") {
@@ -103,11 +107,16 @@ func loadMessages(path string) ([]switchyard.Message, error) {
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, failure(exitUsage, "--messages: %w", err)
+		return nil, failure(exitUsage, "--messages %s: %w", path, pathError(path, err))
 	}
 	var messages []switchyard.Message
-	if err := json.Unmarshal(data, &messages); err != nil {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&messages); err != nil {
 		return nil, failure(exitUsage, "--messages %s is not a JSON list of {\"role\", \"text\"}: %w", path, err)
+	}
+	if d.More() {
+		return nil, failure(exitUsage, "--messages %s: something stands behind the list", path)
 	}
 	for i, m := range messages {
 		switch m.Role {

@@ -32,7 +32,10 @@ func (a *app) lintCommand(catalog *catalogFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "lint PATH…", Short: "Check toolspecs, agents, plans and scripts",
 		Long: `Checks files and folders of toolspecs, and files of agents, plans and scripts. Lists every fault with file, line, column
-and remedy; the exit code is 2 if there is one. What a file is shows in its keys; --kind says it outright.`,
+and remedy; the exit code is 2 if there is one. What a file is shows in its keys; --kind says it outright.
+
+The tools that agents, plans and scripts name are looked up in the folder of --tools, by default ./tools where it holds
+some, and among those that come with the worker. Without a folder any legal name will do.`,
 		Example: `  starter tools lint ./tools
   starter tools lint agent.yaml plan.yaml
   starter tools lint answers.yaml --kind script`,
@@ -41,36 +44,44 @@ and remedy; the exit code is 2 if there is one. What a file is shows in its keys
 			if !slices.Contains(lintKinds, kind) {
 				return usageError(cmd, "--kind %q is not one of %s", kind, strings.Join(lintKinds, ", "))
 			}
-			return a.lint(args, kind, catalog.options())
+			if err := catalog.check(cmd); err != nil {
+				return err
+			}
+			return a.lint(args, &linter{kind: kind, app: a, catalog: catalog})
 		},
 	}
 	cmd.Flags().StringVar(&kind, "kind", kind, "`kind` of the files: "+strings.Join(lintKinds, ", "))
 	return cmd
 }
 
+// linter checks files.
+type linter struct {
+	kind    string
+	app     *app
+	catalog *catalogFlags
+}
+
 // lint checks paths, prints every fault, and ends with exit code 2 if there is one.
-func (a *app) lint(paths []string, kind string, options toolspecs.Options) error {
+func (a *app) lint(paths []string, l *linter) error {
 	var faults toolspecs.Faults
 	for _, path := range paths {
-		err := lintPath(path, kind, options)
+		err := l.path(path)
 		if err == nil {
 			continue
 		}
 		found, ok := errors.AsType[toolspecs.Faults](err)
 		if !ok {
-			return failure(exitUsage, "%s: %w", path, err)
+			found = toolspecs.Faults{{File: path, Message: pathError(path, err).Error()}}
 		}
-		faults = append(faults, found...)
-	}
-	if a.format.json() {
-		for _, f := range faults {
-			if err := writeJSON(a.Out, f, false); err != nil {
-				return err
+		for _, f := range found {
+			if !slices.Contains(faults, f) { // a wrong folder of tools is read for every plan
+				faults = append(faults, f)
 			}
 		}
-	} else {
-		for _, f := range faults {
-			fmt.Fprintln(a.Out, f.String())
+	}
+	for _, f := range faults {
+		if err := a.printFault(f); err != nil {
+			return err
 		}
 	}
 	if len(faults) > 0 {
@@ -81,38 +92,61 @@ func (a *app) lint(paths []string, kind string, options toolspecs.Options) error
 	return nil
 }
 
-func lintPath(path, kind string, options toolspecs.Options) error {
+func (a *app) printFault(f toolspecs.Fault) error {
+	if a.format.json() {
+		return writeJSON(a.Out, writtenFault(f), false)
+	}
+	return a.println(f.String())
+}
+
+// writtenFault is a fault as JSON.
+type writtenFault struct {
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func (l *linter) path(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
 	if info.IsDir() {
-		_, err := toolspecs.Load(path, options)
+		_, err := toolspecs.Load(path, l.catalog.options())
 		return err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxLintBytes {
 		return fmt.Errorf("not a file of at most %d MiB", maxLintBytes>>20)
 	}
-	return lintFile(path, kind, options)
+	return l.file(path)
 }
 
-func lintFile(path, kind string, options toolspecs.Options) error {
+func (l *linter) file(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
+	kind := l.kind
 	if kind == lintAuto {
 		kind = detect(path, data)
 	}
+	if kind == lintTool {
+		_, err = toolspecs.Decode(path, data, l.catalog.options())
+		return err
+	}
+	known, err := l.app.known(l.catalog)
+	if err != nil {
+		return err
+	}
 	switch kind {
 	case lintAgent:
-		_, err = toolspecs.DecodeAgent(path, data, nil)
+		_, err = toolspecs.DecodeAgent(path, data, known)
 	case lintPlan:
-		_, err = toolspecs.DecodePlan(path, data, nil)
-	case lintScript:
-		_, err = toolspecs.DecodeScript(path, data, nil)
+		_, err = toolspecs.DecodePlan(path, data, known)
 	default:
-		_, err = toolspecs.Decode(path, data, options)
+		_, err = toolspecs.DecodeScript(path, data, known)
 	}
 	return err
 }

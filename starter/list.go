@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -42,9 +43,11 @@ func (a *app) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List runs, the newest first",
 		Long: `Lists runs, the newest first. A query is one of Temporal's visibility; Switchyard's attributes are SwitchyardAgent,
-SwitchyardConversation, SwitchyardKind and SwitchyardCaller.`,
+SwitchyardConversation, SwitchyardKind (agent, plan or direct) and SwitchyardCaller.`,
 		Example: `  starter list
   starter list --query 'SwitchyardAgent="librarian" AND ExecutionStatus="Failed"' --limit 5
+  starter list --query 'SwitchyardKind="direct" AND SwitchyardCaller="ada"'
+  starter list --query 'SwitchyardConversation="support-42" AND StartTime > "2026-01-31T00:00:00Z"'
   starter list --output json | jq -r .workflow_id`,
 		Args: arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -68,11 +71,22 @@ SwitchyardConversation, SwitchyardKind and SwitchyardCaller.`,
 	return cmd
 }
 
+// kindDirect is a direct call's kind, as the search attribute SwitchyardKind has it.
+const kindDirect = audit.RunKind(switchyard.CallerDirect)
+
+// kindWord is the kind of a run in starter's words.
+func kindWord(k audit.RunKind) audit.RunKind {
+	if k == audit.RunCall {
+		return kindDirect
+	}
+	return k
+}
+
 // runTypes maps workflow types to kinds of run.
 var runTypes = map[string]audit.RunKind{
 	switchyard.AgentWorkflow: audit.RunAgent,
 	switchyard.PlanWorkflow:  audit.RunPlan,
-	switchyard.CallWorkflow:  audit.RunCall,
+	switchyard.CallWorkflow:  kindDirect,
 }
 
 func listRuns(ctx context.Context, c client.Client, namespace, query string, limit int) ([]listedRun, error) {
@@ -155,9 +169,9 @@ func (a *app) printRuns(runs []listedRun, now time.Time) error {
 		return nil
 	}
 	p := a.paletteFor(a.Out)
-	t := table{header: []string{"run", "kind", "agent", "status", "started", "duration"}, right: map[int]bool{5: true}}
+	t := table{header: []string{"run", "kind", "agent", "caller", "status", "started", "duration"}, right: map[int]bool{6: true}}
 	for _, r := range runs {
-		t.add(r.ID, string(r.Kind), r.Agent, p.status(r.Status), a.format.when(r.Started, now), brief(r.Duration.Std()))
+		t.add(r.ID, string(r.Kind), r.Agent, r.Caller, p.status(r.Status), a.format.when(r.Started, now), brief(r.Duration.Std()))
 	}
 	return a.print(t.text(p))
 }
@@ -175,10 +189,14 @@ func (p palette) status(s audit.RunStatus) string {
 	return string(s)
 }
 
+var queryPlace = regexp.MustCompile(` at position \d+( near '.*')?`)
+
 // queryError tells a wrong query from other trouble.
 func queryError(query string, err error) error {
 	if _, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok && query != "" {
-		return failure(exitUsage, "--query is not valid: %w\nAn example: --query 'ExecutionStatus=\"Failed\"'", err)
+		// A place in the query means the one that the server was sent, with our part before it.
+		text := queryPlace.ReplaceAllString(err.Error(), "")
+		return failure(exitUsage, "--query is not valid: %s\nAn example: --query 'ExecutionStatus=\"Failed\"'", text)
 	}
 	return err
 }

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
@@ -24,9 +27,9 @@ every record is one line of JSON with all its fields.`,
 		RunE: a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
 			records := audit.Records(ctx, c, run.workflowID, run.runID)
 			if a.format.json() {
-				return lookupError(run.workflowID, a.writeRecords(records))
+				return lookupError(run.workflowID, run.runID, a.writeRecords(records))
 			}
-			return lookupError(run.workflowID, a.printRecords(records))
+			return lookupError(run.workflowID, run.runID, a.printRecords(records))
 		}),
 	}
 	ref.add(cmd.Flags())
@@ -49,16 +52,39 @@ func (a *app) printRecords(records iter.Seq2[switchyard.Record, error]) error {
 	p := a.paletteFor(a.Out)
 	t := table{header: []string{"call", "tool", "lane", "status", "attempts", "wait", "duration", "error", "arguments"},
 		right: map[int]bool{4: true, 5: true, 6: true}}
+	var rows []switchyard.Record
 	for r, err := range records {
 		if err != nil {
 			return err
 		}
-		t.add(recordCells(r, p)...)
+		r.Result = nil // no cell shows it, and runs can be long
+		rows = append(rows, r)
+	}
+	slices.SortStableFunc(rows, byCall)
+	for _, r := range rows {
+		t.add(recordCells(r, p, time.Now())...)
 	}
 	return a.print(t.text(p))
 }
 
-func recordCells(r switchyard.Record, p palette) []string {
+// byCall orders an agent's calls as it made them, and a plan's as they were scheduled, those that never were last.
+func byCall(x, y switchyard.Record) int {
+	if x.Turn > 0 || y.Turn > 0 {
+		return cmp.Or(cmp.Compare(x.Turn, y.Turn), cmp.Compare(placeInTurn(x.CallID), placeInTurn(y.CallID)))
+	}
+	if x.Scheduled.IsZero() != y.Scheduled.IsZero() {
+		return y.Scheduled.Compare(x.Scheduled)
+	}
+	return x.Scheduled.Compare(y.Scheduled)
+}
+
+// placeInTurn is the 3 of "12.3".
+func placeInTurn(callID string) int {
+	n, _ := strconv.Atoi(callID[strings.LastIndexByte(callID, '.')+1:]) // 0 for ids of another form: they stay as they are
+	return n
+}
+
+func recordCells(r switchyard.Record, p palette, now time.Time) []string {
 	attempts, failed := "", ""
 	if r.Attempts > 0 {
 		attempts = strconv.Itoa(r.Attempts)
@@ -69,6 +95,9 @@ func recordCells(r switchyard.Record, p palette) []string {
 	wait, duration := "", ""
 	if !r.Started.IsZero() {
 		wait, duration = brief(r.QueueWait.Std()), brief(r.Duration.Std())
+	}
+	if r.Status == switchyard.CallRunning {
+		wait, duration = "", "running "+brief(now.Sub(cmp.Or(r.Started, r.Scheduled)))
 	}
 	status := string(r.Status)
 	switch r.Status {

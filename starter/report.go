@@ -171,6 +171,12 @@ func (r report) brief(p palette) string {
 			line += fmt.Sprintf(", %d attempts", record.Attempts)
 		}
 	}
-	lines := []string{line, p.bad(r.end.Failure), p.faint(r.ui)}
+	failed := r.end.Failure
+	for _, record := range r.records {
+		if record.Error != nil {
+			failed += nearLine(record.Error)
+		}
+	}
+	lines := []string{line, p.bad(failed), p.faint(r.ui)}
 	return strings.Join(nonEmpty(lines), "\n") + "\n"
 }

@@ -26,7 +26,10 @@ is 2. Ctrl-C leaves the run alone and tells how to watch it again; a second one 
   starter run agent.yaml "Count them" --output json | jq .type`,
 		Args: arguments(1, "AGENT.yaml", "PROMPT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := agentStart(cmd, &flags, args[0], messages)
+			if cmd.Flags().Changed("max-turns") && turns < 1 {
+				return usageError(cmd, "--max-turns %d: give at least 1", turns)
+			}
+			s, err := a.agentStart(cmd, &flags, args[0], messages)
 			if err != nil {
 				return err
 			}
@@ -49,8 +52,8 @@ is 2. Ctrl-C leaves the run alone and tells how to watch it again; a second one 
 	return cmd
 }
 
-func agentStart(cmd *cobra.Command, flags *startFlags, path, messages string) (*start, error) {
-	known, err := flags.catalog.known()
+func (a *app) agentStart(cmd *cobra.Command, flags *startFlags, path, messages string) (*start, error) {
+	known, err := a.known(&flags.catalog)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +85,7 @@ runs: unknown tools, cycles and dangling references are listed with file, line a
   starter tools lint nightly.yaml`,
 		Args: arguments(1, "PLAN.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			known, err := flags.catalog.known()
+			known, err := a.known(&flags.catalog)
 			if err != nil {
 				return err
 			}
@@ -137,7 +140,7 @@ func (a *app) newFollower(c client.Client, id, runID, queue string) *follower {
 // followToReport follows a run to its end, prints the report, and gives the exit code as an error.
 func (a *app) followToReport(ctx context.Context, f *follower) error {
 	if err := f.follow(ctx); err != nil {
-		return lookupError(f.id, err)
+		return lookupError(f.id, f.run, err)
 	}
 	if !f.detached && !a.format.json() {
 		if err := a.print(a.newReport(f).text(a.paletteFor(a.Out))); err != nil {

@@ -44,6 +44,9 @@ func (a *app) register(ctx context.Context, c client.Client) error {
 	if err != nil {
 		return err
 	}
+	if a.format.json() && len(missing) == 0 {
+		return a.writeSetup(missing)
+	}
 	if len(missing) == 0 {
 		return a.println("all search attributes are registered")
 	}
@@ -56,7 +59,16 @@ func (a *app) register(ctx context.Context, c client.Client) error {
 	if _, both := errors.AsType[*serviceerror.AlreadyExists](err); err != nil && !both {
 		return fmt.Errorf("cannot register %s: %w\nAsk whoever runs the server to add them, type Keyword", strings.Join(missing, ", "), err)
 	}
+	if a.format.json() {
+		return a.writeSetup(missing)
+	}
 	return a.println("registered " + strings.Join(missing, ", "))
+}
+
+// writeSetup tells as JSON what is registered now, and which of it was not before.
+func (a *app) writeSetup(added []string) error {
+	return writeJSON(a.Out, map[string]any{"namespace": a.connection.resolvedNamespace, "attributes": attributeNames,
+		"registered": append([]string{}, added...)}, false)
 }
 
 // registered returns the names of the custom search attributes of a namespace.

@@ -15,6 +15,11 @@ import (
 // shownRun is what show prints as JSON.
 type shownRun struct {
 	audit.Summary
+	// Run, Kind and Caller stand for the summary's, in the words of the other commands.
+	Run     string          `json:"run,omitempty"`
+	RunID   string          `json:"run_id"`
+	Kind    audit.RunKind   `json:"kind"`
+	Caller  string          `json:"caller,omitempty"`
 	Running []audit.Running `json:"running,omitempty"`
 	UI      string          `json:"ui,omitempty"`
 }
@@ -29,11 +34,11 @@ func (a *app) showCommand() *cobra.Command {
 		RunE: a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
 			summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
 			if err != nil {
-				return lookupError(run.workflowID, err)
+				return lookupError(run.workflowID, run.runID, err)
 			}
-			shown := shownRun{Summary: summary}
+			shown := shownRun{Summary: summary, RunID: summary.Run, Kind: kindWord(summary.Kind), Caller: summary.Caller.ID}
 			if shown.Running, err = audit.Pending(ctx, c, run.workflowID, run.runID); err != nil {
-				return lookupError(run.workflowID, err)
+				return lookupError(run.workflowID, run.runID, err)
 			}
 			if n := len(summary.Parts); n > 0 {
 				shown.UI = a.connection.runURL(summary.WorkflowID, summary.Parts[n-1].RunID)
@@ -56,11 +61,12 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 		}
 	}
 	field("run", s.WorkflowID)
-	field(string(s.Kind), s.Name)
+	field("kind", string(s.Kind))
+	field(nameLabel(s.Kind), s.Name)
 	field("status", p.status(s.Status)+s.outcome())
 	field("prompt", s.Prompt)
 	field("started", s.times(f, now))
-	field("caller", s.Caller.ID)
+	field("caller", s.Caller)
 	field("conversation", s.Conversation)
 	field("task queue", s.TaskQueue)
 	field("used", usageText(s.Usage))
@@ -71,6 +77,14 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 	field("Web UI", s.UI)
 	s.writeRunning(w, p, now)
 	s.writeEnd(w, p)
+}
+
+// nameLabel says whose name a run of a kind has.
+func nameLabel(k audit.RunKind) string {
+	if k == kindDirect {
+		return "tool"
+	}
+	return string(k)
 }
 
 func (s shownRun) outcome() string {

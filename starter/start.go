@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
@@ -44,7 +46,7 @@ func (s *startFlags) add(cmd *cobra.Command) {
 	f.StringVar(&s.caller, "caller", "", "`name` of the person or program that starts the run (default: the user of this system)")
 	f.StringArrayVar(&s.variables, "var", nil, "`name=value` of a variable that tools can read, value in JSON or text; repeatable")
 	f.StringVar(&s.mode, "mode", "", "how arguments are read: strict or lenient (default: as the file or the tools say)")
-	s.catalog.add(f, "to check names against before anything starts")
+	s.catalog.add(f, "to check names against before anything starts (default ./tools where it holds some)")
 	f.BoolVar(&s.detach, "detach", false, "print the run's id and do not wait for its end")
 	f.BoolVar(&s.cancelOnInterrupt, "cancel-on-interrupt", false, "Ctrl-C cancels the run; without it the run goes on and a second Ctrl-C cancels it")
 }
@@ -61,6 +63,8 @@ type start struct {
 	input  switchyard.RunInput
 	id     string
 	queue  string
+	// pairs are a direct call's arguments as they were typed.
+	pairs []string
 }
 
 // newStart joins what a command and its flags say of a run.
@@ -73,10 +77,8 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind switchyard.CallerType, wo
 	if err != nil {
 		return nil, usageError(cmd, "%v", err)
 	}
-	for flag, value := range map[string]string{"--conversation": s.conversation, "--caller": s.caller, "--id": s.id} {
-		if len(value) > maxAttribute {
-			return nil, usageError(cmd, "%s has %d bytes; at most %d are searchable", flag, len(value), maxAttribute)
-		}
+	if err := s.checkNames(cmd); err != nil {
+		return nil, err
 	}
 	return &start{
 		kind: kind, workflow: workflow, name: name, queue: s.queue,
@@ -86,6 +88,26 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind switchyard.CallerType, wo
 			Caller: switchyard.Caller{Type: switchyard.CallerDirect, ID: cmp.Or(s.caller, currentUser())},
 		},
 	}, nil
+}
+
+// checkNames refuses names that cannot be sent or searched.
+func (s *startFlags) checkNames(cmd *cobra.Command) error {
+	for flag, value := range map[string]string{"--conversation": s.conversation, "--caller": s.caller, "--id": s.id} {
+		if len(value) > maxAttribute {
+			return usageError(cmd, "%s has %d bytes; at most %d are searchable", flag, len(value), maxAttribute)
+		}
+	}
+	if !sendable(s.id) {
+		return usageError(cmd, "--id %q: a run's id has letters, digits and _ - . : / only", s.id)
+	}
+	return s.catalog.check(cmd)
+}
+
+// sendable reports whether an id can be written into addresses and command lines as it is.
+func sendable(id string) bool {
+	return !strings.ContainsFunc(id, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.:/", r)
+	})
 }
 
 // begin starts the run on the server and returns its execution's id.

@@ -200,9 +200,12 @@ func (t *tracker) visible(room int) []*callRow {
 }
 
 func (t *tracker) otherLine(r audit.Running, now time.Time, spinner string) string {
-	what := "the run waits for a worker"
-	if r.Kind == audit.KindStep {
+	what := "next decision"
+	switch {
+	case r.Kind == audit.KindStep:
 		what = "model"
+	case waitsLong(r, now):
+		what = "the run waits for a worker"
 	}
 	return strings.Join(append([]string{spinner + " " + what}, t.runningParts(r, now)...), " · ")
 }

@@ -34,6 +34,7 @@ func TestParseArguments(t *testing.T) {
 		{name: "no name", args: []string{"=text"}, fault: "is not name=value"},
 		{name: "twice", args: []string{"a=1", "a=1"}, fault: "given twice"},
 		{name: "two objects", args: []string{"{}", "{}"}, fault: "is not name=value"},
+		{name: "too much", args: []string{"-"}, stdin: strings.Repeat(" ", maxInput+1), fault: "too large: at most 2,093,056 bytes"},
 		{name: "a list", args: []string{"-"}, stdin: "[]", fault: "not a JSON object"},
 		{name: "nothing on standard input", args: []string{"-"}, fault: "not JSON"},
 	} {
@@ -92,7 +93,7 @@ func TestLookupErrors(t *testing.T) {
 	} {
 		var stderr strings.Builder
 		a := &app{Stdio: Stdio{Err: &stderr}}
-		if got := a.report(lookupError("x", c.err)); got != c.want || !strings.Contains(stderr.String(), c.says) {
+		if got := a.report(lookupError("x", "", c.err)); got != c.want || !strings.Contains(stderr.String(), c.says) {
 			t.Errorf("%v: exit code %d with %q, want %d with %q", c.err, got, stderr.String(), c.want, c.says)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,9 +20,13 @@ func (r *runReference) add(f *pflag.FlagSet) {
 	f.StringVarP(&r.runID, "run-id", "r", "", "`id` of one execution, where a run's id was used more than once")
 }
 
+var executionID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
 // resolve takes the run's id from the argument or the flag.
 func (r *runReference) resolve(cmd *cobra.Command, args []string) (*runReference, error) {
 	switch {
+	case r.runID != "" && !executionID.MatchString(r.runID):
+		return nil, usageError(cmd, "--run-id %q is not an execution's id, which looks like 01234567-89ab-cdef-0123-456789abcdef", r.runID)
 	case len(args) == 0 && r.workflowID == "":
 		return nil, usageError(cmd, "RUN is missing: name a run by its id; list them: starter list")
 	case len(args) == 1 && r.workflowID != "" && r.workflowID != args[0]:
@@ -68,7 +73,7 @@ Ctrl-C ends the watching, not the run.`,
 		RunE: a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
 			summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
 			if err != nil {
-				return lookupError(run.workflowID, err)
+				return lookupError(run.workflowID, run.runID, err)
 			}
 			f := a.newFollower(c, run.workflowID, run.runID, summary.TaskQueue)
 			f.view = a.newView(a.Out)

@@ -123,14 +123,7 @@ func (r *agentRun) loop(ctx workflow.Context) (switchyard.RunResult, error) {
 			return result, err
 		}
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			earlier, err := switchyard.EncodeMessages(r.conversation.messages)
-			if err != nil {
-				return switchyard.RunResult{}, err
-			}
-			if len(earlier) > switchyard.MaxPayload {
-				return r.summarise(ctx, limitConversation)
-			}
-			return switchyard.RunResult{}, r.continueAsNew(ctx, earlier)
+			return r.carryOn(ctx)
 		}
 	}
 }
@@ -207,11 +200,18 @@ func (r *agentRun) end(result switchyard.RunResult, stop switchyard.Stop) (switc
 	return result, nil
 }
 
-// continueAsNew goes on in a fresh history with everything the run knows.
-func (r *agentRun) continueAsNew(ctx workflow.Context, earlier []byte) error {
+// carryOn goes on in a fresh history with everything the run knows, or ends the run where that is too much to carry.
+func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
+	earlier, err := switchyard.EncodeMessages(r.conversation.messages)
+	if err != nil {
+		return switchyard.RunResult{}, err
+	}
+	if len(earlier) > switchyard.MaxPayload {
+		return r.summarise(ctx, limitConversation)
+	}
 	next := r.in
 	next.Prompt = ""
 	next.Carry = &switchyard.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Usage: r.pipeline.usage,
 		Pinned: switchyard.Pack(r.pinned)}
-	return workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next, earlier)
+	return switchyard.RunResult{}, workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next, earlier)
 }

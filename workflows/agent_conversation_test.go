@@ -1,6 +1,8 @@
 package workflows_test
 
 import (
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -127,4 +129,25 @@ func (l *lab) continued() (input switchyard.RunInput, earlier []byte) {
 		l.t.Errorf("it continues as %s", next.WorkflowType.Name)
 	}
 	return input, earlier
+}
+
+// TestAgentTooLongToContinue proves that a run whose conversation does not fit into a fresh history ends with a summary
+// in place of a payload that the server refuses for ever.
+func TestAgentTooLongToContinue(t *testing.T) {
+	noise := make([]byte, 2*switchyard.MaxPayload)
+	if _, err := rand.Read(noise); err != nil {
+		t.Fatal(err)
+	}
+	earlier, err := switchyard.EncodeMessages([]switchyard.Message{{Role: switchyard.RoleUser, Text: base64.StdEncoding.EncodeToString(noise)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := agent(step(call("store", `{"text":"a"}`)), answer("done"))
+	a.Model.Script.Value.Summary = "too long"
+	l := newLab(t)
+	l.SetContinueAsNewSuggested(true)
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."}, earlier)
+	if r := l.result(); r.Outcome != switchyard.OutcomeLimit || r.Limit != "conversation" || r.Answer != "too long" {
+		t.Errorf("result: %+v", r)
+	}
 }

@@ -46,7 +46,26 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
-	return a.report(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if err != nil && asksJSON(args) {
+		a.format.output = outputJSON // a wrong flag ends the reading of those behind it
+	}
+	return a.report(err)
+}
+
+// asksJSON reports whether a command line asks for JSON, however wrong the rest of it is.
+func asksJSON(args []string) bool {
+	for i, arg := range args {
+		switch arg {
+		case "--":
+			return false
+		case "--output=json", "-o=json", "-ojson":
+			return true
+		case "--output", "-o":
+			return i+1 < len(args) && args[i+1] == outputJSON
+		}
+	}
+	return false
 }
 
 // relayInterrupts turns the first signal into the end of ctx and hands further ones to whoever waits for again. Where

@@ -74,7 +74,7 @@ func (c *catalogFlags) load() (*toolspecs.Catalog, error) {
 		return shipped, err
 	}
 	if info, err := os.Stat(c.dir); err != nil {
-		return nil, failure(exitUsage, "--tools: %w", pathError(c.dir, err))
+		return nil, failure(exitUsage, "--tools %s: %w", c.dir, pathError(c.dir, err))
 	} else if !info.IsDir() {
 		return nil, failure(exitUsage, "--tools %s is not a folder", c.dir)
 	}

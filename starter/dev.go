@@ -196,7 +196,7 @@ func (s *devStack) up(ctx context.Context, f *devFlags) error {
 	}
 	if err := s.server.ready(ctx, &s.serverReady); err != nil {
 		if ctx.Err() == nil {
-			err = failure(exitFailed, "%w\nOf starter dev the ports are --port and --ui-port; 0 takes a free one", err)
+			err = failure(exitFailed, "%w\nThe ports of starter dev: --port and --ui-port; 0 takes a free one", err)
 		}
 		return err
 	}

@@ -105,11 +105,11 @@ func (s shownRun) times(f *formatFlags, now time.Time) string {
 	if s.Started.IsZero() {
 		return ""
 	}
-	end := s.Closed
-	if end.IsZero() {
-		end = now
+	took := "took " + brief(s.Closed.Sub(s.Started))
+	if s.Closed.IsZero() {
+		took = "running for " + brief(now.Sub(s.Started))
 	}
-	return s.Started.Local().Format(time.DateTime) + " (" + f.when(s.Started, now) + "), took " + brief(end.Sub(s.Started))
+	return s.Started.Local().Format(time.DateTime) + " (" + f.when(s.Started, now) + "), " + took
 }
 
 func (s shownRun) toolNames() string {

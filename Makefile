@@ -73,17 +73,16 @@ test/devserver: ## Run devserver's own tests
 	$(DEVSERVER) vet -C devserver .
 	$(DEVSERVER) test -C devserver .
 
-# The programs that tests start are measured as well: they write what they covered into coverage/runs when they end.
+# The programs that tests start are built to be measured as well: go test adds what they covered to its own profile.
 .PHONY: test/coverage
 test/coverage: bin/devserver ## Run all tests, on a real server too, and hold every package to its coverage
 	rm -rf coverage
-	mkdir -p coverage/bin coverage/runs
+	mkdir -p coverage/bin
 	ln -s ../../bin/devserver coverage/bin/devserver
 	$(GO) build -cover -coverpkg=./... -o coverage/bin/ ./starter ./worker ./examples/librarian
-	GOCOVERDIR='$(CURDIR)/coverage/runs' SWITCHYARD_BIN='$(CURDIR)/coverage/bin' SWITCHYARD_E2E=1 \
+	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' SWITCHYARD_E2E=1 \
 		$(GO) test -count=1 -timeout 10m -coverpkg=./... -coverprofile=coverage/tests.txt ./...
-	$(GO) tool covdata textfmt -i=coverage/runs -o=coverage/runs.txt
-	$(GO) run ./internal/covergate coverage/tests.txt coverage/runs.txt
+	$(GO) run ./internal/covergate coverage/tests.txt
 
 .PHONY: check
 check: ## Everything that must hold before a change goes in

@@ -2,53 +2,93 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 )
 
-// What a user would write by hand with the Temporal SDK for the same work, with the least it can get by on: no
-// conversation, no validation, no records.
+// What a user would write by hand with the Temporal SDK to schedule the same activities: the same scripted model and the
+// same tool, with the least that they can be given. No conversation, no admission, no lanes, no summaries, no records.
 
 type handInput struct{ Turns, Size int }
 
-func registerHandWritten(w worker.Worker) {
-	w.RegisterWorkflow(handTurns)
-	w.RegisterWorkflow(handCalls)
-	w.RegisterActivity(handModel)
-	w.RegisterActivity(handTool)
+// hand holds the activities of the hand-written workflows.
+type hand struct {
+	agent  *switchyard.Agent
+	digest string
+}
+
+func registerHandWritten(w worker.Worker, c client.Client, catalog *toolspecs.Catalog) error {
+	functions, err := activities.NewFunctions(activities.NewFunction("payload", payload))
+	if err != nil {
+		return err
+	}
+	deeds, err := activities.New(activities.Config{
+		Catalog: func() *toolspecs.Catalog { return catalog }, Client: c,
+		Executors: map[string]activities.Executor{toolspecs.KindFunction: functions},
+	})
+	if err != nil {
+		return err
+	}
+	tool, ok := catalog.Get("payload")
+	if !ok {
+		return errors.New("the catalog has no tool payload")
+	}
+	h := hand{agent: agent(turns, turnSize), digest: tool.Tool().Digest}
+	w.RegisterWorkflowWithOptions(h.turns, workflow.RegisterOptions{Name: "handTurns"})
+	w.RegisterWorkflowWithOptions(h.calls, workflow.RegisterOptions{Name: "handCalls"})
+	w.RegisterActivityWithOptions(h.model, activity.RegisterOptions{Name: "handModel"})
+	w.RegisterDynamicActivity(deeds.Tool, activity.DynamicRegisterOptions{})
+	return nil
 }
 
 var handOptions = workflow.ActivityOptions{StartToCloseTimeout: time.Minute}
 
-// handTurns makes as many model steps and tool calls as an agent run of the same turns: one model step more at the end.
-func handTurns(ctx workflow.Context, in handInput) (string, error) {
+// turns makes as many model steps and tool calls as an agent run of the same turns: one model step more at the end.
+func (h hand) turns(ctx workflow.Context, in handInput) (string, error) {
 	ctx = workflow.WithActivityOptions(ctx, handOptions)
 	for turn := range in.Turns {
-		var size int
-		if err := workflow.ExecuteActivity(ctx, handModel, turn, in.Size).Get(ctx, &size); err != nil {
+		var arguments string
+		if err := workflow.ExecuteActivity(ctx, "handModel", turn+1).Get(ctx, &arguments); err != nil {
 			return "", err
 		}
-		var result string
-		if err := workflow.ExecuteActivity(ctx, handTool, size).Get(ctx, &result); err != nil {
+		if err := h.call(ctx, arguments); err != nil {
 			return "", err
 		}
 	}
-	return "done", workflow.ExecuteActivity(ctx, handModel, in.Turns, 0).Get(ctx, nil)
+	return "done", workflow.ExecuteActivity(ctx, "handModel", turns+1).Get(ctx, nil)
 }
 
-func handCalls(ctx workflow.Context, in handInput) (string, error) {
+func (h hand) calls(ctx workflow.Context, in handInput) (string, error) {
 	ctx = workflow.WithActivityOptions(ctx, handOptions)
 	for range in.Turns {
-		var result string
-		if err := workflow.ExecuteActivity(ctx, handTool, in.Size).Get(ctx, &result); err != nil {
+		if err := h.call(ctx, fmt.Sprintf(`{"size":%d}`, in.Size)); err != nil {
 			return "", err
 		}
 	}
 	return "done", nil
 }
 
-func handModel(_ context.Context, _, size int) (int, error) { return size, nil }
+func (h hand) call(ctx workflow.Context, arguments string) error {
+	var result switchyard.Result
+	input := switchyard.Execution{Digest: h.digest, Arguments: json.RawMessage(arguments)}
+	return workflow.ExecuteActivity(ctx, "payload", input).Get(ctx, &result)
+}
 
-func handTool(_ context.Context, size int) (string, error) { return text(size, size), nil }
+// model plays the same script as the agent's model, without a conversation.
+func (h hand) model(ctx context.Context, turn int) (string, error) {
+	response, err := activities.Scripted{}.Answer(ctx, activities.Prompt{Agent: h.agent, Turn: turn})
+	if err != nil || len(response.Message.Calls) == 0 {
+		return "", err
+	}
+	return response.Message.Calls[0].Arguments, nil
+}

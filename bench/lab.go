@@ -72,14 +72,19 @@ func newLab(ctx context.Context, bin string) (*lab, error) {
 		stopServer()
 		return nil, err
 	}
-	hand := worker.New(l.client, handQueue, worker.Options{MaxConcurrentActivityExecutionSize: 100})
-	registerHandWritten(hand)
-	if err := hand.Start(); err != nil {
+	specs, err := toolspecs.Decode("payload.yaml", []byte(payloadSpec), toolspecs.Options{})
+	if err != nil {
 		stopServer()
 		return nil, err
 	}
-	stopHost, err := startHost(ctx, options)
+	hand, err := startHandWritten(l.client, specs)
 	if err != nil {
+		stopServer()
+		return nil, err
+	}
+	stopHost, err := startHost(ctx, options, specs)
+	if err != nil {
+		hand.Stop()
 		stopServer()
 		return nil, err
 	}
@@ -114,12 +119,21 @@ func startServer(bin string) (*exec.Cmd, string, error) {
 	return cmd, ready.Address, nil
 }
 
-// startHost starts a worker as users run it, in this process.
-func startHost(ctx context.Context, options client.Options) (stop func(), err error) {
-	specs, err := toolspecs.Decode("payload.yaml", []byte(payloadSpec), toolspecs.Options{})
+// startHandWritten starts a worker with the hand-written workflows, its settings the SDK's as ours are.
+func startHandWritten(c client.Client, specs []toolspecs.Spec) (worker.Worker, error) {
+	catalog, err := toolspecs.NewCatalog(specs)
 	if err != nil {
 		return nil, err
 	}
+	w := worker.New(c, handQueue, worker.Options{MaxConcurrentActivityExecutionSize: 100})
+	if err := registerHandWritten(w, c, catalog); err != nil {
+		return nil, err
+	}
+	return w, w.Start()
+}
+
+// startHost starts a worker as users run it, in this process.
+func startHost(ctx context.Context, options client.Options, specs []toolspecs.Spec) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {

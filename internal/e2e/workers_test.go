@@ -106,6 +106,16 @@ func TestStopTimeout(t *testing.T) {
 	l.result(run)
 	statuses := slices.Sorted(slices.Values(l.statuses(run)))
 	expect(t, "records", statuses, []string{"1.1 hold_once failed outcome_unknown", "1.2 hold_read completed"})
+	for _, r := range l.records(run) {
+		// Where the worker did not report itself, the heartbeat timeout would give the same statuses.
+		told := r.LastFailure
+		if r.Error != nil {
+			told = r.Error.Message
+		}
+		if !strings.Contains(told, "interrupted while the tool ran") {
+			t.Errorf("the stopped worker did not report %s: %q", r.CallID, told)
+		}
+	}
 	if got := fmt.Sprint(l.executions()); got != "map[1.1 hold_once:1 1.2 hold_read:2]" {
 		t.Errorf("executions: %s", got)
 	}

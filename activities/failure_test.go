@@ -1,0 +1,31 @@
+package activities
+
+import (
+	"testing"
+	"unicode/utf8"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
+)
+
+// A failure holds only what the server takes: text that is not UTF-8 is made so, everywhere, and the tool's own value is
+// left as it was.
+func TestFailureIsLegalText(t *testing.T) {
+	own := &switchyard.Error{Type: switchyard.ErrExecution, Message: "caf\xe9",
+		Problems: []switchyard.Problem{{Path: "$.\xff", Rule: "r", Message: "m\xff"}}, Near: []string{"n\xff"}}
+	converter := temporal.GetDefaultFailureConverter()
+	failure := converter.ErrorToFailure(Failure(own))
+	if _, err := proto.Marshal(failure); err != nil {
+		t.Fatalf("the server could not be told: %v", err)
+	}
+	e, app := callError(t, converter.FailureToError(failure))
+	for _, text := range []string{app.Message(), e.Message, e.Problems[0].Path, e.Problems[0].Message, e.Near[0]} {
+		if !utf8.ValidString(text) || !contains(text, "\uFFFD") {
+			t.Errorf("%q is not what the server takes", text)
+		}
+	}
+	if own.Message != "caf\xe9" || own.Near[0] != "n\xff" {
+		t.Errorf("the tool's own error was written to: %+v", own)
+	}
+}

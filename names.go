@@ -19,11 +19,25 @@ const (
 	AdmitActivity = "switchyard/admit"
 	// ModelActivity is the activity of a model step.
 	ModelActivity = "switchyard/model"
+	// HoldActivity keeps the instance of a stateful tool on one worker for as long as its run needs it.
+	HoldActivity = "switchyard/hold"
+	// SettleActivity is the local activity that takes what no tool's activity made, a sub-agent's answer, through the
+	// phase post_execution.
+	SettleActivity = "switchyard/settle"
+	// ReplyActivity is the local activity that checks a person's reply against the question's schema.
+	ReplyActivity = "switchyard/reply"
 
 	// SetupQuery answers with the run's Setup.
 	SetupQuery = "switchyard/setup"
 	// ConversationQuery takes a first message's index and answers with a Page of messages from there.
 	ConversationQuery = "switchyard/conversation"
+	// QuestionsQuery answers with the run's open questions, a []Question, oldest first.
+	QuestionsQuery = "switchyard/questions"
+
+	// AskUpdate takes a Question of a running call and answers, when a person has replied, with the Reply.
+	AskUpdate = "switchyard/ask"
+	// ReplyUpdate takes a Reply to an open question.
+	ReplyUpdate = "switchyard/reply"
 )
 
 // Search attributes of a run. The devserver registers them; `starter setup` does on any other server.

@@ -77,6 +77,9 @@ type Tool struct {
 	// Digest identifies the spec's content; two specs with one digest are the same spec.
 	Digest string `json:"digest"`
 	Status Status `json:"status,omitempty"`
+	// Kind is set where a run treats calls in another way than by one activity on the tool's lane: KindStateful,
+	// KindAgent, KindHuman.
+	Kind   string `json:"kind,omitempty"`
 	Lane   string `json:"lane"`
 	Access Access `json:"access"`
 	Effect Effect `json:"effect"`
@@ -87,6 +90,11 @@ type Tool struct {
 	// Heartbeat is how long a worker may be silent during a call before it counts as lost.
 	Heartbeat Duration `json:"heartbeat,omitzero"`
 	Retry     Retry    `json:"retry,omitzero"`
+	// AnswerWithin is how long a person may take over what a call asks; a call may last that much longer.
+	AnswerWithin Duration `json:"answer_within,omitzero"`
+	// OnLoss and IdleTimeout are for stateful tools.
+	OnLoss      OnLoss   `json:"on_loss,omitempty"`
+	IdleTimeout Duration `json:"idle_timeout,omitzero"`
 	// Sensitive lists the parameters whose values are never shown.
 	Sensitive []string `json:"sensitive,omitempty"`
 	// Spec is the whole toolspec as JSON, in the form that package toolspecs reads back.

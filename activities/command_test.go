@@ -22,7 +22,7 @@ import (
 )
 
 func commandSpec(entry toolspecs.Entry) *toolspecs.Spec {
-	entry.Type = toolspecs.KindCommand
+	entry.Type = switchyard.KindCommand
 	return &toolspecs.Spec{Name: "probe", Entry: entry}
 }
 

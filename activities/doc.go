@@ -18,7 +18,7 @@ type Config struct {
 	Catalog func() *toolspecs.Catalog
 	// Client asks runs, by query, for what this process does not hold.
 	Client client.Client
-	// Executors execute calls, by kind of tool (toolspecs.KindFunction …).
+	// Executors execute calls, by kind of tool (switchyard.KindFunction …).
 	Executors map[string]Executor
 	// Models answer model steps, by provider.
 	Models map[switchyard.Provider]Model

@@ -57,7 +57,7 @@ type bench struct {
 // spec returns a function tool that takes a required text, after change.
 func spec(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Does " + name + ".",
-		Parameters: []toolspecs.Parameter{{Name: "text", Type: "string", Required: true}}, Entry: toolspecs.Entry{Type: toolspecs.KindFunction}}
+		Parameters: []toolspecs.Parameter{{Name: "text", Type: "string", Required: true}}, Entry: toolspecs.Entry{Type: switchyard.KindFunction}}
 	s.Execution.Effect = switchyard.EffectRead
 	if change != nil {
 		change(&s)

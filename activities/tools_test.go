@@ -30,7 +30,7 @@ func contains(text string, parts ...string) bool {
 func toolBench(t testing.TB, change func(*toolspecs.Spec), f answerFunc) (*bench, *toolspecs.Compiled) {
 	t.Helper()
 	catalog := catalogOf(t, spec("probe", change))
-	b := setUp(t, catalog, func(c *Config) { c.Executors = map[string]Executor{toolspecs.KindFunction: f} })
+	b := setUp(t, catalog, func(c *Config) { c.Executors = map[string]Executor{switchyard.KindFunction: f} })
 	compiled, _ := catalog.Get("probe")
 	return b, compiled
 }
@@ -337,7 +337,7 @@ func TestSpecsAreBounded(t *testing.T) {
 // errors of the call.
 func TestToolCannotRun(t *testing.T) {
 	b, compiled := toolBench(t, nil, answers("1"))
-	delete(b.config.Executors, toolspecs.KindFunction)
+	delete(b.config.Executors, switchyard.KindFunction)
 	_, err := b.execute(t, executionOf(compiled), nil)
 	if e, _ := callError(t, err); e.Type != switchyard.ErrExecutorNotFound || e.Retryable || !contains(e.Message, `"function"`) {
 		t.Errorf("got %v", e)

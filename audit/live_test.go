@@ -96,7 +96,7 @@ func specs() []toolspecs.Spec {
 	text := toolspecs.Parameter{Name: "text", Type: "string", Required: true}
 	spec := func(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 		s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "A tool of a test.", Status: switchyard.StatusActive,
-			Entry: toolspecs.Entry{Type: toolspecs.KindFunction}, Execution: toolspecs.ExecutionSpec{Lane: switchyard.LaneGeneral,
+			Entry: toolspecs.Entry{Type: switchyard.KindFunction}, Execution: toolspecs.ExecutionSpec{Lane: switchyard.LaneGeneral,
 				Access: switchyard.AccessShared, Effect: switchyard.EffectRead, Timeout: switchyard.Duration(20 * time.Second),
 				Heartbeat: toolspecs.DefaultHeartbeat, MaxResult: toolspecs.DefaultMaxResult, SlowAfter: toolspecs.DefaultSlowAfter}}
 		if change != nil {

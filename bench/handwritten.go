@@ -34,7 +34,7 @@ func registerHandWritten(w worker.Worker, c client.Client, catalog *toolspecs.Ca
 	}
 	deeds, err := activities.New(activities.Config{
 		Catalog: func() *toolspecs.Catalog { return catalog }, Client: c,
-		Executors: map[string]activities.Executor{toolspecs.KindFunction: functions},
+		Executors: map[string]activities.Executor{switchyard.KindFunction: functions},
 	})
 	if err != nil {
 		return err

@@ -108,7 +108,7 @@ func TestCompileRefuses(t *testing.T) {
 	s := Spec{
 		Name: "bad", Version: "1", Category: "htpp", Parameters: []Parameter{{Name: "a", Type: "text"}, {Name: "b", Type: typeString,
 			Validation: &Validation{MinLength: &negative}}},
-		Entry:     Entry{Type: KindFunction, Handler: "x"},
+		Entry:     Entry{Type: switchyard.KindFunction, Handler: "x"},
 		Execution: ExecutionSpec{Timeout: switchyard.Duration(48 * time.Hour), Retry: switchyard.Retry{MaxAttempts: -1}},
 		Requires:  Requires{Dependencies: []Dependency{{Name: "db"}}},
 	}

@@ -114,7 +114,7 @@ func (c *checker) surroundings(s Spec, o Options) {
 		}
 		c.add("$.execution.lane", hint, "there is no lane %q", s.Execution.Lane)
 	}
-	if s.Entry.Type != KindFunction || o.Handlers == nil || s.Entry.Handler == "" {
+	if s.Entry.Type != switchyard.KindFunction || o.Handlers == nil || s.Entry.Handler == "" {
 		return
 	}
 	if !slices.Contains(o.Handlers, s.Entry.Handler) {

@@ -1,58 +1,63 @@
 package toolspecs
 
 import (
+	"cmp"
+	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
 
 var (
-	kinds = []string{KindFunction, KindCommand}
+	// entryChecks has the kinds that this version executes, and what else than the fields' own rules holds for each.
+	entryChecks = map[string]func(*checker, Spec){
+		switchyard.KindFunction: nil,
+		switchyard.KindCommand:  (*checker).command,
+	}
 	// laterKinds are kinds that requirements name and this version cannot execute.
-	laterKinds = []string{"custom", "stateful", "rest", "mcp", "agent", "human"}
+	laterKinds = []string{switchyard.KindStateful, switchyard.KindREST, switchyard.KindMCP, switchyard.KindAgent, switchyard.KindHuman}
 	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// Placeholder matches {{args.name}} and anything else in double braces.
 	placeholder = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
 )
 
 func (c *checker) entry(s Spec) {
-	switch e := s.Entry; {
-	case e.Type == "":
-	case e.Type == KindFunction:
-		c.onlyForCommands(e)
-	case e.Type == KindCommand:
-		c.command(s)
-	case slices.Contains(laterKinds, e.Type):
-		c.add("$.entry.type", "this version executes "+strings.Join(kinds, " and "), "the kind %s is not supported by this version", e.Type)
+	kinds := slices.Sorted(maps.Keys(entryChecks))
+	check, known := entryChecks[s.Entry.Type]
+	switch kind := s.Entry.Type; {
+	case kind == "":
+	case slices.Contains(laterKinds, kind):
+		c.add("$.entry.type", "this version executes "+strings.Join(kinds, ", "), "the kind %s is not supported by this version", kind)
+	case !known:
+		c.add("$.entry.type", spelling.Hint(kind, kinds), "there is no kind %q", kind)
 	default:
-		c.add("$.entry.type", spelling.Hint(e.Type, kinds), "there is no kind %q", e.Type)
+		c.onlyFor(s.Entry)
+		if check != nil {
+			check(c, s)
+		}
 	}
 }
 
-func (c *checker) onlyForCommands(e Entry) {
-	given := []struct {
-		name string
-		set  bool
-	}{
-		{"argv", e.Argv != nil}, {"dir", e.Dir != ""}, {"env", e.Env != nil}, {"stdin", e.Stdin != ""}, {"stdout", e.Stdout != ""},
-		{"ok_exit_codes", e.OKExitCodes != nil}, {"transient_exit_codes", e.TransientExitCodes != nil},
-		{"max_output", e.MaxOutput != 0}, {"max_memory", e.MaxMemory != 0},
-	}
-	for _, g := range given {
-		if g.set {
-			c.addKey("$.entry."+g.name, "remove it, or write type: command", "%s is for commands, not for functions", g.name)
+// onlyFor reports fields that are set and are for other kinds, by the fields' tags.
+func (c *checker) onlyFor(e Entry) {
+	v := reflect.ValueOf(e)
+	for i, f := range reflect.VisibleFields(v.Type()) {
+		of := f.Tag.Get("kinds")
+		if of == "" || v.Field(i).IsZero() || slices.Contains(strings.Split(of, ","), e.Type) {
+			continue
 		}
+		name := cmp.Or(strings.Trim(f.Tag.Get("yaml"), "-"), strings.Split(f.Tag.Get("json"), ",")[0])
+		c.addKey("$.entry."+name, "remove it, or change the type", "%s is for the kind %s, not for %s", name, strings.ReplaceAll(of, ",", " or "), e.Type)
 	}
 }
 
 func (c *checker) command(s Spec) {
 	e := s.Entry
-	if e.Handler != "" {
-		c.addKey("$.entry.handler", "remove it, or write type: function", "handler is for functions, not for commands")
-	}
 	if len(e.Argv) == 0 {
 		c.add("$.entry.argv", "write argv: [program, argument, …]", "a command needs argv")
 	}

@@ -241,7 +241,7 @@ func complete(s Spec) Spec {
 		s.Description = "A tool."
 	}
 	if s.Entry.Type == "" {
-		s.Entry.Type = KindFunction
+		s.Entry.Type = switchyard.KindFunction
 	}
 	return s
 }

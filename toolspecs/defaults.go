@@ -9,7 +9,7 @@ import (
 )
 
 // olderKinds maps names of kinds that are still read to today's.
-var olderKinds = map[string]string{"builtin": KindFunction, "external": KindCommand}
+var olderKinds = map[string]string{"builtin": switchyard.KindFunction, "external": switchyard.KindCommand}
 
 // Defaults of commands, dependencies and retries.
 const (
@@ -48,9 +48,9 @@ func (e Entry) withDefaults(tool string) Entry {
 		e.Type = kind
 	}
 	switch e.Type {
-	case KindFunction:
+	case switchyard.KindFunction:
 		e.Handler = cmp.Or(e.Handler, tool)
-	case KindCommand:
+	case switchyard.KindCommand:
 		e.Stdin = cmp.Or(e.Stdin, stdinJSON)
 		e.Stdout = cmp.Or(e.Stdout, stdoutText)
 		e.MaxOutput = cmp.Or(e.MaxOutput, defaultMaxOutput)

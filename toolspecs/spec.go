@@ -7,12 +7,6 @@ import (
 	"github.com/switchyard/switchyard"
 )
 
-// Kinds of tool that Entry.Type names. The older names builtin and external are read as function and command.
-const (
-	KindFunction = "function"
-	KindCommand  = "command"
-)
-
 // Defaults of a spec's execution facts.
 const (
 	DefaultTimeout   = switchyard.Duration(30 * time.Second)
@@ -97,30 +91,109 @@ type Dependency struct {
 	Within switchyard.Duration `json:"within,omitzero" yaml:"within" rule:"above=0s,max=1h"`
 }
 
-// Entry says how the tool is executed.
+// Entry says how the tool is executed. The tag kinds names the kinds that a field is for; a test and the checker hold it.
 type Entry struct {
 	Type string `json:"type" yaml:"type" rule:"required"`
-	// Handler names the Go function, for the kind function; default the tool's name.
-	Handler string `json:"handler,omitempty" yaml:"handler"`
-	// The rest is for the kind command. Argv's elements may hold {{args.name}}; an element that is nothing but one such
-	// placeholder of an absent optional argument is left out. There is no shell.
-	Argv []string `json:"argv,omitempty" yaml:"argv" rule:"min=1"`
+	// Handler names the Go function or factory; default the tool's name.
+	Handler string `json:"handler,omitempty" yaml:"handler" kinds:"function,stateful"`
+
+	// Argv is the program and its arguments; there is no shell. For a command its elements may hold {{args.name}}; an
+	// element that is nothing but one such placeholder of an absent optional argument is left out. For mcp it is the
+	// server, which speaks over its standard input and output.
+	Argv []string `json:"argv,omitempty" yaml:"argv" rule:"min=1" kinds:"command,mcp"`
 	// Dir is the working folder; relative ones are under the folder the worker was given for its tools' files.
-	Dir string `json:"dir,omitempty" yaml:"dir"`
+	Dir string `json:"dir,omitempty" yaml:"dir" kinds:"command,mcp"`
 	// Env lists the environment variables that the program sees, beside PATH, HOME, LANG and TMPDIR.
-	Env []string `json:"env,omitempty" yaml:"env"`
+	Env []string `json:"env,omitempty" yaml:"env" kinds:"command,mcp"`
 	// Stdin is json (the arguments; the default) or none.
-	Stdin string `json:"stdin,omitempty" yaml:"stdin" rule:"enum=json|none"`
+	Stdin string `json:"stdin,omitempty" yaml:"stdin" rule:"enum=json|none" kinds:"command"`
 	// Stdout is text (the default) or json.
-	Stdout string `json:"stdout,omitempty" yaml:"stdout" rule:"enum=text|json"`
+	Stdout string `json:"stdout,omitempty" yaml:"stdout" rule:"enum=text|json" kinds:"command"`
 	// OKExitCodes count as success; default 0 alone.
-	OKExitCodes []int `json:"ok_exit_codes,omitempty" yaml:"ok_exit_codes" rule:"min=1"`
+	OKExitCodes []int `json:"ok_exit_codes,omitempty" yaml:"ok_exit_codes" rule:"min=1" kinds:"command"`
 	// TransientExitCodes are failures that another attempt may cure.
-	TransientExitCodes []int `json:"transient_exit_codes,omitempty" yaml:"transient_exit_codes"`
+	TransientExitCodes []int `json:"transient_exit_codes,omitempty" yaml:"transient_exit_codes" kinds:"command"`
 	// MaxOutput bounds standard output and standard error, in bytes, each; default 1 MiB. Beyond it the program is ended.
-	MaxOutput int `json:"max_output,omitempty" yaml:"max_output" rule:"min=1,max=1073741824"`
+	MaxOutput int `json:"max_output,omitempty" yaml:"max_output" rule:"min=1,max=1073741824" kinds:"command"`
 	// MaxMemory bounds the program's address space in bytes, where the system can; zero leaves it open.
-	MaxMemory int `json:"max_memory,omitempty" yaml:"max_memory" rule:"min=1048576"`
+	MaxMemory int `json:"max_memory,omitempty" yaml:"max_memory" rule:"min=1048576" kinds:"command"`
+
+	// OnLoss is fail (the default) or recreate: what becomes of the instance when its worker is lost.
+	OnLoss switchyard.OnLoss `json:"on_loss,omitempty" yaml:"on_loss" rule:"enum=fail|recreate" kinds:"stateful"`
+	// IdleTimeout closes an instance that no call has used for so long; default 10m.
+	IdleTimeout switchyard.Duration `json:"idle_timeout,omitzero" yaml:"idle_timeout" rule:"min=1s,max=24h" kinds:"stateful"`
+
+	// BaseURL is the API's address, http or https; it holds no placeholder.
+	BaseURL string `json:"base_url,omitempty" yaml:"base_url" kinds:"rest"`
+	// Method is GET (the default), HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
+	Method string `json:"method,omitempty" yaml:"method" rule:"enum=GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS" kinds:"rest"`
+	// Path follows the base URL; each {{args.name}} in it is one path segment or a part of one.
+	Path string `json:"path,omitempty" yaml:"path" kinds:"rest"`
+	// Query and Headers map names to templates. An entry that is nothing but the placeholder of an absent optional
+	// argument is left out; a list gives a query parameter several times.
+	Query   json.RawMessage `json:"query,omitempty" yaml:"query" kinds:"rest"`
+	Headers json.RawMessage `json:"headers,omitempty" yaml:"headers" kinds:"rest,mcp"`
+	// Body is any JSON value with placeholders in its strings; a string that is nothing but a placeholder becomes the
+	// argument with its type.
+	Body json.RawMessage `json:"body,omitempty" yaml:"body" kinds:"rest"`
+	// Encoding is how Body is sent: json (the default), form, or text.
+	Encoding string `json:"encoding,omitempty" yaml:"encoding" rule:"enum=json|form|text" kinds:"rest"`
+	// Auth says which secret goes where.
+	Auth *Auth `json:"auth,omitempty" yaml:"auth" kinds:"rest,mcp"`
+	// Extract takes a part of a JSON response: a JSON pointer where it begins with /, else a JMESPath expression.
+	Extract string `json:"extract,omitempty" yaml:"extract" kinds:"rest"`
+	// Statuses say what responses mean where that differs from the usual: 2xx is an answer, 429, 503 and other 5xx may be
+	// cured by another attempt, every other status is a failure.
+	Statuses []StatusRule `json:"statuses,omitempty" yaml:"statuses" kinds:"rest"`
+	// MaxResponse bounds what is read of a response, in bytes; default 1 MiB.
+	MaxResponse int `json:"max_response,omitempty" yaml:"max_response" rule:"min=1,max=67108864" kinds:"rest"`
+	// Allow lists host names, addresses and ranges that may be reached besides the host of base_url or url, and those
+	// that may be reached although they are loopback, private or otherwise not public.
+	Allow []string `json:"allow,omitempty" yaml:"allow" kinds:"rest,mcp"`
+
+	// URL is the MCP server's streamable-HTTP endpoint, where it has no argv.
+	URL string `json:"url,omitempty" yaml:"url" kinds:"mcp"`
+	// Remote is the tool's name on the MCP server; default the tool's name.
+	Remote string `json:"remote,omitempty" yaml:"remote" kinds:"mcp"`
+	// Session is worker (one connection for all runs; the default) or run (one for each run).
+	Session string `json:"session,omitempty" yaml:"session" rule:"enum=worker|run" kinds:"mcp"`
+	// Pin is the digest of the remote tool's name, description and schema when it was accepted.
+	Pin string `json:"pin,omitempty" yaml:"pin" kinds:"mcp"`
+
+	// Agent is the agent that runs; in YAML agent: is the path of its file, relative to the toolspec's.
+	Agent *switchyard.Agent `json:"agent,omitempty" yaml:"-" kinds:"agent"`
+	// AgentFile is Agent as written.
+	AgentFile string `json:"-" yaml:"agent" kinds:"agent"`
+	// Prompt is the template of what the agent is asked; default the argument prompt or task where there is one, else all
+	// arguments as JSON.
+	Prompt string `json:"prompt,omitempty" yaml:"prompt" kinds:"agent"`
+
+	// Question is the template of what the person is asked; default the argument question where there is one, else the
+	// tool's description and all arguments.
+	Question string `json:"question,omitempty" yaml:"question" kinds:"human"`
+	// AnswerWithin is how long a person may take. For human it defaults to 168h; for mcp it lets the server ask a person in
+	// the middle of a call, and none, the default, declines for everyone.
+	AnswerWithin switchyard.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h" kinds:"human,mcp"`
+}
+
+// Auth puts a secret into every request. The secret is named, never written: env:NAME is an environment variable of the
+// worker, file:PATH a file that the worker reads.
+type Auth struct {
+	// Type is bearer, basic (the secret is user:password), header or query.
+	Type   string `json:"type" yaml:"type" rule:"required,enum=bearer|basic|header|query"`
+	Secret string `json:"secret" yaml:"secret" rule:"required"`
+	// Name is the header's or query parameter's; only for those two types.
+	Name string `json:"name,omitempty" yaml:"name"`
+}
+
+// StatusRule says what responses of some statuses mean.
+type StatusRule struct {
+	// Status is a number such as 404, or 4xx.
+	Status string `json:"status" yaml:"status" rule:"required"`
+	// Means is answer, retry or fail.
+	Means string `json:"means" yaml:"means" rule:"required,enum=answer|retry|fail"`
+	// Message is what the model is told first of a failure.
+	Message string `json:"message,omitempty" yaml:"message"`
 }
 
 // ExecutionSpec says where and how calls run. In YAML, parallelizable: false may stand for access: exclusive, and

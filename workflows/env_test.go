@@ -77,7 +77,7 @@ func newLabOf(t *testing.T, processes int) *lab {
 		a, err := activities.New(activities.Config{
 			Catalog:   func() *toolspecs.Catalog { return tools },
 			Client:    queryClient{lab: l},
-			Executors: map[string]activities.Executor{toolspecs.KindFunction: l.functions()},
+			Executors: map[string]activities.Executor{switchyard.KindFunction: l.functions()},
 			Models:    map[switchyard.Provider]activities.Model{switchyard.ProviderScripted: activities.Scripted{}, told: l},
 		})
 		if err != nil {

@@ -40,7 +40,7 @@ func checkFunctions(catalog *toolspecs.Catalog, functions *activities.Functions)
 	var faults []error
 	for _, compiled := range catalog.All() {
 		spec := &compiled.Spec
-		if spec.Entry.Type != toolspecs.KindFunction {
+		if spec.Entry.Type != switchyard.KindFunction {
 			continue
 		}
 		f, ok := functions.Find(spec)

@@ -274,7 +274,7 @@ func TestFlagsGoOverConfig(t *testing.T) {
 }
 
 func probeSpec(parameter, handler string) toolspecs.Spec {
-	return toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.", Entry: toolspecs.Entry{Type: toolspecs.KindFunction, Handler: handler},
+	return toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.", Entry: toolspecs.Entry{Type: switchyard.KindFunction, Handler: handler},
 		Parameters: []toolspecs.Parameter{{Name: parameter, Type: "string", Required: true}}}
 }
 
@@ -330,7 +330,7 @@ func TestCatalogMerges(t *testing.T) {
 	if c.Specs[0].Execution.Arguments != "" {
 		t.Error("the application's spec was changed")
 	}
-	c.Specs = append(c.Specs, toolspecs.Spec{Name: "lister", Version: "2.0.0", Description: "Lists.", Entry: toolspecs.Entry{Type: toolspecs.KindCommand, Argv: []string{"ls"}}})
+	c.Specs = append(c.Specs, toolspecs.Spec{Name: "lister", Version: "2.0.0", Description: "Lists.", Entry: toolspecs.Entry{Type: switchyard.KindCommand, Argv: []string{"ls"}}})
 	if _, _, err := c.withDefaults().prepare(); err == nil || !contains(err.Error(), "lister") {
 		t.Errorf("got %v", err)
 	}

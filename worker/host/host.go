@@ -108,8 +108,8 @@ func (c Config) activities(conn client.Client, catalog *toolspecs.Catalog, funct
 		Catalog: func() *toolspecs.Catalog { return catalog },
 		Client:  conn,
 		Executors: map[string]activities.Executor{
-			toolspecs.KindFunction: functions,
-			toolspecs.KindCommand:  &activities.Commands{Dir: c.Dir},
+			switchyard.KindFunction: functions,
+			switchyard.KindCommand:  &activities.Commands{Dir: c.Dir},
 		},
 		Models: models,
 	})

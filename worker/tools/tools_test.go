@@ -25,7 +25,7 @@ func execute(ctx context.Context, t *testing.T, functions []activities.Function,
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.Execute(ctx, &toolspecs.Spec{Name: handler, Entry: toolspecs.Entry{Type: toolspecs.KindFunction}}, data)
+	return r.Execute(ctx, &toolspecs.Spec{Name: handler, Entry: toolspecs.Entry{Type: switchyard.KindFunction}}, data)
 }
 
 // outputOf runs one of all tools and decodes its output.

@@ -5,28 +5,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/programs"
 )
 
 // defaultMaxOutput is a command's limit of output in bytes where its entry names none.
 const defaultMaxOutput = 1 << 20
 
-// outputHead and errorTail are how much of a program's output an error quotes, in bytes.
-const (
-	outputHead = 200
-	errorTail  = 2 << 10
-)
-
-// inheritedEnv are the environment variables of the worker that every program sees.
-var inheritedEnv = []string{"PATH", "HOME", "LANG", "TMPDIR"}
+// outputHead is how much of a program's output an error quotes, in bytes.
+const outputHead = 200
 
 // Commands executes tools of the kind command: a program with arguments, never a shell.
 //
@@ -75,11 +67,11 @@ func (c Commands) program(ctx context.Context, entry *toolspecs.Entry, args json
 	if err != nil {
 		return nil, err
 	}
-	dir, err := c.workingFolder(entry.Dir)
+	dir, err := programs.Folder(c.Dir, entry.Dir)
 	if err != nil {
 		return nil, err
 	}
-	p := &program{argv: argv, dir: dir, env: append(inherited(entry.Env), callEnv(ctx)...),
+	p := &program{argv: argv, dir: dir, env: append(programs.Env(entry.Env), callEnv(ctx)...),
 		maxOutput: entry.MaxOutput, maxMemory: entry.MaxMemory}
 	if p.maxOutput <= 0 {
 		p.maxOutput = defaultMaxOutput
@@ -88,30 +80,6 @@ func (c Commands) program(ctx context.Context, entry *toolspecs.Entry, args json
 		p.stdin = args
 	}
 	return p, nil
-}
-
-func (c Commands) workingFolder(dir string) (string, error) {
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(c.Dir, dir)
-	}
-	if dir == "" {
-		return "", nil
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed,
-			"the command's working folder %s does not exist on this worker; create it or correct entry.dir", dir)
-	}
-	return dir, nil
-}
-
-func inherited(more []string) []string {
-	var env []string
-	for _, name := range slices.Concat(inheritedEnv, more) {
-		if value, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+value)
-		}
-	}
-	return env
 }
 
 func callEnv(ctx context.Context) []string {
@@ -135,23 +103,11 @@ func checkExit(entry *toolspecs.Entry, result programResult) error {
 	if slices.Contains(ok, result.exitCode) {
 		return nil
 	}
-	err := fmt.Errorf("the program %s%s", result.ending, quoted(": ", result.stderr))
+	err := fmt.Errorf("the program %s%s", result.ending, programs.Quoted(": ", result.stderr))
 	if slices.Contains(entry.TransientExitCodes, result.exitCode) {
 		return switchyard.Transient(err, 0)
 	}
 	return err
-}
-
-// quoted returns the end of what a program wrote as readable text after a separator, or nothing.
-func quoted(separator string, output []byte) string {
-	text := strings.TrimSpace(strings.ToValidUTF8(string(output), "\uFFFD"))
-	if text == "" {
-		return ""
-	}
-	if len(text) > errorTail {
-		text = "…" + strings.ToValidUTF8(text[len(text)-errorTail:], "")
-	}
-	return separator + text
 }
 
 func commandAnswer(entry *toolspecs.Entry, stdout []byte) (Answer, error) {
@@ -167,7 +123,7 @@ func commandAnswer(entry *toolspecs.Entry, stdout []byte) (Answer, error) {
 	}
 	if _, err := switchyard.DecodeJSON(stdout); err != nil {
 		return Answer{}, switchyard.Errorf(switchyard.ErrInvalidOutput,
-			"the program was to write one JSON value to standard output, but: %v%s", err, quoted("; it wrote: ", stdout[:min(len(stdout), outputHead)]))
+			"the program was to write one JSON value to standard output, but: %v%s", err, programs.Quoted("; it wrote: ", stdout[:min(len(stdout), outputHead)]))
 	}
 	answer.Output = bytes.TrimSpace(stdout)
 	return answer, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/programs"
 )
 
 // defaultWithin bounds starting and checking a dependency whose spec names no time.
@@ -31,7 +32,7 @@ var starting sync.Map
 // programs see the same environment as the tool's own. A dependency that stays down gives precondition_failed.
 func EnsureDependencies(ctx context.Context, spec *toolspecs.Spec) *switchyard.Error {
 	for _, d := range spec.Requires.Dependencies {
-		if err := ensure(ctx, d, inherited(spec.Entry.Env)); err != nil {
+		if err := ensure(ctx, d, programs.Env(spec.Entry.Env)); err != nil {
 			return switchyard.Errorf(switchyard.ErrPreconditionFailed, "%s needs %s, which is not up: %v", spec.Name, d.Name, err)
 		}
 	}
@@ -85,7 +86,7 @@ func check(ctx context.Context, d toolspecs.Dependency, env []string) error {
 		return fmt.Errorf("its check %q failed: %w", strings.Join(d.Check, " "), err)
 	}
 	if result.exitCode != 0 {
-		return fmt.Errorf("its check %q %s%s", strings.Join(d.Check, " "), result.ending, quoted(": ", result.stderr))
+		return fmt.Errorf("its check %q %s%s", strings.Join(d.Check, " "), result.ending, programs.Quoted(": ", result.stderr))
 	}
 	return nil
 }
@@ -93,14 +94,13 @@ func check(ctx context.Context, d toolspecs.Dependency, env []string) error {
 // start starts the dependency and waits until its check succeeds. The program is in a session of its own and shares no
 // pipe with the worker, so that neither ends with the other.
 func start(ctx context.Context, d toolspecs.Dependency, env []string) error {
-	p := program{argv: d.Start, env: env}
-	cmd, err := p.command()
+	cmd, err := programs.Command(d.Start, "", env)
 	if err != nil {
-		return p.startError(err)
+		return programs.StartError(d.Start[0], err)
 	}
-	ownSession(cmd)
+	programs.OwnSession(cmd)
 	if err := cmd.Start(); err != nil {
-		return p.startError(err)
+		return programs.StartError(d.Start[0], err)
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -131,7 +131,7 @@ func start(ctx context.Context, d toolspecs.Dependency, env []string) error {
 func state(cmd *exec.Cmd, ended <-chan struct{}) string {
 	select {
 	case <-ended:
-		return endingOf(cmd)
+		return programs.Ending(cmd)
 	default:
 		return "still runs"
 	}

@@ -1,4 +1,4 @@
-package activities
+package programs
 
 import (
 	"errors"
@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitMemory bounds the program's address space, and that of the processes it starts from now on. It does not report
+// LimitMemory bounds the program's address space, and that of the processes it starts from now on. It does not report
 // errors: a program that has ended already needs no bound.
-func limitMemory(pid, bytes int) {
+func LimitMemory(pid, bytes int) {
 	limit := unix.Rlimit{Cur: uint64(bytes), Max: uint64(bytes)}
 	_ = unix.Prlimit(pid, unix.RLIMIT_AS, &limit, nil)
 }
 
-// reap waits for the program's end, closes ended and kills what is left of its group. That happens before the program is
+// Reap waits for the program's end, closes ended and kills what is left of its group. That happens before the program is
 // reaped, while its id still names this group and no other.
-func reap(cmd *exec.Cmd, ended chan<- struct{}) error {
+func Reap(cmd *exec.Cmd, ended chan<- struct{}) error {
 	for {
 		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
@@ -24,6 +24,6 @@ func reap(cmd *exec.Cmd, ended chan<- struct{}) error {
 		}
 	}
 	close(ended)
-	killGroup(cmd)
+	KillGroup(cmd)
 	return cmd.Wait()
 }

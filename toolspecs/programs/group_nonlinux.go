@@ -1,0 +1,16 @@
+//go:build !linux
+
+package programs
+
+import "os/exec"
+
+// LimitMemory does nothing: only Linux can bound another process.
+func LimitMemory(int, int) {}
+
+// Reap waits for the program's end, closes ended and kills what is left of its group.
+func Reap(cmd *exec.Cmd, ended chan<- struct{}) error {
+	err := cmd.Wait()
+	close(ended)
+	KillGroup(cmd)
+	return err
+}

@@ -1,0 +1,17 @@
+//go:build !unix
+
+package programs
+
+import "os/exec"
+
+// OwnGroup does nothing: without process groups only the program itself is ended.
+func OwnGroup(*exec.Cmd) {}
+
+// OwnSession does nothing, for the same reason.
+func OwnSession(*exec.Cmd) {}
+
+// EndGroup kills the program.
+func EndGroup(cmd *exec.Cmd) { KillGroup(cmd) }
+
+// KillGroup kills the program.
+func KillGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }

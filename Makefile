@@ -1,13 +1,16 @@
 # Everything that is done to this repository has its target here; .ci/run calls `make test` and `make check`.
-# Only Go, git and make are needed. Go's build cache decides what has to be rebuilt.
+# Only Go, git and make are needed, and npm for the tests against programs of others. Go's build cache decides what has to
+# be rebuilt.
 
 export CGO_ENABLED := 0
 
 GO ?= go
 # The same flags for every build of devserver: its 450 modules compile for minutes, once per set of flags.
 DEVSERVER = GOFLAGS='-trimpath -buildvcs=false' $(GO)
-# Tests that need a real server run where these are set; SWITCHYARD_BIN names the folder of the programs that they start.
-E2E = SWITCHYARD_E2E=1 SWITCHYARD_BIN='$(CURDIR)/bin' $(GO) test -count=1 -timeout 10m
+# Tests that need a real server run where these are set; SWITCHYARD_BIN names the folder of the programs that they start,
+# SWITCHYARD_NPM that of the programs of others that they start beside them.
+NPM = SWITCHYARD_NPM='$(CURDIR)/bin/npm/bin'
+E2E = SWITCHYARD_E2E=1 SWITCHYARD_BIN='$(CURDIR)/bin' $(NPM) $(GO) test -count=1 -timeout 10m
 E2E_PACKAGES = ./internal/e2e ./starter/... ./audit/... ./bench
 LINTERS = bin/tools
 # What is misspelt on purpose stands in tests.
@@ -50,6 +53,10 @@ bin/librarian:
 bin/devserver:
 	$(DEVSERVER) build -C devserver -ldflags='-s -w' -o ../bin/devserver .
 
+.PHONY: npm
+npm: ## Install what tests run from npm into bin/npm: MCP servers, the MCP conformance suite, Prism
+	@internal/npm/install bin/npm
+
 .PHONY: clean
 clean: ## Remove what was built; databases of the demo stay in .switchyard
 	rm -rf bin coverage
@@ -61,11 +68,11 @@ test: ## Run the tests that need Go alone: no server, no network, no C compiler
 	$(GO) test ./...
 
 .PHONY: test/e2e
-test/e2e: build ## Run the tests that need a real server
+test/e2e: build npm ## Run the tests that need a real server
 	$(E2E) $(E2E_PACKAGES)
 
 .PHONY: test/replay
-test/replay: build ## The end-to-end tests with the workflow cache off: every workflow task is a replay
+test/replay: build npm ## The end-to-end tests with the workflow cache off: every workflow task is a replay
 	SWITCHYARD_CACHE=0 $(E2E) ./internal/e2e
 
 .PHONY: test/devserver
@@ -75,12 +82,12 @@ test/devserver: ## Run devserver's own tests
 
 # The programs that tests start are built to be measured as well: go test adds what they covered to its own profile.
 .PHONY: test/coverage
-test/coverage: bin/devserver ## Run all tests, on a real server too, and hold every package to its coverage
+test/coverage: bin/devserver npm ## Run all tests, on a real server too, and hold every package to its coverage
 	rm -rf coverage
 	mkdir -p coverage/bin
 	ln -s ../../bin/devserver coverage/bin/devserver
 	$(GO) build -cover -coverpkg=./... -o coverage/bin/ ./starter ./worker ./examples/librarian
-	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' SWITCHYARD_E2E=1 \
+	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' $(NPM) SWITCHYARD_E2E=1 \
 		$(GO) test -count=1 -timeout 10m -coverpkg=./... -coverprofile=coverage/tests.txt ./...
 	$(GO) run ./internal/covergate coverage/tests.txt
 

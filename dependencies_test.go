@@ -1,6 +1,7 @@
 package switchyard_test
 
 import (
+	"encoding/json"
 	"maps"
 	"path"
 	"slices"
@@ -102,6 +103,32 @@ func TestDependenciesAreExplained(t *testing.T) {
 	for m, line := range explained {
 		if !used[m] {
 			t.Errorf("docs/dependencies.md:%d: nothing uses %s any more", line, m)
+		}
+	}
+}
+
+// TestPackagesAreExplained proves the same of the npm packages that tests run, and that each is pinned to one version.
+func TestPackagesAreExplained(t *testing.T) {
+	var manifest struct{ Dependencies, OptionalDependencies map[string]string }
+	if err := json.Unmarshal([]byte(readText(t, "internal/npm/package.json")), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(manifest.Dependencies, manifest.OptionalDependencies)
+	var explained []string
+	for _, r := range tableRows(readText(t, "docs/dependencies.md"), "package", "job", "why this one") {
+		if len(r.cells) != 3 || r.cells[1] == "" || r.cells[2] == "" {
+			t.Errorf("docs/dependencies.md:%d: write | `package` | job | why this one |", r.line)
+			continue
+		}
+		explained = append(explained, strings.Trim(r.cells[0], "`"))
+	}
+	slices.Sort(explained)
+	if installed := slices.Sorted(maps.Keys(manifest.Dependencies)); !slices.Equal(explained, installed) {
+		t.Errorf("docs/dependencies.md explains %q, internal/npm/package.json has %q", explained, installed)
+	}
+	for name, version := range manifest.Dependencies {
+		if strings.Trim(version, "0123456789.-alph") != "" {
+			t.Errorf("internal/npm/package.json pins %s to %q, which is more than one version", name, version)
 		}
 	}
 }

@@ -17,8 +17,11 @@ import (
 	"go.temporal.io/sdk/log"
 )
 
-// binVariable names the folder with the programs under test; make sets it.
-const binVariable = "SWITCHYARD_BIN"
+// The folders with the programs under test, and with those from npm that they are tested against; make sets both.
+const (
+	binVariable = "SWITCHYARD_BIN"
+	npmVariable = "SWITCHYARD_NPM"
+)
 
 // stopWithin is how long a program may take to end before it is killed.
 const stopWithin = 40 * time.Second
@@ -27,9 +30,20 @@ const stopWithin = 40 * time.Second
 // more than Go alone.
 func Bin(t testing.TB, name string) string {
 	t.Helper()
-	dir := os.Getenv(binVariable)
+	return program(t, binVariable, name)
+}
+
+// NPM returns the path of a program that internal/npm/install installs. Without them the test is skipped, and says so.
+func NPM(t testing.TB, name string) string {
+	t.Helper()
+	return program(t, npmVariable, name)
+}
+
+func program(t testing.TB, variable, name string) string {
+	t.Helper()
+	dir := os.Getenv(variable)
 	if dir == "" {
-		t.Skipf("%s is not set: this test runs real programs; make test/e2e builds them", binVariable)
+		t.Skipf("%s is not set: this test runs real programs; make test/e2e builds or installs them", variable)
 	}
 	path, err := filepath.Abs(filepath.Join(dir, name))
 	if err != nil {

@@ -16,5 +16,9 @@ func main() {
 	if list := os.Getenv("SWITCHYARD_HTTP_ALLOW"); list != "" {
 		allowed = strings.Split(list, ",")
 	}
-	os.Exit(host.Main(host.Config{Specs: toolspecs.Shipped(), Functions: tools.All(tools.Config{HTTP: tools.HTTPConfig{Allow: allowed}})}))
+	os.Exit(host.Main(host.Config{
+		Specs:     toolspecs.Shipped(),
+		Functions: tools.All(tools.Config{HTTP: tools.HTTPConfig{Allow: allowed}}),
+		Inside:    allowed,
+	}))
 }

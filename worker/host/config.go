@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/outbound"
 	"go.temporal.io/sdk/client"
 )
 
@@ -35,6 +36,9 @@ type Config struct {
 	Models map[switchyard.Provider]activities.Model
 	// Dir is where relative working folders of commands start; default the process's.
 	Dir string
+	// Inside lists host names, addresses and ranges that requests of tools of the kinds rest and mcp may reach although they
+	// are loopback, private or otherwise not public, where a tool's spec names the host. A spec's own allow does the same.
+	Inside []string
 	// Mode is how strictly arguments are read where neither run nor tool says; default strict.
 	Mode switchyard.Mode
 	// Concurrency is how many calls of a lane run at a time on this worker; default 100. The serial lane runs one.
@@ -92,6 +96,9 @@ func (c Config) validate() error {
 	}
 	if c.Mode != "" && c.Mode != switchyard.ModeStrict && c.Mode != switchyard.ModeLenient {
 		faults = append(faults, fmt.Errorf("Config.Mode is %q; it must be strict or lenient", c.Mode))
+	}
+	if _, err := outbound.NewGuard(outbound.Policy{Inside: c.Inside}); err != nil {
+		faults = append(faults, fmt.Errorf("Config.Inside: %w", err))
 	}
 	for i, lane := range c.Lanes {
 		if err := switchyard.CheckToolName(lane); err != nil {

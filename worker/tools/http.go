@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,13 +13,12 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
 const (
 	defaultHTTPTimeout = 20 * time.Second
 	defaultMaxBody     = 48 << 10
-	maxRedirects       = 5
-	maxResponseHeader  = 64 << 10
 )
 
 // HTTPConfig says where the HTTP tools may go. The zero value lets them reach public addresses only.
@@ -37,8 +35,12 @@ type HTTPConfig struct {
 
 // Validate reports every entry of Allow that is neither host, address nor range.
 func (c HTTPConfig) Validate() error {
-	_, err := newGuard(c)
+	_, err := c.guard()
 	return err
+}
+
+func (c HTTPConfig) guard() (*outbound.Guard, error) {
+	return outbound.NewGuard(outbound.Policy{Public: !c.OnlyAllowed, Allow: c.Allow})
 }
 
 type httpGetInput struct {
@@ -73,25 +75,17 @@ func HTTP(c HTTPConfig) []activities.Function {
 }
 
 type httpClient struct {
-	transport *http.Transport
-	fault     error
-	maxBody   int
+	client  *http.Client
+	fault   error
+	maxBody int
 }
 
 func newHTTPClient(c HTTPConfig) *httpClient {
-	g, fault := newGuard(c)
+	guard, fault := c.guard()
 	if c.MaxBody <= 0 {
 		c.MaxBody = defaultMaxBody
 	}
-	return &httpClient{fault: fault, maxBody: c.MaxBody, transport: &http.Transport{
-		Proxy:       nil,
-		DialContext: g.dial,
-		// On a connection used before, net/http sends a request again by itself when it breaks. Retries are the spec's.
-		DisableKeepAlives:      true,
-		ForceAttemptHTTP2:      true,
-		TLSHandshakeTimeout:    connectTimeout,
-		MaxResponseHeaderBytes: maxResponseHeader,
-	}}
+	return &httpClient{client: outbound.Client(guard.Transport(), nil, nil), fault: fault, maxBody: c.MaxBody}
 }
 
 func (c *httpClient) do(ctx context.Context, in httpRequestInput) (httpResponse, error) {
@@ -108,27 +102,18 @@ func (c *httpClient) do(ctx context.Context, in httpRequestInput) (httpResponse,
 	if err != nil {
 		return httpResponse{}, err
 	}
-	redirects := 0
-	client := http.Client{Transport: c.transport, CheckRedirect: func(req *http.Request, via []*http.Request) error {
-		redirects = len(via)
-		return checkRedirect(req, via)
-	}}
-	resp, err := client.Do(req)
+	resp, err := c.client.Do(req)
 	if err != nil {
-		return httpResponse{}, requestError(ctx, limited, err, redirects)
+		return httpResponse{}, outbound.Failure(ctx, limited, err)
 	}
 	defer resp.Body.Close()
 	// One byte more tells a body that was cut from one that fits.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(c.maxBody)+1))
 	if err != nil {
-		return httpResponse{}, requestError(ctx, limited, fmt.Errorf("the response broke off: %w", err), redirects)
+		return httpResponse{}, outbound.Failure(ctx, limited, fmt.Errorf("the response broke off: %w", err))
 	}
 	return answer(resp, body, c.maxBody)
 }
-
-// ownHeaders are headers that the request decides, not its caller.
-var ownHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Keep-Alive",
-	"Proxy-Authorization", "Proxy-Connection", "Expect"}
 
 var httpMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
 
@@ -150,12 +135,12 @@ func newRequest(ctx context.Context, in httpRequestInput) (*http.Request, error)
 		return nil, invalid("url", "%v", err)
 	}
 	req.Header.Set("User-Agent", "switchyard")
-	if call, ok := switchyard.ContextOf(ctx); ok && !safe(method) {
+	if call, ok := switchyard.ContextOf(ctx); ok && !outbound.Safe(method) {
 		req.Header.Set("Idempotency-Key", call.Key)
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Headers)) {
 		canonical := http.CanonicalHeaderKey(name)
-		if slices.Contains(ownHeaders, canonical) {
+		if !outbound.CanSet(canonical) {
 			return nil, invalid("headers", "the header %s cannot be set", canonical)
 		}
 		req.Header.Set(canonical, in.Headers[name])
@@ -163,38 +148,13 @@ func newRequest(ctx context.Context, in httpRequestInput) (*http.Request, error)
 	return req, nil
 }
 
-func safe(method string) bool {
-	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
-}
-
 func checkURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, invalid("url", "the URL cannot be read: %v", err)
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, invalid("url", "the URL must begin with http:// or https://")
-	case u.Hostname() == "":
-		return nil, invalid("url", "the URL names no host")
-	case u.User != nil:
-		return nil, invalid("url", "the URL holds a user name or password; use a header")
+	}
+	if err := outbound.CheckURL(u); err != nil {
+		return nil, invalid("url", "%v", err)
 	}
 	return u, nil
-}
-
-// checkRedirect follows at most maxRedirects redirects. To another place goes no header that was meant for the first.
-func checkRedirect(req *http.Request, via []*http.Request) error {
-	if len(via) > maxRedirects {
-		return fmt.Errorf("the server redirected more than %d times", maxRedirects)
-	}
-	first := via[0].URL
-	if req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
-		maps.DeleteFunc(req.Header, func(name string, _ []string) bool {
-			return !slices.Contains([]string{"User-Agent", "Accept", "Accept-Language", "Content-Type"}, name)
-		})
-	}
-	if _, err := checkURL(req.URL.String()); err != nil {
-		return errors.New("the server redirected to a URL that is not plain http or https")
-	}
-	return nil
 }

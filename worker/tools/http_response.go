@@ -1,13 +1,8 @@
 package tools
 
 import (
-	"context"
-	"crypto/tls"
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -65,45 +60,4 @@ func wholeLength(resp *http.Response) string {
 		return ""
 	}
 	return fmt.Sprintf(" of %d", resp.ContentLength)
-}
-
-// requestError says why there was no response. limited is the tool's own time limit within ctx.
-func requestError(ctx, limited context.Context, err error, redirects int) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return fmt.Errorf("the request was ended: %w", cause)
-	}
-	if r, ok := errors.AsType[*refusal](err); ok {
-		return refused(r, redirects)
-	}
-	if limited.Err() != nil {
-		return switchyard.Transient(errors.New("the server did not answer within the request's timeout"), 0)
-	}
-	if permanent(err) {
-		return err
-	}
-	return switchyard.Transient(err, 0)
-}
-
-// refused is a policy_violation, which says that nothing ran, only as long as nothing was sent.
-func refused(r *refusal, redirects int) error {
-	if redirects > 0 {
-		return fmt.Errorf("the server redirected to another address, and %w", r)
-	}
-	return switchyard.Errorf(switchyard.ErrPolicyViolation, "%v", r)
-}
-
-// permanent reports failures that would be the same again. What does not come from the network is about the request.
-func permanent(err error) bool {
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		return dns.IsNotFound
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return true
-	}
-	_, network := errors.AsType[*net.OpError](err)
-	return !network && !brokenOff(err)
-}
-
-func brokenOff(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }

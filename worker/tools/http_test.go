@@ -176,14 +176,6 @@ func TestHTTPGuardByName(t *testing.T) {
 	}
 }
 
-// No proxy of the environment is used: it would connect where the guard does not see. net/http reads the environment
-// once per process, so a test cannot set it.
-func TestHTTPIgnoresProxy(t *testing.T) {
-	if newHTTPClient(HTTPConfig{}).transport.Proxy != nil {
-		t.Error("requests may go through a proxy")
-	}
-}
-
 // A request whose connection breaks is not sent again: net/http would do so on a connection that it used before.
 func TestHTTPTriesOnce(t *testing.T) {
 	s := newTarget(t)

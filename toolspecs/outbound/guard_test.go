@@ -1,4 +1,4 @@
-package tools
+package outbound
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 
 // Addresses that lead inside are refused in every spelling; those just outside the ranges are not.
 func TestGuardAddresses(t *testing.T) {
-	g, err := newGuard(HTTPConfig{})
+	g, err := NewGuard(Policy{Public: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func TestGuardAddresses(t *testing.T) {
 	for address := range strings.FieldsSeq(refused) {
 		if err := g.check("host", net.JoinHostPort(address, "80")); err == nil {
 			t.Errorf("%s is not refused", address)
-		} else if _, ok := errors.AsType[*refusal](err); !ok {
+		} else if _, ok := errors.AsType[*Refusal](err); !ok {
 			t.Errorf("%s: %T", address, err)
 		}
 	}
@@ -42,33 +42,44 @@ func TestGuardAddresses(t *testing.T) {
 
 // An allow-list opens exactly what it names, and can be all there is.
 func TestGuardAllow(t *testing.T) {
+	public := func(allow ...string) Policy { return Policy{Public: true, Allow: allow} }
 	cases := []struct {
-		config  HTTPConfig
-		address string
-		allowed bool
+		policy        Policy
+		host, address string
+		allowed       bool
 	}{
-		{HTTPConfig{Allow: []string{"10.1.0.0/16"}}, "10.1.2.3:80", true},
-		{HTTPConfig{Allow: []string{"10.1.2.3/16"}}, "10.1.9.9:80", true},
-		{HTTPConfig{Allow: []string{"10.1.0.0/16"}}, "10.2.0.1:80", false},
-		{HTTPConfig{Allow: []string{" 127.0.0.1 "}}, "127.0.0.1:80", true},
-		{HTTPConfig{Allow: []string{"127.0.0.1"}}, "[::ffff:127.0.0.1]:80", true},
-		{HTTPConfig{Allow: []string{"127.0.0.1"}}, "127.0.0.2:80", false},
-		{HTTPConfig{Allow: []string{"[::1]"}}, "[::1]:80", true},
-		{HTTPConfig{Allow: []string{"fe80::/10"}}, "[fe80::1%eth0]:80", true},
-		{HTTPConfig{Allow: []string{"10.0.0.0/8"}}, "8.8.8.8:80", true},
-		{HTTPConfig{Allow: []string{"10.0.0.0/8"}, OnlyAllowed: true}, "10.1.1.1:80", true},
-		{HTTPConfig{Allow: []string{"10.0.0.0/8"}, OnlyAllowed: true}, "8.8.8.8:80", false},
+		{public("10.1.0.0/16"), "host", "10.1.2.3:80", true},
+		{public("10.1.2.3/16"), "host", "10.1.9.9:80", true},
+		{public("10.1.0.0/16"), "host", "10.2.0.1:80", false},
+		{public(" 127.0.0.1 "), "host", "127.0.0.1:80", true},
+		{public("127.0.0.1"), "host", "[::ffff:127.0.0.1]:80", true},
+		{public("127.0.0.1"), "host", "127.0.0.2:80", false},
+		{public("[::1]"), "host", "[::1]:80", true},
+		{public("fe80::/10"), "host", "[fe80::1%eth0]:80", true},
+		{public("10.0.0.0/8"), "host", "8.8.8.8:80", true},
+		{Policy{Allow: []string{"10.0.0.0/8"}}, "host", "10.1.1.1:80", true},
+		{Policy{Allow: []string{"10.0.0.0/8"}}, "host", "8.8.8.8:80", false},
+		{Policy{}, "host", "8.8.8.8:80", false},
+		{Policy{Hosts: []string{"api.example.com"}}, "API.example.com.", "8.8.8.8:443", true},
+		{Policy{Hosts: []string{"api.example.com"}}, "api.example.com", "10.0.0.1:443", false},
+		{Policy{Hosts: []string{"api.example.com"}}, "www.example.com", "8.8.8.8:443", false},
+		{Policy{Hosts: []string{"8.8.8.8"}}, "8.8.8.8", "8.8.8.8:443", true},
+		{Policy{Hosts: []string{"127.0.0.1"}}, "127.0.0.1", "127.0.0.1:443", false},
+		{Policy{Hosts: []string{"inner"}, Inside: []string{"10.0.0.0/8"}}, "inner", "10.0.0.1:80", true},
+		{Policy{Hosts: []string{"inner"}, Inside: []string{"INNER"}}, "inner", "10.0.0.1:80", true},
+		{Policy{Hosts: []string{"inner"}, Inside: []string{"10.0.0.0/8"}}, "other", "10.0.0.1:80", false},
+		{Policy{Inside: []string{"10.0.0.0/8"}}, "10.0.0.1", "10.0.0.1:80", false},
 	}
 	for _, c := range cases {
-		g, err := newGuard(c.config)
+		g, err := NewGuard(c.policy)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := g.check("host", c.address); (err == nil) != c.allowed {
-			t.Errorf("%+v: %s: %v", c.config, c.address, err)
+		if err := g.check(c.host, c.address); (err == nil) != c.allowed {
+			t.Errorf("%+v: %s, %s: %v", c.policy, c.host, c.address, err)
 		}
 	}
-	err := HTTPConfig{Allow: []string{"ok.example", "http://x", "", "10.0.0.0/99", "*.example"}}.Validate()
+	_, err := NewGuard(Policy{Allow: []string{"ok.example", "http://x", ""}, Hosts: []string{"10.0.0.0/99"}, Inside: []string{"*.example"}})
 	if err == nil || strings.Count(err.Error(), "cannot be allowed") != 4 {
 		t.Errorf("got %v; want four faults", err)
 	}

@@ -1,0 +1,142 @@
+package outbound
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+)
+
+// A proxy of the environment would connect where the guard does not see. net/http reads the environment once per
+// process, so a test cannot set it.
+func TestTransportIgnoresProxy(t *testing.T) {
+	g, err := NewGuard(Policy{Public: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Transport().Proxy != nil {
+		t.Error("requests may go through a proxy")
+	}
+}
+
+// newPlace serves what it was sent, and redirects where ?to= says.
+func newPlace(t *testing.T) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if to := r.URL.Query().Get("to"); to != "" {
+			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+			return
+		}
+		_, _ = io.WriteString(w, r.Header.Get("Authorization")+"|"+r.Header.Get("X-Custom")+"|"+r.Header.Get("Accept")+"|"+r.URL.RawQuery)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func clientOf(t *testing.T, p Policy, origin string) *http.Client {
+	t.Helper()
+	g, err := NewGuard(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Client(g.Transport(), u, func(r *http.Request) error {
+		r.Header.Set("Authorization", "Bearer hidden")
+		r.URL.RawQuery += "&key=hidden"
+		return nil
+	})
+}
+
+func get(t *testing.T, c *http.Client, address string) (string, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Custom", "mine")
+	req.Header.Set("Accept", "text/plain")
+	resp, err := c.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return string(body), err
+}
+
+// What is added for the origin reaches it, also after a redirect within it, and reaches no other place; headers of the
+// request itself stay behind too, and no error tells what was added.
+func TestClientKeepsSecretsAtTheirOrigin(t *testing.T) {
+	origin, other := newPlace(t), newPlace(t)
+	c := clientOf(t, Policy{Allow: []string{"127.0.0.1"}}, origin.URL)
+	for address, want := range map[string]string{
+		origin.URL + "/?a=b":                                 "Bearer hidden|mine|text/plain|a=b&key=hidden",
+		origin.URL + "/?to=/elsewhere":                       "Bearer hidden|mine|text/plain|&key=hidden",
+		origin.URL + "/?to=" + other.URL + "/":               "||text/plain|",
+		other.URL + "/":                                      "|mine|text/plain|",
+		other.URL + "/?to=" + origin.URL + "/":               "Bearer hidden||text/plain|&key=hidden",
+		strings.Replace(origin.URL, "http", "HTTP", 1) + "/": "Bearer hidden|mine|text/plain|&key=hidden",
+	} {
+		if got, err := get(t, c, address); err != nil || got != want {
+			t.Errorf("%s: got %q, %v; want %q", address, got, err, want)
+		}
+	}
+	origin.Close()
+	if _, err := get(t, c, origin.URL); err == nil || strings.Contains(err.Error(), "hidden") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An error of what adds a secret ends the request before anything is sent, and stays what it is.
+func TestClientWithoutItsSecret(t *testing.T) {
+	origin := newPlace(t)
+	g, err := NewGuard(Policy{Allow: []string{"127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(origin.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := switchyard.Errorf(switchyard.ErrPreconditionFailed, "no secret")
+	c := Client(g.Transport(), u, func(*http.Request) error { return missing })
+	_, err = c.Post(origin.URL, "text/plain", strings.NewReader("body"))
+	if got := Failure(t.Context(), t.Context(), err); !errors.Is(got, missing) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// A refusal is a policy_violation while nothing was sent. After a redirect something was.
+func TestRefusals(t *testing.T) {
+	origin, other := newPlace(t), newPlace(t)
+	_, port, err := net.SplitHostPort(other.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := Policy{Allow: []string{"127.0.0.1"}}
+	_, err = get(t, clientOf(t, inside, origin.URL), origin.URL+"/?to=http://[::1]:"+port)
+	if e := switchyard.AsError(Failure(t.Context(), t.Context(), err)); e.Type != switchyard.ErrExecution || e.Retryable || !strings.Contains(e.Message, "redirected to another address") {
+		t.Errorf("after a redirect: %v", e)
+	}
+	_, err = get(t, clientOf(t, Policy{Hosts: []string{"127.0.0.1"}}, origin.URL), origin.URL)
+	if e := switchyard.AsError(Failure(t.Context(), t.Context(), err)); e.Type != switchyard.ErrPolicyViolation || !strings.Contains(e.Message, "loopback") {
+		t.Errorf("at once: %v", e)
+	}
+	// Odd spellings lead to the addresses they mean, or nowhere; some depend on the system's resolver.
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]",
+		"0.0.0.0", "127.1", "2130706433", "0x7f.1", "0x7f000001", "0177.0.0.1", "017700000001", "１２７.0.0.1", "127。0。0。1", "①②⑦.0.0.1", "0"} {
+		c := clientOf(t, Policy{Public: true, Hosts: []string{strings.Trim(host, "[]")}}, origin.URL)
+		if got, err := get(t, c, "http://"+host+":"+port); err == nil {
+			t.Errorf("%s was reached: %s", host, got)
+		}
+	}
+}

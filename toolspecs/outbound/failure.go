@@ -1,0 +1,58 @@
+package outbound
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/switchyard/switchyard"
+)
+
+// Failure says why there was no response, or no whole one. ctx is the call's; limited is the request's own time within
+// it, or ctx again. A refused address is a policy_violation as long as nothing was sent; failures of the network are
+// transient; what would be the same again is not. The end of ctx comes back as its cause.
+func Failure(ctx, limited context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("the request was ended: %w", cause)
+	}
+	if own, ok := errors.AsType[*switchyard.Error](err); ok {
+		return own
+	}
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return refused(r)
+	}
+	if limited.Err() != nil {
+		return switchyard.Transient(errors.New("the server did not answer within the request's timeout"), 0)
+	}
+	if permanent(err) {
+		return err
+	}
+	return switchyard.Transient(err, 0)
+}
+
+// refused is a policy_violation, which says that nothing ran, only as long as nothing was sent.
+func refused(r *Refusal) error {
+	if r.Redirected {
+		return fmt.Errorf("the server redirected to another address, and %w", r)
+	}
+	return switchyard.Errorf(switchyard.ErrPolicyViolation, "%v", r)
+}
+
+// permanent reports failures that would be the same again. What does not come from the network is about the request.
+func permanent(err error) bool {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return dns.IsNotFound
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	_, network := errors.AsType[*net.OpError](err)
+	return !network && !brokenOff(err)
+}
+
+func brokenOff(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}

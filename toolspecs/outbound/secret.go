@@ -1,0 +1,108 @@
+package outbound
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+)
+
+// maxSecret bounds a secret, in bytes.
+const maxSecret = 64 << 10
+
+// The two forms of a reference.
+const (
+	fromEnv  = "env:"
+	fromFile = "file:"
+)
+
+// HintSecret is what to do about a secret that is no reference.
+const HintSecret = "write env:NAME or file:/path: the name of the secret, never its value"
+
+var (
+	envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	// rootedPath matches absolute paths of every system: a spec is also checked on other machines than its worker.
+	rootedPath = regexp.MustCompile(`^(/|[A-Za-z]:[\\/])`)
+)
+
+// CheckSecret reports text that is no reference to a secret: env:NAME or file:/path. The error's text does not hold
+// what was written, which may be the secret itself.
+func CheckSecret(ref string) error {
+	if name, ok := strings.CutPrefix(ref, fromEnv); ok && envName.MatchString(name) {
+		return nil
+	}
+	if path, ok := strings.CutPrefix(ref, fromFile); ok && rootedPath.MatchString(path) && !strings.ContainsRune(path, 0) {
+		return nil
+	}
+	return errors.New("this is not a reference to a secret")
+}
+
+// Secret returns the secret that a reference names: the environment variable, or the file's content without one line
+// end at its end. It is read anew each time, so that a secret can be changed while the worker runs. What is missing,
+// empty, no regular file, larger than 64 KiB or has a control character is a precondition_failed that names the
+// reference and nothing of the content.
+func Secret(ref string) (string, error) {
+	if err := CheckSecret(ref); err != nil {
+		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed, "%v; %s", err, HintSecret)
+	}
+	value, err := lookUp(ref)
+	if err == nil && value == "" {
+		err = errors.New("is empty")
+	}
+	if err == nil && strings.ContainsFunc(value, control) {
+		err = errors.New("holds a line end or another control character, which no request can carry")
+	}
+	if err != nil {
+		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed, "the secret %s %v on this worker", ref, err)
+	}
+	return value, nil
+}
+
+func control(r rune) bool { return r < ' ' || r == 0x7f }
+
+func lookUp(ref string) (string, error) {
+	if name, ok := strings.CutPrefix(ref, fromEnv); ok {
+		value, found := os.LookupEnv(name)
+		if !found {
+			return "", errors.New("is not set")
+		}
+		return value, nil
+	}
+	return readSecret(strings.TrimPrefix(ref, fromFile))
+}
+
+func readSecret(path string) (string, error) {
+	// Opening a pipe would wait for its writer.
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", errors.New("cannot be read: " + reason(err))
+	}
+	if !info.Mode().IsRegular() {
+		return "", errors.New("is not a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", errors.New("cannot be read: " + reason(err))
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err != nil {
+		return "", errors.New("cannot be read: " + reason(err))
+	}
+	if len(data) > maxSecret {
+		return "", fmt.Errorf("has more than %d bytes", maxSecret)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil
+}
+
+// reason returns an error without the path, which the reference tells already.
+func reason(err error) string {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
+		return p.Err.Error()
+	}
+	return err.Error()
+}

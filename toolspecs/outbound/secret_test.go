@@ -1,0 +1,75 @@
+package outbound
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+)
+
+// A secret is read anew at each use, from where its reference says, without the line end that editors add.
+func TestSecret(t *testing.T) {
+	t.Setenv("SWITCHYARD_TEST_SECRET", "from the environment")
+	file := filepath.Join(t.TempDir(), "token")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(ref, want string) {
+		t.Helper()
+		if got, err := Secret(ref); err != nil || got != want {
+			t.Errorf("%s: got %q, %v; want %q", ref, got, err, want)
+		}
+	}
+	check("env:SWITCHYARD_TEST_SECRET", "from the environment")
+	for text, want := range map[string]string{"one": "one", "two\n": "two", "three\r\n": "three", " four ": " four "} {
+		write(text)
+		check("file:"+file, want)
+	}
+}
+
+// What is no reference is a fault that does not repeat what was written; what cannot be used is told by its reference.
+func TestSecretFaults(t *testing.T) {
+	for _, ref := range []string{"", "sk-live-12345", "env:", "env:sk-live-12345", "env:A B", "file:", "file:sk-live-12345", "file:../sk-live-12345", "vault:sk-live-12345", "ENV:SK", "file:/sk-live-12345\x00"} {
+		err := CheckSecret(ref)
+		if err == nil || strings.Contains(err.Error(), "sk-live") {
+			t.Errorf("%q: got %v", ref, err)
+		}
+		if _, err := Secret(ref); !errors.Is(err, &switchyard.Error{Type: switchyard.ErrPreconditionFailed}) || strings.Contains(err.Error(), "sk-live") {
+			t.Errorf("%q: got %v", ref, err)
+		}
+	}
+	for _, ref := range []string{"env:A", "env:_a1", "file:/run/secrets/token", `file:C:\token`, "file:c:/token"} {
+		if err := CheckSecret(ref); err != nil {
+			t.Errorf("%q: got %v", ref, err)
+		}
+	}
+	folder := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return "file:" + path
+	}
+	t.Setenv("SWITCHYARD_TEST_EMPTY", "")
+	for ref, want := range map[string]string{
+		"env:SWITCHYARD_TEST_UNSET":                "is not set",
+		"env:SWITCHYARD_TEST_EMPTY":                "is empty",
+		"file:" + folder + "/missing":              "no such file",
+		"file:" + folder:                           "not a regular file",
+		file("empty", "\n"):                        "is empty",
+		file("large", strings.Repeat("x", 65<<10)): "more than 65536 bytes",
+		file("lines", "planted\nplanted"):          "line end",
+	} {
+		_, err := Secret(ref)
+		if !errors.Is(err, &switchyard.Error{Type: switchyard.ErrPreconditionFailed}) || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), ref) || strings.Contains(err.Error(), "planted") {
+			t.Errorf("%s: got %v; want %s", ref, err, want)
+		}
+	}
+}

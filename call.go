@@ -56,6 +56,10 @@ type Verdict struct {
 	Notes []string `json:"notes,omitempty"`
 	// Tokens estimates the arguments' size for a model.
 	Tokens int `json:"tokens,omitempty"`
+	// Prompt is what a sub-agent is asked: the tool's template, filled.
+	Prompt string `json:"prompt,omitempty"`
+	// Claim is how many calls beside itself the call claims of the run's budget: one for a sub-agent that has tools.
+	Claim int `json:"claim,omitempty"`
 	// Error is set where the call must not run.
 	Error *Error `json:"error,omitempty"`
 }
@@ -69,7 +73,7 @@ type Execution struct {
 	Origin    Origin          `json:"origin"`
 	// Notes are those of the call's verdict; they come back with the result.
 	Notes []string `json:"notes,omitempty"`
-	// Parent is the call on whose behalf this one runs, for sub-agents.
+	// Parent is the path of the call on whose behalf this one runs, for sub-agents.
 	Parent string `json:"parent,omitempty"`
 }
 

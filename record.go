@@ -102,12 +102,18 @@ type Record struct {
 	Notes []string `json:"notes,omitempty"`
 	Timing
 	// Phases are the times that the phases took where they are known.
-	Phases          map[Phase]Duration `json:"phases,omitempty"`
-	Caller          Caller             `json:"caller,omitzero"`
-	Conversation    string             `json:"conversation,omitempty"`
-	Run             string             `json:"run"`
-	WorkflowID      string             `json:"workflow_id"`
-	Parent          string             `json:"parent,omitempty"`
-	EstimatedTokens int                `json:"estimated_tokens,omitempty"`
-	ResultTokens    int                `json:"result_tokens,omitempty"`
+	Phases       map[Phase]Duration `json:"phases,omitempty"`
+	Caller       Caller             `json:"caller,omitzero"`
+	Conversation string             `json:"conversation,omitempty"`
+	Run          string             `json:"run"`
+	WorkflowID   string             `json:"workflow_id"`
+	// Parent is the path of the call that the run works for, where it is a sub-agent's; Path is the call's own, and
+	// orders it among those of the whole tree of runs.
+	Parent string `json:"parent,omitempty"`
+	Path   string `json:"path,omitempty"`
+	// Child is the sub-agent's run that executed the call, and Usage what that run used.
+	Child           *ChildRun `json:"child,omitempty"`
+	Usage           Usage     `json:"usage,omitzero"`
+	EstimatedTokens int       `json:"estimated_tokens,omitempty"`
+	ResultTokens    int       `json:"result_tokens,omitempty"`
 }

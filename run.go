@@ -20,6 +20,8 @@ type RunInput struct {
 	Variables    map[string]any `json:"variables,omitempty"`
 	// Mode overrides how strictly the arguments of all calls are read.
 	Mode Mode `json:"mode,omitempty"`
+	// Parent is set for a sub-agent's run.
+	Parent *Parent `json:"parent,omitempty"`
 	// Carry is set by the run itself when it continues as new.
 	Carry *Carry `json:"carry,omitempty"`
 }
@@ -156,6 +158,10 @@ type AdmitRequest struct {
 	Variables []string `json:"variables,omitempty"`
 	// Allow is how many more calls the run's budget allows; nil is no limit.
 	Allow *int `json:"allow,omitempty"`
+	// Depth is the run's own; sub-agents stand one below it.
+	Depth int `json:"depth,omitempty"`
+	// Spent names the limit, tokens or cost, of which nothing is left for sub-agents; empty where there is.
+	Spent string `json:"spent,omitempty"`
 }
 
 // ModelRequest is the input of a model step. It says which conversation to answer without containing it.

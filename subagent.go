@@ -1,0 +1,76 @@
+package switchyard
+
+import (
+	"strings"
+)
+
+// MaxDepth is how many sub-agents may work below each other. A run that no call started is at depth 0.
+const MaxDepth = 5
+
+// Parent says for which call of which run a sub-agent's run works.
+type Parent struct {
+	WorkflowID string `json:"workflow_id"`
+	// Run is the id of the first execution of the calling run's chain.
+	Run string `json:"run"`
+	// Call is the call's path, such as "2.1", or "2.1/1.3" where its run works for another call.
+	Call string `json:"call"`
+	// Depth is the sub-agent's, from 1.
+	Depth int `json:"depth"`
+}
+
+// CallPath returns the path of a call in its whole tree of runs: its id, after the path of the call that its run works
+// for. parent is empty for a run that works for none.
+func CallPath(parent, id string) string {
+	if parent == "" {
+		return id
+	}
+	return parent + "/" + id
+}
+
+// ChildWorkflowID returns the workflow id of the sub-agent's run that works for a call of a run.
+func ChildWorkflowID(workflowID, callID string) string { return workflowID + "/" + callID }
+
+// ChildCallID is the inverse of ChildWorkflowID: the call of run workflowID that child works for; false if it works for
+// none.
+func ChildCallID(workflowID, child string) (callID string, ok bool) {
+	callID, ok = strings.CutPrefix(child, workflowID+"/")
+	return callID, ok && callID != ""
+}
+
+// ChildRun names a sub-agent's run.
+type ChildRun struct {
+	WorkflowID string `json:"workflow_id"`
+	// RunID is its first execution; empty until it has started.
+	RunID string `json:"run_id,omitempty"`
+}
+
+// SettleRequest is what became of a call that no tool's activity executed, before the phase post_execution. It is the
+// input of SettleActivity.
+type SettleRequest struct {
+	Call   string `json:"call"`
+	Tool   Tool   `json:"tool"`
+	Origin Origin `json:"origin"`
+	// Answer is a text; where the tool declares its output, the JSON that it holds.
+	Answer string   `json:"answer,omitempty"`
+	Notes  []string `json:"notes,omitempty"`
+	// Error is set where there is no answer.
+	Error *Error   `json:"error,omitempty"`
+	Took  Duration `json:"took,omitzero"`
+	// Usage is what the call took of the run's budget.
+	Usage Usage `json:"usage,omitzero"`
+}
+
+// Settled is the end of such a call, as history records it.
+type Settled struct {
+	CallOutcome
+	Usage Usage `json:"usage,omitzero"`
+}
+
+// Add adds to u what a sub-agent used of the budget; its turns are its own.
+func (u *Usage) Add(sub Usage) {
+	u.Calls += sub.Calls
+	u.Failed += sub.Failed
+	u.InputTokens += sub.InputTokens
+	u.OutputTokens += sub.OutputTokens
+	u.Cost += sub.Cost
+}

@@ -53,6 +53,13 @@ type limitsFile struct {
 // DecodeAgent reads an agent file. file is its path: scripts that it names are read relative to it. known are the names
 // of the tools there are; nil leaves them unchecked. The error is Faults.
 func DecodeAgent(file string, data []byte, known []string) (*switchyard.Agent, error) {
+	return decodeAgent(file, data, known, readFile)
+}
+
+// reader is readFile, or one that notes what was read.
+type reader func(path string, limit int) ([]byte, error)
+
+func decodeAgent(file string, data []byte, known []string, read reader) (*switchyard.Agent, error) {
 	doc, faults := strictyaml.ParseOne(file, data, MaxSpecBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
@@ -65,7 +72,7 @@ func DecodeAgent(file string, data []byte, known []string) (*switchyard.Agent, e
 		}
 	}
 	checkToolNames(doc, "$.tools", f.Tools, known)
-	script, scriptFaults := f.script(doc, file)
+	script, scriptFaults := f.script(doc, file, read)
 	if err := append(doc.Faults(), scriptFaults...).Err(); err != nil {
 		return nil, err
 	}
@@ -74,11 +81,55 @@ func DecodeAgent(file string, data []byte, known []string) (*switchyard.Agent, e
 
 // LoadAgent is DecodeAgent for a file.
 func LoadAgent(path string, known []string) (*switchyard.Agent, error) {
-	data, err := readFile(path, MaxSpecBytes)
+	return loadAgent(path, known, readFile)
+}
+
+func loadAgent(path string, known []string, read reader) (*switchyard.Agent, error) {
+	data, err := read(path, MaxSpecBytes)
 	if err != nil {
 		return nil, err
 	}
-	return DecodeAgent(path, data, known)
+	return decodeAgent(path, data, known, read)
+}
+
+// otherFiles tell files that are no toolspecs by a key at their top.
+var otherFiles = []struct{ key, what string }{{"$.model", "an agent"}, {"$.steps", "a script"}, {"$.calls", "a plan"}}
+
+// reportOther reports a file of another kind that lies among toolspecs.
+func reportOther(doc *strictyaml.Document) bool {
+	for _, other := range otherFiles {
+		if doc.Has(other.key) && !doc.Has("$.entry") {
+			doc.Report("$", "this is "+other.what+", not a toolspec", "keep such files outside of the folder of toolspecs, beside it")
+			return true
+		}
+	}
+	return false
+}
+
+// readAgent reads the agent file that an entry names, relative to the toolspec's file. The faults are the agent file's.
+func (e *Entry) readAgent(doc *strictyaml.Document, file string, read reader) Faults {
+	if e.AgentFile == "" || e.Type != switchyard.KindAgent {
+		return nil
+	}
+	e.AgentFile = beside(file, e.AgentFile)
+	data, err := read(e.AgentFile, MaxSpecBytes)
+	if err != nil {
+		doc.Report("$.entry.agent", err.Error(), "paths are relative to the toolspec's file")
+		return nil
+	}
+	if e.Agent, err = decodeAgent(e.AgentFile, data, nil, read); err != nil {
+		doc.Report("$.entry.agent", "the agent file has faults", "correct them there")
+		return asFaults(e.AgentFile, err)
+	}
+	return nil
+}
+
+// beside returns the path of a file that another one names: relative to it, unless it is absolute.
+func beside(file, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(file), name)
 }
 
 func (f agentFile) agent(script *switchyard.Script) *switchyard.Agent {
@@ -99,7 +150,7 @@ func (f agentFile) agent(script *switchyard.Script) *switchyard.Agent {
 }
 
 // script reads the script that the agent's model names, if any.
-func (f agentFile) script(doc *strictyaml.Document, file string) (*switchyard.Script, Faults) {
+func (f agentFile) script(doc *strictyaml.Document, file string, read reader) (*switchyard.Script, Faults) {
 	f.Model.check(doc)
 	path, at := f.Model.Script, "$.model.script"
 	if f.Model.Provider != switchyard.ProviderScripted {
@@ -108,10 +159,8 @@ func (f agentFile) script(doc *strictyaml.Document, file string) (*switchyard.Sc
 	if path == "" {
 		return nil, nil
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(file), path)
-	}
-	data, err := readFile(path, MaxPlanBytes)
+	path = beside(file, path)
+	data, err := read(path, MaxPlanBytes)
 	if err != nil {
 		doc.Report(at, err.Error(), "paths are relative to the agent file")
 		return nil, nil

@@ -118,6 +118,27 @@ func canonicalSpec(s Spec) (json.RawMessage, error) {
 	return reordered(data)
 }
 
+// digestOfSpec returns the digest of a spec whose JSON is data. How a long script is compressed differs between versions
+// of Go, so the script counts as it is.
+func digestOfSpec(s Spec, data json.RawMessage) (string, error) {
+	if s.Entry.Agent == nil || s.Entry.Agent.Model.Script == nil {
+		return switchyard.Digest(data), nil
+	}
+	agent := *s.Entry.Agent
+	script := agent.Model.Script.Value
+	agent.Model.Script, s.Entry.Agent = nil, &agent
+	plain, err := canonicalSpec(s)
+	if err != nil {
+		return "", err
+	}
+	played, err := switchyard.EncodeJSON(script)
+	if err != nil {
+		return "", err
+	}
+	played, err = reordered(played)
+	return switchyard.Digest(append(plain, played...)), err
+}
+
 // reordered returns a JSON text in canonical form, but with its keys in their own order.
 func reordered(data []byte) (json.RawMessage, error) {
 	tree, jsonErr := parseOrdered(data)

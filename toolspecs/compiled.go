@@ -40,7 +40,11 @@ func (s Spec) Compile() (*Compiled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("toolspec %q: %w", s.Name, err)
 	}
-	c := &Compiled{Spec: s, Digest: switchyard.Digest(data), json: data}
+	digest, err := digestOfSpec(s, data)
+	if err != nil {
+		return nil, fmt.Errorf("toolspec %q: %w", s.Name, err)
+	}
+	c := &Compiled{Spec: s, Digest: digest, json: data}
 	if err := c.compileInput(); err != nil {
 		return nil, fmt.Errorf("toolspec %q: input schema: %w", s.Name, err)
 	}
@@ -130,6 +134,7 @@ func (c *Compiled) Tool() switchyard.Tool {
 		Version:      c.Spec.Version,
 		Digest:       c.Digest,
 		Status:       c.Spec.Status,
+		Kind:         kindForRuns(c.Spec.Entry.Type),
 		Lane:         e.Lane,
 		Access:       e.Access,
 		Effect:       e.Effect,
@@ -140,6 +145,14 @@ func (c *Compiled) Tool() switchyard.Tool {
 		Sensitive:    append([]string(nil), c.sensitive...),
 		Spec:         bytes.Clone(c.json),
 	}
+}
+
+// kindForRuns returns the kind of a tool whose calls are no activities on its lane; empty for all others.
+func kindForRuns(kind string) string {
+	if kind == switchyard.KindAgent {
+		return kind
+	}
+	return ""
 }
 
 // FromTool compiles what a run has pinned. An error says that the pinned spec cannot be read or is not the one that

@@ -35,7 +35,7 @@ func (s Spec) withDefaults() Spec {
 		s.Approval = ""
 	}
 	s.Entry = s.Entry.withDefaults(s.Name)
-	s.Execution = s.Execution.withDefaults()
+	s.Execution = s.Execution.withDefaults(s.Entry.Type)
 	s.Requires.Dependencies = slices.Clone(s.Requires.Dependencies)
 	for i, d := range s.Requires.Dependencies {
 		s.Requires.Dependencies[i].Within = cmp.Or(d.Within, defaultWithin)
@@ -61,7 +61,12 @@ func (e Entry) withDefaults(tool string) Entry {
 	return e
 }
 
-func (e ExecutionSpec) withDefaults() ExecutionSpec {
+func (e ExecutionSpec) withDefaults(kind string) ExecutionSpec {
+	if kind == switchyard.KindAgent {
+		e.Timeout = cmp.Or(e.Timeout, DefaultAgentTimeout)
+		e.SlowAfter = cmp.Or(e.SlowAfter, defaultAgentSlowAfter)
+		e.Retry.MaxAttempts = cmp.Or(e.Retry.MaxAttempts, 1)
+	}
 	e.Access = cmp.Or(e.Access, switchyard.AccessShared)
 	e.Effect = cmp.Or(e.Effect, switchyard.EffectOnce)
 	if e.Lane == "" {

@@ -79,9 +79,10 @@ func decodeFile(file string, data []byte, o Options) ([]located, Faults) {
 	docs, faults := strictyaml.Parse(file, data, MaxSpecBytes)
 	var specs []located
 	for _, doc := range docs {
-		l := located{spec: decodeSpec(doc, o), file: file}
+		spec, agentFaults := decodeSpec(doc, file, o)
+		l := located{spec: spec, file: file}
 		l.line, l.column = doc.Position("$.name")
-		faults = append(faults, doc.Faults()...)
+		faults = append(append(faults, doc.Faults()...), agentFaults...)
 		specs = append(specs, l)
 	}
 	return specs, append(faults, repeated(specs)...)
@@ -104,10 +105,15 @@ func repeated(specs []located) Faults {
 	return faults
 }
 
-func decodeSpec(doc *strictyaml.Document, o Options) Spec {
+// decodeSpec reads a spec; the faults are those of an agent file that it names.
+func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults) {
+	if reportOther(doc) {
+		return Spec{}, nil
+	}
 	var f specFile
 	doc.Decode(&f)
 	s := f.Spec
+	agentFaults := s.Entry.readAgent(doc, file, readFile)
 	s.Execution = f.Execution.ExecutionSpec
 	s.Execution.Retry = switchyard.Retry(f.Execution.Retry)
 	f.Execution.readOlderWords(doc, &s.Execution)
@@ -125,7 +131,7 @@ func decodeSpec(doc *strictyaml.Document, o Options) Spec {
 		}
 		doc.Report(f.path, f.message, f.hint)
 	}
-	return s
+	return s, agentFaults
 }
 
 // readOlderWords turns parallelizable and idempotent into access and effect.

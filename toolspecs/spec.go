@@ -14,6 +14,9 @@ const (
 	// DefaultMaxResult bounds a result in bytes: what a model sees and what goes into history.
 	DefaultMaxResult = 32 << 10
 	DefaultSlowAfter = switchyard.Duration(5 * time.Second)
+	// DefaultAgentTimeout is the timeout of a sub-agent, whose run goes on for many turns.
+	DefaultAgentTimeout   = switchyard.Duration(time.Hour)
+	defaultAgentSlowAfter = switchyard.Duration(10 * time.Minute)
 )
 
 // Spec is the declaration of one tool, as decoded from YAML with all defaults filled in. Its JSON form is what runs
@@ -162,7 +165,7 @@ type Entry struct {
 
 	// Agent is the agent that runs; in YAML agent: is the path of its file, relative to the toolspec's.
 	Agent *switchyard.Agent `json:"agent,omitempty" yaml:"-" kinds:"agent"`
-	// AgentFile is Agent as written.
+	// AgentFile is the path that Agent was read from.
 	AgentFile string `json:"-" yaml:"agent" kinds:"agent"`
 	// Prompt is the template of what the agent is asked; default the argument prompt or task where there is one, else all
 	// arguments as JSON.
@@ -202,7 +205,7 @@ type ExecutionSpec struct {
 	Lane   string            `json:"lane" yaml:"lane"`
 	Access switchyard.Access `json:"access" yaml:"access" rule:"enum=shared|exclusive"`
 	Effect switchyard.Effect `json:"effect" yaml:"effect" rule:"enum=read|idempotent|once"`
-	// Timeout bounds one attempt; default 30s.
+	// Timeout bounds one attempt; default 30s, and 1h for a sub-agent's whole run.
 	Timeout switchyard.Duration `json:"timeout" yaml:"timeout" rule:"above=0s,max=24h"`
 	// QueueTimeout bounds the wait for a worker; zero waits for as long as the run lasts.
 	QueueTimeout switchyard.Duration `json:"queue_timeout,omitzero" yaml:"queue_timeout" rule:"above=0s"`
@@ -211,7 +214,7 @@ type ExecutionSpec struct {
 	Retry     switchyard.Retry    `json:"retry,omitzero" yaml:"retry"`
 	// MaxResult bounds the result in bytes; default 32 KiB, at most 1 MiB.
 	MaxResult int `json:"max_result" yaml:"max_result" rule:"min=1,max=1048576"`
-	// SlowAfter marks calls that take longer as slow; default 5s.
+	// SlowAfter marks calls that take longer as slow; default 5s, and 10m for a sub-agent.
 	SlowAfter switchyard.Duration `json:"slow_after" yaml:"slow_after" rule:"above=0s"`
 	// Arguments is strict or lenient; empty leaves it to the run or the catalog.
 	Arguments switchyard.Mode `json:"arguments,omitempty" yaml:"arguments" rule:"enum=strict|lenient"`

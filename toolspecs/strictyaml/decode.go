@@ -71,16 +71,28 @@ func (d *Document) Position(path string) (line, column int) {
 	return n.Line, n.Column
 }
 
+// Has reports whether there is something at path.
+func (d *Document) Has(path string) bool {
+	_, found := d.find(path)
+	return found
+}
+
 func (d *Document) at(path string) *yaml.Node {
-	n := d.root
+	n, _ := d.find(path)
+	return n
+}
+
+// find returns what is at path; found is false for what is nearest above it.
+func (d *Document) find(path string) (n *yaml.Node, found bool) {
+	n = d.root
 	for _, s := range jsonpath.Split(path) {
 		next := child(n, s)
 		if next == nil {
-			return n
+			return n, false
 		}
 		n = next
 	}
-	return n
+	return n, true
 }
 
 func child(n *yaml.Node, s jsonpath.Step) *yaml.Node {
@@ -129,6 +141,9 @@ var (
 // value decodes n into v. f is the struct field that v belongs to, nil for the document itself.
 func (d *Document) value(n *yaml.Node, v reflect.Value, f *field) {
 	n = deref(n)
+	if f != nil && f.rule.secret {
+		d.secret[n] = true
+	}
 	if v.Type() == rawType {
 		d.raw(n, v)
 		return
@@ -292,10 +307,15 @@ func (d *Document) number(n *yaml.Node, v reflect.Value) {
 
 func (d *Document) wrongType(n *yaml.Node, t reflect.Type) {
 	hint := ""
-	if t.Kind() == reflect.String && t != numberType && n.Kind == yaml.ScalarNode {
+	is := got(n)
+	switch {
+	case n.Kind != yaml.ScalarNode:
+	case d.secret[n]:
+		is = "what is written here"
+	case t.Kind() == reflect.String && t != numberType:
 		hint = fmt.Sprintf("put it in quotes: %q", n.Value)
 	}
-	d.fault(n, wanted(t)+", not "+got(n), hint)
+	d.fault(n, wanted(t)+", not "+is, hint)
 }
 
 func wanted(t reflect.Type) string {

@@ -1,0 +1,89 @@
+package toolspecs
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+)
+
+// agent checks an agent tool. What no activity executes cannot be tried again by one, wait for one, or have its
+// dependencies checked in one; and what an agent is asked is shown as the prompt of its run.
+func (c *checker) agent(s Spec) {
+	a := s.Entry.Agent
+	if a == nil {
+		c.add("$.entry.agent", "write agent: and the path of an agent file", "an agent tool needs an agent")
+	} else if err := switchyard.CheckToolName(a.Name); err != nil {
+		c.add("$.entry.agent", "", "the agent's %v", err)
+	}
+	c.placeholders("$.entry.prompt", s.Entry.Prompt, s.argumentNames(), false)
+	if s.Execution.Retry.MaxAttempts > 1 {
+		c.add("$.execution.retry.max_attempts", "remove it; its model steps and calls are tried again by their own policies",
+			"a sub-agent's run goes on where it was, so it has one attempt, not %d", s.Execution.Retry.MaxAttempts)
+	}
+	if s.Execution.QueueTimeout > 0 {
+		c.addKey("$.execution.queue_timeout", "write timeout, which bounds the whole of it", "a sub-agent's run waits in no queue")
+	}
+	if len(s.Requires.Dependencies) > 0 {
+		c.addKey("$.requires.dependencies", "give them to the tools that the agent calls", "nothing would check the dependencies of an agent tool")
+	}
+	c.shownToAgent(s)
+}
+
+// shownToAgent refuses sensitive arguments.
+func (c *checker) shownToAgent(s Spec) {
+	const message, hint = "what an agent is asked cannot be kept secret: it is shown as its run's prompt", "give the secret to a tool of the agent"
+	for i, p := range s.Parameters {
+		if shapeOfParameter(p).hides() {
+			c.add(jsonpath.Index("$.parameters", i)+".sensitive", hint, message)
+		}
+	}
+	if tree, err := parseOrdered(s.InputSchema); err == nil && shapeOfSchema(tree, "").hides() {
+		c.addKey("$.input_schema", hint, message)
+	}
+}
+
+// CheckAgents returns which tools the agents of specs may call that there are not; known are the names of all tools. The
+// error is Faults, each at its place in the agent's file where the agent came from one.
+func CheckAgents(specs []Spec, known []string) error {
+	var faults Faults
+	for _, s := range specs {
+		if s.Entry.Agent != nil {
+			faults = append(faults, missingTools(s, known)...)
+		}
+	}
+	slices.SortStableFunc(faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	// Several tools may name one agent.
+	return slices.Compact(faults).Err()
+}
+
+func missingTools(s Spec, known []string) Faults {
+	var faults Faults
+	for _, name := range s.Entry.Agent.Tools {
+		if !slices.Contains(known, name) {
+			faults = append(faults, Fault{File: fmt.Sprintf("toolspec %q", s.Name),
+				Message: fmt.Sprintf("its agent %s names the tool %q, and there is none", s.Entry.Agent.Name, name), Hint: spelling.Hint(name, known)})
+		}
+	}
+	if len(faults) == 0 || s.Entry.AgentFile == "" {
+		return faults
+	}
+	if _, err := LoadAgent(s.Entry.AgentFile, known); err != nil {
+		return asFaults(s.Name, err)
+	}
+	return faults
+}
+
+// CheckAgents is CheckAgents for all tools of the catalog.
+func (c *Catalog) CheckAgents() error {
+	specs := make([]Spec, len(c.tools))
+	for i, t := range c.tools {
+		specs[i] = t.Spec
+	}
+	return CheckAgents(specs, c.names())
+}

@@ -142,7 +142,7 @@ type Entry struct {
 	// Encoding is how Body is sent: json (the default), form, or text.
 	Encoding string `json:"encoding,omitempty" yaml:"encoding" rule:"enum=json|form|text" kinds:"rest"`
 	// Auth says which secret goes where.
-	Auth *Auth `json:"auth,omitempty" yaml:"auth" kinds:"rest,mcp"`
+	Auth *Auth `json:"auth,omitempty" yaml:"auth" rule:"secret" kinds:"rest,mcp"`
 	// Extract takes a part of a JSON response: a JSON pointer where it begins with /, else a JMESPath expression.
 	Extract string `json:"extract,omitempty" yaml:"extract" kinds:"rest"`
 	// Statuses say what responses mean where that differs from the usual: 2xx is an answer, 429, 503 and other 5xx may be
@@ -184,7 +184,7 @@ type Entry struct {
 type Auth struct {
 	// Type is bearer, basic (the secret is user:password), header or query.
 	Type   string `json:"type" yaml:"type" rule:"required,enum=bearer|basic|header|query"`
-	Secret string `json:"secret" yaml:"secret" rule:"required"`
+	Secret string `json:"secret" yaml:"secret" rule:"required,secret"`
 	// Name is the header's or query parameter's; only for those two types.
 	Name string `json:"name,omitempty" yaml:"name"`
 }

@@ -29,6 +29,8 @@ type outer struct {
 	Wait   switchyard.Duration `yaml:"wait" rule:"min=1s"`
 	Words  []string            `yaml:"words" rule:"enum=a|b,max=2"`
 	Inner  []inner             `yaml:"inner"`
+	Token  string              `yaml:"token" rule:"secret"`
+	Login  *inner              `yaml:"login" rule:"secret"`
 }
 
 func decodeText(t *testing.T, text string) (outer, *Document) {
@@ -74,6 +76,10 @@ inner: [{count: 1}]
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"label: x\nlabell: y", `f.yaml:2:1: unknown field "labell" (did you mean "label"?)`},
+		{"label: x\ntoken: 12345", "f.yaml:2:8: this must be text, not what is written here"},
+		{"label: x\ntoken: [12345]", "f.yaml:2:8: this must be text, not a list"},
+		{"label: x\nlogin: planted", "f.yaml:2:8: this must be a mapping, not what is written here"},
+		{"label: x\nlogin: {count: 10}", "f.yaml:2:16: count is 10; the most is 9"},
 		{"label: x\ncount: 10", "f.yaml:2:8: count is 10; the most is 9"},
 		{"label: x\ncount: 1.5", "f.yaml:2:8: this must be a whole number, not the number 1.5"},
 		{"label: x\ncount: 99999999999999999999", "f.yaml:2:8: this must be a whole number, not the number 99999999999999999999"},
@@ -218,7 +224,7 @@ f.yaml:6:10: "maybe" is not a boolean (write true or false)
 f.yaml:6:27: the tag !!set is not supported (remove it, and write the value itself)
 f.yaml:6:37: "a" is given twice; the first is in line 6 (remove one)
 f.yaml:7:8: the tag !x is not supported (remove it, and write the value itself)
-f.yaml:8:1: unknown field "nope" (known: count, label, kind, raw, number, ratio, on, wait, words, inner)`
+f.yaml:8:1: unknown field "nope" (known: count, label, kind, raw, number, ratio, on, wait, words, inner, token, login)`
 	if got := doc.Faults().Err().Error(); got != want || o.Label != "first" || string(o.Raw) != `{"a":false,"b":{}}` {
 		t.Errorf("got\n%s\nwant\n%s\n%+v %s", got, want, o, o.Raw)
 	}

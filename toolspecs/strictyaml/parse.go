@@ -17,6 +17,8 @@ type Document struct {
 	faults Faults
 	// faulty are the lines and columns that have a fault.
 	faulty map[[2]int]bool
+	// secret are the nodes whose text no fault repeats.
+	secret map[*yaml.Node]bool
 	// more counts the faults beyond maxFaults.
 	more int
 }
@@ -61,7 +63,7 @@ func Parse(file string, data []byte, maxBytes int) ([]*Document, Faults) {
 }
 
 func newDocument(file string, root *yaml.Node) *Document {
-	return &Document{file: file, root: root, faulty: map[[2]int]bool{}}
+	return &Document{file: file, root: root, faulty: map[[2]int]bool{}, secret: map[*yaml.Node]bool{}}
 }
 
 // ParseOne is Parse for files that hold exactly one document.

@@ -15,9 +15,11 @@ import (
 )
 
 // rule is what a field's rule tag says: `rule:"required"`, `rule:"enum=a|b"`, `rule:"min=1,max=9"` (numbers or
-// durations), `rule:"above=0s"`. On a list enum holds its elements, min and max its length.
+// durations), `rule:"above=0s"`. On a list enum holds its elements, min and max its length. No fault repeats what is
+// written in place of a field with `rule:"secret"`.
 type rule struct {
 	required bool
+	secret   bool
 	enum     []string
 	min, max bound
 	above    bound
@@ -37,6 +39,8 @@ func parseRule(tag string) rule {
 		switch key {
 		case "required":
 			r.required = true
+		case "secret":
+			r.secret = true
 		case "enum":
 			r.enum = strings.Split(value, "|")
 		case "min":

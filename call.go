@@ -173,6 +173,9 @@ type CallContext struct {
 	Timeout Duration
 	// Key is the call's idempotency key: stable over attempts, workers and continue-as-new, different for every call.
 	Key string
+	// Generation is the fencing number of the instance that a stateful tool's call runs on: it grows with every instance
+	// that the run has of the tool, so that whoever is written to can refuse an older one. Zero for other kinds.
+	Generation int
 }
 
 type callContextKey struct{}

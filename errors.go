@@ -51,7 +51,7 @@ var errorAdvice = map[ErrorType]string{
 	ErrExecutorNotFound:     "No worker knows how to run this tool; nothing ran.",
 	ErrExecution:            "The tool ran and failed.",
 	ErrInvalidOutput:        "The tool ran, but its answer does not have the declared form.",
-	ErrWorkerLost:           "The worker was lost while the tool ran. The tool may be called again.",
+	ErrWorkerLost:           "The worker was lost while the tool ran. Unless the message says otherwise, the tool may be called again.",
 	ErrOutcomeUnknown:       "The worker was lost while the tool ran: it may or may not have taken effect. Check before calling it again.",
 	ErrCancelled:            "The call was cancelled.",
 }

@@ -1,6 +1,9 @@
 package switchyard
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Names that are written into workflow histories. They never change: a renamed one breaks the replay of every run in
 // flight. Retire a name by adding a new one beside it.
@@ -69,11 +72,40 @@ func Queue(base, lane string) string {
 	return base + "/" + lane
 }
 
-// LaneOf is the inverse of Queue: the lane whose task queue is queue, for runs whose workflows live on base. A queue
-// that does not derive from base is returned as it is.
+// HoldQueue returns the task queue on which the workers of a lane are asked to hold instances of stateful tools. It is
+// not the lane's own: a hold lasts as long as its run, and would keep a place of the lane from every other call.
+func HoldQueue(base, lane string) string {
+	return base + "/hold/" + cmp.Or(lane, LaneGeneral)
+}
+
+// instancePart stands in a task queue's name between the lane's queue and whose instance it leads to.
+const instancePart = "/instance/"
+
+// InstanceQueue returns the task queue that leads to a run's instance of a stateful tool: only the worker that holds the
+// instance polls it. lane is the tool's.
+func InstanceQueue(base, lane, run, tool string) string {
+	return Queue(base, lane) + instancePart + run + "/" + tool
+}
+
+// IsInstanceQueue reports whether a task queue leads to an instance.
+func IsInstanceQueue(queue string) bool { return strings.Contains(queue, instancePart) }
+
+// LaneOf is the inverse of Queue: the lane whose task queue is queue, for runs whose workflows live on base. The queue of
+// an instance belongs to its tool's lane. A queue that does not derive from base is returned as it is.
 func LaneOf(base, queue string) string {
-	if queue == base {
+	rest, ok := strings.CutPrefix(queue, base)
+	if i := strings.LastIndex(rest, instancePart); ok && i >= 0 {
+		rest = rest[:i]
+	}
+	switch {
+	case !ok:
+		return queue
+	case rest == "":
 		return LaneGeneral
 	}
-	return strings.TrimPrefix(queue, base+"/")
+	lane, ok := strings.CutPrefix(rest, "/")
+	if !ok {
+		return queue
+	}
+	return lane
 }

@@ -15,6 +15,7 @@ func TestNamesAreFrozen(t *testing.T) {
 	frozen := []struct{ got, want string }{
 		{AgentWorkflow, "AgentRun"}, {PlanWorkflow, "PlanRun"}, {CallWorkflow, "DirectCall"},
 		{PinActivity, "switchyard/pin"}, {AdmitActivity, "switchyard/admit"}, {ModelActivity, "switchyard/model"},
+		{HoldActivity, "switchyard/hold"},
 		{SetupQuery, "switchyard/setup"}, {ConversationQuery, "switchyard/conversation"},
 		{AttributeAgent, "SwitchyardAgent"}, {AttributeConversation, "SwitchyardConversation"},
 		{AttributeKind, "SwitchyardKind"}, {AttributeCaller, "SwitchyardCaller"},
@@ -42,7 +43,7 @@ func TestNamesAreFrozen(t *testing.T) {
 
 // TestActivityNamesAreNoTools proves that no tool can be called as one of the run's own activities is.
 func TestActivityNamesAreNoTools(t *testing.T) {
-	for _, name := range []string{PinActivity, AdmitActivity, ModelActivity} {
+	for _, name := range []string{PinActivity, AdmitActivity, ModelActivity, HoldActivity} {
 		if CheckToolName(name) == nil {
 			t.Errorf("a tool may be called %s", name)
 		}
@@ -62,8 +63,10 @@ func TestQueues(t *testing.T) {
 			t.Errorf("LaneOf(%q, %q) = %q, want %q", tt.base, tt.queue, got, tt.lane)
 		}
 	}
-	if got := LaneOf("switchyard", "elsewhere/gpu"); got != "elsewhere/gpu" {
-		t.Errorf("a foreign queue is lane %q", got)
+	for _, queue := range []string{"elsewhere/gpu", "switchyarder", "elsewhere/instance/run/tool"} {
+		if got := LaneOf("switchyard", queue); got != queue {
+			t.Errorf("the foreign queue %q is lane %q", queue, got)
+		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z/-]{1,6}`)
@@ -72,6 +75,28 @@ func TestQueues(t *testing.T) {
 			t.Fatalf("lane %q of %q came back as %q", lane, base, got)
 		}
 	})
+}
+
+// TestInstanceQueues proves that a run's instance of a tool has a queue of its own, whose calls are still its lane's, and
+// that no lane can be called so that its queue is the one on which instances are asked for.
+func TestInstanceQueues(t *testing.T) {
+	for _, lane := range []string{LaneGeneral, LaneSerial, "instance", "hold"} {
+		for _, tool := range []string{"counter", "instance", "hold"} {
+			queue := InstanceQueue("my/app", lane, "run-1", tool)
+			if got := LaneOf("my/app", queue); got != lane || !IsInstanceQueue(queue) {
+				t.Errorf("%s is of the lane %q, want %q", queue, got, lane)
+			}
+		}
+		if IsInstanceQueue(Queue("my/app", lane)) || HoldQueue("my/app", "general") == Queue("my/app", lane) {
+			t.Errorf("the queue of lane %q is taken for another", lane)
+		}
+	}
+	if a, b := InstanceQueue("q", "", "run-1", "counter"), InstanceQueue("q", "", "run-2", "counter"); a == b || a != "q/instance/run-1/counter" {
+		t.Errorf("the queues of two runs are %q and %q", a, b)
+	}
+	if got := HoldQueue("q", ""); got != "q/hold/general" {
+		t.Errorf("holds of the general lane are asked for on %q", got)
+	}
 }
 
 // TestCheckToolName proves that exactly the names that models accept are accepted, and that the message shows what is wrong.

@@ -34,6 +34,8 @@ type Carry struct {
 	Turn    int            `json:"turn"`
 	Usage   Usage          `json:"usage"`
 	Pinned  Packed[Pinned] `json:"pinned"`
+	// Instances are those of stateful tools that the run has or had.
+	Instances []CarriedInstance `json:"instances,omitempty"`
 }
 
 // Agent is what an agent file declares.

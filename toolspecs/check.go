@@ -114,10 +114,5 @@ func (c *checker) surroundings(s Spec, o Options) {
 		}
 		c.add("$.execution.lane", hint, "there is no lane %q", s.Execution.Lane)
 	}
-	if s.Entry.Type != switchyard.KindFunction || o.Handlers == nil || s.Entry.Handler == "" {
-		return
-	}
-	if !slices.Contains(o.Handlers, s.Entry.Handler) {
-		c.add("$.entry.handler", spelling.Hint(s.Entry.Handler, o.Handlers), "no function is registered as %q", s.Entry.Handler)
-	}
+	c.handler(s.Entry, o)
 }

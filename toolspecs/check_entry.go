@@ -17,11 +17,12 @@ var (
 	// entryChecks has the kinds that this version executes, and what else than the fields' own rules holds for each.
 	entryChecks = map[string]func(*checker, Spec){
 		switchyard.KindFunction: nil,
+		switchyard.KindStateful: nil,
 		switchyard.KindCommand:  (*checker).command,
 		switchyard.KindAgent:    (*checker).agent,
 	}
 	// laterKinds are kinds that requirements name and this version cannot execute.
-	laterKinds = []string{switchyard.KindStateful, switchyard.KindREST, switchyard.KindMCP, switchyard.KindHuman}
+	laterKinds = []string{switchyard.KindREST, switchyard.KindMCP, switchyard.KindHuman}
 	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// Placeholder matches {{args.name}} and anything else in double braces.
 	placeholder = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)

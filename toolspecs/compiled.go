@@ -142,6 +142,8 @@ func (c *Compiled) Tool() switchyard.Tool {
 		QueueTimeout: e.QueueTimeout,
 		Heartbeat:    e.Heartbeat,
 		Retry:        e.Retry,
+		OnLoss:       c.Spec.Entry.OnLoss,
+		IdleTimeout:  c.Spec.Entry.IdleTimeout,
 		Sensitive:    append([]string(nil), c.sensitive...),
 		Spec:         bytes.Clone(c.json),
 	}
@@ -149,7 +151,7 @@ func (c *Compiled) Tool() switchyard.Tool {
 
 // kindForRuns returns the kind of a tool whose calls are no activities on its lane; empty for all others.
 func kindForRuns(kind string) string {
-	if kind == switchyard.KindAgent {
+	if kind == switchyard.KindAgent || kind == switchyard.KindStateful {
 		return kind
 	}
 	return ""

@@ -9,7 +9,7 @@ import (
 )
 
 // olderKinds maps names of kinds that are still read to today's.
-var olderKinds = map[string]string{"builtin": switchyard.KindFunction, "external": switchyard.KindCommand}
+var olderKinds = map[string]string{"builtin": switchyard.KindFunction, "external": switchyard.KindCommand, "custom": switchyard.KindStateful}
 
 // Defaults of commands, dependencies and retries.
 const (
@@ -50,6 +50,10 @@ func (e Entry) withDefaults(tool string) Entry {
 	switch e.Type {
 	case switchyard.KindFunction:
 		e.Handler = cmp.Or(e.Handler, tool)
+	case switchyard.KindStateful:
+		e.Handler = cmp.Or(e.Handler, tool)
+		e.OnLoss = cmp.Or(e.OnLoss, switchyard.OnLossFail)
+		e.IdleTimeout = cmp.Or(e.IdleTimeout, DefaultIdleTimeout)
 	case switchyard.KindCommand:
 		e.Stdin = cmp.Or(e.Stdin, stdinJSON)
 		e.Stdout = cmp.Or(e.Stdout, stdoutText)
@@ -62,6 +66,12 @@ func (e Entry) withDefaults(tool string) Entry {
 }
 
 func (e ExecutionSpec) withDefaults(kind string) ExecutionSpec {
+	if kind == switchyard.KindStateful {
+		// An instance is a lane of its own: its calls hold back nobody else's, whatever their access.
+		e.Access = cmp.Or(e.Access, switchyard.AccessExclusive)
+		e.Lane = cmp.Or(e.Lane, switchyard.LaneGeneral)
+		e.Heartbeat = cmp.Or(e.Heartbeat, DefaultStatefulHeartbeat)
+	}
 	if kind == switchyard.KindAgent {
 		e.Timeout = cmp.Or(e.Timeout, DefaultAgentTimeout)
 		e.SlowAfter = cmp.Or(e.SlowAfter, defaultAgentSlowAfter)

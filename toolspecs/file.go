@@ -22,6 +22,8 @@ type Options struct {
 	Lanes []string
 	// Handlers are the names of the registered functions; nil leaves handlers unchecked.
 	Handlers []string
+	// Factories are the names of the registered factories of stateful tools; nil leaves them unchecked.
+	Factories []string
 	// Mode is how strictly arguments are read where a spec does not say; empty leaves it to the run.
 	Mode switchyard.Mode
 }

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -19,7 +22,7 @@ func TestFaultsOfFiles(t *testing.T) {
 		"specs": func(file string, data []byte) error {
 			o := Options{}
 			if strings.Contains(file, "handlers") {
-				o.Handlers = known
+				o.Handlers, o.Factories = known, []string{"counter"}
 			}
 			_, err := Decode(file, data, o)
 			return err
@@ -126,6 +129,29 @@ func TestOptions(t *testing.T) {
 	want := "a.yaml:4:8: no function is registered as \"a\"\na.yaml:5:19: there is no lane \"phones\" (known: general, serial; serve it with worker --lanes phones, or correct the name)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// A stateful tool says in few words what it usually needs: an instance is a lane of its own, so its calls run one by one
+// and hold back nobody, its worker's loss shows early, and state that is gone is not replaced unnoticed.
+func TestStatefulDefaults(t *testing.T) {
+	const spec = "name: counter\nversion: 1.0.0\ndescription: Counts.\nentry: {type: custom}\n"
+	specs, err := Decode("a.yaml", []byte(spec), Options{Factories: []string{"counter"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := specs[0].Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := compiled.Tool()
+	if tool.Kind != switchyard.KindStateful || tool.Lane != switchyard.LaneGeneral || tool.Access != switchyard.AccessExclusive ||
+		tool.Heartbeat != DefaultStatefulHeartbeat || tool.OnLoss != switchyard.OnLossFail || tool.IdleTimeout != DefaultIdleTimeout || specs[0].Entry.Handler != "counter" {
+		t.Errorf("the run pins %+v", tool)
+	}
+	told, err := Decode("a.yaml", []byte(spec+"execution: {access: shared, lane: serial, heartbeat: 3s, effect: idempotent}\n"), Options{})
+	if err != nil || told[0].Execution.Access != switchyard.AccessShared || told[0].Execution.Lane != switchyard.LaneSerial || told[0].Execution.Heartbeat != 3*switchyard.Duration(time.Second) {
+		t.Errorf("what the spec says became %+v, %v", told, err)
 	}
 }
 

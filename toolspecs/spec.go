@@ -14,6 +14,9 @@ const (
 	// DefaultMaxResult bounds a result in bytes: what a model sees and what goes into history.
 	DefaultMaxResult = 32 << 10
 	DefaultSlowAfter = switchyard.Duration(5 * time.Second)
+	// DefaultStatefulHeartbeat is shorter, because an instance that is lost with its worker keeps the whole run waiting.
+	DefaultStatefulHeartbeat = switchyard.Duration(2 * time.Second)
+	DefaultIdleTimeout       = switchyard.Duration(10 * time.Minute)
 	// DefaultAgentTimeout is the timeout of a sub-agent, whose run goes on for many turns.
 	DefaultAgentTimeout   = switchyard.Duration(time.Hour)
 	defaultAgentSlowAfter = switchyard.Duration(10 * time.Minute)
@@ -209,7 +212,7 @@ type ExecutionSpec struct {
 	Timeout switchyard.Duration `json:"timeout" yaml:"timeout" rule:"above=0s,max=24h"`
 	// QueueTimeout bounds the wait for a worker; zero waits for as long as the run lasts.
 	QueueTimeout switchyard.Duration `json:"queue_timeout,omitzero" yaml:"queue_timeout" rule:"above=0s"`
-	// Heartbeat is how long the worker may be silent before it counts as lost; default 5s, at least 1s.
+	// Heartbeat is how long the worker may be silent before it counts as lost; default 5s, of stateful tools 2s, at least 1s.
 	Heartbeat switchyard.Duration `json:"heartbeat" yaml:"heartbeat" rule:"min=1s,max=1h"`
 	Retry     switchyard.Retry    `json:"retry,omitzero" yaml:"retry"`
 	// MaxResult bounds the result in bytes; default 32 KiB, at most 1 MiB.

@@ -1,0 +1,23 @@
+package toolspecs
+
+import (
+	"slices"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+)
+
+// handler checks that what the entry names is registered with the worker.
+func (c *checker) handler(e Entry, o Options) {
+	known, what := o.Handlers, "function"
+	switch e.Type {
+	case switchyard.KindStateful:
+		known, what = o.Factories, "factory of a stateful tool"
+	case switchyard.KindFunction:
+	default:
+		return
+	}
+	if known != nil && e.Handler != "" && !slices.Contains(known, e.Handler) {
+		c.add("$.entry.handler", spelling.Hint(e.Handler, known), "no %s is registered as %q", what, e.Handler)
+	}
+}

@@ -5,11 +5,9 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
@@ -45,8 +43,10 @@ func NewCatalog(specs []Spec) (*Catalog, error) {
 	return c, nil
 }
 
+const hintTaken = "rename or remove one of them"
+
 func taken(name string) Fault {
-	return Fault{File: fmt.Sprintf("toolspec %q", name), Message: "there is another tool of this name", Hint: "rename or remove one of them"}
+	return Fault{File: fmt.Sprintf("toolspec %q", name), Message: "there is another tool of this name", Hint: hintTaken}
 }
 
 func asFaults(name string, err error) Faults {
@@ -63,37 +63,11 @@ func (c *Catalog) sort() {
 // Load reads every *.yaml and *.yml file below dir, other than hidden ones. Links to folders are not followed, and one
 // that leads out of dir is a fault. The error is Faults with everything that is wrong in the folder, or says that the folder cannot be read.
 func Load(dir string, o Options) (*Catalog, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("toolspecs folder: %w", err)
-	}
-	defer root.Close()
-	files, err := specFiles(root.FS())
-	if err != nil {
-		return nil, fmt.Errorf("toolspecs folder %s: %w", dir, err)
-	}
-	var all []located
-	var faults Faults
-	for _, name := range files {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		data, err := readLimited(root.FS(), name, MaxSpecBytes)
-		if err != nil {
-			faults = append(faults, Fault{File: file, Message: "cannot be read: " + reason(err)})
-			continue
-		}
-		specs, wrong := decodeFile(file, data, o)
-		faults = append(faults, wrong...)
-		all = append(all, specs...)
-	}
-	faults = append(faults, repeatedAcross(all)...)
-	if err := faults.Err(); err != nil {
+	f := &folder{dir: dir, options: o, base: &Catalog{}}
+	if err := f.load(time.Now()); err != nil {
 		return nil, err
 	}
-	specs := make([]Spec, len(all))
-	for i, l := range all {
-		specs[i] = l.spec
-	}
-	return NewCatalog(specs)
+	return f.catalog(), nil
 }
 
 // repeatedAcross reports names that are taken by a tool of an earlier file; within a file decoding has reported them.
@@ -109,25 +83,6 @@ func repeatedAcross(all []located) Faults {
 	return repeated(firsts)
 }
 
-func specFiles(fsys fs.FS) ([]string, error) {
-	var files []string
-	err := fs.WalkDir(fsys, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name := entry.Name()
-		hidden := strings.HasPrefix(name, ".") && path != "."
-		switch ext := filepath.Ext(name); {
-		case hidden && entry.IsDir():
-			return fs.SkipDir
-		case !hidden && !entry.IsDir() && (ext == ".yaml" || ext == ".yml"):
-			files = append(files, path)
-		}
-		return nil
-	})
-	return files, err
-}
-
 // Get returns the tool of that name.
 func (c *Catalog) Get(name string) (*Compiled, bool) {
 	i, found := slices.BinarySearchFunc(c.tools, name, func(t *Compiled, name string) int { return cmp.Compare(t.Spec.Name, name) })
@@ -135,6 +90,15 @@ func (c *Catalog) Get(name string) (*Compiled, bool) {
 		return nil, false
 	}
 	return c.tools[i], true
+}
+
+// Digest identifies the set of tools: two catalogs of the same tools have the same.
+func (c *Catalog) Digest() string {
+	var b strings.Builder
+	for _, t := range c.tools {
+		fmt.Fprintln(&b, t.Spec.Name, t.Digest)
+	}
+	return switchyard.Digest([]byte(b.String()))
 }
 
 // All returns every tool, sorted by name.
@@ -218,12 +182,8 @@ var shipped embed.FS
 // Shipped returns the specs of the tools that come with the project, sorted by file. Their handlers are registered by
 // the worker like any application's.
 func Shipped() []Spec {
-	files, err := specFiles(shipped)
-	if err != nil {
-		panic("embedded toolspecs: " + err.Error())
-	}
 	var specs []Spec
-	for _, name := range files {
+	for _, name := range snapshotOf(shipped).names() {
 		data, err := shipped.ReadFile(name)
 		if err != nil {
 			panic("embedded toolspecs: " + err.Error())

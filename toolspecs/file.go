@@ -26,6 +26,9 @@ type Options struct {
 	Factories []string
 	// Mode is how strictly arguments are read where a spec does not say; empty leaves it to the run.
 	Mode switchyard.Mode
+
+	// others gets the files that toolspecs depend on, where somebody wants to know them.
+	others map[string]otherFile
 }
 
 func (o Options) lanes() []string {
@@ -77,6 +80,16 @@ type located struct {
 	line, column int
 }
 
+// fault is a fault at the place of the spec's name.
+func (l located) fault(message, hint string) Fault {
+	return Fault{File: l.file, Line: l.line, Column: l.column, Message: message, Hint: hint}
+}
+
+// twice is the fault of a spec that has the name of another.
+func (l located) twice(other located) Fault {
+	return l.fault(fmt.Sprintf("there is another tool %q, at %s:%d:%d", l.spec.Name, other.file, other.line, other.column), hintTaken)
+}
+
 func decodeFile(file string, data []byte, o Options) ([]located, Faults) {
 	docs, faults := strictyaml.Parse(file, data, MaxSpecBytes)
 	var specs []located
@@ -97,9 +110,7 @@ func repeated(specs []located) Faults {
 	for _, l := range specs {
 		name := l.spec.Name
 		if other, ok := first[name]; ok && name != "" {
-			faults = append(faults, Fault{File: l.file, Line: l.line, Column: l.column,
-				Message: fmt.Sprintf("there is another tool %q, at %s:%d:%d", name, other.file, other.line, other.column),
-				Hint:    "rename or remove one of them"})
+			faults = append(faults, l.twice(other))
 			continue
 		}
 		first[name] = l
@@ -115,7 +126,7 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 	var f specFile
 	doc.Decode(&f)
 	s := f.Spec
-	agentFaults := s.Entry.readAgent(doc, file, readFile)
+	agentFaults := s.Entry.readAgent(doc, file, o.read)
 	s.Execution = f.Execution.ExecutionSpec
 	s.Execution.Retry = switchyard.Retry(f.Execution.Retry)
 	f.Execution.readOlderWords(doc, &s.Execution)

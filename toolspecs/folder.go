@@ -1,0 +1,224 @@
+package toolspecs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/switchyard/switchyard"
+)
+
+// folder is a folder of toolspecs: what its files say, and which version of each is in effect. It reads and compiles only
+// what has changed since it read last.
+type folder struct {
+	dir     string
+	options Options
+	// base are tools that there are anyway. A tool of the folder that has the name of another is a fault.
+	base *Catalog
+	// check returns what else is wrong with a tool; nil for nothing.
+	check func(*Compiled) []string
+	files map[string]*specFileState
+	// seen is how the folder stood when it was looked at last.
+	seen snapshot
+	// lost says why the folder cannot be read any more, shut why folders in it cannot.
+	lost error
+	shut map[string]error
+}
+
+// specFileState is one file of a folder.
+type specFileState struct {
+	// read is when the file was read last, and stamp how it stood then.
+	read  time.Time
+	stamp stamp
+	// latest is what the file says; good is the version in effect, nil for none.
+	latest, good *reading
+	// wrong is why latest is not in effect.
+	wrong Faults
+}
+
+// reading is what a file said at one moment.
+type reading struct {
+	file   string
+	digest string
+	// failed says that the file could not be read, which may be over at any moment.
+	failed bool
+	// others are the further files that its specs name, by path.
+	others map[string]otherFile
+	specs  []located
+	// tools are the specs compiled, in the same order; only complete without faults.
+	tools  []*Compiled
+	faults Faults
+}
+
+// otherFile is a file that a toolspec names and that belongs to what the tool is: an agent, a script.
+type otherFile struct {
+	limit  int
+	digest string
+}
+
+// read is readFile that notes the file as one that the toolspec being decoded depends on.
+func (o Options) read(path string, limit int) ([]byte, error) {
+	data, err := readFile(path, limit)
+	if o.others != nil {
+		o.others[path] = otherFile{limit: limit, digest: digestOf(data, err)}
+	}
+	return data, err
+}
+
+// digestOf identifies what reading a file gave, be it an error.
+func digestOf(data []byte, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return switchyard.Digest(data)
+}
+
+// path returns the path of a file of the folder as users know it.
+func (f *folder) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
+
+// fetch reads a file without decoding it: enough to tell whether it has changed.
+func (f *folder) fetch(root *os.Root, name string) (*reading, []byte) {
+	data, err := readLimited(root.FS(), name, MaxSpecBytes)
+	if err != nil {
+		fault := Fault{File: f.path(name), Message: "cannot be read: " + reason(err)}
+		return &reading{file: fault.File, failed: true, digest: reason(err), faults: Faults{fault}}, nil
+	}
+	return &reading{file: f.path(name), digest: switchyard.Digest(data)}, data
+}
+
+// same reports whether r found what an earlier reading of the file found, in the file and in those that it names.
+func (r *reading) same(earlier *reading) bool {
+	if earlier == nil || r.failed != earlier.failed || r.digest != earlier.digest {
+		return false
+	}
+	for path, other := range earlier.others {
+		if digestOf(readFile(path, other.limit)) != other.digest {
+			return false
+		}
+	}
+	return true
+}
+
+// decode completes a reading by what the file's content declares.
+func (f *folder) decode(r *reading, data []byte) {
+	if r.failed {
+		return
+	}
+	o := f.options
+	o.others = map[string]otherFile{}
+	r.specs, r.faults = decodeFile(r.file, data, o)
+	r.others = o.others
+	if len(r.faults) > 0 {
+		return
+	}
+	for _, l := range r.specs {
+		compiled, err := l.spec.Compile()
+		if err != nil {
+			r.faults = append(r.faults, asFaults(l.spec.Name, err)...)
+			continue
+		}
+		r.tools = append(r.tools, compiled)
+		r.faults = append(r.faults, f.surroundings(l, compiled)...)
+	}
+}
+
+// surroundings returns what is wrong with a tool beside the others that there are anyway, and by check.
+func (f *folder) surroundings(l located, c *Compiled) Faults {
+	var faults Faults
+	if other, both := f.base.Get(c.Spec.Name); both && other.Digest != c.Digest {
+		faults = append(faults, l.fault(fmt.Sprintf("there is another tool %q, which the worker brings itself", c.Spec.Name), hintTaken))
+	}
+	if f.check != nil {
+		for _, message := range f.check(c) {
+			faults = append(faults, l.fault(message, ""))
+		}
+	}
+	return faults
+}
+
+// load reads the whole folder for the first time. The error is Faults with everything that is wrong in it, or says that
+// the folder cannot be read.
+func (f *folder) load(now time.Time) error {
+	root, seen := f.look()
+	if seen.lost != nil {
+		return seen.lost
+	}
+	defer root.Close()
+	f.files, f.seen = map[string]*specFileState{}, seen
+	faults := f.closed(seen.closed)
+	var all []located
+	for _, name := range seen.names() {
+		r, data := f.fetch(root, name)
+		f.decode(r, data)
+		f.files[name] = &specFileState{read: now, stamp: seen.files[name], latest: r, good: r}
+		faults = append(faults, r.faults...)
+		all = append(all, r.specs...)
+	}
+	return append(faults, repeatedAcross(all)...).Err()
+}
+
+// look looks at the folder, and returns it open unless it is lost.
+func (f *folder) look() (*os.Root, snapshot) {
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return nil, snapshot{lost: fmt.Errorf("toolspecs folder: %w", err)}
+	}
+	seen := snapshotOf(root.FS())
+	if err := seen.closed["."]; err != nil {
+		root.Close()
+		return nil, snapshot{lost: fmt.Errorf("toolspecs folder %s: %w", f.dir, err)}
+	}
+	for _, file := range f.files {
+		for path := range file.latest.others {
+			seen.others[path] = stampOf(os.Stat(path))
+		}
+	}
+	return root, seen
+}
+
+// closed returns folders in the folder that cannot be read, as faults.
+func (f *folder) closed(dirs map[string]error) Faults {
+	var faults Faults
+	for name, err := range dirs {
+		faults = append(faults, Fault{File: f.path(name), Message: "cannot be read: " + reason(err)})
+	}
+	return faults
+}
+
+// faults returns what is wrong in the folder and therefore not in effect, by file or folder.
+func (f *folder) faults() map[string]error {
+	faults := map[string]error{}
+	if f.lost != nil {
+		faults[f.dir] = f.lost
+	}
+	for _, fault := range f.closed(f.shut) {
+		faults[fault.File] = Faults{fault}
+	}
+	for name, file := range f.files {
+		if err := file.wrong.Err(); err != nil {
+			faults[f.path(name)] = err
+		}
+	}
+	return faults
+}
+
+// catalog returns the base and the tools of the folder that are in effect.
+func (f *folder) catalog() *Catalog {
+	c := &Catalog{tools: f.base.All()}
+	for _, file := range f.files {
+		if file.good == nil {
+			continue
+		}
+		for _, t := range file.good.tools {
+			if _, both := f.base.Get(t.Spec.Name); !both {
+				c.tools = append(c.tools, t)
+			}
+		}
+	}
+	c.sort()
+	return c
+}
+
+// quick is how soon after a file was written another write may leave its stamp as it is, on the coarsest file systems.
+const quick = 2 * time.Second

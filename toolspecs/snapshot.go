@@ -1,0 +1,96 @@
+package toolspecs
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// snapshot is how a folder stood at one moment, without what is in its files.
+type snapshot struct {
+	// lost says why the folder could not be read; then there is nothing else.
+	lost error
+	// files are its toolspec files by name; others are files that these depend on, by path.
+	files, others map[string]stamp
+	// dirs are the folder, as ".", and the folders in it; closed are those that could not be read.
+	dirs   map[string]fs.FileInfo
+	closed map[string]error
+}
+
+// stamp is how a file stood at one moment: two equal ones mean, but for very quick changes, that nobody wrote to it.
+type stamp struct {
+	info  fs.FileInfo
+	error string
+}
+
+func stampOf(info fs.FileInfo, err error) stamp {
+	if err != nil {
+		return stamp{error: reason(err)}
+	}
+	return stamp{info: info}
+}
+
+func (s stamp) same(t stamp) bool {
+	if s.info == nil || t.info == nil {
+		return s.info == nil && t.info == nil && s.error == t.error
+	}
+	return s.info.Size() == t.info.Size() && s.info.Mode() == t.info.Mode() && s.info.ModTime().Equal(t.info.ModTime()) && os.SameFile(s.info, t.info)
+}
+
+// within reports whether a file lies below one of the folders that could not be read.
+func (s snapshot) within(name string) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if _, closed := s.closed[dir]; closed {
+			return true
+		}
+	}
+	return false
+}
+
+// without reports whether a file was certainly not there.
+func (s snapshot) without(name string) bool {
+	_, there := s.files[name]
+	return s.lost == nil && !there && !s.within(name)
+}
+
+// snapshotOf looks at the toolspec files below fsys: *.yaml and *.yml, other than hidden ones. Links to folders are not
+// followed.
+func snapshotOf(fsys fs.FS) snapshot {
+	s := snapshot{files: map[string]stamp{}, others: map[string]stamp{}, dirs: map[string]fs.FileInfo{}, closed: map[string]error{}}
+	// What goes wrong is kept beside what went well.
+	_ = fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			if name == "." || !errors.Is(err, fs.ErrNotExist) { // else it went away while we looked
+				s.closed[name] = err
+			}
+			return nil
+		}
+		return s.add(fsys, name, entry)
+	})
+	return s
+}
+
+func (s *snapshot) add(fsys fs.FS, name string, entry fs.DirEntry) error {
+	hidden := strings.HasPrefix(entry.Name(), ".") && name != "."
+	switch ext := filepath.Ext(name); {
+	case hidden && entry.IsDir():
+		return fs.SkipDir
+	case hidden:
+	case entry.IsDir():
+		if info, err := entry.Info(); err == nil {
+			s.dirs[name] = info
+		}
+	case ext == ".yaml" || ext == ".yml":
+		info, err := fs.Stat(fsys, name)
+		s.files[name] = stampOf(info, err)
+	}
+	return nil
+}
+
+// names returns the names of the toolspec files, sorted.
+func (s snapshot) names() []string { return slices.Sorted(maps.Keys(s.files)) }

@@ -1,0 +1,305 @@
+package toolspecs
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// DefaultReloadInterval is how often a watched folder is looked at where nothing else is configured.
+const DefaultReloadInterval = 5 * time.Second
+
+// settleTime is how long a file must have stood still to be read: editors write in several steps.
+const settleTime = 100 * time.Millisecond
+
+// WatchConfig says what to watch. The zero value of a field means its default.
+type WatchConfig struct {
+	// Dir is the folder of toolspecs; empty for none.
+	Dir string
+	// Options say what surrounds the toolspecs.
+	Options Options
+	// Base are tools that there are besides, and that stay; default none. A tool of the folder that has the name of one
+	// of them and is another tool is a fault.
+	Base *Catalog
+	// Check returns what else is wrong with a tool of the folder; default nothing.
+	Check func(*Compiled) []string
+	// Interval is how often the folder is looked at for changes that the file system did not tell of; default 5s.
+	Interval time.Duration
+	// OnPolling is called when the file system cannot tell of changes, and looking every Interval is all there is. The
+	// error says why.
+	OnPolling func(error)
+}
+
+// Watcher keeps a catalog in step with a folder of toolspecs. A file that is broken by an edit, or takes another's tool's
+// name, keeps the version that was in effect, while edits of other files take effect; a deleted file's tools are removed.
+// A folder that cannot be read any more changes nothing.
+type Watcher struct {
+	interval  time.Duration
+	onPolling func(error)
+	folder    *folder
+	stop, end chan struct{}
+	close     func()
+
+	mu          sync.Mutex
+	status      Status
+	files       map[string]string
+	subscribers []*subscriber
+}
+
+// Status is how a watched catalog stands.
+type Status struct {
+	Catalog *Catalog
+	// Loaded is when the catalog became what it is.
+	Loaded time.Time
+	// Faults are what is wrong in the folder, and therefore not in effect, by file or folder; empty when all is well.
+	Faults map[string]error
+	// Failed is when the newest of them was found.
+	Failed time.Time
+}
+
+// Err returns the faults as one error; nil when all is well.
+func (s Status) Err() error {
+	var all []error
+	for _, file := range slices.Sorted(maps.Keys(s.Faults)) {
+		all = append(all, s.Faults[file])
+	}
+	return errors.Join(all...)
+}
+
+// Watch loads a folder of toolspecs and keeps watching it until Close. The error is Faults with everything that is wrong
+// in the folder, or says that it cannot be read.
+func Watch(c WatchConfig) (*Watcher, error) {
+	w, err := newWatcher(c)
+	if err != nil {
+		return nil, err
+	}
+	go w.run()
+	return w, nil
+}
+
+func newWatcher(c WatchConfig) (*Watcher, error) {
+	w := &Watcher{interval: c.Interval, onPolling: c.OnPolling, stop: make(chan struct{}), end: make(chan struct{})}
+	if w.interval <= 0 {
+		w.interval = DefaultReloadInterval
+	}
+	w.close = sync.OnceFunc(func() { close(w.stop) })
+	w.folder = &folder{dir: c.Dir, options: c.Options, base: c.Base, check: c.Check}
+	if c.Base == nil {
+		w.folder.base = &Catalog{}
+	}
+	now := time.Now()
+	if c.Dir != "" {
+		if err := w.folder.load(now); err != nil {
+			return nil, err
+		}
+	}
+	w.status = Status{Catalog: w.folder.catalog(), Loaded: now}
+	w.files = w.folder.declared()
+	return w, nil
+}
+
+// Catalog returns the tools that are in effect.
+func (w *Watcher) Catalog() *Catalog { return w.Status().Catalog }
+
+// Status tells how the catalog stands.
+func (w *Watcher) Status() Status {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.status
+}
+
+// Subscribe has handle called with everything that happens to the catalog, beginning with a tool_loaded for every tool
+// that there is and a load_error for everything that is wrong: nothing happens between that and what follows. Calls are
+// made one after the other, in a goroutine of their own: reloading never waits for them. stop ends the subscription;
+// one call may still run then.
+func (w *Watcher) Subscribe(handle func(CatalogEvent)) (stop func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var first []CatalogEvent
+	for _, t := range w.status.Catalog.tools {
+		first = append(first, w.toolEvent(ToolLoaded, w.status.Loaded, t, w.files))
+	}
+	for _, file := range slices.Sorted(maps.Keys(w.status.Faults)) {
+		first = append(first, CatalogEvent{Type: LoadError, Time: w.status.Failed, File: file, Error: w.status.Faults[file]})
+	}
+	s := newSubscriber(handle, first)
+	w.subscribers = append(w.subscribers, s)
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.subscribers = slices.DeleteFunc(w.subscribers, func(other *subscriber) bool { return other == s })
+		s.end(false)
+	}
+}
+
+func (w *Watcher) toolEvent(kind CatalogEventType, at time.Time, t *Compiled, files map[string]string) CatalogEvent {
+	return CatalogEvent{Type: kind, Time: at, Tool: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest, File: files[t.Spec.Name]}
+}
+
+// Close ends the watching; the catalog stays as it is. Subscribers still get what has happened so far.
+func (w *Watcher) Close() {
+	w.close()
+	<-w.end
+}
+
+// run looks at the folder when the file system tells of a change, every interval, and again soon while something is
+// being written.
+func (w *Watcher) run() {
+	defer close(w.end)
+	defer w.endSubscribers()
+	if w.folder.dir == "" {
+		<-w.stop
+		return
+	}
+	n := newNotifier()
+	defer n.close()
+	n.watch(w.folder.watched())
+	tick := time.NewTicker(w.interval)
+	defer tick.Stop()
+	soon := time.After(settleTime) // for what changed before it was watched
+	for told := ""; ; {
+		told = w.tellPolling(n.failed, told)
+		select {
+		case <-w.stop:
+			return
+		case <-n.events():
+			soon = sooner(soon)
+			continue
+		case <-n.errors():
+			soon = sooner(soon)
+			continue
+		case <-soon:
+			soon = nil
+		case <-tick.C:
+			if soon != nil {
+				continue // two looks are never closer than the time to settle
+			}
+		}
+		unsettled := w.reload(time.Now())
+		if n.watch(w.folder.watched()) || unsettled {
+			soon = sooner(nil)
+		}
+	}
+}
+
+// sooner returns the given timer, or a new one if there is none.
+func sooner(soon <-chan time.Time) <-chan time.Time {
+	if soon != nil {
+		return soon
+	}
+	return time.After(settleTime)
+}
+
+// tellPolling tells of each new reason why changes are not told, and returns the reason.
+func (w *Watcher) tellPolling(why error, told string) string {
+	if why == nil {
+		return ""
+	}
+	if why.Error() != told && w.onPolling != nil {
+		w.onPolling(why)
+	}
+	return why.Error()
+}
+
+// reload takes in what has changed, and reports whether there is more to come soon.
+func (w *Watcher) reload(now time.Time) (unsettled bool) {
+	d := w.folder.compare(now)
+	if d.none() {
+		return d.unsettled
+	}
+	began := time.Now()
+	w.publish(CatalogEvent{Type: ReloadStarted, Time: now})
+	w.folder.take(d, now)
+	w.settle(w.folder.catalog(), w.folder.declared(), w.folder.faults(), began)
+	return d.unsettled
+}
+
+func (w *Watcher) publish(events ...CatalogEvent) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.send(events...)
+}
+
+func (w *Watcher) send(events ...CatalogEvent) {
+	for _, e := range events {
+		for _, s := range w.subscribers {
+			s.send(e)
+		}
+	}
+}
+
+// settle makes a catalog the one in effect and tells what is different.
+func (w *Watcher) settle(catalog *Catalog, files map[string]string, faults map[string]error, began time.Time) {
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := w.newFaults(faults, now)
+	if len(events) > 0 {
+		w.status.Failed = now
+	}
+	events = append(events, w.differences(catalog, files, now)...)
+	if catalog.Digest() != w.status.Catalog.Digest() {
+		w.status.Loaded = now
+	}
+	w.status.Catalog, w.status.Faults, w.files = catalog, faults, files
+	w.send(append(events, CatalogEvent{Type: ReloadCompleted, Time: now, Tools: len(catalog.tools), Faulty: len(faults), Took: now.Sub(began)})...)
+}
+
+// newFaults are the files and folders that are wrong, other than before.
+func (w *Watcher) newFaults(faults map[string]error, now time.Time) []CatalogEvent {
+	var events []CatalogEvent
+	for _, file := range slices.Sorted(maps.Keys(faults)) {
+		if before := w.status.Faults[file]; before == nil || before.Error() != faults[file].Error() {
+			events = append(events, CatalogEvent{Type: LoadError, Time: now, File: file, Error: faults[file]})
+		}
+	}
+	return events
+}
+
+// differences are the tools that were removed, added and updated.
+func (w *Watcher) differences(catalog *Catalog, files map[string]string, now time.Time) []CatalogEvent {
+	var events []CatalogEvent
+	before := w.status.Catalog
+	for _, t := range before.tools {
+		if _, stays := catalog.Get(t.Spec.Name); !stays {
+			events = append(events, w.toolEvent(ToolRemoved, now, t, w.files))
+		}
+	}
+	for _, t := range catalog.tools {
+		old, known := before.Get(t.Spec.Name)
+		switch {
+		case !known:
+			events = append(events, w.toolEvent(ToolAdded, now, t, files))
+		case old.Digest != t.Digest:
+			e := w.toolEvent(ToolUpdated, now, t, files)
+			e.OldVersion, e.OldDigest = old.Spec.Version, old.Digest
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+func (w *Watcher) endSubscribers() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.subscribers {
+		s.end(true)
+	}
+	w.subscribers = nil
+}
+
+// declared returns the files of the tools in effect, by name.
+func (f *folder) declared() map[string]string {
+	files := map[string]string{}
+	for _, file := range f.files {
+		if file.good == nil {
+			continue
+		}
+		for _, l := range file.good.specs {
+			files[l.spec.Name] = l.file
+		}
+	}
+	return files
+}

@@ -38,6 +38,9 @@ func (f ActivityFailure) CallError(tool Tool) *Error {
 }
 
 func timeoutError(kind TimeoutKind, tool Tool) *Error {
+	if tool.Kind == KindHuman && (kind != TimeoutScheduleToStart || tool.QueueTimeout == 0) {
+		return NotAnswered(tool.Name, tool.AnswerWithin)
+	}
 	e := &Error{Phase: PhaseExecution}
 	switch {
 	case kind == TimeoutScheduleToStart:

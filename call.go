@@ -56,6 +56,8 @@ type Verdict struct {
 	Notes []string `json:"notes,omitempty"`
 	// Tokens estimates the arguments' size for a model.
 	Tokens int `json:"tokens,omitempty"`
+	// Question is what a person is asked, for a call of a human tool; sensitive arguments are redacted.
+	Question string `json:"question,omitempty"`
 	// Prompt is what a sub-agent is asked: the tool's template, filled.
 	Prompt string `json:"prompt,omitempty"`
 	// Claim is how many calls beside itself the call claims of the run's budget: one for a sub-agent that has tools.

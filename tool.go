@@ -92,6 +92,8 @@ type Tool struct {
 	Retry     Retry    `json:"retry,omitzero"`
 	// AnswerWithin is how long a person may take over what a call asks; a call may last that much longer.
 	AnswerWithin Duration `json:"answer_within,omitzero"`
+	// OutputSchema is, of a human tool, the JSON Schema that an answer must fit; empty takes any JSON value.
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	// OnLoss and IdleTimeout are for stateful tools.
 	OnLoss      OnLoss   `json:"on_loss,omitempty"`
 	IdleTimeout Duration `json:"idle_timeout,omitzero"`

@@ -61,7 +61,7 @@ func (a *Activities) call(ctx context.Context, info activity.Info, x switchyard.
 		e.Phase = switchyard.PhaseExecution
 		return switchyard.Result{}, e
 	}
-	timeout, cancel := context.WithTimeoutCause(withCallContext(ctx, info, x, spec), spec.Execution.Timeout.Std(), errToolTimeout)
+	timeout, cancel := a.withTimeout(withCallContext(ctx, info, x, spec), info, spec)
 	defer cancel()
 	if e := EnsureDependencies(timeout, spec); e != nil {
 		if timeout.Err() != nil {
@@ -77,7 +77,7 @@ func (a *Activities) call(ctx context.Context, info activity.Info, x switchyard.
 		return switchyard.Result{}, executionError(timeout, err, spec)
 	}
 	began = time.Now()
-	answer.Notes = append(slices.Clone(x.Notes), answer.Notes...)
+	answer.Notes = slices.Concat(x.Notes, repliesOf(timeout), answer.Notes)
 	result, failure := postExecute(compiled, answer)
 	result.Slow = took > spec.Execution.SlowAfter.Std()
 	result.ExecutionMicros, result.PostMicros = took.Microseconds(), time.Since(began).Microseconds()

@@ -129,7 +129,7 @@ func (c *Compiled) OutputSchema() json.RawMessage { return bytes.Clone(c.outputJ
 // Tool returns the facts that a run pins.
 func (c *Compiled) Tool() switchyard.Tool {
 	e := c.Spec.Execution
-	return switchyard.Tool{
+	t := switchyard.Tool{
 		Name:         c.Spec.Name,
 		Version:      c.Spec.Version,
 		Digest:       c.Digest,
@@ -142,16 +142,22 @@ func (c *Compiled) Tool() switchyard.Tool {
 		QueueTimeout: e.QueueTimeout,
 		Heartbeat:    e.Heartbeat,
 		Retry:        e.Retry,
+		AnswerWithin: c.Spec.Entry.AnswerWithin,
 		OnLoss:       c.Spec.Entry.OnLoss,
 		IdleTimeout:  c.Spec.Entry.IdleTimeout,
 		Sensitive:    append([]string(nil), c.sensitive...),
 		Spec:         bytes.Clone(c.json),
 	}
+	if t.Kind == switchyard.KindHuman {
+		t.OutputSchema = c.OutputSchema()
+	}
+	return t
 }
 
-// kindForRuns returns the kind of a tool whose calls are no activities on its lane; empty for all others.
+// kindForRuns returns the kind of a tool whose calls are more to a run than activities on a lane; empty for all others.
 func kindForRuns(kind string) string {
-	if kind == switchyard.KindAgent || kind == switchyard.KindStateful {
+	switch kind {
+	case switchyard.KindStateful, switchyard.KindAgent, switchyard.KindHuman:
 		return kind
 	}
 	return ""
@@ -179,9 +185,5 @@ func (c *Compiled) CheckOutput(value json.RawMessage) []switchyard.Problem {
 	if c.output == nil {
 		return nil
 	}
-	v, err := parseJSON(string(value))
-	if err != nil {
-		return []switchyard.Problem{{Path: err.path(), Rule: err.rule, Message: "the result is not usable JSON: " + err.Error()}}
-	}
-	return sorted(validate(v, c.output, c.outputShape))
+	return (&Form{schema: c.output, shape: c.outputShape}).Check(value)
 }

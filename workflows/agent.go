@@ -25,7 +25,12 @@ func Agent(ctx workflow.Context, in switchyard.RunInput, earlier []byte) (switch
 	if err := run.start(ctx, earlier); err != nil {
 		return switchyard.RunResult{}, err
 	}
-	return run.loop(ctx)
+	result, err := run.loop(ctx)
+	if ctx.Err() != nil && temporal.IsCanceledError(err) {
+		// Whoever waits for the run is told what it used.
+		err = temporal.NewCanceledError(run.pipeline.usage)
+	}
+	return result, err
 }
 
 type agentRun struct {
@@ -42,7 +47,8 @@ type agentRun struct {
 
 // start restores what an earlier run of the chain left, or pins the tools and begins.
 func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
-	if err := answerSetup(ctx, r.agent, &r.pinned); err != nil {
+	asked, err := answerSetup(ctx, r.agent, &r.pinned)
+	if err != nil {
 		return err
 	}
 	if err := workflow.SetQueryHandler(ctx, switchyard.ConversationQuery, r.conversation.page); err != nil {
@@ -60,8 +66,12 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	} else {
 		r.turn, r.started, r.pinned = carry.Turn, carry.Started, carry.Pinned.Value
 	}
-	r.pipeline = newPipeline(ctx, origin, r.pinned.Catalog, r.mode())
+	r.pipeline = newPipeline(ctx, origin, r.pinned.Catalog, r.mode(), asked)
 	r.pipeline.maxCalls = r.agent.Limits.Calls
+	r.pipeline.budget, r.pipeline.override = budget{limits: r.agent.Limits, started: r.started}, r.in.Mode
+	if r.in.Parent != nil {
+		r.pipeline.parent = *r.in.Parent
+	}
 	if carry != nil {
 		r.pipeline.usage = carry.Usage
 	}

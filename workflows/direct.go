@@ -19,15 +19,16 @@ func DirectCall(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunRes
 		call.ID = switchyard.TurnCallID(1, 1)
 	}
 	var pinned switchyard.Pinned
-	if err := answerSetup(ctx, nil, &pinned); err != nil {
-		return switchyard.RunResult{}, err
-	}
-	origin := originOf(ctx, in, switchyard.Caller{Type: switchyard.CallerDirect, ID: in.Caller.ID})
-	pinned, err := pin(ctx, switchyard.PinRequest{Run: origin.Run, Tools: []string{call.Tool}})
+	asked, err := answerSetup(ctx, nil, &pinned)
 	if err != nil {
 		return switchyard.RunResult{}, err
 	}
-	p := newPipeline(ctx, origin, pinned.Catalog, in.Mode)
+	origin := originOf(ctx, in, switchyard.Caller{Type: switchyard.CallerDirect, ID: in.Caller.ID})
+	pinned, err = pin(ctx, switchyard.PinRequest{Run: origin.Run, Tools: []string{call.Tool}})
+	if err != nil {
+		return switchyard.RunResult{}, err
+	}
+	p := newPipeline(ctx, origin, pinned.Catalog, in.Mode, asked)
 	outcomes, err := p.runTurn(ctx, []switchyard.Call{call}, "")
 	if err := stopped(ctx, err); err != nil {
 		return switchyard.RunResult{}, err

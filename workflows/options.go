@@ -23,16 +23,21 @@ const (
 const localTimeout = 30 * time.Second
 
 func callOptions(base, id string, t switchyard.Tool, summary string) workflow.ActivityOptions {
-	return workflow.ActivityOptions{
+	o := workflow.ActivityOptions{
 		TaskQueue:              switchyard.Queue(base, t.Lane),
 		ActivityID:             id,
-		StartToCloseTimeout:    t.Timeout.Std() + graceAfterTimeout,
+		StartToCloseTimeout:    t.Timeout.Std() + t.AnswerWithin.Std() + graceAfterTimeout,
 		ScheduleToStartTimeout: t.QueueTimeout.Std(),
 		HeartbeatTimeout:       t.Heartbeat.Std(),
 		WaitForCancellation:    true,
 		Summary:                summary,
 		RetryPolicy:            retryPolicy(t),
 	}
+	if t.Kind == switchyard.KindHuman {
+		// No worker holds the call while a person takes their time: nobody could heartbeat, or tell that it has stopped.
+		o.ScheduleToCloseTimeout, o.HeartbeatTimeout, o.WaitForCancellation = t.AnswerWithin.Std(), 0, false
+	}
+	return o
 }
 
 func retryPolicy(t switchyard.Tool) *temporal.RetryPolicy {

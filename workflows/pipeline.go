@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -19,12 +20,19 @@ type pipeline struct {
 	// queue is the task queue of the workflow, from which the lanes' queues derive.
 	queue string
 	usage switchyard.Usage
+	// budget bounds the run's sub-agents; parent is what the run works for itself, the zero value for nothing.
+	budget
+	parent switchyard.Parent
+	// override is how strictly the whole tree of runs reads arguments; empty leaves it to each agent.
+	override switchyard.Mode
 	// maxCalls is the budget of calls; zero is no limit.
-	maxCalls int
+	maxCalls  int
+	questions *questions
 }
 
-func newPipeline(ctx workflow.Context, origin switchyard.Origin, catalog switchyard.Catalog, mode switchyard.Mode) *pipeline {
-	p := &pipeline{origin: origin, catalog: catalog, mode: mode, queue: workflow.GetInfo(ctx).TaskQueueName,
+func newPipeline(ctx workflow.Context, origin switchyard.Origin, catalog switchyard.Catalog, mode switchyard.Mode, asked *questions) *pipeline {
+	asked.origin = origin
+	p := &pipeline{origin: origin, catalog: catalog, mode: mode, questions: asked, queue: workflow.GetInfo(ctx).TaskQueueName,
 		tools: make(map[string]switchyard.Tool, len(catalog.Tools))}
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
@@ -44,10 +52,11 @@ func (p *pipeline) admit(ctx workflow.Context, calls []switchyard.Call) ([]switc
 		}
 		for _, v := range part {
 			if v.Error == nil {
-				used++
+				used += 1 + v.Claim
 			}
 		}
-		verdicts, calls = append(verdicts, part...), calls[n:]
+		// Where verdicts are long, the first calls are answered alone.
+		verdicts, calls = append(verdicts, part...), calls[len(part):]
 	}
 	return verdicts, nil
 }
@@ -72,7 +81,7 @@ func portion(calls []switchyard.Call) int {
 
 func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, used int) ([]switchyard.Verdict, error) {
 	request := switchyard.AdmitRequest{Calls: calls, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == switchyard.CallerDirect, Mode: p.mode,
-		Variables: slices.Sorted(maps.Keys(p.origin.Variables))}
+		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.spent(p.usage)}
 	named := map[string]bool{}
 	for _, c := range calls {
 		if t, ok := p.tools[c.Tool]; ok && !named[c.Tool] {
@@ -107,20 +116,25 @@ func (p *pipeline) notStarted(c switchyard.Call) switchyard.CallOutcome {
 func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
 	p.usage.Calls++
 	t := p.tools[c.Tool]
+	if t.Kind == switchyard.KindAgent {
+		return p.subAgent(ctx, c, v)
+	}
 	arguments := v.Arguments
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(c.Arguments)
 	}
 	summary := switchyard.Summary(c.Tool, arguments, t.Sensitive)
+	p.questions.begin(ctx, c, v, t)
 	ctx = workflow.WithActivityOptions(ctx, callOptions(p.queue, c.ID, t, summary))
 	return workflow.ExecuteActivity(ctx, c.Tool, switchyard.Execution{Digest: t.Digest, Arguments: arguments,
-		Origin: p.origin, Notes: v.Notes})
+		Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call})
 }
 
 // outcome waits for an executed call. What the phase post_execution found came back with the result; a failure goes
 // through error_handling here.
-func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, f workflow.Future) switchyard.CallOutcome {
-	out := switchyard.CallOutcome{ID: c.ID, Tool: c.Tool}
+func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, f workflow.Future) (out switchyard.CallOutcome) {
+	defer func() { p.questions.end(out) }()
+	out = switchyard.CallOutcome{ID: c.ID, Tool: c.Tool}
 	var r switchyard.Result
 	if err := f.Get(ctx, &r); err != nil {
 		p.usage.Failed++
@@ -137,6 +151,7 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order 
 	if err != nil {
 		return nil, err
 	}
+	p.divide(p.usage, verdicts)
 	outcomes := make([]switchyard.CallOutcome, len(calls))
 	var admitted []int
 	var slots []slot
@@ -163,5 +178,11 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order 
 			outcomes[c] = p.outcome(ctx, calls[c], f)
 		},
 	}
-	return outcomes, b.run(ctx)
+	return outcomes, p.run(ctx, b)
+}
+
+// run runs calls that wait for each other. When it returns, nothing is asked or replied on their behalf any more.
+func (p *pipeline) run(ctx workflow.Context, b batch) error {
+	failure := b.run(ctx)
+	return cmp.Or(failure, p.questions.finish(ctx))
 }

@@ -26,11 +26,12 @@ func Plan(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, e
 		return switchyard.RunResult{}, invalid(problems)
 	}
 	var pinned switchyard.Pinned
-	if err := answerSetup(ctx, nil, &pinned); err != nil {
+	asked, err := answerSetup(ctx, nil, &pinned)
+	if err != nil {
 		return switchyard.RunResult{}, err
 	}
 	origin := originOf(ctx, in, switchyard.Caller{Type: switchyard.CallerPlan, ID: plan.Name})
-	pinned, err := pin(ctx, switchyard.PinRequest{Run: origin.Run, Plan: &plan, Tools: toolsOf(plan)})
+	pinned, err = pin(ctx, switchyard.PinRequest{Run: origin.Run, Plan: &plan, Tools: toolsOf(plan)})
 	if err != nil {
 		return switchyard.RunResult{}, err
 	}
@@ -38,12 +39,12 @@ func Plan(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, e
 	if mode == "" {
 		mode = plan.Mode
 	}
-	run := newPlanRun(plan, newPipeline(ctx, origin, pinned.Catalog, mode))
+	run := newPlanRun(plan, newPipeline(ctx, origin, pinned.Catalog, mode, asked))
 	if err := run.admitFixed(ctx); err != nil {
 		return switchyard.RunResult{}, err
 	}
 	b := batch{waits: run.waits(), launch: run.launch, skip: run.skip, finish: run.finish}
-	if err := stopped(ctx, b.run(ctx)); err != nil {
+	if err := stopped(ctx, run.pipeline.run(ctx, b)); err != nil {
 		return switchyard.RunResult{}, err
 	}
 	return callsResult(run.outcomes, run.output, run.pipeline.usage)

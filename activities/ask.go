@@ -1,0 +1,184 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// Waits between two tries to post a question: while other calls ask, and while the server or the run does not answer.
+const (
+	firstAskAgain = 500 * time.Millisecond
+	lastAskAgain  = 15 * time.Second
+)
+
+// Ask asks a person in the middle of a call and waits for the reply, however long: the toolspec's answer_within bounds
+// all waits of a call together, and its timeout does not pass meanwhile. schema is the JSON Schema that an answer has to
+// fit; none takes any JSON value. A person who declines gives a Reply that says so, not an error.
+//
+// The question stands in the run, not in this process. When the worker is lost and the call is tried again, asking the
+// same once more gives the reply that was given in between; the same twice in one call is two questions.
+//
+// Errors are of the closed set: precondition_failed where the tool has no answer_within, execution_error where the
+// question is none, approval_timeout where nobody answered in time, cancelled where the call is over for the run. When
+// ctx ends first, the error is its cause.
+func Ask(ctx context.Context, text string, schema json.RawMessage) (switchyard.Reply, error) {
+	a, ok := ctx.Value(askerKey{}).(*asker)
+	if !ok {
+		call, _ := switchyard.ContextOf(ctx)
+		return switchyard.Reply{}, switchyard.Errorf(switchyard.ErrPreconditionFailed,
+			"%s wants to ask a person, and its toolspec does not allow that: give it an entry.answer_within", call.Tool)
+	}
+	return a.ask(ctx, text, schema)
+}
+
+type askerKey struct{}
+
+// asker asks on behalf of one attempt of a call.
+type asker struct {
+	client             client.Client
+	workflowID, runID  string
+	callID, tool       string
+	within             time.Duration
+	clock              *toolClock
+	mu                 sync.Mutex
+	asked              map[string]int
+	notes              []string
+	askAgain, maxAgain time.Duration
+}
+
+// withTimeout bounds an execution by the tool's timeout. A tool that may ask people finds in the context what Ask needs.
+func (a *Activities) withTimeout(ctx context.Context, info activity.Info, spec *toolspecs.Spec) (context.Context, context.CancelFunc) {
+	within := spec.Entry.AnswerWithin.Std()
+	if within <= 0 {
+		return context.WithTimeoutCause(ctx, spec.Execution.Timeout.Std(), errToolTimeout)
+	}
+	ctx, clock, cancel := withToolClock(ctx, spec.Execution.Timeout.Std())
+	return context.WithValue(ctx, askerKey{}, &asker{client: a.config.Client, workflowID: info.WorkflowExecution.ID,
+		runID: info.WorkflowExecution.RunID, callID: info.ActivityID, tool: spec.Name, within: within, clock: clock,
+		asked: map[string]int{}, askAgain: firstAskAgain, maxAgain: lastAskAgain}), cancel
+}
+
+// repliesOf returns who replied to what the call of ctx asked, in words.
+func repliesOf(ctx context.Context) []string {
+	a, ok := ctx.Value(askerKey{}).(*asker)
+	if !ok {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.notes)
+}
+
+func (a *asker) ask(ctx context.Context, text string, schema json.RawMessage) (switchyard.Reply, error) {
+	a.clock.pause()
+	defer a.clock.resume()
+	q := switchyard.Question{Call: a.callID, Tool: a.tool, Text: validText(text), Schema: schema,
+		Until: time.Now().Add(a.within - a.clock.asked())}
+	if e := checkQuestion(q); e != nil {
+		return switchyard.Reply{}, e
+	}
+	id := a.updateID(q)
+	for wait := a.askAgain; ; wait = min(2*wait, a.maxAgain) {
+		reply, err := a.post(ctx, id, q)
+		switch {
+		case err == nil:
+			a.note(reply)
+			return reply, nil
+		case ctx.Err() != nil:
+			return switchyard.Reply{}, context.Cause(ctx)
+		case !time.Now().Before(q.Until):
+			return switchyard.Reply{}, switchyard.NotAnswered(a.tool, switchyard.Duration(a.within))
+		}
+		if final := a.final(err); final != nil {
+			return switchyard.Reply{}, final
+		}
+		select {
+		case <-ctx.Done():
+			return switchyard.Reply{}, context.Cause(ctx)
+		case <-time.After(min(wait, time.Until(q.Until))):
+		}
+	}
+}
+
+// checkQuestion returns why this cannot be asked.
+func checkQuestion(q switchyard.Question) error {
+	switch {
+	case strings.TrimSpace(q.Text) == "":
+		return switchyard.Errorf(switchyard.ErrExecution, "%s asks a person nothing: the text is empty", q.Tool)
+	case len(q.Text) > switchyard.MaxQuestionText:
+		return switchyard.Errorf(switchyard.ErrExecution, "%s asks a person with a text of %d bytes; at most %d", q.Tool, len(q.Text), switchyard.MaxQuestionText)
+	case len(q.Schema) > switchyard.MaxQuestionSchema:
+		return switchyard.Errorf(switchyard.ErrExecution, "%s asks a person with a schema of %d bytes; at most %d", q.Tool, len(q.Schema), switchyard.MaxQuestionSchema)
+	}
+	if _, err := toolspecs.NewForm(q.Schema); err != nil {
+		return switchyard.Errorf(switchyard.ErrExecution, "%s asks a person with a schema that is none: %v", q.Tool, err)
+	}
+	return nil
+}
+
+// updateID names the question by what it says, so that a later attempt of the call finds it and its reply again, in
+// whatever order it asks.
+func (a *asker) updateID(q switchyard.Question) string {
+	digest := switchyard.Digest([]byte(strconv.Itoa(len(q.Text)) + q.Text + string(q.Schema)))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked[digest]++
+	return strings.Join([]string{"ask", a.callID, digest, strconv.Itoa(a.asked[digest])}, "/")
+}
+
+// post hands the question to the run and waits for the reply. The server answers a second post of one id with the
+// outcome of the first.
+func (a *asker) post(ctx context.Context, id string, q switchyard.Question) (reply switchyard.Reply, err error) {
+	handle, err := a.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: a.workflowID, RunID: a.runID,
+		UpdateID: id, UpdateName: switchyard.AskUpdate, Args: []any{q}, WaitForStage: client.WorkflowUpdateStageAccepted})
+	if err != nil {
+		return reply, err
+	}
+	err = handle.Get(ctx, &reply)
+	return reply, err
+}
+
+func (a *asker) note(r switchyard.Reply) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.notes = append(a.notes, "question "+r.Question+" was "+r.Note())
+}
+
+// final returns what an error means for the call, or nil where asking again may help: so many calls ask that this one
+// has to wait, or nobody answers at the moment.
+func (a *asker) final(err error) error {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		switch switchyard.ReplyErrorType(app.Type()) {
+		case switchyard.ReplyBusy:
+			return nil
+		case switchyard.ReplyTimeout:
+			return switchyard.NotAnswered(a.tool, switchyard.Duration(a.within))
+		case switchyard.AskRefused:
+			return switchyard.Errorf(switchyard.ErrExecution, "%s asks a person what the run does not pass on: %s", a.tool, app.Message())
+		}
+		return switchyard.Errorf(switchyard.ErrCancelled, "the question was withdrawn: %s", app.Message())
+	}
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return switchyard.Errorf(switchyard.ErrCancelled, "the run that asks has ended")
+	}
+	if _, refused := errors.AsType[*serviceerror.InvalidArgument](err); refused {
+		return switchyard.Errorf(switchyard.ErrExecution, "the server refuses the question of %s: %v", a.tool, err)
+	}
+	if _, refused := errors.AsType[*serviceerror.PermissionDenied](err); refused {
+		return switchyard.Errorf(switchyard.ErrExecution, "the worker may not ask on behalf of %s: %v", a.tool, err)
+	}
+	return nil
+}

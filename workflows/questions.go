@@ -1,0 +1,260 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// maxAsking bounds the calls of a run that ask at a time. Each holds one of the updates that a server lets a run have in
+// flight, ten by default, and replies need some of them too.
+const maxAsking = 6
+
+// maxAnswered bounds what the query for open questions answers with, in bytes.
+const maxAnswered = 1 << 20
+
+// questions are what the run waits for people to answer: calls of human tools, and what other calls ask while they run.
+// They live in the run's memory; what was asked and replied stands in history.
+type questions struct {
+	origin switchyard.Origin
+	// open are in the order in which they were asked.
+	open []*question
+	// closed tells of questions that are over how they ended, in words, by id.
+	closed map[string]string
+	// calls are those that run, by id.
+	calls map[string]*askingCall
+	// asking counts the updates that wait for a reply.
+	asking int
+}
+
+// askingCall is a running call and how often it has asked.
+type askingCall struct {
+	tool  switchyard.Tool
+	asked int
+}
+
+type question struct {
+	switchyard.Question
+	// tool and notes are set where the call itself is the question.
+	tool  *switchyard.Tool
+	notes []string
+	// checking is whose reply is being checked.
+	checking string
+	// reply is set when there is one, over when the question is closed.
+	reply *switchyard.Reply
+	over  bool
+	// taken says that the reply became the call's end.
+	taken bool
+}
+
+// newQuestions makes the run answer the query and take the updates that are about questions. It comes before anything
+// that waits, so that no update finds the run without.
+func newQuestions(ctx workflow.Context) (*questions, error) {
+	q := &questions{closed: map[string]string{}, calls: map[string]*askingCall{}}
+	if err := workflow.SetQueryHandler(ctx, switchyard.QuestionsQuery, q.list); err != nil {
+		return nil, err
+	}
+	if err := workflow.SetUpdateHandlerWithOptions(ctx, switchyard.AskUpdate, q.ask,
+		workflow.UpdateHandlerOptions{Validator: q.mayAsk, Description: "a running call asks a person"}); err != nil {
+		return nil, err
+	}
+	err := workflow.SetUpdateHandlerWithOptions(ctx, switchyard.ReplyUpdate, q.reply,
+		workflow.UpdateHandlerOptions{Validator: q.mayReply, Description: "a person replies to a question"})
+	return q, err
+}
+
+// list answers the query with the open questions, as many as fit.
+func (q *questions) list() ([]switchyard.Question, error) {
+	list := []switchyard.Question{}
+	size := 0
+	for _, o := range q.open {
+		if size += len(o.Text) + len(o.Schema); size > maxAnswered && len(list) > 0 {
+			break
+		}
+		list = append(list, o.Question)
+	}
+	return list, nil
+}
+
+// begin notes a call that has been scheduled. A call of a human tool is a question.
+func (q *questions) begin(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict, t switchyard.Tool) {
+	if t.AnswerWithin <= 0 {
+		return
+	}
+	q.calls[c.ID] = &askingCall{tool: t}
+	if t.Kind != switchyard.KindHuman {
+		return
+	}
+	now := workflow.Now(ctx)
+	q.open = append(q.open, &question{tool: &t, notes: v.Notes, Question: switchyard.Question{ID: c.ID, Call: c.ID, Tool: t.Name,
+		Text: v.Question, Schema: t.OutputSchema, Asked: now, Until: now.Add(t.AnswerWithin.Std())}})
+}
+
+// end closes the questions of a call that is over.
+func (q *questions) end(out switchyard.CallOutcome) {
+	if q.calls[out.ID] == nil {
+		return
+	}
+	delete(q.calls, out.ID)
+	for _, o := range slices.Clone(q.open) {
+		if o.Call != out.ID {
+			continue
+		}
+		how := "the call that asked is over"
+		if o.tool != nil {
+			o.taken = out.Result != nil || out.Error.Type == switchyard.ErrApprovalDenied
+			how = ending(out)
+		}
+		q.close(o, how)
+	}
+}
+
+// ending says how the call that was a question ended.
+func ending(out switchyard.CallOutcome) string {
+	if out.Error != nil {
+		return out.Error.Error()
+	}
+	return strings.Join(out.Result.Notes, "; ")
+}
+
+func (q *questions) close(o *question, how string) {
+	o.over = true
+	q.closed[o.ID] = how
+	q.open = slices.DeleteFunc(q.open, func(other *question) bool { return other == o })
+}
+
+// finish waits, when the calls of a turn or a run are over, for the updates that were about them. It does so in a
+// cancelled run as well: whoever waits for an update is told how it ended.
+func (q *questions) finish(ctx workflow.Context) error {
+	ctx, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
+}
+
+// mayAsk refuses what no running call may ask, and one more where as many as possible ask already.
+func (q *questions) mayAsk(_ workflow.Context, in switchyard.Question) error {
+	call := q.calls[in.Call]
+	switch {
+	case call == nil || call.tool.Kind == switchyard.KindHuman:
+		return refuse(switchyard.ReplyError{Type: switchyard.AskRefused, Message: fmt.Sprintf("no call %q runs that may ask", in.Call)})
+	case strings.TrimSpace(in.Text) == "" || len(in.Text) > switchyard.MaxQuestionText || len(in.Schema) > switchyard.MaxQuestionSchema:
+		return refuse(switchyard.ReplyError{Type: switchyard.AskRefused, Message: "the question is empty, or too large"})
+	case q.asking >= maxAsking:
+		return refuse(switchyard.ReplyError{Type: switchyard.ReplyBusy, Message: fmt.Sprintf("%d calls of the run ask already", q.asking)})
+	}
+	return nil
+}
+
+// ask opens a question of a running call and waits for the reply, the call's end, or the time at which it is given up.
+func (q *questions) ask(ctx workflow.Context, in switchyard.Question) (switchyard.Reply, error) {
+	call := q.calls[in.Call]
+	call.asked++
+	o := &question{Question: in}
+	o.ID, o.Tool, o.Asked = fmt.Sprintf("%s/%d", in.Call, call.asked), call.tool.Name, workflow.Now(ctx)
+	q.open = append(q.open, o)
+	q.asking++
+	defer func() { q.asking-- }()
+	left := max(in.Until.Sub(o.Asked), time.Millisecond)
+	options := workflow.AwaitOptions{Timeout: left, TimerOptions: workflow.TimerOptions{Summary: "question " + o.ID}}
+	_, err := workflow.AwaitWithOptions(ctx, options, func() bool { return o.over })
+	switch {
+	case o.reply != nil:
+		return *o.reply, nil
+	case o.over:
+		return switchyard.Reply{}, refuse(switchyard.ReplyError{Type: switchyard.ReplyClosed, Message: q.closed[o.ID]})
+	case err != nil:
+		q.close(o, "the run was cancelled")
+		return switchyard.Reply{}, refuse(switchyard.ReplyError{Type: switchyard.ReplyClosed, Message: q.closed[o.ID]})
+	}
+	q.close(o, "nobody answered in time")
+	return switchyard.Reply{}, refuse(switchyard.ReplyError{Type: switchyard.ReplyTimeout, Message: q.closed[o.ID]})
+}
+
+// mayReply refuses, without a trace in history, what no reply is and what is none to an open question.
+func (q *questions) mayReply(ctx workflow.Context, r switchyard.Reply) error {
+	if e := r.Check(); e != nil {
+		return refuse(*e)
+	}
+	o := q.find(r.Question)
+	switch {
+	case o == nil:
+		return refuse(q.notOpen(r.Question))
+	case !workflow.Now(ctx).After(o.Asked):
+		// The server does not know of the call yet: it learns of it with the decision that opened the question.
+		return refuse(switchyard.ReplyError{Type: switchyard.ReplyUnknown, Message: fmt.Sprintf("question %q is only being asked", r.Question)})
+	case o.checking != "":
+		return refuse(switchyard.ReplyError{Type: switchyard.ReplyBusy, Message: fmt.Sprintf("a reply of %s to question %q is being checked", o.checking, r.Question)})
+	}
+	return nil
+}
+
+func (q *questions) find(id string) *question {
+	i := slices.IndexFunc(q.open, func(o *question) bool { return o.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return q.open[i]
+}
+
+// notOpen says why there is nothing to reply to, and to what there is.
+func (q *questions) notOpen(id string) switchyard.ReplyError {
+	e := switchyard.ReplyError{Type: switchyard.ReplyUnknown, Message: fmt.Sprintf("the run has no question %q", id)}
+	if how, ok := q.closed[id]; ok {
+		e.Type, e.Message = switchyard.ReplyClosed, fmt.Sprintf("question %q is closed: %s", id, how)
+	}
+	for _, o := range q.open {
+		e.Open = append(e.Open, o.ID)
+	}
+	if len(e.Open) == 0 {
+		e.Message += "; none is open"
+	} else {
+		e.Message += "; open: " + strings.Join(e.Open[:min(len(e.Open), maxNamed)], ", ")
+	}
+	return e
+}
+
+// maxNamed bounds the open questions that a refusal names in its message.
+const maxNamed = 10
+
+// reply has a reply checked. One that does not fit leaves the question open; one that fits ends it, and where the call
+// itself is the question, the call.
+func (q *questions) reply(ctx workflow.Context, r switchyard.Reply) error {
+	o := q.find(r.Question)
+	o.checking = r.By
+	defer func() { o.checking = "" }()
+	request := switchyard.ReplyRequest{Reply: r, Question: o.Question, Tool: o.tool, Origin: q.origin, Notes: o.notes}
+	var verdict switchyard.ReplyVerdict
+	if err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), switchyard.ReplyActivity, request).Get(ctx, &verdict); err != nil {
+		return err
+	}
+	switch {
+	case len(verdict.Problems) > 0:
+		return refuse(switchyard.ReplyError{Type: switchyard.ReplyUnfit, Message: fmt.Sprintf("the answer does not fit question %q", o.ID), Problems: verdict.Problems})
+	case verdict.Early:
+		return refuse(switchyard.ReplyError{Type: switchyard.ReplyEarly,
+			Message: fmt.Sprintf("call %s still waits for a worker of its lane and cannot be declined before one has taken it", o.Call)})
+	case o.over:
+	case o.tool == nil:
+		o.reply, o.taken = &r, true
+		q.close(o, r.Note())
+	default:
+		// The reply is on its way as the call's end; that history has it is what counts.
+		if err := workflow.Await(ctx, func() bool { return o.over }); err != nil {
+			return err
+		}
+	}
+	if !o.taken {
+		return refuse(q.notOpen(o.ID))
+	}
+	return nil
+}
+
+// refuse is what an update fails with.
+func refuse(e switchyard.ReplyError) error {
+	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type), temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{e}})
+}

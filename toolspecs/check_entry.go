@@ -20,9 +20,10 @@ var (
 		switchyard.KindStateful: nil,
 		switchyard.KindCommand:  (*checker).command,
 		switchyard.KindAgent:    (*checker).agent,
+		switchyard.KindREST:     (*checker).rest,
 	}
 	// laterKinds are kinds that requirements name and this version cannot execute.
-	laterKinds = []string{switchyard.KindREST, switchyard.KindMCP, switchyard.KindHuman}
+	laterKinds = []string{switchyard.KindMCP, switchyard.KindHuman}
 	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// Placeholder matches {{args.name}} and anything else in double braces.
 	placeholder = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)

@@ -35,6 +35,7 @@ func (s Spec) withDefaults() Spec {
 		s.Approval = ""
 	}
 	s.Entry = s.Entry.withDefaults(s.Name)
+	s.Execution.Effect = cmp.Or(s.Execution.Effect, effectOfMethod(s.Entry))
 	s.Execution = s.Execution.withDefaults(s.Entry.Type)
 	s.Requires.Dependencies = slices.Clone(s.Requires.Dependencies)
 	for i, d := range s.Requires.Dependencies {
@@ -61,6 +62,8 @@ func (e Entry) withDefaults(tool string) Entry {
 		if len(e.OKExitCodes) == 0 {
 			e.OKExitCodes = []int{0}
 		}
+	case switchyard.KindREST:
+		e = restDefaults(e)
 	}
 	return e
 }

@@ -1,0 +1,163 @@
+package toolspecs
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/outbound"
+)
+
+// The types of Auth.
+const (
+	AuthBearer = "bearer"
+	AuthBasic  = "basic"
+	AuthHeader = "header"
+	AuthQuery  = "query"
+)
+
+var (
+	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+	// secretHeaders carry secrets and nothing else.
+	secretHeaders = []string{"Authorization", "Cookie", "X-Api-Key", "Api-Key"}
+	// restHeaders are set by Switchyard: the call's key, and what it can decompress.
+	restHeaders = []string{"Idempotency-Key", "Accept-Encoding"}
+)
+
+const hintAuth = "write auth: {type: bearer, secret: env:NAME}, or another type; " + outbound.HintSecret
+
+// outbound checks what kinds that send requests have in common. declared are the arguments that templates may name.
+func (c *checker) outbound(e Entry, declared []string) {
+	c.auth(e.Auth)
+	c.headers(e, declared)
+	for i, entry := range e.Allow {
+		if err := outbound.CheckAllow(entry); err != nil {
+			c.add(jsonpath.Index("$.entry.allow", i), "", "%v", err)
+		}
+	}
+}
+
+// address checks a URL. No fault repeats it: it may hold a secret where none belongs.
+func (c *checker) address(path, text string) {
+	u, err := url.Parse(text)
+	switch {
+	case placeholder.MatchString(text):
+		c.add(path, "", "no argument decides which server is asked: the address holds a placeholder")
+		return
+	case err != nil:
+		c.add(path, "write it as in https://api.example.com/v1", "this cannot be read as a URL")
+		return
+	}
+	if err := outbound.CheckURL(u); err != nil {
+		hint := "write it as in https://api.example.com/v1"
+		if u.User != nil {
+			hint = hintAuth
+		}
+		c.add(path, hint, "%v", err)
+	}
+	if strings.ContainsFunc(u.Host, func(r rune) bool { return r > '~' }) {
+		c.add(path, "write it in its xn-- form", "the host has characters that are not ASCII")
+	}
+}
+
+func (c *checker) auth(a *Auth) {
+	if a == nil {
+		return
+	}
+	if err := outbound.CheckSecret(a.Secret); err != nil && a.Secret != "" {
+		c.add("$.entry.auth.secret", outbound.HintSecret, "%v", err)
+	}
+	named := a.Type == AuthHeader || a.Type == AuthQuery
+	switch {
+	case named && a.Name == "":
+		c.add("$.entry.auth", "write name: and the name of the header or query parameter", "auth of the type %s needs a name", a.Type)
+	case !named && a.Name != "":
+		c.addKey("$.entry.auth.name", "remove it", "name is for the types header and query")
+	case a.Type == AuthHeader && headerFault(a.Name) != "":
+		c.add("$.entry.auth.name", "name another", "%s", headerFault(a.Name))
+	}
+}
+
+// headerFault says why a header may not be set; empty where it may.
+func headerFault(name string) string {
+	key := http.CanonicalHeaderKey(name)
+	switch {
+	case !headerName.MatchString(name):
+		return "this cannot name a header"
+	case !outbound.CanSet(name) || slices.Contains(restHeaders, key):
+		return "the header " + key + " is set by the request itself"
+	}
+	return ""
+}
+
+func (c *checker) headers(e Entry, declared []string) {
+	seen := map[string]bool{}
+	for _, h := range c.templates("$.entry.headers", e.Headers, declared) {
+		key := http.CanonicalHeaderKey(h.name)
+		fault := headerFault(h.name)
+		switch {
+		case fault != "":
+			c.addKey(h.path, "remove it", "%s", fault)
+		case seen[key]:
+			c.addKey(h.path, "keep one of them", "the header %s is given twice", key)
+		case e.Auth.header() == key:
+			c.addKey(h.path, "remove it", "the header %s is what auth sets", key)
+		case slices.Contains(secretHeaders, key) && !placeholder.MatchString(h.text):
+			c.add(h.path, hintAuth, "the header %s holds a secret, and secrets are never written into a toolspec", key)
+		case strings.ContainsFunc(h.text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+			c.add(h.path, "", "a header holds no line end and no other control character")
+		}
+		seen[key] = true
+	}
+}
+
+// header returns the header that auth sets; empty where it sets none.
+func (a *Auth) header() string {
+	switch {
+	case a == nil || a.Type == AuthQuery:
+		return ""
+	case a.Type == AuthHeader:
+		return http.CanonicalHeaderKey(a.Name)
+	}
+	return "Authorization"
+}
+
+// template is one member of a mapping from names to templates.
+type template struct{ path, name, text string }
+
+// templates checks a mapping from names to texts, numbers and booleans, in which texts may have placeholders, and
+// returns what can be used of it.
+func (c *checker) templates(path string, raw json.RawMessage, declared []string) []template {
+	if raw == nil {
+		return nil
+	}
+	tree, err := parseOrdered(raw)
+	members, ok := tree.(*object)
+	if err != nil || !ok {
+		c.add(path, "write name: value", "this must be a mapping")
+		return nil
+	}
+	var list []template
+	for _, name := range members.keys {
+		t := template{path: jsonpath.Key(path, name), name: name}
+		switch v := members.members[name].(type) {
+		case string:
+			t.text = v
+		case json.Number, bool:
+			t.text = fmt.Sprint(v)
+		default:
+			c.add(t.path, "write text, a number or a boolean; {{args.name}} stands for an argument of any type", "this is neither text, nor a number, nor a boolean")
+			continue
+		}
+		if !slices.Contains(secretHeaders, http.CanonicalHeaderKey(name)) || placeholder.MatchString(t.text) {
+			c.placeholders(t.path, t.text, declared, false)
+		}
+		list = append(list, t)
+	}
+	return list
+}

@@ -1,0 +1,217 @@
+package toolspecs
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/extract"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/outbound"
+	"github.com/switchyard/switchyard/toolspecs/templates"
+)
+
+// The encodings of a request's body.
+const (
+	EncodingJSON = "json"
+	EncodingForm = "form"
+	EncodingText = "text"
+)
+
+// What a StatusRule means.
+const (
+	MeansAnswer = "answer"
+	MeansRetry  = "retry"
+	MeansFail   = "fail"
+)
+
+// defaultMaxResponse bounds what is read of a response, in bytes.
+const defaultMaxResponse = 1 << 20
+
+func restDefaults(e Entry) Entry {
+	if e.Method == "" {
+		e.Method = http.MethodGet
+	}
+	if e.MaxResponse == 0 {
+		e.MaxResponse = defaultMaxResponse
+	}
+	if e.Body != nil && e.Encoding == "" {
+		e.Encoding = EncodingJSON
+	}
+	return e
+}
+
+// effectOfMethod returns the effect of a tool that names none: what HTTP calls safe only reads.
+func effectOfMethod(e Entry) switchyard.Effect {
+	if e.Type == switchyard.KindREST && outbound.Safe(e.Method) {
+		return switchyard.EffectRead
+	}
+	return switchyard.EffectOnce
+}
+
+func (c *checker) rest(s Spec) {
+	e, declared := s.Entry, s.argumentNames()
+	c.baseURL(e.BaseURL)
+	c.path(s, declared)
+	for _, q := range c.templates("$.entry.query", e.Query, declared) {
+		if e.Auth != nil && e.Auth.Type == AuthQuery && e.Auth.Name == q.name {
+			c.addKey(q.path, "remove it", "the query parameter %s is what auth sets", q.name)
+		}
+	}
+	c.outbound(e, declared)
+	c.body(e, declared)
+	c.extract(e)
+	c.statuses(e.Statuses)
+}
+
+func (c *checker) baseURL(text string) {
+	const path = "$.entry.base_url"
+	if text == "" {
+		c.add(path, "write base_url: https://api.example.com", "a REST tool needs a base_url")
+		return
+	}
+	c.address(path, text)
+	if strings.ContainsAny(text, "?#") {
+		c.add(path, "put parameters under query, and a secret under auth", "base_url holds a query or a fragment")
+	}
+}
+
+// pathText matches what may be written in a URL's path.
+var pathText = regexp.MustCompile(`^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$`)
+
+func (c *checker) path(s Spec, declared []string) {
+	const path = "$.entry.path"
+	text := s.Entry.Path
+	c.placeholders(path, text, declared, false)
+	for _, name := range templates.Names(text) {
+		kind, always := s.argument(name)
+		switch {
+		case !slices.Contains(declared, name):
+		case kind == "array" || kind == "object":
+			c.add(path, "put it into query or body", "%s is of the type %s, which no path can hold", name, kind)
+		case !always:
+			c.add(path, "give the parameter required: true or a default, or put it into query", "%s is a part of the path, so no call may be without it", name)
+		}
+	}
+	written := placeholder.ReplaceAllString(text, "x")
+	switch {
+	case strings.ContainsAny(written, "?#"):
+		c.add(path, "put parameters under query", "path holds a query or a fragment")
+	case !pathText.MatchString(written):
+		c.add(path, "write it percent-encoded, such as %20 for a blank", "path has a character that no path can hold")
+	case slices.ContainsFunc(strings.Split(written, "/"), dotSegment):
+		c.add(path, "write the path without it", "path has a segment that is . or ..")
+	}
+}
+
+func dotSegment(segment string) bool {
+	plain, err := url.PathUnescape(segment)
+	return err == nil && (plain == "." || plain == "..")
+}
+
+// argument returns the type of a declared argument, where one is said, and whether every call has it.
+func (s Spec) argument(name string) (kind string, always bool) {
+	for _, p := range s.Parameters {
+		if p.Name == name {
+			return p.Type, p.Required || p.Default != nil
+		}
+	}
+	tree, err := parseOrdered(s.InputSchema)
+	if err != nil {
+		return "", false
+	}
+	schema := member[*object](member[*object](tree, "properties"), name)
+	_, always = schema.get("default")
+	return member[string](schema, "type"), always || slices.Contains(member[[]any](tree, "required"), any(name))
+}
+
+func (o *object) get(key string) (any, bool) {
+	if o == nil {
+		return nil, false
+	}
+	v, ok := o.members[key]
+	return v, ok
+}
+
+func (c *checker) body(e Entry, declared []string) {
+	const path = "$.entry.body"
+	if e.Body == nil {
+		if e.Encoding != "" {
+			c.addKey("$.entry.encoding", "remove it, or write a body", "there is no body to encode")
+		}
+		return
+	}
+	if e.Method == http.MethodGet || e.Method == http.MethodHead {
+		c.addKey(path, "put the values into query, or choose another method", "a request of the method %s has no body", e.Method)
+	}
+	tree, err := parseOrdered(e.Body)
+	if err != nil {
+		c.add(path, "", "the body is no JSON value")
+		return
+	}
+	c.bodyForm(e.Encoding, tree)
+	c.bodyTemplates(path, tree, declared)
+}
+
+func (c *checker) bodyForm(encoding string, tree any) {
+	text, isText := tree.(string)
+	_, lone := templates.Only(text)
+	_, isMapping := tree.(*object)
+	switch {
+	case encoding == EncodingText && !isText:
+		c.add("$.entry.body", "write text, with {{args.name}} where an argument goes", "with encoding: text the body must be text")
+	case encoding == EncodingForm && !isMapping && !lone:
+		c.add("$.entry.body", "write name: value, or {{args.name}} of an object", "with encoding: form the body must be a mapping")
+	}
+}
+
+func (c *checker) bodyTemplates(path string, tree any, declared []string) {
+	switch tree := tree.(type) {
+	case string:
+		c.placeholders(path, tree, declared, false)
+	case []any:
+		for i, e := range tree {
+			c.bodyTemplates(jsonpath.Index(path, i), e, declared)
+		}
+	case *object:
+		for _, name := range tree.keys {
+			at := jsonpath.Key(path, name)
+			if placeholder.MatchString(name) {
+				c.addKey(at, "", "a name holds no placeholder")
+			}
+			c.bodyTemplates(at, tree.members[name], declared)
+		}
+	}
+}
+
+func (c *checker) extract(e Entry) {
+	if e.Extract == "" {
+		return
+	}
+	if e.Method == http.MethodHead {
+		c.addKey("$.entry.extract", "remove it, or choose GET", "a response to HEAD has nothing to extract")
+	}
+	if _, err := extract.Compile(e.Extract); err != nil {
+		c.add("$.entry.extract", "write a JSON pointer such as /data/0/id, or a JMESPath expression such as data[0].id", "%v", err)
+	}
+}
+
+var statusRule = regexp.MustCompile(`^[2-5](xx|[0-9][0-9])$`)
+
+func (c *checker) statuses(rules []StatusRule) {
+	seen := map[string]bool{}
+	for i, r := range rules {
+		path := jsonpath.Index("$.entry.statuses", i) + ".status"
+		switch {
+		case r.Status == "":
+		case !statusRule.MatchString(r.Status):
+			c.add(path, "write a number such as 404 in quotes, or 4xx for all of its class", "%q is no status of a response", r.Status)
+		case seen[r.Status]:
+			c.add(path, "keep one of them", "there is another rule for %s", r.Status)
+		}
+		seen[r.Status] = true
+	}
+}

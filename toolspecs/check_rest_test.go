@@ -1,0 +1,71 @@
+package toolspecs
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+)
+
+// Defaults of a REST tool depend on its method and body, and stay what they are when they are filled in again: the digest
+// of a spec does not depend on how often it was read.
+func TestRESTDefaults(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "specs", "rest_good.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs, err := Decode("rest_good.yaml", data, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][4]string{
+		"list_issues":  {"GET", "", "read", "4096"},
+		"create_issue": {"POST", "json", "once", "1048576"},
+		"form":         {"PUT", "form", "once", "1048576"},
+		"text":         {"PATCH", "text", "once", "1048576"},
+	}
+	for _, s := range specs {
+		got := [4]string{s.Entry.Method, s.Entry.Encoding, string(s.Execution.Effect), switchyard.TextOf(s.Entry.MaxResponse)}
+		if got != want[s.Name] {
+			t.Errorf("%s: got %v, want %v", s.Name, got, want[s.Name])
+		}
+		c, err := s.Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := FromTool(c.Tool())
+		if err != nil || again.Digest != c.Digest {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+	}
+	once := specs[0]
+	once.Execution.Effect = switchyard.EffectOnce
+	if c, err := once.Compile(); err == nil || !strings.Contains(err.Error(), "attempt") {
+		t.Errorf("three attempts of a tool that is executed once: %+v, %v", c, err)
+	}
+}
+
+// A spec that is made in Go is held to the same rules, and no fault of it repeats a secret either.
+func TestRESTSecretInGo(t *testing.T) {
+	s := Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Type: switchyard.KindREST, BaseURL: "https://u:planted@api.example.com",
+		Headers: []byte(`{"Authorization":"planted"}`), Auth: &Auth{Type: "bearer", Secret: "planted"}, Query: []byte(`{"a":`), Body: []byte(`{`)}}
+	_, err := s.Compile()
+	if err == nil || strings.Contains(err.Error(), "planted") || strings.Count(err.Error(), "\n") < 4 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Arguments that ask for a part of an answer are known by their names, however those are written.
+func TestPagingArguments(t *testing.T) {
+	s := Spec{Parameters: []Parameter{{Name: "owner"}, {Name: "per_page"}, {Name: "startingAfter"}, {Name: "$top"}}}
+	if got := s.PagingArguments(); !slices.Equal(got, []string{"per_page", "startingAfter", "$top"}) {
+		t.Errorf("got %v", got)
+	}
+	s = Spec{InputSchema: []byte(`{"type":"object","properties":{"cursor":{},"id":{}}}`)}
+	if got := s.PagingArguments(); !slices.Equal(got, []string{"cursor"}) {
+		t.Errorf("got %v", got)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
 
@@ -22,22 +23,35 @@ const (
 )
 
 // Admit takes calls through the phases pre_validation and pre_execution and returns one verdict per call, in order. It
-// runs as a local activity, so that the verdicts are one marker in history whatever rules are edited later.
+// runs as a local activity, so that the verdicts are one marker in history whatever rules are edited later. Where the
+// verdicts of all calls would be too long for one marker, it answers for the first ones alone.
 func (a *Activities) Admit(_ context.Context, r switchyard.AdmitRequest) ([]switchyard.Verdict, error) {
-	verdicts := make([]switchyard.Verdict, len(r.Calls))
-	admitted := 0
-	for i, c := range r.Calls {
+	var verdicts []switchyard.Verdict
+	claimed, prompts := 0, 0
+	for _, c := range r.Calls {
 		v := a.preValidate(r, c)
-		if v.Error == nil && r.Allow != nil && admitted >= *r.Allow {
-			v.Error = switchyard.Errorf(switchyard.ErrBudgetExceeded, "the run may make %d more calls, and this is one too many", *r.Allow)
-			v.Error.Phase = switchyard.PhasePreExecution
+		if v.Error == nil && r.Allow != nil && claimed+v.Claim >= *r.Allow {
+			v.Error, v.Prompt, v.Claim = tooMany(*r.Allow, v), "", 0
+		}
+		if prompts += encodedSize(v.Prompt); prompts > maxPrompts {
+			break
 		}
 		if v.Error == nil {
-			admitted++
+			claimed += 1 + v.Claim
 		}
-		verdicts[i] = v
+		verdicts = append(verdicts, v)
 	}
 	return verdicts, nil
+}
+
+// tooMany refuses a call that the run's budget of calls does not allow any more.
+func tooMany(allowed int, v switchyard.Verdict) *switchyard.Error {
+	e := switchyard.Errorf(switchyard.ErrBudgetExceeded, "the run may make %d more calls, and this is one too many", allowed)
+	if v.Claim > 0 {
+		e.Message += "; an agent needs calls of its own beside it"
+	}
+	e.Phase = switchyard.PhasePreExecution
+	return e
 }
 
 // preValidate checks that the tool exists and is active, what it requires, and the arguments.
@@ -61,12 +75,8 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 		v.Error.Phase = switchyard.PhasePreValidation
 		return v
 	}
-	for _, name := range compiled.Spec.Requires.Variables {
-		if !slices.Contains(r.Variables, name) {
-			v.Error = switchyard.Errorf(switchyard.ErrPreconditionFailed, "tool %q needs the run variable %q; start the run with --var %s=…", c.Tool, name, name)
-			v.Error.Phase = switchyard.PhasePreValidation
-			return v
-		}
+	if v.Error = lacksVariable(r, compiled); v.Error != nil {
+		return v
 	}
 	arguments, notes, problems := compiled.Arguments(c.Arguments, r.Mode)
 	v.Notes = notes
@@ -81,7 +91,22 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 		v.Notes = append(v.Notes, fmt.Sprintf("tool %s is deprecated", c.Tool))
 	}
 	v.Tokens = countTokens(string(arguments))
+	if tool.Kind == switchyard.KindAgent {
+		v.Error = admitAgent(r, compiled, arguments, &v)
+	}
 	return v
+}
+
+// lacksVariable refuses a call whose tool requires a variable that the run does not have.
+func lacksVariable(r switchyard.AdmitRequest, compiled *toolspecs.Compiled) *switchyard.Error {
+	for _, name := range compiled.Spec.Requires.Variables {
+		if !slices.Contains(r.Variables, name) {
+			e := switchyard.Errorf(switchyard.ErrPreconditionFailed, "tool %q needs the run variable %q; start the run with --var %s=…", compiled.Spec.Name, name, name)
+			e.Phase = switchyard.PhasePreValidation
+			return e
+		}
+	}
+	return nil
 }
 
 func argumentsError(tool string, problems []switchyard.Problem) *switchyard.Error {

@@ -13,6 +13,18 @@ import (
 //
 // Text that is not UTF-8 is made so: what the server refuses would be a call whose end is never reported.
 func Failure(failed *switchyard.Error) error {
+	e := validError(failed)
+	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type), temporal.ApplicationErrorOptions{
+		NonRetryable:   !e.Retryable,
+		NextRetryDelay: e.RetryAfter.Std(),
+		Details:        []any{&e},
+		// A tool that fails is an answer, not a fault of the worker: the SDK neither logs nor counts it as one.
+		Category: temporal.ApplicationErrorCategoryBenign,
+	})
+}
+
+// validError returns the error with all its text as UTF-8.
+func validError(failed *switchyard.Error) switchyard.Error {
 	e := *failed
 	e.Message = validText(e.Message)
 	e.Problems = slices.Clone(e.Problems)
@@ -23,13 +35,7 @@ func Failure(failed *switchyard.Error) error {
 	for i, n := range e.Near {
 		e.Near[i] = validText(n)
 	}
-	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type), temporal.ApplicationErrorOptions{
-		NonRetryable:   !e.Retryable,
-		NextRetryDelay: e.RetryAfter.Std(),
-		Details:        []any{&e},
-		// A tool that fails is an answer, not a fault of the worker: the SDK neither logs nor counts it as one.
-		Category: temporal.ApplicationErrorCategoryBenign,
-	})
+	return e
 }
 
 func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -67,7 +67,6 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 		r.turn, r.started, r.pinned = carry.Turn, carry.Started, carry.Pinned.Value
 	}
 	r.pipeline = newPipeline(ctx, origin, r.pinned.Catalog, r.mode(), asked)
-	r.pipeline.maxCalls = r.agent.Limits.Calls
 	r.pipeline.budget, r.pipeline.override = budget{limits: r.agent.Limits, started: r.started}, r.in.Mode
 	if r.in.Parent != nil {
 		r.pipeline.parent = *r.in.Parent

@@ -29,6 +29,7 @@ func DirectCall(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunRes
 		return switchyard.RunResult{}, err
 	}
 	p := newPipeline(ctx, origin, pinned.Catalog, in.Mode, asked)
+	p.override = in.Mode
 	outcomes, err := p.runTurn(ctx, []switchyard.Call{call}, "")
 	if err := stopped(ctx, err); err != nil {
 		return switchyard.RunResult{}, err

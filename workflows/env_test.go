@@ -96,6 +96,7 @@ func newLabOf(t *testing.T, processes int) *lab {
 		}
 		return first.Admit(ctx, r)
 	}, activity.RegisterOptions{Name: switchyard.AdmitActivity})
+	l.RegisterActivityWithOptions(first.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})
 	l.RegisterActivityWithOptions(last.ModelStep, activity.RegisterOptions{Name: switchyard.ModelActivity})
 	l.RegisterDynamicActivity(first.Tool, activity.DynamicRegisterOptions{})
 	l.SetOnActivityStartedListener(l.started)

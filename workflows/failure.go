@@ -7,8 +7,12 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// callError maps what Temporal says of a failed activity to the closed set. The other direction is activities.Failure.
+// callError maps what Temporal says of a failed activity to the closed set; an error of that set is what it is. The other
+// direction is activities.Failure.
 func callError(err error, tool switchyard.Tool) *switchyard.Error {
+	if e, ok := errors.AsType[*switchyard.Error](err); ok {
+		return e
+	}
 	return activityFailure(err).CallError(tool)
 }
 

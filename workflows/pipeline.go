@@ -3,6 +3,7 @@ package workflows
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 
@@ -24,9 +25,7 @@ type pipeline struct {
 	budget
 	parent switchyard.Parent
 	// override is how strictly the whole tree of runs reads arguments; empty leaves it to each agent.
-	override switchyard.Mode
-	// maxCalls is the budget of calls; zero is no limit.
-	maxCalls  int
+	override  switchyard.Mode
 	questions *questions
 }
 
@@ -89,12 +88,15 @@ func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, 
 			request.Tools = append(request.Tools, t)
 		}
 	}
-	if p.maxCalls > 0 {
-		allow := max(p.maxCalls-used, 0)
+	if p.limits.Calls > 0 {
+		allow := max(p.limits.Calls-used, 0)
 		request.Allow = &allow
 	}
 	var verdicts []switchyard.Verdict
 	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), switchyard.AdmitActivity, request).Get(ctx, &verdicts)
+	if err == nil && len(verdicts) == 0 {
+		err = errors.New("admission answered for none of the calls")
+	}
 	return verdicts, err
 }
 

@@ -40,6 +40,7 @@ func Plan(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, e
 		mode = plan.Mode
 	}
 	run := newPlanRun(plan, newPipeline(ctx, origin, pinned.Catalog, mode, asked))
+	run.pipeline.override = in.Mode
 	if err := run.admitFixed(ctx); err != nil {
 		return switchyard.RunResult{}, err
 	}

@@ -160,6 +160,7 @@ func register(w worker.Worker, deeds *activities.Activities, lane string) {
 		}
 		w.RegisterActivityWithOptions(deeds.Pin, activity.RegisterOptions{Name: switchyard.PinActivity})
 		w.RegisterActivityWithOptions(deeds.Admit, activity.RegisterOptions{Name: switchyard.AdmitActivity})
+		w.RegisterActivityWithOptions(deeds.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})
 	}
 	w.RegisterActivityWithOptions(deeds.ModelStep, activity.RegisterOptions{Name: switchyard.ModelActivity})
 	w.RegisterDynamicActivity(deeds.Tool, activity.DynamicRegisterOptions{})

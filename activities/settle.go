@@ -1,0 +1,82 @@
+package activities
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// Settle takes what became of a call that no tool's activity executed through the phase post_execution. It runs as a
+// local activity, so that how the call ended is one marker in history.
+func (a *Activities) Settle(_ context.Context, r switchyard.SettleRequest) (switchyard.Settled, error) {
+	settled := switchyard.Settled{CallOutcome: switchyard.CallOutcome{ID: r.Call, Tool: r.Tool.Name, Error: r.Error}, Usage: r.Usage}
+	if r.Error == nil {
+		settled.Result, settled.Error = a.settled(r)
+	}
+	if settled.Error != nil {
+		e := validError(settled.Error)
+		settled.Error = &e
+	}
+	a.remember(r.Origin, settled.CallOutcome)
+	return settled, nil
+}
+
+// settled checks an answer and makes the call's result of it.
+func (a *Activities) settled(r switchyard.SettleRequest) (*switchyard.Result, *switchyard.Error) {
+	compiled, err := a.specs.of(r.Tool)
+	if err != nil {
+		e := switchyard.Errorf(switchyard.ErrExecutorNotFound, "the pinned toolspec of %q cannot be used here: %v", r.Tool.Name, err)
+		e.Phase = switchyard.PhasePostExecution
+		return nil, e
+	}
+	began := time.Now()
+	result, failure := postExecute(compiled, Answer{Output: outputOf(compiled, r.Answer), Notes: slices.Clone(r.Notes)})
+	if failure != nil {
+		return nil, failure
+	}
+	result.Slow = r.Took > compiled.Spec.Execution.SlowAfter
+	result.ExecutionMicros, result.PostMicros = r.Took.Std().Microseconds(), time.Since(began).Microseconds()
+	return &result, nil
+}
+
+// outputOf returns an answer as a JSON value: a text is a JSON string. Where the tool declares its output, the answer is
+// the JSON that the text holds, alone or fenced as models like to, unless only the text itself fits.
+func outputOf(compiled *toolspecs.Compiled, answer string) json.RawMessage {
+	text, err := switchyard.EncodeJSON(strings.ToValidUTF8(answer, "\uFFFD"))
+	if err != nil || compiled.OutputSchema() == nil {
+		return text
+	}
+	for _, candidate := range []string{answer, unfenced(answer)} {
+		var value bytes.Buffer
+		if json.Compact(&value, []byte(candidate)) != nil {
+			continue
+		}
+		if len(compiled.CheckOutput(value.Bytes())) > 0 && len(compiled.CheckOutput(text)) == 0 {
+			return text
+		}
+		return value.Bytes()
+	}
+	return text
+}
+
+const fence = "```"
+
+// unfenced returns what stands between the first fence of a text and the last.
+func unfenced(text string) string {
+	_, text, ok := strings.Cut(text, fence)
+	end := strings.LastIndex(text, fence)
+	if !ok || end < 0 {
+		return ""
+	}
+	_, inner, ok := strings.Cut(text[:end], "\n") // after the name of the language
+	if !ok {
+		return text[:end]
+	}
+	return inner
+}

@@ -1,0 +1,53 @@
+package activities
+
+import (
+	"encoding/json"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// maxPrompt bounds what one sub-agent is asked, and maxPrompts what the verdicts of one admission say in all, in bytes as
+// they are written into history.
+const (
+	maxPrompt  = 256 << 10
+	maxPrompts = 2 * maxPrompt
+)
+
+// admitAgent completes the verdict on a call of an agent tool: what the agent is asked, and what of the run's budget the
+// call needs beside itself.
+func admitAgent(r switchyard.AdmitRequest, compiled *toolspecs.Compiled, arguments json.RawMessage, v *switchyard.Verdict) *switchyard.Error {
+	if r.Depth >= switchyard.MaxDepth {
+		e := switchyard.Errorf(switchyard.ErrPreconditionFailed, "this run is a sub-agent %d deep already, and none may be deeper", r.Depth)
+		e.Phase = switchyard.PhasePreValidation
+		return e
+	}
+	prompt, err := compiled.AgentPrompt(arguments)
+	if err == nil && encodedSize(prompt) > maxPrompt {
+		err = switchyard.Errorf(switchyard.ErrValidation, "what the agent would be asked has %d bytes; at most %d fit into history", encodedSize(prompt), maxPrompt)
+	}
+	if err != nil {
+		e := *switchyard.AsError(err)
+		e.Phase = switchyard.PhasePreValidation
+		return &e
+	}
+	if r.Spent != "" {
+		e := switchyard.Errorf(switchyard.ErrBudgetExceeded, "the run's budget of %s is used up, so that nothing is left for a sub-agent", r.Spent)
+		e.Phase = switchyard.PhasePreExecution
+		return e
+	}
+	v.Prompt = prompt
+	if len(compiled.Spec.Entry.Agent.Tools) > 0 {
+		v.Claim = 1
+	}
+	return nil
+}
+
+// encodedSize is how many bytes a text takes in history.
+func encodedSize(text string) int {
+	data, err := json.Marshal(text)
+	if err != nil {
+		return len(text)
+	}
+	return len(data)
+}

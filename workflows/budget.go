@@ -1,0 +1,80 @@
+package workflows
+
+import (
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/workflow"
+)
+
+// budget is what bounds a run together with the sub-agents below it. A run without limits has the zero budget.
+type budget struct {
+	limits  switchyard.Limits
+	started time.Time
+	// share is what each sub-agent of the turn may use.
+	share switchyard.Limits
+}
+
+// spent names the limit of which nothing is left for sub-agents; "" where there is something.
+func (b *budget) spent(used switchyard.Usage) string {
+	switch {
+	case b.limits.Tokens > 0 && used.InputTokens+used.OutputTokens >= b.limits.Tokens:
+		return limitTokens
+	case b.limits.Cost > 0 && used.Cost >= b.limits.Cost:
+		return limitCost
+	}
+	return ""
+}
+
+// divide gives each sub-agent of a turn an equal share of what is left when every admitted call of the turn is made.
+// Each of them may run while the others do, so that together they use no more than there is.
+func (b *budget) divide(used switchyard.Usage, verdicts []switchyard.Verdict) {
+	admitted, agents, claims := 0, 0, 0
+	for _, v := range verdicts {
+		if v.Error != nil {
+			continue
+		}
+		admitted++
+		claims += v.Claim
+		if v.Prompt != "" {
+			agents++
+		}
+	}
+	b.share = switchyard.Limits{}
+	if agents == 0 {
+		return
+	}
+	if l := b.limits.Calls; l > 0 {
+		b.share.Calls = max((l-used.Calls-admitted)/max(claims, 1), 1)
+	}
+	if l := b.limits.Tokens; l > 0 {
+		b.share.Tokens = max((l-used.InputTokens-used.OutputTokens)/agents, 1)
+	}
+	if l := b.limits.Cost; l > 0 {
+		b.share.Cost = (l - used.Cost) / float64(agents)
+	}
+}
+
+// lend returns the limits of a sub-agent that has its own: the lower ones of those and its share. Turns are its own
+// affair.
+func (b *budget) lend(ctx workflow.Context, own switchyard.Limits) switchyard.Limits {
+	var left switchyard.Duration
+	if l := b.limits.WallTime; l > 0 {
+		left = max(l-switchyard.Duration(workflow.Now(ctx).Sub(b.started)), switchyard.Duration(time.Millisecond))
+	}
+	return switchyard.Limits{
+		Turns:    own.Turns,
+		Calls:    lower(own.Calls, b.share.Calls),
+		Tokens:   lower(own.Tokens, b.share.Tokens),
+		Cost:     lower(own.Cost, b.share.Cost),
+		WallTime: lower(own.WallTime, left),
+	}
+}
+
+// lower returns the lower one of two limits, of which zero is none.
+func lower[T int | float64 | switchyard.Duration](a, b T) T {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,208 @@
+package workflows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/switchyard/switchyard"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// subAgent starts the phase execution of a call of an agent tool: an agent run of its own as a child workflow, with what
+// the call may use of this run's budget. The future is ready when that run is over and its answer has been through the
+// phase post_execution; it gives a switchyard.Result, or a *switchyard.Error.
+func (p *pipeline) subAgent(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
+	future, end := workflow.NewFuture(ctx)
+	request := switchyard.SettleRequest{Call: c.ID, Tool: p.tools[c.Tool], Origin: p.origin, Notes: v.Notes}
+	began := workflow.Now(ctx)
+	child, stop := workflow.WithCancel(ctx)
+	run, err := p.startAgent(child, c, v)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		defer stop()
+		if err != nil {
+			request.Error = err
+		} else {
+			p.awaitAgent(ctx, run, stop, &request)
+		}
+		request.Took = switchyard.Duration(workflow.Now(ctx).Sub(began))
+		end.Set(p.settle(ctx, request))
+	})
+	return future
+}
+
+// startAgent starts the sub-agent's run, or says why it cannot be started.
+func (p *pipeline) startAgent(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) (workflow.ChildWorkflowFuture, *switchyard.Error) {
+	agent, err := agentOf(p.tools[c.Tool])
+	if err != nil {
+		return nil, notStartable(switchyard.ErrExecution, "the pinned toolspec of %s cannot be read: %v", c.Tool, err)
+	}
+	agent.Limits = p.lend(ctx, agent.Limits)
+	info := workflow.GetInfo(ctx).WorkflowExecution
+	id := switchyard.ChildWorkflowID(info.ID, c.ID)
+	input := switchyard.RunInput{Agent: agent, Prompt: v.Prompt, Caller: p.origin.Caller, Trace: p.origin.Trace,
+		Variables: p.origin.Variables, Mode: p.override, Parent: &switchyard.Parent{WorkflowID: info.ID, Run: p.origin.Run,
+			Call: switchyard.CallPath(p.parent.Call, c.ID), Depth: p.parent.Depth + 1}}
+	data, err := json.Marshal(input)
+	if err != nil || len(data) > switchyard.MaxPayload {
+		return nil, notStartable(switchyard.ErrPreconditionFailed, "agent, prompt and variables have %d bytes in all; a run's input takes %d", len(data), switchyard.MaxPayload)
+	}
+	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true,
+		// A run that ends without waiting for its sub-agents was ended by the server; they are to end like cancelled ones.
+		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
+		StaticSummary:         switchyard.Shorten("agent "+agent.Name+": "+v.Prompt, maxSummary),
+		TypedSearchAttributes: p.childAttributes(ctx, id, agent.Name),
+	})
+	return workflow.ExecuteChildWorkflow(ctx, switchyard.AgentWorkflow, input), nil
+}
+
+// maxSummary bounds the line that lists and the Web UI show for a run, in characters.
+const maxSummary = 90
+
+func notStartable(kind switchyard.ErrorType, format string, args ...any) *switchyard.Error {
+	e := switchyard.Errorf(kind, format, args...)
+	e.Phase = switchyard.PhasePreExecution
+	return e
+}
+
+// agentOf reads the agent out of the pinned toolspec of an agent tool.
+func agentOf(t switchyard.Tool) (*switchyard.Agent, error) {
+	var spec struct {
+		Entry struct {
+			Agent *switchyard.Agent `json:"agent"`
+		} `json:"entry"`
+	}
+	err := json.Unmarshal(t.Spec, &spec)
+	if err == nil && spec.Entry.Agent == nil {
+		err = errors.New("it has no agent")
+	}
+	return spec.Entry.Agent, err
+}
+
+// maxAttribute bounds the value of a search attribute; SQL stores take 255 characters.
+const maxAttribute = 250
+
+// childAttributes are the search attributes of a sub-agent's run: those that the server has, which shows in this run's.
+// Only an agent's run has AttributeAgent; a server that has all the others has it too, because they are registered
+// together.
+func (p *pipeline) childAttributes(ctx workflow.Context, id, agent string) temporal.SearchAttributes {
+	known := workflow.GetTypedSearchAttributes(ctx)
+	all := true
+	var updates []temporal.SearchAttributeUpdate
+	add := func(name, value string) {
+		key := temporal.NewSearchAttributeKeyKeyword(name)
+		if !known.ContainsKey(key) && (name != switchyard.AttributeAgent || !all) {
+			all = false
+			return
+		}
+		if len(value) <= maxAttribute {
+			updates = append(updates, key.ValueSet(value))
+		}
+	}
+	add(switchyard.AttributeKind, string(switchyard.CallerAgent))
+	add(switchyard.AttributeCaller, p.origin.Caller.ID)
+	add(switchyard.AttributeConversation, id)
+	add(switchyard.AttributeAgent, agent)
+	return temporal.NewSearchAttributes(updates...)
+}
+
+// awaitAgent waits for the end of a sub-agent's run and notes in the request what became of it. A run that takes longer
+// than the tool's timeout is cancelled, and waited for until it has ended what it started.
+func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(), request *switchyard.SettleRequest) {
+	clock, forget := workflow.WithCancel(ctx)
+	late := false
+	s := workflow.NewSelector(ctx)
+	s.AddFuture(run, func(workflow.Future) {})
+	options := workflow.TimerOptions{Summary: "timeout of call " + request.Call}
+	s.AddFuture(workflow.NewTimerWithOptions(clock, request.Tool.Timeout.Std(), options), func(f workflow.Future) {
+		if f.Get(ctx, nil) == nil {
+			late = true
+			stop()
+		}
+	})
+	for !run.IsReady() {
+		s.Select(ctx)
+	}
+	forget()
+	var result switchyard.RunResult
+	if err := run.Get(ctx, &result); err != nil {
+		request.Error, request.Usage = agentFailure(err)
+		if late {
+			// What it had done by then stands in its run's records, so that the outcome is known, whatever the tool's effect.
+			request.Error = switchyard.Errorf(switchyard.ErrTimeout, "%s did not answer within %s and was cancelled", request.Tool.Name, request.Tool.Timeout)
+			request.Error.Phase = switchyard.PhaseExecution
+		}
+		return
+	}
+	request.Answer, request.Usage = result.Answer, result.Usage
+	if result.Limit != "" {
+		request.Notes = append(request.Notes, fmt.Sprintf("the agent reached its limit of %s; this is what it knew by then", result.Limit))
+	}
+	if result.Stop == switchyard.StopLength {
+		request.Notes = append(request.Notes, "the model was cut off in this answer")
+	}
+}
+
+// agentFailure says what the failure of a sub-agent's run means for the call, and what that run used.
+func agentFailure(err error) (*switchyard.Error, switchyard.Usage) {
+	var usage switchyard.Usage
+	cause := err
+	if child, ok := errors.AsType[*temporal.ChildWorkflowExecutionError](err); ok {
+		cause = child.Unwrap()
+	}
+	e := &switchyard.Error{Type: switchyard.ErrExecution, Phase: switchyard.PhaseExecution}
+	switch cause := cause.(type) {
+	case *temporal.CanceledError:
+		e.Type, e.Message = switchyard.ErrCancelled, "the agent's run was cancelled"
+		usage = usageIn(cause.Details)
+	case *temporal.ApplicationError:
+		e.Message = fmt.Sprintf("the agent's run failed (%s): %s", cause.Type(), cutText(cause.Message()))
+		usage = failedUsage(cause)
+	case *temporal.TerminatedError:
+		e.Message = "the agent's run was terminated"
+	default:
+		e.Message = "the agent's run failed: " + cutText(cause.Error())
+	}
+	return e, usage
+}
+
+// failedUsage reads what a failed run used from the details that its type carries.
+func failedUsage(err *temporal.ApplicationError) switchyard.Usage {
+	switch switchyard.RunErrorType(err.Type()) {
+	case switchyard.RunModelFailed:
+		return usageIn(err.Details)
+	case switchyard.RunRefused:
+		var result switchyard.RunResult
+		if err.Details(&result) == nil {
+			return result.Usage
+		}
+	}
+	return switchyard.Usage{}
+}
+
+func usageIn(details func(...any) error) switchyard.Usage {
+	var usage switchyard.Usage
+	if details(&usage) != nil {
+		return switchyard.Usage{}
+	}
+	return usage
+}
+
+// settle takes what became of a call through the phase post_execution and records its end, also in a cancelled run.
+func (p *pipeline) settle(ctx workflow.Context, r switchyard.SettleRequest) (any, error) {
+	ctx, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	p.usage.Add(r.Usage)
+	var settled switchyard.Settled
+	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), switchyard.SettleActivity, r).Get(ctx, &settled)
+	switch {
+	case err != nil:
+		return nil, err
+	case settled.Error != nil:
+		return nil, settled.Error
+	}
+	return *settled.Result, nil
+}

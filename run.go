@@ -126,6 +126,8 @@ type Usage struct {
 type Pinned struct {
 	Catalog  Catalog  `json:"catalog"`
 	Provider Provider `json:"provider,omitempty"`
+	// Below are the tools of the sub-agents below the run, however deep, that are not its own.
+	Below []Tool `json:"below,omitempty"`
 	// Problems, if any, are reasons why the run cannot start.
 	Problems []Problem `json:"problems,omitempty"`
 }
@@ -138,10 +140,12 @@ type Setup struct {
 
 // PinRequest asks for a run's tools to be pinned.
 type PinRequest struct {
-	Run   string   `json:"run"`
-	Agent *Agent   `json:"agent,omitempty"`
-	Plan  *Plan    `json:"plan,omitempty"`
-	Tools []string `json:"tools"`
+	Run string `json:"run"`
+	// Parent is set for a sub-agent's run.
+	Parent *Parent  `json:"parent,omitempty"`
+	Agent  *Agent   `json:"agent,omitempty"`
+	Plan   *Plan    `json:"plan,omitempty"`
+	Tools  []string `json:"tools"`
 	// Messages is the conversation so far where it is small: the process keeps it for the first model step.
 	Messages []Message `json:"messages,omitempty"`
 }

@@ -14,6 +14,8 @@ type Parent struct {
 	Run string `json:"run"`
 	// Call is the call's path, such as "2.1", or "2.1/1.3" where its run works for another call.
 	Call string `json:"call"`
+	// Catalog is the digest of what the calling run is pinned to.
+	Catalog string `json:"catalog,omitempty"`
 	// Depth is the sub-agent's, from 1.
 	Depth int `json:"depth"`
 }

@@ -2,62 +2,201 @@ package activities
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
 
-// Pin fixes the tools of a run as the catalog has them now, and the provider of its model. What keeps the run from
+// Pin fixes the tools of a run, and those of the sub-agents below it, as the catalog has them now, and the provider of
+// its model. A sub-agent's run gets its tools as the run that calls it is pinned to them. What keeps the run from
 // starting is in the answer's Problems; a tool of a direct call that does not exist is none, because admission says it
 // better.
-func (a *Activities) Pin(_ context.Context, r switchyard.PinRequest) (switchyard.Packed[switchyard.Pinned], error) {
-	var p switchyard.Pinned
-	catalog := a.config.Catalog()
-	digests := make([]string, 0, len(r.Tools))
-	for i, name := range r.Tools {
-		compiled, ok := catalog.Get(name)
-		if !ok {
-			p.Problems = append(p.Problems, unknownTool(r, i, catalog.Near(name))...)
-			continue
-		}
-		tool := compiled.Tool()
-		a.specs.put(tool.Digest, compiled)
-		p.Catalog.Tools = append(p.Catalog.Tools, tool)
-		digests = append(digests, tool.Digest)
+func (a *Activities) Pin(ctx context.Context, r switchyard.PinRequest) (switchyard.Packed[switchyard.Pinned], error) {
+	above, err := a.pinnedAbove(ctx, r.Parent)
+	if err != nil {
+		return switchyard.Packed[switchyard.Pinned]{}, err
 	}
-	p.Catalog.Digest = switchyard.Digest([]byte(strings.Join(digests, " ")))
+	p := pinning{activities: a, catalog: a.config.Catalog(), above: above, seen: map[string]bool{}}
+	p.tools(r)
 	if r.Agent != nil {
 		p.Provider, p.Problems = a.provider(r.Agent.Model, p.Problems)
 	}
-	packed := switchyard.Pack(p)
+	p.bound()
+	packed := switchyard.Pack(p.Pinned)
 	a.runs.begin(r.Run, &switchyard.Setup{Agent: r.Agent, Pinned: packed}, r.Messages)
 	return packed, nil
 }
 
-// unknownTool returns the problems of naming a tool that the catalog does not have, one for each place that names it.
-func unknownTool(r switchyard.PinRequest, i int, near []string) []switchyard.Problem {
-	message := fmt.Sprintf("no worker's catalog has a tool %q", r.Tools[i])
+// pinnedAbove returns the tools that the run above a sub-agent's is pinned to, its own and those below it; none for a run
+// that works for none.
+func (a *Activities) pinnedAbove(ctx context.Context, parent *switchyard.Parent) ([]switchyard.Tool, error) {
+	if parent == nil {
+		return nil, nil
+	}
+	setup := a.runs.setup(parent.Run)
+	if setup == nil || setup.Pinned.Value.Catalog.Digest != parent.Catalog {
+		setup = &switchyard.Setup{}
+		value, err := a.config.Client.QueryWorkflow(ctx, parent.WorkflowID, "", switchyard.SetupQuery)
+		if err == nil {
+			err = value.Get(setup)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("ask the run %s for its tools: %w", parent.WorkflowID, err)
+		}
+	}
+	pinned := setup.Pinned.Value
+	return slices.Concat(pinned.Catalog.Tools, pinned.Below), nil
+}
+
+// pinning is what a run is being pinned to.
+type pinning struct {
+	switchyard.Pinned
+	activities *Activities
+	catalog    *toolspecs.Catalog
+	// above are the tools of the run above; they come before the catalog's.
+	above []switchyard.Tool
+	// seen are the names of the tools that are pinned.
+	seen map[string]bool
+}
+
+// tools pins the tools that the run names, and then those of the agents among them, as deep as they go.
+func (p *pinning) tools(r switchyard.PinRequest) {
+	digests := make([]string, 0, len(r.Tools))
+	var agents []agentBelow
+	for i, name := range r.Tools {
+		compiled, ok := p.find(name)
+		if !ok {
+			p.Problems = append(p.Problems, unknownTool(r, i, p.catalog.Near(name))...)
+			continue
+		}
+		p.seen[name] = true
+		p.Catalog.Tools = append(p.Catalog.Tools, compiled.Tool())
+		digests = append(digests, compiled.Digest)
+		agents = append(agents, agentsIn(compiled, placesOf(r, i))...)
+	}
+	for len(agents) > 0 {
+		agents = append(p.below(agents[0]), agents[1:]...)
+	}
+	for _, t := range p.Below {
+		digests = append(digests, t.Digest)
+	}
+	p.Catalog.Digest = switchyard.Digest([]byte(strings.Join(digests, " ")))
+}
+
+// find returns a tool by its name: as the run above is pinned to it, else as the catalog has it now.
+func (p *pinning) find(name string) (*toolspecs.Compiled, bool) {
+	for _, t := range p.above {
+		if t.Name == name {
+			compiled, err := p.activities.specs.of(t)
+			return compiled, err == nil
+		}
+	}
+	compiled, ok := p.catalog.Get(name)
+	if ok {
+		p.activities.specs.put(compiled.Digest, compiled)
+	}
+	return compiled, ok
+}
+
+// agentBelow is an agent that is a tool, with the places in the request through which the run reaches it.
+type agentBelow struct {
+	tool   string
+	agent  *switchyard.Agent
+	places []string
+}
+
+func agentsIn(c *toolspecs.Compiled, places []string) []agentBelow {
+	if c.Spec.Entry.Agent == nil {
+		return nil
+	}
+	return []agentBelow{{tool: c.Spec.Name, agent: c.Spec.Entry.Agent, places: places}}
+}
+
+// below pins the tools of an agent and returns the agents that are new among them.
+func (p *pinning) below(a agentBelow) []agentBelow {
+	var agents []agentBelow
+	report := func(rule, message string) {
+		for _, place := range a.places {
+			p.Problems = append(p.Problems, switchyard.Problem{Path: place, Rule: rule, Message: fmt.Sprintf("the agent %s of tool %q: %s", a.agent.Name, a.tool, message)})
+		}
+	}
+	for _, name := range a.agent.Tools {
+		if p.seen[name] {
+			continue
+		}
+		compiled, ok := p.find(name)
+		if !ok {
+			report(switchyard.RuleTool, noTool(name, p.catalog.Near(name)))
+			continue
+		}
+		p.seen[name] = true
+		p.Below = append(p.Below, compiled.Tool())
+		agents = append(agents, agentsIn(compiled, a.places)...)
+	}
+	if _, problems := p.activities.provider(a.agent.Model, nil); len(problems) > 0 {
+		report(problems[0].Rule, problems[0].Message)
+	}
+	return agents
+}
+
+// bound refuses what would not fit into history.
+func (p *pinning) bound() {
+	size := 0
+	for _, t := range slices.Concat(p.Catalog.Tools, p.Below) {
+		size += len(t.Spec)
+	}
+	if size < switchyard.MaxPayload/2 {
+		return
+	}
+	data, err := json.Marshal(switchyard.Pack(p.Pinned))
+	if err == nil && len(data) <= switchyard.MaxPayload {
+		return
+	}
+	p.Catalog.Tools, p.Below = nil, nil
+	p.Problems = append(p.Problems, switchyard.Problem{Path: "$.tools", Rule: "size",
+		Message: fmt.Sprintf("the tools of the run have %d bytes in all, compressed; history takes %d", len(data), switchyard.MaxPayload)})
+}
+
+func noTool(name string, near []string) string {
+	message := fmt.Sprintf("no worker's catalog has a tool %q", name)
 	if len(near) > 0 {
 		message += "; did you mean " + strings.Join(near, ", ") + "?"
 	}
-	problem := switchyard.Problem{Path: fmt.Sprintf("$.tools[%d]", i), Rule: switchyard.RuleTool, Message: message}
-	switch {
-	case r.Agent != nil:
-		return []switchyard.Problem{problem}
-	case r.Plan == nil:
+	return message
+}
+
+// unknownTool returns the problems of naming a tool that the catalog does not have, one for each place that names it.
+func unknownTool(r switchyard.PinRequest, i int, near []string) []switchyard.Problem {
+	if r.Agent == nil && r.Plan == nil {
 		return nil
 	}
 	var problems []switchyard.Problem
-	for n, c := range r.Plan.Calls {
-		if c.Tool == r.Tools[i] {
-			problem.Path = fmt.Sprintf("$.calls[%d].tool", n)
-			problems = append(problems, problem)
-		}
+	for _, place := range placesOf(r, i) {
+		problems = append(problems, switchyard.Problem{Path: place, Rule: switchyard.RuleTool, Message: noTool(r.Tools[i], near)})
 	}
 	return problems
+}
+
+// placesOf returns the paths at which the run's input names a tool.
+func placesOf(r switchyard.PinRequest, i int) []string {
+	switch {
+	case r.Agent != nil:
+		return []string{fmt.Sprintf("$.tools[%d]", i)}
+	case r.Plan == nil:
+		return []string{"$.call.tool"}
+	}
+	var places []string
+	for n, c := range r.Plan.Calls {
+		if c.Tool == r.Tools[i] {
+			places = append(places, fmt.Sprintf("$.calls[%d].tool", n))
+		}
+	}
+	return places
 }
 
 // provider chooses how the model is reached: as declared, or by the script that the agent brings for a process that

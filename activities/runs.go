@@ -2,6 +2,7 @@ package activities
 
 import (
 	"container/list"
+	"slices"
 	"sync"
 
 	"github.com/switchyard/switchyard"
@@ -197,7 +198,7 @@ func setupWeight(s *switchyard.Setup) (n int) {
 	if s == nil {
 		return 0
 	}
-	for _, t := range s.Pinned.Value.Catalog.Tools {
+	for _, t := range slices.Concat(s.Pinned.Value.Catalog.Tools, s.Pinned.Value.Below) {
 		n += len(t.Spec)
 	}
 	if s.Agent == nil {

@@ -98,7 +98,7 @@ func (r *agentRun) begin(earlier []byte) error {
 }
 
 func (r *agentRun) pin(ctx workflow.Context, run string) error {
-	request := switchyard.PinRequest{Run: run, Agent: r.agent, Tools: r.agent.Tools}
+	request := switchyard.PinRequest{Run: run, Parent: r.in.Parent, Agent: r.agent, Tools: r.agent.Tools}
 	if r.conversation.size() < pinMessages {
 		request.Messages = r.conversation.messages
 	}

@@ -44,7 +44,7 @@ func (p *pipeline) startAgent(ctx workflow.Context, c switchyard.Call, v switchy
 	id := switchyard.ChildWorkflowID(info.ID, c.ID)
 	input := switchyard.RunInput{Agent: agent, Prompt: v.Prompt, Caller: p.origin.Caller, Trace: p.origin.Trace,
 		Variables: p.origin.Variables, Mode: p.override, Parent: &switchyard.Parent{WorkflowID: info.ID, Run: p.origin.Run,
-			Call: switchyard.CallPath(p.parent.Call, c.ID), Depth: p.parent.Depth + 1}}
+			Call: switchyard.CallPath(p.parent.Call, c.ID), Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1}}
 	data, err := json.Marshal(input)
 	if err != nil || len(data) > switchyard.MaxPayload {
 		return nil, notStartable(switchyard.ErrPreconditionFailed, "agent, prompt and variables have %d bytes in all; a run's input takes %d", len(data), switchyard.MaxPayload)

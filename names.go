@@ -14,6 +14,8 @@ const (
 	PlanWorkflow = "PlanRun"
 	// CallWorkflow runs one call of one tool.
 	CallWorkflow = "DirectCall"
+	// CatalogWorkflow asks workers which tools they hold; it is no run.
+	CatalogWorkflow = "CatalogReport"
 
 	// PinActivity is the local activity that fixes a run's tools. The slash keeps it, and those below, apart from
 	// tools, whose activity type is the tool's name.
@@ -29,6 +31,8 @@ const (
 	SettleActivity = "switchyard/settle"
 	// ReplyActivity is the local activity that checks a person's reply against the question's schema.
 	ReplyActivity = "switchyard/reply"
+	// CatalogActivity answers with the CatalogAnswer of the worker on whose queue it is asked.
+	CatalogActivity = "switchyard/catalog"
 
 	// SetupQuery answers with the run's Setup.
 	SetupQuery = "switchyard/setup"
@@ -89,6 +93,9 @@ func InstanceQueue(base, lane, run, tool string) string {
 
 // IsInstanceQueue reports whether a task queue leads to an instance.
 func IsInstanceQueue(queue string) bool { return strings.Contains(queue, instancePart) }
+
+// WorkerQueue returns the task queue on which one worker, by its identity, is asked about itself.
+func WorkerQueue(base, identity string) string { return base + "/worker/" + identity }
 
 // LaneOf is the inverse of Queue: the lane whose task queue is queue, for runs whose workflows live on base. The queue of
 // an instance belongs to its tool's lane. A queue that does not derive from base is returned as it is.

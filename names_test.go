@@ -13,7 +13,8 @@ import (
 // flight. To retire a name, add a new one and leave the old one here.
 func TestNamesAreFrozen(t *testing.T) {
 	frozen := []struct{ got, want string }{
-		{AgentWorkflow, "AgentRun"}, {PlanWorkflow, "PlanRun"}, {CallWorkflow, "DirectCall"},
+		{AgentWorkflow, "AgentRun"}, {PlanWorkflow, "PlanRun"}, {CallWorkflow, "DirectCall"}, {CatalogWorkflow, "CatalogReport"}, {CatalogActivity, "switchyard/catalog"},
+		{WorkerQueue("q", "1@host"), "q/worker/1@host"},
 		{PinActivity, "switchyard/pin"}, {AdmitActivity, "switchyard/admit"}, {ModelActivity, "switchyard/model"},
 		{HoldActivity, "switchyard/hold"},
 		{SetupQuery, "switchyard/setup"}, {ConversationQuery, "switchyard/conversation"},

@@ -11,46 +11,53 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// loadCatalog reads the toolspecs and checks them against the functions: a worker that could not execute one of its
-// tools does not start.
-func (c Config) loadCatalog(functions *activities.Functions) (*toolspecs.Catalog, error) {
+// watchCatalog reads the toolspecs, checks them against the functions, and keeps reading those of the folder: a worker
+// that could not execute one of its tools does not start, and one that could not execute an edited tool keeps what it has.
+func (c Config) watchCatalog(functions *activities.Functions) (*toolspecs.Watcher, error) {
 	specs := slices.Clone(c.Specs)
 	for i := range specs {
 		specs[i].Execution.Arguments = cmp.Or(specs[i].Execution.Arguments, c.Mode)
 	}
-	catalog, err := toolspecs.NewCatalog(specs)
+	own, err := toolspecs.NewCatalog(specs)
 	if err != nil {
 		return nil, err
 	}
-	if c.Tools != "" {
-		lanes := append([]string{switchyard.LaneGeneral, switchyard.LaneSerial}, c.Lanes...)
-		slices.Sort(lanes)
-		folder, err := toolspecs.Load(c.Tools, toolspecs.Options{Lanes: slices.Compact(lanes), Handlers: functions.Names(), Mode: c.Mode})
-		if err != nil {
-			return nil, err
-		}
-		if catalog, err = catalog.Merge(folder); err != nil {
-			return nil, err
-		}
+	if err := checkAll(own, functions); err != nil {
+		return nil, err
 	}
-	return catalog, checkFunctions(catalog, functions)
+	lanes := append([]string{switchyard.LaneGeneral, switchyard.LaneSerial}, c.Lanes...)
+	slices.Sort(lanes)
+	return toolspecs.Watch(toolspecs.WatchConfig{
+		Dir:      c.Tools,
+		Options:  toolspecs.Options{Lanes: slices.Compact(lanes), Handlers: functions.Names(), Mode: c.Mode},
+		Base:     own,
+		Check:    func(compiled *toolspecs.Compiled) []string { return unfit(compiled, functions) },
+		Interval: c.ReloadInterval,
+		OnPolling: func(err error) {
+			c.Logger.Warn("the system does not tell of changed toolspecs; the folder is looked at every so often", "every", c.ReloadInterval, "error", err)
+		},
+	})
 }
 
-func checkFunctions(catalog *toolspecs.Catalog, functions *activities.Functions) error {
+func checkAll(catalog *toolspecs.Catalog, functions *activities.Functions) error {
 	var faults []error
 	for _, compiled := range catalog.All() {
-		spec := &compiled.Spec
-		if spec.Entry.Type != switchyard.KindFunction {
-			continue
-		}
-		f, ok := functions.Find(spec)
-		if !ok {
-			faults = append(faults, fmt.Errorf("tool %s: no function %q is registered; register one with activities.NewFunction", spec.Name, cmp.Or(spec.Entry.Handler, spec.Name)))
-			continue
-		}
-		for _, mismatch := range f.Check(spec, compiled.InputSchema()) {
-			faults = append(faults, fmt.Errorf("tool %s: %s", spec.Name, mismatch))
+		for _, message := range unfit(compiled, functions) {
+			faults = append(faults, fmt.Errorf("tool %s: %s", compiled.Spec.Name, message))
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// unfit returns why this worker could not execute a tool.
+func unfit(compiled *toolspecs.Compiled, functions *activities.Functions) []string {
+	spec := &compiled.Spec
+	if spec.Entry.Type != switchyard.KindFunction {
+		return nil
+	}
+	f, ok := functions.Find(spec)
+	if !ok {
+		return []string{fmt.Sprintf("no function %q is registered; register one with activities.NewFunction", cmp.Or(spec.Entry.Handler, spec.Name))}
+	}
+	return f.Check(spec, compiled.InputSchema())
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"time"
 
@@ -26,8 +27,14 @@ type Config struct {
 	TaskQueue string
 	// Lanes are the lanes to serve; default general and serial. Workflows are served with the lane general.
 	Lanes []string
-	// Tools is a folder of toolspecs; empty for none.
+	// Tools is a folder of toolspecs; empty for none. What is edited in it while the worker runs is for the runs that start
+	// after that.
 	Tools string
+	// ReloadInterval is how often the folder is looked at for changes that the file system did not tell of; default 5s.
+	ReloadInterval time.Duration
+	// OnCatalogEvent is called with everything that happens to the tools, beginning with a tool_loaded for each; see
+	// toolspecs.Watcher.Subscribe. It may take its time.
+	OnCatalogEvent func(toolspecs.CatalogEvent)
 	// Specs are toolspecs besides those of the folder.
 	Specs []toolspecs.Spec
 	// Functions are what toolspecs of the kind function refer to.
@@ -73,17 +80,31 @@ func (e invalidError) Unwrap() error { return e.error }
 func (c Config) withDefaults() Config {
 	c.Connection.HostPort = cmp.Or(c.Connection.HostPort, client.DefaultHostPort)
 	c.Connection.Namespace = cmp.Or(c.Connection.Namespace, client.DefaultNamespace)
+	c.Connection.Identity = cmp.Or(c.Connection.Identity, ownIdentity())
 	c.TaskQueue = cmp.Or(c.TaskQueue, switchyard.DefaultTaskQueue)
 	if len(c.Lanes) == 0 {
 		c.Lanes = []string{switchyard.LaneGeneral, switchyard.LaneSerial}
 	}
 	c.Concurrency = cmp.Or(c.Concurrency, 100)
+	c.ReloadInterval = cmp.Or(c.ReloadInterval, toolspecs.DefaultReloadInterval)
 	c.StopTimeout = cmp.Or(c.StopTimeout, 30*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
 	return c
 }
+
+// ownIdentity tells this process from every other in what the server shows.
+func ownIdentity() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%d@%s", os.Getpid(), host)
+}
+
+// minReloadInterval keeps a worker from doing nothing but looking at its folder.
+const minReloadInterval = 10 * time.Millisecond
 
 // validate returns everything wrong with the configuration; each error names the field and the bound.
 func (c Config) validate() error {
@@ -93,6 +114,9 @@ func (c Config) validate() error {
 	}
 	if c.StopTimeout < 0 {
 		faults = append(faults, fmt.Errorf("Config.StopTimeout is %s; it cannot be negative", c.StopTimeout))
+	}
+	if c.ReloadInterval < minReloadInterval {
+		faults = append(faults, fmt.Errorf("Config.ReloadInterval is %s; it must be at least %s", c.ReloadInterval, minReloadInterval))
 	}
 	if c.Mode != "" && c.Mode != switchyard.ModeStrict && c.Mode != switchyard.ModeLenient {
 		faults = append(faults, fmt.Errorf("Config.Mode is %q; it must be strict or lenient", c.Mode))

@@ -92,7 +92,8 @@ func runMain(t *testing.T, c Config, args ...string) (code int, stdout, stderr s
 func TestConfigDefaults(t *testing.T) {
 	c := Config{}.withDefaults()
 	if c.Connection.HostPort != client.DefaultHostPort || c.Connection.Namespace != client.DefaultNamespace || c.TaskQueue != switchyard.DefaultTaskQueue ||
-		strings.Join(c.Lanes, ",") != "general,serial" || c.Concurrency != 100 || c.StopTimeout != 30*time.Second || c.Logger == nil {
+		strings.Join(c.Lanes, ",") != "general,serial" || c.Concurrency != 100 || c.StopTimeout != 30*time.Second || c.ReloadInterval != 5*time.Second ||
+		c.Connection.Identity == "" || c.Logger == nil {
 		t.Errorf("got %+v", c)
 	}
 	if err := c.validate(); err != nil {
@@ -114,6 +115,7 @@ func TestConfigValidate(t *testing.T) {
 	}{
 		{"concurrency", Config{Concurrency: -2}, []string{"Config.Concurrency is -2", "at least 1"}},
 		{"stop timeout", Config{StopTimeout: -time.Second}, []string{"Config.StopTimeout is -1s", "negative"}},
+		{"reload interval", Config{ReloadInterval: time.Millisecond}, []string{"Config.ReloadInterval is 1ms", "at least 10ms"}},
 		{"mode", Config{Mode: "loose"}, []string{`Config.Mode is "loose"`, "strict or lenient"}},
 		{"lane", Config{Lanes: []string{"general", "a/b"}}, []string{"Config.Lanes[1]", `"a/b"`}},
 		{"empty lane", Config{Lanes: []string{""}}, []string{"Config.Lanes[0]", "empty"}},
@@ -151,6 +153,7 @@ func TestMainUsage(t *testing.T) {
 		{"lane twice", []string{"--lanes", "serial, serial"}, []string{"named twice"}},
 		{"concurrency", []string{"--concurrency", "-1"}, []string{"Concurrency is -1"}},
 		{"stop timeout", []string{"--stop-timeout", "-1s"}, []string{"StopTimeout is -1s"}},
+		{"reload interval", []string{"--reload-interval", "-1s"}, []string{"ReloadInterval is -1s"}},
 		{"no folder", []string{"--tools", filepath.Join(folder, "none")}, []string{"none", "no such file"}},
 		{"bad toolspec", []string{"--tools", folder}, []string{"bad.yaml:3", "describes", "description"}},
 		{"profile", []string{"--profile", "nobodys"}, []string{"Temporal configuration", "nobodys"}},
@@ -315,10 +318,12 @@ func TestCatalogMerges(t *testing.T) {
 	}
 	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")}, Functions: []activities.Function{activities.NewFunction("probe", probe)}, Tools: folder,
 		Lanes: []string{"gpu"}, Mode: switchyard.ModeLenient}
-	_, catalog, err := c.withDefaults().prepare()
+	_, watcher, err := c.withDefaults().prepare()
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer watcher.Close()
+	catalog := watcher.Catalog()
 	if names := strings.Join(namesOf(catalog), ","); names != "lister,probe" {
 		t.Errorf("got %s", names)
 	}

@@ -18,23 +18,25 @@ func TestFleetWithoutServer(t *testing.T) {
 	quietEnvironment(t)
 	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")}, Functions: []activities.Function{activities.NewFunction("probe", probe)},
 		Lanes: []string{"general", "serial", "gpu"}, Logger: slog.New(slog.DiscardHandler), StopTimeout: time.Millisecond}.withDefaults()
-	functions, catalog, err := c.prepare()
+	functions, tools, err := c.prepare()
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer tools.Close()
 	conn, err := client.NewLazyClient(client.Options{HostPort: closedPort(t), Logger: slog.New(slog.DiscardHandler),
 		ConnectionOptions: client.ConnectionOptions{GetSystemInfoTimeout: 100 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	deeds, err := c.activities(conn, catalog, functions)
+	deeds, err := c.activities(conn, tools, functions)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := newFleet(c, conn, deeds, newObserver(prometheus.NewRegistry(), c.Logger))
-	if len(f.workers) != len(c.Lanes) {
-		t.Errorf("%d workers for %d lanes", len(f.workers), len(c.Lanes))
+	f.answerFor(c, conn, tools)
+	if len(f.workers) != len(c.Lanes)+1 {
+		t.Errorf("%d workers for %d lanes and the process itself", len(f.workers), len(c.Lanes))
 	}
 	err = f.start()
 	if err == nil || !contains(err.Error(), "start to poll") || exitCode(err) != exitConnect {

@@ -25,12 +25,14 @@ import (
 // cannot be reached, or a lane's worker fails; ctx's error where that ends before the server is reached.
 func Run(ctx context.Context, c Config) error {
 	c = c.withDefaults()
-	functions, catalog, err := c.prepare()
+	functions, tools, err := c.prepare()
 	if err != nil {
 		return invalidError{err}
 	}
+	defer tools.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	c.observeCatalog(tools, registry)
 	health, err := serveHealth(c.MetricsAddress, registry, c.Logger)
 	if err != nil {
 		return err
@@ -41,18 +43,19 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer conn.Close()
-	deeds, err := c.activities(conn, catalog, functions)
+	deeds, err := c.activities(conn, tools, functions)
 	if err != nil {
 		return err
 	}
 	fleet := newFleet(c, conn, deeds, newObserver(registry, c.Logger))
+	fleet.answerFor(c, conn, tools)
 	if err := fleet.start(); err != nil {
 		return err
 	}
 	defer fleet.stop()
 	health.setReady(true)
 	defer health.setReady(false)
-	c.tellReady(catalog, health.address)
+	c.tellReady(tools.Catalog(), health.address)
 	select {
 	case <-ctx.Done():
 		c.Logger.Info("worker stops: no new work; running calls may finish", "within", c.StopTimeout)
@@ -63,7 +66,7 @@ func Run(ctx context.Context, c Config) error {
 }
 
 // prepare checks everything that can be checked before the server is asked.
-func (c Config) prepare() (*activities.Functions, *toolspecs.Catalog, error) {
+func (c Config) prepare() (*activities.Functions, *toolspecs.Watcher, error) {
 	if err := c.validate(); err != nil {
 		return nil, nil, err
 	}
@@ -71,8 +74,8 @@ func (c Config) prepare() (*activities.Functions, *toolspecs.Catalog, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	catalog, err := c.loadCatalog(functions)
-	return functions, catalog, err
+	tools, err := c.watchCatalog(functions)
+	return functions, tools, err
 }
 
 func (c Config) connect(ctx context.Context, registry *prometheus.Registry) (client.Client, error) {
@@ -98,18 +101,19 @@ func (c Config) tellReady(catalog *toolspecs.Catalog, metrics string) {
 	}
 }
 
-func (c Config) activities(conn client.Client, catalog *toolspecs.Catalog, functions *activities.Functions) (*activities.Activities, error) {
+func (c Config) activities(conn client.Client, tools *toolspecs.Watcher, functions *activities.Functions) (*activities.Activities, error) {
 	models := map[switchyard.Provider]activities.Model{
 		switchyard.ProviderOpenAI:   activities.NewOpenAI(),
 		switchyard.ProviderScripted: activities.Scripted{},
 	}
 	maps.Copy(models, c.Models)
 	return activities.New(activities.Config{
-		Catalog: func() *toolspecs.Catalog { return catalog },
+		Catalog: tools.Catalog,
 		Client:  conn,
 		Executors: map[string]activities.Executor{
 			switchyard.KindFunction: functions,
 			switchyard.KindCommand:  &activities.Commands{Dir: c.Dir},
+			switchyard.KindHuman:    activities.People{},
 		},
 		Models: models,
 	})
@@ -123,7 +127,7 @@ func namesOf(catalog *toolspecs.Catalog) []string {
 	return names
 }
 
-// fleet is one SDK worker per lane.
+// fleet is one SDK worker per lane, and one more that answers for itself.
 type fleet struct {
 	workers     []worker.Worker
 	failed      chan error
@@ -132,7 +136,7 @@ type fleet struct {
 }
 
 func newFleet(c Config, conn client.Client, deeds *activities.Activities, o *observer) *fleet {
-	f := &fleet{failed: make(chan error, len(c.Lanes)), canceller: newCanceller(), stopTimeout: c.StopTimeout}
+	f := &fleet{failed: make(chan error, len(c.Lanes)+1), canceller: newCanceller(), stopTimeout: c.StopTimeout}
 	for _, lane := range c.Lanes {
 		options := worker.Options{
 			MaxConcurrentActivityExecutionSize: c.Concurrency,
@@ -160,6 +164,7 @@ func register(w worker.Worker, deeds *activities.Activities, lane string) {
 		}
 		w.RegisterActivityWithOptions(deeds.Pin, activity.RegisterOptions{Name: switchyard.PinActivity})
 		w.RegisterActivityWithOptions(deeds.Admit, activity.RegisterOptions{Name: switchyard.AdmitActivity})
+		w.RegisterActivityWithOptions(deeds.Reply, activity.RegisterOptions{Name: switchyard.ReplyActivity})
 		w.RegisterActivityWithOptions(deeds.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})
 	}
 	w.RegisterActivityWithOptions(deeds.ModelStep, activity.RegisterOptions{Name: switchyard.ModelActivity})

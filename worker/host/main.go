@@ -97,7 +97,7 @@ type flags struct {
 	concurrency, parentPID       int
 	stickyCache                  int
 	lenient                      bool
-	stopTimeout                  time.Duration
+	stopTimeout, reloadInterval  time.Duration
 }
 
 func (f *flags) parse(args []string, stderr io.Writer) error {
@@ -108,7 +108,8 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.StringVar(&f.profile, "profile", "", "profile of the Temporal CLI's configuration file (TEMPORAL_PROFILE)")
 	set.StringVar(&f.taskQueue, "task-queue", "", "task queue of workflows and of the lane general; other lanes are task-queue/lane (default "+switchyard.DefaultTaskQueue+")")
 	set.StringVar(&f.lanes, "lanes", "", "lanes to serve, with commas between them (default all: general,serial)")
-	set.StringVar(&f.tools, "tools", "", "folder of toolspecs")
+	set.StringVar(&f.tools, "tools", "", "folder of toolspecs; edits of it are for the runs that start after them")
+	set.DurationVar(&f.reloadInterval, "reload-interval", 0, "how often the folder is looked at for edits that the system did not tell of (default 5s)")
 	set.StringVar(&f.dir, "dir", "", "folder where relative working folders of command tools start (default the current one)")
 	set.IntVar(&f.concurrency, "concurrency", 0, "calls of a lane that run at a time here; the lane serial runs one (default 100)")
 	set.BoolVar(&f.lenient, "lenient", false, "read arguments leniently where neither run nor tool says otherwise")
@@ -154,6 +155,7 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	override(&c.MetricsAddress, f.metricsAddress)
 	override(&c.Concurrency, f.concurrency)
 	override(&c.StopTimeout, f.stopTimeout)
+	override(&c.ReloadInterval, f.reloadInterval)
 	if f.stickyCache >= 0 {
 		worker.SetStickyWorkflowCacheSize(f.stickyCache)
 	}

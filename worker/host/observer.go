@@ -103,6 +103,8 @@ func (a *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.
 		a.admitted(in.Args, result)
 	case switchyard.ModelActivity:
 		a.stepped(ctx, info, result, err, took)
+	case switchyard.ReplyActivity:
+		a.replied(ctx, info, in.Args, result, err)
 	default:
 		a.called(ctx, info, result, err, took)
 	}
@@ -136,7 +138,30 @@ func (a *observedActivity) admitted(args []any, result any) {
 	}
 }
 
+// replied counts a human tool's call that a person's reply ended; its execution only asked.
+func (a *observedActivity) replied(ctx context.Context, info activity.Info, args []any, result any, err error) {
+	verdict, ok := result.(switchyard.ReplyVerdict)
+	if err != nil || !ok || len(args) != 1 || len(verdict.Problems) > 0 || verdict.Early {
+		return
+	}
+	request, ok := args[0].(switchyard.ReplyRequest)
+	if !ok || request.Tool == nil {
+		return
+	}
+	outcome := "completed"
+	if request.Reply.Decline {
+		outcome = string(switchyard.ErrApprovalDenied)
+	}
+	a.metrics.calls.WithLabelValues(request.Tool.Name, request.Tool.Lane, outcome).Inc()
+	a.log(ctx, "a person replied", info, outcome, time.Since(request.Question.Asked), nil, "tool", request.Tool.Name, "call_id", request.Question.Call,
+		"lane", request.Tool.Lane)
+}
+
 func (a *observedActivity) called(ctx context.Context, info activity.Info, result any, err error, took time.Duration) {
+	if errors.Is(err, activity.ErrResultPending) {
+		a.log(ctx, "a person is asked", info, "pending", took, nil, "tool", info.ActivityType.Name, "call_id", info.ActivityID, "lane", a.lane)
+		return
+	}
 	tool, outcome := info.ActivityType.Name, outcomeOf(err)
 	a.metrics.calls.WithLabelValues(tool, a.lane, outcome).Inc()
 	a.metrics.durations.WithLabelValues(tool, a.lane).Observe(took.Seconds())

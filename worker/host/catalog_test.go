@@ -1,0 +1,110 @@
+package host
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// probeFile writes a toolspec for the function probe, with one parameter.
+func probeFile(t *testing.T, dir, version, parameter string) {
+	t.Helper()
+	text := fmt.Sprintf("name: probe\nversion: %s\ndescription: Probes.\nparameters: [{name: %s, type: string, required: true}]\nentry: {type: function}\n", version, parameter)
+	if err := os.WriteFile(filepath.Join(dir, "probe.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func lister() toolspecs.Spec {
+	return toolspecs.Spec{Name: "lister", Version: "1.0.0", Description: "Lists.", Entry: toolspecs.Entry{Type: switchyard.KindCommand, Argv: []string{"ls"}}}
+}
+
+// awaitLog waits until the log says something.
+func awaitLog(t *testing.T, log *output, text string) {
+	t.Helper()
+	deadline, tick := time.After(30*time.Second), time.NewTicker(5*time.Millisecond)
+	defer tick.Stop()
+	for !strings.Contains(log.String(), text) {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("the log never says %q: %s", text, log)
+		}
+	}
+}
+
+// awaitEvent returns the next catalog event of a type; those before it are dropped.
+func awaitEvent(t *testing.T, events <-chan toolspecs.CatalogEvent, kind toolspecs.CatalogEventType) toolspecs.CatalogEvent {
+	t.Helper()
+	for {
+		select {
+		case e := <-events:
+			if e.Type == kind {
+				return e
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("no %s", kind)
+		}
+	}
+}
+
+// An edited toolspec is in effect, an edit that breaks it or that does not fit its function is not; the application
+// hears of each, the log and the metrics tell it, and whoever asks the worker which tools it holds.
+func TestCatalogReloads(t *testing.T) {
+	dir := t.TempDir()
+	probeFile(t, dir, "1.0.0", "path")
+	events := make(chan toolspecs.CatalogEvent, 1000)
+	var logs output
+	c := Config{Tools: dir, Functions: []activities.Function{activities.NewFunction("probe", probe)}, ReloadInterval: 50 * time.Millisecond,
+		OnCatalogEvent: func(e toolspecs.CatalogEvent) { events <- e }, Specs: []toolspecs.Spec{lister()},
+		Logger: slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}.withDefaults()
+	_, tools, err := c.prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tools.Close()
+	registry := prometheus.NewRegistry()
+	c.observeCatalog(tools, registry)
+	if e := awaitEvent(t, events, toolspecs.ToolLoaded); e.Tool != "lister" {
+		t.Errorf("got %+v", e)
+	}
+	probeFile(t, dir, "2.0.0", "path")
+	if e := awaitEvent(t, events, toolspecs.ToolUpdated); e.Tool != "probe" || e.Version != "2.0.0" || e.OldVersion != "1.0.0" {
+		t.Errorf("got %+v", e)
+	}
+	probeFile(t, dir, "3.0.0", "file")
+	if e := awaitEvent(t, events, toolspecs.LoadError); !contains(e.Error.Error(), filepath.Join(dir, "probe.yaml")+":1:7", "file") {
+		t.Errorf("got %v", e.Error)
+	}
+	awaitEvent(t, events, toolspecs.ReloadCompleted)
+	held, ok := tools.Catalog().Get("probe")
+	if !ok || held.Spec.Version != "2.0.0" {
+		t.Errorf("the worker holds %+v", held)
+	}
+	a, err := c.catalogAnswer(tools.Status())
+	if err != nil || a.Worker != c.Connection.Identity || a.Digest != tools.Catalog().Digest() || a.Tools != 2 || a.Loaded.IsZero() ||
+		!contains(a.Error, "probe.yaml", "file") || !contains(string(a.Held), `{"name":"probe","version":"2.0.0","digest":"`+held.Digest) {
+		t.Errorf("it answers %+v, %v", a, err)
+	}
+	awaitLog(t, &logs, "faulty=1") // of the last event, which is counted by then
+	serve(t, registry).has(t,
+		`switchyard_catalog_events_total{type="tool_loaded"} 2`,
+		`switchyard_catalog_events_total{type="tool_updated"} 1`,
+		`switchyard_catalog_events_total{type="tool_added"} 0`,
+		`switchyard_catalog_events_total{type="load_error"} 1`,
+		`switchyard_catalog_tools 2`,
+		`switchyard_catalog_faulty_files 1`,
+	)
+	if !contains(logs.String(), `msg="tool updated" tool=probe version=2.0.0`, "old_version=1.0.0", `level=ERROR msg="load error"`, "level=DEBUG msg=\"tool loaded\" tool=lister") {
+		t.Errorf("the log is %s", logs.String())
+	}
+}

@@ -1,0 +1,52 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+)
+
+// maxReported bounds what a worker tells of what is wrong in its folder; its log has it all.
+const maxReported = 500
+
+// answerFor adds a worker to the fleet that polls this process's own queue and answers there what tools it holds.
+func (f *fleet) answerFor(c Config, conn client.Client, tools *toolspecs.Watcher) {
+	w := worker.New(conn, switchyard.WorkerQueue(c.TaskQueue, c.Connection.Identity), worker.Options{
+		DisableWorkflowWorker:              true,
+		MaxConcurrentActivityExecutionSize: 2,
+		MaxConcurrentActivityTaskPollers:   1,
+		OnFatalError:                       func(err error) { f.failed <- fmt.Errorf("the worker that answers for this process failed: %w", err) },
+	})
+	w.RegisterActivityWithOptions(func(context.Context) (switchyard.CatalogAnswer, error) {
+		return c.catalogAnswer(tools.Status())
+	}, activity.RegisterOptions{Name: switchyard.CatalogActivity})
+	f.workers = append(f.workers, w)
+}
+
+// catalogAnswer tells what tools this process holds.
+func (c Config) catalogAnswer(s toolspecs.Status) (switchyard.CatalogAnswer, error) {
+	var held []switchyard.ToolVersion
+	for _, t := range s.Catalog.All() {
+		held = append(held, switchyard.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest})
+	}
+	data, err := json.Marshal(switchyard.Pack(held))
+	if err != nil {
+		return switchyard.CatalogAnswer{}, err
+	}
+	if len(data) > switchyard.MaxPayload/2 {
+		data = nil
+	}
+	a := switchyard.CatalogAnswer{Held: data, WorkerCatalog: switchyard.WorkerCatalog{
+		Worker: c.Connection.Identity, Lanes: c.Lanes, Mode: c.Mode, Digest: s.Catalog.Digest(), Tools: len(held), Loaded: s.Loaded.UTC(),
+	}}
+	if err := s.Err(); err != nil {
+		a.Error = switchyard.Shorten(err.Error(), maxReported)
+	}
+	return a, nil
+}

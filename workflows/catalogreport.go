@@ -1,0 +1,61 @@
+package workflows
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// How long a worker has to take the question, and to answer it. One that polls takes it at once.
+const (
+	takeWithin   = 2 * time.Second
+	answerWithin = 5 * time.Second
+)
+
+// maxCatalogs bounds the catalogs of a report in bytes; the rest of what a result may have is for the workers.
+const maxCatalogs = switchyard.MaxPayload / 2
+
+// CatalogReport is the workflow that asks workers, each on its own queue and all at once, which tools they hold. One that
+// does not answer is in the report with the reason.
+func CatalogReport(ctx workflow.Context, in switchyard.CatalogRequest) (switchyard.CatalogReport, error) {
+	base := workflow.GetInfo(ctx).TaskQueueName
+	answers := make([]workflow.Future, len(in.Workers))
+	for i, worker := range in.Workers {
+		answers[i] = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+			TaskQueue:              switchyard.WorkerQueue(base, worker),
+			ScheduleToStartTimeout: takeWithin,
+			StartToCloseTimeout:    answerWithin,
+			RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+			Summary:                switchyard.Shorten(worker, 100),
+		}), switchyard.CatalogActivity)
+	}
+	report := switchyard.CatalogReport{Catalogs: map[string]json.RawMessage{}}
+	size := 0
+	for i, answer := range answers {
+		var a switchyard.CatalogAnswer
+		err := answer.Get(ctx, &a)
+		if ctx.Err() != nil {
+			return switchyard.CatalogReport{}, ctx.Err()
+		}
+		w := a.WorkerCatalog
+		if err != nil {
+			w = switchyard.WorkerCatalog{Failure: whySilent(err)}
+		} else if _, known := report.Catalogs[w.Digest]; !known && size+len(a.Held) <= maxCatalogs {
+			report.Catalogs[w.Digest] = a.Held
+			size += len(a.Held)
+		}
+		w.Worker = in.Workers[i]
+		report.Workers = append(report.Workers, w)
+	}
+	return report, nil
+}
+
+func whySilent(err error) string {
+	if temporal.IsTimeoutError(err) {
+		return "it did not answer: it has been stopped, is cut off, or is of a version that cannot be asked"
+	}
+	return cutText(err.Error())
+}

@@ -31,9 +31,9 @@ func (a *Activities) Admit(_ context.Context, r switchyard.AdmitRequest) ([]swit
 	for _, c := range r.Calls {
 		v := a.preValidate(r, c)
 		if v.Error == nil && r.Allow != nil && claimed+v.Claim >= *r.Allow {
-			v.Error, v.Prompt, v.Claim = tooMany(*r.Allow, v), "", 0
+			v.Error, v.Prompt, v.Question, v.Claim = tooMany(*r.Allow, v), "", "", 0
 		}
-		if prompts += encodedSize(v.Prompt); prompts > maxPrompts {
+		if prompts += encodedSize(v.Prompt + v.Question); prompts > maxPrompts {
 			break
 		}
 		if v.Error == nil {
@@ -91,8 +91,11 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 		v.Notes = append(v.Notes, fmt.Sprintf("tool %s is deprecated", c.Tool))
 	}
 	v.Tokens = countTokens(string(arguments))
-	if tool.Kind == switchyard.KindAgent {
+	switch tool.Kind {
+	case switchyard.KindAgent:
 		v.Error = admitAgent(r, compiled, arguments, &v)
+	case switchyard.KindHuman:
+		v.Question = compiled.Question(arguments)
 	}
 	return v
 }

@@ -27,8 +27,8 @@ type Config struct {
 	CacheBytes int
 }
 
-// Activities are the deeds of one process, to be registered with its workers: Pin, Admit, Settle and ModelStep by name,
-// Tool as the dynamic activity.
+// Activities are the deeds of one process, to be registered with its workers: Pin, Admit, Settle, Reply and ModelStep by
+// name, Tool as the dynamic activity.
 type Activities struct {
 	config  Config
 	specs   *specs

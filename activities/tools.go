@@ -26,7 +26,10 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (s
 	defer keepAlive(ctx)()
 	info := activity.GetInfo(ctx)
 	result, failure := a.call(ctx, info, x)
-	if failure == nil {
+	switch failure {
+	case waiting:
+		return switchyard.Result{}, activity.ErrResultPending
+	case nil:
 		a.remember(x.Origin, switchyard.CallOutcome{ID: info.ActivityID, Result: &result})
 		return result, nil
 	}
@@ -73,6 +76,9 @@ func (a *Activities) call(ctx context.Context, info activity.Info, x switchyard.
 	began := time.Now()
 	answer, err := executor.Execute(timeout, spec, x.Arguments)
 	took := time.Since(began)
+	if errors.Is(err, activity.ErrResultPending) {
+		return switchyard.Result{}, waiting
+	}
 	if err != nil {
 		return switchyard.Result{}, executionError(timeout, err, spec)
 	}

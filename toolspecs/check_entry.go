@@ -20,10 +20,11 @@ var (
 		switchyard.KindStateful: nil,
 		switchyard.KindCommand:  (*checker).command,
 		switchyard.KindAgent:    (*checker).agent,
+		switchyard.KindHuman:    (*checker).human,
 		switchyard.KindREST:     (*checker).rest,
 	}
 	// laterKinds are kinds that requirements name and this version cannot execute.
-	laterKinds = []string{switchyard.KindMCP, switchyard.KindHuman}
+	laterKinds = []string{switchyard.KindMCP}
 	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// Placeholder matches {{args.name}} and anything else in double braces.
 	placeholder = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)

@@ -35,6 +35,9 @@ func (s Spec) withDefaults() Spec {
 		s.Approval = ""
 	}
 	s.Entry = s.Entry.withDefaults(s.Name)
+	if s.Entry.Type == switchyard.KindHuman {
+		s.Execution.Effect = cmp.Or(s.Execution.Effect, switchyard.EffectRead)
+	}
 	s.Execution.Effect = cmp.Or(s.Execution.Effect, effectOfMethod(s.Entry))
 	s.Execution = s.Execution.withDefaults(s.Entry.Type)
 	s.Requires.Dependencies = slices.Clone(s.Requires.Dependencies)
@@ -55,6 +58,8 @@ func (e Entry) withDefaults(tool string) Entry {
 		e.Handler = cmp.Or(e.Handler, tool)
 		e.OnLoss = cmp.Or(e.OnLoss, switchyard.OnLossFail)
 		e.IdleTimeout = cmp.Or(e.IdleTimeout, DefaultIdleTimeout)
+	case switchyard.KindHuman:
+		e.AnswerWithin = cmp.Or(e.AnswerWithin, DefaultAnswerWithin)
 	case switchyard.KindCommand:
 		e.Stdin = cmp.Or(e.Stdin, stdinJSON)
 		e.Stdout = cmp.Or(e.Stdout, stdoutText)

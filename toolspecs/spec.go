@@ -14,6 +14,8 @@ const (
 	// DefaultMaxResult bounds a result in bytes: what a model sees and what goes into history.
 	DefaultMaxResult = 32 << 10
 	DefaultSlowAfter = switchyard.Duration(5 * time.Second)
+	// DefaultAnswerWithin is how long a person may take over the question of a human tool.
+	DefaultAnswerWithin = switchyard.Duration(7 * 24 * time.Hour)
 	// DefaultStatefulHeartbeat is shorter, because an instance that is lost with its worker keeps the whole run waiting.
 	DefaultStatefulHeartbeat = switchyard.Duration(2 * time.Second)
 	DefaultIdleTimeout       = switchyard.Duration(10 * time.Minute)
@@ -177,9 +179,10 @@ type Entry struct {
 	// Question is the template of what the person is asked; default the argument question where there is one, else the
 	// tool's description and all arguments.
 	Question string `json:"question,omitempty" yaml:"question" kinds:"human"`
-	// AnswerWithin is how long a person may take. For human it defaults to 168h; for mcp it lets the server ask a person in
-	// the middle of a call, and none, the default, declines for everyone.
-	AnswerWithin switchyard.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h" kinds:"human,mcp"`
+	// AnswerWithin is how long a person may take. For human it defaults to 168h. For mcp it lets the server ask a person in
+	// the middle of a call, and none, the default, declines for everyone; for the tools written in Go it lets them call
+	// activities.Ask.
+	AnswerWithin switchyard.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h" kinds:"human,mcp,function,stateful"`
 }
 
 // Auth puts a secret into every request. The secret is named, never written: env:NAME is an environment variable of the

@@ -1,0 +1,55 @@
+package toolspecs
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/templates"
+)
+
+// questionName is the argument that is a human tool's question where the tool has no template.
+const questionName = "question"
+
+// Question returns what a person is asked by a call of a human tool with these validated arguments: the template filled;
+// without one the argument question, else the tool's description and all arguments, one on a line. Values of sensitive
+// parameters are redacted. What is longer than switchyard.MaxQuestionText is cut, and says so.
+func (c *Compiled) Question(args json.RawMessage) string {
+	shown := switchyard.Redact(args, c.sensitive)
+	values, err := templates.Values(shown)
+	if err != nil {
+		values = nil // validated arguments are an object
+	}
+	text, _ := templates.Text(c.Spec.Entry.Question, values)
+	if c.Spec.Entry.Question == "" {
+		if value, given := values[questionName]; given {
+			text = switchyard.TextOf(value)
+		}
+	}
+	if strings.TrimSpace(text) == "" {
+		text = c.ask(values)
+	}
+	return cutQuestion(text)
+}
+
+// ask is the description and the arguments, those declared in their order.
+func (c *Compiled) ask(values map[string]any) string {
+	lines := []string{c.Spec.Description}
+	for _, name := range c.inputShape.order(values) {
+		lines = append(lines, name+": "+switchyard.TextOf(values[name]))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func cutQuestion(text string) string {
+	const note = "… (cut)"
+	if len(text) <= switchyard.MaxQuestionText {
+		return text
+	}
+	end := switchyard.MaxQuestionText - len(note)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + note
+}

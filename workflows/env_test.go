@@ -58,8 +58,8 @@ const told switchyard.Provider = "told"
 func newLab(t *testing.T) *lab { return newLabOf(t, 1) }
 
 // newLabOf makes an environment in which the run's steps are spread over processes: decisions and tools are in the
-// first, model steps in the last.
-func newLabOf(t *testing.T, processes int) *lab {
+// first, model steps in the last. more are tools beside those of the catalog.
+func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
@@ -68,7 +68,7 @@ func newLabOf(t *testing.T, processes int) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools, err := toolspecs.NewCatalog(specs)
+	tools, err := toolspecs.NewCatalog(append(specs, more...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,11 +110,11 @@ type queryClient struct {
 	lab *lab
 }
 
-func (c queryClient) QueryWorkflow(_ context.Context, _, _, query string, args ...any) (converter.EncodedValue, error) {
+func (c queryClient) QueryWorkflow(_ context.Context, id, _, query string, args ...any) (converter.EncodedValue, error) {
 	c.lab.mu.Lock()
 	c.lab.queries[query]++
 	c.lab.mu.Unlock()
-	return c.lab.TestWorkflowEnvironment.QueryWorkflow(query, args...)
+	return c.lab.QueryWorkflowByID(id, query, args...)
 }
 
 func (l *lab) started(info *activity.Info, _ context.Context, args converter.EncodedValues) {
@@ -196,7 +196,7 @@ func (l *lab) count(ctx context.Context) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.executed = append(l.executed, call.CallID+" "+call.Tool)
+	l.executed = append(l.executed, switchyard.CallPath(call.ParentCall, call.CallID)+" "+call.Tool)
 }
 
 // Ready and Answer make the lab the model of the provider told.

@@ -1,0 +1,391 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+)
+
+// agentTool is a tool that is an agent of the tool's name.
+func agentTool(name string, a *switchyard.Agent, change ...func(*toolspecs.Spec)) toolspecs.Spec {
+	a.Name = name
+	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "An agent.",
+		Parameters: []toolspecs.Parameter{{Name: "topic", Type: "string"}, {Name: "detail", Type: "integer", Default: json.RawMessage("1")}},
+		Entry:      toolspecs.Entry{Type: switchyard.KindAgent, Agent: a, Prompt: "About {{args.topic}}, {{args.detail}} deep."}}
+	for _, c := range change {
+		c(&s)
+	}
+	return s
+}
+
+// above is an agent that may call only these tools.
+func above(tools string, steps ...switchyard.ScriptStep) *switchyard.Agent {
+	a := agent(steps...)
+	a.Tools = strings.Fields(tools)
+	return a
+}
+
+// newTree makes an environment with these agents as tools, and notes what their runs are started with, by call path.
+func newTree(t *testing.T, agents ...toolspecs.Spec) (*lab, map[string]switchyard.RunInput) {
+	t.Helper()
+	l := newLabOf(t, 1, agents...)
+	inputs := map[string]switchyard.RunInput{}
+	l.SetOnChildWorkflowStartedListener(func(info *workflow.Info, _ workflow.Context, args converter.EncodedValues) {
+		var in switchyard.RunInput
+		if err := args.Get(&in); err != nil {
+			t.Error(err)
+		}
+		if want := info.ParentWorkflowExecution.ID + "/"; !strings.HasPrefix(info.WorkflowExecution.ID, want) || in.Parent.WorkflowID+"/" != want {
+			t.Errorf("the run of call %s is %s, below %s", in.Parent.Call, info.WorkflowExecution.ID, in.Parent.WorkflowID)
+		}
+		inputs[in.Parent.Call] = in
+	})
+	return l, inputs
+}
+
+// told returns what the model was told of each call of the run's conversation.
+func (l *lab) toldOf() []string {
+	l.t.Helper()
+	var list []string
+	for _, m := range l.conversation() {
+		if m.CallID != "" {
+			list = append(list, m.CallID+" "+m.Text)
+		}
+	}
+	return list
+}
+
+// TestSubAgents proves that the sub-agents of a turn run at once with other calls, each in a run of its own with its own
+// prompt and its own count of calls, as deep as agents call agents; that what they are given is inherited, that their
+// answers come back in the order of the calls, and that what they used counts as the run's own.
+func TestSubAgents(t *testing.T) {
+	deep := agentTool("deep", above("needy", step(call("needy", `{}`)), answer("deep down")))
+	wide := agentTool("wide", above("greet deep", step(call("deep", `{"topic":"depth","detail":3}`), call("greet", `{"name":"w"}`)), answer("wide: ${1}")))
+	wide.Entry.Agent.Model.Script.Value.Steps[1].Answer = "wide"
+	l, inputs := newTree(t, deep, wide)
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Prompt: "Go.", Trace: "trace-1", Variables: map[string]any{"project": "apollo"}, Mode: switchyard.ModeLenient,
+		Agent: above("wide deep greet", step(call("wide", `{"topic":"breadth"}`), call("greet", `{"name":"r"}`), call("deep", `{"topic":"nothing","detail":"2"}`)), answer("done"))})
+	r := l.result()
+	expect(t, "told", l.toldOf(), []string{"1.1 wide", "1.2 hello r ", `1.3 deep down` + "\n" + `[note: $.detail: "2" was read as 2]`})
+	expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"1.1/1.1/1.1 needy", "1.1/1.2 greet", "1.2 greet", "1.3/1.1 needy"})
+	if r.Usage.Calls != 7 || r.Usage.Turns != 2 || r.Usage.Failed != 0 || r.Usage.OutputTokens < 10 {
+		t.Errorf("usage: %+v", r.Usage)
+	}
+	var got []string
+	for _, path := range []string{"1.1", "1.1/1.1", "1.3"} {
+		in := inputs[path]
+		got = append(got, fmt.Sprintf("%s %s depth=%d by %s %q %s %v %s", path, in.Agent.Name, in.Parent.Depth, in.Caller.ID, in.Prompt, in.Trace, in.Variables, in.Mode))
+	}
+	expect(t, "runs", got, []string{
+		`1.1 wide depth=1 by tester "About breadth, 1 deep." trace-1 map[project:apollo] lenient`,
+		`1.1/1.1 deep depth=2 by wide "About depth, 3 deep." trace-1 map[project:apollo] lenient`,
+		`1.3 deep depth=1 by tester "About nothing, 2 deep." trace-1 map[project:apollo] lenient`,
+	})
+	for _, s := range l.scheduled {
+		if o := s.call.Origin; s.tool == "needy" && (o.Caller.ID != "deep" || o.Conversation != "" || o.Run == "") {
+			t.Errorf("origin of a call of a sub-agent: %+v", o)
+		}
+	}
+}
+
+// TestSubAgentRuns proves that whatever becomes of a sub-agent's run is the result of the call that asked for it, that
+// what it used is counted, and that the calls beside it go on.
+func TestSubAgentRuns(t *testing.T) {
+	limited := above("greet", step(call("greet", `{"name":"a"}`)), answer("never"))
+	limited.Limits.Turns = 1
+	number := func(s *toolspecs.Spec) { s.Output = &toolspecs.Parameter{Type: "integer"} }
+	text := func(s *toolspecs.Spec) { s.Output = &toolspecs.Parameter{Type: "string"} }
+	warn := func(s *toolspecs.Spec) { number(s); s.Execution.OnInvalidOutput = "warn" }
+	short := func(s *toolspecs.Spec) { s.Execution.MaxResult = 4 }
+	for name, test := range map[string]struct {
+		tool  toolspecs.Spec
+		told  string
+		calls int
+	}{
+		"limit reached":       {agentTool("sub", limited), "as far as I got\n[note: the agent reached its limit of turns; this is what it knew by then]", 2},
+		"model fails":         {agentTool("sub", above("greet", step(call("greet", `{"name":"a"}`)))), "ERROR execution_error: the agent's run failed (model_failed): the model step of turn 2 failed: the script has 1 steps", 2},
+		"JSON":                {agentTool("sub", above("", answer(" 42 ")), number), "42", 1},
+		"fenced JSON":         {agentTool("sub", above("", answer("It is\n```json\n42\n```\nindeed.")), number), "42", 1},
+		"text that is a text": {agentTool("sub", above("", answer("42")), text), "42", 1},
+		"no JSON":             {agentTool("sub", above("", answer("about 42")), number), "ERROR invalid_output: the answer of sub does not have the declared form\n  $: ", 1},
+		"warned of":           {agentTool("sub", above("", answer("about 42")), warn), "about 42\n[note: invalid output: $: ", 1},
+		"cut":                 {agentTool("sub", above("", answer("a long story")), short), "a lo\n[note: cut to 4 of 12 bytes", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := newTree(t, test.tool)
+			l.runAgent(above("sub greet", step(call("sub", `{"topic":"x"}`), call("greet", `{"name":"b"}`)), answer("done")), "Go.")
+			r := l.result()
+			told := l.toldOf()
+			if !strings.HasPrefix(told[0], "1.1 "+test.told) || told[1] != "1.2 hello b " {
+				t.Errorf("the model was told %q, want %q", told, test.told)
+			}
+			failed := 0
+			if strings.HasPrefix(test.told, "ERROR") {
+				failed = 1
+			}
+			if r.Answer != "done" || r.Usage.Calls != test.calls+1 || r.Usage.Failed != failed || r.Usage.InputTokens == 0 {
+				t.Errorf("result: %+v", r)
+			}
+		})
+	}
+}
+
+// TestSubAgentPrompts proves what an agent is asked where its tool has no template, where it declares its output, and
+// that nothing runs where there would be nothing to ask.
+func TestSubAgentPrompts(t *testing.T) {
+	bare := func(parameters ...string) func(*toolspecs.Spec) {
+		return func(s *toolspecs.Spec) {
+			s.Entry.Prompt, s.Parameters = "", nil
+			for _, p := range parameters {
+				s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: p, Type: "string"})
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		change    func(*toolspecs.Spec)
+		arguments string
+		want      string
+	}{
+		"prompt":        {bare("a", "task", "prompt"), `{"task":"t","prompt":"p","a":"x"}`, "p"},
+		"task":          {bare("a", "task"), `{"task":"t","a":"x"}`, "t"},
+		"all arguments": {bare("a", "b"), `{"b":"t","a":"<x>"}`, `{"a":"<x>","b":"t"}`},
+		"with output": {func(s *toolspecs.Spec) { bare("task")(s); s.Output = &toolspecs.Parameter{Type: "integer"} }, `{"task":"t"}`,
+			"t\n\nAnswer with nothing but one JSON value that fits this JSON Schema:\n{\"type\":\"integer\"}"},
+		"nothing":  {bare("task"), `{"task":" "}`, ""},
+		"too long": {bare("task"), `{"task":"` + strings.Repeat("x", 300<<10) + `"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, inputs := newTree(t, agentTool("sub", above("", answer("42")), test.change))
+			l.runAgent(above("sub", step(call("sub", test.arguments)), answer("done")), "Go.")
+			l.result()
+			if in, ran := inputs["1.1"]; in.Prompt != test.want || ran != (test.want != "") {
+				t.Errorf("asked %q, want %q", in.Prompt, test.want)
+			}
+			if told := l.toldOf()[0]; test.want == "" && !strings.HasPrefix(told, "1.1 ERROR validation_error: what the agent") {
+				t.Errorf("told %q", told)
+			}
+		})
+	}
+}
+
+// TestManyPrompts proves that calls whose prompts are too long for one record are admitted in several.
+func TestManyPrompts(t *testing.T) {
+	l, inputs := newTree(t, agentTool("sub", above("", answer("ok")), func(s *toolspecs.Spec) { s.Entry.Prompt = strings.Repeat("long ", 20<<10) }))
+	many := call("sub", `{}`)
+	many.Repeat = 12
+	l.runAgent(above("sub", step(many), answer("done")), "Go.")
+	if r := l.result(); len(inputs) != 12 || r.Usage.Failed != 0 {
+		t.Errorf("%d sub-agents ran: %+v, %.300q", len(inputs), r, l.toldOf())
+	}
+}
+
+// TestSubAgentBudget proves that a sub-agent gets the lower ones of its own limits and an equal share of what is left of
+// the run's, with every admitted call of the turn counted, and its own turns.
+func TestSubAgentBudget(t *testing.T) {
+	own := above("greet", step(call("greet", `{"name":"a"}`)), answer("ok"))
+	own.Limits = switchyard.Limits{Turns: 7, Calls: 3, Tokens: 1 << 30, Cost: 0.5, WallTime: switchyard.Duration(time.Hour)}
+	l, inputs := newTree(t, agentTool("free", above("greet", answer("ok"))), agentTool("bound", own))
+	a := toldAgent()
+	a.Tools = []string{"free", "bound", "greet"}
+	a.Limits = switchyard.Limits{Turns: 9, Calls: 20, Tokens: 1000, Cost: 101, WallTime: switchyard.Duration(time.Minute)}
+	l.tell(
+		switchyard.Message{Calls: []switchyard.Call{{Tool: "free"}, {Tool: "greet", Arguments: `{"name":"b"}`}, {Tool: "nosuch"}, {Tool: "bound"}}},
+		switchyard.Message{Calls: []switchyard.Call{{Tool: "free"}}},
+		switchyard.Message{Text: "done"},
+	)
+	l.runAgent(a, "Go.")
+	r := l.result()
+	first, second, last := inputs["1.1"].Agent.Limits, inputs["1.4"].Agent.Limits, inputs["2.1"].Agent.Limits
+	// A step costs 15 tokens and 20 dollars. Of 20 calls 3 are admitted in the first turn, which leaves 17 for two.
+	if want := (switchyard.Limits{Calls: 8, Tokens: 492, Cost: 40.5}); limitsBut(first) != want || first.WallTime <= 0 || first.WallTime > a.Limits.WallTime {
+		t.Errorf("the first of two gets %+v, want %+v", first, want)
+	}
+	if want := (switchyard.Limits{Turns: 7, Calls: 3, Tokens: 492, Cost: 0.5}); limitsBut(second) != want || second.WallTime > a.Limits.WallTime {
+		t.Errorf("the second gets %+v, want %+v", second, want)
+	}
+	// The calls so far: four of the run and one of a sub-agent; and now one more. Tokens: those of both sub-agents too.
+	if last.Calls != 20-4-1-1 || last.Tokens >= 1000-30 || last.Tokens < 1000-100 || last.Cost != 61 {
+		t.Errorf("the only one of the next turn gets %+v", last)
+	}
+	if r.Answer != "done" || r.Usage.Calls != 6 || r.Usage.Turns != 3 {
+		t.Errorf("result: %+v", r)
+	}
+}
+
+func limitsBut(l switchyard.Limits) switchyard.Limits {
+	l.WallTime = 0
+	return l
+}
+
+// TestSubAgentBudgetSpent proves that no sub-agent starts where nothing is left for it, and that what sub-agents used
+// ends the run that called them.
+func TestSubAgentBudgetSpent(t *testing.T) {
+	for name, test := range map[string]struct {
+		limits switchyard.Limits
+		told   []string
+		limit  string
+	}{
+		"tokens": {switchyard.Limits{Tokens: 15}, []string{"1.1 ERROR budget_exceeded: the run's budget of tokens", "1.2 ERROR budget_exceeded"}, "tokens"},
+		"cost":   {switchyard.Limits{Cost: 20}, []string{"1.1 ERROR budget_exceeded: the run's budget of cost", "1.2 ERROR budget_exceeded"}, "cost"},
+		"calls":  {switchyard.Limits{Calls: 3}, []string{"1.1 done", "1.2 ERROR budget_exceeded: the run may make 3 more calls"}, "calls"},
+		"used":   {switchyard.Limits{Tokens: 25}, []string{"1.1 as far as I got", "1.2 as far as I got"}, "tokens"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := newTree(t, agentTool("sub", above("greet", step(call("greet", `{"name":"a"}`)), answer("done"))))
+			a := toldAgent()
+			a.Tools, a.Limits = []string{"sub"}, test.limits
+			l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "sub"}, {Tool: "sub"}}}, switchyard.Message{Text: "as far as I got"})
+			l.runAgent(a, "Go.")
+			r := l.result()
+			if r.Outcome != switchyard.OutcomeLimit || r.Limit != test.limit {
+				t.Errorf("result: %+v", r)
+			}
+			for i, told := range l.toldOf() {
+				if !strings.HasPrefix(told, test.told[i]) {
+					t.Errorf("told %q, want %q", told, test.told[i])
+				}
+			}
+		})
+	}
+}
+
+// TestSubAgentDepth proves that agents that call each other in a circle end at the greatest depth, where the call is
+// refused and told so.
+func TestSubAgentDepth(t *testing.T) {
+	again := step(named("next", "loop", `{"topic":"again"}`))
+	l, inputs := newTree(t, agentTool("loop", above("loop", again, answer("[${next}]"))))
+	l.runAgent(above("loop", again, answer("${next}")), "Go.")
+	r := l.result()
+	if len(inputs) != switchyard.MaxDepth || !strings.HasPrefix(r.Answer, "[[[[[ERROR precondition_failed: this run is a sub-agent 5 deep already") {
+		t.Errorf("%d runs, answer %q", len(inputs), r.Answer)
+	}
+}
+
+func named(id, tool, arguments string) switchyard.ScriptCall {
+	c := call(tool, arguments)
+	c.ID = id
+	return c
+}
+
+// TestSubAgentTimeout proves that a sub-agent that takes too long is cancelled with what it runs, and that the call ends
+// as timed out.
+func TestSubAgentTimeout(t *testing.T) {
+	sub := agentTool("sub", above("hang", step(call("hang", `{}`)), answer("never")), func(s *toolspecs.Spec) { s.Execution.Timeout = switchyard.Duration(time.Second) })
+	l, _ := newTree(t, sub)
+	l.runAgent(above("sub greet", step(call("sub", `{}`), call("greet", `{"name":"b"}`)), answer("done")), "Go.")
+	r := l.result()
+	if told := l.toldOf(); !strings.HasPrefix(told[0], "1.1 ERROR timeout: sub did not answer within 1s and was cancelled") || told[1] != "1.2 hello b " {
+		t.Errorf("told %q", told)
+	}
+	expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"1.1/1.1 hang", "1.2 greet"})
+	if r.Usage.Calls != 3 || r.Usage.Failed != 2 {
+		t.Errorf("usage: %+v", r.Usage)
+	}
+}
+
+// TestSubAgentCancelled proves that cancelling a run cancels the sub-agents below it, and that the wall time does so too
+// and leaves the calls answered.
+func TestSubAgentCancelled(t *testing.T) {
+	hanging := func() toolspecs.Spec {
+		return agentTool("sub", above("hang", step(call("hang", `{}`)), answer("never")))
+	}
+	t.Run("run", func(t *testing.T) {
+		l, _ := newTree(t, hanging())
+		l.hangs = l.CancelWorkflow
+		l.runAgent(above("sub", step(call("sub", `{}`)), answer("never")), "Go.")
+		l.cancelled()
+		expect(t, "executed", l.executed, []string{"1.1/1.1 hang"})
+	})
+	t.Run("wall time", func(t *testing.T) {
+		l, inputs := newTree(t, hanging())
+		a := above("sub", step(call("sub", `{}`)), answer("never"))
+		a.Limits.WallTime = switchyard.Duration(time.Second)
+		l.runAgent(a, "Go.")
+		if r := l.result(); r.Limit != "wall_time" || r.Usage.Calls != 2 {
+			t.Errorf("result: %+v", r)
+		}
+		// The sub-agent's own wall time may end it a moment earlier.
+		if told := l.toldOf()[0]; !strings.HasPrefix(told, "1.1 ERROR cancelled") && !strings.Contains(told, "its limit of wall_time") {
+			t.Errorf("told %q", told)
+		}
+		if left := inputs["1.1"].Agent.Limits.WallTime; left <= 0 || left > a.Limits.WallTime {
+			t.Errorf("the sub-agent had %s", left)
+		}
+	})
+}
+
+// TestSubAgentsOfPlans proves that plans and direct calls may call agents, with results that others refer to, and that a
+// failed one fails the run.
+func TestSubAgentsOfPlans(t *testing.T) {
+	sub := func(steps ...switchyard.ScriptStep) toolspecs.Spec {
+		return agentTool("sub", above("greet", steps...), func(s *toolspecs.Spec) {
+			s.Output = &toolspecs.Parameter{Type: "object", Validation: &toolspecs.Validation{Properties: []toolspecs.Parameter{{Name: "n", Type: "integer"}}}}
+		})
+	}
+	t.Run("plan", func(t *testing.T) {
+		l, _ := newTree(t, sub(step(call("greet", `{"name":"a"}`)), answer(`{"n":3}`)))
+		l.runPlan(`calls: [{id: research, tool: sub, arguments: {topic: x}}, {id: use, tool: greet, arguments: {name: b, times: "${research.n}"}}]`)
+		if r := l.result(); string(r.Output) != `{"use":"hello b hello b hello b "}` || r.Usage.Calls != 3 || r.Usage.InputTokens == 0 {
+			t.Errorf("result: %+v", r)
+		}
+		expect(t, "executed", l.executed, []string{"research/1.1 greet", "use greet"})
+	})
+	t.Run("call", func(t *testing.T) {
+		l, _ := newTree(t, sub(answer(`{"n":3}`)))
+		l.ExecuteWorkflow(switchyard.CallWorkflow, switchyard.RunInput{Call: &switchyard.Call{Tool: "sub", Arguments: `{"topic":"x"}`}})
+		if r := l.result(); string(r.Output) != `{"n":3}` {
+			t.Errorf("result: %+v", r)
+		}
+	})
+	t.Run("failing call", func(t *testing.T) {
+		l, _ := newTree(t, sub(answer(`{"n":"three"}`)))
+		l.ExecuteWorkflow(switchyard.CallWorkflow, switchyard.RunInput{Call: &switchyard.Call{Tool: "sub", Arguments: `{"topic":"x"}`}})
+		if app := l.failure(switchyard.RunCallsFailed, nil); !strings.Contains(app.Message(), "invalid_output") {
+			t.Errorf("message: %s", app.Message())
+		}
+	})
+}
+
+// TestSubAgentLacksTools proves that what a sub-agent lacks is found before the run above it does anything, however deep.
+func TestSubAgentLacksTools(t *testing.T) {
+	lacking := func() []toolspecs.Spec {
+		lost := above("greeet", answer("x"))
+		nobody := above("", answer("x"))
+		nobody.Model.Provider = "nobody"
+		return []toolspecs.Spec{agentTool("sub", above("greet lost", answer("x"))), agentTool("lost", lost), agentTool("nobody", nobody)}
+	}
+	packed := switchyard.Pack(switchyard.Plan{Calls: []switchyard.PlanCall{{ID: "a", Tool: "greet"}, {ID: "b", Tool: "sub"}, {ID: "c", Tool: "sub"}}})
+	for name, test := range map[string]struct {
+		workflow string
+		input    switchyard.RunInput
+		problems []string
+	}{
+		"agent": {switchyard.AgentWorkflow, switchyard.RunInput{Agent: above("greet sub nobody", answer("x"))},
+			[]string{`$.tools[1]: the agent lost of tool "lost": no worker's catalog has a tool "greeet"; did you mean greet`, `$.tools[2]: the agent nobody of tool "nobody": no worker reaches models of the provider "nobody"`}},
+		"plan": {switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed}, []string{`$.calls[1].tool: the agent lost`, `$.calls[2].tool: the agent lost`}},
+		"call": {switchyard.CallWorkflow, switchyard.RunInput{Call: &switchyard.Call{Tool: "lost"}}, []string{`$.call.tool: the agent lost`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, inputs := newTree(t, lacking()...)
+			l.ExecuteWorkflow(test.workflow, test.input)
+			var problems []switchyard.Problem
+			l.failure(switchyard.RunInvalid, &problems)
+			if len(problems) != len(test.problems) || len(inputs) > 0 {
+				t.Fatalf("problems: %v", problems)
+			}
+			for i, p := range problems {
+				if !strings.HasPrefix(p.String(), test.problems[i]) {
+					t.Errorf("problem %q, want %q", p, test.problems[i])
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,147 @@
+// Package mcpserver has the MCP servers that tests talk to: one with a tool for everything a server may do, and several
+// that misbehave. A test binary runs them as programs by calling Main first in its TestMain.
+package mcpserver
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// word is the first argument of a test binary that is to be a server; the second is its mode.
+const word = "mcp-server"
+
+// Modes of a server that is a program.
+const (
+	// Good is a server without faults.
+	Good = "good"
+	// Many has five hundred tools, ten to a page.
+	Many = "many"
+	// Broken lists a tool whose schema is none.
+	Broken = "broken"
+	// Hang reads and never answers.
+	Hang = "hang"
+	// Garbage answers everything with what is no message.
+	Garbage = "garbage"
+	// Dies says something on standard error and ends with exit code 3.
+	Dies = "dies"
+	// Huge answers everything with a line that has no end.
+	Huge = "huge"
+)
+
+// Argv returns the argv of a server: this very test binary.
+func Argv(mode string, more ...string) []string {
+	return append([]string{os.Args[0], word, mode}, more...)
+}
+
+// Main is the server, and does not return, where this process was started by an Argv.
+func Main() {
+	if len(os.Args) < 3 || os.Args[1] != word {
+		return
+	}
+	if err := run(os.Args[2], os.Args[3:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func run(mode string, args []string) error {
+	switch mode {
+	case Hang:
+		_, err := io.Copy(io.Discard, os.Stdin)
+		return err
+	case Garbage:
+		return answerEverything(func(w *bufio.Writer) { fmt.Fprintln(w, "Server listening on port 3000 \x1b[31m") })
+	case Huge:
+		return answerEverything(func(w *bufio.Writer) { endless(w) })
+	case Dies:
+		fmt.Fprintln(os.Stderr, "no configuration found")
+		os.Exit(3)
+	}
+	return New(mode, args...).Run(context.Background(), &mcp.StdioTransport{})
+}
+
+func answerEverything(answer func(*bufio.Writer)) error {
+	in, out := bufio.NewScanner(os.Stdin), bufio.NewWriter(os.Stdout)
+	for in.Scan() {
+		answer(out)
+		if err := out.Flush(); err != nil {
+			return err
+		}
+	}
+	return in.Err()
+}
+
+// endless writes 100 MB without an end of line.
+func endless(w io.Writer) {
+	fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"`)
+	part := strings.Repeat("x", 1<<20)
+	for range 100 {
+		if _, err := io.WriteString(w, part); err != nil {
+			return
+		}
+	}
+}
+
+// New returns a server of one of the modes Good, Many and Broken. args are those of a program.
+func New(mode string, args ...string) *mcp.Server {
+	options := &mcp.ServerOptions{PageSize: 10}
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, options)
+	switch mode {
+	case Many:
+		for i := range 500 {
+			add(server, fmt.Sprintf("tool_%03d", i), "One of many.", echo)
+		}
+	case Broken:
+		server.AddReceivingMiddleware(brokenList)
+	}
+	addTools(server, args)
+	return server
+}
+
+// brokenList puts a tool into the list whose schema is none.
+func brokenList(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, r)
+		if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
+			again := *list
+			again.Tools = append([]*mcp.Tool{{Name: "shapeless", Description: "Has no schema.", InputSchema: "a string"}}, list.Tools...)
+			return &again, nil
+		}
+		return result, err
+	}
+}
+
+// Handler returns a server's HTTP handler: with sessions, and streams that can be resumed.
+func Handler(server *mcp.Server) http.Handler {
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)})
+}
+
+// number reads a number of bytes, steps or milliseconds from a tool's arguments.
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// until blocks until ctx ends, but no longer than a test can take.
+func until(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Minute):
+		return nil
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package mcpserver
+
+// stall blocks the call alone.
+func stall() { select {} }

@@ -1,0 +1,203 @@
+package mcptools
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/outbound"
+	"github.com/switchyard/switchyard/toolspecs/programs"
+)
+
+// Defaults of Options.
+const (
+	DefaultConnectTimeout = 30 * time.Second
+	DefaultMaxMessage     = 16 << 20
+)
+
+// Options say how to connect.
+type Options struct {
+	// Dir is the folder that a relative entry.dir is under; empty means the process's own.
+	Dir string
+	// Log gets what servers write to their standard error, bounded, at the level debug; nil drops it.
+	Log *slog.Logger
+	// Inside is what need not be public to be reached, as in outbound.Policy.
+	Inside []string
+	// ConnectTimeout bounds starting a server and agreeing with it on the protocol; default 30s.
+	ConnectTimeout time.Duration
+	// MaxMessage bounds one message of the server, in bytes; default 16 MiB. A larger one ends the connection.
+	MaxMessage int
+	// Asks tells the server that it may ask a person in the middle of a call (elicitation, forms only).
+	Asks bool
+}
+
+// version is what servers are told of this client.
+const version = "1.0.0"
+
+// Connect connects to the server of a toolspec of the kind mcp. The error is a *switchyard.Error of a type that says that
+// nothing ran: executor_not_found where the program is missing, policy_violation where the address may not be reached,
+// precondition_failed else, retryable where another attempt may succeed. When ctx ends first it wraps ctx's cause.
+func Connect(ctx context.Context, entry *toolspecs.Entry, o Options) (*Connection, error) {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.MaxMessage = cmp.Or(o.MaxMessage, DefaultMaxMessage)
+	timeout := cmp.Or(o.ConnectTimeout, DefaultConnectTimeout)
+	c := &Connection{name: serverName(entry), limit: o.MaxMessage,
+		progress: map[string]func(switchyard.Progress){}, asking: map[*Request]context.Context{}}
+	c.ctx, c.end = context.WithCancelCause(context.Background())
+	c.tools.changed.Store(true)
+	transport, err := c.transport(entry, o)
+	if err != nil {
+		return nil, err
+	}
+	within, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	within, x := withExchange(within)
+	c.session, err = c.client(o).Connect(within, transport, nil)
+	if err == nil {
+		c.pingless = c.session.InitializeResult().ProtocolVersion > lastWithPing
+		go c.watch()
+		return c, nil
+	}
+	if c.process != nil {
+		c.process.kill()
+		go func() { _ = c.process.Close() }()
+	}
+	if ctx.Err() == nil && within.Err() != nil {
+		return nil, c.unreachable(fmt.Sprintf("the server did not get ready within %s%s", timeout, c.stderr()), true)
+	}
+	return nil, c.connectError(ctx, err, x.now())
+}
+
+// lastWithPing is the last version of the protocol that has pings.
+const lastWithPing = "2025-11-25"
+
+func (c *Connection) client(o Options) *mcp.Client {
+	options := &mcp.ClientOptions{
+		// Neither roots nor sampling are offered.
+		Capabilities:                &mcp.ClientCapabilities{},
+		ProgressNotificationHandler: c.onProgress,
+		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { c.tools.changed.Store(true) },
+	}
+	if o.Asks {
+		options.ElicitationHandler = c.onElicit
+		options.Capabilities.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "switchyard", Version: version}, options)
+	// It fails only for methods of the protocol.
+	_ = mcp.AddSendingCustomMethod[*mcp.PingParams, *mcp.CallToolResult](client, probeMethod)
+	return client
+}
+
+func (c *Connection) transport(entry *toolspecs.Entry, o Options) (mcp.Transport, error) {
+	if entry.URL != "" {
+		return c.overHTTP(entry, o)
+	}
+	if len(entry.Argv) == 0 || entry.Argv[0] == "" {
+		return nil, switchyard.Errorf(switchyard.ErrExecutorNotFound, "the MCP server has neither entry.argv nor entry.url")
+	}
+	dir, err := programs.Folder(o.Dir, entry.Dir)
+	if err != nil {
+		return nil, err
+	}
+	c.process, err = startProcess(entry.Argv, dir, programs.Env(entry.Env), o.MaxMessage, o.Log.With("server", c.name))
+	if err != nil {
+		return nil, switchyard.AsError(err)
+	}
+	return c.process, nil
+}
+
+func (c *Connection) overHTTP(entry *toolspecs.Entry, o Options) (mcp.Transport, error) {
+	origin, err := url.Parse(entry.URL)
+	if err == nil {
+		err = outbound.CheckURL(origin)
+	}
+	if err != nil {
+		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "entry.url cannot be used: %v", err)
+	}
+	add, err := additions(entry)
+	if err != nil {
+		return nil, err
+	}
+	guard, err := outbound.NewGuard(outbound.Policy{Hosts: []string{origin.Hostname()}, Allow: entry.Allow, Inside: o.Inside})
+	if err != nil {
+		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "entry.allow: %v", err)
+	}
+	base := guard.Transport()
+	// Sessions live on their connections. Calls are POSTs without a key, which net/http does not send again by itself.
+	base.DisableKeepAlives = false
+	return &mcp.StreamableClientTransport{
+		Endpoint:   entry.URL,
+		HTTPClient: outbound.Client(&wire{base: base, limit: o.MaxMessage, broken: c.breakOff}, origin, add),
+		MaxRetries: maxRetries,
+		// What is bounded here is one line; carrying structured content as text may double it.
+		MaxEventSize: 4 * o.MaxMessage,
+	}, nil
+}
+
+// maxRetries is how often the SDK resumes a stream without progress. It is generous because a stream that servers close
+// now and then must not end a session; a server that is gone is noticed by wire.
+const maxRetries = 1000
+
+// additions returns what puts the entry's headers and secret into requests to the server, and nowhere else.
+func additions(entry *toolspecs.Entry) (func(*http.Request) error, error) {
+	var headers map[string]string
+	if len(entry.Headers) > 0 {
+		if err := json.Unmarshal(entry.Headers, &headers); err != nil {
+			return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "entry.headers: %v", err)
+		}
+	}
+	return func(req *http.Request) error {
+		for name, value := range headers {
+			req.Header.Set(name, value)
+		}
+		return authorize(req, entry.Auth)
+	}, nil
+}
+
+func authorize(req *http.Request, auth *toolspecs.Auth) error {
+	if auth == nil {
+		return nil
+	}
+	secret, err := outbound.Secret(auth.Secret)
+	if err != nil {
+		return err
+	}
+	switch auth.Type {
+	case "bearer":
+		req.Header.Set("Authorization", "Bearer "+secret)
+	case "basic":
+		user, password, _ := strings.Cut(secret, ":")
+		req.SetBasicAuth(user, password)
+	case "header":
+		req.Header.Set(auth.Name, secret)
+	case "query":
+		query := req.URL.Query()
+		query.Set(auth.Name, secret)
+		req.URL.RawQuery = query.Encode()
+	}
+	return nil
+}
+
+// serverName names a server in errors and logs: a program by its name alone and a URL without its query, because the rest
+// may be secret.
+func serverName(entry *toolspecs.Entry) string {
+	if entry.URL == "" {
+		return slices.Concat(entry.Argv, []string{""})[0]
+	}
+	u, err := url.Parse(entry.URL)
+	if err != nil {
+		return "entry.url"
+	}
+	u.RawQuery, u.User, u.Fragment = "", nil, ""
+	return u.String()
+}

@@ -1,0 +1,224 @@
+package mcptools
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/switchyard/switchyard"
+)
+
+const (
+	eventStream   = "text/event-stream"
+	sessionHeader = "Mcp-Session-Id"
+	// maxErrorBody bounds what is read of an HTTP response that is an error.
+	maxErrorBody = 64 << 10
+	// maxReconnects is how often in a row resuming a stream may fail before the connection counts as broken.
+	maxReconnects = 2
+)
+
+// wire is the round tripper of one session over HTTP. It holds responses to their bounds, notes what became of each
+// request, and turns errors that are no JSON-RPC into such, so that one refused request does not end the session.
+type wire struct {
+	base  http.RoundTripper
+	limit int
+	// broken is called once it is clear that the server is gone.
+	broken func(error)
+	// failed counts the attempts in a row to resume a stream that got no response.
+	failed atomic.Int32
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodPost {
+		return w.resume(req)
+	}
+	x := exchangeOf(req.Context())
+	x.note(func(s *seen) { *s = seen{sent: s.sent} })
+	trace := &httptrace.ClientTrace{WroteHeaders: x.markSent}
+	resp, err := w.base.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	if err != nil {
+		return nil, err
+	}
+	w.failed.Store(0)
+	x.note(func(s *seen) {
+		s.status, s.header, s.hadSession = resp.StatusCode, resp.Header, req.Header.Get(sessionHeader) != ""
+	})
+	if resp.StatusCode >= http.StatusBadRequest {
+		asRPCError(req, resp, x)
+		return resp, nil
+	}
+	w.bound(resp, x)
+	return resp, nil
+}
+
+// resume is the request for a stream of the server's own, or for the rest of one that broke off.
+func (w *wire) resume(req *http.Request) (*http.Response, error) {
+	resp, err := w.base.RoundTrip(req)
+	switch {
+	case err == nil:
+		w.failed.Store(0)
+		w.bound(resp, exchangeOf(req.Context()))
+	case req.Context().Err() == nil && w.failed.Add(1) >= maxReconnects:
+		w.broken(err)
+	}
+	return resp, err
+}
+
+func (w *wire) bound(resp *http.Response, x *exchange) {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if kind == eventStream {
+		resp.Body = &eventBody{body: resp.Body, lines: bufio.NewReader(resp.Body), limit: w.limit, x: x}
+		return
+	}
+	resp.Body = &wholeBody{body: resp.Body, limit: w.limit, x: x}
+}
+
+// wholeBody is a response that is one message.
+type wholeBody struct {
+	body  io.ReadCloser
+	limit int
+	x     *exchange
+	read  io.Reader
+}
+
+// Read implements io.Reader.
+func (b *wholeBody) Read(p []byte) (int, error) {
+	if b.read == nil {
+		data, err := io.ReadAll(io.LimitReader(b.body, int64(b.limit)+1))
+		if err != nil {
+			return 0, err
+		}
+		if len(data) > b.limit {
+			b.x.note(func(s *seen) { s.tooLarge = true })
+			return 0, errTooLarge
+		}
+		b.x.note(func(s *seen) { s.answered = true })
+		b.read = bytes.NewReader(carryMessage(data))
+	}
+	return b.read.Read(p)
+}
+
+// Close implements io.Closer.
+func (b *wholeBody) Close() error { return b.body.Close() }
+
+// eventBody is a response that is a stream of events, each with one message.
+type eventBody struct {
+	body  io.ReadCloser
+	lines *bufio.Reader
+	limit int
+	x     *exchange
+	rest  []byte
+}
+
+// Read implements io.Reader.
+func (b *eventBody) Read(p []byte) (int, error) {
+	if len(b.rest) == 0 {
+		line, err := b.line()
+		if len(line) == 0 {
+			return 0, err
+		}
+		b.rest = line
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+var dataField = []byte("data:")
+
+// line returns the next line with its end, and with it the error that ended the stream.
+func (b *eventBody) line() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := b.lines.ReadSlice('\n')
+		if len(line)+len(part) > b.limit {
+			b.x.note(func(s *seen) { s.tooLarge = true })
+			return nil, errTooLarge
+		}
+		line = append(line, part...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if message, ok := bytes.CutPrefix(line, dataField); ok {
+			line = b.message(line, message)
+		}
+		return line, err
+	}
+}
+
+func (b *eventBody) message(line, message []byte) []byte {
+	var envelope struct {
+		Method *string         `json:"method"`
+		ID     json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(message, &envelope) != nil {
+		return line
+	}
+	if envelope.Method != nil || envelope.ID == nil {
+		return line
+	}
+	b.x.note(func(s *seen) { s.answered = true })
+	carried := carryMessage(bytes.TrimSpace(message))
+	return append(append([]byte("data: "), carried...), '\n')
+}
+
+// Close implements io.Closer.
+func (b *eventBody) Close() error { return b.body.Close() }
+
+// asRPCError gives a refusal the form of a JSON-RPC error to the request's id, with the server's own words where it has
+// some. The SDK takes that for the answer to one request; anything else would end the session and every call on it.
+func asRPCError(req *http.Request, resp *http.Response, x *exchange) {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	_ = resp.Body.Close()
+	failure := errorIn(resp, text)
+	x.note(func(s *seen) { s.code, s.message = int(failure.Code), sample([]byte(failure.Message)) })
+	var request struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if body, err := bodyOf(req); err == nil {
+		_ = json.Unmarshal(body, &request)
+	}
+	if request.ID != nil {
+		if answer, err := switchyard.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": request.ID, "error": failure}); err == nil {
+			text = answer
+			resp.Header.Set("Content-Type", "application/json")
+		}
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	resp.ContentLength = int64(len(text))
+}
+
+func bodyOf(req *http.Request) ([]byte, error) {
+	if req.GetBody == nil {
+		return nil, errors.New("the request has no body")
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return io.ReadAll(body)
+}
+
+// errorIn returns the JSON-RPC error that a refusal's text holds, or one made of the text.
+func errorIn(resp *http.Response, text []byte) *jsonrpc.Error {
+	var answer struct {
+		Error *jsonrpc.Error `json:"error"`
+	}
+	if json.Unmarshal(text, &answer) == nil && answer.Error != nil && answer.Error.Message != "" {
+		return answer.Error
+	}
+	message := sample(text)
+	if message == "" {
+		message = http.StatusText(resp.StatusCode)
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: message}
+}

@@ -22,10 +22,9 @@ var (
 		switchyard.KindAgent:    (*checker).agent,
 		switchyard.KindHuman:    (*checker).human,
 		switchyard.KindREST:     (*checker).rest,
+		switchyard.KindMCP:      (*checker).mcp,
 	}
-	// laterKinds are kinds that requirements name and this version cannot execute.
-	laterKinds = []string{switchyard.KindMCP}
-	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// Placeholder matches {{args.name}} and anything else in double braces.
 	placeholder = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
 )
@@ -35,8 +34,6 @@ func (c *checker) entry(s Spec) {
 	check, known := entryChecks[s.Entry.Type]
 	switch kind := s.Entry.Type; {
 	case kind == "":
-	case slices.Contains(laterKinds, kind):
-		c.add("$.entry.type", "this version executes "+strings.Join(kinds, ", "), "the kind %s is not supported by this version", kind)
 	case !known:
 		c.add("$.entry.type", spelling.Hint(kind, kinds), "there is no kind %q", kind)
 	default:
@@ -66,13 +63,17 @@ func (c *checker) command(s Spec) {
 		c.add("$.entry.argv", "write argv: [program, argument, …]", "a command needs argv")
 	}
 	c.argv(s)
-	for i, name := range e.Env {
+	c.env(e.Env)
+	c.exitCodes(e)
+}
+
+func (c *checker) env(names []string) {
+	for i, name := range names {
 		if !envName.MatchString(name) {
 			c.add(jsonpath.Index("$.entry.env", i), "list names, not values; the values come from the worker's environment",
 				"%q cannot name an environment variable", name)
 		}
 	}
-	c.exitCodes(e)
 }
 
 func (c *checker) argv(s Spec) {

@@ -69,6 +69,9 @@ func (e Entry) withDefaults(tool string) Entry {
 		}
 	case switchyard.KindREST:
 		e = restDefaults(e)
+	case switchyard.KindMCP:
+		e.Session = cmp.Or(e.Session, SessionWorker)
+		e.Remote = cmp.Or(e.Remote, tool)
 	}
 	return e
 }

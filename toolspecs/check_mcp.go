@@ -1,0 +1,88 @@
+package toolspecs
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+)
+
+// The connections that an MCP tool's calls may share.
+const (
+	// SessionWorker is one connection of the worker for the calls of all runs.
+	SessionWorker = "worker"
+	// SessionRun is one connection for the calls of each run.
+	SessionRun = "run"
+)
+
+var pinForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+const hintPin = "run starter tools accept FILE: it shows the server's tool and writes its pin"
+
+func (c *checker) mcp(s Spec) {
+	e := s.Entry
+	switch {
+	case len(e.Argv) == 0 && e.URL == "":
+		c.add("$.entry", "write argv: [program, argument, …] or url: https://…", "an MCP tool needs its server: argv or url")
+	case len(e.Argv) > 0 && e.URL != "":
+		c.addKey("$.entry.url", "keep one of them", "argv and url are two ways to reach a server; a tool has one")
+	case e.URL != "":
+		c.mcpOverHTTP(e)
+	default:
+		c.mcpProgram(e)
+	}
+	switch {
+	case e.Pin == "":
+		c.add("$.entry", hintPin, "the server's tool has not been accepted: there is no pin")
+	case !pinForm.MatchString(e.Pin):
+		c.add("$.entry.pin", hintPin, "this is no pin, which is sha256: and 64 hexadecimal digits")
+	}
+}
+
+func (c *checker) mcpProgram(e Entry) {
+	for i, element := range e.Argv {
+		path := jsonpath.Index("$.entry.argv", i)
+		if strings.ContainsRune(element, 0) || i == 0 && element == "" {
+			c.add(path, "", "an element of argv holds no NUL, and the program is not empty")
+		}
+		c.noPlaceholder(path, element)
+	}
+	c.env(e.Env)
+	c.notWith(e.Auth != nil, "auth", "url", "name the secret's variable in env")
+	c.notWith(e.Headers != nil, "headers", "url", "remove it")
+	c.notWith(e.Allow != nil, "allow", "url", "remove it")
+}
+
+func (c *checker) mcpOverHTTP(e Entry) {
+	c.address("$.entry.url", e.URL)
+	c.outbound(e, nil)
+	if headers, err := parseOrdered(e.Headers); err == nil {
+		c.mcpHeaders(headers)
+	}
+	c.notWith(e.Dir != "", "dir", "argv", "remove it")
+	c.notWith(e.Env != nil, "env", "argv", "remove it")
+}
+
+func (c *checker) mcpHeaders(headers any) {
+	names, _ := headers.(*object)
+	for _, name := range names.names() {
+		key := http.CanonicalHeaderKey(name)
+		if strings.HasPrefix(key, "Mcp-") || key == "Accept" || key == "Content-Type" {
+			c.addKey(jsonpath.Key("$.entry.headers", name), "remove it", "the header %s is the protocol's own", key)
+		}
+	}
+}
+
+// notWith reports a field that is set and means something only beside the other one.
+func (c *checker) notWith(set bool, field, other, hint string) {
+	if set {
+		c.addKey("$.entry."+field, hint, "%s is for servers with %s", field, other)
+	}
+}
+
+func (c *checker) noPlaceholder(path, text string) {
+	if placeholder.MatchString(text) {
+		c.add(path, "remove it; arguments reach the tool through its call", "one server is there for many calls, so it holds no placeholder")
+	}
+}

@@ -13,14 +13,6 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
-// The types of Auth.
-const (
-	AuthBearer = "bearer"
-	AuthBasic  = "basic"
-	AuthHeader = "header"
-	AuthQuery  = "query"
-)
-
 var (
 	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 	// secretHeaders carry secrets and nothing else.
@@ -72,14 +64,18 @@ func (c *checker) auth(a *Auth) {
 	if err := outbound.CheckSecret(a.Secret); err != nil && a.Secret != "" {
 		c.add("$.entry.auth.secret", outbound.HintSecret, "%v", err)
 	}
-	named := a.Type == AuthHeader || a.Type == AuthQuery
-	switch {
-	case named && a.Name == "":
-		c.add("$.entry.auth", "write name: and the name of the header or query parameter", "auth of the type %s needs a name", a.Type)
-	case !named && a.Name != "":
+	if a.Type == outbound.Header || a.Type == outbound.Query {
+		c.authName(a)
+	} else if a.Name != "" {
 		c.addKey("$.entry.auth.name", "remove it", "name is for the types header and query")
-	case a.Type == AuthHeader && headerFault(a.Name) != "":
-		c.add("$.entry.auth.name", "name another", "%s", headerFault(a.Name))
+	}
+}
+
+func (c *checker) authName(a *Auth) {
+	if a.Name == "" {
+		c.add("$.entry.auth", "write name: and the name of the header or query parameter", "auth of the type %s needs a name", a.Type)
+	} else if fault := headerFault(a.Name); fault != "" && a.Type == outbound.Header {
+		c.add("$.entry.auth.name", "name another", "%s", fault)
 	}
 }
 
@@ -107,9 +103,9 @@ func (c *checker) headers(e Entry, declared []string) {
 			c.addKey(h.path, "keep one of them", "the header %s is given twice", key)
 		case e.Auth.header() == key:
 			c.addKey(h.path, "remove it", "the header %s is what auth sets", key)
-		case slices.Contains(secretHeaders, key) && !placeholder.MatchString(h.text):
+		case h.secret():
 			c.add(h.path, hintAuth, "the header %s holds a secret, and secrets are never written into a toolspec", key)
-		case strings.ContainsFunc(h.text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+		case !outbound.FitsHeader(h.text):
 			c.add(h.path, "", "a header holds no line end and no other control character")
 		}
 		seen[key] = true
@@ -119,9 +115,9 @@ func (c *checker) headers(e Entry, declared []string) {
 // header returns the header that auth sets; empty where it sets none.
 func (a *Auth) header() string {
 	switch {
-	case a == nil || a.Type == AuthQuery:
+	case a == nil || a.Type == outbound.Query:
 		return ""
-	case a.Type == AuthHeader:
+	case a.Type == outbound.Header:
 		return http.CanonicalHeaderKey(a.Name)
 	}
 	return "Authorization"
@@ -129,6 +125,11 @@ func (a *Auth) header() string {
 
 // template is one member of a mapping from names to templates.
 type template struct{ path, name, text string }
+
+// secret reports whether the template is the text of a header that holds nothing but secrets.
+func (t template) secret() bool {
+	return slices.Contains(secretHeaders, http.CanonicalHeaderKey(t.name)) && !placeholder.MatchString(t.text)
+}
 
 // templates checks a mapping from names to texts, numbers and booleans, in which texts may have placeholders, and
 // returns what can be used of it.
@@ -154,7 +155,7 @@ func (c *checker) templates(path string, raw json.RawMessage, declared []string)
 			c.add(t.path, "write text, a number or a boolean; {{args.name}} stands for an argument of any type", "this is neither text, nor a number, nor a boolean")
 			continue
 		}
-		if !slices.Contains(secretHeaders, http.CanonicalHeaderKey(name)) || placeholder.MatchString(t.text) {
+		if !t.secret() {
 			c.placeholders(t.path, t.text, declared, false)
 		}
 		list = append(list, t)

@@ -57,7 +57,7 @@ func (c *checker) rest(s Spec) {
 	c.baseURL(e.BaseURL)
 	c.path(s, declared)
 	for _, q := range c.templates("$.entry.query", e.Query, declared) {
-		if e.Auth != nil && e.Auth.Type == AuthQuery && e.Auth.Name == q.name {
+		if e.Auth != nil && e.Auth.Type == outbound.Query && e.Auth.Name == q.name {
 			c.addKey(q.path, "remove it", "the query parameter %s is what auth sets", q.name)
 		}
 	}

@@ -88,6 +88,11 @@ func CanSet(header string) bool {
 	return !slices.Contains(ownHeaders, http.CanonicalHeaderKey(header))
 }
 
+// FitsHeader reports whether a header can hold the text: it has no line end and no other control character.
+func FitsHeader(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
 // Safe reports whether requests of the method change nothing on the server.
 func Safe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/switchyard/switchyard"
@@ -22,6 +23,28 @@ func TestTransportIgnoresProxy(t *testing.T) {
 	}
 	if g.Transport().Proxy != nil {
 		t.Error("requests may go through a proxy")
+	}
+}
+
+// Every request has a connection of its own: on one that was used before, net/http sends a request again when it breaks.
+func TestTransportKeepsNoConnection(t *testing.T) {
+	var connections atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	s.Start()
+	defer s.Close()
+	c := clientOf(t, Policy{Allow: []string{"127.0.0.1"}}, s.URL)
+	for range 3 {
+		if _, err := get(t, c, s.URL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := connections.Load(); n != 3 {
+		t.Errorf("%d connections for 3 requests", n)
 	}
 }
 

@@ -115,6 +115,11 @@ func (p *places) holds(addr netip.Addr) bool {
 	return false
 }
 
+// has reports whether the host or its address is one of the places.
+func (p *places) has(host string, addr netip.Addr) bool {
+	return p.names[hostKey(host)] || p.holds(addr)
+}
+
 func hostKey(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
 // plain returns the address that ranges are compared with. A zone would keep every range from matching.
@@ -172,10 +177,10 @@ func (g *Guard) check(host, address string) error {
 	if g.allow.holds(addr) {
 		return nil
 	}
-	if !g.public && !g.hosts.names[hostKey(host)] && !g.hosts.holds(addr) {
+	if !g.public && !g.hosts.has(host, addr) {
 		return notAllowed(host)
 	}
-	if g.inside.names[hostKey(host)] || g.inside.holds(addr) {
+	if g.inside.has(host, addr) {
 		return nil
 	}
 	for _, r := range refusedRanges {

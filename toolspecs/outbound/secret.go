@@ -53,7 +53,7 @@ func Secret(ref string) (string, error) {
 	if err == nil && value == "" {
 		err = errors.New("is empty")
 	}
-	if err == nil && strings.ContainsFunc(value, control) {
+	if err == nil && !FitsHeader(value) {
 		err = errors.New("holds a line end or another control character, which no request can carry")
 	}
 	if err != nil {
@@ -61,8 +61,6 @@ func Secret(ref string) (string, error) {
 	}
 	return value, nil
 }
-
-func control(r rune) bool { return r < ' ' || r == 0x7f }
 
 func lookUp(ref string) (string, error) {
 	if name, ok := strings.CutPrefix(ref, fromEnv); ok {

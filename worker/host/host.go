@@ -113,6 +113,7 @@ func (c Config) activities(conn client.Client, tools *toolspecs.Watcher, functio
 		Executors: map[string]activities.Executor{
 			switchyard.KindFunction: functions,
 			switchyard.KindCommand:  &activities.Commands{Dir: c.Dir},
+			switchyard.KindREST:     activities.REST{Inside: c.Inside},
 			switchyard.KindHuman:    activities.People{},
 		},
 		Models: models,

@@ -1,0 +1,110 @@
+package outbound
+
+import (
+	"cmp"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+)
+
+// The places where a secret goes.
+const (
+	// Bearer is the header Authorization, as a token.
+	Bearer = "bearer"
+	// Basic is the header Authorization; the secret is user:password.
+	Basic = "basic"
+	// Header is a header of any name.
+	Header = "header"
+	// Query is a query parameter.
+	Query = "query"
+)
+
+// hiddenText stands where a secret was.
+const hiddenText = "[secret]"
+
+// leastHidden is the length from which on a secret is looked for in texts. Shorter ones are in many texts by chance, and
+// hiding them there would tell what they are.
+const leastHidden = 6
+
+// Credential puts one secret into requests, and takes it out of texts that come back. nil does neither.
+type Credential struct {
+	place, name, value string
+	hide               *strings.Replacer
+}
+
+// NewCredential reads the secret that ref names, for a place: Bearer, Basic, Header or Query; name is the header's or
+// parameter's. It fails as Secret does, and with precondition_failed where a Basic secret has no colon.
+func NewCredential(place, ref, name string) (*Credential, error) {
+	value, err := Secret(ref)
+	if err != nil {
+		return nil, err
+	}
+	_, password, ok := strings.Cut(value, ":")
+	if place == Basic && !ok {
+		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "the secret %s is not of the form user:password", ref)
+	}
+	hidden := []string{value}
+	if place == Basic {
+		hidden = append(hidden, password, base64.StdEncoding.EncodeToString([]byte(value)))
+	}
+	return &Credential{place: place, name: name, value: value, hide: replacerOf(hidden)}, nil
+}
+
+// replacerOf returns what hides secrets in every form that they take in headers, URLs and JSON.
+func replacerOf(secrets []string) *strings.Replacer {
+	var forms []string
+	for _, s := range secrets {
+		if len(s) < leastHidden {
+			continue
+		}
+		// Encoding a string cannot fail; what is no UTF-8 is also hidden as it is.
+		text, _ := switchyard.EncodeJSON(s)
+		forms = append(forms, s, string(text[1:len(text)-1]), url.QueryEscape(s), url.PathEscape(s))
+	}
+	// Of two that begin at the same place the first is replaced.
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	var pairs []string
+	for _, form := range slices.Compact(forms) {
+		pairs = append(pairs, form, hiddenText)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// Add puts the secret into a request, in place of what is there already.
+func (c *Credential) Add(req *http.Request) {
+	switch {
+	case c == nil:
+	case c.place == Bearer:
+		req.Header.Set("Authorization", "Bearer "+c.value)
+	case c.place == Basic:
+		user, password, _ := strings.Cut(c.value, ":")
+		req.SetBasicAuth(user, password)
+	case c.place == Header:
+		req.Header.Set(c.name, c.value)
+	case c.place == Query:
+		pair := url.QueryEscape(c.name) + "=" + url.QueryEscape(c.value)
+		req.URL.RawQuery = strings.TrimPrefix(req.URL.RawQuery+"&"+pair, "&")
+	}
+}
+
+// Hide returns a text with [secret] in place of the secret, in every form that it takes in headers, URLs and JSON.
+// Secrets of fewer than six characters are left.
+func (c *Credential) Hide(text string) string {
+	if c == nil {
+		return text
+	}
+	return c.hide.Replace(text)
+}
+
+// Window returns how many bytes beyond an end one must read to see every form of a secret that begins before it.
+func (c *Credential) Window() int {
+	if c == nil {
+		return 0
+	}
+	const longestForm = 6 // bytes that JSON takes for one
+	return longestForm * len(c.value)
+}

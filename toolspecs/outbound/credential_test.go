@@ -1,0 +1,69 @@
+package outbound
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+)
+
+// A secret reaches the place it is for, and none of its forms stays in a text.
+func TestCredential(t *testing.T) {
+	const secret = `us&er:pa"ss wörd/%`
+	t.Setenv("SWITCHYARD_TEST_SECRET", secret)
+	for place, want := range map[string]string{
+		Bearer: "Bearer " + secret,
+		Basic:  "Basic dXMmZXI6cGEic3Mgd8O2cmQvJQ==",
+		Header: secret,
+		Query:  "a=b&x-key=us%26er%3Apa%22ss+w%C3%B6rd%2F%25",
+	} {
+		c, err := NewCredential(place, "env:SWITCHYARD_TEST_SECRET", "x-key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest(http.MethodGet, "http://api.example.com/?a=b", nil)
+		c.Add(r)
+		got := r.Header.Get("Authorization") + r.Header.Get("X-Key")
+		if place == Query {
+			got = r.URL.RawQuery
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", place, got, want)
+		}
+		if hidden := c.Hide("<" + got + ">"); strings.Contains(hidden, want) || !strings.Contains(hidden, "[secret]>") {
+			t.Errorf("%s: got %q", place, hidden)
+		}
+		for _, form := range []string{secret, `us&er:pa\"ss wörd/%`, "us&er:pa%22ss%20w%C3%B6rd%2F%25", "us%26er%3Apa%22ss+w%C3%B6rd%2F%25"} {
+			if got := c.Hide("<" + form + ">"); got != "<[secret]>" {
+				t.Errorf("%s: got %q", place, got)
+			}
+		}
+	}
+}
+
+// Without a secret nothing is added and nothing hidden; a short one is not looked for; a login needs both its parts.
+func TestCredentialEdges(t *testing.T) {
+	var none *Credential
+	r := httptest.NewRequest(http.MethodGet, "http://api.example.com/", nil)
+	if none.Add(r); len(r.Header) > 0 || none.Hide("text") != "text" || none.Window() != 0 {
+		t.Errorf("got %v", r.Header)
+	}
+	t.Setenv("SWITCHYARD_TEST_SECRET", "cat")
+	short, err := NewCredential(Query, "env:SWITCHYARD_TEST_SECRET", "key")
+	if err != nil || short.Hide("a cat") != "a cat" {
+		t.Errorf("got %v", err)
+	}
+	if short.Add(r); r.URL.RawQuery != "key=cat" {
+		t.Errorf("got %q", r.URL.RawQuery)
+	}
+	_, err = NewCredential(Basic, "env:SWITCHYARD_TEST_SECRET", "")
+	if !errors.Is(err, &switchyard.Error{Type: switchyard.ErrPreconditionFailed}) || strings.Contains(err.Error(), "cat") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := NewCredential(Bearer, "env:SWITCHYARD_TEST_UNSET", ""); err == nil {
+		t.Error("a secret that is not set was used")
+	}
+}

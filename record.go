@@ -40,6 +40,8 @@ type Event struct {
 	Step *ModelResponse `json:"step,omitempty"`
 	// Timing is set on step_completed, and on tool_started as far as it is known then: the lane and when it was scheduled.
 	Timing *Timing `json:"timing,omitempty"`
+	// Child is set on tool_started where a sub-agent executes the call.
+	Child *ChildRun `json:"child,omitempty"`
 	// Record is set on the event that ends a call.
 	Record *Record `json:"record,omitempty"`
 	// Result is set on the event that ends the run; of a run that did not complete it may hold the usage alone, or be nil.

@@ -71,6 +71,12 @@ func (d *Deriver) marker(e *historypb.HistoryEvent) error {
 			return err
 		}
 		d.admit(e, verdicts)
+	case switchyard.SettleActivity:
+		var s switchyard.Settled
+		if err := d.decodeEvent(e, "end of a call", result, &s); err != nil {
+			return err
+		}
+		d.settled(e, s)
 	}
 	return nil
 }

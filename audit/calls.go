@@ -42,7 +42,7 @@ func (d *Deriver) scheduled(e *historypb.HistoryEvent) error {
 	}
 	r := d.record(a.GetActivityId(), name, execution.Arguments)
 	r.Status, r.Phase, r.Timing = switchyard.CallRunning, switchyard.PhasePreExecution, timing
-	r.Digest, r.Notes, r.Parent = execution.Digest, execution.Notes, execution.Parent
+	r.Digest, r.Notes = execution.Digest, execution.Notes
 	if v := d.wanted.take(a.GetActivityId()).verdict; v != nil {
 		r.EstimatedTokens = v.Tokens
 	}
@@ -58,7 +58,15 @@ func (d *Deriver) record(id, tool string, arguments json.RawMessage) switchyard.
 	t := d.tools[tool]
 	return switchyard.Record{CallID: id, Tool: tool, Version: t.Version, Digest: t.Digest, Arguments: d.shown(tool, arguments),
 		Status: switchyard.CallRunning, Turn: d.turn, Caller: d.summary.Caller, Conversation: d.summary.Conversation,
-		Run: d.summary.Run, WorkflowID: d.workflowID}
+		Run: d.summary.Run, WorkflowID: d.workflowID, Parent: d.parent(), Path: switchyard.CallPath(d.parent(), id)}
+}
+
+// parent is the path of the call that the run works for; empty where it works for none.
+func (d *Deriver) parent() string {
+	if p := d.summary.Parent; p != nil {
+		return p.Call
+	}
+	return ""
 }
 
 // shown returns arguments as they may be shown, as JSON even where the caller wrote something else.
@@ -128,7 +136,12 @@ func (d *Deriver) completed(e *historypb.HistoryEvent) error {
 	if err := d.decodeEvent(e, "result", attributes.GetResult(), &result); err != nil {
 		return err
 	}
-	r := a.record
+	d.end(e, withResult(a.record, result))
+	return nil
+}
+
+// withResult completes the record of a call that gave a result.
+func withResult(r switchyard.Record, result switchyard.Result) switchyard.Record {
 	r.Status, r.Phase, r.Result = switchyard.CallCompleted, switchyard.PhasePostExecution, &result
 	r.Notes, r.ResultTokens = result.Notes, result.Tokens
 	for phase, micros := range map[switchyard.Phase]int64{
@@ -140,8 +153,7 @@ func (d *Deriver) completed(e *historypb.HistoryEvent) error {
 			r.Phases[phase] = switchyard.Duration(time.Duration(micros) * time.Microsecond)
 		}
 	}
-	d.end(e, r)
-	return nil
+	return r
 }
 
 // stepCompleted tells of a model step; the calls that it asks for are wanted from here on.
@@ -188,11 +200,17 @@ func (d *Deriver) endFailed(e *historypb.HistoryEvent, scheduled int64, f switch
 		return
 	}
 	r := a.record
-	r.Status, r.Error = switchyard.CallFailed, f.CallError(d.tools[r.Tool])
-	if r.Error.Type == switchyard.ErrCancelled {
-		r.Status = switchyard.CallCancelled
-	}
+	r.Error = f.CallError(d.tools[r.Tool])
+	r.Status = failedStatus(r.Error)
 	d.end(e, r)
+}
+
+// failedStatus is the status of a call that ran and gave no result.
+func failedStatus(e *switchyard.Error) switchyard.CallStatus {
+	if e.Type == switchyard.ErrCancelled {
+		return switchyard.CallCancelled
+	}
+	return switchyard.CallFailed
 }
 
 // end tells of a call that is over.
@@ -209,5 +227,8 @@ func (d *Deriver) end(e *historypb.HistoryEvent, r switchyard.Record) {
 		d.summary.Usage.Failed++
 	}
 	r.Closed = timeOf(e.GetEventTime())
+	if r.Child != nil {
+		d.subAgent(r.CallID).Status = r.Status
+	}
 	d.emit(e, switchyard.Event{Type: kind, Turn: r.Turn, CallID: r.CallID, Tool: r.Tool, Summary: d.line(r), Record: &r})
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Deriver turns the history events of a run's chain, in order, into the run's events. It holds what is open, not what
-// is over, so its memory does not grow with the run.
+// is over, so its memory does not grow with the run, but for a line for each sub-agent.
 type Deriver struct {
 	workflowID string
 	// runID is the execution whose history is being read, next the one that continues it.
@@ -64,24 +64,27 @@ func (d *Deriver) Next() string { return d.next }
 func (d *Deriver) Summary() Summary {
 	s := d.summary
 	s.Parts = append([]Part(nil), s.Parts...)
+	s.SubAgents = append([]SubAgent(nil), s.SubAgents...)
 	return s
 }
 
 // handlers say what the history events mean that mean something; all others are skipped.
 var handlers = map[enumspb.EventType]func(*Deriver, *historypb.HistoryEvent) error{
-	enumspb.EVENT_TYPE_MARKER_RECORDED:                     (*Deriver).marker,
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:             (*Deriver).scheduled,
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:               (*Deriver).started,
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:             (*Deriver).completed,
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:                (*Deriver).failed,
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:             (*Deriver).timedOut,
-	enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:              (*Deriver).cancelled,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:        (*Deriver).runCompleted,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:           (*Deriver).runFailed,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        (*Deriver).runTimedOut,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         (*Deriver).runCancelled,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       (*Deriver).runTerminated,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: (*Deriver).continued,
+	enumspb.EVENT_TYPE_MARKER_RECORDED:                          (*Deriver).marker,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:                  (*Deriver).scheduled,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:                    (*Deriver).started,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:                  (*Deriver).completed,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:                     (*Deriver).failed,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:                  (*Deriver).timedOut,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:                   (*Deriver).cancelled,
+	enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED: (*Deriver).childInitiated,
+	enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:         (*Deriver).childStarted,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:             (*Deriver).runCompleted,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:                (*Deriver).runFailed,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:             (*Deriver).runTimedOut,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:              (*Deriver).runCancelled,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:            (*Deriver).runTerminated,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:      (*Deriver).continued,
 }
 
 var runKinds = map[string]RunKind{
@@ -129,7 +132,7 @@ func (d *Deriver) begin(e *historypb.HistoryEvent) error {
 func (d *Deriver) introduce(kind RunKind, started time.Time) {
 	in, s := &d.input, &d.summary
 	s.WorkflowID, s.Kind, s.Status, s.Started = d.workflowID, kind, RunRunning, started
-	s.Prompt, s.Conversation, s.TaskQueue = in.Prompt, in.Conversation, d.base
+	s.Prompt, s.Conversation, s.TaskQueue, s.Parent = in.Prompt, in.Conversation, d.base, in.Parent
 	if s.Conversation == "" {
 		s.Conversation = d.workflowID
 	}

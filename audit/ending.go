@@ -130,7 +130,14 @@ func (d *Deriver) runTimedOut(e *historypb.HistoryEvent) error {
 }
 
 func (d *Deriver) runCancelled(e *historypb.HistoryEvent) error {
-	d.close(e, ending{RunCancelled, switchyard.Event{Type: switchyard.EventRunCancelled, Failure: "the run was cancelled"}})
+	event := switchyard.Event{Type: switchyard.EventRunCancelled, Failure: "the run was cancelled"}
+	if details := e.GetWorkflowExecutionCanceledEventAttributes().GetDetails(); len(details.GetPayloads()) > 0 {
+		event.Result = &switchyard.RunResult{}
+		if err := d.decodeEvent(e, "usage", details, &event.Result.Usage); err != nil {
+			return err
+		}
+	}
+	d.close(e, ending{RunCancelled, event})
 	return nil
 }
 

@@ -118,10 +118,27 @@ func specs() []toolspecs.Spec {
 			s.Execution.Heartbeat = switchyard.Duration(time.Second)
 		}),
 		spec("slow", func(s *toolspecs.Spec) { s.Execution.Timeout = switchyard.Duration(20 * time.Millisecond) }),
+		subAgent("wide", turns([]switchyard.ScriptCall{call("deep", `{}`), call("echo", `{"text":"w"}`)}), nil),
+		subAgent("deep", turns(many(1)), nil),
+		subAgent("failing", []switchyard.ScriptStep{{Calls: many(1)}}, nil),
+		subAgent("late", turns([]switchyard.ScriptCall{call("hanging", `{}`)}), func(s *toolspecs.Spec) { s.Execution.Timeout = switchyard.Duration(300 * time.Millisecond) }),
+		subAgent("unfit", turns(), func(s *toolspecs.Spec) { s.Output = &toolspecs.Parameter{Type: "integer"} }),
 		spec("unserved", func(s *toolspecs.Spec) {
 			s.Execution.Lane, s.Execution.QueueTimeout = "nobody", switchyard.Duration(100*time.Millisecond)
 		}),
 	}
+}
+
+// subAgent is an agent as a tool; it takes a task or nothing.
+func subAgent(name string, steps []switchyard.ScriptStep, change func(*toolspecs.Spec)) toolspecs.Spec {
+	a := agent(switchyard.Limits{}, steps...).Agent
+	a.Name, a.Tools = name, []string{"echo", "hanging", "deep"}
+	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "An agent of a test.", Parameters: []toolspecs.Parameter{{Name: "task", Type: "string"}},
+		Entry: toolspecs.Entry{Type: switchyard.KindAgent, Agent: a}}
+	if change != nil {
+		change(&s)
+	}
+	return s
 }
 
 func functions() []activities.Function {

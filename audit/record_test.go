@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -37,6 +36,14 @@ func TestLive(t *testing.T) {
 			checkEvents(t, read)
 			if *update {
 				record(ctx, t, c, s.name, run.GetRunID())
+				for _, call := range s.below {
+					child, err := c.DescribeWorkflowExecution(ctx, switchyard.ChildWorkflowID(s.name, call), "")
+					if err != nil {
+						t.Fatal(err)
+					}
+					e := child.GetWorkflowExecutionInfo().GetExecution()
+					record(ctx, t, c, e.GetWorkflowId(), e.GetRunId())
+				}
 			}
 		})
 	}
@@ -117,7 +124,7 @@ func record(ctx context.Context, t *testing.T, c client.Client, id, runID string
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join("testdata", fmt.Sprintf("%s.%d.json", id, part)), data, 0o644); err != nil {
+		if err := os.WriteFile(historyFile(id, part), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		runID = next

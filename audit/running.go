@@ -57,6 +57,8 @@ type Running struct {
 	Worker      string    `json:"worker,omitempty"`
 	// LastFailure is why the last attempt failed.
 	LastFailure string `json:"last_failure,omitempty"`
+	// Child is the sub-agent's run that executes a call. Then Tool, Lane and Since are not known.
+	Child *switchyard.ChildRun `json:"child,omitempty"`
 	// Heartbeat is the JSON value that the last heartbeat carried, if any.
 	Heartbeat json.RawMessage `json:"heartbeat,omitempty"`
 }
@@ -89,6 +91,11 @@ func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]
 	}
 	for _, a := range r.GetPendingActivities() {
 		running = append(running, runningActivity(a, base))
+	}
+	for _, c := range r.GetPendingChildren() {
+		if child, ours := runningChild(workflowID, c); ours {
+			running = append(running, child)
+		}
 	}
 	return running, nil
 }

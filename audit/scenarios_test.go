@@ -12,6 +12,8 @@ type scenario struct {
 	name     string
 	workflow string
 	input    switchyard.RunInput
+	// below are the calls whose sub-agents' histories are in testdata too.
+	below []string
 	// stop, where set, ends the run from outside once a call is scheduled: cancel or terminate.
 	stop string
 }
@@ -44,6 +46,9 @@ func scenarios() []scenario {
 			planCall("first", "broken", `{}`), planCall("other", "echo", `{"text":"x"}`), planCall("late", "echo", `{"text":"${other}","more":1}`))},
 		{name: "plan_refused", workflow: switchyard.PlanWorkflow, input: plan(planCall("a", "echo", `{"text":"x"}`), planCall("b", "echo", `{"text":7}`))},
 		{name: "plan_cancelled", workflow: switchyard.PlanWorkflow, stop: cancelRun, input: plan(planCall("a", "hanging", `{}`), planCall("b", "echo", `{"text":"${a}"}`))},
+		{name: "sub_agents", workflow: switchyard.AgentWorkflow, below: []string{"1.1", "1.1/1.1"}, input: withAgents(turns(
+			[]switchyard.ScriptCall{call("wide", `{"task":"a"}`), call("echo", `{"text":"b"}`), call("failing", `{}`), call("late", `{}`),
+				call("wide", `{"task":7}`), call("unfit", `{}`)})...)},
 		{name: "direct", workflow: switchyard.CallWorkflow, input: direct("login", `{"user":"u","password":"secret"}`)},
 		{name: "direct_refused", workflow: switchyard.CallWorkflow, input: direct("login", `{"user":1,"password":"secret"}`)},
 	}
@@ -76,6 +81,13 @@ func scripted(steps ...switchyard.ScriptStep) switchyard.Model {
 func agent(limits switchyard.Limits, steps ...switchyard.ScriptStep) switchyard.RunInput {
 	return switchyard.RunInput{Prompt: "go", Agent: &switchyard.Agent{Name: "tester", Limits: limits, Model: scripted(steps...),
 		Tools: []string{"echo", "login", "broken", "flaky", "hanging", "slow", "unserved"}}}
+}
+
+// withAgents is an agent that has agents among its tools.
+func withAgents(steps ...switchyard.ScriptStep) switchyard.RunInput {
+	in := agent(switchyard.Limits{Calls: 40}, steps...)
+	in.Agent.Tools = []string{"echo", "wide", "failing", "late", "unfit"}
+	return in
 }
 
 func planCall(id, tool, arguments string) switchyard.PlanCall {

@@ -42,8 +42,10 @@ type Summary struct {
 	Conversation string            `json:"conversation,omitempty"`
 	Caller       switchyard.Caller `json:"caller,omitzero"`
 	TaskQueue    string            `json:"task_queue,omitempty"`
-	Started      time.Time         `json:"started,omitzero"`
-	Closed       time.Time         `json:"closed,omitzero"`
+	// Parent is the call that the run works for, where it is a sub-agent's.
+	Parent  *switchyard.Parent `json:"parent,omitempty"`
+	Started time.Time          `json:"started,omitzero"`
+	Closed  time.Time          `json:"closed,omitzero"`
 	// Result is what the run returned: outcome, answer, output, failures. It is nil for a run that is not closed or said
 	// nothing; of a failed one it may hold the usage alone.
 	Result *switchyard.RunResult `json:"result,omitempty"`
@@ -54,6 +56,8 @@ type Summary struct {
 	// Usage counts what the run has used so far.
 	Usage switchyard.Usage `json:"usage"`
 	Tools []PinnedTool     `json:"tools,omitempty"`
+	// SubAgents are the calls that sub-agents executed, in the order in which they began.
+	SubAgents []SubAgent `json:"sub_agents,omitempty"`
 	// Parts are the executions of the chain, in order.
 	Parts []Part `json:"parts"`
 }

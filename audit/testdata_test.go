@@ -35,7 +35,7 @@ func histories(t testing.TB, name string) [][]*historypb.HistoryEvent {
 	t.Helper()
 	var parts [][]*historypb.HistoryEvent
 	for {
-		file, err := os.Open(filepath.Join("testdata", fmt.Sprintf("%s.%d.json", name, len(parts)+1)))
+		file, err := os.Open(historyFile(name, len(parts)+1))
 		if err != nil && len(parts) > 0 {
 			return parts
 		}
@@ -49,6 +49,11 @@ func histories(t testing.TB, name string) [][]*historypb.HistoryEvent {
 		}
 		parts = append(parts, events)
 	}
+}
+
+// historyFile is where the history of one part of a run is kept.
+func historyFile(id string, part int) string {
+	return filepath.Join("testdata", fmt.Sprintf("%s.%d.json", strings.ReplaceAll(id, "/", "_"), part))
 }
 
 func derive(t testing.TB, d *audit.Deriver, history []*historypb.HistoryEvent) []switchyard.Event {
@@ -111,6 +116,7 @@ func checkEvents(t *testing.T, events []switchyard.Event) {
 		if r.Error != nil {
 			usage.Failed++
 		}
+		usage.Add(r.Usage)
 	}
 	for id := range wanted {
 		if ended[id] != 1 {
@@ -153,7 +159,7 @@ func checkEnd(t *testing.T, last switchyard.Event, usage switchyard.Usage) {
 		return
 	}
 	counted := last.Result.Usage
-	counted.InputTokens, counted.Cost = 0, 0
+	counted.InputTokens, counted.Cost, usage.InputTokens = 0, 0, 0
 	if counted != usage {
 		t.Errorf("the run counted %+v, its events %+v", counted, usage)
 	}
@@ -169,7 +175,10 @@ func checkRecord(t *testing.T, r switchyard.Record) {
 	}
 	missing := zeroFields(r, "Run", "WorkflowID", "Caller", "Conversation", "Phase", "Closed")
 	if r.Status == switchyard.CallCompleted {
-		missing = append(missing, zeroFields(r, "Version", "Digest", "ResultTokens", "EstimatedTokens", "Attempts", "Worker", "Lane", "Scheduled", "Started")...)
+		missing = append(missing, zeroFields(r, "Version", "Digest", "ResultTokens", "EstimatedTokens", "Attempts", "Lane", "Scheduled", "Started")...)
+		if r.Child == nil {
+			missing = append(missing, zeroFields(r, "Worker")...)
+		}
 	}
 	if len(missing) > 0 {
 		t.Errorf("record %s lacks %v: %+v", r.CallID, missing, r)
@@ -225,6 +234,9 @@ func line(e switchyard.Event) string {
 
 func recordLine(r switchyard.Record) string {
 	text := fmt.Sprintf(" %s phase=%s lane=%s attempts=%d estimated=%d", r.Status, r.Phase, r.Lane, r.Attempts, r.EstimatedTokens)
+	if r.Child != nil {
+		text += fmt.Sprintf(" path=%s by=%s calls=%d", r.Path, r.Child.WorkflowID, r.Usage.Calls)
+	}
 	if r.LastFailure != "" {
 		text += fmt.Sprintf(" after=%q", r.LastFailure)
 	}

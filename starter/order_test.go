@@ -2,39 +2,12 @@ package main
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
 )
-
-// TestOrderOfCalls proves that the table of records follows the calls as they were made, not as they ended.
-func TestOrderOfCalls(t *testing.T) {
-	at := func(seconds int) switchyard.Timing {
-		return switchyard.Timing{Scheduled: noon.Add(time.Duration(seconds) * time.Second)}
-	}
-	for _, c := range []struct {
-		name, want string
-		records    []switchyard.Record
-	}{
-		{"an agent's by turn and place, refused ones in theirs", "1.2 1.10 2.1", []switchyard.Record{
-			{CallID: "2.1", Turn: 2, Timing: at(2)}, {CallID: "1.10", Turn: 1, Timing: at(1)}, {CallID: "1.2", Turn: 1}}},
-		{"a plan's by the time, those that never were scheduled last", "b a c d", []switchyard.Record{
-			{CallID: "c"}, {CallID: "a", Timing: at(2)}, {CallID: "d"}, {CallID: "b", Timing: at(1)}}},
-	} {
-		slices.SortStableFunc(c.records, byCall)
-		var got []string
-		for _, r := range c.records {
-			got = append(got, r.CallID)
-		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s: got %v, want %s", c.name, got, c.want)
-		}
-	}
-}
 
 // TestWaiting proves that something is said to wait for a worker only when it has waited for longer than a start takes.
 func TestWaiting(t *testing.T) {

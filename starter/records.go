@@ -60,28 +60,11 @@ func (a *app) printRecords(records iter.Seq2[switchyard.Record, error]) error {
 		r.Result = nil // no cell shows it, and runs can be long
 		rows = append(rows, r)
 	}
-	slices.SortStableFunc(rows, byCall)
+	slices.SortStableFunc(rows, audit.ByCall)
 	for _, r := range rows {
 		t.add(recordCells(r, p, time.Now())...)
 	}
 	return a.print(t.text(p))
-}
-
-// byCall orders an agent's calls as it made them, and a plan's as they were scheduled, those that never were last.
-func byCall(x, y switchyard.Record) int {
-	if x.Turn > 0 || y.Turn > 0 {
-		return cmp.Or(cmp.Compare(x.Turn, y.Turn), cmp.Compare(placeInTurn(x.CallID), placeInTurn(y.CallID)))
-	}
-	if x.Scheduled.IsZero() != y.Scheduled.IsZero() {
-		return y.Scheduled.Compare(x.Scheduled)
-	}
-	return x.Scheduled.Compare(y.Scheduled)
-}
-
-// placeInTurn is the 3 of "12.3".
-func placeInTurn(callID string) int {
-	n, _ := strconv.Atoi(callID[strings.LastIndexByte(callID, '.')+1:]) // 0 for ids of another form: they stay as they are
-	return n
 }
 
 func recordCells(r switchyard.Record, p palette, now time.Time) []string {

@@ -92,7 +92,7 @@ func (s shownRun) outcome() string {
 		return ""
 	}
 	text := ""
-	if string(s.Result.Outcome) != string(s.Status) {
+	if o := string(s.Result.Outcome); o != "" && o != string(s.Status) {
 		text = ": " + string(s.Result.Outcome)
 	}
 	if s.Result.Limit != "" {

@@ -1,0 +1,161 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+	historypb "go.temporal.io/api/history/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// SubAgent is a call of a run that a sub-agent executed, or executes.
+type SubAgent struct {
+	switchyard.ChildRun
+	CallID string                `json:"call_id"`
+	Tool   string                `json:"tool"`
+	Status switchyard.CallStatus `json:"status"`
+}
+
+// childInitiated reads the start of a call of an agent tool.
+func (d *Deriver) childInitiated(e *historypb.HistoryEvent) error {
+	a := e.GetStartChildWorkflowExecutionInitiatedEventAttributes()
+	id, ours := switchyard.ChildCallID(d.workflowID, a.GetWorkflowId())
+	if !ours {
+		return nil
+	}
+	r := d.unscheduled(d.wanted.take(id))
+	r.Phase, r.Scheduled, r.Child = switchyard.PhasePreExecution, timeOf(e.GetEventTime()), &switchyard.ChildRun{WorkflowID: a.GetWorkflowId()}
+	d.summary.Usage.Calls++
+	d.summary.SubAgents = append(d.summary.SubAgents, SubAgent{ChildRun: *r.Child, CallID: id, Tool: r.Tool, Status: switchyard.CallRunning})
+	d.open[e.GetEventId()] = &activity{id: id, order: e.GetEventId(), record: r}
+	timing := r.Timing
+	d.emit(e, switchyard.Event{Type: switchyard.EventToolStarted, Turn: r.Turn, CallID: id, Tool: r.Tool, Summary: d.line(r), Timing: &timing, Child: r.Child})
+	return nil
+}
+
+// childStarted reads that the sub-agent's run has begun.
+func (d *Deriver) childStarted(e *historypb.HistoryEvent) error {
+	a := e.GetChildWorkflowExecutionStartedEventAttributes()
+	open := d.open[a.GetInitiatedEventId()]
+	if open == nil {
+		return nil
+	}
+	r := &open.record
+	r.Child = &switchyard.ChildRun{WorkflowID: a.GetWorkflowExecution().GetWorkflowId(), RunID: a.GetWorkflowExecution().GetRunId()}
+	r.Phase, r.Attempts, r.Started = switchyard.PhaseExecution, 1, timeOf(e.GetEventTime())
+	r.QueueWait = between(r.Scheduled, r.Started)
+	d.subAgent(open.id).ChildRun = *r.Child
+	return nil
+}
+
+// subAgent returns the entry of a call in the summary; one that is not there is a new one that nobody sees.
+func (d *Deriver) subAgent(callID string) *SubAgent {
+	for i := len(d.summary.SubAgents) - 1; i >= 0; i-- {
+		if s := &d.summary.SubAgents[i]; s.CallID == callID {
+			return s
+		}
+	}
+	return &SubAgent{}
+}
+
+// settled ends a call of an agent tool: whatever became of the sub-agent's run, this says what it means for the call.
+func (d *Deriver) settled(e *historypb.HistoryEvent, s switchyard.Settled) {
+	r, started := d.takeChild(s.ID, e)
+	if !started {
+		r = d.unscheduled(d.wanted.take(s.ID))
+		d.summary.Usage.Calls++
+	}
+	r.Usage = s.Usage
+	d.summary.Usage.Add(s.Usage)
+	if s.Result != nil {
+		r = withResult(r, *s.Result)
+	} else {
+		r.Status, r.Error = failedStatus(s.Error), s.Error
+		if !started && r.Status == switchyard.CallFailed {
+			r.Status = switchyard.CallRefused
+		}
+	}
+	d.end(e, r)
+}
+
+// takeChild removes and returns the record of the open call of that id.
+func (d *Deriver) takeChild(callID string, e *historypb.HistoryEvent) (r switchyard.Record, ok bool) {
+	for event, a := range d.open {
+		if a.id == callID && a.record.Child != nil {
+			return d.take(event, timeOf(e.GetEventTime())).record, true
+		}
+	}
+	return r, false
+}
+
+// runningChild is a call that a sub-agent executes now. The server tells neither its tool nor since when it runs.
+func runningChild(parent string, c *workflowpb.PendingChildExecutionInfo) (Running, bool) {
+	id, ours := switchyard.ChildCallID(parent, c.GetWorkflowId())
+	r := Running{Kind: KindCall, ID: id, State: StateRunning, Attempt: 1, Child: &switchyard.ChildRun{WorkflowID: c.GetWorkflowId(), RunID: c.GetRunId()}}
+	if r.Child.RunID == "" {
+		r.State = StateWaiting
+	}
+	return r, ours
+}
+
+// Tree gives the records of a run and of all sub-agents below it, in the order of their paths: each call before those of
+// the run that executed it, the calls of one run as ByCall orders them. Parameters and errors are those of Events; where
+// the server keeps a sub-agent's history no longer, the others come all the same, and ErrNotFound last.
+func Tree(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[switchyard.Record, error] {
+	return func(yield func(switchyard.Record, error) bool) {
+		var gone error
+		if walk(ctx, c, switchyard.ChildRun{WorkflowID: workflowID, RunID: runID}, &gone, yield) && gone != nil {
+			yield(switchyard.Record{}, gone)
+		}
+	}
+}
+
+// walk yields a run's records and those below; it reports whether the reader wants more.
+func walk(ctx context.Context, c client.Client, run switchyard.ChildRun, gone *error, yield func(switchyard.Record, error) bool) bool {
+	var records []switchyard.Record
+	for r, err := range Records(ctx, c, run.WorkflowID, run.RunID) {
+		if errors.Is(err, ErrNotFound) {
+			*gone = cmp.Or(*gone, err)
+			return true
+		}
+		if err != nil {
+			yield(switchyard.Record{}, err)
+			return false
+		}
+		records = append(records, r)
+	}
+	slices.SortStableFunc(records, ByCall)
+	for _, r := range records {
+		if !yield(r, nil) {
+			return false
+		}
+		if r.Child != nil && r.Child.RunID != "" && !walk(ctx, c, *r.Child, gone, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// ByCall orders an agent's calls as it made them, and a plan's as they were scheduled, those that never were last.
+func ByCall(x, y switchyard.Record) int {
+	if x.Turn > 0 || y.Turn > 0 {
+		return cmp.Or(cmp.Compare(x.Turn, y.Turn), cmp.Compare(placeInTurn(x.CallID), placeInTurn(y.CallID)))
+	}
+	if x.Scheduled.IsZero() != y.Scheduled.IsZero() {
+		return y.Scheduled.Compare(x.Scheduled)
+	}
+	return x.Scheduled.Compare(y.Scheduled)
+}
+
+// placeInTurn is the 3 of "12.3".
+func placeInTurn(callID string) int {
+	n, _ := strconv.Atoi(callID[strings.LastIndexByte(callID, '.')+1:]) // 0 for ids of another form: they stay as they are
+	return n
+}

@@ -46,6 +46,8 @@ func registerHandWritten(w worker.Worker, c client.Client, catalog *toolspecs.Ca
 	h := hand{agent: agent(turns, turnSize), digest: tool.Tool().Digest}
 	w.RegisterWorkflowWithOptions(h.turns, workflow.RegisterOptions{Name: "handTurns"})
 	w.RegisterWorkflowWithOptions(h.calls, workflow.RegisterOptions{Name: "handCalls"})
+	w.RegisterWorkflowWithOptions(h.empty, workflow.RegisterOptions{Name: "handEmpty"})
+	w.RegisterActivityWithOptions(func(context.Context) error { return nil }, activity.RegisterOptions{Name: "handNothing"})
 	w.RegisterActivityWithOptions(h.model, activity.RegisterOptions{Name: "handModel"})
 	w.RegisterDynamicActivity(deeds.Tool, activity.DynamicRegisterOptions{})
 	return nil
@@ -76,6 +78,17 @@ func (h hand) calls(ctx workflow.Context, in handInput) (string, error) {
 		}
 	}
 	return "done", nil
+}
+
+// empty schedules activities that do nothing.
+func (h hand) empty(ctx workflow.Context, in handInput) error {
+	ctx = workflow.WithActivityOptions(ctx, handOptions)
+	for range in.Turns {
+		if err := workflow.ExecuteActivity(ctx, "handNothing").Get(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (h hand) call(ctx workflow.Context, arguments string) error {

@@ -58,6 +58,15 @@ func payload(_ context.Context, in payloadInput) (string, error) {
 var quiet = slog.New(slog.DiscardHandler)
 
 func newLab(ctx context.Context, bin string) (*lab, error) {
+	specs, err := toolspecs.Decode("payload.yaml", []byte(payloadSpec), toolspecs.Options{})
+	if err != nil {
+		return nil, err
+	}
+	ping, err := pingSpec(ctx)
+	if err != nil {
+		return nil, err
+	}
+	specs = append(specs, ping)
 	server, address, err := startServer(bin)
 	if err != nil {
 		return nil, err
@@ -69,11 +78,6 @@ func newLab(ctx context.Context, bin string) (*lab, error) {
 	}
 	options := client.Options{HostPort: address, Logger: tlog.NewStructuredLogger(quiet)}
 	if l.client, err = client.Dial(options); err != nil {
-		stopServer()
-		return nil, err
-	}
-	specs, err := toolspecs.Decode("payload.yaml", []byte(payloadSpec), toolspecs.Options{})
-	if err != nil {
 		stopServer()
 		return nil, err
 	}

@@ -36,9 +36,19 @@ var figures = []figure{
 	{"history_growth_ratio", "history bytes per turn, 400 turns ÷ 100 turns", 1.1, measureGrowth},
 	{"history_mb_long_conversation", "history of 100 turns of 5 KB after a 0.8 MB conversation, MB", 1, measureLongConversation},
 	{"worker_memory_ratio", "a worker's memory after 10,000 runs ÷ after 1,000", 1.2, measureMemory},
+	{"mcp_overhead_ms", "what a call of an MCP tool takes beyond an empty activity and the SDK's own call, ms", 2, measureMCP},
+	{"openapi_import_s", "import of an OpenAPI document of 1,000 operations, s", 5, measureImport},
+	{"reload_s", "from the edit of one of 1,000 toolspecs to its effect, s", 1, measureReload},
 }
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == serveMCP {
+		if err := serve(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	name := flag.String("figure", "", "measure only the figure of this name")
 	results := flag.String("results", "bench/results.json", "file to write")
 	bin := flag.String("bin", "bin", "folder with the devserver")

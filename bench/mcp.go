@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/mcptools"
+)
+
+// serveMCP is the argument with which this program is an MCP server with one tool that answers at once.
+const serveMCP = "serve-mcp"
+
+type pingInput struct {
+	Text string `json:"text"`
+}
+
+func serve(ctx context.Context) error {
+	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1.0.0"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "ping", Description: "Says what it is told."},
+		func(_ context.Context, _ *mcp.CallToolRequest, in pingInput) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}}, nil, nil
+		})
+	return server.Run(ctx, &mcp.StdioTransport{})
+}
+
+// pingSpec declares the tool of this program's own MCP server, pinned as it is.
+func pingSpec(ctx context.Context) (toolspecs.Spec, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return toolspecs.Spec{}, err
+	}
+	spec := toolspecs.Spec{Name: "ping", Version: "1.0.0", Description: "Says what it is told.",
+		Entry:     toolspecs.Entry{Type: switchyard.KindMCP, Argv: []string{program, serveMCP}},
+		Execution: toolspecs.ExecutionSpec{Effect: switchyard.EffectRead}}
+	server, err := mcptools.Connect(ctx, &spec.Entry, mcptools.Options{})
+	if err != nil {
+		return spec, err
+	}
+	defer server.Close()
+	tool, found, err := server.Tool(ctx, spec.Name)
+	if err == nil && !found {
+		err = errors.New("the MCP server does not list its tool")
+	}
+	spec.InputSchema, spec.Entry.Pin = tool.InputSchema, tool.Digest()
+	return spec, err
+}
+
+const mcpCalls = 100
+
+// measureMCP compares a plan of calls of an MCP tool in a row with what they are made of: as many empty activities of a
+// hand-written workflow, and as many calls of the same server by the SDK alone. The rest, per call, is what Switchyard
+// adds. The three follow each other closely, so that what else the machine does weighs on all of them.
+func measureMCP(ctx context.Context, l *lab) (map[string]float64, error) {
+	direct, err := newDirect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer direct.close()
+	plan := switchyard.Plan{Name: "pings"}
+	for i := range mcpCalls {
+		call := switchyard.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "ping", Arguments: json.RawMessage(`{"text":"hello"}`)}
+		if i > 0 {
+			call.DependsOn = []string{fmt.Sprintf("c%d", i-1)}
+		}
+		plan.Calls = append(plan.Calls, call)
+	}
+	packed := switchyard.Pack(plan)
+	var rest []float64
+	for i := range l.pairs + 1 {
+		_, ours, err := l.runToEnd(ctx, switchyard.DefaultTaskQueue, switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed})
+		if err != nil {
+			return nil, err
+		}
+		_, empty, err := l.runToEnd(ctx, handQueue, "handEmpty", handInput{Turns: mcpCalls})
+		if err != nil {
+			return nil, err
+		}
+		called, err := direct.calls(ctx, mcpCalls)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 { // the first one warms up
+			rest = append(rest, float64((ours-empty-called).Microseconds())/1000/mcpCalls)
+		}
+	}
+	slices.Sort(rest)
+	return map[string]float64{"mcp_overhead_ms": rest[len(rest)/2]}, nil
+}
+
+// direct is a session with the MCP server by the SDK alone.
+type direct struct{ session *mcp.ClientSession }
+
+func newDirect(ctx context.Context) (*direct, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1.0.0"}, nil)
+	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: exec.Command(program, serveMCP)}, nil)
+	return &direct{session}, err
+}
+
+func (d *direct) calls(ctx context.Context, n int) (time.Duration, error) {
+	began := time.Now()
+	for range n {
+		result, err := d.session.CallTool(ctx, &mcp.CallToolParams{Name: "ping", Arguments: map[string]any{"text": "hello"}})
+		if err != nil {
+			return 0, err
+		}
+		if result.IsError {
+			return 0, errors.New("the MCP server answered with an error")
+		}
+	}
+	return time.Since(began), nil
+}
+
+func (d *direct) close() {
+	if err := d.session.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench: the MCP server ended with", err)
+	}
+}

@@ -1,0 +1,46 @@
+// Command kinds is the worker of the examples, one folder per kind of tool: a small shop. It registers a Go function and
+// a stateful Go type; and so that the examples need no network, it is the shop's HTTP API and MCP server as well.
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/worker/host"
+	"github.com/switchyard/switchyard/worker/tools"
+)
+
+// stockURL is the environment variable by which tools/stock.yaml finds the HTTP API.
+const stockURL = "SHOP_STOCK_URL"
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "mcp" {
+		exit(serveMCP())
+	}
+	if os.Getenv(stockURL) == "" {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			exit(err)
+		}
+		go func() { exit(http.Serve(listener, stockAPI())) }()
+		if err := os.Setenv(stockURL, "http://"+listener.Addr().String()); err != nil {
+			exit(err)
+		}
+	}
+	os.Exit(host.Main(host.Config{
+		Specs:     toolspecs.Shipped(),
+		Functions: append(tools.All(tools.Config{}), activities.NewFunction("price", price)),
+	}))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "kinds:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}

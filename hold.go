@@ -1,11 +1,21 @@
 package switchyard
 
+import "time"
+
+// AdoptWithin is how long a living instance waits for the execution that continues its run. The run waits a heartbeat
+// timeout longer, so that a worker that was cut off in the meantime has given the instance up before another is made.
+const AdoptWithin = Duration(time.Minute)
+
 // HoldRequest is the input of HoldActivity: it asks a worker for the instance of a stateful tool that a run needs, and to
 // keep it until the run ends, nobody uses it any more, or the worker cannot prove that it is still the holder.
 type HoldRequest struct {
 	Tool   string `json:"tool"`
 	Digest string `json:"digest"`
 	Origin Origin `json:"origin"`
+	// Queue is the task queue that leads to the instance: the worker that holds it polls it.
+	Queue string `json:"queue"`
+	// Lost says that the last instance was lost, and did not idle out.
+	Lost bool `json:"lost,omitempty"`
 	// Last is what is known of the run's last instance of the tool; zero for the first one.
 	Last HoldState `json:"last,omitzero"`
 	// Before are holds of earlier executions of the run, oldest first, that ended with their execution: the last heartbeat
@@ -39,8 +49,23 @@ type CarriedInstance struct {
 	// Held says that a worker holds the instance: the next execution has it adopted.
 	Held   bool      `json:"held,omitempty"`
 	Before []HoldRef `json:"before,omitempty"`
-	// Lost says that the instance was lost for good.
-	Lost bool `json:"lost,omitempty"`
+	// Vanished says that the last instance was lost, Lost that no other is made for it.
+	Vanished bool `json:"vanished,omitempty"`
+	Lost     bool `json:"lost,omitempty"`
+}
+
+// HoldError maps a failure of a hold to the error of the calls that wait for its instance: why it could not be made, or
+// that it was lost. A hold that the run has cancelled has none.
+func (f ActivityFailure) HoldError(tool Tool) (e *Error, lost bool) {
+	if f.Cancelled {
+		return nil, false
+	}
+	if f.Timeout == "" {
+		if e = f.CallError(tool); e.Type != ErrWorkerLost {
+			return e, false
+		}
+	}
+	return InstanceLost(tool.Name), true
 }
 
 // InstanceLost is the error of every call that needs an instance whose worker was lost, where the tool says on_loss: fail.

@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 )
 
 // Config says what a process can do.
@@ -22,6 +23,12 @@ type Config struct {
 	Executors map[string]Executor
 	// Models answer model steps, by provider.
 	Models map[switchyard.Provider]Model
+	// Stateful are the factories of stateful tools, Serve starts a worker for one of their instances. Both may be nil where
+	// there are none.
+	Stateful *Factories
+	Serve    Serve
+	// Converter is the client's data converter; default the SDK's.
+	Converter converter.DataConverter
 	// CacheRuns and CacheBytes bound what is remembered of runs; default 256 runs and 64 MiB.
 	CacheRuns  int
 	CacheBytes int
@@ -43,6 +50,9 @@ func New(c Config) (*Activities, error) {
 	}
 	if c.Client == nil {
 		return nil, errors.New("activities: Config.Client is nil; runs could not be asked for their conversation")
+	}
+	if c.Converter == nil {
+		c.Converter = converter.GetDefaultDataConverter()
 	}
 	return &Activities{
 		config:  c,

@@ -9,15 +9,16 @@ import (
 )
 
 // Failure maps an error of the closed set to what Temporal records: the error's type is the failure's, the whole error
-// its details, and only a retryable one is tried again. It is the one place in this direction; workflows map it back.
+// first detail, before what else there is, and only a retryable one is tried again. It is the one place in this direction;
+// workflows map it back.
 //
 // Text that is not UTF-8 is made so: what the server refuses would be a call whose end is never reported.
-func Failure(failed *switchyard.Error) error {
+func Failure(failed *switchyard.Error, more ...any) error {
 	e := validError(failed)
 	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type), temporal.ApplicationErrorOptions{
 		NonRetryable:   !e.Retryable,
 		NextRetryDelay: e.RetryAfter.Std(),
-		Details:        []any{&e},
+		Details:        append([]any{&e}, more...),
 		// A tool that fails is an answer, not a fault of the worker: the SDK neither logs nor counts it as one.
 		Category: temporal.ApplicationErrorCategoryBenign,
 	})

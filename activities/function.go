@@ -21,11 +21,40 @@ import (
 // Function is a Go function that calls of tools of the kind function execute. Make one with NewFunction or RawFunction.
 type Function struct {
 	name string
-	run  func(context.Context, json.RawMessage) (Answer, error)
+	run  callFunc
 	// takes is the schema of the Go type that the arguments are decoded into; nil for a raw function.
 	takes *jsonschema.Schema
 	// fault is why the function cannot be registered.
 	fault error
+}
+
+// callFunc executes one call: validated arguments, a JSON object, to an answer.
+type callFunc = func(context.Context, json.RawMessage) (Answer, error)
+
+// typed makes a callFunc of a function with Go types.
+func typed[In, Out any](takes *jsonschema.Schema, f func(context.Context, In) (Out, error)) callFunc {
+	return func(ctx context.Context, args json.RawMessage) (Answer, error) {
+		var in In
+		if err := decodeArguments(args, takes, &in); err != nil {
+			return Answer{}, err
+		}
+		out, err := f(ctx, in)
+		if err != nil {
+			return Answer{}, err
+		}
+		return encodeAnswer(out)
+	}
+}
+
+// raw makes a callFunc of a function from JSON to JSON.
+func raw(f func(context.Context, json.RawMessage) (json.RawMessage, error)) callFunc {
+	return func(ctx context.Context, args json.RawMessage) (Answer, error) {
+		out, err := f(ctx, args)
+		if err != nil {
+			return Answer{}, err
+		}
+		return encodeAnswer(out)
+	}
 }
 
 // Noted is implemented by an Out that has something to say about itself; its notes go with the call's result.
@@ -40,17 +69,7 @@ func NewFunction[In, Out any](name string, f func(context.Context, In) (Out, err
 	if f == nil {
 		err = errors.New("the function is nil")
 	}
-	return Function{name: name, takes: takes, fault: err, run: func(ctx context.Context, args json.RawMessage) (Answer, error) {
-		var in In
-		if err := decodeArguments(args, takes, &in); err != nil {
-			return Answer{}, err
-		}
-		out, err := f(ctx, in)
-		if err != nil {
-			return Answer{}, err
-		}
-		return encodeAnswer(out)
-	}}
+	return Function{name: name, takes: takes, fault: err, run: typed(takes, f)}
 }
 
 // RawFunction makes a Function that takes its arguments, a JSON object, and gives its answer, a JSON value, as they
@@ -60,27 +79,22 @@ func RawFunction(name string, f func(context.Context, json.RawMessage) (json.Raw
 	if f == nil {
 		fault = errors.New("the function is nil")
 	}
-	return Function{name: name, fault: fault, run: func(ctx context.Context, args json.RawMessage) (Answer, error) {
-		out, err := f(ctx, args)
-		if err != nil {
-			return Answer{}, err
-		}
-		return encodeAnswer(out)
-	}}
+	return Function{name: name, fault: fault, run: raw(f)}
 }
 
 // Name returns the name by which toolspecs refer to the function.
 func (f Function) Name() string { return f.name }
 
-// execute runs the function. A panic becomes an execution_error; its stack is logged and not told to the model.
-func (f Function) execute(ctx context.Context, args json.RawMessage) (answer Answer, err error) {
+// guarded runs a part of a tool. A panic becomes an execution_error; its stack is logged and not told to the model.
+func guarded[T any](ctx context.Context, handler string, f func() (T, error)) (out T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.ErrorContext(ctx, "tool panicked", "handler", f.name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			answer, err = Answer{}, switchyard.Errorf(switchyard.ErrExecution, "the tool's function panicked: %v", p)
+			slog.ErrorContext(ctx, "tool panicked", "handler", handler, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			var nothing T
+			out, err = nothing, switchyard.Errorf(switchyard.ErrExecution, "the tool's function panicked: %v", p)
 		}
 	}()
-	return f.run(ctx, args)
+	return f()
 }
 
 func decodeArguments(args json.RawMessage, takes *jsonschema.Schema, into any) error {
@@ -164,29 +178,37 @@ type Functions struct{ byName map[string]Function }
 // NewFunctions registers functions. The error names every one that is nil, takes what JSON cannot fill, or has an
 // illegal name or another's.
 func NewFunctions(functions ...Function) (*Functions, error) {
-	r := &Functions{byName: make(map[string]Function, len(functions))}
+	byName, err := named("function", functions, func(f Function) (string, error) {
+		if f.fault == nil && f.run == nil {
+			return f.name, errors.New("the function is nil; make it with NewFunction or RawFunction")
+		}
+		return f.name, f.fault
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Functions{byName: byName}, nil
+}
+
+// named returns what is registered by its name. The error names everything that has a fault, an illegal name or another's.
+func named[T any](what string, all []T, of func(T) (name string, fault error)) (map[string]T, error) {
+	byName := make(map[string]T, len(all))
 	var faults []error
-	for _, f := range functions {
-		fault := f.fault
+	for _, one := range all {
+		name, fault := of(one)
 		if fault == nil {
-			fault = switchyard.CheckToolName(f.name)
+			fault = switchyard.CheckToolName(name)
 		}
-		if fault == nil && f.run == nil {
-			fault = errors.New("the function is nil; make it with NewFunction or RawFunction")
-		}
-		if _, taken := r.byName[f.name]; taken && fault == nil {
-			fault = errors.New("another function has this name too")
+		if _, taken := byName[name]; taken && fault == nil {
+			fault = errors.New("another " + what + " has this name too")
 		}
 		if fault != nil {
-			faults = append(faults, fmt.Errorf("function %q: %w", f.name, fault))
+			faults = append(faults, fmt.Errorf("%s %q: %w", what, name, fault))
 			continue
 		}
-		r.byName[f.name] = f
+		byName[name] = one
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
-	}
-	return r, nil
+	return byName, errors.Join(faults...)
 }
 
 // Names returns the names of the registered functions, sorted.
@@ -212,5 +234,5 @@ func (r *Functions) Execute(ctx context.Context, spec *toolspecs.Spec, args json
 		return Answer{}, switchyard.Errorf(switchyard.ErrExecutorNotFound,
 			"the worker has no function %q for the tool %s; it has %s", handlerOf(spec), spec.Name, nameList(r.Names()))
 	}
-	return f.execute(ctx, args)
+	return guarded(ctx, f.name, func() (Answer, error) { return f.run(ctx, args) })
 }

@@ -26,6 +26,9 @@ func Agent(ctx workflow.Context, in switchyard.RunInput, earlier []byte) (switch
 		return switchyard.RunResult{}, err
 	}
 	result, err := run.loop(ctx)
+	if !workflow.IsContinueAsNewError(err) {
+		run.pipeline.instances.close(ctx)
+	}
 	if ctx.Err() != nil && temporal.IsCanceledError(err) {
 		// Whoever waits for the run is told what it used.
 		err = temporal.NewCanceledError(run.pipeline.usage)
@@ -73,6 +76,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	}
 	if carry != nil {
 		r.pipeline.usage = carry.Usage
+		r.pipeline.instances.resume(ctx, carry.Instances, r.pipeline.tools)
 	}
 	return nil
 }
@@ -221,6 +225,6 @@ func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
 	next := r.in
 	next.Prompt = ""
 	next.Carry = &switchyard.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Usage: r.pipeline.usage,
-		Pinned: switchyard.Pack(r.pinned)}
+		Pinned: switchyard.Pack(r.pinned), Instances: r.pipeline.instances.carry(ctx)}
 	return switchyard.RunResult{}, workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next, earlier)
 }

@@ -31,6 +31,7 @@ func DirectCall(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunRes
 	p := newPipeline(ctx, origin, pinned.Catalog, in.Mode, asked)
 	p.override = in.Mode
 	outcomes, err := p.runTurn(ctx, []switchyard.Call{call}, "")
+	p.instances.close(ctx)
 	if err := stopped(ctx, err); err != nil {
 		return switchyard.RunResult{}, err
 	}

@@ -27,6 +27,7 @@ type pipeline struct {
 	// override is how strictly the whole tree of runs reads arguments; empty leaves it to each agent.
 	override  switchyard.Mode
 	questions *questions
+	instances *instances
 }
 
 func newPipeline(ctx workflow.Context, origin switchyard.Origin, catalog switchyard.Catalog, mode switchyard.Mode, asked *questions) *pipeline {
@@ -36,6 +37,7 @@ func newPipeline(ctx workflow.Context, origin switchyard.Origin, catalog switchy
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
 	}
+	p.instances = &instances{base: p.queue, origin: origin}
 	return p
 }
 
@@ -127,9 +129,12 @@ func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard
 	}
 	summary := switchyard.Summary(c.Tool, arguments, t.Sensitive)
 	p.questions.begin(ctx, c, v, t)
-	ctx = workflow.WithActivityOptions(ctx, callOptions(p.queue, c.ID, t, summary))
-	return workflow.ExecuteActivity(ctx, c.Tool, switchyard.Execution{Digest: t.Digest, Arguments: arguments,
-		Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call})
+	options := callOptions(p.queue, c.ID, t, summary)
+	execution := switchyard.Execution{Digest: t.Digest, Arguments: arguments, Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call}
+	if t.Kind == switchyard.KindStateful {
+		return p.instances.call(ctx, t, options, execution)
+	}
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), c.Tool, execution)
 }
 
 // outcome waits for an executed call. What the phase post_execution found came back with the result; a failure goes

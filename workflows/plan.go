@@ -45,7 +45,9 @@ func Plan(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, e
 		return switchyard.RunResult{}, err
 	}
 	b := batch{waits: run.waits(), launch: run.launch, skip: run.skip, finish: run.finish}
-	if err := stopped(ctx, run.pipeline.run(ctx, b)); err != nil {
+	err = run.pipeline.run(ctx, b)
+	run.pipeline.instances.close(ctx)
+	if err := stopped(ctx, err); err != nil {
 		return switchyard.RunResult{}, err
 	}
 	return callsResult(run.outcomes, run.output, run.pipeline.usage)

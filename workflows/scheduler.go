@@ -8,8 +8,14 @@ type slot struct {
 	exclusive bool
 }
 
+// slotOf returns a tool's slot. The instance of a stateful tool is a lane of its own: no other tool's calls reach it, and
+// its calls take no place of the lane that says which workers may hold it.
 func slotOf(t switchyard.Tool) slot {
-	return slot{lane: t.Lane, exclusive: t.Access == switchyard.AccessExclusive}
+	s := slot{lane: t.Lane, exclusive: t.Access == switchyard.AccessExclusive}
+	if t.Kind == switchyard.KindStateful {
+		s.lane = "instance/" + t.Name
+	}
+	return s
 }
 
 // waits returns for each call the indices of the calls that must end before it starts, so that

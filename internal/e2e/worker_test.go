@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asWorker) == "" {
 		os.Exit(m.Run())
 	}
-	code := host.Main(host.Config{Specs: toolspecs.Shipped(), Functions: append(tools.All(tools.Config{}), functions()...)})
+	code := host.Main(host.Config{Specs: toolspecs.Shipped(), Functions: append(tools.All(tools.Config{}), functions()...), Stateful: stateful()})
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" && testing.CoverMode() != "" {
 		if err := errors.Join(coverage.WriteMetaDir(dir), coverage.WriteCountersDir(dir)); err != nil {
 			fmt.Fprintln(os.Stderr, "coverage:", err)
@@ -67,6 +67,11 @@ func write(ctx context.Context, e entry) error {
 	if err != nil {
 		return err
 	}
+	return appendJournal(line)
+}
+
+// appendJournal writes one line, of JSON.
+func appendJournal(line []byte) error {
 	file, err := os.OpenFile(os.Getenv(journalFile), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -100,21 +105,6 @@ type tickArgs struct {
 	MS int `json:"ms"`
 }
 
-// meeting writes its text to the journal and waits until that has as many lines as the call says.
-func meeting(name, text string) activities.Function {
-	return activities.NewFunction(name, func(ctx context.Context, in struct {
-		Lines int `json:"lines"`
-	}) (string, error) {
-		if err := write(ctx, entry{Text: text}); err != nil {
-			return "", err
-		}
-		return "met", until(ctx, func() bool {
-			journal, err := os.ReadFile(os.Getenv(journalFile))
-			return err == nil && strings.Count(string(journal), "\n") >= in.Lines
-		})
-	})
-}
-
 func functions() []activities.Function {
 	return []activities.Function{
 		activities.NewFunction("append", func(ctx context.Context, in textArgs) (textArgs, error) {
@@ -136,9 +126,19 @@ func functions() []activities.Function {
 			if err := write(ctx, entry{}); err != nil {
 				return "", err
 			}
-			return "held", until(ctx, func() bool { _, err := os.Stat(os.Getenv(gateFile)); return err == nil })
+			return "held", gateOpens(ctx)
 		}),
-		meeting("meet", ""), meeting("meet_one", "one"), meeting("meet_two", "two"),
+		activities.NewFunction("meet", func(ctx context.Context, in struct {
+			Lines int `json:"lines"`
+		}) (string, error) {
+			if err := write(ctx, entry{}); err != nil {
+				return "", err
+			}
+			return "met", until(ctx, func() bool {
+				journal, err := os.ReadFile(os.Getenv(journalFile))
+				return err == nil && strings.Count(string(journal), "\n") >= in.Lines
+			})
+		}),
 		activities.NewFunction("tick", func(ctx context.Context, in tickArgs) (string, error) {
 			e := entry{Start: time.Since(began)}
 			select {

@@ -2,18 +2,18 @@ package host
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// watchCatalog reads the toolspecs, checks them against the functions, and keeps reading those of the folder: a worker
+// watchCatalog reads the toolspecs, checks them against the functions and factories, and keeps reading those of the folder: a worker
 // that could not execute one of its tools does not start, and one that could not execute an edited tool keeps what it has.
-func (c Config) watchCatalog(functions *activities.Functions) (*toolspecs.Watcher, error) {
+func (c Config) watchCatalog(r registered) (*toolspecs.Watcher, error) {
 	specs := slices.Clone(c.Specs)
 	for i := range specs {
 		specs[i].Execution.Arguments = cmp.Or(specs[i].Execution.Arguments, c.Mode)
@@ -22,35 +22,27 @@ func (c Config) watchCatalog(functions *activities.Functions) (*toolspecs.Watche
 	if err != nil {
 		return nil, err
 	}
-	if err := checkAll(own, functions); err != nil {
+	if err := checkAll(own, r); err != nil {
 		return nil, err
 	}
 	lanes := append([]string{switchyard.LaneGeneral, switchyard.LaneSerial}, c.Lanes...)
 	slices.Sort(lanes)
-	watcher, err := toolspecs.Watch(toolspecs.WatchConfig{
+	return toolspecs.Watch(toolspecs.WatchConfig{
 		Dir:      c.Tools,
-		Options:  toolspecs.Options{Lanes: slices.Compact(lanes), Handlers: functions.Names(), Mode: c.Mode},
+		Options:  toolspecs.Options{Lanes: slices.Compact(lanes), Handlers: r.functions.Names(), Factories: r.factories.Names(), Mode: c.Mode},
 		Base:     own,
-		Check:    func(compiled *toolspecs.Compiled) []string { return unfit(compiled, functions) },
+		Check:    func(compiled *toolspecs.Compiled) []string { return unfit(compiled, r) },
 		Interval: c.ReloadInterval,
 		OnPolling: func(err error) {
 			c.Logger.Warn("the system does not tell of changed toolspecs; the folder is looked at every so often", "every", c.ReloadInterval, "error", err)
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	if err := watcher.Catalog().CheckAgents(); err != nil {
-		watcher.Close()
-		return nil, err
-	}
-	return watcher, nil
 }
 
-func checkAll(catalog *toolspecs.Catalog, functions *activities.Functions) error {
+func checkAll(catalog *toolspecs.Catalog, r registered) error {
 	var faults []error
 	for _, compiled := range catalog.All() {
-		for _, message := range unfit(compiled, functions) {
+		for _, message := range unfit(compiled, r) {
 			faults = append(faults, fmt.Errorf("tool %s: %s", compiled.Spec.Name, message))
 		}
 	}
@@ -58,14 +50,24 @@ func checkAll(catalog *toolspecs.Catalog, functions *activities.Functions) error
 }
 
 // unfit returns why this worker could not execute a tool.
-func unfit(compiled *toolspecs.Compiled, functions *activities.Functions) []string {
+func unfit(compiled *toolspecs.Compiled, r registered) []string {
 	spec := &compiled.Spec
-	if spec.Entry.Type != switchyard.KindFunction {
+	var handler interface {
+		Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []string
+	}
+	var ok bool
+	what, with := "function", "NewFunction"
+	switch spec.Entry.Type {
+	case switchyard.KindFunction:
+		handler, ok = r.functions.Find(spec)
+	case switchyard.KindStateful:
+		what, with = "factory of a stateful tool", "NewStateful"
+		handler, ok = r.factories.Find(spec)
+	default:
 		return nil
 	}
-	f, ok := functions.Find(spec)
 	if !ok {
-		return []string{fmt.Sprintf("no function %q is registered; register one with activities.NewFunction", cmp.Or(spec.Entry.Handler, spec.Name))}
+		return []string{fmt.Sprintf("no %s %q is registered; register one with activities.%s", what, cmp.Or(spec.Entry.Handler, spec.Name), with)}
 	}
-	return f.Check(spec, compiled.InputSchema())
+	return handler.Check(spec, compiled.InputSchema())
 }

@@ -39,6 +39,8 @@ type Config struct {
 	Specs []toolspecs.Spec
 	// Functions are what toolspecs of the kind function refer to.
 	Functions []activities.Function
+	// Stateful are what toolspecs of the kind stateful refer to.
+	Stateful []activities.Stateful
 	// Models are added to openai and scripted, or replace them.
 	Models map[switchyard.Provider]activities.Model
 	// Dir is where relative working folders of commands start; default the process's.
@@ -50,6 +52,9 @@ type Config struct {
 	Mode switchyard.Mode
 	// Concurrency is how many calls of a lane run at a time on this worker; default 100. The serial lane runs one.
 	Concurrency int
+	// Instances is how many instances of stateful tools of a lane this worker holds at a time; default 100. Runs that need
+	// another one wait until a worker has room.
+	Instances int
 	// StopTimeout is how long running calls may go on when the worker is stopped; default 30s. After that they are
 	// cancelled: repeatable ones go to another worker, the others report outcome_unknown.
 	StopTimeout time.Duration
@@ -86,6 +91,7 @@ func (c Config) withDefaults() Config {
 		c.Lanes = []string{switchyard.LaneGeneral, switchyard.LaneSerial}
 	}
 	c.Concurrency = cmp.Or(c.Concurrency, 100)
+	c.Instances = cmp.Or(c.Instances, 100)
 	c.ReloadInterval = cmp.Or(c.ReloadInterval, toolspecs.DefaultReloadInterval)
 	c.StopTimeout = cmp.Or(c.StopTimeout, 30*time.Second)
 	if c.Logger == nil {
@@ -111,6 +117,9 @@ func (c Config) validate() error {
 	var faults []error
 	if c.Concurrency < 1 {
 		faults = append(faults, fmt.Errorf("Config.Concurrency is %d; it must be at least 1", c.Concurrency))
+	}
+	if c.Instances < 1 {
+		faults = append(faults, fmt.Errorf("Config.Instances is %d; it must be at least 1", c.Instances))
 	}
 	if c.StopTimeout < 0 {
 		faults = append(faults, fmt.Errorf("Config.StopTimeout is %s; it cannot be negative", c.StopTimeout))

@@ -18,7 +18,7 @@ func TestFleetWithoutServer(t *testing.T) {
 	quietEnvironment(t)
 	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")}, Functions: []activities.Function{activities.NewFunction("probe", probe)},
 		Lanes: []string{"general", "serial", "gpu"}, Logger: slog.New(slog.DiscardHandler), StopTimeout: time.Millisecond}.withDefaults()
-	functions, tools, err := c.prepare()
+	own, tools, err := c.prepare()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,11 +29,12 @@ func TestFleetWithoutServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	deeds, err := c.activities(conn, tools, functions)
+	instances := &instanceServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(prometheus.NewRegistry(), c.Logger)}
+	deeds, err := c.activities(conn, tools, own, instances.serve)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFleet(c, conn, deeds, newObserver(prometheus.NewRegistry(), c.Logger))
+	f := newFleet(c, conn, deeds, instances)
 	f.answerFor(c, conn, tools)
 	if len(f.workers) != len(c.Lanes)+1 {
 		t.Errorf("%d workers for %d lanes and the process itself", len(f.workers), len(c.Lanes))

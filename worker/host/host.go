@@ -25,7 +25,7 @@ import (
 // cannot be reached, or a lane's worker fails; ctx's error where that ends before the server is reached.
 func Run(ctx context.Context, c Config) error {
 	c = c.withDefaults()
-	functions, tools, err := c.prepare()
+	own, tools, err := c.prepare()
 	if err != nil {
 		return invalidError{err}
 	}
@@ -33,6 +33,7 @@ func Run(ctx context.Context, c Config) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	c.observeCatalog(tools, registry)
+	observeInstances(own.factories, registry)
 	health, err := serveHealth(c.MetricsAddress, registry, c.Logger)
 	if err != nil {
 		return err
@@ -43,11 +44,12 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer conn.Close()
-	deeds, err := c.activities(conn, tools, functions)
+	instances := &instanceServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(registry, c.Logger)}
+	deeds, err := c.activities(conn, tools, own, instances.serve)
 	if err != nil {
 		return err
 	}
-	fleet := newFleet(c, conn, deeds, newObserver(registry, c.Logger))
+	fleet := newFleet(c, conn, deeds, instances)
 	fleet.answerFor(c, conn, tools)
 	if err := fleet.start(); err != nil {
 		return err
@@ -66,16 +68,16 @@ func Run(ctx context.Context, c Config) error {
 }
 
 // prepare checks everything that can be checked before the server is asked.
-func (c Config) prepare() (*activities.Functions, *toolspecs.Watcher, error) {
+func (c Config) prepare() (registered, *toolspecs.Watcher, error) {
 	if err := c.validate(); err != nil {
-		return nil, nil, err
+		return registered{}, nil, err
 	}
-	functions, err := activities.NewFunctions(c.Functions...)
+	own, err := c.register()
 	if err != nil {
-		return nil, nil, err
+		return own, nil, err
 	}
-	tools, err := c.watchCatalog(functions)
-	return functions, tools, err
+	tools, err := c.watchCatalog(own)
+	return own, tools, err
 }
 
 func (c Config) connect(ctx context.Context, registry *prometheus.Registry) (client.Client, error) {
@@ -101,7 +103,7 @@ func (c Config) tellReady(catalog *toolspecs.Catalog, metrics string) {
 	}
 }
 
-func (c Config) activities(conn client.Client, tools *toolspecs.Watcher, functions *activities.Functions) (*activities.Activities, error) {
+func (c Config) activities(conn client.Client, tools *toolspecs.Watcher, own registered, serve activities.Serve) (*activities.Activities, error) {
 	models := map[switchyard.Provider]activities.Model{
 		switchyard.ProviderOpenAI:   activities.NewOpenAI(),
 		switchyard.ProviderScripted: activities.Scripted{},
@@ -111,12 +113,16 @@ func (c Config) activities(conn client.Client, tools *toolspecs.Watcher, functio
 		Catalog: tools.Catalog,
 		Client:  conn,
 		Executors: map[string]activities.Executor{
-			switchyard.KindFunction: functions,
+			switchyard.KindFunction: own.functions,
+			switchyard.KindStateful: own.factories,
 			switchyard.KindCommand:  &activities.Commands{Dir: c.Dir},
 			switchyard.KindREST:     activities.REST{Inside: c.Inside},
 			switchyard.KindHuman:    activities.People{},
 		},
-		Models: models,
+		Models:    models,
+		Stateful:  own.factories,
+		Serve:     serve,
+		Converter: c.Connection.DataConverter,
 	})
 }
 
@@ -128,7 +134,8 @@ func namesOf(catalog *toolspecs.Catalog) []string {
 	return names
 }
 
-// fleet is one SDK worker per lane, and one more that answers for itself.
+// fleet is one SDK worker per lane, one more that answers for itself, and where there are stateful tools another per lane,
+// which holds instances.
 type fleet struct {
 	workers     []worker.Worker
 	failed      chan error
@@ -136,14 +143,14 @@ type fleet struct {
 	stopTimeout time.Duration
 }
 
-func newFleet(c Config, conn client.Client, deeds *activities.Activities, o *observer) *fleet {
-	f := &fleet{failed: make(chan error, len(c.Lanes)+1), canceller: newCanceller(), stopTimeout: c.StopTimeout}
+func newFleet(c Config, conn client.Client, deeds *activities.Activities, i *instanceServer) *fleet {
+	f := &fleet{failed: make(chan error, 2*len(c.Lanes)+1), canceller: i.canceller, stopTimeout: c.StopTimeout}
 	for _, lane := range c.Lanes {
 		options := worker.Options{
 			MaxConcurrentActivityExecutionSize: c.Concurrency,
 			WorkerStopTimeout:                  c.StopTimeout + handBack,
 			DisableWorkflowWorker:              lane != switchyard.LaneGeneral,
-			Interceptors:                       []interceptor.WorkerInterceptor{f.canceller, o.forLane(lane)},
+			Interceptors:                       []interceptor.WorkerInterceptor{f.canceller, i.observer.forLane(lane)},
 			OnFatalError: func(err error) {
 				f.failed <- fmt.Errorf("the worker of lane %s failed: %w", lane, err)
 			},
@@ -155,6 +162,7 @@ func newFleet(c Config, conn client.Client, deeds *activities.Activities, o *obs
 		register(w, deeds, lane)
 		f.workers = append(f.workers, w)
 	}
+	f.holdInstances(c, conn, deeds, i.observer)
 	return f
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/switchyard/switchyard"
 	"go.temporal.io/sdk/client"
 )
 
@@ -28,6 +29,9 @@ type families struct {
 	byName map[string]*family
 }
 
+// queueTag is the tag in which the SDK names a task queue.
+const queueTag = "task_queue"
+
 // family is one metric of one of three kinds; the other two are nil, all three of one that was refused.
 type family struct {
 	labels    []string
@@ -47,6 +51,9 @@ func (h *metricsHandler) WithTags(tags map[string]string) client.MetricsHandler 
 		all = map[string]string{}
 	}
 	maps.Copy(all, tags)
+	if queue := all[queueTag]; switchyard.IsInstanceQueue(queue) {
+		all[queueTag] = "instance" // every instance has a queue of its own
+	}
 	return &metricsHandler{registry: h.registry, families: h.families, tags: all}
 }
 

@@ -98,7 +98,7 @@ func (a *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.
 	result, err := a.Next.ExecuteActivity(ctx, in)
 	info, took := activity.GetInfo(ctx), time.Since(began)
 	switch info.ActivityType.Name {
-	case switchyard.PinActivity:
+	case switchyard.PinActivity, switchyard.HoldActivity:
 	case switchyard.AdmitActivity:
 		a.admitted(in.Args, result)
 	case switchyard.ModelActivity:

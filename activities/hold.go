@@ -1,0 +1,191 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+)
+
+// Served is what a worker of its own does for one instance.
+type Served struct {
+	// Queue is the task queue that leads to the instance, Lane the lane of its tool.
+	Queue, Lane string
+	// Tool executes the calls, as the dynamic activity; Hold is HoldActivity.
+	Tool func(context.Context, converter.EncodedValues) (switchyard.Result, error)
+	Hold func(context.Context, switchyard.HoldRequest) (switchyard.HoldState, error)
+	// Failed is told why the worker cannot go on. It does not block.
+	Failed func(error)
+}
+
+// Serve starts a worker for one instance. stop ends its polling and returns when its calls have ended, or when they have
+// been given as long as a worker that stops gives them.
+type Serve func(Served) (stop func(), err error)
+
+// Hold is HoldActivity: it makes a run's instance of a stateful tool and keeps it, until the run needs it no more, nobody
+// has used it for its idle timeout, or this process cannot prove any more that it is the one that holds it. While it does,
+// it serves the instance's own task queue.
+//
+// It completes only where the instance idled out, with what is left of it. Otherwise it ends as cancelled, or with a
+// failure: worker_lost where the instance was given up, anything else where it could not be made. The failure's second
+// detail is the switchyard.HoldState.
+func (a *Activities) Hold(ctx context.Context, r switchyard.HoldRequest) (switchyard.HoldState, error) {
+	h := &holder{Activities: a, request: r, info: activity.GetInfo(ctx), log: activity.GetLogger(ctx),
+		created: make(chan creation, 1), failed: make(chan error, 1), adoptions: make(chan activity.Info), over: make(chan struct{})}
+	if e := h.prepare(ctx); e != nil {
+		return switchyard.HoldState{}, holdFailure(e, r.Last)
+	}
+	h.lease = newLease(a.config.Client, h.info, h.state)
+	switch err := h.lease.beat(ctx); {
+	case errors.Is(err, errHoldCancelled):
+		return h.last, temporal.NewCanceledError()
+	case err != nil:
+		return h.last, holdFailure(h.lostError("its first heartbeat did not arrive: "+err.Error()), h.last)
+	}
+	creating, cancel := context.WithCancelCause(ctx)
+	h.endCreation = cancel
+	go func() { h.created <- h.create(creating) }()
+	return h.finish(h.keep(ctx))
+}
+
+// holder is one execution of Hold.
+type holder struct {
+	*Activities
+	request  switchyard.HoldRequest
+	spec     *toolspecs.Spec
+	stateful Stateful
+	log      logger
+	lease    *lease
+	// last is what is known of the run's instances so far, gone why the state of the last one may be gone.
+	last switchyard.HoldState
+	gone string
+	// info is that of the hold by which the instance is held now: another than this execution's where it was adopted.
+	info    activity.Info
+	adopted bool
+	// unknown: the server knows the hold no more, so that there is nobody to report to.
+	unknown bool
+	// parked is since when the instance waits to be adopted, asked when the run was last looked at.
+	parked, asked time.Time
+
+	created     chan creation
+	endCreation context.CancelCauseFunc
+	instance    atomic.Pointer[instance]
+	stop        func()
+	failed      chan error
+	adoptions   chan activity.Info
+	// over is closed when the instance is given up.
+	over chan struct{}
+}
+
+type logger interface {
+	Info(message string, keysAndValues ...any)
+	Warn(message string, keysAndValues ...any)
+}
+
+// creation is what came of making the instance.
+type creation struct {
+	instance *instance
+	err      *switchyard.Error
+}
+
+// prepare finds out what is to be made.
+func (h *holder) prepare(ctx context.Context) *switchyard.Error {
+	compiled, err := h.pinnedSpec(ctx, h.request.Tool, switchyard.Execution{Digest: h.request.Digest, Origin: h.request.Origin})
+	if err != nil {
+		return switchyard.Errorf(switchyard.ErrExecutorNotFound, "the worker cannot get the pinned toolspec of %s: %v", h.request.Tool, err)
+	}
+	h.spec = &compiled.Spec
+	if h.config.Stateful == nil || h.config.Serve == nil {
+		return switchyard.Errorf(switchyard.ErrExecutorNotFound, "this worker holds no instances of stateful tools")
+	}
+	var ok bool
+	if h.stateful, ok = h.config.Stateful.Find(h.spec); !ok {
+		return switchyard.Errorf(switchyard.ErrExecutorNotFound, "the worker has no factory %q for the tool %s; it has %s",
+			handlerOf(h.spec), h.spec.Name, nameList(h.config.Stateful.Names()))
+	}
+	if h.request.Adopt {
+		return h.lostError("the instance that was to be adopted is not here")
+	}
+	h.last, h.gone, err = h.before(ctx)
+	h.last.Generation++
+	if err != nil {
+		return h.lostError("what is left of the instance before cannot be read: " + err.Error())
+	}
+	return nil
+}
+
+// state is what heartbeats tell.
+func (h *holder) state() switchyard.HoldState {
+	if i := h.instance.Load(); i != nil {
+		return i.state()
+	}
+	return h.last
+}
+
+func (h *holder) lostError(why string) *switchyard.Error {
+	e := switchyard.Errorf(switchyard.ErrWorkerLost, "the worker gave up the instance of %s: %s", h.request.Tool, why)
+	e.Phase, e.Retryable = switchyard.PhaseExecution, true
+	return e
+}
+
+// create makes the instance, and tries again by the tool's retry policy where the factory's error may pass.
+func (h *holder) create(ctx context.Context) creation {
+	retry := h.spec.Execution.Retry
+	wait := retry.InitialInterval.Std()
+	for attempt := 1; ; attempt++ {
+		i, err := h.createOnce(ctx)
+		e := switchyard.AsError(err)
+		if e == nil || !e.Retryable || attempt >= retry.MaxAttempts {
+			return creation{i, e}
+		}
+		select {
+		case <-time.After(max(wait, e.RetryAfter.Std())):
+		case <-ctx.Done():
+			return creation{nil, e}
+		}
+		wait = min(time.Duration(float64(wait)*retry.Backoff), retry.MaxInterval.Std())
+	}
+}
+
+// createOnce makes the instance within the tool's timeout, with what is left of the one before.
+func (h *holder) createOnce(ctx context.Context) (*instance, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ctx, end := context.WithTimeoutCause(ctx, h.spec.Execution.Timeout.Std(), errToolTimeout)
+	defer end()
+	timeout := leased{ctx, h.lease, cancel}
+	if e := EnsureDependencies(timeout, h.spec); e != nil {
+		return nil, e
+	}
+	origin := h.request.Origin
+	origin.Conversation = cmp.Or(origin.Conversation, h.info.WorkflowExecution.ID)
+	info := StartInfo{Tool: h.spec.Name, Origin: origin, WorkflowID: h.info.WorkflowExecution.ID, RunID: h.info.WorkflowExecution.RunID,
+		Generation: h.last.Generation}
+	m, err := guarded(timeout, h.stateful.name, func() (made, error) { return h.stateful.make(timeout, info) })
+	if err != nil {
+		return nil, h.creationError(timeout, err)
+	}
+	i := newInstance(h.spec, m, h.lease, h.last, h.gone)
+	_, err = guarded(timeout, h.stateful.name, func() (struct{}, error) { return struct{}{}, i.restore(timeout) })
+	if err != nil {
+		return nil, errors.Join(h.creationError(timeout, err), i.close())
+	}
+	return i, nil
+}
+
+func (h *holder) creationError(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errToolTimeout) && (errors.Is(err, cause) || errors.Is(err, ctx.Err())) {
+		return switchyard.Errorf(switchyard.ErrTimeout, "the instance of %s was not made within %s", h.spec.Name, h.spec.Execution.Timeout)
+	}
+	e := ownError(err, h.spec)
+	e.Message = fmt.Sprintf("the instance of %s could not be made: %s", h.spec.Name, e.Message)
+	return e
+}

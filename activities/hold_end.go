@@ -1,0 +1,127 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+)
+
+// closeWithin bounds how long the report of an instance's end waits for calls that do not stop and for its Close.
+const closeWithin = 10 * time.Second
+
+// finish ends the instance and reports that.
+func (h *holder) finish(end ending) (switchyard.HoldState, error) {
+	close(h.over)
+	h.endCreation(errLeaseOver)
+	if end.kind != endIdle && end.kind != endStopped {
+		h.lease.giveUp(errLeaseOver) // nothing may go on with it
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		h.close(end)
+	}()
+	h.waitClosed(closed, end)
+	h.lease.giveUp(errLeaseOver)
+	return h.report(end)
+}
+
+// close stops serving the instance, ends it and closes it.
+func (h *holder) close(end ending) {
+	if h.stop != nil {
+		h.stop()
+	}
+	i := h.instance.Load()
+	if i == nil {
+		if end.kind == endUnmade {
+			return
+		}
+		if c := <-h.created; c.instance != nil {
+			h.log.Info("instance closed", "tool", h.spec.Name, "run", h.request.Origin.Run, "why", string(end.kind), "error", c.instance.close())
+		}
+		return
+	}
+	if end.kind == endIdle && i.snapshots != nil && !i.everyCall {
+		i.snapshot(nil)
+	}
+	err := i.close()
+	h.config.Stateful.count(h.spec.Name, -1)
+	fields := []any{"tool", h.spec.Name, "run", h.request.Origin.Run, "generation", h.last.Generation, "why", string(end.kind)}
+	if end.err != nil {
+		fields = append(fields, "reason", end.err.Message)
+	}
+	switch {
+	case err != nil:
+		h.log.Warn("instance closed with an error", append(fields, "error", err)...)
+	case end.kind == endLost:
+		h.log.Warn("instance lost", fields...)
+	default:
+		h.log.Info("instance closed", fields...)
+	}
+}
+
+// waitClosed waits for the instance's end and keeps the hold alive meanwhile, so that no other instance is made before.
+func (h *holder) waitClosed(closed <-chan struct{}, end ending) {
+	tick := time.NewTicker(h.lease.interval())
+	defer tick.Stop()
+	var late <-chan time.Time
+	if end.kind != endStopped { // else the worker's own stop timeout bounds it
+		late = time.After(closeWithin)
+	}
+	for {
+		select {
+		case <-closed:
+			return
+		case <-late:
+			h.log.Warn("an instance does not end: its calls or its Close take longer than they may", "tool", h.spec.Name,
+				"run", h.request.Origin.Run, "waited", closeWithin)
+			return
+		case <-tick.C:
+			if !h.unknown {
+				_ = h.lease.beat(context.Background()) // what it says changes nothing any more
+			}
+		}
+	}
+}
+
+// report tells the run how the hold has ended. A hold that was adopted has no execution of its own: it is completed from
+// here.
+func (h *holder) report(end ending) (state switchyard.HoldState, err error) {
+	switch end.kind {
+	case endIdle:
+		state = h.state()
+	case endOver:
+		err = temporal.NewCanceledError()
+	default:
+		left := h.state()
+		if end.kind != endUnmade && !h.adopted {
+			left.State = nil // the last heartbeat has it
+		}
+		err = holdFailure(end.err, left)
+	}
+	switch {
+	case h.unknown:
+		return state, activity.ErrResultPending
+	case !h.adopted:
+		return state, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	defer cancel()
+	failure := h.config.Client.CompleteActivity(ctx, h.info.TaskToken, state, err)
+	if _, gone := errors.AsType[*serviceerror.NotFound](failure); failure != nil && !gone {
+		h.log.Warn("the end of an instance could not be reported", "tool", h.spec.Name, "run", h.request.Origin.Run, "error", failure)
+	}
+	return state, activity.ErrResultPending
+}
+
+// holdFailure is Failure with what is left of the instance. Only an instance that was given up is asked for again.
+func holdFailure(e *switchyard.Error, state switchyard.HoldState) error {
+	again := *e
+	again.Retryable = e.Type == switchyard.ErrWorkerLost
+	return Failure(&again, state)
+}

@@ -1,0 +1,246 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+)
+
+// ending is why an instance is not held any longer.
+type ending struct {
+	kind endKind
+	// err is why it could not be made or was given up.
+	err *switchyard.Error
+}
+
+type endKind string
+
+const (
+	// endOver: the run needs the instance no more.
+	endOver endKind = "the run is over"
+	// endIdle: no call used it for its idle timeout.
+	endIdle endKind = "idle"
+	// endLost: this process cannot hold it any longer.
+	endLost endKind = "lost"
+	// endStopped: the worker stops; calls that run may finish.
+	endStopped endKind = "the worker stops"
+	// endUnmade: it could not be made.
+	endUnmade endKind = "not made"
+)
+
+// askPause is the wait between two looks at a run that is to adopt its instance.
+const askPause = time.Second
+
+// keep makes the instance and holds it until there is a reason not to.
+func (h *holder) keep(ctx context.Context) ending {
+	tick := time.NewTicker(h.lease.interval())
+	defer tick.Stop()
+	for {
+		var end *ending
+		select {
+		case <-ctx.Done():
+			end = h.cancelled(ctx)
+		case <-activity.GetWorkerStopChannel(ctx):
+			end = &ending{endStopped, h.lostError("its worker stops")}
+		case <-h.lease.lost:
+			end = h.lost("it could not reach the server for too long")
+		case err := <-h.failed:
+			end = h.lost("it cannot serve the instance's queue: " + err.Error())
+		case c := <-h.created:
+			end = h.begin(ctx, c)
+		case h.info = <-h.adoptions:
+			h.lease.adopt(h.info)
+			h.adopted, h.parked = true, time.Time{}
+			end = h.look(ctx)
+		case <-tick.C:
+			end = h.look(ctx)
+		}
+		if end != nil {
+			return *end
+		}
+	}
+}
+
+func (h *holder) lost(why string) *ending { return &ending{endLost, h.lostError(why)} }
+
+// cancelled tells why the context of the first hold has ended: its run is over, or the worker's time to stop is.
+func (h *holder) cancelled(ctx context.Context) *ending {
+	if temporal.IsCanceledError(context.Cause(ctx)) {
+		return &ending{kind: endOver}
+	}
+	return h.lost("it was stopped: " + context.Cause(ctx).Error())
+}
+
+// begin serves the queue of an instance that has been made.
+func (h *holder) begin(ctx context.Context, c creation) *ending {
+	switch {
+	case c.err == nil:
+	case ctx.Err() != nil:
+		return h.cancelled(ctx)
+	case h.lease.isLost():
+		return h.lost("it could not reach the server for too long")
+	default:
+		return &ending{endUnmade, c.err}
+	}
+	i := c.instance
+	h.instance.Store(i)
+	h.config.Stateful.count(h.spec.Name, 1)
+	h.log.Info("instance made", "tool", h.spec.Name, "run", h.request.Origin.Run, "generation", h.last.Generation)
+	stop, err := h.config.Serve(Served{Queue: h.request.Queue, Lane: h.spec.Execution.Lane,
+		Tool: func(ctx context.Context, in converter.EncodedValues) (switchyard.Result, error) {
+			return h.Tool(context.WithValue(ctx, instanceKey{}, i), in)
+		},
+		Hold: h.adopt,
+		Failed: func(err error) {
+			select {
+			case h.failed <- err:
+			default:
+			}
+		},
+	})
+	if err != nil {
+		return h.lost("it cannot serve the instance's queue: " + err.Error())
+	}
+	h.stop = stop
+	return nil
+}
+
+// adopt is the hold of an execution that continues the run, as the worker of the instance's own queue gets it. The
+// execution of Hold that made the instance goes on with it, and reports for it.
+func (h *holder) adopt(ctx context.Context, _ switchyard.HoldRequest) (switchyard.HoldState, error) {
+	select {
+	case h.adoptions <- activity.GetInfo(ctx):
+		return switchyard.HoldState{}, activity.ErrResultPending
+	case <-h.over:
+	case <-ctx.Done():
+	}
+	return switchyard.HoldState{}, holdFailure(h.lostError("it is being closed"), h.state())
+}
+
+// look sends a heartbeat and sees whether the instance is still wanted.
+func (h *holder) look(ctx context.Context) *ending {
+	if !h.parked.IsZero() {
+		return h.awaitAdoption(ctx)
+	}
+	switch err := h.lease.beat(ctx); {
+	case errors.Is(err, errHoldCancelled):
+		return &ending{kind: endOver}
+	case errors.Is(err, errHoldGone):
+		return h.forgotten(ctx)
+	}
+	if i := h.instance.Load(); i != nil && i.idle() >= h.spec.Entry.IdleTimeout.Std() {
+		return &ending{kind: endIdle}
+	}
+	return nil
+}
+
+// forgotten finds out why the server knows the hold no more. A run that continues as new has its instance adopted; until
+// then no call begins.
+func (h *holder) forgotten(ctx context.Context) *ending {
+	described, err := h.describe(ctx, h.info.WorkflowExecution.RunID)
+	if err != nil {
+		if _, gone := errors.AsType[*serviceerror.NotFound](err); !gone {
+			return nil // the lease ends soon enough
+		}
+	}
+	switch described.GetWorkflowExecutionInfo().GetStatus() {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		h.unknown = true
+		return h.lost("its heartbeats came too late")
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
+		h.lease.park()
+		h.parked = time.Now()
+		return nil
+	}
+	h.unknown = true
+	return &ending{kind: endOver}
+}
+
+// awaitAdoption sees whether the run that is to adopt the instance is still there.
+func (h *holder) awaitAdoption(ctx context.Context) *ending {
+	switch now := time.Now(); {
+	case now.Sub(h.parked) > switchyard.AdoptWithin.Std():
+		h.unknown = true
+		return h.lost("the run did not adopt it when it continued as new")
+	case now.Sub(h.asked) < askPause:
+		return nil
+	default:
+		h.asked = now
+	}
+	described, err := h.describe(ctx, "")
+	info := described.GetWorkflowExecutionInfo()
+	if err == nil && (info.GetCloseTime() != nil || info.GetFirstRunId() != h.request.Origin.Run) {
+		h.unknown = true
+		return &ending{kind: endOver}
+	}
+	return nil
+}
+
+func (h *holder) describe(ctx context.Context, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.lease.timeout/3)
+	defer cancel()
+	return h.config.Client.DescribeWorkflowExecution(ctx, h.info.WorkflowExecution.ID, runID)
+}
+
+// before returns what is known of the run's last instance, and why its state is gone where it is: from the last heartbeat
+// of whoever held it, or from the run.
+func (h *holder) before(ctx context.Context) (last switchyard.HoldState, gone string, err error) {
+	const lost = "the worker that held the last one was lost"
+	if activity.HasHeartbeatDetails(ctx) {
+		err := activity.GetHeartbeatDetails(ctx, &last)
+		return h.readable(last, err), lost, nil
+	}
+	switch {
+	case len(h.request.Before) > 0:
+	case h.request.Lost:
+		return h.request.Last, lost, nil
+	default:
+		return h.request.Last, fmt.Sprintf("the last one was closed after %s without a call", h.spec.Entry.IdleTimeout), nil
+	}
+	for _, ref := range slices.Backward(h.request.Before) {
+		details, err := h.lastHeartbeat(ctx, ref)
+		switch {
+		case err != nil:
+			return last, lost, err
+		case details != nil:
+			err := h.config.Converter.FromPayloads(details, &last)
+			return h.readable(last, err), lost, nil
+		}
+	}
+	return h.readable(h.request.Last, errors.New("no hold of the run has told any")), lost, nil
+}
+
+// readable returns a state as it was read. One that cannot be read is gone, which must not go unnoticed.
+func (h *holder) readable(s switchyard.HoldState, err error) switchyard.HoldState {
+	if err == nil {
+		return s
+	}
+	h.log.Warn("the state of an instance is gone", "tool", h.request.Tool, "run", h.request.Origin.Run, "error", err)
+	return switchyard.HoldState{Generation: max(s.Generation, h.request.Last.Generation), Used: true}
+}
+
+// lastHeartbeat returns what the last heartbeat told of a hold that ended with its execution, which the server keeps as
+// long as the execution; nil where there was none.
+func (h *holder) lastHeartbeat(ctx context.Context, ref switchyard.HoldRef) (*commonpb.Payloads, error) {
+	described, err := h.config.Client.DescribeWorkflowExecution(ctx, h.info.WorkflowExecution.ID, ref.RunID)
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return nil, nil
+	}
+	for _, pending := range described.GetPendingActivities() {
+		if pending.GetActivityId() == ref.ActivityID {
+			return pending.GetHeartbeatDetails(), nil
+		}
+	}
+	return nil, err
+}

@@ -1,0 +1,249 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// instanceKey leads from the context of a call to the instance on which it is executed.
+type instanceKey struct{}
+
+// instance is one run's instance of a stateful tool, alive in this process.
+type instance struct {
+	handler string
+	made    made
+	lease   *lease
+	// snapshots is nil where the instance takes none.
+	snapshots Snapshotter
+	// everyCall says that what a call did is kept before the call reports: the instance is made anew where it is lost.
+	everyCall bool
+	// turn is held by the call that runs, where calls must not overlap; nil where they may.
+	turn chan struct{}
+
+	mu       sync.Mutex
+	running  int
+	lastUsed time.Time
+	drained  chan struct{} // closed when no call runs; nil while one does
+	// note is what the next answer tells of the instance.
+	note   string
+	unkept bool
+	hold   switchyard.HoldState
+	// kept is read and written by whoever has the turn.
+	kept kept
+}
+
+// newInstance returns an instance that no call has used yet. last is what is known of the run's one before; the answer to
+// the first call tells where its state is gone.
+func newInstance(spec *toolspecs.Spec, m made, l *lease, last switchyard.HoldState, gone string) *instance {
+	i := &instance{handler: handlerOf(spec), made: m, lease: l, hold: last, lastUsed: time.Now(), drained: make(chan struct{})}
+	close(i.drained)
+	i.snapshots, _ = m.value.(Snapshotter)
+	i.everyCall = i.snapshots != nil && spec.Entry.OnLoss == switchyard.OnLossRecreate
+	if i.snapshots != nil || spec.Execution.Access == switchyard.AccessExclusive {
+		i.turn = make(chan struct{}, 1)
+	}
+	if last.Used && last.State == nil {
+		i.note = fmt.Sprintf("%s: this is a new instance of %s, without the state of the one before", gone, spec.Name)
+	}
+	return i
+}
+
+// restore gives the instance the state of the one before.
+func (i *instance) restore(ctx context.Context) error {
+	if i.hold.State == nil {
+		return nil
+	}
+	k, err := unpackKept(i.hold.State)
+	if err != nil {
+		return err
+	}
+	if i.snapshots == nil {
+		return errors.New("the instance before kept its state, and this one cannot restore any; is the worker of another version?")
+	}
+	if err := i.snapshots.Restore(ctx, k.state); err != nil {
+		return fmt.Errorf("restore the state of the instance before: %w", err)
+	}
+	i.kept = k
+	return nil
+}
+
+// state is what a heartbeat tells of the instance.
+func (i *instance) state() switchyard.HoldState {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.hold
+}
+
+// execute executes a call, for as long as this process can prove that it holds the instance.
+func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error) {
+	i.begin()
+	defer i.end()
+	period, err := i.enter(ctx)
+	if err != nil {
+		return Answer{}, notBegun(err, spec)
+	}
+	defer i.leave()
+	call, _ := switchyard.ContextOf(ctx)
+	if c, ok := i.kept.find(call.CallID); ok {
+		return c.answer()
+	}
+	call.Generation = i.state().Generation
+	inner, cancel := context.WithCancelCause(switchyard.WithCallContext(ctx, call))
+	defer cancel(nil)
+	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
+	answer, err := guarded(ctx, i.handler, func() (Answer, error) { return i.made.call(leased{inner, i.lease, cancel}, args) })
+	if cause := context.Cause(inner); ctx.Err() == nil && cause != nil {
+		return Answer{}, interrupted(cause, spec)
+	}
+	ended := keptCall{ID: call.CallID, Output: answer.Output, Notes: answer.Notes}
+	if err != nil {
+		ended.Error = executionError(ctx, err, spec)
+	}
+	if lost := i.keep(ended); lost != nil {
+		return Answer{}, interrupted(lost, spec)
+	}
+	answer.Notes = append(answer.Notes, i.notes(err == nil)...)
+	return answer, err
+}
+
+// begin and end count the calls that run.
+func (i *instance) begin() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.running++; i.running == 1 {
+		i.drained = make(chan struct{})
+	}
+}
+
+func (i *instance) end() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.lastUsed = time.Now()
+	if i.running--; i.running == 0 {
+		close(i.drained)
+	}
+}
+
+// idle is for how long no call has used the instance.
+func (i *instance) idle() time.Duration {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.running > 0 {
+		return 0
+	}
+	return time.Since(i.lastUsed)
+}
+
+// enter waits for the call's turn and for the lease, and returns a context that ends with the lease.
+func (i *instance) enter(ctx context.Context) (context.Context, error) {
+	if i.turn != nil {
+		select {
+		case i.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	period, err := i.lease.acquire(ctx)
+	if err != nil {
+		i.leave()
+	}
+	return period, err
+}
+
+func (i *instance) leave() {
+	if i.turn != nil {
+		<-i.turn
+	}
+}
+
+// notBegun is the error of a call that waited for the instance in vain: nothing ran, so that another attempt may come.
+func notBegun(err error, spec *toolspecs.Spec) error {
+	if !errors.Is(err, errLeaseOver) {
+		return err
+	}
+	e := switchyard.Errorf(switchyard.ErrWorkerLost, "the instance of %s was lost before the call began; nothing ran", spec.Name)
+	e.Phase, e.Retryable = switchyard.PhaseExecution, true
+	return e
+}
+
+// keep makes what a call did survive this process, as far as the tool wants that, before the call reports. A call that is
+// tried again leaves the state of before it: it must not take effect twice on an instance that is rebuilt. The error says
+// that the instance was lost before.
+func (i *instance) keep(c keptCall) error {
+	i.mu.Lock()
+	first := !i.hold.Used
+	i.hold.Used = true
+	i.mu.Unlock()
+	final := c.Error == nil || !c.Error.Retryable
+	if i.everyCall && final {
+		i.snapshot(&c)
+	}
+	if i.everyCall && final || first {
+		return i.lease.commit()
+	}
+	return nil
+}
+
+// snapshot makes the state as it is now the one that is kept, with how a call ended, if one did.
+func (i *instance) snapshot(c *keptCall) {
+	ctx := context.Background() // what ends the call must not keep its effect from being kept
+	state, err := guarded(ctx, i.handler, func() ([]byte, error) { return i.snapshots.Snapshot(ctx) })
+	i.kept.state = state
+	if c != nil {
+		i.kept = i.kept.with(*c)
+	}
+	var packed []byte
+	if err == nil {
+		packed, err = i.kept.pack()
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err != nil && !i.unkept {
+		i.note = fmt.Sprintf("the state of the instance is not kept: %v; if its worker is lost, it cannot be rebuilt", err)
+	}
+	i.unkept, i.hold.State = err != nil, packed
+}
+
+// notes returns what is to be told of the instance with an answer, once.
+func (i *instance) notes(answered bool) []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.note == "" || !answered {
+		return nil
+	}
+	note := i.note
+	i.note = ""
+	return []string{note}
+}
+
+// interrupted is the error of a call whose instance was given up while it ran.
+func interrupted(cause error, spec *toolspecs.Spec) error {
+	e := &switchyard.Error{Type: switchyard.ErrOutcomeUnknown, Phase: switchyard.PhaseExecution,
+		Message: "the call was interrupted while the tool ran: " + cause.Error()}
+	if spec.Execution.Effect != switchyard.EffectOnce {
+		e.Type, e.Retryable = switchyard.ErrWorkerLost, true
+	}
+	return e
+}
+
+// close closes the instance when no call uses it any more.
+func (i *instance) close() error {
+	i.mu.Lock()
+	drained := i.drained
+	i.mu.Unlock()
+	<-drained
+	closer, ok := i.made.value.(io.Closer)
+	if !ok {
+		return nil
+	}
+	_, err := guarded(context.Background(), i.handler, func() (struct{}, error) { return struct{}{}, closer.Close() })
+	return err
+}

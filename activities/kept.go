@@ -1,0 +1,125 @@
+package activities
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+)
+
+const (
+	// maxKept bounds what is kept of an instance, compressed: every heartbeat of its hold carries it.
+	maxKept = 128 << 10
+	// maxUnkept bounds what it may grow to when it is read again.
+	maxUnkept = 256 << 20
+	// keptCalls is how many of the latest calls are kept with their answers.
+	keptCalls = 16
+)
+
+// kept is what rebuilds an instance: its last snapshot, and how the latest calls ended. A call that took effect and whose
+// worker was lost before it could report is answered from there, not executed again.
+type kept struct {
+	state []byte
+	calls []keptCall
+}
+
+// keptCall is how a call ended: with an answer or a failure that is final.
+type keptCall struct {
+	ID     string            `json:"id"`
+	Output json.RawMessage   `json:"output,omitempty"`
+	Notes  []string          `json:"notes,omitempty"`
+	Error  *switchyard.Error `json:"error,omitempty"`
+	// Left says that the output was left out, because it is large.
+	Left bool `json:"left,omitempty"`
+}
+
+// find returns how a call ended, if it is among the latest.
+func (k kept) find(id string) (keptCall, bool) {
+	i := slices.IndexFunc(k.calls, func(c keptCall) bool { return c.ID == id })
+	if i < 0 {
+		return keptCall{}, false
+	}
+	return k.calls[i], true
+}
+
+// answer is what the call is answered with when it comes again.
+func (c keptCall) answer() (Answer, error) {
+	switch {
+	case c.Error != nil:
+		return Answer{}, c.Error
+	case c.Left:
+		return Answer{}, switchyard.Errorf(switchyard.ErrOutcomeUnknown,
+			"the call took effect, but its result, which was too large to be kept, was lost with its worker")
+	}
+	return Answer{Output: c.Output, Notes: c.Notes}, nil
+}
+
+// with returns k after one more call.
+func (k kept) with(c keptCall) kept {
+	calls := append(slices.Clone(k.calls), c)
+	k.calls = calls[max(0, len(calls)-keptCalls):]
+	return k
+}
+
+// packedKept is the form of kept in heartbeats, before compression. Its names never change: they are read by later versions.
+type packedKept struct {
+	State []byte
+	Calls []byte // JSON
+}
+
+// tooLargeError says that a state cannot be kept.
+type tooLargeError struct{ size int }
+
+func (e tooLargeError) Error() string {
+	return fmt.Sprintf("its state takes %d bytes compressed, and at most %d are kept", e.size, maxKept)
+}
+
+// pack returns k compressed. Outputs of the calls are left out, the oldest first, where it would be too large with them.
+func (k kept) pack() ([]byte, error) {
+	calls := slices.Clone(k.calls)
+	for left := 0; ; left++ {
+		packed, err := compressKept(k.state, calls)
+		if err != nil || len(packed) <= maxKept {
+			return packed, err
+		}
+		if left == len(calls) {
+			return nil, tooLargeError{len(packed)}
+		}
+		c := &calls[left]
+		c.Output, c.Notes, c.Left = nil, nil, c.Error == nil
+	}
+}
+
+func compressKept(state []byte, calls []keptCall) ([]byte, error) {
+	list, err := json.Marshal(calls)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	err = gob.NewEncoder(w).Encode(packedKept{State: state, Calls: list})
+	return b.Bytes(), errors.Join(err, w.Close())
+}
+
+// unpackKept reads what pack wrote.
+func unpackKept(data []byte) (kept, error) {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return kept{}, fmt.Errorf("the kept state cannot be read: %w", err)
+	}
+	var p packedKept
+	if err := gob.NewDecoder(io.LimitReader(r, maxUnkept)).Decode(&p); err != nil {
+		return kept{}, fmt.Errorf("the kept state cannot be read: %w", err)
+	}
+	k := kept{state: p.State}
+	if err := json.Unmarshal(p.Calls, &k.calls); err != nil {
+		return kept{}, fmt.Errorf("the kept calls cannot be read: %w", err)
+	}
+	return k, nil
+}

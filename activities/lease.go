@@ -1,0 +1,239 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// lease is this process's proof that it is the one that holds an instance. A heartbeat that the server took proves it for
+// the heartbeat timeout, counted from its sending: the server gives the instance to nobody else before. A little earlier
+// the lease is over, so that what uses the instance has time to stop.
+type lease struct {
+	client client.Client
+	// state is what the next heartbeat tells whoever holds the instance after this process.
+	state func() switchyard.HoldState
+
+	// beating lets one heartbeat go at a time, so that the last one to arrive has the newest state.
+	beating sync.Mutex
+
+	mu      sync.Mutex
+	token   []byte
+	timeout time.Duration
+	until   time.Time
+	expiry  *time.Timer
+	// period ends when the lease is over; it is a new one after a lease that was over has been taken up again.
+	period    context.Context
+	endPeriod context.CancelCauseFunc
+	// parked: the run continues as new, and nobody has asked yet for the instance to be adopted.
+	parked  bool
+	changed chan struct{}
+	lost    chan struct{}
+}
+
+var (
+	// errLeaseOver is why what used the instance was stopped.
+	errLeaseOver = errors.New("this worker cannot prove any more that it holds the instance")
+	// errHoldGone: the server knows the hold no more, because it timed out or its run is over.
+	errHoldGone = errors.New("the server knows the hold no more")
+	// errHoldCancelled: the run has asked for the hold's end. The heartbeat was taken nevertheless.
+	errHoldCancelled = errors.New("the run needs the instance no more")
+)
+
+func newLease(c client.Client, info activity.Info, state func() switchyard.HoldState) *lease {
+	l := &lease{client: c, state: state, token: info.TaskToken, timeout: info.HeartbeatTimeout,
+		changed: make(chan struct{}), lost: make(chan struct{})}
+	l.period, l.endPeriod = context.WithCancelCause(context.Background())
+	l.endPeriod(errLeaseOver)
+	l.expiry = time.AfterFunc(time.Hour, l.expire)
+	l.expiry.Stop()
+	return l
+}
+
+// interval is the time between two heartbeats: short enough for one to fail, and for a run to end without waiting on
+// servers that do not push cancellation.
+func (l *lease) interval() time.Duration { return min(l.timeout/4, 500*time.Millisecond) }
+
+// margin is how long before the server's timeout the lease is over.
+func (l *lease) margin() time.Duration { return l.timeout / 5 }
+
+// beat sends one heartbeat. nil and errHoldCancelled say that the server took it; errHoldGone that it knows the hold no
+// more; any other error says nothing.
+func (l *lease) beat(ctx context.Context) error {
+	l.beating.Lock()
+	defer l.beating.Unlock()
+	l.mu.Lock()
+	token, timeout := l.token, l.timeout
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, timeout/3)
+	defer cancel()
+	sent := time.Now()
+	err := l.client.RecordActivityHeartbeat(ctx, token, l.state())
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return errHoldGone
+	}
+	cancelled := temporal.IsCanceledError(err)
+	if err == nil || cancelled || errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset) {
+		l.renew(sent)
+		if cancelled {
+			return errHoldCancelled
+		}
+		return nil
+	}
+	return err
+}
+
+func (l *lease) renew(sent time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.until = sent.Add(l.timeout - l.margin())
+	left := time.Until(l.until)
+	if l.isLost() || left <= 0 {
+		return
+	}
+	l.expiry.Reset(left)
+	if l.period.Err() != nil {
+		l.period, l.endPeriod = context.WithCancelCause(context.Background())
+	}
+	l.wake()
+}
+
+// wake tells whoever waits that something has changed. The caller holds mu.
+func (l *lease) wake() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// expire ends the lease when its time is over: what uses the instance is stopped, and unless the instance waits to be
+// adopted, it is lost.
+func (l *lease) expire() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Until(l.until) > 0 {
+		return // renewed in the meantime
+	}
+	l.endPeriod(errLeaseOver)
+	if !l.parked {
+		l.lose()
+	}
+	l.wake()
+}
+
+// giveUp ends the lease for good, whatever is left of its time.
+func (l *lease) giveUp(cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.expiry.Stop()
+	l.endPeriod(cause)
+	l.lose()
+	l.wake()
+}
+
+func (l *lease) lose() {
+	if !l.isLost() {
+		close(l.lost)
+	}
+}
+
+func (l *lease) isLost() bool {
+	select {
+	case <-l.lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// park says that the execution which the hold belonged to is over and continues as new: no call may begin until the
+// instance is adopted.
+func (l *lease) park() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.parked = true
+}
+
+// adopt makes the lease one of another hold. The next heartbeat proves it; without one the instance is lost.
+func (l *lease) adopt(info activity.Info) {
+	l.beating.Lock() // a heartbeat for the old hold must not prove anything for the new one
+	defer l.beating.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.parked, l.token, l.timeout = false, info.TaskToken, info.HeartbeatTimeout
+	l.expiry.Reset(l.timeout - l.margin())
+}
+
+// valid reports whether this process can prove now that it holds the instance. It reads the clock, so that the answer is
+// right even when timers are late.
+func (l *lease) valid() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.period.Err() == nil && time.Until(l.until) > 0
+}
+
+// acquire waits until the lease is held and returns a context that ends with it. Its error is the cause of ctx's end, or
+// errLeaseOver where the instance is lost.
+func (l *lease) acquire(ctx context.Context) (context.Context, error) {
+	for {
+		l.mu.Lock()
+		period, changed := l.period, l.changed
+		held := !l.parked && period.Err() == nil && time.Until(l.until) > 0
+		lost := l.isLost()
+		l.mu.Unlock()
+		switch {
+		case lost:
+			return nil, errLeaseOver
+		case held:
+			return period, nil
+		}
+		select {
+		case <-changed:
+		case <-l.lost:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// retryPause is the wait after a heartbeat of commit that failed.
+const retryPause = 50 * time.Millisecond
+
+// commit returns when the server has the state as it is now, or with errLeaseOver when the instance is lost before.
+func (l *lease) commit() error {
+	ctx := context.Background() // what ends the call must not keep its effect from being kept
+	for {
+		if _, err := l.acquire(ctx); err != nil {
+			return err
+		}
+		if err := l.beat(ctx); err == nil || errors.Is(err, errHoldCancelled) {
+			return nil
+		}
+		select {
+		case <-l.lost:
+			return errLeaseOver
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// leased is a context whose Err asks the lease: a process that was suspended and goes on learns from it that its time is
+// over before any timer tells.
+type leased struct {
+	context.Context
+	lease *lease
+	end   context.CancelCauseFunc
+}
+
+// Err implements context.Context.
+func (c leased) Err() error {
+	if c.Context.Err() == nil && !c.lease.valid() {
+		c.end(errLeaseOver)
+	}
+	return c.Context.Err()
+}

@@ -1,0 +1,113 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+)
+
+// counter is the stateful tool of these tests: its state is a number, and the journal has everything that it does.
+type counter struct {
+	info activities.StartInfo
+	n    int
+}
+
+// What a counter writes to the journal.
+const (
+	wroteMade     = "made"
+	wroteClosed   = "closed"
+	wroteAsked    = "asked"
+	wroteAdded    = "added"
+	wroteRestored = "restored"
+)
+
+// write writes to the journal what an instance does outside of calls.
+func (c *counter) write(text string) error {
+	line, err := json.Marshal(entry{Run: c.info.Run, Tool: c.info.Tool, Text: text, PID: os.Getpid()})
+	if err != nil {
+		return err
+	}
+	return appendJournal(line)
+}
+
+func newCounter(ctx context.Context, info activities.StartInfo) (*counter, error) {
+	c := &counter{info: info}
+	if err := c.write(wroteMade); err != nil {
+		return nil, err
+	}
+	switch info.Tool {
+	case "late_counter":
+		return c, gateOpens(ctx)
+	case "no_counter":
+		return nil, errors.New("there is no such counter")
+	}
+	return c, nil
+}
+
+type addArgs struct {
+	By int `json:"by"`
+	// Gate is before or after: the call waits for the gate to open before it has taken effect, or after.
+	Gate string `json:"gate,omitempty"`
+}
+
+// Add adds to the number and answers with it, unless its context says that the instance is not the run's any more.
+func (c *counter) Add(ctx context.Context, in addArgs) (int, error) {
+	if in.Gate == "before" {
+		if err := errors.Join(write(ctx, entry{Text: wroteAsked}), gateOpens(ctx)); err != nil {
+			return 0, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	c.n += in.By
+	call, _ := switchyard.ContextOf(ctx)
+	if err := write(ctx, entry{Text: fmt.Sprint(wroteAdded, " as ", call.Generation)}); err != nil {
+		return 0, err
+	}
+	if in.Gate == "after" {
+		return c.n, gateOpens(ctx)
+	}
+	return c.n, nil
+}
+
+func (c *counter) Close() error { return c.write(wroteClosed) }
+
+func gateOpens(ctx context.Context) error {
+	return until(ctx, func() bool { _, err := os.Stat(os.Getenv(gateFile)); return err == nil })
+}
+
+// keptCounter is a counter that can be rebuilt.
+type keptCounter struct{ counter }
+
+func newKeptCounter(ctx context.Context, info activities.StartInfo) (*keptCounter, error) {
+	c, err := newCounter(ctx, info)
+	if err != nil {
+		return nil, err
+	}
+	return &keptCounter{*c}, nil
+}
+
+func (c *keptCounter) Add(ctx context.Context, in addArgs) (int, error) {
+	return c.counter.Add(ctx, in)
+}
+
+// Snapshot implements activities.Snapshotter.
+func (c *keptCounter) Snapshot(context.Context) ([]byte, error) { return json.Marshal(c.n) }
+
+// Restore implements activities.Snapshotter.
+func (c *keptCounter) Restore(_ context.Context, state []byte) error {
+	return errors.Join(json.Unmarshal(state, &c.n), c.write(wroteRestored))
+}
+
+func stateful() []activities.Stateful {
+	return []activities.Stateful{
+		activities.NewStateful("counter", newCounter, (*counter).Add),
+		activities.NewStateful("kept_counter", newKeptCounter, (*keptCounter).Add),
+	}
+}

@@ -1,0 +1,263 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// instances are what a run has of its stateful tools. An instance lives with the worker that holds it, which is asked for
+// with a long activity, the hold; its calls go to a task queue that only this worker polls. Calls wait there while an
+// instance is made or made anew: nothing is scheduled a second time.
+type instances struct {
+	base   string
+	origin switchyard.Origin
+	// list is in the order in which the instances were first needed.
+	list []*instance
+	// closing is set when the run ends: no instance is asked for any more.
+	closing bool
+}
+
+type instance struct {
+	run  *instances
+	tool switchyard.Tool
+	// hold ends when the instance does; nil where the run has none, and so is cancel. Its id is holdID, the nth one in this
+	// execution of the run.
+	hold   workflow.Future
+	cancel func()
+	holdID string
+	holds  int
+	// adopting says that the hold is one that a living instance is to be adopted by.
+	adopting bool
+	last     switchyard.HoldState
+	before   []switchyard.HoldRef
+	// vanished says that the last instance was lost, gone that no other is made for that.
+	vanished bool
+	gone     bool
+	// calls are those that are scheduled and have not ended, in order.
+	calls []*instanceCall
+}
+
+// instanceCall is a call that waits for its instance or runs on it.
+type instanceCall struct {
+	cancel func()
+	// fault is why the instance cannot serve it, if that is known before the call has ended.
+	fault *switchyard.Error
+}
+
+const (
+	// holdTimeout bounds a hold. Servers bound it by the run's own timeout, too.
+	holdTimeout = 10 * 365 * 24 * time.Hour
+	// closeWithin bounds how long the end of a run waits for its instances to be closed.
+	closeWithin = 15 * time.Second
+	// maxBefore is how many holds of earlier executions are remembered: it takes two for the newest to have told nothing.
+	maxBefore = 3
+	// maxCarried bounds what the states of instances that nobody holds may take when a run continues as new.
+	maxCarried = 512 << 10
+)
+
+// call executes a call on the run's instance of a tool, and has one made if there is none. The future has what the call's
+// activity gives, or why the instance could not serve it.
+func (s *instances) call(ctx workflow.Context, t switchyard.Tool, options workflow.ActivityOptions, x switchyard.Execution) workflow.Future {
+	i := s.of(t)
+	future, settable := workflow.NewFuture(ctx)
+	if i.gone {
+		settable.SetError(switchyard.InstanceLost(t.Name))
+		return future
+	}
+	if i.hold == nil {
+		i.ask(ctx)
+	}
+	options.TaskQueue = i.queue()
+	callCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
+	c := &instanceCall{cancel: cancel}
+	i.calls = append(i.calls, c)
+	executed := workflow.ExecuteActivity(callCtx, t.Name, x)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		var r switchyard.Result
+		err := executed.Get(ctx, &r)
+		i.calls = slices.DeleteFunc(i.calls, func(other *instanceCall) bool { return other == c })
+		if c.fault != nil && temporal.IsCanceledError(err) {
+			err = c.fault
+		}
+		settable.Set(r, err)
+	})
+	return future
+}
+
+func (s *instances) of(t switchyard.Tool) *instance {
+	for _, i := range s.list {
+		if i.tool.Name == t.Name {
+			return i
+		}
+	}
+	i := &instance{run: s, tool: t}
+	s.list = append(s.list, i)
+	return i
+}
+
+func (i *instance) queue() string {
+	return switchyard.InstanceQueue(i.run.base, i.tool.Lane, i.run.origin.Run, i.tool.Name)
+}
+
+// ask asks the workers of the tool's lane for an instance.
+func (i *instance) ask(ctx workflow.Context) {
+	options := i.options()
+	options.TaskQueue = switchyard.HoldQueue(i.run.base, i.tool.Lane)
+	if i.tool.OnLoss == switchyard.OnLossRecreate {
+		options.RetryPolicy = &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: time.Second}
+	}
+	i.start(ctx, options, switchyard.HoldRequest{Last: i.last, Lost: i.vanished, Before: i.before})
+}
+
+// adopt asks for the living instance that the execution before left, where it lives.
+func (i *instance) adopt(ctx workflow.Context) {
+	options := i.options()
+	options.TaskQueue = i.queue()
+	options.ScheduleToStartTimeout = switchyard.AdoptWithin.Std() + i.tool.Heartbeat.Std()
+	i.adopting = true
+	i.start(ctx, options, switchyard.HoldRequest{Adopt: true})
+}
+
+func (i *instance) options() workflow.ActivityOptions {
+	i.holds++
+	i.holdID = "hold/" + i.tool.Name
+	if i.holds > 1 {
+		i.holdID = fmt.Sprint(i.holdID, "/", i.holds)
+	}
+	return workflow.ActivityOptions{
+		ActivityID:          i.holdID,
+		StartToCloseTimeout: holdTimeout,
+		HeartbeatTimeout:    i.tool.Heartbeat.Std(),
+		WaitForCancellation: true,
+		Summary:             "the run's instance of " + i.tool.Name,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+	}
+}
+
+// start starts a hold. It outlives the cancellation of the run, because what is made has to be closed.
+func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions, r switchyard.HoldRequest) {
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	holdCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
+	r.Tool, r.Digest, r.Origin, r.Queue = i.tool.Name, i.tool.Digest, i.run.origin, i.queue()
+	hold := workflow.ExecuteActivity(holdCtx, switchyard.HoldActivity, r)
+	i.hold, i.cancel = hold, cancel
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		var left switchyard.HoldState
+		err := hold.Get(ctx, &left)
+		i.hold, i.cancel = nil, nil
+		i.ended(ctx, left, err)
+	})
+}
+
+// ended takes the end of a hold: the instance idled out, could not be made, or was lost.
+func (i *instance) ended(ctx workflow.Context, left switchyard.HoldState, err error) {
+	adopted := i.adopting
+	i.adopting = false
+	if err == nil {
+		i.last, i.before, i.vanished = left, nil, false
+		i.again(ctx)
+		return
+	}
+	i.learn(err)
+	fault, lost := activityFailure(err).HoldError(i.tool)
+	i.vanished = i.vanished || lost
+	switch {
+	case fault == nil:
+	case lost && i.tool.OnLoss != switchyard.OnLossRecreate:
+		i.gone = true
+		i.fail(fault)
+	case lost && adopted:
+		i.again(ctx)
+	default:
+		// A hold that is tried again by itself has failed for good only where an operator ended it: the next call asks anew.
+		i.fail(fault)
+	}
+}
+
+// learn takes what a failed hold tells of the instance.
+func (i *instance) learn(err error) {
+	var left switchyard.HoldState
+	read := errors.New("it tells nothing")
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok && timeout.HasLastHeartbeatDetails() {
+		read = timeout.LastHeartbeatDetails(&left)
+	}
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		var e switchyard.Error
+		read = app.Details(&e, &left)
+	}
+	if read == nil {
+		i.last, i.before = left, nil
+	}
+}
+
+// again has an instance made if calls wait for one.
+func (i *instance) again(ctx workflow.Context) {
+	if len(i.calls) > 0 && !i.run.closing {
+		i.ask(ctx)
+	}
+}
+
+// fail ends the calls that wait for the instance.
+func (i *instance) fail(fault *switchyard.Error) {
+	for _, c := range i.calls {
+		c.fault = fault
+		c.cancel()
+	}
+}
+
+// close ends the instances when the run ends, whatever its end, and waits until they are closed.
+func (s *instances) close(ctx workflow.Context) {
+	s.closing = true
+	held := 0
+	for _, i := range s.list {
+		if i.hold != nil {
+			held++
+			i.cancel()
+		}
+	}
+	if held == 0 {
+		return
+	}
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	_, _ = workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{Timeout: closeWithin,
+		TimerOptions: workflow.TimerOptions{Summary: "instances are closed"}}, func() bool {
+		return !slices.ContainsFunc(s.list, func(i *instance) bool { return i.hold != nil })
+	})
+}
+
+// carry is what the next execution of the run has to know.
+func (s *instances) carry(ctx workflow.Context) []switchyard.CarriedInstance {
+	runID := workflow.GetInfo(ctx).WorkflowExecution.RunID
+	var carried []switchyard.CarriedInstance
+	room := maxCarried
+	for _, i := range s.list {
+		c := switchyard.CarriedInstance{Tool: i.tool.Name, Last: i.last, Held: i.hold != nil, Before: i.before, Vanished: i.vanished, Lost: i.gone}
+		if c.Held {
+			c.Before = append(slices.Clone(c.Before), switchyard.HoldRef{RunID: runID, ActivityID: i.holdID})
+			c.Before = c.Before[max(0, len(c.Before)-maxBefore):]
+		}
+		if room -= len(c.Last.State); room < 0 {
+			c.Last.State = nil
+		}
+		carried = append(carried, c)
+	}
+	return carried
+}
+
+// resume takes over what the execution before has carried. Living instances are adopted at once: they do not wait long.
+func (s *instances) resume(ctx workflow.Context, carried []switchyard.CarriedInstance, tools map[string]switchyard.Tool) {
+	for _, c := range carried {
+		i := s.of(tools[c.Tool])
+		i.last, i.before, i.vanished, i.gone = c.Last, c.Before, c.Vanished, c.Lost
+		if c.Held {
+			i.adopt(ctx)
+		}
+	}
+}

@@ -73,16 +73,23 @@ func (c *catalogFlags) load() (*toolspecs.Catalog, error) {
 	if err != nil || c.dir == "" {
 		return shipped, err
 	}
+	own, err := c.folder("")
+	if err != nil {
+		return nil, err
+	}
+	return shipped.Merge(own)
+}
+
+// folder returns the tools of the folder alone, as a worker of that mode reads them.
+func (c *catalogFlags) folder(mode switchyard.Mode) (*toolspecs.Catalog, error) {
 	if info, err := os.Stat(c.dir); err != nil {
 		return nil, failure(exitUsage, "--tools %s: %w", c.dir, pathError(c.dir, err))
 	} else if !info.IsDir() {
 		return nil, failure(exitUsage, "--tools %s is not a folder", c.dir)
 	}
-	own, err := toolspecs.Load(c.dir, c.options())
-	if err != nil {
-		return nil, err
-	}
-	return shipped.Merge(own)
+	o := c.options()
+	o.Mode = mode
+	return toolspecs.Load(c.dir, o)
 }
 
 // known returns the names of the tools of the folder, named or default, and of those that ship. Without a folder they

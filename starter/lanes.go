@@ -91,17 +91,23 @@ func (l *laneWatch) served(ctx context.Context, queue string, kind enumspb.TaskQ
 
 // pollers counts the workers that polled a queue lately.
 func pollers(ctx context.Context, c client.Client, namespace, queue string, kind enumspb.TaskQueueType, now time.Time) (int, error) {
+	identities, err := polledBy(ctx, c, namespace, queue, kind, now)
+	return len(identities), err
+}
+
+// polledBy returns the identities of the workers that polled a queue lately.
+func polledBy(ctx context.Context, c client.Client, namespace, queue string, kind enumspb.TaskQueueType, now time.Time) ([]string, error) {
 	answer, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace: namespace, TaskQueueType: kind, TaskQueue: &taskqueuepb.TaskQueue{Name: queue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
 	})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	n := 0
+	var identities []string
 	for _, p := range answer.GetPollers() {
 		if now.Sub(p.GetLastAccessTime().AsTime()) < pollerAge {
-			n++
+			identities = append(identities, p.GetIdentity())
 		}
 	}
-	return n, nil
+	return identities, nil
 }

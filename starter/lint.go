@@ -114,8 +114,15 @@ func (l *linter) path(path string) error {
 		return err
 	}
 	if info.IsDir() {
-		_, err := toolspecs.Load(path, l.catalog.options())
-		return err
+		folder, err := toolspecs.Load(path, l.catalog.options())
+		if err != nil {
+			return err
+		}
+		var specs []toolspecs.Spec
+		for _, tool := range folder.All() {
+			specs = append(specs, tool.Spec)
+		}
+		return checkAgents(specs, nil)
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxLintBytes {
 		return fmt.Errorf("not a file of at most %d MiB", maxLintBytes>>20)
@@ -133,8 +140,7 @@ func (l *linter) file(path string) error {
 		kind = detect(path, data)
 	}
 	if kind == lintTool {
-		_, err = toolspecs.Decode(path, data, l.catalog.options())
-		return err
+		return l.tool(path, data)
 	}
 	known, err := l.app.known(l.catalog)
 	if err != nil {
@@ -149,6 +155,27 @@ func (l *linter) file(path string) error {
 		_, err = toolspecs.DecodeScript(path, data, known)
 	}
 	return err
+}
+
+// tool checks a file of toolspecs, and the tools of agents in it where those that there are, are known.
+func (l *linter) tool(path string, data []byte) error {
+	specs, err := toolspecs.Decode(path, data, l.catalog.options())
+	if err != nil || !slices.ContainsFunc(specs, func(s toolspecs.Spec) bool { return s.Entry.Agent != nil }) {
+		return err
+	}
+	known, err := l.app.known(l.catalog)
+	if err != nil || known == nil {
+		return err
+	}
+	return checkAgents(specs, known)
+}
+
+// checkAgents looks up the tools of agents that are tools themselves: among specs, those that ship, and known.
+func checkAgents(specs []toolspecs.Spec, known []string) error {
+	for _, s := range append(toolspecs.Shipped(), specs...) {
+		known = append(known, s.Name)
+	}
+	return toolspecs.CheckAgents(specs, known)
 }
 
 // kindsByKey tell the kind of a file by a key at its top.

@@ -13,7 +13,7 @@ import (
 func (a *app) toolsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tools", Short: "List, show and check toolspecs",
-		Long: `Reads toolspecs: those of a folder together with those that come with the worker. Needs no server.`,
+		Long: `Reads toolspecs: those of a folder together with those that come with the worker. Needs no server, but for list --workers.`,
 		Example: `  starter tools list
   starter tools show calculator
   starter tools lint ./tools`,
@@ -43,13 +43,29 @@ type listedTool struct {
 
 func (a *app) toolsListCommand(flags *catalogFlags) *cobra.Command {
 	var query toolspecs.Query
-	var status string
+	var status, queue string
+	var workers bool
+	filters := []string{"category", "tag", "status", "name"}
 	cmd := &cobra.Command{
-		Use: "list", Short: "List tools",
+		Use: "list", Short: "List tools, or with --workers what each worker holds",
+		Long: `Lists the tools of a folder together with those that come with the worker; that needs no server.
+
+With --workers it asks every worker of the task queue which tools it holds, and lists the workers, and the tools that
+differ between them or from the folder: after an edit or a deploy it tells who has what. Workers of other lanes than
+general, serial and those that the folder's tools name are found with --lanes.`,
 		Example: `  starter tools list --tools ./tools --category http
-  starter tools list --tag docs --status deprecated --output json`,
+  starter tools list --tag docs --status deprecated --output json
+  starter tools list --workers --tools ./tools`,
 		Args: arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if workers {
+				for _, filter := range filters {
+					if cmd.Flags().Changed(filter) {
+						return usageError(cmd, "--%s is for the toolspecs of a folder; with --workers all tools are compared", filter)
+					}
+				}
+				return a.listHeld(cmd, flags, queue)
+			}
 			query.Status = switchyard.Status(status)
 			switch query.Status {
 			case "", switchyard.StatusActive, switchyard.StatusDeprecated, switchyard.StatusDisabled:
@@ -68,6 +84,8 @@ func (a *app) toolsListCommand(flags *catalogFlags) *cobra.Command {
 	cmd.Flags().StringVar(&query.Tag, "tag", "", "only tools with this `tag`")
 	cmd.Flags().StringVar(&status, "status", "", "only tools of this `status`: active, deprecated or disabled")
 	cmd.Flags().StringVar(&query.NamePart, "name", "", "only tools whose names contain this `text`")
+	cmd.Flags().BoolVar(&workers, "workers", false, "ask the workers which tools they hold, and tell which differ")
+	cmd.Flags().StringVarP(&queue, "task-queue", "t", switchyard.DefaultTaskQueue, "task `queue` of the workers, with --workers")
 	return cmd
 }
 

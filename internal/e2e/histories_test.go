@@ -146,6 +146,10 @@ var behaviours = []behaviour{
 		l.worker()
 		return l.runCall("call_failed", "broken", "")
 	}},
+	{name: "catalog_report", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.run(switchyard.CatalogWorkflow, "catalog_report", switchyard.CatalogRequest{Workers: []string{"1@nowhere", "2@nowhere"}})
+	}},
 	{name: "call_refused", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runCall("call_refused", "append", `{"txet":"a"}`)

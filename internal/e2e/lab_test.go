@@ -87,7 +87,7 @@ func (l *lab) program(name string, env []string, flags ...string) *testserver.Pr
 }
 
 // run starts a workflow; its history is replayed when the test ends.
-func (l *lab) run(workflowType, id string, input switchyard.RunInput) client.WorkflowRun {
+func (l *lab) run(workflowType, id string, input any) client.WorkflowRun {
 	l.t.Helper()
 	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id, TaskQueue: switchyard.DefaultTaskQueue}, workflowType, input)
 	if err != nil {

@@ -105,6 +105,21 @@ type tickArgs struct {
 	MS int `json:"ms"`
 }
 
+// meeting writes its text to the journal and waits until that has as many lines as the call says.
+func meeting(name, text string) activities.Function {
+	return activities.NewFunction(name, func(ctx context.Context, in struct {
+		Lines int `json:"lines"`
+	}) (string, error) {
+		if err := write(ctx, entry{Text: text}); err != nil {
+			return "", err
+		}
+		return "met", until(ctx, func() bool {
+			journal, err := os.ReadFile(os.Getenv(journalFile))
+			return err == nil && strings.Count(string(journal), "\n") >= in.Lines
+		})
+	})
+}
+
 func functions() []activities.Function {
 	return []activities.Function{
 		activities.NewFunction("append", func(ctx context.Context, in textArgs) (textArgs, error) {
@@ -128,17 +143,7 @@ func functions() []activities.Function {
 			}
 			return "held", gateOpens(ctx)
 		}),
-		activities.NewFunction("meet", func(ctx context.Context, in struct {
-			Lines int `json:"lines"`
-		}) (string, error) {
-			if err := write(ctx, entry{}); err != nil {
-				return "", err
-			}
-			return "met", until(ctx, func() bool {
-				journal, err := os.ReadFile(os.Getenv(journalFile))
-				return err == nil && strings.Count(string(journal), "\n") >= in.Lines
-			})
-		}),
+		meeting("meet", ""), meeting("meet_one", "one"), meeting("meet_two", "two"),
 		activities.NewFunction("tick", func(ctx context.Context, in tickArgs) (string, error) {
 			e := entry{Start: time.Since(began)}
 			select {

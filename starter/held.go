@@ -1,0 +1,282 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// reportTimeout bounds asking all workers.
+const reportTimeout = 15 * time.Second
+
+// heldTools is what the workers of a task queue hold.
+type heldTools struct {
+	Workers     []heldCatalog    `json:"workers"`
+	Differences []toolDifference `json:"differences"`
+}
+
+// heldCatalog is what one worker holds.
+type heldCatalog struct {
+	switchyard.WorkerCatalog
+	// Uncompared says that its tools are not known one by one.
+	Uncompared bool `json:"uncompared,omitempty"`
+}
+
+// toolDifference is a tool of which workers, or a worker and the folder, do not have the same version.
+type toolDifference struct {
+	Tool     string        `json:"tool"`
+	Versions []heldVersion `json:"versions"`
+}
+
+// heldVersion is one version of a tool, or the lack of it, and who has that.
+type heldVersion struct {
+	Version string `json:"version,omitempty"`
+	Digest  string `json:"digest,omitempty"`
+	Missing bool   `json:"missing,omitempty"`
+	// Folder says that the folder of --tools has it.
+	Folder  bool     `json:"folder,omitempty"`
+	Workers []string `json:"workers,omitempty"`
+}
+
+// listHeld asks the workers which tools they hold and prints what they answer.
+func (a *app) listHeld(cmd *cobra.Command, flags *catalogFlags, queue string) error {
+	if err := flags.check(cmd); err != nil {
+		return err
+	}
+	lanes, err := flags.servedLanes()
+	if err != nil {
+		return err
+	}
+	return a.connected(cmd, func(ctx context.Context, c client.Client) error {
+		workers, err := workersOf(ctx, c, a.connection.resolvedNamespace, queue, lanes)
+		if err != nil {
+			return err
+		}
+		report, err := askWorkers(ctx, c, queue, workers)
+		if err != nil {
+			return err
+		}
+		held, err := flags.compare(report)
+		if err != nil {
+			return err
+		}
+		if a.format.json() {
+			return writeJSON(a.Out, held, false)
+		}
+		return a.printHeld(held, flags.dir, queue)
+	})
+}
+
+// workersOf returns the identities of the workers that lately served runs or one of the lanes, sorted.
+func workersOf(ctx context.Context, c client.Client, namespace, queue string, lanes []string) ([]string, error) {
+	now := time.Now()
+	workers, err := polledBy(ctx, c, namespace, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW, now)
+	if err != nil {
+		return nil, err
+	}
+	decide := len(workers)
+	for _, lane := range lanes {
+		more, err := polledBy(ctx, c, namespace, switchyard.Queue(queue, lane), enumspb.TASK_QUEUE_TYPE_ACTIVITY, now)
+		if err != nil {
+			return nil, err
+		}
+		workers = append(workers, more...)
+	}
+	if decide == 0 && len(workers) > 0 {
+		return nil, failure(exitFailed, "no worker serves runs on the task queue %s, and only such a one can ask the others\nStart one: %s", queue, workerCommand(queue, switchyard.LaneGeneral))
+	}
+	slices.Sort(workers)
+	return slices.Compact(workers), nil
+}
+
+// askWorkers has a worker ask all of them.
+func askWorkers(ctx context.Context, c client.Client, queue string, workers []string) (switchyard.CatalogReport, error) {
+	var report switchyard.CatalogReport
+	if len(workers) == 0 {
+		return report, nil
+	}
+	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: "catalog-report-" + randomHex(4), TaskQueue: queue, WorkflowExecutionTimeout: reportTimeout,
+	}, switchyard.CatalogWorkflow, switchyard.CatalogRequest{Workers: workers})
+	if err != nil {
+		return report, err
+	}
+	err = run.Get(ctx, &report)
+	if failed, ok := errors.AsType[*temporal.WorkflowExecutionError](err); ok {
+		return report, failure(exitFailed, "the workers of the task queue %s could not be asked; are they of an earlier version? (%w)", queue, failed)
+	}
+	return report, err
+}
+
+// compare finds the tools that differ between the workers that answered, and from the folder if there is one.
+func (c *catalogFlags) compare(report switchyard.CatalogReport) (heldTools, error) {
+	held := heldTools{Workers: []heldCatalog{}, Differences: []toolDifference{}}
+	owners := []owner{}
+	var mode switchyard.Mode
+	for _, w := range report.Workers {
+		tools, err := report.Held(w.Digest)
+		if err != nil {
+			return held, err
+		}
+		known := len(tools) == w.Tools
+		held.Workers = append(held.Workers, heldCatalog{WorkerCatalog: w, Uncompared: !known})
+		if w.Failure == "" && known {
+			mode = w.Mode // where they differ, so do all their tools
+			owners = append(owners, ownerOf(w.Worker, tools))
+		}
+	}
+	if c.dir != "" && len(owners) > 0 {
+		folder, err := c.folder(mode)
+		if err != nil {
+			return held, err
+		}
+		owners = append(owners, ownerOf("", versionsOf(folder)))
+	}
+	for _, name := range namesOf(owners) {
+		if versions := versionsBy(owners, name); len(versions) > 1 {
+			held.Differences = append(held.Differences, toolDifference{Tool: name, Versions: versions})
+		}
+	}
+	return held, nil
+}
+
+// owner is a worker that answered, or without a name the folder, with its tools by name.
+type owner struct {
+	worker string
+	tools  map[string]switchyard.ToolVersion
+}
+
+func ownerOf(worker string, tools []switchyard.ToolVersion) owner {
+	o := owner{worker: worker, tools: map[string]switchyard.ToolVersion{}}
+	for _, t := range tools {
+		o.tools[t.Name] = t
+	}
+	return o
+}
+
+func namesOf(owners []owner) []string {
+	names := map[string]bool{}
+	for _, o := range owners {
+		for name := range o.tools {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func versionsOf(catalog *toolspecs.Catalog) []switchyard.ToolVersion {
+	var tools []switchyard.ToolVersion
+	for _, t := range catalog.All() {
+		tools = append(tools, switchyard.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest})
+	}
+	return tools
+}
+
+// versionsBy returns the versions of one tool with those who have them. That the folder lacks a tool is no difference:
+// workers have tools of their own.
+func versionsBy(owners []owner, name string) []heldVersion {
+	var versions []heldVersion
+	for _, o := range owners {
+		t, has := o.tools[name]
+		folder := o.worker == ""
+		if folder && !has {
+			continue
+		}
+		i := slices.IndexFunc(versions, func(v heldVersion) bool { return v.Missing == !has && v.Digest == t.Digest })
+		if i < 0 {
+			i = len(versions)
+			versions = append(versions, heldVersion{Version: t.Version, Digest: t.Digest, Missing: !has})
+		}
+		if v := &versions[i]; folder {
+			v.Folder = true
+		} else {
+			v.Workers = append(v.Workers, o.worker)
+		}
+	}
+	slices.SortStableFunc(versions, func(x, y heldVersion) int { return cmp.Compare(x.Version, y.Version) })
+	return versions
+}
+
+func (a *app) printHeld(held heldTools, dir, queue string) error {
+	if len(held.Workers) == 0 {
+		fmt.Fprintf(a.Err, "no worker serves the task queue %s\n  start one: %s\n", queue, workerCommand(queue, switchyard.LaneGeneral))
+		return nil
+	}
+	p, now := a.paletteFor(a.Out), time.Now()
+	t := table{header: []string{"worker", "lanes", "tools", "catalog", "loaded"}, right: map[int]bool{2: true}}
+	for _, w := range held.Workers {
+		if w.Failure != "" {
+			t.add(w.Worker, p.bad("no answer"))
+			continue
+		}
+		t.add(w.Worker, strings.Join(w.Lanes, ","), strconv.Itoa(w.Tools), w.Digest, a.format.when(w.Loaded, now))
+	}
+	text := t.text(p)
+	for _, note := range held.notes() {
+		text += p.warn("! "+note) + "\n"
+	}
+	if len(held.Differences) == 0 {
+		return a.print(text + "\nno tool differs\n")
+	}
+	return a.print(text + "\n" + held.table(p, dir))
+}
+
+// notes are what is to be known of the workers beside what they hold.
+func (h heldTools) notes() []string {
+	var notes []string
+	modes := map[switchyard.Mode]bool{}
+	for _, w := range h.Workers {
+		switch {
+		case w.Failure != "":
+			notes = append(notes, w.Worker+": "+w.Failure)
+			continue
+		case w.Error != "":
+			notes = append(notes, w.Worker+": in its folder is wrong, and not in effect: "+w.Error)
+		}
+		if w.Uncompared {
+			notes = append(notes, w.Worker+": its tools are too many to be told, so only their digest can be compared")
+		}
+		modes[cmp.Or(w.Mode, switchyard.ModeStrict)] = true
+	}
+	if len(modes) > 1 {
+		notes = append(notes, "some workers read arguments strictly and some leniently, so that all their tools differ")
+	}
+	return notes
+}
+
+func (h heldTools) table(p palette, dir string) string {
+	t := table{header: []string{"differs", "version", "digest", "held by"}}
+	for _, tool := range h.Differences {
+		for i, v := range tool.Versions {
+			name := tool.Tool
+			if i > 0 {
+				name = ""
+			}
+			if v.Missing {
+				v.Version = p.warn("missing")
+			}
+			t.add(name, v.Version, v.Digest, v.holders(dir))
+		}
+	}
+	return t.text(p)
+}
+
+func (v heldVersion) holders(dir string) string {
+	if v.Folder {
+		return strings.Join(append([]string{dir}, v.Workers...), ", ")
+	}
+	return strings.Join(v.Workers, ", ")
+}

@@ -1,0 +1,116 @@
+package toolspecs
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+)
+
+// agentSpec is an agent tool whose script says one text.
+func agentSpec(name, answer string, tools ...string) Spec {
+	script := switchyard.Pack(switchyard.Script{Steps: []switchyard.ScriptStep{{Answer: answer}}})
+	return Spec{Name: name, Version: "1.0.0", Description: "An agent.", Parameters: []Parameter{{Name: "task", Type: "string"}},
+		Entry: Entry{Type: switchyard.KindAgent, Agent: &switchyard.Agent{Name: "one", Tools: tools,
+			Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &script}}}}
+}
+
+// TestAgentSpec proves that an agent tool is pinned whole, its agent in it, with its own defaults; that it is read back as
+// the same; and that every letter of the agent counts in its digest, also of a script so long that it is compressed.
+func TestAgentSpec(t *testing.T) {
+	long := strings.Repeat("a long answer ", 2000)
+	for _, answer := range []string{"<short> & sweet", long} {
+		c, err := agentSpec("sub", answer, "read").Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool := c.Tool()
+		if tool.Kind != switchyard.KindAgent || tool.Timeout != DefaultAgentTimeout || tool.Retry.MaxAttempts != 1 || tool.Effect != switchyard.EffectOnce {
+			t.Errorf("facts: %+v", tool)
+		}
+		// As a run's history keeps it.
+		data, err := json.Marshal(tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pinned switchyard.Tool
+		if err := json.Unmarshal(data, &pinned); err != nil {
+			t.Fatal(err)
+		}
+		again, err := FromTool(pinned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := again.Spec.Entry.Agent; a.Model.Script.Value.Steps[0].Answer != answer || a.Tools[0] != "read" {
+			t.Errorf("read back: %+v", a)
+		}
+		other, err := agentSpec("sub", answer+".", "read").Compile()
+		if err != nil || other.Digest == c.Digest {
+			t.Errorf("another script has the digest %s too, %v", c.Digest, err)
+		}
+		another, err := agentSpec("sub", answer, "write").Compile()
+		if err != nil || another.Digest == c.Digest {
+			t.Errorf("an agent with other tools has the digest %s too, %v", c.Digest, err)
+		}
+	}
+	if _, err := (Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Type: switchyard.KindAgent, AgentFile: "a.yaml"}}).Compile(); err == nil {
+		t.Error("an agent tool without an agent compiles")
+	}
+	nameless := agentSpec("a", "x")
+	nameless.Entry.Agent.Name = "two words"
+	if _, err := nameless.Compile(); err == nil || !strings.Contains(err.Error(), "the agent's name") {
+		t.Errorf("an agent with a bad name: %v", err)
+	}
+}
+
+// TestCompressionIsNoDigest proves that the digest of an agent tool does not depend on how a compressor works: one of
+// another version of Go may write the same script in other bytes.
+func TestCompressionIsNoDigest(t *testing.T) {
+	c, err := agentSpec("sub", strings.Repeat("a long answer ", 2000)).Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := c.Tool()
+	script, err := switchyard.EncodeJSON(c.Spec.Entry.Agent.Model.Script.Value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(string(tool.Spec), `{"gzip":`)
+	end := at + strings.Index(string(tool.Spec)[at:], "}") + 1
+	if at < 0 {
+		t.Fatal("the script is not compressed")
+	}
+	tool.Spec = json.RawMessage(string(tool.Spec)[:at] + string(script) + string(tool.Spec)[end:])
+	if _, err := FromTool(tool); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCheckAgents proves that a tool that an agent names and nobody has is told at its place in the agent's file, once,
+// or by the tool's name where the agent came from no file.
+func TestCheckAgents(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "agents", "lead.yaml")
+	write(t, file, "name: lead\nmodel: {provider: openai, name: gpt}\ntools: [look, serch, lead]\n")
+	tool := "version: 1.0.0\ndescription: Leads.\nentry: {type: agent, agent: ../agents/lead.yaml}\n"
+	write(t, filepath.Join(dir, "tools", "a.yaml"), "name: lead\n"+tool+"---\nname: lead_too\n"+tool+"---\nname: look\n"+strings.Replace(tool, "agent, agent: ../agents/lead.yaml", "function", 1))
+	catalog, err := Load(filepath.Join(dir, "tools"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = catalog.CheckAgents()
+	if want := file + `:3:15: there is no tool "serch"`; err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v, want %s…", err, want)
+	}
+	var faults Faults
+	err = CheckAgents([]Spec{agentSpec("sub", "x", "look", "lok"), {Name: "look"}}, []string{"look", "sub"})
+	if !errors.As(err, &faults) || err.Error() != `toolspec "sub": its agent one names the tool "lok", and there is none (did you mean "look"?)` {
+		t.Errorf("got %v", err)
+	}
+	if err := CheckAgents([]Spec{agentSpec("sub", "x", "sub")}, []string{"sub"}); err != nil {
+		t.Errorf("an agent that calls itself: %v", err)
+	}
+}

@@ -135,10 +135,12 @@ func (e *ReplyError) Error() string { return cmp.Or(e.Message, string(e.Type)) }
 type ReplyRequest struct {
 	Reply    Reply    `json:"reply"`
 	Question Question `json:"question"`
-	// Tool, Origin and Notes are those of a call that is itself the question: the reply completes it.
+	// Tool, Origin and Notes are those of a call that is itself the question.
 	Tool   *Tool    `json:"tool,omitempty"`
 	Origin Origin   `json:"origin,omitzero"`
 	Notes  []string `json:"notes,omitempty"`
+	// Complete says that the reply fits and is to end that call.
+	Complete bool `json:"complete,omitempty"`
 }
 
 // ReplyVerdict is what ReplyActivity found.

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/activity"
 )
 
@@ -27,12 +26,12 @@ func (People) Execute(context.Context, *toolspecs.Spec, json.RawMessage) (Answer
 // waiting stands for the error of a call that is not over when its execution is.
 var waiting = &switchyard.Error{Message: "a person is asked"}
 
-// Reply checks a reply to an open question. One that fits ends the call that was the question: an answer becomes its
-// result, as far as it goes through the phase post_execution like every other one, and a refusal its error. Reply runs
-// as a local activity of the update that brought the reply, and may run again: a call that is over already stays as it is.
+// Reply checks a reply to an open question, or has one that was found to fit end the call that was the question: an
+// answer becomes its result, through the phase post_execution like every other one, and a refusal its error. Reply runs
+// as a local activity of the update that brought the reply, and may run again: a call that is over stays as it is.
 func (a *Activities) Reply(ctx context.Context, r switchyard.ReplyRequest) (switchyard.ReplyVerdict, error) {
-	value, problems, err := answerOf(r)
-	if err != nil || len(problems) > 0 || r.Tool == nil {
+	if !r.Complete {
+		problems, err := checkReply(r)
 		return switchyard.ReplyVerdict{Problems: problems}, err
 	}
 	outcome := switchyard.CallOutcome{ID: r.Question.Call, Tool: r.Tool.Name, Error: r.Reply.Denied()}
@@ -41,7 +40,11 @@ func (a *Activities) Reply(ctx context.Context, r switchyard.ReplyRequest) (swit
 		if err != nil {
 			return switchyard.ReplyVerdict{}, fmt.Errorf("the pinned toolspec of %s cannot be used here: %w", r.Tool.Name, err)
 		}
-		result, failure := postExecute(compiled, Answer{Output: value, Notes: append(slices.Clone(r.Notes), r.Reply.Note())})
+		var value bytes.Buffer
+		if err := json.Compact(&value, r.Reply.Value); err != nil {
+			return switchyard.ReplyVerdict{}, err
+		}
+		result, failure := postExecute(compiled, Answer{Output: value.Bytes(), Notes: append(slices.Clone(r.Notes), r.Reply.Note())})
 		outcome.Result, outcome.Error = &result, failure
 	}
 	early, err := a.complete(ctx, outcome)
@@ -54,52 +57,40 @@ func (a *Activities) Reply(ctx context.Context, r switchyard.ReplyRequest) (swit
 	return switchyard.ReplyVerdict{}, err
 }
 
-// answerOf returns a reply's value as compact JSON, and everything that keeps it from being an answer.
-func answerOf(r switchyard.ReplyRequest) (json.RawMessage, []switchyard.Problem, error) {
+// checkReply returns everything that keeps a reply's value from being an answer.
+func checkReply(r switchyard.ReplyRequest) ([]switchyard.Problem, error) {
 	if r.Reply.Decline {
-		return nil, nil, nil
+		return nil, nil
 	}
 	form, err := toolspecs.NewForm(r.Question.Schema)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if problems := form.Check(r.Reply.Value); len(problems) > 0 {
-		return nil, problems, nil
-	}
-	var value bytes.Buffer
-	err = json.Compact(&value, r.Reply.Value)
-	return value.Bytes(), nil, err
-}
-
-// isAtNoWorker has the states of a call that a worker has still to take.
-var isAtNoWorker = map[enumspb.PendingActivityState]bool{
-	enumspb.PENDING_ACTIVITY_STATE_SCHEDULED: true, enumspb.PENDING_ACTIVITY_STATE_PAUSED: true,
+	return form.Check(r.Reply.Value), nil
 }
 
 // complete ends the call that waits for a person, as a worker does at the end of every other one. early says that the
-// server does not take this end because no worker has taken the call yet.
+// server does not take this end yet, because no worker has taken the call.
+//
+// It looks before it asks: this runs within a step of the run itself, and a server that refuses a call's end may have the
+// run do its step again.
 func (a *Activities) complete(ctx context.Context, o switchyard.CallOutcome) (early bool, err error) {
 	info := activity.GetInfo(ctx)
 	run := info.WorkflowExecution
-	var result any
-	var failure error
-	if o.Error != nil {
-		failure = Failure(o.Error)
-	} else {
-		result = o.Result
-	}
-	err = a.config.Client.CompleteActivityByID(ctx, info.Namespace, run.ID, run.RunID, o.ID, result, failure)
-	if _, missing := errors.AsType[*serviceerror.NotFound](err); !missing {
+	described, err := a.config.Client.DescribeWorkflowExecution(ctx, run.ID, run.RunID)
+	if err != nil {
 		return false, err
 	}
-	described, describeErr := a.config.Client.DescribeWorkflowExecution(ctx, run.ID, run.RunID)
-	if describeErr != nil {
-		return false, describeErr
+	pending := described.GetPendingActivities()
+	i := slices.IndexFunc(pending, func(p *workflowpb.PendingActivityInfo) bool { return p.GetActivityId() == o.ID })
+	if i < 0 {
+		return false, nil // it is over: by an earlier try of this very reply, or because its time is
 	}
-	for _, pending := range described.GetPendingActivities() {
-		if pending.GetActivityId() == o.ID {
-			return isAtNoWorker[pending.GetState()], err
-		}
+	if o.Error == nil {
+		return false, a.config.Client.CompleteActivityByID(ctx, info.Namespace, run.ID, run.RunID, o.ID, o.Result, nil)
 	}
-	return false, nil // it is over: by an earlier try of this very reply, or because its time is
+	if state := pending[i].GetState(); state != enumspb.PENDING_ACTIVITY_STATE_STARTED && state != enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED {
+		return true, nil
+	}
+	return false, a.config.Client.CompleteActivityByID(ctx, info.Namespace, run.ID, run.RunID, o.ID, nil, Failure(o.Error))
 }

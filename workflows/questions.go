@@ -228,30 +228,53 @@ func (q *questions) reply(ctx workflow.Context, r switchyard.Reply) error {
 	o.checking = r.By
 	defer func() { o.checking = "" }()
 	request := switchyard.ReplyRequest{Reply: r, Question: o.Question, Tool: o.tool, Origin: q.origin, Notes: o.notes}
-	var verdict switchyard.ReplyVerdict
-	if err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), switchyard.ReplyActivity, request).Get(ctx, &verdict); err != nil {
-		return err
-	}
+	verdict, err := q.judge(ctx, request)
 	switch {
+	case err != nil:
+		return err
 	case len(verdict.Problems) > 0:
 		return refuse(switchyard.ReplyError{Type: switchyard.ReplyUnfit, Message: fmt.Sprintf("the answer does not fit question %q", o.ID), Problems: verdict.Problems})
-	case verdict.Early:
-		return refuse(switchyard.ReplyError{Type: switchyard.ReplyEarly,
-			Message: fmt.Sprintf("call %s still waits for a worker of its lane and cannot be declined before one has taken it", o.Call)})
 	case o.over:
+		return refuse(q.notOpen(o.ID))
 	case o.tool == nil:
-		o.reply, o.taken = &r, true
+		o.reply = &r
 		q.close(o, r.Note())
-	default:
-		// The reply is on its way as the call's end; that history has it is what counts.
-		if err := workflow.Await(ctx, func() bool { return o.over }); err != nil {
+		return nil
+	}
+	return q.endCall(ctx, o, request)
+}
+
+// endCall makes a reply that fits the end of the call that asks. Ending the call is a deed outside of the run, so the run
+// first lets the server write down, by a timer, that the reply was accepted: a step that only brings an update is kept
+// nowhere until then, and is done again when it is lost.
+func (q *questions) endCall(ctx workflow.Context, o *question, request switchyard.ReplyRequest) error {
+	if err := workflow.NewTimerWithOptions(ctx, time.Millisecond, workflow.TimerOptions{Summary: "reply to " + o.ID}).Get(ctx, nil); err != nil {
+		return err
+	}
+	request.Complete = true
+	if !o.over {
+		verdict, err := q.judge(ctx, request)
+		if err != nil {
 			return err
 		}
+		if verdict.Early {
+			return refuse(switchyard.ReplyError{Type: switchyard.ReplyEarly,
+				Message: fmt.Sprintf("call %s still waits for a worker of its lane and cannot be declined before one has taken it", o.Call)})
+		}
+	}
+	// The reply is on its way as the call's end; that history has it is what counts.
+	if err := workflow.Await(ctx, func() bool { return o.over }); err != nil {
+		return err
 	}
 	if !o.taken {
 		return refuse(q.notOpen(o.ID))
 	}
 	return nil
+}
+
+func (q *questions) judge(ctx workflow.Context, r switchyard.ReplyRequest) (verdict switchyard.ReplyVerdict, err error) {
+	err = workflow.ExecuteLocalActivity(withLocalOptions(ctx), switchyard.ReplyActivity, r).Get(ctx, &verdict)
+	return verdict, err
 }
 
 // refuse is what an update fails with.

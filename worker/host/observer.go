@@ -141,11 +141,11 @@ func (a *observedActivity) admitted(args []any, result any) {
 // replied counts a human tool's call that a person's reply ended; its execution only asked.
 func (a *observedActivity) replied(ctx context.Context, info activity.Info, args []any, result any, err error) {
 	verdict, ok := result.(switchyard.ReplyVerdict)
-	if err != nil || !ok || len(args) != 1 || len(verdict.Problems) > 0 || verdict.Early {
+	if err != nil || !ok || len(args) != 1 || verdict.Early {
 		return
 	}
 	request, ok := args[0].(switchyard.ReplyRequest)
-	if !ok || request.Tool == nil {
+	if !ok || !request.Complete {
 		return
 	}
 	outcome := "completed"

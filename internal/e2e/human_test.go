@@ -1,0 +1,337 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// inquire is a tool that asks people in the middle of its call, several at a time where it is told to.
+var inquire = activities.NewFunction("inquire", func(ctx context.Context, in struct {
+	Text  string `json:"text"`
+	Times int    `json:"times"`
+}) (string, error) {
+	if err := write(ctx, entry{Text: "asks " + in.Text}); err != nil {
+		return "", err
+	}
+	replies := make([]string, in.Times)
+	faults := make(chan error)
+	for i := range in.Times {
+		go func() {
+			reply, err := activities.Ask(ctx, in.Text, json.RawMessage(`{"type":"string","maxLength":20}`))
+			replies[i] = reply.Question + " " + reply.By + " " + switchyard.PlainText(reply.Value)
+			if reply.Decline {
+				replies[i] = reply.Note()
+			}
+			faults <- err
+		}()
+	}
+	var err error
+	for range in.Times {
+		err = errors.Join(err, <-faults)
+	}
+	if err != nil {
+		return "", err
+	}
+	return strings.Join(replies, ", "), write(ctx, entry{Text: "heard"})
+})
+
+// questions asks a run for its open questions.
+func (l *lab) questions(id string) []switchyard.Question {
+	l.t.Helper()
+	value, err := l.Client.QueryWorkflow(l.ctx, id, "", switchyard.QuestionsQuery)
+	if err != nil {
+		return nil // no worker yet
+	}
+	var list []switchyard.Question
+	if err := value.Get(&list); err != nil {
+		l.t.Fatal(err)
+	}
+	return list
+}
+
+// awaitQuestions waits until as many questions of a run are open, and returns them by id.
+func (l *lab) awaitQuestions(id string, n int) map[string]switchyard.Question {
+	l.t.Helper()
+	open := map[string]switchyard.Question{}
+	l.await(fmt.Sprint("for open questions: ", n), func() bool {
+		clear(open)
+		for _, q := range l.questions(id) {
+			open[q.ID] = q
+		}
+		return len(open) == n
+	})
+	return open
+}
+
+// reply replies to a question of a run, and returns why that was refused.
+func (l *lab) reply(id string, r switchyard.Reply) *switchyard.ReplyError {
+	l.t.Helper()
+	err := l.sendReply(id, r)
+	if err == nil {
+		return nil
+	}
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		l.t.Fatalf("the reply of %s to %s ended with %v", r.By, r.Question, err)
+	}
+	var refused switchyard.ReplyError
+	if err := app.Details(&refused); err != nil || string(refused.Type) != app.Type() {
+		l.t.Fatalf("the reply of %s to %s ended with %v; its details: %v", r.By, r.Question, app, err)
+	}
+	return &refused
+}
+
+func (l *lab) sendReply(id string, r switchyard.Reply) error {
+	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: switchyard.ReplyUpdate,
+		Args: []any{r}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	if err != nil {
+		return err
+	}
+	return handle.Get(l.ctx, nil)
+}
+
+func value(question, by, json string) switchyard.Reply {
+	return switchyard.Reply{Question: question, By: by, Value: []byte(json)}
+}
+
+// asker returns an agent with the tools that ask people, and append.
+func asker(steps ...switchyard.ScriptStep) *switchyard.Agent {
+	return withTools(agent(steps...), "ask budget hurry ask_nobody inquire inquire_once inquire_unasked append")
+}
+
+func (l *lab) historyLength(id string) int {
+	l.t.Helper()
+	return len(l.histories(id, "")[0].GetEvents())
+}
+
+// TestHuman proves that a call of a human tool waits for a person while the other calls of its turn go on, that the
+// worker may be killed meanwhile, that a wrong answer goes back to the person with every fault, and that the right one
+// becomes the call's result, checked and noted with who gave it.
+func TestHuman(t *testing.T) {
+	l := newLab(t)
+	first := l.worker()
+	budget := call("budget", `{"for":"paint","card":"4711"}`)
+	budget.ID = "b"
+	run := l.runAgent("run", asker(step(call("ask", `{"question":"Which colour?","pin":"0815"}`), budget, call("append", `{"text":"on"}`)), answer("${b.amount}")))
+	l.awaitEntries(1)
+	open := l.awaitQuestions("run", 2)
+	if q := open["1.2"]; q.Text != "How much may be spent for paint with ***?" || q.Tool != "budget" || q.Call != "1.2" || len(q.Schema) == 0 || q.Until.Sub(q.Asked).Hours() != 48 {
+		t.Errorf("the question is %+v", q)
+	}
+	if q := open["1.1"]; q.Text != "Which colour?" || len(q.Schema) > 0 || q.Until.Sub(q.Asked).Hours() != 168 {
+		t.Errorf("the question is %+v", q)
+	}
+	l.await("for the other call to end", func() bool { return len(l.statuses(run)) == 3 && l.statuses(run)[0] == "1.3 append completed" })
+	first.Kill()
+	l.worker()
+	if e := l.reply("run", value("1.2", "alice", `{"amount":501,"coment":"x"}`)); e == nil || e.Type != switchyard.ReplyUnfit || len(e.Problems) != 2 || e.Problems[0].Path != "$.amount" {
+		t.Errorf("an answer that does not fit: %+v", e)
+	}
+	if n := len(l.awaitQuestions("run", 2)); n != 2 {
+		t.Errorf("%d questions are open after it", n)
+	}
+	if e := l.reply("run", switchyard.Reply{Question: "1.2", By: "alice", Value: []byte(`{"amount":12}`), Reason: "it is cheap"}); e != nil {
+		t.Errorf("the right answer: %+v", e)
+	}
+	if e := l.reply("run", value("1.1", "bob", `"blue"`)); e != nil {
+		t.Errorf("the right answer: %+v", e)
+	}
+	if r := l.result(run); r.Answer != "12" || r.Usage.Failed != 0 {
+		t.Errorf("result: %+v", r)
+	}
+	expect(t, "records", l.statuses(run), []string{"1.3 append completed", "1.2 budget completed", "1.1 ask completed"})
+	record := l.records(run)[1]
+	if got := strings.Join(record.Notes, "; "); got != "answered by alice: it is cheap" || string(record.Result.Output) != `{"amount":12}` || record.Attempts != 1 {
+		t.Errorf("record: %+v, notes %q", record, got)
+	}
+	if n := len(l.questions("run")); n != 0 {
+		t.Errorf("%d questions are open at the end", n)
+	}
+}
+
+// TestRefusedReplies proves that what is no reply to an open question is refused with its own error, that says which
+// questions are open, and leaves nothing in the run's history; and that a question takes one reply.
+func TestRefusedReplies(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	run := l.runAgent("run", asker(step(call("ask", `{"question":"One?"}`), call("ask", `{"question":"Two?"}`)), answer("done")))
+	l.awaitQuestions("run", 2)
+	if e := l.reply("run", value("1.1", "alice", `1`)); e != nil {
+		t.Fatalf("the first reply: %v", e)
+	}
+	l.awaitQuestions("run", 1)
+	before := l.historyLength("run")
+	for _, test := range []struct {
+		reply switchyard.Reply
+		want  switchyard.ReplyErrorType
+		says  string
+	}{
+		{value("1.1", "bob", `2`), switchyard.ReplyClosed, "answered by alice"},
+		{value("1.3", "bob", `2`), switchyard.ReplyUnknown, "open: 1.2"},
+		{value("", "bob", `2`), switchyard.ReplyUnknown, "open: 1.2"},
+		{value("1.2", "", `2`), switchyard.ReplyMalformed, "whose"},
+		{value("1.2", " ", `2`), switchyard.ReplyMalformed, "whose"},
+		{value("1.2", strings.Repeat("b", 300), `2`), switchyard.ReplyMalformed, "too long"},
+		{switchyard.Reply{Question: "1.2", By: "bob"}, switchyard.ReplyMalformed, "no value"},
+		{switchyard.Reply{Question: "1.2", By: "bob", Value: []byte(`2`), Decline: true}, switchyard.ReplyMalformed, "not both"},
+		{value("1.2", "bob", `"`+strings.Repeat("x", switchyard.MaxPayload)+`"`), switchyard.ReplyMalformed, "1.5 MiB"},
+	} {
+		if e := l.reply("run", test.reply); e == nil || e.Type != test.want || !strings.Contains(e.Message, test.says) {
+			t.Errorf("the reply of %.10q to %q: %+v, want %s: …%s…", test.reply.By, test.reply.Question, e, test.want, test.says)
+		}
+	}
+	if after := l.historyLength("run"); after != before {
+		t.Errorf("the refused replies left %d events in history", after-before)
+	}
+	if e := l.reply("run", value("1.2", "alice", `"`+strings.Repeat("<", 200<<10)+`"`)); e != nil {
+		t.Errorf("a long answer: %v", e)
+	}
+	l.result(run)
+	if r := l.records(run)[1]; r.Result.Cut == 0 || len(r.Result.Output) > 6*(32<<10)+2 {
+		t.Errorf("a long answer is not cut as a long result is: %d bytes, %d cut", len(r.Result.Output), r.Result.Cut)
+	}
+}
+
+// TestHugeReply proves that a reply that no server takes, sent past starter, is refused and does not cost the run: its
+// question stays open and takes another reply.
+func TestHugeReply(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	run := l.runAgent("run", asker(step(call("ask", `{"question":"What?"}`)), answer("done")))
+	l.awaitQuestions("run", 1)
+	if err := l.sendReply("run", value("1.1", "bob", `"`+strings.Repeat("x", 3<<20)+`"`)); err == nil {
+		t.Error("3 MB are an answer")
+	}
+	l.await("for the run to go on", func() bool { return l.sendReply("run", value("1.1", "alice", `"short"`)) == nil })
+	l.result(run)
+	expect(t, "records", l.statuses(run), []string{"1.1 ask completed"})
+}
+
+// TestHumanDeclines proves that a person who declines ends the call as approval_denied, told with the reason, and that
+// the other calls are not affected.
+func TestHumanDeclines(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	run := l.runAgent("run", asker(step(call("ask", `{"question":"May I?"}`), call("append", `{"text":"a"}`)), answer("done")))
+	l.awaitQuestions("run", 1)
+	l.awaitEntries(1)
+	await := switchyard.Reply{Question: "1.1", By: "bob", Decline: true, Reason: "not on a Friday"}
+	l.await("for the call to be taken", func() bool {
+		e := l.reply("run", await)
+		if e != nil && e.Type != switchyard.ReplyEarly {
+			t.Fatalf("the refusal: %+v", e)
+		}
+		return e == nil
+	})
+	if r := l.result(run); r.Usage.Failed != 1 || r.Answer != "done" {
+		t.Errorf("result: %+v", r)
+	}
+	if told := l.conversation(run)[3]; told.CallID != "1.1" || !told.Failed || !strings.Contains(told.Text, "declined by bob: not on a Friday") {
+		t.Errorf("the model was told %+v", told)
+	}
+	expect(t, "records", l.statuses(run), []string{"1.2 append completed", "1.1 ask failed approval_denied"})
+}
+
+// TestHumanTakesTooLong proves that a call that nobody answers in time ends as approval_timeout, with its question closed.
+func TestHumanTakesTooLong(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	run := l.runAgent("run", asker(step(call("hurry", `{}`)), step(call("ask", `{"question":"Still there?"}`)), answer("done")))
+	l.await("for the second question", func() bool { q := l.questions("run"); return len(q) == 1 && q[0].ID == "2.1" })
+	if e := l.reply("run", value("1.1", "bob", `1`)); e == nil || e.Type != switchyard.ReplyClosed || !strings.Contains(e.Message, string(switchyard.ErrApprovalTimeout)) {
+		t.Errorf("an answer that comes too late: %+v", e)
+	}
+	if e := l.reply("run", value("2.1", "bob", `1`)); e != nil {
+		t.Error(e)
+	}
+	l.result(run)
+	expect(t, "records", l.statuses(run), []string{"1.1 hurry failed approval_timeout", "2.1 ask completed"})
+}
+
+// TestHumanCancelled proves that cancelling a run that waits for a person ends it at once, also where no worker has taken
+// the call, and that the end of the wall time ends the wait.
+func TestHumanCancelled(t *testing.T) {
+	l := newLab(t)
+	l.worker("--lanes", "general")
+	for _, tool := range []string{"ask", "ask_nobody"} {
+		arguments := map[string]string{"ask": `{"question":"Yes?"}`, "ask_nobody": `{}`}[tool]
+		run := l.runAgent(tool, asker(step(call(tool, arguments)), answer("never")))
+		l.awaitQuestions(tool, 1)
+		l.cancel(tool)
+		l.cancelled(run)
+		expect(t, "records", l.statuses(run), []string{"1.1 " + tool + " cancelled cancelled"})
+	}
+	a := asker(step(call("ask", `{"question":"Yes?"}`)), answer("never"))
+	a.Limits = switchyard.Limits{WallTime: switchyard.Duration(2 * time.Second)}
+	run := l.runAgent("limited", a)
+	if r := l.result(run); r.Limit != "wall_time" {
+		t.Errorf("result: %+v", r)
+	}
+	expect(t, "records", l.statuses(run), []string{"1.1 ask cancelled cancelled"})
+}
+
+// TestHumanBeforeAnyWorker proves that a call that no worker has taken yet can be answered, and that declining it says
+// what it waits for and leaves the question open.
+func TestHumanBeforeAnyWorker(t *testing.T) {
+	l := newLab(t)
+	l.worker("--lanes", "general")
+	run := l.runAgent("run", asker(step(call("ask_nobody", `{}`), call("ask_nobody", `{}`)), answer("done")))
+	l.awaitQuestions("run", 2)
+	no := switchyard.Reply{Question: "1.1", By: "bob", Decline: true}
+	if e := l.reply("run", no); e == nil || e.Type != switchyard.ReplyEarly {
+		t.Errorf("a refusal before a worker has the call: %+v", e)
+	}
+	if e := l.reply("run", value("1.2", "bob", `"early"`)); e != nil {
+		t.Errorf("an answer before a worker has the call: %+v", e)
+	}
+	if e := l.reply("run", value("1.2", "bob", `"again"`)); e == nil || e.Type != switchyard.ReplyClosed {
+		t.Errorf("a second one: %+v", e)
+	}
+	l.worker("--lanes", "serial")
+	l.await("for the call to be taken", func() bool {
+		e := l.reply("run", no)
+		if e != nil && e.Type != switchyard.ReplyEarly {
+			t.Fatalf("the refusal: %+v", e)
+		}
+		return e == nil
+	})
+	l.result(run)
+	expect(t, "records", l.statuses(run), []string{"1.2 ask_nobody completed", "1.1 ask_nobody failed approval_denied"})
+}
+
+// TestHumanInPlansAndDirectCalls proves that people are asked by plans and direct calls as by agents.
+func TestHumanInPlansAndDirectCalls(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	plan := l.runPlan("plan", switchyard.Plan{Calls: []switchyard.PlanCall{
+		{ID: "money", Tool: "budget", Arguments: []byte(`{"for":"glue"}`)},
+		{ID: "note", Tool: "append", Arguments: []byte(`{"text":"${money.comment}"}`)},
+	}})
+	direct := l.runCall("direct", "ask", `{"question":"Well?"}`)
+	if q := l.awaitQuestions("plan", 1)["money"]; q.Text != "How much may be spent for glue with ?" {
+		t.Errorf("the plan asks %+v", q)
+	}
+	l.awaitQuestions("direct", 1)
+	if e := l.reply("plan", value("money", "alice", `{"amount":3,"comment":"only three"}`)); e != nil {
+		t.Error(e)
+	}
+	if e := l.reply("direct", value("1.1", "alice", `{"any":["thing"]}`)); e != nil {
+		t.Error(e)
+	}
+	if r := l.result(plan); string(r.Output) != `{"note":{"text":"only three"}}` {
+		t.Errorf("the plan's result: %s", r.Output)
+	}
+	if r := l.result(direct); string(r.Output) != `{"any":["thing"]}` {
+		t.Errorf("the direct call's result: %s", r.Output)
+	}
+}

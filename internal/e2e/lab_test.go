@@ -15,7 +15,6 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/histories"
 	"github.com/switchyard/switchyard/internal/testserver"
-	"github.com/switchyard/switchyard/workflows"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
@@ -94,16 +93,7 @@ func (l *lab) run(workflowType, id string, input any) client.WorkflowRun {
 		l.t.Fatal(err)
 	}
 	first := run.GetRunID()
-	l.t.Cleanup(func() {
-		for i, h := range l.histories(id, first) {
-			if err := histories.Replay(workflows.All(), h); err != nil {
-				l.t.Errorf("part %d of %s does not replay: %v", i+1, id, err)
-			}
-			if len(cacheFlags()) > 0 && kept(h) {
-				l.t.Errorf("part %d of %s was kept in a worker's memory though the cache is off", i+1, id)
-			}
-		}
-	})
+	l.t.Cleanup(func() { l.replay(id, first) })
 	return run
 }
 

@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,40 +8,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/activities"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
-
-// inquire is a tool that asks people in the middle of its call, several at a time where it is told to.
-var inquire = activities.NewFunction("inquire", func(ctx context.Context, in struct {
-	Text  string `json:"text"`
-	Times int    `json:"times"`
-}) (string, error) {
-	if err := write(ctx, entry{Text: "asks " + in.Text}); err != nil {
-		return "", err
-	}
-	replies := make([]string, in.Times)
-	faults := make(chan error)
-	for i := range in.Times {
-		go func() {
-			reply, err := activities.Ask(ctx, in.Text, json.RawMessage(`{"type":"string","maxLength":20}`))
-			replies[i] = reply.Question + " " + reply.By + " " + switchyard.PlainText(reply.Value)
-			if reply.Decline {
-				replies[i] = reply.Note()
-			}
-			faults <- err
-		}()
-	}
-	var err error
-	for range in.Times {
-		err = errors.Join(err, <-faults)
-	}
-	if err != nil {
-		return "", err
-	}
-	return strings.Join(replies, ", "), write(ctx, entry{Text: "heard"})
-})
 
 // questions asks a run for its open questions.
 func (l *lab) questions(id string) []switchyard.Question {

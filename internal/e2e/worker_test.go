@@ -160,7 +160,7 @@ func functions() []activities.Function {
 			}
 			return "now", nil
 		}),
-		inquire,
+		inquire, inquireAndHold,
 		activities.NewFunction("broken", func(context.Context, none) (string, error) {
 			return "", errors.New("it is broken")
 		}),

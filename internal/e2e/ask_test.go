@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+)
+
+// inquire is a tool that asks people in the middle of its call, several at a time where it is told to.
+var inquire = activities.NewFunction("inquire", func(ctx context.Context, in struct {
+	Text  string `json:"text"`
+	Times int    `json:"times"`
+}) (string, error) {
+	if err := write(ctx, entry{Text: "asks"}); err != nil {
+		return "", err
+	}
+	replies := make([]string, in.Times)
+	faults := make(chan error)
+	for i := range in.Times {
+		go func() {
+			reply, err := activities.Ask(ctx, in.Text, json.RawMessage(`{"type":"string","maxLength":20}`))
+			replies[i] = reply.Question + " " + switchyard.PlainText(reply.Value)
+			if reply.Decline {
+				replies[i] = reply.Note()
+			}
+			faults <- err
+		}()
+	}
+	var err error
+	for range in.Times {
+		err = errors.Join(err, <-faults)
+	}
+	if err != nil {
+		return "", err
+	}
+	slices.Sort(replies)
+	return strings.Join(replies, ", "), write(ctx, entry{Text: "heard"})
+})
+
+// inquireAndHold asks, and waits for the gate when it has heard.
+var inquireAndHold = activities.NewFunction("inquire_and_hold", func(ctx context.Context, in textArgs) (string, error) {
+	reply, err := activities.Ask(ctx, in.Text, nil)
+	if err != nil {
+		return "", err
+	}
+	if err := write(ctx, entry{Text: "heard"}); err != nil {
+		return "", err
+	}
+	return reply.Question + " " + switchyard.PlainText(reply.Value), until(ctx, gateIsOpen)
+})
+
+func gateIsOpen() bool { _, err := os.Stat(os.Getenv(gateFile)); return err == nil }
+
+// output returns what a direct call gave, as text.
+func (l *lab) output(id string) string {
+	l.t.Helper()
+	return switchyard.PlainText(l.result(l.Client.GetWorkflow(l.ctx, id, "")).Output)
+}
+
+// TestAsk proves that a call that asks in its middle outlives the worker: killed while it waits, it is tried again on
+// another one, asks the same question and not a second, is not timed out by the wait, and gets the reply; and that one
+// whose reply had come just before its worker was killed gets it without asking anybody again.
+func TestAsk(t *testing.T) {
+	l := newLab(t)
+	first := l.worker()
+	l.runCall("waits", "inquire", `{"text":"Go on?"}`)
+	asked := l.awaitQuestions("waits", 1)["1.1/1"]
+	if asked.Text != "Go on?" || asked.Call != "1.1" || asked.Tool != "inquire" || string(asked.Schema) != `{"type":"string","maxLength":20}` || asked.Until.Sub(asked.Asked) > time.Hour {
+		t.Errorf("the question is %+v", asked)
+	}
+	first.Kill()
+	second := l.worker()
+	l.await("for the second attempt to ask, longer than the tool's timeout", func() bool {
+		return len(l.entries()) == 2 && time.Since(asked.Asked) > 3*time.Second
+	})
+	if again := l.awaitQuestions("waits", 1)["1.1/1"]; !again.Asked.Equal(asked.Asked) {
+		t.Errorf("the question after the crash is %+v, before it was %+v", again, asked)
+	}
+	if e := l.reply("waits", value("1.1/1", "alice", `"a text that is much too long"`)); e == nil || e.Type != switchyard.ReplyUnfit || len(e.Problems) != 1 {
+		t.Errorf("a reply that does not fit: %+v", e)
+	}
+	if e := l.reply("waits", switchyard.Reply{Question: "1.1/1", By: "alice", Value: []byte(`"yes"`), Reason: "why not"}); e != nil {
+		t.Error(e)
+	}
+	if got := l.output("waits"); got != "1.1/1 yes" {
+		t.Errorf("the call gave %q", got)
+	}
+	record := l.records(l.Client.GetWorkflow(l.ctx, "waits", ""))[0]
+	if got := strings.Join(record.Notes, "; "); got != "question 1.1/1 was answered by alice: why not" || record.Attempts != 2 {
+		t.Errorf("%d attempts, notes %q", record.Attempts, got)
+	}
+	if l.sendReply("waits", value("1.1/1", "alice", `"yes"`)) == nil {
+		t.Error("a run that has ended takes replies")
+	}
+
+	l.runCall("replied", "inquire_and_hold", `{"text":"Go on?"}`)
+	l.awaitQuestions("replied", 1)
+	if e := l.reply("replied", value("1.1/1", "alice", `"yes"`)); e != nil {
+		t.Error(e)
+	}
+	l.await("for the reply to be heard", func() bool {
+		return slices.ContainsFunc(l.entries(), func(e entry) bool { return e.Tool == "inquire_and_hold" })
+	})
+	second.Kill()
+	l.openGate()
+	l.worker()
+	if got := l.output("replied"); got != "1.1/1 yes" {
+		t.Errorf("the call gave %q", got)
+	}
+}
+
+// TestAskMany proves that more questions of one run than a server lets wait at a time are asked as others are answered,
+// each reaching its own place.
+func TestAskMany(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	const times = 15
+	l.runCall("run", "inquire", fmt.Sprintf(`{"text":"Again?","times":%d}`, times))
+	replied := map[string]bool{}
+	var want []string
+	l.await("for every question to be asked", func() bool {
+		for _, q := range l.questions("run") {
+			if !replied[q.ID] {
+				replied[q.ID] = true
+				if e := l.reply("run", value(q.ID, "alice", `"to `+q.ID+`"`)); e != nil {
+					t.Fatal(e)
+				}
+				want = append(want, q.ID+" to "+q.ID)
+			}
+		}
+		return len(replied) == times
+	})
+	slices.Sort(want)
+	if got := l.output("run"); got != strings.Join(want, ", ") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestAskEnds proves what else becomes of a question in the middle of a call: declined, given up, not allowed, and
+// withdrawn with the call that is cancelled.
+func TestAskEnds(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	l.runCall("declined", "inquire", `{"text":"May I?"}`)
+	l.awaitQuestions("declined", 1)
+	if e := l.reply("declined", switchyard.Reply{Question: "1.1/1", By: "bob", Decline: true, Reason: "no"}); e != nil {
+		t.Error(e)
+	}
+	if got := l.output("declined"); got != "declined by bob: no" {
+		t.Errorf("the call gave %q", got)
+	}
+
+	late := l.runAgent("late", asker(step(call("inquire_once", `{"text":"Quick?"}`)), step(call("ask", `{"question":"Too late?"}`)), answer("done")))
+	l.await("for the next question", func() bool { q := l.questions("late"); return len(q) == 1 && q[0].ID == "2.1" })
+	if e := l.reply("late", value("1.1/1", "bob", `"yes"`)); e == nil || e.Type != switchyard.ReplyClosed || !strings.Contains(e.Message, "open: 2.1") {
+		t.Errorf("a reply that comes too late: %+v", e)
+	}
+	if e := l.reply("late", value("2.1", "bob", `"yes"`)); e != nil {
+		t.Error(e)
+	}
+	l.result(late)
+	expect(t, "records", l.statuses(late), []string{"1.1 inquire_once failed approval_timeout", "2.1 ask completed"})
+
+	unasked := l.runCall("unasked", "inquire_unasked", `{"text":"Hello?"}`)
+	l.failure(unasked, switchyard.RunCallsFailed)
+	expect(t, "records", l.statuses(unasked), []string{"1.1 inquire_unasked failed precondition_failed"})
+
+	a := asker(step(call("inquire", `{"text":"Still?"}`)), answer("never"))
+	cancelled := l.runAgent("cancelled", a)
+	l.awaitQuestions("cancelled", 1)
+	l.cancel("cancelled")
+	l.cancelled(cancelled)
+	expect(t, "records", l.statuses(cancelled), []string{"1.1 inquire cancelled cancelled"})
+
+	a.Limits = switchyard.Limits{WallTime: switchyard.Duration(2 * time.Second)}
+	limited := l.runAgent("limited", a)
+	if r := l.result(limited); r.Limit != "wall_time" {
+		t.Errorf("result: %+v", r)
+	}
+	if n := len(l.questions("limited")); n != 0 {
+		t.Errorf("%d questions are open", n)
+	}
+	expect(t, "records", l.statuses(limited), []string{"1.1 inquire cancelled cancelled"})
+}

@@ -88,6 +88,7 @@ func TestReplayOfBrokenWorkflows(t *testing.T) {
 		{"another call id", "plan", workflows.All(), &fault{id: func(id string) string { return id + "x" }}},
 		{"admit skipped", "call", workflows.All(), &fault{skip: switchyard.AdmitActivity}},
 		{"pin skipped", "agent", workflows.All(), &fault{skip: switchyard.PinActivity}},
+		{"settle skipped", "agent_sub_agents", workflows.All(), &fault{skip: switchyard.SettleActivity}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := readHistory(t, test.history)

@@ -29,7 +29,9 @@ type behaviour struct {
 	// server are the server's flags, parts how many histories the run has; default one.
 	server []string
 	parts  int
-	run    func(l *lab) client.WorkflowRun
+	// below are the calls whose sub-agents' histories are recorded too.
+	below []string
+	run   func(l *lab) client.WorkflowRun
 }
 
 // withTools returns an agent with only some tools, so that its history stays readable.
@@ -133,6 +135,37 @@ var behaviours = []behaviour{
 		}
 		return run
 	}},
+	{name: "agent_sub_agents", below: []string{"1.1", "2.1", "2.1/1.1"}, run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runAgent("agent_sub_agents", withTools(agent(step(named("w", call("writer", `{"about":"a"}`))), step(named("e", call("editor", `{"about":"b"}`))),
+			step(call("guesser", `{}`)), answer("${w}; ${e}")), "writer editor guesser"))
+	}},
+	{name: "agent_sub_agent_budget", below: []string{"1.1"}, run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		a := withTools(agent(step(call("clerk", `{}`))), "clerk")
+		a.Limits = switchyard.Limits{Calls: 3}
+		return l.runAgent("agent_sub_agent_budget", a)
+	}},
+	{name: "agent_sub_agent_timeout", below: []string{"1.1"}, run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runAgent("agent_sub_agent_timeout", withTools(agent(step(call("hurried", `{}`)), step(call("failing", `{}`)), answer("done")), "hurried failing"))
+	}},
+	{name: "agent_sub_agent_cancelled", below: []string{"1.1"}, run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		run := l.runAgent("agent_sub_agent_cancelled", withTools(agent(step(call("holder", `{}`)), answer("never")), "holder"))
+		l.awaitEntries(2)
+		if err := l.Client.CancelWorkflow(l.ctx, run.GetID(), ""); err != nil {
+			l.t.Fatal(err)
+		}
+		return run
+	}},
+	{name: "plan_sub_agent", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runPlan("plan_sub_agent", switchyard.Plan{Calls: []switchyard.PlanCall{
+			{ID: "first", Tool: "writer", Arguments: []byte(`{"about":"a plan"}`)},
+			{ID: "then", Tool: "append", Arguments: []byte(`{"text":"it ${first}"}`)},
+		}})
+	}},
 	{name: "call", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runCall("call", "append", `{"text":"a"}`)
@@ -177,18 +210,27 @@ func TestHistories(t *testing.T) {
 			run := b.run(l)
 			first := run.GetRunID()
 			_ = run.Get(l.ctx, nil) // how the run ends stands in its lines
-			chain := l.histories(run.GetID(), first)
-			if want := max(b.parts, 1); len(chain) != want {
-				t.Fatalf("the run has %d histories, want %d", len(chain), want)
-			}
-			for i, h := range chain {
-				path := filepath.Join(historiesDir, b.name)
-				if len(chain) > 1 {
-					path += fmt.Sprint(".", i+1)
-				}
-				checkLines(t, path, h)
+			l.checkChain(b.name, run.GetID(), first, max(b.parts, 1))
+			for _, call := range b.below {
+				l.checkChain(b.name+"_"+strings.ReplaceAll(call, "/", "_"), switchyard.ChildWorkflowID(run.GetID(), call), "", 1)
 			}
 		})
+	}
+}
+
+// checkChain compares the decisions of a run's histories with those that are recorded under a name.
+func (l *lab) checkChain(name, id, first string, parts int) {
+	l.t.Helper()
+	chain := l.histories(id, first)
+	if len(chain) != parts {
+		l.t.Fatalf("%s has %d histories, want %d", id, len(chain), parts)
+	}
+	for i, h := range chain {
+		path := filepath.Join(historiesDir, name)
+		if len(chain) > 1 {
+			path += fmt.Sprint(".", i+1)
+		}
+		checkLines(l.t, path, h)
 	}
 }
 

@@ -48,6 +48,11 @@ func (s *script) line(event *historypb.HistoryEvent) string {
 		return s.scheduled(event.GetEventId(), event.GetActivityTaskScheduledEventAttributes())
 	case event.GetActivityTaskCancelRequestedEventAttributes() != nil:
 		return "cancel " + s.names[event.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()]
+	case event.GetStartChildWorkflowExecutionInitiatedEventAttributes() != nil:
+		a := event.GetStartChildWorkflowExecutionInitiatedEventAttributes()
+		return fmt.Sprintf("start %s %s %s %s", a.GetWorkflowId(), a.GetWorkflowType().GetName(), a.GetParentClosePolicy(), payloads(a.GetInput()))
+	case event.GetRequestCancelExternalWorkflowExecutionInitiatedEventAttributes() != nil:
+		return "cancel " + event.GetRequestCancelExternalWorkflowExecutionInitiatedEventAttributes().GetWorkflowExecution().GetWorkflowId()
 	case event.GetTimerStartedEventAttributes() != nil:
 		return timer(event.GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration())
 	}
@@ -115,6 +120,7 @@ var masks = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)`), "TIME"},
 	{regexp.MustCompile(`"(digest|catalog|chain)":"[^"]*"`), `"$1":"…"`},
 	{regexp.MustCompile(`"(gzip)":"[^"]*"`), `"$1":"…"`},
+	{regexp.MustCompile(`"(execution_us|post_us)":\d+`), `"$1":0`},
 }
 
 // fresh are the digests of the messages that a model step has not seen; their number is what was decided.

@@ -31,6 +31,8 @@ type lab struct {
 	ctx     context.Context
 	journal string
 	gate    string
+	// metrics is the address of the last worker's metrics, where it was told to serve them.
+	metrics string
 }
 
 // newLab starts a server. When the test ends, the histories of all runs that it started are replayed.
@@ -77,11 +79,15 @@ func (l *lab) program(name string, env []string, flags ...string) *testserver.Pr
 	l.t.Helper()
 	env = append([]string{"OPENAI_API_KEY="}, env...)
 	flags = append(append([]string{"--address", l.Address}, cacheFlags()...), flags...)
-	var ready struct{ Lanes []string }
+	var ready struct {
+		Lanes   []string
+		Metrics string
+	}
 	p := testserver.Start(l.t, &ready, env, name, flags...)
 	if len(ready.Lanes) == 0 {
 		l.t.Fatalf("the worker serves no lane")
 	}
+	l.metrics = ready.Metrics
 	return p
 }
 

@@ -3,6 +3,7 @@ package switchyard
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -27,6 +28,9 @@ type Question struct {
 	// Until is when the question is given up; zero for never.
 	Until time.Time `json:"until,omitzero"`
 }
+
+// QuestionID returns the id of the nth question, from 1, that a call asks in its middle.
+func QuestionID(callID string, n int) string { return fmt.Sprintf("%s/%d", callID, n) }
 
 // Reply is what a person says to a question.
 type Reply struct {

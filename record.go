@@ -17,6 +17,8 @@ const (
 	EventToolCompleted   EventType = "tool_completed"
 	EventToolFailed      EventType = "tool_failed"
 	EventValidationError EventType = "validation_error"
+	EventQuestionAsked   EventType = "question_asked"
+	EventQuestionClosed  EventType = "question_closed"
 	EventRunCompleted    EventType = "run_completed"
 	EventRunFailed       EventType = "run_failed"
 	EventRunCancelled    EventType = "run_cancelled"
@@ -42,6 +44,10 @@ type Event struct {
 	Timing *Timing `json:"timing,omitempty"`
 	// Child is set on tool_started where a sub-agent executes the call.
 	Child *ChildRun `json:"child,omitempty"`
+	// Question is set on question_asked and, without its schema, on question_closed. There Reply says who replied, without
+	// the answer itself; it is nil where nobody did: the question was given up or withdrawn.
+	Question *Question `json:"question,omitempty"`
+	Reply    *Reply    `json:"reply,omitempty"`
 	// Record is set on the event that ends a call.
 	Record *Record `json:"record,omitempty"`
 	// Result is set on the event that ends the run; of a run that did not complete it may hold the usage alone, or be nil.

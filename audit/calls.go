@@ -43,13 +43,15 @@ func (d *Deriver) scheduled(e *historypb.HistoryEvent) error {
 	r := d.record(a.GetActivityId(), name, execution.Arguments)
 	r.Status, r.Phase, r.Timing = switchyard.CallRunning, switchyard.PhasePreExecution, timing
 	r.Digest, r.Notes = execution.Digest, execution.Notes
+	question := ""
 	if v := d.wanted.take(a.GetActivityId()).verdict; v != nil {
-		r.EstimatedTokens = v.Tokens
+		r.EstimatedTokens, question = v.Tokens, v.Question
 	}
 	d.summary.Usage.Calls++
 	d.open[e.GetEventId()] = &activity{id: a.GetActivityId(), order: e.GetEventId(), record: r}
 	d.emit(e, switchyard.Event{Type: switchyard.EventToolStarted, Turn: r.Turn, CallID: r.CallID, Tool: name,
 		Summary: d.line(r), Timing: &timing})
+	d.askPerson(e, r, question)
 	return nil
 }
 
@@ -227,6 +229,7 @@ func (d *Deriver) end(e *historypb.HistoryEvent, r switchyard.Record) {
 		d.summary.Usage.Failed++
 	}
 	r.Closed = timeOf(e.GetEventTime())
+	d.closeQuestions(e, r)
 	if r.Child != nil {
 		d.subAgent(r.CallID).Status = r.Status
 	}

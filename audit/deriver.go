@@ -26,6 +26,7 @@ type Deriver struct {
 	tools   map[string]switchyard.Tool
 	wanted  wantedCalls
 	open    map[int64]*activity
+	asked   asked
 	summary Summary
 	out     []switchyard.Event
 }
@@ -34,7 +35,7 @@ type Deriver struct {
 // history's first event says them too.
 func NewDeriver(workflowID, runID string) *Deriver {
 	return &Deriver{workflowID: workflowID, next: runID, wanted: wantedCalls{}, open: map[int64]*activity{},
-		tools: map[string]switchyard.Tool{}}
+		tools: map[string]switchyard.Tool{}, asked: newAsked()}
 }
 
 // Add takes the next event of the history and returns what it means: none, one or several events. An error says which
@@ -65,6 +66,7 @@ func (d *Deriver) Summary() Summary {
 	s := d.summary
 	s.Parts = append([]Part(nil), s.Parts...)
 	s.SubAgents = append([]SubAgent(nil), s.SubAgents...)
+	s.Questions = append([]switchyard.Question(nil), d.asked.open...)
 	return s
 }
 
@@ -77,6 +79,10 @@ var handlers = map[enumspb.EventType]func(*Deriver, *historypb.HistoryEvent) err
 	enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:                     (*Deriver).failed,
 	enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:                  (*Deriver).timedOut,
 	enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:                   (*Deriver).cancelled,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED:           (*Deriver).cancelRequested,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED:       (*Deriver).updateAdmitted,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:       (*Deriver).updateAccepted,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:      (*Deriver).updateCompleted,
 	enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED: (*Deriver).childInitiated,
 	enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:         (*Deriver).childStarted,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:             (*Deriver).runCompleted,

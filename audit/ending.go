@@ -36,6 +36,9 @@ func (d *Deriver) endOpen(e *historypb.HistoryEvent) {
 		r := a.record
 		r.Status = switchyard.CallCancelled
 		r.Error = switchyard.Errorf(switchyard.ErrCancelled, "the run was ended while this call waited or ran; it may have taken effect")
+		if d.tools[r.Tool].Kind == switchyard.KindHuman {
+			r.Error = switchyard.Errorf(switchyard.ErrCancelled, "the run was ended before a person answered")
+		}
 		d.end(e, r)
 	}
 	clear(d.open)
@@ -53,6 +56,7 @@ func (d *Deriver) openInOrder() []*activity {
 func (d *Deriver) Running() []switchyard.Record {
 	var records []switchyard.Record
 	for _, a := range d.openInOrder() {
+		a.record.Notes = slices.Concat(a.record.Notes, d.waitsFor(a.id))
 		records = append(records, a.record)
 	}
 	for _, w := range d.wanted.inOrder() {

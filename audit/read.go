@@ -177,6 +177,22 @@ func describe(ctx context.Context, c client.Client, workflowID, runID string) (*
 	return response, nil
 }
 
+// describeLatest is describe for the last execution of the chain.
+func describeLatest(ctx context.Context, c client.Client, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	r, err := describe(ctx, c, workflowID, runID)
+	if err != nil || r.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
+		return r, err
+	}
+	latest, err := describe(ctx, c, workflowID, "")
+	if err != nil {
+		return nil, err
+	}
+	if firstRun(latest) != firstRun(r) {
+		return r, nil // another run has taken the id: this one is closed
+	}
+	return latest, nil
+}
+
 // firstRun is the first execution of the chain that an execution belongs to.
 func firstRun(r *workflowservice.DescribeWorkflowExecutionResponse) string {
 	if first := r.GetWorkflowExecutionInfo().GetFirstRunId(); first != "" {

@@ -33,6 +33,7 @@ const (
 	StateBackingOff State = "backing_off" // between two attempts
 	StateCancelling State = "cancelling"  // asked to stop, and not yet stopped
 	StatePaused     State = "paused"      // by an operator
+	StateAsking     State = "asking"      // waits for a person: see Asking
 )
 
 // Running is a call, a model step, or the run's own next decision, that runs or waits now.
@@ -59,6 +60,8 @@ type Running struct {
 	LastFailure string `json:"last_failure,omitempty"`
 	// Child is the sub-agent's run that executes a call. Then Tool, Lane and Since are not known.
 	Child *switchyard.ChildRun `json:"child,omitempty"`
+	// Questions are the ids of those that a call waits to have answered, as Asking says.
+	Questions []string `json:"questions,omitempty"`
 	// Heartbeat is the JSON value that the last heartbeat carried, if any.
 	Heartbeat json.RawMessage `json:"heartbeat,omitempty"`
 }
@@ -66,23 +69,10 @@ type Running struct {
 // Pending returns what runs or waits in a run now; nothing if the run is closed. runID is any execution of the run's
 // chain, empty for the latest run of that workflow id. Errors: ErrNotFound, ErrNotARun, that of ctx, the server's.
 func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]Running, error) {
-	r, err := describe(ctx, c, workflowID, runID)
-	if err != nil {
-		return nil, err
-	}
-	if r.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
-		latest, err := describe(ctx, c, workflowID, "")
-		if err != nil {
-			return nil, err
-		}
-		if firstRun(latest) != firstRun(r) {
-			return nil, nil // another run has taken the id: this one is closed
-		}
-		r = latest
-	}
+	r, err := describeLatest(ctx, c, workflowID, runID)
 	info := r.GetWorkflowExecutionInfo()
-	if info.GetCloseTime() != nil {
-		return nil, nil
+	if err != nil || info.GetCloseTime() != nil {
+		return nil, err
 	}
 	base := info.GetTaskQueue()
 	var running []Running

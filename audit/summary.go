@@ -56,6 +56,8 @@ type Summary struct {
 	// Usage counts what the run has used so far.
 	Usage switchyard.Usage `json:"usage"`
 	Tools []PinnedTool     `json:"tools,omitempty"`
+	// Questions are those that are open, the oldest first.
+	Questions []switchyard.Question `json:"questions,omitempty"`
 	// SubAgents are the calls that sub-agents executed, in the order in which they began.
 	SubAgents []SubAgent `json:"sub_agents,omitempty"`
 	// Parts are the executions of the chain, in order.

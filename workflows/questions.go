@@ -155,7 +155,7 @@ func (q *questions) ask(ctx workflow.Context, in switchyard.Question) (switchyar
 	call := q.calls[in.Call]
 	call.asked++
 	o := &question{Question: in}
-	o.ID, o.Tool, o.Asked = fmt.Sprintf("%s/%d", in.Call, call.asked), call.tool.Name, workflow.Now(ctx)
+	o.ID, o.Tool, o.Asked = switchyard.QuestionID(in.Call, call.asked), call.tool.Name, workflow.Now(ctx)
 	q.open = append(q.open, o)
 	q.asking++
 	defer func() { q.asking-- }()

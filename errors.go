@@ -86,6 +86,8 @@ type Error struct {
 	Phase Phase `json:"phase,omitempty"`
 	// Problems lists every fault of the arguments or of the output, where that is the reason.
 	Problems []Problem `json:"problems,omitempty"`
+	// Details are lines for people, such as what an outside server wants models to read now. A model is not told them.
+	Details []string `json:"details,omitempty"`
 	// Near lists what the caller may have meant: tools with similar names, or the active ones.
 	Near []string `json:"near,omitempty"`
 	// Retryable says that another attempt may succeed. The tool's retry policy decides whether there is one.
@@ -94,7 +96,18 @@ type Error struct {
 	RetryAfter Duration `json:"retry_after,omitzero"`
 }
 
+// Error returns type, message, problems and details.
 func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.known())
+	for _, line := range e.Details {
+		b.WriteString("\n  " + line)
+	}
+	return b.String()
+}
+
+// known is what everybody may know.
+func (e *Error) known() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", e.Type, e.Message)
 	for _, p := range e.Problems {
@@ -112,7 +125,7 @@ func (e *Error) Is(target error) bool {
 // ForModel returns what a model is told of the failure: type, message, every problem, near names and what to do.
 func (e *Error) ForModel() string {
 	var b strings.Builder
-	b.WriteString("ERROR " + e.Error())
+	b.WriteString("ERROR " + e.known())
 	if len(e.Near) > 0 {
 		b.WriteString("\nDid you mean: " + strings.Join(e.Near, ", ") + "?")
 	}

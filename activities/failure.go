@@ -32,11 +32,16 @@ func validError(failed *switchyard.Error) switchyard.Error {
 	for i, p := range e.Problems {
 		e.Problems[i] = switchyard.Problem{Path: validText(p.Path), Rule: validText(p.Rule), Message: validText(p.Message)}
 	}
-	e.Near = slices.Clone(e.Near)
-	for i, n := range e.Near {
-		e.Near[i] = validText(n)
-	}
+	e.Near, e.Details = validTexts(e.Near), validTexts(e.Details)
 	return e
 }
 
 func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+func validTexts(texts []string) []string {
+	texts = slices.Clone(texts)
+	for i, t := range texts {
+		texts[i] = validText(t)
+	}
+	return texts
+}

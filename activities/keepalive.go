@@ -2,35 +2,93 @@ package activities
 
 import (
 	"context"
-	"sync/atomic"
+	"math"
+	"sync"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"go.temporal.io/sdk/activity"
+)
+
+const (
+	// progressInterval is the least time between two heartbeats that tell of progress, and before the first.
+	progressInterval = 500 * time.Millisecond
+	// maxProgressMessage bounds the message of a report, in bytes.
+	maxProgressMessage = 1 << 10
 )
 
 // keepAlive heartbeats for the activity of ctx until stop is called, so that no tool's author has to: a lost worker is
 // noticed within the heartbeat timeout. A call that was cancelled is kept alive too, for as long as it takes to end: its
 // silence would count as a lost worker. Short activities end before the first beat and cost nothing.
-func keepAlive(ctx context.Context) (stop func()) {
+//
+// Every beat carries the last progress that was reported to the returned context.
+func keepAlive(ctx context.Context) (reporting context.Context, stop func()) {
 	info := activity.GetInfo(ctx)
-	timeout := info.HeartbeatTimeout
-	if timeout <= 0 {
-		return func() {}
+	if info.HeartbeatTimeout <= 0 {
+		return ctx, func() {}
 	}
-	ctx = context.WithoutCancel(ctx)
-	var stopped atomic.Bool
-	var timer *time.Timer
-	started := make(chan struct{})
-	timer = time.AfterFunc(timeout/3, func() {
-		<-started
-		if !stopped.Load() && time.Now().Before(info.Deadline) {
-			activity.RecordHeartbeat(ctx)
-			timer.Reset(timeout / 3)
-		}
-	})
-	close(started)
-	return func() {
-		stopped.Store(true)
-		timer.Stop()
+	p := &pulse{ctx: context.WithoutCancel(ctx), every: info.HeartbeatTimeout / 3, deadline: info.Deadline, last: time.Now()}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timer = time.AfterFunc(p.every, p.beat)
+	p.due = p.last.Add(p.every)
+	return switchyard.WithProgress(ctx, p.report), p.stop
+}
+
+// pulse is the heartbeat of one activity.
+type pulse struct {
+	ctx      context.Context
+	every    time.Duration
+	deadline time.Time
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	stopped bool
+	// last and due are when the last beat was and the next one is.
+	last, due time.Time
+	// details are those of every beat: nothing, or the last progress.
+	details []any
+}
+
+func (p *pulse) beat() {
+	p.mu.Lock()
+	if p.stopped || !time.Now().Before(p.deadline) {
+		p.mu.Unlock()
+		return
 	}
+	details := p.details
+	p.last = time.Now()
+	p.next(p.every)
+	p.mu.Unlock()
+	activity.RecordHeartbeat(p.ctx, details...)
+}
+
+// next sets when the next beat is. The caller has the lock.
+func (p *pulse) next(wait time.Duration) {
+	p.due = time.Now().Add(wait)
+	p.timer.Reset(wait)
+}
+
+// report takes what the tool says of its progress. Numbers that JSON cannot hold say nothing.
+func (p *pulse) report(progress switchyard.Progress) {
+	if unreal(progress.Done) || unreal(progress.Total) {
+		return
+	}
+	progress.Message = validText(progress.Message)
+	progress.Message = progress.Message[:fitting(progress.Message, maxProgressMessage)]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.details = []any{progress}
+	if soon := max(0, time.Until(p.last.Add(progressInterval))); !p.stopped && time.Now().Add(soon).Before(p.due) {
+		p.next(soon)
+	}
+}
+
+func unreal(n float64) bool { return math.IsNaN(n) || math.IsInf(n, 0) }
+
+func (p *pulse) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = true
+	p.timer.Stop()
 }

@@ -3,9 +3,13 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -42,5 +46,39 @@ func TestToolIsKeptAlive(t *testing.T) {
 		if err := env.GetWorkflowError(); err != nil {
 			t.Errorf("cancelled %v: %v", cancelled, err)
 		}
+	}
+}
+
+// What a tool reports of its progress is what its next heartbeat carries, and every one after that; a report that JSON
+// cannot hold is dropped.
+func TestProgressIsInHeartbeats(t *testing.T) {
+	beats := make(chan switchyard.Progress, 100)
+	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
+		switchyard.ReportProgress(ctx, switchyard.Progress{Done: 1})
+		switchyard.ReportProgress(ctx, switchyard.Progress{Done: 37, Total: 100, Message: "pages\xff" + strings.Repeat("é", maxProgressMessage)})
+		switchyard.ReportProgress(ctx, switchyard.Progress{Done: math.NaN()})
+		for range 2 {
+			if p := <-beats; p.Done != 37 || p.Total != 100 || !strings.HasPrefix(p.Message, "pages\uFFFDé") || len(p.Message) > maxProgressMessage {
+				return Answer{}, fmt.Errorf("a beat carries %+v", p)
+			}
+		}
+		return Answer{Output: json.RawMessage("1")}, nil
+	})
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(20 * time.Second)
+	env.RegisterDynamicActivity(func(ctx context.Context, in converter.EncodedValues) (any, error) { return b.Tool(ctx, in) }, activity.DynamicRegisterOptions{})
+	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
+		var p switchyard.Progress
+		if details.HasValues() && details.Get(&p) == nil {
+			beats <- p
+		}
+	})
+	env.ExecuteWorkflow(func(ctx workflow.Context) error {
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, HeartbeatTimeout: 2 * time.Second})
+		return workflow.ExecuteActivity(ctx, "probe", executionOf(compiled)).Get(ctx, nil)
+	})
+	if err := env.GetWorkflowError(); err != nil {
+		t.Error(err)
 	}
 }

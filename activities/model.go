@@ -65,7 +65,8 @@ const limitPrompt = "The limit of this run has been reached: %s. You cannot call
 // ModelStep asks the run's model about the conversation that r names. The model's calls get the ids of this turn; what
 // ids the provider used stays here.
 func (a *Activities) ModelStep(ctx context.Context, r switchyard.ModelRequest) (switchyard.ModelResponse, error) {
-	defer keepAlive(ctx)()
+	ctx, rest := keepAlive(ctx)
+	defer rest()
 	response, err := a.answer(ctx, r)
 	if err != nil {
 		return switchyard.ModelResponse{}, modelFailure(ctx, err)

@@ -23,7 +23,8 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (s
 	if err := input.Get(&x); err != nil {
 		return switchyard.Result{}, Failure(switchyard.Errorf(switchyard.ErrExecution, "the call's input cannot be read: %v", err))
 	}
-	defer keepAlive(ctx)()
+	ctx, rest := keepAlive(ctx)
+	defer rest()
 	info := activity.GetInfo(ctx)
 	result, failure := a.call(ctx, info, x)
 	switch failure {

@@ -3,13 +3,12 @@ package mcptools
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -124,7 +123,7 @@ func (c *Connection) overHTTP(entry *toolspecs.Entry, o Options) (mcp.Transport,
 	if err != nil {
 		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "entry.url cannot be used: %v", err)
 	}
-	add, err := additions(entry)
+	own, err := newAdditions(entry)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +136,7 @@ func (c *Connection) overHTTP(entry *toolspecs.Entry, o Options) (mcp.Transport,
 	base.DisableKeepAlives = false
 	return &mcp.StreamableClientTransport{
 		Endpoint:   entry.URL,
-		HTTPClient: outbound.Client(&wire{base: base, limit: o.MaxMessage, broken: c.breakOff}, origin, add),
+		HTTPClient: outbound.Client(&wire{base: base, limit: o.MaxMessage, hide: own.hide, broken: c.breakOff}, origin, own.add),
 		MaxRetries: maxRetries,
 		// What is bounded here is one line; carrying structured content as text may double it.
 		MaxEventSize: 4 * o.MaxMessage,
@@ -148,44 +147,53 @@ func (c *Connection) overHTTP(entry *toolspecs.Entry, o Options) (mcp.Transport,
 // now and then must not end a session; a server that is gone is noticed by wire.
 const maxRetries = 1000
 
-// additions returns what puts the entry's headers and secret into requests to the server, and nowhere else.
-func additions(entry *toolspecs.Entry) (func(*http.Request) error, error) {
-	var headers map[string]string
-	if len(entry.Headers) > 0 {
-		if err := json.Unmarshal(entry.Headers, &headers); err != nil {
-			return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "entry.headers: %v", err)
-		}
-	}
-	return func(req *http.Request) error {
-		for name, value := range headers {
-			req.Header.Set(name, value)
-		}
-		return authorize(req, entry.Auth)
-	}, nil
+// additions puts an entry's headers and secret into requests to its server, and nowhere else, and takes the secret out of
+// what the server answers.
+type additions struct {
+	headers map[string]any
+	auth    *toolspecs.Auth
+	// last is the secret as it was used last.
+	last atomic.Pointer[outbound.Credential]
 }
 
-func authorize(req *http.Request, auth *toolspecs.Auth) error {
-	if auth == nil {
+func newAdditions(entry *toolspecs.Entry) (*additions, error) {
+	a := &additions{auth: entry.Auth}
+	if len(entry.Headers) == 0 {
+		return a, nil
+	}
+	headers, err := switchyard.DecodeJSON(entry.Headers)
+	members, ok := headers.(map[string]any)
+	if err != nil || !ok {
+		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "entry.headers is no mapping")
+	}
+	a.headers = members
+	return a, nil
+}
+
+// add reads the secret anew for each request, so that it can be changed while the worker runs.
+func (a *additions) add(req *http.Request) error {
+	for name, value := range a.headers {
+		req.Header.Set(name, switchyard.TextOf(value))
+	}
+	if a.auth == nil {
 		return nil
 	}
-	secret, err := outbound.Secret(auth.Secret)
+	credential, err := outbound.NewCredential(a.auth.Type, a.auth.Secret, a.auth.Name)
 	if err != nil {
 		return err
 	}
-	switch auth.Type {
-	case "bearer":
-		req.Header.Set("Authorization", "Bearer "+secret)
-	case "basic":
-		user, password, _ := strings.Cut(secret, ":")
-		req.SetBasicAuth(user, password)
-	case "header":
-		req.Header.Set(auth.Name, secret)
-	case "query":
-		query := req.URL.Query()
-		query.Set(auth.Name, secret)
-		req.URL.RawQuery = query.Encode()
-	}
+	a.last.Store(credential)
+	credential.Add(req)
 	return nil
+}
+
+// hide takes the secret out of what a server sent.
+func (a *additions) hide(message []byte) []byte {
+	credential := a.last.Load()
+	if credential == nil {
+		return message
+	}
+	return []byte(credential.Hide(string(message)))
 }
 
 // serverName names a server in errors and logs: a program by its name alone and a URL without its query, because the rest

@@ -110,6 +110,9 @@ type Answer struct {
 // errors are a *Lost, a *Refused, a *Fault, or a *switchyard.Error of a call that was not sent.
 func (c *Connection) Call(ctx context.Context, r Request) (Answer, error) {
 	c.trusted(ctx)
+	if reason := c.Err(); reason != nil {
+		return Answer{}, &Lost{Err: reason}
+	}
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()

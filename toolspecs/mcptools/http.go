@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -29,6 +30,8 @@ const (
 type wire struct {
 	base  http.RoundTripper
 	limit int
+	// hide takes the secret out of what the server sends.
+	hide func([]byte) []byte
 	// broken is called once it is clear that the server is gone.
 	broken func(error)
 	// failed counts the attempts in a row to resume a stream that got no response.
@@ -52,7 +55,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		s.status, s.header, s.hadSession = resp.StatusCode, resp.Header, req.Header.Get(sessionHeader) != ""
 	})
 	if resp.StatusCode >= http.StatusBadRequest {
-		asRPCError(req, resp, x)
+		w.asRPCError(req, resp, x)
 		return resp, nil
 	}
 	w.bound(resp, x)
@@ -75,33 +78,33 @@ func (w *wire) resume(req *http.Request) (*http.Response, error) {
 func (w *wire) bound(resp *http.Response, x *exchange) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if kind == eventStream {
-		resp.Body = &eventBody{body: resp.Body, lines: bufio.NewReader(resp.Body), limit: w.limit, x: x}
+		resp.Body = &eventBody{body: resp.Body, lines: bufio.NewReader(resp.Body), w: w, x: x}
 		return
 	}
-	resp.Body = &wholeBody{body: resp.Body, limit: w.limit, x: x}
+	resp.Body = &wholeBody{body: resp.Body, w: w, x: x}
 }
 
 // wholeBody is a response that is one message.
 type wholeBody struct {
-	body  io.ReadCloser
-	limit int
-	x     *exchange
-	read  io.Reader
+	body io.ReadCloser
+	w    *wire
+	x    *exchange
+	read io.Reader
 }
 
 // Read implements io.Reader.
 func (b *wholeBody) Read(p []byte) (int, error) {
 	if b.read == nil {
-		data, err := io.ReadAll(io.LimitReader(b.body, int64(b.limit)+1))
+		data, err := io.ReadAll(io.LimitReader(b.body, int64(b.w.limit)+1))
 		if err != nil {
 			return 0, err
 		}
-		if len(data) > b.limit {
+		if len(data) > b.w.limit {
 			b.x.note(func(s *seen) { s.tooLarge = true })
 			return 0, errTooLarge
 		}
 		b.x.note(func(s *seen) { s.answered = true })
-		b.read = bytes.NewReader(carryMessage(data))
+		b.read = bytes.NewReader(carryMessage(b.w.hide(data)))
 	}
 	return b.read.Read(p)
 }
@@ -113,7 +116,7 @@ func (b *wholeBody) Close() error { return b.body.Close() }
 type eventBody struct {
 	body  io.ReadCloser
 	lines *bufio.Reader
-	limit int
+	w     *wire
 	x     *exchange
 	rest  []byte
 }
@@ -139,7 +142,7 @@ func (b *eventBody) line() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := b.lines.ReadSlice('\n')
-		if len(line)+len(part) > b.limit {
+		if len(line)+len(part) > b.w.limit {
 			b.x.note(func(s *seen) { s.tooLarge = true })
 			return nil, errTooLarge
 		}
@@ -148,26 +151,23 @@ func (b *eventBody) line() ([]byte, error) {
 			continue
 		}
 		if message, ok := bytes.CutPrefix(line, dataField); ok {
-			line = b.message(line, message)
+			line = b.message(message)
 		}
 		return line, err
 	}
 }
 
-func (b *eventBody) message(line, message []byte) []byte {
+func (b *eventBody) message(message []byte) []byte {
+	message = b.w.hide(bytes.TrimSpace(message))
 	var envelope struct {
 		Method *string         `json:"method"`
 		ID     json.RawMessage `json:"id"`
 	}
-	if json.Unmarshal(message, &envelope) != nil {
-		return line
+	if json.Unmarshal(message, &envelope) == nil && envelope.Method == nil && envelope.ID != nil {
+		b.x.note(func(s *seen) { s.answered = true })
+		message = carryMessage(message)
 	}
-	if envelope.Method != nil || envelope.ID == nil {
-		return line
-	}
-	b.x.note(func(s *seen) { s.answered = true })
-	carried := carryMessage(bytes.TrimSpace(message))
-	return append(append([]byte("data: "), carried...), '\n')
+	return slices.Concat([]byte("data: "), message, []byte{'\n'})
 }
 
 // Close implements io.Closer.
@@ -175,9 +175,10 @@ func (b *eventBody) Close() error { return b.body.Close() }
 
 // asRPCError gives a refusal the form of a JSON-RPC error to the request's id, with the server's own words where it has
 // some. The SDK takes that for the answer to one request; anything else would end the session and every call on it.
-func asRPCError(req *http.Request, resp *http.Response, x *exchange) {
+func (w *wire) asRPCError(req *http.Request, resp *http.Response, x *exchange) {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	_ = resp.Body.Close()
+	text = w.hide(text)
 	failure := errorIn(resp, text)
 	x.note(func(s *seen) { s.code, s.message = int(failure.Code), sample([]byte(failure.Message)) })
 	var request struct {

@@ -43,8 +43,11 @@ type Config struct {
 	Stateful []activities.Stateful
 	// Models are added to openai and scripted, or replace them.
 	Models map[switchyard.Provider]activities.Model
-	// Dir is where relative working folders of commands start; default the process's.
+	// Dir is where relative working folders of commands and MCP servers start; default the process's.
 	Dir string
+	// Files is the folder for images and other bytes of MCP tools' answers that are too large for a result; default
+	// switchyard-UID/files among the system's temporary files. Nothing removes what is in it.
+	Files string
 	// Inside lists host names, addresses and ranges that requests of tools of the kinds rest and mcp may reach although they
 	// are loopback, private or otherwise not public, where a tool's spec names the host. A spec's own allow does the same.
 	Inside []string
@@ -133,6 +136,11 @@ func (c Config) validate() error {
 	if _, err := outbound.NewGuard(outbound.Policy{Inside: c.Inside}); err != nil {
 		faults = append(faults, fmt.Errorf("Config.Inside: %w", err))
 	}
+	return errors.Join(append(faults, c.laneFaults()...)...)
+}
+
+func (c Config) laneFaults() []error {
+	var faults []error
 	for i, lane := range c.Lanes {
 		if err := switchyard.CheckToolName(lane); err != nil {
 			faults = append(faults, fmt.Errorf("Config.Lanes[%d]: %w", i, err))
@@ -141,5 +149,5 @@ func (c Config) validate() error {
 			faults = append(faults, fmt.Errorf("Config.Lanes[%d]: lane %q is named twice", i, lane))
 		}
 	}
-	return errors.Join(faults...)
+	return faults
 }

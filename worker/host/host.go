@@ -30,6 +30,7 @@ func Run(ctx context.Context, c Config) error {
 		return invalidError{err}
 	}
 	defer tools.Close()
+	defer own.servers.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	c.observeCatalog(tools, registry)
@@ -117,6 +118,7 @@ func (c Config) activities(conn client.Client, tools *toolspecs.Watcher, own reg
 			switchyard.KindStateful: own.factories,
 			switchyard.KindCommand:  &activities.Commands{Dir: c.Dir},
 			switchyard.KindREST:     activities.REST{Inside: c.Inside},
+			switchyard.KindMCP:      own.servers,
 			switchyard.KindHuman:    activities.People{},
 		},
 		Models:    models,
@@ -134,6 +136,10 @@ func namesOf(catalog *toolspecs.Catalog) []string {
 	return names
 }
 
+// heartbeatThrottle is the least time between two heartbeats of an activity that reach the server, and so how late the
+// progress of a call is seen.
+const heartbeatThrottle = time.Second
+
 // fleet is one SDK worker per lane, one more that answers for itself, and where there are stateful tools another per lane,
 // which holds instances.
 type fleet struct {
@@ -149,6 +155,7 @@ func newFleet(c Config, conn client.Client, deeds *activities.Activities, i *ins
 		options := worker.Options{
 			MaxConcurrentActivityExecutionSize: c.Concurrency,
 			WorkerStopTimeout:                  c.StopTimeout + handBack,
+			MaxHeartbeatThrottleInterval:       heartbeatThrottle,
 			DisableWorkflowWorker:              lane != switchyard.LaneGeneral,
 			Interceptors:                       []interceptor.WorkerInterceptor{f.canceller, i.observer.forLane(lane)},
 			OnFatalError: func(err error) {

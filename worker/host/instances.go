@@ -81,16 +81,18 @@ func (l *liveInstances) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// registered is what an application brings for its toolspecs to refer to.
+// registered is what toolspecs refer to: what an application brings, and the connections to MCP servers.
 type registered struct {
 	functions *activities.Functions
 	factories *activities.Factories
+	servers   *activities.MCP
 }
 
 func (c Config) register() (r registered, err error) {
 	if r.functions, err = activities.NewFunctions(c.Functions...); err != nil {
 		return r, err
 	}
+	r.servers = activities.NewMCP(activities.MCPOptions{Dir: c.Dir, Files: c.Files, Inside: c.Inside, Log: c.Logger})
 	r.factories, err = activities.NewFactories(c.Stateful...)
 	return r, err
 }

@@ -91,13 +91,14 @@ var errUsage = errors.New("wrong usage")
 
 // flags are the command line of a worker.
 type flags struct {
-	address, namespace, profile  string
-	taskQueue, lanes, tools, dir string
-	metricsAddress, logLevel     string
-	concurrency, parentPID       int
-	stickyCache                  int
-	lenient                      bool
-	stopTimeout, reloadInterval  time.Duration
+	address, namespace, profile string
+	taskQueue, lanes, tools     string
+	dir, files                  string
+	metricsAddress, logLevel    string
+	concurrency, parentPID      int
+	stickyCache                 int
+	lenient                     bool
+	stopTimeout, reloadInterval time.Duration
 }
 
 func (f *flags) parse(args []string, stderr io.Writer) error {
@@ -110,7 +111,8 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.StringVar(&f.lanes, "lanes", "", "lanes to serve, with commas between them (default all: general,serial)")
 	set.StringVar(&f.tools, "tools", "", "folder of toolspecs; edits of it are for the runs that start after them")
 	set.DurationVar(&f.reloadInterval, "reload-interval", 0, "how often the folder is looked at for edits that the system did not tell of (default 5s)")
-	set.StringVar(&f.dir, "dir", "", "folder where relative working folders of command tools start (default the current one)")
+	set.StringVar(&f.dir, "dir", "", "folder where relative working folders of command tools and MCP servers start (default the current one)")
+	set.StringVar(&f.files, "files", "", "folder for images and other large bytes of MCP tools' answers (default one of this user's among the temporary files)")
 	set.IntVar(&f.concurrency, "concurrency", 0, "calls of a lane that run at a time here; the lane serial runs one (default 100)")
 	set.BoolVar(&f.lenient, "lenient", false, "read arguments leniently where neither run nor tool says otherwise")
 	set.DurationVar(&f.stopTimeout, "stop-timeout", 0, "how long running calls may go on when the worker is stopped (default 30s)")
@@ -152,6 +154,7 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	override(&c.TaskQueue, f.taskQueue)
 	override(&c.Tools, f.tools)
 	override(&c.Dir, f.dir)
+	override(&c.Files, f.files)
 	override(&c.MetricsAddress, f.metricsAddress)
 	override(&c.Concurrency, f.concurrency)
 	override(&c.StopTimeout, f.stopTimeout)

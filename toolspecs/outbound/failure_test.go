@@ -1,0 +1,130 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+)
+
+// Failures of the network may be cured by another attempt; those that would be the same again may not, and the end of the
+// call is told as its cause.
+func TestFailures(t *testing.T) {
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hang" {
+			<-r.Context().Done()
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	defer broken.Close()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	secure := httptest.NewTLSServer(nil)
+	defer secure.Close()
+	for _, c := range []struct {
+		address string
+		limit   time.Duration
+		retry   bool
+		want    string
+	}{
+		{broken.URL, time.Minute, true, "EOF"},
+		{broken.URL + "/hang", 50 * time.Millisecond, true, "within the request's timeout"},
+		{closed.URL, time.Minute, true, "connection refused"},
+		{secure.URL, time.Minute, false, "certificate"},
+		{"ftp://127.0.0.1/", time.Minute, false, "unsupported protocol"},
+	} {
+		limited, cancel := context.WithTimeout(t.Context(), c.limit)
+		req, err := http.NewRequestWithContext(limited, http.MethodGet, c.address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = clientOf(t, Policy{Allow: []string{"127.0.0.1"}}, c.address).Do(req)
+		if e := switchyard.AsError(Failure(t.Context(), limited, err)); e == nil || e.Type != switchyard.ErrExecution || e.Retryable != c.retry || !strings.Contains(e.Message, c.want) {
+			t.Errorf("%s: got %+v", c.address, e)
+		}
+		cancel()
+	}
+	for err, retry := range map[error]bool{
+		&net.DNSError{Err: "no such host", IsNotFound: true}: false,
+		&net.DNSError{Err: "timeout", IsTimeout: true}:       true,
+	} {
+		if e := switchyard.AsError(Failure(t.Context(), t.Context(), err)); e.Retryable != retry {
+			t.Errorf("%v: got %+v", err, e)
+		}
+	}
+	reason := errors.New("the run was cancelled")
+	ended, end := context.WithCancelCause(t.Context())
+	end(reason)
+	if err := Failure(ended, ended, context.Canceled); !errors.Is(err, reason) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What is asked for is plain http or https, and what is said of another address does not repeat it.
+func TestCheckURL(t *testing.T) {
+	for _, address := range []string{"https://api.example.com/a?b#c", "http://[::1]:80"} {
+		if u, err := url.Parse(address); err != nil || CheckURL(u) != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	for _, address := range []string{"ftp://planted/", "/planted", "http://", "https://:80/planted", "https://planted@api.example.com", "file:///planted"} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckURL(u); err == nil || strings.Contains(err.Error(), "planted") {
+			t.Errorf("%s: got %v", address, err)
+		}
+	}
+}
+
+// Headers that belong to the request or the connection cannot be set by a caller, in whatever case they are written.
+func TestHeaders(t *testing.T) {
+	for name, want := range map[string]bool{"X-Token": true, "accept": true, "HOST": false, "content-length": false, "Transfer-Encoding": false, "te": false, "connection": false} {
+		if CanSet(name) != want {
+			t.Errorf("%s: %t", name, !want)
+		}
+	}
+	for text, want := range map[string]bool{"a b\tc": true, "ä": true, "": true, "a\r\nb": false, "a\x00": false, "\x7f": false} {
+		if FitsHeader(text) != want {
+			t.Errorf("%q: %t", text, !want)
+		}
+	}
+	for method, want := range map[string]bool{"GET": true, "HEAD": true, "OPTIONS": true, "POST": false, "DELETE": false, "": false} {
+		if Safe(method) != want {
+			t.Errorf("%q: %t", method, !want)
+		}
+	}
+}
+
+// At most five redirects are followed, to http and https alone.
+func TestRedirectsEnd(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, r.URL.Query().Get("to"), http.StatusFound)
+	}))
+	defer s.Close()
+	c := clientOf(t, Policy{Allow: []string{"127.0.0.1"}}, s.URL)
+	var requests atomic.Int64
+	loop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, fmt.Sprint("/", requests.Add(1)), http.StatusFound)
+	}))
+	defer loop.Close()
+	if _, err := get(t, c, loop.URL); err == nil || !strings.Contains(err.Error(), "more than 5 times") || requests.Load() != 6 {
+		t.Errorf("%d requests, %v", requests.Load(), err)
+	}
+	for _, to := range []string{"file:///etc/passwd", "ftp://127.0.0.1/", "http://user:planted@127.0.0.1/"} {
+		_, err := get(t, c, s.URL+"/?to="+url.QueryEscape(to))
+		if e := switchyard.AsError(Failure(t.Context(), t.Context(), err)); e == nil || e.Retryable || !strings.Contains(e.Message, "not plain http or https") {
+			t.Errorf("%s: got %v", to, err)
+		}
+	}
+}

@@ -104,7 +104,7 @@ func specs() []toolspecs.Spec {
 		}
 		return s
 	}
-	return []toolspecs.Spec{
+	return append(askingSpecs(),
 		spec("echo", func(s *toolspecs.Spec) { s.Parameters = []toolspecs.Parameter{text} }),
 		spec("login", func(s *toolspecs.Spec) {
 			s.Parameters = []toolspecs.Parameter{{Name: "user", Type: "string", Required: true}, {Name: "password", Type: "string", Required: true, Sensitive: true}}
@@ -126,7 +126,7 @@ func specs() []toolspecs.Spec {
 		spec("unserved", func(s *toolspecs.Spec) {
 			s.Execution.Lane, s.Execution.QueueTimeout = "nobody", switchyard.Duration(100*time.Millisecond)
 		}),
-	}
+	)
 }
 
 // subAgent is an agent as a tool; it takes a task or nothing.
@@ -163,6 +163,7 @@ func functions() []activities.Function {
 			}
 			return "now", nil
 		}),
+		inquire,
 		activities.NewFunction("hanging", wait),
 		activities.NewFunction("slow", wait),
 		activities.NewFunction("unserved", wait),

@@ -67,6 +67,9 @@ func follow(ctx context.Context, t *testing.T, c client.Client, run client.Workf
 			t.Fatal(err)
 		}
 		followed = append(followed, event)
+		if event.Type == switchyard.EventQuestionAsked {
+			reply(ctx, t, c, run.GetID(), *event.Question)
+		}
 		if event.Tool == "hanging" && event.Type == switchyard.EventToolStarted && stop != "" {
 			stopRun(ctx, t, c, run, stop)
 			stop = ""

@@ -24,34 +24,34 @@ const (
 )
 
 func scenarios() []scenario {
-	return []scenario{
-		{name: "agent", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{}, turns(
+	return append(peopleScenarios(),
+		scenario{name: "agent", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{}, turns(
 			[]switchyard.ScriptCall{call("echo", `{"text":"a"}`), call("login", `{"user":"u","password":"secret"}`), call("nosuch", `{}`),
 				call("echo", `{"txt":1}`), {Tool: "echo", ArgumentsText: `{"text":`}, {Tool: "login", ArgumentsText: `{"password":"secret"`}},
 			[]switchyard.ScriptCall{call("broken", `{}`), call("flaky", `{}`), call("unserved", `{}`), call("slow", `{}`)})...)},
-		{name: "continued", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{}, turns(many(20), many(20), many(3))...)},
-		{name: "wall_time", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{WallTime: switchyard.Duration(300 * time.Millisecond)}, turns(
+		scenario{name: "continued", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{}, turns(many(20), many(20), many(3))...)},
+		scenario{name: "wall_time", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{WallTime: switchyard.Duration(300 * time.Millisecond)}, turns(
 			[]switchyard.ScriptCall{call("hanging", `{}`), call("hanging", `{}`), call("echo", `{"text":"a"}`)})...)},
-		{name: "turns", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{Turns: 1}, turns(many(1), many(1))...)},
-		{name: "calls", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{Calls: 2}, turns(many(3), many(1))...)},
-		{name: "model_failed", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{}, switchyard.ScriptStep{Calls: many(1)})},
-		{name: "invalid", workflow: switchyard.AgentWorkflow, input: switchyard.RunInput{Prompt: "go", Agent: &switchyard.Agent{Name: "lost",
+		scenario{name: "turns", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{Turns: 1}, turns(many(1), many(1))...)},
+		scenario{name: "calls", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{Calls: 2}, turns(many(3), many(1))...)},
+		scenario{name: "model_failed", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{}, switchyard.ScriptStep{Calls: many(1)})},
+		scenario{name: "invalid", workflow: switchyard.AgentWorkflow, input: switchyard.RunInput{Prompt: "go", Agent: &switchyard.Agent{Name: "lost",
 			Tools: []string{"nosuch"}, Model: scripted(switchyard.ScriptStep{Answer: "never"})}}},
-		{name: "cancelled", workflow: switchyard.AgentWorkflow, stop: cancelRun, input: agent(switchyard.Limits{}, turns(
+		scenario{name: "cancelled", workflow: switchyard.AgentWorkflow, stop: cancelRun, input: agent(switchyard.Limits{}, turns(
 			[]switchyard.ScriptCall{call("hanging", `{}`), call("hanging", `{}`)})...)},
-		{name: "terminated", workflow: switchyard.AgentWorkflow, stop: terminateRun, input: agent(switchyard.Limits{}, turns(
+		scenario{name: "terminated", workflow: switchyard.AgentWorkflow, stop: terminateRun, input: agent(switchyard.Limits{}, turns(
 			[]switchyard.ScriptCall{call("hanging", `{}`), call("hanging", `{}`)})...)},
-		{name: "plan", workflow: switchyard.PlanWorkflow, input: plan(planCall("a", "echo", `{"text":"x"}`), planCall("b", "echo", `{"text":"${a}!"}`))},
-		{name: "plan_failed", workflow: switchyard.PlanWorkflow, input: plan(planCall("last", "echo", `{"text":"${first}"}`),
+		scenario{name: "plan", workflow: switchyard.PlanWorkflow, input: plan(planCall("a", "echo", `{"text":"x"}`), planCall("b", "echo", `{"text":"${a}!"}`))},
+		scenario{name: "plan_failed", workflow: switchyard.PlanWorkflow, input: plan(planCall("last", "echo", `{"text":"${first}"}`),
 			planCall("first", "broken", `{}`), planCall("other", "echo", `{"text":"x"}`), planCall("late", "echo", `{"text":"${other}","more":1}`))},
-		{name: "plan_refused", workflow: switchyard.PlanWorkflow, input: plan(planCall("a", "echo", `{"text":"x"}`), planCall("b", "echo", `{"text":7}`))},
-		{name: "plan_cancelled", workflow: switchyard.PlanWorkflow, stop: cancelRun, input: plan(planCall("a", "hanging", `{}`), planCall("b", "echo", `{"text":"${a}"}`))},
-		{name: "sub_agents", workflow: switchyard.AgentWorkflow, below: []string{"1.1", "1.1/1.1"}, input: withAgents(turns(
+		scenario{name: "plan_refused", workflow: switchyard.PlanWorkflow, input: plan(planCall("a", "echo", `{"text":"x"}`), planCall("b", "echo", `{"text":7}`))},
+		scenario{name: "plan_cancelled", workflow: switchyard.PlanWorkflow, stop: cancelRun, input: plan(planCall("a", "hanging", `{}`), planCall("b", "echo", `{"text":"${a}"}`))},
+		scenario{name: "sub_agents", workflow: switchyard.AgentWorkflow, below: []string{"1.1", "1.1/1.1"}, input: withAgents(turns(
 			[]switchyard.ScriptCall{call("wide", `{"task":"a"}`), call("echo", `{"text":"b"}`), call("failing", `{}`), call("late", `{}`),
 				call("wide", `{"task":7}`), call("unfit", `{}`)})...)},
-		{name: "direct", workflow: switchyard.CallWorkflow, input: direct("login", `{"user":"u","password":"secret"}`)},
-		{name: "direct_refused", workflow: switchyard.CallWorkflow, input: direct("login", `{"user":1,"password":"secret"}`)},
-	}
+		scenario{name: "direct", workflow: switchyard.CallWorkflow, input: direct("login", `{"user":"u","password":"secret"}`)},
+		scenario{name: "direct_refused", workflow: switchyard.CallWorkflow, input: direct("login", `{"user":1,"password":"secret"}`)},
+	)
 }
 
 func call(tool, arguments string) switchyard.ScriptCall {

@@ -223,6 +223,12 @@ func line(e switchyard.Event) string {
 	if e.CallID != "" {
 		text += fmt.Sprintf(" %s turn=%d %q", e.CallID, e.Turn, e.Summary)
 	}
+	if q := e.Question; q != nil {
+		text += fmt.Sprintf(" question=%s %q schema=%d", q.ID, q.Text, len(q.Schema))
+	}
+	if e.Reply != nil {
+		text += fmt.Sprintf(" %q value=%d", e.Reply.Note(), len(e.Reply.Value))
+	}
 	if e.Record != nil {
 		text += recordLine(*e.Record)
 	}

@@ -1,0 +1,159 @@
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// askingSpecs are tools that ask people: ask waits for good, hurry not for long, and inquire asks in the middle of its call.
+func askingSpecs() []toolspecs.Spec {
+	question := []toolspecs.Parameter{{Name: "question", Type: "string", Required: true}, {Name: "password", Type: "string", Sensitive: true}}
+	human := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Asks.", Parameters: question, Entry: toolspecs.Entry{Type: switchyard.KindHuman},
+		Output: &toolspecs.Parameter{Type: "string"}}
+	hurry := human
+	hurry.Name, hurry.Entry.AnswerWithin = "hurry", switchyard.Duration(300*time.Millisecond)
+	inquire := toolspecs.Spec{Name: "inquire", Version: "1.0.0", Description: "Asks.", Parameters: question,
+		Entry: toolspecs.Entry{Type: switchyard.KindFunction, AnswerWithin: switchyard.Duration(time.Minute)}}
+	inquireInHurry := inquire
+	inquireInHurry.Name, inquireInHurry.Entry.Handler, inquireInHurry.Entry.AnswerWithin = "inquire_in_hurry", "inquire", hurry.Entry.AnswerWithin
+	return []toolspecs.Spec{human, hurry, inquire, inquireInHurry}
+}
+
+var inquire = activities.NewFunction("inquire", func(ctx context.Context, in struct {
+	Question string `json:"question"`
+	Password string `json:"password,omitzero"`
+}) (string, error) {
+	reply, err := activities.Ask(ctx, in.Question, nil)
+	return switchyard.PlainText(reply.Value), err
+})
+
+// withPeople is an agent that asks people.
+func withPeople(limits switchyard.Limits, steps ...switchyard.ScriptStep) switchyard.RunInput {
+	in := agent(limits, steps...)
+	in.Agent.Tools = []string{"echo", "hanging", "ask", "hurry", "inquire", "inquire_in_hurry"}
+	return in
+}
+
+// reply is the person who is asked: the question says what they answer, if anything. A wrong answer comes before the
+// right one. A refusal waits until a worker has the call.
+func reply(ctx context.Context, t *testing.T, c client.Client, run string, q switchyard.Question) {
+	t.Helper()
+	r := switchyard.Reply{Question: q.ID, By: "alice", Reason: "because", Decline: q.Text == "decline"}
+	if answer, ok := strings.CutPrefix(q.Text, "answer "); ok {
+		r.Value = []byte(`"` + answer + `"`)
+		if len(q.Schema) > 0 {
+			wrong := r
+			wrong.Value = []byte(`7`)
+			if send(ctx, c, run, wrong) == nil {
+				t.Error("a wrong answer is taken")
+			}
+		}
+	}
+	if !r.Decline && r.Value == nil {
+		return
+	}
+	err := send(ctx, c, run, r)
+	for early(err) {
+		err = send(ctx, c, run, r)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func send(ctx context.Context, c client.Client, run string, r switchyard.Reply) error {
+	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run, UpdateName: switchyard.ReplyUpdate, Args: []any{r},
+		WaitForStage: client.WorkflowUpdateStageCompleted})
+	if err != nil {
+		return err
+	}
+	return handle.Get(ctx, nil)
+}
+
+func early(err error) bool {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && app.Type() == string(switchyard.ReplyEarly)
+}
+
+// peopleScenarios are runs that ask people.
+func peopleScenarios() []scenario {
+	ask := func(tool, question string) switchyard.ScriptCall {
+		return call(tool, `{"question":"`+question+`","password":"secret"}`)
+	}
+	return []scenario{
+		{name: "people", workflow: switchyard.AgentWorkflow, input: withPeople(switchyard.Limits{}, turns([]switchyard.ScriptCall{ask("ask", "answer five")},
+			[]switchyard.ScriptCall{ask("ask", "decline")}, []switchyard.ScriptCall{ask("hurry", "wait")}, []switchyard.ScriptCall{ask("inquire", "answer six")},
+			[]switchyard.ScriptCall{ask("inquire", "decline")}, []switchyard.ScriptCall{ask("inquire_in_hurry", "wait")})...)},
+		{name: "people_cancelled", workflow: switchyard.AgentWorkflow, stop: cancelRun, input: withPeople(switchyard.Limits{}, turns(
+			[]switchyard.ScriptCall{ask("ask", "wait"), call("hanging", `{}`)})...)},
+		{name: "people_terminated", workflow: switchyard.AgentWorkflow, stop: terminateRun, input: withPeople(switchyard.Limits{}, turns(
+			[]switchyard.ScriptCall{ask("ask", "wait"), call("hanging", `{}`)})...)},
+		{name: "people_wall_time", workflow: switchyard.AgentWorkflow, input: withPeople(switchyard.Limits{WallTime: switchyard.Duration(300 * time.Millisecond)},
+			turns([]switchyard.ScriptCall{ask("ask", "wait")})...)},
+	}
+}
+
+// TestQuestions proves that the open questions of a run are told from its workers and, where none serves it, from its
+// history alike, and that records, pending calls and the summary say who waits for a person.
+func TestQuestions(t *testing.T) {
+	c := devserver(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	steps := turns([]switchyard.ScriptCall{call("ask", `{"question":"wait"}`), call("inquire", `{"question":"really?"}`)})
+	execute(ctx, t, c, "asks", queue, switchyard.AgentWorkflow, withPeople(switchyard.Limits{}, steps...))
+	var open []audit.RunQuestion
+	for len(open) < 2 {
+		var err error
+		if open, err = audit.Questions(ctx, c, "asks", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	summary, err := audit.Describe(ctx, c, "asks", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []switchyard.Question{{ID: "1.1", Call: "1.1", Tool: "ask", Text: "wait"}, {ID: "1.2/1", Call: "1.2", Tool: "inquire", Text: "really?"}} {
+		for _, q := range []switchyard.Question{open[i].Question, summary.Questions[i]} {
+			schema := len(q.Schema)
+			left := q.Until.Sub(q.Asked)
+			q.Schema, q.Asked, q.Until = nil, time.Time{}, time.Time{}
+			if q.ID != want.ID || q.Call != want.Call || q.Tool != want.Tool || q.Text != want.Text || (schema > 0) != (want.ID == "1.1") || left <= 0 || open[i].WorkflowID != "asks" {
+				t.Errorf("question %d: %+v", i, q)
+			}
+		}
+	}
+	running, err := audit.Pending(ctx, c, "asks", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	audit.Asking(running, "asks", open)
+	for _, r := range running {
+		if r.Kind == audit.KindCall && (r.State != audit.StateAsking || len(r.Questions) != 1) {
+			t.Errorf("the call %s is %s for %v", r.ID, r.State, r.Questions)
+		}
+	}
+	for _, r := range collect(t, audit.Records(ctx, c, "asks", "")) {
+		if r.Status != switchyard.CallRunning || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "waits for a person to answer") {
+			t.Errorf("the record of %s: %s, notes %q", r.CallID, r.Status, r.Notes)
+		}
+	}
+	if err := c.TerminateWorkflow(ctx, "asks", "", "enough"); err != nil {
+		t.Fatal(err)
+	}
+	if open, err := audit.Questions(ctx, c, "asks", ""); len(open) != 0 || err != nil {
+		t.Errorf("a closed run asks %+v, %v", open, err)
+	}
+	if _, err := audit.Questions(ctx, c, "nowhere", ""); !errors.Is(err, audit.ErrNotFound) {
+		t.Errorf("a run that there is not: %v", err)
+	}
+}

@@ -126,7 +126,7 @@ func TestPending(t *testing.T) {
 	want := []audit.Running{
 		{Kind: audit.KindRun, Lane: "general", Queue: queue, State: audit.StateRunning, Attempt: 1, Since: at(7), Started: at(7)},
 		{Kind: audit.KindCall, ID: "2.1", Tool: "broken", Lane: "general", Queue: queue, State: audit.StateRunning, Attempt: 1, Since: at(1),
-			Started: at(1), Worker: "worker-1", Heartbeat: []byte(`{"done":3}`)},
+			Started: at(1), Worker: "worker-1", Progress: &switchyard.Progress{Done: 3}},
 		{Kind: audit.KindCall, ID: "2.2", Tool: "flaky", Lane: "general", Queue: queue, State: audit.StateBackingOff, Attempt: 2, MaxAttempts: 3,
 			Since: at(2), Started: at(1), NextAttempt: at(9), LastFailure: "not yet"},
 		{Kind: audit.KindCall, ID: "2.3", Tool: "unserved", Lane: "nobody", Queue: queue + "/nobody", State: audit.StateWaiting, Attempt: 1, Since: at(0)},

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/switchyard/switchyard"
@@ -62,8 +61,8 @@ type Running struct {
 	Child *switchyard.ChildRun `json:"child,omitempty"`
 	// Questions are the ids of those that a call waits to have answered, as Asking says.
 	Questions []string `json:"questions,omitempty"`
-	// Heartbeat is the JSON value that the last heartbeat carried, if any.
-	Heartbeat json.RawMessage `json:"heartbeat,omitempty"`
+	// Progress is what the call's tool reported last, up to a second ago; nil where it reports none.
+	Progress *switchyard.Progress `json:"progress,omitempty"`
 }
 
 // Pending returns what runs or waits in a run now; nothing if the run is closed. runID is any execution of the run's
@@ -104,7 +103,7 @@ func runningActivity(a *workflowpb.PendingActivityInfo, base string) Running {
 		Queue:   a.GetActivityOptions().GetTaskQueue().GetName(),
 		Attempt: int(a.GetAttempt()), MaxAttempts: int(a.GetMaximumAttempts()),
 		Started: timeOf(a.GetLastStartedTime()), NextAttempt: timeOf(a.GetNextAttemptScheduleTime()),
-		Worker: a.GetLastWorkerIdentity(), LastFailure: failureMessage(a.GetLastFailure()), Heartbeat: heartbeat(a.GetHeartbeatDetails())}
+		Worker: a.GetLastWorkerIdentity(), LastFailure: failureMessage(a.GetLastFailure()), Progress: progress(a.GetHeartbeatDetails())}
 	if !isTool(r.Tool) {
 		r.Kind, r.Tool = KindStep, ""
 	}
@@ -131,11 +130,11 @@ func activityState(a *workflowpb.PendingActivityInfo) (State, time.Time) {
 	return StateWaiting, timeOf(a.GetScheduledTime())
 }
 
-// heartbeat returns the details of the last heartbeat as JSON; nil where there are none or they are something else.
-func heartbeat(details *commonpb.Payloads) json.RawMessage {
-	var value json.RawMessage
-	if decode(details, &value) != nil {
+// progress returns what the last heartbeat tells of the call's progress; nil where it tells none.
+func progress(details *commonpb.Payloads) *switchyard.Progress {
+	var p switchyard.Progress
+	if len(details.GetPayloads()) == 0 || decode(details, &p) != nil || p == (switchyard.Progress{}) {
 		return nil
 	}
-	return value
+	return &p
 }

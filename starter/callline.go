@@ -49,15 +49,34 @@ func (t *tracker) endedLine(r switchyard.Record, text string) string {
 	if r.Attempts > 1 {
 		parts = append(parts, t.palette.warn(fmt.Sprintf("%d attempts", r.Attempts)))
 	}
+	if r.Child != nil {
+		parts = append(parts, t.palette.faint(childText(*r.Child)+", "+usageText(r.Usage)))
+	}
 	if r.Error != nil {
 		parts = append(parts, t.palette.bad(errorLine(r.Error)))
 	}
 	return strings.Join(parts, " · ")
 }
 
+// childText names the run of a sub-agent.
+func childText(c switchyard.ChildRun) string { return "run " + c.WorkflowID }
+
 // errorLine is a call's failure in one line.
 func errorLine(e *switchyard.Error) string {
 	return string(e.Type) + ": " + switchyard.Shorten(e.Message, 160) + nearLine(e)
+}
+
+// detailLines are what people should see of a call's failure below its line, such as the difference between a remote tool
+// and the one that was accepted.
+func (t *tracker) detailLines(r *callRow) []string {
+	if r.record == nil || r.record.Error == nil {
+		return nil
+	}
+	var lines []string
+	for _, detail := range r.record.Error.Details {
+		lines = append(lines, t.palette.faint("      "+switchyard.Shorten(detail, 1000)))
+	}
+	return lines
 }
 
 // nearLine offers what the caller may have meant.
@@ -87,10 +106,34 @@ func (t *tracker) runningParts(r audit.Running, now time.Time) []string {
 	case audit.StateCancelling, audit.StatePaused:
 		parts = append(parts, t.palette.warn(string(r.State)))
 	}
+	return append(parts, t.furtherParts(r)...)
+}
+
+// furtherParts says how far something open has come, at which attempt, and in which run.
+func (t *tracker) furtherParts(r audit.Running) []string {
+	var parts []string
+	if r.Progress != nil {
+		parts = append(parts, progressText(*r.Progress))
+	}
 	if r.Attempt > 1 {
 		parts = append(parts, t.palette.warn(attemptText(r)))
 	}
+	if r.Child != nil {
+		parts = append(parts, t.palette.faint(childText(*r.Child)))
+	}
 	return parts
+}
+
+// progressText is what a tool says of how far it has come: "37 of 100 · reading pages".
+func progressText(p switchyard.Progress) string {
+	text := strconv.FormatFloat(p.Done, 'f', -1, 64)
+	if p.Total > 0 {
+		text += " of " + strconv.FormatFloat(p.Total, 'f', -1, 64)
+	}
+	if message := switchyard.Shorten(p.Message, 80); message != "" {
+		text += " · " + message
+	}
+	return text
 }
 
 // waitsLong tells a wait from the moment that every start takes.

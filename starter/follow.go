@@ -133,6 +133,7 @@ func (f *follower) count(e switchyard.Event) {
 		if e.Record.Error != nil {
 			u.Failed++
 		}
+		u.Add(e.Record.Usage)
 	}
 }
 

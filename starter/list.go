@@ -25,29 +25,35 @@ const maxPage = 1000
 
 // listedRun is one run of a list.
 type listedRun struct {
-	ID           string              `json:"workflow_id"`
-	RunID        string              `json:"run_id"`
-	Kind         audit.RunKind       `json:"kind"`
-	Agent        string              `json:"agent,omitempty"`
-	Conversation string              `json:"conversation,omitempty"`
-	Caller       string              `json:"caller,omitempty"`
-	Status       audit.RunStatus     `json:"status"`
-	Started      time.Time           `json:"started"`
-	Closed       time.Time           `json:"closed,omitzero"`
-	Duration     switchyard.Duration `json:"duration"`
+	ID           string        `json:"workflow_id"`
+	RunID        string        `json:"run_id"`
+	Kind         audit.RunKind `json:"kind"`
+	Agent        string        `json:"agent,omitempty"`
+	Conversation string        `json:"conversation,omitempty"`
+	Caller       string        `json:"caller,omitempty"`
+	// Parent is the run that a sub-agent's run works for.
+	Parent   string              `json:"parent,omitempty"`
+	Status   audit.RunStatus     `json:"status"`
+	Started  time.Time           `json:"started"`
+	Closed   time.Time           `json:"closed,omitzero"`
+	Duration switchyard.Duration `json:"duration"`
 }
 
 func (a *app) listCommand() *cobra.Command {
 	var query string
 	var limit int
+	var all bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List runs, the newest first",
 		Long: `Lists runs, the newest first. A query is one of Temporal's visibility; Switchyard's attributes are SwitchyardAgent,
-SwitchyardConversation, SwitchyardKind (agent, plan or direct) and SwitchyardCaller.`,
+SwitchyardConversation, SwitchyardKind (agent, plan or direct) and SwitchyardCaller.
+
+The runs of sub-agents are left out; --all lists them too. Their caller is the agent that called them.`,
 		Example: `  starter list
   starter list --query 'SwitchyardAgent="librarian" AND ExecutionStatus="Failed"' --limit 5
   starter list --query 'SwitchyardKind="direct" AND SwitchyardCaller="ada"'
   starter list --query 'SwitchyardConversation="support-42" AND StartTime > "2026-01-31T00:00:00Z"'
+  starter list --all --query 'SwitchyardAgent="researcher"'
   starter list --output json | jq -r .workflow_id`,
 		Args: arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,7 +65,7 @@ SwitchyardConversation, SwitchyardKind (agent, plan or direct) and SwitchyardCal
 				return err
 			}
 			defer c.Close()
-			runs, err := listRuns(cmd.Context(), c, a.connection.resolvedNamespace, query, limit)
+			runs, err := listRuns(cmd.Context(), c, a.connection.resolvedNamespace, listCondition(query, all), limit)
 			if err != nil {
 				return queryError(query, err)
 			}
@@ -68,6 +74,7 @@ SwitchyardConversation, SwitchyardKind (agent, plan or direct) and SwitchyardCal
 	}
 	cmd.Flags().StringVarP(&query, "query", "q", "", "`condition` that the runs meet")
 	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many `runs`")
+	cmd.Flags().BoolVar(&all, "all", false, "the runs of sub-agents too")
 	return cmd
 }
 
@@ -89,17 +96,25 @@ var runTypes = map[string]audit.RunKind{
 	switchyard.CallWorkflow:  kindDirect,
 }
 
-func listRuns(ctx context.Context, c client.Client, namespace, query string, limit int) ([]listedRun, error) {
+// listCondition is the query for runs that meet a condition, which may be empty; all are those of sub-agents too.
+func listCondition(query string, all bool) string {
 	// The parts of a chain but the last are left out: a run is listed once.
-	all := fmt.Sprintf("WorkflowType IN ('%s', '%s', '%s') AND ExecutionStatus != 'ContinuedAsNew'", switchyard.AgentWorkflow, switchyard.PlanWorkflow, switchyard.CallWorkflow)
-	if query != "" {
-		all += " AND (" + query + ")"
+	condition := fmt.Sprintf("WorkflowType IN ('%s', '%s', '%s') AND ExecutionStatus != 'ContinuedAsNew'", switchyard.AgentWorkflow, switchyard.PlanWorkflow, switchyard.CallWorkflow)
+	if !all {
+		condition += " AND ParentWorkflowId IS NULL"
 	}
+	if query != "" {
+		condition += " AND (" + query + ")"
+	}
+	return condition
+}
+
+func listRuns(ctx context.Context, c client.Client, namespace, query string, limit int) ([]listedRun, error) {
 	var runs []listedRun
 	var token []byte
 	for {
 		page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-			Namespace: namespace, Query: all, PageSize: int32(min(limit-len(runs), maxPage)), NextPageToken: token,
+			Namespace: namespace, Query: query, PageSize: int32(min(limit-len(runs), maxPage)), NextPageToken: token,
 		})
 		if err != nil {
 			return nil, err
@@ -120,7 +135,7 @@ func listed(e *workflowpb.WorkflowExecutionInfo) listedRun {
 	r := listedRun{
 		ID: e.GetExecution().GetWorkflowId(), RunID: e.GetExecution().GetRunId(), Kind: runTypes[e.GetType().GetName()],
 		Agent: text(fields[switchyard.AttributeAgent]), Conversation: text(fields[switchyard.AttributeConversation]),
-		Caller: text(fields[switchyard.AttributeCaller]), Status: statusOf(e.GetStatus()), Started: e.GetStartTime().AsTime(),
+		Caller: text(fields[switchyard.AttributeCaller]), Parent: e.GetParentExecution().GetWorkflowId(), Status: statusOf(e.GetStatus()), Started: e.GetStartTime().AsTime(),
 	}
 	if e.GetCloseTime() != nil {
 		r.Closed = e.GetCloseTime().AsTime()

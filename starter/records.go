@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strconv"
@@ -17,26 +18,43 @@ import (
 
 func (a *app) auditCommand() *cobra.Command {
 	var ref runReference
+	var tree bool
 	cmd := &cobra.Command{
 		Use: "audit RUN", Short: "Show the record of every call of a run",
 		Long: `Shows one record for every call of a run, none missing and none twice, read from the run's history. With --output json
-every record is one line of JSON with all its fields.`,
+every record is one line of JSON with all its fields.
+
+With --tree the records of the sub-agents below the run follow those of the calls that they worked for, as deep as they go.`,
 		Example: `  starter audit demo-1a2b3c4d
+  starter audit demo-1a2b3c4d --tree
   starter audit demo-1a2b3c4d --output json | jq 'select(.status != "completed")'`,
 		Args: arguments(0, "RUN"),
 		RunE: a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
-			records := audit.Records(ctx, c, run.workflowID, run.runID)
+			show := a.printRecords
 			if a.format.json() {
-				return lookupError(run.workflowID, run.runID, a.writeRecords(records))
+				show = a.writeRecords
 			}
-			return lookupError(run.workflowID, run.runID, a.printRecords(records))
+			if !tree {
+				return lookupError(run.workflowID, run.runID, show(audit.Records(ctx, c, run.workflowID, run.runID), false))
+			}
+			// That a run is not there is asked first, because below it some may be gone.
+			if _, err := audit.Pending(ctx, c, run.workflowID, run.runID); err != nil {
+				return lookupError(run.workflowID, run.runID, err)
+			}
+			err := show(audit.Tree(ctx, c, run.workflowID, run.runID), true)
+			if errors.Is(err, audit.ErrNotFound) {
+				return failure(exitFailed, "the server keeps the history of a sub-agent no longer, so its records are not among these: %w", err)
+			}
+			return lookupError(run.workflowID, run.runID, err)
 		}),
 	}
 	ref.add(cmd.Flags())
+	cmd.Flags().BoolVar(&tree, "tree", false, "with the records of the sub-agents below the run")
 	return cmd
 }
 
-func (a *app) writeRecords(records iter.Seq2[switchyard.Record, error]) error {
+// writeRecords writes records as JSON, one a line, as they come.
+func (a *app) writeRecords(records iter.Seq2[switchyard.Record, error], _ bool) error {
 	for r, err := range records {
 		if err != nil {
 			return err
@@ -48,23 +66,34 @@ func (a *app) writeRecords(records iter.Seq2[switchyard.Record, error]) error {
 	return nil
 }
 
-func (a *app) printRecords(records iter.Seq2[switchyard.Record, error]) error {
+// printRecords prints a table, also of those that came before an error. Records of a tree of runs are in order already,
+// and called by their paths.
+func (a *app) printRecords(records iter.Seq2[switchyard.Record, error], tree bool) error {
 	p := a.paletteFor(a.Out)
 	t := table{header: []string{"call", "tool", "lane", "status", "attempts", "wait", "duration", "error", "arguments"},
 		right: map[int]bool{4: true, 5: true, 6: true}}
 	var rows []switchyard.Record
+	var failed error
 	for r, err := range records {
-		if err != nil {
-			return err
+		if failed = err; err != nil {
+			break
 		}
 		r.Result = nil // no cell shows it, and runs can be long
+		if tree {
+			r.CallID = r.Path
+		}
 		rows = append(rows, r)
 	}
-	slices.SortStableFunc(rows, audit.ByCall)
+	if failed != nil && len(rows) == 0 {
+		return failed
+	}
+	if !tree {
+		slices.SortStableFunc(rows, audit.ByCall)
+	}
 	for _, r := range rows {
 		t.add(recordCells(r, p, time.Now())...)
 	}
-	return a.print(t.text(p))
+	return errors.Join(a.print(t.text(p)), failed)
 }
 
 func recordCells(r switchyard.Record, p palette, now time.Time) []string {
@@ -82,15 +111,19 @@ func recordCells(r switchyard.Record, p palette, now time.Time) []string {
 	if r.Status == switchyard.CallRunning {
 		wait, duration = "", "running "+brief(now.Sub(cmp.Or(r.Started, r.Scheduled)))
 	}
-	status := string(r.Status)
-	switch r.Status {
-	case switchyard.CallCompleted:
-		status = p.good(status)
-	case switchyard.CallFailed, switchyard.CallRefused:
-		status = p.bad(status)
-	case switchyard.CallCancelled:
-		status = p.warn(status)
-	}
 	arguments := strings.TrimSpace(switchyard.Summary("", r.Arguments, nil))
-	return []string{r.CallID, r.Tool, r.Lane, status, attempts, wait, duration, failed, switchyard.Shorten(arguments, 80)}
+	return []string{r.CallID, r.Tool, r.Lane, p.call(r.Status), attempts, wait, duration, failed, switchyard.Shorten(arguments, 80)}
+}
+
+// call colours a call's status.
+func (p palette) call(s switchyard.CallStatus) string {
+	switch s {
+	case switchyard.CallCompleted:
+		return p.good(string(s))
+	case switchyard.CallFailed, switchyard.CallRefused:
+		return p.bad(string(s))
+	case switchyard.CallCancelled:
+		return p.warn(string(s))
+	}
+	return string(s)
 }

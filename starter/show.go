@@ -67,6 +67,9 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 	field("prompt", s.Prompt)
 	field("started", s.times(f, now))
 	field("caller", s.Caller)
+	if s.Parent != nil {
+		field("works for", "call "+s.Parent.Call+" of "+s.Parent.WorkflowID)
+	}
 	field("conversation", s.Conversation)
 	field("task queue", s.TaskQueue)
 	field("used", usageText(s.Usage))
@@ -75,6 +78,7 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 		field("parts", fmt.Sprintf("%d executions, because the history grew long", len(s.Parts)))
 	}
 	field("Web UI", s.UI)
+	s.writeSubAgents(w, p)
 	s.writeRunning(w, p, now)
 	s.writeEnd(w, p)
 }
@@ -120,6 +124,22 @@ func (s shownRun) toolNames() string {
 	return strings.Join(names, ", ")
 }
 
+// maxSubAgents bounds the sub-agents that show lists.
+const maxSubAgents = 50
+
+func (s shownRun) writeSubAgents(w io.Writer, p palette) {
+	if len(s.SubAgents) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.bold("sub-agents"))
+	for _, sub := range s.SubAgents[:min(len(s.SubAgents), maxSubAgents)] {
+		fmt.Fprintf(w, "  %s %s %s · %s\n", sub.CallID, sub.Tool, p.call(sub.Status), childText(sub.ChildRun))
+	}
+	if more := len(s.SubAgents) - maxSubAgents; more > 0 {
+		fmt.Fprintf(w, "  … and %d more: starter audit %s\n", more, s.WorkflowID)
+	}
+}
+
 func (s shownRun) writeRunning(w io.Writer, p palette, now time.Time) {
 	if len(s.Running) == 0 {
 		return
@@ -134,6 +154,9 @@ func (s shownRun) writeRunning(w io.Writer, p palette, now time.Time) {
 func whatRuns(r audit.Running) string {
 	switch r.Kind {
 	case audit.KindCall:
+		if r.Child != nil {
+			return "the sub-agent of call " + r.ID + " is " + string(r.State)
+		}
 		return "the call " + r.ID + " of " + r.Tool + " is " + string(r.State)
 	case audit.KindStep:
 		return "the model step " + r.ID + " is " + string(r.State)

@@ -40,7 +40,11 @@ func (t *tracker) event(e switchyard.Event) (finished []string) {
 		t.others = nil
 		t.open(e)
 	case switchyard.EventToolStarted:
-		t.row(e).running = &audit.Running{Kind: audit.KindCall, State: audit.StateWaiting, Since: e.Time}
+		row := t.row(e)
+		row.running = &audit.Running{Kind: audit.KindCall, State: audit.StateWaiting, Since: e.Time, Child: e.Child}
+		if e.Child != nil {
+			row.running.State = audit.StateRunning
+		}
 	case switchyard.EventToolCompleted, switchyard.EventToolFailed, switchyard.EventValidationError:
 		t.row(e).record = e.Record
 		if e.Turn == 0 {
@@ -122,10 +126,18 @@ func (t *tracker) pending(running []audit.Running) {
 		}
 		for _, row := range t.calls {
 			if row.id == r.ID {
-				row.running, row.lane = &r, r.Lane
+				row.standing(r)
 			}
 		}
 	}
+}
+
+// standing takes what the server says of the call. Since when a sub-agent runs it does not say.
+func (r *callRow) standing(now audit.Running) {
+	if now.Child != nil && r.running != nil {
+		now.Since, now.Lane = r.running.Since, r.lane
+	}
+	r.running, r.lane = &now, now.Lane
 }
 
 // flush returns the open turn's lines and closes it.
@@ -135,7 +147,7 @@ func (t *tracker) flush() []string {
 		lines = append(lines, t.header)
 	}
 	for _, r := range t.calls {
-		lines = append(lines, t.callLine(r, time.Time{}, ""))
+		lines = append(append(lines, t.callLine(r, time.Time{}, "")), t.detailLines(r)...)
 	}
 	t.header, t.calls = "", nil
 	return lines
@@ -157,7 +169,7 @@ func (t *tracker) flushEnded() []string {
 			open = append(open, r)
 			continue
 		}
-		lines = append(lines, t.callLine(r, time.Time{}, ""))
+		lines = append(append(lines, t.callLine(r, time.Time{}, "")), t.detailLines(r)...)
 	}
 	t.calls = open
 	return lines

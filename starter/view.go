@@ -81,6 +81,9 @@ func plainLine(e switchyard.Event) string {
 	if e.Record == nil {
 		p.add("summary", e.Summary)
 	}
+	if e.Child != nil {
+		p.add("child", e.Child.WorkflowID)
+	}
 	if e.Step != nil {
 		p.step(*e.Step)
 	}
@@ -116,6 +119,11 @@ func (p *pairs) step(s switchyard.ModelResponse) {
 func (p *pairs) record(r switchyard.Record) {
 	p.add("summary", recordSummary(r))
 	p.timing(r.Timing)
+	if r.Child != nil {
+		p.add("child", r.Child.WorkflowID)
+		p.number("child_calls", r.Usage.Calls)
+		p.number("child_tokens", r.Usage.InputTokens+r.Usage.OutputTokens)
+	}
 	if r.Error != nil {
 		p.add("error", string(r.Error.Type))
 		p.add("message", switchyard.Shorten(r.Error.Message, 200))

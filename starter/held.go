@@ -124,22 +124,12 @@ func askWorkers(ctx context.Context, c client.Client, queue string, workers []st
 // compare finds the tools that differ between the workers that answered, and from the folder if there is one.
 func (c *catalogFlags) compare(report switchyard.CatalogReport) (heldTools, error) {
 	held := heldTools{Workers: []heldCatalog{}, Differences: []toolDifference{}}
-	owners := []owner{}
-	var mode switchyard.Mode
-	for _, w := range report.Workers {
-		tools, err := report.Held(w.Digest)
-		if err != nil {
-			return held, err
-		}
-		known := len(tools) == w.Tools
-		held.Workers = append(held.Workers, heldCatalog{WorkerCatalog: w, Uncompared: !known})
-		if w.Failure == "" && known {
-			mode = w.Mode // where they differ, so do all their tools
-			owners = append(owners, ownerOf(w.Worker, tools))
-		}
+	owners, err := held.take(report)
+	if err != nil {
+		return held, err
 	}
 	if c.dir != "" && len(owners) > 0 {
-		folder, err := c.folder(mode)
+		folder, err := c.folder(modeOf(report))
 		if err != nil {
 			return held, err
 		}
@@ -151,6 +141,31 @@ func (c *catalogFlags) compare(report switchyard.CatalogReport) (heldTools, erro
 		}
 	}
 	return held, nil
+}
+
+// take takes the workers from a report, and returns those whose tools are known.
+func (h *heldTools) take(report switchyard.CatalogReport) ([]owner, error) {
+	var owners []owner
+	for _, w := range report.Workers {
+		tools, err := report.Held(w.Digest)
+		if err != nil {
+			return nil, err
+		}
+		known := len(tools) == w.Tools
+		h.Workers = append(h.Workers, heldCatalog{WorkerCatalog: w, Uncompared: !known})
+		if w.Failure == "" && known {
+			owners = append(owners, ownerOf(w.Worker, tools))
+		}
+	}
+	return owners, nil
+}
+
+// modeOf returns the mode of the workers. Where they differ in it, they differ in all tools anyway.
+func modeOf(report switchyard.CatalogReport) (mode switchyard.Mode) {
+	for _, w := range report.Workers {
+		mode = cmp.Or(mode, w.Mode)
+	}
+	return mode
 }
 
 // owner is a worker that answered, or without a name the folder, with its tools by name.

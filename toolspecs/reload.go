@@ -35,11 +35,7 @@ func (f *folder) compare(now time.Time) difference {
 	root, seen := f.look()
 	f.seen = seen
 	if seen.lost != nil {
-		turned := before.lost != nil && (f.lost == nil || f.lost.Error() != seen.lost.Error())
-		if turned {
-			f.lost = seen.lost
-		}
-		return difference{turned: turned, unsettled: before.lost == nil}
+		return f.compareLost(before)
 	}
 	defer root.Close()
 	d := difference{turned: f.lost != nil || !sameClosed(f.shut, seen.closed)}
@@ -48,17 +44,31 @@ func (f *folder) compare(now time.Time) difference {
 		f.compareFile(root, name, before, now, &d)
 	}
 	for name := range f.files {
-		if _, there := seen.files[name]; there || seen.within(name) {
-			continue
-		}
-		if before.without(name) {
-			d.removed = append(d.removed, name)
-		} else {
-			d.unsettled = true
-		}
+		f.compareGone(name, before, &d)
 	}
 	slices.Sort(d.removed)
 	return d
+}
+
+// compareLost finds whether the folder is lost for good, or otherwise than it was.
+func (f *folder) compareLost(before snapshot) difference {
+	turned := before.lost != nil && (f.lost == nil || f.lost.Error() != f.seen.lost.Error())
+	if turned {
+		f.lost = f.seen.lost
+	}
+	return difference{turned: turned, unsettled: before.lost == nil}
+}
+
+// compareGone finds whether a file that was read is there no more.
+func (f *folder) compareGone(name string, before snapshot, d *difference) {
+	if _, there := f.seen.files[name]; there || f.seen.within(name) {
+		return
+	}
+	if before.without(name) {
+		d.removed = append(d.removed, name)
+	} else {
+		d.unsettled = true
+	}
 }
 
 func sameClosed(a, b map[string]error) bool {
@@ -121,54 +131,116 @@ func (f *folder) take(d difference, now time.Time) {
 	f.choose()
 }
 
-// choose puts the latest version of every file into effect that has no fault and takes no tool's name from another
-// file. Of every other file the version that was in effect stays. Where two files that have both changed claim a name,
-// the one that had it keeps it, else the first by name.
+// choose puts the latest version of every file into effect that has no fault, takes no tool's name from another file,
+// and has no agent that names a tool that there is not. Of every other file the version that was in effect stays. Where
+// two files that have both changed claim a name, the one that had it keeps it, else the first by name.
 func (f *folder) choose() {
-	names := slices.Sorted(maps.Keys(f.files))
-	chosen := map[string]*reading{}
-	for _, name := range names {
+	c := &choice{folder: f, names: slices.Sorted(maps.Keys(f.files)), chosen: map[string]*reading{}}
+	for _, name := range c.names {
 		file := f.files[name]
 		file.wrong = file.latest.faults
-		chosen[name] = file.latest
+		c.chosen[name] = file.latest
 		if len(file.wrong) > 0 {
-			chosen[name] = file.good
+			c.chosen[name] = file.good
 		}
 	}
-	// Whoever falls back to an earlier version takes names that others may claim by now.
-	for f.settleNames(names, chosen) {
+	// Whatever falls back to an earlier version takes names that others may claim by now, and lacks tools that others need.
+	for c.settleNames() || c.settleAgents() {
 	}
-	for name, r := range chosen {
-		f.files[name].good = r
+	known := c.known()
+	for _, name := range c.names {
+		file := f.files[name]
+		if file.good = c.chosen[name]; file.good == file.latest {
+			file.wrong = lacking(file.good, known) // another file's tool has gone; what is in effect has no better version
+		}
 	}
 }
 
+// choice is which version of every file of a folder is to be in effect, while that is being decided.
+type choice struct {
+	*folder
+	names  []string
+	chosen map[string]*reading
+}
+
+// fallBack has a file keep what was in effect, and says why.
+func (c *choice) fallBack(name string, wrong Faults) {
+	file := c.files[name]
+	file.wrong = append(slices.Clip(file.wrong), wrong...)
+	c.chosen[name] = file.good
+}
+
 // settleNames has the files fall back that claim a name of another, and reports whether there were any.
-func (f *folder) settleNames(names []string, chosen map[string]*reading) bool {
+func (c *choice) settleNames() (fallen bool) {
 	owners := map[string]located{}
-	for _, inEffect := range []bool{true, false} {
-		for _, name := range names {
-			r := chosen[name]
-			if r == nil {
-				continue
-			}
-			for _, l := range r.specs {
-				had := f.files[name].good.declares(l.spec.Name)
-				if _, owned := owners[l.spec.Name]; !owned && (had || !inEffect) {
-					owners[l.spec.Name] = l
-				}
-			}
+	for _, had := range []bool{true, false} {
+		for _, name := range c.names {
+			c.own(owners, name, had)
 		}
 	}
-	fallen := false
-	for _, name := range names {
-		if wrong := robbed(chosen[name], owners); len(wrong) > 0 {
-			f.files[name].wrong = append(slices.Clip(f.files[name].wrong), wrong...)
-			chosen[name] = f.files[name].good
+	for _, name := range c.names {
+		if wrong := robbed(c.chosen[name], owners); len(wrong) > 0 {
+			c.fallBack(name, wrong)
 			fallen = true
 		}
 	}
 	return fallen
+}
+
+// own makes a file the owner of its tools' names, of those that it had already or of all that are free.
+func (c *choice) own(owners map[string]located, name string, had bool) {
+	r := c.chosen[name]
+	if r == nil {
+		return
+	}
+	for _, l := range r.specs {
+		if _, owned := owners[l.spec.Name]; !owned && (!had || c.files[name].good.declares(l.spec.Name)) {
+			owners[l.spec.Name] = l
+		}
+	}
+}
+
+// settleAgents has the files fall back that are new and have an agent that lacks a tool, and reports whether there were any.
+func (c *choice) settleAgents() (fallen bool) {
+	known := c.known()
+	for _, name := range c.names {
+		if c.chosen[name] == c.files[name].good {
+			continue
+		}
+		if wrong := lacking(c.chosen[name], known); len(wrong) > 0 {
+			c.fallBack(name, wrong)
+			fallen = true
+		}
+	}
+	return fallen
+}
+
+// known returns the names of all tools that there would be.
+func (c *choice) known() []string {
+	known := c.base.names()
+	for _, r := range c.chosen {
+		if r == nil {
+			continue
+		}
+		for _, l := range r.specs {
+			known = append(known, l.spec.Name)
+		}
+	}
+	return known
+}
+
+// lacking returns the tools that a file's agents name and that there are not, as faults.
+func lacking(r *reading, known []string) Faults {
+	if r == nil {
+		return nil
+	}
+	var faults Faults
+	for _, l := range r.specs {
+		if l.spec.Entry.Agent != nil {
+			faults = append(faults, missingTools(l.spec, known)...)
+		}
+	}
+	return faults
 }
 
 // robbed returns the tools of a file whose names other files own, as faults.

@@ -96,6 +96,9 @@ func newWatcher(c WatchConfig) (*Watcher, error) {
 		}
 	}
 	w.status = Status{Catalog: w.folder.catalog(), Loaded: now}
+	if err := w.status.Catalog.CheckAgents(); err != nil {
+		return nil, err
+	}
 	w.files = w.folder.declared()
 	return w, nil
 }
@@ -166,22 +169,25 @@ func (w *Watcher) run() {
 			return
 		case <-n.events():
 			soon = sooner(soon)
-			continue
 		case <-n.errors():
 			soon = sooner(soon)
-			continue
 		case <-soon:
-			soon = nil
+			soon = w.look(n)
 		case <-tick.C:
-			if soon != nil {
-				continue // two looks are never closer than the time to settle
+			if soon == nil { // else it is about to be looked at anyway, and two looks are never closer than the time to settle
+				soon = w.look(n)
 			}
 		}
-		unsettled := w.reload(time.Now())
-		if n.watch(w.folder.watched()) || unsettled {
-			soon = sooner(nil)
-		}
 	}
+}
+
+// look takes in what has changed and returns when to look again, if that is sooner than usual.
+func (w *Watcher) look(n *notifier) (soon <-chan time.Time) {
+	unsettled := w.reload(time.Now())
+	if n.watch(w.folder.watched()) || unsettled {
+		return sooner(nil)
+	}
+	return nil
 }
 
 // sooner returns the given timer, or a new one if there is none.

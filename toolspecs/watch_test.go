@@ -307,39 +307,6 @@ func TestReloadWaits(t *testing.T) {
 	}
 }
 
-// An edit that changes neither size nor time, as on a file system that counts whole seconds, is found all the same.
-func TestReloadFindsQuickEdits(t *testing.T) {
-	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": specOf("a@1.0.0")})
-	info, err := os.Stat(l.path("a.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.write("a.yaml", specOf("a@1.0.1"))
-	if err := os.Chtimes(l.path("a.yaml"), info.ModTime(), info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
-	if got := l.reload(); !slices.Contains(got, "updated a 1.0.0 to 1.0.1") {
-		t.Errorf("this happened: %q", got)
-	}
-}
-
-// Only what has changed is compiled again: of a thousand files one.
-func TestReloadCompilesWhatChanged(t *testing.T) {
-	files := map[string]string{}
-	for i := range 1000 {
-		files[fmt.Sprintf("tool%03d.yaml", i)] = specOf(fmt.Sprintf("tool%03d", i))
-	}
-	l := newWatchLab(t, WatchConfig{}, files)
-	before := l.w.Catalog().All()
-	l.write("tool500.yaml", specOf("tool500@2.0.0"))
-	l.reload()
-	for i, after := range l.w.Catalog().All() {
-		if (after == before[i]) == (i == 500) {
-			t.Errorf("%s: compiled again: %t", after.Spec.Name, after != before[i])
-		}
-	}
-}
-
 // A wrong folder is no catalog to start with; a worker without one still has what it brings itself.
 func TestWatchStart(t *testing.T) {
 	dir := t.TempDir()

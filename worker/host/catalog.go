@@ -27,7 +27,7 @@ func (c Config) watchCatalog(r registered) (*toolspecs.Watcher, error) {
 	}
 	lanes := append([]string{switchyard.LaneGeneral, switchyard.LaneSerial}, c.Lanes...)
 	slices.Sort(lanes)
-	watcher, err := toolspecs.Watch(toolspecs.WatchConfig{
+	return toolspecs.Watch(toolspecs.WatchConfig{
 		Dir:      c.Tools,
 		Options:  toolspecs.Options{Lanes: slices.Compact(lanes), Handlers: r.functions.Names(), Factories: r.factories.Names(), Mode: c.Mode},
 		Base:     own,
@@ -37,14 +37,6 @@ func (c Config) watchCatalog(r registered) (*toolspecs.Watcher, error) {
 			c.Logger.Warn("the system does not tell of changed toolspecs; the folder is looked at every so often", "every", c.ReloadInterval, "error", err)
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	if err := watcher.Catalog().CheckAgents(); err != nil {
-		watcher.Close()
-		return nil, err
-	}
-	return watcher, nil
 }
 
 func checkAll(catalog *toolspecs.Catalog, r registered) error {

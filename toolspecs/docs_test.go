@@ -46,17 +46,27 @@ func decodeBlock(t *testing.T, block string) error {
 	var err error
 	switch {
 	case strings.Contains(block, "\nentry:"):
-		_, err = toolspecs.Decode("block.yaml", []byte(block), toolspecs.Options{})
+		_, err = toolspecs.Decode(beside(t, "agents/researcher.yaml", "name: researcher\nmodel: {provider: openai, name: any}\n"), []byte(block), toolspecs.Options{})
 	case strings.Contains(block, "\nmodel:"):
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "script.yaml"), []byte("steps: [{answer: done}]\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err = toolspecs.DecodeAgent(filepath.Join(dir, "agent.yaml"), []byte(block), nil)
+		_, err = toolspecs.DecodeAgent(beside(t, "blocks/script.yaml", "steps: [{answer: done}]\n"), []byte(block), nil)
 	case strings.HasPrefix(block, "steps:"):
 		_, err = toolspecs.DecodeScript("block.yaml", []byte(block), nil)
 	default:
 		_, err = toolspecs.DecodePlan("block.yaml", []byte(block), nil)
 	}
 	return err
+}
+
+// beside writes a file that a block names, and returns where the block would stand.
+func beside(t *testing.T, name, content string) string {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "blocks", "block.yaml")
 }

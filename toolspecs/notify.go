@@ -1,6 +1,7 @@
 package toolspecs
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -58,7 +59,10 @@ func (n *notifier) watch(dirs map[string]fs.FileInfo) (added bool) {
 		if _, watched := n.dirs[path]; watched {
 			continue
 		}
-		if err := n.watcher.Add(path); err != nil {
+		switch err := n.watcher.Add(path); {
+		case errors.Is(err, fs.ErrNotExist): // it has just gone, which the next look finds
+			continue
+		case err != nil:
 			n.failed = fmt.Errorf("watch %s: %w", path, err)
 			continue
 		}

@@ -128,7 +128,7 @@ func TestWatchPolls(t *testing.T) {
 	}
 }
 
-// A folder that cannot be watched is told, and so is the next one; what can be watched is.
+// A folder that cannot be watched is told, one that has just gone is not; what can be watched is.
 func TestNotifierFails(t *testing.T) {
 	n := newNotifier()
 	defer n.close()
@@ -140,11 +140,12 @@ func TestNotifierFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing := filepath.Join(dir, "none")
-	if added := n.watch(map[string]os.FileInfo{dir: info, missing: info}); !added || n.failed == nil || !strings.Contains(n.failed.Error(), missing) {
+	write(t, filepath.Join(dir, "file"), "")
+	impossible := filepath.Join(dir, "file", "in it")
+	if added := n.watch(map[string]os.FileInfo{dir: info, impossible: info}); !added || n.failed == nil || !strings.Contains(n.failed.Error(), impossible) {
 		t.Errorf("added: %t, failed: %v", added, n.failed)
 	}
-	if added := n.watch(map[string]os.FileInfo{dir: info}); added || n.failed != nil {
+	if added := n.watch(map[string]os.FileInfo{dir: info, filepath.Join(dir, "none"): info}); added || n.failed != nil {
 		t.Errorf("added: %t, failed: %v", added, n.failed)
 	}
 }

@@ -24,7 +24,8 @@ const (
 const HintSecret = "write env:NAME or file:/path: the name of the secret, never its value"
 
 var (
-	envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	// envName has no small letters: tokens have them, and one that was written after env: is found by that.
+	envName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
 	// rootedPath matches absolute paths of every system: a spec is also checked on other machines than its worker.
 	rootedPath = regexp.MustCompile(`^(/|[A-Za-z]:[\\/])`)
 )

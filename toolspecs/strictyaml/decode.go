@@ -141,9 +141,7 @@ var (
 // value decodes n into v. f is the struct field that v belongs to, nil for the document itself.
 func (d *Document) value(n *yaml.Node, v reflect.Value, f *field) {
 	n = deref(n)
-	if f != nil && f.rule.secret {
-		d.secret[n] = true
-	}
+	d.secret[n] = f != nil && f.rule.secret
 	if v.Type() == rawType {
 		d.raw(n, v)
 		return

@@ -18,6 +18,9 @@ const (
 
 var pinForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
+// IsPin reports whether text has the form of a pin, as mcptools.Tool.Digest makes it.
+func IsPin(text string) bool { return pinForm.MatchString(text) }
+
 const hintPin = "run starter tools accept FILE: it shows the server's tool and writes its pin"
 
 func (c *checker) mcp(s Spec) {
@@ -35,7 +38,7 @@ func (c *checker) mcp(s Spec) {
 	switch {
 	case e.Pin == "":
 		c.add("$.entry", hintPin, "the server's tool has not been accepted: there is no pin")
-	case !pinForm.MatchString(e.Pin):
+	case !IsPin(e.Pin):
 		c.add("$.entry.pin", hintPin, "this is no pin, which is sha256: and 64 hexadecimal digits")
 	}
 }

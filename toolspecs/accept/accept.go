@@ -1,0 +1,166 @@
+package accept
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/mcptools"
+)
+
+// noPin stands in for a pin that is missing, so that the rest of a spec can be read and checked.
+const noPin = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
+
+// Decode is toolspecs.Decode for a file whose MCP tools need not have been accepted. pinned says, by name, which of them
+// have a pin; the specs of the others have one that fits nothing.
+func Decode(file string, data []byte, o toolspecs.Options) (specs []toolspecs.Spec, pinned map[string]bool, err error) {
+	pinned = map[string]bool{}
+	whole, err := eachDocument(data, func(doc *document) error {
+		entry := valueOf(doc.root(), "entry")
+		if scalarOf(entry, "type") != switchyard.KindMCP {
+			return nil
+		}
+		if toolspecs.IsPin(scalarOf(entry, "pin")) {
+			pinned[scalarOf(doc.root(), "name")] = true
+			return nil
+		}
+		return doc.set([]string{"entry", "pin"}, textNode(noPin))
+	})
+	if err == nil {
+		if specs, err = toolspecs.Decode(file, whole, o); err == nil {
+			return specs, pinned, nil
+		}
+	}
+	// The faults are told of the file as it is, at their own places.
+	_, err = toolspecs.Decode(file, data, o)
+	return nil, nil, err
+}
+
+// File returns a toolspec file in which each of the named tools says what its server's tool says now: pin, description,
+// input schema and, where the spec has one, output schema. With pinsOnly it is the pin alone. The error says why a
+// server's tool cannot be taken over, such as a schema that is none; nothing is to be written then.
+func File(file string, data []byte, o toolspecs.Options, remotes map[string]mcptools.Tool, pinsOnly bool) ([]byte, error) {
+	was, _, err := Decode(file, data, o)
+	if err != nil {
+		return nil, err
+	}
+	again, err := eachDocument(data, func(doc *document) error {
+		remote, ok := remotes[scalarOf(doc.root(), "name")]
+		if !ok {
+			return nil
+		}
+		if err := doc.set([]string{"entry", "pin"}, textNode(remote.Digest())); err != nil || pinsOnly {
+			return err
+		}
+		return takeOver(doc, remote)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if err := check(file, was, again, o, remotes); err != nil {
+		return nil, err
+	}
+	return again, nil
+}
+
+func takeOver(doc *document, remote mcptools.Tool) error {
+	if remote.Description != "" && scalarOf(doc.root(), "description") != remote.Description {
+		if err := doc.set([]string{"description"}, textNode(remote.Description)); err != nil {
+			return err
+		}
+	}
+	schema, err := schemaNode(remote.InputSchema)
+	if err != nil {
+		return err
+	}
+	if err := doc.replace("parameters", "input_schema", schema); err != nil {
+		return err
+	}
+	if valueOf(doc.root(), "output") == nil && valueOf(doc.root(), "output_schema") == nil {
+		return nil
+	}
+	if remote.OutputSchema == nil {
+		return doc.remove("output", "output_schema")
+	}
+	if schema, err = schemaNode(remote.OutputSchema); err != nil {
+		return err
+	}
+	return doc.replace("output", "output_schema", schema)
+}
+
+// check proves that a file which was put together anew holds what it should, and else what it held.
+func check(file string, was []toolspecs.Spec, after []byte, o toolspecs.Options, remotes map[string]mcptools.Tool) error {
+	is, _, err := Decode(file, after, o)
+	if err != nil {
+		return fmt.Errorf("what the server says now cannot be taken over: %w", err)
+	}
+	for i := range was {
+		remote, accepted := remotes[was[i].Name]
+		if len(was) != len(is) || unlike(was[i], is[i], accepted) || accepted && is[i].Entry.Pin != remote.Digest() {
+			return fmt.Errorf("%s: %s cannot be rewritten without touching something else; write its pin by hand, in the file's own style: pin: %s",
+				file, was[i].Name, remote.Digest())
+		}
+	}
+	return nil
+}
+
+// unlike reports whether two specs differ in something that is not taken over.
+func unlike(a, b toolspecs.Spec, accepted bool) bool {
+	if accepted {
+		for _, s := range []*toolspecs.Spec{&a, &b} {
+			s.Entry.Pin, s.Description = "", ""
+			s.Parameters, s.InputSchema, s.Output, s.OutputSchema = nil, nil, nil, nil
+		}
+	}
+	left, err1 := switchyard.EncodeJSON(a)
+	right, err2 := switchyard.EncodeJSON(b)
+	return err1 != nil || err2 != nil || !bytes.Equal(left, right)
+}
+
+func textNode(text string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(text)
+	return n
+}
+
+// schemaNode returns a schema as YAML. JSON is YAML, but in braces; as a block it reads like the rest.
+func schemaNode(schema []byte) (*yaml.Node, error) {
+	if len(schema) == 0 {
+		schema = []byte("{}")
+	}
+	var n yaml.Node
+	if err := yaml.Unmarshal(schema, &n); err != nil || len(n.Content) != 1 {
+		return nil, fmt.Errorf("the server's schema cannot be read: %w", err)
+	}
+	plain(n.Content[0])
+	return n.Content[0], nil
+}
+
+// plain takes the look of JSON off a value.
+func plain(n *yaml.Node) {
+	if len(n.Content) > 0 {
+		n.Style &^= yaml.FlowStyle
+	}
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
+		text := n.Value
+		*n = yaml.Node{}
+		n.SetString(text)
+	}
+	for _, c := range n.Content {
+		plain(c)
+	}
+}
+
+func encoded(n *yaml.Node) (string, error) {
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(n); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}

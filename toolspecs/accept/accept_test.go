@@ -1,0 +1,219 @@
+package accept
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/mcptools"
+)
+
+var remote = mcptools.Tool{Name: "read", Description: "Reads a file: all of it.",
+	InputSchema:  []byte(`{"properties":{"lines":{"maximum":9007199254740993,"type":"integer"},"path":{"description":"# no comment","type":"string"}},"required":["path"],"type":"object"}`),
+	OutputSchema: []byte(`{"type":"object"}`)}
+
+func accept(t *testing.T, file string, pinsOnly bool) string {
+	t.Helper()
+	got, err := File("tools.yaml", []byte(file), toolspecs.Options{}, map[string]mcptools.Tool{"read": remote}, pinsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if specs, pinned, err := Decode("tools.yaml", got, toolspecs.Options{}); err != nil || !pinned["read"] {
+		t.Fatalf("what was written cannot be read: %v, %v", specs, err)
+	}
+	return strings.ReplaceAll(string(got), remote.Digest(), "PIN")
+}
+
+const schemaText = `input_schema:
+  properties:
+    lines:
+      maximum: 9007199254740993
+      type: integer
+    path:
+      description: '# no comment'
+      type: string
+  required:
+    - path
+  type: object
+`
+
+// Pin, description and schemas are written where they stand; every other line is what it was.
+func TestFile(t *testing.T) {
+	tests := []struct {
+		name, before, after string
+		pinsOnly            bool
+	}{
+		{name: "block, everything there", before: `# The reader.
+name: read   # its name
+version: 1.0.0
+
+# What models are told.
+description: >-
+  Reads
+  a file.
+# Arguments
+input_schema:
+  # old
+  type: object
+
+# How
+entry:
+  type: mcp
+  argv: [server, "a b"]   # the server
+
+  pin: sha256:1111111111111111111111111111111111111111111111111111111111111111 # do not edit
+  # Its session
+  session: run
+tags:
+- a
+- b
+`, after: `# The reader.
+name: read   # its name
+version: 1.0.0
+
+# What models are told.
+description: 'Reads a file: all of it.'
+# Arguments
+` + schemaText + `
+# How
+entry:
+  type: mcp
+  argv: [server, "a b"]   # the server
+
+  pin: PIN # do not edit
+  # Its session
+  session: run
+tags:
+- a
+- b
+`},
+		{name: "no pin, parameters, no end of line", before: `name: read
+version: 1.0.0
+description: "Reads a file: all of it."
+parameters:
+- {name: path, type: string}
+-
+  name: lines
+  type: integer
+entry:
+    type: mcp
+    argv: [server]
+# the end`, after: `name: read
+version: 1.0.0
+description: "Reads a file: all of it."
+` + schemaText + `entry:
+    type: mcp
+    argv: [server]
+    pin: PIN
+# the end`},
+		{name: "no schema at all, entry in braces, last key", before: `name: read
+version: 1.0.0
+description: Reads.
+entry: {type: mcp, argv: [server]}`, after: `name: read
+version: 1.0.0
+description: 'Reads a file: all of it.'
+entry: {type: mcp, argv: [server], pin: 'PIN'}
+` + schemaText},
+		{name: "all in braces", before: `{name: read, version: 1.0.0, description: Reads., entry: {type: mcp, argv: [server]}}`,
+			after: `{name: read, version: 1.0.0, description: Reads., entry: {type: mcp, argv: [server], pin: 'PIN'}}
+`, pinsOnly: true},
+		{name: "pin only", before: "name: read\nversion: 1.0.0\ndescription: Mine.\nentry:\n  type: mcp\n  argv: [server]\n  pin: abc\n",
+			after: "name: read\nversion: 1.0.0\ndescription: Mine.\nentry:\n  type: mcp\n  argv: [server]\n  pin: PIN\n", pinsOnly: true},
+		{name: "Windows lines", before: "name: read\r\nversion: 1.0.0\r\ndescription: Mine.\r\nentry:\r\n  type: mcp\r\n  argv: [server]\r\n",
+			after: "name: read\r\nversion: 1.0.0\r\ndescription: Mine.\r\nentry:\r\n  type: mcp\r\n  argv: [server]\r\n  pin: PIN\r\n", pinsOnly: true},
+		{name: "one of several", before: `# first
+name: other
+version: 1.0.0
+description: |
+  Something
+    --- else
+entry: {type: function, handler: x}
+--- # second
+name: read
+version: 1.0.0
+description: 'Reads a file: all of it.'
+` + schemaText + `output_schema:
+  type: array
+entry:
+  type: mcp
+  argv: [server]
+---
+# third
+name: unpinned
+version: 1.0.0
+description: Stays as it is.
+entry: {type: mcp, argv: [server]}
+`, after: `# first
+name: other
+version: 1.0.0
+description: |
+  Something
+    --- else
+entry: {type: function, handler: x}
+--- # second
+name: read
+version: 1.0.0
+description: 'Reads a file: all of it.'
+` + schemaText + `output_schema:
+  type: object
+entry:
+  type: mcp
+  argv: [server]
+  pin: PIN
+---
+# third
+name: unpinned
+version: 1.0.0
+description: Stays as it is.
+entry: {type: mcp, argv: [server]}
+`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			want := strings.ReplaceAll(tt.after, "'PIN'", "PIN")
+			got := strings.ReplaceAll(accept(t, tt.before, tt.pinsOnly), "'PIN'", "PIN")
+			if got = strings.ReplaceAll(got, `"PIN"`, "PIN"); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+			if again := strings.ReplaceAll(accept(t, strings.ReplaceAll(tt.after, "PIN", remote.Digest()), tt.pinsOnly), `"PIN"`, "PIN"); strings.ReplaceAll(again, "'PIN'", "PIN") != want {
+				t.Errorf("a second time gives\n%s", again)
+			}
+		})
+	}
+}
+
+// An output schema goes where the server has none any more.
+func TestFileOutputGoes(t *testing.T) {
+	file := "name: read\nversion: 1.0.0\ndescription: Mine.\noutput_schema:\n  type: array\nentry:\n  type: mcp\n  argv: [server]\n"
+	got, err := File("tools.yaml", []byte(file), toolspecs.Options{}, map[string]mcptools.Tool{"read": {Name: "read", InputSchema: []byte(`{"type":"object"}`)}}, false)
+	if err != nil || strings.Contains(string(got), "output_schema") || !strings.Contains(string(got), "description: Mine.") {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+// What cannot be taken over is not: a schema that is none, a file that has other faults or cannot be read.
+func TestFileRefuses(t *testing.T) {
+	const file = "name: read\nversion: 1.0.0\ndescription: Mine.\nentry:\n  type: mcp\n  argv: [server]\n"
+	for name, tt := range map[string]struct {
+		file  string
+		tool  mcptools.Tool
+		words string
+	}{
+		"no schema":     {file, mcptools.Tool{Name: "read", InputSchema: []byte(`"a string"`)}, "cannot be taken over"},
+		"other faults":  {file + "tags: [\"\"]\n", remote, "the tag is empty"},
+		"not YAML":      {"name: [", remote, "tools.yaml:1"},
+		"an alias":      {"name: read\nversion: 1.0.0\ndescription: Mine.\nrequires: &e {variables: [a]}\nentry: *e\n", remote, "tools.yaml"},
+		"not a mapping": {"- a\n", remote, "tools.yaml:1"},
+	} {
+		_, err := File("tools.yaml", []byte(tt.file), toolspecs.Options{}, map[string]mcptools.Tool{"read": tt.tool}, false)
+		if err == nil || !strings.Contains(err.Error(), tt.words) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, _, err := Decode("tools.yaml", []byte(file+"tags: [\"\"]\n"), toolspecs.Options{}); err == nil {
+		t.Error("a file with faults was read")
+	} else if _, ok := errors.AsType[toolspecs.Faults](err); !ok || !strings.Contains(err.Error(), "tools.yaml:7:8") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,257 @@
+package accept
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// separator begins a new document. At the start of a line it can be nothing else, not even inside a block of text.
+var separator = regexp.MustCompile(`(?m)^---[ \t]*(#.*)?\r?\n`)
+
+// eachDocument returns a file with its documents as change leaves them; those without a mapping are not looked at.
+func eachDocument(data []byte, change func(*document) error) ([]byte, error) {
+	var out bytes.Buffer
+	from := 0
+	for _, at := range append(separator.FindAllIndex(data, -1), []int{len(data), len(data)}) {
+		doc := &document{text: string(data[from:at[0]])}
+		if err := doc.parse(); err != nil {
+			return nil, err
+		}
+		if doc.root() != nil {
+			if err := change(doc); err != nil {
+				return nil, err
+			}
+		}
+		out.WriteString(doc.text)
+		out.Write(data[at[0]:at[1]])
+		from = at[1]
+	}
+	return out.Bytes(), nil
+}
+
+// document is one YAML document and its text. What is changed in it is changed in the text, and the text is read again:
+// the lines that say something else stay as they are.
+type document struct {
+	text string
+	node yaml.Node
+}
+
+func (d *document) parse() error {
+	d.node = yaml.Node{}
+	return yaml.Unmarshal([]byte(d.text), &d.node)
+}
+
+// root returns the document's mapping, nil where it is none.
+func (d *document) root() *yaml.Node {
+	if len(d.node.Content) != 1 || d.node.Content[0].Kind != yaml.MappingNode {
+		return nil
+	}
+	return d.node.Content[0]
+}
+
+// indexOf returns where a key stands in a mapping, -1 where it does not.
+func indexOf(mapping *yaml.Node, key string) int {
+	if mapping == nil || mapping.Kind != yaml.MappingNode {
+		return -1
+	}
+	for i := 0; i < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return i
+		}
+	}
+	return -1
+}
+
+func valueOf(mapping *yaml.Node, key string) *yaml.Node {
+	i := indexOf(mapping, key)
+	if i < 0 {
+		return nil
+	}
+	return mapping.Content[i+1]
+}
+
+func scalarOf(mapping *yaml.Node, key string) string {
+	if v := valueOf(mapping, key); v != nil && v.Kind == yaml.ScalarNode {
+		return v.Value
+	}
+	return ""
+}
+
+// set writes the value of a key, one or two levels deep.
+func (d *document) set(path []string, value *yaml.Node) error {
+	mapping, outer := d.root(), d.root()
+	for _, key := range path[:len(path)-1] {
+		if mapping = valueOf(mapping, key); mapping == nil || mapping.Kind != yaml.MappingNode {
+			return errors.New(key + " is no mapping")
+		}
+	}
+	last := path[len(path)-1]
+	if inBraces(mapping) && mapping != outer {
+		// What stands in braces is written as a whole, in braces again.
+		put(mapping, last, value)
+		return d.write(outer, path[0], path[0], mapping)
+	}
+	return d.write(mapping, last, last, value)
+}
+
+// replace writes a value under a key of the document and takes the key that it stands in for away.
+func (d *document) replace(older, key string, value *yaml.Node) error {
+	if old := valueOf(d.root(), key); old != nil {
+		return d.merge([]string{key}, old, value)
+	}
+	if valueOf(d.root(), older) != nil {
+		return d.write(d.root(), older, key, value)
+	}
+	return d.write(d.root(), key, key, value)
+}
+
+func (d *document) remove(keys ...string) error {
+	for _, key := range keys {
+		if valueOf(d.root(), key) == nil {
+			continue
+		}
+		if err := d.write(d.root(), key, key, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merge writes a value over another one unless both say the same, in whatever order and style.
+func (d *document) merge(path []string, old, value *yaml.Node) error {
+	if equal(old, value) {
+		return nil
+	}
+	return d.set(path, value)
+}
+
+func equal(a, b *yaml.Node) bool {
+	var x, y any
+	if a.Decode(&x) != nil || b.Decode(&y) != nil {
+		return false
+	}
+	left, err1 := yaml.Marshal(x) // sorts keys
+	right, err2 := yaml.Marshal(y)
+	return err1 == nil && err2 == nil && bytes.Equal(left, right)
+}
+
+func inBraces(n *yaml.Node) bool { return n.Style&yaml.FlowStyle != 0 }
+
+func put(mapping *yaml.Node, key string, value *yaml.Node) {
+	if i := indexOf(mapping, key); i >= 0 {
+		mapping.Content[i+1] = value
+		return
+	}
+	mapping.Content = append(mapping.Content, textNode(key), value)
+}
+
+// write puts key: value into a mapping, where old stands or, where there is no old, at the mapping's end. A nil value
+// takes old away.
+func (d *document) write(mapping *yaml.Node, old, key string, value *yaml.Node) error {
+	if inBraces(mapping) { // the document itself is in braces
+		i := indexOf(mapping, old)
+		switch {
+		case value == nil:
+			mapping.Content = slices.Delete(mapping.Content, i, i+2)
+		case i >= 0:
+			mapping.Content[i].Value, mapping.Content[i+1] = key, value
+		default:
+			put(mapping, key, value)
+		}
+		return d.rewrite()
+	}
+	lines := strings.SplitAfter(d.text, "\n")
+	from, to := d.span(mapping, old, lines)
+	var text string
+	if value != nil {
+		if i := indexOf(mapping, old); i >= 0 && value.Kind == yaml.ScalarNode {
+			value.LineComment = mapping.Content[i+1].LineComment
+		}
+		var err error
+		if text, err = d.lines(mapping, key, value); err != nil {
+			return err
+		}
+	}
+	if from > 0 && !strings.HasSuffix(lines[from-1], "\n") {
+		lines[from-1] += "\n"
+	}
+	if strings.Contains(d.text, "\r\n") {
+		text = strings.ReplaceAll(text, "\n", "\r\n")
+	}
+	d.text = strings.Join(lines[:from], "") + text + strings.Join(lines[to:], "")
+	return d.parse()
+}
+
+// rewrite writes the whole document anew.
+func (d *document) rewrite() error {
+	text, err := encoded(&d.node)
+	if err != nil {
+		return err
+	}
+	d.text = text + "\n"
+	return d.parse()
+}
+
+// lines returns key: value as it stands in a mapping.
+func (d *document) lines(mapping *yaml.Node, key string, value *yaml.Node) (string, error) {
+	text, err := encoded(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{textNode(key), value}})
+	if err != nil {
+		return "", err
+	}
+	indent := strings.Repeat(" ", max(0, mapping.Column-1))
+	var b strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		if line != "" {
+			b.WriteString(indent + line)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String(), nil
+}
+
+// span returns the lines that a key and its value take, from and to, from 0. Of a key that is not there it is the empty
+// span after the mapping's last line.
+func (d *document) span(mapping *yaml.Node, key string, lines []string) (from, to int) {
+	i := indexOf(mapping, key)
+	column := mapping.Column
+	if i < 0 {
+		from = mapping.Content[len(mapping.Content)-2].Line - 1
+	} else {
+		from = mapping.Content[i].Line - 1
+	}
+	to = from + 1
+	for to < len(lines) && !outside(lines[to], column) {
+		to++
+	}
+	for to > from+1 && blank(lines[to-1], column) {
+		to--
+	}
+	if i < 0 {
+		return to, to
+	}
+	return from, to
+}
+
+// outside reports whether a line is of the next key, or of what comes after the mapping whose keys stand in column.
+func outside(line string, column int) bool {
+	indent, text := indented(line)
+	item := text == "-" || strings.HasPrefix(text, "- ") // of a list that stands below its key without indentation
+	return text != "" && indent < column && !strings.HasPrefix(text, "#") && !item
+}
+
+// blank reports whether a line at a value's end is not the value's: it is empty, or a comment of the next key.
+func blank(line string, column int) bool {
+	indent, text := indented(line)
+	return text == "" || indent < column && strings.HasPrefix(text, "#")
+}
+
+func indented(line string) (indent int, text string) {
+	line = strings.TrimRight(line, " \t\r\n")
+	text = strings.TrimLeft(line, " ")
+	return len(line) - len(text), text
+}

@@ -33,7 +33,13 @@ type REST struct {
 // network failures and for the statuses 429 and 5xx, an execution_error for other statuses that are no answer, and
 // invalid_output where what should be JSON is none.
 func (r REST) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error) {
-	e := &spec.Entry
+	entry := spec.Entry
+	base, err := outbound.Address(entry.BaseURL)
+	if err != nil {
+		return Answer{}, err
+	}
+	entry.BaseURL = base
+	e := &entry
 	req, err := newRESTRequest(ctx, e, args)
 	if err != nil {
 		return Answer{}, err

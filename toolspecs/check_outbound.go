@@ -36,6 +36,9 @@ func (c *checker) outbound(e Entry, declared []string) {
 
 // address checks a URL. No fault repeats it: it may hold a secret where none belongs.
 func (c *checker) address(path, text string) {
+	if outbound.IsReference(text) {
+		return
+	}
 	u, err := url.Parse(text)
 	switch {
 	case placeholder.MatchString(text):

@@ -131,7 +131,8 @@ type Entry struct {
 	// IdleTimeout closes an instance that no call has used for so long; default 10m.
 	IdleTimeout switchyard.Duration `json:"idle_timeout,omitzero" yaml:"idle_timeout" rule:"min=1s,max=24h" kinds:"stateful"`
 
-	// BaseURL is the API's address, http or https; it holds no placeholder.
+	// BaseURL is the API's address, http or https, or env:NAME, an environment variable of the worker that holds it. It
+	// holds no placeholder.
 	BaseURL string `json:"base_url,omitempty" yaml:"base_url" kinds:"rest"`
 	// Method is GET (the default), HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
 	Method string `json:"method,omitempty" yaml:"method" rule:"enum=GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS" kinds:"rest"`
@@ -159,7 +160,7 @@ type Entry struct {
 	// that may be reached although they are loopback, private or otherwise not public.
 	Allow []string `json:"allow,omitempty" yaml:"allow" kinds:"rest,mcp"`
 
-	// URL is the MCP server's streamable-HTTP endpoint, where it has no argv.
+	// URL is the MCP server's streamable-HTTP endpoint, or env:NAME, where it has no argv.
 	URL string `json:"url,omitempty" yaml:"url" kinds:"mcp"`
 	// Remote is the tool's name on the MCP server; default the tool's name.
 	Remote string `json:"remote,omitempty" yaml:"remote" kinds:"mcp"`

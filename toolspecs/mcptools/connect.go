@@ -116,7 +116,11 @@ func (c *Connection) transport(entry *toolspecs.Entry, o Options) (mcp.Transport
 }
 
 func (c *Connection) overHTTP(entry *toolspecs.Entry, o Options) (mcp.Transport, error) {
-	origin, err := url.Parse(entry.URL)
+	address, err := outbound.Address(entry.URL)
+	if err != nil {
+		return nil, err
+	}
+	origin, err := url.Parse(address)
 	if err == nil {
 		err = outbound.CheckURL(origin)
 	}
@@ -135,7 +139,7 @@ func (c *Connection) overHTTP(entry *toolspecs.Entry, o Options) (mcp.Transport,
 	// Sessions live on their connections. Calls are POSTs without a key, which net/http does not send again by itself.
 	base.DisableKeepAlives = false
 	return &mcp.StreamableClientTransport{
-		Endpoint:   entry.URL,
+		Endpoint:   address,
 		HTTPClient: outbound.Client(&wire{base: base, limit: o.MaxMessage, hide: own.hide, broken: c.breakOff}, origin, own.add),
 		MaxRetries: maxRetries,
 		// What is bounded here is one line; carrying structured content as text may double it.

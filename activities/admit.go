@@ -91,13 +91,18 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 		v.Notes = append(v.Notes, fmt.Sprintf("tool %s is deprecated", c.Tool))
 	}
 	v.Tokens = countTokens(string(arguments))
-	switch tool.Kind {
+	preValidateKind(r, compiled, arguments, &v)
+	return v
+}
+
+// preValidateKind adds to a verdict what only calls of some kinds have.
+func preValidateKind(r switchyard.AdmitRequest, compiled *toolspecs.Compiled, arguments json.RawMessage, v *switchyard.Verdict) {
+	switch compiled.Spec.Entry.Type {
 	case switchyard.KindAgent:
-		v.Error = admitAgent(r, compiled, arguments, &v)
+		v.Error = admitAgent(r, compiled, arguments, v)
 	case switchyard.KindHuman:
 		v.Question = compiled.Question(arguments)
 	}
-	return v
 }
 
 // lacksVariable refuses a call whose tool requires a variable that the run does not have.

@@ -72,11 +72,7 @@ func (d *Deriver) marker(e *historypb.HistoryEvent) error {
 		}
 		d.admit(e, verdicts)
 	case switchyard.SettleActivity:
-		var s switchyard.Settled
-		if err := d.decodeEvent(e, "end of a call", result, &s); err != nil {
-			return err
-		}
-		d.settled(e, s)
+		return d.settled(e, result)
 	}
 	return nil
 }

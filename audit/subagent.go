@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard"
+	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
@@ -66,7 +67,11 @@ func (d *Deriver) subAgent(callID string) *SubAgent {
 }
 
 // settled ends a call of an agent tool: whatever became of the sub-agent's run, this says what it means for the call.
-func (d *Deriver) settled(e *historypb.HistoryEvent, s switchyard.Settled) {
+func (d *Deriver) settled(e *historypb.HistoryEvent, result *commonpb.Payloads) error {
+	var s switchyard.Settled
+	if err := d.decodeEvent(e, "end of a call", result, &s); err != nil {
+		return err
+	}
 	r, started := d.takeChild(s.ID, e)
 	if !started {
 		r = d.unscheduled(d.wanted.take(s.ID))
@@ -83,6 +88,7 @@ func (d *Deriver) settled(e *historypb.HistoryEvent, s switchyard.Settled) {
 		}
 	}
 	d.end(e, r)
+	return nil
 }
 
 // takeChild removes and returns the record of the open call of that id.

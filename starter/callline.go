@@ -29,14 +29,7 @@ func (t *tracker) callLine(r *callRow, now time.Time, spinner string) string {
 }
 
 func (t *tracker) endedLine(r switchyard.Record, text string) string {
-	mark := t.palette.good("✓")
-	switch r.Status {
-	case switchyard.CallFailed, switchyard.CallRefused:
-		mark = t.palette.bad("✗")
-	case switchyard.CallCancelled:
-		mark = t.palette.warn("■")
-	}
-	parts := []string{"  " + mark + " " + r.CallID + " " + text}
+	parts := []string{"  " + t.mark(r.Status) + " " + r.CallID + " " + text}
 	if r.Duration > 0 {
 		parts = append(parts, brief(r.Duration.Std()))
 	}
@@ -56,6 +49,17 @@ func (t *tracker) endedLine(r switchyard.Record, text string) string {
 		parts = append(parts, t.palette.bad(errorLine(r.Error)))
 	}
 	return strings.Join(parts, " · ")
+}
+
+// mark stands before a call that has ended.
+func (t *tracker) mark(s switchyard.CallStatus) string {
+	switch s {
+	case switchyard.CallFailed, switchyard.CallRefused:
+		return t.palette.bad("✗")
+	case switchyard.CallCancelled:
+		return t.palette.warn("■")
+	}
+	return t.palette.good("✓")
 }
 
 // childText names the run of a sub-agent.

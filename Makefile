@@ -1,6 +1,6 @@
-# Everything that is done to this repository has its target here; .ci/run calls `make test` and `make check`.
-# Only Go, git and make are needed, and npm for the tests against programs of others. Go's build cache decides what has to
-# be rebuilt.
+# Everything that is done to this repository has its target here; .ci/run calls `make test`, `make check` and
+# `make conformance`. Only Go, git and make are needed, and npm for the tests against programs of others. Go's build cache
+# decides what has to be rebuilt.
 
 export CGO_ENABLED := 0
 
@@ -74,6 +74,11 @@ test/e2e: build npm ## Run the tests that need a real server
 .PHONY: test/replay
 test/replay: build npm ## The end-to-end tests with the workflow cache off: every workflow task is a replay
 	SWITCHYARD_CACHE=0 $(E2E) ./internal/e2e
+
+# Tests that run in their own folder print what they have to say also when they pass.
+.PHONY: conformance
+conformance: build npm ## Run the official MCP conformance suite against the orchestrator, and print its table
+	cd internal/conformance && $(E2E)
 
 .PHONY: test/devserver
 test/devserver: ## Run devserver's own tests

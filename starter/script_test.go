@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/switchyard/switchyard/internal/mcpserver"
 	"github.com/switchyard/switchyard/internal/testserver"
 )
 
-// TestMain makes the test binary serve as the program starter in scripts.
+// TestMain makes the test binary serve as the programs of scripts: starter, and an MCP server.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"starter": main})
+	testscript.Main(m, map[string]func(){"starter": main, "mcp-server": func() { mcpserver.Run(os.Args[1], os.Args[2:]...) }})
 }
 
 // scriptPatience bounds what a script waits for.

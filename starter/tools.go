@@ -22,7 +22,7 @@ func (a *app) toolsCommand() *cobra.Command {
 	}
 	var catalog catalogFlags
 	catalog.add(cmd.PersistentFlags(), "(default ./tools where it holds some)")
-	cmd.AddCommand(a.toolsListCommand(&catalog), a.toolsShowCommand(&catalog), a.lintCommand(&catalog))
+	cmd.AddCommand(a.toolsListCommand(&catalog), a.toolsShowCommand(&catalog), a.lintCommand(&catalog), a.acceptCommand(&catalog))
 	return cmd
 }
 

@@ -47,7 +47,12 @@ func Main() {
 	if len(os.Args) < 3 || os.Args[1] != word {
 		return
 	}
-	if err := run(os.Args[2], os.Args[3:]); err != nil {
+	Run(os.Args[2], os.Args[3:]...)
+}
+
+// Run is the main function of a server, and does not return.
+func Run(mode string, args ...string) {
+	if err := run(mode, args); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -73,23 +73,25 @@ func takeOver(doc *document, remote mcptools.Tool) error {
 			return err
 		}
 	}
-	schema, err := schemaNode(remote.InputSchema)
+	if err := takeOverSchema(doc, "parameters", "input_schema", remote.InputSchema); err != nil {
+		return err
+	}
+	switch {
+	case valueOf(doc.root(), "output") == nil && valueOf(doc.root(), "output_schema") == nil:
+		return nil
+	case remote.OutputSchema == nil:
+		return doc.remove("output", "output_schema")
+	default:
+		return takeOverSchema(doc, "output", "output_schema", remote.OutputSchema)
+	}
+}
+
+func takeOverSchema(doc *document, older, key string, schema []byte) error {
+	node, err := schemaNode(schema)
 	if err != nil {
 		return err
 	}
-	if err := doc.replace("parameters", "input_schema", schema); err != nil {
-		return err
-	}
-	if valueOf(doc.root(), "output") == nil && valueOf(doc.root(), "output_schema") == nil {
-		return nil
-	}
-	if remote.OutputSchema == nil {
-		return doc.remove("output", "output_schema")
-	}
-	if schema, err = schemaNode(remote.OutputSchema); err != nil {
-		return err
-	}
-	return doc.replace("output", "output_schema", schema)
+	return doc.replace(older, key, node)
 }
 
 // check proves that a file which was put together anew holds what it should, and else what it held.

@@ -154,20 +154,10 @@ func put(mapping *yaml.Node, key string, value *yaml.Node) {
 // takes old away.
 func (d *document) write(mapping *yaml.Node, old, key string, value *yaml.Node) error {
 	if inBraces(mapping) { // the document itself is in braces
-		i := indexOf(mapping, old)
-		switch {
-		case value == nil:
-			mapping.Content = slices.Delete(mapping.Content, i, i+2)
-		case i >= 0:
-			mapping.Content[i].Value, mapping.Content[i+1] = key, value
-		default:
-			put(mapping, key, value)
-		}
+		exchange(mapping, old, key, value)
 		return d.rewrite()
 	}
-	lines := strings.SplitAfter(d.text, "\n")
-	from, to := d.span(mapping, old, lines)
-	var text string
+	text := ""
 	if value != nil {
 		if i := indexOf(mapping, old); i >= 0 && value.Kind == yaml.ScalarNode {
 			value.LineComment = mapping.Content[i+1].LineComment
@@ -177,14 +167,25 @@ func (d *document) write(mapping *yaml.Node, old, key string, value *yaml.Node) 
 			return err
 		}
 	}
+	lines := strings.SplitAfter(d.text, "\n")
+	from, to := d.span(mapping, old, lines)
 	if from > 0 && !strings.HasSuffix(lines[from-1], "\n") {
 		lines[from-1] += "\n"
 	}
-	if strings.Contains(d.text, "\r\n") {
-		text = strings.ReplaceAll(text, "\n", "\r\n")
-	}
 	d.text = strings.Join(lines[:from], "") + text + strings.Join(lines[to:], "")
 	return d.parse()
+}
+
+func exchange(mapping *yaml.Node, old, key string, value *yaml.Node) {
+	i := indexOf(mapping, old)
+	switch {
+	case value == nil:
+		mapping.Content = slices.Delete(mapping.Content, i, i+2)
+	case i >= 0:
+		mapping.Content[i].Value, mapping.Content[i+1] = key, value
+	default:
+		put(mapping, key, value)
+	}
 }
 
 // rewrite writes the whole document anew.
@@ -203,13 +204,16 @@ func (d *document) lines(mapping *yaml.Node, key string, value *yaml.Node) (stri
 	if err != nil {
 		return "", err
 	}
-	indent := strings.Repeat(" ", max(0, mapping.Column-1))
+	indent, end := strings.Repeat(" ", max(0, mapping.Column-1)), "\n"
+	if strings.Contains(d.text, "\r\n") {
+		end = "\r\n"
+	}
 	var b strings.Builder
 	for line := range strings.SplitSeq(text, "\n") {
 		if line != "" {
 			b.WriteString(indent + line)
 		}
-		b.WriteByte('\n')
+		b.WriteString(end)
 	}
 	return b.String(), nil
 }

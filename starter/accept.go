@@ -1,0 +1,364 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/accept"
+	"github.com/switchyard/switchyard/toolspecs/mcptools"
+)
+
+// acceptFlags say what is accepted, and how servers are reached.
+type acceptFlags struct {
+	yes, pinsOnly bool
+	dir           string
+}
+
+func (a *app) acceptCommand(catalog *catalogFlags) *cobra.Command {
+	var flags acceptFlags
+	cmd := &cobra.Command{
+		Use: "accept PATH…", Short: "Accept what MCP servers' tools are now, after showing the difference",
+		Long: `Connects to the MCP servers that toolspecs name, shows in what their tools differ from those that were accepted, and writes
+the new pin, description and schemas into the files. Everything else in them stays as it is. A tool that was never accepted
+gets its first pin. On a terminal it asks first; elsewhere it writes nothing without --yes.
+
+Servers are started and reached as a worker would do it, with the environment of this command.`,
+		Example: `  starter tools accept tools/read_file.yaml
+  starter tools accept ./tools --yes
+  starter tools accept ./tools --yes --pins-only`,
+		Args: arguments(1, "PATH…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := catalog.check(cmd); err != nil {
+				return err
+			}
+			return a.accept(cmd.Context(), args, catalog.options(), flags)
+		},
+	}
+	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "accept without asking")
+	cmd.Flags().BoolVar(&flags.pinsOnly, "pins-only", false, "write the pins alone, and leave descriptions and schemas as they are written")
+	cmd.Flags().StringVar(&flags.dir, "dir", "", "`folder` where relative working folders of servers start (default the current one)")
+	return cmd
+}
+
+// States of a tool that is to be accepted.
+const (
+	acceptSame        = "unchanged"
+	acceptChanged     = "changed"
+	acceptNew         = "new"
+	acceptGone        = "gone"
+	acceptUnreachable = "unreachable"
+)
+
+// acceptedTool is a tool of an MCP server beside its toolspec, as it is printed as JSON.
+type acceptedTool struct {
+	Tool   string `json:"tool"`
+	File   string `json:"file"`
+	Remote string `json:"remote"`
+	// State is unchanged, changed, new (never accepted), gone or unreachable.
+	State   string   `json:"state"`
+	Changes []string `json:"changes,omitempty"`
+	Problem string   `json:"problem,omitempty"`
+	// Accepted says that the new pin was written.
+	Accepted bool `json:"accepted,omitempty"`
+
+	now mcptools.Tool
+}
+
+func (t acceptedTool) open() bool { return t.State == acceptChanged || t.State == acceptNew }
+
+// accept compares the tools of all paths with their servers', and writes what is accepted.
+func (a *app) accept(ctx context.Context, paths []string, o toolspecs.Options, flags acceptFlags) error {
+	files, err := specFiles(paths)
+	if err != nil {
+		return err
+	}
+	c := &comparer{app: a, options: o, flags: flags, servers: map[string]*comparedServer{}}
+	defer c.close()
+	for _, file := range files {
+		if err := c.file(ctx, file); err != nil {
+			return err
+		}
+	}
+	if len(c.tools) == 0 {
+		return failure(exitUsage, "no MCP tools in %s", strings.Join(paths, ", "))
+	}
+	decided := c.decide()
+	reported := c.report()
+	if decided != nil {
+		return decided
+	}
+	return reported
+}
+
+// specFiles returns the toolspec files that paths name: files, and those in folders.
+func specFiles(paths []string) ([]string, error) {
+	var files []string
+	for _, path := range paths {
+		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return failure(exitUsage, "%s: %w", name, pathError(name, err))
+			}
+			ending := filepath.Ext(name)
+			if !entry.IsDir() && (name == path || ending == ".yaml" || ending == ".yml") {
+				files = append(files, name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}
+
+// comparer compares tools with their servers'.
+type comparer struct {
+	app     *app
+	options toolspecs.Options
+	flags   acceptFlags
+	// servers are those that were asked, by how they are reached.
+	servers map[string]*comparedServer
+	sources []comparedFile
+	tools   []acceptedTool
+}
+
+type comparedServer struct {
+	conn  *mcptools.Connection
+	tools []mcptools.Tool
+	err   error
+}
+
+type comparedFile struct {
+	path string
+	data []byte
+}
+
+func (c *comparer) close() {
+	for _, s := range c.servers {
+		if s.conn != nil {
+			s.conn.Close()
+		}
+	}
+}
+
+func (c *comparer) file(ctx context.Context, path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return failure(exitUsage, "%s: %w", path, pathError(path, err))
+	}
+	specs, pinned, err := accept.Decode(path, data, c.options)
+	if err != nil {
+		return err
+	}
+	c.sources = append(c.sources, comparedFile{path, data})
+	for _, spec := range specs {
+		if spec.Entry.Type != switchyard.KindMCP {
+			continue
+		}
+		c.tools = append(c.tools, c.compare(ctx, path, &spec, pinned[spec.Name]))
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func (c *comparer) compare(ctx context.Context, path string, spec *toolspecs.Spec, pinned bool) acceptedTool {
+	t := acceptedTool{Tool: spec.Name, File: path, Remote: spec.Entry.Remote, State: acceptSame}
+	server := c.server(ctx, &spec.Entry)
+	i := slices.IndexFunc(server.tools, func(remote mcptools.Tool) bool { return remote.Name == spec.Entry.Remote })
+	switch {
+	case server.err != nil:
+		t.State, t.Problem = acceptUnreachable, message(server.err)
+		return t
+	case i < 0:
+		t.State, t.Problem = acceptGone, fmt.Sprintf("the server has no tool %q", spec.Entry.Remote)
+		return t
+	}
+	t.now = server.tools[i]
+	switch {
+	case !pinned:
+		t.State = acceptNew
+	case t.now.Digest() != spec.Entry.Pin:
+		t.State = acceptChanged
+	default:
+		return t
+	}
+	for _, change := range mcptools.Diff(spec, t.now) {
+		t.Changes = append(t.Changes, change.String())
+	}
+	return t
+}
+
+// server asks a server for its tools, each server once.
+func (c *comparer) server(ctx context.Context, e *toolspecs.Entry) *comparedServer {
+	key, err := switchyard.EncodeJSON(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env, URL: e.URL, Headers: e.Headers, Auth: e.Auth, Allow: e.Allow})
+	if err != nil {
+		return &comparedServer{err: err}
+	}
+	if s, ok := c.servers[string(key)]; ok {
+		return s
+	}
+	s := &comparedServer{}
+	c.servers[string(key)] = s
+	if s.conn, s.err = mcptools.Connect(ctx, e, mcptools.Options{Dir: c.flags.dir}); s.err == nil {
+		s.tools, s.err = s.conn.Tools(ctx)
+	}
+	return s
+}
+
+// message returns an error's words without its type, which is for calls.
+func message(err error) string {
+	if e, ok := errors.AsType[*switchyard.Error](err); ok {
+		return e.Message
+	}
+	return err.Error()
+}
+
+// decide shows the differences, finds out whether they are accepted, and writes.
+func (c *comparer) decide() error {
+	a := c.app
+	if !a.format.json() {
+		c.show()
+	}
+	open := 0
+	for _, t := range c.tools {
+		if t.open() {
+			open++
+		}
+	}
+	if open == 0 {
+		return nil
+	}
+	switch {
+	case c.flags.yes:
+	case a.format.json() || !isTerminal(a.In):
+		return failure(exitUsage, "%s to accept, and nothing was written; look at the differences and give --yes", plural(open, "tool"))
+	case !a.confirmed(fmt.Sprintf("Accept %s?", plural(open, "tool"))):
+		return failure(exitCancelled, "nothing was written")
+	}
+	return c.write()
+}
+
+// confirmed asks a question on the terminal; everything but yes is no.
+func (a *app) confirmed(question string) bool {
+	fmt.Fprint(a.Err, question+" [y/N] ")
+	line, _ := bufio.NewReader(a.In).ReadString('\n')
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes"
+}
+
+func (c *comparer) show() {
+	p := c.app.paletteFor(c.app.Err)
+	for _, t := range c.tools {
+		switch {
+		case t.Problem != "":
+			fmt.Fprintf(c.app.Err, "%s: %s %s: %s\n", t.File, t.Tool, p.bad(t.State), switchyard.Shorten(t.Problem, 1000))
+		case t.open():
+			fmt.Fprintf(c.app.Err, "%s: %s %s\n", t.File, p.bold(t.Tool), p.warn(t.State))
+		}
+		for _, change := range t.Changes {
+			fmt.Fprintln(c.app.Err, "  "+switchyard.Shorten(change, 1000))
+		}
+	}
+}
+
+// write writes the files whose tools are accepted: all of them, or none.
+func (c *comparer) write() error {
+	written := map[string][]byte{}
+	for _, source := range c.sources {
+		remotes := c.acceptedOf(source.path)
+		if len(remotes) == 0 {
+			continue
+		}
+		data, err := accept.File(source.path, source.data, c.options, remotes, c.flags.pinsOnly)
+		if err != nil {
+			return failure(exitFailed, "%w; nothing was written", err)
+		}
+		written[source.path] = data
+	}
+	for _, path := range slices.Sorted(maps.Keys(written)) {
+		if err := overwrite(path, written[path]); err != nil {
+			return failure(exitFailed, "%s: %w", path, pathError(path, err))
+		}
+		for i := range c.tools {
+			c.tools[i].Accepted = c.tools[i].Accepted || c.tools[i].File == path && c.tools[i].open()
+		}
+	}
+	return nil
+}
+
+// acceptedOf returns what the servers say of a file's tools that are to be accepted.
+func (c *comparer) acceptedOf(path string) map[string]mcptools.Tool {
+	remotes := map[string]mcptools.Tool{}
+	for _, t := range c.tools {
+		if t.File == path && t.open() {
+			remotes[t.Tool] = t.now
+		}
+	}
+	return remotes
+}
+
+// overwrite replaces a file as a whole, so that a worker that watches its folder never reads half of it.
+func overwrite(path string, data []byte) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".accept-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Chmod(info.Mode().Perm()), f.Close()); err != nil {
+		_ = os.Remove(f.Name())
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// report says what became of every tool. Tools that are gone or could not be looked at give exit code 1.
+func (c *comparer) report() error {
+	counts := map[string]int{}
+	for _, t := range c.tools {
+		state := t.State
+		if t.Accepted {
+			state = "accepted"
+		}
+		counts[state]++
+		if c.app.format.json() {
+			if err := writeJSON(c.app.Out, t, false); err != nil {
+				return err
+			}
+		}
+	}
+	if !c.app.format.json() {
+		var parts []string
+		for _, state := range []string{"accepted", acceptNew, acceptChanged, acceptSame, acceptGone, acceptUnreachable} {
+			if n := counts[state]; n > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", n, state))
+			}
+		}
+		fmt.Fprintln(c.app.Err, strings.Join(parts, ", "))
+	}
+	if counts[acceptGone]+counts[acceptUnreachable] > 0 {
+		return exitWith(exitFailed)
+	}
+	return nil
+}

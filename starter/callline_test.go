@@ -1,0 +1,28 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// Of a failure people see the details below its line; of what runs, how far it has come.
+func TestTrackerDetailsAndProgress(t *testing.T) {
+	tr := tracker{palette: palette{}}
+	tr.calls = []*callRow{{id: "1.1", text: "read()", record: &switchyard.Record{CallID: "1.1", Status: switchyard.CallFailed,
+		Error: &switchyard.Error{Type: switchyard.ErrPreconditionFailed, Message: "changed", Details: []string{"$.description is now \x1b[2J"}}}}}
+	if got := strings.Join(tr.flush(), "\n"); got != "  ✗ 1.1 read() · precondition_failed: changed\n      $.description is now  [2J" {
+		t.Errorf("got %q", got)
+	}
+	for want, p := range map[string]switchyard.Progress{
+		"37 of 100 · pages": {Done: 37, Total: 100, Message: "pages"},
+		"0.5":               {Done: 0.5},
+	} {
+		if got := strings.Join(tr.runningParts(audit.Running{Kind: audit.KindCall, State: audit.StateRunning, Progress: &p}, time.Time{}), " · "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -102,7 +101,7 @@ func (a *app) progressView() view {
 	if isTerminal(a.Err) && !a.format.json() {
 		return newLiveView(a.Err, a.paletteFor(a.Err))
 	}
-	return &plainView{out: io.Discard, notes: a.Err}
+	return newQuietView(a.Err)
 }
 
 // callEnd is a call's end as JSON.

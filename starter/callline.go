@@ -107,6 +107,8 @@ func (t *tracker) runningParts(r audit.Running, now time.Time) []string {
 		}
 	case audit.StateBackingOff:
 		parts = append(parts, t.palette.warn("next attempt in "+brief(r.NextAttempt.Sub(now))))
+	case audit.StateAsking:
+		parts = append(parts, t.palette.warn("waits for a person"))
 	case audit.StateCancelling, audit.StatePaused:
 		parts = append(parts, t.palette.warn(string(r.State)))
 	}

@@ -43,7 +43,9 @@ type follower struct {
 	// cancelled is when the run was asked to stop.
 	cancelled time.Time
 	// missing is since when the server has not answered.
-	missing  time.Time
+	missing time.Time
+	// askedBelow is when the sub-agents were asked for their questions.
+	askedBelow time.Time
 	detached bool
 }
 
@@ -148,6 +150,7 @@ func (f *follower) askPending(ctx context.Context) error {
 	}
 	f.missing = time.Time{}
 	f.view.pending(running)
+	f.askBelow(ctx, running, time.Now())
 	for _, note := range f.lanes.check(ctx, running, time.Now()) {
 		f.view.note(note)
 	}

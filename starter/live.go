@@ -96,6 +96,11 @@ func (v *liveView) pending(r []audit.Running) {
 	v.draw()
 }
 
+func (v *liveView) below(open []audit.RunQuestion) {
+	v.tracker.below = open
+	v.draw()
+}
+
 func (v *liveView) note(text string) { v.print(v.tracker.palette.warn("! ") + text) }
 
 func (v *liveView) close() {

@@ -21,7 +21,9 @@ type shownRun struct {
 	Kind    audit.RunKind   `json:"kind"`
 	Caller  string          `json:"caller,omitempty"`
 	Running []audit.Running `json:"running,omitempty"`
-	UI      string          `json:"ui,omitempty"`
+	// Questions are the open ones of the sub-agents below the run, too.
+	Questions []listedQuestion `json:"questions,omitempty"`
+	UI        string           `json:"ui,omitempty"`
 }
 
 func (a *app) showCommand() *cobra.Command {
@@ -40,6 +42,12 @@ func (a *app) showCommand() *cobra.Command {
 			if shown.Running, err = audit.Pending(ctx, c, run.workflowID, run.runID); err != nil {
 				return lookupError(run.workflowID, run.runID, err)
 			}
+			open, err := audit.Questions(ctx, c, run.workflowID, run.runID)
+			if err != nil {
+				return lookupError(run.workflowID, run.runID, err)
+			}
+			audit.Asking(shown.Running, run.workflowID, open)
+			shown.Questions = listedQuestions(open)
 			if n := len(summary.Parts); n > 0 {
 				shown.UI = a.connection.runURL(summary.WorkflowID, summary.Parts[n-1].RunID)
 			}
@@ -80,6 +88,10 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 	field("Web UI", s.UI)
 	s.writeSubAgents(w, p)
 	s.writeRunning(w, p, now)
+	for _, q := range s.Questions {
+		fmt.Fprintln(w)
+		f.writeQuestion(w, p, q.RunQuestion, now)
+	}
 	s.writeEnd(w, p)
 }
 
@@ -154,6 +166,9 @@ func (s shownRun) writeRunning(w io.Writer, p palette, now time.Time) {
 func whatRuns(r audit.Running) string {
 	switch r.Kind {
 	case audit.KindCall:
+		if r.State == audit.StateAsking {
+			return "the call " + r.ID + " of " + r.Tool
+		}
 		if r.Child != nil {
 			return "the sub-agent of call " + r.ID + " is " + string(r.State)
 		}

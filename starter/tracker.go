@@ -19,6 +19,8 @@ type tracker struct {
 	calls  []*callRow
 	// others are what runs beside calls: the model step, or the run itself waiting for a worker.
 	others []audit.Running
+	// questions are the run's open ones, below those of sub-agents.
+	questions, below []audit.RunQuestion
 }
 
 // callRow is one call of the open turn.
@@ -32,6 +34,7 @@ type callRow struct {
 
 // event takes the next event and returns the lines that are finished by it.
 func (t *tracker) event(e switchyard.Event) (finished []string) {
+	t.asks(e)
 	switch e.Type {
 	case switchyard.EventRunStarted:
 		return []string{t.palette.bold("run " + e.WorkflowID)}
@@ -119,6 +122,9 @@ func recordSummary(r switchyard.Record) string {
 // pending takes what the server says runs now.
 func (t *tracker) pending(running []audit.Running) {
 	t.others = nil
+	if len(t.questions) > 0 {
+		audit.Asking(running, t.questions[0].WorkflowID, t.questions)
+	}
 	for _, r := range running {
 		if r.Kind != audit.KindCall {
 			t.others = append(t.others, r)
@@ -155,7 +161,7 @@ func (t *tracker) flush() []string {
 
 // rest returns the lines of what is open, for good: the view ends before the run.
 func (t *tracker) rest(now time.Time) []string {
-	return t.live(now, "…", len(t.calls)+len(t.others)+2)
+	return t.live(now, "…", len(t.calls)+len(t.others)+2+4*(len(t.questions)+len(t.below)))
 }
 
 func (t *tracker) clear() { *t = tracker{palette: t.palette} }
@@ -182,7 +188,8 @@ func (t *tracker) live(now time.Time, spinner string, limit int) []string {
 		lines = append(lines, t.header)
 	}
 	hidden := 0
-	room := limit - len(lines) - len(t.others) - 1
+	asked := t.questionLines(limit / 2)
+	room := limit - len(lines) - len(t.others) - len(asked) - 1
 	for _, r := range t.visible(room) {
 		lines = append(lines, t.callLine(r, now, spinner))
 	}
@@ -192,7 +199,7 @@ func (t *tracker) live(now time.Time, spinner string, limit int) []string {
 	for _, o := range t.others {
 		lines = append(lines, t.otherLine(o, now, spinner))
 	}
-	return lines
+	return append(lines, asked...)
 }
 
 // visible returns the rows to show where there is room for so many: open ones rather than those that have ended.

@@ -158,7 +158,7 @@ func TestTrackerPlan(t *testing.T) {
 // TestPlainLines proves the stable form of progress outside of a terminal.
 func TestPlainLines(t *testing.T) {
 	var b strings.Builder
-	v := &plainView{out: &b, notes: &b}
+	v := &plainView{out: &b, tellsBelow: tellsBelow{notes: &b}}
 	for _, e := range agentRun() {
 		if err := v.event(e); err != nil {
 			t.Fatal(err)
@@ -208,7 +208,7 @@ func TestReport(t *testing.T) {
 // TestServerAway proves that a short absence of the server is sat out with one note, and a long one is an error.
 func TestServerAway(t *testing.T) {
 	var notes strings.Builder
-	f := &follower{view: &plainView{out: &notes, notes: &notes}}
+	f := &follower{view: &plainView{out: &notes, tellsBelow: tellsBelow{notes: &notes}}}
 	down := serviceerror.NewUnavailable("down")
 	for _, after := range []time.Duration{0, time.Second, giveUpAfter} {
 		if err := f.missed(down, noon.Add(after)); err != nil {

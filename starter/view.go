@@ -16,6 +16,8 @@ type view interface {
 	event(switchyard.Event) error
 	// pending takes what runs or waits now.
 	pending([]audit.Running)
+	// below takes the open questions of the sub-agents below the run.
+	below([]audit.RunQuestion)
 	// note takes a message about the run that is no event.
 	note(string)
 	close()
@@ -25,15 +27,18 @@ type view interface {
 func (a *app) newView(w io.Writer) view {
 	switch {
 	case a.format.json():
-		return &jsonView{out: w, notes: a.Err}
+		return &jsonView{out: w, tellsBelow: tellsBelow{notes: a.Err}}
 	case isTerminal(w):
 		return newLiveView(w, a.paletteFor(w))
 	}
-	return &plainView{out: w, notes: a.Err}
+	return &plainView{out: w, tellsBelow: tellsBelow{notes: a.Err}}
 }
 
 // jsonView writes each event as one line of JSON.
-type jsonView struct{ out, notes io.Writer }
+type jsonView struct {
+	out io.Writer
+	tellsBelow
+}
 
 func (v *jsonView) event(e switchyard.Event) error { return writeJSON(v.out, e, false) }
 func (v *jsonView) pending([]audit.Running)        {}
@@ -41,7 +46,10 @@ func (v *jsonView) note(text string)               { fmt.Fprintln(v.notes, "star
 func (v *jsonView) close()                         {}
 
 // plainView writes each event as one line: time, number, type, and name=value pairs.
-type plainView struct{ out, notes io.Writer }
+type plainView struct {
+	out io.Writer
+	tellsBelow
+}
 
 func (v *plainView) event(e switchyard.Event) error {
 	_, err := fmt.Fprintln(v.out, plainLine(e))
@@ -84,6 +92,7 @@ func plainLine(e switchyard.Event) string {
 	if e.Child != nil {
 		p.add("child", e.Child.WorkflowID)
 	}
+	p.question(e)
 	if e.Step != nil {
 		p.step(*e.Step)
 	}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// belowPace is how often the sub-agents below a run are asked for their questions: its own stand in its events.
+const belowPace = 3 * time.Second
+
+// tellsBelow tells of the questions of sub-agents, each once.
+type tellsBelow struct {
+	notes io.Writer
+	told  map[string]bool
+}
+
+func (t *tellsBelow) below(open []audit.RunQuestion) {
+	for _, q := range open {
+		key := q.WorkflowID + " " + q.ID
+		if t.told[key] {
+			continue
+		}
+		if t.told == nil {
+			t.told = map[string]bool{}
+		}
+		t.told[key] = true
+		fmt.Fprintln(t.notes, "starter: "+askedNote(q))
+	}
+}
+
+// askedNote tells of a question in two lines.
+func askedNote(q audit.RunQuestion) string {
+	return fmt.Sprintf("run %s asks a person: %s\n  answer it: %s", q.WorkflowID, switchyard.Shorten(q.Text, 300), howToAnswer(q))
+}
+
+// quietView shows nothing but what somebody has to do.
+type quietView struct{ *plainView }
+
+func newQuietView(notes io.Writer) *quietView {
+	return &quietView{&plainView{out: io.Discard, tellsBelow: tellsBelow{notes: notes}}}
+}
+
+func (v *quietView) event(e switchyard.Event) error {
+	if e.Type == switchyard.EventQuestionAsked {
+		v.note(askedNote(audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question}))
+	}
+	return nil
+}
+
+// question adds what an event says of a question.
+func (p *pairs) question(e switchyard.Event) {
+	if e.Question == nil {
+		return
+	}
+	p.add("question", e.Question.ID)
+	p.add("text", switchyard.Shorten(e.Question.Text, 300))
+	if e.Type == switchyard.EventQuestionAsked {
+		p.add("answer", howToAnswer(audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question}))
+	}
+	if e.Reply != nil {
+		p.add("reply", e.Reply.Note())
+	}
+}
+
+// asks takes an event that is about a question.
+func (t *tracker) asks(e switchyard.Event) {
+	switch e.Type {
+	case switchyard.EventQuestionAsked:
+		t.questions = append(t.questions, audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question})
+	case switchyard.EventQuestionClosed:
+		t.questions = slices.DeleteFunc(slices.Clone(t.questions), func(q audit.RunQuestion) bool { return q.ID == e.Question.ID })
+	}
+}
+
+// questionLines show the open questions, two lines each, of the run and of the sub-agents below it; at most limit lines.
+func (t *tracker) questionLines(limit int) []string {
+	var lines []string
+	for _, q := range slices.Concat(t.questions, t.below) {
+		if len(lines)+2 > limit {
+			break
+		}
+		text := strings.Join(strings.Fields(q.Text), " ")
+		lines = append(lines, t.palette.warn("? ")+q.ID+" "+switchyard.Shorten(text, 300), "  "+t.palette.bold(howToAnswer(q)))
+	}
+	return lines
+}
+
+// askBelow shows what the sub-agents ask that run now.
+func (f *follower) askBelow(ctx context.Context, running []audit.Running, now time.Time) {
+	isChild := func(r audit.Running) bool { return r.Child != nil }
+	if !slices.ContainsFunc(running, isChild) {
+		f.view.below(nil)
+		return
+	}
+	if now.Sub(f.askedBelow) < belowPace {
+		return
+	}
+	f.askedBelow = now
+	open, err := audit.Questions(ctx, f.client, f.id, f.run)
+	if err == nil { // otherwise the next try tells, or the reader of events
+		f.view.below(slices.DeleteFunc(open, func(q audit.RunQuestion) bool { return q.WorkflowID == f.id }))
+	}
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/sdk/client"
+)
+
+// askedAtOnce is how many runs are asked for their questions at a time.
+const askedAtOnce = 16
+
+// listedQuestion is an open question as JSON.
+type listedQuestion struct {
+	audit.RunQuestion
+	// Command answers it.
+	Command string `json:"command"`
+}
+
+func listedQuestions(open []audit.RunQuestion) []listedQuestion {
+	list := make([]listedQuestion, len(open))
+	for i, q := range open {
+		list[i] = listedQuestion{RunQuestion: q, Command: howToAnswer(q)}
+	}
+	return list
+}
+
+func (a *app) questionsCommand() *cobra.Command {
+	var ref runReference
+	cmd := &cobra.Command{
+		Use: "questions [RUN]", Short: "List what runs ask people",
+		Long: `Lists the open questions of a run and of the sub-agents below it, or of all runs that run now, the oldest first, each with
+the command that answers it. A run asks where it calls a tool of the kind human, or where a tool asks in the middle of a
+call; it waits for the answer for as long as the toolspec says, and no program needs to stay connected.`,
+		Example: `  starter questions
+  starter questions demo-1a2b3c4d
+  starter questions --output json | jq -r .command`,
+		Args: arguments(0, "RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && ref.workflowID == "" {
+				return a.connected(cmd, func(ctx context.Context, c client.Client) error {
+					open, err := a.allQuestions(ctx, c)
+					if err != nil {
+						return err
+					}
+					return a.printQuestions(open)
+				})
+			}
+			return a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
+				open, err := audit.Questions(ctx, c, run.workflowID, run.runID)
+				if err != nil {
+					return lookupError(run.workflowID, run.runID, err)
+				}
+				return a.printQuestions(open)
+			})(cmd, args)
+		},
+	}
+	ref.add(cmd.Flags())
+	return cmd
+}
+
+// allQuestions returns the open questions of all runs that run now. Runs that end meanwhile ask nothing any more.
+func (a *app) allQuestions(ctx context.Context, c client.Client) ([]audit.RunQuestion, error) {
+	runs, err := listRuns(ctx, c, a.connection.resolvedNamespace, listCondition(`ExecutionStatus = "Running"`, false), math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	found, faults := make([][]audit.RunQuestion, len(runs)), make([]error, len(runs))
+	slots := make(chan struct{}, askedAtOnce)
+	var all sync.WaitGroup
+	for i, run := range runs {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			found[i], faults[i] = audit.Questions(ctx, c, run.ID, run.RunID)
+		})
+	}
+	all.Wait()
+	for _, err := range faults {
+		if err != nil && !errors.Is(err, audit.ErrNotFound) {
+			return nil, err
+		}
+	}
+	open := slices.Concat(found...)
+	slices.SortStableFunc(open, func(x, y audit.RunQuestion) int { return x.Asked.Compare(y.Asked) })
+	return open, nil
+}
+
+func (a *app) printQuestions(open []audit.RunQuestion) error {
+	if a.format.json() {
+		for _, q := range listedQuestions(open) {
+			if err := writeJSON(a.Out, q, false); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(open) == 0 {
+		fmt.Fprintln(a.Err, "no open questions")
+		return nil
+	}
+	for i, q := range open {
+		if i > 0 {
+			fmt.Fprintln(a.Out)
+		}
+		a.format.writeQuestion(a.Out, a.paletteFor(a.Out), q, time.Now())
+	}
+	return nil
+}
+
+// writeQuestion shows a question with all that is needed to answer it.
+func (f *formatFlags) writeQuestion(w io.Writer, p palette, q audit.RunQuestion, now time.Time) {
+	head := []string{p.bold(q.WorkflowID + " " + q.ID), q.Tool, "asked " + f.when(q.Asked, now)}
+	if !q.Until.IsZero() {
+		head = append(head, "open for "+brief(q.Until.Sub(now)))
+	}
+	fmt.Fprintln(w, strings.Join(head, " · "))
+	for line := range strings.SplitSeq(q.Text, "\n") {
+		fmt.Fprintln(w, "  "+plainText(line))
+	}
+	if len(q.Schema) > 0 {
+		fmt.Fprintln(w, p.faint("  the answer fits "+switchyard.Shorten(string(q.Schema), maxSchemaText)))
+	}
+	fmt.Fprintln(w, "  "+howToAnswer(q))
+}
+
+// maxSchemaText bounds the schema that is shown with a question, in characters.
+const maxSchemaText = 300
+
+// plainText keeps a line from steering the terminal.
+func plainText(line string) string { return switchyard.Shorten(line, len(line)) }
+
+// howToAnswer is the command line that answers a question, up to the answer itself.
+func howToAnswer(q audit.RunQuestion) string {
+	answer := "--value JSON"
+	if wantsText(q.Schema) {
+		answer = "--text TEXT"
+	}
+	return strings.Join([]string{"starter answer", shellWord(q.WorkflowID), shellWord(q.ID), answer}, " ")
+}
+
+// wantsText reports whether a text fits a schema as its type goes.
+func wantsText(schema json.RawMessage) bool {
+	if len(schema) == 0 {
+		return true
+	}
+	var declared struct {
+		Type any `json:"type"`
+	}
+	return json.Unmarshal(schema, &declared) == nil && declared.Type == "string"
+}
+
+// shellWord quotes what a shell would not take as one word.
+func shellWord(word string) string {
+	if sendable(word) && word != "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -103,8 +103,9 @@ func compressKept(state []byte, calls []keptCall) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	err = gob.NewEncoder(w).Encode(packedKept{State: state, Calls: list})
-	return b.Bytes(), errors.Join(err, w.Close())
+	// Closing the writer is what writes the last of it.
+	err = errors.Join(gob.NewEncoder(w).Encode(packedKept{State: state, Calls: list}), w.Close())
+	return b.Bytes(), err
 }
 
 // unpackKept reads what pack wrote.

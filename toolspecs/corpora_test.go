@@ -2,7 +2,6 @@ package toolspecs
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
@@ -105,127 +104,6 @@ func naughtyDefault(t *testing.T, s string) {
 	var back struct{ Text string }
 	if err := json.Unmarshal(args, &back); err != nil || back.Text != s {
 		t.Errorf("the default %q came back as %q (%v)", s, back.Text, err)
-	}
-}
-
-type functionCase struct {
-	ID    string
-	Noise bool
-	Tools []struct {
-		Name, Description string
-		Parameters        json.RawMessage
-	}
-	ValidCalls   []functionCall `json:"valid_calls"`
-	InvalidCalls []functionCall `json:"invalid_calls"`
-}
-
-type functionCall struct {
-	Tool  string
-	Args  json.RawMessage
-	Why   string
-	Param string
-}
-
-// Real tools of a public benchmark, as input_schema: their valid calls pass unchanged in strict mode, and every invalid
-// call is refused with a problem at the argument that is wrong.
-func TestRealToolsAndCalls(t *testing.T) {
-	var suite struct{ Cases []functionCase }
-	cases.Read(t, "bfcl_single_turn.json", &suite)
-	// Their ground truth passes an argument that the tool does not declare.
-	wrong := []string{"parallel_multiple_12", "parallel_multiple_26"}
-	valid, invalid := 0, 0
-	for _, c := range suite.Cases {
-		if c.Noise || slices.Contains(wrong, c.ID) {
-			// A case that is noise breaks its own schema.
-			continue
-		}
-		catalog := importTools(t, c)
-		for _, call := range c.ValidCalls {
-			valid++
-			checkValid(t, c.ID, catalog, call)
-		}
-		for _, call := range c.InvalidCalls {
-			invalid++
-			checkInvalid(t, c.ID, catalog, call)
-		}
-	}
-	if valid < 200 || invalid < 500 {
-		t.Errorf("only %d valid and %d invalid calls were tried", valid, invalid)
-	}
-}
-
-func checkValid(t *testing.T, id string, catalog map[string]*Compiled, call functionCall) {
-	t.Helper()
-	tool := catalog[call.Tool]
-	args, notes, problems := tool.Arguments(string(call.Args), "")
-	if len(problems)+len(notes) > 0 {
-		t.Errorf("%s: valid call refused: %v %v\n%s\n%s", id, problems, notes, call.Args, tool.InputSchema())
-		return
-	}
-	var given, got map[string]any
-	if json.Unmarshal(call.Args, &given) != nil || json.Unmarshal(args, &got) != nil {
-		t.Fatalf("%s: %s", id, args)
-	}
-	for k, v := range given {
-		want, _ := json.Marshal(v)
-		if have, _ := json.Marshal(got[k]); string(want) != string(have) && !strings.Contains(string(want), "{") {
-			t.Errorf("%s: argument %s was %s and became %s", id, k, want, have)
-		}
-	}
-}
-
-func checkInvalid(t *testing.T, id string, catalog map[string]*Compiled, call functionCall) {
-	t.Helper()
-	_, _, problems := catalog[call.Tool].Arguments(string(call.Args), "")
-	if len(problems) == 0 {
-		t.Errorf("%s: invalid call accepted (%s): %s", id, call.Why, call.Args)
-		return
-	}
-	for _, p := range problems {
-		if strings.HasPrefix(p.Path, "$."+call.Param) || strings.Contains(p.Path, `["`+call.Param) {
-			return
-		}
-	}
-	t.Errorf("%s: %s, but the problems are %v", id, call.Why, problems)
-}
-
-// importTools makes specs of a case's tools. Defaults that break their own schema are dropped, as an importer does.
-func importTools(t *testing.T, c functionCase) map[string]*Compiled {
-	t.Helper()
-	catalog := map[string]*Compiled{}
-	for _, tool := range c.Tools {
-		s := complete(Spec{Name: tool.Name, Description: tool.Description, InputSchema: tool.Parameters})
-		compiled, err := s.Compile()
-		if err != nil && strings.Contains(err.Error(), "default") {
-			var schema any
-			if err := json.Unmarshal(tool.Parameters, &schema); err != nil {
-				t.Fatal(err)
-			}
-			dropDefaults(schema)
-			s.InputSchema, _ = json.Marshal(schema)
-			compiled, err = s.Compile()
-		}
-		if err != nil {
-			t.Fatalf("%s: %v", c.ID, err)
-		}
-		catalog[tool.Name] = compiled
-	}
-	return catalog
-}
-
-func dropDefaults(schema any) {
-	switch s := schema.(type) {
-	case map[string]any:
-		if _, ok := s["type"].(string); ok {
-			delete(s, "default")
-		}
-		for _, v := range s {
-			dropDefaults(v)
-		}
-	case []any:
-		for _, v := range s {
-			dropDefaults(v)
-		}
 	}
 }
 

@@ -18,18 +18,24 @@ const variable = "SWITCHYARD_CASES"
 // Read decodes the corpus of that file name. A corpus that is there and cannot be read fails the test.
 func Read(t testing.TB, name string, into any) {
 	t.Helper()
+	if err := json.Unmarshal(Bytes(t, name), into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+// Bytes returns the file of that name, a path with slashes.
+func Bytes(t testing.TB, name string) []byte {
+	t.Helper()
 	dir := os.Getenv(variable)
 	if dir == "" {
 		_, here, _, _ := runtime.Caller(0)
 		dir = filepath.Join(filepath.Dir(here), "..", "..", "..", "shared", "cases")
 	}
-	data, err := os.ReadFile(filepath.Join(dir, name))
+	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
 	if err != nil {
 		t.Skipf("the public test cases are not here: %v; set %s to their folder", err, variable)
 	}
-	if err := json.Unmarshal(data, into); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	return data
 }
 
 // NaughtyStrings returns strings that break programs: as values they come back byte for byte, or are refused clearly.

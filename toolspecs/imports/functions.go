@@ -1,0 +1,271 @@
+package imports
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// FunctionOptions say which functions of a document become tools, and how.
+type FunctionOptions struct {
+	// Names picks functions whose name, or whose tool's name, fits one of the patterns; empty picks all.
+	Names []string
+	// Output declares results as well, where the document does. A result that breaks it gives a note.
+	Output bool
+}
+
+// function is one function of a document.
+type function struct {
+	o              *object
+	original, name string
+}
+
+// Functions makes a tool of kind function of every picked function of a document, JSON or YAML: functions as OpenAI,
+// Anthropic and Google take them, one or a list, wrapped or not. The tool's name is the handler that an application
+// registers. A function that says method, host and endpoint becomes a tool of kind rest. Defaults that obey their own schema
+// are kept and filled in, others are dropped with a note. The error is Faults.
+func Functions(file string, data []byte, o FunctionOptions) (Result, error) {
+	root, notes, err := parsed(file, data)
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{Notes: notes}
+	all := functionsIn(&r, root)
+	before := len(all)
+	all = slices.DeleteFunc(all, func(f function) bool {
+		return !picks(o.Names, func(pattern string) bool { return matches(pattern, f.name) || matches(pattern, f.original) })
+	})
+	if len(all) == 0 && len(r.Refused) == 0 {
+		fault := toolspecs.Fault{File: file, Message: "there are no functions in it", Hint: "give a list of objects with name, description and parameters"}
+		if before > 0 {
+			fault.Message, fault.Hint = fmt.Sprintf("none of its functions is picked; it has %d", before), ""
+		}
+		return Result{}, toolspecs.Faults{fault}
+	}
+	var tools []Tool
+	for _, f := range all {
+		tool, err := f.tool(o)
+		if err != nil {
+			r.refuse(f.original, "%v", err)
+			continue
+		}
+		tools = append(tools, tool)
+	}
+	r.take(tools)
+	return r, nil
+}
+
+// functionsIn returns all functions of a document, named. What is none is refused.
+func functionsIn(r *Result, root any) []function {
+	var all []function
+	collect(r, root, "$", &all)
+	parts := make([]wanted, len(all))
+	for i, f := range all {
+		parts[i] = wanted{f.original, fmt.Sprintf("%s %d", f.original, earlier(all[:i], f.original))}
+	}
+	for i, name := range toolNames(parts) {
+		all[i].name = name
+	}
+	return all
+}
+
+// earlier counts the functions of that name.
+func earlier(all []function, name string) int {
+	n := 0
+	for _, f := range all {
+		if f.original == name {
+			n++
+		}
+	}
+	return n
+}
+
+// wrappers are the keys under which lists of functions are found.
+var wrappers = []string{"tools", "functions", "function", "functionDeclarations", "function_declarations"}
+
+// collect finds the functions in a value; at is its place.
+func collect(r *Result, value any, at string, into *[]function) {
+	switch v := value.(type) {
+	case []any:
+		for i, e := range v {
+			collect(r, e, fmt.Sprintf("%s[%d]", at, i), into)
+		}
+	case *object:
+		for _, key := range wrappers {
+			inner := v.get(key)
+			if _, isList := inner.([]any); isList {
+				collect(r, inner, at+"."+key, into)
+				return
+			}
+			if f, ok := inner.(*object); ok && key == "function" {
+				collect(r, f, at+"."+key, into)
+				return
+			}
+		}
+		name := as[string](v, "name")
+		if name == "" {
+			r.refuse(at, "it has no name")
+			return
+		}
+		*into = append(*into, function{o: v, original: name})
+	default:
+		r.refuse(at, "%.60s is no function", encoded(v))
+	}
+}
+
+// Keys under which functions have the schema of their arguments, of their results, and arguments by where they go.
+var (
+	argumentKeys = []string{"parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema"}
+	resultKeys   = []string{"output_schema", "outputSchema", "response", "returns", "output_parameters"}
+	groupKeys    = []string{"path_parameters", "query_parameters", "header_parameters", "body_parameters"}
+	quietKeys    = []string{"name", keyDescription, keyType, "strict", "method", "host", "endpoint"}
+)
+
+func (f function) tool(o FunctionOptions) (Tool, error) {
+	if f.o.has("host") && f.o.has("endpoint") {
+		return f.request(o)
+	}
+	var notes noted
+	t := f.translator(&notes)
+	schema, err := f.arguments(t)
+	if err != nil {
+		return Tool{}, err
+	}
+	s := toolspecs.Spec{Name: f.name, Version: "1.0.0", InputSchema: encoded(schema), Entry: toolspecs.Entry{Type: switchyard.KindFunction}}
+	s.Description = plain(as[string](f.o, keyDescription), maxToolText)
+	if s.Description == "" {
+		s.Description = "The function " + f.name + "."
+		notes.add("", "it has no description, and models choose by that; write one")
+	}
+	if f.name != f.original {
+		notes.add("", "the function is called %q in the document; register it as %s, or name its handler", f.original, f.name)
+	}
+	if result, ok := f.first(resultKeys); ok && o.Output {
+		t.response, t.root = true, result
+		s.OutputSchema, s.Execution.OnInvalidOutput = encoded(t.schema(asSchema(result), "the result", 0)), "warn"
+	}
+	f.tellUnread(&notes)
+	return Tool{Spec: s, Source: f.original, Notes: notes.notes}, nil
+}
+
+func (f function) translator(notes *noted) *translator {
+	return &translator{root: f.o, most: maxDepth, left: maxSchemas, keep: true, notes: notes, known: newMemory()}
+}
+
+// first returns the first of the keys that the function has with an object.
+func (f function) first(keys []string) (*object, bool) {
+	for _, key := range keys {
+		if o, ok := f.o.get(key).(*object); ok {
+			return o, true
+		}
+	}
+	return nil, false
+}
+
+// arguments returns the schema of the function's arguments.
+func (f function) arguments(t *translator) (*object, error) {
+	all := newObject()
+	if o, ok := f.first(argumentKeys); ok {
+		all = asSchema(o)
+		t.root = o
+	} else if properties := f.grouped(); len(properties.keys) > 0 {
+		all.set(keyProperties, properties)
+	}
+	s := t.schema(all, "", 0)
+	switch types := typesIn(s); {
+	case len(types) == 0 || slices.Equal(types, []string{typeObject}):
+	default:
+		return nil, errors.New("its parameters are of the type " + strings.Join(types, " or ") + ", and arguments are an object")
+	}
+	typed := newObject()
+	typed.set(keyType, typeObject)
+	if !s.has(keyProperties) {
+		typed.set(keyProperties, newObject())
+	}
+	typed.drop(keyDescription)
+	merge(typed, s)
+	if t.left <= 0 {
+		return nil, errors.New("its parameters are made of too many schemas")
+	}
+	return typed, nil
+}
+
+// grouped returns the arguments of a function that lists them by where they go.
+func (f function) grouped() *object {
+	properties := newObject()
+	for _, key := range groupKeys {
+		group := as[*object](f.o, key)
+		for _, name := range group.names() {
+			properties.set(name, group.values[name])
+		}
+	}
+	return properties
+}
+
+// asSchema returns an object as a schema: as it is, or, where it maps names to schemas, as one with these properties.
+func asSchema(o *object) *object {
+	_, typed := o.get(keyType).(string)
+	properties, declares := o.get(keyProperties).(*object)
+	if declares {
+		_, declares = entryObject(properties)
+	}
+	if typed || declares || o.has(keyRef) || o.has(keyAnyOf) || o.has(keyOneOf) || o.has(keyAllOf) || len(o.names()) == 0 {
+		return o
+	}
+	s := newObject()
+	s.set(keyType, typeObject)
+	s.set(keyProperties, o)
+	return s
+}
+
+// entryObject reports whether all values of an object are objects.
+func entryObject(o *object) (*object, bool) {
+	for _, name := range o.names() {
+		if _, ok := o.values[name].(*object); !ok {
+			return nil, false
+		}
+	}
+	return o, true
+}
+
+// tellUnread notes what the function says beyond what a toolspec takes over.
+func (f function) tellUnread(notes *noted) {
+	var unread []string
+	for _, key := range f.o.names() {
+		if !slices.Contains(slices.Concat(argumentKeys, resultKeys, groupKeys, quietKeys), key) {
+			unread = append(unread, key)
+		}
+	}
+	if len(unread) > 0 {
+		notes.add("", "not taken over: %s", listed(unread))
+	}
+}
+
+// request makes a tool of kind rest of a function that says which request it is. Its defaults are the server's.
+func (f function) request(o FunctionOptions) (Tool, error) {
+	host := as[string](f.o, "host")
+	if !strings.Contains(host, "://") {
+		host = "https://" + host
+	}
+	r := requestOf{method: strings.ToUpper(cmp.Or(as[string](f.o, "method"), "GET")), host: host,
+		path: "/" + strings.TrimPrefix(as[string](f.o, "endpoint"), "/")}
+	for _, key := range groupKeys {
+		in, _, _ := strings.Cut(key, "_")
+		group := as[*object](f.o, key)
+		for _, name := range group.names() {
+			schema, _ := group.values[name].(*object)
+			r.add(name, in, schema)
+		}
+	}
+	if result, ok := f.first(resultKeys); ok && o.Output {
+		r.result = asSchema(result)
+	}
+	tool, err := r.tool(f.name, as[string](f.o, keyDescription))
+	tool.Source = f.original
+	return tool, err
+}

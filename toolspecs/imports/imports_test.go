@@ -1,0 +1,112 @@
+package imports
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// written shows a result: every file that is written, what was refused, and all notes. Every file lints clean and gives the
+// very spec that was imported.
+func written(t *testing.T, r Result, err error) string {
+	t.Helper()
+	if err != nil {
+		return "error: " + err.Error() + "\n"
+	}
+	var b strings.Builder
+	for _, tool := range r.Tools {
+		data, err := YAML(r.Title, tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString("-- " + File(tool.Spec) + " --\n")
+		b.Write(data)
+		checkWritten(t, tool, data)
+	}
+	for _, refused := range r.Refused {
+		b.WriteString("refused " + refused.Source + ": " + refused.Reason + "\n")
+	}
+	for _, note := range r.Notes {
+		b.WriteString("note: " + note + "\n")
+	}
+	return b.String()
+}
+
+func checkWritten(t *testing.T, tool Tool, data []byte) {
+	t.Helper()
+	specs, err := toolspecs.Decode("f.yaml", data, toolspecs.Options{})
+	if err != nil {
+		t.Errorf("%s: what was written does not lint clean: %v\n%s", tool.Source, err, data)
+		return
+	}
+	want, err := tool.Spec.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := specs[0].Compile()
+	if err != nil || got.Digest != want.Digest {
+		t.Errorf("%s: what was written is another spec (%v):\n%s", tool.Source, err, data)
+	}
+}
+
+func compareGolden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: got\n%s", file, got)
+	}
+}
+
+// The golden files show all that becomes of small documents: places and styles of parameters, bodies, servers and secrets,
+// names, schemas of both dialects, functions of every provider, and a registry of every kind.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, file := range files {
+		if filepath.Ext(file) == ".golden" {
+			continue
+		}
+		ran++
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.Base(file)
+			var r Result
+			switch {
+			case strings.HasPrefix(name, "functions"):
+				r, err = Functions(name, data, FunctionOptions{Output: true})
+			case strings.HasPrefix(name, "registry"):
+				r, err = Registry(name, data, RegistryOptions{})
+			default:
+				o := Options{Output: strings.HasPrefix(name, "schemas")}
+				if name == "schemas_3.1.json" {
+					o.MaxSchema = 1200
+				}
+				r, err = OpenAPI(name, data, o)
+			}
+			compareGolden(t, file+".golden", written(t, r, err))
+		})
+	}
+	if ran < 8 {
+		t.Errorf("only %d documents", ran)
+	}
+}

@@ -1,0 +1,106 @@
+package imports
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/switchyard/switchyard"
+)
+
+var (
+	noName     = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+	noArgument = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+	argument   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+)
+
+// maxStem leaves room for a suffix in a name.
+const maxStem = switchyard.MaxToolName - 1 - suffixDigits
+
+const suffixDigits = 6
+
+// suffix tells apart what would have one name. It comes from what a part is and not from where it stands, so that another
+// import of the document, or of its next version, gives the same names.
+func suffix(identity string) string {
+	sum := sha256.Sum256([]byte(identity))
+	return hex.EncodeToString(sum[:])[:suffixDigits]
+}
+
+// legal brings a name into the form that tools have. It may be empty.
+func legal(name string) string { return strings.Trim(noName.ReplaceAllString(name, "_"), "_") }
+
+// wanted is what a tool could be called: the name it should have and what it is, which no other part of the document is.
+type wanted struct{ name, identity string }
+
+// toolNames returns the names of tools, legal and different even where files do not tell upper from lower case. A name
+// that is legal as it stands stays; those that would be too long, or are taken, get a suffix.
+func toolNames(parts []wanted) []string {
+	names := make([]string, len(parts))
+	owner := map[string]int{}
+	for i, p := range parts {
+		names[i] = legal(p.name)
+		if names[i] == "" {
+			names[i] = "tool"
+		}
+		key := strings.ToLower(names[i])
+		first, taken := owner[key]
+		if asItStands := names[i] == p.name; !taken || asItStands && names[first] != parts[first].name {
+			owner[key] = i
+		}
+	}
+	for i, p := range parts {
+		if len(names[i]) > switchyard.MaxToolName || owner[strings.ToLower(names[i])] != i {
+			names[i] = strings.TrimRight(names[i][:min(len(names[i]), maxStem)], "_-") + "_" + suffix(p.identity)
+		}
+	}
+	return names
+}
+
+// arguments gives the arguments of one tool their names: legal, and different letter case aside.
+type argumentNames map[string]bool
+
+// name returns the argument's name. One that is taken gets a word before it that says where the argument goes.
+func (taken argumentNames) name(wanted, where string) string {
+	name := wanted
+	if !argument.MatchString(name) {
+		name = strings.Trim(noArgument.ReplaceAllString(name, "_"), "_")
+		name = name[:min(len(name), 64)]
+	}
+	if name == "" {
+		name = where
+	}
+	free := name
+	for n := 1; taken[strings.ToLower(free)]; n++ {
+		free = where + "_" + name
+		if n > 1 {
+			free = fmt.Sprintf("%s_%s%d", where, name, n)
+		}
+		free = free[:min(len(free), 64)]
+	}
+	taken[strings.ToLower(free)] = true
+	return free
+}
+
+// envName is the environment variable for a secret of that name: petstore_auth and petstoreAuth give PETSTORE_AUTH.
+func envName(name string) string {
+	var b strings.Builder
+	var last rune
+	for _, r := range legal(name) {
+		if unicode.IsUpper(r) && (unicode.IsLower(last) || unicode.IsDigit(last)) {
+			b.WriteByte('_')
+		}
+		if r == '-' {
+			r = '_'
+		}
+		b.WriteRune(unicode.ToUpper(r))
+		last = r
+	}
+	text := b.String()
+	if text == "" || unicode.IsDigit(rune(text[0])) {
+		text = "SECRET_" + text
+	}
+	return strings.Trim(text, "_")
+}

@@ -1,0 +1,204 @@
+package imports
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+)
+
+// DefaultMaxSchema bounds the schema of a tool's arguments, in bytes: about four thousand tokens.
+const DefaultMaxSchema = 16 << 10
+
+// Options say which operations of an OpenAPI document become tools, and how.
+type Options struct {
+	// BaseURL stands in for the servers that the document names.
+	BaseURL string
+	// Auth stands in for the document's security schemes.
+	Auth *toolspecs.Auth
+	// Tags, Paths and Names pick operations: those with one of the tags, whose path is below one of the paths or fits it as
+	// a pattern, and whose tool's name or operationId fits one of the patterns. An empty list picks all.
+	Tags, Paths, Names []string
+	// Output declares results as well, by the schema of the successful response. A result that breaks it gives a note.
+	Output bool
+	// MaxSchema bounds the schema of the arguments in bytes; beyond it descriptions are shortened and nested values left
+	// open. Default DefaultMaxSchema.
+	MaxSchema int
+}
+
+// document is an OpenAPI document that is being imported.
+type document struct {
+	root    *object
+	options Options
+	// title and version are the API's.
+	title, version string
+	// keep says that defaults are filled in by the tool; otherwise they are the server's own.
+	keep  bool
+	known *memory
+}
+
+// operation is a method of a path.
+type operation struct {
+	method, path string
+	// item is what all methods of the path share.
+	item, op *object
+	name     string
+}
+
+// source tells an operation from all others of the document.
+func (o operation) source() string { return o.method + " " + o.path }
+
+// OpenAPI makes a tool of kind rest of every picked operation of an OpenAPI 3 document, JSON or YAML. An operation that a
+// toolspec cannot express is refused with the reason. The error is Faults: the document cannot be read or is none, or
+// nothing in it was picked.
+func OpenAPI(file string, data []byte, o Options) (Result, error) {
+	root, notes, err := parsed(file, data)
+	if err != nil {
+		return Result{}, err
+	}
+	d := document{options: o, known: newMemory()}
+	d.options.MaxSchema = cmp.Or(o.MaxSchema, DefaultMaxSchema)
+	if d.root, err = openAPIRoot(file, root); err != nil {
+		return Result{}, err
+	}
+	info := as[*object](d.root, "info")
+	d.title, d.version = plain(as[string](info, "title"), 100), "1.0.0"
+	if version := as[string](info, "version"); plainVersion.MatchString(version) {
+		d.version = version
+	}
+	r := Result{Title: strings.TrimSpace(d.title + " " + as[string](info, "version")), Notes: notes}
+	if hooks := as[*object](d.root, "webhooks"); len(hooks.names()) > 0 {
+		r.Notes = append(r.Notes, "webhooks are requests that the API sends; no tools are made of them")
+	}
+	picked, err := d.pick(file, d.operations(&r))
+	if err != nil {
+		return Result{}, err
+	}
+	var tools []Tool
+	for _, op := range picked {
+		tool, err := d.tool(op)
+		if err != nil {
+			r.refuse(op.source(), "%v", err)
+			continue
+		}
+		tools = append(tools, tool)
+	}
+	r.take(tools)
+	return r, nil
+}
+
+// plainVersion is a version that a toolspec can have as it is.
+var plainVersion = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$`)
+
+// openAPIRoot returns the document if it is OpenAPI 3.
+func openAPIRoot(file string, root any) (*object, error) {
+	fault := toolspecs.Fault{File: file, Message: "this is no OpenAPI document: it does not say openapi: 3.…", Hint: "give a document of OpenAPI 3.0, 3.1 or 3.2"}
+	o, _ := root.(*object)
+	switch version := as[string](o, "openapi"); {
+	case o.has("swagger"):
+		fault.Message, fault.Hint = "this is a document of OpenAPI 2 (Swagger)", "convert it to OpenAPI 3 first"
+	case strings.HasPrefix(version, "3."):
+		return o, nil
+	case version != "":
+		fault.Message = "OpenAPI " + version + " is not supported"
+	}
+	return nil, toolspecs.Faults{fault}
+}
+
+// methods are the operations that a path can have, by their keys.
+var methods = []string{"get", "head", "post", "put", "patch", "delete", "options", "trace", "query"}
+
+// operations returns all operations, named, in the document's order. What cannot be one is refused.
+func (d *document) operations(r *Result) []operation {
+	var all []operation
+	paths := as[*object](d.root, "paths")
+	for _, p := range paths.names() {
+		if strings.HasPrefix(p, "x-") {
+			continue
+		}
+		item, err := chased(d.root, paths.values[p])
+		if err != nil {
+			r.refuse(p, "%v", err)
+			continue
+		}
+		all = append(all, operationsOf(p, item)...)
+		for _, method := range as[*object](item, "additionalOperations").names() {
+			r.refuse(method+" "+p, "the method %s is not supported", method)
+		}
+	}
+	named(all)
+	return all
+}
+
+func operationsOf(path string, item *object) []operation {
+	var all []operation
+	for _, key := range item.names() {
+		if op, ok := item.values[key].(*object); ok && slices.Contains(methods, key) {
+			all = append(all, operation{method: strings.ToUpper(key), path: path, item: item, op: op})
+		}
+	}
+	return all
+}
+
+// named gives operations the names of their tools.
+func named(all []operation) {
+	parts := make([]wanted, len(all))
+	for i, op := range all {
+		parts[i] = wanted{as[string](op.op, "operationId"), op.source()}
+		if legal(parts[i].name) == "" {
+			parts[i].name = strings.ToLower(op.method) + "_" + legal(op.path)
+		}
+	}
+	for i, name := range toolNames(parts) {
+		all[i].name = name
+	}
+}
+
+// pick returns the operations that the options pick.
+func (d *document) pick(file string, all []operation) ([]operation, error) {
+	o := d.options
+	var picked []operation
+	var tags []string
+	for _, op := range all {
+		tags = append(tags, texts(op.op.get("tags"))...)
+		if picks(o.Tags, func(tag string) bool { return slices.Contains(texts(op.op.get("tags")), tag) }) &&
+			picks(o.Paths, func(pattern string) bool { return below(pattern, op.path) }) &&
+			picks(o.Names, func(pattern string) bool {
+				return matches(pattern, op.name) || matches(pattern, as[string](op.op, "operationId"))
+			}) {
+			picked = append(picked, op)
+		}
+	}
+	if len(picked) > 0 {
+		return picked, nil
+	}
+	fault := toolspecs.Fault{File: file, Message: "the document has no operations"}
+	if len(all) > 0 {
+		fault.Message = fmt.Sprintf("none of the document's operations is picked; it has %d", len(all))
+	}
+	if len(o.Tags) > 0 {
+		fault.Hint = spelling.Hint(o.Tags[0], slices.Compact(slices.Sorted(slices.Values(tags))))
+	}
+	return nil, toolspecs.Faults{fault}
+}
+
+// picks reports whether one of the patterns fits; no patterns fit everything.
+func picks(patterns []string, fits func(string) bool) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, fits)
+}
+
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return err == nil && ok
+}
+
+// below reports whether a path fits a pattern, or begins with it up to the end of a segment.
+func below(pattern, of string) bool {
+	prefix := strings.TrimSuffix(pattern, "/")
+	return matches(pattern, of) || of == prefix || strings.HasPrefix(of, prefix+"/")
+}

@@ -1,0 +1,152 @@
+package imports
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/outbound"
+)
+
+// baseURL returns the address that the path follows.
+func (c *call) baseURL() (string, error) {
+	own := len(as[[]any](c.op.op, "servers")) > 0 || len(as[[]any](c.op.item, "servers")) > 0
+	if base := c.doc.options.BaseURL; base != "" {
+		if own {
+			c.notes.add("", "the document names a server for this operation alone; the given base URL stands in for it")
+		}
+		return base, nil
+	}
+	for _, holder := range []*object{c.op.op, c.op.item, c.doc.root} {
+		for _, value := range as[[]any](holder, "servers") {
+			server, ok := value.(*object)
+			if !ok {
+				continue
+			}
+			return c.server(server)
+		}
+	}
+	return "", errors.New("the document names no server; give the base URL")
+}
+
+// server returns a server's address with the defaults of its variables.
+func (c *call) server(server *object) (string, error) {
+	address := as[string](server, "url")
+	variables := as[*object](server, "variables")
+	for _, name := range variables.names() {
+		variable, _ := variables.values[name].(*object)
+		address = strings.ReplaceAll(address, "{"+name+"}", as[string](variable, keyDefault))
+	}
+	if strings.ContainsAny(address, "{}") {
+		return "", fmt.Errorf("the server %s has a variable without a default; give the base URL", address)
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return "", fmt.Errorf("the server %q is relative to where the document was; give the base URL", address)
+	}
+	if err := outbound.CheckURL(u); err != nil {
+		return "", fmt.Errorf("the server cannot be asked: %w", err)
+	}
+	return address, nil
+}
+
+// sets reports whether a secret goes where a parameter of that name would.
+func sets(auth *toolspecs.Auth, in, name string) bool {
+	switch {
+	case auth == nil:
+		return false
+	case auth.Type == outbound.Query || auth.Type == outbound.Header:
+		return auth.Type == in && strings.EqualFold(auth.Name, name)
+	}
+	return in == inHeader && strings.EqualFold(name, "Authorization")
+}
+
+// preference orders the ways to show a secret: those that need nothing but one secret first.
+var preference = []string{outbound.Bearer, outbound.Header, outbound.Query, outbound.Basic}
+
+// authOf returns how the operation's requests show who they come from; nil where they need not.
+func (c *call) authOf() (*toolspecs.Auth, error) {
+	if c.doc.options.Auth != nil {
+		return c.doc.options.Auth, nil
+	}
+	ways := as[[]any](c.op.op, "security")
+	if !c.op.op.has("security") {
+		ways = as[[]any](c.doc.root, "security")
+	}
+	var found []*toolspecs.Auth
+	var reasons []string
+	for _, value := range ways {
+		way, _ := value.(*object)
+		if len(way.names()) == 0 {
+			return nil, nil // it may be called by anyone
+		}
+		auth, err := c.way(way)
+		if err != nil {
+			reasons = append(reasons, err.Error())
+			continue
+		}
+		found = append(found, auth)
+	}
+	if len(found) == 0 && len(reasons) > 0 {
+		return nil, errors.New(strings.Join(reasons, "; "))
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	slices.SortStableFunc(found, func(a, b *toolspecs.Auth) int {
+		return cmp.Compare(slices.Index(preference, a.Type), slices.Index(preference, b.Type))
+	})
+	return found[0], nil
+}
+
+// way returns one of the alternatives that an operation can be called by.
+func (c *call) way(way *object) (*toolspecs.Auth, error) {
+	if len(way.keys) > 1 {
+		return nil, fmt.Errorf("it needs several secrets at once (%s), and a toolspec names one", strings.Join(way.keys, ", "))
+	}
+	name := way.keys[0]
+	schemes := as[*object](as[*object](c.doc.root, "components"), "securitySchemes")
+	if !schemes.has(name) {
+		return nil, fmt.Errorf("the document does not declare the security scheme %s", name)
+	}
+	scheme, err := chased(c.doc.root, schemes.values[name])
+	if err != nil {
+		return nil, fmt.Errorf("the security scheme %s cannot be read: %w", name, err)
+	}
+	auth := &toolspecs.Auth{Secret: "env:" + envName(name), Type: schemeTypes[kindOf(scheme)]}
+	switch auth.Type {
+	case "":
+		return nil, fmt.Errorf("the security scheme %s (%s) is not supported", name, kindOf(scheme))
+	case outbound.Header, outbound.Query:
+		auth.Name = as[string](scheme, "name")
+	}
+	if as[string](scheme, "in") == inCookie {
+		c.notes.add("", "the secret %s is the whole cookie: %s=…", auth.Secret, auth.Name)
+		auth.Name = "Cookie"
+	}
+	return auth, nil
+}
+
+// schemeTypes are the kinds of security scheme that a toolspec can do, and where the secret goes.
+var schemeTypes = map[string]string{
+	"http bearer": outbound.Bearer, "oauth2": outbound.Bearer, "openIdConnect": outbound.Bearer,
+	"http basic":    outbound.Basic,
+	"apiKey header": outbound.Header, "apiKey cookie": outbound.Header,
+	"apiKey query": outbound.Query,
+}
+
+// kindOf says what a security scheme is, such as http bearer or apiKey header.
+func kindOf(scheme *object) string {
+	kind, more := as[string](scheme, keyType), ""
+	switch kind {
+	case "http":
+		more = strings.ToLower(as[string](scheme, "scheme"))
+	case "apiKey":
+		more = as[string](scheme, "in")
+	}
+	return strings.TrimSpace(kind + " " + more)
+}

@@ -1,0 +1,155 @@
+package imports
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// How bodies are sent.
+const (
+	encodingJSON = "json"
+	encodingForm = "form"
+	encodingText = "text"
+)
+
+// media is one of the forms in which a body can be sent.
+type media struct {
+	content *object
+	// name is its media type, sent where the encoding's own is another.
+	name, encoding string
+}
+
+// pickMedia returns the form that a toolspec can send best: JSON, else a form, else text. others are the names of all.
+func pickMedia(content *object) (m media, others []string) {
+	for _, encoding := range []string{encodingJSON, encodingForm, encodingText} {
+		for _, name := range content.names() {
+			if encodingOf(name) == encoding {
+				o, _ := content.values[name].(*object)
+				return media{content: o, name: name, encoding: encoding}, content.keys
+			}
+		}
+	}
+	return media{}, content.names()
+}
+
+func encodingOf(name string) string {
+	typ, _, err := mime.ParseMediaType(name)
+	switch {
+	case err != nil:
+	case typ == "application/json", strings.HasSuffix(typ, "+json"), typ == "text/json", typ == "*/*", typ == "application/*":
+		return encodingJSON
+	case typ == "application/x-www-form-urlencoded":
+		return encodingForm
+	case strings.HasPrefix(typ, "text/"):
+		return encodingText
+	}
+	return ""
+}
+
+// usualTypes are what the encodings send by themselves.
+var usualTypes = []string{"application/json", "application/x-www-form-urlencoded", "text/plain", "*/*", "application/*", "text/*"}
+
+// readBody declares the arguments of the request's body.
+func (c *call) readBody() error {
+	if !c.op.op.has("requestBody") {
+		return nil
+	}
+	o, err := chased(c.doc.root, c.op.op.get("requestBody"))
+	if err != nil {
+		return fmt.Errorf("the body cannot be read: %w", err)
+	}
+	content := as[*object](o, "content")
+	m, others := pickMedia(content)
+	if len(others) == 0 || empty(m.content.get("schema")) {
+		return nil
+	}
+	if m.encoding == "" {
+		return fmt.Errorf("a body of %s cannot be sent; toolspecs send JSON, forms and text", strings.Join(others, " or "))
+	}
+	required := as[bool](o, keyRequired)
+	if c.op.method == http.MethodGet || c.op.method == http.MethodHead {
+		return c.bodiless(required)
+	}
+	c.encode(m)
+	c.placeBody(m, as[string](o, keyDescription), required)
+	return nil
+}
+
+// encode says how the body is sent, where that is not the usual way.
+func (c *call) encode(m media) {
+	if m.encoding != encodingJSON {
+		c.encoding = m.encoding
+	}
+	if !slices.Contains(usualTypes, m.name) {
+		c.headers.set("Content-Type", m.name)
+	}
+}
+
+// bodiless leaves out the body of a request that has none by its method.
+func (c *call) bodiless(required bool) error {
+	if required {
+		return fmt.Errorf("a body cannot be sent with %s", c.op.method)
+	}
+	c.notes.add("", "the optional body is left out: with %s none is sent", c.op.method)
+	return nil
+}
+
+// empty reports whether a schema is an object that declares to have no properties, as generated documents have them.
+func empty(value any) bool {
+	schema, _ := value.(*object)
+	return schema.has(keyProperties) && len(as[*object](schema, keyProperties).names()) == 0 && !schema.has(keyRef) &&
+		(!schema.has(keyAdditional) || schema.get(keyAdditional) == false)
+}
+
+// placeBody gives the properties of the body an argument each, or the body one argument where it is no plain object.
+func (c *call) placeBody(m media, description string, required bool) {
+	if m.encoding == encodingText {
+		c.body = c.argument("body", "request", textSchema(plain(description, maxWords)), required)
+		return
+	}
+	s := c.t.schema(m.content.get("schema"), "", 0)
+	if !flat(s) || !required && (s.has(keyRequired) || c.op.method == http.MethodDelete) {
+		if text := plain(description, maxWords); text != "" && !s.has(keyDescription) {
+			s.set(keyDescription, text)
+		}
+		c.body = c.argument("body", "request", s, required)
+		return
+	}
+	body := newObject()
+	needed := as[[]any](s, keyRequired)
+	properties := as[*object](s, keyProperties)
+	for _, name := range properties.names() {
+		property, _ := properties.values[name].(*object)
+		body.set(field(m, name, property), c.argument(name, inBody, property, slices.Contains(needed, any(name))))
+	}
+	c.body = body
+}
+
+// field is the name under which a property is sent. In a form, a list is written as name[]=a&name[]=b where the document asks
+// for brackets, else as name=a&name=b.
+func field(m media, name string, property *object) string {
+	how := as[*object](as[*object](m.content, "encoding"), name)
+	if m.encoding == encodingForm && as[string](how, "style") == styleBrackets && holds(property, typeArray) {
+		return name + "[]"
+	}
+	return name
+}
+
+// flat reports whether a translated schema is an object of named properties and nothing else.
+func flat(s *object) bool {
+	for _, key := range s.names() {
+		switch key {
+		case keyType, keyDescription, keyProperties, keyRequired:
+		case keyAdditional:
+			if s.values[key] != false {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return s.get(keyType) == typeObject && s.has(keyProperties)
+}

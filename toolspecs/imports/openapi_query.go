@@ -1,0 +1,111 @@
+package imports
+
+import (
+	"errors"
+	"slices"
+)
+
+// inQuery places a query parameter. A list gives it several times; an object gives one parameter for each property.
+func (c *call) inQuery(p parameter) error {
+	s := c.t.schema(p.raw, p.name, 1)
+	several := p.several()
+	switch {
+	case !p.json && holdsObjects(s):
+		return errors.New("a list of objects cannot be written into a query")
+	case several && holds(s, typeObject):
+		return c.queryObject(p, s)
+	case several && holds(s, typeArray):
+	default:
+		s = c.single(p)
+	}
+	c.query.set(p.key(s), c.argument(p.name, inQuery, s, p.required))
+	return nil
+}
+
+// several reports whether lists and objects are written as several parameters.
+func (p parameter) several() bool {
+	return !p.json && (p.style == styleBrackets || p.style == "form" && p.explode)
+}
+
+// key is the name under which a query parameter is sent.
+func (p parameter) key(s *object) string {
+	if p.style == styleBrackets && holds(s, typeArray) {
+		return p.name + "[]"
+	}
+	return p.name
+}
+
+// styleBrackets writes what is in a value as name[key]=value.
+const styleBrackets = "deepObject"
+
+// holdsObjects reports whether a value can be a list with objects in it.
+func holdsObjects(s *object) bool {
+	return slices.ContainsFunc(forms(s), func(form *object) bool {
+		items, _ := form.get(keyItems).(*object)
+		return items != nil && holds(items, typeObject)
+	})
+}
+
+// queryObject gives each property of an object an argument and a query parameter of its own. Where the value may also be a
+// plain one, it has an argument as well.
+func (c *call) queryObject(p parameter, s *object) error {
+	var objects, plain []*object
+	for _, form := range forms(s) {
+		if slices.Contains(typesIn(form), typeObject) {
+			objects = append(objects, form)
+			continue
+		}
+		plain = append(plain, form)
+	}
+	if len(plain) > 0 {
+		own := oneOf(plain)
+		if text := as[string](s, keyDescription); text != "" {
+			own.set(keyDescription, text)
+		}
+		c.query.set(p.name, c.argument(p.name, inQuery, own, false))
+	}
+	for _, form := range objects {
+		if err := c.queryProperties(p, form, p.required && len(plain) == 0 && len(objects) == 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneOf returns a schema of values that have one of the forms.
+func oneOf(forms []*object) *object {
+	if len(forms) == 1 {
+		return forms[0].copied()
+	}
+	list := make([]any, len(forms))
+	for i, form := range forms {
+		list[i] = form
+	}
+	s := newObject()
+	s.set(keyAnyOf, list)
+	return s
+}
+
+func (c *call) queryProperties(p parameter, form *object, required bool) error {
+	properties := as[*object](form, keyProperties)
+	if _, open := form.get(keyAdditional).(*object); open || len(properties.names()) == 0 {
+		return errors.New("an object whose properties are not named cannot be written into a query")
+	}
+	for _, name := range properties.names() {
+		property, _ := properties.values[name].(*object)
+		if holds(property, typeObject) {
+			c.notes.add(within(p.name, name), "it is left out: objects in objects cannot be written into a query")
+			continue
+		}
+		key, arg := name, name
+		if p.style == styleBrackets {
+			key, arg = p.name+"["+name+"]", p.name+"_"+name
+		}
+		if holds(property, typeArray) && p.style == styleBrackets {
+			key += "[]"
+		}
+		needed := required && slices.Contains(as[[]any](form, keyRequired), any(name))
+		c.query.set(key, c.argument(arg, inQuery, property, needed))
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package imports
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/internal/cases"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// synthetic is a document with so many operations: each shares schemas with others, some nest and contain themselves.
+func synthetic(operations int) []byte {
+	schemas, paths := map[string]any{}, map[string]any{}
+	for i := range operations / 2 {
+		properties := map[string]any{"self": map[string]any{"$ref": fmt.Sprintf("#/components/schemas/S%d", i)}}
+		for j := range 12 {
+			properties[fmt.Sprintf("p%d", j)] = map[string]any{"type": "string", "description": strings.Repeat("A property of it. ", 4), "maxLength": 100, "default": "x"}
+		}
+		if i%4 > 0 {
+			properties["inner"] = map[string]any{"allOf": []any{map[string]any{"$ref": fmt.Sprintf("#/components/schemas/S%d", i-1)}}, "nullable": true}
+		}
+		schemas[fmt.Sprintf("S%d", i)] = map[string]any{"type": "object", "required": []string{"p0"}, "properties": properties}
+		ref := map[string]any{"$ref": fmt.Sprintf("#/components/schemas/S%d", i)}
+		answer := map[string]any{"200": map[string]any{"description": "ok", "content": map[string]any{"application/json": map[string]any{"schema": ref}}}}
+		id := map[string]any{"name": "id", "in": "path", "required": true, "schema": map[string]any{"type": "integer"}}
+		paths[fmt.Sprintf("/things%d/{id}", i)] = map[string]any{
+			"parameters": []any{id},
+			"get":        map[string]any{"operationId": fmt.Sprintf("get-thing.%d", i), "tags": []string{fmt.Sprintf("tag%d", i%10)}, "responses": answer},
+			"post": map[string]any{"operationId": fmt.Sprintf("make-thing.%d", i), "summary": "Makes a thing.", "responses": answer,
+				"requestBody": map[string]any{"required": true, "content": map[string]any{"application/json": map[string]any{"schema": ref}}}},
+		}
+	}
+	data, err := json.Marshal(map[string]any{"openapi": "3.0.3", "info": map[string]any{"title": "Synthetic", "version": "1.0.0"},
+		"servers": []any{map[string]any{"url": "https://api.example.com"}}, "paths": paths, "components": map[string]any{"schemas": schemas}})
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+// A thousand operations import, each with a name of its own and a schema within the bound; what is written lints clean, and
+// a second import writes the same bytes.
+func TestThousandOperations(t *testing.T) {
+	data := synthetic(1000)
+	first, err := OpenAPI("f.json", data, Options{Output: true})
+	if err != nil || len(first.Tools) != 1000 || len(first.Refused) > 0 {
+		t.Fatalf("%d tools, refused %v, %v", len(first.Tools), first.Refused, err)
+	}
+	second, err := OpenAPI("f.json", data, Options{Output: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for i, tool := range first.Tools {
+		one, err := YAML(first.Title, tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		two, err := YAML(second.Title, second.Tools[i])
+		if err != nil || !bytes.Equal(one, two) {
+			t.Fatalf("%s: another import writes something else (%v)", tool.Source, err)
+		}
+		names[strings.ToLower(tool.Spec.Name)] = true
+		if size := len(tool.Spec.InputSchema); size > DefaultMaxSchema+1024 {
+			t.Errorf("%s: the schema has %d bytes", tool.Source, size)
+		}
+		if i%50 == 0 {
+			checkWritten(t, tool, one)
+		}
+	}
+	if len(names) != 1000 {
+		t.Errorf("only %d names", len(names))
+	}
+}
+
+// Names do not depend on what else is picked, and each way to pick does.
+func TestPick(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "names.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pets := cases.Bytes(t, "openapi/petstore.yaml")
+	for _, tt := range []struct {
+		data []byte
+		o    Options
+		want string
+	}{
+		{data, Options{Paths: []string{"/a"}}, "meta_root_f302df meta_root META_ROOT_2b9647"},
+		{data, Options{Names: []string{"meta/*"}}, "meta_root_f302df"},
+		{data, Options{Names: []string{"*_2b9647", "same"}}, "META_ROOT_2b9647 same same_fe36d1"},
+		{data, Options{Paths: []string{"/c"}, Names: []string{"get_*"}}, "get_c_id"},
+		{pets, Options{Tags: []string{"store"}}, "getInventory placeOrder getOrderById deleteOrder"},
+		{pets, Options{Paths: []string{"/store/order/"}}, "placeOrder getOrderById deleteOrder"},
+		{pets, Options{Paths: []string{"/pet/find*"}}, "findPetsByStatus findPetsByTags"},
+		{pets, Options{Tags: []string{"store", "user"}, Paths: []string{"/user/log*", "/store/inventory"}}, "getInventory loginUser logoutUser"},
+	} {
+		r, err := OpenAPI("f.yaml", tt.data, tt.o)
+		var names []string
+		for _, tool := range r.Tools {
+			names = append(names, tool.Spec.Name)
+		}
+		if got := strings.Join(names, " "); got != tt.want || err != nil {
+			t.Errorf("%+v: got %s, %v", tt.o, got, err)
+		}
+	}
+	_, err = OpenAPI("f.yaml", pets, Options{Tags: []string{"pett"}})
+	if err == nil || !strings.Contains(err.Error(), `it has 19 (did you mean "pet"?)`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What is given in place of the document's own server and security stands in every tool.
+func TestGivenServerAndAuth(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "access.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	auth := &toolspecs.Auth{Type: "bearer", Secret: "env:TOKEN"}
+	r, err := OpenAPI("f.yaml", data, Options{BaseURL: "https://staging.example.com", Auth: auth})
+	if err != nil || len(r.Refused) > 0 || len(r.Tools) != 15 {
+		t.Fatalf("%d tools, %v, %v", len(r.Tools), r.Refused, err)
+	}
+	for _, tool := range r.Tools {
+		if e := tool.Spec.Entry; e.BaseURL != "https://staging.example.com" || e.Auth != auth {
+			t.Errorf("%s: %+v", tool.Source, e)
+		}
+	}
+	if notes := r.Tools[0].Notes; !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, "stands in for it") }) {
+		t.Errorf("notes %v", notes)
+	}
+}
+
+// Whole real documents, where SWITCHYARD_OPENAPI names a folder of them: every operation becomes a tool or is refused with
+// its reason, and every file that is written lints clean.
+func TestRealDocuments(t *testing.T) {
+	dir := os.Getenv("SWITCHYARD_OPENAPI")
+	if dir == "" {
+		t.Skip("SWITCHYARD_OPENAPI is not set: it names a folder of OpenAPI documents")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no documents: %v", err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := OpenAPI(file, data, Options{Output: true})
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		notes := 0
+		for _, tool := range r.Tools {
+			notes += len(tool.Notes)
+			written, err := YAML(r.Title, tool)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkWritten(t, tool, written)
+		}
+		operations := countOperations(t, data)
+		t.Logf("%s: %d operations, %d tools with %d notes", filepath.Base(file), operations, len(r.Tools), notes)
+		for _, refused := range r.Refused {
+			t.Logf("  refused %s: %s", refused.Source, refused.Reason)
+		}
+		if len(r.Tools)+len(r.Refused) != operations {
+			t.Errorf("%s: %d tools and %d refused of %d operations", file, len(r.Tools), len(r.Refused), operations)
+		}
+	}
+}
+
+// countOperations counts what a document calls operations, without this package's help.
+func countOperations(t *testing.T, data []byte) int {
+	t.Helper()
+	var doc struct {
+		Paths map[string]map[string]any
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Skipf("this test counts operations of JSON documents alone: %v", err)
+	}
+	n := 0
+	for _, item := range doc.Paths {
+		for key := range item {
+			if slices.Contains([]string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}, key) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Whatever text a document holds, in any place where text can stand, comes back byte for byte where it is a value, and what
+// is written is read as the same spec.
+func TestNaughtyTexts(t *testing.T) {
+	for _, text := range cases.NaughtyStrings(t) {
+		o := newObject()
+		o.set(keyType, typeString)
+		o.set(keyDescription, text)
+		o.set(keyEnum, []any{text, "x"})
+		o.set(keyDefault, text)
+		properties := newObject()
+		properties.set("a", o)
+		properties.set(text, o)
+		schema := newObject()
+		schema.set(keyType, typeObject)
+		schema.set(keyProperties, properties)
+		s := toolspecs.Spec{Name: "naughty", Version: "1.0.0", Description: "It says: " + text, Category: "custom", InputSchema: encoded(schema),
+			Entry: toolspecs.Entry{Type: switchyard.KindFunction}}
+		tool := Tool{Spec: s, Source: text, Notes: []string{text}}
+		data, err := YAML(text, tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkWritten(t, tool, data)
+		document := fmt.Sprintf(`{"openapi": "3.0.0", "servers": [{"url": "https://a.example.com"}], "paths": {"/a": {"post": {"operationId": %[1]s, "summary": %[1]s,
+			"description": %[1]s, "tags": [%[1]s], "parameters": [{"name": %[1]s, "in": "query", "schema": {"type": "string", "default": %[1]s, "enum": [%[1]s]}}],
+			"requestBody": {"content": {"application/json": {"schema": {"type": "object", "properties": {%[1]s: {"pattern": %[1]s}}}}}}}}}}`, encoded(text))
+		r, err := OpenAPI("f.json", []byte(document), Options{})
+		if err == nil {
+			written(t, r, nil)
+		}
+	}
+}
+
+// FuzzImports feeds any bytes to every importer: they give tools that compile, and faults, and never panic or hang.
+func FuzzImports(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.*"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, read := range []func() (Result, error){
+			func() (Result, error) { return OpenAPI("f.yaml", data, Options{Output: true, MaxSchema: 200}) },
+			func() (Result, error) { return Functions("f.yaml", data, FunctionOptions{Output: true}) },
+			func() (Result, error) { return Registry("f.toml", data, RegistryOptions{}) },
+		} {
+			r, err := read()
+			if err != nil {
+				continue
+			}
+			written(t, r, nil)
+		}
+	})
+}

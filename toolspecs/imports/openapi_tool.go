@@ -1,0 +1,254 @@
+package imports
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/outbound"
+)
+
+const (
+	// maxDepth bounds how deep the schemas of a tool's arguments or result may nest.
+	maxDepth = 12
+	// maxSchemas bounds how many schemas they are made of, before they are shortened.
+	maxSchemas = 1500
+	// maxWords bounds what is told about one argument, in characters.
+	maxWords = 240
+	// maxFitted bounds a schema that cannot be shortened any more, in bytes.
+	maxFitted = 256 << 10
+)
+
+// deepest translates at growing depths, and stops where nothing more comes, or too much: then what the depth before gave is
+// taken. try translates at one depth and says whether something was cut for being deeper, and whether it was too much.
+func deepest(try func(depth int) (cut, over bool, err error)) error {
+	for depth := 2; ; depth++ {
+		cut, over, err := try(depth)
+		if err != nil || !cut || over || depth == maxDepth {
+			return err
+		}
+	}
+}
+
+// call is a request that is being described: the tool's arguments, and where they go.
+type call struct {
+	doc   *document
+	op    operation
+	t     *translator
+	notes noted
+
+	taken          argumentNames
+	properties     *object
+	required       []any
+	path           string
+	query, headers *object
+	cookies        []string
+	body           any
+	encoding       string
+	auth           *toolspecs.Auth
+}
+
+// tool makes the tool of an operation. The error says why there is none.
+func (d *document) tool(op operation) (Tool, error) {
+	var c *call
+	err := deepest(func(depth int) (bool, bool, error) {
+		next := d.call(op, depth)
+		if err := next.fill(); err != nil {
+			return false, false, err
+		}
+		over := next.t.left <= 0 && c != nil
+		if !over {
+			c = next
+		}
+		return next.t.cut, over, nil
+	})
+	if err != nil {
+		return Tool{}, err
+	}
+	if c.t.cut {
+		c.notes.add("", "what nests more than %d deep in its arguments is left open", c.t.most)
+	}
+	if shortened := fit(c.properties, d.options.MaxSchema); len(shortened) > 0 {
+		c.notes.add("", "the schema of its arguments is shortened to %d bytes: in %s deeper levels are left open or descriptions cut",
+			d.options.MaxSchema, listed(shortened))
+	}
+	schema := c.inputSchema()
+	if len(schema) > maxFitted {
+		return Tool{}, fmt.Errorf("the schema of its arguments has %d bytes, more than any model should be told", len(schema))
+	}
+	return c.tool(schema)
+}
+
+func (d *document) call(op operation, depth int) *call {
+	c := &call{doc: d, op: op, taken: argumentNames{}, properties: newObject(), path: op.path, query: newObject(), headers: newObject()}
+	c.t = &translator{root: d.root, most: depth, left: maxSchemas, keep: d.keep, notes: &c.notes, known: d.known}
+	return c
+}
+
+// fill reads the operation's parameters and body.
+func (c *call) fill() error {
+	err := c.supported()
+	if err != nil {
+		return err
+	}
+	if c.auth, err = c.authOf(); err != nil {
+		return err
+	}
+	parameters, err := c.parameters()
+	if err != nil {
+		return err
+	}
+	for _, p := range parameters {
+		if err := c.parameter(p); err != nil {
+			return fmt.Errorf("parameter %s: %w", p.name, err)
+		}
+	}
+	c.undeclared()
+	c.path = escaped(c.path)
+	if len(c.cookies) > 0 {
+		c.headers.set("Cookie", strings.Join(c.cookies, "; "))
+	}
+	return c.readBody()
+}
+
+// supported says what a toolspec cannot express of the operation at all.
+func (c *call) supported() error {
+	if c.op.method == http.MethodTrace || c.op.method == "QUERY" {
+		return fmt.Errorf("the method %s is not supported", c.op.method)
+	}
+	if strings.ContainsAny(c.op.path, "?#") || !strings.HasPrefix(c.op.path, "/") {
+		return fmt.Errorf("%q is not a path: it begins with / and has neither ? nor #", c.op.path)
+	}
+	return nil
+}
+
+// argument declares an argument and returns the placeholder for it.
+func (c *call) argument(wanted, where string, schema *object, required bool) string {
+	name := c.taken.name(wanted, where)
+	c.properties.set(name, schema)
+	if required {
+		c.required = append(c.required, name)
+	}
+	return "{{args." + name + "}}"
+}
+
+func (c *call) inputSchema() json.RawMessage {
+	s := newObject()
+	s.set(keyType, typeObject)
+	s.set(keyProperties, c.properties)
+	if len(c.required) > 0 {
+		s.set(keyRequired, c.required)
+	}
+	s.set(keyAdditional, false)
+	return encoded(s)
+}
+
+func (c *call) tool(schema json.RawMessage) (Tool, error) {
+	base, err := c.baseURL()
+	if err != nil {
+		return Tool{}, err
+	}
+	s := toolspecs.Spec{
+		Name: c.op.name, Version: c.doc.version, Description: c.description(), Category: "http", Tags: c.tags(),
+		InputSchema: schema,
+		Entry: toolspecs.Entry{Type: switchyard.KindREST, BaseURL: base, Method: c.op.method, Path: c.path,
+			Query: members(c.query), Headers: members(c.headers), Encoding: c.encoding, Auth: c.auth},
+		Execution: toolspecs.ExecutionSpec{Effect: effectOf(c.op.method)},
+	}
+	if c.body != nil {
+		s.Entry.Body = encoded(c.body)
+	}
+	if as[bool](c.op.op, "deprecated") {
+		s.Status = switchyard.StatusDeprecated
+	}
+	if c.doc.options.Output {
+		c.output(&s)
+	}
+	return Tool{Spec: s, Source: c.op.source(), Notes: c.notes.notes}, nil
+}
+
+func members(o *object) json.RawMessage {
+	if len(o.keys) == 0 {
+		return nil
+	}
+	return encoded(o)
+}
+
+// effectOf is what HTTP promises of a method. Of POST and PATCH it promises nothing.
+func effectOf(method string) switchyard.Effect {
+	switch {
+	case outbound.Safe(method):
+		return switchyard.EffectRead
+	case method == http.MethodPut || method == http.MethodDelete:
+		return switchyard.EffectIdempotent
+	}
+	return switchyard.EffectOnce
+}
+
+// description is what models are told: the summary, and what the description adds to it.
+func (c *call) description() string {
+	summary, text := plain(as[string](c.op.op, "summary"), maxToolText), plain(as[string](c.op.op, keyDescription), maxToolText)
+	if strings.HasPrefix(strings.ToLower(text), strings.ToLower(strings.TrimRight(summary, "."))) {
+		summary = ""
+	}
+	return cmp.Or(cut(sentences(summary, text), maxToolText), c.op.source())
+}
+
+func (c *call) tags() []string {
+	var tags []string
+	for _, tag := range texts(c.op.op.get("tags")) {
+		if tag = strings.TrimSpace(tag); tag != "" {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+// output declares the result by the first successful response that is JSON.
+func (c *call) output(s *toolspecs.Spec) {
+	responses := as[*object](c.op.op, "responses")
+	for _, status := range responses.names() {
+		if !strings.HasPrefix(status, "2") {
+			continue
+		}
+		response, err := chased(c.doc.root, responses.values[status])
+		if err != nil {
+			c.notes.add("", "the response %s is left open: %v", status, err)
+			continue
+		}
+		media, _ := pickMedia(as[*object](response, "content"))
+		if media.encoding != encodingJSON || !media.content.has("schema") {
+			continue
+		}
+		c.outputSchema(s, media.content.get("schema"))
+		return
+	}
+}
+
+func (c *call) outputSchema(s *toolspecs.Spec, schema any) {
+	const where = "the result"
+	result := newObject()
+	var notes noted
+	_ = deepest(func(depth int) (bool, bool, error) {
+		var n noted
+		t := translator{root: c.doc.root, most: depth, left: maxSchemas, notes: &n, response: true, known: c.doc.known}
+		translated := t.schema(schema, where, 1)
+		over := t.left <= 0 && result.has(where)
+		if !over {
+			result.set(where, translated)
+			notes = n
+		}
+		return t.cut, over, nil
+	})
+	if n := len(notes.notes); n > 0 {
+		c.notes.add("", "the result is declared more openly than in the document in %d place(s), such as %s", n, notes.notes[0])
+	}
+	if len(fit(result, c.doc.options.MaxSchema)) > 0 {
+		c.notes.add("", "the schema of its result is shortened to %d bytes", c.doc.options.MaxSchema)
+	}
+	s.OutputSchema, s.Execution.OnInvalidOutput = encoded(result.get(where)), "warn"
+}

@@ -1,0 +1,371 @@
+package imports
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+)
+
+// registered is one [[tool]] of a registry.
+type registered struct {
+	Name        string   `toml:"name"`
+	Kind        string   `toml:"kind"`
+	Version     string   `toml:"version"`
+	Description string   `toml:"description"`
+	Category    string   `toml:"category"`
+	Tags        []string `toml:"tags"`
+	Status      string   `toml:"status"`
+	// Parameters are the arguments, in the order in which models see them.
+	Parameters []registeredParameter `toml:"parameters"`
+	// Handler names the Go function of a BUILTIN or the factory of a NATIVE tool; default the tool's name.
+	Handler string `toml:"handler"`
+	// URL is a REST tool's whole address, with {name} where an argument goes into its path, or an MCP server's endpoint.
+	URL     string            `toml:"url"`
+	Method  string            `toml:"method"`
+	Headers map[string]string `toml:"headers"`
+	Query   map[string]string `toml:"query"`
+	Auth    *registeredAuth   `toml:"auth"`
+	// Command is the program of an MCP server, with its arguments, Env the variables that it may see.
+	Command []string `toml:"command"`
+	Env     []string `toml:"env"`
+	// Remote is the tool's name on the MCP server; default the tool's name.
+	Remote string `toml:"remote"`
+
+	Lane    string `toml:"lane"`
+	Access  string `toml:"access"`
+	Effect  string `toml:"effect"`
+	Timeout string `toml:"timeout"`
+}
+
+type registeredAuth struct {
+	Type   string `toml:"type"`
+	Secret string `toml:"secret"`
+	Name   string `toml:"name"`
+}
+
+type registeredParameter struct {
+	Name        string `toml:"name"`
+	Type        string `toml:"type"`
+	Description string `toml:"description"`
+	Required    bool   `toml:"required"`
+	Default     any    `toml:"default"`
+	Sensitive   bool   `toml:"sensitive"`
+	// In is where a REST tool's argument goes: path, query, header or body. By default it goes into the path if the URL has
+	// its name in braces, else into the query of a GET, HEAD or DELETE and into the body of anything else.
+	In        string `toml:"in"`
+	Enum      []any  `toml:"enum"`
+	Pattern   string `toml:"pattern"`
+	MinLength any    `toml:"min_length"`
+	MaxLength any    `toml:"max_length"`
+	Min       any    `toml:"min"`
+	Max       any    `toml:"max"`
+	// Items is the type of a list's elements, Properties what an object has.
+	Items      string                `toml:"items"`
+	Properties []registeredParameter `toml:"properties"`
+}
+
+// RegistryOptions say which tools of a registry become toolspecs.
+type RegistryOptions struct {
+	// Names picks tools whose names fit one of the patterns; empty picks all.
+	Names []string
+}
+
+// registryKinds are the older names of kinds, and what makes a tool of each.
+var registryKinds = map[string]func(t registered, s *toolspecs.Spec, notes *noted) error{
+	"BUILTIN": registered.function,
+	"NATIVE":  registered.stateful,
+	"REST":    registered.rest,
+	"MCP":     registered.mcp,
+}
+
+// Registry makes a toolspec of every picked tool of a TOML registry of the older kinds: BUILTIN becomes function, NATIVE
+// stateful, REST rest and MCP mcp. The error is Faults, each with its line: the file is no TOML, or has keys that a
+// registry does not know.
+func Registry(file string, data []byte, o RegistryOptions) (Result, error) {
+	var content struct {
+		Tool []registered `toml:"tool"`
+	}
+	d := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
+	if err := d.Decode(&content); err != nil {
+		return Result{}, tomlFaults(file, err)
+	}
+	if len(content.Tool) == 0 {
+		return Result{}, toolspecs.Faults{{File: file, Message: "there are no tools in it", Hint: "a tool begins with [[tool]]"}}
+	}
+	parts := make([]wanted, len(content.Tool))
+	for i, t := range content.Tool {
+		parts[i] = wanted{t.Name, fmt.Sprintf("%s %d", t.Name, countNamed(content.Tool[:i], t.Name))}
+	}
+	var r Result
+	var tools []Tool
+	for i, name := range toolNames(parts) {
+		t := content.Tool[i]
+		if !picks(o.Names, func(pattern string) bool { return matches(pattern, name) || matches(pattern, t.Name) }) {
+			continue
+		}
+		source := cmp.Or(t.Name, fmt.Sprintf("[[tool]] %d", i+1))
+		tool, err := t.tool(name)
+		if err != nil {
+			r.refuse(source, "%v", err)
+			continue
+		}
+		tool.Source = source
+		tools = append(tools, tool)
+	}
+	r.take(tools)
+	if len(r.Tools)+len(r.Refused) == 0 {
+		return Result{}, toolspecs.Faults{{File: file, Message: fmt.Sprintf("none of its tools is picked; it has %d", len(parts))}}
+	}
+	return r, nil
+}
+
+func countNamed(all []registered, name string) int {
+	n := 0
+	for _, t := range all {
+		if t.Name == name {
+			n++
+		}
+	}
+	return n
+}
+
+// tomlFaults says where a file is no registry.
+func tomlFaults(file string, err error) toolspecs.Faults {
+	if missing, ok := errors.AsType[*toml.StrictMissingError](err); ok {
+		var faults toolspecs.Faults
+		for _, e := range missing.Errors {
+			key := e.Key()
+			name := key[len(key)-1]
+			fault := toolspecs.Fault{File: file, Message: fmt.Sprintf("unknown key %q", name), Hint: spelling.Hint(name, keysOf(key))}
+			fault.Line, fault.Column = e.Position()
+			faults = append(faults, fault)
+		}
+		return faults
+	}
+	fault := toolspecs.Fault{File: file, Message: strings.TrimPrefix(err.Error(), "toml: ")}
+	if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
+		fault.Line, fault.Column = wrong.Position()
+		if key := wrong.Key(); len(key) > 0 { // the rest of the file is TOML
+			fault.Message = strings.Join(key, ".") + " has a value of the wrong type"
+		}
+	}
+	return toolspecs.Faults{fault}
+}
+
+// keysOf returns the keys that may stand where that one does.
+func keysOf(key toml.Key) []string {
+	t := reflect.TypeFor[registered]()
+	switch {
+	case len(key) == 1:
+		return []string{"tool"}
+	case slices.Contains(key[:len(key)-1], "parameters"):
+		t = reflect.TypeFor[registeredParameter]()
+	case slices.Contains(key[:len(key)-1], "auth"):
+		t = reflect.TypeFor[registeredAuth]()
+	}
+	var names []string
+	for _, f := range reflect.VisibleFields(t) {
+		names = append(names, f.Tag.Get("toml"))
+	}
+	return names
+}
+
+func (t registered) tool(name string) (Tool, error) {
+	if t.Name == "" {
+		return Tool{}, errors.New("it has no name")
+	}
+	makeEntry, known := registryKinds[strings.ToUpper(t.Kind)]
+	if !known {
+		kinds := slices.Sorted(maps.Keys(registryKinds))
+		return Tool{}, fmt.Errorf("there is no kind %q; kinds are %s", t.Kind, strings.Join(kinds, ", "))
+	}
+	var notes noted
+	s := toolspecs.Spec{Name: name, Version: cmp.Or(t.Version, "1.0.0"), Category: t.Category, Tags: t.Tags, Status: switchyard.Status(t.Status),
+		Description: strings.TrimSpace(t.Description)}
+	s.Execution = toolspecs.ExecutionSpec{Lane: t.Lane, Access: switchyard.Access(t.Access), Effect: switchyard.Effect(t.Effect)}
+	if t.Timeout != "" {
+		if err := s.Execution.Timeout.UnmarshalText([]byte(t.Timeout)); err != nil {
+			return Tool{}, fmt.Errorf("timeout: %w", err)
+		}
+	}
+	if name != t.Name {
+		notes.add("", "the tool is called %q in the registry", t.Name)
+	}
+	if err := makeEntry(t, &s, &notes); err != nil {
+		return Tool{}, err
+	}
+	return Tool{Spec: s, Notes: notes.notes}, nil
+}
+
+// given refuses settings that the tool's kind does not have.
+func (t registered) given(allowed ...string) error {
+	for _, setting := range []struct {
+		name  string
+		given bool
+	}{{"handler", t.Handler != ""}, {"url", t.URL != ""}, {"method", t.Method != ""}, {"headers", t.Headers != nil}, {"query", t.Query != nil},
+		{"auth", t.Auth != nil}, {"command", t.Command != nil}, {"env", t.Env != nil}, {"remote", t.Remote != ""}} {
+		if setting.given && !slices.Contains(allowed, setting.name) {
+			return fmt.Errorf("%s is not for the kind %s", setting.name, t.Kind)
+		}
+	}
+	return nil
+}
+
+func (t registered) function(s *toolspecs.Spec, notes *noted) error {
+	s.Entry = toolspecs.Entry{Type: switchyard.KindFunction, Handler: t.Handler}
+	s.InputSchema = t.arguments(notes)
+	return t.given("handler")
+}
+
+func (t registered) stateful(s *toolspecs.Spec, notes *noted) error {
+	s.Entry = toolspecs.Entry{Type: switchyard.KindStateful, Handler: t.Handler}
+	s.InputSchema = t.arguments(notes)
+	return t.given("handler")
+}
+
+func (t registered) mcp(s *toolspecs.Spec, notes *noted) error {
+	if (t.URL == "") == (len(t.Command) == 0) {
+		return errors.New("an MCP tool has either a url or a command")
+	}
+	s.Entry = toolspecs.Entry{Type: switchyard.KindMCP, URL: t.URL, Argv: t.Command, Env: t.Env, Headers: constants(t.Headers), Remote: t.Remote, Auth: t.auth()}
+	s.InputSchema = t.arguments(notes)
+	notes.add("", "it is not pinned; starter tools import mcp makes pinned tools of what the server lists")
+	if t.URL != "" {
+		return t.given("url", "headers", "auth", "remote")
+	}
+	return t.given("command", "env", "remote")
+}
+
+func (t registered) auth() *toolspecs.Auth {
+	if t.Auth == nil {
+		return nil
+	}
+	return &toolspecs.Auth{Type: t.Auth.Type, Secret: t.Auth.Secret, Name: t.Auth.Name}
+}
+
+// rest describes the tool as an operation of a document of its own.
+func (t registered) rest(s *toolspecs.Spec, notes *noted) error {
+	if err := t.given("url", "method", "headers", "query", "auth"); err != nil {
+		return err
+	}
+	address, err := url.Parse(t.URL)
+	if err != nil || address.Host == "" {
+		return errors.New("a REST tool needs a url, such as https://api.example.com/items/{id}")
+	}
+	path, _, _ := strings.Cut(t.URL[strings.Index(t.URL, address.Host)+len(address.Host):], "?")
+	request := requestOf{method: strings.ToUpper(cmp.Or(t.Method, http.MethodGet)), host: address.Scheme + "://" + address.Host, path: cmp.Or(path, "/"), keep: true, auth: t.auth()}
+	for _, p := range t.Parameters {
+		request.add(p.Name, p.in(request), p.schema())
+	}
+	made, err := request.tool(s.Name, s.Description)
+	if err != nil {
+		return err
+	}
+	s.Entry, s.InputSchema = made.Spec.Entry, made.Spec.InputSchema
+	s.Entry.Headers, s.Entry.Query = joined(s.Entry.Headers, t.Headers), joined(s.Entry.Query, withQuery(t.Query, address))
+	s.Execution.Effect = cmp.Or(s.Execution.Effect, made.Spec.Execution.Effect)
+	notes.notes = append(notes.notes, made.Notes...)
+	return nil
+}
+
+// in is where an argument of a REST tool goes.
+func (p registeredParameter) in(r requestOf) string {
+	switch {
+	case p.In != "":
+		return p.In
+	case strings.Contains(r.path, "{"+p.Name+"}"):
+		return inPath
+	case slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodDelete}, r.method):
+		return inQuery
+	}
+	return inBody
+}
+
+// withQuery returns constant parameters together with those that the address has.
+func withQuery(query map[string]string, address *url.URL) map[string]string {
+	all := map[string]string{}
+	for name, values := range address.Query() {
+		all[name] = values[0]
+	}
+	maps.Copy(all, query)
+	return all
+}
+
+func constants(values map[string]string) json.RawMessage { return joined(nil, values) }
+
+// joined adds constants to a mapping of templates, sorted by name.
+func joined(templates json.RawMessage, values map[string]string) json.RawMessage {
+	o, ok := treeOf(templates).(*object)
+	if !ok {
+		o = newObject()
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		o.set(name, values[name])
+	}
+	return members(o)
+}
+
+// arguments returns the schema of the tool's arguments.
+func (t registered) arguments(notes *noted) json.RawMessage {
+	tr := translator{most: maxDepth, left: maxSchemas, keep: true, notes: notes, known: newMemory()}
+	s := tr.schema(objectOf(t.Parameters), "", 0)
+	s.set(keyAdditional, false)
+	return encoded(s)
+}
+
+func objectOf(parameters []registeredParameter) *object {
+	properties := newObject()
+	for _, p := range parameters {
+		properties.set(p.Name, p.schema())
+	}
+	s := newObject()
+	s.set(keyType, typeObject)
+	s.set(keyProperties, properties)
+	return s
+}
+
+// schema returns a parameter as the property of a schema.
+func (p registeredParameter) schema() *object {
+	s := newObject()
+	if len(p.Properties) > 0 {
+		s = objectOf(p.Properties)
+	}
+	for _, k := range []struct {
+		key   string
+		value any
+		given bool
+	}{
+		{keyType, p.Type, p.Type != ""}, {keyDescription, p.Description, p.Description != ""}, {keyRequired, true, p.Required},
+		{keyDefault, p.Default, p.Default != nil}, {"writeOnly", true, p.Sensitive}, {keyEnum, p.Enum, len(p.Enum) > 0},
+		{"pattern", p.Pattern, p.Pattern != ""}, {"minLength", p.MinLength, p.MinLength != nil}, {"maxLength", p.MaxLength, p.MaxLength != nil},
+		{"minimum", p.Min, p.Min != nil}, {"maximum", p.Max, p.Max != nil}, {keyItems, map[string]string{keyType: p.Items}, p.Items != ""},
+	} {
+		if k.given {
+			s.set(k.key, treeOf(jsonOf(k.value)))
+		}
+	}
+	return s
+}
+
+// jsonOf writes a value of TOML as JSON; what JSON lacks, such as a date, as text.
+func jsonOf(value any) json.RawMessage {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return json.RawMessage("null") // an infinite number
+	}
+	return data
+}

@@ -1,0 +1,286 @@
+package imports
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// translator turns the schemas of one tool, in the dialects of OpenAPI and of model providers, into JSON Schema 2020-12
+// without references.
+type translator struct {
+	root any
+	// most is how deep values may nest before the rest is left open, left how many schemas may still be translated.
+	most, left int
+	// keep says that defaults stay defaults. Otherwise they are the server's own: told, and never sent.
+	keep bool
+	// response says that the schemas are of what comes back, where there is no write-only part instead of no read-only one.
+	response bool
+	notes    *noted
+	// open are the references that are being followed.
+	open []string
+	// cut says that something was left open for being too deep.
+	cut   bool
+	known *memory
+}
+
+// memory remembers what is found again and again in a document.
+type memory struct {
+	// wrong is what is wrong with a default, by schema and value.
+	wrong map[string]string
+	// words are descriptions as models are told them.
+	words map[string]string
+}
+
+func newMemory() *memory { return &memory{wrong: map[string]string{}, words: map[string]string{}} }
+
+// remembered returns what is known for a key, or finds it.
+func remembered(known map[string]string, key string, find func() string) string {
+	value, again := known[key]
+	if !again {
+		value = find()
+		known[key] = value
+	}
+	return value
+}
+
+func (m *memory) text(text string) string {
+	return remembered(m.words, text, func() string { return plain(text, maxWords) })
+}
+
+// Keys of schemas that are written here.
+const (
+	keyType        = "type"
+	keyDescription = "description"
+	keyDefault     = "default"
+	keyEnum        = "enum"
+	keyProperties  = "properties"
+	keyRequired    = "required"
+	keyItems       = "items"
+	keyAdditional  = "additionalProperties"
+	keyAllOf       = "allOf"
+	keyAnyOf       = "anyOf"
+	keyOneOf       = "oneOf"
+	keyRef         = "$ref"
+
+	typeObject  = "object"
+	typeArray   = "array"
+	typeString  = "string"
+	typeNumber  = "number"
+	typeInteger = "integer"
+	typeBoolean = "boolean"
+	typeNull    = "null"
+)
+
+// schema translates a schema. at is its place, for notes, depth how deep the value nests in the arguments.
+func (t *translator) schema(value any, at string, depth int) *object {
+	t.left--
+	o, ok := value.(*object)
+	if !ok {
+		if value != true && value != nil {
+			t.notes.add(at, "its schema is %.40s, and is left open", encoded(value))
+		}
+		return newObject()
+	}
+	if ref, ok := o.get(keyRef).(string); ok {
+		return t.reference(o, ref, at, depth)
+	}
+	if t.tooDeep(o, depth) {
+		t.cut = true
+		return t.outline(o, at)
+	}
+	if parts := as[[]any](o, keyAllOf); len(parts) > 0 {
+		return t.whole(o, parts, at, depth)
+	}
+	if parts, ok := alternatives(o); ok {
+		return t.choice(o, parts, at, depth)
+	}
+	return t.translated(o, at, depth)
+}
+
+func (t *translator) tooDeep(o *object, depth int) bool {
+	return t.left <= 0 || depth > t.most && nests(o)
+}
+
+// nests reports whether a schema has schemas in it.
+func nests(o *object) bool {
+	for _, key := range o.names() {
+		if _, deep := nested[key]; deep {
+			return true
+		}
+	}
+	return false
+}
+
+// reference translates what a reference leads to. Keywords beside it, which older versions ignore, hold as well.
+func (t *translator) reference(o *object, ref, at string, depth int) *object {
+	target, err := pointed(t.root, ref)
+	if err != nil {
+		t.notes.add(at, "%v; it is left open", err)
+		return t.outline(o, at)
+	}
+	if slices.Contains(t.open, ref) {
+		t.notes.add(at, "its schema contains itself, and is left open from here on")
+		found, _ := target.(*object)
+		return t.outline(found, at)
+	}
+	t.open = append(t.open, ref)
+	defer func() { t.open = t.open[:len(t.open)-1] }()
+	beside := o.copied()
+	beside.drop(keyRef)
+	if len(beside.keys) == 0 {
+		return t.schema(target, at, depth)
+	}
+	return t.whole(beside, []any{target}, at, depth)
+}
+
+// outline is what is kept of a schema whose inside is left open.
+func (t *translator) outline(o *object, at string) *object {
+	s := newObject()
+	if types := t.types(o, at); len(types) > 0 {
+		s.set(keyType, oneOrMore(types))
+	} else if o.has(keyProperties) {
+		s.set(keyType, typeObject)
+	}
+	t.describe(s, o, "")
+	return s
+}
+
+// translated translates a schema keyword by keyword, in an order that reads well.
+func (t *translator) translated(o *object, at string, depth int) *object {
+	s := newObject()
+	types := t.types(o, at)
+	if len(types) == 0 && o.has(keyProperties) {
+		types = []string{typeObject}
+	}
+	if len(types) > 0 {
+		s.set(keyType, oneOrMore(types))
+	}
+	s.set(keyDescription, "") // its place; it may come to tell the default
+	t.enum(s, o, types, at)
+	t.plainKeywords(s, o, at)
+	t.bounds(s, o, at)
+	t.composites(s, o, at, depth)
+	t.describe(s, o, t.defaultOf(s, o, at))
+	return s
+}
+
+// describe writes the description: the schema's own, else a title that is more than an identifier, and what is told of the
+// default.
+func (t *translator) describe(s, o *object, more string) {
+	text := as[string](o, keyDescription)
+	if title := as[string](o, "title"); text == "" && strings.Contains(title, " ") {
+		text = title
+	}
+	text = t.known.text(text)
+	if more != "" {
+		text = sentences(text, more)
+	}
+	if text == "" {
+		s.drop(keyDescription)
+		return
+	}
+	s.set(keyDescription, text)
+}
+
+// maxToldDefault bounds a default that a description tells, in bytes.
+const maxToldDefault = 60
+
+// defaultOf takes over a default that obeys the translated schema: as a default, or as what the description tells of it.
+func (t *translator) defaultOf(s, o *object, at string) (told string) {
+	if !o.has(keyDefault) {
+		return ""
+	}
+	value := o.get(keyDefault)
+	text := encoded(value)
+	if wrong := t.wrong(s, text); wrong != "" {
+		t.notes.add(at, "the default %.60s breaks its own schema (%s) and is dropped", text, wrong)
+		return ""
+	}
+	if t.keep {
+		s.set(keyDefault, value)
+		return ""
+	}
+	if value == nil || len(text) > maxToldDefault || as[string](o, keyDescription) != "" && mentions(as[string](o, keyDescription), value) {
+		return ""
+	}
+	return "Default: " + strings.Trim(string(text), `"`) + "."
+}
+
+// wrong says what is wrong with a default by its translated schema; nothing where the schema itself is, which is said of the
+// whole tool.
+func (t *translator) wrong(s *object, value json.RawMessage) string {
+	bare := s.copied()
+	bare.drop(keyDescription)
+	schema := encoded(bare)
+	return remembered(t.known.wrong, string(schema)+"\n"+string(value), func() string {
+		if problems, err := toolspecs.CheckValue(schema, value); err == nil && len(problems) > 0 {
+			return problems[0].Message
+		}
+		return ""
+	})
+}
+
+// mentions reports whether a description tells the default already.
+func mentions(text string, value any) bool {
+	return strings.Contains(strings.ToLower(text), "default") && strings.Contains(text, strings.Trim(string(encoded(value)), `"`))
+}
+
+// enum takes over the listed values. Where none of them has the type, the list is what counts.
+func (t *translator) enum(s, o *object, types []string, at string) {
+	list := listedValues(o)
+	if len(list) == 0 {
+		if o.has(keyEnum) {
+			t.notes.add(at, "its list of values is none, and is dropped")
+		}
+		return
+	}
+	if nullable(o) && !slices.Contains(list, nil) {
+		list = append(slices.Clone(list), nil)
+	}
+	if len(types) > 0 && !slices.ContainsFunc(list, func(v any) bool { return fits(v, types) }) {
+		t.notes.add(at, "none of its listed values is of the type %s, which is dropped", strings.Join(types, " or "))
+		s.drop(keyType)
+	}
+	s.set(keyEnum, list)
+}
+
+// listedValues returns the values that are allowed, under any of the names for them.
+func listedValues(o *object) []any {
+	for _, key := range []string{keyEnum, "allowed_values", "possible_values"} {
+		if list := as[[]any](o, key); len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
+// fits reports whether a value is of one of the types.
+func fits(value any, types []string) bool {
+	switch v := value.(type) {
+	case nil:
+		return slices.Contains(types, typeNull)
+	case string:
+		return slices.Contains(types, typeString)
+	case bool:
+		return slices.Contains(types, typeBoolean)
+	case []any:
+		return slices.Contains(types, typeArray)
+	case json.Number:
+		return slices.Contains(types, typeNumber) || slices.Contains(types, typeInteger) && !strings.ContainsAny(string(v), ".eE")
+	}
+	return slices.Contains(types, typeObject)
+}
+
+func oneOrMore(types []string) any {
+	if len(types) == 1 {
+		return types[0]
+	}
+	list := make([]any, len(types))
+	for i, name := range types {
+		list[i] = name
+	}
+	return list
+}

@@ -1,0 +1,305 @@
+package imports
+
+import (
+	"encoding/json"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// How the keywords that hold schemas hold them.
+const (
+	holdsOne = iota
+	holdsList
+	holdsNamed
+)
+
+// nested are the keywords with schemas in them.
+var nested = map[string]int{
+	keyItems: holdsOne, keyAdditional: holdsOne, "not": holdsOne, "if": holdsOne, "then": holdsOne, "else": holdsOne,
+	"contains": holdsOne, "propertyNames": holdsOne, "unevaluatedItems": holdsOne, "unevaluatedProperties": holdsOne,
+	keyAllOf: holdsList, keyAnyOf: holdsList, keyOneOf: holdsList, "prefixItems": holdsList,
+	keyProperties: holdsNamed, "patternProperties": holdsNamed, "dependentSchemas": holdsNamed,
+}
+
+// typeNames are names of types that are met, in lower case, and what they mean; the empty string is any.
+var typeNames = map[string]string{
+	"dict": typeObject, "map": typeObject, "hashmap": typeObject, "json": typeObject,
+	"float": typeNumber, "double": typeNumber, "decimal": typeNumber,
+	"int": typeInteger, "long": typeInteger, "int32": typeInteger, "int64": typeInteger,
+	"bool": typeBoolean,
+	"str":  typeString, "text": typeString, "char": typeString, "date": typeString, "datetime": typeString, "file": typeString,
+	"binary": typeString, "enum": typeString,
+	"list": typeArray, "tuple": typeArray, "set": typeArray, "arraylist": typeArray,
+	"any": "", "mixed": "",
+	"none": typeNull,
+}
+
+var standardTypes = []string{typeObject, typeArray, typeString, typeNumber, typeInteger, typeBoolean, typeNull}
+
+// types returns the types that a schema allows; none means any.
+func (t *translator) types(o *object, at string) []string {
+	given, many := o.get(keyType).([]any)
+	if !many && o.has(keyType) {
+		given = []any{o.get(keyType)}
+	}
+	var types []string
+	for _, g := range given {
+		name, known := typeOf(g)
+		if !known {
+			t.notes.add(at, "there is no type %.40s, so it is left open", encoded(g))
+		}
+		if name == "" {
+			return nil
+		}
+		if !slices.Contains(types, name) {
+			types = append(types, name)
+		}
+	}
+	if len(types) > 0 && nullable(o) {
+		types = withNull(types)
+	}
+	return types
+}
+
+func withNull(types []string) []string {
+	if slices.Contains(types, typeNull) {
+		return types
+	}
+	return append(types, typeNull)
+}
+
+func typeOf(given any) (name string, known bool) {
+	text, ok := given.(string)
+	if !ok {
+		return "", false
+	}
+	first, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(text)), " ")
+	if slices.Contains(standardTypes, first) {
+		return first, true
+	}
+	name, known = typeNames[first]
+	return name, known
+}
+
+func nullable(o *object) bool { return as[bool](o, "nullable") }
+
+// plainKeywords takes over the keywords that need no translation, where their values are of the right form.
+func (t *translator) plainKeywords(s, o *object, at string) {
+	for _, k := range []struct {
+		name string
+		ok   func(any) bool
+	}{
+		{"const", func(any) bool { return true }},
+		{"format", isText}, {"pattern", isPattern},
+		{"minLength", isCount}, {"maxLength", isCount}, {"minItems", isCount}, {"maxItems", isCount},
+		{"minProperties", isCount}, {"maxProperties", isCount}, {"minContains", isCount}, {"maxContains", isCount},
+		{"multipleOf", isPositive}, {"contentEncoding", isText}, {"contentMediaType", isText},
+		{"uniqueItems", isTruth}, {"writeOnly", isTruth}, {"dependentRequired", isNameLists},
+	} {
+		value := o.get(k.name)
+		switch {
+		case !o.has(k.name), value == false, k.name == "writeOnly" && t.response:
+		case k.ok(value):
+			s.set(k.name, value)
+		default:
+			t.notes.add(at, "%s %.60s cannot be held, and is dropped", k.name, encoded(value))
+		}
+	}
+	for _, pair := range [][2]string{{"minLength", "maxLength"}, {"minItems", "maxItems"}, {"minProperties", "maxProperties"}} {
+		t.ordered(s, pair[0], pair[1], at)
+	}
+}
+
+// ordered drops two bounds of which the lower one is above the upper one.
+func (t *translator) ordered(s *object, low, high, at string) {
+	least, most := rational(s.get(low)), rational(s.get(high))
+	if least != nil && most != nil && least.Cmp(most) > 0 {
+		t.notes.add(at, "%s is more than %s, so both are dropped", low, high)
+		s.drop(low)
+		s.drop(high)
+	}
+}
+
+// bounds takes over the bounds of numbers. In OpenAPI 3.0 the exclusive ones are truths beside the others.
+func (t *translator) bounds(s, o *object, at string) {
+	for _, b := range [][2]string{{"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}} {
+		plain, exclusive := b[0], b[1]
+		if rational(o.get(plain)) != nil {
+			if o.get(exclusive) == true {
+				s.set(exclusive, o.get(plain))
+				continue
+			}
+			s.set(plain, o.get(plain))
+		} else if o.has(plain) {
+			t.notes.add(at, "%s %.60s is no number, and is dropped", plain, encoded(o.get(plain)))
+		}
+		if rational(o.get(exclusive)) != nil {
+			s.set(exclusive, o.get(exclusive))
+		}
+	}
+	t.ordered(s, "minimum", "maximum", at)
+}
+
+func isText(v any) bool { _, ok := v.(string); return ok }
+
+func isTruth(v any) bool { _, ok := v.(bool); return ok }
+
+func isPattern(v any) bool {
+	text, ok := v.(string)
+	if !ok {
+		return false
+	}
+	_, err := regexp.Compile(text)
+	return err == nil
+}
+
+func isCount(v any) bool {
+	n := rational(v)
+	return n != nil && n.IsInt() && n.Sign() >= 0
+}
+
+func isPositive(v any) bool {
+	n := rational(v)
+	return n != nil && n.Sign() > 0
+}
+
+func isNameLists(v any) bool {
+	o, ok := v.(*object)
+	return ok && !slices.ContainsFunc(o.keys, func(key string) bool { return len(texts(o.values[key])) == 0 })
+}
+
+// rational is a number of JSON; nil where it is none, or one so long that nobody means it.
+func rational(v any) *big.Rat {
+	n, ok := v.(json.Number)
+	if !ok || len(n) > 400 {
+		return nil
+	}
+	r, ok := new(big.Rat).SetString(string(n))
+	if !ok {
+		return nil
+	}
+	return r
+}
+
+// texts returns the strings of a list.
+func texts(value any) []string {
+	list, _ := value.([]any)
+	var found []string
+	for _, e := range list {
+		if text, ok := e.(string); ok {
+			found = append(found, text)
+		}
+	}
+	return found
+}
+
+// composites takes over the keywords with schemas in them.
+func (t *translator) composites(s, o *object, at string, depth int) {
+	t.properties(s, o, at, depth)
+	for _, key := range []string{keyAdditional, keyItems, "prefixItems", "contains", "patternProperties", "propertyNames", "dependentSchemas",
+		"unevaluatedItems", "unevaluatedProperties", "not", "if", "then", "else"} {
+		if value := o.get(key); value != nil {
+			t.composite(s, key, value, at, depth)
+		}
+	}
+}
+
+func (t *translator) composite(s *object, key string, value any, at string, depth int) {
+	how := nested[key]
+	list, isList := value.([]any)
+	if isList && key == keyItems {
+		key, how = "prefixItems", holdsList // as it is called today
+	}
+	switch {
+	case how == holdsNamed:
+		s.set(key, t.named(value, at, depth))
+	case how == holdsList && len(list) > 0:
+		s.set(key, t.list(list, at, depth))
+	case how == holdsOne && value == false:
+		s.set(key, false)
+	case how == holdsOne:
+		s.set(key, t.schema(value, place(at, key), depth+1))
+	}
+}
+
+// place is where the schemas of a keyword are, for notes.
+func place(at, keyword string) string {
+	switch keyword {
+	case keyItems:
+		return at + "[]"
+	case keyAdditional:
+		return within(at, "*")
+	}
+	return at
+}
+
+func (t *translator) list(list []any, at string, depth int) []any {
+	translated := make([]any, len(list))
+	for i, e := range list {
+		translated[i] = t.schema(e, at, depth+1)
+	}
+	return translated
+}
+
+func (t *translator) named(value any, at string, depth int) *object {
+	members, _ := value.(*object)
+	s := newObject()
+	for _, name := range members.names() {
+		s.set(name, t.schema(members.values[name], within(at, name), depth+1))
+	}
+	return s
+}
+
+// properties takes over properties and the list of required ones. A property may say itself that it is required, as
+// functions often have it.
+func (t *translator) properties(s, o *object, at string, depth int) {
+	members := as[*object](o, keyProperties)
+	required := texts(o.get(keyRequired))
+	properties := newObject()
+	for _, name := range members.names() {
+		property, _ := members.values[name].(*object)
+		if t.oneWay(property) {
+			required = slices.DeleteFunc(required, func(r string) bool { return r == name })
+			continue
+		}
+		if as[bool](property, keyRequired) && !slices.Contains(required, name) {
+			required = append(required, name)
+		}
+		properties.set(name, t.schema(members.values[name], within(at, name), depth+1))
+	}
+	if len(properties.keys) > 0 {
+		s.set(keyProperties, properties)
+	}
+	t.required(s, properties, required, at)
+}
+
+// required writes the list. What it names and nothing declares could not be given, so it is declared.
+func (t *translator) required(s, properties *object, names []string, at string) {
+	var list []any
+	for _, name := range names {
+		if len(properties.keys) > 0 && !properties.has(name) {
+			t.notes.add(within(at, name), "it is required and nowhere declared, so anything goes")
+			properties.set(name, newObject())
+		}
+		if !slices.Contains(list, any(name)) {
+			list = append(list, name)
+		}
+	}
+	if len(list) > 0 {
+		s.set(keyRequired, list)
+	}
+}
+
+// oneWay reports whether a property only ever goes the other way.
+func (t *translator) oneWay(property *object) bool {
+	found, err := chased(t.root, property)
+	if err != nil {
+		return false
+	}
+	if t.response {
+		return as[bool](property, "writeOnly") || as[bool](found, "writeOnly")
+	}
+	return as[bool](property, "readOnly") || as[bool](found, "readOnly")
+}

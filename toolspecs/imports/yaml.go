@@ -1,0 +1,222 @@
+package imports
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// Bounds of what stands on one line of a written file: in characters, and the members of a mapping.
+const (
+	maxLine        = 110
+	maxFlow        = 80
+	maxFlowMembers = 3
+)
+
+// YAML writes a toolspec as a file, fields in the order in which Spec declares them, with a comment that says where it
+// comes from and one for each note. The same tool gives the same bytes.
+func YAML(title string, t Tool) ([]byte, error) {
+	root, err := node(reflect.ValueOf(t.Spec))
+	if err != nil {
+		return nil, fmt.Errorf("toolspec %q: %w", t.Spec.Name, err)
+	}
+	var b bytes.Buffer
+	b.WriteString(comment(strings.TrimSpace("From " + t.Source + ofTitle(title))))
+	for _, note := range t.Notes {
+		b.WriteString(comment("Note: " + note))
+	}
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(root); err != nil {
+		return nil, fmt.Errorf("toolspec %q: %w", t.Spec.Name, err)
+	}
+	return folded(b.Bytes()), nil
+}
+
+func ofTitle(title string) string {
+	if title == "" {
+		return "."
+	}
+	return " of " + title + "."
+}
+
+func comment(text string) string { return "# " + plain(text, 500) + "\n" }
+
+var (
+	rawType   = reflect.TypeFor[json.RawMessage]()
+	blockHead = regexp.MustCompile(`(?m)^( *(?:- )*description: )\|-$`)
+)
+
+// folded makes blocks of descriptions that are read as one line: their lines were broken here.
+func folded(data []byte) []byte { return blockHead.ReplaceAll(data, []byte("${1}>-")) }
+
+// node returns a value as YAML; nil where it says nothing.
+func node(v reflect.Value) (*yaml.Node, error) {
+	if v.IsZero() {
+		return nil, nil
+	}
+	if v.Type() == rawType {
+		return nodeOf(treeOf(v.Bytes()), ""), nil
+	}
+	if text, ok := v.Interface().(encoding.TextMarshaler); ok {
+		data, err := text.MarshalText()
+		return scalar(string(data)), err
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		return node(v.Elem())
+	case reflect.Struct:
+		return structNode(v)
+	case reflect.Slice:
+		return listNode(v)
+	case reflect.String:
+		if v.Type() == reflect.TypeFor[json.Number]() {
+			return plainScalar(v.String()), nil
+		}
+		return scalar(v.String()), nil
+	}
+	return plainScalar(fmt.Sprint(v.Interface())), nil
+}
+
+func structNode(v reflect.Value) (*yaml.Node, error) {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for i, f := range reflect.VisibleFields(v.Type()) {
+		name := f.Tag.Get("yaml")
+		if name == "-" || name == "" {
+			continue
+		}
+		value, err := node(v.Field(i))
+		if err != nil {
+			return nil, err
+		}
+		if value == nil {
+			continue
+		}
+		if name == "description" {
+			wrap(value)
+		}
+		n.Content = append(n.Content, scalar(name), value)
+	}
+	return tidy(n), nil
+}
+
+func listNode(v reflect.Value) (*yaml.Node, error) {
+	n := &yaml.Node{Kind: yaml.SequenceNode}
+	for i := range v.Len() {
+		value, err := node(v.Index(i))
+		if err != nil {
+			return nil, err
+		}
+		if value == nil { // an element is there even if it says nothing
+			value = scalar("")
+		}
+		n.Content = append(n.Content, value)
+	}
+	return tidy(n), nil
+}
+
+// nodeOf returns a JSON value as YAML. key is the key that it stands under.
+func nodeOf(value any, key string) *yaml.Node {
+	n := &yaml.Node{}
+	switch v := value.(type) {
+	case *object:
+		n.Kind = yaml.MappingNode
+		for _, name := range v.names() {
+			n.Content = append(n.Content, scalar(name), nodeOf(v.values[name], name))
+		}
+	case []any:
+		n.Kind = yaml.SequenceNode
+		for _, e := range v {
+			n.Content = append(n.Content, nodeOf(e, ""))
+		}
+	case string:
+		n = scalar(v)
+		if key == keyDescription {
+			wrap(n)
+		}
+		return n
+	default:
+		return plainScalar(string(encoded(v)))
+	}
+	return tidy(n)
+}
+
+// tidy writes on one line what is short: lists of plain values, and small mappings of them.
+func tidy(n *yaml.Node) *yaml.Node {
+	if !short(n) {
+		return n
+	}
+	n.Style = yaml.FlowStyle
+	for _, c := range n.Content {
+		if strings.Contains(c.Value, ":") {
+			c.Style = yaml.DoubleQuotedStyle // within braces a colon may mean a mapping
+		}
+	}
+	return n
+}
+
+// short reports whether the values in a list or mapping are plain and fit on one line.
+func short(n *yaml.Node) bool {
+	size := 2
+	for _, c := range n.Content {
+		if len(c.Content) > 0 || c.Style == yaml.LiteralStyle {
+			return false
+		}
+		size += utf8.RuneCountInString(c.Value) + 2
+	}
+	return size <= maxFlow && (n.Kind == yaml.SequenceNode || len(n.Content) <= maxFlowMembers*2)
+}
+
+var (
+	// bare texts mean themselves without quotes, unless they are reserved words.
+	bare     = regexp.MustCompile(`^([A-Za-z_/$](:?[A-Za-z0-9_./+$-])*( [A-Za-z0-9_./+$(),;'-]+)*|[0-9]+\.[0-9]+\.[0-9]+|([0-9]+(ms|s|m|h))+)$`)
+	reserved = regexp.MustCompile(`(?i)^(y|n|yes|no|true|false|on|off|null|nan|inf)$`)
+)
+
+// scalar returns a text: in quotes where it could be taken for something else.
+func scalar(text string) *yaml.Node {
+	n := plainScalar(text)
+	n.Tag = "!!str"
+	if !bare.MatchString(text) || reserved.MatchString(text) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
+
+func plainScalar(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }
+
+// wrap breaks a long description into lines, where it reads the same without the breaks.
+func wrap(n *yaml.Node) {
+	if utf8.RuneCountInString(n.Value) <= maxFlow || strings.Join(strings.Fields(n.Value), " ") != n.Value || !printable(n.Value) {
+		return
+	}
+	var lines []string
+	line := ""
+	for word := range strings.SplitSeq(n.Value, " ") {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > maxLine {
+			lines, line = append(lines, line), word
+			continue
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	if len(lines) > 0 {
+		n.Value, n.Style = strings.Join(append(lines, line), "\n"), yaml.LiteralStyle
+	}
+}
+
+// printable reports whether a block can hold a text: the writer quotes other ones whatever they were asked for.
+func printable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == utf8.RuneError || r == 0xfeff || r > 0xffff })
+}
+
+// File is the name of the file that a tool is written to.
+func File(s toolspecs.Spec) string { return s.Name + ".yaml" }

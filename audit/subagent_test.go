@@ -146,3 +146,19 @@ func TestOpenSubAgents(t *testing.T) {
 		}
 	}
 }
+
+// TestSubAgentNeverStarted proves that a call whose sub-agent could not be started is one that never ran.
+func TestSubAgentNeverStarted(t *testing.T) {
+	history := slices.DeleteFunc(histories(t, "sub_agents")[0], func(e *historypb.HistoryEvent) bool {
+		return e.GetStartChildWorkflowExecutionInitiatedEventAttributes().GetWorkflowId() == "sub_agents/1.3"
+	})
+	d := audit.NewDeriver("", "")
+	for _, r := range recordsOf(derive(t, d, history)) {
+		if r.CallID == "1.3" && (r.Status != switchyard.CallRefused || r.Child != nil || r.Error == nil || !r.Started.IsZero()) {
+			t.Errorf("the call: %+v", r)
+		}
+	}
+	if n := d.Summary().Usage.Calls; n != 11 {
+		t.Errorf("%d calls are counted", n)
+	}
+}

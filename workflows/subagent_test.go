@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -385,6 +386,81 @@ func TestSubAgentLacksTools(t *testing.T) {
 				if !strings.HasPrefix(p.String(), test.problems[i]) {
 					t.Errorf("problem %q, want %q", p, test.problems[i])
 				}
+			}
+		})
+	}
+}
+
+// TestSubAgentRefuses proves that a sub-agent whose model declines fails its call with the model's words, and that the
+// step is counted.
+func TestSubAgentRefuses(t *testing.T) {
+	declining := toldAgent()
+	declining.Tools = nil
+	l, _ := newTree(t, agentTool("sub", declining))
+	l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
+		return switchyard.ModelResponse{Message: switchyard.Message{Text: "I would rather not."}, Stop: switchyard.StopRefusal, Usage: switchyard.Usage{InputTokens: 7}}, nil
+	})
+	l.runAgent(above("sub", step(call("sub", `{}`)), answer("done")), "Go.")
+	r := l.result()
+	if told := l.toldOf()[0]; !strings.HasPrefix(told, "1.1 ERROR execution_error: the agent's run failed (model_refused): the model declined: I would rather not.") {
+		t.Errorf("told %q", told)
+	}
+	if r.Usage.Turns != 2 || r.Usage.Cost != 7 {
+		t.Errorf("usage: %+v", r.Usage)
+	}
+}
+
+// TestSubAgentTooLarge proves that a sub-agent whose input would not fit into history is not started, and that its call
+// says so.
+func TestSubAgentTooLarge(t *testing.T) {
+	l, inputs := newTree(t, agentTool("sub", above("", answer("never"))))
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: above("sub", step(call("sub", `{}`)), answer("done")), Prompt: "Go.",
+		Variables: map[string]any{"large": strings.Repeat("x", switchyard.MaxPayload)}})
+	l.result()
+	if told := l.toldOf()[0]; !strings.HasPrefix(told, "1.1 ERROR precondition_failed: agent, prompt and variables have 15") || len(inputs) > 0 {
+		t.Errorf("told %q", told)
+	}
+}
+
+// TestSubAgentAttributes proves that a sub-agent's run is searchable by what the server knows, which shows in the run
+// above it, and by nothing else: an attribute that the server lacks would keep the run from starting.
+func TestSubAgentAttributes(t *testing.T) {
+	all := []string{switchyard.AttributeKind, switchyard.AttributeCaller, switchyard.AttributeConversation, switchyard.AttributeAgent}
+	whole := "SwitchyardAgent=sub SwitchyardCaller=%s SwitchyardConversation=default-test-workflow-id/%s SwitchyardKind=agent"
+	for name, test := range map[string]struct {
+		known []string
+		plan  bool
+		want  string
+	}{
+		"all":             {all, false, fmt.Sprintf(whole, "tester", "1.1")},
+		"all but agent's": {all[:3], true, fmt.Sprintf(whole, "team", "a")},
+		"some":            {all[1:2], false, "SwitchyardCaller=tester"},
+		"none":            {nil, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLabOf(t, 1, agentTool("sub", above("", answer("ok"))))
+			var updates []temporal.SearchAttributeUpdate
+			for _, attribute := range test.known {
+				updates = append(updates, temporal.NewSearchAttributeKeyKeyword(attribute).ValueSet("x"))
+			}
+			if err := l.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(updates...)); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			l.SetOnChildWorkflowStartedListener(func(_ *workflow.Info, ctx workflow.Context, _ converter.EncodedValues) {
+				for key, value := range workflow.GetTypedSearchAttributes(ctx).GetUntypedValues() {
+					got = append(got, fmt.Sprint(key.GetName(), "=", value))
+				}
+			})
+			if test.plan {
+				l.runPlan(`{name: team, calls: [{id: a, tool: sub}]}`)
+			} else {
+				l.runAgent(above("sub", step(call("sub", `{}`)), answer("done")), "Go.")
+			}
+			l.result()
+			slices.Sort(got)
+			if text := strings.Join(got, " "); text != test.want {
+				t.Errorf("got %q, want %q", text, test.want)
 			}
 		})
 	}

@@ -1,0 +1,135 @@
+package activities
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// agentSpec is an agent tool whose agent may call these tools.
+func agentSpec(name, tools string, change func(*toolspecs.Spec)) toolspecs.Spec {
+	script := switchyard.Pack(switchyard.Script{Steps: []switchyard.ScriptStep{{Answer: "done"}}})
+	return spec(name, func(s *toolspecs.Spec) {
+		s.Entry = toolspecs.Entry{Type: switchyard.KindAgent, Agent: &switchyard.Agent{Name: name, Tools: strings.Fields(tools),
+			Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &script}}}
+		if change != nil {
+			change(s)
+		}
+	})
+}
+
+func scriptedModels(c *Config) {
+	c.Models = map[switchyard.Provider]Model{switchyard.ProviderScripted: Scripted{}}
+}
+
+// TestPinBelow proves that a run is pinned to the tools of all agents below it, each once, and that a sub-agent's run gets
+// the versions of the run above, which it asks where it does not know them; what is there now fills the gaps.
+func TestPinBelow(t *testing.T) {
+	specs := []toolspecs.Spec{agentSpec("lead", "helper read lead", nil), agentSpec("helper", "write lead", nil), spec("read", nil), spec("write", nil)}
+	above := setUp(t, catalogOf(t, specs...), scriptedModels)
+	p := above.pin(t, switchyard.PinRequest{Run: "top", Tools: []string{"lead", "read"}})
+	below := switchyard.Catalog{Tools: p.Below}
+	if fmt.Sprint(p.Catalog.Names(), below.Names()) != "[lead read] [helper write]" || len(p.Problems) > 0 {
+		t.Fatalf("pinned %v, below %v, problems %v", p.Catalog.Names(), below.Names(), p.Problems)
+	}
+	edited := []toolspecs.Spec{agentSpec("lead", "new", nil), spec("read", func(s *toolspecs.Spec) { s.Version = "2.0.0" }), spec("new", nil)}
+	other := setUp(t, catalogOf(t, edited...), scriptedModels)
+	other.run.setup = switchyard.Setup{Pinned: switchyard.Pack(p)}
+	parent := &switchyard.Parent{WorkflowID: "w", Run: "top", Call: "1.1", Catalog: p.Catalog.Digest, Depth: 1}
+	request := switchyard.PinRequest{Run: "sub", Parent: parent, Tools: []string{"helper", "read", "new"}}
+	sub := other.pin(t, request)
+	for _, want := range []string{"helper 1.0.0", "read 1.0.0", "new 1.0.0"} {
+		name, version, _ := strings.Cut(want, " ")
+		if tool, ok := sub.Catalog.Find(name); !ok || tool.Version != version {
+			t.Errorf("%s is pinned to %q, want %q", name, tool.Version, version)
+		}
+	}
+	if names := (switchyard.Catalog{Tools: sub.Below}).Names(); fmt.Sprint(names) != "[write lead]" || other.run.queries.Load() != 1 {
+		t.Errorf("below the sub-agent: %v, after %d queries", names, other.run.queries.Load())
+	}
+	again := above.pin(t, switchyard.PinRequest{Run: "sub", Parent: parent, Tools: []string{"helper"}})
+	if above.run.queries.Load() != 0 || again.Catalog.Tools[0].Digest != sub.Catalog.Tools[0].Digest {
+		t.Error("the process that pinned the run above asked it again")
+	}
+	other.run.failure = errors.New("no answer")
+	other.runs = newRunCache(1, 1)
+	if _, err := other.Pin(t.Context(), request); err == nil || !strings.Contains(err.Error(), "ask the run w for its tools: no answer") {
+		t.Errorf("without the run above: %v", err)
+	}
+}
+
+// TestPinTooMuch proves that a run whose tools do not fit into history is told so before it starts.
+func TestPinTooMuch(t *testing.T) {
+	random := rand.New(rand.NewChaCha8([32]byte{}))
+	var names []string
+	var specs []toolspecs.Spec
+	for i := range 40 {
+		noise := make([]byte, 60<<10)
+		for n := range noise {
+			noise[n] = byte('!' + random.IntN(90))
+		}
+		names = append(names, fmt.Sprint("tool", i))
+		specs = append(specs, spec(names[i], func(s *toolspecs.Spec) { s.Description = string(noise) }))
+	}
+	b := setUp(t, catalogOf(t, specs...), nil)
+	if p := b.pin(t, switchyard.PinRequest{Run: "r", Tools: names}); len(p.Problems) != 1 || !strings.Contains(p.Problems[0].Message, "history takes 1572864") || len(p.Catalog.Tools) > 0 {
+		t.Errorf("problems: %v", p.Problems)
+	}
+	if p := b.pin(t, switchyard.PinRequest{Run: "r", Tools: names[:15]}); len(p.Problems) > 0 || len(p.Catalog.Tools) != 15 {
+		t.Errorf("what fits is refused: %v", p.Problems)
+	}
+}
+
+// TestSettle proves what becomes of a call that no activity executed: an error stays what it is, in text that history
+// takes; an answer is counted and marked slow; and a spec that cannot be used fails the call, not the run.
+func TestSettle(t *testing.T) {
+	b := setUp(t, catalogOf(t), nil)
+	tool := catalogOf(t, agentSpec("sub", "", nil)).All()[0].Tool()
+	settle := func(change func(*switchyard.SettleRequest)) switchyard.Settled {
+		r := switchyard.SettleRequest{Call: "1.1", Tool: tool, Answer: "an answer", Usage: switchyard.Usage{Calls: 2}}
+		change(&r)
+		s, err := b.Settle(t.Context(), r)
+		if err != nil || s.ID != "1.1" || s.Tool != "sub" || s.Usage.Calls != 2 || (s.Result == nil) == (s.Error == nil) {
+			t.Fatalf("settled as %+v, %v", s, err)
+		}
+		return s
+	}
+	if s := settle(func(r *switchyard.SettleRequest) { r.Took = switchyard.Duration(time.Hour) }); string(s.Result.Output) != `"an answer"` || !s.Result.Slow || s.Result.Tokens == 0 || s.Result.ExecutionMicros != 3600e6 {
+		t.Errorf("an answer: %+v", s.Result)
+	}
+	if s := settle(func(r *switchyard.SettleRequest) { r.Error = switchyard.Errorf(switchyard.ErrTimeout, "late\xff") }); s.Error.Type != switchyard.ErrTimeout || s.Error.Message != "late\uFFFD" {
+		t.Errorf("an error: %+v", s.Error)
+	}
+	if s := settle(func(r *switchyard.SettleRequest) { r.Tool.Digest = "other" }); s.Error.Type != switchyard.ErrExecutorNotFound {
+		t.Errorf("a spec that was altered: %+v", s.Error)
+	}
+}
+
+// TestAnswerAsJSON proves what an agent's answer is as a value, alone, in a fence of any kind, or as text.
+func TestAnswerAsJSON(t *testing.T) {
+	anything := catalogOf(t, agentSpec("sub", "", func(s *toolspecs.Spec) { s.OutputSchema = []byte(`{}`) })).All()[0]
+	open := catalogOf(t, agentSpec("sub", "", nil)).All()[0]
+	for answer, want := range map[string]string{
+		` {"b": 1, "a": [2]} `:            `{"b":1,"a":[2]}`,
+		"```\n[1]\n```":                   `[1]`,
+		"Here:\n```json\n[1]\n```\nDone.": `[1]`,
+		"```[1]```":                       `[1]`,
+		"```json\n[1]":                    `"` + "```json\\n[1]" + `"`,
+		"plain <text>":                    `"plain <text>"`,
+		`"a string"`:                      `"a string"`,
+		"":                                `""`,
+	} {
+		if got := string(outputOf(anything, answer)); got != want {
+			t.Errorf("%q gives %s, want %s", answer, got, want)
+		}
+	}
+	if got := string(outputOf(open, "[1]")); got != `"[1]"` {
+		t.Errorf("without a declared output: %s", got)
+	}
+}

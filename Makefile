@@ -38,9 +38,9 @@ dev: bin/starter bin/worker bin/devserver ## Run server, Web UI and a worker unt
 ##@ Build
 
 .PHONY: build
-build: bin/starter bin/worker bin/librarian bin/devserver ## Build starter, worker, devserver and the demo's worker into bin/
+build: bin/starter bin/worker bin/librarian bin/kinds bin/devserver ## Build starter, worker, devserver and the examples' workers into bin/
 
-.PHONY: bin/starter bin/worker bin/librarian bin/devserver
+.PHONY: bin/starter bin/worker bin/librarian bin/kinds bin/devserver
 bin/starter:
 	$(GO) build -o bin/starter ./starter
 
@@ -49,6 +49,9 @@ bin/worker:
 
 bin/librarian:
 	$(GO) build -o bin/librarian ./examples/librarian
+
+bin/kinds:
+	$(GO) build -o bin/kinds ./examples/kinds
 
 bin/devserver:
 	$(DEVSERVER) build -C devserver -ldflags='-s -w' -o ../bin/devserver .
@@ -91,7 +94,7 @@ test/coverage: bin/devserver npm ## Run all tests, on a real server too, and hol
 	rm -rf coverage
 	mkdir -p coverage/bin
 	ln -s ../../bin/devserver coverage/bin/devserver
-	$(GO) build -cover -coverpkg=./... -o coverage/bin/ ./starter ./worker ./examples/librarian
+	$(GO) build -cover -coverpkg=./... -o coverage/bin/ ./starter ./worker ./examples/librarian ./examples/kinds
 	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' $(NPM) SWITCHYARD_E2E=1 \
 		$(GO) test -count=1 -timeout 10m -coverpkg=./... -coverprofile=coverage/tests.txt ./...
 	$(GO) run ./internal/covergate coverage/tests.txt

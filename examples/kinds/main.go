@@ -34,6 +34,7 @@ func main() {
 	os.Exit(host.Main(host.Config{
 		Specs:     toolspecs.Shipped(),
 		Functions: append(tools.All(tools.Config{}), activities.NewFunction("price", price)),
+		Stateful:  []activities.Stateful{carts()},
 	}))
 }
 

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+
+	"github.com/switchyard/switchyard/activities"
+)
+
+// cart is the Go type of the tool of the kind stateful. Every run that calls the tool has a cart of its own.
+type cart struct{ pieces map[string]int }
+
+type cartInput struct {
+	Item     string `json:"item"`
+	Quantity int    `json:"quantity"`
+}
+
+func carts() activities.Stateful {
+	return activities.NewStateful("cart", newCart, (*cart).add)
+}
+
+func newCart(context.Context, activities.StartInfo) (*cart, error) {
+	return &cart{pieces: map[string]int{}}, nil
+}
+
+// add puts pieces into the cart and tells what is in it.
+func (c *cart) add(_ context.Context, in cartInput) (map[string]int, error) {
+	c.pieces[in.Item] += in.Quantity
+	return maps.Clone(c.pieces), nil
+}
+
+// Snapshot and Restore are all it takes for a cart to survive its worker.
+func (c *cart) Snapshot(context.Context) ([]byte, error) { return json.Marshal(c.pieces) }
+
+// Restore takes what Snapshot gave.
+func (c *cart) Restore(_ context.Context, snapshot []byte) error {
+	return json.Unmarshal(snapshot, &c.pieces)
+}

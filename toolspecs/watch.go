@@ -169,7 +169,7 @@ func (w *Watcher) run() {
 			return
 		case <-n.events():
 			soon = sooner(soon)
-		case <-n.errors():
+		case n.failed = <-n.errors(): // some changes were not told
 			soon = sooner(soon)
 		case <-soon:
 			soon = w.look(n)

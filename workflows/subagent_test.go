@@ -69,8 +69,7 @@ func (l *lab) toldOf() []string {
 // answers come back in the order of the calls, and that what they used counts as the run's own.
 func TestSubAgents(t *testing.T) {
 	deep := agentTool("deep", above("needy", step(call("needy", `{}`)), answer("deep down")))
-	wide := agentTool("wide", above("greet deep", step(call("deep", `{"topic":"depth","detail":3}`), call("greet", `{"name":"w"}`)), answer("wide: ${1}")))
-	wide.Entry.Agent.Model.Script.Value.Steps[1].Answer = "wide"
+	wide := agentTool("wide", above("greet deep", step(call("deep", `{"topic":"depth","detail":3}`), call("greet", `{"name":"w"}`)), answer("wide")))
 	l, inputs := newTree(t, deep, wide)
 	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Prompt: "Go.", Trace: "trace-1", Variables: map[string]any{"project": "apollo"}, Mode: switchyard.ModeLenient,
 		Agent: above("wide deep greet", step(call("wide", `{"topic":"breadth"}`), call("greet", `{"name":"r"}`), call("deep", `{"topic":"nothing","detail":"2"}`)), answer("done"))})
@@ -90,6 +89,9 @@ func TestSubAgents(t *testing.T) {
 		`1.1/1.1 deep depth=2 by wide "About depth, 3 deep." trace-1 map[project:apollo] lenient`,
 		`1.3 deep depth=1 by tester "About nothing, 2 deep." trace-1 map[project:apollo] lenient`,
 	})
+	if len(l.queries) != 0 {
+		t.Errorf("one process asked the runs %v, though it settled every call itself", l.queries)
+	}
 	for _, s := range l.scheduled {
 		if o := s.call.Origin; s.tool == "needy" && (o.Caller.ID != "deep" || o.Conversation != "" || o.Run == "") {
 			t.Errorf("origin of a call of a sub-agent: %+v", o)

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,10 +15,14 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// shop starts a worker of the examples.
+// shop starts a worker of the examples, in a folder where the program is what the toolspecs name: bin/kinds.
 func (l *lab) shop() *testserver.Process {
 	l.t.Helper()
-	return l.program(testserver.Bin(l.t, "kinds"), nil, "--tools", "../../examples/kinds/tools", "--dir", "../..")
+	program, dir := testserver.Bin(l.t, "kinds"), l.t.TempDir()
+	if err := os.Symlink(filepath.Dir(program), filepath.Join(dir, "bin")); err != nil {
+		l.t.Fatal(err)
+	}
+	return l.program(program, nil, "--tools", "../../examples/kinds/tools", "--dir", dir)
 }
 
 // order starts the run that uses a tool of every kind.

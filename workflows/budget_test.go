@@ -1,0 +1,97 @@
+package workflows_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+)
+
+// TestSubAgentBudget proves that a sub-agent gets the lower ones of its own limits and an equal share of what is left of
+// the run's, with every admitted call of the turn counted, and its own turns.
+func TestSubAgentBudget(t *testing.T) {
+	own := above("greet", step(call("greet", `{"name":"a"}`)), answer("ok"))
+	own.Limits = switchyard.Limits{Turns: 7, Calls: 3, Tokens: 1 << 30, Cost: 0.5, WallTime: switchyard.Duration(time.Hour)}
+	l, inputs := newTree(t, agentTool("free", above("greet", answer("ok"))), agentTool("bound", own))
+	a := toldAgent()
+	a.Tools = []string{"free", "bound", "greet"}
+	a.Limits = switchyard.Limits{Turns: 9, Calls: 20, Tokens: 1000, Cost: 101, WallTime: switchyard.Duration(time.Minute)}
+	l.tell(
+		switchyard.Message{Calls: []switchyard.Call{{Tool: "free"}, {Tool: "greet", Arguments: `{"name":"b"}`}, {Tool: "nosuch"}, {Tool: "bound"}}},
+		switchyard.Message{Calls: []switchyard.Call{{Tool: "free"}}},
+		switchyard.Message{Text: "done"},
+	)
+	l.runAgent(a, "Go.")
+	r := l.result()
+	first, second, last := inputs["1.1"].Agent.Limits, inputs["1.4"].Agent.Limits, inputs["2.1"].Agent.Limits
+	// A step costs 15 tokens and 20 dollars. Of 20 calls 3 are admitted in the first turn, which leaves 17 for two.
+	if want := (switchyard.Limits{Calls: 8, Tokens: 492, Cost: 40.5}); limitsBut(first) != want || first.WallTime <= 0 || first.WallTime > a.Limits.WallTime {
+		t.Errorf("the first of two gets %+v, want %+v", first, want)
+	}
+	if want := (switchyard.Limits{Turns: 7, Calls: 3, Tokens: 492, Cost: 0.5}); limitsBut(second) != want || second.WallTime > a.Limits.WallTime {
+		t.Errorf("the second gets %+v, want %+v", second, want)
+	}
+	// The calls so far: four of the run and one of a sub-agent; and now one more. Tokens: those of both sub-agents too.
+	if last.Calls != 20-4-1-1 || last.Tokens >= 1000-30 || last.Tokens < 1000-100 || last.Cost != 61 {
+		t.Errorf("the only one of the next turn gets %+v", last)
+	}
+	if r.Answer != "done" || r.Usage.Calls != 6 || r.Usage.Turns != 3 {
+		t.Errorf("result: %+v", r)
+	}
+}
+
+func limitsBut(l switchyard.Limits) switchyard.Limits {
+	l.WallTime = 0
+	return l
+}
+
+// TestSubAgentBudgetSpent proves that no sub-agent starts where nothing is left for it, and that what sub-agents used
+// ends the run that called them.
+func TestSubAgentBudgetSpent(t *testing.T) {
+	for name, test := range map[string]struct {
+		limits switchyard.Limits
+		told   []string
+		limit  string
+	}{
+		"tokens": {switchyard.Limits{Tokens: 15}, []string{"1.1 ERROR budget_exceeded: the run's budget of tokens", "1.2 ERROR budget_exceeded"}, "tokens"},
+		"cost":   {switchyard.Limits{Cost: 20}, []string{"1.1 ERROR budget_exceeded: the run's budget of cost", "1.2 ERROR budget_exceeded"}, "cost"},
+		"calls":  {switchyard.Limits{Calls: 3}, []string{"1.1 done", "1.2 ERROR budget_exceeded: the run may make 3 more calls"}, "calls"},
+		"used":   {switchyard.Limits{Tokens: 25}, []string{"1.1 as far as I got", "1.2 as far as I got"}, "tokens"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := newTree(t, agentTool("sub", above("greet", step(call("greet", `{"name":"a"}`)), answer("done"))))
+			a := toldAgent()
+			a.Tools, a.Limits = []string{"sub"}, test.limits
+			l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "sub"}, {Tool: "sub"}}}, switchyard.Message{Text: "as far as I got"})
+			l.runAgent(a, "Go.")
+			r := l.result()
+			if r.Outcome != switchyard.OutcomeLimit || r.Limit != test.limit {
+				t.Errorf("result: %+v", r)
+			}
+			for i, told := range l.toldOf() {
+				if !strings.HasPrefix(told, test.told[i]) {
+					t.Errorf("told %q, want %q", told, test.told[i])
+				}
+			}
+		})
+	}
+}
+
+// TestSubAgentDepth proves that agents that call each other in a circle end at the greatest depth, where the call is
+// refused and told so.
+func TestSubAgentDepth(t *testing.T) {
+	again := step(named("next", "loop", `{"topic":"again"}`))
+	l, inputs := newTree(t, agentTool("loop", above("loop", again, answer("[${next}]"))))
+	l.runAgent(above("loop", again, answer("${next}")), "Go.")
+	r := l.result()
+	if len(inputs) != switchyard.MaxDepth || !strings.HasPrefix(r.Answer, "[[[[[ERROR precondition_failed: this run is a sub-agent 5 deep already") {
+		t.Errorf("%d runs, answer %q", len(inputs), r.Answer)
+	}
+}
+
+func named(id, tool, arguments string) switchyard.ScriptCall {
+	c := call(tool, arguments)
+	c.ID = id
+	return c
+}

@@ -95,7 +95,7 @@ func (m *MCP) call(ctx context.Context, spec *toolspecs.Spec, args json.RawMessa
 	}
 	asking := &mcpQuestions{}
 	request := mcptools.Request{Tool: spec.Entry.Remote, Arguments: args,
-		Progress: func(p switchyard.Progress) { switchyard.ReportProgress(ctx, p) }}
+		Progress: func(p switchyard.Progress) { switchyard.ReportProgress(ctx, p) }, Note: asking.note}
 	if call, ok := switchyard.ContextOf(ctx); ok {
 		request.Meta = map[string]any{MCPKey: call.Key}
 	}

@@ -15,12 +15,10 @@ type mcpQuestions struct {
 	notes []string
 }
 
-// ask turns a server's question into one that stands in the run. That it cannot be asked, or that nobody answers, the
-// server takes as a question that was dismissed; the answer's notes say why.
+// ask turns a server's question into one that stands in the run.
 func (q *mcpQuestions) ask(ctx context.Context, text string, schema json.RawMessage) (mcptools.Reply, error) {
 	reply, err := Ask(ctx, text, schema)
 	if err != nil {
-		q.note("the server's question was not answered: " + err.Error())
 		return mcptools.Reply{}, err
 	}
 	if reply.Decline {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/internal/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
 	"github.com/switchyard/switchyard/worker/tools"
@@ -30,6 +31,7 @@ const (
 
 // TestMain runs the tests, or the worker that they start as a process of its own.
 func TestMain(m *testing.M) {
+	mcpserver.Main()
 	if os.Getenv(asWorker) == "" {
 		os.Exit(m.Run())
 	}

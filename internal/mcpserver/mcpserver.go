@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -27,6 +28,8 @@ const (
 	Many = "many"
 	// Broken lists a tool whose schema is none.
 	Broken = "broken"
+	// Older speaks no version of the protocol after 2025-11-25.
+	Older = "older"
 	// Hang reads and never answers.
 	Hang = "hang"
 	// Garbage answers everything with what is no message.
@@ -97,7 +100,7 @@ func endless(w io.Writer) {
 	}
 }
 
-// New returns a server of one of the modes Good, Many and Broken. args are those of a program.
+// New returns a server of one of the modes Good, Many, Older and Broken. args are those of a program.
 func New(mode string, args ...string) *mcp.Server {
 	options := &mcp.ServerOptions{PageSize: 10}
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, options)
@@ -106,11 +109,23 @@ func New(mode string, args ...string) *mcp.Server {
 		for i := range 500 {
 			add(server, fmt.Sprintf("tool_%03d", i), "One of many.", echo)
 		}
+	case Older:
+		server.AddReceivingMiddleware(noDiscovery)
 	case Broken:
 		server.AddReceivingMiddleware(brokenList)
 	}
 	addTools(server, args)
 	return server
+}
+
+// noDiscovery refuses what clients of newer versions begin with.
+func noDiscovery(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+		if method == "server/discover" {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
+		}
+		return next(ctx, method, r)
+	}
 }
 
 // brokenList puts a tool into the list whose schema is none.

@@ -137,18 +137,32 @@ func addLong(server *mcp.Server) {
 		}
 		return nil, err
 	})
-	add(server, "ask", "Asks for a name.", func(ctx context.Context, r *mcp.CallToolRequest, a Arguments) (*mcp.CallToolResult, error) {
-		params := &mcp.ElicitParams{Message: "What is your name?", RequestedSchema: json.RawMessage(
-			`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)}
-		if a.Text == "url" {
-			params = &mcp.ElicitParams{Mode: "url", Message: "Sign in", URL: "https://example.com/", ElicitationID: "1"}
-		}
-		reply, err := r.Session.Elicit(ctx, params)
-		if err != nil {
-			return text("no reply: " + err.Error()), nil
-		}
-		return text(fmt.Sprintf("%s %v", reply.Action, reply.Content["name"])), nil
-	})
+	add(server, "ask", "Asks for a name.", ask)
+}
+
+// ask asks for a name: in the middle of the call, or where the protocol has no such thing by an answer that asks.
+func ask(ctx context.Context, r *mcp.CallToolRequest, a Arguments) (*mcp.CallToolResult, error) {
+	params := &mcp.ElicitParams{Message: "What is your name?", RequestedSchema: json.RawMessage(
+		`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)}
+	switch a.Text {
+	case "url":
+		params = &mcp.ElicitParams{Mode: "url", Message: "Sign in", URL: "https://example.com/", ElicitationID: "1"}
+	case "roots":
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"roots": &mcp.ListRootsParams{}}}, nil
+	case "busy":
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}}, nil
+	}
+	if given, ok := r.Params.InputResponses["name"].(*mcp.ElicitResult); ok {
+		return text(fmt.Sprintf("%s %v", given.Action, given.Content["name"])), nil
+	}
+	if initialized := r.Session.InitializeParams(); initialized == nil || initialized.ProtocolVersion > "2025-11-25" {
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"name": params}}, nil
+	}
+	reply, err := r.Session.Elicit(ctx, params)
+	if err != nil {
+		return text("no reply: " + err.Error()), nil
+	}
+	return text(fmt.Sprintf("%s %v", reply.Action, reply.Content["name"])), nil
 }
 
 // addFaults adds tools that fail.

@@ -85,7 +85,9 @@ func (c *Connection) client(o Options) *mcp.Client {
 		// Neither roots nor sampling are offered.
 		Capabilities:                &mcp.ClientCapabilities{},
 		ProgressNotificationHandler: c.onProgress,
-		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { c.tools.changed.Store(true) },
+		// Questions in place of results are taken to the call that they are about; see rounds.
+		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { c.tools.changed.Store(true) },
 	}
 	if o.Asks {
 		options.ElicitationHandler = c.onElicit

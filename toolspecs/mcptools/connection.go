@@ -89,6 +89,8 @@ type Request struct {
 	// when the server takes the question back. It is called only on a connection that was made to ask, and there must be no
 	// other call at the same time.
 	Ask func(ctx context.Context, text string, schema json.RawMessage) (Reply, error)
+	// Note, unless nil, gets why a question of the server was not passed on or not answered.
+	Note func(text string)
 }
 
 // Reply is what a person says to a server's question: the form's values, or that there will be none.
@@ -122,7 +124,7 @@ func (c *Connection) Call(ctx context.Context, r Request) (Answer, error) {
 		params.Arguments = json.RawMessage("{}")
 	}
 	defer c.begin(within, &r, params)()
-	result, err := c.session.CallTool(within, params)
+	result, err := c.rounds(within, &r, params)
 	if err == nil {
 		return answerOf(result)
 	}

@@ -2,38 +2,32 @@ package mcptools
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard"
+)
+
+// The actions by which a server's question is answered.
+const (
+	actionAccept  = "accept"
+	actionDecline = "decline"
+	actionCancel  = "cancel"
 )
 
 // onElicit takes a server's question to the call that it belongs to. Servers do not say which one that is, so that there
 // has to be exactly one that may ask.
 func (c *Connection) onElicit(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-	if r.Params.URL != "" || r.Params.Mode == "url" {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "this client asks people by forms alone, not by URL"}
-	}
 	request, call := c.asker()
 	if request == nil {
-		return &mcp.ElicitResult{Action: "decline"}, nil
+		return &mcp.ElicitResult{Action: actionDecline}, nil
 	}
 	within, cancel := context.WithCancel(call)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	schema, err := switchyard.EncodeJSON(r.Params.RequestedSchema)
-	if err != nil || r.Params.RequestedSchema == nil {
-		schema = nil
-	}
-	reply, err := request.Ask(within, r.Params.Message, schema)
-	switch {
-	case err != nil:
-		return &mcp.ElicitResult{Action: "cancel"}, nil
-	case reply.Declined:
-		return &mcp.ElicitResult{Action: "decline"}, nil
-	default:
-		return &mcp.ElicitResult{Action: "accept", Content: reply.Content}, nil
-	}
+	return reply(within, request, r.Params), nil
 }
 
 func (c *Connection) asker() (*Request, context.Context) {
@@ -46,4 +40,78 @@ func (c *Connection) asker() (*Request, context.Context) {
 		return request, ctx
 	}
 	return nil, nil
+}
+
+// reply asks a person on behalf of a call, if it may ask and the question is a form.
+func reply(ctx context.Context, r *Request, question *mcp.ElicitParams) *mcp.ElicitResult {
+	switch {
+	case r.Ask == nil:
+		r.note("the server wanted to ask a person and was declined: the toolspec has no entry.answer_within")
+		return &mcp.ElicitResult{Action: actionDecline}
+	case question.URL != "" || question.Mode == "url":
+		r.note("the server wanted to send a person to a URL and was declined: people are asked by forms alone")
+		return &mcp.ElicitResult{Action: actionDecline}
+	}
+	schema, err := switchyard.EncodeJSON(question.RequestedSchema)
+	if err != nil || question.RequestedSchema == nil {
+		schema = nil
+	}
+	answer, err := r.Ask(ctx, question.Message, schema)
+	switch {
+	case err != nil:
+		r.note("the server's question was not answered: " + err.Error())
+		return &mcp.ElicitResult{Action: actionCancel}
+	case answer.Declined:
+		return &mcp.ElicitResult{Action: actionDecline}
+	default:
+		return &mcp.ElicitResult{Action: actionAccept, Content: answer.Content}
+	}
+}
+
+func (r *Request) note(text string) {
+	if r.Note != nil {
+		r.Note(text)
+	}
+}
+
+// Bounds of how often a server may answer a call with questions in place of a result: in all, and with none.
+const (
+	maxRounds     = 10
+	maxIdleRounds = 3
+)
+
+// rounds calls a tool until there is a result: in newer versions of the protocol a server that wants to ask a person
+// answers with its questions and is called again with the replies.
+func (c *Connection) rounds(ctx context.Context, r *Request, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+	idle := 0
+	for range maxRounds {
+		result, err := c.session.CallTool(ctx, params)
+		if err != nil || !result.NeedsInput() {
+			return result, err
+		}
+		if len(result.InputRequests) == 0 {
+			if idle++; idle == maxIdleRounds {
+				return nil, &Refused{Message: "it is busy", busy: true}
+			}
+		}
+		again := *params
+		again.RequestState = result.RequestState
+		if again.InputResponses, err = replies(ctx, r, result.InputRequests); err != nil {
+			return nil, err
+		}
+		params = &again
+	}
+	return nil, &Refused{Message: fmt.Sprintf("it asked for more %d times and gave no result", maxRounds)}
+}
+
+func replies(ctx context.Context, r *Request, questions mcp.InputRequestMap) (mcp.InputResponseMap, error) {
+	given := mcp.InputResponseMap{}
+	for _, id := range slices.Sorted(maps.Keys(questions)) {
+		question, ok := questions[id].(*mcp.ElicitParams)
+		if !ok {
+			return nil, &Refused{Message: fmt.Sprintf("it asks its client for what this one does not offer (%T)", questions[id])}
+		}
+		given[id] = reply(ctx, r, question)
+	}
+	return given, ctx.Err()
 }

@@ -41,6 +41,8 @@ type Refused struct {
 	// Code is JSON-RPC's; zero where the answer was none.
 	Code    int
 	Message string
+
+	busy bool
 }
 
 func (r *Refused) Error() string {
@@ -56,7 +58,7 @@ func (r *Refused) Error() string {
 
 // Busy reports whether the same request may be answered later.
 func (r *Refused) Busy() bool {
-	return r.Status == http.StatusTooManyRequests || r.Status >= http.StatusInternalServerError
+	return r.busy || r.Status == http.StatusTooManyRequests || r.Status >= http.StatusInternalServerError
 }
 
 // failure says why a request got no result. ctx is the caller's, err the SDK's error.
@@ -66,6 +68,9 @@ func (c *Connection) failure(ctx context.Context, err error, s seen) error {
 	}
 	if own, ok := errors.AsType[*switchyard.Error](err); ok {
 		return own
+	}
+	if refused, ok := errors.AsType[*Refused](err); ok {
+		return refused
 	}
 	if _, ok := errors.AsType[*outbound.Refusal](err); ok {
 		return outbound.Failure(ctx, ctx, err)

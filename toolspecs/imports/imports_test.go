@@ -1,6 +1,8 @@
 package imports
 
 import (
+	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -8,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -55,6 +58,39 @@ func checkWritten(t *testing.T, tool Tool, data []byte) {
 	}
 }
 
+// remoteTools are what a server lists: plain tools, one without a description, one with a schema that JSON Schema does not
+// know, and names that toolspecs cannot have.
+var remoteTools = []mcptools.Tool{
+	{Name: "read_file", Description: "Reads a file.\n\nThe path is\n  - relative, or\n  - absolute.", ReadOnly: true,
+		InputSchema:  json.RawMessage(`{"properties":{"path":{"description":"A path.","type":"string"}},"required":["path"],"type":"object"}`),
+		OutputSchema: json.RawMessage(`{"properties":{"text":{"type":"string"}},"type":"object"}`)},
+	{Name: "search", Title: "Search everything", InputSchema: json.RawMessage(`{"properties":{"query":{"nullable":true,"type":"string","wrong":1}},"type":"object"}`)},
+	{Name: "files/list.all"},
+}
+
+// serve lists them, as every server but one would.
+func serve(e toolspecs.Entry) ([]mcptools.Tool, error) {
+	if strings.Contains(e.URL, "down") {
+		return nil, errors.New("the server cannot be reached")
+	}
+	return remoteTools, nil
+}
+
+// Every tool that a server lists is pinned by its digest, with the server's own words.
+func TestMCP(t *testing.T) {
+	entry := toolspecs.Entry{Argv: []string{"mcp-files", "."}, Env: []string{"FILES_ROOT"}}
+	r := MCP(entry, remoteTools, MCPOptions{Prefix: "fs_", Output: true})
+	compareGolden(t, filepath.Join("testdata", "mcp.golden"), written(t, r, nil))
+	for i, tool := range r.Tools {
+		if tool.Spec.Entry.Pin != remoteTools[i].Digest() {
+			t.Errorf("%s is pinned as %s", tool.Source, tool.Spec.Entry.Pin)
+		}
+	}
+	if r := MCP(entry, remoteTools, MCPOptions{Names: []string{"read_*"}}); len(r.Tools) != 1 || r.Tools[0].Spec.Entry.Remote != "" {
+		t.Errorf("picked %+v", r.Tools)
+	}
+}
+
 func compareGolden(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
@@ -95,7 +131,7 @@ func TestGolden(t *testing.T) {
 			case strings.HasPrefix(name, "functions"):
 				r, err = Functions(name, data, FunctionOptions{Output: true})
 			case strings.HasPrefix(name, "registry"):
-				r, err = Registry(name, data, RegistryOptions{})
+				r, err = Registry(name, data, RegistryOptions{Ask: serve})
 			default:
 				o := Options{Output: strings.HasPrefix(name, "schemas")}
 				if name == "schemas_3.1.json" {

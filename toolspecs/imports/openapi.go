@@ -21,6 +21,8 @@ type Options struct {
 	BaseURL string
 	// Auth stands in for the document's security schemes.
 	Auth *toolspecs.Auth
+	// Allow becomes every tool's entry.allow: what may be reached although it is not public.
+	Allow []string
 	// Tags, Paths and Names pick operations: those with one of the tags, whose path is below one of the paths or fits it as
 	// a pattern, and whose tool's name or operationId fits one of the patterns. An empty list picks all.
 	Tags, Paths, Names []string

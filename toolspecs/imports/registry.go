@@ -3,12 +3,9 @@ package imports
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,6 +14,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/mcptools"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
 
@@ -82,10 +80,12 @@ type registeredParameter struct {
 type RegistryOptions struct {
 	// Names picks tools whose names fit one of the patterns; empty picks all.
 	Names []string
+	// Ask lists the tools of an MCP server, so that they can be pinned. Without it MCP tools are refused.
+	Ask func(toolspecs.Entry) ([]mcptools.Tool, error)
 }
 
 // registryKinds are the older names of kinds, and what makes a tool of each.
-var registryKinds = map[string]func(t registered, s *toolspecs.Spec, notes *noted) error{
+var registryKinds = map[string]func(t registered, o RegistryOptions, s *toolspecs.Spec, notes *noted) error{
 	"BUILTIN": registered.function,
 	"NATIVE":  registered.stateful,
 	"REST":    registered.rest,
@@ -118,7 +118,7 @@ func Registry(file string, data []byte, o RegistryOptions) (Result, error) {
 			continue
 		}
 		source := cmp.Or(t.Name, fmt.Sprintf("[[tool]] %d", i+1))
-		tool, err := t.tool(name)
+		tool, err := t.tool(name, o)
 		if err != nil {
 			r.refuse(source, "%v", err)
 			continue
@@ -184,7 +184,7 @@ func keysOf(key toml.Key) []string {
 	return names
 }
 
-func (t registered) tool(name string) (Tool, error) {
+func (t registered) tool(name string, o RegistryOptions) (Tool, error) {
 	if t.Name == "" {
 		return Tool{}, errors.New("it has no name")
 	}
@@ -205,167 +205,8 @@ func (t registered) tool(name string) (Tool, error) {
 	if name != t.Name {
 		notes.add("", "the tool is called %q in the registry", t.Name)
 	}
-	if err := makeEntry(t, &s, &notes); err != nil {
+	if err := makeEntry(t, o, &s, &notes); err != nil {
 		return Tool{}, err
 	}
 	return Tool{Spec: s, Notes: notes.notes}, nil
-}
-
-// given refuses settings that the tool's kind does not have.
-func (t registered) given(allowed ...string) error {
-	for _, setting := range []struct {
-		name  string
-		given bool
-	}{{"handler", t.Handler != ""}, {"url", t.URL != ""}, {"method", t.Method != ""}, {"headers", t.Headers != nil}, {"query", t.Query != nil},
-		{"auth", t.Auth != nil}, {"command", t.Command != nil}, {"env", t.Env != nil}, {"remote", t.Remote != ""}} {
-		if setting.given && !slices.Contains(allowed, setting.name) {
-			return fmt.Errorf("%s is not for the kind %s", setting.name, t.Kind)
-		}
-	}
-	return nil
-}
-
-func (t registered) function(s *toolspecs.Spec, notes *noted) error {
-	s.Entry = toolspecs.Entry{Type: switchyard.KindFunction, Handler: t.Handler}
-	s.InputSchema = t.arguments(notes)
-	return t.given("handler")
-}
-
-func (t registered) stateful(s *toolspecs.Spec, notes *noted) error {
-	s.Entry = toolspecs.Entry{Type: switchyard.KindStateful, Handler: t.Handler}
-	s.InputSchema = t.arguments(notes)
-	return t.given("handler")
-}
-
-func (t registered) mcp(s *toolspecs.Spec, notes *noted) error {
-	if (t.URL == "") == (len(t.Command) == 0) {
-		return errors.New("an MCP tool has either a url or a command")
-	}
-	s.Entry = toolspecs.Entry{Type: switchyard.KindMCP, URL: t.URL, Argv: t.Command, Env: t.Env, Headers: constants(t.Headers), Remote: t.Remote, Auth: t.auth()}
-	s.InputSchema = t.arguments(notes)
-	notes.add("", "it is not pinned; starter tools import mcp makes pinned tools of what the server lists")
-	if t.URL != "" {
-		return t.given("url", "headers", "auth", "remote")
-	}
-	return t.given("command", "env", "remote")
-}
-
-func (t registered) auth() *toolspecs.Auth {
-	if t.Auth == nil {
-		return nil
-	}
-	return &toolspecs.Auth{Type: t.Auth.Type, Secret: t.Auth.Secret, Name: t.Auth.Name}
-}
-
-// rest describes the tool as an operation of a document of its own.
-func (t registered) rest(s *toolspecs.Spec, notes *noted) error {
-	if err := t.given("url", "method", "headers", "query", "auth"); err != nil {
-		return err
-	}
-	address, err := url.Parse(t.URL)
-	if err != nil || address.Host == "" {
-		return errors.New("a REST tool needs a url, such as https://api.example.com/items/{id}")
-	}
-	path, _, _ := strings.Cut(t.URL[strings.Index(t.URL, address.Host)+len(address.Host):], "?")
-	request := requestOf{method: strings.ToUpper(cmp.Or(t.Method, http.MethodGet)), host: address.Scheme + "://" + address.Host, path: cmp.Or(path, "/"), keep: true, auth: t.auth()}
-	for _, p := range t.Parameters {
-		request.add(p.Name, p.in(request), p.schema())
-	}
-	made, err := request.tool(s.Name, s.Description)
-	if err != nil {
-		return err
-	}
-	s.Entry, s.InputSchema = made.Spec.Entry, made.Spec.InputSchema
-	s.Entry.Headers, s.Entry.Query = joined(s.Entry.Headers, t.Headers), joined(s.Entry.Query, withQuery(t.Query, address))
-	s.Execution.Effect = cmp.Or(s.Execution.Effect, made.Spec.Execution.Effect)
-	notes.notes = append(notes.notes, made.Notes...)
-	return nil
-}
-
-// in is where an argument of a REST tool goes.
-func (p registeredParameter) in(r requestOf) string {
-	switch {
-	case p.In != "":
-		return p.In
-	case strings.Contains(r.path, "{"+p.Name+"}"):
-		return inPath
-	case slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodDelete}, r.method):
-		return inQuery
-	}
-	return inBody
-}
-
-// withQuery returns constant parameters together with those that the address has.
-func withQuery(query map[string]string, address *url.URL) map[string]string {
-	all := map[string]string{}
-	for name, values := range address.Query() {
-		all[name] = values[0]
-	}
-	maps.Copy(all, query)
-	return all
-}
-
-func constants(values map[string]string) json.RawMessage { return joined(nil, values) }
-
-// joined adds constants to a mapping of templates, sorted by name.
-func joined(templates json.RawMessage, values map[string]string) json.RawMessage {
-	o, ok := treeOf(templates).(*object)
-	if !ok {
-		o = newObject()
-	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		o.set(name, values[name])
-	}
-	return members(o)
-}
-
-// arguments returns the schema of the tool's arguments.
-func (t registered) arguments(notes *noted) json.RawMessage {
-	tr := translator{most: maxDepth, left: maxSchemas, keep: true, notes: notes, known: newMemory()}
-	s := tr.schema(objectOf(t.Parameters), "", 0)
-	s.set(keyAdditional, false)
-	return encoded(s)
-}
-
-func objectOf(parameters []registeredParameter) *object {
-	properties := newObject()
-	for _, p := range parameters {
-		properties.set(p.Name, p.schema())
-	}
-	s := newObject()
-	s.set(keyType, typeObject)
-	s.set(keyProperties, properties)
-	return s
-}
-
-// schema returns a parameter as the property of a schema.
-func (p registeredParameter) schema() *object {
-	s := newObject()
-	if len(p.Properties) > 0 {
-		s = objectOf(p.Properties)
-	}
-	for _, k := range []struct {
-		key   string
-		value any
-		given bool
-	}{
-		{keyType, p.Type, p.Type != ""}, {keyDescription, p.Description, p.Description != ""}, {keyRequired, true, p.Required},
-		{keyDefault, p.Default, p.Default != nil}, {"writeOnly", true, p.Sensitive}, {keyEnum, p.Enum, len(p.Enum) > 0},
-		{"pattern", p.Pattern, p.Pattern != ""}, {"minLength", p.MinLength, p.MinLength != nil}, {"maxLength", p.MaxLength, p.MaxLength != nil},
-		{"minimum", p.Min, p.Min != nil}, {"maximum", p.Max, p.Max != nil}, {keyItems, map[string]string{keyType: p.Items}, p.Items != ""},
-	} {
-		if k.given {
-			s.set(k.key, treeOf(jsonOf(k.value)))
-		}
-	}
-	return s
-}
-
-// jsonOf writes a value of TOML as JSON; what JSON lacks, such as a date, as text.
-func jsonOf(value any) json.RawMessage {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return json.RawMessage("null") // an infinite number
-	}
-	return data
 }

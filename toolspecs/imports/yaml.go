@@ -53,10 +53,11 @@ func comment(text string) string { return "# " + plain(text, 500) + "\n" }
 
 var (
 	rawType   = reflect.TypeFor[json.RawMessage]()
-	blockHead = regexp.MustCompile(`(?m)^( *(?:- )*description: )\|-$`)
+	blockHead = regexp.MustCompile(`(?m)^( *(?:- )*description: )\|$`)
 )
 
-// folded makes blocks of descriptions that are read as one line: their lines were broken here.
+// folded makes blocks of descriptions that are read as one line: their lines were broken here. Wrap ends them with a line
+// end, which a description that has lines of its own is never written with.
 func folded(data []byte) []byte { return blockHead.ReplaceAll(data, []byte("${1}>-")) }
 
 // node returns a value as YAML; nil where it says nothing.
@@ -194,9 +195,17 @@ func scalar(text string) *yaml.Node {
 
 func plainScalar(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }
 
-// wrap breaks a long description into lines, where it reads the same without the breaks.
+// wrap breaks a long description into lines, where it reads the same without the breaks. One that has lines of its own is
+// written as a block of them.
 func wrap(n *yaml.Node) {
-	if utf8.RuneCountInString(n.Value) <= maxFlow || strings.Join(strings.Fields(n.Value), " ") != n.Value || !printable(n.Value) {
+	if !printable(n.Value) {
+		return
+	}
+	if strings.Contains(n.Value, "\n") && strings.TrimSpace(n.Value) == n.Value {
+		n.Style = yaml.LiteralStyle
+		return
+	}
+	if utf8.RuneCountInString(n.Value) <= maxFlow || strings.Join(strings.Fields(n.Value), " ") != n.Value {
 		return
 	}
 	var lines []string
@@ -209,13 +218,15 @@ func wrap(n *yaml.Node) {
 		line = strings.TrimPrefix(line+" "+word, " ")
 	}
 	if len(lines) > 0 {
-		n.Value, n.Style = strings.Join(append(lines, line), "\n"), yaml.LiteralStyle
+		n.Value, n.Style = strings.Join(append(lines, line), "\n")+"\n", yaml.LiteralStyle
 	}
 }
 
 // printable reports whether a block can hold a text: the writer quotes other ones whatever they were asked for.
 func printable(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == utf8.RuneError || r == 0xfeff || r > 0xffff })
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return r < ' ' && r != '\n' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == utf8.RuneError || r == 0xfeff || r > 0xffff
+	})
 }
 
 // File is the name of the file that a tool is written to.

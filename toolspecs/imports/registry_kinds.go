@@ -1,0 +1,195 @@
+package imports
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/mcptools"
+)
+
+// given refuses settings that the tool's kind does not have.
+func (t registered) given(allowed ...string) error {
+	for _, setting := range []struct {
+		name  string
+		given bool
+	}{{"handler", t.Handler != ""}, {"url", t.URL != ""}, {"method", t.Method != ""}, {"headers", t.Headers != nil}, {"query", t.Query != nil},
+		{"auth", t.Auth != nil}, {"command", t.Command != nil}, {"env", t.Env != nil}, {"remote", t.Remote != ""}} {
+		if setting.given && !slices.Contains(allowed, setting.name) {
+			return fmt.Errorf("%s is not for the kind %s", setting.name, t.Kind)
+		}
+	}
+	return nil
+}
+
+func (t registered) function(_ RegistryOptions, s *toolspecs.Spec, notes *noted) error {
+	s.Entry = toolspecs.Entry{Type: switchyard.KindFunction, Handler: t.Handler}
+	s.InputSchema = t.arguments(notes)
+	return t.given("handler")
+}
+
+func (t registered) stateful(_ RegistryOptions, s *toolspecs.Spec, notes *noted) error {
+	s.Entry = toolspecs.Entry{Type: switchyard.KindStateful, Handler: t.Handler}
+	s.InputSchema = t.arguments(notes)
+	return t.given("handler")
+}
+
+// mcp takes the tool's schema, and its description where the registry has none, from the server.
+func (t registered) mcp(o RegistryOptions, s *toolspecs.Spec, notes *noted) error {
+	allowed := []string{"command", "env", "remote"}
+	if t.URL != "" {
+		allowed = []string{"url", "headers", "auth", "remote"}
+	}
+	if err := t.given(allowed...); err != nil {
+		return err
+	}
+	if (t.URL == "") == (len(t.Command) == 0) {
+		return errors.New("an MCP tool has either a url or a command")
+	}
+	if o.Ask == nil {
+		return errors.New("a tool of an MCP server is pinned, and for that the server must be asked: give --connect")
+	}
+	entry := toolspecs.Entry{Type: switchyard.KindMCP, URL: t.URL, Argv: t.Command, Env: t.Env, Headers: joined(nil, t.Headers), Auth: t.auth()}
+	listed, err := o.Ask(entry)
+	if err != nil {
+		return err
+	}
+	remote := cmp.Or(t.Remote, t.Name)
+	i := slices.IndexFunc(listed, func(tool mcptools.Tool) bool { return tool.Name == remote })
+	if i < 0 {
+		return fmt.Errorf("the server has no tool %q", remote)
+	}
+	made := mcpTool(s.Name, entry, listed[i], MCPOptions{})
+	s.Entry, s.InputSchema, s.Description = made.Spec.Entry, made.Spec.InputSchema, cmp.Or(s.Description, made.Spec.Description)
+	if len(t.Parameters) > 0 {
+		notes.add("", "its arguments are those that the server lists, not the registry's")
+	}
+	notes.notes = append(notes.notes, made.Notes...)
+	return nil
+}
+
+func (t registered) auth() *toolspecs.Auth {
+	if t.Auth == nil {
+		return nil
+	}
+	return &toolspecs.Auth{Type: t.Auth.Type, Secret: t.Auth.Secret, Name: t.Auth.Name}
+}
+
+// rest describes the tool as an operation of a document of its own.
+func (t registered) rest(_ RegistryOptions, s *toolspecs.Spec, notes *noted) error {
+	if err := t.given("url", "method", "headers", "query", "auth"); err != nil {
+		return err
+	}
+	address, err := url.Parse(t.URL)
+	if err != nil || address.Host == "" {
+		return errors.New("a REST tool needs a url, such as https://api.example.com/items/{id}")
+	}
+	path, _, _ := strings.Cut(t.URL[strings.Index(t.URL, address.Host)+len(address.Host):], "?")
+	request := requestOf{method: strings.ToUpper(cmp.Or(t.Method, http.MethodGet)), host: address.Scheme + "://" + address.Host, path: cmp.Or(path, "/"), keep: true, auth: t.auth()}
+	for _, p := range t.Parameters {
+		request.add(p.Name, p.in(request), p.schema())
+	}
+	made, err := request.tool(s.Name, s.Description)
+	if err != nil {
+		return err
+	}
+	s.Entry, s.InputSchema = made.Spec.Entry, made.Spec.InputSchema
+	s.Entry.Headers, s.Entry.Query = joined(s.Entry.Headers, t.Headers), joined(s.Entry.Query, withQuery(t.Query, address))
+	s.Execution.Effect = cmp.Or(s.Execution.Effect, made.Spec.Execution.Effect)
+	notes.notes = append(notes.notes, made.Notes...)
+	return nil
+}
+
+// in is where an argument of a REST tool goes.
+func (p registeredParameter) in(r requestOf) string {
+	switch {
+	case p.In != "":
+		return p.In
+	case strings.Contains(r.path, "{"+p.Name+"}"):
+		return inPath
+	case slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodDelete}, r.method):
+		return inQuery
+	}
+	return inBody
+}
+
+// withQuery returns constant parameters together with those that the address has.
+func withQuery(query map[string]string, address *url.URL) map[string]string {
+	all := map[string]string{}
+	for name, values := range address.Query() {
+		all[name] = values[0]
+	}
+	maps.Copy(all, query)
+	return all
+}
+
+// joined adds constants to a mapping of templates, sorted by name.
+func joined(templates json.RawMessage, values map[string]string) json.RawMessage {
+	o, ok := treeOf(templates).(*object)
+	if !ok {
+		o = newObject()
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		o.set(name, values[name])
+	}
+	return members(o)
+}
+
+// arguments returns the schema of the tool's arguments.
+func (t registered) arguments(notes *noted) json.RawMessage {
+	tr := translator{most: maxDepth, left: maxSchemas, keep: true, notes: notes, known: newMemory()}
+	s := tr.schema(objectOf(t.Parameters), "", 0)
+	s.set(keyAdditional, false)
+	return encoded(s)
+}
+
+func objectOf(parameters []registeredParameter) *object {
+	properties := newObject()
+	for _, p := range parameters {
+		properties.set(p.Name, p.schema())
+	}
+	s := newObject()
+	s.set(keyType, typeObject)
+	s.set(keyProperties, properties)
+	return s
+}
+
+// schema returns a parameter as the property of a schema.
+func (p registeredParameter) schema() *object {
+	s := newObject()
+	if len(p.Properties) > 0 {
+		s = objectOf(p.Properties)
+	}
+	for _, k := range []struct {
+		key   string
+		value any
+		given bool
+	}{
+		{keyType, p.Type, p.Type != ""}, {keyDescription, p.Description, p.Description != ""}, {keyRequired, true, p.Required},
+		{keyDefault, p.Default, p.Default != nil}, {"writeOnly", true, p.Sensitive}, {keyEnum, p.Enum, len(p.Enum) > 0},
+		{"pattern", p.Pattern, p.Pattern != ""}, {"minLength", p.MinLength, p.MinLength != nil}, {"maxLength", p.MaxLength, p.MaxLength != nil},
+		{"minimum", p.Min, p.Min != nil}, {"maximum", p.Max, p.Max != nil}, {keyItems, map[string]string{keyType: p.Items}, p.Items != ""},
+	} {
+		if k.given {
+			s.set(k.key, treeOf(jsonOf(k.value)))
+		}
+	}
+	return s
+}
+
+// jsonOf writes a value of TOML as JSON; what JSON lacks, such as a date, as text.
+func jsonOf(value any) json.RawMessage {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return json.RawMessage("null") // an infinite number
+	}
+	return data
+}

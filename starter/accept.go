@@ -311,7 +311,7 @@ func (c *comparer) acceptedOf(path string) map[string]mcptools.Tool {
 	return remotes
 }
 
-// overwrite replaces a file as a whole, so that a worker that watches its folder never reads half of it.
+// overwrite replaces a file, or what a link leads to.
 func overwrite(path string, data []byte) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -321,16 +321,7 @@ func overwrite(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".accept-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Chmod(info.Mode().Perm()), f.Close()); err != nil {
-		_ = os.Remove(f.Name())
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return writeWhole(path, data, info.Mode().Perm())
 }
 
 // report says what became of every tool. Tools that are gone or could not be looked at give exit code 1.

@@ -22,7 +22,8 @@ func (a *app) toolsCommand() *cobra.Command {
 	}
 	var catalog catalogFlags
 	catalog.add(cmd.PersistentFlags(), "(default ./tools where it holds some)")
-	cmd.AddCommand(a.toolsListCommand(&catalog), a.toolsShowCommand(&catalog), a.lintCommand(&catalog), a.acceptCommand(&catalog))
+	cmd.AddCommand(a.toolsListCommand(&catalog), a.toolsShowCommand(&catalog), a.lintCommand(&catalog),
+		a.importCommand(&catalog), a.acceptCommand(&catalog))
 	return cmd
 }
 

@@ -198,28 +198,31 @@ func plainScalar(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNo
 // wrap breaks a long description into lines, where it reads the same without the breaks. One that has lines of its own is
 // written as a block of them.
 func wrap(n *yaml.Node) {
-	if !printable(n.Value) {
-		return
+	switch text := n.Value; {
+	case !printable(text):
+	case strings.Contains(text, "\n"):
+		if strings.TrimSpace(text) == text {
+			n.Style = yaml.LiteralStyle
+		}
+	case utf8.RuneCountInString(text) > maxFlow && strings.Join(strings.Fields(text), " ") == text:
+		if lines := broken(text); len(lines) > 1 {
+			n.Value, n.Style = strings.Join(lines, "\n")+"\n", yaml.LiteralStyle
+		}
 	}
-	if strings.Contains(n.Value, "\n") && strings.TrimSpace(n.Value) == n.Value {
-		n.Style = yaml.LiteralStyle
-		return
-	}
-	if utf8.RuneCountInString(n.Value) <= maxFlow || strings.Join(strings.Fields(n.Value), " ") != n.Value {
-		return
-	}
+}
+
+// broken breaks a text into lines at its blanks.
+func broken(text string) []string {
 	var lines []string
 	line := ""
-	for word := range strings.SplitSeq(n.Value, " ") {
+	for word := range strings.SplitSeq(text, " ") {
 		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > maxLine {
 			lines, line = append(lines, line), word
 			continue
 		}
 		line = strings.TrimPrefix(line+" "+word, " ")
 	}
-	if len(lines) > 0 {
-		n.Value, n.Style = strings.Join(append(lines, line), "\n")+"\n", yaml.LiteralStyle
-	}
+	return append(lines, line)
 }
 
 // printable reports whether a block can hold a text: the writer quotes other ones whatever they were asked for.

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/imports"
+	"github.com/switchyard/switchyard/toolspecs/mcptools"
+)
+
+func (a *app) importMCPCommand(catalog *catalogFlags) *cobra.Command {
+	var flags importFlags
+	var o imports.MCPOptions
+	var entry toolspecs.Entry
+	auth := ""
+	cmd := &cobra.Command{
+		Use: "mcp --url URL | -- PROGRAM [ARGUMENT…]", Short: "Make pinned tools of what an MCP server lists",
+		Long: `Connects to an MCP server, over HTTP or as a program that speaks over its standard input and output, and makes a toolspec of
+every tool that it lists, or of those that --name picks. Each is pinned: a tool whose description or schema changes on the
+server is refused until 'starter tools accept' has shown the difference.
+
+A program sees PATH, HOME, LANG, TMPDIR and the variables of --env. What a server hints about its tools' effects is not
+believed: they are effect: once until you say otherwise.`,
+		Example: `  starter tools import mcp --prefix fs_ -- npx -y @modelcontextprotocol/server-filesystem .
+  starter tools import mcp --url https://mcp.example.com/mcp --auth bearer=env:MCP_TOKEN
+  starter tools import mcp --url http://localhost:3001/mcp --allow localhost`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			entry.Type, entry.Argv = switchyard.KindMCP, args
+			if (entry.URL == "") == (len(args) == 0) {
+				return usageError(cmd, "give either --url or, after --, the program to start")
+			}
+			var err error
+			if entry.Auth, err = parseAuth(auth); err != nil {
+				return usageError(cmd, "--auth %v", err)
+			}
+			servers := mcpServers{ctx: cmd.Context()}
+			defer servers.close()
+			listed, err := servers.tools(entry)
+			if err != nil {
+				return failure(exitFailed, "%w", err)
+			}
+			o.Names = flags.names
+			return a.writeImported(&flags, catalog, imports.MCP(entry, listed, o))
+		},
+	}
+	flags.add(cmd.Flags())
+	cmd.Flags().StringVar(&entry.URL, "url", "", "streamable-HTTP `address` of the server")
+	cmd.Flags().StringVar(&auth, "auth", "", "`TYPE=SECRET` that the server wants: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
+	cmd.Flags().StringSliceVar(&entry.Allow, "allow", nil, "`hosts` or ranges that may be reached although they are not public, such as localhost")
+	cmd.Flags().StringSliceVar(&entry.Env, "env", nil, "`variables` of the environment that the program may see")
+	cmd.Flags().StringVar(&o.Prefix, "prefix", "", "`text` that every tool's name begins with")
+	cmd.Flags().BoolVar(&o.Output, "with-output", false, "declare results as well, where the server does")
+	return cmd
+}
+
+// mcpServers asks MCP servers for their tools, each once.
+type mcpServers struct {
+	ctx   context.Context
+	known map[string][]mcptools.Tool
+	open  []*mcptools.Connection
+}
+
+func (s *mcpServers) tools(entry toolspecs.Entry) ([]mcptools.Tool, error) {
+	key, err := switchyard.EncodeJSON(entry)
+	if err != nil {
+		return nil, err
+	}
+	if listed, again := s.known[string(key)]; again {
+		return listed, nil
+	}
+	conn, err := mcptools.Connect(s.ctx, &entry, mcptools.Options{})
+	if err != nil {
+		return nil, errors.New(message(err))
+	}
+	s.open = append(s.open, conn)
+	listed, err := conn.Tools(s.ctx)
+	if err != nil {
+		return nil, errors.New(message(err))
+	}
+	if s.known == nil {
+		s.known = map[string][]mcptools.Tool{}
+	}
+	s.known[string(key)] = listed
+	return listed, nil
+}
+
+func (s *mcpServers) close() {
+	for _, conn := range s.open {
+		conn.Close()
+	}
+}
+
+func (a *app) importFunctionsCommand(catalog *catalogFlags) *cobra.Command {
+	var flags importFlags
+	output := false
+	cmd := &cobra.Command{
+		Use: "functions FILE|-", Short: "Make function tools of functions as model providers take them",
+		Long: `Reads functions as OpenAI, Anthropic and Google take them, one or a list, JSON or YAML. The tool's name is the handler that
+your worker registers. A function that says method, host and endpoint becomes a REST tool.`,
+		Example: `  starter tools import functions functions.json`,
+		Args:    arguments(1, "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, data, err := a.document(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			result, err := imports.Functions(name, data, imports.FunctionOptions{Names: flags.names, Output: output})
+			if err != nil {
+				return err
+			}
+			return a.writeImported(&flags, catalog, result)
+		},
+	}
+	flags.add(cmd.Flags())
+	cmd.Flags().BoolVar(&output, "with-output", false, "declare results as well, where the functions do")
+	return cmd
+}
+
+func (a *app) importRegistryCommand(catalog *catalogFlags) *cobra.Command {
+	var flags importFlags
+	connect := false
+	cmd := &cobra.Command{
+		Use: "registry FILE|-", Short: "Make tools of a TOML registry of the older kinds",
+		Long: `Reads a registry with one [[tool]] for each tool. The kind BUILTIN becomes function, NATIVE stateful, REST rest, MCP mcp.
+docs/importing.md lists the keys. MCP tools are pinned: with --connect their servers, which the registry names, are started
+or reached for that; without it these tools are not imported.`,
+		Example: `  starter tools import registry registry.toml
+  starter tools import registry registry.toml --connect`,
+		Args: arguments(1, "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, data, err := a.document(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			o := imports.RegistryOptions{Names: flags.names}
+			servers := mcpServers{ctx: cmd.Context()}
+			defer servers.close()
+			if connect {
+				o.Ask = servers.tools
+			}
+			result, err := imports.Registry(name, data, o)
+			if err != nil {
+				return err
+			}
+			return a.writeImported(&flags, catalog, result)
+		},
+	}
+	flags.add(cmd.Flags())
+	cmd.Flags().BoolVar(&connect, "connect", false, "ask the MCP servers that the registry names for their tools")
+	return cmd
+}

@@ -213,27 +213,39 @@ func (f *filling) value(template any) (value any, keep bool) {
 	return template, true
 }
 
-// addField adds one field of a form: a list of plain values gives the field several times, an object and a list of
-// objects give fields such as card[number] and items[0][price].
+// addField adds one field of a form: an object and a list of objects give fields such as card[number] and items[0][price]. A
+// list of plain values gives the field several times: as name=a&name=b, or as name[]=a&name[]=b where the name ends in []
+// and inside another value, where nothing else would tell it from a plain value.
 func addField(form url.Values, name string, value any) {
+	bare := strings.TrimSuffix(name, "[]")
 	switch value := value.(type) {
 	case nil:
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			addField(form, name+"["+key+"]", value[key])
+			addField(form, inner(bare, key, value[key]), value[key])
 		}
 	case []any:
 		for i, e := range value {
 			switch e.(type) {
 			case map[string]any, []any:
-				addField(form, name+"["+switchyard.TextOf(i)+"]", e)
+				addField(form, inner(bare, switchyard.TextOf(i), e), e)
+			case nil:
 			default:
-				addField(form, name, e)
+				form.Add(name, switchyard.TextOf(e))
 			}
 		}
 	default:
-		form.Add(name, switchyard.TextOf(value))
+		form.Add(bare, switchyard.TextOf(value))
 	}
+}
+
+// inner is the name of a field inside another one.
+func inner(name, key string, value any) string {
+	name += "[" + key + "]"
+	if _, list := value.([]any); list {
+		name += "[]"
+	}
+	return name
 }
 
 // membersOf returns the members of a JSON object; none of what is nothing.

@@ -181,7 +181,10 @@ func TestRESTBody(t *testing.T) {
 		{`encoding: text, body: "{{args.a}}"`, `{"p":1,"a":"x\ny"}`, "x\ny", "text/plain; charset=utf-8"},
 		{`encoding: form, body: {a: "{{args.a}}", b: "{{args.b}}", c: "x y"}`, `{"p":1,"a":[1,"2"]}`, `a=1&a=2&c=x+y`, "application/x-www-form-urlencoded"},
 		{`encoding: form, body: {m: "{{args.a}}", l: "{{args.b}}"}`, `{"p":1,"a":{"k":"v","deep":{"n":null,"t":true}},"b":[{"id":1},{"id":[2,3]}]}`,
-			`l%5B0%5D%5Bid%5D=1&l%5B1%5D%5Bid%5D=2&l%5B1%5D%5Bid%5D=3&m%5Bdeep%5D%5Bt%5D=true&m%5Bk%5D=v`, "application/x-www-form-urlencoded"},
+			`l%5B0%5D%5Bid%5D=1&l%5B1%5D%5Bid%5D%5B%5D=2&l%5B1%5D%5Bid%5D%5B%5D=3&m%5Bdeep%5D%5Bt%5D=true&m%5Bk%5D=v`, "application/x-www-form-urlencoded"},
+		{`encoding: form, body: {"a[]": "{{args.a}}", "b[]": "{{args.b}}"}`, `{"p":1,"a":[1,"2",null],"b":[[3],{"c":[]},{"d":4}]}`,
+			`a%5B%5D=1&a%5B%5D=2&b%5B0%5D%5B%5D=3&b%5B2%5D%5Bd%5D=4`, "application/x-www-form-urlencoded"},
+		{`encoding: form, body: {"a[]": "{{args.a}}"}`, `{"p":1,"a":""}`, `a=`, "application/x-www-form-urlencoded"},
 		{`encoding: form, body: "{{args.a}}"`, `{"p":1,"a":{"k":"v"}}`, `k=v`, "application/x-www-form-urlencoded"},
 	} {
 		got := record(t, restSpec(t, base, `method: POST, `+c.entry), c.args)

@@ -28,7 +28,10 @@ believed: they are effect: once until you say otherwise.`,
   starter tools import mcp --url https://mcp.example.com/mcp --auth bearer=env:MCP_TOKEN
   starter tools import mcp --url http://localhost:3001/mcp --allow localhost`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entry.Type, entry.Argv = switchyard.KindMCP, args
+			entry.Type = switchyard.KindMCP
+			if len(args) > 0 { // a toolspec with url has no argv, not even an empty one
+				entry.Argv = args
+			}
 			if (entry.URL == "") == (len(args) == 0) {
 				return usageError(cmd, "give either --url or, after --, the program to start")
 			}

@@ -100,12 +100,32 @@ func (v *visit) make() error {
 
 // provide fills the folder of tools.
 func (v *visit) provide(wanted scenario) error {
-	if wanted.spec == "" {
-		_, err := v.starter("tools", "import", "mcp", "--url", v.server, "--out", v.tools)
+	if wanted.spec != "" {
+		err := os.Mkdir(v.tools, 0o700)
+		return errors.Join(err, os.WriteFile(filepath.Join(v.tools, "tool.yaml"), fmt.Appendf(nil, wanted.spec, v.server), 0o600))
+	}
+	if _, err := v.starter("tools", "import", "mcp", "--url", v.server, "--allow", "localhost", "--out", v.tools); err != nil {
 		return err
 	}
-	err := os.Mkdir(v.tools, 0o700)
-	return errors.Join(err, os.WriteFile(filepath.Join(v.tools, "tool.yaml"), fmt.Appendf(nil, wanted.spec, v.server), 0o600))
+	for _, c := range wanted.calls {
+		if err := v.letAsk(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// letAsk writes into a toolspec that the server may ask a person in the middle of a call, which no import decides.
+func (v *visit) letAsk(c call) error {
+	if c.reply == "" {
+		return nil
+	}
+	file := filepath.Join(v.tools, c.tool+".yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, bytes.Replace(text, []byte("\nentry:\n"), []byte("\nentry:\n  answer_within: 1m\n"), 1), 0o600)
 }
 
 // call runs one call and returns in what it ended otherwise than it should.

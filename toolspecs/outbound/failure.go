@@ -50,9 +50,28 @@ func permanent(err error) bool {
 		return true
 	}
 	_, network := errors.AsType[*net.OpError](err)
-	return !network && !brokenOff(err)
+	return !network && !timedOut(err) && !brokenOff(err)
+}
+
+// timedOut reports a wait of net/http's own, such as for the beginning of TLS.
+func timedOut(err error) bool {
+	waited, ok := errors.AsType[net.Error](err)
+	return ok && waited.Timeout()
 }
 
 func brokenOff(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	_, stream := errors.AsType[streamError](err)
+	return stream || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// streamError is what net/http turns its own error of a broken HTTP/2 stream into where errors.As asks for one with just
+// these fields.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (s streamError) Error() string {
+	return fmt.Sprintf("stream %d broke off with code %d", s.StreamID, s.Code)
 }

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -126,56 +127,47 @@ type driver struct {
 	server *testserver.Server
 	// queue begins the names of the task queues, one for each scenario.
 	queue string
-	// troubles are sent by scenario, one each.
-	troubles chan outcome
+
+	mu sync.Mutex
+	// troubles holds for each scenario that was visited why it went wrong, if it did.
+	troubles map[string]error
 }
 
 // play runs the suite and returns its table and what came of each scenario.
 func (d *driver) play(suite string, flags []string) (table string, outcomes []outcome) {
 	d.t.Helper()
-	d.troubles = make(chan outcome, 100)
+	d.troubles = map[string]error{}
 	desk := httptest.NewServer(d)
-	defer desk.Close()
 	program, err := os.Executable()
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	results := d.t.TempDir()
 	flags = append([]string{"client", "--command", program, "--output-dir", results, "--timeout", fmt.Sprint((patience + 10*time.Second).Milliseconds())}, flags...)
-	cmd := exec.Command(suite, flags...)
+	cmd := exec.CommandContext(d.t.Context(), suite, flags...)
 	cmd.Env = append(os.Environ(), driverVariable+"="+desk.URL)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		if _, ended := errors.AsType[*exec.ExitError](err); !ended {
-			d.t.Fatal(err)
-		}
+	err = cmd.Run()
+	desk.Close()
+	// The suite ends with 1 where a check failed, expected or not.
+	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
+		d.t.Fatal(err)
 	}
 	_, table, found := strings.Cut(stdout.String(), "=== SUITE SUMMARY ===\n")
 	outcomes, err = readOutcomes(results)
 	if !found || err != nil {
 		d.t.Fatalf("the suite printed no table, or its results cannot be read (%v):\n%s\n%s", err, &stdout, &stderr)
 	}
-	return table, d.withTroubles(outcomes)
-}
-
-// withTroubles adds to the suite's outcomes what the orchestrator had to say; a scenario whose client never asked has
-// trouble, too.
-func (d *driver) withTroubles(outcomes []outcome) []outcome {
-	close(d.troubles)
-	said := map[string]string{}
-	asked := map[string]bool{}
-	for trouble := range d.troubles {
-		said[trouble.scenario], asked[trouble.scenario] = trouble.trouble, true
-	}
 	for i, o := range outcomes {
-		outcomes[i].trouble = said[o.scenario]
-		if !asked[o.scenario] {
-			outcomes[i].trouble = "the suite did not send its client"
+		if err, visited := d.troubles[o.scenario]; err != nil {
+			outcomes[i].trouble = err.Error()
+		} else if !visited {
+			outcomes[i].trouble = "the suite sent no client to the server"
 		}
 	}
 	slices.SortFunc(outcomes, func(a, b outcome) int { return strings.Compare(a.scenario, b.scenario) })
-	return outcomes
+	return table, outcomes
 }
 
 // ServeHTTP does what a scenario wants of its server and answers when it is done.
@@ -187,10 +179,10 @@ func (d *driver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		trouble = newVisit(t, ctx, d, name, server).make()
 	})
-	o := outcome{scenario: name}
+	d.mu.Lock()
+	d.troubles[name] = trouble
+	d.mu.Unlock()
 	if trouble != nil {
-		o.trouble = trouble.Error()
-		http.Error(w, o.trouble, http.StatusBadGateway)
+		http.Error(w, trouble.Error(), http.StatusBadGateway)
 	}
-	d.troubles <- o
 }

@@ -41,7 +41,10 @@ func (c Change) String() string {
 // imported differs from its server's tool although neither changed; whether the tool changed is for its Digest to say.
 func Diff(spec *toolspecs.Spec, remote Tool) []Change {
 	var d differ
-	d.compare("$.description", spec.Description, remote.Description)
+	// A toolspec describes also what a server does not.
+	if now := strings.TrimSpace(remote.Description); now != "" {
+		d.compare("$.description", strings.TrimSpace(spec.Description), now)
+	}
 	d.schemas("$.input_schema", inputSchema(spec), remote.InputSchema)
 	if spec.OutputSchema != nil || spec.Output == nil && remote.OutputSchema != nil {
 		d.schemas("$.output_schema", spec.OutputSchema, remote.OutputSchema)

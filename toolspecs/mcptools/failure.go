@@ -76,7 +76,7 @@ func (c *Connection) failure(ctx context.Context, err error, s seen) error {
 		return outbound.Failure(ctx, ctx, err)
 	}
 	if s.tooLarge {
-		return &Lost{Sent: true, Err: &Fault{Reason: tooLarge(c.limit)}}
+		return &Fault{Reason: tooLarge(c.limit)}
 	}
 	if reason := c.process.failed(); reason != nil {
 		return &Lost{Sent: s.sent, Err: reason}
@@ -127,7 +127,8 @@ func (c *Connection) connectError(ctx context.Context, err error, s seen) error 
 		return c.unreachable(reason, r.Busy())
 	}
 	_, fault := errors.AsType[*Fault](failure)
-	return c.unreachable(reasonOf(failure), !fault)
+	_, inside := errors.AsType[*outbound.Refusal](failure)
+	return c.unreachable(reasonOf(failure), !fault && !inside)
 }
 
 func (c *Connection) unreachable(reason string, retryable bool) error {

@@ -58,7 +58,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		w.asRPCError(req, resp, x)
 		return resp, nil
 	}
-	w.bound(resp, x)
+	w.bound(req, resp, x)
 	return resp, nil
 }
 
@@ -68,26 +68,41 @@ func (w *wire) resume(req *http.Request) (*http.Response, error) {
 	switch {
 	case err == nil:
 		w.failed.Store(0)
-		w.bound(resp, exchangeOf(req.Context()))
+		w.bound(nil, resp, exchangeOf(req.Context()))
 	case req.Context().Err() == nil && w.failed.Add(1) >= maxReconnects:
 		w.broken(err)
 	}
 	return resp, err
 }
 
-func (w *wire) bound(resp *http.Response, x *exchange) {
+// bound holds a response to its bounds. req is nil where it is not the response to one request.
+func (w *wire) bound(req *http.Request, resp *http.Response, x *exchange) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if kind == eventStream {
-		resp.Body = &eventBody{body: resp.Body, lines: bufio.NewReader(resp.Body), w: w, x: x}
+		resp.Body = &eventBody{body: resp.Body, lines: bufio.NewReader(resp.Body), w: w, req: req, x: x}
 		return
 	}
-	resp.Body = &wholeBody{body: resp.Body, w: w, x: x}
+	resp.Body = &wholeBody{body: resp.Body, w: w, req: req, x: x}
+}
+
+// tooLarge returns the answer that stands in for one that is too large. It keeps the session, and the other calls on it.
+// Nothing can stand in for what nobody asked for: then the connection ends.
+func (w *wire) tooLarge(req *http.Request, x *exchange) ([]byte, error) {
+	x.note(func(s *seen) { s.tooLarge = true })
+	if req != nil {
+		if answer := asAnswer(req, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: tooLarge(w.limit)}); answer != nil {
+			return answer, nil
+		}
+	}
+	w.broken(&Fault{Reason: tooLarge(w.limit)})
+	return nil, errTooLarge
 }
 
 // wholeBody is a response that is one message.
 type wholeBody struct {
 	body io.ReadCloser
 	w    *wire
+	req  *http.Request
 	x    *exchange
 	read io.Reader
 }
@@ -100,8 +115,9 @@ func (b *wholeBody) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		if len(data) > b.w.limit {
-			b.x.note(func(s *seen) { s.tooLarge = true })
-			return 0, errTooLarge
+			if data, err = b.w.tooLarge(b.req, b.x); err != nil {
+				return 0, err
+			}
 		}
 		b.x.note(func(s *seen) { s.answered = true })
 		b.read = bytes.NewReader(carryMessage(b.w.hide(data)))
@@ -117,13 +133,19 @@ type eventBody struct {
 	body  io.ReadCloser
 	lines *bufio.Reader
 	w     *wire
+	req   *http.Request
 	x     *exchange
 	rest  []byte
+	// over says that nothing more is read, because there was too much.
+	over bool
 }
 
 // Read implements io.Reader.
 func (b *eventBody) Read(p []byte) (int, error) {
 	if len(b.rest) == 0 {
+		if b.over {
+			return 0, io.EOF
+		}
 		line, err := b.line()
 		if len(line) == 0 {
 			return 0, err
@@ -143,8 +165,12 @@ func (b *eventBody) line() ([]byte, error) {
 	for {
 		part, err := b.lines.ReadSlice('\n')
 		if len(line)+len(part) > b.w.limit {
-			b.x.note(func(s *seen) { s.tooLarge = true })
-			return nil, errTooLarge
+			b.over = true
+			answer, err := b.w.tooLarge(b.req, b.x)
+			if err != nil {
+				return nil, err
+			}
+			return slices.Concat(dataField, answer, []byte("\n\n")), nil
 		}
 		line = append(line, part...)
 		if errors.Is(err, bufio.ErrBufferFull) {
@@ -167,7 +193,7 @@ func (b *eventBody) message(message []byte) []byte {
 		b.x.note(func(s *seen) { s.answered = true })
 		message = carryMessage(message)
 	}
-	return slices.Concat([]byte("data: "), message, []byte{'\n'})
+	return slices.Concat(dataField, message, []byte{'\n'})
 }
 
 // Close implements io.Closer.
@@ -181,20 +207,28 @@ func (w *wire) asRPCError(req *http.Request, resp *http.Response, x *exchange) {
 	text = w.hide(text)
 	failure := errorIn(resp, text)
 	x.note(func(s *seen) { s.code, s.message = int(failure.Code), sample([]byte(failure.Message)) })
-	var request struct {
-		ID json.RawMessage `json:"id"`
-	}
-	if body, err := bodyOf(req); err == nil {
-		_ = json.Unmarshal(body, &request)
-	}
-	if request.ID != nil {
-		if answer, err := switchyard.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": request.ID, "error": failure}); err == nil {
-			text = answer
-			resp.Header.Set("Content-Type", "application/json")
-		}
+	if answer := asAnswer(req, failure); answer != nil {
+		text = answer
+		resp.Header.Set("Content-Type", "application/json")
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(text))
 	resp.ContentLength = int64(len(text))
+}
+
+// asAnswer returns the message that answers a request with an error; nil where the message that was sent is no request.
+func asAnswer(req *http.Request, failure *jsonrpc.Error) []byte {
+	var request struct {
+		ID json.RawMessage `json:"id"`
+	}
+	body, err := bodyOf(req)
+	if err != nil || json.Unmarshal(body, &request) != nil || request.ID == nil {
+		return nil
+	}
+	answer, err := switchyard.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": request.ID, "error": failure})
+	if err != nil {
+		return nil
+	}
+	return answer
 }
 
 func bodyOf(req *http.Request) ([]byte, error) {

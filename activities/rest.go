@@ -57,13 +57,15 @@ func (r REST) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMe
 		return Answer{}, restFailure(ctx, e, credential, err)
 	}
 	defer resp.Body.Close()
-	limit := responseLimit(e)
 	// A byte more tells a body that was cut from one that fits.
-	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit+credential.Window()+1)))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(e.MaxResponse)+1))
 	if err != nil {
 		return Answer{}, restFailure(ctx, e, credential, fmt.Errorf("the response broke off: %w", err))
 	}
-	x := restResponse{spec: spec, status: resp.StatusCode, header: resp.Header, length: resp.ContentLength, body: body, limit: limit, credential: credential}
+	x := restResponse{spec: spec, status: resp.StatusCode, header: resp.Header, length: resp.ContentLength, body: body, credential: credential}
+	if x.cut = len(body) > e.MaxResponse; x.cut {
+		x.body = body[:e.MaxResponse]
+	}
 	return x.answer()
 }
 

@@ -20,19 +20,10 @@ import (
 )
 
 const (
-	// defaultMaxResponse is the limit of a response in bytes where its entry names none.
-	defaultMaxResponse = 1 << 20
 	// bodyHead is how much of a response's body an error quotes, in bytes.
 	bodyHead = 2 << 10
 	noteUTF8 = "the response was not valid UTF-8; the wrong bytes were replaced by U+FFFD"
 )
-
-func responseLimit(e *toolspecs.Entry) int {
-	if e.MaxResponse <= 0 {
-		return defaultMaxResponse
-	}
-	return e.MaxResponse
-}
 
 // restResponse is one response and what it takes to make an answer of it.
 type restResponse struct {
@@ -41,9 +32,9 @@ type restResponse struct {
 	header http.Header
 	// length is the body's as the server tells it; negative where it does not.
 	length int64
-	// body is up to limit bytes, and what follows them as far as secrets must be looked for.
+	// body is as much of the body as the entry lets be read; cut says that there was more.
 	body       []byte
-	limit      int
+	cut        bool
 	credential *outbound.Credential
 	notes      []string
 }
@@ -112,7 +103,7 @@ func (x *restResponse) failure(message string) error {
 
 // quoted returns the beginning of the body as readable text after a colon, or nothing.
 func (x *restResponse) quoted() string {
-	text := strings.ToValidUTF8(x.credential.Hide(string(x.body)), "\uFFFD")
+	text := strings.ToValidUTF8(x.hidden(x.body), "\uFFFD")
 	text = strings.TrimSpace(text)
 	if len(text) > bodyHead {
 		text = strings.ToValidUTF8(text[:bodyHead], "") + "…"
@@ -123,6 +114,14 @@ func (x *restResponse) quoted() string {
 	return ": " + text
 }
 
+// hidden returns the body, or what is left of it, without the secret.
+func (x *restResponse) hidden(body []byte) string {
+	if x.cut {
+		return x.credential.HideInPart(string(body))
+	}
+	return x.credential.Hide(string(body))
+}
+
 // output returns the answer of a response whose status is one.
 func (x *restResponse) output() (json.RawMessage, error) {
 	body := bytes.TrimPrefix(x.body, []byte("\ufeff"))
@@ -131,7 +130,7 @@ func (x *restResponse) output() (json.RawMessage, error) {
 		return x.headOutput()
 	case len(bytes.TrimSpace(body)) == 0:
 		return json.RawMessage("null"), nil
-	case len(x.body) > x.limit:
+	case x.cut:
 		return x.tooLong(body)
 	}
 	if output, err := x.value(body); err == nil || x.promisesJSON() {
@@ -252,7 +251,7 @@ func hideInMembers(members map[string]any, c *outbound.Credential) (hidden map[s
 func (x *restResponse) tooLong(body []byte) (json.RawMessage, error) {
 	if x.extracts() {
 		return nil, switchyard.Errorf(switchyard.ErrInvalidOutput,
-			"the response has more than %d bytes, so that nothing can be extracted from it; %s, or raise entry.max_response", x.limit, x.askForLess())
+			"the response has more than %d bytes, so that nothing can be extracted from it; %s, or raise entry.max_response", len(x.body), x.askForLess())
 	}
 	whole, form := "", ""
 	if x.length > 0 {
@@ -261,13 +260,8 @@ func (x *restResponse) tooLong(body []byte) (json.RawMessage, error) {
 	if x.declaresJSON() {
 		form = ", and half of a JSON value is text"
 	}
-	x.note("the response was cut at %d bytes%s%s; %s", x.limit, whole, form, x.askForLess())
-	body = []byte(x.credential.Hide(string(body)))
-	end := min(len(body), x.limit)
-	for back := 0; back < utf8.UTFMax && end > 0 && end < len(body) && !utf8.RuneStart(body[end]); back++ {
-		end--
-	}
-	return x.text(body[:end])
+	x.note("the response was cut at %d bytes%s%s; %s", len(x.body), whole, form, x.askForLess())
+	return x.text(wholeCharacters(body))
 }
 
 func (x *restResponse) askForLess() string {
@@ -277,8 +271,22 @@ func (x *restResponse) askForLess() string {
 	return "ask for less at a time"
 }
 
+// wholeCharacters returns a text without a part of a character at its end.
+func wholeCharacters(text []byte) []byte {
+	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
+		if end := text[len(text)-back:]; utf8.RuneStart(end[0]) {
+			if !utf8.FullRune(end) {
+				return text[:len(text)-back]
+			}
+			break
+		}
+	}
+	return text
+}
+
 // text returns a body that is no JSON: text as a string, what is no text as base64.
 func (x *restResponse) text(body []byte) (json.RawMessage, error) {
+	body = []byte(x.hidden(body))
 	switch kind := x.contentType(); {
 	case utf8.Valid(body):
 	case strings.HasPrefix(kind, "text/") || x.declaresJSON():
@@ -288,5 +296,5 @@ func (x *restResponse) text(body []byte) (json.RawMessage, error) {
 		x.note("the response is no text")
 		return switchyard.EncodeJSON(map[string]string{"content_type": kind, "body_base64": base64.StdEncoding.EncodeToString(body)})
 	}
-	return switchyard.EncodeJSON(x.credential.Hide(string(body)))
+	return switchyard.EncodeJSON(string(body))
 }

@@ -33,7 +33,9 @@ const leastHidden = 6
 // Credential puts one secret into requests, and takes it out of texts that come back. nil does neither.
 type Credential struct {
 	place, name, value string
-	hide               *strings.Replacer
+	// forms are what hide replaces.
+	forms []string
+	hide  *strings.Replacer
 }
 
 // NewCredential reads the secret that ref names, for a place: Bearer, Basic, Header or Query; name is the header's or
@@ -51,11 +53,12 @@ func NewCredential(place, ref, name string) (*Credential, error) {
 	if place == Basic {
 		hidden = append(hidden, password, base64.StdEncoding.EncodeToString([]byte(value)))
 	}
-	return &Credential{place: place, name: name, value: value, hide: replacerOf(hidden)}, nil
+	forms := formsOf(hidden)
+	return &Credential{place: place, name: name, value: value, forms: forms, hide: replacerOf(forms)}, nil
 }
 
-// replacerOf returns what hides secrets in every form that they take in headers, URLs and JSON.
-func replacerOf(secrets []string) *strings.Replacer {
+// formsOf returns secrets in every form that they take in headers, URLs and JSON, the longest first.
+func formsOf(secrets []string) []string {
 	var forms []string
 	for _, s := range secrets {
 		if len(s) < leastHidden {
@@ -65,10 +68,14 @@ func replacerOf(secrets []string) *strings.Replacer {
 		text, _ := switchyard.EncodeJSON(s)
 		forms = append(forms, s, string(text[1:len(text)-1]), url.QueryEscape(s), url.PathEscape(s))
 	}
-	// Of two that begin at the same place the first is replaced.
 	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	return slices.Compact(forms)
+}
+
+// replacerOf returns what hides the forms. Of two that begin at the same place the first is replaced.
+func replacerOf(forms []string) *strings.Replacer {
 	var pairs []string
-	for _, form := range slices.Compact(forms) {
+	for _, form := range forms {
 		pairs = append(pairs, form, hiddenText)
 	}
 	return strings.NewReplacer(pairs...)
@@ -100,11 +107,19 @@ func (c *Credential) Hide(text string) string {
 	return c.hide.Replace(text)
 }
 
-// Window returns how many bytes beyond an end one must read to see every form of a secret that begins before it.
-func (c *Credential) Window() int {
+// HideInPart is Hide for the first part of a text: it also takes away the beginning of a secret at the part's end.
+func (c *Credential) HideInPart(part string) string {
+	part = c.Hide(part)
 	if c == nil {
-		return 0
+		return part
 	}
-	const longestForm = 6 // bytes that JSON takes for one
-	return longestForm * len(c.value)
+	begun := 0
+	for _, form := range c.forms {
+		for n := min(len(form)-1, len(part)); n > begun; n-- {
+			if strings.HasSuffix(part, form[:n]) {
+				begun = n
+			}
+		}
+	}
+	return part[:len(part)-begun]
 }

@@ -44,11 +44,35 @@ func TestCredential(t *testing.T) {
 	}
 }
 
+// Of a text that is cut anywhere, no part of a secret stays, in whatever form; without one at the end all of it does.
+func TestHideInPart(t *testing.T) {
+	t.Setenv("SWITCHYARD_TEST_SECRET", `se"cret+se"x`)
+	c, err := NewCredential(Bearer, "env:SWITCHYARD_TEST_SECRET", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range []string{`se"cret+se"x`, `se\"cret+se\"x`, "se%22cret%2Bse%22x", "se%22cret+se%22x"} {
+		for end := range len(form) {
+			if got := c.HideInPart("a " + form[:end]); got != "a " {
+				t.Errorf("%q: got %q", form[:end], got)
+			}
+		}
+		if got := c.HideInPart("a " + form); got != "a [secret]" {
+			t.Errorf("%q: got %q", form, got)
+		}
+	}
+	for _, text := range []string{"", "plain", "se-"} {
+		if got := c.HideInPart(text); got != text {
+			t.Errorf("%q: got %q", text, got)
+		}
+	}
+}
+
 // Without a secret nothing is added and nothing hidden; a short one is not looked for; a login needs both its parts.
 func TestCredentialEdges(t *testing.T) {
 	var none *Credential
 	r := httptest.NewRequest(http.MethodGet, "http://api.example.com/", nil)
-	if none.Add(r); len(r.Header) > 0 || none.Hide("text") != "text" || none.Window() != 0 {
+	if none.Add(r); len(r.Header) > 0 || none.Hide("text") != "text" || none.HideInPart("text") != "text" {
 		t.Errorf("got %v", r.Header)
 	}
 	t.Setenv("SWITCHYARD_TEST_SECRET", "cat")

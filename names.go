@@ -55,6 +55,9 @@ const (
 	AttributeCaller       = "SwitchyardCaller"
 )
 
+// MaxAttribute bounds the value of a search attribute, in bytes; SQL stores take 255 characters.
+const MaxAttribute = 250
+
 // DefaultTaskQueue is the task queue of workflows and of the general lane where nothing else is configured.
 const DefaultTaskQueue = "switchyard"
 

@@ -36,6 +36,19 @@ func Summary(tool string, arguments json.RawMessage, sensitive []string) string 
 	return Shorten(strings.Join(parts, " "), summaryLine)
 }
 
+// runLine bounds the line of a whole run, in characters.
+const runLine = 90
+
+// RunSummary describes a run in one line, such as `agent librarian: which document …`: what it is, its name, and what it
+// was asked, if anything.
+func RunSummary(what, name, prompt string) string {
+	line := what + " " + name
+	if prompt != "" {
+		line += ": " + prompt
+	}
+	return Shorten(line, runLine)
+}
+
 // Redact returns the arguments with the values of the sensitive parameters replaced; arguments that are no object come
 // back unchanged if nothing is sensitive, and wholly redacted otherwise.
 func Redact(arguments json.RawMessage, sensitive []string) json.RawMessage {

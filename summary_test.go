@@ -113,6 +113,19 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// TestRunSummary proves that a run reads as one line, cut where it is long.
+func TestRunSummary(t *testing.T) {
+	for _, tt := range []struct{ prompt, want string }{
+		{"", "agent lead"},
+		{"go\non", "agent lead: go on"},
+		{strings.Repeat("x", 100), "agent lead: " + strings.Repeat("x", 77) + "…"},
+	} {
+		if got := RunSummary("agent", "lead", tt.prompt); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
 // TestRedact proves that no value of a sensitive parameter is shown, however the arguments are written, and that arguments
 // without one stay as they are.
 func TestRedact(t *testing.T) {

@@ -24,9 +24,6 @@ import (
 // maxInput bounds a run's input as JSON: the server refuses payloads of 2 MiB.
 const maxInput = 2<<20 - 4<<10
 
-// maxAttribute bounds the value of a search attribute; SQL stores take 255 characters.
-const maxAttribute = 250
-
 // startFlags are the flags of the commands that start a run.
 type startFlags struct {
 	id, conversation, caller string
@@ -93,8 +90,8 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind switchyard.CallerType, wo
 // checkNames refuses names that cannot be sent or searched.
 func (s *startFlags) checkNames(cmd *cobra.Command) error {
 	for flag, value := range map[string]string{"--conversation": s.conversation, "--caller": s.caller, "--id": s.id} {
-		if len(value) > maxAttribute {
-			return usageError(cmd, "%s has %d bytes; at most %d are searchable", flag, len(value), maxAttribute)
+		if len(value) > switchyard.MaxAttribute {
+			return usageError(cmd, "%s has %d bytes; at most %d are searchable", flag, len(value), switchyard.MaxAttribute)
 		}
 	}
 	if !sendable(s.id) {
@@ -145,14 +142,11 @@ func (s *start) inputs() []any {
 
 // summary is the line that lists and the Web UI show for the run.
 func (s *start) summary() string {
-	line := string(s.kind) + " " + s.name
+	what := string(s.kind)
 	if s.kind == switchyard.CallerDirect {
-		line = "call " + s.name
+		what = "call"
 	}
-	if s.prompt != "" {
-		line += ": " + s.prompt
-	}
-	return switchyard.Shorten(line, 90)
+	return switchyard.RunSummary(what, s.name, s.prompt)
 }
 
 func (s *start) checkSize() error {

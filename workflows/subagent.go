@@ -53,14 +53,11 @@ func (p *pipeline) startAgent(ctx workflow.Context, c switchyard.Call, v switchy
 		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true,
 		// A run that ends without waiting for its sub-agents was ended by the server; they are to end like cancelled ones.
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
-		StaticSummary:         switchyard.Shorten("agent "+agent.Name+": "+v.Prompt, maxSummary),
+		StaticSummary:         switchyard.RunSummary(string(switchyard.CallerAgent), agent.Name, v.Prompt),
 		TypedSearchAttributes: p.childAttributes(ctx, id, agent.Name),
 	})
 	return workflow.ExecuteChildWorkflow(ctx, switchyard.AgentWorkflow, input), nil
 }
-
-// maxSummary bounds the line that lists and the Web UI show for a run, in characters.
-const maxSummary = 90
 
 func notStartable(kind switchyard.ErrorType, format string, args ...any) *switchyard.Error {
 	e := switchyard.Errorf(kind, format, args...)
@@ -82,9 +79,6 @@ func agentOf(t switchyard.Tool) (*switchyard.Agent, error) {
 	return spec.Entry.Agent, err
 }
 
-// maxAttribute bounds the value of a search attribute; SQL stores take 255 characters.
-const maxAttribute = 250
-
 // childAttributes are the search attributes of a sub-agent's run: those that the server has, which shows in this run's.
 // Only an agent's run has AttributeAgent; a server that has all the others has it too, because they are registered
 // together.
@@ -98,7 +92,7 @@ func (p *pipeline) childAttributes(ctx workflow.Context, id, agent string) tempo
 			all = false
 			return
 		}
-		if len(value) <= maxAttribute {
+		if len(value) <= switchyard.MaxAttribute {
 			updates = append(updates, key.ValueSet(value))
 		}
 	}

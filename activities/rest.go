@@ -26,6 +26,8 @@ import (
 type REST struct {
 	// Inside is what an operator lets be reached of the inner networks, as in outbound.Policy.
 	Inside []string
+	// Connections are kept for the tools whose calls may be repeated; nil keeps none.
+	Connections *outbound.Connections
 }
 
 // Execute implements Executor. It fails with validation_error where arguments cannot be put into the request,
@@ -48,7 +50,7 @@ func (r REST) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMe
 	if err != nil {
 		return Answer{}, err
 	}
-	client, err := r.client(e, credential)
+	client, err := r.client(e, spec.Execution.Effect, credential)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -76,19 +78,30 @@ func credentialOf(auth *toolspecs.Auth) (*outbound.Credential, error) {
 	return outbound.NewCredential(auth.Type, auth.Secret, auth.Name)
 }
 
-func (r REST) client(e *toolspecs.Entry, credential *outbound.Credential) (*http.Client, error) {
+func (r REST) client(e *toolspecs.Entry, effect switchyard.Effect, credential *outbound.Credential) (*http.Client, error) {
 	origin, err := url.Parse(e.BaseURL)
 	if err != nil {
 		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "entry.base_url cannot be read as a URL")
 	}
-	guard, err := outbound.NewGuard(outbound.Policy{Hosts: []string{origin.Hostname()}, Allow: e.Allow, Inside: r.Inside})
+	transport, err := r.transport(outbound.Policy{Hosts: []string{origin.Hostname()}, Allow: e.Allow, Inside: r.Inside}, effect)
 	if err != nil {
 		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "what the tool may reach is wrong: %v", err)
 	}
-	return outbound.Client(guard.Transport(), origin, func(req *http.Request) error {
+	return outbound.Client(transport, origin, func(req *http.Request) error {
 		credential.Add(req)
 		return nil
 	}), nil
+}
+
+func (r REST) transport(p outbound.Policy, effect switchyard.Effect) (*http.Transport, error) {
+	if r.Connections != nil && effect != switchyard.EffectOnce {
+		return r.Connections.Transport(p)
+	}
+	guard, err := outbound.NewGuard(p)
+	if err != nil {
+		return nil, err
+	}
+	return guard.Transport(), nil
 }
 
 // restFailure says why there is no response. The URL stays out of it, because arguments and servers put things into it

@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/outbound"
 	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -117,7 +118,7 @@ func (c Config) activities(conn client.Client, tools *toolspecs.Watcher, own reg
 			switchyard.KindFunction: own.functions,
 			switchyard.KindStateful: own.factories,
 			switchyard.KindCommand:  &activities.Commands{Dir: c.Dir},
-			switchyard.KindREST:     activities.REST{Inside: c.Inside},
+			switchyard.KindREST:     activities.REST{Inside: c.Inside, Connections: new(outbound.Connections)},
 			switchyard.KindMCP:      own.servers,
 			switchyard.KindHuman:    activities.People{},
 		},

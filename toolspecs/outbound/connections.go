@@ -1,0 +1,67 @@
+package outbound
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard"
+)
+
+const (
+	// maxPolicies is for how many policies connections are kept at a time.
+	maxPolicies = 32
+	// maxIdle is how many connections that nobody uses are kept for one policy.
+	maxIdle = 16
+	// idleTimeout is how long they are kept.
+	idleTimeout = 30 * time.Second
+)
+
+// Connections keeps connections open for later requests under the same policy, which saves connecting and TLS. The zero
+// value can be used, by many goroutines.
+//
+// It is for requests that may be repeated: net/http sends one again by itself when a connection that was used before
+// breaks. Which addresses may be reached is decided when a connection is made, by the policy that it is kept for.
+type Connections struct {
+	mu   sync.Mutex
+	kept map[string]*http.Transport
+}
+
+// Transport returns the transport of a policy. It fails as NewGuard does.
+func (c *Connections) Transport(p Policy) (*http.Transport, error) {
+	data, err := switchyard.EncodeJSON(p)
+	if err != nil {
+		return nil, err
+	}
+	key := string(data)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.kept[key]; t != nil {
+		return t, nil
+	}
+	guard, err := NewGuard(p)
+	if err != nil {
+		return nil, err
+	}
+	if c.kept == nil || len(c.kept) >= maxPolicies {
+		c.forget()
+	}
+	c.kept[key] = keeping(guard.Transport())
+	return c.kept[key], nil
+}
+
+// forget begins anew: whatever is in use now is closed when that ends, or soon after.
+func (c *Connections) forget() {
+	for _, t := range c.kept {
+		t.CloseIdleConnections()
+	}
+	c.kept = map[string]*http.Transport{}
+}
+
+// keeping has a transport keep connections. They are of HTTP/1.1: over HTTP/2 all requests of a moment would share one
+// connection and break off with it.
+func keeping(t *http.Transport) *http.Transport {
+	t.DisableKeepAlives, t.ForceAttemptHTTP2 = false, false
+	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.IdleConnTimeout = maxIdle, maxIdle, idleTimeout
+	return t
+}

@@ -62,9 +62,7 @@ func writeOnce(dir, path string, data []byte) error {
 	if err := ownFolder(filepath.Dir(dir)); err != nil {
 		return err
 	}
-	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == int64(len(data)) {
-		return nil
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if there, err := hasFile(path, len(data)); there || err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(dir, "new-*")
@@ -77,4 +75,13 @@ func writeOnce(dir, path string, data []byte) error {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// hasFile reports whether there is a file of that size. A name that is a digest says what is in it.
+func hasFile(path string, size int) (bool, error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && info.Mode().IsRegular() && info.Size() == int64(size), err
 }

@@ -204,7 +204,9 @@ func (c *comparer) compare(ctx context.Context, path string, spec *toolspecs.Spe
 
 // server asks a server for its tools, each server once.
 func (c *comparer) server(ctx context.Context, e *toolspecs.Entry) *comparedServer {
-	key, err := switchyard.EncodeJSON(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env, URL: e.URL, Headers: e.Headers, Auth: e.Auth, Allow: e.Allow})
+	asks := e.AnswerWithin > 0 // some servers list more tools for clients that may ask
+	key, err := switchyard.EncodeJSON(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env, URL: e.URL, Headers: e.Headers, Auth: e.Auth, Allow: e.Allow,
+		AnswerWithin: min(e.AnswerWithin, 1)})
 	if err != nil {
 		return &comparedServer{err: err}
 	}
@@ -213,7 +215,7 @@ func (c *comparer) server(ctx context.Context, e *toolspecs.Entry) *comparedServ
 	}
 	s := &comparedServer{}
 	c.servers[string(key)] = s
-	if s.conn, s.err = mcptools.Connect(ctx, e, mcptools.Options{Dir: c.flags.dir}); s.err == nil {
+	if s.conn, s.err = mcptools.Connect(ctx, e, mcptools.Options{Dir: c.flags.dir, Asks: asks}); s.err == nil {
 		s.tools, s.err = s.conn.Tools(ctx)
 	}
 	return s
@@ -311,7 +313,7 @@ func (c *comparer) acceptedOf(path string) map[string]mcptools.Tool {
 	return remotes
 }
 
-// overwrite replaces a file, or what a link leads to.
+// overwrite replaces a file, or what a link leads to, and keeps who may read it.
 func overwrite(path string, data []byte) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -3,12 +3,14 @@ package accept
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/imports"
 	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
@@ -49,14 +51,16 @@ func File(file string, data []byte, o toolspecs.Options, remotes map[string]mcpt
 		return nil, err
 	}
 	again, err := eachDocument(data, func(doc *document) error {
-		remote, ok := remotes[scalarOf(doc.root(), "name")]
+		name := scalarOf(doc.root(), "name")
+		remote, ok := remotes[name]
 		if !ok {
 			return nil
 		}
 		if err := doc.set([]string{"entry", "pin"}, textNode(remote.Digest())); err != nil || pinsOnly {
 			return err
 		}
-		return takeOver(doc, remote)
+		i := slices.IndexFunc(was, func(s toolspecs.Spec) bool { return s.Name == name })
+		return takeOver(doc, was[i].Entry, remote)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -67,23 +71,39 @@ func File(file string, data []byte, o toolspecs.Options, remotes map[string]mcpt
 	return again, nil
 }
 
-func takeOver(doc *document, remote mcptools.Tool) error {
-	if remote.Description != "" && scalarOf(doc.root(), "description") != remote.Description {
-		if err := doc.set([]string{"description"}, textNode(remote.Description)); err != nil {
+// takeOver writes what an import of the remote tool would.
+func takeOver(doc *document, entry toolspecs.Entry, remote mcptools.Tool) error {
+	now, err := imported(entry, remote)
+	if err != nil {
+		return err
+	}
+	if remote.Description != "" && strings.TrimSpace(scalarOf(doc.root(), "description")) != now.Description {
+		if err := doc.set([]string{"description"}, textNode(now.Description)); err != nil {
 			return err
 		}
 	}
-	if err := takeOverSchema(doc, "parameters", "input_schema", remote.InputSchema); err != nil {
+	if err := takeOverSchema(doc, "parameters", "input_schema", now.InputSchema); err != nil {
 		return err
 	}
 	switch {
 	case valueOf(doc.root(), "output") == nil && valueOf(doc.root(), "output_schema") == nil:
 		return nil
-	case remote.OutputSchema == nil:
+	case now.OutputSchema == nil:
 		return doc.remove("output", "output_schema")
 	default:
-		return takeOverSchema(doc, "output", "output_schema", remote.OutputSchema)
+		return takeOverSchema(doc, "output", "output_schema", now.OutputSchema)
 	}
+}
+
+func imported(entry toolspecs.Entry, remote mcptools.Tool) (toolspecs.Spec, error) {
+	if schema := remote.InputSchema; len(schema) > 0 && schema[0] != '{' {
+		return toolspecs.Spec{}, fmt.Errorf("what the server says of %s now cannot be taken over: its input schema is no schema", remote.Name)
+	}
+	result := imports.MCP(entry, []mcptools.Tool{remote}, imports.MCPOptions{Output: true})
+	for _, refused := range result.Refused {
+		return toolspecs.Spec{}, fmt.Errorf("what the server says of %s now cannot be taken over: %s", remote.Name, refused.Reason)
+	}
+	return result.Tools[0].Spec, nil
 }
 
 func takeOverSchema(doc *document, older, key string, schema []byte) error {

@@ -66,14 +66,8 @@ func (c *Connection) failure(ctx context.Context, err error, s seen) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("the request was ended: %w", cause)
 	}
-	if own, ok := errors.AsType[*switchyard.Error](err); ok {
+	if own := decided(ctx, err); own != nil {
 		return own
-	}
-	if refused, ok := errors.AsType[*Refused](err); ok {
-		return refused
-	}
-	if _, ok := errors.AsType[*outbound.Refusal](err); ok {
-		return outbound.Failure(ctx, ctx, err)
 	}
 	if s.tooLarge {
 		return &Fault{Reason: tooLarge(c.limit)}
@@ -91,6 +85,20 @@ func (c *Connection) failure(ctx context.Context, err error, s seen) error {
 		return &Fault{Reason: "answered with something that is no MCP result: " + sample([]byte(err.Error()))}
 	}
 	return &Lost{Sent: s.sent, Err: err}
+}
+
+// decided returns an error that says what it is already; nil where there is none.
+func decided(ctx context.Context, err error) error {
+	if own, ok := errors.AsType[*switchyard.Error](err); ok {
+		return own
+	}
+	if refused, ok := errors.AsType[*Refused](err); ok {
+		return refused
+	}
+	if _, ok := errors.AsType[*outbound.Refusal](err); ok {
+		return outbound.Failure(ctx, ctx, err)
+	}
+	return nil
 }
 
 // answered reports whether an error is about the server's answer. A program that has not ended and took the request has

@@ -15,8 +15,9 @@ import (
 
 var (
 	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-	// secretHeaders carry secrets and nothing else.
-	secretHeaders = []string{"Authorization", "Cookie", "X-Api-Key", "Api-Key"}
+	// secretName matches what APIs call the headers, query parameters and fields that hold a secret and nothing else.
+	secretName = regexp.MustCompile(`(?i)^((.*[-_])?(authorization|cookie|password|secret|` +
+		`(api|access|auth|client|private|secret|session|subscription)[-_]?(key|secret|token))|x-(.*-)?token)$`)
 	// restHeaders are set by Switchyard: the call's key, and what it can decompress.
 	restHeaders = []string{"Idempotency-Key", "Accept-Encoding"}
 )
@@ -107,7 +108,7 @@ func (c *checker) headers(e Entry, declared []string) {
 		case e.Auth.header() == key:
 			c.addKey(h.path, "remove it", "the header %s is what auth sets", key)
 		case h.secret():
-			c.add(h.path, hintAuth, "the header %s holds a secret, and secrets are never written into a toolspec", key)
+			c.writtenSecret(h.path, "the header "+key)
 		case !outbound.FitsHeader(h.text):
 			c.add(h.path, "", "a header holds no line end and no other control character")
 		}
@@ -129,9 +130,13 @@ func (a *Auth) header() string {
 // template is one member of a mapping from names to templates.
 type template struct{ path, name, text string }
 
-// secret reports whether the template is the text of a header that holds nothing but secrets.
+// secret reports whether the template is a secret, as far as its name tells: text that no argument fills.
 func (t template) secret() bool {
-	return slices.Contains(secretHeaders, http.CanonicalHeaderKey(t.name)) && !placeholder.MatchString(t.text)
+	return secretName.MatchString(t.name) && t.text != "" && t.text != "true" && t.text != "false" && !placeholder.MatchString(t.text)
+}
+
+func (c *checker) writtenSecret(path, place string) {
+	c.add(path, hintAuth, "%s holds a secret, and secrets are never written into a toolspec", place)
 }
 
 // templates checks a mapping from names to texts, numbers and booleans, in which texts may have placeholders, and

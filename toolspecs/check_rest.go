@@ -57,8 +57,11 @@ func (c *checker) rest(s Spec) {
 	c.baseURL(e.BaseURL)
 	c.path(s, declared)
 	for _, q := range c.templates("$.entry.query", e.Query, declared) {
-		if e.Auth != nil && e.Auth.Type == outbound.Query && e.Auth.Name == q.name {
+		switch {
+		case e.Auth != nil && e.Auth.Type == outbound.Query && e.Auth.Name == q.name:
 			c.addKey(q.path, "remove it", "the query parameter %s is what auth sets", q.name)
+		case q.secret():
+			c.writtenSecret(q.path, "the query parameter "+q.name)
 		}
 	}
 	c.outbound(e, declared)
@@ -181,6 +184,9 @@ func (c *checker) bodyTemplates(path string, tree any, declared []string) {
 			at := jsonpath.Key(path, name)
 			if placeholder.MatchString(name) {
 				c.addKey(at, "", "a name holds no placeholder")
+			}
+			if text, ok := tree.members[name].(string); ok && (template{name: name, text: text}).secret() {
+				c.writtenSecret(at, "the field "+name)
 			}
 			c.bodyTemplates(at, tree.members[name], declared)
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -83,8 +82,8 @@ func (a *app) accept(ctx context.Context, paths []string, o toolspecs.Options, f
 	if err != nil {
 		return err
 	}
-	c := &comparer{app: a, options: o, flags: flags, servers: map[string]*comparedServer{}}
-	defer c.close()
+	c := &comparer{app: a, options: o, flags: flags, servers: mcpServers{ctx: ctx, dir: flags.dir}}
+	defer c.servers.close()
 	for _, file := range files {
 		if err := c.file(ctx, file); err != nil {
 			return err
@@ -128,29 +127,14 @@ type comparer struct {
 	app     *app
 	options toolspecs.Options
 	flags   acceptFlags
-	// servers are those that were asked, by how they are reached.
-	servers map[string]*comparedServer
+	servers mcpServers
 	sources []comparedFile
 	tools   []acceptedTool
-}
-
-type comparedServer struct {
-	conn  *mcptools.Connection
-	tools []mcptools.Tool
-	err   error
 }
 
 type comparedFile struct {
 	path string
 	data []byte
-}
-
-func (c *comparer) close() {
-	for _, s := range c.servers {
-		if s.conn != nil {
-			s.conn.Close()
-		}
-	}
 }
 
 func (c *comparer) file(ctx context.Context, path string) error {
@@ -167,7 +151,7 @@ func (c *comparer) file(ctx context.Context, path string) error {
 		if spec.Entry.Type != switchyard.KindMCP {
 			continue
 		}
-		c.tools = append(c.tools, c.compare(ctx, path, &spec, pinned[spec.Name]))
+		c.tools = append(c.tools, c.compare(path, &spec, pinned[spec.Name]))
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -175,19 +159,19 @@ func (c *comparer) file(ctx context.Context, path string) error {
 	return nil
 }
 
-func (c *comparer) compare(ctx context.Context, path string, spec *toolspecs.Spec, pinned bool) acceptedTool {
+func (c *comparer) compare(path string, spec *toolspecs.Spec, pinned bool) acceptedTool {
 	t := acceptedTool{Tool: spec.Name, File: path, Remote: spec.Entry.Remote, State: acceptSame}
-	server := c.server(ctx, &spec.Entry)
-	i := slices.IndexFunc(server.tools, func(remote mcptools.Tool) bool { return remote.Name == spec.Entry.Remote })
+	listed, err := c.servers.tools(spec.Entry)
+	i := slices.IndexFunc(listed, func(remote mcptools.Tool) bool { return remote.Name == spec.Entry.Remote })
 	switch {
-	case server.err != nil:
-		t.State, t.Problem = acceptUnreachable, message(server.err)
+	case err != nil:
+		t.State, t.Problem = acceptUnreachable, err.Error()
 		return t
 	case i < 0:
 		t.State, t.Problem = acceptGone, fmt.Sprintf("the server has no tool %q", spec.Entry.Remote)
 		return t
 	}
-	t.now = server.tools[i]
+	t.now = listed[i]
 	switch {
 	case !pinned:
 		t.State = acceptNew
@@ -200,33 +184,6 @@ func (c *comparer) compare(ctx context.Context, path string, spec *toolspecs.Spe
 		t.Changes = append(t.Changes, change.String())
 	}
 	return t
-}
-
-// server asks a server for its tools, each server once.
-func (c *comparer) server(ctx context.Context, e *toolspecs.Entry) *comparedServer {
-	asks := e.AnswerWithin > 0 // some servers list more tools for clients that may ask
-	key, err := switchyard.EncodeJSON(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env, URL: e.URL, Headers: e.Headers, Auth: e.Auth, Allow: e.Allow,
-		AnswerWithin: min(e.AnswerWithin, 1)})
-	if err != nil {
-		return &comparedServer{err: err}
-	}
-	if s, ok := c.servers[string(key)]; ok {
-		return s
-	}
-	s := &comparedServer{}
-	c.servers[string(key)] = s
-	if s.conn, s.err = mcptools.Connect(ctx, e, mcptools.Options{Dir: c.flags.dir, Asks: asks}); s.err == nil {
-		s.tools, s.err = s.conn.Tools(ctx)
-	}
-	return s
-}
-
-// message returns an error's words without its type, which is for calls.
-func message(err error) string {
-	if e, ok := errors.AsType[*switchyard.Error](err); ok {
-		return e.Message
-	}
-	return err.Error()
 }
 
 // decide shows the differences, finds out whether they are accepted, and writes.

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
-	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/imports"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
 func (a *app) importMCPCommand(catalog *catalogFlags) *cobra.Command {
@@ -54,46 +52,10 @@ believed: they are effect: once until you say otherwise.`,
 	cmd.Flags().StringVar(&auth, "auth", "", "`TYPE=SECRET` that the server wants: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
 	cmd.Flags().StringSliceVar(&entry.Allow, "allow", nil, "`hosts` or ranges that may be reached although they are not public, such as localhost")
 	cmd.Flags().StringSliceVar(&entry.Env, "env", nil, "`variables` of the environment that the program may see")
+	cmd.Flags().DurationVar((*time.Duration)(&entry.AnswerWithin), "answer-within", 0, "let the server ask a person in the middle of a call, who has so `long`; some servers list more tools then")
 	cmd.Flags().StringVar(&o.Prefix, "prefix", "", "`text` that every tool's name begins with")
 	cmd.Flags().BoolVar(&o.Output, "with-output", false, "declare results as well, where the server does")
 	return cmd
-}
-
-// mcpServers asks MCP servers for their tools, each once.
-type mcpServers struct {
-	ctx   context.Context
-	known map[string][]mcptools.Tool
-	open  []*mcptools.Connection
-}
-
-func (s *mcpServers) tools(entry toolspecs.Entry) ([]mcptools.Tool, error) {
-	key, err := switchyard.EncodeJSON(entry)
-	if err != nil {
-		return nil, err
-	}
-	if listed, again := s.known[string(key)]; again {
-		return listed, nil
-	}
-	conn, err := mcptools.Connect(s.ctx, &entry, mcptools.Options{})
-	if err != nil {
-		return nil, errors.New(message(err))
-	}
-	s.open = append(s.open, conn)
-	listed, err := conn.Tools(s.ctx)
-	if err != nil {
-		return nil, errors.New(message(err))
-	}
-	if s.known == nil {
-		s.known = map[string][]mcptools.Tool{}
-	}
-	s.known[string(key)] = listed
-	return listed, nil
-}
-
-func (s *mcpServers) close() {
-	for _, conn := range s.open {
-		conn.Close()
-	}
 }
 
 func (a *app) importFunctionsCommand(catalog *catalogFlags) *cobra.Command {

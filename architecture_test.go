@@ -44,7 +44,7 @@ var rooms = []room{
 	{folder: "workflows", ours: []string{"."}, std: pure,
 		others: []string{sdk + "workflow", sdk + "temporal", apis + "/enums"}},
 	{folder: "activities", ours: []string{".", "toolspecs"}, std: anything,
-		others: []string{sdk + "activity", sdk + "client", sdk + "converter", sdk + "temporal", apis, "github.com/openai/openai-go/v3",
+		others: []string{sdk + "activity", sdk + "client", sdk + "converter", sdk + "temporal", apis, "github.com/modelcontextprotocol/go-sdk", "github.com/openai/openai-go/v3",
 			"github.com/tiktoken-go/tokenizer", "github.com/google/jsonschema-go", "golang.org/x/sys"}},
 	{folder: "audit", ours: []string{"."}, std: anything,
 		others: []string{apis, sdk + "client", sdk + "converter", "google.golang.org/protobuf"}},

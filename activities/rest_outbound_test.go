@@ -53,7 +53,7 @@ func TestRESTGuard(t *testing.T) {
 		_, err := r.Execute(t.Context(), spec, json.RawMessage(`{"p":1}`))
 		return switchyard.AsError(err)
 	}
-	if e := run(REST{}, inside, ""); e == nil || e.Type != switchyard.ErrPolicyViolation || !strings.Contains(e.Message, "loopback") {
+	if e := run(REST{}, inside, ""); e == nil || e.Type != switchyard.ErrPolicyViolation || !strings.Contains(e.Message, "loopback") || !strings.Contains(e.Message, "name the host, the address or its range under allow") {
 		t.Errorf("got %v", e)
 	}
 	if e := run(REST{Inside: []string{"127.0.0.0/8"}}, inside, ""); e != nil {

@@ -38,13 +38,14 @@ type Policy struct {
 
 // Refusal is the guard's error: no connection was made.
 type Refusal struct {
+	// Reason says why the host is refused and what can be done where it is meant to be reached.
 	Host, Reason string
 	// Redirected says that a request was answered by a redirect to this host.
 	Redirected bool
 }
 
 func (r *Refusal) Error() string {
-	return fmt.Sprintf("%s is refused: %s; it can be allowed by host or address range", r.Host, r.Reason)
+	return fmt.Sprintf("%s is refused: %s", r.Host, r.Reason)
 }
 
 // Guard decides which hosts and addresses may be connected to. It may be used by many goroutines.
@@ -164,7 +165,7 @@ func (g *Guard) possible(host string) bool {
 }
 
 func notAllowed(host string) error {
-	return &Refusal{Host: host, Reason: "it is not one of the allowed hosts"}
+	return &Refusal{Host: host, Reason: "it is not one of the allowed hosts; where it is meant to be reached, name it under allow in the toolspec"}
 }
 
 // check reports whether the address ip:port may be connected to on behalf of host.
@@ -185,7 +186,8 @@ func (g *Guard) check(host, address string) error {
 	}
 	for _, r := range refusedRanges {
 		if r.prefix.Contains(addr) {
-			return &Refusal{Host: host, Reason: fmt.Sprintf("its address %s is %s", addr, r.reason)}
+			return &Refusal{Host: host, Reason: fmt.Sprintf("its address %s is %s; where it is meant to be reached, name the host, the address or "+
+				"its range under allow in the toolspec, or in the worker's SWITCHYARD_HTTP_ALLOW", addr, r.reason)}
 		}
 	}
 	return nil

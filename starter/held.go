@@ -26,6 +26,8 @@ const reportTimeout = 15 * time.Second
 type heldTools struct {
 	Workers     []heldCatalog    `json:"workers"`
 	Differences []toolDifference `json:"differences"`
+	// FolderError says why the folder is not compared.
+	FolderError string `json:"folder_error,omitempty"`
 }
 
 // heldCatalog is what one worker holds.
@@ -57,7 +59,11 @@ func (a *app) listHeld(cmd *cobra.Command, flags *catalogFlags, queue string) er
 		return err
 	}
 	lanes, err := flags.servedLanes()
-	if err != nil {
+	wrong, isWrong := errors.AsType[toolspecs.Faults](err)
+	if isWrong {
+		// What the workers hold is worth the most just then.
+		lanes = flags.allLanes()
+	} else if err != nil {
 		return err
 	}
 	return a.connected(cmd, func(ctx context.Context, c client.Client) error {
@@ -69,7 +75,7 @@ func (a *app) listHeld(cmd *cobra.Command, flags *catalogFlags, queue string) er
 		if err != nil {
 			return err
 		}
-		held, err := flags.compare(report)
+		held, err := flags.compare(report, wrong)
 		if err != nil {
 			return err
 		}
@@ -121,14 +127,20 @@ func askWorkers(ctx context.Context, c client.Client, queue string, workers []st
 	return report, err
 }
 
-// compare finds the tools that differ between the workers that answered, and from the folder if there is one.
-func (c *catalogFlags) compare(report switchyard.CatalogReport) (heldTools, error) {
+// maxFolderError bounds what is told of a folder that is wrong; tools lint tells it all.
+const maxFolderError = 300
+
+// compare finds the tools that differ between the workers that answered, and from the folder if there is one in which
+// nothing is wrong.
+func (c *catalogFlags) compare(report switchyard.CatalogReport, wrong toolspecs.Faults) (heldTools, error) {
 	held := heldTools{Workers: []heldCatalog{}, Differences: []toolDifference{}}
 	owners, err := held.take(report)
 	if err != nil {
 		return held, err
 	}
-	if c.dir != "" && len(owners) > 0 {
+	if len(wrong) > 0 {
+		held.FolderError = switchyard.Shorten(wrong.Error(), maxFolderError)
+	} else if c.dir != "" && len(owners) > 0 {
 		folder, err := c.folder(modeOf(report))
 		if err != nil {
 			return held, err
@@ -240,7 +252,7 @@ func (a *app) printHeld(held heldTools, dir, queue string) error {
 		t.add(w.Worker, strings.Join(w.Lanes, ","), strconv.Itoa(w.Tools), w.Digest, a.format.when(w.Loaded, now))
 	}
 	text := t.text(p)
-	for _, note := range held.notes() {
+	for _, note := range held.notes(dir) {
 		text += p.warn("! "+note) + "\n"
 	}
 	if len(held.Differences) == 0 {
@@ -250,8 +262,11 @@ func (a *app) printHeld(held heldTools, dir, queue string) error {
 }
 
 // notes are what is to be known of the workers beside what they hold.
-func (h heldTools) notes() []string {
+func (h heldTools) notes(dir string) []string {
 	var notes []string
+	if h.FolderError != "" {
+		notes = append(notes, fmt.Sprintf("the folder %s is not compared, because something is wrong in it (starter tools lint %s): %s", dir, dir, h.FolderError))
+	}
 	modes := map[switchyard.Mode]bool{}
 	for _, w := range h.Workers {
 		switch {

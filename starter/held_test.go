@@ -57,7 +57,7 @@ func TestHeldTools(t *testing.T) {
 	report.Workers[1].Error = "wrong.yaml:1:1: it is wrong"
 	report.Workers[1].Mode = switchyard.ModeLenient
 	report.Workers = append(report.Workers, switchyard.WorkerCatalog{Worker: "5@e", Digest: "left out", Tools: 9})
-	held, err := (&catalogFlags{}).compare(report)
+	held, err := (&catalogFlags{}).compare(report, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,15 +79,24 @@ func TestHeldTools(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", line, out.String())
 		}
 	}
-	held, err = (&catalogFlags{dir: dir}).compare(reportOf(t, map[string]string{"1@a": "echo@1.0.0"}, "1@a"))
+	held, err = (&catalogFlags{dir: dir}).compare(reportOf(t, map[string]string{"1@a": "echo@1.0.0"}, "1@a"), nil)
 	if err != nil || len(held.Differences) != 1 || held.Differences[0].Tool != "greet" || held.Differences[0].Versions[1].Digest != greet || !held.Differences[0].Versions[1].Folder {
 		t.Errorf("got %+v, %v", held.Differences, err)
+	}
+	wrong := toolspecs.Faults{{File: filepath.Join(dir, "greet.yaml"), Line: 1, Column: 1, Message: "version is missing"}}
+	held, err = (&catalogFlags{dir: dir}).compare(reportOf(t, map[string]string{"1@a": "echo@1.0.0"}, "1@a"), wrong)
+	if err != nil || len(held.Workers) != 1 || len(held.Differences) != 0 {
+		t.Errorf("beside a wrong folder: got %+v, %v", held, err)
+	}
+	out.Reset()
+	if err := a.printHeld(held, dir, "switchyard"); err != nil || !strings.Contains(out.String(), "1@a") || !strings.Contains(out.String(), "greet.yaml:1:1: version is missing") {
+		t.Errorf("beside a wrong folder: got %q, %v", out.String(), err)
 	}
 	out.Reset()
 	if err := a.printHeld(heldTools{}, "", "deserted"); err != nil || !strings.Contains(out.String(), "start one: worker --lanes general --task-queue deserted") {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
-	if _, err := (&catalogFlags{}).compare(switchyard.CatalogReport{Workers: []switchyard.WorkerCatalog{{Digest: "x"}}, Catalogs: map[string]json.RawMessage{"x": []byte("{")}}); err == nil {
+	if _, err := (&catalogFlags{}).compare(switchyard.CatalogReport{Workers: []switchyard.WorkerCatalog{{Digest: "x"}}, Catalogs: map[string]json.RawMessage{"x": []byte("{")}}, nil); err == nil {
 		t.Error("a catalog that cannot be read was read")
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 )
 
 // Served is what a worker of its own does for one instance.
@@ -34,23 +33,23 @@ type Serve func(Served) (stop func(), err error)
 // has used it for its idle timeout, or this process cannot prove any more that it is the one that holds it. While it does,
 // it serves the instance's own task queue.
 //
-// It completes only where the instance idled out, with what is left of it. Otherwise it ends as cancelled, or with a
-// failure: worker_lost where the instance was given up, anything else where it could not be made. The failure's second
-// detail is the switchyard.HoldState.
+// It completes where the run needs the instance no more, and where it idled out, with what is left of it. Its failure is
+// worker_lost where the instance was given up, anything else where it could not be made; the failure's second detail is
+// what is left of the instance.
 func (a *Activities) Hold(ctx context.Context, r switchyard.HoldRequest) (switchyard.HoldState, error) {
 	h := &holder{Activities: a, request: r, info: activity.GetInfo(ctx), log: activity.GetLogger(ctx),
 		created: make(chan creation, 1), failed: make(chan error, 1), adoptions: make(chan activity.Info), over: make(chan struct{})}
 	if e := h.prepare(ctx); e != nil {
 		return switchyard.HoldState{}, holdFailure(e, r.Last)
 	}
-	h.lease = newLease(a.config.Client, h.info, h.state)
+	h.lease = newLease(a.config.Client, h.info.TaskToken, cmp.Or(h.info.HeartbeatTimeout, h.spec.Execution.Heartbeat.Std()), h.state)
 	switch err := h.lease.beat(ctx); {
 	case errors.Is(err, errHoldCancelled):
-		return h.last, temporal.NewCanceledError()
+		return switchyard.HoldState{}, nil
 	case err != nil:
 		return h.last, holdFailure(h.lostError("its first heartbeat did not arrive: "+err.Error()), h.last)
 	}
-	creating, cancel := context.WithCancelCause(ctx)
+	creating, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	h.endCreation = cancel
 	go func() { h.created <- h.create(creating) }()
 	return h.finish(h.keep(ctx))

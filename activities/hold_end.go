@@ -8,7 +8,6 @@ import (
 	"github.com/switchyard/switchyard"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
 )
 
 // closeWithin bounds how long the report of an instance's end waits for calls that do not stop and for its Close.
@@ -95,8 +94,7 @@ func (h *holder) report(end ending) (state switchyard.HoldState, err error) {
 	switch end.kind {
 	case endIdle:
 		state = h.state()
-	case endOver:
-		err = temporal.NewCanceledError()
+	case endOver: // the server knows that the run has cancelled it
 	default:
 		left := h.state()
 		if end.kind != endUnmade && !h.adopted {

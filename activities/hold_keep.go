@@ -46,11 +46,15 @@ const askPause = time.Second
 func (h *holder) keep(ctx context.Context) ending {
 	tick := time.NewTicker(h.lease.interval())
 	defer tick.Stop()
+	// The context ends with the execution that asked first; the instance may live on in the one that continues its run.
+	asked, cancelled := ctx, ctx.Done()
+	ctx = context.WithoutCancel(ctx)
 	for {
 		var end *ending
 		select {
-		case <-ctx.Done():
-			end = h.cancelled(ctx)
+		case <-cancelled:
+			cancelled = nil
+			end = h.cancelled(ctx, context.Cause(asked))
 		case <-activity.GetWorkerStopChannel(ctx):
 			end = &ending{endStopped, h.lostError("its worker stops")}
 		case <-h.lease.lost:
@@ -58,9 +62,9 @@ func (h *holder) keep(ctx context.Context) ending {
 		case err := <-h.failed:
 			end = h.lost("it cannot serve the instance's queue: " + err.Error())
 		case c := <-h.created:
-			end = h.begin(ctx, c)
+			end = h.begin(c)
 		case h.info = <-h.adoptions:
-			h.lease.adopt(h.info)
+			h.lease.adopt(h.info.TaskToken)
 			h.adopted, h.parked = true, time.Time{}
 			end = h.look(ctx)
 		case <-tick.C:
@@ -74,20 +78,22 @@ func (h *holder) keep(ctx context.Context) ending {
 
 func (h *holder) lost(why string) *ending { return &ending{endLost, h.lostError(why)} }
 
-// cancelled tells why the context of the first hold has ended: its run is over, or the worker's time to stop is.
-func (h *holder) cancelled(ctx context.Context) *ending {
-	if temporal.IsCanceledError(context.Cause(ctx)) {
-		return &ending{kind: endOver}
+// cancelled tells what the end of the first hold's context means: its run has cancelled it or is over, the run continues as
+// new, or the worker's time to stop is over.
+func (h *holder) cancelled(ctx context.Context, cause error) *ending {
+	switch {
+	case !temporal.IsCanceledError(cause):
+		return h.lost("it was stopped: " + cause.Error())
+	case h.adopted:
+		return nil
 	}
-	return h.lost("it was stopped: " + context.Cause(ctx).Error())
+	return h.forgotten(ctx, &ending{kind: endOver})
 }
 
 // begin serves the queue of an instance that has been made.
-func (h *holder) begin(ctx context.Context, c creation) *ending {
+func (h *holder) begin(c creation) *ending {
 	switch {
 	case c.err == nil:
-	case ctx.Err() != nil:
-		return h.cancelled(ctx)
 	case h.lease.isLost():
 		return h.lost("it could not reach the server for too long")
 	default:
@@ -137,7 +143,7 @@ func (h *holder) look(ctx context.Context) *ending {
 	case errors.Is(err, errHoldCancelled):
 		return &ending{kind: endOver}
 	case errors.Is(err, errHoldGone):
-		return h.forgotten(ctx)
+		return h.forgotten(ctx, h.lost("its heartbeats came too late"))
 	}
 	if i := h.instance.Load(); i != nil && i.idle() >= h.spec.Entry.IdleTimeout.Std() {
 		return &ending{kind: endIdle}
@@ -145,19 +151,19 @@ func (h *holder) look(ctx context.Context) *ending {
 	return nil
 }
 
-// forgotten finds out why the server knows the hold no more. A run that continues as new has its instance adopted; until
-// then no call begins.
-func (h *holder) forgotten(ctx context.Context) *ending {
+// forgotten finds out why the server knows the hold no more, or why it was cancelled: open says what it means where the
+// execution goes on. A run that continues as new has its instance adopted; until then no call begins.
+func (h *holder) forgotten(ctx context.Context, open *ending) *ending {
 	described, err := h.describe(ctx, h.info.WorkflowExecution.RunID)
 	if err != nil {
 		if _, gone := errors.AsType[*serviceerror.NotFound](err); !gone {
-			return nil // the lease ends soon enough
+			return nil // it is asked again, and the lease ends soon enough
 		}
 	}
 	switch described.GetWorkflowExecutionInfo().GetStatus() {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
-		h.unknown = true
-		return h.lost("its heartbeats came too late")
+		h.unknown = open.kind == endLost
+		return open
 	case enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
 		h.lease.park()
 		h.parked = time.Now()

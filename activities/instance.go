@@ -144,6 +144,9 @@ func (i *instance) idle() time.Duration {
 
 // enter waits for the call's turn and for the lease, and returns a context that ends with the lease.
 func (i *instance) enter(ctx context.Context) (context.Context, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if i.turn != nil {
 		select {
 		case i.turn <- struct{}{}:

@@ -110,12 +110,15 @@ func compressKept(state []byte, calls []keptCall) ([]byte, error) {
 
 // unpackKept reads what pack wrote.
 func unpackKept(data []byte) (kept, error) {
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return kept{}, fmt.Errorf("the kept state cannot be read: %w", err)
-	}
 	var p packedKept
-	if err := gob.NewDecoder(io.LimitReader(r, maxUnkept)).Decode(&p); err != nil {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err == nil {
+		var plain []byte
+		if plain, err = io.ReadAll(io.LimitReader(r, maxUnkept)); err == nil { // all of it, for the checksum
+			err = gob.NewDecoder(bytes.NewReader(plain)).Decode(&p)
+		}
+	}
+	if err != nil {
 		return kept{}, fmt.Errorf("the kept state cannot be read: %w", err)
 	}
 	k := kept{state: p.State}

@@ -18,17 +18,18 @@ import (
 // the lease is over, so that what uses the instance has time to stop.
 type lease struct {
 	client client.Client
+	// timeout is the hold's heartbeat timeout.
+	timeout time.Duration
 	// state is what the next heartbeat tells whoever holds the instance after this process.
 	state func() switchyard.HoldState
 
 	// beating lets one heartbeat go at a time, so that the last one to arrive has the newest state.
 	beating sync.Mutex
 
-	mu      sync.Mutex
-	token   []byte
-	timeout time.Duration
-	until   time.Time
-	expiry  *time.Timer
+	mu     sync.Mutex
+	token  []byte
+	until  time.Time
+	expiry *time.Timer
 	// period ends when the lease is over; it is a new one after a lease that was over has been taken up again.
 	period    context.Context
 	endPeriod context.CancelCauseFunc
@@ -47,8 +48,8 @@ var (
 	errHoldCancelled = errors.New("the run needs the instance no more")
 )
 
-func newLease(c client.Client, info activity.Info, state func() switchyard.HoldState) *lease {
-	l := &lease{client: c, state: state, token: info.TaskToken, timeout: info.HeartbeatTimeout,
+func newLease(c client.Client, token []byte, timeout time.Duration, state func() switchyard.HoldState) *lease {
+	l := &lease{client: c, state: state, token: token, timeout: timeout,
 		changed: make(chan struct{}), lost: make(chan struct{})}
 	l.period, l.endPeriod = context.WithCancelCause(context.Background())
 	l.endPeriod(errLeaseOver)
@@ -70,9 +71,9 @@ func (l *lease) beat(ctx context.Context) error {
 	l.beating.Lock()
 	defer l.beating.Unlock()
 	l.mu.Lock()
-	token, timeout := l.token, l.timeout
+	token := l.token
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, timeout/3)
+	ctx, cancel := context.WithTimeout(ctx, l.timeout/3)
 	defer cancel()
 	sent := time.Now()
 	err := l.client.RecordActivityHeartbeat(ctx, token, l.state())
@@ -160,12 +161,12 @@ func (l *lease) park() {
 }
 
 // adopt makes the lease one of another hold. The next heartbeat proves it; without one the instance is lost.
-func (l *lease) adopt(info activity.Info) {
+func (l *lease) adopt(token []byte) {
 	l.beating.Lock() // a heartbeat for the old hold must not prove anything for the new one
 	defer l.beating.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.parked, l.token, l.timeout = false, info.TaskToken, info.HeartbeatTimeout
+	l.parked, l.token = false, token
 	l.expiry.Reset(l.timeout - l.margin())
 }
 

@@ -125,12 +125,19 @@ func (d *Deriver) refuse(e *historypb.HistoryEvent, w *wantedCall, v switchyard.
 	d.end(e, r)
 }
 
-// abandon ends the calls that the run wanted and never scheduled: it was cancelled or reached a limit before.
+// abandon ends the calls that the run wanted and never scheduled: it was cancelled or reached a limit before, or their
+// instance was lost.
 func (d *Deriver) abandon(e *historypb.HistoryEvent, reason string) {
 	if len(d.wanted) == 0 {
 		return
 	}
 	for _, w := range d.wanted.inOrder() {
+		if fault := d.lost(w); fault != nil {
+			v := *w.verdict
+			v.Error = fault
+			d.refuse(e, w, v)
+			continue
+		}
 		r := d.unscheduled(w)
 		r.Status, r.Error = switchyard.CallCancelled, switchyard.Errorf(switchyard.ErrCancelled, "%s", reason)
 		r.Error.Phase = r.Phase

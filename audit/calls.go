@@ -33,6 +33,9 @@ func (d *Deriver) scheduled(e *historypb.HistoryEvent) error {
 		d.open[e.GetEventId()] = &activity{id: a.GetActivityId(), step: true, record: switchyard.Record{Timing: timing}}
 		return nil
 	}
+	if name == switchyard.HoldActivity {
+		return d.held(e)
+	}
 	if !isTool(name) {
 		return nil
 	}
@@ -197,12 +200,15 @@ func (d *Deriver) cancelled(e *historypb.HistoryEvent) error {
 
 // endFailed ends a call that gave no result. A failed model step ends the run, which tells of it.
 func (d *Deriver) endFailed(e *historypb.HistoryEvent, scheduled int64, f switchyard.ActivityFailure) {
+	if d.holdFailed(scheduled, f) {
+		return
+	}
 	a := d.take(scheduled, timeOf(e.GetEventTime()))
 	if a == nil || a.step {
 		return
 	}
 	r := a.record
-	r.Error = f.CallError(d.tools[r.Tool])
+	r.Error = d.callError(r.Tool, f)
 	r.Status = failedStatus(r.Error)
 	d.end(e, r)
 }

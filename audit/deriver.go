@@ -27,6 +27,7 @@ type Deriver struct {
 	wanted  wantedCalls
 	open    map[int64]*activity
 	asked   asked
+	holds   holds
 	summary Summary
 	out     []switchyard.Event
 }
@@ -35,7 +36,7 @@ type Deriver struct {
 // history's first event says them too.
 func NewDeriver(workflowID, runID string) *Deriver {
 	return &Deriver{workflowID: workflowID, next: runID, wanted: wantedCalls{}, open: map[int64]*activity{},
-		tools: map[string]switchyard.Tool{}, asked: newAsked()}
+		tools: map[string]switchyard.Tool{}, asked: newAsked(), holds: newHolds()}
 }
 
 // Add takes the next event of the history and returns what it means: none, one or several events. An error says which
@@ -127,6 +128,7 @@ func (d *Deriver) begin(e *historypb.HistoryEvent) error {
 		// The history of a later part alone: the run's start is not in it.
 		d.summary.Run, d.summary.Started, d.summary.Usage = carry.Run, carry.Started, carry.Usage
 		d.pin(carry.Pinned.Value)
+		d.holds.resume(carry.Instances)
 	} else {
 		d.emit(e, switchyard.Event{Type: switchyard.EventRunStarted})
 	}
@@ -161,6 +163,7 @@ func (d *Deriver) part() *Part { return &d.summary.Parts[len(d.summary.Parts)-1]
 func (d *Deriver) continued(e *historypb.HistoryEvent) error {
 	d.next = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	d.begun = false
+	clear(d.holds.tools) // the holds end with their execution
 	return nil
 }
 

@@ -109,7 +109,8 @@ func openRun(t *testing.T) *archivedRun {
 	paused.State, paused.ActivityOptions = enumspb.PENDING_ACTIVITY_STATE_PAUSED, nil
 	paused.PauseInfo = &workflowpb.PendingActivityInfo_PauseInfo{PauseTime: at(5)}
 	return &archivedRun{parts: [][]*historypb.HistoryEvent{part[:end]}, lost: -1, open: &workflowservice.DescribeWorkflowExecutionResponse{
-		PendingActivities: []*workflowpb.PendingActivityInfo{broken, flaky, unserved, stopping, paused},
+		PendingActivities: []*workflowpb.PendingActivityInfo{broken, activity("hold/x", switchyard.HoldActivity, queue+"/hold/general"), flaky, unserved,
+			stopping, paused},
 		PendingWorkflowTask: &workflowpb.PendingWorkflowTaskInfo{State: enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED, Attempt: 1,
 			ScheduledTime: at(6), StartedTime: at(7)},
 	}}

@@ -79,6 +79,9 @@ func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]
 		running = append(running, runningDecision(task, base))
 	}
 	for _, a := range r.GetPendingActivities() {
+		if a.GetActivityType().GetName() == switchyard.HoldActivity {
+			continue // it lasts as long as the run, and is nothing that the run waits for
+		}
 		running = append(running, runningActivity(a, base))
 	}
 	for _, c := range r.GetPendingChildren() {

@@ -99,6 +99,32 @@ var behaviours = []behaviour{
 		l.worker()
 		return run
 	}},
+	{name: "agent_stateful", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runAgent("agent_stateful", counting("counter other_counter append",
+			step(call("counter", `{}`), call("counter", `{"by":10}`), call("other_counter", `{}`), call("append", `{"text":"a"}`)),
+			step(add("n", "counter", `{}`)), answer("${n}")))
+	}},
+	{name: "agent_stateful_continued", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		one := step(call("counter", `{}`))
+		return l.runAgent("agent_stateful_continued", counting("counter", one, one, one, one, one, answer("done")))
+	}},
+	{name: "plan_stateful_lost", run: func(l *lab) client.WorkflowRun {
+		l.worker("--lanes", "general")
+		holder := l.worker("--lanes", "serial")
+		run := l.runPlan("plan_stateful_lost", switchyard.Plan{Calls: []switchyard.PlanCall{{ID: "a", Tool: "brittle_counter"},
+			{ID: "held", Tool: "hold_read", DependsOn: []string{"a"}}, {ID: "b", Tool: "brittle_counter", DependsOn: []string{"held"}}}})
+		l.awaitEntries(3)
+		holder.Kill()
+		l.await("for the run to be told of the loss", func() bool { _, told := l.lossNoticed(run); return told })
+		l.openGate()
+		return run
+	}},
+	{name: "call_stateful", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runCall("call_stateful", "counter", `{"by":1}`)
+	}},
 	{name: "agent_invalid", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runAgent("agent_invalid", withTools(agent(answer("never")), "append nosuch"))

@@ -119,10 +119,17 @@ func TestStoppedProgram(t *testing.T) {
 
 // alive reports whether a process exists and is not a zombie that its parent has yet to look at.
 func alive(pid string) bool {
+	state := processState(pid)
+	return state != "" && state != "Z"
+}
+
+// processState returns the letter by which Linux names a process's state, such as T for a stopped one; "" where there is
+// no such process.
+func processState(pid string) string {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
-		return false
+		return ""
 	}
 	_, state, _ := strings.Cut(string(stat), ") ")
-	return !strings.HasPrefix(state, "Z")
+	return state[:1]
 }

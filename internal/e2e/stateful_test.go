@@ -1,10 +1,15 @@
 package e2e
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/internal/testserver"
 	"go.temporal.io/sdk/client"
 )
 
@@ -55,4 +60,106 @@ func TestStatefulRuns(t *testing.T) {
 			}
 		}
 	}
+}
+
+// holder returns the process that made the run's last instance of a tool.
+func (l *lab) holder(run, tool string) int {
+	l.t.Helper()
+	pid := 0
+	for _, e := range l.written(run, tool) {
+		if e.Text == wroteMade {
+			pid = e.PID
+		}
+	}
+	if pid == 0 {
+		l.t.Fatalf("nobody has made %s; the journal is %v", tool, l.entries())
+	}
+	return pid
+}
+
+// killHolder ends the worker that holds the run's instance as a crash does; it returns when.
+func (l *lab) killHolder(run, tool string, workers ...*testserver.Process) time.Time {
+	l.t.Helper()
+	pid := l.holder(run, tool)
+	for _, w := range workers {
+		if w.PID() == pid {
+			w.Kill()
+			return time.Now()
+		}
+	}
+	l.t.Fatalf("process %d is none of the workers", pid)
+	return time.Time{}
+}
+
+func (l *lab) awaitText(run, tool, text string, times int) {
+	l.t.Helper()
+	l.await(fmt.Sprintf("for %s to have %s", tool, text), func() bool {
+		n := 0
+		for _, t := range l.texts(run, tool) {
+			if strings.HasPrefix(t, text) {
+				n++
+			}
+		}
+		return n >= times
+	})
+}
+
+// TestHolderKilled proves that an instance whose worker is killed with kill -9, while nobody uses it, in the middle of a
+// call or while it is made, is rebuilt on another worker, and that the run's answer is that of an undisturbed one: nothing
+// that a call did to the instance is missing or there twice.
+func TestHolderKilled(t *testing.T) {
+	for name, test := range map[string]struct {
+		tool   string
+		middle switchyard.ScriptCall
+		// waits is what the journal says when the worker is to be killed, and how often.
+		waits string
+		times int
+	}{
+		"idle":   {"kept_counter", call("hold_read", `{}`), "", 1},
+		"before": {"kept_counter", call("kept_counter", `{"by":10,"gate":"before"}`), wroteAsked, 1},
+		"after":  {"kept_counter", call("kept_counter", `{"by":10,"gate":"after"}`), wroteAdded, 2},
+		"unmade": {"late_counter", call("late_counter", `{"by":10}`), wroteMade, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			first, second := l.worker(), l.worker()
+			play := func(id string) *switchyard.Agent {
+				return counting("hold_read kept_counter late_counter", step(call(test.tool, `{"by":1}`)), step(test.middle),
+					step(add("n", test.tool, `{"by":100}`)), answer("${n}"))
+			}
+			run := l.runAgent("disturbed", play("disturbed"))
+			id := run.GetRunID()
+			if test.waits == "" {
+				l.await("for the call in between", func() bool { return len(l.written(id, "hold_read")) == 1 })
+			} else {
+				l.awaitText(id, test.tool, test.waits, test.times)
+			}
+			l.killHolder(id, test.tool, first, second)
+			l.openGate()
+			got := l.result(run)
+			undisturbed := l.runAgent("undisturbed", play("undisturbed"))
+			if want := l.result(undisturbed); !reflect.DeepEqual(got, want) || got.Usage.Failed != 0 {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+			texts := l.texts(id, test.tool)
+			if n := count(texts, wroteClosed); n != 1 {
+				t.Errorf("%d instances were closed, want the one that was not killed: %q", n, texts)
+			}
+			for _, r := range l.records(run) {
+				if r.Status != switchyard.CallCompleted || len(r.Notes) > 0 {
+					t.Errorf("call %s is %s, notes %q, error %v", r.CallID, r.Status, r.Notes, r.Error)
+				}
+			}
+		})
+	}
+}
+
+func count(texts []string, text string) int {
+	n := 0
+	for _, t := range texts {
+		if t == text {
+			n++
+		}
+	}
+	return n
 }

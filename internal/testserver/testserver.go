@@ -97,6 +97,9 @@ func Start(t testing.TB, ready any, env []string, name string, args ...string) *
 	return p
 }
 
+// PID returns the process's id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Kill ends the process as a crash does.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Signal(syscall.SIGKILL)

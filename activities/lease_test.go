@@ -1,0 +1,282 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+)
+
+// heldServer is the server as a hold sees it: it takes heartbeats until the test says otherwise.
+type heldServer struct {
+	client.Client
+
+	mu sync.Mutex
+	// answer is what heartbeats are answered with; nil takes them.
+	answer error
+	// hang holds heartbeats back until their time is over.
+	hang  bool
+	beats []switchyard.HoldState
+	// tokens are those of the heartbeats.
+	tokens []string
+	// beaten, if there is one, gets a word of every heartbeat.
+	beaten chan struct{}
+	// described is what the server says of executions, by run id; completed how holds were ended from outside.
+	described map[string]*workflowservice.DescribeWorkflowExecutionResponse
+	completed chan holdReport
+}
+
+// holdReport is how an activity was completed by its token.
+type holdReport struct {
+	token string
+	state switchyard.HoldState
+	err   error
+}
+
+func (s *heldServer) RecordActivityHeartbeat(ctx context.Context, token []byte, details ...any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tokens = append(s.tokens, string(token))
+	s.beats = append(s.beats, details[0].(switchyard.HoldState))
+	if s.beaten != nil {
+		s.beaten <- struct{}{}
+	}
+	if s.hang {
+		s.mu.Unlock()
+		<-ctx.Done()
+		s.mu.Lock()
+		return ctx.Err()
+	}
+	return s.answer
+}
+
+func (s *heldServer) DescribeWorkflowExecution(_ context.Context, _, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d, ok := s.described[runID]; ok {
+		return d, nil
+	}
+	return nil, serviceerror.NewNotFound("no such execution")
+}
+
+func (s *heldServer) CompleteActivity(_ context.Context, token []byte, result any, err error) error {
+	if err != nil { // as it arrives
+		failures := temporal.GetDefaultFailureConverter()
+		err = failures.FailureToError(failures.ErrorToFailure(err))
+	}
+	s.completed <- holdReport{string(token), result.(switchyard.HoldState), err}
+	return nil
+}
+
+func (*heldServer) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+	return nil, errors.New("nobody answers")
+}
+
+// say makes the server answer heartbeats with an error from now on.
+func (s *heldServer) say(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = err
+}
+
+// watch returns a channel that gets a word of every heartbeat from now on.
+func (s *heldServer) watch() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beaten = make(chan struct{}, 1000)
+	return s.beaten
+}
+
+// describe makes the server describe an execution so.
+func (s *heldServer) describe(runID string, d *workflowservice.DescribeWorkflowExecutionResponse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.described[runID] = d
+}
+
+// last returns what the last heartbeat told.
+func (s *heldServer) last() switchyard.HoldState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.beats[len(s.beats)-1]
+}
+
+func leaseOf(server *heldServer, timeout time.Duration) *lease {
+	return newLease(server, []byte("token"), timeout, func() switchyard.HoldState { return switchyard.HoldState{Generation: 7} })
+}
+
+// soon fails the test where something does not happen.
+func soon[T any](t testing.TB, what string, c <-chan T) (got T) {
+	t.Helper()
+	select {
+	case got = <-c:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("waited in vain for %s", what)
+	}
+	return got
+}
+
+// A lease is held from a heartbeat that the server took until a fifth before the timeout, counted from its sending. What
+// uses it is stopped then, and the instance is lost.
+func TestLeaseEnds(t *testing.T) {
+	l := leaseOf(&heldServer{}, 500*time.Millisecond)
+	if l.valid() {
+		t.Error("a lease that nothing has proved is held")
+	}
+	before := time.Now()
+	if err := l.beat(t.Context()); err != nil || !l.valid() {
+		t.Fatalf("%v, held %v", err, l.valid())
+	}
+	period, err := l.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the end of the lease", period.Done())
+	if took := time.Since(before); took < 300*time.Millisecond {
+		t.Errorf("the lease ended after %s", took)
+	}
+	soon(t, "the loss", l.lost)
+	if _, err := l.acquire(t.Context()); !errors.Is(err, errLeaseOver) || !errors.Is(context.Cause(period), errLeaseOver) || l.valid() {
+		t.Errorf("%v, %v, held %v", err, context.Cause(period), l.valid())
+	}
+	if l.beat(t.Context()); l.valid() {
+		t.Error("a lost lease is held again")
+	}
+}
+
+// What the server answers to a heartbeat says whether it proves anything: also where the run or an operator wants
+// something, but not where nobody knows whether it arrived.
+func TestLeaseBeat(t *testing.T) {
+	broken := errors.New("broken pipe")
+	for _, c := range []struct {
+		answer, want error
+		held         bool
+	}{
+		{nil, nil, true},
+		{temporal.NewCanceledError(), errHoldCancelled, true},
+		{activity.ErrActivityPaused, nil, true},
+		{activity.ErrActivityReset, nil, true},
+		{serviceerror.NewNotFound("no such activity"), errHoldGone, false},
+		{broken, broken, false},
+	} {
+		l := leaseOf(&heldServer{answer: c.answer}, time.Minute)
+		if err := l.beat(t.Context()); !errors.Is(err, c.want) || l.valid() != c.held {
+			t.Errorf("%v gives %v, held %v", c.answer, err, l.valid())
+		}
+		l.giveUp(errLeaseOver)
+	}
+	hung := leaseOf(&heldServer{hang: true}, 60*time.Millisecond)
+	if err := hung.beat(t.Context()); !errors.Is(err, context.DeadlineExceeded) || hung.valid() {
+		t.Errorf("a heartbeat without an answer gives %v, held %v", err, hung.valid())
+	}
+}
+
+// The time between heartbeats is short enough that one may fail, and never long.
+func TestLeaseInterval(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{time.Second: 250 * time.Millisecond, 2 * time.Second: 500 * time.Millisecond, time.Hour: 500 * time.Millisecond} {
+		if got := leaseOf(&heldServer{}, timeout).interval(); got != want {
+			t.Errorf("of %s: %s, want %s", timeout, got, want)
+		}
+	}
+}
+
+// A state is committed when the server has taken a heartbeat with it: attempts that fail are made again, until the instance
+// is lost.
+func TestLeaseCommit(t *testing.T) {
+	server := &heldServer{}
+	l := leaseOf(server, time.Minute)
+	if err := l.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server.say(errors.New("broken pipe"))
+	beaten := server.watch()
+	done := make(chan error, 1)
+	go func() { done <- l.commit() }()
+	soon(t, "an attempt", beaten)
+	soon(t, "another", beaten)
+	server.say(temporal.NewCanceledError())
+	if err := soon(t, "the commit", done); err != nil || server.last().Generation != 7 {
+		t.Errorf("%v, %+v", err, server.last())
+	}
+	server.say(errors.New("broken pipe"))
+	go func() { done <- l.commit() }()
+	l.giveUp(errLeaseOver)
+	if err := soon(t, "the commit", done); !errors.Is(err, errLeaseOver) {
+		t.Errorf("after the loss: %v", err)
+	}
+}
+
+// No call begins while the instance waits to be adopted, nor does it have to end; once another hold proves the lease, both
+// go on. The old hold's token is not used any more.
+func TestLeaseIsAdopted(t *testing.T) {
+	server := &heldServer{}
+	l := leaseOf(server, 400*time.Millisecond)
+	if err := l.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	running, err := l.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.park()
+	acquired := make(chan error, 1)
+	go func() {
+		_, err := l.acquire(t.Context())
+		acquired <- err
+	}()
+	soon(t, "the old lease to end", running.Done())
+	if l.isLost() || len(acquired) > 0 {
+		t.Errorf("lost %v, a call has begun %v", l.isLost(), len(acquired) > 0)
+	}
+	l.adopt([]byte("other"))
+	if err := l.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := soon(t, "the call", acquired); err != nil {
+		t.Error(err)
+	}
+	if want := []string{"token", "other"}; !slices.Equal(server.tokens, want) {
+		t.Errorf("tokens %v", server.tokens)
+	}
+	// An adoption that no heartbeat proves is a loss.
+	l.park()
+	l.adopt([]byte("third"))
+	soon(t, "the loss", l.lost)
+}
+
+// A call's context tells that the lease is over by the clock, before any timer does; waiting for it ends with the call.
+func TestLeasedContext(t *testing.T) {
+	l := leaseOf(&heldServer{}, time.Minute)
+	if err := l.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	inner, end := context.WithCancelCause(t.Context())
+	defer end(nil)
+	ctx := leased{inner, l, end}
+	child, cancel := context.WithTimeout(ctx, time.Hour)
+	defer cancel()
+	if ctx.Err() != nil || child.Err() != nil {
+		t.Fatalf("%v, %v", ctx.Err(), child.Err())
+	}
+	l.mu.Lock()
+	l.until = time.Now() // as after a suspension: the timer has not fired
+	l.mu.Unlock()
+	if ctx.Err() == nil || child.Err() == nil || !errors.Is(context.Cause(ctx), errLeaseOver) {
+		t.Errorf("%v, %v, cause %v", ctx.Err(), child.Err(), context.Cause(ctx))
+	}
+	waiting, stop := context.WithCancelCause(t.Context())
+	stop(temporal.NewCanceledError())
+	if _, err := l.acquire(waiting); !temporal.IsCanceledError(err) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,70 @@
+package audit
+
+import (
+	"github.com/switchyard/switchyard"
+	historypb "go.temporal.io/api/history/v1"
+)
+
+// holds are what a run has asked for of instances of stateful tools. A hold is no call and has no record, but its failure
+// is why calls of its tool failed: history shows that they were cancelled, or not that they were wanted at all.
+type holds struct {
+	// tools are those of the holds that are open, by the event that scheduled them.
+	tools map[int64]string
+	// faults are why the last hold of a tool failed.
+	faults map[string]*switchyard.Error
+}
+
+func newHolds() holds {
+	return holds{tools: map[int64]string{}, faults: map[string]*switchyard.Error{}}
+}
+
+// resume takes over what the execution before has carried.
+func (h holds) resume(carried []switchyard.CarriedInstance) {
+	for _, c := range carried {
+		if c.Lost {
+			h.faults[c.Tool] = switchyard.InstanceLost(c.Tool)
+		}
+	}
+}
+
+// held reads the start of a hold.
+func (d *Deriver) held(e *historypb.HistoryEvent) error {
+	var request switchyard.HoldRequest
+	if err := d.decodeEvent(e, "hold request", e.GetActivityTaskScheduledEventAttributes().GetInput(), &request); err != nil {
+		return err
+	}
+	d.holds.tools[e.GetEventId()] = request.Tool
+	delete(d.holds.faults, request.Tool)
+	return nil
+}
+
+// holdFailed takes the failure of a hold; false if it is none that the event tells of. An instance that is made anew leaves
+// its calls waiting.
+func (d *Deriver) holdFailed(scheduled int64, f switchyard.ActivityFailure) bool {
+	tool, ok := d.holds.tools[scheduled]
+	if !ok {
+		return false
+	}
+	delete(d.holds.tools, scheduled)
+	t := d.tools[tool]
+	if fault, lost := f.HoldError(t); fault != nil && (!lost || t.OnLoss != switchyard.OnLossRecreate) {
+		d.holds.faults[tool] = fault
+	}
+	return true
+}
+
+// callError returns why a call failed: a cancelled one of which the instance had failed was cancelled for that.
+func (d *Deriver) callError(tool string, f switchyard.ActivityFailure) *switchyard.Error {
+	if fault := d.holds.faults[tool]; fault != nil && f.Cancelled {
+		return fault
+	}
+	return f.CallError(d.tools[tool])
+}
+
+// lost returns why a call that was admitted and not scheduled failed, where that is because its instance was lost.
+func (d *Deriver) lost(w *wantedCall) *switchyard.Error {
+	if fault := d.holds.faults[w.Tool]; w.verdict != nil && fault != nil && fault.Type == switchyard.ErrWorkerLost {
+		return fault
+	}
+	return nil
+}

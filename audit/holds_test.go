@@ -1,0 +1,136 @@
+package audit_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
+)
+
+// statefulHistory returns a history that package workflows replays, of a run with stateful tools.
+func statefulHistory(t *testing.T, name string) []*historypb.HistoryEvent {
+	t.Helper()
+	file, err := os.Open(filepath.Join("..", "workflows", "testdata", "histories", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	events, err := audit.ReadHistory(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// scheduledAs returns the place of the event that schedules an activity.
+func scheduledAs(t *testing.T, history []*historypb.HistoryEvent, id string) int {
+	t.Helper()
+	i := slices.IndexFunc(history, func(e *historypb.HistoryEvent) bool {
+		return e.GetActivityTaskScheduledEventAttributes().GetActivityId() == id
+	})
+	if i < 0 {
+		t.Fatalf("the history has no activity %s", id)
+	}
+	return i
+}
+
+func activityFailed(scheduled int64, f *failurepb.Failure) *historypb.HistoryEvent {
+	return event(901, enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED, &historypb.HistoryEvent_ActivityTaskFailedEventAttributes{
+		ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{ScheduledEventId: scheduled, Failure: f}})
+}
+
+func activityTimedOut(scheduled int64, kind enumspb.TimeoutType) *historypb.HistoryEvent {
+	return event(902, enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT, &historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes{
+		ActivityTaskTimedOutEventAttributes: &historypb.ActivityTaskTimedOutEventAttributes{ScheduledEventId: scheduled, Failure: timeout(kind)}})
+}
+
+func activityCancelled(scheduled int64) *historypb.HistoryEvent {
+	e := event(903, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED, nil)
+	e.Attributes = &historypb.HistoryEvent_ActivityTaskCanceledEventAttributes{
+		ActivityTaskCanceledEventAttributes: &historypb.ActivityTaskCanceledEventAttributes{ScheduledEventId: scheduled}}
+	return e
+}
+
+// TestHoldFailures proves that a call that waited for an instance has the error that the run told, though its activity was
+// only cancelled: why the instance could not be made, or that it was lost. A call that the run itself cancelled stays so.
+func TestHoldFailures(t *testing.T) {
+	history := statefulHistory(t, "call_stateful")
+	i := scheduledAs(t, history, "1.1")
+	hold, call := history[i-1].GetEventId(), history[i].GetEventId()
+	unmade := switchyard.Error{Type: switchyard.ErrPreconditionFailed, Message: "no database", Phase: switchyard.PhaseExecution}
+	given := switchyard.Error{Type: switchyard.ErrWorkerLost, Message: "it stops", Phase: switchyard.PhaseExecution}
+	for name, test := range map[string]struct {
+		end    []*historypb.HistoryEvent
+		status switchyard.CallStatus
+		want   switchyard.ErrorType
+	}{
+		"unmade": {[]*historypb.HistoryEvent{activityFailed(hold, application("precondition_failed", "m", payloads(t, unmade, switchyard.HoldState{}))), activityCancelled(call)},
+			switchyard.CallFailed, switchyard.ErrPreconditionFailed},
+		"given up": {[]*historypb.HistoryEvent{activityFailed(hold, application("worker_lost", "m", payloads(t, given, switchyard.HoldState{}))), activityCancelled(call)},
+			switchyard.CallFailed, switchyard.ErrWorkerLost},
+		"lost":          {[]*historypb.HistoryEvent{activityTimedOut(hold, enumspb.TIMEOUT_TYPE_HEARTBEAT), activityCancelled(call)}, switchyard.CallFailed, switchyard.ErrWorkerLost},
+		"lost, running": {[]*historypb.HistoryEvent{activityTimedOut(hold, enumspb.TIMEOUT_TYPE_HEARTBEAT), activityTimedOut(call, enumspb.TIMEOUT_TYPE_HEARTBEAT)}, switchyard.CallFailed, switchyard.ErrOutcomeUnknown},
+		"asked anew": {[]*historypb.HistoryEvent{activityTimedOut(hold, enumspb.TIMEOUT_TYPE_HEARTBEAT), history[i-1], activityCancelled(call)},
+			switchyard.CallCancelled, switchyard.ErrCancelled},
+		"cancelled": {[]*historypb.HistoryEvent{activityCancelled(hold), activityCancelled(call)}, switchyard.CallCancelled, switchyard.ErrCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			records := recordsOf(derive(t, audit.NewDeriver("", ""), slices.Concat(history[:i+1], test.end)))
+			if len(records) != 1 || records[0].Status != test.status || records[0].Error.Type != test.want || records[0].Lane != switchyard.LaneGeneral {
+				t.Errorf("got %+v", records)
+			}
+		})
+	}
+}
+
+// TestCallsOfLostInstance proves that the calls of an instance that is lost for good have their records, though history
+// does not show them: the run refused them itself.
+func TestCallsOfLostInstance(t *testing.T) {
+	byCall := map[string]switchyard.Record{}
+	for _, r := range recordsOf(derive(t, audit.NewDeriver("", ""), statefulHistory(t, "plan_stateful_lost"))) {
+		byCall[r.CallID] = r
+	}
+	if r := byCall["b"]; r.Status != switchyard.CallRefused || r.Error.Type != switchyard.ErrWorkerLost || len(byCall) != 3 || byCall["a"].Status != switchyard.CallCompleted {
+		t.Errorf("got %+v", byCall)
+	}
+
+	history := statefulHistory(t, "agent_stateful")
+	hold := history[scheduledAs(t, history, "hold/counter")].GetEventId()
+	call, next := scheduledAs(t, history, "2.1"), scheduledAs(t, history, "turn-3")
+	lost := slices.Concat(history[:call], []*historypb.HistoryEvent{activityTimedOut(hold, enumspb.TIMEOUT_TYPE_HEARTBEAT)}, history[next:])
+	byCall = map[string]switchyard.Record{}
+	for _, r := range recordsOf(derive(t, audit.NewDeriver("", ""), lost)) {
+		byCall[r.CallID] = r
+	}
+	if r := byCall["2.1"]; r.Status != switchyard.CallRefused || r.Error.Message != switchyard.InstanceLost("counter").Message || len(byCall) != 5 {
+		t.Errorf("got %+v", byCall)
+	}
+}
+
+// TestLostInstanceIsCarried proves that the history of a later part alone tells of an instance that was lost before.
+func TestLostInstanceIsCarried(t *testing.T) {
+	history := statefulHistory(t, "agent_stateful_continued.2")
+	hold := scheduledAs(t, history, "hold/counter")
+	call, next := scheduledAs(t, history, "3.1"), scheduledAs(t, history, "turn-4")
+	for lost, want := range map[bool]switchyard.ErrorType{true: switchyard.ErrWorkerLost, false: switchyard.ErrCancelled} {
+		var in switchyard.RunInput
+		start := history[0].GetWorkflowExecutionStartedEventAttributes()
+		if err := converter.GetDefaultDataConverter().FromPayloads(start.GetInput(), &in); err != nil {
+			t.Fatal(err)
+		}
+		in.Carry.Instances = []switchyard.CarriedInstance{{Tool: "counter", Lost: lost}}
+		d := audit.NewDeriver("", "")
+		records := recordsOf(derive(t, d, slices.Concat([]*historypb.HistoryEvent{started(t, switchyard.AgentWorkflow, payloads(t, in))},
+			history[1:hold], history[hold+1:call], history[next:next+1])))
+		if len(records) != 1 || records[0].CallID != "3.1" || records[0].Error.Type != want {
+			t.Errorf("lost %v: got %+v", lost, records)
+		}
+	}
+}

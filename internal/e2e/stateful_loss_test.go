@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/client"
+)
+
+// withHold is a run that uses a counter, waits for the gate elsewhere, and uses the counter again, twice.
+func withHold(tool string) *switchyard.Agent {
+	return counting("hold_read "+tool, step(call(tool, `{"by":1}`)), step(call("hold_read", `{}`)),
+		step(call(tool, `{"by":10}`)), step(call(tool, `{"by":100}`)), answer("done"))
+}
+
+// outcomes returns of every record of a tool "call status: text of the result or type of the error, notes", in order of the calls.
+func (l *lab) outcomes(run client.WorkflowRun, tool string) []string {
+	l.t.Helper()
+	var list []string
+	for _, r := range l.records(run) {
+		if r.Tool != tool {
+			continue
+		}
+		text := r.CallID + " " + string(r.Status)
+		if r.Error != nil {
+			text += " " + string(r.Error.Type)
+		}
+		if r.Result != nil {
+			text += " " + strings.Join(append([]string{switchyard.PlainText(r.Result.Output)}, r.Result.Notes...), "; ")
+		}
+		list = append(list, text)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// lossNoticed returns when the server noticed that a hold's worker was lost, zero if it has not, and whether the run has
+// taken a decision since.
+func (l *lab) lossNoticed(run client.WorkflowRun) (at time.Time, told bool) {
+	l.t.Helper()
+	holds := map[int64]bool{}
+	for _, e := range l.histories(run.GetID(), run.GetRunID())[0].GetEvents() {
+		if e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == switchyard.HoldActivity {
+			holds[e.GetEventId()] = true
+		}
+		if holds[e.GetActivityTaskTimedOutEventAttributes().GetScheduledEventId()] {
+			at = e.GetEventTime().AsTime()
+		}
+		told = told || !at.IsZero() && e.GetWorkflowTaskCompletedEventAttributes() != nil
+	}
+	return at, told
+}
+
+// TestHolderLost proves that an instance whose loss ends the tool is lost at once: the worker's death is noticed within its
+// heartbeat timeout, the waiting call and every later one end as worker_lost, in the records as the model is told, and the
+// run goes on.
+func TestHolderLost(t *testing.T) {
+	l := newLab(t)
+	first, second := l.worker(), l.worker()
+	const tool = "brittle_counter"
+	run := l.runAgent("run", withHold(tool))
+	id := run.GetRunID()
+	l.await("for the call in between", func() bool { return len(l.written(id, "hold_read")) == 1 })
+	killed := l.killHolder(id, tool, first, second)
+	l.openGate()
+	if r := l.result(run); r.Answer != "done" || r.Usage.Failed != 2 {
+		t.Errorf("result: %+v", r)
+	}
+	outcomes := l.outcomes(run, tool)
+	outcomes[1] = strings.Replace(outcomes[1], "refused", "failed", 1) // whether the call had been scheduled when the loss was noticed
+	expect(t, "outcomes", outcomes, []string{"1.1 completed 1", "3.1 failed worker_lost", "4.1 refused worker_lost"})
+	told := map[string]string{}
+	for _, m := range l.conversation(run) {
+		told[m.CallID] = m.Text
+	}
+	for _, r := range l.records(run) {
+		if r.Error == nil {
+			continue
+		}
+		if !strings.Contains(r.Error.Message, "do not call "+tool+" again") || told[r.CallID] != r.Error.ForModel() {
+			t.Errorf("the record of call %s says %q, and the model was told %q", r.CallID, r.Error, told[r.CallID])
+		}
+	}
+	noticed, _ := l.lossNoticed(run)
+	if took, bound := noticed.Sub(killed), 2*toolspecs.DefaultStatefulHeartbeat.Std(); noticed.IsZero() || took > bound {
+		t.Errorf("the loss was noticed after %s, want at most %s (heartbeat timeout %s)", took, bound, toolspecs.DefaultStatefulHeartbeat)
+	}
+	expect(t, "instance", l.texts(id, tool), []string{wroteMade, wroteAdded + " as 1"})
+}
+
+// TestHolderLostInCall proves what becomes of the call that runs when the instance is lost for good, and of those that wait
+// for their turn behind it.
+func TestHolderLostInCall(t *testing.T) {
+	l := newLab(t)
+	first, second := l.worker(), l.worker()
+	const tool = "brittle_counter"
+	run := l.runPlan("run", switchyard.Plan{Calls: []switchyard.PlanCall{
+		{ID: "a", Tool: tool, Arguments: []byte(`{"gate":"before"}`)}, {ID: "b", Tool: tool}, {ID: "c", Tool: "append", Arguments: []byte(`{"text":"x"}`)}}})
+	l.awaitText(run.GetRunID(), tool, wroteAsked, 1)
+	l.killHolder(run.GetRunID(), tool, first, second)
+	l.openGate()
+	l.failure(run, switchyard.RunCallsFailed)
+	expect(t, "records", slices.Sorted(slices.Values(l.statuses(run))),
+		[]string{"a brittle_counter failed outcome_unknown", "b brittle_counter refused worker_lost", "c append completed"})
+}
+
+// TestNewInstance proves that an instance without a snapshot is made anew where its worker is lost, and that the first
+// answer after that says so.
+func TestNewInstance(t *testing.T) {
+	l := newLab(t)
+	first, second := l.worker(), l.worker()
+	const tool = "new_counter"
+	run := l.runAgent("run", withHold(tool))
+	id := run.GetRunID()
+	l.await("for the call in between", func() bool { return len(l.written(id, "hold_read")) == 1 })
+	l.killHolder(id, tool, first, second)
+	l.openGate()
+	l.result(run)
+	expect(t, "outcomes", l.outcomes(run, tool), []string{"1.1 completed 1",
+		"3.1 completed 10; the worker that held the last one was lost: this is a new instance of new_counter, without the state of the one before",
+		"4.1 completed 110"})
+	expect(t, "instances", l.texts(id, tool), []string{wroteMade, wroteAdded + " as 1", wroteMade, wroteAdded + " as 2", wroteAdded + " as 2", wroteClosed})
+}
+
+// TestHolderStops proves that a worker that is asked to stop lets the call finish that uses its instance, and hands the
+// instance on at once: the next worker rebuilds it without waiting for a heartbeat timeout.
+func TestHolderStops(t *testing.T) {
+	l := newLab(t)
+	first := l.worker()
+	const tool = "kept_counter"
+	run := l.runAgent("run", counting(tool, step(call(tool, `{"by":1,"gate":"after"}`)), step(add("n", tool, `{"by":10}`)), answer("${n}")))
+	id := run.GetRunID()
+	l.awaitText(id, tool, wroteAdded, 1)
+	code := l.stopping(first)
+	l.openGate()
+	if c := <-code; c != 0 {
+		t.Errorf("exit code %d", c)
+	}
+	expect(t, "the stopped worker", l.texts(id, tool), []string{wroteMade, wroteAdded + " as 1", wroteClosed})
+	l.worker()
+	if r := l.result(run); r.Answer != "11" || r.Usage.Failed != 0 {
+		t.Errorf("result: %+v", r)
+	}
+	expect(t, "instances", l.texts(id, tool), []string{wroteMade, wroteAdded + " as 1", wroteClosed,
+		wroteMade, wroteRestored, wroteAdded + " as 2", wroteClosed})
+	if got := fmt.Sprint(l.executions()["1.1 "+tool]); got != "1" {
+		t.Errorf("the first call was executed %s times", got)
+	}
+}

@@ -1,0 +1,96 @@
+package host
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/client"
+)
+
+type probeInstance struct{}
+
+func (*probeInstance) Probe(context.Context, probeInput) (string, error) { return "", nil }
+
+func probeFactory(name string) activities.Stateful {
+	return activities.NewStateful(name, func(context.Context, activities.StartInfo) (*probeInstance, error) { return &probeInstance{}, nil }, (*probeInstance).Probe)
+}
+
+func statefulSpec(parameter, handler string) toolspecs.Spec {
+	s := probeSpec(parameter, handler)
+	s.Entry.Type = switchyard.KindStateful
+	return s
+}
+
+// A worker whose stateful tools and factories do not fit does not start, and says which tool, factory and parameter.
+func TestCatalogDoesNotFitFactories(t *testing.T) {
+	for name, c := range map[string]struct {
+		c    Config
+		want []string
+	}{
+		"no factory":        {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")}}, []string{"tool probe", `no factory of a stateful tool "probe"`, "activities.NewStateful"}},
+		"a function":        {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")}, Functions: []activities.Function{activities.NewFunction("probe", probe)}}, []string{"no factory"}},
+		"another parameter": {Config{Specs: []toolspecs.Spec{statefulSpec("file", "")}, Stateful: []activities.Stateful{probeFactory("probe")}}, []string{"tool probe", "file"}},
+		"of one name":       {Config{Stateful: []activities.Stateful{probeFactory("probe"), probeFactory("probe")}}, []string{`"probe"`}},
+		"too few":           {Config{Instances: -1}, []string{"Config.Instances is -1"}},
+	} {
+		if err := Run(t.Context(), c.c); err == nil || !contains(err.Error(), c.want...) || exitCode(err) != exitUsage {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	fits := Config{Specs: []toolspecs.Spec{statefulSpec("path", "prober")}, Stateful: []activities.Stateful{probeFactory("prober")}, Logger: slog.New(slog.DiscardHandler)}
+	own, tools, err := fits.withDefaults().prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tools.Close()
+	if names := own.factories.Names(); len(names) != 1 || names[0] != "prober" {
+		t.Errorf("registered %v", names)
+	}
+}
+
+// Only a process with stateful tools asks for instances to hold, on a queue of its own for each lane; an instance whose
+// worker cannot start is refused.
+func TestHoldersOfFleet(t *testing.T) {
+	quietEnvironment(t)
+	conn, err := client.NewLazyClient(client.Options{HostPort: closedPort(t), Logger: slog.New(slog.DiscardHandler),
+		ConnectionOptions: client.ConnectionOptions{GetSystemInfoTimeout: 100 * time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, stateful := range [][]activities.Stateful{nil, {probeFactory("probe")}} {
+		c := Config{Stateful: stateful, Lanes: []string{"general", "serial"}, Logger: slog.New(slog.DiscardHandler)}.withDefaults()
+		own, tools, err := c.prepare()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tools.Close()
+		instances := &instanceServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(prometheus.NewRegistry(), c.Logger)}
+		deeds, err := c.activities(conn, tools, own, instances.serve)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, f := len(c.Lanes)*(1+len(stateful)), newFleet(c, conn, deeds, instances); len(f.workers) != want {
+			t.Errorf("%d workers, want %d", len(f.workers), want)
+		}
+		if _, err := instances.serve(activities.Served{Queue: "q/instance/run/probe", Tool: deeds.Tool, Hold: deeds.Hold}); err == nil || !contains(err.Error(), "start to poll") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// The queues of instances, of which there is one for each, share a label.
+func TestInstanceQueuesShareALabel(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	h := newMetricsHandler(registry)
+	for _, queue := range []string{"q", switchyard.InstanceQueue("q", "general", "run-1", "a"), switchyard.InstanceQueue("q", "serial", "run-2", "b")} {
+		h.WithTags(map[string]string{"task_queue": queue}).Counter("polls").Inc(1)
+	}
+	serve(t, registry).has(t, `polls_total{task_queue="q"} 1`, `polls_total{task_queue="instance"} 2`)
+}

@@ -1,0 +1,364 @@
+package workflows_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+)
+
+// workers stand for the workers that hold instances, which the test environment cannot: there, queues lead nowhere. Each
+// hold does what the test says of it, in order, and calls are executed while one is served.
+type workers struct {
+	*lab
+	// holds are what becomes of the holds, in order; those that it does not name are held until the run cancels them.
+	holds []hold
+	// asked are the requests of the holds, in order.
+	asked []switchyard.HoldRequest
+	// served is open while calls are executed.
+	served chan struct{}
+	// log is what happened: holds that began and ended, calls that were executed.
+	log []string
+}
+
+// hold is what becomes of one hold.
+type hold struct {
+	// serves lets calls be executed before the hold ends.
+	serves bool
+	// until says when it ends: where the log has this entry.
+	until string
+	left  switchyard.HoldState
+	err   error
+}
+
+// statefulTool is a stateful tool of the tests.
+func statefulTool(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
+	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Counts.", Entry: toolspecs.Entry{Type: switchyard.KindStateful},
+		InputSchema: []byte(`{"type":"object"}`)}
+	s.Execution.Heartbeat = switchyard.Duration(time.Second)
+	if change != nil {
+		change(&s)
+	}
+	return s
+}
+
+func recreated(s *toolspecs.Spec) { s.Entry.OnLoss = switchyard.OnLossRecreate }
+
+func newWorkers(t *testing.T, tools []toolspecs.Spec, holds ...hold) *workers {
+	t.Helper()
+	w := &workers{lab: newLabOf(t, 1, tools...), holds: holds, served: make(chan struct{})}
+	w.RegisterActivityWithOptions(w.hold, activity.RegisterOptions{Name: switchyard.HoldActivity})
+	// The environment does not wait for what is cancelled, so this is as far as the end of a hold can be seen here.
+	w.SetOnActivityCanceledListener(func(info *activity.Info) {
+		if strings.HasPrefix(info.ActivityID, "hold/") {
+			w.say("%s cancelled", info.ActivityID)
+		}
+	})
+	for _, tool := range tools {
+		w.RegisterActivityWithOptions(w.execute, activity.RegisterOptions{Name: tool.Name})
+	}
+	return w
+}
+
+func (w *workers) say(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log = append(w.log, fmt.Sprintf(format, args...))
+}
+
+// await waits until the log has an entry, or with the context's cause where that ends before.
+func (w *workers) await(ctx context.Context, entry string) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		w.mu.Lock()
+		found := slices.Contains(w.log, entry)
+		w.mu.Unlock()
+		if found {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+			activity.RecordHeartbeat(ctx)
+		}
+	}
+}
+
+func (w *workers) hold(ctx context.Context, r switchyard.HoldRequest) (switchyard.HoldState, error) {
+	w.mu.Lock()
+	w.asked = append(w.asked, r)
+	n := len(w.asked)
+	h := hold{serves: true, until: "never"}
+	if n <= len(w.holds) {
+		h = w.holds[n-1]
+	}
+	w.mu.Unlock()
+	id := activity.GetInfo(ctx).ActivityID
+	w.say("%s asked", id)
+	if h.serves {
+		w.serve(true)
+		defer w.serve(false)
+	}
+	if w.await(ctx, h.until) != nil {
+		return switchyard.HoldState{}, nil
+	}
+	w.say("%s ended", id)
+	return h.left, h.err
+}
+
+// serve opens or closes the instance's queue.
+func (w *workers) serve(open bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if open {
+		close(w.served)
+	} else {
+		w.served = make(chan struct{})
+	}
+}
+
+func (w *workers) execute(ctx context.Context, _ switchyard.Execution) (switchyard.Result, error) {
+	info := activity.GetInfo(ctx)
+	w.say("%s waits", info.ActivityID)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		w.mu.Lock()
+		served := w.served
+		w.mu.Unlock()
+		select {
+		case <-served:
+			w.say("%s executed", info.ActivityID)
+			return switchyard.Result{Output: []byte(`1`)}, nil
+		case <-ctx.Done():
+			return switchyard.Result{}, temporal.NewCanceledError()
+		case <-tick.C:
+			activity.RecordHeartbeat(ctx)
+		}
+	}
+}
+
+// events returns what the log says of holds and executions.
+func (w *workers) events() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.log), func(s string) bool { return strings.HasSuffix(s, " waits") })
+}
+
+func (w *workers) runAgent(tool string, steps ...switchyard.ScriptStep) {
+	w.t.Helper()
+	a := agent(steps...)
+	a.Tools = append(a.Tools, tool)
+	w.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+}
+
+// holdError is a hold's failure, as workers report it.
+func holdError(e switchyard.Error, left switchyard.HoldState) error {
+	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type), temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{e, left}})
+}
+
+// TestInstanceOfRun proves that every kind of run asks for an instance with the first call that needs it, once for all its
+// calls, whose own queue they go to in the order in which they were made, and that it is closed before the run has ended.
+func TestInstanceOfRun(t *testing.T) {
+	for name, test := range map[string]struct {
+		run  func(w *workers)
+		want []string
+	}{
+		"agent": {func(w *workers) {
+			w.runAgent("counter", step(call("echo", `{"value":1}`)), step(call("counter", `{}`), call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
+		}, []string{"hold/counter asked", "2.1 executed", "2.2 executed", "3.1 executed", "hold/counter cancelled"}},
+		"plan": {func(w *workers) { w.runPlan(`{calls: [{id: a, tool: counter}, {id: b, tool: counter}]}`) },
+			[]string{"hold/counter asked", "a executed", "b executed", "hold/counter cancelled"}},
+		"direct": {func(w *workers) { w.runCall(&switchyard.Call{Tool: "counter"}) },
+			[]string{"hold/counter asked", "1.1 executed", "hold/counter cancelled"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)})
+			test.run(w)
+			w.result()
+			expect(t, "events", w.events(), test.want)
+			r := w.asked[0]
+			if r.Tool != "counter" || r.Digest == "" || r.Origin.Run == "" || r.Queue != switchyard.InstanceQueue("default-test-taskqueue", "general", r.Origin.Run, "counter") ||
+				r.Adopt || r.Lost || r.Last.Used {
+				t.Errorf("asked with %+v", r)
+			}
+		})
+	}
+}
+
+// TestInstanceIsClosedWhateverEnds proves that a run that is cancelled, or fails, closes its instances before it ends.
+func TestInstanceIsClosedWhateverEnds(t *testing.T) {
+	w := newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)})
+	w.cancelAt("hang")
+	w.runAgent("counter", step(call("counter", `{}`)), step(call("hang", `{}`)), answer("never"))
+	w.cancelled()
+	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed", "hold/counter cancelled"})
+
+	w = newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)})
+	w.runAgent("counter", step(call("counter", `{}`)))
+	w.failure(switchyard.RunModelFailed, nil)
+	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed", "hold/counter cancelled"})
+}
+
+// TestIdleInstanceIsAskedAnew proves that an instance that idled out is asked for again by the next call, with what was left
+// of it; and by a call that had been scheduled while it was closing.
+func TestIdleInstanceIsAskedAnew(t *testing.T) {
+	left := switchyard.HoldState{Generation: 1, Used: true, State: []byte("state")}
+	w := newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)}, hold{serves: true, until: "1.1 executed", left: left})
+	w.runAgent("counter", step(call("counter", `{}`)), step(call("flaky", `{}`)), step(call("counter", `{}`)), answer("done"))
+	w.result()
+	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed", "hold/counter ended", "hold/counter/2 asked", "3.1 executed", "hold/counter/2 cancelled"})
+	if r := w.asked[1]; string(r.Last.State) != "state" || r.Last.Generation != 1 || !r.Last.Used || r.Lost {
+		t.Errorf("asked with %+v", r)
+	}
+
+	w = newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)}, hold{until: "1.1 waits", left: left})
+	w.runAgent("counter", step(call("counter", `{}`)), answer("done"))
+	w.result()
+	expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended", "hold/counter/2 asked", "1.1 executed", "hold/counter/2 cancelled"})
+}
+
+// TestUnmadeInstance proves that the calls that wait for an instance that cannot be made are answered with why, and that
+// the next one asks again, with what is known of the instances before.
+func TestUnmadeInstance(t *testing.T) {
+	unmade := switchyard.Error{Type: switchyard.ErrExecution, Message: "no disk", Phase: switchyard.PhaseExecution}
+	w := newWorkers(t, []toolspecs.Spec{statefulTool("counter", func(s *toolspecs.Spec) { s.Execution.Access = switchyard.AccessShared })},
+		hold{until: "1.2 waits", err: holdError(unmade, switchyard.HoldState{Generation: 1})})
+	w.runAgent("counter", step(call("counter", `{}`), call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
+	if r := w.result(); r.Usage.Failed != 2 {
+		t.Errorf("usage %+v", r.Usage)
+	}
+	told := unmade.ForModel()
+	expect(t, "told", w.toldOf(), []string{"1.1 " + told, "1.2 " + told, "2.1 1"})
+	if r := w.asked[1]; r.Last.Generation != 1 || r.Last.Used {
+		t.Errorf("asked with %+v", r)
+	}
+}
+
+// TestLostInstance proves that an instance that is lost for good ends the tool for its run: the calls that wait and all later
+// ones are told so, and nothing is asked for any more.
+func TestLostInstance(t *testing.T) {
+	for name, lost := range map[string]error{
+		"silent":   temporal.NewHeartbeatTimeoutError(switchyard.HoldState{Generation: 1, Used: true}),
+		"given up": holdError(switchyard.Error{Type: switchyard.ErrWorkerLost, Message: "it stops"}, switchyard.HoldState{}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)}, hold{until: "1.1 waits", err: lost})
+			w.runAgent("counter", step(call("counter", `{}`), call("counter", `{}`)), step(call("counter", `{}`), call("echo", `{"value":1}`)), answer("done"))
+			if r := w.result(); r.Usage.Failed != 3 || r.Usage.Calls != 4 {
+				t.Errorf("usage %+v", r.Usage)
+			}
+			told := switchyard.InstanceLost("counter").ForModel()
+			expect(t, "told", w.toldOf(), []string{"1.1 " + told, "1.2 " + told, "2.1 " + told, "2.2 1"})
+			expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended"})
+		})
+	}
+}
+
+// TestInstanceIsMadeAnewByTheServer proves that the hold of a tool that is made anew is tried again by Temporal, without
+// limit, and that of one that is not never.
+func TestInstanceIsMadeAnewByTheServer(t *testing.T) {
+	for _, test := range []struct {
+		change func(*toolspecs.Spec)
+		asked  int
+	}{{recreated, 3}, {nil, 1}} {
+		lost := hold{until: "1.1 waits", err: temporal.NewApplicationError("it stops", string(switchyard.ErrWorkerLost), switchyard.Error{Type: switchyard.ErrWorkerLost}, switchyard.HoldState{})}
+		w := newWorkers(t, []toolspecs.Spec{statefulTool("counter", test.change)}, lost, lost)
+		w.runAgent("counter", step(call("counter", `{}`)), answer("done"))
+		w.result()
+		if len(w.asked) != test.asked {
+			t.Errorf("asked %d times, want %d", len(w.asked), test.asked)
+		}
+	}
+}
+
+// carryOver runs an agent until it continues as new, and returns the next execution's input and conversation.
+func (w *workers) carryOver(tool string, steps ...switchyard.ScriptStep) (in switchyard.RunInput, earlier []byte) {
+	w.t.Helper()
+	w.SetContinueAsNewSuggested(true)
+	w.runAgent(tool, steps...)
+	return w.continued()
+}
+
+// TestInstanceIsCarried proves what a run that continues as new tells of its instances: a living one is to be adopted, of
+// one that idled out what is left, and one that is lost stays so.
+func TestInstanceIsCarried(t *testing.T) {
+	steps := []switchyard.ScriptStep{step(call("counter", `{}`)), step(call("counter", `{}`)), answer("done")}
+	w := newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)})
+	in, earlier := w.carryOver("counter", steps...)
+	c := in.Carry.Instances
+	if len(c) != 1 || c[0].Tool != "counter" || !c[0].Held || c[0].Lost || len(c[0].Before) != 1 || c[0].Before[0].ActivityID != "hold/counter" || c[0].Before[0].RunID == "" {
+		t.Fatalf("carried %+v", c)
+	}
+	w = newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)})
+	w.ExecuteWorkflow(switchyard.AgentWorkflow, in, earlier)
+	w.result()
+	if r := w.asked[0]; !r.Adopt || r.Origin.Run != in.Carry.Run || !strings.Contains(r.Queue, in.Carry.Run) {
+		t.Errorf("asked with %+v", r)
+	}
+	expect(t, "events", w.events(), []string{"hold/counter asked", "2.1 executed", "hold/counter cancelled"})
+
+	idle := hold{serves: true, until: "1.1 executed", left: switchyard.HoldState{Generation: 4, Used: true, State: []byte("state")}}
+	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)}, idle).carryOver("counter", append([]switchyard.ScriptStep{step(call("counter", `{}`), call("flaky", `{}`))}, steps[1:]...)...)
+	if c := in.Carry.Instances; len(c) != 1 || c[0].Held || string(c[0].Last.State) != "state" || c[0].Before != nil {
+		t.Fatalf("carried %+v", c)
+	}
+	w = newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)})
+	w.ExecuteWorkflow(switchyard.AgentWorkflow, in, earlier)
+	w.result()
+	if r := w.asked[0]; r.Adopt || r.Last.Generation != 4 || string(r.Last.State) != "state" {
+		t.Errorf("asked with %+v", r)
+	}
+
+	gone := hold{until: "1.1 waits", err: temporal.NewHeartbeatTimeoutError()}
+	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)}, gone).carryOver("counter", steps...)
+	w = newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)})
+	w.ExecuteWorkflow(switchyard.AgentWorkflow, in, earlier)
+	if w.result(); !in.Carry.Instances[0].Lost || len(w.asked) != 0 {
+		t.Errorf("carried %+v, asked %+v", in.Carry.Instances, w.asked)
+	}
+}
+
+// TestAdoptionFails proves what becomes of an instance that nobody adopts, or whose adopter is lost: it is lost for good, or
+// made anew with what its last heartbeat told, which the run knows or the worker is told where to find.
+func TestAdoptionFails(t *testing.T) {
+	told := switchyard.HoldState{Generation: 3, Used: true, State: []byte("state")}
+	for name, test := range map[string]struct {
+		change func(*toolspecs.Spec)
+		lost   error
+		check  func(switchyard.HoldRequest) bool
+	}{
+		"nobody": {recreated, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil), func(r switchyard.HoldRequest) bool { return len(r.Before) == 1 && !r.Last.Used }},
+		"silent": {recreated, temporal.NewHeartbeatTimeoutError(told), func(r switchyard.HoldRequest) bool {
+			return len(r.Before) == 0 && string(r.Last.State) == "state" && r.Last.Generation == 3
+		}},
+		"given up":      {recreated, holdError(switchyard.Error{Type: switchyard.ErrWorkerLost}, told), func(r switchyard.HoldRequest) bool { return len(r.Before) == 0 && string(r.Last.State) == "state" }},
+		"lost for good": {nil, temporal.NewHeartbeatTimeoutError(told), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tools := []toolspecs.Spec{statefulTool("counter", test.change)}
+			in, earlier := newWorkers(t, tools).carryOver("counter", step(call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
+			w := newWorkers(t, tools, hold{until: "2.1 waits", err: test.lost})
+			w.ExecuteWorkflow(switchyard.AgentWorkflow, in, earlier)
+			w.result()
+			if test.check == nil {
+				expect(t, "told", w.toldOf()[1:], []string{"2.1 " + switchyard.InstanceLost("counter").ForModel()})
+				return
+			}
+			if r := w.asked[1]; r.Adopt || !r.Lost || !test.check(r) {
+				t.Errorf("asked with %+v", r)
+			}
+			expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended", "hold/counter/2 asked", "2.1 executed", "hold/counter/2 cancelled"})
+		})
+	}
+}

@@ -111,7 +111,9 @@ func (c *call) placeBody(m media, description string, required bool) {
 		return
 	}
 	s := c.t.schema(m.content.get("schema"), "", 0)
-	if !flat(s) || !required && (s.has(keyRequired) || c.op.method == http.MethodDelete) {
+	// An optional body with required members is all or nothing, and with DELETE it matters whether there is one.
+	asOne := !required && (s.has(keyRequired) || c.op.method == http.MethodDelete && m.encoding == encodingJSON)
+	if asOne || !flat(s) {
 		if text := plain(description, maxWords); text != "" && !s.has(keyDescription) {
 			s.set(keyDescription, text)
 		}

@@ -72,13 +72,8 @@ func measureReload(ctx context.Context, _ *lab) (map[string]float64, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	write := func(i int, description string) error {
-		spec := fmt.Sprintf("name: tool_%d\nversion: 1.0.0\ndescription: %s\nparameters:\n  - {name: text, type: string, required: true}\n"+
-			"  - {name: count, type: integer, default: 1, validation: {min: 1, max: 9}}\nentry: {type: command, argv: [echo, \"{{args.text}}\"]}\n", i, description)
-		return os.WriteFile(filepath.Join(dir, fmt.Sprintf("tool_%d.yaml", i)), []byte(spec), 0o600)
-	}
 	for i := range bigCatalog {
-		if err := write(i, "as it was"); err != nil {
+		if err := writeSpec(dir, i, "as it was"); err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +89,7 @@ func measureReload(ctx context.Context, _ *lab) (map[string]float64, error) {
 		}
 	})()
 	began := time.Now()
-	if err := write(bigCatalog/2, "as it is"); err != nil {
+	if err := writeSpec(dir, bigCatalog/2, "as it is"); err != nil {
 		return nil, err
 	}
 	select {
@@ -105,4 +100,11 @@ func measureReload(ctx context.Context, _ *lab) (map[string]float64, error) {
 		return nil, errors.New("the edit did not take effect within a minute")
 	}
 	return map[string]float64{"reload_s": time.Since(began).Seconds()}, nil
+}
+
+// writeSpec writes the ith toolspec of a folder.
+func writeSpec(dir string, i int, description string) error {
+	spec := fmt.Sprintf("name: tool_%d\nversion: 1.0.0\ndescription: %s\nparameters:\n  - {name: text, type: string, required: true}\n"+
+		"  - {name: count, type: integer, default: 1, validation: {min: 1, max: 9}}\nentry: {type: command, argv: [echo, \"{{args.text}}\"]}\n", i, description)
+	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("tool_%d.yaml", i)), []byte(spec), 0o600)
 }

@@ -40,6 +40,8 @@ type lab struct {
 	scheduled []scheduled
 	// queries counts what the activities asked the run.
 	queries map[string]int
+	// people is set in labs with tools that ask people.
+	people *people
 	// prompts are what the model named "told" was asked; answers are its answers, in order.
 	prompts []activities.Prompt
 	answers []func() (switchyard.ModelResponse, error)
@@ -77,7 +79,7 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 		a, err := activities.New(activities.Config{
 			Catalog:   func() *toolspecs.Catalog { return tools },
 			Client:    queryClient{lab: l},
-			Executors: map[string]activities.Executor{switchyard.KindFunction: l.functions()},
+			Executors: map[string]activities.Executor{switchyard.KindFunction: l.functions(), switchyard.KindHuman: activities.People{}},
 			Models:    map[switchyard.Provider]activities.Model{switchyard.ProviderScripted: activities.Scripted{}, told: l},
 		})
 		if err != nil {
@@ -97,6 +99,7 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 		return first.Admit(ctx, r)
 	}, activity.RegisterOptions{Name: switchyard.AdmitActivity})
 	l.RegisterActivityWithOptions(first.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})
+	l.RegisterActivityWithOptions(first.Reply, activity.RegisterOptions{Name: switchyard.ReplyActivity})
 	l.RegisterActivityWithOptions(last.ModelStep, activity.RegisterOptions{Name: switchyard.ModelActivity})
 	l.RegisterDynamicActivity(first.Tool, activity.DynamicRegisterOptions{})
 	l.SetOnActivityStartedListener(l.started)
@@ -118,6 +121,7 @@ func (c queryClient) QueryWorkflow(_ context.Context, id, _, query string, args 
 }
 
 func (l *lab) started(info *activity.Info, _ context.Context, args converter.EncodedValues) {
+	l.people.taken(info)
 	s := scheduled{id: info.ActivityID, tool: info.ActivityType.Name}
 	var err error
 	if s.tool == switchyard.ModelActivity {
@@ -177,6 +181,7 @@ func (l *lab) functions() *activities.Functions {
 			<-ctx.Done()
 			return "", context.Cause(ctx)
 		}),
+		activities.NewFunction("inquire", l.inquire),
 		activities.NewFunction("variables", func(ctx context.Context, _ nothing) (map[string]any, error) {
 			l.count(ctx)
 			call, _ := switchyard.ContextOf(ctx)

@@ -23,6 +23,14 @@ func TestCallOptions(t *testing.T) {
 	if r := o.RetryPolicy; r.MaximumAttempts != 4 || r.InitialInterval != time.Second || r.BackoffCoefficient != 3 || r.MaximumInterval != 9*time.Second {
 		t.Errorf("retries: %+v", r)
 	}
+	tool.AnswerWithin = switchyard.Duration(24 * time.Hour)
+	if o := callOptions("base", "2.1", tool, "sum"); o.StartToCloseTimeout != 24*time.Hour+time.Minute+graceAfterTimeout || o.ScheduleToCloseTimeout != 0 {
+		t.Errorf("the timeouts of a call that may ask: %+v", o)
+	}
+	tool.Kind = switchyard.KindHuman
+	if o := callOptions("base", "2.1", tool, "sum"); o.ScheduleToCloseTimeout != 24*time.Hour || o.HeartbeatTimeout != 0 || o.WaitForCancellation {
+		t.Errorf("the options of a call that a person answers: %+v", o)
+	}
 	for _, test := range []struct {
 		effect   switchyard.Effect
 		attempts int

@@ -1,0 +1,263 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// askedRun is a run that is asked questions, and the server's side of calls that wait for people.
+type askedRun struct {
+	queriedRun
+	mu sync.Mutex
+	// posts are the questions that came, by update id and in order; replies are what they get, one a try.
+	posts   []client.UpdateWorkflowOptions
+	replies []func(switchyard.Question) (switchyard.Reply, error)
+	// pending is the state of the call 1.1 at the server, which is over without one; ended is its end.
+	pending enumspb.PendingActivityState
+	result  any
+	failure error
+	missing error
+}
+
+func (r *askedRun) UpdateWorkflow(_ context.Context, o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.posts = append(r.posts, o)
+	if len(r.replies) == 0 {
+		return nil, errors.New("the test has no reply left")
+	}
+	reply := r.replies[0]
+	if len(r.replies) > 1 {
+		r.replies = r.replies[1:]
+	}
+	answer, err := reply(o.Args[0].(switchyard.Question))
+	if _, ours := errors.AsType[serviceerror.ServiceError](err); ours {
+		return nil, err
+	}
+	return replied{reply: answer, err: err}, nil
+}
+
+type replied struct {
+	client.WorkflowUpdateHandle
+	reply switchyard.Reply
+	err   error
+}
+
+func (r replied) Get(_ context.Context, into any) error {
+	*into.(*switchyard.Reply) = r.reply
+	return r.err
+}
+
+func (r *askedRun) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	d := &workflowservice.DescribeWorkflowExecutionResponse{PendingActivities: []*workflowpb.PendingActivityInfo{{ActivityId: "0.1"}}}
+	if r.pending != 0 {
+		d.PendingActivities = append(d.PendingActivities, &workflowpb.PendingActivityInfo{ActivityId: "1.1", State: r.pending})
+	}
+	return d, r.missing
+}
+
+func (r *askedRun) CompleteActivityByID(_ context.Context, _, _, _, _ string, result any, err error) error {
+	r.result, r.pending = result, 0
+	if err != nil {
+		c := temporal.GetDefaultFailureConverter()
+		r.failure = c.FailureToError(c.ErrorToFailure(err)) // as whoever waits for the call reads it
+	}
+	return nil
+}
+
+func says(value string) func(switchyard.Question) (switchyard.Reply, error) {
+	return func(switchyard.Question) (switchyard.Reply, error) {
+		return switchyard.Reply{Question: "1.1/1", By: "ada", Value: json.RawMessage(value)}, nil
+	}
+}
+
+func refuses(err error) func(switchyard.Question) (switchyard.Reply, error) {
+	return func(switchyard.Question) (switchyard.Reply, error) { return switchyard.Reply{}, err }
+}
+
+func refusal(kind switchyard.ReplyErrorType) error {
+	return temporal.NewApplicationErrorWithOptions("because", string(kind), temporal.ApplicationErrorOptions{NonRetryable: true})
+}
+
+// askingBench is a process with the tool probe, which asks as ask does; change may alter its spec.
+func askingBench(t *testing.T, ask func(context.Context) (Answer, error), change func(*toolspecs.Spec)) (*bench, *askedRun, *toolspecs.Compiled) {
+	t.Helper()
+	catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) {
+		s.Entry.AnswerWithin, s.Execution.Timeout = switchyard.Duration(time.Minute), switchyard.Duration(time.Second)
+		if change != nil {
+			change(s)
+		}
+	}))
+	run := &askedRun{}
+	b := setUp(t, catalog, func(c *Config) {
+		c.Client = run
+		c.Executors = map[string]Executor{switchyard.KindHuman: People{}, switchyard.KindFunction: answerFunc(func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
+			return ask(ctx)
+		})}
+	})
+	compiled, _ := catalog.Get("probe")
+	return b, run, compiled
+}
+
+// asks is a tool that asks once and answers with the reply's value.
+func asks(text, schema string) func(context.Context) (Answer, error) {
+	return func(ctx context.Context) (Answer, error) {
+		reply, err := Ask(ctx, text, json.RawMessage(schema))
+		return Answer{Output: reply.Value, Notes: []string{"own"}}, err
+	}
+}
+
+// TestAsk proves that a question reaches the run with the call's name, the schema and the time there is, that the tool
+// gets the reply, also after the run or the server did not take the question at first, and that the result says whose it
+// was.
+func TestAsk(t *testing.T) {
+	b, run, compiled := askingBench(t, asks("Go \xffon?", `{"type":"string"}`), nil)
+	run.replies = []func(switchyard.Question) (switchyard.Reply, error){refuses(refusal(switchyard.ReplyBusy)), refuses(serviceerror.NewUnavailable("away")), says(`"yes"`)}
+	result, err := b.execute(t, executionOf(compiled), nil)
+	if err != nil || string(result.Output) != `"yes"` || strings.Join(result.Notes, "|") != "question 1.1/1 was answered by ada|own" {
+		t.Errorf("got %+v, %v", result, err)
+	}
+	if len(run.posts) != 3 {
+		t.Fatalf("%d posts", len(run.posts))
+	}
+	for _, p := range run.posts {
+		q := p.Args[0].(switchyard.Question)
+		left := time.Until(q.Until)
+		if p.UpdateName != switchyard.AskUpdate || p.UpdateID != run.posts[0].UpdateID || q.Text != "Go \uFFFDon?" || q.Tool != "probe" || q.Call == "" ||
+			string(q.Schema) != `{"type":"string"}` || left <= 0 || left > time.Minute {
+			t.Errorf("posted %+v", p)
+		}
+	}
+}
+
+// TestAskTwice proves that each question of a call has its own id, the same in every attempt, whatever the order.
+func TestAskTwice(t *testing.T) {
+	attempt := func(texts ...string) map[string]string {
+		b, run, compiled := askingBench(t, func(ctx context.Context) (Answer, error) {
+			for _, text := range texts {
+				if _, err := Ask(ctx, text, nil); err != nil {
+					return Answer{}, err
+				}
+			}
+			return Answer{Output: json.RawMessage(`1`)}, nil
+		}, nil)
+		run.replies = []func(switchyard.Question) (switchyard.Reply, error){says(`1`)}
+		if _, err := b.execute(t, executionOf(compiled), nil); err != nil {
+			t.Fatal(err)
+		}
+		ids := map[string]string{}
+		for _, p := range run.posts {
+			ids[p.UpdateID] = p.Args[0].(switchyard.Question).Text
+		}
+		return ids
+	}
+	first, second := attempt("a", "b", "a"), attempt("b", "a", "a")
+	if len(first) != 3 || fmt.Sprint(first) != fmt.Sprint(second) {
+		t.Errorf("the ids are %v, then %v", first, second)
+	}
+}
+
+// TestAskFails proves what a question ends as that gets no reply, or is none.
+func TestAskFails(t *testing.T) {
+	for _, test := range []struct {
+		name, text, schema string
+		reply              error
+		change             func(*toolspecs.Spec)
+		want               switchyard.ErrorType
+		words              string
+	}{
+		{name: "nobody in time", text: "?", reply: refusal(switchyard.ReplyTimeout), want: switchyard.ErrApprovalTimeout, words: "within 1m"},
+		{name: "withdrawn", text: "?", reply: refusal(switchyard.ReplyClosed), want: switchyard.ErrCancelled, words: "withdrawn: because"},
+		{name: "not passed on", text: "?", reply: refusal(switchyard.AskRefused), want: switchyard.ErrExecution, words: "because"},
+		{name: "the run is over", text: "?", reply: serviceerror.NewNotFound("gone"), want: switchyard.ErrCancelled, words: "has ended"},
+		{name: "the server refuses", text: "?", reply: serviceerror.NewInvalidArgument("what"), want: switchyard.ErrExecution, words: "what"},
+		{name: "not allowed to", text: "?", reply: serviceerror.NewPermissionDenied("no", ""), want: switchyard.ErrExecution, words: "may not ask"},
+		{name: "away until the end", text: "?", reply: serviceerror.NewUnavailable("away"), want: switchyard.ErrApprovalTimeout, words: "within 20ms",
+			change: func(s *toolspecs.Spec) { s.Entry.AnswerWithin = switchyard.Duration(20 * time.Millisecond) }},
+		{name: "nothing", text: " \n", want: switchyard.ErrExecution, words: "empty"},
+		{name: "too long", text: strings.Repeat("?", switchyard.MaxQuestionText+1), want: switchyard.ErrExecution, words: "at most 16384"},
+		{name: "a large schema", text: "?", schema: `"` + strings.Repeat("x", switchyard.MaxQuestionSchema) + `"`, want: switchyard.ErrExecution, words: "at most 65536"},
+		{name: "no schema", text: "?", schema: `{"type":7}`, want: switchyard.ErrExecution, words: "a schema that is none"},
+		{name: "not declared", text: "?", want: switchyard.ErrPreconditionFailed, words: "entry.answer_within", change: func(s *toolspecs.Spec) { s.Entry.AnswerWithin = 0 }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b, run, compiled := askingBench(t, asks(test.text, test.schema), test.change)
+			run.replies = []func(switchyard.Question) (switchyard.Reply, error){refuses(test.reply)}
+			_, err := b.execute(t, executionOf(compiled), nil)
+			if e, _ := callError(t, err); e.Type != test.want || !strings.Contains(e.Message, test.words) || e.Retryable {
+				t.Errorf("got %+v", e)
+			}
+		})
+	}
+}
+
+// TestAskStopped proves that a call that asks is cancelled, timed out and handed back like every other one.
+func TestAskStopped(t *testing.T) {
+	stopping := errors.New("worker shutdown")
+	for cause, want := range map[error]switchyard.ErrorType{stopping: switchyard.ErrWorkerLost, temporal.NewCanceledError(): switchyard.ErrCancelled} {
+		asked := make(chan struct{})
+		b, run, compiled := askingBench(t, asks("?", ""), nil)
+		run.replies = []func(switchyard.Question) (switchyard.Reply, error){func(switchyard.Question) (switchyard.Reply, error) {
+			close(asked)
+			return switchyard.Reply{}, refusal(switchyard.ReplyBusy)
+		}, refuses(refusal(switchyard.ReplyBusy))}
+		_, err := b.execute(t, executionOf(compiled), func(end context.CancelCauseFunc) { go func() { <-asked; end(cause) }() })
+		if want == switchyard.ErrCancelled {
+			if !temporal.IsCanceledError(err) {
+				t.Errorf("got %v", err)
+			}
+		} else if e, _ := callError(t, err); e.Type != want || !e.Retryable {
+			t.Errorf("got %+v", e)
+		}
+	}
+}
+
+// TestToolClock proves that the tool's timeout does not pass while people are asked, several at a time too, and passes
+// before and after.
+func TestToolClock(t *testing.T) {
+	const timeout = 400 * time.Millisecond
+	ctx, clock, cancel := withToolClock(context.Background(), timeout)
+	defer cancel()
+	clock.pause()
+	clock.pause()
+	clock.resume()
+	paused := time.NewTimer(2 * timeout)
+	select {
+	case <-ctx.Done():
+		t.Fatal("the timeout passed in a pause")
+	case <-paused.C:
+	}
+	if asked := clock.asked(); asked < 2*timeout {
+		t.Errorf("asked for %s", asked)
+	}
+	clock.resume()
+	asked := clock.asked()
+	<-ctx.Done()
+	if !errors.Is(context.Cause(ctx), errToolTimeout) {
+		t.Errorf("ended by %v", context.Cause(ctx))
+	}
+	if clock.asked() != asked {
+		t.Errorf("asked for %s, later for %s", asked, clock.asked())
+	}
+	_, ended, cancel := withToolClock(context.Background(), time.Hour)
+	cancel()
+	ended.resume() // after the end: nothing goes on
+	if _, hasDeadline := ctx.Deadline(); hasDeadline {
+		t.Error("the context says when it ends, which nobody knows")
+	}
+}

@@ -1,0 +1,185 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+)
+
+func asHuman(s *toolspecs.Spec) {
+	s.Entry, s.Execution.Timeout = toolspecs.Entry{Type: switchyard.KindHuman}, 0
+	s.Output = &toolspecs.Parameter{Type: "object", Validation: &toolspecs.Validation{Properties: []toolspecs.Parameter{{Name: "n", Type: "integer", Required: true}}}}
+}
+
+// humanBench is a process, a run that waits at call 1.1 for a person, and a request of a reply.
+func humanBench(t *testing.T) (*bench, *askedRun, switchyard.ReplyRequest) {
+	t.Helper()
+	b, run, compiled := askingBench(t, nil, asHuman)
+	tool := compiled.Tool()
+	run.pending = enumspb.PENDING_ACTIVITY_STATE_STARTED
+	return b, run, switchyard.ReplyRequest{Reply: switchyard.Reply{Question: "1.1", By: "ada", Value: json.RawMessage(`{"n": 1}`)},
+		Question: switchyard.Question{ID: "1.1", Call: "1.1", Tool: "probe", Schema: tool.OutputSchema}, Tool: &tool, Notes: []string{"of admission"},
+		Origin: executionOf(compiled).Origin}
+}
+
+func (b *bench) reply(t *testing.T, r switchyard.ReplyRequest) (switchyard.ReplyVerdict, error) {
+	t.Helper()
+	var verdict switchyard.ReplyVerdict
+	value, err := within(t, switchyard.ReplyActivity, r, func(ctx context.Context, in converter.EncodedValues) (any, error) {
+		var r switchyard.ReplyRequest
+		if err := in.Get(&r); err != nil {
+			return nil, err
+		}
+		return b.Reply(ctx, r)
+	})
+	if err == nil {
+		err = value.Get(&verdict)
+	}
+	return verdict, err
+}
+
+// TestHumanWaits proves that the execution of a human tool is over at once, and its call not.
+func TestHumanWaits(t *testing.T) {
+	b, _, compiled := askingBench(t, nil, asHuman)
+	_, err := within(t, "probe", executionOf(compiled), func(ctx context.Context, in converter.EncodedValues) (any, error) {
+		_, err := b.Tool(ctx, in)
+		if !errors.Is(err, activity.ErrResultPending) {
+			t.Errorf("got %v", err)
+		}
+		return nil, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReplyIsChecked proves that a reply is checked before it ends anything, with every fault in one go, and that a
+// refusal needs no form.
+func TestReplyIsChecked(t *testing.T) {
+	b, run, r := humanBench(t)
+	for value, want := range map[string]int{`{"n":1}`: 0, `{"n":"x","m":2}`: 2, `[`: 1} {
+		r.Reply.Value = json.RawMessage(value)
+		if value == `[` { // no JSON value reaches an activity like this: the SDK would not send it
+			problems, err := checkReply(r)
+			if err != nil || len(problems) != want {
+				t.Errorf("%s: %v, %v", value, problems, err)
+			}
+			continue
+		}
+		verdict, err := b.reply(t, r)
+		if err != nil || len(verdict.Problems) != want {
+			t.Errorf("%s: %+v, %v", value, verdict, err)
+		}
+	}
+	r.Reply = switchyard.Reply{Question: "1.1", By: "ada", Decline: true}
+	if verdict, err := b.reply(t, r); err != nil || len(verdict.Problems) > 0 {
+		t.Errorf("a refusal: %+v, %v", verdict, err)
+	}
+	r.Reply, r.Question.Schema = switchyard.Reply{Value: json.RawMessage(`1`)}, json.RawMessage(`{"type":7}`)
+	if _, err := b.reply(t, r); err == nil {
+		t.Error("a form that is none checks replies")
+	}
+	if run.result != nil || run.failure != nil {
+		t.Errorf("the call was ended: %v, %v", run.result, run.failure)
+	}
+}
+
+// TestReplyEndsCall proves that an answer ends the call as its result, compact, with all notes and its tokens, and
+// leaves the message for the next model step; a refusal ends it as its error.
+func TestReplyEndsCall(t *testing.T) {
+	b, run, r := humanBench(t)
+	r.Complete, r.Reply.Reason = true, "enough"
+	if verdict, err := b.reply(t, r); err != nil || verdict.Early {
+		t.Fatalf("%+v, %v", verdict, err)
+	}
+	result := run.result.(*switchyard.Result)
+	if string(result.Output) != `{"n":1}` || strings.Join(result.Notes, "|") != "of admission|answered by ada: enough" || result.Tokens == 0 || run.failure != nil {
+		t.Errorf("got %+v, %v", result, run.failure)
+	}
+	m := switchyard.CallOutcome{ID: "1.1", Result: result}.Message()
+	if _, ok := b.runs.byRun["run-1"].Value.(*runEntry).produced[m.Digest()]; !ok {
+		t.Error("the message is not remembered")
+	}
+	b, run, r = humanBench(t)
+	r.Complete, r.Reply = true, switchyard.Reply{Question: "1.1", By: "ada", Decline: true, Reason: "no"}
+	if verdict, err := b.reply(t, r); err != nil || verdict.Early {
+		t.Fatalf("%+v, %v", verdict, err)
+	}
+	if e, _ := callError(t, run.failure); e.Type != switchyard.ErrApprovalDenied || e.Message != "declined by ada: no" || e.Retryable || run.result != nil {
+		t.Errorf("got %+v, %v", e, run.result)
+	}
+}
+
+// TestReplyToCallElsewhere proves what becomes of a reply by where its call is: over already, at no worker yet, or at a
+// server that does not answer.
+func TestReplyToCallElsewhere(t *testing.T) {
+	no := switchyard.Reply{Question: "1.1", By: "ada", Decline: true}
+	for _, test := range []struct {
+		name  string
+		state enumspb.PendingActivityState
+		reply switchyard.Reply
+		early bool
+		ended bool
+	}{
+		{"over", 0, switchyard.Reply{}, false, false},
+		{"refused when over", 0, no, false, false},
+		{"answered before a worker has it", enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, switchyard.Reply{}, false, true},
+		{"refused before a worker has it", enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, no, true, false},
+		{"refused while it is cancelled", enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, no, false, true},
+	} {
+		b, run, r := humanBench(t)
+		run.pending, r.Complete = test.state, true
+		if test.reply.Decline {
+			r.Reply = test.reply
+		}
+		verdict, err := b.reply(t, r)
+		if ended := run.result != nil || run.failure != nil; err != nil || verdict.Early != test.early || ended != test.ended {
+			t.Errorf("%s: %+v, %v; ended: %v", test.name, verdict, err, ended)
+		}
+	}
+	b, run, r := humanBench(t)
+	run.missing, r.Complete = serviceerror.NewUnavailable("away"), true
+	if _, err := b.reply(t, r); err == nil {
+		t.Error("a reply is taken by a server that is away")
+	}
+	b, _, r = humanBench(t)
+	r.Tool.Digest, r.Complete = "another", true
+	if _, err := b.reply(t, r); err == nil || !strings.Contains(err.Error(), "digest") {
+		t.Errorf("a reply to a tool that was altered: %v", err)
+	}
+}
+
+// TestAdmitQuestions proves that the verdict on a human tool's call holds what the person is asked, without what is
+// sensitive, and that long questions are admitted in parts that fit into history.
+func TestAdmitQuestions(t *testing.T) {
+	b, _, compiled := askingBench(t, nil, func(s *toolspecs.Spec) {
+		asHuman(s)
+		s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "pin", Type: "string", Sensitive: true})
+		s.Entry.Question = "{{args.text}} {{args.pin}}"
+	})
+	request := switchyard.AdmitRequest{Tools: []switchyard.Tool{compiled.Tool()}}
+	long, _ := json.Marshal(strings.Repeat("<", switchyard.MaxQuestionText))
+	request.Calls = append(request.Calls, switchyard.Call{ID: "1.1", Tool: "probe", Arguments: `{"text":"Well?","pin":"4711"}`}, switchyard.Call{ID: "1.2", Tool: "probe", Arguments: `{"text":7}`})
+	for range 40 {
+		request.Calls = append(request.Calls, switchyard.Call{ID: "1.3", Tool: "probe", Arguments: `{"text":` + string(long) + `}`})
+	}
+	verdicts, err := b.Admit(t.Context(), request)
+	if err != nil || len(verdicts) < 3 || len(verdicts) > 20 {
+		t.Fatalf("%d verdicts, %v", len(verdicts), err)
+	}
+	if verdicts[0].Question != "Well? ***" || verdicts[1].Question != "" || verdicts[1].Error == nil || verdicts[2].Question == "" {
+		t.Errorf("got %+v", verdicts[:2])
+	}
+	if data, _ := json.Marshal(verdicts); len(data) > switchyard.MaxPayload {
+		t.Errorf("the verdicts take %d bytes", len(data))
+	}
+}

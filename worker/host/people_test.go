@@ -1,0 +1,41 @@
+package host
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/activity"
+)
+
+// TestObserverOfPeople proves that a call that waits for a person is counted once, when the reply ends it, by what the
+// reply was, and that waiting is no failure.
+func TestObserverOfPeople(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	var logs output
+	o := newObserver(registry, slog.New(slog.NewTextHandler(&logs, nil))).forLane("general")
+	observe(t, o, "ask", ended{err: activity.ErrResultPending})
+	answer := switchyard.ReplyRequest{Tool: &switchyard.Tool{Name: "ask", Lane: "desk"}, Complete: true}
+	refusal := answer
+	refusal.Reply.Decline = true
+	check := answer
+	check.Complete = false
+	taken := ended{result: switchyard.ReplyVerdict{}}
+	observe(t, o, switchyard.ReplyActivity, taken, check)
+	observe(t, o, switchyard.ReplyActivity, taken, answer)
+	observe(t, o, switchyard.ReplyActivity, taken, answer)
+	observe(t, o, switchyard.ReplyActivity, taken, refusal)
+	observe(t, o, switchyard.ReplyActivity, ended{result: switchyard.ReplyVerdict{Early: true}}, refusal)
+	observe(t, o, switchyard.ReplyActivity, ended{err: errors.New("away")}, answer)
+	observe(t, o, switchyard.ReplyActivity, taken, "another")
+	serve(t, registry).has(t,
+		`switchyard_calls_total{lane="desk",outcome="completed",tool="ask"} 2`,
+		`switchyard_calls_total{lane="desk",outcome="approval_denied",tool="ask"} 1`,
+	)
+	if text := logs.String(); !contains(text, `msg="a person is asked"`, "outcome=pending", `msg="a person replied"`) || strings.Contains(text, "level=WARN") {
+		t.Errorf("the log is %s", text)
+	}
+}

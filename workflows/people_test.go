@@ -1,0 +1,359 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+)
+
+// peoplesTools are tools that ask people.
+const peoplesTools = `
+name: ask
+version: 1.0.0
+description: Asks a person.
+parameters: [{name: question, type: string}, {name: pin, type: string, sensitive: true}]
+entry: {type: human}
+---
+name: budget
+version: 1.0.0
+description: How much may be spent?
+parameters: [{name: for, type: string, required: true}, {name: pin, type: string, sensitive: true}]
+output: {type: integer, validation: {min: 1, max: 100}}
+entry: {type: human}
+---
+name: inquire
+version: 1.0.0
+description: Asks a person in the middle of its call.
+parameters: [{name: text, type: string, required: true}]
+entry: {type: function, answer_within: 1h}
+execution: {effect: read}
+`
+
+// people is what a server keeps of calls that wait for people: their activities, by id.
+type people struct {
+	tries   atomic.Int64
+	mu      sync.Mutex
+	pending map[string]*workflowpb.PendingActivityInfo
+	tokens  map[string][]byte
+}
+
+// newPeoplesLab is newLab with tools that ask people.
+func newPeoplesLab(t *testing.T) *lab {
+	t.Helper()
+	specs, err := toolspecs.Decode("people.yaml", []byte(peoplesTools), toolspecs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLabOf(t, 1, specs...)
+	l.people = &people{pending: map[string]*workflowpb.PendingActivityInfo{}, tokens: map[string][]byte{}}
+	return l
+}
+
+// inquire asks what it is told to, and answers with the reply.
+func (l *lab) inquire(ctx context.Context, in struct {
+	Text string `json:"text"`
+}) (string, error) {
+	l.count(ctx)
+	reply, err := activities.Ask(ctx, in.Text, json.RawMessage(`{"type":"string"}`))
+	if reply.Decline {
+		return reply.Note(), err
+	}
+	return switchyard.PlainText(reply.Value), err
+}
+
+// taken notes an activity that a worker has taken, as a server does.
+func (p *people) taken(info *activity.Info) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tokens[info.ActivityID] = info.TaskToken
+	p.pending[info.ActivityID] = &workflowpb.PendingActivityInfo{ActivityId: info.ActivityID, State: enumspb.PENDING_ACTIVITY_STATE_STARTED}
+}
+
+func (c queryClient) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	p := c.lab.people
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := &workflowservice.DescribeWorkflowExecutionResponse{}
+	for _, a := range p.pending {
+		r.PendingActivities = append(r.PendingActivities, a)
+	}
+	return r, nil
+}
+
+func (c queryClient) CompleteActivityByID(_ context.Context, _, _, _, id string, result any, err error) error {
+	p := c.lab.people
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pending[id] == nil {
+		return serviceerror.NewNotFound("no such activity")
+	}
+	delete(p.pending, id)
+	return c.lab.CompleteActivity(p.tokens[id], result, err)
+}
+
+func (c queryClient) UpdateWorkflow(ctx context.Context, o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
+	// The test environment does not forget an update that was refused, as servers do.
+	u := c.lab.update(o.UpdateName, fmt.Sprint(o.UpdateID, c.lab.people.tries.Add(1)), o.Args...)
+	select {
+	case <-u.over:
+	case <-u.accepted:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return u, nil
+}
+
+// update is an update of the run of the test environment.
+type update struct {
+	client.WorkflowUpdateHandle
+	once           sync.Once
+	accepted, over chan struct{}
+	result         any
+	err            error
+}
+
+func (u *update) Accept() { u.once.Do(func() { close(u.accepted) }) }
+
+func (u *update) Reject(err error) { u.Complete(nil, err) }
+
+func (u *update) Complete(result any, err error) {
+	u.result, u.err = result, err
+	close(u.over)
+}
+
+func (u *update) Get(ctx context.Context, into any) error {
+	select {
+	case <-u.over:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if u.err != nil || into == nil {
+		return u.err
+	}
+	payload, err := converter.GetDefaultDataConverter().ToPayload(u.result)
+	if err != nil {
+		return err
+	}
+	return converter.GetDefaultDataConverter().FromPayload(payload, into)
+}
+
+func (l *lab) update(name, id string, args ...any) *update {
+	u := &update{accepted: make(chan struct{}), over: make(chan struct{})}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.UpdateWorkflow(name, id, u, args...)
+	return u
+}
+
+// open asks the run for its open questions.
+func (l *lab) open() []switchyard.Question {
+	l.t.Helper()
+	value, err := l.QueryWorkflow(switchyard.QuestionsQuery)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var list []switchyard.Question
+	if err := value.Get(&list); err != nil {
+		l.t.Fatal(err)
+	}
+	return list
+}
+
+// after calls f when the run's clock has gone on by d.
+func (l *lab) after(d time.Duration, f func()) { l.RegisterDelayedCallback(f, d) }
+
+// reply replies when the run's clock has gone on by d; the answer says how that ended.
+func (l *lab) reply(d time.Duration, r switchyard.Reply) *update {
+	u := &update{accepted: make(chan struct{}), over: make(chan struct{})}
+	l.after(d, func() {
+		l.UpdateWorkflow(switchyard.ReplyUpdate, fmt.Sprint(r, d), u, r)
+	})
+	return u
+}
+
+// refused returns why a reply was refused; nil if it was not.
+func (u *update) refused(t *testing.T) *switchyard.ReplyError {
+	t.Helper()
+	select {
+	case <-u.over:
+	default:
+		t.Fatal("the reply is not over")
+	}
+	if u.err == nil {
+		return nil
+	}
+	app, ok := errors.AsType[*temporal.ApplicationError](u.err)
+	var e switchyard.ReplyError
+	if !ok || app.Details(&e) != nil || string(e.Type) != app.Type() || e.Message != app.Message() {
+		t.Fatalf("the reply ended with %v", u.err)
+	}
+	return &e
+}
+
+func says(question, by, value string) switchyard.Reply {
+	return switchyard.Reply{Question: question, By: by, Value: []byte(value)}
+}
+
+// people's agent has the tools that ask people.
+func peoplesAgent(steps ...switchyard.ScriptStep) *switchyard.Agent {
+	a := agent(steps...)
+	a.Tools = []string{"ask", "budget", "inquire", "echo"}
+	return a
+}
+
+func (l *lab) runPeoplesAgent(steps ...switchyard.ScriptStep) {
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: peoplesAgent(steps...), Prompt: "Go."}, []byte(nil))
+}
+
+// TestQuestions proves that calls of human tools are questions, with what they hide hidden, that a reply that does not
+// fit leaves its question open, and that one that fits is the call's result, and a refusal its error, noted with whose it
+// is.
+func TestQuestions(t *testing.T) {
+	l := newPeoplesLab(t)
+	var open []switchyard.Question
+	l.after(time.Hour, func() { open = l.open() })
+	wrong := l.reply(2*time.Hour, says("1.2", "ada", `101`))
+	right := l.reply(3*time.Hour, switchyard.Reply{Question: "1.2", By: "ada", Value: []byte(` 12 `), Reason: "enough"})
+	no := l.reply(4*time.Hour, switchyard.Reply{Question: "1.3", By: "bob", Decline: true})
+	late := l.reply(5*time.Hour, says("1.2", "bob", `13`))
+	last := l.reply(6*time.Hour, says("1.1", "bob", `{"any":["thing"]}`))
+	l.runPeoplesAgent(step(call("ask", `{"question":"Which?"}`), call("budget", `{"for":"paint","pin":"4711"}`), call("ask", `{}`), call("echo", `{"value":1}`)), answer("done"))
+
+	if r := l.result(); r.Answer != "done" || r.Usage.Calls != 4 || r.Usage.Failed != 1 {
+		t.Errorf("result: %+v", r)
+	}
+	if len(open) != 3 {
+		t.Fatalf("open: %+v", open)
+	}
+	for i, want := range []string{"Which?", "How much may be spent?\nfor: paint\npin: ***", "Asks a person."} {
+		q := open[i]
+		if id := switchyard.TurnCallID(1, i+1); q.ID != id || q.Call != id || q.Text != want || q.Until.Sub(q.Asked) != 7*24*time.Hour || (len(q.Schema) > 0) != (q.Tool == "budget") {
+			t.Errorf("question %d: %+v", i, q)
+		}
+	}
+	if e := wrong.refused(t); e == nil || e.Type != switchyard.ReplyUnfit || len(e.Problems) != 1 || !strings.Contains(e.Problems[0].Message, "at most 100") {
+		t.Errorf("a reply that does not fit: %+v", e)
+	}
+	for name, u := range map[string]*update{"an answer": right, "a refusal": no, "the last": last} {
+		if e := u.refused(t); e != nil {
+			t.Errorf("%s is refused: %+v", name, e)
+		}
+	}
+	if e := late.refused(t); e == nil || e.Type != switchyard.ReplyClosed || !strings.Contains(e.Message, "answered by ada: enough") || len(e.Open) != 1 {
+		t.Errorf("a reply to an answered question: %+v", e)
+	}
+	messages := l.conversation()[3:7]
+	for i, want := range []string{"{\"any\":[\"thing\"]}\n[note: answered by bob]", "12\n[note: answered by ada: enough]", "ERROR approval_denied: declined by bob", "1"} {
+		if !strings.HasPrefix(messages[i].Text, want) {
+			t.Errorf("the model was told %q, want %q", messages[i].Text, want)
+		}
+	}
+}
+
+// TestRefusedReplies proves that what is no reply to an open question is refused at once, with the questions that are open.
+func TestRefusedReplies(t *testing.T) {
+	l := newPeoplesLab(t)
+	tests := []struct {
+		reply switchyard.Reply
+		want  switchyard.ReplyErrorType
+		says  string
+	}{
+		{says("2.1", "ada", `1`), switchyard.ReplyUnknown, `no question "2.1"; open: 1.1, 1.2`},
+		{says("1.1", "", `1`), switchyard.ReplyMalformed, "whose"},
+		{switchyard.Reply{Question: "1.1", By: "ada"}, switchyard.ReplyMalformed, "no value"},
+		{switchyard.Reply{Question: "1.1", By: "ada", Reason: strings.Repeat("x", 3000), Decline: true}, switchyard.ReplyMalformed, "reason"},
+	}
+	updates := make([]*update, len(tests))
+	for i, test := range tests {
+		updates[i] = l.reply(time.Duration(i+1)*time.Minute, test.reply)
+	}
+	l.reply(time.Hour, says("1.1", "ada", `1`))
+	l.reply(2*time.Hour, says("1.2", "ada", `1`))
+	l.runPeoplesAgent(step(call("ask", `{}`), call("ask", `{}`)), answer("done"))
+	l.result()
+	for i, test := range tests {
+		if e := updates[i].refused(t); e == nil || e.Type != test.want || !strings.Contains(e.Message, test.says) {
+			t.Errorf("%+v: %+v", test.reply, e)
+		}
+	}
+}
+
+// TestTwoRepliesAtOnce proves that of two replies that come together one is taken, and the other told that it is being
+// checked; and that a reply is told to be taken only where it became the call's end.
+func TestTwoRepliesAtOnce(t *testing.T) {
+	l := newPeoplesLab(t)
+	one, two := l.reply(time.Minute, says("1.1", "ada", `1`)), l.reply(time.Minute, says("1.1", "bob", `2`))
+	l.runPeoplesAgent(step(call("ask", `{}`)), answer("done"))
+	l.result()
+	first, second := one.refused(t), two.refused(t)
+	if (first == nil) == (second == nil) {
+		t.Fatalf("the replies ended with %+v and %+v", first, second)
+	}
+	if first == nil {
+		first = second
+	}
+	if first.Type != switchyard.ReplyBusy && first.Type != switchyard.ReplyClosed {
+		t.Errorf("the other reply: %+v", first)
+	}
+}
+
+// TestAskedInCalls proves that what calls ask while they run are questions with the call's id before theirs, that more of
+// them than may wait at a time wait for the others, and that each gets its own reply.
+func TestAskedInCalls(t *testing.T) {
+	l := newPeoplesLab(t)
+	var calls []switchyard.ScriptCall
+	for i := range 9 {
+		calls = append(calls, call("inquire", fmt.Sprintf(`{"text":"%d?"}`, i+1)))
+	}
+	most, replied := 0, map[string]*update{}
+	var reply func()
+	reply = func() {
+		open := l.open()
+		most = max(most, len(open))
+		for _, q := range open {
+			if replied[q.ID] == nil {
+				replied[q.ID] = l.update(switchyard.ReplyUpdate, "", says(q.ID, "ada", `"`+q.ID+` `+q.Text+`"`))
+			}
+		}
+		if len(replied) < len(calls) {
+			l.after(10*time.Millisecond, reply)
+		}
+	}
+	l.after(10*time.Millisecond, reply)
+	l.runPeoplesAgent(step(calls...), answer("done"))
+	l.result()
+	for id, u := range replied {
+		if e := u.refused(t); e != nil {
+			t.Errorf("%s: %+v", id, e)
+		}
+	}
+	if most > 6 {
+		t.Errorf("%d calls asked at a time", most)
+	}
+	for i, m := range l.conversation()[3:12] {
+		if want := fmt.Sprintf("1.%d/1 %d?\n[note: question 1.%d/1 was answered by ada]", i+1, i+1, i+1); m.Text != want {
+			t.Errorf("the model was told %q, want %q", m.Text, want)
+		}
+	}
+}

@@ -169,17 +169,45 @@ func (a *app) printImport(r *importReport, flags *importFlags) error {
 	for _, note := range r.Notes {
 		fmt.Fprintln(a.Err, p.warn("note:"), note)
 	}
-	for _, t := range r.Tools {
-		for _, note := range t.Notes {
-			fmt.Fprintln(a.Err, p.warn("note:"), t.Source+": "+note)
-			notes++
-		}
+	for _, note := range r.noted() {
+		fmt.Fprintln(a.Err, p.warn("note:"), note.of()+": "+note.text)
+		notes += len(note.sources)
 	}
 	for _, refused := range r.Refused {
 		fmt.Fprintln(a.Err, p.bad("not imported:"), refused.Source+": "+refused.Reason)
 	}
 	fmt.Fprintln(a.Err, r.summary(flags, notes))
 	return nil
+}
+
+// importNote is a note, and the parts of the document that it is about.
+type importNote struct {
+	text    string
+	sources []string
+}
+
+// noted returns every note once.
+func (r *importReport) noted() []*importNote {
+	var notes []*importNote
+	known := map[string]*importNote{}
+	for _, t := range r.Tools {
+		for _, text := range t.Notes {
+			n, again := known[text]
+			if !again {
+				n = &importNote{text: text}
+				known[text] = n
+				notes = append(notes, n)
+			}
+			n.sources = append(n.sources, t.Source)
+		}
+	}
+	return notes
+}
+
+// of names the parts that a note is about: a few of them.
+func (n *importNote) of() string {
+	const most = 3
+	return strings.Join(n.sources[:min(len(n.sources), most)], ", ") + more(len(n.sources)-most)
 }
 
 // summary counts what became of everything.

@@ -52,7 +52,7 @@ func mcpTool(name string, entry toolspecs.Entry, remote mcptools.Tool, o MCPOpti
 		s.OutputSchema, s.Execution.OnInvalidOutput = usable(remote.OutputSchema, false, &notes), "warn"
 	}
 	if remote.ReadOnly || remote.Idempotent {
-		notes.add("", "the server hints that the tool only reads or may run twice; servers are wrong about that at times, so its effect is once until you say otherwise")
+		notes.add("", "the server says that it only reads or may run twice; servers are wrong about that at times, so its effect is once until you say otherwise")
 	}
 	return Tool{Spec: s, Source: remote.Name, Notes: notes.notes}
 }

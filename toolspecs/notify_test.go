@@ -37,6 +37,14 @@ func watching(t *testing.T, c WatchConfig) (dir string, events <-chan CatalogEve
 	dir = filepath.Join(t.TempDir(), "tools")
 	write(t, filepath.Join(dir, "a.yaml"), specOf("a"))
 	c.Dir = dir
+	events = following(t, c)
+	await(t, events, "tool_loaded a 1.0.0")
+	return dir, events
+}
+
+// following starts a watcher and returns its events.
+func following(t *testing.T, c WatchConfig) <-chan CatalogEvent {
+	t.Helper()
 	w, err := Watch(c)
 	if err != nil {
 		t.Fatal(err)
@@ -44,8 +52,7 @@ func watching(t *testing.T, c WatchConfig) (dir string, events <-chan CatalogEve
 	t.Cleanup(w.Close)
 	all := make(chan CatalogEvent, 1000)
 	w.Subscribe(func(e CatalogEvent) { all <- e })
-	await(t, all, "tool_loaded a 1.0.0")
-	return dir, all
+	return all
 }
 
 // The file system tells of every change: in the folder, in folders that are made later, and in a folder that has taken

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"sync"
 	"time"
 
@@ -107,7 +106,9 @@ func (p *mcpPool) join(key mcpKey, spec *toolspecs.Spec) (*mcpConn, mcpKey, erro
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, key, errors.New("the worker is being stopped")
+		e := switchyard.Errorf(switchyard.ErrPreconditionFailed, "the worker is being stopped; nothing was called")
+		e.Retryable = true
+		return nil, key, e
 	}
 	for ; ; key.n++ {
 		c := p.conns[key]

@@ -198,6 +198,8 @@ func TestMCPFailures(t *testing.T) {
 		stdioOnly        bool
 	}{
 		{"tool error", "fail", `{}`, nil, switchyard.ErrExecution, false, "the disk is full", false},
+		{"tool error in structured content", "fail_wordless", `{"text":"no paper"}`, nil, switchyard.ErrExecution, false, `"no paper"`, false},
+		{"tool error without a word", "fail_wordless", `{}`, nil, switchyard.ErrExecution, false, "not why", false},
 		{"protocol error", "refuse", `{}`, nil, switchyard.ErrExecution, false, "the database is locked", false},
 		{"refused arguments", "invalid", `{}`, nil, switchyard.ErrValidation, false, "text must be a colour", false},
 		{"too large", "large", `{"count":20000000}`, nil, switchyard.ErrInvalidOutput, false, "more than 16777216 bytes", false},

@@ -107,6 +107,10 @@ func addAnswers(server *mcp.Server) {
 			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///c.bin", MIMEType: "application/octet-stream", Blob: bytes.Repeat([]byte{9}, a.Count)}},
 		}}, nil
 	})
+	add(server, "chart", "Returns structured content and an image of count bytes.", func(_ context.Context, _ *mcp.CallToolRequest, a Arguments) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"points":3}`), Content: []mcp.Content{
+			&mcp.ImageContent{MIMEType: "image/png", Data: bytes.Repeat([]byte{7}, a.Count)}}}, nil
+	})
 	add(server, "large", "Returns a text of count bytes.", func(_ context.Context, _ *mcp.CallToolRequest, a Arguments) (*mcp.CallToolResult, error) {
 		return text(strings.Repeat("x", a.Count)), nil
 	})
@@ -170,6 +174,13 @@ func addFaults(server *mcp.Server) {
 	add(server, "fail", "Fails as a tool.", func(context.Context, *mcp.CallToolRequest, Arguments) (*mcp.CallToolResult, error) {
 		result := text("the disk is full")
 		result.IsError = true
+		return result, nil
+	})
+	add(server, "fail_wordless", "Fails as a tool, with text as structured content or with nothing.", func(_ context.Context, _ *mcp.CallToolRequest, a Arguments) (*mcp.CallToolResult, error) {
+		result := &mcp.CallToolResult{Content: []mcp.Content{}, IsError: true}
+		if a.Text != "" {
+			result.StructuredContent = a.Text
+		}
 		return result, nil
 	})
 	add(server, "refuse", "Fails as a server.", func(context.Context, *mcp.CallToolRequest, Arguments) (*mcp.CallToolResult, error) {

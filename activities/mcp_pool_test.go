@@ -1,0 +1,135 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/internal/mcpserver"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/mcptools"
+)
+
+// What went wrong between us and a server becomes an error of the closed set by what may have happened and by what the
+// tool's effect allows.
+func TestMCPErrors(t *testing.T) {
+	refused := func(status, code int) error {
+		return &mcptools.Refused{Status: status, Code: code, Message: "no", Header: http.Header{"Retry-After": {"7"}}}
+	}
+	cause := errors.New("connection reset")
+	tests := []struct {
+		name      string
+		err       error
+		effect    switchyard.Effect
+		want      switchyard.ErrorType
+		retryable bool
+	}{
+		{"lost before it was sent", &mcptools.Lost{Err: cause}, switchyard.EffectOnce, switchyard.ErrPreconditionFailed, true},
+		{"lost", &mcptools.Lost{Sent: true, Err: cause}, switchyard.EffectIdempotent, switchyard.ErrExecution, true},
+		{"lost, once", &mcptools.Lost{Sent: true, Err: cause}, switchyard.EffectOnce, switchyard.ErrOutcomeUnknown, false},
+		{"no answer", &mcptools.Fault{Reason: "talks nonsense"}, switchyard.EffectRead, switchyard.ErrInvalidOutput, false},
+		{"no answer, once", &mcptools.Fault{Reason: "talks nonsense"}, switchyard.EffectOnce, switchyard.ErrOutcomeUnknown, false},
+		{"arguments", refused(0, -32602), switchyard.EffectRead, switchyard.ErrValidation, false},
+		{"login", refused(401, 0), switchyard.EffectRead, switchyard.ErrPreconditionFailed, false},
+		{"forbidden", refused(403, 0), switchyard.EffectRead, switchyard.ErrPreconditionFailed, false},
+		{"busy", refused(429, 0), switchyard.EffectRead, switchyard.ErrExecution, true},
+		{"broken", refused(500, 0), switchyard.EffectRead, switchyard.ErrExecution, true},
+		{"gateway", refused(502, 0), switchyard.EffectRead, switchyard.ErrExecution, true},
+		{"gateway, once", refused(504, 0), switchyard.EffectOnce, switchyard.ErrOutcomeUnknown, false},
+		{"another error", refused(0, -32000), switchyard.EffectRead, switchyard.ErrExecution, false},
+		{"its own", switchyard.Errorf(switchyard.ErrPolicyViolation, "no"), switchyard.EffectRead, switchyard.ErrPolicyViolation, false},
+	}
+	for _, tt := range tests {
+		spec := &toolspecs.Spec{Name: "probe", Execution: toolspecs.ExecutionSpec{Effect: tt.effect}}
+		e := switchyard.AsError(mcpError(tt.err, spec))
+		if e.Type != tt.want || e.Retryable != tt.retryable {
+			t.Errorf("%s: got %v, retryable %v", tt.name, e, e.Retryable)
+		}
+		if tt.name == "busy" && e.RetryAfter != switchyard.Duration(7*time.Second) {
+			t.Errorf("the next attempt is after %s", e.RetryAfter)
+		}
+	}
+	if err := notListed(&mcptools.Lost{Sent: true, Err: cause}); switchyard.AsError(mcpError(err, &toolspecs.Spec{})).Type != switchyard.ErrPreconditionFailed {
+		t.Errorf("a list that was lost is taken for a call: %v", err)
+	}
+	if err := notListed(cause); !errors.Is(err, cause) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Beside structured content, an image is kept and noted.
+func TestMCPStructuredAndImage(t *testing.T) {
+	b := stdioBench(t, mcpserver.Good)
+	a := b.mustCall(t, "chart", `{"count":10}`)
+	if string(a.Output) != `{"points":3}` || len(a.Notes) != 1 || !strings.Contains(a.Notes[0], "image (image/png): 10 bytes, SHA-256") {
+		t.Errorf("got %s, %q", a.Output, a.Notes)
+	}
+}
+
+// Calls that may ask people have a connection each, or take turns on their run's; one whose time is up while it waits for
+// its turn leaves the others alone.
+func TestMCPAskingConnections(t *testing.T) {
+	b := stdioBench(t, mcpserver.Good)
+	execute := func(ctx context.Context, session, tool string) (Answer, error) {
+		ctx = switchyard.WithCallContext(ctx, switchyard.CallContext{Origin: switchyard.Origin{Run: "run-1"}})
+		spec := b.spec(tool, func(s *toolspecs.Spec) {
+			s.Entry.AnswerWithin, s.Entry.Session = switchyard.Duration(time.Hour), session
+		})
+		return b.Execute(ctx, spec, json.RawMessage(`{"count":1,"text":"wait"}`))
+	}
+	for _, session := range []string{toolspecs.SessionWorker, toolspecs.SessionRun} {
+		over := errors.New("over")
+		busy, end := context.WithCancelCause(t.Context())
+		begun := make(chan struct{}, 1)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := execute(switchyard.WithProgress(busy, func(switchyard.Progress) { begun <- struct{}{} }), session, "progress")
+			ended <- err
+		}()
+		<-begun
+		short, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, errToolTimeout)
+		a, err := execute(short, session, "echo")
+		cancel()
+		switch {
+		case session == toolspecs.SessionWorker && (err != nil || string(a.Output) != `"wait"`):
+			t.Errorf("a call beside another one: %s, %v", a.Output, err)
+		case session == toolspecs.SessionRun && !errors.Is(err, errToolTimeout):
+			t.Errorf("a call whose turn does not come: %v", err)
+		}
+		end(over)
+		if err := <-ended; !errors.Is(err, over) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := execute(t.Context(), session, "echo"); err != nil {
+			t.Errorf("%s: the next call: %v", session, err)
+		}
+	}
+}
+
+// A pool that is closed makes no more connections, and gives up those that are being made.
+func TestMCPClosed(t *testing.T) {
+	m := NewMCP(MCPOptions{})
+	hanging := &toolspecs.Spec{Name: "probe", Entry: toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Hang)}}
+	failed := make(chan error, 1)
+	go func() {
+		_, err := m.Execute(t.Context(), hanging, nil)
+		failed <- err
+	}()
+	eventually(t, "a connection to be made", func() bool {
+		m.pool.mu.Lock()
+		defer m.pool.mu.Unlock()
+		return len(m.pool.conns) == 1
+	})
+	m.Close()
+	if err := <-failed; err == nil {
+		t.Error("a call of a closed pool succeeded")
+	}
+	if _, err := m.Execute(t.Context(), hanging, nil); err == nil || !strings.Contains(err.Error(), "being stopped") {
+		t.Errorf("got %v", err)
+	}
+}

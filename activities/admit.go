@@ -131,7 +131,9 @@ func (a *Activities) notFound(r switchyard.AdmitRequest, name string) *switchyar
 	e := switchyard.Errorf(switchyard.ErrToolNotFound, "there is no tool %q", switchyard.Shorten(name, 2*switchyard.MaxToolName))
 	e.Phase = switchyard.PhasePreValidation
 	if r.AnyTool {
-		e.Near = a.config.Catalog().Near(name)
+		if e.Near = a.config.Catalog().Near(name); len(e.Near) == 0 {
+			e.Message += " on the worker that was asked; which worker holds which tools is shown by: starter tools list --workers"
+		}
 		return e
 	}
 	e.Near = spelling.Near(name, r.Known, nearNames)

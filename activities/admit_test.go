@@ -77,12 +77,16 @@ func TestAdmitRefuses(t *testing.T) {
 	}
 }
 
-// A direct call knows no other tools: near names and active ones come from the whole catalog.
+// A direct call knows no other tools: near names and active ones come from the whole catalog. Where no name is near, another
+// worker may have the tool, and the caller is told how to see that.
 func TestAdmitDirectCall(t *testing.T) {
 	b, r := admitBench(t)
 	r.Known, r.AnyTool = nil, true
-	r.Calls = []switchyard.Call{{ID: "1", Tool: "cuont"}, {ID: "2", Tool: "off"}}
+	r.Calls = []switchyard.Call{{ID: "1", Tool: "cuont"}, {ID: "2", Tool: "off"}, {ID: "3", Tool: "elsewhere"}}
 	verdicts := b.admit(t, r)
+	if e := verdicts[2].Error; e.Type != switchyard.ErrToolNotFound || len(e.Near) > 0 || !strings.Contains(e.Message, "tools list --workers") {
+		t.Errorf("got %v, near %q", e, e.Near)
+	}
 	if e := verdicts[0].Error; e.Type != switchyard.ErrToolNotFound || !slices.Contains(e.Near, "count") {
 		t.Errorf("got %v, near %q", e, e.Near)
 	}

@@ -58,6 +58,16 @@ var inquireAndHold = activities.NewFunction("inquire_and_hold", func(ctx context
 	return reply.Question + " " + switchyard.PlainText(reply.Value), until(ctx, gateIsOpen)
 })
 
+// inquireTwice asks one question after the other.
+var inquireTwice = activities.NewFunction("inquire_twice", func(ctx context.Context, _ none) ([]string, error) {
+	first, err := activities.Ask(ctx, "First?", json.RawMessage(`{"type":"string"}`))
+	if err != nil {
+		return nil, err
+	}
+	second, err := activities.Ask(ctx, "Second?", nil)
+	return []string{first.Note(), second.Note()}, err
+})
+
 func gateIsOpen() bool { _, err := os.Stat(os.Getenv(gateFile)); return err == nil }
 
 // output returns what a direct call gave, as text.

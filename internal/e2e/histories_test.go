@@ -209,6 +209,48 @@ var behaviours = []behaviour{
 		l.worker()
 		return l.run(switchyard.CatalogWorkflow, "catalog_report", switchyard.CatalogRequest{Workers: []string{"1@nowhere", "2@nowhere"}})
 	}},
+	{name: "human", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		run := l.runAgent("human", withTools(agent(
+			step(call("budget", `{"for":"glue","card":"4711"}`), call("append", `{"text":"beside"}`)),
+			step(call("ask", `{"question":"May I?"}`)),
+			answer("done"),
+		), "ask budget append"))
+		l.awaitQuestions("human", 1)
+		l.awaitEntries(1)
+		l.reply("human", value("1.1", "alice", `{"amount":1000}`))
+		l.reply("human", value("1.1", "alice", `{"amount":100}`))
+		l.decline("human", "2.1")
+		return run
+	}},
+	{name: "human_timeout", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runAgent("human_timeout", withTools(agent(step(call("hurry", `{}`)), answer("done")), "hurry"))
+	}},
+	{name: "human_cancelled", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		run := l.runAgent("human_cancelled", withTools(agent(step(call("ask", `{"question":"May I?"}`)), answer("never")), "ask"))
+		l.awaitQuestions("human_cancelled", 1)
+		l.cancel("human_cancelled")
+		return run
+	}},
+	{name: "call_human", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		run := l.runCall("call_human", "ask", `{"question":"May I?"}`)
+		l.awaitQuestions("call_human", 1)
+		l.reply("call_human", value("1.1", "alice", `"yes"`))
+		return run
+	}},
+	{name: "call_asks", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		run := l.runCall("call_asks", "inquire_twice", `{}`)
+		l.awaitQuestions("call_asks", 1)
+		l.reply("call_asks", value("1.1/1", "alice", `7`))
+		l.reply("call_asks", value("1.1/1", "alice", `"yes"`))
+		l.await("for the second question", func() bool { q := l.questions("call_asks"); return len(q) == 1 && q[0].ID == "1.1/2" })
+		l.reply("call_asks", switchyard.Reply{Question: "1.1/2", By: "bob", Decline: true, Reason: "enough"})
+		return run
+	}},
 	{name: "call_refused", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runCall("call_refused", "append", `{"txet":"a"}`)

@@ -3,11 +3,13 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
@@ -65,6 +67,25 @@ func (l *lab) sendReply(id string, r switchyard.Reply) error {
 		return err
 	}
 	return handle.Get(l.ctx, nil)
+}
+
+// decline declines a question of a run as soon as it is open and a worker has its call.
+func (l *lab) decline(id, question string) {
+	l.t.Helper()
+	no := switchyard.Reply{Question: question, By: "bob", Decline: true, Reason: "not on a Friday"}
+	l.await("for the call to be taken and declined", func() bool {
+		if !slices.ContainsFunc(l.questions(id), func(q switchyard.Question) bool { return q.ID == question }) {
+			return false
+		}
+		pending, err := audit.Pending(l.ctx, l.Client, id, "")
+		if err != nil || !slices.ContainsFunc(pending, func(r audit.Running) bool { return r.ID == question && r.State == audit.StateRunning }) {
+			return false
+		}
+		if e := l.reply(id, no); e != nil {
+			l.t.Fatalf("the refusal: %+v", e)
+		}
+		return true
+	})
 }
 
 func value(question, by, json string) switchyard.Reply {
@@ -192,14 +213,7 @@ func TestHumanDeclines(t *testing.T) {
 	run := l.runAgent("run", asker(step(call("ask", `{"question":"May I?"}`), call("append", `{"text":"a"}`)), answer("done")))
 	l.awaitQuestions("run", 1)
 	l.awaitEntries(1)
-	await := switchyard.Reply{Question: "1.1", By: "bob", Decline: true, Reason: "not on a Friday"}
-	l.await("for the call to be taken", func() bool {
-		e := l.reply("run", await)
-		if e != nil && e.Type != switchyard.ReplyEarly {
-			t.Fatalf("the refusal: %+v", e)
-		}
-		return e == nil
-	})
+	l.decline("run", "1.1")
 	if r := l.result(run); r.Usage.Failed != 1 || r.Answer != "done" {
 		t.Errorf("result: %+v", r)
 	}
@@ -265,13 +279,7 @@ func TestHumanBeforeAnyWorker(t *testing.T) {
 		t.Errorf("a second one: %+v", e)
 	}
 	l.worker("--lanes", "serial")
-	l.await("for the call to be taken", func() bool {
-		e := l.reply("run", no)
-		if e != nil && e.Type != switchyard.ReplyEarly {
-			t.Fatalf("the refusal: %+v", e)
-		}
-		return e == nil
-	})
+	l.decline("run", "1.1")
 	l.result(run)
 	expect(t, "records", l.statuses(run), []string{"1.2 ask_nobody completed", "1.1 ask_nobody failed approval_denied"})
 }

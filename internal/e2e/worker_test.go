@@ -162,7 +162,7 @@ func functions() []activities.Function {
 			}
 			return "now", nil
 		}),
-		inquire, inquireAndHold,
+		inquire, inquireAndHold, inquireTwice,
 		activities.NewFunction("broken", func(context.Context, none) (string, error) {
 			return "", errors.New("it is broken")
 		}),

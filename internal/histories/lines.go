@@ -15,7 +15,7 @@ import (
 const shown = 400
 
 // Lines shows what the workflow of a history decided, one line per decision: which activity with which id, input,
-// lane and timeouts, what was recorded by pin and admit, timers, and how it ended. What differs from run to run without
+// lane and timeouts, what was recorded by pin and admit, updates, timers, and how it ended. What differs from run to run without
 // being a decision (run ids, times, digests) is masked, so that two runs of one behaviour have the same lines.
 func Lines(h *historypb.History) []string {
 	s := script{names: map[int64]string{}}
@@ -46,6 +46,9 @@ func (s *script) line(event *historypb.HistoryEvent) string {
 		return "recorded " + kind[1] + " " + payloads(details["result"])
 	case event.GetActivityTaskScheduledEventAttributes() != nil:
 		return s.scheduled(event.GetEventId(), event.GetActivityTaskScheduledEventAttributes())
+	case event.GetWorkflowExecutionUpdateAcceptedEventAttributes() != nil:
+		input := event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetInput()
+		return "update " + input.GetName() + " " + payloads(input.GetArgs())
 	case event.GetActivityTaskCancelRequestedEventAttributes() != nil:
 		return "cancel " + s.names[event.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()]
 	case event.GetStartChildWorkflowExecutionInitiatedEventAttributes() != nil:

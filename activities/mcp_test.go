@@ -260,29 +260,39 @@ func TestMCPPinned(t *testing.T) {
 	})
 }
 
-// Calls share a connection, runs with sessions of their own do not, and one that is idle is closed and made anew.
-func TestMCPSessions(t *testing.T) {
-	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good)}, MCPOptions{IdleTimeout: 200 * time.Millisecond})
-	count := func(run, session string) string {
-		t.Helper()
-		ctx := switchyard.WithCallContext(t.Context(), switchyard.CallContext{Origin: switchyard.Origin{Run: run}})
-		a, err := b.Execute(ctx, b.spec("count", func(s *toolspecs.Spec) { s.Entry.Session = session }), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return switchyard.PlainText(a.Output)
+// countIn calls the tool count on behalf of a run.
+func (b *mcpBench) countIn(t *testing.T, run, session string) string {
+	t.Helper()
+	ctx := switchyard.WithCallContext(t.Context(), switchyard.CallContext{Origin: switchyard.Origin{Run: run}})
+	a, err := b.Execute(ctx, b.spec("count", func(s *toolspecs.Spec) { s.Entry.Session = session }), nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	got := []string{count("a", "worker"), count("b", "worker"), count("a", "run"), count("b", "run"), count("a", "run")}
+	return switchyard.PlainText(a.Output)
+}
+
+// Calls share a connection; runs with sessions of their own do not.
+func TestMCPSessions(t *testing.T) {
+	b := stdioBench(t, mcpserver.Good)
+	got := []string{b.countIn(t, "a", "worker"), b.countIn(t, "b", "worker"), b.countIn(t, "a", "run"), b.countIn(t, "b", "run"), b.countIn(t, "a", "run")}
 	if strings.Join(got, " ") != "1 2 1 1 2" {
 		t.Errorf("got %v", got)
 	}
-	eventually(t, "every connection to be closed", func() bool {
-		b.pool.mu.Lock()
-		defer b.pool.mu.Unlock()
-		return len(b.pool.conns) == 0
-	})
-	if again := count("a", "run"); again != "1" {
-		t.Errorf("after it was idle the server counts %s", again)
+}
+
+// A connection that is idle is closed, and made anew by the next call.
+func TestMCPIdle(t *testing.T) {
+	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good)}, MCPOptions{IdleTimeout: 10 * time.Millisecond})
+	for _, session := range []string{"worker", "run"} {
+		b.countIn(t, "a", session)
+		eventually(t, "the connection to be closed", func() bool {
+			b.pool.mu.Lock()
+			defer b.pool.mu.Unlock()
+			return len(b.pool.conns) == 0
+		})
+		if again := b.countIn(t, "a", session); again != "1" {
+			t.Errorf("after it was idle the server counts %s", again)
+		}
 	}
 }
 

@@ -22,7 +22,9 @@ import (
 const (
 	// bodyHead is how much of a response's body an error quotes, in bytes.
 	bodyHead = 2 << 10
-	noteUTF8 = "the response was not valid UTF-8; the wrong bytes were replaced by U+FFFD"
+	// maxMisfit is how much is told of why an expression does not fit, in characters: the library's reason holds the whole value.
+	maxMisfit = 200
+	noteUTF8  = "the response was not valid UTF-8; the wrong bytes were replaced by U+FFFD"
 )
 
 // restResponse is one response and what it takes to make an answer of it.
@@ -206,7 +208,8 @@ func (x *restResponse) extracted(value any) (json.RawMessage, error) {
 	}
 	part, found, exact, err := expression.From(value)
 	if err != nil {
-		return nil, switchyard.Errorf(switchyard.ErrInvalidOutput, "entry.extract does not fit the response: %v%s", err, x.quoted())
+		return nil, switchyard.Errorf(switchyard.ErrInvalidOutput, "entry.extract does not fit the response: %s%s",
+			switchyard.Shorten(err.Error(), maxMisfit), x.quoted())
 	}
 	if !found {
 		x.note("the response has nothing at %s", text)

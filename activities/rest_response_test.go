@@ -68,6 +68,14 @@ func TestRESTBrokenJSON(t *testing.T) {
 	}
 	url := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `["`+strings.Repeat("x", 100_000)+`"]`)
+	})
+	_, err := call(t, restSpec(t, url, `extract: "abs(@)"`), `{"p":1}`)
+	if e := switchyard.AsError(err); e == nil || e.Type != switchyard.ErrInvalidOutput || len(e.Message) > bodyHead+1000 {
+		t.Errorf("the reason has %d bytes: %.200s", len(err.Error()), err)
+	}
+	url = serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, "gone")
 	})

@@ -92,8 +92,11 @@ func TestMCPAskingConnections(t *testing.T) {
 			ended <- err
 		}()
 		<-begun
-		short, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, errToolTimeout)
-		a, err := execute(short, session, "echo")
+		patience, cancel := context.WithCancel(t.Context())
+		if session == toolspecs.SessionRun {
+			patience, cancel = context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errToolTimeout)
+		}
+		a, err := execute(patience, session, "echo")
 		cancel()
 		switch {
 		case session == toolspecs.SessionWorker && (err != nil || string(a.Output) != `"wait"`):

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -145,15 +144,6 @@ func brokenList(next mcp.MethodHandler) mcp.MethodHandler {
 func Handler(server *mcp.Server) http.Handler {
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)})
-}
-
-// number reads a number of bytes, steps or milliseconds from a tool's arguments.
-func number(text string) int {
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // until blocks until ctx ends, but no longer than a test can take.

@@ -90,7 +90,7 @@ func TestAsk(t *testing.T) {
 	first.Kill()
 	second := l.worker()
 	l.await("for the second attempt to ask, longer than the tool's timeout", func() bool {
-		return len(l.entries()) == 2 && time.Since(asked.Asked) > 3*time.Second
+		return len(l.entries()) >= 2 && time.Since(asked.Asked) > 3*time.Second
 	})
 	if again := l.awaitQuestions("waits", 1)["1.1/1"]; !again.Asked.Equal(asked.Asked) {
 		t.Errorf("the question after the crash is %+v, before it was %+v", again, asked)
@@ -105,7 +105,7 @@ func TestAsk(t *testing.T) {
 		t.Errorf("the call gave %q", got)
 	}
 	record := l.records(l.Client.GetWorkflow(l.ctx, "waits", ""))[0]
-	if got := strings.Join(record.Notes, "; "); got != "question 1.1/1 was answered by alice: why not" || record.Attempts != 2 {
+	if got := strings.Join(record.Notes, "; "); got != "question 1.1/1 was answered by alice: why not" || record.Attempts < 2 {
 		t.Errorf("%d attempts, notes %q", record.Attempts, got)
 	}
 	if l.sendReply("waits", value("1.1/1", "alice", `"yes"`)) == nil {

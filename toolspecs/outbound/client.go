@@ -47,7 +47,14 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func samePlace(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host)
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
+}
+
+func portOf(u *url.URL) string {
+	if port := u.Port(); port != "" {
+		return port
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
 // keptHeaders say nothing of the caller and go along with a redirect to another place.

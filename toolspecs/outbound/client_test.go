@@ -163,3 +163,25 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// A port that is written out is the same place as the scheme's own; another scheme, host or port is not.
+func TestSamePlace(t *testing.T) {
+	for pair, want := range map[string]bool{
+		"https://a.example/x https://A.example:443/y": true, "http://a.example:80 http://a.example": true, "http://[::1]:80 http://[::1]/": true,
+		"https://a.example http://a.example": false, "https://a.example:443 http://a.example:443": false, "https://a.example https://a.example:80": false,
+		"https://a.example https://b.a.example": false, "https://a.example https://a.example.": false,
+	} {
+		first, second, _ := strings.Cut(pair, " ")
+		a, err := url.Parse(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := url.Parse(second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if samePlace(a, b) != want || samePlace(b, a) != want {
+			t.Errorf("%s: got %t", pair, !want)
+		}
+	}
+}

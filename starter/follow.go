@@ -46,7 +46,7 @@ type follower struct {
 	missing time.Time
 	// askedBelow is when the sub-agents were asked for their questions.
 	askedBelow time.Time
-	detached bool
+	detached   bool
 }
 
 // arrival is the next event of the run, or why there is none.

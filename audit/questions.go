@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -44,17 +45,26 @@ func questionsBelow(ctx context.Context, c client.Client, workflowID, runID stri
 		}
 	}
 	for _, p := range r.GetPendingChildren() {
-		child, ours := runningChild(workflowID, p)
-		if !ours || child.Child.RunID == "" {
-			continue
-		}
-		below, err := questionsBelow(ctx, c, child.Child.WorkflowID, child.Child.RunID)
-		if err != nil && !errors.Is(err, ErrNotFound) {
+		below, err := questionsOfChild(ctx, c, workflowID, p)
+		if err != nil {
 			return nil, err
 		}
 		list = append(list, below...)
 	}
 	return list, nil
+}
+
+// questionsOfChild returns nothing of a sub-agent's run that has not started, or that ended meanwhile.
+func questionsOfChild(ctx context.Context, c client.Client, parent string, p *workflowpb.PendingChildExecutionInfo) ([]RunQuestion, error) {
+	child, ours := runningChild(parent, p)
+	if !ours || child.Child.RunID == "" {
+		return nil, nil
+	}
+	list, err := questionsBelow(ctx, c, child.Child.WorkflowID, child.Child.RunID)
+	if errors.Is(err, ErrNotFound) {
+		err = nil
+	}
+	return list, err
 }
 
 // ownQuestions asks the run, which is quicker than to read its history, or reads it.

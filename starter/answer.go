@@ -83,24 +83,29 @@ func (f *replyFlags) reply(cmd *cobra.Command, stdin io.Reader) (switchyard.Repl
 		return r, usageError(cmd, "give one of --value, --text, --file and --decline, not %s", cmp.Or(strings.Join(given, " and "), "none of them"))
 	}
 	var err error
-	switch given[0] {
-	case "--value":
-		if _, err := switchyard.DecodeJSON([]byte(f.value)); err != nil {
-			return r, usageError(cmd, "--value is not JSON: %v; a text goes with --text", err)
-		}
-		r.Value = json.RawMessage(f.value)
-	case "--text":
-		r.Value, err = switchyard.EncodeJSON(f.text)
-	case "--file":
-		r.Value, err = answerFile(f.file, stdin)
-	}
-	if err != nil {
+	if r.Value, err = f.answer(cmd, given[0], stdin); err != nil {
 		return r, err
 	}
 	if e := r.Check(); e != nil {
 		return r, usageError(cmd, "%v", e)
 	}
 	return r, nil
+}
+
+// answer reads the answer from the one flag that has it; --decline has none.
+func (f *replyFlags) answer(cmd *cobra.Command, flag string, stdin io.Reader) (json.RawMessage, error) {
+	switch flag {
+	case "--value":
+		if _, err := switchyard.DecodeJSON([]byte(f.value)); err != nil {
+			return nil, usageError(cmd, "--value is not JSON: %v; a text goes with --text", err)
+		}
+		return json.RawMessage(f.value), nil
+	case "--text":
+		return switchyard.EncodeJSON(f.text)
+	case "--file":
+		return answerFile(f.file, stdin)
+	}
+	return nil, nil
 }
 
 // answerFile reads an answer: the JSON value that a file holds, or else its text.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,7 +69,10 @@ security scheme's. The server's defaults are told to the model and never sent. S
   starter tools import openapi github.json --name 'issues_*' --auth bearer=env:GITHUB_TOKEN --dry-run`,
 		Args: arguments(1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
+			err := flags.check(cmd)
+			if err != nil {
+				return err
+			}
 			if o.Auth, err = parseAuth(auth); err != nil {
 				return usageError(cmd, "--auth %v", err)
 			}
@@ -96,6 +100,16 @@ security scheme's. The server's defaults are told to the model and never sent. S
 	cmd.Flags().BoolVar(&o.Output, "with-output", false, "declare results as well; one that breaks its schema gives a note")
 	cmd.Flags().IntVar(&o.MaxSchema, "max-schema", imports.DefaultMaxSchema, "shorten the schema of a tool's arguments to so many `bytes`")
 	return cmd
+}
+
+// check refuses patterns that can fit nothing.
+func (f *importFlags) check(cmd *cobra.Command) error {
+	for _, pattern := range f.names {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return usageError(cmd, "--name %q is no pattern: * stands for any text, ? for a character, [ab] for one of several", pattern)
+		}
+	}
+	return nil
 }
 
 // parseAuth reads bearer=env:NAME or header:X-Key=env:NAME.

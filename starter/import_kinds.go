@@ -33,7 +33,10 @@ believed: they are effect: once until you say otherwise.`,
 			if (entry.URL == "") == (len(args) == 0) {
 				return usageError(cmd, "give either --url or, after --, the program to start")
 			}
-			var err error
+			err := flags.check(cmd)
+			if err != nil {
+				return err
+			}
 			if entry.Auth, err = parseAuth(auth); err != nil {
 				return usageError(cmd, "--auth %v", err)
 			}
@@ -68,6 +71,9 @@ your worker registers. A function that says method, host and endpoint becomes a 
 		Example: `  starter tools import functions functions.json`,
 		Args:    arguments(1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := flags.check(cmd); err != nil {
+				return err
+			}
 			name, data, err := a.document(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -96,6 +102,9 @@ or reached for that; without it these tools are not imported.`,
   starter tools import registry registry.toml --connect`,
 		Args: arguments(1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := flags.check(cmd); err != nil {
+				return err
+			}
 			name, data, err := a.document(cmd.Context(), args[0])
 			if err != nil {
 				return err

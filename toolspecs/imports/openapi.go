@@ -128,7 +128,7 @@ func (d *document) operations(r *Result) []operation {
 			r.refuse(p, "%v", err)
 			continue
 		}
-		all = append(all, operationsOf(p, item)...)
+		all = append(all, operationsOf(r, p, item)...)
 		for _, method := range as[*object](item, "additionalOperations").names() {
 			r.refuse(method+" "+p, "the method %s is not supported", method)
 		}
@@ -137,12 +137,18 @@ func (d *document) operations(r *Result) []operation {
 	return all
 }
 
-func operationsOf(path string, item *object) []operation {
+func operationsOf(r *Result, path string, item *object) []operation {
 	var all []operation
 	for _, key := range item.names() {
-		if op, ok := item.values[key].(*object); ok && slices.Contains(methods, key) {
-			all = append(all, operation{method: strings.ToUpper(key), path: path, item: item, op: op})
+		if !slices.Contains(methods, key) {
+			continue
 		}
+		o := operation{method: strings.ToUpper(key), path: path, item: item}
+		if o.op, _ = item.values[key].(*object); o.op == nil {
+			r.refuse(o.source(), "an object is expected, not %.80s", encoded(item.values[key]))
+			continue
+		}
+		all = append(all, o)
 	}
 	return all
 }

@@ -106,20 +106,29 @@ func empty(value any) bool {
 
 // placeBody gives the properties of the body an argument each, or the body one argument where it is no plain object.
 func (c *call) placeBody(m media, description string, required bool) {
+	text := plain(description, maxWords)
 	if m.encoding == encodingText {
-		c.body = c.argument("body", "request", textSchema(plain(description, maxWords)), required)
+		c.body = c.argument("body", "request", textSchema(text), required)
 		return
 	}
 	s := c.t.schema(m.content.get("schema"), "", 0)
-	// An optional body with required members is all or nothing, and with DELETE it matters whether there is one.
-	asOne := !required && (s.has(keyRequired) || c.op.method == http.MethodDelete && m.encoding == encodingJSON)
-	if asOne || !flat(s) {
-		if text := plain(description, maxWords); text != "" && !s.has(keyDescription) {
-			s.set(keyDescription, text)
-		}
-		c.body = c.argument("body", "request", s, required)
+	if flat(s) && !c.whole(m, s, required) {
+		c.placeMembers(m, s)
 		return
 	}
+	if text != "" && !s.has(keyDescription) {
+		s.set(keyDescription, text)
+	}
+	c.body = c.argument("body", "request", s, required)
+}
+
+// whole reports whether a body is given or left out as a whole: an optional one with required members, and with DELETE, where
+// it matters whether there is one.
+func (c *call) whole(m media, s *object, required bool) bool {
+	return !required && (s.has(keyRequired) || c.op.method == http.MethodDelete && m.encoding == encodingJSON)
+}
+
+func (c *call) placeMembers(m media, s *object) {
 	body := newObject()
 	needed := as[[]any](s, keyRequired)
 	properties := as[*object](s, keyProperties)

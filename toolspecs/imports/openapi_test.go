@@ -49,11 +49,11 @@ func synthetic(operations int) []byte {
 // a second import writes the same bytes.
 func TestThousandOperations(t *testing.T) {
 	data := synthetic(1000)
-	first, err := OpenAPI("f.json", data, Options{Output: true})
+	first, err := OpenAPI("f.json", data, Options{})
 	if err != nil || len(first.Tools) != 1000 || len(first.Refused) > 0 {
 		t.Fatalf("%d tools, refused %v, %v", len(first.Tools), first.Refused, err)
 	}
-	second, err := OpenAPI("f.json", data, Options{Output: true})
+	second, err := OpenAPI("f.json", data, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

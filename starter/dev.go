@@ -257,6 +257,7 @@ func (a *app) runAgainst(ctx context.Context, s *devStack, command []string) int
 	server := s.serverReady
 	inner := &app{Stdio: a.Stdio, again: a.again, served: s.workerReady.Tools}
 	inner.connection.local = true
+	fmt.Fprintf(a.Err, "starter: until this ends, other terminals reach the server with --address %s\n", server.Address)
 	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--output", a.format.output, "--color", a.format.color}
 	if server.UI != "" {
 		args = append(args, "--ui-address", server.UI)

@@ -40,7 +40,7 @@ var rooms = []room{
 	{folder: ".", std: slices.Concat(pure, []string{"compress/gzip", "context", "crypto/sha256", "hash", "io"})},
 	{folder: "toolspecs", ours: []string{"."}, std: anything,
 		others: []string{"gopkg.in/yaml.v3", "github.com/santhosh-tekuri/jsonschema/v6", "github.com/jmespath-community/go-jmespath", "github.com/modelcontextprotocol/go-sdk", "golang.org/x/sys", "github.com/fsnotify/fsnotify",
-			"github.com/pelletier/go-toml/v2"}},
+			"github.com/pelletier/go-toml/v2", "golang.org/x/oauth2"}},
 	{folder: "workflows", ours: []string{"."}, std: pure,
 		others: []string{sdk + "workflow", sdk + "temporal", apis + "/enums"}},
 	{folder: "activities", ours: []string{".", "toolspecs"}, std: anything,

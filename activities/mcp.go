@@ -25,6 +25,8 @@ type MCPOptions struct {
 	// Files is the folder for images and other bytes of answers that are too large for a result; default
 	// switchyard-USER/files under the system's folder for temporary files. Nothing removes what is in it.
 	Files string
+	// Logins is the folder of the tokens that logins at MCP servers gave; default mcptools.DefaultLogins.
+	Logins string
 	// Inside is what need not be public to be reached, as in outbound.Policy.
 	Inside []string
 	// Log gets what servers write to their standard error, at the level debug; nil drops it.
@@ -58,6 +60,7 @@ type MCP struct {
 // NewMCP returns the executor. Close ends its connections.
 func NewMCP(o MCPOptions) *MCP {
 	o.Files = cmp.Or(o.Files, defaultFiles())
+	o.Logins = cmp.Or(o.Logins, mcptools.DefaultLogins())
 	return &MCP{options: o, pool: newMCPPool(o)}
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -58,8 +60,9 @@ func newMCPPool(o MCPOptions) *mcpPool {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &mcpPool{
 		ctx: ctx, cancel: cancel,
-		options: mcptools.Options{Dir: o.Dir, Log: o.Log, Inside: o.Inside, ConnectTimeout: o.ConnectTimeout, MaxMessage: o.MaxMessage},
-		idle:    cmp.Or(o.IdleTimeout, defaultMCPIdle), runIdle: cmp.Or(o.IdleTimeout, defaultMCPRunIdle),
+		options: mcptools.Options{Dir: o.Dir, Log: o.Log, Inside: o.Inside, ConnectTimeout: o.ConnectTimeout, MaxMessage: o.MaxMessage,
+			Logins: mcptools.NewLogins(o.Logins)},
+		idle: cmp.Or(o.IdleTimeout, defaultMCPIdle), runIdle: cmp.Or(o.IdleTimeout, defaultMCPRunIdle),
 		conns: map[mcpKey]*mcpConn{},
 	}
 }
@@ -70,12 +73,15 @@ func (p *mcpPool) acquire(ctx context.Context, spec *toolspecs.Spec) (conn *mcpt
 	if err != nil {
 		return nil, nil, err
 	}
-	c, key, err := p.join(key, spec)
+	c, key, err := p.join(ctx, key, spec)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := c.await(ctx); err != nil {
 		p.leave(key, c)
+		if errors.Is(err, errAbandoned) && ctx.Err() == nil {
+			return p.acquire(ctx, spec)
+		}
 		return nil, nil, err
 	}
 	return c.conn, func() {
@@ -101,7 +107,7 @@ func mcpKeyOf(ctx context.Context, spec *toolspecs.Spec) (mcpKey, error) {
 }
 
 // join enters a call into the connection that it is to use, making one where there is none that lasts.
-func (p *mcpPool) join(key mcpKey, spec *toolspecs.Spec) (*mcpConn, mcpKey, error) {
+func (p *mcpPool) join(ctx context.Context, key mcpKey, spec *toolspecs.Spec) (*mcpConn, mcpKey, error) {
 	asks := spec.Entry.AnswerWithin > 0
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +123,7 @@ func (p *mcpPool) join(key mcpKey, spec *toolspecs.Spec) (*mcpConn, mcpKey, erro
 			c = nil
 		}
 		if c == nil {
-			c = p.open(key, spec, asks)
+			c = p.open(ctx, key, spec, asks)
 		}
 		if asks && key.run == "" && c.users > 0 {
 			continue
@@ -128,21 +134,39 @@ func (p *mcpPool) join(key mcpKey, spec *toolspecs.Spec) (*mcpConn, mcpKey, erro
 	}
 }
 
-// open begins to make a connection. It is not ctx's of one call, because others may wait for it as well.
-func (p *mcpPool) open(key mcpKey, spec *toolspecs.Spec, asks bool) *mcpConn {
+// open begins to make a connection. It is not ctx's of one call, because others may wait for it as well, unless that call
+// may have to ask a person to log in.
+func (p *mcpPool) open(ctx context.Context, key mcpKey, spec *toolspecs.Spec, asks bool) *mcpConn {
 	c := &mcpConn{ready: make(chan struct{})}
 	if asks {
 		c.turn = make(chan struct{}, 1)
 	}
 	options, entry := p.options, spec.Entry
 	options.Asks = asks
+	within, done := p.ctx, func() {}
+	if asks && entry.Auth.OAuth() {
+		options.Login = askLogin
+		call, cancel := context.WithCancel(ctx)
+		stop := context.AfterFunc(p.ctx, cancel)
+		within, done = call, func() {
+			stop()
+			cancel()
+		}
+	}
 	p.conns[key] = c
 	p.closeAll.Go(func() {
-		c.conn, c.err = mcptools.Connect(p.ctx, &entry, options)
-		close(c.ready)
+		defer close(c.ready)
+		defer done()
+		c.conn, c.err = mcptools.Connect(within, &entry, options)
+		if c.err != nil && within != p.ctx && ctx.Err() != nil {
+			c.err = fmt.Errorf("%w: %w", errAbandoned, c.err)
+		}
 	})
 	return c
 }
+
+// errAbandoned is why there is no connection where the call ended for which it was being made.
+var errAbandoned = errors.New("the call that was connecting has ended")
 
 // ended reports whether a connection is of no more use. The caller has the pool's lock.
 func (c *mcpConn) ended() bool {

@@ -26,7 +26,7 @@ const hintAuth = "write auth: {type: bearer, secret: env:NAME}, or another type;
 
 // outbound checks what kinds that send requests have in common. declared are the arguments that templates may name.
 func (c *checker) outbound(e Entry, declared []string) {
-	c.auth(e.Auth)
+	c.auth(e)
 	c.headers(e, declared)
 	for i, entry := range e.Allow {
 		if err := outbound.CheckAllow(entry); err != nil {
@@ -61,7 +61,8 @@ func (c *checker) address(path, text string) {
 	}
 }
 
-func (c *checker) auth(a *Auth) {
+func (c *checker) auth(e Entry) {
+	a := e.Auth
 	if a == nil {
 		return
 	}
@@ -73,6 +74,14 @@ func (c *checker) auth(a *Auth) {
 	} else if a.Name != "" {
 		c.addKey("$.entry.auth.name", "remove it", "name is for the types header and query")
 	}
+	if a.Type == AuthOAuth {
+		c.oauth(e)
+		return
+	}
+	if a.Secret == "" {
+		c.add("$.entry.auth", "write secret: env:NAME or secret: file:/path", "auth of the type %s needs a secret", a.Type)
+	}
+	c.onlyOAuth(a)
 }
 
 func (c *checker) authName(a *Auth) {

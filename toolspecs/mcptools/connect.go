@@ -38,6 +38,15 @@ type Options struct {
 	MaxMessage int
 	// Asks tells the server that it may ask a person in the middle of a call (elicitation, forms only).
 	Asks bool
+	// Login has a person log in where entry.auth wants that: it hands out an address to open in a browser, and returns the
+	// one at which the browser ends. The time that it takes does not count for ConnectTimeout. Its errors are Connect's or
+	// Call's. nil refuses logins.
+	Login func(ctx context.Context, address string) (final string, err error)
+	// Logins are where tokens are kept; nil keeps them with the connection.
+	Logins *Logins
+
+	// pause stops the clock of Connect until resume is called.
+	pause func() (resume func())
 }
 
 // version is what servers are told of this client.
@@ -54,15 +63,28 @@ func Connect(ctx context.Context, entry *toolspecs.Entry, o Options) (*Connectio
 		progress: map[string]func(switchyard.Progress){}, asking: map[*Request]context.Context{}}
 	c.ctx, c.end = context.WithCancelCause(context.Background())
 	c.tools.changed.Store(true)
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	clock := time.AfterFunc(timeout, cancel)
+	defer clock.Stop()
+	o.pause = func() func() {
+		running := clock.Stop()
+		return func() {
+			if running {
+				clock.Reset(timeout)
+			}
+		}
+	}
 	transport, err := c.transport(entry, o)
 	if err != nil {
 		return nil, err
 	}
-	within, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	within, x := withExchange(within)
 	c.session, err = c.client(o).Connect(within, transport, nil)
 	if err == nil {
+		if c.login != nil {
+			c.login.connected.Store(true)
+		}
 		c.pingless = c.session.InitializeResult().ProtocolVersion > lastWithPing
 		go c.watch()
 		return c, nil
@@ -140,13 +162,21 @@ func (c *Connection) overHTTP(entry *toolspecs.Entry, o Options) (mcp.Transport,
 	base := guard.Transport()
 	// Sessions live on their connections. Calls are POSTs without a key, which net/http does not send again by itself.
 	base.DisableKeepAlives = false
-	return &mcp.StreamableClientTransport{
+	t := &mcp.StreamableClientTransport{
 		Endpoint:   address,
-		HTTPClient: outbound.Client(&wire{base: base, limit: o.MaxMessage, hide: own.hide, broken: c.breakOff}, origin, own.add),
 		MaxRetries: maxRetries,
 		// What is bounded here is one line; carrying structured content as text may double it.
 		MaxEventSize: 4 * o.MaxMessage,
-	}, nil
+	}
+	hide := own.hide
+	if entry.Auth.OAuth() {
+		if c.login, err = newLogin(origin, entry, o); err != nil {
+			return nil, err
+		}
+		t.OAuthHandler, hide = c.login, c.login.hide
+	}
+	t.HTTPClient = outbound.Client(&wire{base: base, limit: o.MaxMessage, hide: hide, broken: c.breakOff}, origin, own.add)
+	return t, nil
 }
 
 // maxRetries is how often the SDK resumes a stream without progress. It is generous because a stream that servers close
@@ -163,7 +193,10 @@ type additions struct {
 }
 
 func newAdditions(entry *toolspecs.Entry) (*additions, error) {
-	a := &additions{auth: entry.Auth}
+	a := &additions{}
+	if !entry.Auth.OAuth() {
+		a.auth = entry.Auth
+	}
 	if len(entry.Headers) == 0 {
 		return a, nil
 	}

@@ -24,6 +24,8 @@ type Connection struct {
 	session *mcp.ClientSession
 	// process is the server's where it is a program.
 	process *process
+	// login is how the connection gets its tokens; nil where they are given.
+	login *login
 	// ctx ends with the connection, its cause is why.
 	ctx context.Context
 	end context.CancelCauseFunc

@@ -123,3 +123,9 @@ func (c *Credential) HideInPart(part string) string {
 	}
 	return part[:len(part)-begun]
 }
+
+// Hiding returns a Credential that only hides secrets, which its caller puts into requests itself.
+func Hiding(secrets ...string) *Credential {
+	forms := formsOf(secrets)
+	return &Credential{forms: forms, hide: replacerOf(forms)}
+}

@@ -48,6 +48,9 @@ type Config struct {
 	// Files is the folder for images and other bytes of MCP tools' answers that are too large for a result; default
 	// switchyard-UID/files among the system's temporary files. Nothing removes what is in it.
 	Files string
+	// Logins is the folder of the tokens that logins at MCP servers gave, in files that only this user can read; default
+	// switchyard/logins in the user's folder for configuration, as starter's.
+	Logins string
 	// Inside lists host names, addresses and ranges that requests of tools of the kinds rest and mcp may reach although they
 	// are loopback, private or otherwise not public, where a tool's spec names the host. A spec's own allow does the same.
 	Inside []string

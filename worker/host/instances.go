@@ -92,7 +92,7 @@ func (c Config) register() (r registered, err error) {
 	if r.functions, err = activities.NewFunctions(c.Functions...); err != nil {
 		return r, err
 	}
-	r.servers = activities.NewMCP(activities.MCPOptions{Dir: c.Dir, Files: c.Files, Inside: c.Inside, Log: c.Logger})
+	r.servers = activities.NewMCP(activities.MCPOptions{Dir: c.Dir, Files: c.Files, Logins: c.Logins, Inside: c.Inside, Log: c.Logger})
 	r.factories, err = activities.NewFactories(c.Stateful...)
 	return r, err
 }

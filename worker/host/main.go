@@ -93,7 +93,7 @@ var errUsage = errors.New("wrong usage")
 type flags struct {
 	address, namespace, profile string
 	taskQueue, lanes, tools     string
-	dir, files                  string
+	dir, files, logins          string
 	metricsAddress, logLevel    string
 	concurrency, parentPID      int
 	stickyCache                 int
@@ -113,6 +113,7 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.DurationVar(&f.reloadInterval, "reload-interval", 0, "how often the folder is looked at for edits that the system did not tell of (default 5s)")
 	set.StringVar(&f.dir, "dir", "", "folder where relative working folders of command tools and MCP servers start (default the current one)")
 	set.StringVar(&f.files, "files", "", "folder for images and other large bytes of MCP tools' answers (default one of this user's among the temporary files)")
+	set.StringVar(&f.logins, "logins", "", "folder for the tokens of logins at MCP servers (default switchyard/logins in the user's folder for configuration)")
 	set.IntVar(&f.concurrency, "concurrency", 0, "calls of a lane that run at a time here; the lane serial runs one (default 100)")
 	set.BoolVar(&f.lenient, "lenient", false, "read arguments leniently where neither run nor tool says otherwise")
 	set.DurationVar(&f.stopTimeout, "stop-timeout", 0, "how long running calls may go on when the worker is stopped (default 30s)")
@@ -155,6 +156,7 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	override(&c.Tools, f.tools)
 	override(&c.Dir, f.dir)
 	override(&c.Files, f.files)
+	override(&c.Logins, f.logins)
 	override(&c.MetricsAddress, f.metricsAddress)
 	override(&c.Concurrency, f.concurrency)
 	override(&c.StopTimeout, f.stopTimeout)

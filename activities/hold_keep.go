@@ -194,7 +194,7 @@ func (h *holder) awaitAdoption(ctx context.Context) *ending {
 }
 
 func (h *holder) describe(ctx context.Context, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, h.lease.timeout/3)
+	ctx, cancel := context.WithTimeout(ctx, h.lease.patience())
 	defer cancel()
 	return h.config.Client.DescribeWorkflowExecution(ctx, h.info.WorkflowExecution.ID, runID)
 }
@@ -215,10 +215,12 @@ func (h *holder) before(ctx context.Context) (last switchyard.HoldState, gone st
 		return h.request.Last, fmt.Sprintf("the last one was closed after %s without a call", h.spec.Entry.IdleTimeout), nil
 	}
 	for _, ref := range slices.Backward(h.request.Before) {
-		details, err := h.lastHeartbeat(ctx, ref)
+		details, known, err := h.lastHeartbeat(ctx, ref)
 		switch {
 		case err != nil:
 			return last, lost, err
+		case !known: // what an earlier hold told is not the last that was
+			return h.readable(h.request.Last, errors.New("the server has forgotten its hold")), lost, nil
 		case details != nil:
 			err := h.config.Converter.FromPayloads(details, &last)
 			return h.readable(last, err), lost, nil
@@ -236,17 +238,17 @@ func (h *holder) readable(s switchyard.HoldState, err error) switchyard.HoldStat
 	return switchyard.HoldState{Generation: max(s.Generation, h.request.Last.Generation), Used: true}
 }
 
-// lastHeartbeat returns what the last heartbeat told of a hold that ended with its execution, which the server keeps as
-// long as the execution; nil where there was none.
-func (h *holder) lastHeartbeat(ctx context.Context, ref switchyard.HoldRef) (*commonpb.Payloads, error) {
+// lastHeartbeat returns what the last heartbeat told of a hold that ended with its execution, nil where there was none. known
+// says that the server still has that hold: it does for as long as it keeps the execution.
+func (h *holder) lastHeartbeat(ctx context.Context, ref switchyard.HoldRef) (details *commonpb.Payloads, known bool, err error) {
 	described, err := h.config.Client.DescribeWorkflowExecution(ctx, h.info.WorkflowExecution.ID, ref.RunID)
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-		return nil, nil
+		return nil, false, nil
 	}
 	for _, pending := range described.GetPendingActivities() {
 		if pending.GetActivityId() == ref.ActivityID {
-			return pending.GetHeartbeatDetails(), nil
+			return pending.GetHeartbeatDetails(), true, nil
 		}
 	}
-	return nil, err
+	return nil, false, err
 }

@@ -428,16 +428,29 @@ func TestHoldTellsOfLostState(t *testing.T) {
 		"server told": {func(r *switchyard.HoldRequest) {
 			r.Before = []switchyard.HoldRef{{RunID: "old", ActivityID: "hold/counter"}}
 		}, nil, "was lost"},
+		"earlier told": {func(r *switchyard.HoldRequest) {
+			r.Before = []switchyard.HoldRef{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "empty", ActivityID: "hold/counter"}}
+		}, nil, "was lost"},
 		"nobody told": {func(r *switchyard.HoldRequest) {
 			r.Last.Generation = 4
-			r.Before = []switchyard.HoldRef{{RunID: "older"}, {RunID: "empty", ActivityID: "hold/counter"}}
+			r.Before = []switchyard.HoldRef{{RunID: "empty", ActivityID: "hold/counter"}}
+		}, nil, "was lost"},
+		"forgotten": {func(r *switchyard.HoldRequest) {
+			r.Last.Generation = 4
+			r.Before = []switchyard.HoldRef{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "empty", ActivityID: "hold/counter/2"}}
+		}, nil, "was lost"},
+		"deleted": {func(r *switchyard.HoldRequest) {
+			r.Last.Generation = 4
+			r.Before = []switchyard.HoldRef{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "deleted", ActivityID: "hold/counter"}}
 		}, nil, "was lost"},
 		"unreadable": {nil, []any{"text"}, "was lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHolds(t, nil, plain)
 			h.server.describe("old", before)
-			h.server.describe("empty", executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW))
+			empty := executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW)
+			empty.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityId: "hold/counter"}}
+			h.server.describe("empty", empty)
 			r := h.request()
 			if c.change != nil {
 				c.change(&r)

@@ -62,6 +62,9 @@ func newLease(c client.Client, token []byte, timeout time.Duration, state func()
 // servers that do not push cancellation.
 func (l *lease) interval() time.Duration { return min(l.timeout/4, 500*time.Millisecond) }
 
+// patience is how long one heartbeat, or one question to the server, may take.
+func (l *lease) patience() time.Duration { return min(l.timeout/3, 5*time.Second) }
+
 // margin is how long before the server's timeout the lease is over.
 func (l *lease) margin() time.Duration { return l.timeout / 5 }
 
@@ -73,7 +76,7 @@ func (l *lease) beat(ctx context.Context) error {
 	l.mu.Lock()
 	token := l.token
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, l.timeout/3)
+	ctx, cancel := context.WithTimeout(ctx, l.patience())
 	defer cancel()
 	sent := time.Now()
 	err := l.client.RecordActivityHeartbeat(ctx, token, l.state())

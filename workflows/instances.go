@@ -64,6 +64,7 @@ const (
 // call executes a call on the run's instance of a tool, and has one made if there is none. The future has what the call's
 // activity gives, or why the instance could not serve it.
 func (s *instances) call(ctx workflow.Context, t switchyard.Tool, options workflow.ActivityOptions, x switchyard.Execution) workflow.Future {
+	s.notice(ctx)
 	i := s.of(t)
 	future, settable := workflow.NewFuture(ctx)
 	if i.gone {
@@ -148,17 +149,29 @@ func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions,
 	hold := workflow.ExecuteActivity(holdCtx, switchyard.HoldActivity, r)
 	i.hold, i.cancel = hold, cancel
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		var left switchyard.HoldState
-		err := hold.Get(ctx, &left)
-		i.hold, i.cancel = nil, nil
-		i.ended(ctx, left, err)
+		_ = hold.Get(ctx, nil) // it is looked at below, unless it has been
+		if i.hold == hold {
+			i.ended(ctx)
+		}
 	})
 }
 
-// ended takes the end of a hold: the instance idled out, could not be made, or was lost.
-func (i *instance) ended(ctx workflow.Context, left switchyard.HoldState, err error) {
+// notice takes the ends of holds that have come together with what the run goes on with: a decision must not be made on an
+// instance that is known to be gone.
+func (s *instances) notice(ctx workflow.Context) {
+	for _, i := range s.list {
+		if i.hold != nil && i.hold.IsReady() {
+			i.ended(ctx)
+		}
+	}
+}
+
+// ended takes the end of the hold: the instance idled out, could not be made, or was lost.
+func (i *instance) ended(ctx workflow.Context) {
+	var left switchyard.HoldState
+	err := i.hold.Get(ctx, &left)
 	adopted := i.adopting
-	i.adopting = false
+	i.hold, i.cancel, i.adopting = nil, nil, false
 	if err == nil {
 		i.last, i.before, i.vanished = left, nil, false
 		i.again(ctx)
@@ -214,6 +227,7 @@ func (i *instance) fail(fault *switchyard.Error) {
 // close ends the instances when the run ends, whatever its end, and waits until they are closed.
 func (s *instances) close(ctx workflow.Context) {
 	s.closing = true
+	s.notice(ctx)
 	held := 0
 	for _, i := range s.list {
 		if i.hold != nil {
@@ -234,6 +248,7 @@ func (s *instances) close(ctx workflow.Context) {
 
 // carry is what the next execution of the run has to know.
 func (s *instances) carry(ctx workflow.Context) []switchyard.CarriedInstance {
+	s.notice(ctx)
 	runID := workflow.GetInfo(ctx).WorkflowExecution.RunID
 	var carried []switchyard.CarriedInstance
 	room := maxCarried

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/switchyard/switchyard"
@@ -94,6 +95,28 @@ func TestInstanceContinuesAsNew(t *testing.T) {
 	if len(texts) != turns+2 || texts[0] != wroteMade || texts[turns] != wroteAdded+" as 1" || texts[turns+1] != wroteClosed {
 		t.Errorf("instances: %q", texts)
 	}
+}
+
+// TestAdoptedHolderKilled proves that an instance that lived on over continue-as-new is rebuilt like any other where its
+// worker is killed then: with everything that calls of all the run's parts did to it.
+func TestAdoptedHolderKilled(t *testing.T) {
+	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25")
+	first, second := l.worker(), l.worker()
+	const tool = "kept_counter"
+	one := step(call(tool, `{}`))
+	run := l.runAgent("run", counting("hold_read "+tool, one, one, one, one, one, step(call("hold_read", `{}`)), step(add("n", tool, `{"by":100}`)), answer("${n}")))
+	id := run.GetRunID()
+	l.await("for the call in between", func() bool { return len(l.written(id, "hold_read")) == 1 })
+	if parts := len(l.histories("run", id)); parts < 2 {
+		t.Fatalf("the run has %d parts: it has not continued as new", parts)
+	}
+	l.killHolder(id, tool, first, second)
+	l.openGate()
+	if r := l.result(run); r.Answer != "105" || r.Usage.Failed != 0 {
+		t.Errorf("result: %+v", r)
+	}
+	want := slices.Concat([]string{wroteMade}, slices.Repeat([]string{wroteAdded + " as 1"}, 5), []string{wroteMade, wroteRestored, wroteAdded + " as 2", wroteClosed})
+	expect(t, "instances", l.texts(id, tool), want)
 }
 
 // TestIdleInstance proves that an instance that nobody uses is closed, and that the next call gets another: with its state

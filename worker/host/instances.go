@@ -27,6 +27,7 @@ func (s *instanceServer) serve(i activities.Served) (stop func(), err error) {
 		MaxConcurrentActivityTaskPollers:   1,
 		DisableWorkflowWorker:              true,
 		DisableEagerActivities:             true,
+		MaxHeartbeatThrottleInterval:       heartbeatThrottle,
 		WorkerStopTimeout:                  s.config.StopTimeout + handBack,
 		Interceptors:                       []interceptor.WorkerInterceptor{s.canceller, s.observer.forLane(i.Lane)},
 		OnFatalError:                       i.Failed,

@@ -69,6 +69,8 @@ type holder struct {
 	// info is that of the hold by which the instance is held now: another than this execution's where it was adopted.
 	info    activity.Info
 	adopted bool
+	// cancellation ends with the context of the first hold; nil when that has been looked at.
+	cancellation <-chan struct{}
 	// unknown: the server knows the hold no more, so that there is nobody to report to.
 	unknown bool
 	// parked is since when the instance waits to be adopted, asked when the run was last looked at.

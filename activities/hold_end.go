@@ -36,27 +36,31 @@ func (h *holder) close(end ending) {
 		h.stop()
 	}
 	i := h.instance.Load()
-	if i == nil {
-		if end.kind == endUnmade {
+	switch {
+	case i != nil:
+		defer h.config.Stateful.count(h.spec.Name, -1)
+	case end.kind == endUnmade:
+		return
+	default:
+		if i = (<-h.created).instance; i == nil {
 			return
 		}
-		if c := <-h.created; c.instance != nil {
-			h.log.Info("instance closed", "tool", h.spec.Name, "run", h.request.Origin.Run, "why", string(end.kind), "error", c.instance.close())
-		}
-		return
 	}
 	if end.kind == endIdle && i.snapshots != nil && !i.everyCall {
 		i.snapshot(nil)
 	}
-	err := i.close()
-	h.config.Stateful.count(h.spec.Name, -1)
+	h.tell(end, i.close())
+}
+
+// tell logs the end of an instance. failure is that of its Close.
+func (h *holder) tell(end ending, failure error) {
 	fields := []any{"tool", h.spec.Name, "run", h.request.Origin.Run, "generation", h.last.Generation, "why", string(end.kind)}
 	if end.err != nil {
 		fields = append(fields, "reason", end.err.Message)
 	}
 	switch {
-	case err != nil:
-		h.log.Warn("instance closed with an error", append(fields, "error", err)...)
+	case failure != nil:
+		h.log.Warn("instance closed with an error", append(fields, "error", failure)...)
 	case end.kind == endLost:
 		h.log.Warn("instance lost", fields...)
 	default:

@@ -43,37 +43,42 @@ const (
 const askPause = time.Second
 
 // keep makes the instance and holds it until there is a reason not to.
-func (h *holder) keep(ctx context.Context) ending {
+func (h *holder) keep(asked context.Context) ending {
 	tick := time.NewTicker(h.lease.interval())
 	defer tick.Stop()
-	// The context ends with the execution that asked first; the instance may live on in the one that continues its run.
-	asked, cancelled := ctx, ctx.Done()
-	ctx = context.WithoutCancel(ctx)
+	h.cancellation = asked.Done()
 	for {
-		var end *ending
-		select {
-		case <-cancelled:
-			cancelled = nil
-			end = h.cancelled(ctx, context.Cause(asked))
-		case <-activity.GetWorkerStopChannel(ctx):
-			end = &ending{endStopped, h.lostError("its worker stops")}
-		case <-h.lease.lost:
-			end = h.lost("it could not reach the server for too long")
-		case err := <-h.failed:
-			end = h.lost("it cannot serve the instance's queue: " + err.Error())
-		case c := <-h.created:
-			end = h.begin(c)
-		case h.info = <-h.adoptions:
-			h.lease.adopt(h.info.TaskToken)
-			h.adopted, h.parked = true, time.Time{}
-			end = h.look(ctx)
-		case <-tick.C:
-			end = h.look(ctx)
-		}
-		if end != nil {
+		if end := h.next(asked, tick.C); end != nil {
 			return *end
 		}
 	}
+}
+
+// next takes the next thing that happens to the hold. The context ends with the execution that asked first; the instance
+// may live on in the one that continues its run.
+func (h *holder) next(asked context.Context, tick <-chan time.Time) *ending {
+	ctx := context.WithoutCancel(asked)
+	select {
+	case <-h.cancellation:
+		h.cancellation = nil
+		return h.cancelled(ctx, context.Cause(asked))
+	case <-activity.GetWorkerStopChannel(ctx):
+		return &ending{endStopped, h.lostError("its worker stops")}
+	case <-h.lease.lost:
+		return h.lost("it could not reach the server for too long")
+	case err := <-h.failed:
+		return h.unserved(err)
+	case c := <-h.created:
+		return h.begin(c)
+	case h.info = <-h.adoptions:
+		return h.goOn(ctx)
+	case <-tick:
+		return h.look(ctx)
+	}
+}
+
+func (h *holder) unserved(err error) *ending {
+	return h.lost("it cannot serve the instance's queue: " + err.Error())
 }
 
 func (h *holder) lost(why string) *ending { return &ending{endLost, h.lostError(why)} }
@@ -116,7 +121,7 @@ func (h *holder) begin(c creation) *ending {
 		},
 	})
 	if err != nil {
-		return h.lost("it cannot serve the instance's queue: " + err.Error())
+		return h.unserved(err)
 	}
 	h.stop = stop
 	return nil
@@ -132,6 +137,13 @@ func (h *holder) adopt(ctx context.Context, _ switchyard.HoldRequest) (switchyar
 	case <-ctx.Done():
 	}
 	return switchyard.HoldState{}, holdFailure(h.lostError("it is being closed"), h.state())
+}
+
+// goOn goes on with the instance for the hold that has adopted it.
+func (h *holder) goOn(ctx context.Context) *ending {
+	h.lease.adopt(h.info.TaskToken)
+	h.adopted, h.parked = true, time.Time{}
+	return h.look(ctx)
 }
 
 // look sends a heartbeat and sees whether the instance is still wanted.

@@ -56,7 +56,6 @@ type loud struct {
 	tally
 	holds *holds
 	call  func(ctx context.Context) error
-	slow  chan struct{}
 }
 
 func (c *loud) Add(ctx context.Context, in tallyArgs) (int, error) {

@@ -12,10 +12,7 @@ import (
 )
 
 // tally is a stateful tool of these tests.
-type tally struct {
-	n      int
-	closed *int
-}
+type tally struct{ n int }
 
 type tallyArgs struct {
 	By int `json:"by"`

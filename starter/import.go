@@ -69,26 +69,20 @@ security scheme's. The server's defaults are told to the model and never sent. S
   starter tools import openapi github.json --name 'issues_*' --auth bearer=env:GITHUB_TOKEN --dry-run`,
 		Args: arguments(1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := flags.check(cmd)
-			if err != nil {
-				return err
-			}
+			var err error
 			if o.Auth, err = parseAuth(auth); err != nil {
 				return usageError(cmd, "--auth %v", err)
 			}
 			if err := checkBaseURL(o.BaseURL); err != nil {
 				return usageError(cmd, "--base-url: %v", err)
 			}
-			name, data, err := a.document(cmd.Context(), args[0])
-			if err != nil {
-				return err
+			if o.MaxSchema < 1 {
+				return usageError(cmd, "--max-schema %d: at least 1 byte", o.MaxSchema)
 			}
 			o.Names = flags.names
-			result, err := imports.OpenAPI(name, data, o)
-			if err != nil {
-				return err
-			}
-			return a.writeImported(&flags, catalog, result)
+			return a.importFile(cmd, args[0], &flags, catalog, func(name string, data []byte) (imports.Result, error) {
+				return imports.OpenAPI(name, data, o)
+			})
 		},
 	}
 	flags.add(cmd.Flags())
@@ -110,6 +104,23 @@ func (f *importFlags) check(cmd *cobra.Command) error {
 		}
 	}
 	return nil
+}
+
+// importFile reads a document and writes the tools that are made of it.
+func (a *app) importFile(cmd *cobra.Command, source string, flags *importFlags, catalog *catalogFlags,
+	read func(name string, data []byte) (imports.Result, error)) error {
+	if err := flags.check(cmd); err != nil {
+		return err
+	}
+	name, data, err := a.document(cmd.Context(), source)
+	if err != nil {
+		return err
+	}
+	result, err := read(name, data)
+	if err != nil {
+		return err
+	}
+	return a.writeImported(flags, catalog, result)
 }
 
 // parseAuth reads bearer=env:NAME or header:X-Key=env:NAME.

@@ -13,7 +13,8 @@ func (a *app) importMCPCommand(catalog *catalogFlags) *cobra.Command {
 	var flags importFlags
 	var o imports.MCPOptions
 	var entry toolspecs.Entry
-	auth := ""
+	var oauth oauthFlags
+	auth, logins := "", ""
 	cmd := &cobra.Command{
 		Use: "mcp --url URL | -- PROGRAM [ARGUMENT…]", Short: "Make pinned tools of what an MCP server lists",
 		Long: `Connects to an MCP server, over HTTP or as a program that speaks over its standard input and output, and makes a toolspec of
@@ -24,6 +25,7 @@ A program sees PATH, HOME, LANG, TMPDIR and the variables of --env. What a serve
 believed: they are effect: once until you say otherwise.`,
 		Example: `  starter tools import mcp --prefix fs_ -- npx -y @modelcontextprotocol/server-filesystem .
   starter tools import mcp --url https://mcp.example.com/mcp --auth bearer=env:MCP_TOKEN
+  starter tools import mcp --url https://mcp.example.com/mcp --oauth --answer-within 10m
   starter tools import mcp --url http://localhost:3001/mcp --allow localhost`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			entry.Type = switchyard.KindMCP
@@ -40,7 +42,10 @@ believed: they are effect: once until you say otherwise.`,
 			if entry.Auth, err = parseAuth(auth); err != nil {
 				return usageError(cmd, "--auth %v", err)
 			}
-			servers := mcpServers{ctx: cmd.Context()}
+			if entry.Auth, err = oauth.authOf(cmd, entry.Auth); err != nil {
+				return err
+			}
+			servers := mcpServers{ctx: cmd.Context(), login: a.askLogin, logins: loginsIn(logins)}
 			defer servers.close()
 			listed, err := servers.tools(entry)
 			if err != nil {
@@ -53,6 +58,8 @@ believed: they are effect: once until you say otherwise.`,
 	flags.add(cmd.Flags())
 	cmd.Flags().StringVar(&entry.URL, "url", "", "streamable-HTTP `address` of the server")
 	cmd.Flags().StringVar(&auth, "auth", "", "`TYPE=SECRET` that the server wants: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
+	oauth.add(cmd.Flags())
+	loginsFlag(cmd.Flags(), &logins)
 	cmd.Flags().StringSliceVar(&entry.Allow, "allow", nil, "`hosts` or ranges that may be reached although they are not public, such as localhost")
 	cmd.Flags().StringSliceVar(&entry.Env, "env", nil, "`variables` of the environment that the program may see")
 	cmd.Flags().DurationVar((*time.Duration)(&entry.AnswerWithin), "answer-within", 0, "let the server ask a person in the middle of a call, who has so `long`; some servers list more tools then")
@@ -71,18 +78,9 @@ your worker registers. A function that says method, host and endpoint becomes a 
 		Example: `  starter tools import functions functions.json`,
 		Args:    arguments(1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.check(cmd); err != nil {
-				return err
-			}
-			name, data, err := a.document(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			result, err := imports.Functions(name, data, imports.FunctionOptions{Names: flags.names, Output: output})
-			if err != nil {
-				return err
-			}
-			return a.writeImported(&flags, catalog, result)
+			return a.importFile(cmd, args[0], &flags, catalog, func(name string, data []byte) (imports.Result, error) {
+				return imports.Functions(name, data, imports.FunctionOptions{Names: flags.names, Output: output})
+			})
 		},
 	}
 	flags.add(cmd.Flags())
@@ -102,24 +100,15 @@ or reached for that; without it these tools are not imported.`,
   starter tools import registry registry.toml --connect`,
 		Args: arguments(1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.check(cmd); err != nil {
-				return err
-			}
-			name, data, err := a.document(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
 			o := imports.RegistryOptions{Names: flags.names}
 			servers := mcpServers{ctx: cmd.Context()}
 			defer servers.close()
 			if connect {
 				o.Ask = servers.tools
 			}
-			result, err := imports.Registry(name, data, o)
-			if err != nil {
-				return err
-			}
-			return a.writeImported(&flags, catalog, result)
+			return a.importFile(cmd, args[0], &flags, catalog, func(name string, data []byte) (imports.Result, error) {
+				return imports.Registry(name, data, o)
+			})
 		},
 	}
 	flags.add(cmd.Flags())

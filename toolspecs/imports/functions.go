@@ -64,25 +64,14 @@ func Functions(file string, data []byte, o FunctionOptions) (Result, error) {
 func functionsIn(r *Result, root any) []function {
 	var all []function
 	collect(r, root, "$", &all)
-	parts := make([]wanted, len(all))
+	names := make([]string, len(all))
 	for i, f := range all {
-		parts[i] = wanted{f.original, fmt.Sprintf("%s %d", f.original, earlier(all[:i], f.original))}
+		names[i] = f.original
 	}
-	for i, name := range toolNames(parts) {
+	for i, name := range toolNames(numbered(names)) {
 		all[i].name = name
 	}
 	return all
-}
-
-// earlier counts the functions of that name.
-func earlier(all []function, name string) int {
-	n := 0
-	for _, f := range all {
-		if f.original == name {
-			n++
-		}
-	}
-	return n
 }
 
 // wrappers are the keys under which lists of functions are found.

@@ -35,6 +35,17 @@ func legal(name string) string { return strings.Trim(noName.ReplaceAllString(nam
 // wanted is what a tool could be called: the name it should have and what it is, which no other part of the document is.
 type wanted struct{ name, identity string }
 
+// numbered tells parts that have nothing but their names from each other by how many of the name come before.
+func numbered(names []string) []wanted {
+	parts := make([]wanted, len(names))
+	earlier := map[string]int{}
+	for i, name := range names {
+		parts[i] = wanted{name, fmt.Sprintf("%s %d", name, earlier[name])}
+		earlier[name]++
+	}
+	return parts
+}
+
 // toolNames returns the names of tools, legal and different even where files do not tell upper from lower case. A name
 // that is legal as it stands stays; those that would be too long, or are taken, get a suffix.
 func toolNames(parts []wanted) []string {

@@ -106,13 +106,13 @@ func Registry(file string, data []byte, o RegistryOptions) (Result, error) {
 	if len(content.Tool) == 0 {
 		return Result{}, toolspecs.Faults{{File: file, Message: "there are no tools in it", Hint: "a tool begins with [[tool]]"}}
 	}
-	parts := make([]wanted, len(content.Tool))
+	names := make([]string, len(content.Tool))
 	for i, t := range content.Tool {
-		parts[i] = wanted{t.Name, fmt.Sprintf("%s %d", t.Name, countNamed(content.Tool[:i], t.Name))}
+		names[i] = t.Name
 	}
 	var r Result
 	var tools []Tool
-	for i, name := range toolNames(parts) {
+	for i, name := range toolNames(numbered(names)) {
 		t := content.Tool[i]
 		if !picks(o.Names, func(pattern string) bool { return matches(pattern, name) || matches(pattern, t.Name) }) {
 			continue
@@ -128,19 +128,9 @@ func Registry(file string, data []byte, o RegistryOptions) (Result, error) {
 	}
 	r.take(tools)
 	if len(r.Tools)+len(r.Refused) == 0 {
-		return Result{}, toolspecs.Faults{{File: file, Message: fmt.Sprintf("none of its tools is picked; it has %d", len(parts))}}
+		return Result{}, toolspecs.Faults{{File: file, Message: fmt.Sprintf("none of its tools is picked; it has %d", len(names))}}
 	}
 	return r, nil
-}
-
-func countNamed(all []registered, name string) int {
-	n := 0
-	for _, t := range all {
-		if t.Name == name {
-			n++
-		}
-	}
-	return n
 }
 
 // tomlFaults says where a file is no registry.

@@ -21,7 +21,7 @@ import (
 // acceptFlags say what is accepted, and how servers are reached.
 type acceptFlags struct {
 	yes, pinsOnly bool
-	dir           string
+	dir, logins   string
 }
 
 func (a *app) acceptCommand(catalog *catalogFlags) *cobra.Command {
@@ -32,7 +32,8 @@ func (a *app) acceptCommand(catalog *catalogFlags) *cobra.Command {
 the new pin, description and schemas into the files. Everything else in them stays as it is. A tool that was never accepted
 gets its first pin. On a terminal it asks first; elsewhere it writes nothing without --yes.
 
-Servers are started and reached as a worker would do it, with the environment of this command.`,
+Servers are started and reached as a worker would do it, with the environment of this command. Where one wants a login, the
+address is printed, and where the browser ends is read from standard input; a worker of this user then needs none.`,
 		Example: `  starter tools accept tools/read_file.yaml
   starter tools accept ./tools --yes
   starter tools accept ./tools --yes --pins-only`,
@@ -47,6 +48,7 @@ Servers are started and reached as a worker would do it, with the environment of
 	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "accept without asking")
 	cmd.Flags().BoolVar(&flags.pinsOnly, "pins-only", false, "write the pins alone, and leave descriptions and schemas as they are written")
 	cmd.Flags().StringVar(&flags.dir, "dir", "", "`folder` where relative working folders of servers start (default the current one)")
+	loginsFlag(cmd.Flags(), &flags.logins)
 	return cmd
 }
 
@@ -82,7 +84,8 @@ func (a *app) accept(ctx context.Context, paths []string, o toolspecs.Options, f
 	if err != nil {
 		return err
 	}
-	c := &comparer{app: a, options: o, flags: flags, servers: mcpServers{ctx: ctx, dir: flags.dir}}
+	c := &comparer{app: a, options: o, flags: flags, servers: mcpServers{ctx: ctx, dir: flags.dir,
+		login: a.askLogin, logins: loginsIn(flags.logins)}}
 	defer c.servers.close()
 	for _, file := range files {
 		if err := c.file(ctx, file); err != nil {

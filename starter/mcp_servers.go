@@ -15,9 +15,12 @@ import (
 type mcpServers struct {
 	ctx context.Context
 	// dir is where relative working folders of servers start; empty means the current one.
-	dir   string
-	known map[string]askedServer
-	open  []*mcptools.Connection
+	dir string
+	// login has a person log in, and logins are where the tokens of that are kept; see mcptools.Options.
+	login  func(ctx context.Context, address string) (string, error)
+	logins *mcptools.Logins
+	known  map[string]askedServer
+	open   []*mcptools.Connection
 }
 
 // askedServer is what a server said, or why it said nothing.
@@ -46,7 +49,8 @@ func (s *mcpServers) tools(e toolspecs.Entry) ([]mcptools.Tool, error) {
 }
 
 func (s *mcpServers) ask(e toolspecs.Entry) ([]mcptools.Tool, error) {
-	conn, err := mcptools.Connect(s.ctx, &e, mcptools.Options{Dir: s.dir, Inside: insideHosts(), Asks: e.AnswerWithin > 0})
+	conn, err := mcptools.Connect(s.ctx, &e, mcptools.Options{Dir: s.dir, Inside: insideHosts(), Asks: e.AnswerWithin > 0,
+		Login: s.login, Logins: s.logins})
 	if err != nil {
 		return nil, errors.New(message(err))
 	}

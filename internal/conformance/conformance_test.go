@@ -29,6 +29,8 @@ import (
 const (
 	// scenarioVariable names the scenario; the suite sets it for the client that it starts.
 	scenarioVariable = "MCP_CONFORMANCE_SCENARIO"
+	// contextVariable holds what a scenario says besides, as JSON.
+	contextVariable = "MCP_CONFORMANCE_CONTEXT"
 	// driverVariable is the address of the driver below, for the client that the suite starts.
 	driverVariable = "CONFORMANCE_DRIVER"
 	// patience bounds a scenario. Nothing waits for it: it only ends what hangs.
@@ -50,7 +52,7 @@ func TestMain(m *testing.M) {
 
 // ask returns why the orchestrator did not do what a scenario wants.
 func ask(driver, name, server string) error {
-	answer, err := http.PostForm(driver, url.Values{"scenario": {name}, "server": {server}})
+	answer, err := http.PostForm(driver, url.Values{"scenario": {name}, "server": {server}, "context": {os.Getenv(contextVariable)}})
 	if err != nil {
 		return err
 	}
@@ -177,7 +179,7 @@ func (d *driver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.t.Run(name, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(r.Context(), patience)
 		defer cancel()
-		trouble = newVisit(t, ctx, d, name, server).make()
+		trouble = newVisit(t, ctx, d, name, server, r.FormValue("context")).make()
 	})
 	d.mu.Lock()
 	d.troubles[name] = trouble

@@ -37,6 +37,9 @@ type scenario struct {
 	// spec is a toolspec, with a place for the server's URL, that is written by hand instead of importing the server's tools.
 	spec  string
 	calls []call
+	// login says that the server wants one: starter makes one for the import, and the worker its own, of the call's run,
+	// unless shared says that the worker has starter's.
+	login, shared bool
 }
 
 // scenarios are what each scenario wants. One of the folder auth that is not here wants what every server behind a login
@@ -49,9 +52,14 @@ var scenarios = map[string]scenario{
 	"elicitation-sep1034-client-defaults": {calls: []call{{tool: "test_client_elicitation_defaults", reply: `{}`, result: "John Doe"}}},
 	"sse-retry":                           {calls: []call{{tool: "test_reconnection", result: "Reconnection test completed"}}},
 	"json-schema-2020-12-preservation":    {calls: []call{{tool: "json_schema_echo", schemaOf: "json_schema_2020_12_tool", result: "echoed"}}},
+	// The second login is for the call, and is to ask for more.
+	"auth/scope-step-up": {login: true, shared: true, calls: loginCalls},
+	// The server takes no token, whatever its scopes.
+	"auth/scope-retry-limit": {login: true, calls: []call{{tool: "absent", failure: switchyard.ErrPreconditionFailed}},
+		spec: "{name: absent, version: 1.0.0, description: Is out of reach., entry: {type: mcp, url: %q, allow: [localhost], answer_within: 1m, auth: {type: oauth}, pin: \"sha256:" + strings.Repeat("0", 64) + "\"}}"},
 }
 
-var login = scenario{calls: []call{{tool: "test_tool", result: "test"}}}
+var loginCalls = []call{{tool: "test-tool", result: "test"}}
 
 // visit is the orchestrator's way through one scenario: the tools of the suite's server are imported into a folder, and a
 // worker of its own calls them.
@@ -68,12 +76,23 @@ type visit struct {
 	queue string
 	// connection are the flags of starter and of the worker.
 	connection []string
+	// about is what the suite says of the scenario.
+	about struct {
+		ClientID     string `json:"client_id"`
+		ClientSecret string `json:"client_secret"`
+	}
 }
 
-func newVisit(t *testing.T, ctx context.Context, d *driver, name, server string) *visit {
+func newVisit(t *testing.T, ctx context.Context, d *driver, name, server, about string) *visit {
 	queue, address := d.queue+"/"+name, d.server.Address
-	return &visit{t: t, ctx: ctx, name: name, server: server, tools: filepath.Join(t.TempDir(), "tools"), client: d.server.Client,
+	v := &visit{t: t, ctx: ctx, name: name, server: server, tools: filepath.Join(t.TempDir(), "tools"), client: d.server.Client,
 		address: address, queue: queue, connection: []string{"--address", address, "--task-queue", queue}}
+	if about != "" {
+		if err := json.Unmarshal([]byte(about), &v.about); err != nil {
+			t.Fatalf("%s: %v", contextVariable, err)
+		}
+	}
+	return v
 }
 
 // make does what the scenario wants and returns why it could not.
@@ -81,7 +100,7 @@ func (v *visit) make() error {
 	wanted, known := scenarios[v.name]
 	switch {
 	case !known && strings.HasPrefix(v.name, "auth/"):
-		wanted = login
+		wanted = scenario{login: true, calls: loginCalls}
 	case !known:
 		return fmt.Errorf("nobody has said in scenarios what %s wants", v.name)
 	}
@@ -89,9 +108,9 @@ func (v *visit) make() error {
 		return err
 	}
 	var ready struct{ Tools []string }
-	testserver.Start(v.t, &ready, nil, testserver.Bin(v.t, "worker"), append([]string{"--tools", v.tools}, v.connection...)...)
+	testserver.Start(v.t, &ready, v.environment(), testserver.Bin(v.t, "worker"), append([]string{"--tools", v.tools, "--logins", v.logins(wanted, "worker")}, v.connection...)...)
 	for i, c := range wanted.calls {
-		if err := v.call(fmt.Sprintf("%s/%d", v.queue, i+1), c); err != nil {
+		if err := v.call(fmt.Sprintf("%s/%d", v.queue, i+1), c, wanted.login); err != nil {
 			return err
 		}
 	}
@@ -104,7 +123,11 @@ func (v *visit) provide(wanted scenario) error {
 		err := os.Mkdir(v.tools, 0o700)
 		return errors.Join(err, os.WriteFile(filepath.Join(v.tools, "tool.yaml"), fmt.Appendf(nil, wanted.spec, v.server), 0o600))
 	}
-	if _, err := v.starter("tools", "import", "mcp", "--url", v.server, "--allow", "localhost", "--out", v.tools); err != nil {
+	flags := []string{"tools", "import", "mcp", "--url", v.server, "--allow", "localhost", "--out", v.tools}
+	if wanted.login {
+		return v.importWithLogin(append(flags, "--logins", v.logins(wanted, "starter")))
+	}
+	if _, err := v.starter(flags...); err != nil {
 		return err
 	}
 	for _, c := range wanted.calls {
@@ -129,14 +152,20 @@ func (v *visit) letAsk(c call) error {
 }
 
 // call runs one call and returns in what it ended otherwise than it should.
-func (v *visit) call(id string, c call) error {
+func (v *visit) call(id string, c call, login bool) error {
 	arguments, err := v.argumentsOf(c)
 	if err != nil {
 		return err
 	}
 	ctx, ended := context.WithCancel(v.ctx)
 	replied := make(chan error, 1)
-	go func() { replied <- v.reply(ctx, id, c.reply) }()
+	go func() {
+		if login {
+			replied <- v.logIn(ctx, id)
+			return
+		}
+		replied <- v.reply(ctx, id, c.reply)
+	}()
 	text, err := v.starter(append([]string{"call", c.tool, arguments, "--id", id, "--output", "json"}, v.connection...)...)
 	ended()
 	if c.failure == "" {
@@ -181,32 +210,44 @@ func (v *visit) reply(ctx context.Context, id, reply string) error {
 	if reply == "" {
 		return nil
 	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !v.asked(ctx, id) {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("run %s asked nobody", id)
-		case <-tick.C:
-		}
+	if len(v.questions(ctx, id)) == 0 {
+		return fmt.Errorf("run %s asked nobody", id)
 	}
 	_, err := v.starter("answer", id, "--value", reply, "--by", "the suite", "--address", v.address)
 	return err
 }
 
-func (v *visit) asked(ctx context.Context, id string) bool {
-	var open []switchyard.Question
-	value, err := v.client.QueryWorkflow(ctx, id, "", switchyard.QuestionsQuery)
-	return err == nil && value.Get(&open) == nil && len(open) > 0
+// questions waits until the run has open questions and returns them; none if ctx ends first.
+func (v *visit) questions(ctx context.Context, id string) []switchyard.Question {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		var open []switchyard.Question
+		value, err := v.client.QueryWorkflow(ctx, id, "", switchyard.QuestionsQuery)
+		if err == nil && value.Get(&open) == nil && len(open) > 0 {
+			return open
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+	return nil
 }
 
 // starter runs a command and returns what it prints, also beside an error.
 func (v *visit) starter(args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(v.ctx, testserver.Bin(v.t, "starter"), args...)
 	var stdout, stderr bytes.Buffer
+	cmd := v.command(args)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		return stdout.Bytes(), fmt.Errorf("starter %s: %w\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
 	}
 	return stdout.Bytes(), nil
+}
+
+func (v *visit) command(args []string) *exec.Cmd {
+	cmd := exec.CommandContext(v.ctx, testserver.Bin(v.t, "starter"), args...)
+	cmd.Env = append(os.Environ(), v.environment()...)
+	return cmd
 }

@@ -130,13 +130,14 @@ func checkQuestion(q switchyard.Question) error {
 }
 
 // updateID names the question by what it says, so that a later attempt of the call finds it and its reply again, in
-// whatever order it asks.
+// whatever order it asks. The run is a part of it: one that was reset brings along the updates of its other past, and a
+// server that has seen one refused takes no other of its id.
 func (a *asker) updateID(q switchyard.Question) string {
 	digest := switchyard.Digest([]byte(strconv.Itoa(len(q.Text)) + q.Text + string(q.Schema)))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked[digest]++
-	return strings.Join([]string{"ask", a.callID, digest, strconv.Itoa(a.asked[digest])}, "/")
+	return strings.Join([]string{"ask", a.runID, a.callID, digest, strconv.Itoa(a.asked[digest])}, "/")
 }
 
 // post hands the question to the run and waits for the reply. The server answers a second post of one id with the

@@ -10,6 +10,8 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
@@ -94,7 +96,7 @@ func value(question, by, json string) switchyard.Reply {
 
 // asker returns an agent with the tools that ask people, and append.
 func asker(steps ...switchyard.ScriptStep) *switchyard.Agent {
-	return withTools(agent(steps...), "ask budget hurry ask_nobody inquire inquire_once inquire_unasked append")
+	return withTools(agent(steps...), "ask budget hurry ask_nobody inquire inquire_and_hold inquire_once inquire_unasked append")
 }
 
 func (l *lab) historyLength(id string) int {
@@ -308,5 +310,48 @@ func TestHumanInPlansAndDirectCalls(t *testing.T) {
 	}
 	if r := l.result(direct); string(r.Output) != `{"any":["thing"]}` {
 		t.Errorf("the direct call's result: %s", r.Output)
+	}
+}
+
+// TestHumanReset proves that a run that is reset to before its question asks again: what was answered in its other past is
+// no answer, whether the server brings the reply along or not, and its history still tells of what is open.
+func TestHumanReset(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	run := l.runAgent("run", asker(step(named("a", call("ask", `{"question":"Which?"}`))), step(named("b", call("inquire_and_hold", `{"text":"Really?"}`))), answer("${a} and ${b}")))
+	l.openGate()
+	l.awaitQuestions("run", 1)
+	if e := l.reply("run", value("1.1", "alice", `"old"`)); e != nil {
+		t.Error(e)
+	}
+	l.await("for the second question", func() bool { q := l.questions("run"); return len(q) == 1 && q[0].ID == "2.1/1" })
+	decided := int64(0)
+	for _, e := range l.histories("run", "")[0].GetEvents() {
+		if e.GetActivityTaskScheduledEventAttributes().GetActivityId() == "turn-1" {
+			decided = e.GetActivityTaskScheduledEventAttributes().GetWorkflowTaskCompletedEventId()
+		}
+	}
+	response, err := l.Client.ResetWorkflowExecution(l.ctx, &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "run", RunId: run.GetRunID()},
+		Reason: "again", RequestId: "reset", WorkflowTaskFinishEventId: decided,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.await("for the question to be asked again", func() bool { q := l.questions("run"); return len(q) == 1 && q[0].ID == "1.1" })
+	open, err := audit.Questions(l.ctx, l.Client, "run", response.GetRunId())
+	if err != nil || len(open) != 1 || open[0].ID != "1.1" {
+		t.Errorf("open: %+v, %v", open, err)
+	}
+	if e := l.reply("run", value("1.1", "bob", `"new"`)); e != nil {
+		t.Error(e)
+	}
+	l.await("for the second question", func() bool { q := l.questions("run"); return len(q) == 1 && q[0].ID == "2.1/1" })
+	if e := l.reply("run", value("2.1/1", "bob", `"really"`)); e != nil {
+		t.Error(e)
+	}
+	r := l.result(l.Client.GetWorkflow(l.ctx, "run", response.GetRunId()))
+	if !strings.HasPrefix(r.Answer, "new") || !strings.Contains(r.Answer, "really") {
+		t.Errorf("the answer is %q", r.Answer)
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/toolspecs"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	updatepb "go.temporal.io/api/update/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
@@ -155,5 +158,53 @@ func TestQuestions(t *testing.T) {
 	}
 	if _, err := audit.Questions(ctx, c, "nowhere", ""); !errors.Is(err, audit.ErrNotFound) {
 		t.Errorf("a run that there is not: %v", err)
+	}
+}
+
+// TestAdmittedUpdates proves that questions and replies are read also where the history tells what an update brought when
+// it was admitted and not again when it was accepted, as that of a run that was reset does; that updates of others are
+// left alone, and that one that cannot be read is an error.
+func TestAdmittedUpdates(t *testing.T) {
+	request := func(id, name string, arg any) *updatepb.Request {
+		return &updatepb.Request{Meta: &updatepb.Meta{UpdateId: id}, Input: &updatepb.Input{Name: name, Args: payloads(t, arg)}}
+	}
+	admitted := func(r *updatepb.Request) *historypb.HistoryEvent {
+		return &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED, Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateAdmittedEventAttributes{
+			WorkflowExecutionUpdateAdmittedEventAttributes: &historypb.WorkflowExecutionUpdateAdmittedEventAttributes{Request: r}}}
+	}
+	accepted := func(id string, r *updatepb.Request) *historypb.HistoryEvent {
+		return &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{
+			WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{ProtocolInstanceId: id, AcceptedRequest: r}}}
+	}
+	completed := func(id string, outcome *updatepb.Outcome) *historypb.HistoryEvent {
+		return &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED, Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateCompletedEventAttributes{
+			WorkflowExecutionUpdateCompletedEventAttributes: &historypb.WorkflowExecutionUpdateCompletedEventAttributes{Meta: &updatepb.Meta{UpdateId: id}, Outcome: outcome}}}
+	}
+	success := &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloads(t, switchyard.Reply{By: "ada"})}}
+	ask := request("u1", switchyard.AskUpdate, switchyard.Question{Call: "1.1", Text: "?"})
+	begin := started(t, switchyard.CallWorkflow, payloads(t, direct("echo", `{}`)))
+	d := audit.NewDeriver("", "")
+	var kinds []string
+	for _, e := range derive(t, d, []*historypb.HistoryEvent{begin, admitted(ask), accepted("u1", nil), accepted("u2", request("u2", "another", 1)), completed("u2", success),
+		accepted("u3", request("u3", switchyard.ReplyUpdate, switchyard.Reply{Question: "1.1/1", By: "ada"})), completed("u3", success), completed("u1", success)}) {
+		kinds = append(kinds, string(e.Type))
+	}
+	if got := strings.Join(kinds, " "); got != "run_started question_asked question_closed" {
+		t.Errorf("got %s", got)
+	}
+	for name, broken := range map[string][]*historypb.HistoryEvent{
+		"a question": {accepted("u1", request("u1", switchyard.AskUpdate, 1))},
+		"a reply":    {accepted("u1", request("u1", switchyard.ReplyUpdate, 1))},
+		"an outcome": {accepted("u1", ask), completed("u1", &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloads(t, 1)}})},
+	} {
+		d := audit.NewDeriver("", "")
+		derive(t, d, []*historypb.HistoryEvent{begin})
+		var err error
+		for _, e := range broken {
+			_, err = d.Add(e)
+		}
+		if !errors.Is(err, audit.ErrUnreadable) {
+			t.Errorf("%s that cannot be read: %v", name, err)
+		}
 	}
 }

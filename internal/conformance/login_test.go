@@ -7,9 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"path/filepath"
 	"strings"
+
+	"github.com/switchyard/switchyard/internal/mcpserver"
 )
 
 // What the orchestrator's client is to the suite's authorization servers.
@@ -67,7 +68,7 @@ func (v *visit) atTerminal(prints io.Reader, types io.Writer) error {
 	var problem error
 	for lines.Scan() {
 		if address, found := addressIn(lines.Text()); found {
-			final, err := v.browse(v.ctx, address)
+			final, err := mcpserver.Browse(v.ctx, address)
 			_, typed := fmt.Fprintln(types, final)
 			problem = errors.Join(problem, err, typed)
 		}
@@ -92,7 +93,7 @@ func (v *visit) logIn(ctx context.Context, id string) error {
 			}
 			done[q.ID] = true
 			address, _ := addressIn(q.Text)
-			final, err := v.browse(ctx, address)
+			final, err := mcpserver.Browse(ctx, address)
 			if err != nil {
 				return err
 			}
@@ -111,19 +112,4 @@ func addressIn(text string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// browse opens an address as a browser whose user allows everything, and returns where it is sent in the end.
-func (v *visit) browse(ctx context.Context, address string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return "", err
-	}
-	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := browser.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	return resp.Header.Get("Location"), nil
 }

@@ -1,0 +1,203 @@
+package mcpserver
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Guarded is an MCP server that wants a token, and the authorization server that gives it one. Everybody who comes to log
+// in is let in.
+type Guarded struct {
+	*httptest.Server
+	// Host, if set, stands in for the authorization server's host in what the MCP server says of it.
+	Host string
+	// Lifetime is for how many seconds access tokens are said to be good; zero says nothing.
+	Lifetime int
+	// Refuse, if set, is how the authorization server answers whoever wants a token. {code} stands for the code.
+	Refuse string
+	// ClientID and ClientSecret are of a client that is known already.
+	ClientID, ClientSecret string
+
+	mu sync.Mutex
+	// challenges are the PKCE challenges of codes; access and refresh are the tokens that are good.
+	challenges      map[string]string
+	access, refresh map[string]bool
+	// given are all secrets that were handed out; scopes are what each login asked for; refreshed counts.
+	given     []string
+	scopes    []string
+	refreshed int
+}
+
+// NewGuarded starts the server; its caller closes it.
+func NewGuarded(mode string) *Guarded {
+	g := &Guarded{challenges: map[string]string{}, access: map[string]bool{}, refresh: map[string]bool{}}
+	mcp := Handler(New(mode))
+	mux := http.NewServeMux()
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		good := g.access[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
+		g.mu.Unlock()
+		if !good {
+			w.Header().Set("WWW-Authenticate", `Bearer scope="read", resource_metadata="`+g.URL+`/.well-known/oauth-protected-resource/mcp"`)
+			http.Error(w, "who are you", http.StatusUnauthorized)
+			return
+		}
+		mcp.ServeHTTP(w, r)
+	})
+	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, map[string]any{"resource": g.URL + "/mcp", "authorization_servers": []string{g.issuer()}})
+	})
+	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, map[string]any{"issuer": g.issuer(), "authorization_endpoint": g.issuer() + "/authorize",
+			"token_endpoint": g.issuer() + "/token", "registration_endpoint": g.issuer() + "/register",
+			"response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}})
+	})
+	mux.HandleFunc("/register", func(w http.ResponseWriter, r *http.Request) {
+		var client map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&client)
+		client["client_id"], client["client_secret"] = "registered", g.secret()
+		reply(w, http.StatusCreated, client)
+	})
+	mux.HandleFunc("/authorize", g.authorize)
+	mux.HandleFunc("/token", g.token)
+	g.Server = httptest.NewServer(mux)
+	return g
+}
+
+func reply(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value)
+}
+
+func (g *Guarded) issuer() string {
+	if g.Host == "" {
+		return g.URL
+	}
+	u, _ := url.Parse(g.URL)
+	u.Host = g.Host + ":" + u.Port()
+	return u.String()
+}
+
+// secret hands out a secret.
+func (g *Guarded) secret() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	text := "secret-" + rand.Text()
+	g.given = append(g.given, text)
+	return text
+}
+
+func (g *Guarded) authorize(w http.ResponseWriter, r *http.Request) {
+	asked := r.URL.Query()
+	code := g.secret()
+	g.mu.Lock()
+	g.challenges[code] = asked.Get("code_challenge")
+	g.scopes = append(g.scopes, asked.Get("scope"))
+	g.mu.Unlock()
+	to := url.Values{"code": {code}, "state": {asked.Get("state")}}
+	http.Redirect(w, r, asked.Get("redirect_uri")+"?"+to.Encode(), http.StatusFound)
+}
+
+func (g *Guarded) token(w http.ResponseWriter, r *http.Request) {
+	code := r.FormValue("code")
+	if g.Refuse != "" {
+		reply(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant", "error_description": strings.ReplaceAll(g.Refuse, "{code}", code)})
+		return
+	}
+	if !g.grants(r, code) {
+		reply(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant"})
+		return
+	}
+	access, refresh := g.secret(), g.secret()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.access[access], g.refresh[refresh] = true, true
+	answer := map[string]any{"access_token": access, "token_type": "Bearer", "refresh_token": refresh}
+	if g.Lifetime > 0 {
+		answer["expires_in"] = g.Lifetime
+	}
+	reply(w, http.StatusOK, answer)
+}
+
+// grants reports whether a request may have a token. Codes and refresh tokens are good once.
+func (g *Guarded) grants(r *http.Request, code string) bool {
+	id, secret, basic := r.BasicAuth()
+	if !basic {
+		id, secret = r.FormValue("client_id"), r.FormValue("client_secret")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	known := id == g.ClientID && secret == g.ClientSecret || id == "registered" && slices.Contains(g.given, secret)
+	switch r.FormValue("grant_type") {
+	case "authorization_code":
+		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
+		good := known && g.challenges[code] == base64.RawURLEncoding.EncodeToString(sum[:])
+		delete(g.challenges, code)
+		return good
+	case "refresh_token":
+		old := r.FormValue("refresh_token")
+		good := known && g.refresh[old]
+		delete(g.refresh, old)
+		g.refreshed++
+		return good
+	case "client_credentials":
+		return known
+	}
+	return false
+}
+
+// Revoke makes every access token bad, and with all the refresh tokens as well.
+func (g *Guarded) Revoke(all bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.access)
+	if all {
+		clear(g.refresh)
+	}
+}
+
+// Refreshes is how often a refresh token was used.
+func (g *Guarded) Refreshes() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refreshed
+}
+
+// Secrets are all that were handed out.
+func (g *Guarded) Secrets() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.given)
+}
+
+// Browse opens an address as a browser does, and returns the one that it is sent to in the end.
+func Browse(ctx context.Context, address string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return "", err
+	}
+	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := browser.Do(req)
+	if err != nil {
+		return "", err
+	}
+	_ = resp.Body.Close()
+	return resp.Header.Get("Location"), nil
+}
+
+// Asked are the scopes that each login asked for.
+func (g *Guarded) Asked() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.scopes)
+}

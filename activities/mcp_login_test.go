@@ -1,0 +1,140 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/internal/mcpserver"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/mcptools"
+)
+
+// guardedBench is an executor and the toolspec of a tool behind a login, of a person who has logged in for the import.
+func guardedBench(t *testing.T) (*mcpserver.Guarded, *MCP, *toolspecs.Spec) {
+	t.Helper()
+	g := mcpserver.NewGuarded(mcpserver.Good)
+	t.Cleanup(g.Close)
+	t.Cleanup(g.CloseClientConnections)
+	entry := toolspecs.Entry{Type: switchyard.KindMCP, URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"}, Remote: "echo",
+		Auth: &toolspecs.Auth{Type: toolspecs.AuthOAuth}, AnswerWithin: switchyard.Duration(time.Minute)}
+	c, err := mcptools.Connect(t.Context(), &entry, mcptools.Options{Login: mcpserver.Browse})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	remote, _, err := c.Tool(t.Context(), "echo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry.Pin = remote.Digest()
+	m := NewMCP(MCPOptions{Files: t.TempDir(), Logins: filepath.Join(t.TempDir(), "logins")})
+	t.Cleanup(m.Close)
+	return g, m, &toolspecs.Spec{Name: "echo", Version: "1.0.0", Entry: entry, Execution: toolspecs.ExecutionSpec{Effect: switchyard.EffectOnce, MaxResult: 1000}}
+}
+
+// unhurried gives a tool time for what it has to do besides asking.
+func unhurried(s *toolspecs.Spec) { s.Execution.Timeout = switchyard.Duration(time.Minute) }
+
+// logsIn is a person who goes where a question says.
+func logsIn(t *testing.T) func(switchyard.Question) (switchyard.Reply, error) {
+	return func(q switchyard.Question) (switchyard.Reply, error) {
+		text, address, _ := strings.Cut(q.Text, "\n")
+		final, err := mcpserver.Browse(t.Context(), address)
+		if err != nil || !strings.Contains(text, "wants a login") || !strings.Contains(string(q.Schema), `"string"`) {
+			t.Errorf("asked %+v: %v", q, err)
+		}
+		value, err := switchyard.EncodeJSON(final)
+		return switchyard.Reply{Question: "1.1/1", By: "ada", Value: value}, err
+	}
+}
+
+// TestMCPLogin proves that a call asks a person to log in, once for it and those after it; that whoever declines ends the
+// call before anything was called; and that no token is in what the run is told.
+func TestMCPLogin(t *testing.T) {
+	g, m, spec := guardedBench(t)
+	b, run, compiled := askingBench(t, func(ctx context.Context) (Answer, error) {
+		return m.Execute(ctx, spec, json.RawMessage(`{"text":"in"}`))
+	}, unhurried)
+	declines := func(switchyard.Question) (switchyard.Reply, error) {
+		return switchyard.Reply{Question: "1.1/1", By: "ada", Decline: true, Reason: "not today"}, nil
+	}
+	run.replies = []func(switchyard.Question) (switchyard.Reply, error){declines, says(`17`), logsIn(t)}
+	for _, want := range []struct {
+		kind  switchyard.ErrorType
+		words string
+	}{{switchyard.ErrApprovalDenied, "not today"}, {switchyard.ErrPreconditionFailed, "no text"}} {
+		_, err := b.execute(t, executionOf(compiled), nil)
+		if e, _ := callError(t, err); e.Type != want.kind || !strings.Contains(e.Message, want.words) {
+			t.Errorf("got %v, want %s", err, want.kind)
+		}
+	}
+	for range 2 {
+		result, err := b.execute(t, executionOf(compiled), nil)
+		if err != nil || string(result.Output) != `"in"` {
+			t.Errorf("got %+v, %v", result, err)
+		}
+	}
+	if len(run.posts) != 3 {
+		t.Errorf("%d questions", len(run.posts))
+	}
+	posted, err := json.Marshal(run.posts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range g.Secrets() {
+		if strings.Contains(string(posted), secret) {
+			t.Error("the questions hold a secret")
+		}
+	}
+}
+
+// TestMCPLoginUnasked proves that a tool without answer_within says what to do, and calls nothing.
+func TestMCPLoginUnasked(t *testing.T) {
+	_, m, spec := guardedBench(t)
+	spec.Entry.AnswerWithin = 0
+	_, err := m.Execute(t.Context(), spec, json.RawMessage(`{}`))
+	if e := switchyard.AsError(err); e == nil || e.Type != switchyard.ErrPreconditionFailed || e.Retryable || !strings.Contains(e.Message, "entry.answer_within") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestMCPLoginAbandoned proves that a login which ends with its call leaves the other calls of the run to make their own.
+func TestMCPLoginAbandoned(t *testing.T) {
+	_, m, spec := guardedBench(t)
+	spec.Entry.Session = toolspecs.SessionRun
+	asked, left := make(chan struct{}), make(chan struct{})
+	first, abandon := context.WithCancel(switchyard.WithCallContext(t.Context(), switchyard.CallContext{Origin: switchyard.Origin{Run: "r"}}))
+	go func() {
+		defer close(left)
+		bench, run, compiled := askingBench(t, func(ctx context.Context) (Answer, error) {
+			within, cancel := context.WithCancel(switchyard.WithCallContext(ctx, switchyard.CallContext{Origin: switchyard.Origin{Run: "r"}}))
+			defer cancel()
+			defer context.AfterFunc(first, cancel)()
+			return m.Execute(within, spec, json.RawMessage(`{"text":"first"}`))
+		}, unhurried)
+		run.replies = []func(switchyard.Question) (switchyard.Reply, error){func(switchyard.Question) (switchyard.Reply, error) {
+			close(asked)
+			<-first.Done()
+			return switchyard.Reply{}, refusal(switchyard.ReplyTimeout)
+		}}
+		if _, err := bench.execute(t, executionOf(compiled), nil); err == nil {
+			t.Error("the call that was ended has a result")
+		}
+	}()
+	<-asked
+	b, run, compiled := askingBench(t, func(ctx context.Context) (Answer, error) {
+		ctx = switchyard.WithCallContext(ctx, switchyard.CallContext{Origin: switchyard.Origin{Run: "r"}})
+		abandon()
+		return m.Execute(ctx, spec, json.RawMessage(`{"text":"second"}`))
+	}, unhurried)
+	run.replies = []func(switchyard.Question) (switchyard.Reply, error){logsIn(t)}
+	if result, err := b.execute(t, executionOf(compiled), nil); err != nil || string(result.Output) != `"second"` {
+		t.Errorf("got %+v, %v", result, err)
+	}
+	<-left
+}

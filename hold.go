@@ -4,7 +4,7 @@ import "time"
 
 // AdoptWithin is how long a living instance waits for the execution that continues its run. The run waits a heartbeat
 // timeout longer, so that a worker that was cut off in the meantime has given the instance up before another is made.
-const AdoptWithin = Duration(time.Minute)
+const AdoptWithin = Duration(20 * time.Second)
 
 // HoldRequest is the input of HoldActivity: it asks a worker for the instance of a stateful tool that a run needs, and to
 // keep it until the run ends, nobody uses it any more, or the worker cannot prove that it is still the holder.

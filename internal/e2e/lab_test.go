@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,6 +91,21 @@ func (l *lab) program(name string, env []string, flags ...string) *testserver.Pr
 	}
 	l.metrics = ready.Metrics
 	return p
+}
+
+// readMetrics returns what the last worker's /metrics shows.
+func (l *lab) readMetrics() string {
+	l.t.Helper()
+	resp, err := http.Get("http://" + l.metrics + "/metrics")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return string(text)
 }
 
 // run starts a workflow; its history is replayed when the test ends.

@@ -165,16 +165,7 @@ func TestRESTSecretStaysOnTheWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts["log"] = string(log)
-	resp, err := http.Get("http://" + l.metrics + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	metrics, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	texts["metrics"] = string(metrics)
+	texts["metrics"] = l.readMetrics()
 	for name, text := range texts {
 		if len(text) < 500 {
 			t.Errorf("%s: only %q", name, text)

@@ -131,11 +131,14 @@ func TestNewInstance(t *testing.T) {
 // instance on at once: the next worker rebuilds it without waiting for a heartbeat timeout.
 func TestHolderStops(t *testing.T) {
 	l := newLab(t)
-	first := l.worker()
+	first := l.worker("--metrics-address", "127.0.0.1:0")
 	const tool = "kept_counter"
 	run := l.runAgent("run", counting(tool, step(call(tool, `{"by":1,"gate":"after"}`)), step(add("n", tool, `{"by":10}`)), answer("${n}")))
 	id := run.GetRunID()
 	l.awaitText(id, tool, wroteAdded, 1)
+	if metrics := l.readMetrics(); !strings.Contains(metrics, `switchyard_instances{tool="kept_counter"} 1`) || strings.Contains(metrics, id) {
+		t.Errorf("the metrics show another number of instances, or the run's id:\n%s", metrics)
+	}
 	code := l.stopping(first)
 	l.openGate()
 	if c := <-code; c != 0 {

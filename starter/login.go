@@ -41,22 +41,33 @@ func (f *oauthFlags) authOf(cmd *cobra.Command, given *toolspecs.Auth) (*toolspe
 		}
 		return given, nil
 	}
-	alone := f.auth.Grant == toolspecs.GrantClientCredentials
 	switch {
 	case given != nil:
 		return nil, usageError(cmd, "--auth and --oauth are two ways to get a token; give one of them")
 	case !cmd.Flags().Changed("url"):
 		return nil, usageError(cmd, "--oauth is for servers with --url")
-	case f.auth.Secret != "" && outbound.CheckSecret(f.auth.Secret) != nil:
-		return nil, usageError(cmd, "--client-secret takes the name of a secret, never its value: %s", outbound.HintSecret)
-	case f.auth.Secret != "" && f.auth.ClientID == "", alone && f.auth.Secret == "":
-		return nil, usageError(cmd, "--client-secret and --client-id belong together, and --grant client_credentials needs both")
-	case !alone && f.auth.Grant != "" && f.auth.Grant != toolspecs.GrantAuthorizationCode:
-		return nil, usageError(cmd, "--grant %s: choose authorization_code or client_credentials", f.auth.Grant)
+	}
+	if err := f.checkClient(cmd); err != nil {
+		return nil, err
 	}
 	auth := f.auth
 	auth.Type = toolspecs.AuthOAuth
 	return &auth, nil
+}
+
+// checkClient reports what does not say which client logs in, and how.
+func (f *oauthFlags) checkClient(cmd *cobra.Command) error {
+	id, secret := f.auth.ClientID != "", f.auth.Secret != ""
+	alone := f.auth.Grant == toolspecs.GrantClientCredentials
+	switch {
+	case secret && outbound.CheckSecret(f.auth.Secret) != nil:
+		return usageError(cmd, "--client-secret takes the name of a secret, never its value: %s", outbound.HintSecret)
+	case secret && !id, alone && !secret:
+		return usageError(cmd, "--client-secret and --client-id belong together, and --grant client_credentials needs both")
+	case f.auth.Grant != "" && !alone && f.auth.Grant != toolspecs.GrantAuthorizationCode:
+		return usageError(cmd, "--grant %s: choose authorization_code or client_credentials", f.auth.Grant)
+	}
+	return nil
 }
 
 // loginsFlag names the folder of the tokens that logins gave.

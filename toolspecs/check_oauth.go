@@ -39,15 +39,7 @@ func (c *checker) oauth(e Entry) {
 	} else if a.Secret != "" && a.ClientID == "" {
 		c.add("$.entry.auth", "write client_id: and what the authorization server knows the client by", "the client's secret needs its client_id")
 	}
-	if a.ClientMetadataURL != "" {
-		u := c.loginURL("$.entry.auth.client_metadata_url", a.ClientMetadataURL)
-		if u != nil && (u.Scheme != "https" || u.Path == "" || u.Path == "/") {
-			c.add("$.entry.auth.client_metadata_url", "write it as in https://example.com/client.json", "the client's document has an https address with a path")
-		}
-	}
-	if a.RedirectURL != "" {
-		c.loginURL("$.entry.auth.redirect_url", a.RedirectURL)
-	}
+	c.loginURLs(a)
 	for i, scope := range a.Scopes {
 		if !isScope(scope) {
 			c.add(jsonpath.Index("$.entry.auth.scopes", i), "list each by itself", "a scope is one word without quotation marks and backslashes")
@@ -63,6 +55,19 @@ func isScope(text string) bool {
 		}
 	}
 	return text != ""
+}
+
+func (c *checker) loginURLs(a *Auth) {
+	if a.RedirectURL != "" {
+		c.loginURL("$.entry.auth.redirect_url", a.RedirectURL)
+	}
+	if a.ClientMetadataURL == "" {
+		return
+	}
+	u := c.loginURL("$.entry.auth.client_metadata_url", a.ClientMetadataURL)
+	if u != nil && (u.Scheme != "https" || u.Path == "" || u.Path == "/") {
+		c.add("$.entry.auth.client_metadata_url", "write it as in https://example.com/client.json", "the client's document has an https address with a path")
+	}
 }
 
 func (c *checker) loginURL(path, text string) *url.URL {

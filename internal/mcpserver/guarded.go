@@ -131,13 +131,9 @@ func (g *Guarded) token(w http.ResponseWriter, r *http.Request) {
 
 // grants reports whether a request may have a token. Codes and refresh tokens are good once.
 func (g *Guarded) grants(r *http.Request, code string) bool {
-	id, secret, basic := r.BasicAuth()
-	if !basic {
-		id, secret = r.FormValue("client_id"), r.FormValue("client_secret")
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	known := id == g.ClientID && secret == g.ClientSecret || id == "registered" && slices.Contains(g.given, secret)
+	known := g.knows(r)
 	switch r.FormValue("grant_type") {
 	case "authorization_code":
 		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
@@ -150,10 +146,17 @@ func (g *Guarded) grants(r *http.Request, code string) bool {
 		delete(g.refresh, old)
 		g.refreshed++
 		return good
-	case "client_credentials":
-		return known
 	}
-	return false
+	return known && r.FormValue("grant_type") == "client_credentials"
+}
+
+// knows reports whether a request is a known client's. Its caller has the lock.
+func (g *Guarded) knows(r *http.Request) bool {
+	id, secret, basic := r.BasicAuth()
+	if !basic {
+		id, secret = r.FormValue("client_id"), r.FormValue("client_secret")
+	}
+	return id == g.ClientID && secret == g.ClientSecret || id == "registered" && slices.Contains(g.given, secret)
 }
 
 // Revoke makes every access token bad, and with all the refresh tokens as well.

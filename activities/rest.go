@@ -110,6 +110,9 @@ func restFailure(ctx context.Context, e *toolspecs.Entry, credential *outbound.C
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("the server closed the connection before it answered: %w", err)
+	}
 	err = outbound.Failure(ctx, ctx, fmt.Errorf("%s %s: %w", e.Method, e.BaseURL+e.Path, err))
 	return hiddenError{err, credential}
 }

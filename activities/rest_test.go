@@ -277,7 +277,7 @@ func TestRESTNetworkFailures(t *testing.T) {
 		retry      bool
 		want       string
 	}{
-		{base, "cut", true, "GET " + base + "/{{args.p}}: the response broke off"}, {base, "close", true, "EOF"}, {base, "gzip", false, "gzip"}, {closed.URL, "x", true, "connection refused"},
+		{base, "cut", true, "GET " + base + "/{{args.p}}: the response broke off"}, {base, "close", true, "the server closed the connection before it answered: EOF"}, {base, "gzip", false, "gzip"}, {closed.URL, "x", true, "connection refused"},
 	} {
 		_, err := call(t, restSpec(t, c.base, `path: "/{{args.p}}", query: {a: "{{args.a}}"}`), `{"p":"`+c.path+`","a":"planted"}`)
 		if e := switchyard.AsError(err); e == nil || e.Type != switchyard.ErrExecution || e.Retryable != c.retry || !strings.Contains(e.Message, c.want) || strings.Contains(e.Message, "planted") {

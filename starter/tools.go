@@ -12,11 +12,14 @@ import (
 
 func (a *app) toolsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "tools", Short: "List, show and check toolspecs",
-		Long: `Reads toolspecs: those of a folder together with those that come with the worker. Needs no server, but for list --workers.`,
+		Use: "tools", Short: "List, show, check, import and accept toolspecs",
+		Long: `Reads toolspecs, those of a folder together with those that come with the worker; writes them from what you have already
+(import); and accepts what MCP servers changed (accept). Needs no Temporal server, but for list --workers.`,
 		Example: `  starter tools list
   starter tools show calculator
-  starter tools lint ./tools`,
+  starter tools lint ./tools
+  starter tools import openapi petstore.yaml --tag pet
+  starter tools accept ./tools`,
 		Args: a.unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -50,12 +50,14 @@ func (e *everything) start() {
 	if err := e.cmd.Start(); err != nil {
 		e.t.Fatal(err)
 	}
+	// It refuses a request without a session. Whoever else may have taken the port meanwhile answers something else.
 	eventually(e.t, "server-everything to listen", func() bool {
 		resp, err := http.Get(e.url())
-		if err == nil {
-			_ = resp.Body.Close()
+		if err != nil {
+			return false
 		}
-		return err == nil
+		_ = resp.Body.Close()
+		return resp.StatusCode == http.StatusBadRequest
 	})
 }
 

@@ -29,6 +29,7 @@ var answers = map[string]string{
 // TestExamples proves that every example does what its README says, by the very command that stands there, and that where
 // it waits for a person the command that it prints lets it go on.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	folders, err := filepath.Glob("../../examples/kinds/*/README.md")
 	if err != nil || len(folders) != len(answers) {
 		t.Fatalf("%d examples have a README, want %d: %v", len(folders), len(answers), err)
@@ -47,6 +48,7 @@ func TestExamples(t *testing.T) {
 	for _, readme := range folders {
 		kind := filepath.Base(filepath.Dir(readme))
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			output := runExample(t, dir, commandIn(t, readme))
 			if !strings.Contains(output, "\n"+answers[kind]) {
 				t.Errorf("the example does not answer %q; it prints:\n%s", answers[kind], output)

@@ -10,7 +10,8 @@ DEVSERVER = GOFLAGS='-trimpath -buildvcs=false' $(GO)
 # Tests that need a real server run where these are set; SWITCHYARD_BIN names the folder of the programs that they start,
 # SWITCHYARD_NPM that of the programs of others that they start beside them.
 NPM = SWITCHYARD_NPM='$(CURDIR)/bin/npm/bin'
-E2E = SWITCHYARD_E2E=1 SWITCHYARD_BIN='$(CURDIR)/bin' $(NPM) $(GO) test -count=1 -timeout 10m
+# Tests on a real server mostly wait: for timeouts, restarts and each other. More of them at once take less time in all.
+E2E = SWITCHYARD_E2E=1 SWITCHYARD_BIN='$(CURDIR)/bin' $(NPM) $(GO) test -count=1 -parallel 6 -timeout 10m
 E2E_PACKAGES = ./internal/e2e ./starter/... ./audit/... ./bench
 LINTERS = bin/tools
 # What is misspelt on purpose stands in tests.
@@ -96,7 +97,7 @@ test/coverage: bin/devserver npm ## Run all tests, on a real server too, and hol
 	ln -s ../../bin/devserver coverage/bin/devserver
 	$(GO) build -cover -coverpkg=./... -o coverage/bin/ ./starter ./worker ./examples/librarian ./examples/kinds
 	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' $(NPM) SWITCHYARD_E2E=1 \
-		$(GO) test -count=1 -timeout 10m -coverpkg=./... -coverprofile=coverage/tests.txt ./...
+		$(GO) test -count=1 -parallel 6 -timeout 10m -coverpkg=./... -coverprofile=coverage/tests.txt ./...
 	$(GO) run ./internal/covergate coverage/tests.txt
 
 .PHONY: check

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strconv"
@@ -22,7 +23,7 @@ func (a *app) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "audit RUN", Short: "Show the record of every call of a run",
 		Long: `Shows one record for every call of a run, none missing and none twice, read from the run's history. With --output json
-every record is one line of JSON with all its fields.
+every record is one line of JSON with all its fields. What was noted of calls follows the table.
 
 With --tree the records of the sub-agents below the run follow those of the calls that they worked for, as deep as they go.`,
 		Example: `  starter audit demo-1a2b3c4d
@@ -78,7 +79,7 @@ func (a *app) printRecords(records iter.Seq2[switchyard.Record, error], tree boo
 		if failed = err; err != nil {
 			break
 		}
-		r.Result = nil // no cell shows it, and runs can be long
+		r.Notes, r.Result = notesOf(r), nil // no cell shows it, and runs can be long
 		if tree {
 			r.CallID = r.Path
 		}
@@ -93,7 +94,21 @@ func (a *app) printRecords(records iter.Seq2[switchyard.Record, error], tree boo
 	for _, r := range rows {
 		t.add(recordCells(r, p, time.Now())...)
 	}
-	return errors.Join(a.print(t.text(p)), failed)
+	if err := a.print(t.text(p)); err != nil {
+		return errors.Join(err, failed)
+	}
+	a.printNotes(rows)
+	return failed
+}
+
+// printNotes tells what was noted of calls, such as that an instance was made anew: no cell has room for it.
+func (a *app) printNotes(rows []switchyard.Record) {
+	p := a.paletteFor(a.Err)
+	for _, r := range rows {
+		for _, note := range r.Notes {
+			fmt.Fprintln(a.Err, p.warn("note:"), r.CallID, r.Tool+":", note)
+		}
+	}
 }
 
 func recordCells(r switchyard.Record, p palette, now time.Time) []string {

@@ -141,6 +141,10 @@ func namesOf(catalog *toolspecs.Catalog) []string {
 // progress of a call is seen.
 const heartbeatThrottle = time.Second
 
+// stickyTimeout is how long a run waits for the worker that has it in memory before any other may replay it. The SDK's five
+// seconds are most of what a run would lose with a worker.
+const stickyTimeout = time.Second
+
 // fleet is one SDK worker per lane, one more that answers for itself, and where there are stateful tools another per lane,
 // which holds instances.
 type fleet struct {
@@ -158,6 +162,7 @@ func newFleet(c Config, conn client.Client, deeds *activities.Activities, i *ins
 			WorkerStopTimeout:                  c.StopTimeout + handBack,
 			MaxHeartbeatThrottleInterval:       heartbeatThrottle,
 			DisableWorkflowWorker:              lane != switchyard.LaneGeneral,
+			StickyScheduleToStartTimeout:       stickyTimeout,
 			Interceptors:                       []interceptor.WorkerInterceptor{f.canceller, i.observer.forLane(lane)},
 			OnFatalError: func(err error) {
 				f.failed <- fmt.Errorf("the worker of lane %s failed: %w", lane, err)

@@ -117,7 +117,7 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.IntVar(&f.concurrency, "concurrency", 0, "calls of a lane that run at a time here; the lane serial runs one (default 100)")
 	set.BoolVar(&f.lenient, "lenient", false, "read arguments leniently where neither run nor tool says otherwise")
 	set.DurationVar(&f.stopTimeout, "stop-timeout", 0, "how long running calls may go on when the worker is stopped (default 30s)")
-	set.IntVar(&f.stickyCache, "sticky-cache", -1, "runs kept in memory between their steps; 0 replays every step from history (default 10000)")
+	set.IntVar(&f.stickyCache, "sticky-cache", -1, "runs kept in memory between their steps; 0 replays every step from history, -1 means 10000")
 	set.StringVar(&f.metricsAddress, "metrics-address", "", "host:port that serves /metrics, /healthz and /readyz (default none)")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	set.IntVar(&f.parentPID, "parent-pid", 0, "end when this process, which must be the parent, is gone")

@@ -71,7 +71,7 @@ func measureReload(ctx context.Context, _ *lab) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	for i := range bigCatalog {
 		if err := writeSpec(dir, i, "as it was"); err != nil {
 			return nil, err

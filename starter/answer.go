@@ -130,18 +130,18 @@ func answerFile(path string, stdin io.Reader) (json.RawMessage, error) {
 func (a *app) answer(ctx context.Context, c client.Client, run *runReference, r switchyard.Reply) error {
 	open, err := audit.Questions(ctx, c, run.workflowID, run.runID)
 	if err != nil {
-		return lookupError(run.workflowID, run.runID, err)
+		return a.lookupError(run.workflowID, run.runID, err)
 	}
-	target, err := choose(run, open, &r)
+	target, err := choose(run, open, &r, a.connection.reach())
 	if err != nil {
 		return err
 	}
 	err = sendReply(ctx, c, target, r)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return failure(exitCancelled, "interrupted; the answer may still be taken\nSee whether it was: starter questions %s", target.workflowID)
+		return failure(exitCancelled, "interrupted; the answer may still be taken\nSee whether it was: %s", a.connection.reach().command("questions", target.workflowID))
 	case err != nil:
-		return replyError(target.workflowID, r, err)
+		return a.replyError(target.workflowID, r, err)
 	}
 	if a.format.json() {
 		return writeJSON(a.Out, map[string]any{"workflow_id": target.workflowID, "question": r.Question, "by": r.By, "declined": r.Decline}, false)
@@ -151,7 +151,7 @@ func (a *app) answer(ctx context.Context, c client.Client, run *runReference, r 
 
 // choose finds the question that is meant, and the run that has it. One that is not open is left to the run, which knows
 // what became of it.
-func choose(run *runReference, open []audit.RunQuestion, r *switchyard.Reply) (*runReference, error) {
+func choose(run *runReference, open []audit.RunQuestion, r *switchyard.Reply, way reach) (*runReference, error) {
 	if r.Question != "" {
 		open = slices.DeleteFunc(slices.Clone(open), func(q audit.RunQuestion) bool { return q.ID != r.Question })
 		if own := slices.IndexFunc(open, func(q audit.RunQuestion) bool { return q.WorkflowID == run.workflowID }); own >= 0 || len(open) == 0 {
@@ -160,7 +160,7 @@ func choose(run *runReference, open []audit.RunQuestion, r *switchyard.Reply) (*
 	}
 	switch len(open) {
 	case 0:
-		return nil, failure(exitFailed, "the run %q asks nothing now\nList what others ask: starter questions", run.workflowID)
+		return nil, failure(exitFailed, "the run %q asks nothing now\nList what others ask: %s", run.workflowID, way.command("questions"))
 	case 1:
 		r.Question = open[0].ID
 		if open[0].WorkflowID == run.workflowID {
@@ -170,7 +170,7 @@ func choose(run *runReference, open []audit.RunQuestion, r *switchyard.Reply) (*
 	}
 	lines := make([]string, len(open))
 	for i, q := range open {
-		lines[i] = "\n  " + howToAnswer(q)
+		lines[i] = "\n  " + way.howToAnswer(q)
 	}
 	return nil, failure(exitUsage, "%d questions could be meant; name one:%s", len(open), strings.Join(lines, ""))
 }
@@ -187,17 +187,17 @@ func sendReply(ctx context.Context, c client.Client, run *runReference, r switch
 }
 
 // replyError says why a reply was not taken.
-func replyError(id string, r switchyard.Reply, err error) error {
+func (a *app) replyError(id string, r switchyard.Reply, err error) error {
 	if _, late := errors.AsType[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err); late {
-		return failure(exitFailed, "no worker of the run %q has taken the answer within %s; it may still be taken when one comes\nSee whether it was: starter questions %s", id, replyWithin, id)
+		return failure(exitFailed, "no worker of the run %q has taken the answer within %s; it may still be taken when one comes\nSee whether it was: %s", id, replyWithin, a.connection.reach().command("questions", id))
 	}
 	if isNotFound(err) { // it was there a moment ago
-		return failure(exitFailed, "the run %q has ended and takes no answer any more\nSee how it ended: starter show %s", id, id)
+		return failure(exitFailed, "the run %q has ended and takes no answer any more\nSee how it ended: %s", id, a.connection.reach().command("show", id))
 	}
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	var refused switchyard.ReplyError
 	if !ok || app.Details(&refused) != nil {
-		return lookupError(id, "", err)
+		return a.lookupError(id, "", err)
 	}
 	switch refused.Type {
 	case switchyard.ReplyUnfit, switchyard.ReplyMalformed:
@@ -207,5 +207,5 @@ func replyError(id string, r switchyard.Reply, err error) error {
 		}
 		return failure(exitUsage, "%s\nThe question is still open.", text)
 	}
-	return failure(exitFailed, "the reply to question %s was not taken: %s\nList what the run asks: starter questions %s", r.Question, refused.Message, id)
+	return failure(exitFailed, "the reply to question %s was not taken: %s\nList what the run asks: %s", r.Question, refused.Message, a.connection.reach().command("questions", id))
 }

@@ -18,6 +18,7 @@ const belowPace = 3 * time.Second
 // tellsBelow tells of the questions of sub-agents, each once.
 type tellsBelow struct {
 	notes io.Writer
+	reach reach
 	told  map[string]bool
 }
 
@@ -31,38 +32,38 @@ func (t *tellsBelow) below(open []audit.RunQuestion) {
 			t.told = map[string]bool{}
 		}
 		t.told[key] = true
-		fmt.Fprintln(t.notes, "starter: "+askedNote(q))
+		fmt.Fprintln(t.notes, "starter: "+t.reach.askedNote(q))
 	}
 }
 
 // askedNote tells of a question in two lines.
-func askedNote(q audit.RunQuestion) string {
-	return fmt.Sprintf("run %s asks a person: %s\n  answer it: %s", q.WorkflowID, switchyard.Shorten(q.Text, 300), howToAnswer(q))
+func (r reach) askedNote(q audit.RunQuestion) string {
+	return fmt.Sprintf("run %s asks a person: %s\n  answer it: %s", q.WorkflowID, switchyard.Shorten(q.Text, 300), r.howToAnswer(q))
 }
 
 // quietView shows nothing but what somebody has to do.
 type quietView struct{ *plainView }
 
-func newQuietView(notes io.Writer) *quietView {
-	return &quietView{&plainView{out: io.Discard, tellsBelow: tellsBelow{notes: notes}}}
+func newQuietView(below tellsBelow) *quietView {
+	return &quietView{&plainView{out: io.Discard, tellsBelow: below}}
 }
 
 func (v *quietView) event(e switchyard.Event) error {
 	if e.Type == switchyard.EventQuestionAsked {
-		v.note(askedNote(audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question}))
+		v.note(v.reach.askedNote(audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question}))
 	}
 	return nil
 }
 
 // question adds what an event says of a question.
-func (p *pairs) question(e switchyard.Event) {
+func (p *pairs) question(e switchyard.Event, r reach) {
 	if e.Question == nil {
 		return
 	}
 	p.add("question", e.Question.ID)
 	p.add("text", switchyard.Shorten(e.Question.Text, 300))
 	if e.Type == switchyard.EventQuestionAsked {
-		p.add("answer", howToAnswer(audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question}))
+		p.add("answer", r.howToAnswer(audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question}))
 	}
 	if e.Reply != nil {
 		p.add("reply", e.Reply.Note())
@@ -87,7 +88,7 @@ func (t *tracker) questionLines(limit int) []string {
 			break
 		}
 		text := strings.Join(strings.Fields(q.Text), " ")
-		lines = append(lines, t.palette.warn("? ")+q.ID+" "+switchyard.Shorten(text, 300), "  "+t.palette.bold(howToAnswer(q)))
+		lines = append(lines, t.palette.warn("? ")+q.ID+" "+switchyard.Shorten(text, 300), "  "+t.palette.bold(t.reach.howToAnswer(q)))
 	}
 	return lines
 }

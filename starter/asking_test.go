@@ -49,19 +49,22 @@ func TestLiveQuestions(t *testing.T) {
 	}
 }
 
-// TestHowToAnswer proves that the command that is shown for a question can be pasted, whatever the run's id, and says
-// which form the answer has.
+// TestHowToAnswer proves that the command that is shown for a question can be pasted, whatever the run's id, says
+// which form the answer has, and leads to the same server.
 func TestHowToAnswer(t *testing.T) {
 	for _, test := range []struct {
+		connection        connectionFlags
 		run, schema, want string
 	}{
-		{"demo-1", "", "starter answer demo-1 1.1 --text TEXT"},
-		{"demo-1/2.1", `{"type":"string","enum":["a"]}`, "starter answer demo-1/2.1 1.1 --text TEXT"},
-		{"demo-1", `{"type":["string","null"]}`, "starter answer demo-1 1.1 --value JSON"},
-		{"demo-1", `{"anyOf":[]}`, "starter answer demo-1 1.1 --value JSON"},
-		{"it's $HOME", "", `starter answer 'it'\''s $HOME' 1.1 --text TEXT`},
+		{connectionFlags{}, "demo-1", "", "starter answer demo-1 1.1 --text TEXT"},
+		{connectionFlags{}, "demo-1/2.1", `{"type":"string","enum":["a"]}`, "starter answer demo-1/2.1 1.1 --text TEXT"},
+		{connectionFlags{}, "demo-1", `{"type":["string","null"]}`, "starter answer demo-1 1.1 --value JSON"},
+		{connectionFlags{}, "demo-1", `{"anyOf":[]}`, "starter answer demo-1 1.1 --value JSON"},
+		{connectionFlags{}, "it's $HOME", "", `starter answer 'it'\''s $HOME' 1.1 --text TEXT`},
+		{connectionFlags{address: "127.0.0.1:9", namespace: "default"}, "demo-1", "", "starter answer demo-1 1.1 --address 127.0.0.1:9 --text TEXT"},
+		{connectionFlags{namespace: "my team", profile: "prod", apiKey: "secret"}, "demo-1", "", "starter answer demo-1 1.1 --namespace 'my team' --profile prod --text TEXT"},
 	} {
-		if got := howToAnswer(asked(test.run, "1.1", "?", test.schema)); got != test.want {
+		if got := test.connection.reach().howToAnswer(asked(test.run, "1.1", "?", test.schema)); got != test.want {
 			t.Errorf("got %s, want %s", got, test.want)
 		}
 	}
@@ -87,7 +90,7 @@ func TestChoose(t *testing.T) {
 		{name: "one of many", open: open, code: exitUsage},
 	} {
 		r := switchyard.Reply{Question: test.question}
-		run, err := choose(&runReference{workflowID: "demo"}, test.open, &r)
+		run, err := choose(&runReference{workflowID: "demo"}, test.open, &r, "")
 		if err != nil {
 			if own, ok := err.(*exitError); !ok || own.code != test.code {
 				t.Errorf("%s: %v", test.name, err)

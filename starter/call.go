@@ -84,7 +84,7 @@ func (a *app) startCall(cmd *cobra.Command, s *start, flags *startFlags) error {
 	return a.startRun(cmd, s, flags, func(ctx context.Context, f *follower) error {
 		f.view, f.whole = a.progressView(), true
 		if err := f.follow(ctx); err != nil {
-			return lookupError(f.id, f.run, err)
+			return a.lookupError(f.id, f.run, err)
 		}
 		if f.detached {
 			return exitWith(exitCancelled)
@@ -99,9 +99,9 @@ func (a *app) startCall(cmd *cobra.Command, s *start, flags *startFlags) error {
 // progressView shows progress on standard error, where nobody reads standard output line by line.
 func (a *app) progressView() view {
 	if isTerminal(a.Err) && !a.format.json() {
-		return newLiveView(a.Err, a.paletteFor(a.Err))
+		return newLiveView(a.Err, a.paletteFor(a.Err), a.connection.reach())
 	}
-	return newQuietView(a.Err)
+	return newQuietView(a.tellsBelow())
 }
 
 // callEnd is a call's end as JSON.

@@ -70,13 +70,19 @@ func errorLine(e *switchyard.Error) string {
 	return string(e.Type) + ": " + switchyard.Shorten(e.Message, 160) + nearLine(e)
 }
 
-// detailLines are what people should see of a call's failure below its line, such as the difference between a remote tool
-// and the one that was accepted.
+// detailLines are what people should see of a call below its line: what was noted of it, such as that an instance is new,
+// and of its failure such as the difference between a remote tool and the one that was accepted.
 func (t *tracker) detailLines(r *callRow) []string {
-	if r.record == nil || r.record.Error == nil {
+	if r.record == nil {
 		return nil
 	}
 	var lines []string
+	for _, note := range notesOf(*r.record) {
+		lines = append(lines, t.palette.faint("      note: "+switchyard.Shorten(note, 300)))
+	}
+	if r.record.Error == nil {
+		return lines
+	}
 	for _, detail := range r.record.Error.Details {
 		lines = append(lines, t.palette.faint("      "+switchyard.Shorten(detail, 1000)))
 	}

@@ -9,12 +9,17 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// Of a failure people see the details below its line; of what runs, how far it has come.
+// Of a failure people see the details below its line, and what was noted of any call, once; of what runs, how far it has come.
 func TestTrackerDetailsAndProgress(t *testing.T) {
 	tr := tracker{palette: palette{}}
 	tr.calls = []*callRow{{id: "1.1", text: "read()", record: &switchyard.Record{CallID: "1.1", Status: switchyard.CallFailed,
 		Error: &switchyard.Error{Type: switchyard.ErrPreconditionFailed, Message: "changed", Details: []string{"$.description is now \x1b[2J"}}}}}
 	if got := strings.Join(tr.flush(), "\n"); got != "  ✗ 1.1 read() · precondition_failed: changed\n      $.description is now  [2J" {
+		t.Errorf("got %q", got)
+	}
+	tr.calls = []*callRow{{id: "1.2", text: "cart()", record: &switchyard.Record{CallID: "1.2", Status: switchyard.CallCompleted,
+		Notes: []string{"a new instance"}, Result: &switchyard.Result{Notes: []string{"cut to 9 bytes", "a new instance"}}}}}
+	if got := strings.Join(tr.flush(), "\n"); got != "  ✓ 1.2 cart()\n      note: a new instance\n      note: cut to 9 bytes" {
 		t.Errorf("got %q", got)
 	}
 	for want, p := range map[string]switchyard.Progress{

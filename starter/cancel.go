@@ -38,7 +38,7 @@ or does so first; 3 when nobody serves the run, which then ends as cancelled as 
 func (a *app) cancelRun(ctx context.Context, c client.Client, run *runReference, reason string, noWait bool) error {
 	summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
 	if err != nil {
-		return lookupError(run.workflowID, run.runID, err)
+		return a.lookupError(run.workflowID, run.runID, err)
 	}
 	if summary.Status == audit.RunCancelled {
 		return a.tellCancelled(run.workflowID, string(audit.RunCancelled), "is cancelled already")
@@ -47,7 +47,7 @@ func (a *app) cancelRun(ctx context.Context, c client.Client, run *runReference,
 		return failure(exitFailed, "the run %q has ended already: %s", run.workflowID, summary.Status)
 	}
 	if err := requestCancel(ctx, c, a.connection.resolvedNamespace, run.workflowID, run.runID, reason); err != nil {
-		return lookupError(run.workflowID, run.runID, err)
+		return a.lookupError(run.workflowID, run.runID, err)
 	}
 	if noWait {
 		return a.tellCancelled(run.workflowID, string(audit.StateCancelling), "is asked to stop")
@@ -83,9 +83,9 @@ func (a *app) tellEnd(ctx context.Context, run *runReference, err error) error {
 	case endedCancelled(err):
 		return a.tellCancelled(run.workflowID, string(audit.RunCancelled), "is cancelled")
 	case err != nil && unreachable(err):
-		return lookupError(run.workflowID, run.runID, err)
+		return a.lookupError(run.workflowID, run.runID, err)
 	}
-	return failure(exitFailed, "the run %q ended before it could be cancelled; see: starter show %s", run.workflowID, run.workflowID)
+	return failure(exitFailed, "the run %q ended before it could be cancelled; see: %s", run.workflowID, a.connection.reach().command("show", run.workflowID))
 }
 
 // endedCancelled reports whether a run's error says that it ended as cancelled.

@@ -154,7 +154,7 @@ func (a *app) useStack(ctx context.Context, s *devStack, f *devFlags, command []
 		return 0, err
 	}
 	if len(command) > 0 {
-		code := a.runAgainst(ctx, s, command)
+		code := a.runAgainst(ctx, s, f, command)
 		return code, a.tellKept(s.serverReady, f)
 	}
 	if err := a.tellReady(s, f); err != nil {
@@ -253,13 +253,17 @@ func withoutName(command []string) []string {
 }
 
 // runAgainst executes one command line of starter against a server of ours.
-func (a *app) runAgainst(ctx context.Context, s *devStack, command []string) int {
+func (a *app) runAgainst(ctx context.Context, s *devStack, f *devFlags, command []string) int {
 	server := s.serverReady
 	inner := &app{Stdio: a.Stdio, again: a.again, served: s.workerReady.Tools}
 	inner.connection.local = true
-	fmt.Fprintf(a.Err, "starter: until this ends, other terminals reach the server with --address %s\n", server.Address)
-	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--output", a.format.output, "--color", a.format.color}
+	tell := "starter: until this ends, other terminals reach the server with --address " + server.Address
 	if server.UI != "" {
+		tell += ", and browsers its Web UI at " + server.UI
+	}
+	fmt.Fprintln(a.Err, tell)
+	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--output", a.format.output, "--color", a.format.color}
+	if server.UI != "" && f.db != "" { // a link to a run that goes with its server leads nowhere; see tellKept
 		args = append(args, "--ui-address", server.UI)
 	}
 	return inner.execute(ctx, append(args, withoutName(command)...))

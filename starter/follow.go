@@ -197,13 +197,18 @@ func (f *follower) interrupt(ctx context.Context, cause error) {
 	case f.cancelOnInterrupt:
 		f.cancel(ctx)
 	case errors.Is(cause, errTerminated):
-		f.view.note(fmt.Sprintf("the run goes on without this terminal\n  follow it: starter watch %s\n  cancel it: starter cancel %s", f.id, f.id))
+		f.view.note("the run goes on without this terminal" + f.howToGoOn())
 		f.detached = true
 	default:
-		f.view.note(fmt.Sprintf("the run goes on without this terminal; Ctrl-C again within %s cancels it\n  follow it: starter watch %s\n  cancel it: starter cancel %s",
-			insistWithin, f.id, f.id))
+		f.view.note(fmt.Sprintf("the run goes on without this terminal; Ctrl-C again within %s cancels it%s", insistWithin, f.howToGoOn()))
 		f.insist = time.After(insistWithin)
 	}
+}
+
+// howToGoOn says how to come back to the run, and how to end it.
+func (f *follower) howToGoOn() string {
+	r := f.app.connection.reach()
+	return "\n  follow it: " + r.command("watch", f.id) + "\n  cancel it: " + r.command("cancel", f.id)
 }
 
 // interruptAgain answers every further one: the first cancels the run unless that is done, the next turns away from it.
@@ -244,20 +249,21 @@ func endCode(t switchyard.EventType) int {
 }
 
 // lookupError explains why a run cannot be read.
-func lookupError(id, runID string, err error) error {
+func (a *app) lookupError(id, runID string, err error) error {
 	if err == nil {
 		return nil
 	}
+	r := a.connection.reach()
 	if gone := errors.Is(err, audit.ErrNotFound) || isNotFound(err); gone && runID != "" {
 		return failure(exitFailed, "there is no execution %q of a run %q (or the server no longer keeps it)\nThe latest execution: leave out --run-id", runID, id)
 	} else if gone {
-		return failure(exitFailed, "there is no run %q (or the server no longer keeps it)\nList the runs: starter list", id)
+		return failure(exitFailed, "there is no run %q (or the server no longer keeps it)\nList the runs: %s", id, r.command("list"))
 	}
 	if errors.Is(err, audit.ErrNotARun) {
-		return failure(exitFailed, "the workflow %q is not a run of Switchyard\nList the runs: starter list", id)
+		return failure(exitFailed, "the workflow %q is not a run of Switchyard\nList the runs: %s", id, r.command("list"))
 	}
 	if unreachable(err) {
-		return failure(exitNoServer, "the connection to the server is lost (%w); the run is not affected\nFollow it again: starter watch %s", err, id)
+		return failure(exitNoServer, "the connection to the server is lost (%w); the run is not affected\nFollow it again: %s", err, r.command("watch", id))
 	}
 	return err
 }

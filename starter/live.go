@@ -41,8 +41,8 @@ type liveView struct {
 	restore func()
 }
 
-func newLiveView(w io.Writer, p palette) *liveView {
-	v := &liveView{out: w.(*os.File), tracker: &tracker{palette: p}, ended: make(chan struct{})}
+func newLiveView(w io.Writer, p palette, r reach) *liveView {
+	v := &liveView{out: w.(*os.File), tracker: &tracker{palette: p, reach: r}, ended: make(chan struct{})}
 	v.restore = hideControlEcho(v.out)
 	return v
 }

@@ -28,10 +28,10 @@ type listedQuestion struct {
 	Command string `json:"command"`
 }
 
-func listedQuestions(open []audit.RunQuestion) []listedQuestion {
+func (r reach) listed(open []audit.RunQuestion) []listedQuestion {
 	list := make([]listedQuestion, len(open))
 	for i, q := range open {
-		list[i] = listedQuestion{RunQuestion: q, Command: howToAnswer(q)}
+		list[i] = listedQuestion{RunQuestion: q, Command: r.howToAnswer(q)}
 	}
 	return list
 }
@@ -60,7 +60,7 @@ call; it waits for the answer for as long as the toolspec says, and no program n
 			return a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
 				open, err := audit.Questions(ctx, c, run.workflowID, run.runID)
 				if err != nil {
-					return lookupError(run.workflowID, run.runID, err)
+					return a.lookupError(run.workflowID, run.runID, err)
 				}
 				return a.printQuestions(open)
 			})(cmd, args)
@@ -98,8 +98,9 @@ func (a *app) allQuestions(ctx context.Context, c client.Client) ([]audit.RunQue
 }
 
 func (a *app) printQuestions(open []audit.RunQuestion) error {
+	listed := a.connection.reach().listed(open)
 	if a.format.json() {
-		for _, q := range listedQuestions(open) {
+		for _, q := range listed {
 			if err := writeJSON(a.Out, q, false); err != nil {
 				return err
 			}
@@ -110,7 +111,7 @@ func (a *app) printQuestions(open []audit.RunQuestion) error {
 		fmt.Fprintln(a.Err, "no open questions")
 		return nil
 	}
-	for i, q := range open {
+	for i, q := range listed {
 		if i > 0 {
 			fmt.Fprintln(a.Out)
 		}
@@ -120,7 +121,7 @@ func (a *app) printQuestions(open []audit.RunQuestion) error {
 }
 
 // writeQuestion shows a question with all that is needed to answer it.
-func (f *formatFlags) writeQuestion(w io.Writer, p palette, q audit.RunQuestion, now time.Time) {
+func (f *formatFlags) writeQuestion(w io.Writer, p palette, q listedQuestion, now time.Time) {
 	head := []string{p.bold(q.WorkflowID + " " + q.ID), q.Tool, "asked " + f.when(q.Asked, now)}
 	if !q.Until.IsZero() {
 		head = append(head, "open for "+brief(q.Until.Sub(now)))
@@ -132,7 +133,7 @@ func (f *formatFlags) writeQuestion(w io.Writer, p palette, q audit.RunQuestion,
 	if len(q.Schema) > 0 {
 		fmt.Fprintln(w, p.faint("  the answer fits "+switchyard.Shorten(string(q.Schema), maxSchemaText)))
 	}
-	fmt.Fprintln(w, "  "+howToAnswer(q))
+	fmt.Fprintln(w, "  "+q.Command)
 }
 
 // maxSchemaText bounds the schema that is shown with a question, in characters.
@@ -140,15 +141,6 @@ const maxSchemaText = 300
 
 // plainText keeps a line from steering the terminal.
 func plainText(line string) string { return switchyard.Shorten(line, len(line)) }
-
-// howToAnswer is the command line that answers a question, up to the answer itself.
-func howToAnswer(q audit.RunQuestion) string {
-	answer := "--value JSON"
-	if wantsText(q.Schema) {
-		answer = "--text TEXT"
-	}
-	return strings.Join([]string{"starter answer", shellWord(q.WorkflowID), shellWord(q.ID), answer}, " ")
-}
 
 // wantsText reports whether a text fits a schema as its type goes.
 func wantsText(schema json.RawMessage) bool {

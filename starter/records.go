@@ -36,17 +36,17 @@ With --tree the records of the sub-agents below the run follow those of the call
 				show = a.writeRecords
 			}
 			if !tree {
-				return lookupError(run.workflowID, run.runID, show(audit.Records(ctx, c, run.workflowID, run.runID), false))
+				return a.lookupError(run.workflowID, run.runID, show(audit.Records(ctx, c, run.workflowID, run.runID), false))
 			}
 			// That a run is not there is asked first, because below it some may be gone.
 			if _, err := audit.Pending(ctx, c, run.workflowID, run.runID); err != nil {
-				return lookupError(run.workflowID, run.runID, err)
+				return a.lookupError(run.workflowID, run.runID, err)
 			}
 			err := show(audit.Tree(ctx, c, run.workflowID, run.runID), true)
 			if errors.Is(err, audit.ErrNotFound) {
 				return failure(exitFailed, "the server keeps the history of a sub-agent no longer, so its records are not among these: %w", err)
 			}
-			return lookupError(run.workflowID, run.runID, err)
+			return a.lookupError(run.workflowID, run.runID, err)
 		}),
 	}
 	ref.add(cmd.Flags())

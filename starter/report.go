@@ -19,13 +19,14 @@ type report struct {
 	end     switchyard.Event
 	records []switchyard.Record
 	ui      string
+	reach   reach
 	// usage is the run's where its end does not say it.
 	usage switchyard.Usage
 }
 
 func (a *app) newReport(f *follower) report {
 	return report{id: f.id, started: f.started, end: f.last, records: f.records, usage: f.usage,
-		ui: a.connection.runURL(f.id, f.last.RunID)}
+		ui: a.connection.runURL(f.id, f.last.RunID), reach: a.connection.reach()}
 }
 
 // text tells the answer, how the run ended, what it used, its calls by lane, its failures and where to see it.
@@ -137,7 +138,7 @@ func (r report) writeFailures(w *strings.Builder, p palette) {
 		fmt.Fprintf(w, "  %s %s %s\n", record.CallID, record.Tool, p.bad(errorLine(record.Error)))
 	}
 	if more := len(failed) - maxFailures; more > 0 {
-		fmt.Fprintf(w, "  … and %d more: starter audit %s\n", more, r.id)
+		fmt.Fprintf(w, "  … and %d more: %s\n", more, r.reach.command("audit", r.id))
 	}
 }
 

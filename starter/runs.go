@@ -140,7 +140,7 @@ func (a *app) newFollower(c client.Client, id, runID, queue string) *follower {
 // followToReport follows a run to its end, prints the report, and gives the exit code as an error.
 func (a *app) followToReport(ctx context.Context, f *follower) error {
 	if err := f.follow(ctx); err != nil {
-		return lookupError(f.id, f.run, err)
+		return a.lookupError(f.id, f.run, err)
 	}
 	if !f.detached && !a.format.json() {
 		if err := a.print(a.newReport(f).text(a.paletteFor(a.Out))); err != nil {
@@ -155,6 +155,6 @@ func (a *app) printStarted(id, runID string) error {
 	if a.format.json() {
 		return writeJSON(a.Out, map[string]string{"workflow_id": id, "run_id": runID}, false)
 	}
-	fmt.Fprintln(a.Err, "started; follow it: starter watch "+id)
+	fmt.Fprintln(a.Err, "started; follow it: "+a.connection.reach().command("watch", id))
 	return a.println(id)
 }

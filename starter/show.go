@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
@@ -24,6 +26,11 @@ type shownRun struct {
 	// Questions are the open ones of the sub-agents below the run, too.
 	Questions []listedQuestion `json:"questions,omitempty"`
 	UI        string           `json:"ui,omitempty"`
+
+	reach reach
+	// noted are the calls of which something was noted, without their results; there may be more.
+	noted     []switchyard.Record
+	moreNoted int
 }
 
 func (a *app) showCommand() *cobra.Command {
@@ -36,23 +43,26 @@ func (a *app) showCommand() *cobra.Command {
 		RunE: a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
 			summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
 			if err != nil {
-				return lookupError(run.workflowID, run.runID, err)
+				return a.lookupError(run.workflowID, run.runID, err)
 			}
-			shown := shownRun{Summary: summary, RunID: summary.Run, Kind: kindWord(summary.Kind), Caller: summary.Caller.ID}
+			shown := shownRun{Summary: summary, RunID: summary.Run, Kind: kindWord(summary.Kind), Caller: summary.Caller.ID, reach: a.connection.reach()}
 			if shown.Running, err = audit.Pending(ctx, c, run.workflowID, run.runID); err != nil {
-				return lookupError(run.workflowID, run.runID, err)
+				return a.lookupError(run.workflowID, run.runID, err)
 			}
 			open, err := audit.Questions(ctx, c, run.workflowID, run.runID)
 			if err != nil {
-				return lookupError(run.workflowID, run.runID, err)
+				return a.lookupError(run.workflowID, run.runID, err)
 			}
 			audit.Asking(shown.Running, run.workflowID, open)
-			shown.Questions = listedQuestions(open)
+			shown.Questions = shown.reach.listed(open)
 			if n := len(summary.Parts); n > 0 {
 				shown.UI = a.connection.runURL(summary.WorkflowID, summary.Parts[n-1].RunID)
 			}
 			if a.format.json() {
 				return writeJSON(a.Out, shown, true)
+			}
+			if err := shown.takeNotes(audit.Records(ctx, c, run.workflowID, run.runID)); err != nil {
+				return a.lookupError(run.workflowID, run.runID, err)
 			}
 			shown.write(a.Out, a.paletteFor(a.Out), &a.format, time.Now())
 			return nil
@@ -90,9 +100,46 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 	s.writeRunning(w, p, now)
 	for _, q := range s.Questions {
 		fmt.Fprintln(w)
-		f.writeQuestion(w, p, q.RunQuestion, now)
+		f.writeQuestion(w, p, q, now)
 	}
+	s.writeNotes(w, p)
 	s.writeEnd(w, p)
+}
+
+// maxNoted bounds the calls whose notes show lists.
+const maxNoted = 20
+
+// takeNotes keeps what was noted of the first calls that have notes.
+func (s *shownRun) takeNotes(records iter.Seq2[switchyard.Record, error]) error {
+	for r, err := range records {
+		if err != nil {
+			return err
+		}
+		notes := notesOf(r)
+		switch {
+		case len(notes) == 0:
+		case len(s.noted) == maxNoted:
+			s.moreNoted++
+		default:
+			s.noted = append(s.noted, switchyard.Record{CallID: r.CallID, Tool: r.Tool, Notes: notes})
+		}
+	}
+	return nil
+}
+
+func (s *shownRun) writeNotes(w io.Writer, p palette) {
+	if len(s.noted) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.bold("notes"))
+	for _, r := range s.noted {
+		for _, note := range r.Notes {
+			fmt.Fprintf(w, "  %s %s %s\n", r.CallID, r.Tool, p.faint(switchyard.Shorten(note, 300)))
+		}
+	}
+	if s.moreNoted > 0 {
+		fmt.Fprintf(w, "  … and of %s more: %s\n", plural(s.moreNoted, "call"), s.reach.command("audit", s.WorkflowID))
+	}
 }
 
 // nameLabel says whose name a run of a kind has.
@@ -148,7 +195,7 @@ func (s shownRun) writeSubAgents(w io.Writer, p palette) {
 		fmt.Fprintf(w, "  %s %s %s · %s\n", sub.CallID, sub.Tool, p.call(sub.Status), childText(sub.ChildRun))
 	}
 	if more := len(s.SubAgents) - maxSubAgents; more > 0 {
-		fmt.Fprintf(w, "  … and %d more: starter audit %s\n", more, s.WorkflowID)
+		fmt.Fprintf(w, "  … and %d more: %s\n", more, s.reach.command("audit", s.WorkflowID))
 	}
 }
 

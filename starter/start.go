@@ -124,7 +124,7 @@ func (a *app) begin(ctx context.Context, c client.Client, s *start) (runID strin
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}, s.workflow, s.inputs()...)
 	if _, taken := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); taken {
-		return "", failure(exitUsage, "there is a run %q already; nothing was started\nGive another --id, or look at that one: starter show %s", s.id, s.id)
+		return "", failure(exitUsage, "there is a run %q already; nothing was started\nGive another --id, or look at that one: %s", s.id, a.connection.reach().command("show", s.id))
 	}
 	if err != nil {
 		return "", err

@@ -14,6 +14,7 @@ import (
 // lines, so that its size does not grow with the run.
 type tracker struct {
 	palette palette
+	reach   reach
 	// header is the line of the open turn, if any; calls are its calls, in the order in which they were made.
 	header string
 	calls  []*callRow
@@ -164,7 +165,7 @@ func (t *tracker) rest(now time.Time) []string {
 	return t.live(now, "…", len(t.calls)+len(t.others)+2+4*(len(t.questions)+len(t.below)))
 }
 
-func (t *tracker) clear() { *t = tracker{palette: t.palette} }
+func (t *tracker) clear() { *t = tracker{palette: t.palette, reach: t.reach} }
 
 // flushEnded returns the lines of calls that have ended and forgets them: a plan has no turns that end.
 func (t *tracker) flushEnded() []string {

@@ -93,7 +93,7 @@ func TestLookupErrors(t *testing.T) {
 	} {
 		var stderr strings.Builder
 		a := &app{Stdio: Stdio{Err: &stderr}}
-		if got := a.report(lookupError("x", "", c.err)); got != c.want || !strings.Contains(stderr.String(), c.says) {
+		if got := a.report(a.lookupError("x", "", c.err)); got != c.want || !strings.Contains(stderr.String(), c.says) {
 			t.Errorf("%v: exit code %d with %q, want %d with %q", c.err, got, stderr.String(), c.want, c.says)
 		}
 	}

@@ -25,14 +25,17 @@ type view interface {
 
 // newView returns the view for progress that goes to w.
 func (a *app) newView(w io.Writer) view {
-	switch {
+	switch below := a.tellsBelow(); {
 	case a.format.json():
-		return &jsonView{out: w, tellsBelow: tellsBelow{notes: a.Err}}
+		return &jsonView{out: w, tellsBelow: below}
 	case isTerminal(w):
-		return newLiveView(w, a.paletteFor(w))
+		return newLiveView(w, a.paletteFor(w), below.reach)
+	default:
+		return &plainView{out: w, tellsBelow: below}
 	}
-	return &plainView{out: w, tellsBelow: tellsBelow{notes: a.Err}}
 }
+
+func (a *app) tellsBelow() tellsBelow { return tellsBelow{notes: a.Err, reach: a.connection.reach()} }
 
 // jsonView writes each event as one line of JSON.
 type jsonView struct {
@@ -52,7 +55,7 @@ type plainView struct {
 }
 
 func (v *plainView) event(e switchyard.Event) error {
-	_, err := fmt.Fprintln(v.out, plainLine(e))
+	_, err := fmt.Fprintln(v.out, plainLine(e, v.reach))
 	return err
 }
 func (v *plainView) pending([]audit.Running) {}
@@ -81,7 +84,7 @@ func (p *pairs) duration(name string, d time.Duration) {
 }
 
 // plainLine is an event as a line of a log. Its form is stable: fields are only ever added.
-func plainLine(e switchyard.Event) string {
+func plainLine(e switchyard.Event, r reach) string {
 	var p pairs
 	p.number("turn", e.Turn)
 	p.add("call", e.CallID)
@@ -92,7 +95,7 @@ func plainLine(e switchyard.Event) string {
 	if e.Child != nil {
 		p.add("child", e.Child.WorkflowID)
 	}
-	p.question(e)
+	p.question(e, r)
 	if e.Step != nil {
 		p.step(*e.Step)
 	}
@@ -137,6 +140,7 @@ func (p *pairs) record(r switchyard.Record) {
 		p.add("error", string(r.Error.Type))
 		p.add("message", switchyard.Shorten(r.Error.Message, 200))
 	}
+	p.add("notes", switchyard.Shorten(strings.Join(notesOf(r), "; "), 300))
 }
 
 func (p *pairs) timing(t switchyard.Timing) {

@@ -73,7 +73,7 @@ Ctrl-C ends the watching, not the run.`,
 		RunE: a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
 			summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
 			if err != nil {
-				return lookupError(run.workflowID, run.runID, err)
+				return a.lookupError(run.workflowID, run.runID, err)
 			}
 			f := a.newFollower(c, run.workflowID, run.runID, summary.TaskQueue)
 			f.view = a.newView(a.Out)

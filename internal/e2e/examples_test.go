@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -71,11 +70,8 @@ func commandIn(t *testing.T, readme string) string {
 	return strings.Trim(lines[len(lines)-1], "`")
 }
 
-var (
-	// replyCommand matches the command that answers a question, as a run prints it, and reachedAt where to send it.
-	replyCommand = regexp.MustCompile(`answer="starter (.*) --value JSON"`)
-	reachedAt    = regexp.MustCompile(`other terminals reach the server with (--address \S+)`)
-)
+// replyCommand matches the command that answers a question, as a run prints it.
+var replyCommand = regexp.MustCompile(`answer="starter (.*) --value JSON"`)
 
 // runExample runs a command of a README in a folder and returns what it prints. Where it asks, it is answered.
 func runExample(t *testing.T, dir, command string) string {
@@ -93,14 +89,10 @@ func runExample(t *testing.T, dir, command string) string {
 		in.Close()
 	}()
 	var printed strings.Builder
-	var address []string
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		printed.WriteString(lines.Text() + "\n")
-		if m := reachedAt.FindStringSubmatch(lines.Text()); m != nil {
-			address = strings.Fields(m[1])
-		}
 		if m := replyCommand.FindStringSubmatch(lines.Text()); m != nil {
-			answer := exec.CommandContext(t.Context(), "bin/starter", slices.Concat(strings.Fields(m[1]), address, []string{"--value", `{"accepted": true}`})...)
+			answer := exec.CommandContext(t.Context(), "bin/starter", append(strings.Fields(m[1]), "--value", `{"accepted": true}`)...)
 			answer.Dir = dir
 			if text, err := answer.CombinedOutput(); err != nil {
 				t.Errorf("starter %s: %v\n%s", m[1], err, text)

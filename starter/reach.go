@@ -1,0 +1,47 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/sdk/client"
+)
+
+// reach is what a command that is shown to people needs beside its arguments to reach the server that this one reaches:
+// the flags that were given for that, with a space before each. What environment and profiles say, they say to it too.
+type reach string
+
+// reach leaves out secrets, which are not to be printed.
+func (c *connectionFlags) reach() reach {
+	namespace := c.namespace
+	if namespace == client.DefaultNamespace {
+		namespace = ""
+	}
+	var text strings.Builder
+	for _, flag := range []struct{ name, value string }{
+		{"--address", c.address}, {"--namespace", namespace}, {"--profile", c.profile}, {"--config-file", c.configFile},
+	} {
+		if flag.value != "" {
+			text.WriteString(" " + flag.name + " " + shellWord(flag.value))
+		}
+	}
+	return reach(text.String())
+}
+
+// command is a command line of starter that can be pasted.
+func (r reach) command(name string, arguments ...string) string {
+	words := []string{"starter", name}
+	for _, argument := range arguments {
+		words = append(words, shellWord(argument))
+	}
+	return strings.Join(words, " ") + string(r)
+}
+
+// howToAnswer is the command line that answers a question, up to the answer itself.
+func (r reach) howToAnswer(q audit.RunQuestion) string {
+	answer := " --value JSON"
+	if wantsText(q.Schema) {
+		answer = " --text TEXT"
+	}
+	return r.command("answer", q.WorkflowID, q.ID) + answer
+}

@@ -49,7 +49,7 @@ believed: they are effect: once until you say otherwise.`,
 			defer servers.close()
 			listed, err := servers.tools(entry)
 			if err != nil {
-				return failure(exitFailed, "%w", err)
+				return importError(cmd.Context(), entry, err)
 			}
 			o.Names = flags.names
 			return a.writeImported(&flags, catalog, imports.MCP(entry, listed, o))

@@ -59,7 +59,7 @@ func (a *app) writeImported(flags *importFlags, catalog *catalogFlags, result im
 		return failure(exitUsage, "%s there with other content: %s\nNothing was written. Give --force to overwrite, or another folder with --out.",
 			isAre(len(inTheWay), "file"), strings.Join(inTheWay[:min(len(inTheWay), 10)], ", ")+more(len(inTheWay)-10))
 	}
-	if !flags.dryRun {
+	if !flags.dryRun && len(report.Tools) > 0 {
 		if err := report.write(flags.out); err != nil {
 			return failure(exitFailed, "--out %s: %w", flags.out, err)
 		}
@@ -162,8 +162,10 @@ func (a *app) printImport(r *importReport, flags *importFlags) error {
 	for _, t := range r.Tools {
 		rows.add(t.File, strings.ReplaceAll(t.State, "_", " "), t.Source)
 	}
-	if err := a.print(rows.text(p)); err != nil {
-		return err
+	if len(r.Tools) > 0 {
+		if err := a.print(rows.text(p)); err != nil {
+			return err
+		}
 	}
 	p = a.paletteFor(a.Err)
 	for _, note := range r.Notes {

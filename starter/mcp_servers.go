@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net/url"
 	"os"
 	"strings"
 
@@ -52,14 +53,43 @@ func (s *mcpServers) ask(e toolspecs.Entry) ([]mcptools.Tool, error) {
 	conn, err := mcptools.Connect(s.ctx, &e, mcptools.Options{Dir: s.dir, Inside: insideHosts(), Asks: e.AnswerWithin > 0,
 		Login: s.login, Logins: s.logins})
 	if err != nil {
-		return nil, errors.New(message(err))
+		return nil, &unlisted{err}
 	}
 	s.open = append(s.open, conn)
 	listed, err := conn.Tools(s.ctx)
 	if err != nil {
-		return nil, errors.New(message(err))
+		return nil, &unlisted{err}
 	}
 	return listed, nil
+}
+
+// unlisted is why a server did not list its tools, in words without the type of a call's error.
+type unlisted struct{ err error }
+
+func (u *unlisted) Error() string { return message(u.err) }
+func (u *unlisted) Unwrap() error { return u.err }
+
+// importError is why nothing can be imported from the server that the command line names, in the words of that.
+func importError(ctx context.Context, e toolspecs.Entry, err error) error {
+	if ctx.Err() != nil {
+		return failure(exitCancelled, "interrupted before the server had listed its tools")
+	}
+	switch own, ok := errors.AsType[*switchyard.Error](err); {
+	case ok && own.Type == switchyard.ErrExecutorNotFound && len(e.Argv) > 0:
+		return failure(exitUsage, "the program %s is missing on this machine, or may not be executed\nInstall it, or correct what stands behind --, or PATH.", e.Argv[0])
+	case ok && own.Type == switchyard.ErrPolicyViolation && e.URL != "":
+		return failure(exitUsage, "%w\nFor this command and the toolspecs that it writes: --allow HOST%s", err, suchAs(e.URL))
+	}
+	return failure(exitUsage, "%w", err)
+}
+
+// suchAs offers the host of an address as an example.
+func suchAs(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" {
+		return ""
+	}
+	return ", such as --allow " + shellWord(u.Hostname())
 }
 
 // insideHosts are those that a worker with this environment would let tools reach although they are not public.

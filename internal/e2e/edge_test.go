@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 )
 
 func (l *lab) cancel(id string) {
@@ -88,6 +89,25 @@ func TestManyCalls(t *testing.T) {
 	}
 }
 
+// reset resets a run to before it decided on an activity, as an operator does, and returns the run that goes on from there.
+func (l *lab) reset(run client.WorkflowRun, activity string) client.WorkflowRun {
+	l.t.Helper()
+	var decided int64
+	for _, e := range l.histories(run.GetID(), "")[0].GetEvents() {
+		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityId() == activity {
+			decided = a.GetWorkflowTaskCompletedEventId()
+		}
+	}
+	response, err := l.Client.ResetWorkflowExecution(l.ctx, &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
+		Reason: "again", RequestId: "reset", WorkflowTaskFinishEventId: decided,
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return l.Client.GetWorkflow(l.ctx, run.GetID(), response.GetRunId())
+}
+
 // TestReset proves that a run that an operator resets goes on from its other past: the model sees what the tools answer
 // now, though the worker still holds what they answered before.
 func TestReset(t *testing.T) {
@@ -97,20 +117,7 @@ func TestReset(t *testing.T) {
 	if r := l.result(run); r.Answer != "1 and 2" {
 		t.Fatalf("answer: %q", r.Answer)
 	}
-	var decided int64
-	for _, e := range l.histories("run", "")[0].GetEvents() {
-		if e.GetActivityTaskScheduledEventAttributes().GetActivityId() == "1.1" {
-			decided = e.GetActivityTaskScheduledEventAttributes().GetWorkflowTaskCompletedEventId()
-		}
-	}
-	response, err := l.Client.ResetWorkflowExecution(l.ctx, &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "run", RunId: run.GetRunID()},
-		Reason: "again", RequestId: "reset", WorkflowTaskFinishEventId: decided,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := l.Client.GetWorkflow(l.ctx, "run", response.GetRunId())
+	again := l.reset(run, "1.1")
 	if r := l.result(again); r.Answer != "3 and 4" {
 		t.Errorf("after the reset the answer is %q, want that of the new results", r.Answer)
 	}

@@ -10,8 +10,6 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
-	commonpb "go.temporal.io/api/common/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
@@ -325,21 +323,9 @@ func TestHumanReset(t *testing.T) {
 		t.Error(e)
 	}
 	l.await("for the second question", func() bool { q := l.questions("run"); return len(q) == 1 && q[0].ID == "2.1/1" })
-	decided := int64(0)
-	for _, e := range l.histories("run", "")[0].GetEvents() {
-		if e.GetActivityTaskScheduledEventAttributes().GetActivityId() == "turn-1" {
-			decided = e.GetActivityTaskScheduledEventAttributes().GetWorkflowTaskCompletedEventId()
-		}
-	}
-	response, err := l.Client.ResetWorkflowExecution(l.ctx, &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "run", RunId: run.GetRunID()},
-		Reason: "again", RequestId: "reset", WorkflowTaskFinishEventId: decided,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := l.reset(run, "turn-1")
 	l.await("for the question to be asked again", func() bool { q := l.questions("run"); return len(q) == 1 && q[0].ID == "1.1" })
-	open, err := audit.Questions(l.ctx, l.Client, "run", response.GetRunId())
+	open, err := audit.Questions(l.ctx, l.Client, "run", again.GetRunID())
 	if err != nil || len(open) != 1 || open[0].ID != "1.1" {
 		t.Errorf("open: %+v, %v", open, err)
 	}
@@ -350,7 +336,7 @@ func TestHumanReset(t *testing.T) {
 	if e := l.reply("run", value("2.1/1", "bob", `"really"`)); e != nil {
 		t.Error(e)
 	}
-	r := l.result(l.Client.GetWorkflow(l.ctx, "run", response.GetRunId()))
+	r := l.result(again)
 	if !strings.HasPrefix(r.Answer, "new") || !strings.Contains(r.Answer, "really") {
 		t.Errorf("the answer is %q", r.Answer)
 	}

@@ -45,6 +45,8 @@ type Call struct {
 	Tool string `json:"tool"`
 	// Arguments is the text of the arguments exactly as the caller wrote it; it need not be valid JSON.
 	Arguments string `json:"arguments"`
+	// Priority overrides those of the run and of the tool; only calls of a plan have one.
+	Priority Priority `json:"priority,omitempty"`
 }
 
 // Verdict is what admission decided about one call. It is recorded in history.
@@ -62,6 +64,8 @@ type Verdict struct {
 	Prompt string `json:"prompt,omitempty"`
 	// Claim is how many calls beside itself the call claims of the run's budget: one for a sub-agent that has tools.
 	Claim int `json:"claim,omitempty"`
+	// Route is where the call goes.
+	Route Route `json:"route,omitzero"`
 	// Error is set where the call must not run.
 	Error *Error `json:"error,omitempty"`
 }
@@ -102,6 +106,8 @@ type Result struct {
 	// ExecutionMicros and PostMicros are the times spent in the phases execution and post_execution.
 	ExecutionMicros int64 `json:"execution_us,omitempty"`
 	PostMicros      int64 `json:"post_us,omitempty"`
+	// HeldMicros is how long the call waited with its lane's holder; it is no time of a phase.
+	HeldMicros int64 `json:"held_us,omitempty"`
 	// Slow marks a call that took longer than the spec's slow threshold.
 	Slow bool `json:"slow,omitempty"`
 }
@@ -178,6 +184,12 @@ type CallContext struct {
 	// Generation is the fencing number of the instance that a stateful tool's call runs on: it grows with every instance
 	// that the run has of the tool, so that whoever is written to can refuse an older one. Zero for other kinds.
 	Generation int
+	// Lane is the lane on which the call runs, of a keyed lane with the key's part: "android/pixel-7".
+	Lane string
+	// Fence is the fencing number of the worker's lease for the lane: it grows with every change of holder, so that whoever
+	// is written to can refuse a call of an earlier one. It can be compared among the calls of a lane that has one holder,
+	// and of a key. Zero on lanes without a limit.
+	Fence int64
 }
 
 type callContextKey struct{}

@@ -16,6 +16,9 @@ const (
 	CallWorkflow = "DirectCall"
 	// CatalogWorkflow asks workers which tools they hold; it is no run.
 	CatalogWorkflow = "CatalogReport"
+	// LaneWorkflow keeps a lane's slots with workers, KeysWorkflow knows which keys of a keyed lane are open; neither is a run.
+	LaneWorkflow = "LaneKeeper"
+	KeysWorkflow = "LaneKeys"
 
 	// PinActivity is the local activity that fixes a run's tools. The slash keeps it, and those below, apart from
 	// tools, whose activity type is the tool's name.
@@ -26,6 +29,12 @@ const (
 	ModelActivity = "switchyard/model"
 	// HoldActivity keeps the instance of a stateful tool on one worker for as long as its run needs it.
 	HoldActivity = "switchyard/hold"
+	// SlotsActivity serves a lane with one group of its slots, for as long as the worker can prove that it is the one that
+	// does.
+	SlotsActivity = "switchyard/slots"
+	// OpenActivity is the local activity that has a key of a keyed lane served, for a call that starts long after it was
+	// admitted.
+	OpenActivity = "switchyard/open"
 	// SettleActivity is the local activity that takes what no tool's activity made, a sub-agent's answer, through the
 	// phase post_execution.
 	SettleActivity = "switchyard/settle"
@@ -40,6 +49,11 @@ const (
 	ConversationQuery = "switchyard/conversation"
 	// QuestionsQuery answers with the run's open questions, a []Question, oldest first.
 	QuestionsQuery = "switchyard/questions"
+
+	// HoldersSignal tells LaneWorkflow how the lane is configured now, a Lane; KeySignal tells KeysWorkflow of a key, a
+	// KeyOrder.
+	HoldersSignal = "switchyard/holders"
+	KeySignal     = "switchyard/key"
 
 	// AskUpdate takes a Question of a running call and answers, when a person has replied, with the Reply.
 	AskUpdate = "switchyard/ask"
@@ -66,8 +80,11 @@ const (
 	// LaneGeneral runs calls in parallel. It is the workflows' own task queue, so that the server may hand a call to
 	// the worker that asked for it without a detour (eager dispatch).
 	LaneGeneral = "general"
-	// LaneSerial runs one call at a time on each worker that serves it.
+	// LaneSerial runs one call at a time, over all workers.
 	LaneSerial = "serial"
+	// LaneInline runs calls inside the workflow task that handles the model's answer, on the worker that has the run. It has
+	// no task queue.
+	LaneInline = "inline"
 )
 
 // Queue returns the task queue of a lane for runs whose workflows live on the task queue base: base itself for the
@@ -84,6 +101,19 @@ func Queue(base, lane string) string {
 func HoldQueue(base, lane string) string {
 	return base + "/hold/" + cmp.Or(lane, LaneGeneral)
 }
+
+// SlotsQueue returns the task queue on which the workers of a lane are asked to hold groups of its slots.
+func SlotsQueue(base, lane string) string { return base + "/slots/" + lane }
+
+// BypassQueue returns the task queue of those calls of a lane to which its rules do not apply. All workers that serve the
+// lane poll it.
+func BypassQueue(base, lane string) string { return base + "/bypass/" + lane }
+
+// LaneWorkflowID returns the workflow id of a lane's LaneWorkflow, KeysWorkflowID that of its KeysWorkflow.
+func LaneWorkflowID(base, lane string) string { return "switchyard/lane/" + base + "/" + lane }
+
+// KeysWorkflowID is described with LaneWorkflowID.
+func KeysWorkflowID(base, lane string) string { return LaneWorkflowID(base, lane) + "/keys" }
 
 // instancePart stands in a task queue's name between the lane's queue and whose instance it leads to.
 const instancePart = "/instance/"

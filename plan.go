@@ -24,6 +24,8 @@ type PlanCall struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// DependsOn names calls that must have succeeded first, besides those referred to.
 	DependsOn []string `json:"depends_on,omitempty"`
+	// Priority overrides those of the run and of the tool.
+	Priority Priority `json:"priority,omitempty"`
 }
 
 // Rules that Plan.Check names in its problems.

@@ -20,6 +20,8 @@ type RunInput struct {
 	Variables    map[string]any `json:"variables,omitempty"`
 	// Mode overrides how strictly the arguments of all calls are read.
 	Mode Mode `json:"mode,omitempty"`
+	// Priority is that of the run's steps and calls, and of its sub-agents'; empty leaves calls to their tools.
+	Priority Priority `json:"priority,omitempty"`
 	// Parent is set for a sub-agent's run.
 	Parent *Parent `json:"parent,omitempty"`
 	// Carry is set by the run itself when it continues as new.
@@ -153,6 +155,9 @@ type PinRequest struct {
 // AdmitRequest asks for verdicts on calls that are ready to run together.
 type AdmitRequest struct {
 	Calls []Call `json:"calls"`
+	// Base is the task queue of the run's workflow; empty, as in runs begun by older versions, for calls without a Route.
+	Base   string `json:"base,omitempty"`
+	Caller Caller `json:"caller,omitzero"`
 	// Tools are the pinned tools that the calls name; a call of a tool that is not among them is unknown.
 	Tools []Tool `json:"tools"`
 	// Known are the names of all tools of the run, for near names.

@@ -83,6 +83,8 @@ type Tool struct {
 	Lane   string `json:"lane"`
 	Access Access `json:"access"`
 	Effect Effect `json:"effect"`
+	// Priority is that of calls whose run and plan name none; empty is normal.
+	Priority Priority `json:"priority,omitempty"`
 	// Timeout bounds one attempt.
 	Timeout Duration `json:"timeout"`
 	// QueueTimeout bounds the wait for a worker; zero waits for as long as the run lasts.

@@ -138,6 +138,7 @@ func (c *Compiled) Tool() switchyard.Tool {
 		Lane:         e.Lane,
 		Access:       e.Access,
 		Effect:       e.Effect,
+		Priority:     e.Priority,
 		Timeout:      e.Timeout,
 		QueueTimeout: e.QueueTimeout,
 		Heartbeat:    e.Heartbeat,

@@ -22,10 +22,11 @@ type planFile struct {
 }
 
 type planCallFile struct {
-	ID        string          `yaml:"id"`
-	Tool      string          `yaml:"tool" rule:"required"`
-	Arguments json.RawMessage `yaml:"arguments"`
-	DependsOn []string        `yaml:"depends_on"`
+	ID        string              `yaml:"id"`
+	Tool      string              `yaml:"tool" rule:"required"`
+	Arguments json.RawMessage     `yaml:"arguments"`
+	DependsOn []string            `yaml:"depends_on"`
+	Priority  switchyard.Priority `yaml:"priority" rule:"enum=urgent|high|normal|low"`
 }
 
 // DecodePlan reads a plan file, YAML or JSON: a list of calls, or a mapping that holds one. A call without an id gets

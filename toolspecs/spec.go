@@ -227,6 +227,8 @@ type ExecutionSpec struct {
 	Lane   string            `json:"lane" yaml:"lane"`
 	Access switchyard.Access `json:"access" yaml:"access" rule:"enum=shared|exclusive"`
 	Effect switchyard.Effect `json:"effect" yaml:"effect" rule:"enum=read|idempotent|once"`
+	// Priority is that of calls whose run and plan name none; empty is normal.
+	Priority switchyard.Priority `json:"priority,omitempty" yaml:"priority" rule:"enum=urgent|high|normal|low"`
 	// Timeout bounds one attempt; default 30s, and 1h for a sub-agent's whole run.
 	Timeout switchyard.Duration `json:"timeout" yaml:"timeout" rule:"above=0s,max=24h"`
 	// QueueTimeout bounds the wait for a worker; zero waits for as long as the run lasts.

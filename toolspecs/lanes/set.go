@@ -1,0 +1,123 @@
+// Package lanes reads lanes.yaml: the lanes of an installation and their rules.
+package lanes
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/templates"
+)
+
+// Defaults of a lane's rules.
+const (
+	// DefaultIdleTimeout is how long a keyed lane keeps a key that nobody uses.
+	DefaultIdleTimeout = switchyard.Duration(5 * time.Minute)
+	// DefaultHolders is the most groups that a limit is divided into where nothing else is said, DefaultKeyHolders how many
+	// groups the keys of a keyed lane make.
+	DefaultHolders    = 4
+	DefaultKeyHolders = 4
+)
+
+// Set is the lanes that there are, those that exist without being configured among them. It does not change.
+type Set struct {
+	byName     map[string]switchyard.Lane
+	byCategory map[string]string
+}
+
+// Of returns the lanes that always exist and the given ones, with their defaults filled in. Of two lanes of one name, and
+// of two that are the default of one category, the last one counts: Decode is what refuses them.
+func Of(given ...switchyard.Lane) *Set {
+	s := &Set{byName: map[string]switchyard.Lane{
+		switchyard.LaneGeneral: WithDefaults(switchyard.Lane{Name: switchyard.LaneGeneral}),
+		switchyard.LaneSerial:  WithDefaults(switchyard.Lane{Name: switchyard.LaneSerial, Limit: 1}),
+		switchyard.LaneInline:  WithDefaults(switchyard.Lane{Name: switchyard.LaneInline}),
+	}, byCategory: map[string]string{}}
+	for _, l := range given {
+		s.byName[l.Name] = WithDefaults(l)
+		for _, c := range l.Categories {
+			s.byCategory[c] = l.Name
+		}
+	}
+	return s
+}
+
+// Plain returns the lanes of s and lanes without rules of those names that s does not have.
+func (s *Set) Plain(names ...string) *Set {
+	more := &Set{byName: maps.Clone(s.byName), byCategory: s.byCategory}
+	for _, name := range names {
+		if _, there := more.byName[name]; !there {
+			more.byName[name] = WithDefaults(switchyard.Lane{Name: name})
+		}
+	}
+	return more
+}
+
+// WithDefaults returns a lane with every default filled in; a second time changes nothing.
+func WithDefaults(l switchyard.Lane) switchyard.Lane {
+	l.Strategy = cmp.Or(l.Strategy, switchyard.StrategyPriority)
+	l.Fairness = cmp.Or(l.Fairness, switchyard.FairnessConversation)
+	if l.Keyed() {
+		l.Limit = cmp.Or(l.Limit, 1)
+		l.IdleTimeout = cmp.Or(l.IdleTimeout, DefaultIdleTimeout)
+	}
+	if !l.Limited() {
+		return l
+	}
+	l.OnLostLease = cmp.Or(l.OnLostLease, switchyard.OnLostLeaseExit)
+	switch {
+	case l.Keyed():
+		l.Holders = cmp.Or(l.Holders, DefaultKeyHolders)
+	case l.Holds():
+		l.Holders = 1 // one place decides who waits
+	default:
+		l.Holders = cmp.Or(l.Holders, min(l.Limit, DefaultHolders))
+	}
+	return l
+}
+
+// Lane returns the lane of that name, and whether there is one.
+func (s *Set) Lane(name string) (switchyard.Lane, bool) {
+	l, ok := s.byName[name]
+	return l, ok
+}
+
+// Names returns the names of the lanes, sorted.
+func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.byName)) }
+
+// All returns the lanes, sorted by name.
+func (s *Set) All() []switchyard.Lane {
+	var all []switchyard.Lane
+	for _, name := range s.Names() {
+		all = append(all, s.byName[name])
+	}
+	return all
+}
+
+// ForCategory returns the lane that tools of a category have by default, and whether there is one.
+func (s *Set) ForCategory(category string) (string, bool) {
+	name, ok := s.byCategory[category]
+	return name, ok
+}
+
+// Key returns a call's key on a keyed lane. The error is a validation_error: an argument that the key is made of is absent.
+func Key(l switchyard.Lane, arguments json.RawMessage) (string, *switchyard.Error) {
+	values, err := templates.Values(arguments)
+	if err != nil {
+		return "", switchyard.AsError(err)
+	}
+	for _, name := range templates.Names(l.Key) {
+		if _, given := values[name]; !given {
+			e := switchyard.Errorf(switchyard.ErrValidation, "the lane %s needs the argument %s", l.Name, name)
+			e.Problems = []switchyard.Problem{{Path: "$." + name, Rule: switchyard.RuleRequired,
+				Message: "the lane " + l.Name + " has a queue for each " + l.Key + ", so the call must say which"}}
+			e.Phase = switchyard.PhasePreValidation
+			return "", e
+		}
+	}
+	key, _ := templates.Text(l.Key, values)
+	return key, nil
+}

@@ -1,0 +1,105 @@
+package lanetest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// Caller is a tool's side of a visit: the witness counts the call as running until Done or Stopped returns, or the process
+// ends.
+type Caller struct {
+	conn net.Conn
+	// words are those of the witness; closed where it is gone.
+	words chan string
+}
+
+// Begin tells the witness at address that a call begins, and returns when it has taken note.
+func Begin(ctx context.Context, address string, v Visit) (*Caller, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("reach the witness: %w", err)
+	}
+	c := &Caller{conn: conn, words: make(chan string, 4)}
+	go c.listen()
+	if err := json.NewEncoder(conn).Encode(v); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return c, c.expect(wordBegun)
+}
+
+func (c *Caller) listen() {
+	defer close(c.words)
+	lines := bufio.NewScanner(c.conn)
+	for lines.Scan() {
+		c.words <- lines.Text()
+	}
+}
+
+// expect returns when the witness has said one of the words; a gate that opens meanwhile is forgotten.
+func (c *Caller) expect(wanted ...string) error {
+	_, err := c.answer(wanted...)
+	return err
+}
+
+func (c *Caller) answer(wanted ...string) (string, error) {
+	for word := range c.words {
+		for _, w := range wanted {
+			if word == w {
+				return word, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("the witness has gone; it should have said %s", strings.Join(wanted, " or "))
+}
+
+// Wait returns after d, of a call with a gate when that opens, or when ctx is over, with its cause.
+func (c *Caller) Wait(ctx context.Context, d time.Duration, gate bool) error {
+	if gate {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case word := <-c.words:
+			if word != wordGo {
+				return fmt.Errorf("the witness said %q at a gate", word)
+			}
+		}
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Write writes to what the lane protects and reports whether it was accepted.
+func (c *Caller) Write() (bool, error) {
+	send(c.conn, wordWrite)
+	word, err := c.answer(wordAccepted, wordRefused)
+	return word == wordAccepted, err
+}
+
+// Over tells that the tool has noticed the end of its context.
+func (c *Caller) Over() { send(c.conn, wordOver) }
+
+// Done tells that the call has come to its end, Stopped that its context was over before; both end the visit.
+func (c *Caller) Done() error { return c.end(wordDone) }
+
+// Stopped is described with Done.
+func (c *Caller) Stopped() error {
+	c.Over()
+	return c.end(wordStopped)
+}
+
+func (c *Caller) end(word string) error {
+	send(c.conn, word)
+	return errors.Join(c.expect(wordNoted), c.conn.Close())
+}

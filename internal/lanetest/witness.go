@@ -1,0 +1,232 @@
+// Package lanetest proves what lanes promise. Tools of these tests tell a witness when their calls begin and end; the witness
+// is one process with one clock, so what it saw can be judged: whether a lane ever ran more calls than its limit.
+package lanetest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Visit is what a tool tells of itself when its call begins.
+type Visit struct {
+	Tool string `json:"tool"`
+	// Lane is the lane with the key's part, as the tool was told.
+	Lane    string `json:"lane"`
+	Fence   int64  `json:"fence,omitempty"`
+	Run     string `json:"run"`
+	Call    string `json:"call"`
+	Attempt int    `json:"attempt"`
+	PID     int    `json:"pid"`
+	// Gate names what the call waits for; empty for nothing.
+	Gate string `json:"gate,omitempty"`
+}
+
+// Ending is how a call's execution ended.
+type Ending string
+
+const (
+	// Running has not ended.
+	Running Ending = ""
+	// Done came to its end.
+	Done Ending = "done"
+	// Stopped stopped because its context was over.
+	Stopped Ending = "stopped"
+	// Vanished went without a word: its process ended.
+	Vanished Ending = "vanished"
+)
+
+// Span is one execution of a call. All times are the witness's.
+type Span struct {
+	Visit
+	Began time.Duration
+	// Ended is zero while the execution runs.
+	Ended  time.Duration
+	Ending Ending
+	// Over is when the tool noticed that its context is over; zero where it did not.
+	Over time.Duration
+	// Written and Refused count the writes that the witness accepted, and those it refused for their fencing number.
+	Written, Refused int
+}
+
+// Key names the call that was executed: run and call.
+func (s Span) Key() string { return s.Run + "/" + s.Call }
+
+// Witness listens to tools.
+type Witness struct {
+	listener net.Listener
+	began    time.Time
+
+	mu      sync.Mutex
+	last    time.Duration
+	spans   []*Span
+	fences  map[string]int64
+	open    map[string]bool
+	waiting map[string][]net.Conn
+	changed chan struct{}
+}
+
+// Listen returns a witness that tools reach at its Address. Close ends it.
+func Listen() (*Witness, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	w := &Witness{listener: listener, began: time.Now(), fences: map[string]int64{}, open: map[string]bool{},
+		waiting: map[string][]net.Conn{}, changed: make(chan struct{})}
+	go w.accept()
+	return w, nil
+}
+
+// Address returns host:port.
+func (w *Witness) Address() string { return w.listener.Addr().String() }
+
+// Close hears no more tools.
+func (w *Witness) Close() error { return w.listener.Close() }
+
+// Now returns the time on the witness's clock.
+func (w *Witness) Now() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tick()
+}
+
+// tick returns the time; no two calls return the same, so that the order of what happened is never lost.
+func (w *Witness) tick() time.Duration {
+	w.last = max(w.last+1, time.Since(w.began))
+	return w.last
+}
+
+// Spans returns what was seen so far, in the order in which executions began, and a channel that closes when there is more.
+func (w *Witness) Spans() ([]Span, <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	spans := make([]Span, len(w.spans))
+	for i, s := range w.spans {
+		spans[i] = *s
+	}
+	return spans, w.changed
+}
+
+// Open lets the calls go on that wait at a gate, and all that come to it later.
+func (w *Witness) Open(gate string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open[gate] = true
+	for _, conn := range w.waiting[gate] {
+		send(conn, wordGo)
+	}
+	delete(w.waiting, gate)
+}
+
+// change does something under the lock and tells those who wait for news.
+func (w *Witness) change(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+func (w *Witness) accept() {
+	for {
+		conn, err := w.listener.Accept()
+		if err != nil {
+			return
+		}
+		go w.hear(conn)
+	}
+}
+
+// hear listens to one tool: an open connection is a call that runs.
+func (w *Witness) hear(conn net.Conn) {
+	defer conn.Close()
+	lines := bufio.NewReader(conn)
+	line, err := lines.ReadBytes('\n')
+	var v Visit
+	if err != nil || json.Unmarshal(line, &v) != nil {
+		return
+	}
+	s := w.begin(v, conn)
+	for s.Ending == Running {
+		word, err := lines.ReadString('\n')
+		w.heed(s, conn, strings.TrimSpace(word), err)
+	}
+}
+
+func (w *Witness) begin(v Visit, conn net.Conn) *Span {
+	s := &Span{Visit: v}
+	w.change(func() {
+		s.Began = w.tick()
+		w.spans = append(w.spans, s)
+		send(conn, wordBegun)
+		switch {
+		case v.Gate == "":
+		case w.open[v.Gate]:
+			send(conn, wordGo)
+		default:
+			w.waiting[v.Gate] = append(w.waiting[v.Gate], conn)
+		}
+	})
+	return s
+}
+
+// heed records what a tool said.
+func (w *Witness) heed(s *Span, conn net.Conn, word string, err error) {
+	w.change(func() {
+		at := w.tick()
+		switch {
+		case err != nil:
+			s.Ending, s.Ended = Vanished, at
+		case word == wordDone:
+			s.Ending, s.Ended = Done, at
+		case word == wordStopped:
+			s.Ending, s.Ended = Stopped, at
+		case word == wordOver && s.Over == 0:
+			s.Over = at
+		case word == wordWrite:
+			w.write(s, conn)
+			return
+		}
+		if s.Ending == Done || s.Ending == Stopped {
+			send(conn, wordNoted)
+		}
+		if s.Ending != Running {
+			w.waiting[s.Gate] = slices.DeleteFunc(w.waiting[s.Gate], func(c net.Conn) bool { return c == conn })
+		}
+	})
+}
+
+// write is the resource that lanes protect: it refuses whoever comes with a lower fencing number than the highest seen.
+func (w *Witness) write(s *Span, conn net.Conn) {
+	if s.Fence < w.fences[s.Lane] {
+		s.Refused++
+		send(conn, wordRefused)
+		return
+	}
+	w.fences[s.Lane] = s.Fence
+	s.Written++
+	send(conn, wordAccepted)
+}
+
+// What witness and tools say to each other, a word a line, after the tool's Visit.
+const (
+	wordBegun    = "begun"
+	wordGo       = "go"
+	wordOver     = "over"
+	wordDone     = "done"
+	wordStopped  = "stopped"
+	wordNoted    = "noted"
+	wordWrite    = "write"
+	wordAccepted = "accepted"
+	wordRefused  = "refused"
+)
+
+// send writes a line; whoever is gone by now need not hear it.
+func send(w io.Writer, word string) { _, _ = fmt.Fprintln(w, word) }

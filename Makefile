@@ -1,5 +1,5 @@
-# Everything that is done to this repository has its target here; .ci/run calls `make test`, `make check` and
-# `make conformance`. Only Go, git and make are needed, and npm for the tests against programs of others. Go's build cache
+# Everything that is done to this repository has its target here; .ci/run calls `make test`, `make check`, `make test/lanes`
+# and `make conformance`. Only Go, git and make are needed, and npm for the tests against programs of others. Go's build cache
 # decides what has to be rebuilt.
 
 export CGO_ENABLED := 0
@@ -57,6 +57,11 @@ bin/kinds:
 bin/devserver:
 	$(DEVSERVER) build -C devserver -ldflags='-s -w' -o ../bin/devserver .
 
+# What cuts workers off from the server in tests.
+.PHONY: bin/toxiproxy
+bin/toxiproxy:
+	$(GO) build -C internal/tools -o ../../bin/toxiproxy github.com/Shopify/toxiproxy/v2/cmd/server
+
 .PHONY: npm
 npm: ## Install what tests run from npm into bin/npm: MCP servers, the MCP conformance suite, Prism
 	@internal/npm/install bin/npm
@@ -79,6 +84,11 @@ test/e2e: build npm ## Run the tests that need a real server
 test/replay: build npm ## The end-to-end tests with the workflow cache off: every workflow task is a replay
 	SWITCHYARD_CACHE=0 $(E2E) ./internal/e2e
 
+# These run by themselves: they load the machine, and measure how soon another worker takes over.
+.PHONY: test/lanes
+test/lanes: bin/devserver bin/toxiproxy ## Prove that lanes keep their limits while workers are killed, stopped and cut off
+	cd internal/lanetest && $(E2E)
+
 # Tests that run in their own folder print what they have to say also when they pass.
 .PHONY: conformance
 conformance: build npm ## Run the official MCP conformance suite against the orchestrator, and print its table
@@ -90,7 +100,7 @@ test/devserver: ## Run devserver's own tests
 	$(DEVSERVER) test -C devserver .
 
 # The programs that tests start are built to be measured as well: go test adds what they covered to its own profile. The
-# conformance suite is left to its own target.
+# conformance suite and the lanes' proof are left to their own targets.
 .PHONY: test/coverage
 test/coverage: bin/devserver npm ## Run all tests, on a real server too, and hold every package to its coverage
 	rm -rf coverage
@@ -98,7 +108,7 @@ test/coverage: bin/devserver npm ## Run all tests, on a real server too, and hol
 	ln -s ../../bin/devserver coverage/bin/devserver
 	$(GO) build -cover -coverpkg=./... -o coverage/bin/ ./starter ./worker ./examples/librarian ./examples/kinds
 	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' $(NPM) SWITCHYARD_E2E=1 \
-		$(GO) test -count=1 -parallel 6 -timeout 10m -coverpkg=./... -coverprofile=coverage/tests.txt $$($(GO) list ./... | grep -v /internal/conformance)
+		$(GO) test -count=1 -parallel 6 -timeout 10m -coverpkg=./... -coverprofile=coverage/tests.txt $$($(GO) list ./... | grep -v -e /internal/conformance -e /internal/lanetest)
 	$(GO) run ./internal/covergate coverage/tests.txt
 
 .PHONY: check

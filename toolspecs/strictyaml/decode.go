@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 )
 
 // Decode fills the struct that into points to. Fields are named by their yaml tag, else by their json tag; a rule tag
-// holds them to rules (see rule). Everything else in the document is a fault: unknown fields, wrong types, values that
+// holds them to rules (see rule), and a hint tag says what to do where one is broken. Everything else in the document is a fault: unknown fields, wrong types, values that
 // break a rule. What could be decoded is decoded all the same, so that further checks can report more.
 func (d *Document) Decode(into any) {
 	d.value(d.root, reflect.ValueOf(into).Elem(), nil)
@@ -63,6 +64,20 @@ func (d *Document) ReportKey(path, message, hint string) {
 		}
 	}
 	d.Report(path, message, hint)
+}
+
+// Keys returns the keys of the mapping at path in the order in which they are written, none where there is no mapping.
+func (d *Document) Keys(path string) []string {
+	n, found := d.find(path)
+	if n = deref(n); !found || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	list, _ := entries(n)
+	names := make([]string, len(list))
+	for i, e := range list {
+		names[i] = deref(e.key).Value
+	}
+	return names
 }
 
 // Position returns line and column of what is at path, or else nearest above it.
@@ -157,7 +172,7 @@ func (d *Document) value(n *yaml.Node, v reflect.Value, f *field) {
 	d.tagged(n, v, f)
 	if f != nil && !d.faultAt(n) {
 		if message := f.rule.check(v); message != "" {
-			d.fault(n, fmt.Sprintf("%s %s", f.name, message), f.rule.hint(v))
+			d.fault(n, fmt.Sprintf("%s %s", f.name, message), cmp.Or(f.rule.hint(v), f.remedy))
 		}
 	}
 }
@@ -182,7 +197,7 @@ func (d *Document) faultAt(n *yaml.Node) bool {
 	return d.more > 0 || d.faulty[[2]int{n.Line, n.Column}]
 }
 
-// composite decodes pointers, structs and slices, and reports whether v is one of them.
+// composite decodes pointers, structs, maps and slices, and reports whether v is one of them.
 func (d *Document) composite(n *yaml.Node, v reflect.Value, f *field) bool {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -190,6 +205,8 @@ func (d *Document) composite(n *yaml.Node, v reflect.Value, f *field) bool {
 		d.value(n, v.Elem(), f)
 	case reflect.Struct:
 		d.object(n, v)
+	case reflect.Map:
+		d.mapping(n, v, f)
 	case reflect.Slice:
 		d.list(n, v, f)
 	default:
@@ -221,6 +238,25 @@ func (d *Document) object(n *yaml.Node, v reflect.Value) {
 		if fields.byName[name].rule.required && !given[name] {
 			d.fault(n, fmt.Sprintf("%s is missing", name), "")
 		}
+	}
+}
+
+// mapping decodes a mapping whose keys are free. The rules of the field hold each of its values.
+func (d *Document) mapping(n *yaml.Node, v reflect.Value, f *field) {
+	if n.Kind != yaml.MappingNode {
+		d.wrongType(n, v.Type())
+		return
+	}
+	list, misplaced := entries(n)
+	d.reportMisplaced(misplaced)
+	v.Set(reflect.MakeMap(v.Type()))
+	rule := f.rule
+	rule.required = false
+	for _, e := range list {
+		name := deref(e.key).Value
+		value := reflect.New(v.Type().Elem()).Elem()
+		d.value(e.value, value, &field{name: name, rule: rule, remedy: f.remedy})
+		v.SetMapIndex(reflect.ValueOf(name), value)
 	}
 }
 
@@ -331,7 +367,7 @@ func wanted(t reflect.Type) string {
 }
 
 var wantedWords = map[reflect.Kind]string{
-	reflect.Struct: "a mapping", reflect.Slice: "a list", reflect.Bool: "true or false", reflect.Int: "a whole number",
+	reflect.Struct: "a mapping", reflect.Map: "a mapping", reflect.Slice: "a list", reflect.Bool: "true or false", reflect.Int: "a whole number",
 	reflect.Float64: "a number",
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,8 @@ type outer struct {
 	Inner  []inner             `yaml:"inner"`
 	Token  string              `yaml:"token" rule:"secret"`
 	Login  *inner              `yaml:"login" rule:"secret"`
+	Named  map[string]inner    `yaml:"named"`
+	Levels map[string]int      `yaml:"levels" rule:"min=0,max=9" hint:"leave it away"`
 }
 
 func decodeText(t *testing.T, text string) (outer, *Document) {
@@ -57,6 +60,8 @@ on: FALSE
 wait: 90s
 words: [a, b]
 inner: [{count: 1}]
+named: {b: &b {count: 2}, "two words": *b, <<: {c: {count: 3}}}
+levels: {low: 1, 7: 0}
 `)
 	if err := doc.Faults().Err(); err != nil {
 		t.Fatal(err)
@@ -66,6 +71,10 @@ inner: [{count: 1}]
 		inner: inner{Count: 5}, Label: "2024-01-01", Kind: "red", Number: &number, Ratio: 1000, On: &off,
 		Raw:  json.RawMessage(`{"b":[1,16,1000,0.5,"2024-01-01",null,"yes",true],"a":"x<y","c":2}`),
 		Wait: switchyard.Duration(90 * time.Second), Words: []string{"a", "b"}, Inner: []inner{{Count: 1}},
+		Named: map[string]inner{"b": {Count: 2}, "two words": {Count: 2}, "c": {Count: 3}}, Levels: map[string]int{"low": 1, "7": 0},
+	}
+	if keys := doc.Keys("$.named"); !slices.Equal(keys, []string{"b", "two words", "c"}) || doc.Keys("$.none") != nil || doc.Keys("$.words") != nil {
+		t.Errorf("the keys are %q", keys)
 	}
 	if !reflect.DeepEqual(o, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", o, want)
@@ -78,6 +87,12 @@ func TestFaults(t *testing.T) {
 		{"label: x\nlabell: y", `f.yaml:2:1: unknown field "labell" (did you mean "label"?)`},
 		{"label: x\ntoken: 12345", "f.yaml:2:8: this must be text, not what is written here"},
 		{"label: x\ntoken: [12345]", "f.yaml:2:8: this must be text, not a list"},
+		{"label: x\nnamed: [1]", "f.yaml:2:8: this must be a mapping, not a list"},
+		{"label: x\nnamed: {a: }", "f.yaml:2:12: a value is missing here; this must be a mapping (remove the key, or give it a value)"},
+		{"label: x\nnamed: {a: {cuont: 1}}", `f.yaml:2:13: unknown field "cuont" (did you mean "count"?)`},
+		{"label: x\nnamed: {a: {count: 1}, a: {count: 2}}", `f.yaml:2:24: "a" is given twice; the first is in line 2 (remove one)`},
+		{"label: x\nlevels: {low: 10}", "f.yaml:2:15: low is 10; the most is 9 (leave it away)"},
+		{"label: x\nlevels: {<<: 1}", `f.yaml:2:14: << merges mappings, and this is none (put "<<" in quotes where it is meant as a key)`},
 		{"label: x\nlogin: planted", "f.yaml:2:8: this must be a mapping, not what is written here"},
 		{"label: x\nlogin: {count: 10}", "f.yaml:2:16: count is 10; the most is 9"},
 		{"label: x\ncount: 10", "f.yaml:2:8: count is 10; the most is 9"},
@@ -224,7 +239,7 @@ f.yaml:6:10: "maybe" is not a boolean (write true or false)
 f.yaml:6:27: the tag !!set is not supported (remove it, and write the value itself)
 f.yaml:6:37: "a" is given twice; the first is in line 6 (remove one)
 f.yaml:7:8: the tag !x is not supported (remove it, and write the value itself)
-f.yaml:8:1: unknown field "nope" (known: count, label, kind, raw, number, ratio, on, wait, words, inner, token, login)`
+f.yaml:8:1: unknown field "nope" (known: count, label, kind, raw, number, ratio, on, wait, words, inner, token, login, named, levels)`
 	if got := doc.Faults().Err().Error(); got != want || o.Label != "first" || string(o.Raw) != `{"a":false,"b":{}}` {
 		t.Errorf("got\n%s\nwant\n%s\n%+v %s", got, want, o, o.Raw)
 	}

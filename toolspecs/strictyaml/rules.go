@@ -15,7 +15,8 @@ import (
 )
 
 // rule is what a field's rule tag says: `rule:"required"`, `rule:"enum=a|b"`, `rule:"min=1,max=9"` (numbers or
-// durations), `rule:"above=0s"`. On a list enum holds its elements, min and max its length. No fault repeats what is
+// durations), `rule:"above=0s"`. On a list enum holds its elements, min and max its length; on a map of free keys all hold
+// its values. No fault repeats what is
 // written in place of a field with `rule:"secret"`.
 type rule struct {
 	required bool
@@ -119,11 +120,13 @@ type field struct {
 	name  string
 	index []int
 	rule  rule
+	// remedy is what its hint tag says: what to do about a value that breaks the rule.
+	remedy string
 }
 
 // element returns the field that stands for the elements of a list.
 func (f *field) element() *field {
-	return &field{name: f.name, rule: rule{enum: f.rule.enum}}
+	return &field{name: f.name, rule: rule{enum: f.rule.enum}, remedy: f.remedy}
 }
 
 type fieldSet struct {
@@ -152,7 +155,7 @@ func fieldsOf(t reflect.Type) *fieldSet {
 		if set.byName[name] == nil {
 			set.names = append(set.names, name)
 		}
-		set.byName[name] = &field{name: name, index: sf.Index, rule: parseRule(sf.Tag.Get("rule"))}
+		set.byName[name] = &field{name: name, index: sf.Index, rule: parseRule(sf.Tag.Get("rule")), remedy: sf.Tag.Get("hint")}
 	}
 	fieldSets.Store(t, set)
 	return set

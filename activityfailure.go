@@ -20,11 +20,23 @@ type ActivityFailure struct {
 	Message string
 	// Details reads the first of the failure's details into the argument; nil where there are none.
 	Details func(any) error
+	// LastHeartbeat reads what the activity's last heartbeat told; nil where it told nothing, or where no timeout has passed.
+	LastHeartbeat func(any) error
 }
 
-// CallError maps a failure of tool's activity to the closed set.
-func (f ActivityFailure) CallError(tool Tool) *Error {
+// CallError maps a failure of tool's activity to the closed set; route is the call's. The error's NotBegun says that the run
+// is to make the call again.
+func (f ActivityFailure) CallError(tool Tool, route Route) *Error {
+	e := f.callError(tool.On(route), route)
+	// What has an activity of another form is not made again by scheduling that activity once more.
+	e.NotBegun = e.NotBegun && tool.Kind == ""
+	return e
+}
+
+func (f ActivityFailure) callError(tool Tool, route Route) *Error {
 	switch {
+	case f.handedBack(route):
+		return lostWaiting(tool.Lane)
 	case f.Timeout != "":
 		return timeoutError(f.Timeout, tool)
 	case f.Cancelled:

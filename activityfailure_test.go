@@ -35,7 +35,7 @@ func TestCallError(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := tt.failure.CallError(tt.tool)
+			got := tt.failure.CallError(tt.tool, Route{})
 			if !errors.Is(got, &Error{Type: tt.want}) || got.Phase != tt.phase || !strings.Contains(got.Message, tt.words) {
 				t.Errorf("got %s in %s: %q, want %s in %s: …%q…", got.Type, got.Phase, got.Message, tt.want, tt.phase, tt.words)
 			}

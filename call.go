@@ -81,6 +81,8 @@ type Execution struct {
 	Notes []string `json:"notes,omitempty"`
 	// Parent is the path of the call on whose behalf this one runs, for sub-agents.
 	Parent string `json:"parent,omitempty"`
+	// QueueTimeout bounds the wait of a call that may wait with its lane's holder; zero is no bound.
+	QueueTimeout Duration `json:"queue_timeout,omitzero"`
 }
 
 // Origin is what all calls of one run have in common.

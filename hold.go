@@ -61,7 +61,7 @@ func (f ActivityFailure) HoldError(tool Tool) (e *Error, lost bool) {
 		return nil, false
 	}
 	if f.Timeout == "" {
-		if e = f.CallError(tool); e.Type != ErrWorkerLost {
+		if e = f.CallError(tool, Route{}); e.Type != ErrWorkerLost {
 			return e, false
 		}
 	}

@@ -61,7 +61,7 @@ func TestHumanTimeouts(t *testing.T) {
 		{"ScheduleToClose", human, ErrApprovalTimeout}, {"StartToClose", human, ErrApprovalTimeout}, {TimeoutScheduleToStart, human, ErrApprovalTimeout},
 		{"ScheduleToClose", queued, ErrApprovalTimeout}, {TimeoutScheduleToStart, queued, ErrQueueTimeout},
 	} {
-		e := ActivityFailure{Timeout: test.kind}.CallError(test.tool)
+		e := ActivityFailure{Timeout: test.kind}.CallError(test.tool, Route{})
 		if e.Type != test.want || test.want == ErrApprovalTimeout && !strings.Contains(e.Message, "within 1h") {
 			t.Errorf("%s with a queue timeout of %s: %+v", test.kind, test.tool.QueueTimeout, e)
 		}

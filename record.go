@@ -62,7 +62,7 @@ type Event struct {
 // Timing is where and when a call or a model step ran, by the server's clock.
 type Timing struct {
 	Lane string `json:"lane,omitempty"`
-	// Attempts counts those that started. Zero says that none did, or, of a call that was open when the server ended the
+	// Attempts counts those that started, those among them that a worker handed back unbegun. Zero says that none did, or, of a call that was open when the server ended the
 	// run, that history does not tell.
 	Attempts int `json:"attempts,omitempty"`
 	// Worker is the identity of the worker that made the last attempt.
@@ -73,8 +73,9 @@ type Timing struct {
 	Scheduled time.Time `json:"scheduled,omitzero"`
 	Started   time.Time `json:"started,omitzero"`
 	Closed    time.Time `json:"closed,omitzero"`
-	// QueueWait is from Scheduled to Started where there was one attempt. History does not tell how long a later one
-	// waited: there it is zero. Duration is from Started to Closed.
+	// QueueWait is from Scheduled to Started where no attempt before the last one began, and what the call waited with its
+	// lane's holder after that. History does not tell how long later attempts waited for a worker. Duration is from Started
+	// to Closed, without what is part of QueueWait.
 	QueueWait Duration `json:"queue_wait,omitzero"`
 	Duration  Duration `json:"duration,omitzero"`
 }
@@ -97,6 +98,8 @@ type Record struct {
 	Tool    string `json:"tool"`
 	Version string `json:"version,omitempty"`
 	Digest  string `json:"digest,omitempty"`
+	// Priority is that which the call has, or would have had, in its lane's queue.
+	Priority Priority `json:"priority,omitempty"`
 	// Arguments are the validated ones of a call that was admitted, else what the caller wrote: text that is no JSON
 	// stands here as a JSON string. Sensitive values are redacted.
 	Arguments json.RawMessage `json:"arguments,omitempty"`

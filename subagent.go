@@ -18,6 +18,8 @@ type Parent struct {
 	Catalog string `json:"catalog,omitempty"`
 	// Depth is the sub-agent's, from 1.
 	Depth int `json:"depth"`
+	// Fairness is the fairness key of the whole tree of runs, which is that of its top.
+	Fairness string `json:"fairness,omitempty"`
 }
 
 // CallPath returns the path of a call in its whole tree of runs: its id, after the path of the call that its run works

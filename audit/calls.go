@@ -14,6 +14,8 @@ type activity struct {
 	id    string
 	order int64
 	step  bool
+	// route is where a call was sent and by which rules.
+	route switchyard.Route
 	// record is the call's so far; of a model step only its timing is used.
 	record switchyard.Record
 }
@@ -208,7 +210,7 @@ func (d *Deriver) endFailed(e *historypb.HistoryEvent, scheduled int64, f switch
 		return
 	}
 	r := a.record
-	r.Error = d.callError(r.Tool, f)
+	r.Error = d.callError(r.Tool, a.route, f)
 	r.Status = failedStatus(r.Error)
 	d.end(e, r)
 }

@@ -53,7 +53,9 @@ func between(from, to time.Time) switchyard.Duration {
 // activityFailure reads a failed activity from history as workflows read it from the SDK's error.
 func activityFailure(f *failurepb.Failure) switchyard.ActivityFailure {
 	if cause := findCause(f, func(f *failurepb.Failure) bool { return f.GetTimeoutFailureInfo() != nil }); cause != nil {
-		return switchyard.ActivityFailure{Timeout: switchyard.TimeoutKind(cause.GetTimeoutFailureInfo().GetTimeoutType().String())}
+		info := cause.GetTimeoutFailureInfo()
+		return switchyard.ActivityFailure{Timeout: switchyard.TimeoutKind(info.GetTimeoutType().String()),
+			LastHeartbeat: func(v any) error { return decode(info.GetLastHeartbeatDetails(), v) }}
 	}
 	if findCause(f, func(f *failurepb.Failure) bool { return f.GetCanceledFailureInfo() != nil }) != nil {
 		return switchyard.ActivityFailure{Cancelled: true}

@@ -54,11 +54,11 @@ func (d *Deriver) holdFailed(scheduled int64, f switchyard.ActivityFailure) bool
 }
 
 // callError returns why a call failed: a cancelled one of which the instance had failed was cancelled for that.
-func (d *Deriver) callError(tool string, f switchyard.ActivityFailure) *switchyard.Error {
+func (d *Deriver) callError(tool string, route switchyard.Route, f switchyard.ActivityFailure) *switchyard.Error {
 	if fault := d.holds.faults[tool]; fault != nil && f.Cancelled {
 		return fault
 	}
-	return f.CallError(d.tools[tool])
+	return f.CallError(d.tools[tool], route)
 }
 
 // lost returns why a call that was admitted and not scheduled failed, where that is because its instance was lost.

@@ -9,16 +9,20 @@ import (
 
 // callError maps what Temporal says of a failed activity to the closed set; an error of that set is what it is. The other
 // direction is activities.Failure.
-func callError(err error, tool switchyard.Tool) *switchyard.Error {
+func callError(err error, tool switchyard.Tool, route switchyard.Route) *switchyard.Error {
 	if e, ok := errors.AsType[*switchyard.Error](err); ok {
 		return e
 	}
-	return activityFailure(err).CallError(tool)
+	return activityFailure(err).CallError(tool, route)
 }
 
 func activityFailure(err error) switchyard.ActivityFailure {
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		return switchyard.ActivityFailure{Timeout: switchyard.TimeoutKind(timeout.TimeoutType().String())}
+		f := switchyard.ActivityFailure{Timeout: switchyard.TimeoutKind(timeout.TimeoutType().String())}
+		if timeout.HasLastHeartbeatDetails() {
+			f.LastHeartbeat = func(v any) error { return timeout.LastHeartbeatDetails(v) }
+		}
+		return f
 	}
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if temporal.IsCanceledError(err) || !ok {

@@ -31,7 +31,7 @@ func TestCallError(t *testing.T) {
 	} {
 		// As it comes out of a history.
 		failures := temporal.GetDefaultFailureConverter()
-		got := callError(failures.FailureToError(failures.ErrorToFailure(test.err)), switchyard.Tool{Name: "t", Lane: "serial", Effect: test.effect})
+		got := callError(failures.FailureToError(failures.ErrorToFailure(test.err)), switchyard.Tool{Name: "t", Lane: "serial", Effect: test.effect}, switchyard.Route{})
 		if got.Type != test.want || got.Message == "" || got.Phase == "" && test.name != "its own" {
 			t.Errorf("%s: got %+v, want %s", test.name, got, test.want)
 		}

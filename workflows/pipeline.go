@@ -145,7 +145,7 @@ func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, f workflow.F
 	var r switchyard.Result
 	if err := f.Get(ctx, &r); err != nil {
 		p.usage.Failed++
-		out.Error = callError(err, p.tools[c.Tool])
+		out.Error = callError(err, p.tools[c.Tool], switchyard.Route{})
 		return out
 	}
 	out.Result = &r

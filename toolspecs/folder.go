@@ -2,11 +2,13 @@ package toolspecs
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/changes"
 )
 
 // folder is a folder of toolspecs: what its files say, and which version of each is in effect. It reads and compiles only
@@ -30,7 +32,7 @@ type folder struct {
 type specFileState struct {
 	// read is when the file was read last, and stamp how it stood then.
 	read  time.Time
-	stamp stamp
+	stamp changes.Stamp
 	// latest is what the file says; good is the version in effect, nil for none.
 	latest, good *reading
 	// wrong is why latest is not in effect.
@@ -79,10 +81,10 @@ func (f *folder) path(name string) string { return filepath.Join(f.dir, filepath
 
 // fetch reads a file without decoding it: enough to tell whether it has changed.
 func (f *folder) fetch(root *os.Root, name string) (*reading, []byte) {
-	data, err := readLimited(root.FS(), name, MaxSpecBytes)
+	data, err := changes.ReadLimited(root.FS(), name, MaxSpecBytes)
 	if err != nil {
-		fault := Fault{File: f.path(name), Message: "cannot be read: " + reason(err)}
-		return &reading{file: fault.File, failed: true, digest: reason(err), faults: Faults{fault}}, nil
+		fault := Fault{File: f.path(name), Message: "cannot be read: " + changes.Reason(err)}
+		return &reading{file: fault.File, failed: true, digest: changes.Reason(err), faults: Faults{fault}}, nil
 	}
 	return &reading{file: f.path(name), digest: switchyard.Digest(data)}, data
 }
@@ -171,7 +173,7 @@ func (f *folder) look() (*os.Root, snapshot) {
 	}
 	for _, file := range f.files {
 		for path := range file.latest.others {
-			seen.others[path] = stampOf(os.Stat(path))
+			seen.others[path] = changes.StampOf(os.Stat(path))
 		}
 	}
 	return root, seen
@@ -181,7 +183,7 @@ func (f *folder) look() (*os.Root, snapshot) {
 func (f *folder) closed(dirs map[string]error) Faults {
 	var faults Faults
 	for name, err := range dirs {
-		faults = append(faults, Fault{File: f.path(name), Message: "cannot be read: " + reason(err)})
+		faults = append(faults, Fault{File: f.path(name), Message: "cannot be read: " + changes.Reason(err)})
 	}
 	return faults
 }
@@ -220,5 +222,18 @@ func (f *folder) catalog() *Catalog {
 	return c
 }
 
-// quick is how soon after a file was written another write may leave its stamp as it is, on the coarsest file systems.
-const quick = 2 * time.Second
+// watched returns the folders that hold what the catalog is made of: those of the toolspecs, and those of the files that
+// these depend on.
+func (f *folder) watched() map[string]fs.FileInfo {
+	dirs := map[string]fs.FileInfo{}
+	for name, info := range f.seen.dirs {
+		dirs[f.path(name)] = info
+	}
+	for path := range f.seen.others {
+		dir := filepath.Dir(path)
+		if info, err := os.Stat(dir); err == nil {
+			dirs[dir] = info
+		}
+	}
+	return dirs
+}

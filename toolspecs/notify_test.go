@@ -134,25 +134,3 @@ func TestWatchPolls(t *testing.T) {
 		t.Errorf("it was told again: %v", <-told)
 	}
 }
-
-// A folder that cannot be watched is told, one that has just gone is not; what can be watched is.
-func TestNotifierFails(t *testing.T) {
-	n := newNotifier()
-	defer n.close()
-	if n.failed != nil {
-		t.Skip("nothing can be watched here: ", n.failed)
-	}
-	dir := t.TempDir()
-	info, err := os.Stat(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "file"), "")
-	impossible := filepath.Join(dir, "file", "in it")
-	if added := n.watch(map[string]os.FileInfo{dir: info, impossible: info}); !added || n.failed == nil || !strings.Contains(n.failed.Error(), impossible) {
-		t.Errorf("added: %t, failed: %v", added, n.failed)
-	}
-	if added := n.watch(map[string]os.FileInfo{dir: info, filepath.Join(dir, "none"): info}); added || n.failed != nil {
-		t.Errorf("added: %t, failed: %v", added, n.failed)
-	}
-}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/switchyard/switchyard/toolspecs/changes"
 )
 
 // difference is how a folder differs from what was read of it last.
@@ -21,7 +23,7 @@ type difference struct {
 // change is a file with other content than before.
 type change struct {
 	name  string
-	stamp stamp
+	stamp changes.Stamp
 	*reading
 	data []byte
 }
@@ -72,20 +74,20 @@ func (f *folder) compareGone(name string, before snapshot, d *difference) {
 }
 
 func sameClosed(a, b map[string]error) bool {
-	return maps.EqualFunc(a, b, func(x, y error) bool { return reason(x) == reason(y) })
+	return maps.EqualFunc(a, b, func(x, y error) bool { return changes.Reason(x) == changes.Reason(y) })
 }
 
 func (f *folder) compareFile(root *os.Root, name string, before snapshot, now time.Time, d *difference) {
 	file, stamp := f.files[name], f.seen.files[name]
-	if file != nil && file.stamp.same(stamp) && !file.doubtful() {
+	if file != nil && file.stamp.Same(stamp) && !file.doubtful() {
 		return
 	}
-	if !before.files[name].same(stamp) || !f.othersSettled(file, before) {
+	if !before.files[name].Same(stamp) || !f.othersSettled(file, before) {
 		d.unsettled = true
 		return
 	}
 	r, data := f.fetch(root, name)
-	if again := stampOf(fs.Stat(root.FS(), name)); !again.same(stamp) {
+	if again := changes.StampOf(fs.Stat(root.FS(), name)); !again.Same(stamp) {
 		d.unsettled = true // it was written while we read
 		return
 	}
@@ -98,7 +100,7 @@ func (f *folder) compareFile(root *os.Root, name string, before snapshot, now ti
 
 // doubtful reports whether the file may have changed though its stamp has not.
 func (s *specFileState) doubtful() bool {
-	return s.latest.failed || len(s.latest.others) > 0 || s.stamp.info != nil && s.read.Sub(s.stamp.info.ModTime()) < quick
+	return s.latest.failed || len(s.latest.others) > 0 || s.stamp.Doubtful(s.read)
 }
 
 // othersSettled reports whether nobody has written to the files that a toolspec depends on since the look before.
@@ -107,7 +109,7 @@ func (f *folder) othersSettled(file *specFileState, before snapshot) bool {
 		return true
 	}
 	for path := range file.latest.others {
-		if !before.others[path].same(f.seen.others[path]) {
+		if !before.others[path].Same(f.seen.others[path]) {
 			return false
 		}
 	}

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/switchyard/switchyard/toolspecs/changes"
 )
 
 // snapshot is how a folder stood at one moment, without what is in its files.
@@ -16,30 +17,10 @@ type snapshot struct {
 	// lost says why the folder could not be read; then there is nothing else.
 	lost error
 	// files are its toolspec files by name; others are files that these depend on, by path.
-	files, others map[string]stamp
+	files, others map[string]changes.Stamp
 	// dirs are the folder, as ".", and the folders in it; closed are those that could not be read.
 	dirs   map[string]fs.FileInfo
 	closed map[string]error
-}
-
-// stamp is how a file stood at one moment: two equal ones mean, but for very quick changes, that nobody wrote to it.
-type stamp struct {
-	info  fs.FileInfo
-	error string
-}
-
-func stampOf(info fs.FileInfo, err error) stamp {
-	if err != nil {
-		return stamp{error: reason(err)}
-	}
-	return stamp{info: info}
-}
-
-func (s stamp) same(t stamp) bool {
-	if s.info == nil || t.info == nil {
-		return s.info == nil && t.info == nil && s.error == t.error
-	}
-	return s.info.Size() == t.info.Size() && s.info.Mode() == t.info.Mode() && s.info.ModTime().Equal(t.info.ModTime()) && os.SameFile(s.info, t.info)
 }
 
 // within reports whether a file lies below one of the folders that could not be read.
@@ -61,7 +42,7 @@ func (s snapshot) without(name string) bool {
 // snapshotOf looks at the toolspec files below fsys: *.yaml and *.yml, other than hidden ones. Links to folders are not
 // followed.
 func snapshotOf(fsys fs.FS) snapshot {
-	s := snapshot{files: map[string]stamp{}, others: map[string]stamp{}, dirs: map[string]fs.FileInfo{}, closed: map[string]error{}}
+	s := snapshot{files: map[string]changes.Stamp{}, others: map[string]changes.Stamp{}, dirs: map[string]fs.FileInfo{}, closed: map[string]error{}}
 	// What goes wrong is kept beside what went well.
 	_ = fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -87,7 +68,7 @@ func (s *snapshot) add(fsys fs.FS, name string, entry fs.DirEntry) error {
 		}
 	case ext == ".yaml" || ext == ".yml":
 		info, err := fs.Stat(fsys, name)
-		s.files[name] = stampOf(info, err)
+		s.files[name] = changes.StampOf(info, err)
 	}
 	return nil
 }

@@ -6,13 +6,12 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/switchyard/switchyard/toolspecs/changes"
 )
 
 // DefaultReloadInterval is how often a watched folder is looked at where nothing else is configured.
-const DefaultReloadInterval = 5 * time.Second
-
-// settleTime is how long a file must have stood still to be read: editors write in several steps.
-const settleTime = 100 * time.Millisecond
+const DefaultReloadInterval = changes.DefaultInterval
 
 // WatchConfig says what to watch. The zero value of a field means its default.
 type WatchConfig struct {
@@ -81,9 +80,6 @@ func Watch(c WatchConfig) (*Watcher, error) {
 
 func newWatcher(c WatchConfig) (*Watcher, error) {
 	w := &Watcher{interval: c.Interval, onPolling: c.OnPolling, stop: make(chan struct{}), end: make(chan struct{})}
-	if w.interval <= 0 {
-		w.interval = DefaultReloadInterval
-	}
 	w.close = sync.OnceFunc(func() { close(w.stop) })
 	w.folder = &folder{dir: c.Dir, options: c.Options, base: c.Base, check: c.Check}
 	if c.Base == nil {
@@ -156,57 +152,7 @@ func (w *Watcher) run() {
 		<-w.stop
 		return
 	}
-	n := newNotifier()
-	defer n.close()
-	n.watch(w.folder.watched())
-	tick := time.NewTicker(w.interval)
-	defer tick.Stop()
-	soon := time.After(settleTime) // for what changed before it was watched
-	for told := ""; ; {
-		told = w.tellPolling(n.failed, told)
-		select {
-		case <-w.stop:
-			return
-		case <-n.events():
-			soon = sooner(soon)
-		case n.failed = <-n.errors(): // some changes were not told
-			soon = sooner(soon)
-		case <-soon:
-			soon = w.look(n)
-		case <-tick.C:
-			if soon == nil { // else it is about to be looked at anyway, and two looks are never closer than the time to settle
-				soon = w.look(n)
-			}
-		}
-	}
-}
-
-// look takes in what has changed and returns when to look again, if that is sooner than usual.
-func (w *Watcher) look(n *notifier) (soon <-chan time.Time) {
-	unsettled := w.reload(time.Now())
-	if n.watch(w.folder.watched()) || unsettled {
-		return sooner(nil)
-	}
-	return nil
-}
-
-// sooner returns the given timer, or a new one if there is none.
-func sooner(soon <-chan time.Time) <-chan time.Time {
-	if soon != nil {
-		return soon
-	}
-	return time.After(settleTime)
-}
-
-// tellPolling tells of each new reason why changes are not told, and returns the reason.
-func (w *Watcher) tellPolling(why error, told string) string {
-	if why == nil {
-		return ""
-	}
-	if why.Error() != told && w.onPolling != nil {
-		w.onPolling(why)
-	}
-	return why.Error()
+	changes.Loop{Interval: w.interval, Folders: w.folder.watched, Look: w.reload, OnPolling: w.onPolling}.Run(w.stop)
 }
 
 // reload takes in what has changed, and reports whether there is more to come soon.

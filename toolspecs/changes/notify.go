@@ -1,11 +1,10 @@
-package toolspecs
+package changes
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -75,20 +74,4 @@ func (n *notifier) close() {
 	if n.watcher != nil {
 		_ = n.watcher.Close()
 	}
-}
-
-// watched returns the folders that hold what the catalog is made of: those of the toolspecs, and those of the files that
-// these depend on.
-func (f *folder) watched() map[string]fs.FileInfo {
-	dirs := map[string]fs.FileInfo{}
-	for name, info := range f.seen.dirs {
-		dirs[f.path(name)] = info
-	}
-	for path := range f.seen.others {
-		dir := filepath.Dir(path)
-		if info, err := os.Stat(dir); err == nil {
-			dirs[dir] = info
-		}
-	}
-	return dirs
 }

@@ -1,6 +1,7 @@
 package switchyard
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -95,14 +96,27 @@ func (l Lane) Room() int {
 // TaskQueue returns the task queue of the lane for runs whose workflows live on the task queue base; of a keyed lane, that
 // of a key.
 func (l Lane) TaskQueue(base, key string) string {
-	queue := l.Queue
-	if queue == "" {
-		queue = Queue(base, l.Name)
-	}
 	if !l.Keyed() {
-		return queue
+		return cmp.Or(l.Queue, Queue(base, l.Name))
 	}
-	return queue + "/" + KeyPart(key)
+	return l.QueueOfPart(base, KeyPart(key))
+}
+
+// QueueOfPart returns the task queue of a key of the lane, which KeyPart made part of.
+func (l Lane) QueueOfPart(base, part string) string {
+	return cmp.Or(l.Queue, Queue(base, l.Name)) + "/" + part
+}
+
+// Groups names what a LaneKeeper keeps: into how many groups the lane is divided, and whether by keys. Where it changes, the
+// groups are given out anew.
+func (l Lane) Groups() string {
+	if !l.Limited() {
+		return "none"
+	}
+	if l.Keyed() {
+		return fmt.Sprintf("%d of keys", l.Holders)
+	}
+	return fmt.Sprintf("%d of slots", l.Holders)
 }
 
 // Bypasses reports whether the lane's rules do not apply to calls of such a caller.
@@ -191,6 +205,18 @@ type Route struct {
 	FIFO bool `json:"fifo,omitempty"`
 	// Fairness says between whom slots are shared out; empty is FairnessConversation.
 	Fairness Fairness `json:"fairness,omitempty"`
+}
+
+// HoldersMemo is the field of LaneWorkflow's memo that has the Groups of its lane.
+const HoldersMemo = "switchyard_groups"
+
+// KeeperInput is the input of LaneWorkflow.
+type KeeperInput struct {
+	Lane Lane `json:"lane"`
+	// Base is the task queue of the workflows.
+	Base string `json:"base"`
+	// Fences has, by group, the highest fencing number that holders so far may have had.
+	Fences []int64 `json:"fences,omitempty"`
 }
 
 // SlotsRequest is the input of SlotsActivity: it asks a worker to serve a lane's calls with one group of its slots, or its

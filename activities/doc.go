@@ -6,9 +6,11 @@ package activities
 import (
 	"cmp"
 	"errors"
+	"os"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 )
@@ -27,6 +29,12 @@ type Config struct {
 	// there are none.
 	Stateful *Factories
 	Serve    Serve
+	// Lanes returns the lanes as they are configured now; default lanes.Of().
+	Lanes func() *lanes.Set
+	// ServeQueue starts a worker for one task queue of a lane with a limit; nil where no such lane is served.
+	ServeQueue ServeQueue
+	// Exit ends the process, where a call goes on although its lane's lease is over; default os.Exit(1).
+	Exit func()
 	// Converter is the client's data converter; default the SDK's.
 	Converter converter.DataConverter
 	// CacheRuns and CacheBytes bound what is remembered of runs; default 256 runs and 64 MiB.
@@ -41,6 +49,7 @@ type Activities struct {
 	specs   *specs
 	runs    *runCache
 	offered *offers
+	held    *heldSlots
 }
 
 // New returns the activities of a process. It returns an error where the configuration lacks a part.
@@ -54,10 +63,17 @@ func New(c Config) (*Activities, error) {
 	if c.Converter == nil {
 		c.Converter = converter.GetDefaultDataConverter()
 	}
+	if c.Lanes == nil {
+		c.Lanes = func() *lanes.Set { return lanes.Of() }
+	}
+	if c.Exit == nil {
+		c.Exit = func() { os.Exit(1) }
+	}
 	return &Activities{
 		config:  c,
 		specs:   newSpecs(),
 		runs:    newRunCache(cmp.Or(c.CacheRuns, 256), cmp.Or(c.CacheBytes, 64<<20)),
 		offered: newOffers(),
+		held:    newHeldSlots(),
 	}, nil
 }

@@ -42,7 +42,7 @@ func (a *Activities) Hold(ctx context.Context, r switchyard.HoldRequest) (switch
 	if e := h.prepare(ctx); e != nil {
 		return switchyard.HoldState{}, holdFailure(e, r.Last)
 	}
-	h.lease = newLease(a.config.Client, h.info.TaskToken, cmp.Or(h.info.HeartbeatTimeout, h.spec.Execution.Heartbeat.Std()), h.state)
+	h.lease = newLease(a.config.Client, h.info.TaskToken, cmp.Or(h.info.HeartbeatTimeout, h.spec.Execution.Heartbeat.Std()), func() any { return h.state() })
 	switch err := h.lease.beat(ctx); {
 	case errors.Is(err, errHoldCancelled):
 		return switchyard.HoldState{}, nil

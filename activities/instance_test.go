@@ -71,7 +71,7 @@ func newLive(t *testing.T, kept bool, change func(*toolspecs.Spec)) *liveInstanc
 		t.Fatal(err)
 	}
 	i := &liveInstance{t: t, server: &heldServer{}, spec: compiled.Spec, scripted: &scriptedInstance{inside: make(chan struct{}, 10), proceed: make(chan struct{})}}
-	l := newLease(i.server, []byte("token"), time.Minute, func() switchyard.HoldState { return i.state() })
+	l := newLease(i.server, []byte("token"), time.Minute, func() any { return i.state() })
 	t.Cleanup(func() { l.giveUp(errLeaseOver) })
 	m := made{value: any(plainInstance{i.scripted}), call: i.scripted.call}
 	if kept {

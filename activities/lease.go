@@ -6,22 +6,21 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
 
-// lease is this process's proof that it is the one that holds an instance. A heartbeat that the server took proves it for
-// the heartbeat timeout, counted from its sending: the server gives the instance to nobody else before. A little earlier
-// the lease is over, so that what uses the instance has time to stop.
+// lease is this process's proof that it is the one that holds something: an instance, or slots of a lane. A heartbeat that
+// the server took proves it for the heartbeat timeout, counted from its sending: the server gives it to nobody else before. A little earlier
+// the lease is over, so that what uses it has time to stop.
 type lease struct {
 	client client.Client
 	// timeout is the hold's heartbeat timeout.
 	timeout time.Duration
-	// state is what the next heartbeat tells whoever holds the instance after this process.
-	state func() switchyard.HoldState
+	// state is what the next heartbeat tells whoever holds it after this process.
+	state func() any
 
 	// beating lets one heartbeat go at a time, so that the last one to arrive has the newest state.
 	beating sync.Mutex
@@ -41,14 +40,14 @@ type lease struct {
 
 var (
 	// errLeaseOver is why what used the instance was stopped.
-	errLeaseOver = errors.New("this worker cannot prove any more that it holds the instance")
+	errLeaseOver = errors.New("the lease of this worker is over, so that another one may have taken over")
 	// errHoldGone: the server knows the hold no more, because it timed out or its run is over.
 	errHoldGone = errors.New("the server knows the hold no more")
 	// errHoldCancelled: the run has asked for the hold's end. The heartbeat was taken nevertheless.
 	errHoldCancelled = errors.New("the run needs the instance no more")
 )
 
-func newLease(c client.Client, token []byte, timeout time.Duration, state func() switchyard.HoldState) *lease {
+func newLease(c client.Client, token []byte, timeout time.Duration, state func() any) *lease {
 	l := &lease{client: c, state: state, token: token, timeout: timeout,
 		changed: make(chan struct{}), lost: make(chan struct{})}
 	l.period, l.endPeriod = context.WithCancelCause(context.Background())

@@ -112,7 +112,7 @@ func (s *heldServer) last() switchyard.HoldState {
 }
 
 func leaseOf(server *heldServer, timeout time.Duration) *lease {
-	return newLease(server, []byte("token"), timeout, func() switchyard.HoldState { return switchyard.HoldState{Generation: 7} })
+	return newLease(server, []byte("token"), timeout, func() any { return switchyard.HoldState{Generation: 7} })
 }
 
 // soon fails the test where something does not happen.

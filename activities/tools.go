@@ -119,10 +119,15 @@ func (a *Activities) pinnedSpec(ctx context.Context, name string, x switchyard.E
 func withCallContext(ctx context.Context, info activity.Info, x switchyard.Execution, spec *toolspecs.Spec) context.Context {
 	origin := x.Origin
 	origin.Conversation = cmp.Or(origin.Conversation, info.WorkflowExecution.ID)
+	held, ok := ctx.Value(leaseKey{}).(heldLease)
+	if !ok {
+		held.lane = spec.Execution.Lane
+	}
 	return switchyard.WithCallContext(ctx, switchyard.CallContext{
 		CallID: info.ActivityID, Tool: info.ActivityType.Name, Origin: origin,
 		WorkflowID: info.WorkflowExecution.ID, RunID: info.WorkflowExecution.RunID, ParentCall: x.Parent,
 		Attempt: int(info.Attempt), Timeout: spec.Execution.Timeout, Key: switchyard.IdempotencyKey(x.Origin.Run, info.ActivityID),
+		Lane: held.lane, Fence: held.fence,
 	})
 }
 

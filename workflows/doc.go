@@ -14,5 +14,7 @@ func All() map[string]any {
 		switchyard.PlanWorkflow:    Plan,
 		switchyard.CallWorkflow:    DirectCall,
 		switchyard.CatalogWorkflow: CatalogReport,
+		switchyard.LaneWorkflow:    LaneKeeper,
+		switchyard.KeysWorkflow:    LaneKeys,
 	}
 }

@@ -1,0 +1,358 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+)
+
+// ServedQueue is what a worker of its own does for one task queue of a lane with a limit.
+type ServedQueue struct {
+	// Queue is the task queue, Lane the lane's name.
+	Queue, Lane string
+	// Door hands out the permits without which nothing is polled for.
+	Door *Door
+	// Rate is how many calls per second start, over all workers; zero is no bound.
+	Rate float64
+	// Tool executes the calls, as the dynamic activity; Model is ModelActivity.
+	Tool  func(context.Context, converter.EncodedValues) (switchyard.Result, error)
+	Model func(context.Context, switchyard.ModelRequest) (switchyard.ModelResponse, error)
+	// Failed is told why the worker cannot go on. It does not block.
+	Failed func(error)
+}
+
+// ServeQueue starts a worker for one task queue of a lane. stop ends its polling and returns when its calls have ended, or
+// when they have been given as long as a worker that stops gives them.
+type ServeQueue func(ServedQueue) (stop func(), err error)
+
+const (
+	// slotsReleased is the type of the failure that hands a group of slots to another worker at once.
+	slotsReleased = "slots_released"
+	// atOnce is the wait before such a group is offered again; none would leave it to the retry policy.
+	atOnce = time.Millisecond
+)
+
+// Slots is SlotsActivity: it serves a lane with one group of its slots, or of its keys, until the lane's keeper needs the
+// group no more, the worker stops, or this process cannot prove any more that it is the one that does. Then its calls are
+// stopped before another worker can take over, and where one does not stop, the process ends, or not, as the lane says.
+//
+// It completes with its SlotsState where it is needed no more. Its failure always leads to another attempt, on any worker.
+func (a *Activities) Slots(ctx context.Context, r switchyard.SlotsRequest) (switchyard.SlotsState, error) {
+	info := activity.GetInfo(ctx)
+	h := &slots{Activities: a, request: r, log: activity.GetLogger(ctx), since: time.Now(),
+		queues: map[string]*slotQueue{}, failed: make(chan error, 1)}
+	if a.config.ServeQueue == nil {
+		return switchyard.SlotsState{}, errors.New("this worker serves no lanes with a limit")
+	}
+	h.recall(ctx, int64(info.Attempt))
+	h.configure()
+	h.lease = newLease(a.config.Client, info.TaskToken, info.HeartbeatTimeout, func() any { return h.state() })
+	if err := h.lease.beat(ctx); err != nil {
+		if errors.Is(err, errHoldCancelled) {
+			return h.state(), nil
+		}
+		return switchyard.SlotsState{}, fmt.Errorf("the first heartbeat did not arrive: %w", err)
+	}
+	a.held.add(h)
+	defer a.held.remove(h)
+	h.log.Info("slots taken", h.fields()...)
+	return h.finish(ctx, h.keep(ctx))
+}
+
+// slots is one execution of Slots.
+type slots struct {
+	*Activities
+	request switchyard.SlotsRequest
+	log     logger
+	lease   *lease
+	since   time.Time
+	fence   int64
+	failed  chan error
+	// following ends the following of the lane's keys.
+	following func()
+
+	mu   sync.Mutex
+	lane switchyard.Lane
+	// queues are those that are served now, by the part of their name that stands for the key; "" of a lane without keys.
+	queues map[string]*slotQueue
+	// open are the keys that are to be served.
+	open switchyard.OpenKeys
+	// ended says that no queue is served any more.
+	ended bool
+	// counts are those of earlier holders and of what happened here; needed are earlier holders'.
+	counts switchyard.LaneCounts
+	needed map[string]int64
+}
+
+// recall takes over what the holder before has told.
+func (h *slots) recall(ctx context.Context, attempt int64) {
+	var last switchyard.SlotsState
+	if activity.HasHeartbeatDetails(ctx) {
+		if err := activity.GetHeartbeatDetails(ctx, &last); err != nil {
+			h.log.Warn("what the holder before counted cannot be read", append(h.fields(), "error", err)...)
+		}
+	}
+	// An operator's reset begins to count the attempts anew, and only the heartbeats remember.
+	h.fence = max(h.request.Fence+attempt, last.Fence+1)
+	h.counts, h.needed = last.LaneCounts, last.Needed
+	h.counts.Running, h.counts.Waiting, h.counts.Keys = 0, 0, 0
+}
+
+func (h *slots) fields() []any {
+	return []any{"lane", h.request.Lane.Name, "group", h.request.Group + 1, "of", h.request.Lane.Holders, "fence", h.fence}
+}
+
+// configure goes by the lane as it is configured now. Into how many groups it is divided is the keeper's to say.
+func (h *slots) configure() {
+	lane, known := h.config.Lanes().Lane(h.request.Lane.Name)
+	if !known || !lane.Limited() || lane.Keyed() != h.request.Lane.Keyed() {
+		lane = lanes.WithDefaults(h.request.Lane) // until the keeper hears of it
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	changed := !reflect.DeepEqual(lane, h.lane)
+	h.lane = lane
+	for _, q := range h.queues {
+		if changed || !q.polls() {
+			go q.configure(lane) // it may have to ask the server, and heartbeats must not wait for that
+		}
+	}
+}
+
+// share is how many calls of a queue this holder runs at a time.
+func (h *slots) share(lane switchyard.Lane) int {
+	return lane.Share(h.request.Group, max(h.request.Lane.Holders, 1))
+}
+
+// state is what heartbeats tell.
+func (h *slots) state() switchyard.SlotsState {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := switchyard.SlotsState{Fence: h.fence, Since: h.since.UnixMilli(), Slots: h.share(h.lane), LaneCounts: h.counts}
+	if h.lane.Keyed() {
+		s.Keys = len(h.queues)
+	}
+	idle := time.Now().Add(h.lane.IdleTimeout.Std())
+	for part, q := range h.queues {
+		needed := q.addTo(&s.LaneCounts)
+		if h.lane.Keyed() && needed.After(idle) {
+			if s.Needed == nil {
+				s.Needed = map[string]int64{}
+			}
+			s.Needed[part] = needed.UnixMilli()
+		}
+	}
+	return s
+}
+
+// release is why slots are not held any longer.
+type release string
+
+const (
+	// releaseUnneeded: the keeper needs the group no more.
+	releaseUnneeded release = "the lane is divided otherwise now, or has no limit any more"
+	// releaseStopped: the worker stops.
+	releaseStopped release = "the worker stops"
+	// releaseLost: this process cannot prove any more that it is the one that may.
+	releaseLost release = "the lease is over"
+	// releaseFailed: the lane's task queue cannot be served.
+	releaseFailed release = "its task queue cannot be served"
+)
+
+// keep serves the lane until there is a reason not to.
+func (h *slots) keep(ctx context.Context) release {
+	h.serve(ctx)
+	tick := time.NewTicker(h.lease.interval())
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			if temporal.IsCanceledError(context.Cause(ctx)) {
+				return releaseUnneeded
+			}
+			return releaseStopped
+		case <-activity.GetWorkerStopChannel(ctx):
+			return releaseStopped
+		case <-h.lease.lost:
+			return releaseLost
+		case err := <-h.failed:
+			h.log.Warn("the lane's task queue cannot be served", append(h.fields(), "error", err)...)
+			return releaseFailed
+		case <-tick.C:
+			if why := h.look(ctx); why != "" {
+				return why
+			}
+		}
+	}
+}
+
+// serve begins to serve the lane's queue, or those of its keys.
+func (h *slots) serve(ctx context.Context) {
+	if !h.request.Lane.Keyed() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.start("")
+		return
+	}
+	following, end := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	h.following = func() { end(); <-done }
+	go func() {
+		defer close(done)
+		h.follow(following)
+	}()
+}
+
+// look sends a heartbeat and does what is to be done every so often.
+func (h *slots) look(ctx context.Context) release {
+	switch err := h.beat(ctx); {
+	case errors.Is(err, errHoldCancelled):
+		return releaseUnneeded
+	case errors.Is(err, errHoldGone):
+		return releaseLost
+	}
+	h.configure()
+	h.closeIdle(context.WithoutCancel(ctx))
+	return ""
+}
+
+func (h *slots) beat(ctx context.Context) error { return h.lease.beat(context.WithoutCancel(ctx)) }
+
+// finish stops serving the lane, and reports when no call runs any more that another holder's could overlap.
+func (h *slots) finish(ctx context.Context, why release) (switchyard.SlotsState, error) {
+	if h.following != nil {
+		h.following()
+	}
+	if why == releaseLost {
+		h.lease.giveUp(errLeaseOver)
+	}
+	h.wait(ctx, h.stopAll(why))
+	state := h.state()
+	h.lease.giveUp(errLeaseOver)
+	h.log.Info("slots given up", append(h.fields(), "why", string(why))...)
+	if why == releaseUnneeded {
+		return state, nil
+	}
+	return state, temporal.NewApplicationErrorWithOptions("the worker gave up its slots: "+string(why), slotsReleased,
+		temporal.ApplicationErrorOptions{NextRetryDelay: atOnce, Category: temporal.ApplicationErrorCategoryBenign})
+}
+
+// wait keeps the lease while calls run to their end, and returns when none does any more or the lease is over: then nobody
+// who takes over waits for this process either.
+func (h *slots) wait(ctx context.Context, stopped <-chan struct{}) {
+	tick := time.NewTicker(h.lease.interval())
+	defer tick.Stop()
+	for {
+		select {
+		case <-stopped:
+			return
+		case <-h.lease.lost:
+			time.AfterFunc(h.lease.margin()*3/4, h.exitIfBusy)
+			return
+		case <-tick.C:
+			_ = h.beat(ctx) // the lease tells how it went
+		}
+	}
+}
+
+// stopAll ends the serving of all queues. Where nothing is wrong, running calls go on to their end, unless the worker stops
+// and its patience is over. The channel is closed when no call runs any more.
+func (h *slots) stopAll(why release) <-chan struct{} {
+	h.mu.Lock()
+	h.ended = true
+	var all sync.WaitGroup
+	for _, q := range h.queues {
+		q.close()
+		all.Go(func() { q.stop(why == releaseUnneeded) })
+	}
+	h.mu.Unlock()
+	stopped := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(stopped)
+	}()
+	return stopped
+}
+
+// exitIfBusy ends the process where calls go on although the lease is over: when it ends for the server too, the next
+// holder's calls must not overlap them.
+func (h *slots) exitIfBusy() {
+	h.mu.Lock()
+	lane := h.lane
+	h.mu.Unlock()
+	running := h.state().Running
+	if running == 0 || cmp.Or(lane.OnLostLease, switchyard.OnLostLeaseExit) != switchyard.OnLostLeaseExit {
+		return
+	}
+	h.log.Warn("calls did not stop when the lease of their lane was over; this process ends, so that they cannot overlap the next holder's (on_lost_lease: exit)",
+		append(h.fields(), "running", running)...)
+	h.config.Exit()
+}
+
+// heldSlots are the groups that this process holds now.
+type heldSlots struct {
+	mu    sync.Mutex
+	all   map[*slots]bool
+	gates map[string]*gate
+}
+
+func newHeldSlots() *heldSlots { return &heldSlots{all: map[*slots]bool{}, gates: map[string]*gate{}} }
+
+func (s *heldSlots) add(h *slots) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[h] = true
+}
+
+func (s *heldSlots) remove(h *slots) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, h)
+}
+
+// gate returns the gate of a group's queue. It outlives the group's holding for as long as calls have its permits.
+func (s *heldSlots) gate(queue string, group int) *gate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := fmt.Sprint(queue, " ", group)
+	g := s.gates[id]
+	if g == nil {
+		g = newGate()
+		s.gates[id] = g
+	}
+	g.users++
+	return g
+}
+
+// drop says that a queue goes by the gate no more. It is forgotten when no queue does and nobody has a permit.
+func (s *heldSlots) drop(queue string, group int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := fmt.Sprint(queue, " ", group)
+	g := s.gates[id]
+	if g.users--; g.users == 0 && g.idle() {
+		delete(s.gates, id)
+	}
+}
+
+// SlotStates returns what this process's holders tell, by lane.
+func (a *Activities) SlotStates() map[string][]switchyard.SlotsState {
+	a.held.mu.Lock()
+	defer a.held.mu.Unlock()
+	states := map[string][]switchyard.SlotsState{}
+	for h := range a.held.all {
+		name := h.request.Lane.Name
+		states[name] = append(states[name], h.state())
+	}
+	return states
+}

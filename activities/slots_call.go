@@ -1,0 +1,250 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+)
+
+// tool executes a call of the lane.
+func (q *slotQueue) tool(ctx context.Context, in converter.EncodedValues) (switchyard.Result, error) {
+	return through(ctx, q, in, func(ctx context.Context, held time.Duration) (switchyard.Result, error) {
+		result, err := q.holder.Tool(ctx, in)
+		result.HeldMicros = held.Microseconds()
+		return result, err
+	})
+}
+
+// model makes a model step on the lane.
+func (q *slotQueue) model(ctx context.Context, r switchyard.ModelRequest) (switchyard.ModelResponse, error) {
+	return through(ctx, q, nil, func(ctx context.Context, _ time.Duration) (switchyard.ModelResponse, error) {
+		return q.holder.ModelStep(ctx, r)
+	})
+}
+
+// leaseKey leads from the context of a call to what it is told of the lease that it runs under.
+type leaseKey struct{}
+
+type heldLease struct {
+	lane  string
+	fence int64
+}
+
+// through executes what a task asks for when its turn has come, for as long as the lease lasts. in is the task's Execution;
+// nil for a model step.
+func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValues, do func(context.Context, time.Duration) (T, error)) (T, error) {
+	var none T
+	info, received := activity.GetInfo(ctx), time.Now()
+	q.take(info.Deadline.Add(longestRetry(info)))
+	inLine, err := q.enter(ctx, info, in)
+	if err != nil {
+		q.end(countRefusal(err), time.Time{})
+		return none, err
+	}
+	if inLine {
+		defer q.gate.line.leave()
+	}
+	period, err := q.holder.lease.acquire(ctx)
+	if err != nil {
+		q.end(nil, time.Time{})
+		return none, Failure(handedBack(q.lane))
+	}
+	began := time.Now()
+	q.count(func(c *switchyard.LaneCounts) { c.Acquired++; c.Running++ })
+	inner, cancel := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, heldLease{lane: q.lane, fence: q.holder.fence}))
+	defer cancel(nil)
+	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
+	held := time.Duration(0)
+	if inLine {
+		held = began.Sub(received)
+	}
+	result, err := do(leased{inner, q.holder.lease, cancel}, held)
+	q.ran(info, began, err)
+	return result, err
+}
+
+// countRefusal says how a task counts that did not run.
+func countRefusal(err error) func(*switchyard.LaneCounts) {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		return nil
+	}
+	switch switchyard.ErrorType(app.Type()) {
+	case switchyard.ErrQueueFull:
+		return func(c *switchyard.LaneCounts) { c.Rejected++ }
+	case switchyard.ErrQueueTimeout:
+		return func(c *switchyard.LaneCounts) { c.TimedOut++ }
+	}
+	return nil
+}
+
+// ran ends a task that ran.
+func (q *slotQueue) ran(info activity.Info, began time.Time, failure error) {
+	now := time.Now()
+	var again time.Time
+	if app, ok := errors.AsType[*temporal.ApplicationError](failure); ok && !app.NonRetryable() {
+		again = now.Add(app.NextRetryDelay() + longestRetry(info))
+	}
+	q.end(func(c *switchyard.LaneCounts) {
+		c.Running--
+		c.Ended++
+		c.ExecutionMicros += now.Sub(began).Microseconds()
+		if wait := began.Sub(info.ScheduledTime); info.Attempt == 1 && wait > 0 {
+			c.WaitMicros += wait.Microseconds()
+		}
+	}, again)
+}
+
+// longestRetry is how long after a failed attempt the next one may come.
+func longestRetry(info activity.Info) time.Duration {
+	const unknown = time.Minute
+	switch p := info.RetryPolicy; {
+	case p == nil:
+		return unknown
+	case p.MaximumAttempts == info.Attempt:
+		return 0
+	default:
+		return max(p.MaximumInterval, p.InitialInterval)
+	}
+}
+
+// enter waits in the line until it is the task's turn, where the lane has one. The error is a failure of the call.
+func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.EncodedValues) (inLine bool, err error) {
+	q.mu.Lock()
+	holds, shut := q.holds, q.shut
+	q.mu.Unlock()
+	switch {
+	case shut && holds:
+		return false, Failure(handedBack(q.lane))
+	case !holds:
+		return false, nil
+	}
+	var x switchyard.Execution
+	if in != nil {
+		if err := in.Get(&x); err != nil {
+			return false, Failure(switchyard.Errorf(switchyard.ErrExecution, "the call's input cannot be read: %v", err))
+		}
+	}
+	var deadline time.Time
+	if x.QueueTimeout > 0 && info.Attempt == 1 {
+		deadline = info.ScheduledTime.Add(x.QueueTimeout.Std())
+	}
+	w := &waiter{queue: q, token: info.TaskToken, every: info.HeartbeatTimeout / 3}
+	err = q.gate.line.enter(ctx, levelOf(info), info.Priority.FairnessKey, deadline, w.begin)
+	if err == nil {
+		if err = w.begun(ctx); err != nil {
+			q.gate.line.leave()
+		}
+	}
+	w.end()
+	if err != nil {
+		return false, q.refusal(err, x.QueueTimeout)
+	}
+	return true, nil
+}
+
+func levelOf(info activity.Info) int {
+	if info.Priority.PriorityKey > 0 {
+		return info.Priority.PriorityKey
+	}
+	return switchyard.PriorityNormal.Level()
+}
+
+// refusal is the failure of a call that did not get its turn.
+func (q *slotQueue) refusal(err error, timeout switchyard.Duration) error {
+	switch {
+	case errors.Is(err, errLineFull):
+		e := switchyard.Errorf(switchyard.ErrQueueFull, "the lane %s has no free slot, and as many calls wait for one as may", q.lane)
+		e.Phase = switchyard.PhasePreExecution
+		return Failure(e)
+	case errors.Is(err, errLineTooLong):
+		e := switchyard.Errorf(switchyard.ErrQueueTimeout, "the lane %s had no free slot for the call within %s", q.lane, timeout)
+		e.Phase = switchyard.PhasePreExecution
+		return Failure(e)
+	case temporal.IsCanceledError(err):
+		return temporal.NewCanceledError("the call was cancelled while it waited for a slot of its lane")
+	}
+	return Failure(handedBack(q.lane))
+}
+
+// handedBack is the error of a call that came to a worker which may not begin it any more.
+func handedBack(lane string) *switchyard.Error {
+	e := switchyard.Errorf(switchyard.ErrWorkerLost, "the worker gave up the lane %s before it began the call; nothing ran", lane)
+	e.Phase, e.Retryable, e.NotBegun = switchyard.PhaseExecution, true, true
+	return e
+}
+
+// waiter heartbeats for a task that waits in the line. Each beat says that the call has not begun: where this process is
+// lost, the call is made again, whatever its effect.
+type waiter struct {
+	queue *slotQueue
+	token []byte
+	every time.Duration
+
+	stop func()
+	// over is closed when no beat is on its way any more; result is of the last one.
+	over   chan struct{}
+	result error
+}
+
+func (w *waiter) begin() {
+	ctx, stop := context.WithCancel(context.Background())
+	w.stop, w.over = stop, make(chan struct{})
+	go func() {
+		defer close(w.over)
+		w.beats(ctx)
+	}()
+}
+
+func (w *waiter) beats(ctx context.Context) {
+	if w.every <= 0 {
+		<-ctx.Done()
+		return
+	}
+	tick := time.NewTicker(w.every)
+	defer tick.Stop()
+	for {
+		w.result = w.beat(switchyard.Waiting{Waiting: true})
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (w *waiter) beat(details ...any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), w.queue.holder.lease.patience())
+	defer cancel()
+	err := w.queue.holder.config.Client.RecordActivityHeartbeat(ctx, w.token, details...)
+	if errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset) {
+		return nil
+	}
+	return err
+}
+
+// begun tells the server that a call which waited begins now: from here on nobody may take it for one that has not. The
+// error says why it cannot: the call was cancelled, or a beat that says it waits may still be on its way.
+func (w *waiter) begun(context.Context) error {
+	if w.stop == nil {
+		return nil
+	}
+	w.end()
+	if w.result != nil {
+		return w.result
+	}
+	return w.beat()
+}
+
+// end ends the beats.
+func (w *waiter) end() {
+	if w.stop != nil {
+		w.stop()
+		<-w.over
+	}
+}

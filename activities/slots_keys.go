@@ -1,0 +1,154 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+)
+
+const (
+	// followPause is the wait before the history of a lane's keys is read again after an error.
+	followPause = 250 * time.Millisecond
+	// closePause is the wait before a key is asked to be closed again.
+	closePause = 10 * time.Second
+)
+
+// follow serves the keys that are open, as the lane's KeysWorkflow comes to know of them, until ctx ends.
+func (h *slots) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := h.followOnce(ctx)
+		if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
+			err = h.beginKeys(ctx)
+		}
+		if err == nil {
+			continue
+		}
+		select {
+		case <-time.After(followPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// beginKeys starts the workflow that knows the lane's keys, if it does not run.
+func (h *slots) beginKeys(ctx context.Context) error {
+	id := switchyard.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
+	_, err := h.config.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: h.request.Base,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING},
+		switchyard.KeysWorkflow, switchyard.KeysInput{Lane: h.request.Lane.Name})
+	return err
+}
+
+// followOnce follows one execution of the workflow to its end. It first reads what there is, so that keys that were closed
+// long ago are not served for a moment.
+func (h *slots) followOnce(ctx context.Context) error {
+	id := switchyard.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
+	run, err := h.config.Client.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil {
+		return err
+	}
+	runID := run.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	if status := run.GetWorkflowExecutionInfo().GetStatus(); status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return h.beginKeys(ctx)
+	}
+	open, seen := switchyard.OpenKeys{}, int64(0)
+	for _, wait := range []bool{false, true} {
+		events := h.config.Client.GetWorkflowHistory(ctx, id, runID, wait, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for events.HasNext() {
+			e, err := events.Next()
+			if err != nil {
+				return err
+			}
+			if e.GetEventId() <= seen {
+				continue
+			}
+			seen = e.GetEventId()
+			if h.apply(open, e) && wait {
+				h.serveKeys(open)
+			}
+		}
+		h.serveKeys(open)
+	}
+	return nil
+}
+
+// apply takes an event into the open keys, and reports whether it is about them.
+func (h *slots) apply(open switchyard.OpenKeys, e *historypb.HistoryEvent) bool {
+	if started := e.GetWorkflowExecutionStartedEventAttributes(); started != nil {
+		var in switchyard.KeysInput
+		if err := h.config.Converter.FromPayloads(started.GetInput(), &in); err != nil {
+			h.log.Warn("the open keys of the lane cannot be read", append(h.fields(), "error", err)...)
+		}
+		maps.Copy(open, in.Open)
+		return true
+	}
+	signal := e.GetWorkflowExecutionSignaledEventAttributes()
+	if signal.GetSignalName() != switchyard.KeySignal {
+		return false
+	}
+	var o switchyard.KeyOrder
+	if err := h.config.Converter.FromPayloads(signal.GetInput(), &o); err != nil {
+		h.log.Warn("an order about the lane's keys cannot be read", append(h.fields(), "error", err)...)
+		return false
+	}
+	open.Apply(o)
+	return true
+}
+
+// serveKeys serves the open keys of the group, and no others.
+func (h *slots) serveKeys(open switchyard.OpenKeys) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.open = maps.Clone(open)
+	for part := range open {
+		if switchyard.KeyGroup(part, h.request.Lane.Holders) == h.request.Group {
+			h.start(part)
+		}
+	}
+	for part, q := range h.queues {
+		if _, still := open[part]; still {
+			continue
+		}
+		delete(h.queues, part)
+		q.close()
+		go func() {
+			q.stop(true)
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			q.counts.Running, q.counts.Waiting = 0, 0
+			h.counts.Add(q.counts)
+		}()
+	}
+}
+
+// closeIdle asks for the keys to be closed that nobody uses.
+func (h *slots) closeIdle(ctx context.Context) {
+	h.mu.Lock()
+	now := time.Now()
+	var orders []switchyard.KeyOrder
+	for part, q := range h.queues {
+		if !h.lane.Keyed() || now.Sub(q.asked) < closePause || !q.idle(h.lane.IdleTimeout.Std(), now) {
+			continue
+		}
+		q.asked = now
+		orders = append(orders, switchyard.KeyOrder{Close: part, Opens: h.open[part]})
+	}
+	h.mu.Unlock()
+	if len(orders) == 0 {
+		return
+	}
+	go func() {
+		id := switchyard.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
+		for _, o := range orders {
+			// One that does not arrive is asked for again.
+			_ = h.config.Client.SignalWorkflow(ctx, id, "", switchyard.KeySignal, o)
+		}
+	}()
+}

@@ -1,0 +1,131 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// slotsHeartbeat is how long a holder may be silent before another worker takes over. It is short, because calls wait
+	// meanwhile, and no shorter, because every hiccup of the network would count.
+	slotsHeartbeat = 4 * time.Second
+	// slotsRetry is the wait before a group that was given up is offered again.
+	slotsRetry = 100 * time.Millisecond
+	// slotsPause is the wait before a group is offered again that ended though nobody asked for it.
+	slotsPause = time.Second
+	// fenceGap is added to a fencing number where a holder ended without telling its own.
+	fenceGap = 1 << 20
+)
+
+// LaneKeeper is the workflow that keeps the slots of a lane with a limit with workers: each group of slots is one long
+// activity, SlotsActivity, which Temporal gives to another worker when the one that has it is lost. Calls leave no trace
+// here, and neither do heartbeats, so that its history stays short.
+//
+// HoldersSignal tells how the lane is configured now. Only what groups there are matters here, the rest is for the workers.
+// When the lane has no limit any more, the workflow completes.
+func LaneKeeper(ctx workflow.Context, in switchyard.KeeperInput) error {
+	k := &keeper{in: in}
+	for {
+		if err := workflow.UpsertMemo(ctx, map[string]any{switchyard.HoldersMemo: k.in.Lane.Groups()}); err != nil {
+			return err
+		}
+		k.hold(ctx)
+		if err := k.await(ctx); err != nil {
+			return err
+		}
+		switch {
+		case !k.in.Lane.Limited():
+			return k.closeKeys(ctx)
+		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
+			return workflow.NewContinueAsNewError(ctx, switchyard.LaneWorkflow, k.in)
+		}
+	}
+}
+
+type keeper struct {
+	in switchyard.KeeperInput
+	// release ends the groups that are held now, running counts them.
+	release func()
+	running int
+}
+
+// hold offers every group of the lane's slots to the workers.
+func (k *keeper) hold(ctx workflow.Context) {
+	holding, release := workflow.WithCancel(ctx)
+	k.release = release
+	lane := k.in.Lane
+	for len(k.in.Fences) < lane.Holders {
+		k.in.Fences = append(k.in.Fences, 0)
+	}
+	k.running = lane.Holders
+	for group := range lane.Holders {
+		workflow.Go(holding, func(ctx workflow.Context) {
+			for ctx.Err() == nil {
+				k.holdOnce(ctx, lane, group)
+			}
+			k.running--
+		})
+	}
+}
+
+// holdOnce offers a group until it is held no more and nobody takes it over by itself.
+func (k *keeper) holdOnce(ctx workflow.Context, lane switchyard.Lane, group int) {
+	options := workflow.ActivityOptions{
+		TaskQueue:           switchyard.SlotsQueue(k.in.Base, lane.Name),
+		StartToCloseTimeout: holdTimeout,
+		HeartbeatTimeout:    slotsHeartbeat,
+		WaitForCancellation: true,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: slotsRetry, BackoffCoefficient: 1},
+		Summary:             fmt.Sprintf("slots of the lane %s, group %d of %d", lane.Name, group+1, lane.Holders),
+	}
+	request := switchyard.SlotsRequest{Lane: lane, Base: k.in.Base, Group: group, Fence: k.in.Fences[group]}
+	var state switchyard.SlotsState
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), switchyard.SlotsActivity, request).Get(ctx, &state)
+	if err == nil {
+		k.in.Fences[group] = max(k.in.Fences[group], state.Fence)
+	} else {
+		k.in.Fences[group] += fenceGap
+	}
+	if ctx.Err() == nil {
+		_ = workflow.Sleep(ctx, slotsPause) // cut short by a cancellation, which the loop sees
+	}
+}
+
+// await returns when every group is released because the groups are to be others.
+func (k *keeper) await(ctx workflow.Context) error {
+	changed := workflow.GetSignalChannel(ctx, switchyard.HoldersSignal)
+	now := k.in.Lane.Groups()
+	for {
+		err := workflow.Await(ctx, func() bool {
+			return changed.Len() > 0 || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
+		})
+		if err != nil {
+			break
+		}
+		for changed.Len() > 0 {
+			changed.Receive(ctx, &k.in.Lane)
+		}
+		if k.in.Lane.Groups() != now || workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			break
+		}
+	}
+	k.release()
+	patient, _ := workflow.NewDisconnectedContext(ctx)
+	if err := workflow.Await(patient, func() bool { return k.running == 0 }); err != nil {
+		return err
+	}
+	for changed.Len() > 0 {
+		changed.Receive(patient, &k.in.Lane)
+	}
+	return ctx.Err()
+}
+
+// closeKeys ends the workflow that knows the lane's keys, if there is one.
+func (k *keeper) closeKeys(ctx workflow.Context) error {
+	_ = workflow.RequestCancelExternalWorkflow(ctx, switchyard.KeysWorkflowID(k.in.Base, k.in.Lane.Name), "").Get(ctx, nil) // there may be none
+	return nil
+}

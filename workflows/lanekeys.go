@@ -1,0 +1,36 @@
+package workflows
+
+import (
+	"maps"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/workflow"
+)
+
+// LaneKeys is the workflow that knows which keys of a keyed lane are open. It only takes orders, KeySignal, and puts them
+// into one order, its history; holders follow that, and so does whoever looks at the lane. It ends when it is cancelled.
+func LaneKeys(ctx workflow.Context, in switchyard.KeysInput) error {
+	open := maps.Clone(in.Open)
+	if open == nil {
+		open = switchyard.OpenKeys{}
+	}
+	orders := workflow.GetSignalChannel(ctx, switchyard.KeySignal)
+	selector := workflow.NewSelector(ctx)
+	selector.AddReceive(orders, func(workflow.ReceiveChannel, bool) {
+		for {
+			var o switchyard.KeyOrder
+			if !orders.ReceiveAsync(&o) {
+				return
+			}
+			open.Apply(o)
+		}
+	})
+	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
+	for ctx.Err() == nil {
+		selector.Select(ctx)
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			return workflow.NewContinueAsNewError(ctx, switchyard.KeysWorkflow, switchyard.KeysInput{Lane: in.Lane, Open: open})
+		}
+	}
+	return ctx.Err()
+}

@@ -173,16 +173,16 @@ func KeyPart(key string) string {
 }
 
 // reservedLanes are names under which Switchyard has task queues that are no lanes.
-var reservedLanes = []string{"bypass", "hold", "slots", "worker"}
+var reservedLanes = []string{"bypass", "hold", "instance", "slots", "worker"}
 
 // CheckLaneName reports why name cannot name a lane: letters, digits, _ and -, at most 64, and none of the names that
 // Switchyard's own task queues have.
 func CheckLaneName(name string) error {
-	if err := CheckToolName(name); err != nil {
-		return err
+	if CheckToolName(name) != nil {
+		return fmt.Errorf("%.80q cannot name a lane: letters, digits, _ and - only, and from 1 to %d of them", name, MaxToolName)
 	}
 	if slices.Contains(reservedLanes, name) {
-		return fmt.Errorf("the name %q is taken: Switchyard has task queues of its own under it", name)
+		return fmt.Errorf("no lane can have the name %q: Switchyard has task queues of its own under it", name)
 	}
 	return nil
 }

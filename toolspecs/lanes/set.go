@@ -33,7 +33,7 @@ type Set struct {
 func Of(given ...switchyard.Lane) *Set {
 	s := &Set{byName: map[string]switchyard.Lane{
 		switchyard.LaneGeneral: WithDefaults(switchyard.Lane{Name: switchyard.LaneGeneral}),
-		switchyard.LaneSerial:  WithDefaults(switchyard.Lane{Name: switchyard.LaneSerial, Limit: 1}),
+		switchyard.LaneSerial:  WithDefaults(switchyard.Lane{Name: switchyard.LaneSerial}),
 		switchyard.LaneInline:  WithDefaults(switchyard.Lane{Name: switchyard.LaneInline}),
 	}, byCategory: map[string]string{}}
 	for _, l := range given {
@@ -60,8 +60,10 @@ func (s *Set) Plain(names ...string) *Set {
 func WithDefaults(l switchyard.Lane) switchyard.Lane {
 	l.Strategy = cmp.Or(l.Strategy, switchyard.StrategyPriority)
 	l.Fairness = cmp.Or(l.Fairness, switchyard.FairnessConversation)
-	if l.Keyed() {
+	if l.Keyed() || l.Name == switchyard.LaneSerial {
 		l.Limit = cmp.Or(l.Limit, 1)
+	}
+	if l.Keyed() {
 		l.IdleTimeout = cmp.Or(l.IdleTimeout, DefaultIdleTimeout)
 	}
 	if !l.Limited() {

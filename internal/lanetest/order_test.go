@@ -1,0 +1,130 @@
+package lanetest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+)
+
+// ordered are the two kinds of lanes that keep waiting calls in order: at the server, and with the holder.
+const ordered = `lanes:
+  server: {limit: 1}
+  holder: {limit: 1, queue_size: 1000}
+  server_fifo: {limit: 1, strategy: fifo}
+  holder_fifo: {limit: 1, queue_size: 1000, strategy: fifo}
+`
+
+// eachOrder runs a test on a busy lane of each kind: one call has the lane's slot until release is called.
+func eachOrder(t *testing.T, suffix string, test func(l *lab, lane string, release func() []Span)) {
+	for _, lane := range []string{"server" + suffix, "holder" + suffix} {
+		t.Run(lane, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, ordered, tool{name: "work", lane: lane})
+			l.worker()
+			busy := l.plan("busy", planCall("c", "work", order{Gate: "end"}))
+			l.began("busy")
+			test(l, lane, func() []Span {
+				l.Open("end")
+				l.result(busy)
+				spans, _ := l.Spans()
+				return spans
+			})
+			spans, _ := l.Spans()
+			l.report(Excesses(spans, limits(map[string]int{lane: 1})))
+		})
+	}
+}
+
+// withPriority returns a run with a priority.
+func withPriority(p switchyard.Priority, in switchyard.RunInput) switchyard.RunInput {
+	in.Priority = p
+	return in
+}
+
+// TestPriority proves that an urgent call that comes last runs next, before a hundred low ones that wait, and that the calls
+// of a plan run in the order of their priorities.
+func TestPriority(t *testing.T) {
+	eachOrder(t, "", func(l *lab, lane string, release func() []Span) {
+		low := l.start("low", withPriority(switchyard.PriorityLow, planOf(many(100, "work", order{})...)))
+		l.awaitWaiting(lane, 100)
+		var calls []switchyard.PlanCall
+		for i, c := range many(12, "work", order{}) {
+			c.Priority = switchyard.Priorities[3-i%3] // low, normal and high
+			calls = append(calls, c)
+		}
+		mixed := l.plan("mixed", calls...)
+		l.awaitWaiting(lane, 112)
+		urgent := l.start("urgent", withPriority(switchyard.PriorityUrgent, planOf(planCall("u", "work", order{}))))
+		l.awaitWaiting(lane, 113)
+		release()
+		l.result(urgent)
+		l.result(mixed)
+		l.result(low)
+		spans, _ := l.Spans()
+		level := func(s Span) int {
+			switch i := slices.IndexFunc(calls, func(c switchyard.PlanCall) bool { return c.ID == s.Call }); {
+			case s.Run == "low":
+				return switchyard.PriorityLow.Level()
+			case s.Run == "mixed":
+				return calls[i].Priority.Level()
+			}
+			return switchyard.PriorityUrgent.Level()
+		}
+		if !slices.IsSortedFunc(spans[1:], func(a, b Span) int { return cmp.Compare(level(a), level(b)) }) {
+			l.t.Errorf("one urgent call, then 4 high, 4 normal and 104 low ones should have run:\n%s", List(spans[1:20]))
+		}
+	})
+}
+
+// TestFairness proves that a conversation with five hundred calls that wait does not hold up five of another one.
+func TestFairness(t *testing.T) {
+	eachOrder(t, "", func(l *lab, lane string, release func() []Span) {
+		in := planOf(many(500, "work", order{})...)
+		in.Conversation = "large"
+		large := l.start("large", in)
+		l.awaitWaiting(lane, 500)
+		in = planOf(many(5, "work", order{})...)
+		in.Conversation = "small"
+		small := l.start("small", in)
+		l.awaitWaiting(lane, 505)
+		release()
+		l.result(small)
+		l.result(large)
+		spans, _ := l.Spans()
+		last := 0
+		for i, s := range spans {
+			if s.Run == "small" {
+				last = i
+			}
+		}
+		if last > 12 {
+			l.t.Errorf("the small conversation's last call was number %d that began:\n%s", last, List(spans[:last+1]))
+		}
+	})
+}
+
+// TestFIFO proves that a lane with the strategy fifo keeps the order in which calls came, whatever their priority.
+func TestFIFO(t *testing.T) {
+	eachOrder(t, "_fifo", func(l *lab, lane string, release func() []Span) {
+		const n = 12
+		var want []string
+		for i := range n {
+			id := fmt.Sprint("run-", i)
+			l.start(id, withPriority(switchyard.Priorities[3-i%4], planOf(planCall("c", "work", order{}))))
+			l.awaitWaiting(lane, i+1)
+			want = append(want, id)
+		}
+		release()
+		spans := l.await("for all calls", func(s []Span) bool { return len(s) == n+1 })
+		var got []string
+		for _, s := range spans[1:] {
+			got = append(got, s.Run)
+		}
+		if !slices.Equal(got, want) {
+			l.t.Errorf("the calls began in the order %q, want %q", got, want)
+		}
+	})
+}

@@ -108,7 +108,7 @@ func measure(v reflect.Value) (value float64, shown string, ok bool) {
 	case reflect.Int, reflect.Int64:
 		return float64(v.Int()), fmt.Sprint(v.Interface()), true
 	case reflect.Float64:
-		return v.Float(), fmt.Sprint(v.Float()), true
+		return v.Float(), strconv.FormatFloat(v.Float(), 'f', -1, 64), true
 	case reflect.Slice:
 		return float64(v.Len()), fmt.Sprintf("%d long", v.Len()), true
 	}

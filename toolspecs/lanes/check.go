@@ -1,0 +1,187 @@
+package lanes
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+	"github.com/switchyard/switchyard/toolspecs/templates"
+)
+
+// Paths of the two parts of a lanes file.
+const (
+	lanesPath   = jsonpath.Root + ".lanes"
+	bucketsPath = jsonpath.Root + ".buckets"
+)
+
+// checker reports what is wrong with lanes beyond the types and bounds that the struct tags of laneFile declare.
+type checker struct {
+	doc *strictyaml.Document
+	// lanes are the lanes as written, without defaults; buckets the categories that have one.
+	lanes   []switchyard.Lane
+	buckets []string
+}
+
+func (c *checker) check() {
+	for _, l := range c.lanes {
+		c.name(l)
+		c.builtIn(l)
+		c.key(l)
+		c.slots(l)
+		c.queueing(l)
+		repeated(c, fieldPath(l, "bypass"), l.Bypass)
+		repeated(c, fieldPath(l, "categories"), l.Categories)
+		c.queueName(l)
+	}
+	c.categories()
+	c.sameQueues()
+}
+
+// fieldPath is the path of a lane's rule.
+func fieldPath(l switchyard.Lane, field string) string {
+	return jsonpath.Key(jsonpath.Key(lanesPath, l.Name), field)
+}
+
+// given reports whether a lane has a rule, be it a wrong one.
+func (c *checker) given(l switchyard.Lane, field string) bool { return c.doc.Has(fieldPath(l, field)) }
+
+// value reports a fault of a rule's value.
+func (c *checker) value(l switchyard.Lane, field, hint, format string, args ...any) {
+	c.doc.Report(fieldPath(l, field), fmt.Sprintf(format, args...), hint)
+}
+
+// misplaced reports a rule that the lane cannot have.
+func (c *checker) misplaced(l switchyard.Lane, field, hint, format string, args ...any) {
+	c.doc.ReportKey(fieldPath(l, field), fmt.Sprintf(format, args...), hint)
+}
+
+func (c *checker) name(l switchyard.Lane) {
+	if err := switchyard.CheckLaneName(l.Name); err != nil {
+		c.doc.ReportKey(jsonpath.Key(lanesPath, l.Name), err.Error(), "choose another name")
+	}
+}
+
+// generalRules are the rules that the general lane may have: none of them holds calls back, because it is the workflows'
+// own task queue.
+var generalRules = []string{"strategy", "fairness", "queue_timeout", "categories"}
+
+// builtIn checks the lanes that have a meaning of their own.
+func (c *checker) builtIn(l switchyard.Lane) {
+	const remedy = "give this rule to a lane of another name, and name that lane in the execution.lane of its tools"
+	for _, field := range ruleNames {
+		switch {
+		case !c.given(l, field):
+		case l.Name == switchyard.LaneInline:
+			c.misplaced(l, field, remedy, "the lane inline has no task queue, and therefore no rules")
+		case l.Name == switchyard.LaneGeneral && !slices.Contains(generalRules, field):
+			c.misplaced(l, field, remedy, "the lane general is the workflows' own task queue: it cannot have %s", field)
+		}
+	}
+}
+
+func (c *checker) key(l switchyard.Lane) {
+	const remedy = "write {{args.name}} with the name of an argument"
+	switch {
+	case !c.given(l, "key"):
+		if c.given(l, "idle_timeout") {
+			c.misplaced(l, "idle_timeout", "remove it, or give the lane a key", "idle_timeout is for lanes with a key")
+		}
+	case templates.Stray(l.Key):
+		c.value(l, "key", remedy, "the key has double braces that are no placeholder")
+	case len(templates.Names(l.Key)) == 0:
+		c.value(l, "key", remedy, "the key names no argument, so it would be the same for every call")
+	}
+}
+
+// slots checks what goes with a limit.
+func (c *checker) slots(l switchyard.Lane) {
+	switch {
+	case l.Name == switchyard.LaneInline || l.Name == switchyard.LaneGeneral:
+	case c.limited(l):
+		c.holders(l)
+	default:
+		for _, field := range []string{"holders", "queue_size", "on_lost_lease"} {
+			if c.given(l, field) {
+				c.misplaced(l, field, "give the lane a limit, or remove it", "%s is for lanes with a limit", field)
+			}
+		}
+	}
+}
+
+// holders checks that each holder has something to hold, and that one place decides where that must be. Of a keyed lane each
+// key has one.
+func (c *checker) holders(l switchyard.Lane) {
+	limit := WithDefaults(l).Limit
+	switch {
+	case l.Keyed() || l.Holders <= 1:
+	case l.Holds():
+		c.value(l, "holders", "remove holders", "with queue_size or strategy: reject one holder decides for all calls, so there cannot be %d", l.Holders)
+	case limit > 0 && l.Holders > limit:
+		c.value(l, "holders", "remove holders, or raise the limit", "holders is %d and the limit %d: each holder needs a slot", l.Holders, limit)
+	}
+}
+
+// limited reports whether the lane has a limit, be it a wrong one or one by default.
+func (c *checker) limited(l switchyard.Lane) bool {
+	return c.given(l, "limit") || c.given(l, "key") || WithDefaults(l).Limited()
+}
+
+// queueing checks that a lane that lets no call wait can know when that is.
+func (c *checker) queueing(l switchyard.Lane) {
+	switch {
+	case l.Strategy != switchyard.StrategyReject || l.Name == switchyard.LaneInline:
+	case l.Name == switchyard.LaneGeneral || !c.limited(l):
+		c.value(l, "strategy", "give the lane a limit, or write priority or fifo", "strategy: reject is for lanes with a limit")
+	case l.QueueSize != nil:
+		c.misplaced(l, "queue_size", "remove one of them", "strategy: reject lets no call wait, so there is no queue_size")
+	}
+}
+
+// repeated reports what stands in a list a second time.
+func repeated[T ~string](c *checker, path string, list []T) {
+	for i, word := range list {
+		if slices.Contains(list[:i], word) {
+			c.doc.Report(jsonpath.Index(path, i), fmt.Sprintf("%q is given twice", string(word)), "remove one")
+		}
+	}
+}
+
+// categories checks that every category has one default lane at most.
+func (c *checker) categories() {
+	claimed := map[string]string{}
+	for _, l := range c.lanes {
+		for i, category := range l.Categories {
+			at := jsonpath.Index(fieldPath(l, "categories"), i)
+			other, taken := claimed[category]
+			switch {
+			case !slices.Contains(Categories, category):
+				c.doc.Report(at, unknownCategory(category), spelling.Hint(category, Categories))
+			case taken && other != l.Name:
+				c.doc.Report(at, fmt.Sprintf("the category %s has the lane %q already", category, other), "keep one of them")
+			}
+			claimed[category] = l.Name
+		}
+	}
+	for _, category := range c.buckets {
+		c.bucket(category, claimed)
+	}
+}
+
+func unknownCategory(category string) string { return fmt.Sprintf("there is no category %q", category) }
+
+func (c *checker) bucket(category string, claimed map[string]string) {
+	at := jsonpath.Key(bucketsPath, category)
+	other, taken := claimed[category]
+	switch {
+	case !slices.Contains(Categories, category):
+		c.doc.ReportKey(at, unknownCategory(category), spelling.Hint(category, Categories))
+	case taken:
+		c.doc.ReportKey(at, fmt.Sprintf("the category %s has the lane %q already", category, other), "remove the bucket, and give that lane the limit")
+	case c.doc.Has(jsonpath.Key(lanesPath, category)):
+		c.doc.ReportKey(at, fmt.Sprintf("a bucket is a lane of its category's name, and there is a lane %q already", category),
+			"remove the bucket, and give that lane the limit and categories: ["+category+"]")
+	}
+}

@@ -1,0 +1,115 @@
+package lanes
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/changes"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+)
+
+// MaxFileBytes bounds a lanes file.
+const MaxFileBytes = 1 << 20
+
+// Categories are the kinds of work that a tool may say it does: a tool of a category has the lane that is the category's
+// default.
+var Categories = []string{"http", "database", "file", "ai", "notification", "custom"}
+
+// lanesFile is a lanes file as written.
+type lanesFile struct {
+	Lanes map[string]laneFile `yaml:"lanes"`
+	// Buckets are limits by category, each a lane of that name.
+	Buckets map[string]int `yaml:"buckets" rule:"min=1,max=100000" hint:"leave the bucket away for no limit"`
+}
+
+// laneFile is switchyard.Lane with the rules that files are held to.
+type laneFile struct {
+	Name         string                  `yaml:"-"`
+	Queue        string                  `yaml:"queue"`
+	Limit        int                     `yaml:"limit" rule:"min=1,max=100000" hint:"leave limit away for no limit"`
+	Holders      int                     `yaml:"holders" rule:"min=1,max=64"`
+	Key          string                  `yaml:"key"`
+	IdleTimeout  switchyard.Duration     `yaml:"idle_timeout" rule:"min=1s,max=24h"`
+	QueueSize    *int                    `yaml:"queue_size" rule:"min=0,max=100000"`
+	Strategy     switchyard.Strategy     `yaml:"strategy" rule:"enum=priority|fifo|reject"`
+	QueueTimeout switchyard.Duration     `yaml:"queue_timeout" rule:"min=1ms,max=8760h" hint:"leave queue_timeout away to wait for as long as the run lasts"`
+	Rate         float64                 `yaml:"rate" rule:"min=0.01,max=1000000" hint:"leave rate away for no bound"`
+	Bypass       []switchyard.CallerType `yaml:"bypass" rule:"enum=agent|plan|session|direct"`
+	Categories   []string                `yaml:"categories"`
+	Fairness     switchyard.Fairness     `yaml:"fairness" rule:"enum=conversation|caller|none"`
+	OnLostLease  switchyard.OnLostLease  `yaml:"on_lost_lease" rule:"enum=exit|wait"`
+}
+
+// ruleNames are the names of all rules that a lane can have.
+var ruleNames = namesOfRules()
+
+func namesOfRules() []string {
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[laneFile]()) {
+		if name := f.Tag.Get("yaml"); name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Decode reads a lanes file: lanes by name with their rules, and buckets, the limits of categories. The set holds the lanes
+// that always exist too. The error is strictyaml.Faults and lists everything that is wrong in the file.
+func Decode(file string, data []byte) (*Set, error) {
+	doc, faults := strictyaml.ParseOne(file, data, MaxFileBytes)
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	var f lanesFile
+	doc.Decode(&f)
+	given := f.inOrder(doc)
+	c := &checker{doc: doc, lanes: given, buckets: doc.Keys(bucketsPath)}
+	c.check()
+	if err := doc.Faults().Err(); err != nil {
+		return nil, err
+	}
+	for _, category := range c.buckets {
+		given = append(given, switchyard.Lane{Name: category, Limit: f.Buckets[category], Categories: []string{category}})
+	}
+	return Of(given...), nil
+}
+
+// inOrder returns the lanes in the order in which they are written.
+func (f lanesFile) inOrder(doc *strictyaml.Document) []switchyard.Lane {
+	var given []switchyard.Lane
+	for _, name := range doc.Keys(lanesPath) {
+		l := switchyard.Lane(f.Lanes[name])
+		l.Name = name
+		given = append(given, l)
+	}
+	return given
+}
+
+// Load reads the lanes file at path, as Decode does. That it cannot be read is a fault too.
+func Load(path string) (*Set, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return Decode(path, data)
+}
+
+func read(path string) ([]byte, error) {
+	data, err := changes.ReadLimited(os.DirFS(filepath.Dir(path)), filepath.Base(path), MaxFileBytes)
+	if err != nil {
+		return nil, strictyaml.Faults{{File: path, Message: "cannot be read: " + changes.Reason(err)}}
+	}
+	return data, nil
+}
+
+// Named returns the names that a lanes file gives to lanes, whatever else is wrong in it: for checks that go on although it
+// has faults.
+func Named(file string, data []byte) []string {
+	doc, faults := strictyaml.ParseOne(file, data, MaxFileBytes)
+	if len(faults) > 0 {
+		return nil
+	}
+	return append(doc.Keys(lanesPath), doc.Keys(bucketsPath)...)
+}

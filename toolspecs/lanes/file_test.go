@@ -1,0 +1,181 @@
+package lanes
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// Every file in testdata is decoded, and the faults are those of the golden file beside it: each with line, column and
+// hint, all in one go. Files named _good have none.
+func TestFaultsOfFiles(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.*"))
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		if ext := filepath.Ext(file); ext == ".faults" {
+			continue
+		}
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			set, err := Decode(filepath.Base(file), data)
+			if good := strings.Contains(file, "_good."); good != (err == nil) || good != (set != nil) {
+				t.Fatalf("set: %v, faults: %v", set, err)
+			}
+			if err == nil {
+				return
+			}
+			if faults, ok := errors.AsType[strictyaml.Faults](err); !ok || slices.ContainsFunc(faults, func(f strictyaml.Fault) bool { return f.Line < 1 || f.Column < 1 }) {
+				t.Errorf("a fault has no place: %v", err)
+			}
+			got := err.Error() + "\n"
+			if *update {
+				if err := os.WriteFile(file+".faults", []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file + ".faults")
+			if err != nil || got != string(want) {
+				t.Errorf("%v: got\n%s\nwant\n%s", err, got, want)
+			}
+		})
+	}
+}
+
+// A file gives its lanes the rules it says, and every other rule its default; what always exists is there too.
+func TestDecode(t *testing.T) {
+	set, err := Load(filepath.Join("testdata", "all_good.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	five, twenty, none := 5, 20, 0
+	second, minute := switchyard.Duration(time.Second), switchyard.Duration(time.Minute)
+	all := []switchyard.CallerType{switchyard.CallerPlan, switchyard.CallerAgent, switchyard.CallerSession, switchyard.CallerDirect}
+	want := []switchyard.Lane{
+		{Name: "accounts", Key: "{{args.region}}/{{ args.account }}-{x}", Limit: 1, Holders: 2, IdleTimeout: 5 * minute, QueueSize: &none, Strategy: "fifo", Fairness: "conversation", OnLostLease: "wait"},
+		{Name: "ai", Limit: 2, Holders: 2, Strategy: "priority", Fairness: "conversation", Categories: []string{"ai"}, OnLostLease: "exit"},
+		{Name: "android", Key: "{{args.device}}", Limit: 1, Holders: 8, IdleTimeout: 5 * minute, Strategy: "priority", Fairness: "conversation", OnLostLease: "exit"},
+		{Name: "database", Limit: 3, Holders: 3, Strategy: "priority", Fairness: "conversation", Categories: []string{"database"}, OnLostLease: "exit"},
+		{Name: "door", Limit: 2, Holders: 1, Strategy: "reject", Fairness: "caller", OnLostLease: "exit"},
+		{Name: "general", Strategy: "fifo", Fairness: "caller", QueueTimeout: 30 * second, Categories: []string{"custom"}},
+		{Name: "gpu", Strategy: "priority", Fairness: "conversation"},
+		{Name: "http", Limit: 5, Holders: 4, Strategy: "priority", Fairness: "conversation", Rate: 10, QueueTimeout: minute, Categories: []string{"http", "file"}, OnLostLease: "exit"},
+		{Name: "inline", Strategy: "priority", Fairness: "conversation"},
+		{Name: "old", Queue: "legacy/printers.old", Strategy: "priority", Fairness: "none"},
+		{Name: "phones", Queue: "legacy/phones", Key: "{{args.phone}}", Limit: 1, Holders: 4, IdleTimeout: 5 * minute, Strategy: "priority", Fairness: "conversation", OnLostLease: "exit"},
+		{Name: "printer", Limit: 1, Holders: 1, QueueSize: &twenty, Strategy: "priority", Fairness: "conversation", QueueTimeout: minute, Bypass: all, OnLostLease: "exit"},
+		{Name: "serial", Limit: 1, Holders: 1, QueueSize: &five, Strategy: "priority", Fairness: "conversation", OnLostLease: "wait"},
+		{Name: "slow", Strategy: "priority", Fairness: "conversation", Rate: 0.01},
+	}
+	got := set.All()
+	if len(got) != len(want) {
+		t.Fatalf("the lanes are %q", set.Names())
+	}
+	for i := range want {
+		if !reflect.DeepEqual(got[i], want[i]) {
+			t.Errorf("got\n%+v\nwant\n%+v", got[i], want[i])
+		}
+		if again := WithDefaults(got[i]); !reflect.DeepEqual(again, got[i]) {
+			t.Errorf("a second time the defaults change %+v", again)
+		}
+	}
+	for category, lane := range map[string]string{"http": "http", "file": "http", "ai": "ai", "database": "database", "custom": "general", "notification": ""} {
+		if got, ok := set.ForCategory(category); got != lane || ok != (lane != "") {
+			t.Errorf("the category %s has the lane %q", category, got)
+		}
+	}
+}
+
+// Lanes that come out of a file and are given again are the same lanes: nothing is lost between the form in YAML and that
+// in histories.
+func TestRoundTrip(t *testing.T) {
+	set, err := Load(filepath.Join("testdata", "all_good.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := switchyard.EncodeJSON(set.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back []switchyard.Lane
+	if err := json.Unmarshal(data, &back); err != nil {
+		t.Fatal(err)
+	}
+	if again := Of(back...); !reflect.DeepEqual(again, set) {
+		t.Errorf("got\n%+v\nwant\n%+v", again.All(), set.All())
+	}
+}
+
+// What cannot be read is a fault of the file, and its names can be had whatever else is wrong in it.
+func TestLoadFaults(t *testing.T) {
+	_, err := Load(filepath.Join(t.TempDir(), "none.yaml"))
+	if faults, ok := errors.AsType[strictyaml.Faults](err); !ok || !strings.HasSuffix(faults[0].String(), "none.yaml: cannot be read: no such file or directory") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "it is not a regular file") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Decode("large.yaml", []byte("# "+strings.Repeat("x", MaxFileBytes))); err == nil || !strings.Contains(err.Error(), "the file has more than 1 MiB") {
+		t.Errorf("got %v", err)
+	}
+	if got := Named("f.yaml", []byte("lanes: {a: {limit: 0}, b: }\nbuckets: {c: 1}\nwrong: 1")); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("the names are %q", got)
+	}
+	if got := Named("f.yaml", []byte("lanes: [")); got != nil {
+		t.Errorf("the names are %q", got)
+	}
+}
+
+// No bytes make the decoder panic, and what it accepts keeps to the rules that the rest relies on.
+func FuzzDecode(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		set, err := Decode("f.yaml", data)
+		if err != nil {
+			return
+		}
+		queues := map[string]string{}
+		for _, l := range set.All() {
+			if l.Name == switchyard.LaneInline {
+				continue // it has no task queue
+			}
+			if err := switchyard.CheckLaneName(l.Name); err != nil {
+				t.Errorf("%v", err)
+			}
+			if l.Limit < 0 || l.Rate < 0 || l.Limited() != (l.Holders > 0) || l.Keyed() && !l.Limited() || l.Holds() && !l.Limited() || l.Holds() && !l.Keyed() && l.Holders != 1 {
+				t.Errorf("this was accepted: %+v", l)
+			}
+			queue := l.TaskQueue(switchyard.DefaultTaskQueue, "key")
+			if other, taken := queues[queue]; taken {
+				t.Errorf("the lanes %s and %s have the task queue %s", other, l.Name, queue)
+			}
+			queues[queue] = l.Name
+		}
+	})
+}

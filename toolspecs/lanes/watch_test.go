@@ -1,0 +1,246 @@
+package lanes
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// watchLab is a watched file whose looks the test makes itself.
+type watchLab struct {
+	t      *testing.T
+	path   string
+	w      *Watcher
+	events []string
+}
+
+func newWatchLab(t *testing.T, text string) *watchLab {
+	t.Helper()
+	l := &watchLab{t: t, path: filepath.Join(t.TempDir(), "lanes.yaml")}
+	l.write(text)
+	w, err := newWatcher(l.path, func(s *Set) { l.events = append(l.events, "lanes "+described(s)) },
+		func(err error) {
+			l.events = append(l.events, "fault "+strings.ReplaceAll(err.Error(), filepath.Dir(l.path)+string(filepath.Separator), ""))
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.w = w
+	return l
+}
+
+// described is the names and limits of the lanes that do not always exist.
+func described(s *Set) string {
+	var list []string
+	for _, l := range s.All() {
+		if _, always := Of().Lane(l.Name); !always {
+			list = append(list, fmt.Sprintf("%s:%d", l.Name, l.Limit))
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+func (l *watchLab) write(text string) {
+	l.t.Helper()
+	if err := os.WriteFile(l.path, []byte(text), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// settle looks until nothing is unsettled, and returns what happened.
+func (l *watchLab) settle() string {
+	l.t.Helper()
+	for range 10 {
+		if !l.w.look(time.Now()) {
+			events := strings.Join(l.events, "; ")
+			l.events = nil
+			return events
+		}
+	}
+	l.t.Fatal("the file never settles")
+	return ""
+}
+
+// A right edit takes effect, a wrong one or a missing file keeps what was in effect; each fault is told once, and what ends
+// it is told too. How quickly the edits follow each other does not matter.
+func TestWatchTakes(t *testing.T) {
+	l := newWatchLab(t, "lanes: {a: {limit: 1}}")
+	if got := l.settle(); got != "" {
+		t.Fatalf("nothing had changed, and this happened: %q", got)
+	}
+	for _, s := range []struct{ text, told, lanes string }{
+		{"lanes: {a: {limit: 2}}", "lanes a:2", "a:2"},
+		{"lanes: {a: {limit: 3}}", "lanes a:3", "a:3"}, // as long as before, perhaps within the same tick of the clock
+		{"# a comment\nlanes: {a: {limit: 3}}", "", "a:3"},
+		{"lanes: {a: {limit: 0}}", "fault lanes.yaml:1:20: limit is 0; the least is 1 (leave limit away for no limit)", "a:3"},
+		{"lanes: {a: {limit: 0}} # again", "", "a:3"},
+		{"lanes: {a: {limit: -1}}", "fault lanes.yaml:1:20: limit is -1; the least is 1 (leave limit away for no limit)", "a:3"},
+		{"lanes: {a: {limit: 3}}", "lanes a:3", "a:3"},
+		{"lanes: {a: {limit: -1}}", "fault lanes.yaml:1:20: limit is -1; the least is 1 (leave limit away for no limit)", "a:3"},
+		{"", "fault lanes.yaml:1:1: the file is empty", "a:3"},
+		{"(gone)", "fault lanes.yaml: cannot be read: no such file or directory", "a:3"},
+		{"(gone)", "", "a:3"},
+		{"lanes: {b: {}}", "lanes b:0", "b:0"},
+		{"(folder)", "fault lanes.yaml: cannot be read: it is not a regular file", "b:0"},
+		{"{}", "lanes ", ""},
+	} {
+		if err := os.RemoveAll(l.path); err != nil {
+			t.Fatal(err)
+		}
+		switch s.text {
+		case "(gone)":
+		case "(folder)":
+			if err := os.Mkdir(l.path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			l.write(s.text)
+		}
+		if got := l.settle(); got != s.told {
+			t.Errorf("%q: got %q, want %q", s.text, got, s.told)
+		}
+		if got := described(l.w.Set()); got != s.lanes {
+			t.Errorf("%q: in effect is %q, want %q", s.text, got, s.lanes)
+		}
+	}
+}
+
+// A file that is being written is left alone until it stands still, and so is one that is gone for a moment.
+func TestWatchWaits(t *testing.T) {
+	l := newWatchLab(t, "lanes: {a: {limit: 1}}")
+	whole := "lanes: {a: {limit: 2}, b: {limit: 3}}"
+	for n := 5; n < len(whole); n += 5 {
+		l.write(whole[:n])
+		if !l.w.look(time.Now()) || l.events != nil {
+			t.Errorf("with %q this happened: %q", whole[:n], l.events)
+		}
+	}
+	l.write(whole)
+	if got := l.settle(); got != "lanes a:2 b:3" {
+		t.Errorf("this happened: %q", got)
+	}
+	if err := os.Rename(l.path, l.path+"~"); err != nil {
+		t.Fatal(err)
+	}
+	if !l.w.look(time.Now()) {
+		t.Error("a file that has just gone is settled")
+	}
+	if err := os.Rename(l.path+"~", l.path); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.settle(); got != "" {
+		t.Errorf("this happened: %q", got)
+	}
+}
+
+// The file system tells of an edit, and of a file that takes the place of another by its name or by a link; where nothing is
+// told, looking every so often finds it.
+func TestWatch(t *testing.T) {
+	for _, interval := range []time.Duration{time.Hour, 20 * time.Millisecond} {
+		t.Run(interval.String(), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := filepath.Join(dir, "lanes.yaml")
+			put := func(name, text string) {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			put("lanes.yaml", "lanes: {a: {limit: 1}}")
+			told := make(chan string, 100)
+			w, err := Watch(path, interval, func(s *Set) { told <- described(s) }, func(err error) { told <- "fault" })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := described(w.Set()); got != "a:1" {
+				t.Errorf("at first there are %q", got)
+			}
+			expect := func(want string) {
+				t.Helper()
+				timeout := time.After(30 * time.Second)
+				for {
+					select {
+					case got := <-told:
+						if got == want {
+							return
+						}
+					case <-timeout:
+						t.Fatalf("%q never came", want)
+					}
+				}
+			}
+			put("lanes.yaml", "lanes: {a: {limit: 2}}")
+			expect("a:2")
+			put(".swp", "lanes: {a: {limit: 3}}")
+			if err := os.Rename(filepath.Join(dir, ".swp"), path); err != nil {
+				t.Fatal(err)
+			}
+			expect("a:3")
+			put("lanes.yaml", "lanes: [")
+			expect("fault")
+			put("data.yaml", "lanes: {b: {limit: 4}}")
+			if err := os.Symlink("data.yaml", filepath.Join(dir, "link")); err != nil {
+				t.Skip("no symbolic links here: ", err)
+			}
+			if err := os.Rename(filepath.Join(dir, "link"), path); err != nil {
+				t.Fatal(err)
+			}
+			expect("b:4")
+			w.Close()
+			w.Close()
+			if got := described(w.Set()); got != "b:4" {
+				t.Errorf("after the end there are %q", got)
+			}
+		})
+	}
+}
+
+// A wrong file is none to start with, nobody has to be told, and a folder that is gone is waited for.
+func TestWatchStart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "config")
+	path := filepath.Join(dir, "lanes.yaml")
+	if _, err := Watch(path, 0, nil, nil); err == nil {
+		t.Error("a file that does not exist was loaded")
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("lanes: {a: {limit: 0}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Watch(path, 0, nil, nil); err == nil {
+		t.Error("a wrong file was loaded")
+	}
+	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWatcher(path, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.folders(); len(got) != 1 || got[dir] == nil {
+		t.Errorf("watched are %v", got)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for w.look(time.Now()) {
+	}
+	if got := w.folders(); got != nil || w.fault == "" {
+		t.Errorf("watched are %v, the fault is %q", got, w.fault)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("lanes: {b: {}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for w.look(time.Now()) {
+	}
+	if got := described(w.Set()); got != "b:0" {
+		t.Errorf("in effect is %q", got)
+	}
+}

@@ -6,19 +6,35 @@ import (
 	"time"
 )
 
-// CatalogRequest asks workers which tools they hold: the input of the workflow CatalogReport.
+// CatalogRequest asks workers about themselves: the input of the workflow CatalogReport.
 type CatalogRequest struct {
 	// Workers are the identities of the workers to ask.
 	Workers []string `json:"workers"`
+	// Lanes asks for what happened on their lanes, in place of which tools they hold.
+	Lanes bool `json:"lanes,omitempty"`
 }
 
 // CatalogReport is what the workers answered.
 type CatalogReport struct {
-	// Workers are in the order of the request.
-	Workers []WorkerCatalog `json:"workers"`
+	// Workers are in the order of the request; none where lanes were asked for.
+	Workers []WorkerCatalog `json:"workers,omitempty"`
 	// Catalogs are what the workers hold, by the digest of the whole, each as CatalogAnswer has it. One is missing where
 	// the report would have become too large.
 	Catalogs map[string]json.RawMessage `json:"catalogs,omitempty"`
+	// Lanes are in the order of the request, where they were asked for.
+	Lanes []WorkerLanes `json:"lanes,omitempty"`
+}
+
+// WorkerLanes tells what happened on the lanes of one worker, and is the result of LanesActivity.
+type WorkerLanes struct {
+	// Worker is the worker's identity.
+	Worker string `json:"worker"`
+	// Failure says why the worker did not answer; then there is nothing else.
+	Failure string `json:"failure,omitempty"`
+	// Since is when the worker began to count.
+	Since time.Time `json:"since,omitzero"`
+	// Lanes are the counts of the lanes on which it had calls, by name.
+	Lanes map[string]LaneCounts `json:"lanes,omitempty"`
 }
 
 // Held returns the tools of the catalog with that digest, sorted by name; nil where the report does not have them.

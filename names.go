@@ -42,6 +42,8 @@ const (
 	ReplyActivity = "switchyard/reply"
 	// CatalogActivity answers with the CatalogAnswer of the worker on whose queue it is asked.
 	CatalogActivity = "switchyard/catalog"
+	// LanesActivity answers with the WorkerLanes of the worker on whose queue it is asked.
+	LanesActivity = "switchyard/lanes"
 
 	// SetupQuery answers with the run's Setup.
 	SetupQuery = "switchyard/setup"

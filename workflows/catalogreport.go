@@ -18,20 +18,13 @@ const (
 // maxCatalogs bounds the catalogs of a report in bytes; the rest of what a result may have is for the workers.
 const maxCatalogs = switchyard.MaxPayload / 2
 
-// CatalogReport is the workflow that asks workers, each on its own queue and all at once, which tools they hold. One that
-// does not answer is in the report with the reason.
+// CatalogReport is the workflow that asks workers, each on its own queue and all at once, which tools they hold, or what
+// happened on their lanes. One that does not answer is in the report with the reason.
 func CatalogReport(ctx workflow.Context, in switchyard.CatalogRequest) (switchyard.CatalogReport, error) {
-	base := workflow.GetInfo(ctx).TaskQueueName
-	answers := make([]workflow.Future, len(in.Workers))
-	for i, worker := range in.Workers {
-		answers[i] = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-			TaskQueue:              switchyard.WorkerQueue(base, worker),
-			ScheduleToStartTimeout: takeWithin,
-			StartToCloseTimeout:    answerWithin,
-			RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-			Summary:                switchyard.Shorten(worker, 100),
-		}), switchyard.CatalogActivity)
+	if in.Lanes {
+		return lanesReport(ctx, in.Workers)
 	}
+	answers := ask(ctx, in.Workers, switchyard.CatalogActivity)
 	report := switchyard.CatalogReport{Catalogs: map[string]json.RawMessage{}}
 	size := 0
 	for i, answer := range answers {
@@ -49,6 +42,40 @@ func CatalogReport(ctx workflow.Context, in switchyard.CatalogRequest) (switchya
 		}
 		w.Worker = in.Workers[i]
 		report.Workers = append(report.Workers, w)
+	}
+	return report, nil
+}
+
+// ask puts one question to every worker.
+func ask(ctx workflow.Context, workers []string, question string) []workflow.Future {
+	base := workflow.GetInfo(ctx).TaskQueueName
+	answers := make([]workflow.Future, len(workers))
+	for i, worker := range workers {
+		answers[i] = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+			TaskQueue:              switchyard.WorkerQueue(base, worker),
+			ScheduleToStartTimeout: takeWithin,
+			StartToCloseTimeout:    answerWithin,
+			RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+			Summary:                switchyard.Shorten(worker, 100),
+		}), question)
+	}
+	return answers
+}
+
+// lanesReport asks what happened on the workers' lanes.
+func lanesReport(ctx workflow.Context, workers []string) (switchyard.CatalogReport, error) {
+	var report switchyard.CatalogReport
+	for i, answer := range ask(ctx, workers, switchyard.LanesActivity) {
+		var w switchyard.WorkerLanes
+		err := answer.Get(ctx, &w)
+		if ctx.Err() != nil {
+			return switchyard.CatalogReport{}, ctx.Err()
+		}
+		if err != nil {
+			w = switchyard.WorkerLanes{Failure: whySilent(err)}
+		}
+		w.Worker = workers[i]
+		report.Lanes = append(report.Lanes, w)
 	}
 	return report, nil
 }

@@ -20,20 +20,25 @@ import (
 // reportOf runs a catalog report of workers that answer as given, by the number in which they are asked.
 func reportOf(t *testing.T, answers ...func() (switchyard.CatalogAnswer, error)) (switchyard.CatalogReport, error) {
 	t.Helper()
+	return ask(t, switchyard.CatalogRequest{}, switchyard.CatalogActivity, answers...)
+}
+
+// ask runs a report of workers that answer a question as given, by the number in which they are asked.
+func ask[T any](t *testing.T, request switchyard.CatalogRequest, question string, answers ...func() (T, error)) (switchyard.CatalogReport, error) {
+	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestWorkflowEnvironment()
 	env.RegisterWorkflowWithOptions(workflows.CatalogReport, workflow.RegisterOptions{Name: switchyard.CatalogWorkflow})
-	request := switchyard.CatalogRequest{}
-	byQueue := map[string]func() (switchyard.CatalogAnswer, error){}
+	byQueue := map[string]func() (T, error){}
 	for i, answer := range answers {
 		worker := fmt.Sprintf("%d@host", i)
 		request.Workers = append(request.Workers, worker)
 		byQueue[switchyard.WorkerQueue("default-test-taskqueue", worker)] = answer
 	}
-	env.RegisterActivityWithOptions(func(ctx context.Context) (switchyard.CatalogAnswer, error) {
+	env.RegisterActivityWithOptions(func(ctx context.Context) (T, error) {
 		return byQueue[activity.GetInfo(ctx).TaskQueue]()
-	}, activity.RegisterOptions{Name: switchyard.CatalogActivity})
+	}, activity.RegisterOptions{Name: question})
 	env.ExecuteWorkflow(switchyard.CatalogWorkflow, request)
 	var report switchyard.CatalogReport
 	err := env.GetWorkflowError()
@@ -108,18 +113,43 @@ func TestCatalogReportIsBounded(t *testing.T) {
 	}
 }
 
-// A report that is cancelled ends.
+// Asked for lanes, the same workflow tells of every worker what it counted, or why it said nothing, and of no tools.
+func TestLanesReport(t *testing.T) {
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	report, err := ask(t, switchyard.CatalogRequest{Lanes: true}, switchyard.LanesActivity,
+		func() (switchyard.WorkerLanes, error) {
+			return switchyard.WorkerLanes{Worker: "of another name", Since: began, Lanes: map[string]switchyard.LaneCounts{"http": {Running: 2, Acquired: 5}}}, nil
+		},
+		func() (switchyard.WorkerLanes, error) {
+			return switchyard.WorkerLanes{}, errors.New("of an earlier version")
+		},
+	)
+	if err != nil || len(report.Workers)+len(report.Catalogs) > 0 || len(report.Lanes) != 2 {
+		t.Fatalf("got %+v, %v", report, err)
+	}
+	first, second := report.Lanes[0], report.Lanes[1]
+	if first.Worker != "0@host" || !first.Since.Equal(began) || first.Lanes["http"].Acquired != 5 || first.Failure != "" {
+		t.Errorf("the first worker told %+v", first)
+	}
+	if second.Worker != "1@host" || !strings.Contains(second.Failure, "of an earlier version") {
+		t.Errorf("the second worker told %+v", second)
+	}
+}
+
+// A report that is cancelled ends, whatever it asks for.
 func TestCatalogReportCancelled(t *testing.T) {
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(quiet{})
-	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterActivityWithOptions(func(ctx context.Context) error {
-		<-ctx.Done()
-		return ctx.Err()
-	}, activity.RegisterOptions{Name: switchyard.CatalogActivity})
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Millisecond)
-	env.ExecuteWorkflow(workflows.CatalogReport, switchyard.CatalogRequest{Workers: []string{"a"}})
-	if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) {
-		t.Errorf("got %v", err)
+	for question, lanes := range map[string]bool{switchyard.CatalogActivity: false, switchyard.LanesActivity: true} {
+		var suite testsuite.WorkflowTestSuite
+		suite.SetLogger(quiet{})
+		env := suite.NewTestWorkflowEnvironment()
+		env.RegisterActivityWithOptions(func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, activity.RegisterOptions{Name: question})
+		env.RegisterDelayedCallback(env.CancelWorkflow, time.Millisecond)
+		env.ExecuteWorkflow(workflows.CatalogReport, switchyard.CatalogRequest{Workers: []string{"a"}, Lanes: lanes})
+		if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) {
+			t.Errorf("%s: got %v", question, err)
+		}
 	}
 }

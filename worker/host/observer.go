@@ -19,6 +19,7 @@ import (
 type observer struct {
 	interceptor.WorkerInterceptorBase
 	metrics *domainMetrics
+	counts  *laneCounts
 	models  *boundedLabels
 	logger  *slog.Logger
 	lane    string
@@ -54,7 +55,7 @@ func newObserver(r prometheus.Registerer, logger *slog.Logger) *observer {
 			Help: "Tokens by kind: input and output as the model's provider counts them, result as tools returned them."}, []string{"kind"}),
 	}
 	r.MustRegister(m.calls, m.durations, m.queueWaits, m.steps, m.stepTimes, m.tokens)
-	return &observer{metrics: m, models: newBoundedLabels(), logger: logger}
+	return &observer{metrics: m, counts: newLaneCounts(), models: newBoundedLabels(), logger: logger}
 }
 
 // boundedLabels lets the first values through and calls all later ones "other": providers name their models, and could
@@ -79,8 +80,9 @@ func (b *boundedLabels) of(value string) string {
 	return value
 }
 
+// forLane returns an observer of the activities of a lane, by its name alone: a key would be a label without bounds.
 func (o *observer) forLane(lane string) *observer {
-	return &observer{metrics: o.metrics, models: o.models, logger: o.logger, lane: lane}
+	return &observer{metrics: o.metrics, counts: o.counts, models: o.models, logger: o.logger, lane: lane}
 }
 
 // InterceptActivity stands around every activity of the lane.
@@ -94,11 +96,13 @@ type observedActivity struct {
 }
 
 func (a *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	began := time.Now()
+	began, info := time.Now(), activity.GetInfo(ctx)
+	ended := a.counts.count(a.lane, info)
 	result, err := a.Next.ExecuteActivity(ctx, in)
-	info, took := activity.GetInfo(ctx), time.Since(began)
+	ended()
+	took := time.Since(began)
 	switch info.ActivityType.Name {
-	case switchyard.PinActivity, switchyard.HoldActivity:
+	case switchyard.PinActivity, switchyard.HoldActivity, switchyard.SlotsActivity, switchyard.OpenActivity:
 	case switchyard.AdmitActivity:
 		a.admitted(in.Args, result)
 	case switchyard.ModelActivity:

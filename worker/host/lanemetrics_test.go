@@ -1,0 +1,59 @@
+package host
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/switchyard/switchyard"
+)
+
+// What this process holds of a lane is exported under the lane's name alone; of a keyed lane, every key that is served has its
+// slots. A lane that is configured no more keeps its counts for as long as it is held.
+func TestLaneMetrics(t *testing.T) {
+	states := map[string][]switchyard.SlotsState{
+		"http": {
+			{Slots: 3, LaneCounts: switchyard.LaneCounts{Running: 2, Waiting: 4, Acquired: 10, Rejected: 1, TimedOut: 6}},
+			{Slots: 2, LaneCounts: switchyard.LaneCounts{Running: 1, Acquired: 5}},
+		},
+		"android": {{Slots: 2, LaneCounts: switchyard.LaneCounts{Keys: 3, Running: 5}}},
+		"gone":    {{Slots: 1, LaneCounts: switchyard.LaneCounts{Acquired: 7}}},
+	}
+	lanes := map[string]switchyard.Lane{"http": {Name: "http", Limit: 5}, "android": {Name: "android", Limit: 2, Key: "{{args.device}}"}}
+	registry := prometheus.NewRegistry()
+	observeLanes(laneSamples(func() map[string][]switchyard.SlotsState { return states }, func(name string) (switchyard.Lane, bool) {
+		lane, known := lanes[name]
+		return lane, known
+	}), registry)
+	serve(t, registry).has(t,
+		`switchyard_lane_limit{lane="http"} 5`,
+		`switchyard_lane_slots{lane="http"} 5`,
+		`switchyard_lane_running{lane="http"} 3`,
+		`switchyard_lane_waiting{lane="http"} 4`,
+		`switchyard_lane_keys{lane="http"} 0`,
+		`switchyard_lane_acquired_total{lane="http"} 15`,
+		`switchyard_lane_rejected_total{lane="http"} 1`,
+		`switchyard_lane_timed_out_total{lane="http"} 6`,
+		`switchyard_lane_limit{lane="android"} 2`,
+		`switchyard_lane_slots{lane="android"} 6`,
+		`switchyard_lane_keys{lane="android"} 3`,
+		`switchyard_lane_limit{lane="gone"} 0`,
+		`switchyard_lane_acquired_total{lane="gone"} 7`,
+	)
+}
+
+// A worker counts the attempts at calls by lane for whoever asks it; what is no call of a tool, the holding of slots among it,
+// is not counted.
+func TestLaneCounts(t *testing.T) {
+	o := newObserver(prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	observe(t, o.forLane("http"), "probe", ended{})
+	observe(t, o.forLane("http"), "probe", ended{err: errors.New("x")})
+	observe(t, o.forLane("general"), switchyard.ModelActivity, ended{})
+	observe(t, o.forLane("serial"), switchyard.SlotsActivity, ended{})
+	answer := o.counts.answer("me")
+	got := answer.Lanes["http"]
+	if answer.Worker != "me" || answer.Since.IsZero() || len(answer.Lanes) != 1 || got.Acquired != 2 || got.Ended != 2 || got.Running != 0 || got.ExecutionMicros <= 0 {
+		t.Errorf("got %+v", answer)
+	}
+}

@@ -24,14 +24,15 @@ const (
 
 // Admit takes calls through the phases pre_validation and pre_execution and returns one verdict per call, in order. It
 // runs as a local activity, so that the verdicts are one marker in history whatever rules are edited later. Where the
-// verdicts of all calls would be too long for one marker, it answers for the first ones alone.
-func (a *Activities) Admit(_ context.Context, r switchyard.AdmitRequest) ([]switchyard.Verdict, error) {
+// verdicts of all calls would be too long for one marker, it answers for the first ones alone. The error says that the queue
+// of an admitted call's key cannot be opened now.
+func (a *Activities) Admit(ctx context.Context, r switchyard.AdmitRequest) ([]switchyard.Verdict, error) {
 	var verdicts []switchyard.Verdict
 	claimed, prompts := 0, 0
 	for _, c := range r.Calls {
 		v := a.preValidate(r, c)
 		if v.Error == nil && r.Allow != nil && claimed+v.Claim >= *r.Allow {
-			v.Error, v.Prompt, v.Question, v.Claim = tooMany(*r.Allow, v), "", "", 0
+			v = switchyard.Verdict{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens, Error: tooMany(*r.Allow, v)}
 		}
 		if prompts += encodedSize(v.Prompt + v.Question); prompts > maxPrompts {
 			break
@@ -40,6 +41,9 @@ func (a *Activities) Admit(_ context.Context, r switchyard.AdmitRequest) ([]swit
 			claimed += 1 + v.Claim
 		}
 		verdicts = append(verdicts, v)
+	}
+	if err := a.openKeys(ctx, r, verdicts); err != nil {
+		return nil, err
 	}
 	return verdicts, nil
 }
@@ -57,12 +61,11 @@ func tooMany(allowed int, v switchyard.Verdict) *switchyard.Error {
 // preValidate checks that the tool exists and is active, what it requires, and the arguments.
 func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) switchyard.Verdict {
 	v := switchyard.Verdict{ID: c.ID}
-	i := slices.IndexFunc(r.Tools, func(t switchyard.Tool) bool { return t.Name == c.Tool })
-	if i < 0 {
+	tool, found := toolOf(r, c.Tool)
+	if !found {
 		v.Error = a.notFound(r, c.Tool)
 		return v
 	}
-	tool := r.Tools[i]
 	if tool.Status == switchyard.StatusDisabled {
 		v.Error = switchyard.Errorf(switchyard.ErrToolNotActive, "tool %q is disabled", c.Tool)
 		v.Error.Near = a.active(r, c.Tool)
@@ -92,7 +95,15 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 	}
 	v.Tokens = countTokens(string(arguments))
 	preValidateKind(r, compiled, arguments, &v)
+	if v.Error == nil {
+		v.Route, v.Error = a.route(r, tool, arguments)
+	}
 	return v
+}
+
+// toolOf returns the pinned tool of a name, and whether there is one.
+func toolOf(r switchyard.AdmitRequest, name string) (switchyard.Tool, bool) {
+	return switchyard.Catalog{Tools: r.Tools}.Find(name)
 }
 
 // preValidateKind adds to a verdict what only calls of some kinds have.

@@ -19,7 +19,7 @@ import (
 type Config struct {
 	// Catalog returns the tools as they are now. Runs pin what they need of it when they start.
 	Catalog func() *toolspecs.Catalog
-	// Client asks runs, by query, for what this process does not hold.
+	// Client asks runs, by query, for what this process does not hold, and has keys of lanes opened.
 	Client client.Client
 	// Executors execute calls, by kind of tool (switchyard.KindFunction …).
 	Executors map[string]Executor
@@ -29,7 +29,7 @@ type Config struct {
 	// there are none.
 	Stateful *Factories
 	Serve    Serve
-	// Lanes returns the lanes as they are configured now; default lanes.Of().
+	// Lanes returns the lanes as they are configured now; default lanes.Of(). By which rules a call was admitted is recorded.
 	Lanes func() *lanes.Set
 	// ServeQueue starts a worker for one task queue of a lane with a limit; nil where no such lane is served.
 	ServeQueue ServeQueue
@@ -42,12 +42,13 @@ type Config struct {
 	CacheBytes int
 }
 
-// Activities are the deeds of one process, to be registered with its workers: Pin, Admit, Settle, Reply and ModelStep by
+// Activities are the deeds of one process, to be registered with its workers: Pin, Admit, Open, Settle, Reply and ModelStep by
 // name, Tool as the dynamic activity.
 type Activities struct {
 	config  Config
 	specs   *specs
 	runs    *runCache
+	keys    *keys
 	offered *offers
 	held    *heldSlots
 }
@@ -64,7 +65,8 @@ func New(c Config) (*Activities, error) {
 		c.Converter = converter.GetDefaultDataConverter()
 	}
 	if c.Lanes == nil {
-		c.Lanes = func() *lanes.Set { return lanes.Of() }
+		always := lanes.Of()
+		c.Lanes = func() *lanes.Set { return always }
 	}
 	if c.Exit == nil {
 		c.Exit = func() { os.Exit(1) }
@@ -73,6 +75,7 @@ func New(c Config) (*Activities, error) {
 		config:  c,
 		specs:   newSpecs(),
 		runs:    newRunCache(cmp.Or(c.CacheRuns, 256), cmp.Or(c.CacheBytes, 64<<20)),
+		keys:    newKeys(c.Client),
 		offered: newOffers(),
 		held:    newHeldSlots(),
 	}, nil

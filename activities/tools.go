@@ -162,6 +162,7 @@ func executionError(ctx context.Context, err error, spec *toolspecs.Spec) *switc
 // value to many calls.
 func ownError(err error, spec *toolspecs.Spec) *switchyard.Error {
 	e := *switchyard.AsError(err)
+	e.NotBegun = false // it has: only who did not begin a call may hand it back
 	if e.Phase == "" {
 		e.Phase = switchyard.PhaseExecution
 	}

@@ -256,6 +256,23 @@ func TestToolPanics(t *testing.T) {
 	}
 }
 
+// A tool cannot say of its own call that it had not begun: the run would make it again, whatever its effect.
+func TestToolCannotHandBack(t *testing.T) {
+	functions, err := NewFunctions(NewFunction("probe", func(context.Context, struct {
+		Text string `json:"text"`
+	}) (string, error) {
+		return "", &switchyard.Error{Type: switchyard.ErrWorkerLost, Message: "m", NotBegun: true}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, compiled := toolBench(t, nil, functions.Execute)
+	_, err = b.execute(t, executionOf(compiled), nil)
+	if e, _ := callError(t, err); e.Type != switchyard.ErrWorkerLost || e.NotBegun {
+		t.Errorf("got %+v", e)
+	}
+}
+
 // An answer that is not what the spec declares fails the call after it ran, or goes through with a note.
 func TestToolInvalidOutput(t *testing.T) {
 	declare := func(mode string) func(*toolspecs.Spec) {

@@ -1,0 +1,80 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+)
+
+// route decides where a call goes and by which rules, as its lane is configured now. The error is one that refuses the call:
+// on a keyed lane, its arguments do not say which key.
+func (a *Activities) route(r switchyard.AdmitRequest, tool switchyard.Tool, arguments json.RawMessage) (switchyard.Route, *switchyard.Error) {
+	// Calls of the other kinds are no activity of their lane, or have a queue of their own.
+	if r.Base == "" || tool.Kind != "" || tool.Lane == switchyard.LaneInline {
+		return switchyard.Route{}, nil
+	}
+	lane, known := a.config.Lanes().Lane(tool.Lane)
+	switch {
+	case !known:
+		return switchyard.Route{}, nil
+	case lane.Bypasses(r.Caller.Type):
+		return switchyard.Route{Queue: switchyard.BypassQueue(r.Base, lane.Name)}, nil
+	}
+	route := rulesOf(lane)
+	if lane.Keyed() {
+		key, fault := lanes.Key(lane, arguments)
+		if fault != nil {
+			return switchyard.Route{}, fault
+		}
+		route.Queue, route.Key, route.OpenFor = lane.TaskQueue(r.Base, key), switchyard.KeyPart(key), lane.IdleTimeout/2
+	}
+	return route, nil
+}
+
+// rulesOf is what a route takes over from its lane. Of a lane with default rules it is nothing, so that verdicts do not grow.
+func rulesOf(lane switchyard.Lane) switchyard.Route {
+	route := switchyard.Route{
+		Queue:        lane.Queue,
+		QueueTimeout: lane.QueueTimeout,
+		Holds:        lane.Limited() && lane.Holds(),
+		FIFO:         lane.Strategy == switchyard.StrategyFIFO,
+	}
+	if lane.Fairness != switchyard.FairnessConversation && !route.FIFO {
+		route.Fairness = lane.Fairness
+	}
+	return route
+}
+
+// openKeys has those keys open that admitted calls are about to be made with: a call on a queue that nobody serves would wait
+// for ever. The error says that this cannot be made sure.
+func (a *Activities) openKeys(ctx context.Context, r switchyard.AdmitRequest, verdicts []switchyard.Verdict) error {
+	var begun []*opening
+	for i, v := range verdicts {
+		if v.Route.Key != "" {
+			tool, _ := toolOf(r, r.Calls[i].Tool)
+			begun = append(begun, a.openKey(switchyard.OpenRequest{Base: r.Base, Lane: tool.Lane, Key: v.Route.Key}))
+		}
+	}
+	for _, o := range begun {
+		if err := o.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Open has a key of a keyed lane served, for a call that starts longer after its admission than its Route.OpenFor. It runs as
+// a local activity. The error says that the server did not take it.
+func (a *Activities) Open(ctx context.Context, r switchyard.OpenRequest) error {
+	return a.openKey(r).wait(ctx)
+}
+
+func (a *Activities) openKey(r switchyard.OpenRequest) *opening {
+	idle := lanes.DefaultIdleTimeout
+	if lane, known := a.config.Lanes().Lane(r.Lane); known && lane.IdleTimeout > 0 {
+		idle = lane.IdleTimeout
+	}
+	return a.keys.open(r, idle.Std()/3)
+}

@@ -25,11 +25,9 @@ func (c Config) watchCatalog(r registered) (*toolspecs.Watcher, error) {
 	if err := checkAll(own, r); err != nil {
 		return nil, err
 	}
-	lanes := append([]string{switchyard.LaneGeneral, switchyard.LaneSerial}, c.Lanes...)
-	slices.Sort(lanes)
 	return toolspecs.Watch(toolspecs.WatchConfig{
 		Dir:      c.Tools,
-		Options:  toolspecs.Options{Lanes: slices.Compact(lanes), Handlers: r.functions.Names(), Factories: r.factories.Names(), Mode: c.Mode},
+		Options:  toolspecs.Options{Lanes: r.lanes.current().Names(), Handlers: r.functions.Names(), Factories: r.factories.Names(), Mode: c.Mode},
 		Base:     own,
 		Check:    func(compiled *toolspecs.Compiled) []string { return unfit(compiled, r) },
 		Interval: c.ReloadInterval,

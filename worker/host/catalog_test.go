@@ -90,7 +90,7 @@ func TestCatalogReloads(t *testing.T) {
 	if !ok || held.Spec.Version != "2.0.0" {
 		t.Errorf("the worker holds %+v", held)
 	}
-	a, err := c.catalogAnswer(tools.Status())
+	a, err := c.catalogAnswer(tools.Status(), []string{"general"})
 	if err != nil || a.Worker != c.Connection.Identity || a.Digest != tools.Catalog().Digest() || a.Tools != 2 || a.Loaded.IsZero() ||
 		!contains(a.Error, "probe.yaml", "file") || !contains(string(a.Held), `{"name":"probe","version":"2.0.0","digest":"`+held.Digest) {
 		t.Errorf("it answers %+v, %v", a, err)

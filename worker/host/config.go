@@ -25,12 +25,15 @@ type Config struct {
 	Connection client.Options
 	// TaskQueue is the workflows' task queue, from which the lanes' derive; default switchyard.
 	TaskQueue string
-	// Lanes are the lanes to serve; default general and serial. Workflows are served with the lane general.
+	// Lanes are the lanes to serve; default all there are. Workflows are served with the lane general.
 	Lanes []string
+	// LanesFile is the file with the lanes and their rules; empty for none, so that there are general, serial and inline, and
+	// lanes without rules for other names in Lanes. Edits of it take effect while the worker runs.
+	LanesFile string
 	// Tools is a folder of toolspecs; empty for none. What is edited in it while the worker runs is for the runs that start
 	// after that.
 	Tools string
-	// ReloadInterval is how often the folder is looked at for changes that the file system did not tell of; default 5s.
+	// ReloadInterval is how often folder and lanes file are looked at for changes that the file system did not tell of; default 5s.
 	ReloadInterval time.Duration
 	// OnCatalogEvent is called with everything that happens to the tools, beginning with a tool_loaded for each; see
 	// toolspecs.Watcher.Subscribe. It may take its time.
@@ -56,7 +59,7 @@ type Config struct {
 	Inside []string
 	// Mode is how strictly arguments are read where neither run nor tool says; default strict.
 	Mode switchyard.Mode
-	// Concurrency is how many calls of a lane run at a time on this worker; default 100. The serial lane runs one.
+	// Concurrency is how many calls of a lane without a limit run at a time on this worker; default 100.
 	Concurrency int
 	// Instances is how many instances of stateful tools of a lane this worker holds at a time; default 100. Runs that need
 	// another one wait until a worker has room.
@@ -93,9 +96,6 @@ func (c Config) withDefaults() Config {
 	c.Connection.Namespace = cmp.Or(c.Connection.Namespace, client.DefaultNamespace)
 	c.Connection.Identity = cmp.Or(c.Connection.Identity, ownIdentity())
 	c.TaskQueue = cmp.Or(c.TaskQueue, switchyard.DefaultTaskQueue)
-	if len(c.Lanes) == 0 {
-		c.Lanes = []string{switchyard.LaneGeneral, switchyard.LaneSerial}
-	}
 	c.Concurrency = cmp.Or(c.Concurrency, 100)
 	c.Instances = cmp.Or(c.Instances, 100)
 	c.ReloadInterval = cmp.Or(c.ReloadInterval, toolspecs.DefaultReloadInterval)
@@ -145,7 +145,7 @@ func (c Config) validate() error {
 func (c Config) laneFaults() []error {
 	var faults []error
 	for i, lane := range c.Lanes {
-		if err := switchyard.CheckToolName(lane); err != nil {
+		if err := switchyard.CheckLaneName(lane); err != nil {
 			faults = append(faults, fmt.Errorf("Config.Lanes[%d]: %w", i, err))
 		}
 		if slices.Index(c.Lanes, lane) < i {

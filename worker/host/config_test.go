@@ -92,7 +92,7 @@ func runMain(t *testing.T, c Config, args ...string) (code int, stdout, stderr s
 func TestConfigDefaults(t *testing.T) {
 	c := Config{}.withDefaults()
 	if c.Connection.HostPort != client.DefaultHostPort || c.Connection.Namespace != client.DefaultNamespace || c.TaskQueue != switchyard.DefaultTaskQueue ||
-		strings.Join(c.Lanes, ",") != "general,serial" || c.Concurrency != 100 || c.StopTimeout != 30*time.Second || c.ReloadInterval != 5*time.Second ||
+		c.Concurrency != 100 || c.StopTimeout != 30*time.Second || c.ReloadInterval != 5*time.Second ||
 		c.Connection.Identity == "" || c.Logger == nil {
 		t.Errorf("got %+v", c)
 	}
@@ -118,7 +118,7 @@ func TestConfigValidate(t *testing.T) {
 		{"reload interval", Config{ReloadInterval: time.Millisecond}, []string{"Config.ReloadInterval is 1ms", "at least 10ms"}},
 		{"mode", Config{Mode: "loose"}, []string{`Config.Mode is "loose"`, "strict or lenient"}},
 		{"lane", Config{Lanes: []string{"general", "a/b"}}, []string{"Config.Lanes[1]", `"a/b"`}},
-		{"empty lane", Config{Lanes: []string{""}}, []string{"Config.Lanes[0]", "empty"}},
+		{"empty lane", Config{Lanes: []string{""}}, []string{"Config.Lanes[0]", "cannot name a lane"}},
 		{"lane twice", Config{Lanes: []string{"a", "b", "a"}}, []string{`Config.Lanes[2]: lane "a" is named twice`}},
 		{"several", Config{Concurrency: -1, Mode: "x"}, []string{"Config.Concurrency", "Config.Mode"}},
 	}

@@ -29,17 +29,17 @@ func TestFleetWithoutServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	instances := &instanceServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(prometheus.NewRegistry(), c.Logger)}
-	deeds, err := c.activities(conn, tools, own, instances.serve)
+	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(prometheus.NewRegistry(), c.Logger)}
+	deeds, err := c.activities(tools, own, queues)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFleet(c, conn, deeds, instances)
+	f := newFleet(c, deeds, queues)
 	f.answerFor(c, conn, tools)
-	if len(f.workers) != len(c.Lanes)+1 {
-		t.Errorf("%d workers for %d lanes and the process itself", len(f.workers), len(c.Lanes))
+	if len(f.workers) != 2 {
+		t.Errorf("%d workers for the workflows and the process itself", len(f.workers))
 	}
-	err = f.start()
+	err = f.start(own.lanes.current())
 	if err == nil || !contains(err.Error(), "start to poll") || exitCode(err) != exitConnect {
 		t.Errorf("got %v, exit code %d", err, exitCode(err))
 	}
@@ -52,10 +52,10 @@ func TestTellReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.tellReady(catalog, "")
+	c.tellReady(catalog, nil, "")
 	var got Info
 	c.Ready = func(i Info) { got = i }
-	c.tellReady(catalog, "127.0.0.1:9")
+	c.tellReady(catalog, []string{"general", "serial"}, "127.0.0.1:9")
 	if got.Namespace != "default" || got.TaskQueue != switchyard.DefaultTaskQueue || len(got.Lanes) != 2 || len(got.Tools) != 1 || got.Metrics != "127.0.0.1:9" {
 		t.Errorf("got %+v", got)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,11 +13,11 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/interceptor"
 	tlog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -31,6 +33,7 @@ func Run(ctx context.Context, c Config) error {
 		return invalidError{err}
 	}
 	defer tools.Close()
+	defer own.lanes.close()
 	defer own.servers.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -46,20 +49,21 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer conn.Close()
-	instances := &instanceServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(registry, c.Logger)}
-	deeds, err := c.activities(conn, tools, own, instances.serve)
+	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(registry, c.Logger)}
+	deeds, err := c.activities(tools, own, queues)
 	if err != nil {
 		return err
 	}
-	fleet := newFleet(c, conn, deeds, instances)
+	fleet := newFleet(c, deeds, queues)
 	fleet.answerFor(c, conn, tools)
-	if err := fleet.start(); err != nil {
+	if err := fleet.start(own.lanes.current()); err != nil {
 		return err
 	}
 	defer fleet.stop()
+	go fleet.lanes.follow(ctx, own.lanes.changed)
 	health.setReady(true)
 	defer health.setReady(false)
-	c.tellReady(tools.Catalog(), health.address)
+	c.tellReady(tools.Catalog(), fleet.lanes.names(), health.address)
 	select {
 	case <-ctx.Done():
 		c.Logger.Info("worker stops: no new work; running calls may finish", "within", c.StopTimeout)
@@ -76,6 +80,9 @@ func (c Config) prepare() (registered, *toolspecs.Watcher, error) {
 	}
 	own, err := c.register()
 	if err != nil {
+		return own, nil, err
+	}
+	if own.lanes, err = c.readLanes(); err != nil {
 		return own, nil, err
 	}
 	tools, err := c.watchCatalog(own)
@@ -97,15 +104,15 @@ func (c Config) connect(ctx context.Context, registry *prometheus.Registry) (cli
 	return conn, nil
 }
 
-func (c Config) tellReady(catalog *toolspecs.Catalog, metrics string) {
-	info := Info{Namespace: c.Connection.Namespace, TaskQueue: c.TaskQueue, Lanes: c.Lanes, Tools: namesOf(catalog), Metrics: metrics}
+func (c Config) tellReady(catalog *toolspecs.Catalog, lanes []string, metrics string) {
+	info := Info{Namespace: c.Connection.Namespace, TaskQueue: c.TaskQueue, Lanes: lanes, Tools: namesOf(catalog), Metrics: metrics}
 	c.Logger.Info("worker ready", "namespace", info.Namespace, "task_queue", info.TaskQueue, "lanes", info.Lanes, "tools", len(info.Tools))
 	if c.Ready != nil {
 		c.Ready(info)
 	}
 }
 
-func (c Config) activities(conn client.Client, tools *toolspecs.Watcher, own registered, serve activities.Serve) (*activities.Activities, error) {
+func (c Config) activities(tools *toolspecs.Watcher, own registered, queues *queueServer) (*activities.Activities, error) {
 	models := map[switchyard.Provider]activities.Model{
 		switchyard.ProviderOpenAI:   activities.NewOpenAI(),
 		switchyard.ProviderScripted: activities.Scripted{},
@@ -113,7 +120,7 @@ func (c Config) activities(conn client.Client, tools *toolspecs.Watcher, own reg
 	maps.Copy(models, c.Models)
 	return activities.New(activities.Config{
 		Catalog: tools.Catalog,
-		Client:  conn,
+		Client:  queues.conn,
 		Executors: map[string]activities.Executor{
 			switchyard.KindFunction: own.functions,
 			switchyard.KindStateful: own.factories,
@@ -122,10 +129,12 @@ func (c Config) activities(conn client.Client, tools *toolspecs.Watcher, own reg
 			switchyard.KindMCP:      own.servers,
 			switchyard.KindHuman:    activities.People{},
 		},
-		Models:    models,
-		Stateful:  own.factories,
-		Serve:     serve,
-		Converter: c.Connection.DataConverter,
+		Models:     models,
+		Stateful:   own.factories,
+		Serve:      queues.instance,
+		Lanes:      own.lanes.current,
+		ServeQueue: queues.lane,
+		Converter:  c.Connection.DataConverter,
 	})
 }
 
@@ -145,55 +154,55 @@ const heartbeatThrottle = time.Second
 // seconds are most of what a run would lose with a worker.
 const stickyTimeout = time.Second
 
-// fleet is one SDK worker per lane, one more that answers for itself, and where there are stateful tools another per lane,
-// which holds instances.
+// fleet is the SDK workers of this process: the one that has the workflows and the general lane, one that answers for the
+// process, and those of the other lanes.
 type fleet struct {
 	workers     []worker.Worker
+	lanes       *laneFleet
 	failed      chan error
 	canceller   *canceller
 	stopTimeout time.Duration
 }
 
-func newFleet(c Config, conn client.Client, deeds *activities.Activities, i *instanceServer) *fleet {
-	f := &fleet{failed: make(chan error, 2*len(c.Lanes)+1), canceller: i.canceller, stopTimeout: c.StopTimeout}
-	for _, lane := range c.Lanes {
-		options := worker.Options{
-			MaxConcurrentActivityExecutionSize: c.Concurrency,
-			WorkerStopTimeout:                  c.StopTimeout + handBack,
-			MaxHeartbeatThrottleInterval:       heartbeatThrottle,
-			DisableWorkflowWorker:              lane != switchyard.LaneGeneral,
-			StickyScheduleToStartTimeout:       stickyTimeout,
-			Interceptors:                       []interceptor.WorkerInterceptor{f.canceller, i.observer.forLane(lane)},
-			OnFatalError: func(err error) {
-				f.failed <- fmt.Errorf("the worker of lane %s failed: %w", lane, err)
-			},
-		}
-		if lane == switchyard.LaneSerial {
-			options.MaxConcurrentActivityExecutionSize = 1
-		}
-		w := worker.New(conn, switchyard.Queue(c.TaskQueue, lane), options)
-		register(w, deeds, lane)
-		f.workers = append(f.workers, w)
+func newFleet(c Config, deeds *activities.Activities, queues *queueServer) *fleet {
+	f := &fleet{failed: make(chan error, 1), canceller: queues.canceller, stopTimeout: c.StopTimeout}
+	f.lanes = newLaneFleet(queues, deeds, f.fail)
+	if len(c.Lanes) > 0 && !slices.Contains(c.Lanes, switchyard.LaneGeneral) {
+		return f
 	}
-	f.holdInstances(c, conn, deeds, i.observer)
+	o := queues.options(switchyard.LaneGeneral, f.lanes.failedLane(switchyard.Lane{Name: switchyard.LaneGeneral}))
+	o.DisableWorkflowWorker, o.DisableEagerActivities = false, false
+	o.MaxConcurrentActivityExecutionSize, o.StickyScheduleToStartTimeout = c.Concurrency, stickyTimeout
+	w := worker.New(queues.conn, c.TaskQueue, o)
+	register(w, deeds)
+	f.workers = append(f.workers, w)
 	return f
 }
 
-func register(w worker.Worker, deeds *activities.Activities, lane string) {
-	if lane == switchyard.LaneGeneral {
-		for name, run := range workflows.All() {
-			w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
-		}
-		w.RegisterActivityWithOptions(deeds.Pin, activity.RegisterOptions{Name: switchyard.PinActivity})
-		w.RegisterActivityWithOptions(deeds.Admit, activity.RegisterOptions{Name: switchyard.AdmitActivity})
-		w.RegisterActivityWithOptions(deeds.Reply, activity.RegisterOptions{Name: switchyard.ReplyActivity})
-		w.RegisterActivityWithOptions(deeds.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})
+// fail ends the process; one reason is enough.
+func (f *fleet) fail(err error) {
+	select {
+	case f.failed <- err:
+	default:
 	}
+}
+
+// register has the worker execute workflows and all that runs beside them.
+func register(w worker.Worker, deeds *activities.Activities) {
+	for name, run := range workflows.All() {
+		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
+	}
+	w.RegisterActivityWithOptions(deeds.Pin, activity.RegisterOptions{Name: switchyard.PinActivity})
+	w.RegisterActivityWithOptions(deeds.Admit, activity.RegisterOptions{Name: switchyard.AdmitActivity})
+		w.RegisterActivityWithOptions(deeds.Open, activity.RegisterOptions{Name: switchyard.OpenActivity})
+	w.RegisterActivityWithOptions(deeds.Reply, activity.RegisterOptions{Name: switchyard.ReplyActivity})
+	w.RegisterActivityWithOptions(deeds.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})
 	w.RegisterActivityWithOptions(deeds.ModelStep, activity.RegisterOptions{Name: switchyard.ModelActivity})
 	w.RegisterDynamicActivity(deeds.Tool, activity.DynamicRegisterOptions{})
 }
 
-func (f *fleet) start() error {
+// start begins to serve everything. Where that fails nothing is served.
+func (f *fleet) start(set *lanes.Set) error {
 	for i, w := range f.workers {
 		if err := w.Start(); err != nil {
 			for _, started := range f.workers[:i] {
@@ -202,20 +211,20 @@ func (f *fleet) start() error {
 			return fmt.Errorf("start to poll: %w", err)
 		}
 	}
+	if err := f.lanes.apply(set); err != nil {
+		f.stop()
+		return err
+	}
 	return nil
 }
 
-// stop stops all lanes at once. Running calls may take the stop timeout; then they are cancelled, and report that.
+// stop stops everything at once. Running calls may take the stop timeout; then they are cancelled, and report that.
 func (f *fleet) stop() {
 	defer time.AfterFunc(f.stopTimeout, f.canceller.cancel).Stop()
-	done := make(chan struct{})
+	var all sync.WaitGroup
 	for _, w := range f.workers {
-		go func() {
-			w.Stop()
-			done <- struct{}{}
-		}()
+		all.Go(w.Stop)
 	}
-	for range f.workers {
-		<-done
-	}
+	all.Go(f.lanes.stop)
+	all.Wait()
 }

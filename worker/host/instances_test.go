@@ -71,15 +71,19 @@ func TestHoldersOfFleet(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer tools.Close()
-		instances := &instanceServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(prometheus.NewRegistry(), c.Logger)}
-		deeds, err := c.activities(conn, tools, own, instances.serve)
+		queues := &queueServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(prometheus.NewRegistry(), c.Logger)}
+		deeds, err := c.activities(tools, own, queues)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want, f := len(c.Lanes)*(1+len(stateful)), newFleet(c, conn, deeds, instances); len(f.workers) != want {
-			t.Errorf("%d workers, want %d", len(f.workers), want)
+		for lane, want := range map[string]int{"general": len(stateful), "serial": 1 + len(stateful), "gpu": 1 + len(stateful)} {
+			lane, _ := own.lanes.current().Plain(lane).Lane(lane)
+			workers, err := newFleet(c, deeds, queues).lanes.workersOf(lane)
+			if err != nil || len(workers) != want {
+				t.Errorf("%d workers of the lane %s, want %d, error %v", len(workers), lane.Name, want, err)
+			}
 		}
-		if _, err := instances.serve(activities.Served{Queue: "q/instance/run/probe", Tool: deeds.Tool, Hold: deeds.Hold}); err == nil || !contains(err.Error(), "start to poll") {
+		if _, err := queues.instance(activities.Served{Queue: "q/instance/run/probe", Tool: deeds.Tool, Hold: deeds.Hold}); err == nil || !contains(err.Error(), "start to poll") {
 			t.Errorf("got %v", err)
 		}
 	}

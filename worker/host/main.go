@@ -92,7 +92,8 @@ var errUsage = errors.New("wrong usage")
 // flags are the command line of a worker.
 type flags struct {
 	address, namespace, profile string
-	taskQueue, lanes, tools     string
+	taskQueue, lanes, lanesFile string
+	tools                       string
 	dir, files, logins          string
 	metricsAddress, logLevel    string
 	concurrency, parentPID      int
@@ -108,13 +109,14 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.StringVar(&f.namespace, "namespace", "", "namespace (TEMPORAL_NAMESPACE; default \"default\")")
 	set.StringVar(&f.profile, "profile", "", "profile of the Temporal CLI's configuration file (TEMPORAL_PROFILE)")
 	set.StringVar(&f.taskQueue, "task-queue", "", "task queue of workflows and of the lane general; other lanes are task-queue/lane (default "+switchyard.DefaultTaskQueue+")")
-	set.StringVar(&f.lanes, "lanes", "", "lanes to serve, with commas between them (default all: general,serial)")
+	set.StringVar(&f.lanes, "lanes", "", "lanes to serve, with commas between them (default all there are)")
+	set.StringVar(&f.lanesFile, "lanes-file", "", "file with the lanes and their rules; edits of it take effect at once (default none: the lanes general, serial and inline)")
 	set.StringVar(&f.tools, "tools", "", "folder of toolspecs; edits of it are for the runs that start after them")
-	set.DurationVar(&f.reloadInterval, "reload-interval", 0, "how often the folder is looked at for edits that the system did not tell of (default 5s)")
+	set.DurationVar(&f.reloadInterval, "reload-interval", 0, "how often toolspecs and lanes are looked at for edits that the system did not tell of (default 5s)")
 	set.StringVar(&f.dir, "dir", "", "folder where relative working folders of command tools and MCP servers start (default the current one)")
 	set.StringVar(&f.files, "files", "", "folder for images and other large bytes of MCP tools' answers (default one of this user's among the temporary files)")
 	set.StringVar(&f.logins, "logins", "", "folder for the tokens of logins at MCP servers (default switchyard/logins in the user's folder for configuration)")
-	set.IntVar(&f.concurrency, "concurrency", 0, "calls of a lane that run at a time here; the lane serial runs one (default 100)")
+	set.IntVar(&f.concurrency, "concurrency", 0, "calls of a lane without a limit that run at a time here (default 100)")
 	set.BoolVar(&f.lenient, "lenient", false, "read arguments leniently where neither run nor tool says otherwise")
 	set.DurationVar(&f.stopTimeout, "stop-timeout", 0, "how long running calls may go on when the worker is stopped (default 30s)")
 	set.IntVar(&f.stickyCache, "sticky-cache", -1, "runs kept in memory between their steps; 0 replays every step from history, -1 means 10000")
@@ -124,7 +126,7 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.Usage = func() {
 		fmt.Fprintln(stderr, "A Switchyard worker executes runs and their tool calls. Start as many as you like, anywhere.\n\nUsage: worker [flags]")
 		set.PrintDefaults()
-		fmt.Fprintln(stderr, "\nExamples:\n  worker --tools ./tools --metrics-address :9090\n  worker --tools ./tools --lanes serial")
+		fmt.Fprintln(stderr, "\nExamples:\n  worker --tools ./tools --metrics-address :9090\n  worker --tools ./tools --lanes-file lanes.yaml\n  worker --tools ./tools --lanes serial")
 	}
 	if err := set.Parse(args); err != nil {
 		return err
@@ -154,6 +156,7 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	override(&c.Connection.Namespace, f.namespace)
 	override(&c.TaskQueue, f.taskQueue)
 	override(&c.Tools, f.tools)
+	override(&c.LanesFile, f.lanesFile)
 	override(&c.Dir, f.dir)
 	override(&c.Files, f.files)
 	override(&c.Logins, f.logins)

@@ -1,0 +1,166 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+)
+
+const (
+	// keeperCheck is how often this process looks whether the keepers of its lanes run, keeperRetry how soon again where it
+	// could not.
+	keeperCheck = 30 * time.Second
+	keeperRetry = time.Second
+	// keeperPatience bounds one look.
+	keeperPatience = 10 * time.Second
+)
+
+// keepers makes sure that every lane with a limit has a LaneWorkflow that keeps its slots with workers, and tells it how
+// the lane is configured: once, when this process learns of it, because another worker's file may be newer.
+type keepers struct {
+	config Config
+	conn   client.Client
+	wake   chan struct{}
+	end    context.CancelFunc
+	ended  chan struct{}
+
+	mu    sync.Mutex
+	lanes map[string]switchyard.Lane
+	// news are the lanes whose keepers do not know yet what this process does.
+	news map[string]bool
+}
+
+func newKeepers(conn client.Client, c Config) *keepers {
+	ctx, end := context.WithCancel(context.Background())
+	k := &keepers{config: c, conn: conn, wake: make(chan struct{}, 1), end: end, ended: make(chan struct{}),
+		lanes: map[string]switchyard.Lane{}, news: map[string]bool{}}
+	go k.run(ctx)
+	return k
+}
+
+// keep makes sure of a lane from now on.
+func (k *keepers) keep(lane switchyard.Lane) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before, known := k.lanes[lane.Name]
+	if known && before.Groups() == lane.Groups() {
+		k.lanes[lane.Name] = lane
+		return
+	}
+	k.lanes[lane.Name], k.news[lane.Name] = lane, true
+	select {
+	case k.wake <- struct{}{}:
+	default: // it is about to look anyway
+	}
+}
+
+// forget leaves a lane to others.
+func (k *keepers) forget(name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.lanes, name)
+	delete(k.news, name)
+}
+
+func (k *keepers) stop() {
+	k.end()
+	<-k.ended
+}
+
+func (k *keepers) run(ctx context.Context) {
+	defer close(k.ended)
+	for {
+		wait := time.After(keeperCheck)
+		if !k.lookAtAll(ctx) {
+			wait = time.After(keeperRetry)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.wake:
+		case <-wait:
+		}
+	}
+}
+
+// lookAtAll reports whether all is well.
+func (k *keepers) lookAtAll(ctx context.Context) bool {
+	k.mu.Lock()
+	all := slices.Collect(maps.Values(k.lanes))
+	k.mu.Unlock()
+	well := true
+	for _, lane := range all {
+		k.mu.Lock()
+		news := k.news[lane.Name]
+		k.mu.Unlock()
+		if !news && !lane.Limited() {
+			continue
+		}
+		if err := k.look(ctx, lane, news); err != nil {
+			well = false
+			if ctx.Err() == nil {
+				k.config.Logger.Warn("the keeper of a lane cannot be looked at; it is tried again", "lane", lane.Name, "error", err)
+			}
+			continue
+		}
+		k.mu.Lock()
+		if known, ok := k.lanes[lane.Name]; ok && known.Groups() == lane.Groups() {
+			delete(k.news, lane.Name)
+		}
+		k.mu.Unlock()
+	}
+	return well
+}
+
+// look starts a lane's keeper if there is none, and tells it with news of how the lane is configured, if it goes by something
+// else.
+func (k *keepers) look(ctx context.Context, lane switchyard.Lane, news bool) error {
+	ctx, cancel := context.WithTimeout(ctx, keeperPatience)
+	defer cancel()
+	id := switchyard.LaneWorkflowID(k.config.TaskQueue, lane.Name)
+	described, err := k.conn.DescribeWorkflowExecution(ctx, id, "")
+	if _, missing := errors.AsType[*serviceerror.NotFound](err); err != nil && !missing {
+		return err
+	}
+	info := described.GetWorkflowExecutionInfo()
+	switch {
+	case info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		if !news || k.goesBy(info) == lane.Groups() {
+			return nil
+		}
+		return k.conn.SignalWorkflow(ctx, id, "", switchyard.HoldersSignal, lane)
+	case !lane.Limited():
+		return nil
+	}
+	_, err = k.conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: k.config.TaskQueue,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		StaticSummary:            "keeps the slots of the lane " + lane.Name + " with workers",
+	}, switchyard.LaneWorkflow, switchyard.KeeperInput{Lane: lane, Base: k.config.TaskQueue})
+	return err
+}
+
+// goesBy returns the groups of slots that a running keeper keeps; empty where it has not said yet.
+func (k *keepers) goesBy(info *workflowpb.WorkflowExecutionInfo) (groups string) {
+	payload, ok := info.GetMemo().GetFields()[switchyard.HoldersMemo]
+	if !ok {
+		return ""
+	}
+	from := k.config.Connection.DataConverter
+	if from == nil {
+		from = converter.GetDefaultDataConverter()
+	}
+	if err := from.FromPayload(payload, &groups); err != nil {
+		return "" // it is told again, which changes nothing
+	}
+	return groups
+}

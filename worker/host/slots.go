@@ -1,0 +1,156 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+)
+
+// maxPollers is how many polls for one task queue are on their way at a time.
+const maxPollers = 5
+
+// doorSupplier is the worker.SlotSupplier of a door: the SDK asks it for a permit before it polls. It never grants one to
+// an eager call, which would go past the queue, and with it past order and rate.
+type doorSupplier struct {
+	door *activities.Door
+
+	mu      sync.Mutex
+	running int
+	quiet   chan struct{} // closed while nothing runs
+}
+
+func newDoorSupplier(door *activities.Door) *doorSupplier {
+	s := &doorSupplier{door: door, quiet: make(chan struct{})}
+	close(s.quiet)
+	return s
+}
+
+// ReserveSlot implements worker.SlotSupplier.
+func (s *doorSupplier) ReserveSlot(ctx context.Context, _ worker.SlotReservationInfo) (*worker.SlotPermit, error) {
+	if err := s.door.Reserve(ctx); err != nil {
+		return nil, err
+	}
+	return &worker.SlotPermit{UserData: new(bool)}, nil
+}
+
+// TryReserveSlot implements worker.SlotSupplier.
+func (s *doorSupplier) TryReserveSlot(worker.SlotReservationInfo) *worker.SlotPermit { return nil }
+
+// MarkSlotUsed implements worker.SlotSupplier.
+func (s *doorSupplier) MarkSlotUsed(info worker.SlotMarkUsedInfo) {
+	if used, ok := info.Permit().UserData.(*bool); ok {
+		*used = true
+		s.count(1)
+	}
+}
+
+// ReleaseSlot implements worker.SlotSupplier.
+func (s *doorSupplier) ReleaseSlot(info worker.SlotReleaseInfo) {
+	if used, ok := info.Permit().UserData.(*bool); ok && *used {
+		s.count(-1)
+	}
+	s.door.Release()
+}
+
+// MaxSlots implements worker.SlotSupplier.
+func (s *doorSupplier) MaxSlots() int { return s.door.Size() }
+
+func (s *doorSupplier) count(change int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.running
+	s.running += change
+	switch {
+	case before == 0:
+		s.quiet = make(chan struct{})
+	case s.running == 0:
+		close(s.quiet)
+	}
+}
+
+// drained is closed when nothing runs.
+func (s *doorSupplier) drained() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.quiet
+}
+
+// queueServer starts the workers of single task queues: one for each instance of a stateful tool, and one for each queue of
+// a lane, or of one of its keys.
+type queueServer struct {
+	config    Config
+	conn      client.Client
+	canceller *canceller
+	observer  *observer
+}
+
+// options are those that the workers of all queues but the workflows' have in common.
+func (s *queueServer) options(lane string, failed func(error)) worker.Options {
+	return worker.Options{
+		DisableWorkflowWorker:        true,
+		DisableEagerActivities:       true,
+		MaxHeartbeatThrottleInterval: heartbeatThrottle,
+		WorkerStopTimeout:            s.config.StopTimeout + handBack,
+		Interceptors:                 []interceptor.WorkerInterceptor{s.canceller, s.observer.forLane(lane)},
+		OnFatalError:                 failed,
+	}
+}
+
+// instance is the activities.Serve of this process.
+func (s *queueServer) instance(i activities.Served) (stop func(), err error) {
+	o := s.options(i.Lane, i.Failed)
+	o.MaxConcurrentActivityExecutionSize, o.MaxConcurrentActivityTaskPollers = s.config.Concurrency, 1
+	w := worker.New(s.conn, i.Queue, o)
+	w.RegisterActivityWithOptions(i.Hold, activity.RegisterOptions{Name: switchyard.HoldActivity})
+	w.RegisterDynamicActivity(i.Tool, activity.DynamicRegisterOptions{})
+	return started(w)
+}
+
+// lane is the activities.ServeQueue of this process.
+func (s *queueServer) lane(q activities.ServedQueue) (stop func(), err error) {
+	w, _, err := s.door(q)
+	if err != nil {
+		return nil, err
+	}
+	return started(w)
+}
+
+// door makes the worker of a queue that polls only with permits of a door.
+func (s *queueServer) door(q activities.ServedQueue) (worker.Worker, *doorSupplier, error) {
+	slots := newDoorSupplier(q.Door)
+	tuner, err := tunerOf(slots)
+	if err != nil {
+		return nil, nil, err
+	}
+	o := s.options(q.Lane, q.Failed)
+	o.Tuner, o.TaskQueueActivitiesPerSecond = tuner, q.Rate
+	o.MaxConcurrentActivityTaskPollers = max(min(q.Door.Size(), maxPollers), 1)
+	w := worker.New(s.conn, q.Queue, o)
+	w.RegisterActivityWithOptions(q.Model, activity.RegisterOptions{Name: switchyard.ModelActivity})
+	w.RegisterDynamicActivity(q.Tool, activity.DynamicRegisterOptions{})
+	return w, slots, nil
+}
+
+// tunerOf returns a tuner whose activities go by slots. The other kinds of task do not come to such a worker.
+func tunerOf(slots worker.SlotSupplier) (worker.WorkerTuner, error) {
+	one, err := worker.NewFixedSizeSlotSupplier(1)
+	if err != nil {
+		return nil, err
+	}
+	return worker.NewCompositeTuner(worker.CompositeTunerOptions{WorkflowSlotSupplier: one, ActivitySlotSupplier: slots,
+		LocalActivitySlotSupplier: one, NexusSlotSupplier: one, SessionActivitySlotSupplier: one})
+}
+
+func started(w worker.Worker) (stop func(), err error) {
+	if err := w.Start(); err != nil {
+		return nil, fmt.Errorf("start to poll: %w", err)
+	}
+	return w.Stop, nil
+}

@@ -42,7 +42,11 @@ address is printed, and where the browser ends is read from standard input; a wo
 			if err := catalog.check(cmd); err != nil {
 				return err
 			}
-			return a.accept(cmd.Context(), args, catalog.options(), flags)
+			o, err := catalog.options()
+			if err != nil {
+				return err
+			}
+			return a.accept(cmd.Context(), args, o, flags)
 		},
 	}
 	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "accept without asking")

@@ -4,47 +4,90 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
 // defaultToolsDir is the folder of toolspecs that is read where none is named, if it holds some.
 const defaultToolsDir = "tools"
 
-// catalogFlags say which toolspecs to read.
+// defaultLanesFile is the file of lanes that is read where none is named, if there is one.
+const defaultLanesFile = "lanes.yaml"
+
+// catalogFlags say which toolspecs and lanes to read.
 type catalogFlags struct {
-	dir   string
-	lanes []string
+	dir       string
+	lanes     []string
+	lanesFile string
 }
 
 func (c *catalogFlags) add(f *pflag.FlagSet, purpose string) {
 	f.StringVar(&c.dir, "tools", "", "`folder` of toolspecs "+purpose)
-	f.StringSliceVar(&c.lanes, "lanes", nil, "`lanes` beside general and serial, with commas between them")
+	f.StringSliceVar(&c.lanes, "lanes", nil, "`lanes` beside general, serial and those of the lanes file, with commas between them")
+	f.StringVar(&c.lanesFile, "lanes-file", "", "`file` of lanes and their rules (default ./lanes.yaml where it exists)")
 }
 
-func (c *catalogFlags) options() toolspecs.Options {
-	return toolspecs.Options{Lanes: c.allLanes()}
+// lanesPath returns the lanes file, named or default; empty for none.
+func (c *catalogFlags) lanesPath() string {
+	if c.lanesFile != "" {
+		return c.lanesFile
+	}
+	if _, err := os.Stat(defaultLanesFile); err != nil {
+		return ""
+	}
+	return defaultLanesFile
 }
 
-// allLanes returns the lanes that exist anyway and those of the flag.
-func (c *catalogFlags) allLanes() []string {
-	lanes := []string{switchyard.LaneGeneral, switchyard.LaneSerial}
-	for _, l := range c.lanes {
-		if l != switchyard.LaneGeneral && l != switchyard.LaneSerial {
-			lanes = append(lanes, l)
+// set returns the lanes of the file, those that exist anyway, and without rules those of the flag. The error is Faults of
+// the file.
+func (c *catalogFlags) set() (*lanes.Set, error) {
+	set := lanes.Of()
+	if path := c.lanesPath(); path != "" {
+		var err error
+		if set, err = lanes.Load(path); err != nil {
+			return nil, err
 		}
 	}
-	return lanes
+	return set.Plain(c.lanes...), nil
+}
+
+// named returns lanes of all names that set would have, as far as the file can be read, for looking on where it has faults.
+func (c *catalogFlags) named() *lanes.Set {
+	var names []string
+	if path := c.lanesPath(); path != "" {
+		if data, err := os.ReadFile(path); err == nil {
+			names = lanes.Named(path, data)
+		}
+	}
+	return lanes.Of().Plain(append(names, c.lanes...)...)
+}
+
+func (c *catalogFlags) options() (toolspecs.Options, error) {
+	set, err := c.set()
+	return toolspecs.Options{Lanes: set}, err
+}
+
+// allLanes returns the names of the lanes that have workers of their own: those that exist anyway first.
+func (c *catalogFlags) allLanes() []string {
+	names := []string{switchyard.LaneGeneral, switchyard.LaneSerial}
+	for _, name := range c.named().Names() {
+		if name != switchyard.LaneInline && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // check refuses lanes with names that none can have.
 func (c *catalogFlags) check(cmd *cobra.Command) error {
 	for _, lane := range c.lanes {
-		if switchyard.CheckToolName(lane) != nil {
-			return usageError(cmd, "--lanes: %q is no name of a lane: letters, digits, _ and - only, at most %d", lane, switchyard.MaxToolName)
+		if err := switchyard.CheckLaneName(lane); err != nil {
+			return usageError(cmd, "--lanes: %v", err)
 		}
 	}
 	return nil
@@ -67,9 +110,16 @@ func (c *catalogFlags) orDefault() {
 	})
 }
 
-// load returns the tools of the folder together with those that come with the worker.
+// load returns the tools of the folder together with those that come with the worker, on their lanes.
 func (c *catalogFlags) load() (*toolspecs.Catalog, error) {
+	set, err := c.set()
+	if err != nil {
+		return nil, err
+	}
 	shipped, err := toolspecs.NewCatalog(toolspecs.Shipped())
+	if err == nil {
+		shipped, err = shipped.OnLanes(set)
+	}
 	if err != nil || c.dir == "" {
 		return shipped, err
 	}
@@ -87,7 +137,10 @@ func (c *catalogFlags) folder(mode switchyard.Mode) (*toolspecs.Catalog, error) 
 	} else if !info.IsDir() {
 		return nil, failure(exitUsage, "--tools %s is not a folder", c.dir)
 	}
-	o := c.options()
+	o, err := c.options()
+	if err != nil {
+		return nil, err
+	}
 	o.Mode = mode
 	return toolspecs.Load(c.dir, o)
 }

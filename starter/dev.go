@@ -223,7 +223,7 @@ func (f *devFlags) serverArgs() []string {
 func (f *devFlags) workerArgs(server serverReady) []string {
 	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--task-queue", f.queue,
 		"--parent-pid", strconv.Itoa(os.Getpid()), "--stop-timeout", workerStop}
-	for flag, value := range map[string]string{"--tools": f.catalog.dir, "--dir": f.dir, "--metrics-address": f.metrics} {
+	for flag, value := range map[string]string{"--tools": f.catalog.dir, "--lanes-file": f.catalog.lanesPath(), "--dir": f.dir, "--metrics-address": f.metrics} {
 		if value != "" {
 			args = append(args, flag, value)
 		}

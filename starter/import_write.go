@@ -237,7 +237,11 @@ func (a *app) checkImported(report *importReport, flags *importFlags, catalog *c
 	if flags.dryRun || !report.others(flags.out) {
 		return nil
 	}
-	_, err := toolspecs.Load(flags.out, catalog.options())
+	o, err := catalog.options()
+	if err != nil {
+		return err
+	}
+	_, err = toolspecs.Load(flags.out, o)
 	if faults, ok := errors.AsType[toolspecs.Faults](err); ok && !a.format.json() {
 		fmt.Fprintf(a.Err, "the folder %s has %s:\n", flags.out, plural(len(faults), "fault"))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
@@ -20,24 +21,26 @@ const (
 	lintAgent  = "agent"
 	lintPlan   = "plan"
 	lintScript = "script"
+	lintLanes  = "lanes"
 )
 
 // maxLintBytes bounds a file that is checked.
 const maxLintBytes = 16 << 20
 
-var lintKinds = []string{lintAuto, lintTool, lintAgent, lintPlan, lintScript}
+var lintKinds = []string{lintAuto, lintTool, lintAgent, lintPlan, lintScript, lintLanes}
 
 func (a *app) lintCommand(catalog *catalogFlags) *cobra.Command {
 	kind := lintAuto
 	cmd := &cobra.Command{
-		Use: "lint PATH…", Short: "Check toolspecs, agents, plans and scripts",
-		Long: `Checks files and folders of toolspecs, and files of agents, plans and scripts. Lists every fault with file, line, column
+		Use: "lint PATH…", Short: "Check toolspecs, agents, plans, scripts and lanes",
+		Long: `Checks files and folders of toolspecs, and files of agents, plans, scripts and lanes. Lists every fault with file, line, column
 and remedy; the exit code is 2 if there is one. What a file is shows in its keys; --kind says it outright.
 
 The tools that agents, plans and scripts name are looked up in the folder of --tools, by default ./tools where it holds
-some, and among those that come with the worker. Without a folder any legal name will do.`,
+some, and among those that come with the worker. Without a folder any legal name will do. The lanes that tools name are
+looked up in the file of --lanes-file, by default ./lanes.yaml where it exists, which is checked too.`,
 		Example: `  starter tools lint ./tools
-  starter tools lint agent.yaml plan.yaml
+  starter tools lint agent.yaml plan.yaml lanes.yaml
   starter tools lint answers.yaml --kind script`,
 		Args: arguments(1, "PATH…"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,21 +62,15 @@ type linter struct {
 	kind    string
 	app     *app
 	catalog *catalogFlags
+	// options say what surrounds the toolspecs, as far as the lanes file can be read.
+	options toolspecs.Options
 }
 
 // lint checks paths, prints every fault, and ends with exit code 2 if there is one.
 func (a *app) lint(paths []string, l *linter) error {
-	var faults toolspecs.Faults
+	faults, note := l.lanes(paths)
 	for _, path := range paths {
-		err := l.path(path)
-		if err == nil {
-			continue
-		}
-		found, ok := errors.AsType[toolspecs.Faults](err)
-		if !ok {
-			found = toolspecs.Faults{{File: path, Message: pathError(path, err).Error()}}
-		}
-		for _, f := range found {
+		for _, f := range faultsOf(path, l.path(path)) {
 			if !slices.Contains(faults, f) { // a wrong folder of tools is read for every plan
 				faults = append(faults, f)
 			}
@@ -85,11 +82,34 @@ func (a *app) lint(paths []string, l *linter) error {
 		}
 	}
 	if len(faults) > 0 {
-		fmt.Fprintln(a.Err, plural(len(faults), "fault"))
+		fmt.Fprintln(a.Err, plural(len(faults), "fault")+note)
 		return exitWith(exitUsage)
 	}
-	fmt.Fprintln(a.Err, "no faults")
+	fmt.Fprintln(a.Err, "no faults"+note)
 	return nil
+}
+
+// faultsOf returns an error as faults.
+func faultsOf(path string, err error) toolspecs.Faults {
+	faults, ok := errors.AsType[toolspecs.Faults](err)
+	if err != nil && !ok {
+		return toolspecs.Faults{{File: path, Message: pathError(path, err).Error()}}
+	}
+	return faults
+}
+
+// lanes checks the lanes file. The note says that it was, where it is none of the paths. Whatever else is wrong in it, the
+// names in it are those of lanes.
+func (l *linter) lanes(paths []string) (faults toolspecs.Faults, note string) {
+	path := l.catalog.lanesPath()
+	var err error
+	if l.options, err = l.catalog.options(); err != nil {
+		faults, l.options.Lanes = faultsOf(path, err), l.catalog.named()
+	}
+	if path != "" && !slices.Contains(paths, path) {
+		note = " (" + path + " was checked too)"
+	}
+	return faults, note
 }
 
 func (a *app) printFault(f toolspecs.Fault) error {
@@ -114,7 +134,7 @@ func (l *linter) path(path string) error {
 		return err
 	}
 	if info.IsDir() {
-		folder, err := toolspecs.Load(path, l.catalog.options())
+		folder, err := toolspecs.Load(path, l.options)
 		if err != nil {
 			return err
 		}
@@ -139,8 +159,12 @@ func (l *linter) file(path string) error {
 	if kind == lintAuto {
 		kind = detect(path, data)
 	}
-	if kind == lintTool {
+	switch kind {
+	case lintTool:
 		return l.tool(path, data)
+	case lintLanes:
+		_, err := lanes.Decode(path, data)
+		return err
 	}
 	known, err := l.app.known(l.catalog)
 	if err != nil {
@@ -159,7 +183,7 @@ func (l *linter) file(path string) error {
 
 // tool checks a file of toolspecs, and the tools of agents in it where those that there are, are known.
 func (l *linter) tool(path string, data []byte) error {
-	specs, err := toolspecs.Decode(path, data, l.catalog.options())
+	specs, err := toolspecs.Decode(path, data, l.options)
 	if err != nil || !slices.ContainsFunc(specs, func(s toolspecs.Spec) bool { return s.Entry.Agent != nil }) {
 		return err
 	}
@@ -181,6 +205,7 @@ func checkAgents(specs []toolspecs.Spec, known []string) error {
 // kindsByKey tell the kind of a file by a key at its top.
 var kindsByKey = []struct{ key, kind string }{
 	{"entry", lintTool}, {"steps", lintScript}, {"calls", lintPlan}, {"model", lintAgent}, {"instructions", lintAgent},
+	{"lanes", lintLanes}, {"buckets", lintLanes},
 }
 
 // detect tells the kind of a file. What cannot be told, or read, is taken for a toolspec.

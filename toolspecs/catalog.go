@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
 
@@ -63,7 +64,7 @@ func (c *Catalog) sort() {
 // Load reads every *.yaml and *.yml file below dir, other than hidden ones. Links to folders are not followed, and one
 // that leads out of dir is a fault. The error is Faults with everything that is wrong in the folder, or says that the folder cannot be read.
 func Load(dir string, o Options) (*Catalog, error) {
-	f := &folder{dir: dir, options: o, base: &Catalog{}}
+	f := &folder{dir: dir, options: o, base: &Catalog{}, given: &Catalog{}}
 	if err := f.load(time.Now()); err != nil {
 		return nil, err
 	}
@@ -174,6 +175,34 @@ func (c *Catalog) Merge(other *Catalog) (*Catalog, error) {
 	}
 	merged.sort()
 	return merged, nil
+}
+
+// OnLanes returns the catalog with every tool that names no lane on that of its category. The error is Faults: tools that
+// cannot have their lane's key.
+func (c *Catalog) OnLanes(known *lanes.Set) (*Catalog, error) {
+	moved := &Catalog{tools: c.All()}
+	var faults Faults
+	for i, t := range c.tools {
+		s := t.Spec.onLane(known)
+		check := checker{}
+		if lane, there := known.Lane(s.Execution.Lane); there {
+			check.keyOf(s, lane)
+		}
+		faults = append(faults, check.faults(s)...)
+		if s.Execution.Lane == t.Spec.Execution.Lane {
+			continue
+		}
+		compiled, err := s.Compile()
+		if err != nil {
+			faults = append(faults, asFaults(s.Name, err)...)
+			continue
+		}
+		moved.tools[i] = compiled
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	return moved, nil
 }
 
 //go:embed shipped/*.yaml

@@ -3,12 +3,10 @@ package toolspecs
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
 
 // finding is one thing wrong with a spec, before anyone knows in which file and line.
@@ -59,6 +57,7 @@ func (c *checker) spec(s Spec) {
 	c.output(s)
 	c.entry(s)
 	c.execution(s.Execution)
+	c.inline(s)
 	c.requires(s.Requires)
 }
 
@@ -107,12 +106,6 @@ func (c *checker) requires(r Requires) {
 
 // surroundings checks what depends on more than the spec: the lanes and handlers there are.
 func (c *checker) surroundings(s Spec, o Options) {
-	if lanes := o.lanes(); !slices.Contains(lanes, s.Execution.Lane) {
-		hint := spelling.Hint(s.Execution.Lane, lanes)
-		if len(spelling.Near(s.Execution.Lane, lanes, 1)) == 0 {
-			hint = strings.TrimPrefix(hint+"; serve it with worker --lanes "+s.Execution.Lane+", or correct the name", "; ")
-		}
-		c.add("$.execution.lane", hint, "there is no lane %q", s.Execution.Lane)
-	}
+	c.lane(s, o.lanes())
 	c.handler(s.Entry, o)
 }

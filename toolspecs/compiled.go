@@ -55,20 +55,29 @@ func (s Spec) Compile() (*Compiled, error) {
 }
 
 func (s Spec) faults() Faults {
-	c := checker{}
-	c.spec(s)
 	var faults Faults
-	add := func(path, message, hint string) {
-		faults = append(faults, Fault{File: fmt.Sprintf("toolspec %q", s.Name), Message: path + ": " + message, Hint: hint})
-	}
+	add := func(path, message, hint string) { faults = append(faults, s.fault(path, message, hint)) }
 	for _, p := range strictyaml.Check(s) {
 		add(p.Path, p.Message, "")
 	}
 	for _, p := range strictyaml.Check(retryFile(s.Execution.Retry)) {
 		add("$.execution.retry"+p.Path[len(jsonpath.Root):], p.Message, "")
 	}
+	c := checker{}
+	c.spec(s)
+	return append(faults, c.faults(s)...)
+}
+
+// fault is a fault of a spec that is in no file.
+func (s Spec) fault(path, message, hint string) Fault {
+	return Fault{File: fmt.Sprintf("toolspec %q", s.Name), Message: path + ": " + message, Hint: hint}
+}
+
+// faults returns what was found in a spec that is in no file.
+func (c *checker) faults(s Spec) Faults {
+	var faults Faults
 	for _, f := range c.findings {
-		add(f.path, f.message, f.hint)
+		faults = append(faults, s.fault(f.path, f.message, f.hint))
 	}
 	return faults
 }

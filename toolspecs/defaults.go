@@ -91,10 +91,10 @@ func (e ExecutionSpec) withDefaults(kind string) ExecutionSpec {
 	e.Access = cmp.Or(e.Access, switchyard.AccessShared)
 	e.Effect = cmp.Or(e.Effect, switchyard.EffectOnce)
 	if e.Lane == "" {
-		e.Lane = switchyard.LaneGeneral
-		if e.Access == switchyard.AccessExclusive {
-			e.Lane = switchyard.LaneSerial
-		}
+		e.Lane, e.laneless = e.usualLane(), slices.Contains(laneKinds, kind)
+	}
+	if e.Lane == switchyard.LaneInline && slices.Contains(laneKinds, kind) {
+		e.Timeout = cmp.Or(e.Timeout, DefaultInlineTimeout)
 	}
 	e.Timeout = cmp.Or(e.Timeout, DefaultTimeout)
 	e.Heartbeat = cmp.Or(e.Heartbeat, DefaultHeartbeat)

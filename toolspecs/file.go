@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
@@ -18,8 +19,8 @@ const MaxSpecBytes = 1 << 20
 
 // Options say what surrounds the toolspecs that are read.
 type Options struct {
-	// Lanes are the known lanes; nil means general and serial.
-	Lanes []string
+	// Lanes are the known lanes; nil means those that always exist.
+	Lanes *lanes.Set
 	// Handlers are the names of the registered functions; nil leaves handlers unchecked.
 	Handlers []string
 	// Factories are the names of the registered factories of stateful tools; nil leaves them unchecked.
@@ -31,9 +32,9 @@ type Options struct {
 	others map[string]otherFile
 }
 
-func (o Options) lanes() []string {
+func (o Options) lanes() *lanes.Set {
 	if o.Lanes == nil {
-		return []string{switchyard.LaneGeneral, switchyard.LaneSerial}
+		return lanes.Of()
 	}
 	return o.Lanes
 }
@@ -133,7 +134,7 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 	if s.Execution.Arguments == "" {
 		s.Execution.Arguments = o.Mode
 	}
-	s = s.withDefaults()
+	s = s.withDefaults().onLane(o.lanes())
 	c := checker{}
 	c.spec(s)
 	c.surroundings(s, o)

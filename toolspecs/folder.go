@@ -16,8 +16,11 @@ import (
 type folder struct {
 	dir     string
 	options Options
-	// base are tools that there are anyway. A tool of the folder that has the name of another is a fault.
-	base *Catalog
+	// base are tools that there are anyway, brought on their lanes from given. A tool of the folder that has the name of
+	// another is a fault.
+	base, given *Catalog
+	// unplaced are tools of base that do not fit their lanes, and stay where they were.
+	unplaced Faults
 	// check returns what else is wrong with a tool; nil for nothing.
 	check func(*Compiled) []string
 	files map[string]*specFileState
@@ -42,6 +45,7 @@ type specFileState struct {
 // reading is what a file said at one moment.
 type reading struct {
 	file   string
+	data   []byte
 	digest string
 	// failed says that the file could not be read, which may be over at any moment.
 	failed bool
@@ -107,6 +111,7 @@ func (f *folder) decode(r *reading, data []byte) {
 	if r.failed {
 		return
 	}
+	r.data = data
 	o := f.options
 	o.others = map[string]otherFile{}
 	r.specs, r.faults = decodeFile(r.file, data, o)
@@ -196,6 +201,10 @@ func (f *folder) faults() map[string]error {
 	}
 	for _, fault := range f.closed(f.shut) {
 		faults[fault.File] = Faults{fault}
+	}
+	for _, fault := range f.unplaced {
+		ofTool, _ := faults[fault.File].(Faults)
+		faults[fault.File] = append(ofTool, fault)
 	}
 	for name, file := range f.files {
 		if err := file.wrong.Err(); err != nil {

@@ -10,9 +10,14 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
+
+// someLanes are those of the specs in testdata that are about lanes.
+var someLanes = lanes.Of(switchyard.Lane{Name: "android", Key: "{{args.device}}"}, switchyard.Lane{Name: "net", Limit: 5, Categories: []string{"http"}},
+	switchyard.Lane{Name: "files", Key: "{{args.volume}}/{{args.path}}", Categories: []string{"file"}})
 
 // Every file in testdata is decoded, and the faults are those of the golden file beside it: each with line, column and
 // hint, all in one go. Files named _good have none.
@@ -23,6 +28,9 @@ func TestFaultsOfFiles(t *testing.T) {
 			o := Options{}
 			if strings.Contains(file, "handlers") {
 				o.Handlers, o.Factories = known, []string{"counter"}
+			}
+			if strings.Contains(file, "lanes") {
+				o.Lanes = someLanes
 			}
 			_, err := Decode(file, data, o)
 			return err
@@ -121,12 +129,12 @@ func TestDecodedSpec(t *testing.T) {
 // Lanes and handlers are those of the options; the older word idempotent stands for an effect.
 func TestOptions(t *testing.T) {
 	const spec = "name: a\nversion: 1.0.0\ndescription: A.\nentry: {type: function}\nexecution: {lane: phones, idempotent: true}\n"
-	specs, err := Decode("a.yaml", []byte(spec), Options{Lanes: []string{"phones"}, Handlers: []string{"a"}})
+	specs, err := Decode("a.yaml", []byte(spec), Options{Lanes: lanes.Of().Plain("phones"), Handlers: []string{"a"}})
 	if err != nil || specs[0].Execution.Effect != "idempotent" || specs[0].Execution.Arguments != "" {
 		t.Errorf("%+v, %v", specs, err)
 	}
 	_, err = Decode("a.yaml", []byte(spec), Options{Handlers: []string{}})
-	want := "a.yaml:4:8: no function is registered as \"a\"\na.yaml:5:19: there is no lane \"phones\" (known: general, serial; serve it with worker --lanes phones, or correct the name)"
+	want := "a.yaml:4:8: no function is registered as \"a\"\na.yaml:5:19: there is no lane \"phones\" (known: general, inline, serial; name it in lanes.yaml, or serve it with worker --lanes phones, or correct the name)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/toolspecs/changes"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
 // difference is how a folder differs from what was read of it last.
@@ -131,6 +132,48 @@ func (f *folder) take(d difference, now time.Time) {
 		file.read, file.stamp, file.latest = now, c.stamp, c.reading
 	}
 	f.choose()
+}
+
+// takeLanes decodes every file again, as it was read, with other lanes, and decides what is in effect now.
+func (f *folder) takeLanes(known *lanes.Set) {
+	f.options.Lanes = known
+	f.unplaced = nil
+	if err := f.placeBase(); err != nil {
+		f.unplaced = asFaults("", err)
+	}
+	for _, file := range f.files {
+		good := file.good
+		latest := f.again(file.latest)
+		if good != nil && good != file.latest {
+			// What is in effect of a file that is wrong goes by the new lanes too, as far as it can.
+			if again := f.again(good); len(again.faults) == 0 {
+				file.good = again
+			}
+		}
+		file.latest = latest
+	}
+	f.choose()
+}
+
+// again decodes what was read once more.
+func (f *folder) again(r *reading) *reading {
+	again := &reading{file: r.file, digest: r.digest, failed: r.failed}
+	if r.failed {
+		again.faults = r.faults
+		return again
+	}
+	f.decode(again, r.data)
+	return again
+}
+
+// placeBase puts the tools that there are anyway on their lanes. Where one does not fit, all stay where they were.
+func (f *folder) placeBase() error {
+	base, err := f.given.OnLanes(f.options.lanes())
+	if err != nil {
+		return err
+	}
+	f.base = base
+	return nil
 }
 
 // choose puts the latest version of every file into effect that has no fault, takes no tool's name from another file,

@@ -20,7 +20,10 @@ const (
 	DefaultStatefulHeartbeat = switchyard.Duration(2 * time.Second)
 	DefaultIdleTimeout       = switchyard.Duration(10 * time.Minute)
 	// DefaultAgentTimeout is the timeout of a sub-agent, whose run goes on for many turns.
-	DefaultAgentTimeout   = switchyard.Duration(time.Hour)
+	DefaultAgentTimeout = switchyard.Duration(time.Hour)
+	// DefaultInlineTimeout and MaxInlineTimeout are shorter, because an inline call holds up its run's workflow task.
+	DefaultInlineTimeout  = switchyard.Duration(2 * time.Second)
+	MaxInlineTimeout      = switchyard.Duration(5 * time.Second)
 	defaultAgentSlowAfter = switchyard.Duration(10 * time.Minute)
 )
 
@@ -224,12 +227,14 @@ type StatusRule struct {
 // ExecutionSpec says where and how calls run. In YAML, parallelizable: false may stand for access: exclusive, and
 // idempotent: true or false for effect: idempotent or once.
 type ExecutionSpec struct {
-	Lane   string            `json:"lane" yaml:"lane"`
-	Access switchyard.Access `json:"access" yaml:"access" rule:"enum=shared|exclusive"`
-	Effect switchyard.Effect `json:"effect" yaml:"effect" rule:"enum=read|idempotent|once"`
+	Lane string `json:"lane" yaml:"lane"`
+	// laneless says that the spec named no lane, so that its category's goes before Lane.
+	laneless bool
+	Access   switchyard.Access `json:"access" yaml:"access" rule:"enum=shared|exclusive"`
+	Effect   switchyard.Effect `json:"effect" yaml:"effect" rule:"enum=read|idempotent|once"`
 	// Priority is that of calls whose run and plan name none; empty is normal.
 	Priority switchyard.Priority `json:"priority,omitempty" yaml:"priority" rule:"enum=urgent|high|normal|low"`
-	// Timeout bounds one attempt; default 30s, and 1h for a sub-agent's whole run.
+	// Timeout bounds one attempt; default 30s, 2s on the lane inline, and 1h for a sub-agent's whole run.
 	Timeout switchyard.Duration `json:"timeout" yaml:"timeout" rule:"above=0s,max=24h"`
 	// QueueTimeout bounds the wait for a worker; zero waits for as long as the run lasts.
 	QueueTimeout switchyard.Duration `json:"queue_timeout,omitzero" yaml:"queue_timeout" rule:"above=0s"`

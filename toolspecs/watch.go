@@ -2,12 +2,15 @@ package toolspecs
 
 import (
 	"errors"
+	"io/fs"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/switchyard/switchyard/toolspecs/changes"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
 // DefaultReloadInterval is how often a watched folder is looked at where nothing else is configured.
@@ -19,7 +22,8 @@ type WatchConfig struct {
 	Dir string
 	// Options say what surrounds the toolspecs.
 	Options Options
-	// Base are tools that there are besides, and that stay; default none. A tool of the folder that has the name of one
+	// Base are tools that there are besides, and that stay; default none. Those that name no lane go to that of their
+	// category. A tool of the folder that has the name of one
 	// of them and is another tool is a fault.
 	Base *Catalog
 	// Check returns what else is wrong with a tool of the folder; default nothing.
@@ -37,9 +41,12 @@ type WatchConfig struct {
 type Watcher struct {
 	interval  time.Duration
 	onPolling func(error)
-	folder    *folder
 	stop, end chan struct{}
 	close     func()
+
+	// taking is held while something new is taken into folder.
+	taking sync.Mutex
+	folder *folder
 
 	mu          sync.Mutex
 	status      Status
@@ -81,9 +88,12 @@ func Watch(c WatchConfig) (*Watcher, error) {
 func newWatcher(c WatchConfig) (*Watcher, error) {
 	w := &Watcher{interval: c.Interval, onPolling: c.OnPolling, stop: make(chan struct{}), end: make(chan struct{})}
 	w.close = sync.OnceFunc(func() { close(w.stop) })
-	w.folder = &folder{dir: c.Dir, options: c.Options, base: c.Base, check: c.Check}
+	w.folder = &folder{dir: c.Dir, options: c.Options, given: c.Base, check: c.Check}
 	if c.Base == nil {
-		w.folder.base = &Catalog{}
+		w.folder.given = &Catalog{}
+	}
+	if err := w.folder.placeBase(); err != nil {
+		return nil, err
 	}
 	now := time.Now()
 	if c.Dir != "" {
@@ -152,11 +162,19 @@ func (w *Watcher) run() {
 		<-w.stop
 		return
 	}
-	changes.Loop{Interval: w.interval, Folders: w.folder.watched, Look: w.reload, OnPolling: w.onPolling}.Run(w.stop)
+	changes.Loop{Interval: w.interval, Folders: w.watched, Look: w.reload, OnPolling: w.onPolling}.Run(w.stop)
+}
+
+func (w *Watcher) watched() map[string]fs.FileInfo {
+	w.taking.Lock()
+	defer w.taking.Unlock()
+	return w.folder.watched()
 }
 
 // reload takes in what has changed, and reports whether there is more to come soon.
 func (w *Watcher) reload(now time.Time) (unsettled bool) {
+	w.taking.Lock()
+	defer w.taking.Unlock()
 	d := w.folder.compare(now)
 	if d.none() {
 		return d.unsettled
@@ -166,6 +184,27 @@ func (w *Watcher) reload(now time.Time) (unsettled bool) {
 	w.folder.take(d, now)
 	w.settle(w.folder.catalog(), w.folder.declared(), w.folder.faults(), began)
 	return d.unsettled
+}
+
+// SetLanes has the tools go by other lanes from now on: every file is decoded again, with the events of a reload. A file
+// with a tool that does not fit, such as one whose lane is gone, keeps the version in effect and is a fault, and so does a
+// tool of the program itself. It has taken effect when it returns. Lanes that are like the present ones change nothing, and
+// after Close none do.
+func (w *Watcher) SetLanes(known *lanes.Set) {
+	w.taking.Lock()
+	defer w.taking.Unlock()
+	select {
+	case <-w.stop:
+		return
+	default:
+	}
+	if reflect.DeepEqual(known, w.folder.options.lanes()) {
+		return
+	}
+	began := time.Now()
+	w.publish(CatalogEvent{Type: ReloadStarted, Time: began})
+	w.folder.takeLanes(known)
+	w.settle(w.folder.catalog(), w.folder.declared(), w.folder.faults(), began)
 }
 
 func (w *Watcher) publish(events ...CatalogEvent) {

@@ -27,7 +27,7 @@ func (c Config) watchCatalog(r registered) (*toolspecs.Watcher, error) {
 	}
 	return toolspecs.Watch(toolspecs.WatchConfig{
 		Dir:      c.Tools,
-		Options:  toolspecs.Options{Lanes: r.lanes.current().Names(), Handlers: r.functions.Names(), Factories: r.factories.Names(), Mode: c.Mode},
+		Options:  toolspecs.Options{Lanes: r.lanes.current(), Handlers: r.functions.Names(), Factories: r.factories.Names(), Mode: c.Mode},
 		Base:     own,
 		Check:    func(compiled *toolspecs.Compiled) []string { return unfit(compiled, r) },
 		Interval: c.ReloadInterval,

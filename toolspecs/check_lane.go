@@ -1,0 +1,119 @@
+package toolspecs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+	"github.com/switchyard/switchyard/toolspecs/templates"
+)
+
+// laneKinds are the kinds whose calls take the slots of their tool's lane. An instance, an agent and a person are reached in
+// other ways.
+var laneKinds = []string{switchyard.KindFunction, switchyard.KindREST, switchyard.KindMCP, switchyard.KindCommand}
+
+// usualLane returns the lane of a tool that names none and whose category has none.
+func (e ExecutionSpec) usualLane() string {
+	if e.Access == switchyard.AccessExclusive {
+		return switchyard.LaneSerial
+	}
+	return switchyard.LaneGeneral
+}
+
+// onLane puts a spec that has its defaults and named no lane on that of its category, where there is one. It may be put on
+// another one again.
+func (s Spec) onLane(known *lanes.Set) Spec {
+	if !s.Execution.laneless {
+		return s
+	}
+	s.Execution.Lane = s.Execution.usualLane()
+	if lane, ok := known.ForCategory(s.Category); ok && s.Category != "" {
+		s.Execution.Lane = lane
+	}
+	return s
+}
+
+// lane checks that there is the tool's lane, and that it can have its key.
+func (c *checker) lane(s Spec, known *lanes.Set) {
+	name := s.Execution.Lane
+	lane, there := known.Lane(name)
+	if !there {
+		names := known.Names()
+		hint := spelling.Hint(name, names)
+		if len(spelling.Near(name, names, 1)) == 0 {
+			hint += "; name it in lanes.yaml, or serve it with worker --lanes " + name + ", or correct the name"
+		}
+		c.add("$.execution.lane", hint, "there is no lane %q", name)
+	}
+	c.keyOf(s, lane)
+}
+
+// keyOf checks that the calls of a tool can have the key of its lane.
+func (c *checker) keyOf(s Spec, lane switchyard.Lane) {
+	if !slices.Contains(laneKinds, s.Entry.Type) {
+		return
+	}
+	for _, argument := range templates.Names(lane.Key) {
+		c.laneKey(s, argument)
+	}
+}
+
+// laneKey checks an argument that is part of a lane's key.
+func (c *checker) laneKey(s Spec, argument string) {
+	of := "the lane " + s.Execution.Lane
+	if s.Execution.laneless {
+		of += ", that of its category " + s.Category + ","
+	}
+	declared := s.argumentNames()
+	switch {
+	case !slices.Contains(declared, argument):
+		hint := "declare it, or name another lane in execution.lane"
+		if near := spelling.Near(argument, declared, 1); len(near) > 0 {
+			hint = "call " + near[0] + " so, or name another lane in execution.lane"
+		}
+		c.add("$.execution.lane", hint, "%s has a queue for each {{args.%s}}, and the tool has no such argument", of, argument)
+	case s.hides(argument):
+		c.add("$.execution.lane", "name another lane in execution.lane",
+			"%s has a queue for each {{args.%s}}, and the argument is sensitive: its values would stand in the names of task queues", of, argument)
+	}
+}
+
+// hides reports whether an argument is or contains something sensitive.
+func (s Spec) hides(argument string) bool {
+	arguments := shapeOfParameters(s.Parameters)
+	if tree, err := parseOrdered(s.InputSchema); s.InputSchema != nil && err == nil {
+		arguments = shapeOfSchema(tree, "")
+	}
+	return arguments.property(argument).hides()
+}
+
+// inline checks a tool whose calls run inside the workflow task of their run.
+func (c *checker) inline(s Spec) {
+	const another = "or choose another lane"
+	e := s.Execution
+	if e.Lane != switchyard.LaneInline {
+		return
+	}
+	if !slices.Contains(laneKinds, s.Entry.Type) {
+		c.add("$.execution.lane", "choose another lane", "calls on the lane inline are short and by themselves, which those of the kind %s are not: it takes %s",
+			s.Entry.Type, strings.Join(laneKinds, ", "))
+		return
+	}
+	if e.Effect != switchyard.EffectRead {
+		c.add("$.execution.effect", "write effect: read where that is true, "+another, "the effect is %s, and on the lane inline only read is possible: a crash repeats the calls", e.Effect)
+	}
+	if e.Access == switchyard.AccessExclusive {
+		c.add("$.execution.access", "write access: shared where that is true, "+another, "calls on the lane inline keep no order, so that none can be exclusive")
+	}
+	if e.Timeout > MaxInlineTimeout {
+		c.add("$.execution.timeout", "shorten it, "+another, "timeout is %s; on the lane inline the most is %s, because a call holds up its run", e.Timeout, MaxInlineTimeout)
+	}
+	if s.Entry.AnswerWithin > 0 {
+		c.add("$.entry.answer_within", "remove it, "+another, "a call on the lane inline can ask nobody, because it holds up its run")
+	}
+	if e.QueueTimeout > 0 {
+		c.add("$.execution.queue_timeout", "remove it, "+another, "a call on the lane inline waits in no queue, so there is no queue_timeout")
+	}
+}

@@ -69,8 +69,8 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	} else {
 		r.turn, r.started, r.pinned = carry.Turn, carry.Started, carry.Pinned.Value
 	}
-	r.pipeline = newPipeline(ctx, origin, r.pinned.Catalog, r.mode(), asked)
-	r.pipeline.budget, r.pipeline.override = budget{limits: r.agent.Limits, started: r.started}, r.in.Mode
+	r.pipeline = newPipeline(ctx, r.in, origin, r.pinned.Catalog, r.mode(), asked)
+	r.pipeline.budget = budget{limits: r.agent.Limits, started: r.started}
 	if r.in.Parent != nil {
 		r.pipeline.parent = *r.in.Parent
 	}
@@ -175,6 +175,7 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string) (switchyard
 		summary += " · " + model.Name
 	}
 	options := modelOptions(r.pipeline.queue, id, model, summary)
+	options.Priority = r.pipeline.rank.step()
 	var response switchyard.ModelResponse
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), switchyard.ModelActivity, request).Get(ctx, &response)
 	if err != nil {

@@ -13,8 +13,8 @@ type batch struct {
 	launch func(ctx workflow.Context, ready []int) ([]workflow.Future, error)
 	// skip takes a call that was ready when the context had been cancelled: it is not started any more.
 	skip func(i int)
-	// finish takes the future of a call that has ended.
-	finish func(ctx workflow.Context, i int, f workflow.Future)
+	// finish takes the future of a call that has ended. It returns another one where the call goes on after all.
+	finish func(ctx workflow.Context, i int, f workflow.Future) (again workflow.Future)
 }
 
 // run runs the whole batch and returns when every call that was started has ended: with the error of launch, if there
@@ -58,11 +58,18 @@ func (b *batch) follow(ctx workflow.Context, s workflow.Selector, q *queue, read
 			q.end(i)
 			continue
 		}
-		s.AddFuture(futures[n], func(f workflow.Future) {
-			b.finish(ctx, i, f)
-			q.end(i)
-		})
+		b.await(ctx, s, q, i, futures[n])
 	}
+}
+
+func (b *batch) await(ctx workflow.Context, s workflow.Selector, q *queue, i int, f workflow.Future) {
+	s.AddFuture(f, func(f workflow.Future) {
+		if again := b.finish(ctx, i, f); again != nil {
+			b.await(ctx, s, q, i, again)
+			return
+		}
+		q.end(i)
+	})
 }
 
 // queue tells which calls are ready: all those they wait for have ended.

@@ -28,8 +28,7 @@ func DirectCall(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunRes
 	if err != nil {
 		return switchyard.RunResult{}, err
 	}
-	p := newPipeline(ctx, origin, pinned.Catalog, in.Mode, asked)
-	p.override = in.Mode
+	p := newPipeline(ctx, in, origin, pinned.Catalog, in.Mode, asked)
 	outcomes, err := p.runTurn(ctx, []switchyard.Call{call}, "")
 	p.instances.close(ctx)
 	if err := stopped(ctx, err); err != nil {

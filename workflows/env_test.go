@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -40,6 +41,11 @@ type lab struct {
 	scheduled []scheduled
 	// queries counts what the activities asked the run.
 	queries map[string]int
+	// lanes are those that calls are admitted by, opened the keys of them that were opened, in order. handsBack, if set, ends
+	// an activity of a tool in place of the tool.
+	lanes     *lanes.Set
+	opened    []string
+	handsBack func(activity.Info) error
 	// people is set in labs with tools that ask people.
 	people *people
 	// prompts are what the model named "told" was asked; answers are its answers, in order.
@@ -65,7 +71,7 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
-	l := &lab{t: t, TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), queries: map[string]int{}}
+	l := &lab{t: t, TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), queries: map[string]int{}, lanes: lanes.Of()}
 	specs, err := toolspecs.Decode("catalog.yaml", []byte(catalog), toolspecs.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +84,7 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	for range processes {
 		a, err := activities.New(activities.Config{
 			Catalog:   func() *toolspecs.Catalog { return tools },
+			Lanes:     func() *lanes.Set { return l.lanes },
 			Client:    queryClient{lab: l},
 			Executors: map[string]activities.Executor{switchyard.KindFunction: l.functions(), switchyard.KindHuman: activities.People{}},
 			Models:    map[switchyard.Provider]activities.Model{switchyard.ProviderScripted: activities.Scripted{}, told: l},
@@ -98,10 +105,18 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 		}
 		return first.Admit(ctx, r)
 	}, activity.RegisterOptions{Name: switchyard.AdmitActivity})
+	l.RegisterActivityWithOptions(first.Open, activity.RegisterOptions{Name: switchyard.OpenActivity})
 	l.RegisterActivityWithOptions(first.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})
 	l.RegisterActivityWithOptions(first.Reply, activity.RegisterOptions{Name: switchyard.ReplyActivity})
 	l.RegisterActivityWithOptions(last.ModelStep, activity.RegisterOptions{Name: switchyard.ModelActivity})
-	l.RegisterDynamicActivity(first.Tool, activity.DynamicRegisterOptions{})
+	l.RegisterDynamicActivity(func(ctx context.Context, input converter.EncodedValues) (switchyard.Result, error) {
+		if l.handsBack != nil {
+			if err := l.handsBack(activity.GetInfo(ctx)); err != nil {
+				return switchyard.Result{}, err
+			}
+		}
+		return first.Tool(ctx, input)
+	}, activity.DynamicRegisterOptions{})
 	l.SetOnActivityStartedListener(l.started)
 	l.SetTestTimeout(30 * time.Second)
 	return l
@@ -118,6 +133,15 @@ func (c queryClient) QueryWorkflow(_ context.Context, id, _, query string, args 
 	c.lab.queries[query]++
 	c.lab.mu.Unlock()
 	return c.lab.QueryWorkflowByID(id, query, args...)
+}
+
+// SignalWithStartWorkflow takes the opening of a key.
+func (c queryClient) SignalWithStartWorkflow(_ context.Context, _, _ string, order any, _ client.StartWorkflowOptions, _ any,
+	inputs ...any) (client.WorkflowRun, error) {
+	c.lab.mu.Lock()
+	defer c.lab.mu.Unlock()
+	c.lab.opened = append(c.lab.opened, inputs[0].(switchyard.KeysInput).Lane+"/"+order.(switchyard.KeyOrder).Open)
+	return nil, nil
 }
 
 func (l *lab) started(info *activity.Info, _ context.Context, args converter.EncodedValues) {

@@ -19,12 +19,17 @@ const (
 	modelMaxAttempts = 5
 )
 
-// localTimeout bounds the local activities pin and admit, which only compute.
+// localTimeout bounds an attempt of a local activity: they only compute, or send a signal.
 const localTimeout = 30 * time.Second
 
-func callOptions(base, id string, t switchyard.Tool, summary string) workflow.ActivityOptions {
+// longestWait bounds the wait of a call with its lane's holder where nothing else does.
+const longestWait = 365 * 24 * time.Hour
+
+// callOptions are the options of a call's activity, but for its priority.
+func callOptions(base, id string, t switchyard.Tool, r switchyard.Route, summary string) workflow.ActivityOptions {
+	t = t.On(r)
 	o := workflow.ActivityOptions{
-		TaskQueue:              switchyard.Queue(base, t.Lane),
+		TaskQueue:              cmp.Or(r.Queue, switchyard.Queue(base, t.Lane)),
 		ActivityID:             id,
 		StartToCloseTimeout:    t.Timeout.Std() + t.AnswerWithin.Std() + graceAfterTimeout,
 		ScheduleToStartTimeout: t.QueueTimeout.Std(),
@@ -32,6 +37,11 @@ func callOptions(base, id string, t switchyard.Tool, summary string) workflow.Ac
 		WaitForCancellation:    true,
 		Summary:                summary,
 		RetryPolicy:            retryPolicy(t),
+		// A call that goes past its queue goes past the lane's rules.
+		DisableEagerExecution: r != switchyard.Route{},
+	}
+	if r.Holds {
+		o.StartToCloseTimeout += cmp.Or(t.QueueTimeout.Std(), longestWait)
 	}
 	if t.Kind == switchyard.KindHuman {
 		// No worker holds the call while a person takes their time: nobody could heartbeat, or tell that it has stopped.

@@ -13,7 +13,7 @@ func TestCallOptions(t *testing.T) {
 	tool := switchyard.Tool{Name: "t", Lane: switchyard.LaneSerial, Effect: switchyard.EffectIdempotent, Timeout: switchyard.Duration(time.Minute),
 		QueueTimeout: switchyard.Duration(time.Hour), Heartbeat: switchyard.Duration(3 * time.Second),
 		Retry: switchyard.Retry{MaxAttempts: 4, InitialInterval: switchyard.Duration(time.Second), Backoff: 3, MaxInterval: switchyard.Duration(9 * time.Second)}}
-	o := callOptions("base", "2.1", tool, "sum")
+	o := callOptions("base", "2.1", tool, switchyard.Route{}, "sum")
 	if o.TaskQueue != "base/serial" || o.ActivityID != "2.1" || o.Summary != "sum" || !o.WaitForCancellation {
 		t.Errorf("options: %+v", o)
 	}
@@ -24,11 +24,11 @@ func TestCallOptions(t *testing.T) {
 		t.Errorf("retries: %+v", r)
 	}
 	tool.AnswerWithin = switchyard.Duration(24 * time.Hour)
-	if o := callOptions("base", "2.1", tool, "sum"); o.StartToCloseTimeout != 24*time.Hour+time.Minute+graceAfterTimeout || o.ScheduleToCloseTimeout != 0 {
+	if o := callOptions("base", "2.1", tool, switchyard.Route{}, "sum"); o.StartToCloseTimeout != 24*time.Hour+time.Minute+graceAfterTimeout || o.ScheduleToCloseTimeout != 0 {
 		t.Errorf("the timeouts of a call that may ask: %+v", o)
 	}
 	tool.Kind = switchyard.KindHuman
-	if o := callOptions("base", "2.1", tool, "sum"); o.ScheduleToCloseTimeout != 24*time.Hour || o.HeartbeatTimeout != 0 || o.WaitForCancellation {
+	if o := callOptions("base", "2.1", tool, switchyard.Route{}, "sum"); o.ScheduleToCloseTimeout != 24*time.Hour || o.HeartbeatTimeout != 0 || o.WaitForCancellation {
 		t.Errorf("the options of a call that a person answers: %+v", o)
 	}
 	for _, test := range []struct {
@@ -42,6 +42,36 @@ func TestCallOptions(t *testing.T) {
 		tool := switchyard.Tool{Effect: test.effect, Retry: switchyard.Retry{MaxAttempts: test.attempts}}
 		if got := retryPolicy(tool); got.MaximumAttempts != test.want || got.BackoffCoefficient < 1 {
 			t.Errorf("effect %s with %d attempts: %+v, want %d", test.effect, test.attempts, got, test.want)
+		}
+	}
+}
+
+// TestRouteOptions proves what a call's route adds to the options of its activity: the queue, the lane's queue timeout where
+// the tool has none, room for the wait with a holder in the time that the server gives an attempt, and no way past the queue.
+func TestRouteOptions(t *testing.T) {
+	plain := switchyard.Tool{Name: "t", Lane: "printer", Timeout: switchyard.Duration(time.Minute), AnswerWithin: switchyard.Duration(time.Hour)}
+	hurried := plain
+	hurried.QueueTimeout = switchyard.Duration(time.Second)
+	minute := switchyard.Duration(time.Minute)
+	attempt := time.Hour + time.Minute + graceAfterTimeout
+	for _, test := range []struct {
+		name       string
+		tool       switchyard.Tool
+		route      switchyard.Route
+		queue      string
+		start, run time.Duration
+		eager      bool
+	}{
+		{"plain", plain, switchyard.Route{}, "base/printer", 0, attempt, true},
+		{"another queue", plain, switchyard.Route{Queue: "base/bypass/printer"}, "base/bypass/printer", 0, attempt, false},
+		{"the lane's queue timeout", plain, switchyard.Route{QueueTimeout: minute}, "base/printer", time.Minute, attempt, false},
+		{"the tool's queue timeout", hurried, switchyard.Route{QueueTimeout: minute}, "base/printer", time.Second, attempt, false},
+		{"a holder", plain, switchyard.Route{Holds: true}, "base/printer", 0, attempt + 365*24*time.Hour, false},
+		{"a holder and a queue timeout", plain, switchyard.Route{Holds: true, QueueTimeout: minute}, "base/printer", time.Minute, attempt + time.Minute, false},
+	} {
+		o := callOptions("base", "1.1", test.tool, test.route, "sum")
+		if o.TaskQueue != test.queue || o.ScheduleToStartTimeout != test.start || o.StartToCloseTimeout != test.run || o.DisableEagerExecution == test.eager {
+			t.Errorf("%s: %+v", test.name, o)
 		}
 	}
 }

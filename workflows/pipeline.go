@@ -2,10 +2,10 @@ package workflows
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/switchyard/switchyard"
 	"go.temporal.io/sdk/workflow"
@@ -25,15 +25,22 @@ type pipeline struct {
 	budget
 	parent switchyard.Parent
 	// override is how strictly the whole tree of runs reads arguments; empty leaves it to each agent.
-	override  switchyard.Mode
-	questions *questions
-	instances *instances
+	override switchyard.Mode
+	// rank is where the run's calls and steps stand among those of others.
+	rank rank
+	// openUntil is, of admitted calls on keyed lanes by id, until when their keys' queues are served for certain; handedBack
+	// counts how often workers handed a call back.
+	openUntil  map[string]time.Time
+	handedBack map[string]int
+	questions  *questions
+	instances  *instances
 }
 
-func newPipeline(ctx workflow.Context, origin switchyard.Origin, catalog switchyard.Catalog, mode switchyard.Mode, asked *questions) *pipeline {
+func newPipeline(ctx workflow.Context, in switchyard.RunInput, origin switchyard.Origin, catalog switchyard.Catalog, mode switchyard.Mode, asked *questions) *pipeline {
 	asked.origin = origin
-	p := &pipeline{origin: origin, catalog: catalog, mode: mode, questions: asked, queue: workflow.GetInfo(ctx).TaskQueueName,
-		tools: make(map[string]switchyard.Tool, len(catalog.Tools))}
+	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode, rank: rankOf(ctx, in, origin), questions: asked,
+		queue: workflow.GetInfo(ctx).TaskQueueName, tools: make(map[string]switchyard.Tool, len(catalog.Tools)),
+		openUntil: map[string]time.Time{}, handedBack: map[string]int{}}
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
 	}
@@ -81,7 +88,7 @@ func portion(calls []switchyard.Call) int {
 }
 
 func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, used int) ([]switchyard.Verdict, error) {
-	request := switchyard.AdmitRequest{Calls: calls, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == switchyard.CallerDirect, Mode: p.mode,
+	request := switchyard.AdmitRequest{Calls: calls, Base: p.queue, Caller: p.origin.Caller, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == switchyard.CallerDirect, Mode: p.mode,
 		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.spent(p.usage)}
 	named := map[string]bool{}
 	for _, c := range calls {
@@ -94,10 +101,14 @@ func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, 
 		allow := max(p.limits.Calls-used, 0)
 		request.Allow = &allow
 	}
+	began := workflow.Now(ctx)
 	var verdicts []switchyard.Verdict
 	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), switchyard.AdmitActivity, request).Get(ctx, &verdicts)
 	if err == nil && len(verdicts) == 0 {
 		err = errors.New("admission answered for none of the calls")
+	}
+	for _, v := range verdicts {
+		p.admittedAt(v, began)
 	}
 	return verdicts, err
 }
@@ -111,9 +122,7 @@ func (p *pipeline) refused(c switchyard.Call, v switchyard.Verdict) switchyard.C
 
 // notStarted returns the outcome of a call that waited for others when the run was cancelled, and counts it.
 func (p *pipeline) notStarted(c switchyard.Call) switchyard.CallOutcome {
-	e := switchyard.Errorf(switchyard.ErrCancelled, "the run was cancelled or reached a limit before this call started")
-	e.Phase = switchyard.PhasePreExecution
-	return p.refused(c, switchyard.Verdict{Error: e})
+	return p.refused(c, switchyard.Verdict{Error: switchyard.NotStarted()})
 }
 
 // execute starts the phase execution of an admitted call: one activity on its lane, whose type is the tool's name.
@@ -123,33 +132,29 @@ func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard
 	if t.Kind == switchyard.KindAgent {
 		return p.subAgent(ctx, c, v)
 	}
-	arguments := v.Arguments
-	if len(arguments) == 0 {
-		arguments = json.RawMessage(c.Arguments)
-	}
-	summary := switchyard.Summary(c.Tool, arguments, t.Sensitive)
 	p.questions.begin(ctx, c, v, t)
-	options := callOptions(p.queue, c.ID, t, summary)
-	execution := switchyard.Execution{Digest: t.Digest, Arguments: arguments, Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call}
-	if t.Kind == switchyard.KindStateful {
-		return p.instances.call(ctx, t, options, execution)
-	}
-	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), c.Tool, execution)
+	return p.schedule(ctx, c, v)
 }
 
 // outcome waits for an executed call. What the phase post_execution found came back with the result; a failure goes
-// through error_handling here.
-func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, f workflow.Future) (out switchyard.CallOutcome) {
-	defer func() { p.questions.end(out) }()
+// through error_handling here. again is not nil where the call is made once more, because a worker handed it back: then
+// there is no outcome yet.
+func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict, f workflow.Future) (out switchyard.CallOutcome, again workflow.Future) {
 	out = switchyard.CallOutcome{ID: c.ID, Tool: c.Tool}
 	var r switchyard.Result
 	if err := f.Get(ctx, &r); err != nil {
+		again, out.Error = p.again(ctx, c, v, callError(err, p.tools[c.Tool], v.Route))
+		if again != nil {
+			return out, again
+		}
 		p.usage.Failed++
-		out.Error = callError(err, p.tools[c.Tool], switchyard.Route{})
-		return out
+	} else {
+		out.Result = &r
 	}
-	out.Result = &r
-	return out
+	delete(p.openUntil, c.ID)
+	delete(p.handedBack, c.ID)
+	p.questions.end(out)
+	return out, nil
 }
 
 // runTurn admits the calls of one turn and runs them as their access allows. Outcomes are in the order of the calls.
@@ -180,9 +185,10 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order 
 			return futures, nil
 		},
 		skip: func(i int) { outcomes[admitted[i]] = p.notStarted(calls[admitted[i]]) },
-		finish: func(ctx workflow.Context, i int, f workflow.Future) {
+		finish: func(ctx workflow.Context, i int, f workflow.Future) (again workflow.Future) {
 			c := admitted[i]
-			outcomes[c] = p.outcome(ctx, calls[c], f)
+			outcomes[c], again = p.outcome(ctx, calls[c], verdicts[c], f)
+			return again
 		},
 	}
 	return outcomes, p.run(ctx, b)

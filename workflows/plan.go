@@ -39,8 +39,7 @@ func Plan(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, e
 	if mode == "" {
 		mode = plan.Mode
 	}
-	run := newPlanRun(plan, newPipeline(ctx, origin, pinned.Catalog, mode, asked))
-	run.pipeline.override = in.Mode
+	run := newPlanRun(plan, newPipeline(ctx, in, origin, pinned.Catalog, mode, asked))
 	if err := run.admitFixed(ctx); err != nil {
 		return switchyard.RunResult{}, err
 	}
@@ -91,7 +90,7 @@ func newPlanRun(plan switchyard.Plan, p *pipeline) *planRun {
 	for i, c := range r.calls {
 		r.needs[i] = c.Needs()
 		r.index[c.ID] = i
-		r.requests[i] = switchyard.Call{ID: c.ID, Tool: c.Tool, Arguments: string(c.Arguments)}
+		r.requests[i] = switchyard.Call{ID: c.ID, Tool: c.Tool, Arguments: string(c.Arguments), Priority: c.Priority}
 	}
 	return r
 }
@@ -252,8 +251,9 @@ func (r *planRun) lookup(id string) (any, bool) {
 
 func (r *planRun) skip(i int) { r.outcomes[i] = r.pipeline.notStarted(r.requests[i]) }
 
-func (r *planRun) finish(ctx workflow.Context, i int, f workflow.Future) {
-	r.outcomes[i] = r.pipeline.outcome(ctx, r.requests[i], f)
+func (r *planRun) finish(ctx workflow.Context, i int, f workflow.Future) (again workflow.Future) {
+	r.outcomes[i], again = r.pipeline.outcome(ctx, r.requests[i], *r.verdicts[i], f)
+	return again
 }
 
 // output is what the plan declares, or the results of the calls that no other call needs.

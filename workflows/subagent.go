@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,14 +44,15 @@ func (p *pipeline) startAgent(ctx workflow.Context, c switchyard.Call, v switchy
 	info := workflow.GetInfo(ctx).WorkflowExecution
 	id := switchyard.ChildWorkflowID(info.ID, c.ID)
 	input := switchyard.RunInput{Agent: agent, Prompt: v.Prompt, Caller: p.origin.Caller, Trace: p.origin.Trace,
-		Variables: p.origin.Variables, Mode: p.override, Parent: &switchyard.Parent{WorkflowID: info.ID, Run: p.origin.Run,
-			Call: switchyard.CallPath(p.parent.Call, c.ID), Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1}}
+		Variables: p.origin.Variables, Mode: p.override, Priority: cmp.Or(c.Priority, p.rank.run, p.tools[c.Tool].Priority),
+		Parent: &switchyard.Parent{WorkflowID: info.ID, Run: p.origin.Run, Call: switchyard.CallPath(p.parent.Call, c.ID),
+			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1, Fairness: p.rank.conversation}}
 	data, err := json.Marshal(input)
 	if err != nil || len(data) > switchyard.MaxPayload {
 		return nil, notStartable(switchyard.ErrPreconditionFailed, "agent, prompt and variables have %d bytes in all; a run's input takes %d", len(data), switchyard.MaxPayload)
 	}
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true,
+		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true, Priority: p.rank.call(c, p.tools[c.Tool], switchyard.Route{}),
 		// A run that ends without waiting for its sub-agents was ended by the server; they are to end like cancelled ones.
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		StaticSummary:         switchyard.RunSummary(string(switchyard.CallerAgent), agent.Name, v.Prompt),

@@ -53,7 +53,7 @@ func (s *script) line(event *historypb.HistoryEvent) string {
 		return "cancel " + s.names[event.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()]
 	case event.GetStartChildWorkflowExecutionInitiatedEventAttributes() != nil:
 		a := event.GetStartChildWorkflowExecutionInitiatedEventAttributes()
-		return fmt.Sprintf("start %s %s %s %s", a.GetWorkflowId(), a.GetWorkflowType().GetName(), a.GetParentClosePolicy(), payloads(a.GetInput()))
+		return fmt.Sprintf("start %s %s %s%s %s", a.GetWorkflowId(), a.GetWorkflowType().GetName(), a.GetParentClosePolicy(), rank(a.GetPriority()), payloads(a.GetInput()))
 	case event.GetRequestCancelExternalWorkflowExecutionInitiatedEventAttributes() != nil:
 		return "cancel " + event.GetRequestCancelExternalWorkflowExecutionInitiatedEventAttributes().GetWorkflowExecution().GetWorkflowId()
 	case event.GetTimerStartedEventAttributes() != nil:
@@ -77,10 +77,26 @@ func (s *script) scheduled(id int64, a *historypb.ActivityTaskScheduledEventAttr
 	if d := a.GetScheduleToStartTimeout().AsDuration(); d > 0 {
 		wait = fmt.Sprintf(" wait=%s", d)
 	}
-	return fmt.Sprintf("schedule %s lane=%s timeout=%s heartbeat=%s attempts=%d%s %s", name,
+	return fmt.Sprintf("schedule %s lane=%s timeout=%s heartbeat=%s attempts=%d%s%s %s", name,
 		switchyard.LaneOf(s.base, a.GetTaskQueue().GetName()), a.GetStartToCloseTimeout().AsDuration(),
-		a.GetHeartbeatTimeout().AsDuration(), a.GetRetryPolicy().GetMaximumAttempts(), wait, payloads(a.GetInput()))
+		a.GetHeartbeatTimeout().AsDuration(), a.GetRetryPolicy().GetMaximumAttempts(), wait, rank(a.GetPriority()), payloads(a.GetInput()))
 }
+
+// rank shows what was said of a priority. A run without a conversation is fair under the beginning of its id, which is not
+// shown.
+func rank(p *commonpb.Priority) string {
+	text := ""
+	if level := p.GetPriorityKey(); level > 0 {
+		text = fmt.Sprintf(" priority=%d", level)
+	}
+	if key := p.GetFairnessKey(); key != "" && !runPart.MatchString(key) {
+		text += " fairness=" + key
+	}
+	return text
+}
+
+// runPart is the beginning of a run's id.
+var runPart = regexp.MustCompile(`^[0-9a-f]{8}$`)
 
 func ending(event *historypb.HistoryEvent) string {
 	switch {
@@ -123,6 +139,7 @@ var masks = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)`), "TIME"},
 	{regexp.MustCompile(`"(digest|catalog|chain)":"[^"]*"`), `"$1":"…"`},
 	{regexp.MustCompile(`"(gzip)":"[^"]*"`), `"$1":"…"`},
+	{regexp.MustCompile(`,"fairness":"[0-9a-f]{8}"`), ``},
 	{regexp.MustCompile(`"(execution_us|post_us)":\d+`), `"$1":0`},
 }
 

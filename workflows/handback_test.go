@@ -1,0 +1,130 @@
+package workflows_test
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+)
+
+// notBegun is how a worker hands a call back.
+func notBegun() error {
+	return activities.Failure(&switchyard.Error{Type: switchyard.ErrWorkerLost, Phase: switchyard.PhasePreExecution, Message: "gave up the lane; nothing ran", NotBegun: true})
+}
+
+// handBacks has the first n attempts of every call handed back; the workflow's times of all attempts are noted.
+func (l *lab) handBacks(n int, failure func() error) (attempts *[]time.Time) {
+	attempts = &[]time.Time{}
+	l.handsBack = func(activity.Info) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		*attempts = append(*attempts, l.Now())
+		if len(*attempts) <= n {
+			return failure()
+		}
+		return nil
+	}
+	return attempts
+}
+
+// TestHandedBackCalls proves that a call which workers hand back before it begins is made again by the run with the same id,
+// whatever its effect, after pauses that grow up to ten seconds, and that the run counts one call which succeeded.
+func TestHandedBackCalls(t *testing.T) {
+	l := newLab(t)
+	attempts := l.handBacks(switchyard.MaxHandBacks, notBegun)
+	l.runAgent(agent(step(call("store", `{"text":"a"}`)), answer("done")), "Go.")
+	r := l.result()
+	if r.Usage.Calls != 1 || r.Usage.Failed != 0 || !slices.Equal(l.stored, []string{"a"}) {
+		t.Errorf("usage %+v, stored %q", r.Usage, l.stored)
+	}
+	var pauses []time.Duration
+	for i, at := range (*attempts)[1:] {
+		pauses = append(pauses, at.Sub((*attempts)[i]).Round(time.Second))
+	}
+	want := []time.Duration{0}
+	for n := 1; n < switchyard.MaxHandBacks; n++ {
+		want = append(want, min(time.Duration(n), 10)*time.Second)
+	}
+	expect(t, "pauses", pauses, want)
+	ids := l.ids()
+	if calls := ids[1 : len(ids)-1]; len(slices.Compact(slices.Clone(calls))) != 1 || len(calls) != switchyard.MaxHandBacks+1 {
+		t.Errorf("activities %v", ids)
+	}
+}
+
+// TestHandedBackTooOften proves that a call which nobody begins ends at last, with what the last worker said, and that the
+// calls after it go on.
+func TestHandedBackTooOften(t *testing.T) {
+	l := newLab(t)
+	attempts := l.handBacks(switchyard.MaxHandBacks+1, notBegun)
+	l.runAgent(agent(step(call("store", `{"text":"a"}`), call("store", `{"text":"b"}`)), answer("done")), "Go.")
+	if r := l.result(); r.Usage.Calls != 2 || r.Usage.Failed != 1 || !slices.Equal(l.stored, []string{"b"}) {
+		t.Errorf("usage %+v, stored %q", r.Usage, l.stored)
+	}
+	if told := l.toldOf(); !strings.Contains(told[0], "gave up the lane; nothing ran") || len(*attempts) != switchyard.MaxHandBacks+2 {
+		t.Errorf("after %d attempts the model was told %q", len(*attempts), told)
+	}
+}
+
+// TestLostWhileWaiting proves that a call whose worker was lost is made again only where its last heartbeat said that it
+// waited with its lane's holder: a tool that must not run twice does not.
+func TestLostWhileWaiting(t *testing.T) {
+	waited := func() error { return temporal.NewHeartbeatTimeoutError(switchyard.Waiting{Waiting: true}) }
+	began := func() error { return temporal.NewHeartbeatTimeoutError() }
+	room := 3
+	holds := lanes.Of(switchyard.Lane{Name: "serial", Limit: 1, QueueSize: &room})
+	for name, test := range map[string]struct {
+		lanes    *lanes.Set
+		failure  func() error
+		attempts int
+		words    string
+	}{
+		"it waited":                    {holds, waited, 2, "1"},
+		"it began":                     {holds, began, 1, "ERROR outcome_unknown"},
+		"its lane has no room to wait": {lanes.Of(), waited, 1, "ERROR outcome_unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.lanes = test.lanes
+			attempts := l.handBacks(1, test.failure)
+			l.runAgent(agent(step(call("store", `{"text":"a"}`)), answer("done")), "Go.")
+			l.result()
+			if told := l.toldOf(); len(*attempts) != test.attempts || !strings.HasPrefix(told[0], "1.1 "+test.words) {
+				t.Errorf("after %d attempts the model was told %q", len(*attempts), told)
+			}
+		})
+	}
+}
+
+// TestHandedBackWhileCancelled proves that a cancelled run makes no call again: not one that is handed back after that, and
+// not one that was before.
+func TestHandedBackWhileCancelled(t *testing.T) {
+	for name, cancelAt := range map[string]int{"before": 3, "in the pause": 0} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			attempts := 0
+			l.handsBack = func(activity.Info) error {
+				if attempts++; attempts == cancelAt {
+					l.CancelWorkflow()
+				}
+				return notBegun()
+			}
+			if cancelAt == 0 {
+				l.after(90*time.Second, l.CancelWorkflow)
+			}
+			l.runPlan(`calls: [{id: a, tool: store, arguments: {text: a}}, {id: b, tool: store, arguments: {text: b}}]`)
+			l.cancelled()
+			// The pauses before the fifteenth attempt take 85 seconds.
+			if want := cmp.Or(cancelAt, 15); attempts != want || len(l.executed) > 0 {
+				t.Errorf("%d attempts, want %d, executed %v", attempts, want, l.executed)
+			}
+		})
+	}
+}

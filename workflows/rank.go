@@ -1,0 +1,65 @@
+package workflows
+
+import (
+	"cmp"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// rank says where a run's calls and model steps stand among those of other runs that wait for the same workers
+// (requirement S4).
+type rank struct {
+	// own is the workflow's. The server gives it to activities and sub-agents, field by field, where they have none.
+	own temporal.Priority
+	// run is the run's priority; empty leaves calls to their tools.
+	run switchyard.Priority
+	// conversation and caller are fairness keys: a whole tree of runs has one conversation.
+	conversation, caller string
+}
+
+// shortRun is how much of a run's id is the fairness key of a run without a conversation.
+const shortRun = 8
+
+func rankOf(ctx workflow.Context, in switchyard.RunInput, origin switchyard.Origin) rank {
+	own := workflow.GetInfo(ctx).Priority
+	r := rank{own: own, run: in.Priority, caller: switchyard.FairnessKey(string(origin.Caller.Type) + "/" + origin.Caller.ID)}
+	if r.run == "" && own.PriorityKey > 0 {
+		r.run = switchyard.PriorityAt(own.PriorityKey)
+	}
+	if in.Parent != nil {
+		r.conversation = in.Parent.Fairness
+	}
+	r.conversation = cmp.Or(r.conversation, switchyard.FairnessKey(origin.Conversation), own.FairnessKey, origin.Run[:min(shortRun, len(origin.Run))])
+	return r
+}
+
+// call returns what the activity of a call has to say of its priority.
+func (r rank) call(c switchyard.Call, t switchyard.Tool, route switchyard.Route) temporal.Priority {
+	priority := switchyard.PriorityOf(c, r.run, t)
+	switch {
+	case route.FIFO:
+		return r.beyond(switchyard.PriorityNormal, switchyard.FairnessAll)
+	case route.Fairness == switchyard.FairnessNone:
+		return r.beyond(priority, switchyard.FairnessAll)
+	case route.Fairness == switchyard.FairnessCaller:
+		return r.beyond(priority, r.caller)
+	}
+	return r.beyond(priority, r.conversation)
+}
+
+// step returns what a model step has to say of its priority.
+func (r rank) step() temporal.Priority { return r.beyond(r.run, r.conversation) }
+
+// beyond returns what differs from what the workflow's own priority gives anyway.
+func (r rank) beyond(priority switchyard.Priority, fairness string) temporal.Priority {
+	var more temporal.Priority
+	if level := priority.Level(); level != cmp.Or(r.own.PriorityKey, switchyard.PriorityNormal.Level()) {
+		more.PriorityKey = level
+	}
+	if fairness != r.own.FairnessKey {
+		more.FairnessKey = fairness
+	}
+	return more
+}

@@ -1,0 +1,31 @@
+package workflows
+
+import (
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+)
+
+// TestBeyond proves that a priority says only what the workflow's own does not give already, field by field as the server
+// takes them, and that what is given can be overruled.
+func TestBeyond(t *testing.T) {
+	for _, test := range []struct {
+		own      temporal.Priority
+		priority switchyard.Priority
+		fairness string
+		want     temporal.Priority
+	}{
+		{temporal.Priority{}, "", "", temporal.Priority{}},
+		{temporal.Priority{}, switchyard.PriorityNormal, "talk", temporal.Priority{FairnessKey: "talk"}},
+		{temporal.Priority{}, switchyard.PriorityLow, "talk", temporal.Priority{PriorityKey: 4, FairnessKey: "talk"}},
+		{temporal.Priority{PriorityKey: 1, FairnessKey: "talk"}, switchyard.PriorityUrgent, "talk", temporal.Priority{}},
+		{temporal.Priority{PriorityKey: 1, FairnessKey: "talk"}, "", "talk", temporal.Priority{PriorityKey: 3}},
+		{temporal.Priority{PriorityKey: 3}, switchyard.PriorityNormal, "talk", temporal.Priority{FairnessKey: "talk"}},
+		{temporal.Priority{FairnessKey: "talk"}, switchyard.PriorityNormal, switchyard.FairnessAll, temporal.Priority{FairnessKey: "all"}},
+	} {
+		if got := (rank{own: test.own}).beyond(test.priority, test.fairness); got != test.want {
+			t.Errorf("%q and %q beyond %+v: got %+v, want %+v", test.priority, test.fairness, test.own, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package workflows_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+)
+
+// ownID is the workflow's id in the test environment, ownRun the beginning of its run's: the fairness key of a run without a
+// conversation.
+const (
+	ownID  = "default-test-workflow-id"
+	ownRun = "default-"
+)
+
+// rankedTool is the tool echo under another name, on a lane of its own.
+func rankedTool(name string, priority switchyard.Priority) toolspecs.Spec {
+	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Echoes.", Parameters: []toolspecs.Parameter{{Name: "value", Type: "string"}},
+		Entry:     toolspecs.Entry{Type: switchyard.KindFunction, Handler: "echo"},
+		Execution: toolspecs.ExecutionSpec{Effect: switchyard.EffectRead, Lane: name, Priority: priority}}
+}
+
+// watchOptions notes with which options the run schedules activities, by id. The test environment does without most of them.
+func (l *lab) watchOptions() map[string]workflow.ActivityOptions {
+	w := &optionsWatch{seen: map[string]workflow.ActivityOptions{}}
+	l.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{w}})
+	return w.seen
+}
+
+type optionsWatch struct {
+	interceptor.WorkerInterceptorBase
+	seen map[string]workflow.ActivityOptions
+}
+
+func (w *optionsWatch) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &watchedInbound{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next}, watch: w}
+}
+
+type watchedInbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+	watch *optionsWatch
+}
+
+func (i *watchedInbound) Init(outbound interceptor.WorkflowOutboundInterceptor) error {
+	return i.Next.Init(&watchedOutbound{WorkflowOutboundInterceptorBase: interceptor.WorkflowOutboundInterceptorBase{Next: outbound}, watch: i.watch})
+}
+
+type watchedOutbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	watch *optionsWatch
+}
+
+func (o *watchedOutbound) ExecuteActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
+	options := workflow.GetActivityOptions(ctx)
+	o.watch.seen[workflow.GetInfo(ctx).WorkflowExecution.ID+" "+options.ActivityID] = options
+	return o.Next.ExecuteActivity(ctx, activityType, args...)
+}
+
+// expectRanks compares the priorities of the top run's activities.
+func expectRanks(t *testing.T, got map[string]workflow.ActivityOptions, want map[string]temporal.Priority) {
+	t.Helper()
+	for id, priority := range want {
+		if o, ok := got[ownID+" "+id]; !ok || o.Priority != priority {
+			t.Errorf("%s has the priority %+v (%t), want %+v", id, o.Priority, ok, priority)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("there are %d activities, want %d", len(got), len(want))
+	}
+}
+
+// TestRanks proves which priority and fairness key each call of a plan has: the plan's word before the run's before the
+// tool's, by the rules of its lane, and nothing where that is what the server takes anyway.
+func TestRanks(t *testing.T) {
+	configured := lanes.Of(switchyard.Lane{Name: "fifo", Limit: 1, Strategy: switchyard.StrategyFIFO},
+		switchyard.Lane{Name: "unfair", Limit: 1, Fairness: switchyard.FairnessNone},
+		switchyard.Lane{Name: "callers", Limit: 1, Fairness: switchyard.FairnessCaller})
+	const calls = `
+name: steps
+calls:
+  - {id: plain, tool: echo, arguments: {value: 1}}
+  - {id: urgent, tool: echo, arguments: {value: 1}, priority: urgent}
+  - {id: tool, tool: lowly}
+  - {id: fifo, tool: fifo, priority: urgent}
+  - {id: unfair, tool: unfair, priority: low}
+  - {id: caller, tool: callers}
+`
+	for _, test := range []struct {
+		name string
+		in   switchyard.RunInput
+		want map[string]temporal.Priority
+	}{
+		{"of a run that says nothing", switchyard.RunInput{}, map[string]temporal.Priority{
+			"plain": {FairnessKey: ownRun}, "urgent": {PriorityKey: 1, FairnessKey: ownRun}, "tool": {PriorityKey: 4, FairnessKey: ownRun},
+			"fifo": {FairnessKey: "all"}, "unfair": {PriorityKey: 4, FairnessKey: "all"}, "caller": {FairnessKey: "plan/steps"}}},
+		{"of an important run of a conversation", switchyard.RunInput{Priority: switchyard.PriorityHigh, Conversation: "talk"}, map[string]temporal.Priority{
+			"plain": {PriorityKey: 2, FairnessKey: "talk"}, "urgent": {PriorityKey: 1, FairnessKey: "talk"}, "tool": {PriorityKey: 2, FairnessKey: "talk"},
+			"fifo": {FairnessKey: "all"}, "unfair": {PriorityKey: 4, FairnessKey: "all"}, "caller": {PriorityKey: 2, FairnessKey: "plan/steps"}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := newLabOf(t, 1, rankedTool("lowly", switchyard.PriorityLow), rankedTool("fifo", ""), rankedTool("unfair", ""), rankedTool("callers", ""))
+			l.lanes = configured
+			seen := l.watchOptions()
+			test.in.Plan = plan(t, calls)
+			l.ExecuteWorkflow(switchyard.PlanWorkflow, test.in)
+			l.result()
+			expectRanks(t, seen, test.want)
+		})
+	}
+}
+
+// TestModelStepRank proves that a run's model steps have its priority, as its calls do, and that a fairness key never is too
+// long for the server.
+func TestModelStepRank(t *testing.T) {
+	l := newLab(t)
+	seen := l.watchOptions()
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: agent(step(call("echo", `{"value":1}`)), answer("done")), Prompt: "Go.",
+		Priority: switchyard.PriorityUrgent, Conversation: strings.Repeat("long ", 20)})
+	l.result()
+	key := switchyard.FairnessKey(strings.Repeat("long ", 20))
+	urgent := temporal.Priority{PriorityKey: 1, FairnessKey: key}
+	expectRanks(t, seen, map[string]temporal.Priority{"turn-1": urgent, "1.1": urgent, "turn-2": urgent})
+	if len(key) > 64 {
+		t.Errorf("the fairness key has %d bytes", len(key))
+	}
+}
+
+// TestSubAgentRank proves that a tree of runs counts as one when slots are shared out, however deep it is, that a run's
+// priority reaches its sub-agents, and that the priority of the call that starts one comes before it.
+func TestSubAgentRank(t *testing.T) {
+	deep := agentTool("deep", above("needy", step(call("needy", `{}`)), answer("deep down")))
+	wide := agentTool("wide", above("deep", step(call("deep", `{"topic":"x"}`)), answer("wide")))
+	for _, test := range []struct {
+		run, call, want switchyard.Priority
+		level           int
+	}{
+		{"", "", "", 0}, {switchyard.PriorityHigh, "", switchyard.PriorityHigh, 2}, {switchyard.PriorityHigh, switchyard.PriorityLow, switchyard.PriorityLow, 4},
+	} {
+		l, inputs := newTree(t, deep, wide)
+		seen := l.watchOptions()
+		packed := switchyard.Pack(switchyard.Plan{Calls: []switchyard.PlanCall{{ID: "a", Tool: "wide", Arguments: []byte(`{"topic":"x"}`), Priority: test.call}}})
+		l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed, Priority: test.run, Conversation: "talk", Variables: map[string]any{"project": "p"}})
+		l.result()
+		for path, in := range inputs {
+			if in.Priority != test.want || in.Parent.Fairness != "talk" || in.Conversation != "" {
+				t.Errorf("%s of a run of priority %q: %+v", path, test.run, in)
+			}
+		}
+		if p := seen[ownID+"/a/1.1 1.1"].Priority; p != (temporal.Priority{PriorityKey: test.level, FairnessKey: "talk"}) {
+			t.Errorf("the call of the sub-agent's sub-agent has the priority %+v of %v", p, slices.Collect(maps.Keys(seen)))
+		}
+		if len(inputs) != 2 {
+			t.Errorf("%d runs below", len(inputs))
+		}
+	}
+}

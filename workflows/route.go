@@ -1,0 +1,73 @@
+package workflows
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// schedule schedules the activity of an admitted call on its route. On a keyed lane, a call that comes long after its
+// admission first has its key opened again.
+func (p *pipeline) schedule(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
+	if v.Route.OpenFor == 0 || workflow.Now(ctx).Before(p.openUntil[c.ID]) {
+		return p.scheduleNow(ctx, c, v)
+	}
+	future, end := workflow.NewFuture(ctx)
+	workflow.Go(ctx, func(ctx workflow.Context) { end.Set(p.openAndRun(ctx, c, v)) })
+	return future
+}
+
+// openAndRun opens the key of a call, schedules the call, and waits for it.
+func (p *pipeline) openAndRun(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) (r switchyard.Result, err error) {
+	p.admittedAt(v, workflow.Now(ctx))
+	request := switchyard.OpenRequest{Base: p.queue, Lane: p.tools[c.Tool].Lane, Key: v.Route.Key}
+	err = workflow.ExecuteLocalActivity(withOpenOptions(ctx), switchyard.OpenActivity, request).Get(ctx, nil)
+	if ctx.Err() != nil {
+		return r, switchyard.NotStarted()
+	}
+	if err == nil {
+		err = p.scheduleNow(ctx, c, v).Get(ctx, &r)
+	}
+	return r, err
+}
+
+// admittedAt notes until when the queue of a call's key is served for certain, where it was opened no earlier than at.
+func (p *pipeline) admittedAt(v switchyard.Verdict, at time.Time) {
+	if v.Route.OpenFor > 0 {
+		p.openUntil[v.ID] = at.Add(v.Route.OpenFor.Std())
+	}
+}
+
+func (p *pipeline) scheduleNow(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
+	t := p.tools[c.Tool]
+	arguments := validated(c, v)
+	options := callOptions(p.queue, c.ID, t, v.Route, switchyard.Summary(c.Tool, arguments, t.Sensitive))
+	options.Priority = p.rank.call(c, t, v.Route)
+	execution := switchyard.Execution{Digest: t.Digest, Arguments: arguments, Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call}
+	if v.Route.Holds {
+		execution.QueueTimeout = t.On(v.Route).QueueTimeout
+	}
+	if t.Kind == switchyard.KindStateful {
+		return p.instances.call(ctx, t, options, execution)
+	}
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), c.Tool, execution)
+}
+
+// validated returns the arguments of an admitted call.
+func validated(c switchyard.Call, v switchyard.Verdict) json.RawMessage {
+	if len(v.Arguments) > 0 {
+		return v.Arguments
+	}
+	return json.RawMessage(c.Arguments)
+}
+
+// withOpenOptions has a key opened however long the server does not take it: a call must not fail for what passes.
+func withOpenOptions(ctx workflow.Context) workflow.Context {
+	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		StartToCloseTimeout: localTimeout,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 5 * time.Second},
+	})
+}

@@ -1,0 +1,72 @@
+package workflows_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+)
+
+// device is a tool on a lane with a queue for each device.
+func device(name string, access switchyard.Access) toolspecs.Spec {
+	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Presses a key.",
+		Parameters: []toolspecs.Parameter{{Name: "value", Type: "string"}, {Name: "device", Type: "string"}},
+		Entry:      toolspecs.Entry{Type: switchyard.KindFunction, Handler: "echo"},
+		Execution:  toolspecs.ExecutionSpec{Effect: switchyard.EffectOnce, Lane: "android", Access: access}}
+}
+
+func android(idle time.Duration) *lanes.Set {
+	return lanes.Of(switchyard.Lane{Name: "android", Key: "{{args.device}}", IdleTimeout: switchyard.Duration(idle)})
+}
+
+// TestOpenLateCalls proves that a call on a keyed lane which starts long after it was admitted, because it waits for others,
+// has its key opened again before it is scheduled, and that one which starts at once costs nothing more.
+func TestOpenLateCalls(t *testing.T) {
+	for name, test := range map[string]struct {
+		idle   time.Duration
+		opened []string
+	}{
+		"soon enough": {time.Hour, []string{"android/a", "android/b"}},
+		// The workflow's clock goes on by the ten minutes that the tool flaky waits between its attempts; what the process
+		// remembers of keys goes by the real clock, for which a third of a microsecond is over at once.
+		"too late": {time.Microsecond, []string{"android/a", "android/b", "android/b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLabOf(t, 1, device("press", switchyard.AccessShared))
+			l.lanes = android(test.idle)
+			l.runPlan(`calls: [{id: first, tool: flaky}, {id: a, tool: press, arguments: {device: a}}, {id: b, tool: press, arguments: {device: b}, depends_on: [first]}]`)
+			l.result()
+			expect(t, "opened", l.sortedOpened(), test.opened)
+			expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"a press", "b press", "first flaky", "first flaky"})
+		})
+	}
+}
+
+func (l *lab) sortedOpened() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Sorted(slices.Values(l.opened))
+}
+
+// TestExecutionKnowsItsWait proves that a call which may wait with its lane's holder tells it how long, and that other calls
+// are as short as ever.
+func TestExecutionKnowsItsWait(t *testing.T) {
+	l := newLabOf(t, 1, rankedTool("printer", ""))
+	l.lanes = lanes.Of(switchyard.Lane{Name: "printer", Limit: 1, Strategy: switchyard.StrategyReject, QueueTimeout: switchyard.Duration(time.Minute)},
+		switchyard.Lane{Name: "serial", Limit: 1, QueueTimeout: switchyard.Duration(time.Minute)})
+	l.runAgent(withTools(agent(step(call("printer", `{"value":"x"}`), call("store", `{"text":"x"}`)), answer("done")), "printer", "store"), "Go.")
+	l.result()
+	for _, s := range l.scheduled {
+		if want := map[string]switchyard.Duration{"printer": switchyard.Duration(time.Minute)}[s.tool]; s.call.QueueTimeout != want {
+			t.Errorf("%s: the execution's queue timeout is %s, want %s", s.tool, s.call.QueueTimeout, want)
+		}
+	}
+}
+
+func withTools(a *switchyard.Agent, tools ...string) *switchyard.Agent {
+	a.Tools = tools
+	return a
+}

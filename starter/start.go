@@ -97,6 +97,11 @@ func (s *startFlags) checkNames(cmd *cobra.Command) error {
 	if !sendable(s.id) {
 		return usageError(cmd, "--id %q: a run's id has letters, digits and _ - . : / only", s.id)
 	}
+	if s.catalog.lanesFile != "" { // be it that no tool is looked up
+		if _, err := s.catalog.set(); err != nil {
+			return err
+		}
+	}
 	return s.catalog.check(cmd)
 }
 

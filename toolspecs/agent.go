@@ -93,7 +93,8 @@ func loadAgent(path string, known []string, read reader) (*switchyard.Agent, err
 }
 
 // otherFiles tell files that are no toolspecs by a key at their top.
-var otherFiles = []struct{ key, what string }{{"$.model", "an agent"}, {"$.steps", "a script"}, {"$.calls", "a plan"}}
+var otherFiles = []struct{ key, what string }{{"$.model", "an agent"}, {"$.steps", "a script"}, {"$.calls", "a plan"},
+	{"$.lanes", "a lanes file"}, {"$.buckets", "a lanes file"}}
 
 // reportOther reports a file of another kind that lies among toolspecs.
 func reportOther(doc *strictyaml.Document) bool {

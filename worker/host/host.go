@@ -60,7 +60,8 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer fleet.stop()
-	go fleet.lanes.follow(ctx, own.lanes.changed)
+	observeLanes(laneSamples(deeds.SlotStates, func(name string) (switchyard.Lane, bool) { return own.lanes.current().Lane(name) }), registry)
+	go fleet.lanes.follow(ctx, own.lanes.changed, tools.SetLanes)
 	health.setReady(true)
 	defer health.setReady(false)
 	c.tellReady(tools.Catalog(), fleet.lanes.names(), health.address)
@@ -194,7 +195,7 @@ func register(w worker.Worker, deeds *activities.Activities) {
 	}
 	w.RegisterActivityWithOptions(deeds.Pin, activity.RegisterOptions{Name: switchyard.PinActivity})
 	w.RegisterActivityWithOptions(deeds.Admit, activity.RegisterOptions{Name: switchyard.AdmitActivity})
-		w.RegisterActivityWithOptions(deeds.Open, activity.RegisterOptions{Name: switchyard.OpenActivity})
+	w.RegisterActivityWithOptions(deeds.Open, activity.RegisterOptions{Name: switchyard.OpenActivity})
 	w.RegisterActivityWithOptions(deeds.Reply, activity.RegisterOptions{Name: switchyard.ReplyActivity})
 	w.RegisterActivityWithOptions(deeds.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})
 	w.RegisterActivityWithOptions(deeds.ModelStep, activity.RegisterOptions{Name: switchyard.ModelActivity})

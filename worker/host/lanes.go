@@ -223,8 +223,9 @@ func (f *laneFleet) stop() {
 // reapply is the wait before lanes are tried again that could not be served as they are configured.
 const reapply = 5 * time.Second
 
-// follow applies every new set of lanes until ctx ends, again where the server could not be asked.
-func (f *laneFleet) follow(ctx context.Context, changed <-chan *lanes.Set) {
+// follow applies every new set of lanes until ctx ends, again where the server could not be asked. told is called with each
+// when it is served.
+func (f *laneFleet) follow(ctx context.Context, changed <-chan *lanes.Set, told func(*lanes.Set)) {
 	var again <-chan time.Time
 	var set *lanes.Set
 	for {
@@ -239,5 +240,6 @@ func (f *laneFleet) follow(ctx context.Context, changed <-chan *lanes.Set) {
 			f.config.Logger.Warn("lanes are not served yet as they are configured", "error", err)
 			again = time.After(reapply)
 		}
+		told(set)
 	}
 }

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
 // TestDocs proves that every YAML block of the documentation is what it says it is: it decodes without a fault.
 func TestDocs(t *testing.T) {
-	for _, page := range []string{"toolspecs.md", "runs.md", "importing.md"} {
+	for _, page := range []string{"toolspecs.md", "runs.md", "importing.md", "lanes.md"} {
 		for i, block := range yamlBlocks(t, filepath.Join("..", "docs", page)) {
 			if err := decodeBlock(t, block); err != nil {
 				t.Errorf("%s, block %d:\n%v", page, i+1, err)
@@ -49,6 +50,8 @@ func decodeBlock(t *testing.T, block string) error {
 		_, err = toolspecs.Decode(beside(t, "agents/researcher.yaml", "name: researcher\nmodel: {provider: openai, name: any}\n"), []byte(block), toolspecs.Options{})
 	case strings.Contains(block, "\nmodel:"):
 		_, err = toolspecs.DecodeAgent(beside(t, "blocks/script.yaml", "steps: [{answer: done}]\n"), []byte(block), nil)
+	case strings.HasPrefix(block, "lanes:"):
+		_, err = lanes.Decode("block.yaml", []byte(block))
 	case strings.HasPrefix(block, "steps:"):
 		_, err = toolspecs.DecodeScript("block.yaml", []byte(block), nil)
 	default:

@@ -1,0 +1,96 @@
+package lanes
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+)
+
+// fieldRow is a row of the table of fields: what is in backticks in the columns of values and defaults.
+type fieldRow struct{ values, defaults []string }
+
+var inBackticks = regexp.MustCompile("`([^`]+)`")
+
+func words(cell string) []string {
+	var list []string
+	for _, m := range inBackticks.FindAllStringSubmatch(cell, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+// fieldTable reads the table of fields of the page on lanes.
+func fieldTable(t *testing.T) (page string, rows map[string]fieldRow) {
+	t.Helper()
+	data, err := os.ReadFile("../../docs/lanes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page = string(data)
+	_, table, ok := strings.Cut(page, "| field | what it says | values | default |\n| --- | --- | --- | --- |\n")
+	if !ok {
+		t.Fatal("docs/lanes.md has no table of fields")
+	}
+	rows = map[string]fieldRow{}
+	for line := range strings.SplitSeq(table, "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 {
+			break
+		}
+		rows[strings.Trim(cells[1], "` ")] = fieldRow{values: words(cells[3]), defaults: words(cells[4])}
+	}
+	return page, rows
+}
+
+// The page on lanes tells every field with its bounds, its words and its default, and no other; what it shows as a file is
+// one.
+func TestDocs(t *testing.T) {
+	page, rows := fieldTable(t)
+	for name := range rows {
+		if !slices.Contains(append(ruleNames, "buckets"), name) {
+			t.Errorf("there is no field %s", name)
+		}
+	}
+	bounds := regexp.MustCompile(`(?:min|max)=([^,]+)|enum=([^,]+)`)
+	fields := append(reflect.VisibleFields(reflect.TypeFor[laneFile]()), reflect.VisibleFields(reflect.TypeFor[lanesFile]())...)
+	for _, f := range fields {
+		name := f.Tag.Get("yaml")
+		if name == "-" || name == "lanes" {
+			continue
+		}
+		row, there := rows[name]
+		if !there {
+			t.Errorf("the field %s is not told", name)
+		}
+		for _, m := range bounds.FindAllStringSubmatch(f.Tag.Get("rule"), -1) {
+			for word := range strings.SplitSeq(m[1]+m[2], "|") {
+				if !slices.Contains(row.values, word) {
+					t.Errorf("of the field %s the page does not say %s", name, word)
+				}
+			}
+		}
+	}
+	keyed := WithDefaults(switchyard.Lane{Key: "{{args.a}}"})
+	for name, want := range map[string]string{
+		"limit": strconv.Itoa(keyed.Limit), "holders": strconv.Itoa(DefaultHolders), "idle_timeout": strings.TrimSuffix(keyed.IdleTimeout.String(), "0s"), "strategy": string(keyed.Strategy),
+		"fairness": string(keyed.Fairness), "on_lost_lease": string(keyed.OnLostLease),
+	} {
+		if !slices.Contains(rows[name].defaults, want) {
+			t.Errorf("of the field %s the page says that the default is %q, not %s", name, rows[name].defaults, want)
+		}
+	}
+	for _, category := range Categories {
+		if !slices.Contains(rows["categories"].values, category) {
+			t.Errorf("the page does not tell the category %s", category)
+		}
+	}
+	if !strings.Contains(page, "```yaml\nlanes:\n") {
+		t.Error("the page shows no lanes file")
+	}
+}

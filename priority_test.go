@@ -19,6 +19,20 @@ func TestPriorityOf(t *testing.T) {
 	}
 }
 
+// TestRunPriority proves that a run which was started as an important workflow is an important run, unless its input says
+// what it is.
+func TestRunPriority(t *testing.T) {
+	for _, test := range []struct {
+		input Priority
+		level int
+		want  Priority
+	}{{"", 0, ""}, {"", 1, PriorityUrgent}, {PriorityLow, 1, PriorityLow}, {PriorityHigh, 0, PriorityHigh}} {
+		if got := RunPriority(test.input, test.level); got != test.want {
+			t.Errorf("input %q at level %d: got %q, want %q", test.input, test.level, got, test.want)
+		}
+	}
+}
+
 // TestPriorityAt proves that levels and priorities go with each other, and what those mean that Switchyard does not give.
 func TestPriorityAt(t *testing.T) {
 	for i, p := range Priorities {

@@ -90,7 +90,7 @@ func (d *Deriver) pin(pinned switchyard.Pinned) {
 	}
 	if plan := d.input.Plan; plan != nil {
 		for i, c := range plan.Value.Calls {
-			d.wanted[c.ID] = &wantedCall{Call: switchyard.Call{ID: c.ID, Tool: c.Tool, Arguments: string(c.Arguments)}, order: i}
+			d.wanted[c.ID] = &wantedCall{Call: switchyard.Call{ID: c.ID, Tool: c.Tool, Arguments: string(c.Arguments), Priority: c.Priority}, order: i}
 		}
 		d.input.Plan = nil
 	}
@@ -128,6 +128,7 @@ func (d *Deriver) refuse(e *historypb.HistoryEvent, w *wantedCall, v switchyard.
 // abandon ends the calls that the run wanted and never scheduled: it was cancelled or reached a limit before, or their
 // instance was lost.
 func (d *Deriver) abandon(e *historypb.HistoryEvent, reason string) {
+	d.endHandedBack(e)
 	if len(d.wanted) == 0 {
 		return
 	}
@@ -150,6 +151,7 @@ func (d *Deriver) abandon(e *historypb.HistoryEvent, reason string) {
 // unscheduled is the record of a call before it is scheduled.
 func (d *Deriver) unscheduled(w *wantedCall) switchyard.Record {
 	r := d.record(w.ID, w.Tool, []byte(w.Arguments))
+	r.Priority = switchyard.PriorityOf(w.Call, switchyard.RunPriority(d.input.Priority, int(d.level)), d.tools[w.Tool])
 	r.Lane, r.Phase = d.tools[w.Tool].Lane, switchyard.PhasePreValidation
 	if v := w.verdict; v != nil {
 		r.Phase, r.Notes, r.EstimatedTokens = switchyard.PhasePreExecution, v.Notes, v.Tokens

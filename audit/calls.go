@@ -1,11 +1,13 @@
 package audit
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard"
+	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
 
@@ -16,6 +18,10 @@ type activity struct {
 	step  bool
 	// route is where a call was sent and by which rules.
 	route switchyard.Route
+	// handBacks counts how often workers handed the call back, attempts those that were made before it was scheduled last.
+	// begun says that one before the last attempt may have begun.
+	handBacks, attempts int
+	begun               bool
 	// record is the call's so far; of a model step only its timing is used.
 	record switchyard.Record
 }
@@ -25,6 +31,9 @@ func (d *Deriver) scheduled(e *historypb.HistoryEvent) error {
 	a := e.GetActivityTaskScheduledEventAttributes()
 	name := a.GetActivityType().GetName()
 	timing := switchyard.Timing{Lane: switchyard.LaneOf(d.base, a.GetTaskQueue().GetName()), Scheduled: timeOf(e.GetEventTime())}
+	if d.scheduledAgain(e, a.GetActivityId()) {
+		return nil
+	}
 	if name == switchyard.ModelActivity {
 		var request switchyard.ModelRequest
 		if err := d.decodeEvent(e, "model request", a.GetInput(), &request); err != nil {
@@ -41,23 +50,50 @@ func (d *Deriver) scheduled(e *historypb.HistoryEvent) error {
 	if !isTool(name) {
 		return nil
 	}
+	return d.called(e, timing)
+}
+
+// called reads the start of a call: its activity is scheduled for the first time.
+func (d *Deriver) called(e *historypb.HistoryEvent, timing switchyard.Timing) error {
+	a := e.GetActivityTaskScheduledEventAttributes()
 	var execution switchyard.Execution
 	if err := d.decodeEvent(e, "input", a.GetInput(), &execution); err != nil {
 		return err
 	}
-	r := d.record(a.GetActivityId(), name, execution.Arguments)
-	r.Status, r.Phase, r.Timing = switchyard.CallRunning, switchyard.PhasePreExecution, timing
-	r.Digest, r.Notes = execution.Digest, execution.Notes
+	call := &activity{id: a.GetActivityId(), order: e.GetEventId()}
+	r := d.record(call.id, a.GetActivityType().GetName(), execution.Arguments)
 	question := ""
-	if v := d.wanted.take(a.GetActivityId()).verdict; v != nil {
-		r.EstimatedTokens, question = v.Tokens, v.Question
+	if v := d.wanted.take(call.id).verdict; v != nil {
+		r.EstimatedTokens, question, call.route = v.Tokens, v.Question, v.Route
+		timing.Lane = d.laneOf(r.Tool, v.Route, timing.Lane)
 	}
+	r.Status, r.Phase, r.Timing = switchyard.CallRunning, switchyard.PhasePreExecution, timing
+	r.Digest, r.Notes, r.Priority = execution.Digest, execution.Notes, d.priorityAt(a.GetPriority())
+	call.record = r
 	d.summary.Usage.Calls++
-	d.open[e.GetEventId()] = &activity{id: a.GetActivityId(), order: e.GetEventId(), record: r}
-	d.emit(e, switchyard.Event{Type: switchyard.EventToolStarted, Turn: r.Turn, CallID: r.CallID, Tool: name,
+	d.open[e.GetEventId()] = call
+	d.emit(e, switchyard.Event{Type: switchyard.EventToolStarted, Turn: r.Turn, CallID: r.CallID, Tool: r.Tool,
 		Summary: d.line(r), Timing: &timing})
 	d.askPerson(e, r, question)
 	return nil
+}
+
+// laneOf returns a call's lane: with its key, and as that of its queue where that is not the lane's own. derived is what the
+// queue's name says.
+func (d *Deriver) laneOf(tool string, route switchyard.Route, derived string) string {
+	lane := d.tools[tool].Lane
+	switch {
+	case route.Key != "":
+		return lane + "/" + route.Key
+	case route.Queue == "" || route.Queue == switchyard.BypassQueue(d.base, lane):
+		return derived
+	}
+	return lane
+}
+
+// priorityAt returns the priority that the server gives to what was scheduled with p.
+func (d *Deriver) priorityAt(p *commonpb.Priority) switchyard.Priority {
+	return switchyard.PriorityAt(int(cmp.Or(p.GetPriorityKey(), d.level)))
 }
 
 // record is what is known of a call from the run alone.
@@ -106,9 +142,9 @@ func (d *Deriver) started(e *historypb.HistoryEvent) error {
 	}
 	open.record.Phase = switchyard.PhaseExecution
 	t := &open.record.Timing
-	t.Attempts, t.Worker, t.Started = int(a.GetAttempt()), a.GetIdentity(), timeOf(e.GetEventTime())
-	t.LastFailure = failureMessage(a.GetLastFailure())
-	if t.Attempts == 1 {
+	t.Attempts, t.Worker, t.Started = open.attempts+int(a.GetAttempt()), a.GetIdentity(), timeOf(e.GetEventTime())
+	t.LastFailure = cmp.Or(failureMessage(a.GetLastFailure()), t.LastFailure)
+	if open.begun = open.begun || a.GetAttempt() > 1; !open.begun {
 		t.QueueWait = between(t.Scheduled, t.Started)
 	}
 	return nil
@@ -151,6 +187,8 @@ func (d *Deriver) completed(e *historypb.HistoryEvent) error {
 func withResult(r switchyard.Record, result switchyard.Result) switchyard.Record {
 	r.Status, r.Phase, r.Result = switchyard.CallCompleted, switchyard.PhasePostExecution, &result
 	r.Notes, r.ResultTokens = result.Notes, result.Tokens
+	held := switchyard.Duration(time.Duration(result.HeldMicros) * time.Microsecond)
+	r.QueueWait, r.Duration = r.QueueWait+held, max(r.Duration-held, 0)
 	for phase, micros := range map[switchyard.Phase]int64{
 		switchyard.PhaseExecution: result.ExecutionMicros, switchyard.PhasePostExecution: result.PostMicros} {
 		if micros > 0 {
@@ -209,8 +247,13 @@ func (d *Deriver) endFailed(e *historypb.HistoryEvent, scheduled int64, f switch
 	if a == nil || a.step {
 		return
 	}
+	fault := d.callError(a.record.Tool, a.route, f)
+	if d.handBack(a, fault) {
+		return
+	}
 	r := a.record
-	r.Error = d.callError(r.Tool, a.route, f)
+	r.Error = fault
+	onlyWaited(&r)
 	r.Status = failedStatus(r.Error)
 	d.end(e, r)
 }

@@ -20,23 +20,27 @@ type Deriver struct {
 	begun    bool
 	sequence int
 	turn     int
-	// base is the workflows' task queue, from which those of the lanes derive.
-	base    string
-	input   switchyard.RunInput
-	tools   map[string]switchyard.Tool
-	wanted  wantedCalls
-	open    map[int64]*activity
-	asked   asked
-	holds   holds
-	summary Summary
-	out     []switchyard.Event
+	// base is the workflows' task queue, from which those of the lanes derive, level the priority of the workflow, zero for
+	// none.
+	base   string
+	level  int32
+	input  switchyard.RunInput
+	tools  map[string]switchyard.Tool
+	wanted wantedCalls
+	open   map[int64]*activity
+	// handedBack are calls that workers gave up before they began them, and that the run is about to make again, by id.
+	handedBack map[string]*activity
+	asked      asked
+	holds      holds
+	summary    Summary
+	out        []switchyard.Event
 }
 
 // NewDeriver returns a Deriver for the chain that starts with execution runID of workflowID. Either may be empty: the
 // history's first event says them too.
 func NewDeriver(workflowID, runID string) *Deriver {
 	return &Deriver{workflowID: workflowID, next: runID, wanted: wantedCalls{}, open: map[int64]*activity{},
-		tools: map[string]switchyard.Tool{}, asked: newAsked(), holds: newHolds()}
+		handedBack: map[string]*activity{}, tools: map[string]switchyard.Tool{}, asked: newAsked(), holds: newHolds()}
 }
 
 // Add takes the next event of the history and returns what it means: none, one or several events. An error says which
@@ -114,7 +118,7 @@ func (d *Deriver) begin(e *historypb.HistoryEvent) error {
 	if d.workflowID == "" {
 		d.workflowID = a.GetWorkflowId()
 	}
-	d.begun, d.base = true, a.GetTaskQueue().GetName()
+	d.begun, d.base, d.level = true, a.GetTaskQueue().GetName(), a.GetPriority().GetPriorityKey()
 	d.summary.Parts = append(d.summary.Parts, Part{RunID: d.runID, Started: timeOf(e.GetEventTime()), HistoryEvents: 1})
 	if d.summary.Kind != "" {
 		return nil

@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/switchyard/switchyard"
@@ -44,11 +42,9 @@ func (d *Deriver) endOpen(e *historypb.HistoryEvent) {
 	clear(d.open)
 }
 
-// openInOrder returns the scheduled calls in the order in which they were scheduled.
+// openInOrder returns the scheduled calls in the order in which they were first scheduled.
 func (d *Deriver) openInOrder() []*activity {
-	calls := slices.DeleteFunc(slices.Collect(maps.Values(d.open)), func(a *activity) bool { return a.step })
-	slices.SortFunc(calls, func(a, b *activity) int { return cmp.Compare(a.order, b.order) })
-	return calls
+	return slices.DeleteFunc(inOrder(d.open), func(a *activity) bool { return a.step })
 }
 
 // Running returns the records of the calls that are not over, in the order in which they were made. History does not
@@ -57,6 +53,9 @@ func (d *Deriver) Running() []switchyard.Record {
 	var records []switchyard.Record
 	for _, a := range d.openInOrder() {
 		a.record.Notes = slices.Concat(a.record.Notes, d.waitsFor(a.id))
+		records = append(records, a.record)
+	}
+	for _, a := range inOrder(d.handedBack) {
 		records = append(records, a.record)
 	}
 	for _, w := range d.wanted.inOrder() {

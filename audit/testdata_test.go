@@ -173,7 +173,7 @@ func checkRecord(t *testing.T, r switchyard.Record) {
 	if (r.Result == nil) == (r.Error == nil) {
 		t.Errorf("record %s has result %v and error %v", r.CallID, r.Result, r.Error)
 	}
-	missing := zeroFields(r, "Run", "WorkflowID", "Caller", "Conversation", "Phase", "Closed")
+	missing := zeroFields(r, "Priority", "Run", "WorkflowID", "Caller", "Conversation", "Phase", "Closed")
 	if r.Status == switchyard.CallCompleted {
 		missing = append(missing, zeroFields(r, "Version", "Digest", "ResultTokens", "EstimatedTokens", "Attempts", "Lane", "Scheduled", "Started")...)
 		if r.Child == nil {
@@ -240,6 +240,9 @@ func line(e switchyard.Event) string {
 
 func recordLine(r switchyard.Record) string {
 	text := fmt.Sprintf(" %s phase=%s lane=%s attempts=%d estimated=%d", r.Status, r.Phase, r.Lane, r.Attempts, r.EstimatedTokens)
+	if r.Priority != switchyard.PriorityNormal {
+		text += fmt.Sprintf(" priority=%s", r.Priority)
+	}
 	if r.Child != nil {
 		text += fmt.Sprintf(" path=%s by=%s calls=%d", r.Path, r.Child.WorkflowID, r.Usage.Calls)
 	}

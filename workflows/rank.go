@@ -24,10 +24,8 @@ const shortRun = 8
 
 func rankOf(ctx workflow.Context, in switchyard.RunInput, origin switchyard.Origin) rank {
 	own := workflow.GetInfo(ctx).Priority
-	r := rank{own: own, run: in.Priority, caller: switchyard.FairnessKey(string(origin.Caller.Type) + "/" + origin.Caller.ID)}
-	if r.run == "" && own.PriorityKey > 0 {
-		r.run = switchyard.PriorityAt(own.PriorityKey)
-	}
+	r := rank{own: own, run: switchyard.RunPriority(in.Priority, own.PriorityKey),
+		caller: switchyard.FairnessKey(string(origin.Caller.Type) + "/" + origin.Caller.ID)}
 	if in.Parent != nil {
 		r.conversation = in.Parent.Fairness
 	}

@@ -1,0 +1,60 @@
+package audit
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	historypb "go.temporal.io/api/history/v1"
+)
+
+// handBack takes a call that a worker gave up before it began it, as fault says, where the run makes it again: the call goes
+// on, with one record. It reports whether that is so.
+func (d *Deriver) handBack(a *activity, fault *switchyard.Error) bool {
+	if !fault.NotBegun || a.handBacks == switchyard.MaxHandBacks {
+		return false
+	}
+	a.handBacks++
+	a.attempts = a.record.Attempts
+	a.record.Phase, a.record.LastFailure = switchyard.PhasePreExecution, fault.Message
+	t := &a.record.Timing
+	t.Started, t.Closed, t.QueueWait, t.Duration = time.Time{}, time.Time{}, 0, 0
+	d.handedBack[a.id] = a
+	return true
+}
+
+// scheduledAgain goes on with a call that was handed back; false if there is none of that id.
+func (d *Deriver) scheduledAgain(e *historypb.HistoryEvent, id string) bool {
+	a := d.handedBack[id]
+	if a == nil {
+		return false
+	}
+	delete(d.handedBack, id)
+	d.open[e.GetEventId()] = a
+	return true
+}
+
+// endHandedBack ends the calls that were to be made again when their run was cancelled, reached a limit or ended.
+func (d *Deriver) endHandedBack(e *historypb.HistoryEvent) {
+	for _, a := range inOrder(d.handedBack) {
+		r := a.record
+		r.Status, r.Error = switchyard.CallCancelled, switchyard.NotStarted()
+		d.end(e, r)
+	}
+	clear(d.handedBack)
+}
+
+// inOrder returns calls in the order in which they were first scheduled.
+func inOrder[K comparable](calls map[K]*activity) []*activity {
+	return slices.SortedFunc(maps.Values(calls), func(a, b *activity) int { return cmp.Compare(a.order, b.order) })
+}
+
+// onlyWaited makes the time of a call that no worker began after all a part of its wait.
+func onlyWaited(r *switchyard.Record) {
+	if r.Error.NotBegun || r.Error.Phase == switchyard.PhasePreExecution {
+		r.QueueWait += r.Duration
+		r.Duration = 0
+	}
+}

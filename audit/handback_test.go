@@ -1,0 +1,256 @@
+package audit_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// tale writes the history of a direct call anew, after its admission: one event a second.
+type tale struct {
+	t testing.TB
+	// before are the events up to the call, call those of its activity: scheduled, started, completed.
+	before, call []*historypb.HistoryEvent
+	events       []*historypb.HistoryEvent
+	scheduled    int64
+}
+
+func newTale(t testing.TB) *tale {
+	history := histories(t, "direct")[0]
+	first := slices.IndexFunc(history, func(e *historypb.HistoryEvent) bool {
+		return e.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
+	})
+	w := &tale{t: t, before: history[:first]}
+	for _, e := range history[first:] {
+		if e.GetActivityTaskScheduledEventAttributes() != nil || e.GetActivityTaskStartedEventAttributes() != nil || e.GetActivityTaskCompletedEventAttributes() != nil {
+			w.call = append(w.call, e)
+		}
+	}
+	w.events = slices.Clone(w.before)
+	return w
+}
+
+// add appends an event that comes after that many seconds.
+func (w *tale) add(seconds int64, e *historypb.HistoryEvent) {
+	last := w.events[len(w.events)-1]
+	at := last.GetEventTime().GetSeconds() + seconds
+	if len(w.events) == len(w.before) {
+		at = 1_000_000_000
+	}
+	e.EventId, e.EventTime = last.GetEventId()+1, &timestamppb.Timestamp{Seconds: at}
+	w.events = append(w.events, e)
+}
+
+func (w *tale) clone(i int) *historypb.HistoryEvent { return proto.CloneOf(w.call[i]) }
+
+func (w *tale) schedule(priority *commonpb.Priority) {
+	e := w.clone(0)
+	e.GetActivityTaskScheduledEventAttributes().Priority = priority
+	w.add(0, e)
+	w.scheduled = e.GetEventId()
+}
+
+// start has an attempt begin after so many seconds.
+func (w *tale) start(seconds int64, attempt int32) {
+	e := w.clone(1)
+	a := e.GetActivityTaskStartedEventAttributes()
+	a.ScheduledEventId, a.Attempt = w.scheduled, attempt
+	w.add(seconds, e)
+}
+
+func (w *tale) complete(seconds int64, r switchyard.Result) {
+	e := w.clone(2)
+	a := e.GetActivityTaskCompletedEventAttributes()
+	a.ScheduledEventId, a.Result = w.scheduled, payloads(w.t, r)
+	w.add(seconds, e)
+}
+
+func (w *tale) fail(seconds int64, e *switchyard.Error) {
+	w.add(seconds, event(0, enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED, &historypb.HistoryEvent_ActivityTaskFailedEventAttributes{
+		ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{ScheduledEventId: w.scheduled,
+			Failure: application(string(e.Type), e.Message, payloads(w.t, e))}}))
+}
+
+func (w *tale) terminate() {
+	w.add(1, event(0, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, &historypb.HistoryEvent_WorkflowExecutionTerminatedEventAttributes{}))
+}
+
+// tell derives the events, which have no gap, and returns the records and how often the call was told to start.
+func (w *tale) tell() (records []switchyard.Record, starts int) {
+	w.t.Helper()
+	d := audit.NewDeriver("", "")
+	events := derive(w.t, d, w.events)
+	for i, e := range events {
+		if e.Sequence != i+1 {
+			w.t.Errorf("event %d has the number %d", i+1, e.Sequence)
+		}
+		if e.Type == switchyard.EventToolStarted {
+			starts++
+		}
+	}
+	records = recordsOf(events)
+	if usage := d.Summary().Usage; usage.Calls != 1 || len(records) > 1 {
+		w.t.Errorf("%d calls are counted, %d records", usage.Calls, len(records))
+	}
+	return records, starts
+}
+
+func seconds(n int) switchyard.Duration {
+	return switchyard.Duration(n) * switchyard.Duration(time.Second)
+}
+
+var handBack = &switchyard.Error{Type: switchyard.ErrWorkerLost, Phase: switchyard.PhasePreExecution, Message: "gave up the lane; nothing ran", NotBegun: true}
+
+// TestHandedBackRecord proves that a call which workers handed back has one record and starts once: its attempts add up, its
+// wait is all the time until it began, the wait with its lane's holder included, and its duration has none of it.
+func TestHandedBackRecord(t *testing.T) {
+	w := newTale(t)
+	w.schedule(nil)
+	w.start(2, 1)
+	w.fail(3, handBack)
+	w.schedule(nil)
+	w.start(4, 1)
+	w.fail(0, handBack)
+	w.schedule(nil)
+	w.start(1, 1)
+	w.complete(10, switchyard.Result{Output: []byte(`"x"`), HeldMicros: 6_000_000})
+	records, starts := w.tell()
+	if len(records) != 1 || starts != 1 {
+		t.Fatalf("%d records, %d starts", len(records), starts)
+	}
+	r := records[0]
+	if r.Status != switchyard.CallCompleted || r.Attempts != 3 || r.QueueWait != seconds(2+3+4+1+6) || r.Duration != seconds(4) || r.LastFailure != handBack.Message {
+		t.Errorf("the record is %+v", r)
+	}
+}
+
+// TestHandedBackAfterAttempts proves that no wait is made up where an earlier attempt may have begun, and that attempts of
+// the server and of the run add up.
+func TestHandedBackAfterAttempts(t *testing.T) {
+	w := newTale(t)
+	w.schedule(nil)
+	w.start(1, 2)
+	w.fail(1, handBack)
+	w.schedule(nil)
+	w.start(1, 1)
+	w.complete(1, switchyard.Result{Output: []byte(`"x"`)})
+	if records, _ := w.tell(); records[0].Attempts != 3 || records[0].QueueWait != 0 || records[0].Duration != seconds(1) {
+		t.Errorf("the record is %+v", records[0])
+	}
+}
+
+// TestHandedBackTooOften proves that the record ends, as the call does, when workers have handed it back too often, and that
+// a call whose turn never came has waited all the time.
+func TestHandedBackTooOften(t *testing.T) {
+	w := newTale(t)
+	for range switchyard.MaxHandBacks + 1 {
+		w.schedule(nil)
+		w.start(1, 1)
+		w.fail(1, handBack)
+	}
+	records, starts := w.tell()
+	if len(records) != 1 || starts != 1 {
+		t.Fatalf("%d records, %d starts", len(records), starts)
+	}
+	r := records[0]
+	if r.Status != switchyard.CallFailed || !r.Error.NotBegun || r.Attempts != switchyard.MaxHandBacks+1 || r.QueueWait != seconds(2*switchyard.MaxHandBacks+2) || r.Duration != 0 {
+		t.Errorf("the record is %+v", r)
+	}
+}
+
+// TestHandedBackAndEnded proves that a call which was to be made again when its run ended has a record that says so, and
+// that it is among those that are not over until then.
+func TestHandedBackAndEnded(t *testing.T) {
+	w := newTale(t)
+	w.schedule(nil)
+	w.start(1, 1)
+	w.fail(1, handBack)
+	d := audit.NewDeriver("", "")
+	derive(t, d, w.events)
+	if running := d.Running(); len(running) != 1 || running[0].Status != switchyard.CallRunning || running[0].Phase != switchyard.PhasePreExecution || !running[0].Started.IsZero() {
+		t.Errorf("running: %+v", running)
+	}
+	w.terminate()
+	records, _ := w.tell()
+	if len(records) != 1 || records[0].Status != switchyard.CallCancelled || records[0].Error.Type != switchyard.ErrCancelled || records[0].Attempts != 1 {
+		t.Errorf("the records are %+v", records)
+	}
+}
+
+// TestQueueErrors proves that a call which its lane's holder refused or let go waited all the time and took none.
+func TestQueueErrors(t *testing.T) {
+	for _, kind := range []switchyard.ErrorType{switchyard.ErrQueueFull, switchyard.ErrQueueTimeout} {
+		w := newTale(t)
+		w.schedule(nil)
+		w.start(1, 1)
+		w.fail(5, &switchyard.Error{Type: kind, Phase: switchyard.PhasePreExecution, Message: "m"})
+		if records, _ := w.tell(); records[0].QueueWait != seconds(6) || records[0].Duration != 0 || records[0].Phase != switchyard.PhasePreExecution {
+			t.Errorf("%s: the record is %+v", kind, records[0])
+		}
+	}
+}
+
+// TestRecordPriority proves that a record has the priority with which the server queued the call: its own, else that of the
+// workflow, else normal.
+func TestRecordPriority(t *testing.T) {
+	for _, test := range []struct {
+		workflow, call *commonpb.Priority
+		want           switchyard.Priority
+	}{
+		{nil, nil, switchyard.PriorityNormal},
+		{nil, &commonpb.Priority{FairnessKey: "talk"}, switchyard.PriorityNormal},
+		{nil, &commonpb.Priority{PriorityKey: 1}, switchyard.PriorityUrgent},
+		{&commonpb.Priority{PriorityKey: 2}, nil, switchyard.PriorityHigh},
+		{&commonpb.Priority{PriorityKey: 2}, &commonpb.Priority{PriorityKey: 4}, switchyard.PriorityLow},
+	} {
+		w := newTale(t)
+		w.events[0] = proto.CloneOf(w.events[0])
+		w.events[0].GetWorkflowExecutionStartedEventAttributes().Priority = test.workflow
+		w.schedule(test.call)
+		w.start(1, 1)
+		w.complete(1, switchyard.Result{Output: []byte(`"x"`)})
+		if records, _ := w.tell(); records[0].Priority != test.want {
+			t.Errorf("workflow %v, call %v: the record says %s, want %s", test.workflow, test.call, records[0].Priority, test.want)
+		}
+	}
+}
+
+// TestRecordLane proves that a record names the lane of a call, whatever its task queue is called: with the key of a keyed
+// lane, and as what it was where the lane's rules did not apply.
+func TestRecordLane(t *testing.T) {
+	for _, test := range []struct {
+		route switchyard.Route
+		queue string
+		want  string
+	}{
+		{switchyard.Route{}, queue, "general"},
+		{switchyard.Route{Queue: "company/far"}, "company/far", "general"},
+		{switchyard.Route{Queue: "company/far/pixel-7", Key: "pixel-7"}, "company/far/pixel-7", "general/pixel-7"},
+		{switchyard.Route{Queue: queue + "/bypass/general"}, queue + "/bypass/general", "bypass/general"},
+	} {
+		w := newTale(t)
+		for i, e := range w.events {
+			if strings.Contains(e.String(), switchyard.AdmitActivity) {
+				w.events[i] = proto.CloneOf(e)
+				w.events[i].GetMarkerRecordedEventAttributes().Details["result"] = payloads(t, []switchyard.Verdict{{ID: "1.1", Tokens: 1, Route: test.route}})
+			}
+		}
+		w.call[0] = w.clone(0)
+		w.call[0].GetActivityTaskScheduledEventAttributes().TaskQueue.Name = test.queue
+		w.schedule(nil)
+		w.start(1, 1)
+		w.complete(1, switchyard.Result{Output: []byte(`"x"`)})
+		if records, _ := w.tell(); records[0].Lane != test.want {
+			t.Errorf("on the queue %s: the record says %s, want %s", test.queue, records[0].Lane, test.want)
+		}
+	}
+}

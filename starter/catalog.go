@@ -28,6 +28,10 @@ type catalogFlags struct {
 
 func (c *catalogFlags) add(f *pflag.FlagSet, purpose string) {
 	f.StringVar(&c.dir, "tools", "", "`folder` of toolspecs "+purpose)
+	c.addLanes(f)
+}
+
+func (c *catalogFlags) addLanes(f *pflag.FlagSet) {
 	f.StringSliceVar(&c.lanes, "lanes", nil, "`lanes` beside general, serial and those of the lanes file, with commas between them")
 	f.StringVar(&c.lanesFile, "lanes-file", "", "`file` of lanes and their rules (default ./lanes.yaml where it exists)")
 }
@@ -41,6 +45,15 @@ func (c *catalogFlags) lanesPath() string {
 		return ""
 	}
 	return defaultLanesFile
+}
+
+// workerCommand is how to start a worker for a lane, as it is configured.
+func (c *catalogFlags) workerCommand(queue, lane string) string {
+	command := workerCommand(queue, lane)
+	if path := c.lanesPath(); path != "" {
+		command += " --lanes-file " + shellWord(path)
+	}
+	return command
 }
 
 // set returns the lanes of the file, those that exist anyway, and without rules those of the flag. The error is Faults of

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/client"
 )
 
@@ -31,8 +32,11 @@ type doctor struct {
 	client    client.Client
 	namespace string
 	queue     string
-	lanes     []string
-	failed    bool
+	catalog   *catalogFlags
+	// lanes are the names of those of set that should be served.
+	lanes  []string
+	set    *lanes.Set
+	failed bool
 	// unusable says that nothing more can be looked at.
 	unusable bool
 }
@@ -43,8 +47,12 @@ func (a *app) doctorCommand() *cobra.Command {
 	var probe bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the server, its settings and its workers",
-		Long: `Checks whether the server answers and how fast, whether the namespace and the search attributes are there, and which
-lanes nobody serves. The server's own settings cannot be read from outside; --probe measures what they cost.
+		Long: `Checks whether the server answers and how fast, whether the namespace and the search attributes are there, which lanes
+nobody serves and who holds the slots of those with a limit, and whether what waits on a lane goes by priority and is fair
+between conversations.
+
+The server's own settings cannot be read from outside. The order is measured, in a fraction of a second, with a workflow on a
+task queue of its own that is gone afterwards; --probe measures what a call costs.
 
 The exit code is 1 if there is a problem, 4 if no server answers.`,
 		Example: `  starter doctor
@@ -55,12 +63,16 @@ The exit code is 1 if there is a problem, 4 if no server answers.`,
 			if err := catalog.check(cmd); err != nil {
 				return err
 			}
-			lanes, err := catalog.servedLanes()
+			names, err := catalog.servedLanes()
+			if err != nil {
+				return err
+			}
+			set, err := catalog.set()
 			if err != nil {
 				return err
 			}
 			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
-				d := &doctor{app: a, client: c, namespace: a.connection.resolvedNamespace, queue: queue, lanes: lanes}
+				d := &doctor{app: a, client: c, namespace: a.connection.resolvedNamespace, queue: queue, catalog: &catalog, lanes: names, set: set.Plain(names...)}
 				return d.examine(ctx, probe)
 			})
 		},
@@ -79,7 +91,7 @@ func (c *catalogFlags) servedLanes() ([]string, error) {
 		return nil, err
 	}
 	lanes := c.allLanes()
-	seen := map[string]bool{}
+	seen := map[string]bool{switchyard.LaneInline: true} // it has no task queue
 	for _, l := range lanes {
 		seen[l] = true
 	}
@@ -94,7 +106,7 @@ func (c *catalogFlags) servedLanes() ([]string, error) {
 
 // examine prints every finding as it comes; the exit code is 1 if one is a problem.
 func (d *doctor) examine(ctx context.Context, probe bool) error {
-	steps := []func(context.Context) ([]finding, error){d.server, d.namespaces, d.attributes, d.latency, d.workers}
+	steps := []func(context.Context) ([]finding, error){d.server, d.namespaces, d.attributes, d.latency, d.order, d.workers, d.laneStates}
 	if probe {
 		steps = append(steps, d.probe)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -108,20 +109,11 @@ func (d *doctor) latency(ctx context.Context) ([]finding, error) {
 }
 
 func (d *doctor) workers(ctx context.Context) ([]finding, error) {
-	now := time.Now()
-	n, err := pollers(ctx, d.client, d.namespace, d.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW, now)
+	workers, err := audit.Pollers(ctx, d.client, d.namespace, d.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return nil, err
 	}
-	findings := []finding{served(n, fmt.Sprintf("runs on the task queue %s", d.queue), workerCommand(d.queue, switchyard.LaneGeneral))}
-	for _, lane := range d.lanes {
-		n, err := pollers(ctx, d.client, d.namespace, switchyard.Queue(d.queue, lane), enumspb.TASK_QUEUE_TYPE_ACTIVITY, now)
-		if err != nil {
-			return nil, err
-		}
-		findings = append(findings, served(n, "the lane "+lane, workerCommand(d.queue, lane)))
-	}
-	return findings, nil
+	return []finding{served(len(workers), fmt.Sprintf("runs on the task queue %s", d.queue), workerCommand(d.queue, switchyard.LaneGeneral))}, nil
 }
 
 func served(n int, what, command string) finding {

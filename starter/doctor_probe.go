@@ -20,11 +20,11 @@ const (
 
 // probe makes a few direct calls and tells what one takes: the run as a whole, and the call's own wait for a worker.
 func (d *doctor) probe(ctx context.Context) ([]finding, error) {
-	n, err := pollers(ctx, d.client, d.namespace, d.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW, time.Now())
+	workers, err := audit.Pollers(ctx, d.client, d.namespace, d.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return nil, err
 	}
-	if n == 0 {
+	if len(workers) == 0 {
 		return []finding{{markWarn, "no worker, so a call cannot be probed", "start one: " + workerCommand(d.queue, switchyard.LaneGeneral)}}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)

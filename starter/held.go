@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -71,7 +72,7 @@ func (a *app) listHeld(cmd *cobra.Command, flags *catalogFlags, queue string) er
 		if err != nil {
 			return err
 		}
-		report, err := askWorkers(ctx, c, queue, workers)
+		report, err := askWorkers(ctx, c, queue, switchyard.CatalogRequest{Workers: workers})
 		if err != nil {
 			return err
 		}
@@ -88,18 +89,19 @@ func (a *app) listHeld(cmd *cobra.Command, flags *catalogFlags, queue string) er
 
 // workersOf returns the identities of the workers that lately served runs or one of the lanes, sorted.
 func workersOf(ctx context.Context, c client.Client, namespace, queue string, lanes []string) ([]string, error) {
-	now := time.Now()
-	workers, err := polledBy(ctx, c, namespace, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW, now)
+	workers, err := audit.Pollers(ctx, c, namespace, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return nil, err
 	}
 	decide := len(workers)
 	for _, lane := range lanes {
-		more, err := polledBy(ctx, c, namespace, switchyard.Queue(queue, lane), enumspb.TASK_QUEUE_TYPE_ACTIVITY, now)
-		if err != nil {
-			return nil, err
+		for _, name := range []string{switchyard.Queue(queue, lane), switchyard.SlotsQueue(queue, lane)} {
+			more, err := audit.Pollers(ctx, c, namespace, name, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
+			if err != nil {
+				return nil, err
+			}
+			workers = append(workers, more...)
 		}
-		workers = append(workers, more...)
 	}
 	if decide == 0 && len(workers) > 0 {
 		return nil, failure(exitFailed, "no worker serves runs on the task queue %s, and only such a one can ask the others\nStart one: %s", queue, workerCommand(queue, switchyard.LaneGeneral))
@@ -109,14 +111,14 @@ func workersOf(ctx context.Context, c client.Client, namespace, queue string, la
 }
 
 // askWorkers has a worker ask all of them.
-func askWorkers(ctx context.Context, c client.Client, queue string, workers []string) (switchyard.CatalogReport, error) {
+func askWorkers(ctx context.Context, c client.Client, queue string, request switchyard.CatalogRequest) (switchyard.CatalogReport, error) {
 	var report switchyard.CatalogReport
-	if len(workers) == 0 {
+	if len(request.Workers) == 0 {
 		return report, nil
 	}
 	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: "catalog-report-" + randomHex(4), TaskQueue: queue, WorkflowExecutionTimeout: reportTimeout,
-	}, switchyard.CatalogWorkflow, switchyard.CatalogRequest{Workers: workers})
+	}, switchyard.CatalogWorkflow, request)
 	if err != nil {
 		return report, err
 	}

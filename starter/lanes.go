@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
 	enumspb "go.temporal.io/api/enums/v1"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -18,8 +17,6 @@ const (
 	patience = time.Second
 	// recheck is the time between two looks at one queue.
 	recheck = 5 * time.Second
-	// pollerAge is how long ago a worker may have polled to count as there: a poll waits up to a minute.
-	pollerAge = 90 * time.Second
 )
 
 // laneWatch finds lanes that nobody serves while something waits for them.
@@ -48,7 +45,7 @@ func (l *laneWatch) check(ctx context.Context, running []audit.Running, now time
 		if r.Kind == audit.KindRun {
 			kind = enumspb.TASK_QUEUE_TYPE_WORKFLOW
 		}
-		served, err := l.served(ctx, r.Queue, kind, now)
+		served, err := l.served(ctx, r.Queue, kind)
 		if err != nil {
 			continue // doctor tells why
 		}
@@ -76,38 +73,24 @@ func (l *laneWatch) note(r audit.Running, served bool) string {
 
 // workerCommand is how to start a worker for a lane.
 func workerCommand(queue, lane string) string {
-	command := "worker --lanes " + laneName(lane)
+	command := "worker --lanes " + laneOf(laneName(lane))
 	if queue != switchyard.DefaultTaskQueue && queue != "" {
 		command += " --task-queue " + queue
 	}
 	return command
 }
 
-// served reports whether a worker polled the queue lately.
-func (l *laneWatch) served(ctx context.Context, queue string, kind enumspb.TaskQueueType, now time.Time) (bool, error) {
-	n, err := pollers(ctx, l.client, l.namespace, queue, kind, now)
-	return n > 0, err
+// served reports whether a worker polled the queue lately, or would hold slots of its lane: all of them may be taken for long.
+func (l *laneWatch) served(ctx context.Context, queue string, kind enumspb.TaskQueueType) (bool, error) {
+	workers, err := audit.Pollers(ctx, l.client, l.namespace, queue, kind)
+	if lane := laneOf(switchyard.LaneOf(l.queue, queue)); err == nil && len(workers) == 0 && kind == enumspb.TASK_QUEUE_TYPE_ACTIVITY {
+		workers, err = audit.Pollers(ctx, l.client, l.namespace, switchyard.SlotsQueue(l.queue, lane), kind)
+	}
+	return len(workers) > 0, err
 }
 
-// pollers counts the workers that polled a queue lately.
-func pollers(ctx context.Context, c client.Client, namespace, queue string, kind enumspb.TaskQueueType, now time.Time) (int, error) {
-	identities, err := polledBy(ctx, c, namespace, queue, kind, now)
-	return len(identities), err
-}
-
-// polledBy returns the identities of the workers that polled a queue lately.
-func polledBy(ctx context.Context, c client.Client, namespace, queue string, kind enumspb.TaskQueueType, now time.Time) ([]string, error) {
-	answer, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: namespace, TaskQueueType: kind, TaskQueue: &taskqueuepb.TaskQueue{Name: queue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
-	})
-	if err != nil {
-		return nil, err
-	}
-	var identities []string
-	for _, p := range answer.GetPollers() {
-		if now.Sub(p.GetLastAccessTime().AsTime()) < pollerAge {
-			identities = append(identities, p.GetIdentity())
-		}
-	}
-	return identities, nil
+// laneOf returns the lane of what LaneOf tells of a queue that may be that of a key.
+func laneOf(name string) string {
+	lane, _, _ := strings.Cut(name, "/")
+	return lane
 }

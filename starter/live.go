@@ -51,9 +51,7 @@ func newLiveView(w io.Writer, p palette, r reach) *liveView {
 func (v *liveView) start(first frame) {
 	screen := &drawing{File: v.out, begun: make(chan struct{})}
 	width, height := v.size()
-	v.program = tea.NewProgram(&liveModel{frame: first, width: width, height: height}, tea.WithOutput(screen),
-		// Nothing is read from the terminal: Ctrl-C and Ctrl-Z keep their meaning, and it stays in its normal mode.
-		tea.WithInput(nil), tea.WithoutSignalHandler(), tea.WithEnvironment(quietEnvironment()), tea.WithWindowSize(width, height))
+	v.program = quietProgram(&liveModel{frame: first, width: width, height: height}, screen, width, height)
 	go func() {
 		defer close(v.ended)
 		_, _ = v.program.Run() // an error only means that nothing more is drawn
@@ -62,6 +60,13 @@ func (v *liveView) start(first frame) {
 	case <-screen.begun:
 	case <-v.ended:
 	}
+}
+
+// quietProgram draws a model and reads nothing from the terminal: Ctrl-C and Ctrl-Z keep their meaning, and it stays in its
+// normal mode.
+func quietProgram(m tea.Model, out io.Writer, width, height int) *tea.Program {
+	return tea.NewProgram(m, tea.WithOutput(out), tea.WithInput(nil), tea.WithoutSignalHandler(), tea.WithEnvironment(quietEnvironment()),
+		tea.WithWindowSize(width, height))
 }
 
 // drawing is the terminal as the program writes to it; begun is closed with the first text.
@@ -114,8 +119,10 @@ func (v *liveView) close() {
 	v.restore()
 }
 
-func (v *liveView) size() (width, height int) {
-	width, height, err := term.GetSize(v.out.Fd())
+func (v *liveView) size() (width, height int) { return terminalSize(v.out) }
+
+func terminalSize(f *os.File) (width, height int) {
+	width, height, err := term.GetSize(f.Fd())
 	if err != nil || width <= 0 || height <= 0 {
 		return defaultWidth, defaultHeight
 	}

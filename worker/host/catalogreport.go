@@ -15,22 +15,26 @@ import (
 // maxReported bounds what a worker tells of what is wrong in its folder; its log has it all.
 const maxReported = 500
 
-// answerFor adds a worker to the fleet that polls this process's own queue and answers there what tools it holds.
+// answerFor adds a worker to the fleet that polls this process's own queue and answers there what tools it holds
+// and what happened on its lanes.
 func (f *fleet) answerFor(c Config, conn client.Client, tools *toolspecs.Watcher) {
 	w := worker.New(conn, switchyard.WorkerQueue(c.TaskQueue, c.Connection.Identity), worker.Options{
 		DisableWorkflowWorker:              true,
 		MaxConcurrentActivityExecutionSize: 2,
 		MaxConcurrentActivityTaskPollers:   1,
-		OnFatalError:                       func(err error) { f.failed <- fmt.Errorf("the worker that answers for this process failed: %w", err) },
+		OnFatalError:                       func(err error) { f.fail(fmt.Errorf("the worker that answers for this process failed: %w", err)) },
 	})
 	w.RegisterActivityWithOptions(func(context.Context) (switchyard.CatalogAnswer, error) {
-		return c.catalogAnswer(tools.Status())
+		return c.catalogAnswer(tools.Status(), f.lanes.names())
 	}, activity.RegisterOptions{Name: switchyard.CatalogActivity})
+	w.RegisterActivityWithOptions(func(context.Context) (switchyard.WorkerLanes, error) {
+		return f.lanes.observer.counts.answer(c.Connection.Identity), nil
+	}, activity.RegisterOptions{Name: switchyard.LanesActivity})
 	f.workers = append(f.workers, w)
 }
 
 // catalogAnswer tells what tools this process holds.
-func (c Config) catalogAnswer(s toolspecs.Status) (switchyard.CatalogAnswer, error) {
+func (c Config) catalogAnswer(s toolspecs.Status, lanes []string) (switchyard.CatalogAnswer, error) {
 	var held []switchyard.ToolVersion
 	for _, t := range s.Catalog.All() {
 		held = append(held, switchyard.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest})
@@ -43,7 +47,7 @@ func (c Config) catalogAnswer(s toolspecs.Status) (switchyard.CatalogAnswer, err
 		data = nil
 	}
 	a := switchyard.CatalogAnswer{Held: data, WorkerCatalog: switchyard.WorkerCatalog{
-		Worker: c.Connection.Identity, Lanes: c.Lanes, Mode: c.Mode, Digest: s.Catalog.Digest(), Tools: len(held), Loaded: s.Loaded.UTC(),
+		Worker: c.Connection.Identity, Lanes: lanes, Mode: c.Mode, Digest: s.Catalog.Digest(), Tools: len(held), Loaded: s.Loaded.UTC(),
 	}}
 	if err := s.Err(); err != nil {
 		a.Error = switchyard.Shorten(err.Error(), maxReported)

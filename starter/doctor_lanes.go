@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+const (
+	// onePartition and fairOrder are what makes a server keep the order of lanes.
+	onePartition = "set in the server's dynamic configuration, for these task queues or for all: matching.numTaskqueueReadPartitions, matching.numTaskqueueWritePartitions: 1"
+	fairOrder    = "set in the server's dynamic configuration: matching.enableFairness: true"
+)
+
+// laneStates says who serves the lanes, and whether their task queues keep one order.
+func (d *doctor) laneStates(ctx context.Context) ([]finding, error) {
+	var read []switchyard.Lane
+	for _, name := range d.lanes {
+		lane, _ := d.set.Lane(name)
+		if name != switchyard.LaneInline { // it has no task queue
+			read = append(read, lane)
+		}
+	}
+	states, err := audit.NewLaneReader(d.client, d.namespace, d.queue).Read(ctx, read...)
+	if err != nil {
+		return nil, err
+	}
+	var findings []finding
+	var divided []string
+	for _, s := range states {
+		findings = append(findings, d.lane(s))
+		if s.Partitions > 1 {
+			divided = append(divided, fmt.Sprintf("%s (%d)", s.Lane.Name, s.Partitions))
+		}
+	}
+	if len(divided) > 0 {
+		findings = append(findings, finding{markWarn, "task queues of lanes have several partitions: " + strings.Join(divided, ", ") +
+			"; order, priorities, fairness and rates hold in each partition and only roughly over all", onePartition})
+	}
+	return findings, nil
+}
+
+// lane says who serves a lane, of one with a limit who holds its slots.
+func (d *doctor) lane(s audit.LaneState) finding {
+	what, command := "the lane "+s.Lane.Name, d.catalog.workerCommand(d.queue, s.Lane.Name)
+	held, groups := s.Held(), len(s.Holders)
+	if !s.Lane.Limited() || held == 0 && len(s.Workers) == 0 {
+		return served(len(s.Workers), what, command)
+	}
+	slots := "its slots"
+	switch {
+	case s.Lane.Keyed():
+		slots = "its keys"
+	case s.Lane.Limit == 1:
+		slots = "its slot"
+	}
+	switch by := strings.Join(holdersOf(s), ", "); {
+	case held == 0:
+		return finding{markBad, fmt.Sprintf("%s: no worker holds %s, so its calls wait, although %s would", what, slots, plural(len(s.Workers), "worker")),
+			"look again in a few seconds; if it stays so, look at the workers' logs"}
+	case held < groups:
+		return finding{markWarn, fmt.Sprintf("%s: %d of %d groups of %s are held, by %s", what, held, groups, slots, by),
+			"look again in a few seconds: after a worker is lost another one takes over; start more: " + command}
+	case s.Lane.Limit == 1 && !s.Lane.Keyed():
+		return finding{markGood, fmt.Sprintf("%s: %s is held by %s", what, slots, by), ""}
+	default:
+		return finding{markGood, fmt.Sprintf("%s: %s are held by %s (limit %d)", what, slots, by, s.Lane.Limit), ""}
+	}
+}
+
+// holdersOf returns the workers that hold groups of a lane, each once, sorted.
+func holdersOf(s audit.LaneState) []string {
+	var workers []string
+	for _, h := range s.Holders {
+		if h.Held {
+			workers = append(workers, h.Worker)
+		}
+	}
+	slices.Sort(workers)
+	return slices.Compact(workers)
+}
+
+// order measures in which order the server hands out what waits.
+func (d *doctor) order(ctx context.Context) ([]finding, error) {
+	measured, err := measureOrder(ctx, d.client, d.namespace)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return []finding{{markWarn, fmt.Sprintf("the order in which the server hands out what waits could not be measured: %v", err),
+			"it takes the right to start, and to end, a workflow in the namespace"}}, nil
+	case !measured.priority:
+		return []finding{{markWarn, "priorities and fairness have no effect: the server hands out what waits as it came", fairOrder + ", or at least matching.useNewMatcher: true"}}, nil
+	case !measured.fairness:
+		return []finding{{markWarn, "fairness is switched off: a conversation with many calls on a lane holds up those of others", fairOrder}}, nil
+	}
+	return []finding{{markGood, "what waits on a lane goes by priority, and is fair between conversations", ""}}, nil
+}

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+)
+
+const (
+	// askPace is how often the workers are asked what happened on lanes without a limit: each time takes a workflow.
+	askPace = 5 * time.Second
+	// minInterval is the shortest time between two looks.
+	minInterval = 100 * time.Millisecond
+)
+
+func (a *app) lanesCommand() *cobra.Command {
+	v := &lanesView{app: a}
+	var watch bool
+	interval := time.Second
+	cmd := &cobra.Command{
+		Use: "lanes [NAME…]", Short: "Show what runs and waits on the lanes, and who serves them",
+		Long: `Shows the lanes of the lanes file, those that workers hold slots of, and those that are named, each with its limit, who
+holds its slots, the calls that run and wait now, and what happened on it so far:
+
+  holders    how many of the groups of a lane's slots are held by a worker; of a lane without a limit, its workers
+  running    attempts at calls that have a slot
+  waiting    calls that wait at the server or with the holder of the slots. At the server those count too that were cancelled
+             while they waited, until a worker would get them
+  acquired   attempts that got a slot
+  rejected   calls that were turned away because no more may wait
+  timed out  calls that waited too long with the holder
+
+The counts of a lane with a limit are its holders' and go on when another worker takes over; those of a lane without are
+asked of its workers, and each counts since it started. Nobody counts which of their calls waited too long. Of a keyed lane
+no more than 200 keys are asked what waits.
+
+With --watch the table is kept up to date until Ctrl-C: in place on a terminal, elsewhere one after the other. Workers are
+asked every 5s then.`,
+		Example: `  starter lanes
+  starter lanes android http --watch
+  starter lanes --verbose --output json | jq '.lanes[] | select(.waiting > 0)'`,
+		Args: arguments(0, "NAME…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := v.flags.check(cmd); err != nil {
+				return err
+			}
+			if err := checkLaneNames(cmd, args); err != nil {
+				return err
+			}
+			if interval < minInterval {
+				return usageError(cmd, "--interval %s: give at least %s", interval, minInterval)
+			}
+			set, err := v.flags.set()
+			if err != nil {
+				return err
+			}
+			v.configured, v.only = set.Plain(args...), args
+			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
+				v.client, v.reader = c, audit.NewLaneReader(c, v.namespace(), v.queue)
+				if watch {
+					return v.watch(ctx, interval)
+				}
+				return v.once(ctx)
+			})
+		},
+	}
+	f := cmd.Flags()
+	v.flags.addLanes(f)
+	f.BoolVarP(&watch, "watch", "w", false, "keep the table up to date until Ctrl-C")
+	f.DurationVar(&interval, "interval", interval, "`time` between two looks, with --watch")
+	f.BoolVarP(&v.verbose, "verbose", "v", false, "tell which workers hold slots, or serve lanes without a limit")
+	f.StringVarP(&v.queue, "task-queue", "t", switchyard.DefaultTaskQueue, "task `queue` of the workers")
+	return cmd
+}
+
+func checkLaneNames(cmd *cobra.Command, names []string) error {
+	for _, name := range names {
+		if err := switchyard.CheckLaneName(name); err != nil {
+			return usageError(cmd, "%q: %v", name, err)
+		}
+	}
+	return nil
+}
+
+// lanesView shows how lanes stand, once or time and again.
+type lanesView struct {
+	app     *app
+	client  client.Client
+	flags   catalogFlags
+	queue   string
+	verbose bool
+	reader  *audit.LaneReader
+	// configured are the lanes that there are, and only, where it is not empty, the names of those to show.
+	configured *lanes.Set
+	only       []string
+	// kept are the lanes that have a keeper, as of keptAt.
+	kept   []string
+	keptAt time.Time
+	// counts is what the workers told last, at askedAt.
+	counts  workerCounts
+	askedAt time.Time
+}
+
+func (v *lanesView) namespace() string { return v.app.connection.resolvedNamespace }
+
+// lanesReport is how the lanes stand at one time.
+type lanesReport struct {
+	Time      time.Time  `json:"time"`
+	TaskQueue string     `json:"task_queue"`
+	Lanes     []laneLine `json:"lanes"`
+	Notes     []string   `json:"notes,omitempty"`
+}
+
+// once shows the lanes as they stand now.
+func (v *lanesView) once(ctx context.Context) error {
+	report, err := v.read(ctx)
+	if err != nil {
+		return err
+	}
+	return v.print(report)
+}
+
+// read looks at all lanes, and every now and then asks the workers.
+func (v *lanesView) read(ctx context.Context) (lanesReport, error) {
+	now := time.Now()
+	report := lanesReport{Time: now.UTC(), TaskQueue: v.queue, Lanes: []laneLine{}}
+	if now.Sub(v.keptAt) >= askPace {
+		kept, err := v.reader.Kept(ctx)
+		if err != nil {
+			return report, err
+		}
+		v.kept, v.keptAt = kept, now
+	}
+	states, err := v.reader.Read(ctx, v.lanes()...)
+	if err != nil {
+		return report, err
+	}
+	if now.Sub(v.askedAt) >= askPace {
+		if err := v.askCounts(ctx, states); err != nil {
+			return report, err
+		}
+		v.askedAt = now
+	}
+	for _, s := range v.inline(states) {
+		line := v.line(s)
+		report.Lanes = append(report.Lanes, line)
+		report.Notes = append(report.Notes, v.notes(s)...)
+	}
+	report.Notes = append(report.Notes, v.counts.notes...)
+	return report, nil
+}
+
+// lanes returns the lanes to read, sorted by name. The lane inline has no task queue of which the server could tell.
+func (v *lanesView) lanes() []switchyard.Lane {
+	set := v.configured.Plain(v.kept...)
+	var read []switchyard.Lane
+	for _, lane := range set.All() {
+		if lane.Name != switchyard.LaneInline && (len(v.only) == 0 || slices.Contains(v.only, lane.Name)) {
+			read = append(read, lane)
+		}
+	}
+	return read
+}
+
+// inline adds the lane inline where it is asked for or workers had calls on it.
+func (v *lanesView) inline(states []audit.LaneState) []audit.LaneState {
+	_, used := v.counts.lanes[switchyard.LaneInline]
+	named := slices.Contains(v.only, switchyard.LaneInline)
+	if !named && (!used || len(v.only) > 0) {
+		return states
+	}
+	i := slices.IndexFunc(states, func(s audit.LaneState) bool { return s.Lane.Name > switchyard.LaneInline })
+	if i < 0 {
+		i = len(states)
+	}
+	return slices.Insert(states, i, audit.LaneState{Lane: switchyard.Lane{Name: switchyard.LaneInline}})
+}
+
+// workerCounts is what the workers told of lanes without a limit.
+type workerCounts struct {
+	lanes map[string]switchyard.LaneCounts
+	notes []string
+}
+
+// askCounts asks the workers that serve lanes without a limit what happened on them.
+func (v *lanesView) askCounts(ctx context.Context, states []audit.LaneState) error {
+	var workers []string
+	for _, s := range states {
+		if !s.Lane.Limited() {
+			workers = append(workers, s.Workers...)
+		}
+	}
+	if slices.Contains(v.only, switchyard.LaneInline) || len(workers) > 0 {
+		decide, err := audit.Pollers(ctx, v.client, v.namespace(), v.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+		if err != nil {
+			return err
+		}
+		if len(decide) == 0 {
+			v.counts = workerCounts{notes: []string{"what happened on lanes without a limit is not known: no worker serves runs on the task queue " +
+				v.queue + ", and only such a one can ask the others"}}
+			return nil
+		}
+		workers = append(workers, decide...)
+	}
+	slices.Sort(workers)
+	report, err := askWorkers(ctx, v.client, v.queue, switchyard.CatalogRequest{Workers: slices.Compact(workers), Lanes: true})
+	if err != nil {
+		return err
+	}
+	v.counts = countsOf(report)
+	return nil
+}
+
+// countsOf adds up what workers told.
+func countsOf(report switchyard.CatalogReport) workerCounts {
+	counts := workerCounts{lanes: map[string]switchyard.LaneCounts{}}
+	if len(report.Lanes) == 0 && len(report.Workers) > 0 {
+		counts.notes = append(counts.notes, "what happened on lanes without a limit is not known: the worker that was to ask is of an earlier version")
+	}
+	for _, w := range report.Lanes {
+		if w.Failure != "" {
+			counts.notes = append(counts.notes, w.Worker+": "+w.Failure)
+		}
+		for name, c := range w.Lanes {
+			sum := counts.lanes[name]
+			sum.Add(c)
+			counts.lanes[name] = sum
+		}
+	}
+	return counts
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// laneLine is how one lane stands. What is not known of it is nil.
+type laneLine struct {
+	Lane     string              `json:"lane"`
+	Limit    int                 `json:"limit,omitempty"`
+	Key      string              `json:"key,omitempty"`
+	Rate     float64             `json:"rate,omitempty"`
+	Strategy switchyard.Strategy `json:"strategy,omitempty"`
+	// Keys is how many keys are open, KeysAsked of how many of them Waiting counts the calls.
+	Keys      int `json:"keys,omitempty"`
+	KeysAsked int `json:"keys_asked,omitempty"`
+	// Groups is into how many groups the slots or keys of a lane with a limit are divided, and Held how many of them a worker
+	// holds.
+	Groups  int                `json:"groups,omitempty"`
+	Held    int                `json:"held,omitempty"`
+	Holders []audit.LaneHolder `json:"holders,omitempty"`
+	// Workers serve the lane, or would hold its slots.
+	Workers []string `json:"workers"`
+	// Waiting is all that waits, WaitingAtServer the part that no holder has.
+	Waiting         int64  `json:"waiting"`
+	WaitingAtServer int64  `json:"waiting_at_server"`
+	Running         *int   `json:"running,omitempty"`
+	Acquired        *int64 `json:"acquired,omitempty"`
+	Rejected        *int64 `json:"rejected,omitempty"`
+	TimedOut        *int64 `json:"timed_out,omitempty"`
+	// The averages are of calls that have ended.
+	Ended            *int64               `json:"ended,omitempty"`
+	WaitAverage      *switchyard.Duration `json:"wait_average,omitempty"`
+	ExecutionAverage *switchyard.Duration `json:"execution_average,omitempty"`
+}
+
+func (v *lanesView) line(s audit.LaneState) laneLine {
+	l := laneLine{Lane: s.Lane.Name, Limit: s.Lane.Limit, Key: s.Lane.Key, Rate: s.Lane.Rate, Strategy: s.Lane.Strategy, Keys: s.Keys, KeysAsked: s.KeysAsked,
+		Groups: len(s.Holders), Held: s.Held(), Holders: s.Holders, Workers: append([]string{}, s.Workers...),
+		Waiting: s.Queued + int64(s.Counts.Waiting), WaitingAtServer: s.Queued}
+	counts, known := s.Counts, s.Kept
+	if s.Lane.Limited() {
+		l.Groups = cmp.Or(l.Groups, s.Lane.Holders)
+	} else {
+		counts, known = v.counts.lanes[s.Lane.Name], v.counts.lanes != nil
+	}
+	if !known {
+		return l
+	}
+	l.Running, l.Acquired, l.Ended = &counts.Running, &counts.Acquired, &counts.Ended
+	if s.Lane.Limited() {
+		l.Rejected, l.TimedOut = &counts.Rejected, &counts.TimedOut
+	}
+	if counts.Ended > 0 {
+		l.WaitAverage, l.ExecutionAverage = average(counts.WaitMicros, counts.Ended), average(counts.ExecutionMicros, counts.Ended)
+	}
+	return l
+}
+
+func average(micros, n int64) *switchyard.Duration {
+	d := switchyard.Duration(time.Duration(micros/n) * time.Microsecond)
+	return &d
+}
+
+// notes are what is to be known of a lane beside its line.
+func (v *lanesView) notes(s audit.LaneState) []string {
+	var notes []string
+	name := s.Lane.Name
+	if len(s.Workers) == 0 && s.Held() == 0 && name != switchyard.LaneInline {
+		notes = append(notes, fmt.Sprintf("nobody serves the lane %s\n  start a worker for it: %s", name, v.flags.workerCommand(v.queue, name)))
+	}
+	if s.KeysAsked < s.Keys {
+		notes = append(notes, fmt.Sprintf("of the lane %s %d keys are open, and only %d of them were asked what waits", name, s.Keys, s.KeysAsked))
+	}
+	return notes
+}
+
+// print prints a report: a table, or as JSON one document.
+func (v *lanesView) print(r lanesReport) error {
+	if v.app.format.json() {
+		return writeJSON(v.app.Out, r, false)
+	}
+	return v.app.print(v.text(r, v.app.paletteFor(v.app.Out)))
+}
+
+// unknown stands for what is not known, or does not apply.
+const unknown = "-"
+
+func (v *lanesView) text(r lanesReport, p palette) string {
+	t := table{header: []string{"lane", "limit", "key", "holders", "running", "waiting", "acquired", "rejected", "timed out", "avg wait", "avg execution"},
+		right: map[int]bool{1: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true}}
+	if v.verbose {
+		t.header = append(t.header, "held by")
+	}
+	for _, l := range r.Lanes {
+		cells := []string{l.Lane, number(l.Limit), l.key(), l.holders(p), shown(l.Running), l.waiting(p), shown(l.Acquired), shown(l.Rejected), shown(l.TimedOut),
+			duration(l.WaitAverage), duration(l.ExecutionAverage)}
+		if v.verbose {
+			cells = append(cells, l.heldBy())
+		}
+		t.add(cells...)
+	}
+	text := t.text(p)
+	for _, note := range r.Notes {
+		text += p.warn("! "+note) + "\n"
+	}
+	return text
+}
+
+// number shows a rule of which zero is none.
+func number(n int) string {
+	if n == 0 {
+		return unknown
+	}
+	return strconv.Itoa(n)
+}
+
+func shown[T int | int64](n *T) string {
+	if n == nil {
+		return unknown
+	}
+	return strconv.FormatInt(int64(*n), 10)
+}
+
+func duration(d *switchyard.Duration) string {
+	if d == nil {
+		return unknown
+	}
+	return brief(d.Std())
+}
+
+func (l laneLine) key() string {
+	switch {
+	case l.Key == "":
+		return unknown
+	case l.Keys == 0:
+		return l.Key
+	}
+	return fmt.Sprintf("%s (%d open)", l.Key, l.Keys)
+}
+
+func (l laneLine) holders(p palette) string {
+	switch text := fmt.Sprintf("%d/%d", l.Held, l.Groups); {
+	case l.Lane == switchyard.LaneInline:
+		return unknown
+	case l.Limit == 0 && len(l.Workers) == 0:
+		return p.bad("0 workers")
+	case l.Limit == 0:
+		return plural(len(l.Workers), "worker")
+	case l.Held == 0:
+		return p.bad(text)
+	case l.Held < l.Groups:
+		return p.warn(text)
+	default:
+		return text
+	}
+}
+
+func (l laneLine) waiting(p palette) string {
+	switch text := strconv.FormatInt(l.Waiting, 10); {
+	case l.Lane == switchyard.LaneInline:
+		return unknown
+	case l.Waiting > 0:
+		return p.warn(text)
+	default:
+		return text
+	}
+}
+
+// heldBy names the workers, each once, with the number of groups where it holds several.
+func (l laneLine) heldBy() string {
+	if l.Limit == 0 {
+		return cmp.Or(strings.Join(l.Workers, ", "), unknown)
+	}
+	groups := map[string]int{}
+	var workers []string
+	for _, h := range l.Holders {
+		if !h.Held {
+			continue
+		}
+		if groups[h.Worker]++; groups[h.Worker] == 1 {
+			workers = append(workers, h.Worker)
+		}
+	}
+	slices.Sort(workers)
+	for i, w := range workers {
+		if groups[w] > 1 {
+			workers[i] = fmt.Sprintf("%s ×%d", w, groups[w])
+		}
+	}
+	return cmp.Or(strings.Join(workers, ", "), unknown)
+}

@@ -24,22 +24,29 @@ type line struct {
 	strategy    switchyard.Strategy
 	running     int
 	waiting     []*place // in the order in which they run
-	// came counts the calls, clock and last are the pass of the call that ran last, of all and by fairness.
-	came, clock int64
-	last        map[string]int64
+	// came counts the calls. clock is the pass of the call of a priority that ran last, last that of the last one of each who
+	// shares the lane.
+	came  int64
+	clock map[int]int64
+	last  map[sharer]int64
+}
+
+// sharer is one of those who share the slots of calls of one priority.
+type sharer struct {
+	priority int
+	fairness string
 }
 
 // place is a call's in the line.
 type place struct {
-	priority int
+	sharer
 	// pass orders the calls of one priority so that those who share the lane take turns; came breaks ties.
 	pass, came int64
-	fairness   string
 	// turn gets nil when the call may run, or why it may not.
 	turn chan error
 }
 
-func newLine() *line { return &line{last: map[string]int64{}} }
+func newLine() *line { return &line{clock: map[int]int64{}, last: map[sharer]int64{}} }
 
 // configure changes the rules of the line. Calls that wait already stay, also where there would be no room for them now.
 func (l *line) configure(limit, room int, strategy switchyard.Strategy) {
@@ -80,9 +87,9 @@ func (l *line) stand(priority int, fairness string) (p *place, waiting bool) {
 	l.came++
 	p = &place{came: l.came, turn: make(chan error, 1)}
 	if l.strategy == switchyard.StrategyPriority {
-		p.priority, p.fairness = priority, fairness
-		p.pass = max(l.clock, l.last[fairness]) + 1
-		l.last[fairness] = p.pass
+		p.sharer = sharer{priority, fairness}
+		p.pass = max(l.clock[priority], l.last[p.sharer]) + 1
+		l.last[p.sharer] = p.pass
 	}
 	at, _ := slices.BinarySearchFunc(l.waiting, p, func(a, b *place) int { return a.compare(b) })
 	l.waiting = slices.Insert(l.waiting, at, p)
@@ -105,7 +112,7 @@ func (l *line) next() {
 		p := l.waiting[0]
 		l.waiting = l.waiting[1:]
 		l.running++
-		l.clock = max(l.clock, p.pass)
+		l.clock[p.priority] = max(l.clock[p.priority], p.pass)
 		p.turn <- nil
 	}
 	if len(l.waiting) == 0 {

@@ -106,9 +106,7 @@ func (k *keeper) await(ctx workflow.Context) error {
 		if err != nil {
 			break
 		}
-		for changed.Len() > 0 {
-			changed.Receive(ctx, &k.in.Lane)
-		}
+		k.learn(ctx, changed)
 		if k.in.Lane.Groups() != now || workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 			break
 		}
@@ -118,10 +116,17 @@ func (k *keeper) await(ctx workflow.Context) error {
 	if err := workflow.Await(patient, func() bool { return k.running == 0 }); err != nil {
 		return err
 	}
-	for changed.Len() > 0 {
-		changed.Receive(patient, &k.in.Lane)
-	}
+	k.learn(patient, changed)
 	return ctx.Err()
+}
+
+// learn takes what has been told of the lane: the last word counts.
+func (k *keeper) learn(ctx workflow.Context, changed workflow.ReceiveChannel) {
+	for changed.Len() > 0 {
+		var lane switchyard.Lane // a fresh one, because rules that are left out of it are none
+		changed.Receive(ctx, &lane)
+		k.in.Lane = lane
+	}
 }
 
 // closeKeys ends the workflow that knows the lane's keys, if there is one.

@@ -1,0 +1,166 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/workflows"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+)
+
+// keeperLab runs a keeper whose groups are held until they are needed no more, or end as a test says.
+type keeperLab struct {
+	*testsuite.TestWorkflowEnvironment
+
+	mu     sync.Mutex
+	taken  []switchyard.SlotsRequest
+	holder func(ctx context.Context, r switchyard.SlotsRequest, n int) (switchyard.SlotsState, error)
+}
+
+func newKeeperLab() *keeperLab {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(quiet{})
+	l := &keeperLab{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
+	l.RegisterWorkflowWithOptions(workflows.LaneKeeper, workflow.RegisterOptions{Name: switchyard.LaneWorkflow})
+	l.RegisterActivityWithOptions(func(ctx context.Context, r switchyard.SlotsRequest) (switchyard.SlotsState, error) {
+		l.mu.Lock()
+		l.taken = append(l.taken, r)
+		n := len(l.taken)
+		l.mu.Unlock()
+		if l.holder != nil {
+			if s, err := l.holder(ctx, r, n); s.Fence > 0 || err != nil {
+				return s, err
+			}
+		}
+		// The environment does not wait for what is cancelled, and lets no time pass while an activity runs.
+		return switchyard.SlotsState{}, activity.ErrResultPending
+	}, activity.RegisterOptions{Name: switchyard.SlotsActivity})
+	l.OnUpsertMemo(mock.Anything).Return(nil)
+	l.SetTestTimeout(20 * time.Second)
+	return l
+}
+
+func (l *keeperLab) groups() (groups []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.taken {
+		groups = append(groups, r.Group)
+	}
+	return groups
+}
+
+// A keeper offers every group of its lane's slots; where the lane is divided otherwise, the groups are all given back before
+// the new ones are offered, with fencing numbers that go on; and it ends when the lane has no limit any more.
+func TestKeeper(t *testing.T) {
+	l := newKeeperLab()
+	lane := switchyard.Lane{Name: "gpu", Limit: 4, Holders: 2}
+	l.RegisterDelayedCallback(func() {
+		same := lane
+		same.Limit = 5
+		l.SignalWorkflow(switchyard.HoldersSignal, same) // the holders see to that
+	}, time.Second)
+	l.RegisterDelayedCallback(func() {
+		other := lane
+		other.Holders = 3
+		l.SignalWorkflow(switchyard.HoldersSignal, other)
+	}, 2*time.Second)
+	l.RegisterDelayedCallback(func() { l.SignalWorkflow(switchyard.HoldersSignal, switchyard.Lane{Name: "gpu"}) }, 3*time.Second)
+	l.OnRequestCancelExternalWorkflow(mock.Anything, switchyard.KeysWorkflowID("q", "gpu"), "").Return(nil)
+	l.ExecuteWorkflow(switchyard.LaneWorkflow, switchyard.KeeperInput{Lane: lane, Base: "q"})
+	if err := l.GetWorkflowError(); err != nil {
+		t.Fatal(err, l.groups())
+	}
+	taken := l.groups()
+	first, then := taken[:2], taken[2:]
+	slices.Sort(first)
+	slices.Sort(then)
+	if !slices.Equal(first, []int{0, 1}) || !slices.Equal(then, []int{0, 1, 2}) {
+		t.Fatalf("offered %v, then %v", first, then)
+	}
+	for _, r := range l.taken[2:] {
+		if r.Group < 2 && r.Fence < 1 || r.Lane.Limit != 4 || r.Base != "q" {
+			t.Errorf("offered %+v", r)
+		}
+	}
+}
+
+// A group that ends though nobody asked for it is offered again, with a fencing number that no holder before can have had.
+func TestKeeperOffersAgain(t *testing.T) {
+	l := newKeeperLab()
+	l.holder = func(_ context.Context, _ switchyard.SlotsRequest, n int) (switchyard.SlotsState, error) {
+		switch n {
+		case 1:
+			return switchyard.SlotsState{Fence: 7}, nil
+		case 2:
+			return switchyard.SlotsState{}, temporal.NewNonRetryableApplicationError("ended by an operator", "operator", nil)
+		}
+		return switchyard.SlotsState{}, nil
+	}
+	l.RegisterDelayedCallback(l.CancelWorkflow, time.Hour)
+	l.ExecuteWorkflow(switchyard.LaneWorkflow, switchyard.KeeperInput{Lane: switchyard.Lane{Name: "serial", Limit: 1, Holders: 1}, Base: "q"})
+	if err := l.GetWorkflowError(); !temporal.IsCanceledError(err) {
+		t.Errorf("a cancelled keeper ends with %v", err)
+	}
+	if len(l.taken) != 3 || l.taken[1].Fence != 7 || l.taken[2].Fence <= 7+1000 {
+		t.Errorf("offered %+v", l.taken)
+	}
+}
+
+// The keys of a lane are those that were opened and not closed since, in the order of history; a wish to close a key that
+// was asked for again in the meantime is not granted. A long history is continued with the keys as they are.
+func TestKeys(t *testing.T) {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(quiet{})
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterWorkflowWithOptions(workflows.LaneKeys, workflow.RegisterOptions{Name: switchyard.KeysWorkflow})
+	env.RegisterDelayedCallback(func() {
+		for _, o := range []switchyard.KeyOrder{{Open: "a"}, {Open: "b"}, {Open: "b"}, {Close: "a", Opens: 1}, {Close: "b", Opens: 1}, {Open: "c"}, {Close: "old", Opens: 3}} {
+			env.SignalWorkflow(switchyard.KeySignal, o)
+		}
+	}, time.Second)
+	env.RegisterDelayedCallback(func() {
+		env.SetContinueAsNewSuggested(true)
+		env.SignalWorkflow(switchyard.KeySignal, switchyard.KeyOrder{Open: "d"})
+	}, 2*time.Second)
+	env.ExecuteWorkflow(switchyard.KeysWorkflow, switchyard.KeysInput{Lane: "device", Open: switchyard.OpenKeys{"old": 3, "older": 1}})
+	next, ok := errors.AsType[*workflow.ContinueAsNewError](env.GetWorkflowError())
+	if !ok {
+		t.Fatalf("got %v", env.GetWorkflowError())
+	}
+	var in switchyard.KeysInput
+	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &in); err != nil {
+		t.Fatal(err)
+	}
+	want := switchyard.OpenKeys{"older": 1, "b": 2, "c": 1, "d": 1}
+	if in.Lane != "device" || len(in.Open) != len(want) {
+		t.Errorf("got %+v", in)
+	}
+	for key, opens := range want {
+		if in.Open[key] != opens {
+			t.Errorf("%s was opened %d times, want %d", key, in.Open[key], opens)
+		}
+	}
+}
+
+// Where the lane has no keys any more, the workflow is cancelled and ends.
+func TestKeysCancelled(t *testing.T) {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(quiet{})
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterWorkflowWithOptions(workflows.LaneKeys, workflow.RegisterOptions{Name: switchyard.KeysWorkflow})
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Second)
+	env.ExecuteWorkflow(switchyard.KeysWorkflow, switchyard.KeysInput{Lane: "device"})
+	if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/mock"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/activity"
@@ -45,7 +44,6 @@ func newKeeperLab() *keeperLab {
 		// The environment does not wait for what is cancelled, and lets no time pass while an activity runs.
 		return switchyard.SlotsState{}, activity.ErrResultPending
 	}, activity.RegisterOptions{Name: switchyard.SlotsActivity})
-	l.OnUpsertMemo(mock.Anything).Return(nil)
 	l.SetTestTimeout(20 * time.Second)
 	return l
 }
@@ -75,7 +73,7 @@ func TestKeeper(t *testing.T) {
 		l.SignalWorkflow(switchyard.HoldersSignal, other)
 	}, 2*time.Second)
 	l.RegisterDelayedCallback(func() { l.SignalWorkflow(switchyard.HoldersSignal, switchyard.Lane{Name: "gpu"}) }, 3*time.Second)
-	l.OnRequestCancelExternalWorkflow(mock.Anything, switchyard.KeysWorkflowID("q", "gpu"), "").Return(nil)
+	l.OnRequestCancelExternalWorkflow("default-test-namespace", switchyard.KeysWorkflowID("q", "gpu"), "").Return(nil)
 	l.ExecuteWorkflow(switchyard.LaneWorkflow, switchyard.KeeperInput{Lane: lane, Base: "q"})
 	if err := l.GetWorkflowError(); err != nil {
 		t.Fatal(err, l.groups())

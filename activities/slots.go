@@ -38,8 +38,10 @@ type ServeQueue func(ServedQueue) (stop func(), err error)
 const (
 	// slotsReleased is the type of the failure that hands a group of slots to another worker at once.
 	slotsReleased = "slots_released"
-	// atOnce is the wait before such a group is offered again; none would leave it to the retry policy.
-	atOnce = time.Millisecond
+	// atOnce is the wait before such a group is offered again; none would leave it to the retry policy. slotsOffered is the
+	// wait where this worker has declined it.
+	atOnce       = time.Millisecond
+	slotsOffered = 100 * time.Millisecond
 )
 
 // Slots is SlotsActivity: it serves a lane with one group of its slots, or of its keys, until the lane's keeper needs the
@@ -49,10 +51,13 @@ const (
 // It completes with its SlotsState where it is needed no more. Its failure always leads to another attempt, on any worker.
 func (a *Activities) Slots(ctx context.Context, r switchyard.SlotsRequest) (switchyard.SlotsState, error) {
 	info := activity.GetInfo(ctx)
-	h := &slots{Activities: a, request: r, log: activity.GetLogger(ctx), since: time.Now(),
+	h := &slots{Activities: a, request: r, log: activity.GetLogger(ctx), since: time.Now(), namespace: info.Namespace, queue: info.TaskQueue,
 		queues: map[string]*slotQueue{}, failed: make(chan error, 1)}
 	if a.config.ServeQueue == nil {
 		return switchyard.SlotsState{}, errors.New("this worker serves no lanes with a limit")
+	}
+	if a.held.declines(h.queue, r.Group, h.since) {
+		return switchyard.SlotsState{}, released(releaseShared, slotsOffered)
 	}
 	h.recall(ctx, int64(info.Attempt))
 	h.configure()
@@ -78,6 +83,11 @@ type slots struct {
 	since   time.Time
 	fence   int64
 	failed  chan error
+	// namespace and queue are where the group is offered, workers those that have asked for slots there when that was looked
+	// at, at the time shared.
+	namespace, queue string
+	workers          []string
+	shared           time.Time
 	// following ends the following of the lane's keys.
 	following func()
 
@@ -165,6 +175,8 @@ const (
 	releaseStopped release = "the worker stops"
 	// releaseLost: this process cannot prove any more that it is the one that may.
 	releaseLost release = "the lease is over"
+	// releaseShared: another worker has come that has none of the lane's groups.
+	releaseShared release = "another worker is to have it"
 	// releaseFailed: the lane's task queue cannot be served.
 	releaseFailed release = "its task queue cannot be served"
 )
@@ -223,6 +235,9 @@ func (h *slots) look(ctx context.Context) release {
 	}
 	h.configure()
 	h.closeIdle(context.WithoutCancel(ctx))
+	if h.shareOut(context.WithoutCancel(ctx), time.Now()) {
+		return releaseShared
+	}
 	return ""
 }
 
@@ -243,8 +258,16 @@ func (h *slots) finish(ctx context.Context, why release) (switchyard.SlotsState,
 	if why == releaseUnneeded {
 		return state, nil
 	}
-	return state, temporal.NewApplicationErrorWithOptions("the worker gave up its slots: "+string(why), slotsReleased,
-		temporal.ApplicationErrorOptions{NextRetryDelay: atOnce, Category: temporal.ApplicationErrorCategoryBenign})
+	if why == releaseShared {
+		h.held.gaveUp(h, time.Now())
+	}
+	return state, released(why, atOnce)
+}
+
+// released is the failure that has a group offered again after a while.
+func released(why release, after time.Duration) error {
+	return temporal.NewApplicationErrorWithOptions("the worker gave up its slots: "+string(why), slotsReleased,
+		temporal.ApplicationErrorOptions{NextRetryDelay: after, Category: temporal.ApplicationErrorCategoryBenign})
 }
 
 // wait keeps the lease while calls run to their end, and returns when none does any more or the lease is over: then nobody
@@ -273,7 +296,7 @@ func (h *slots) stopAll(why release) <-chan struct{} {
 	var all sync.WaitGroup
 	for _, q := range h.queues {
 		q.close()
-		all.Go(func() { q.stop(why == releaseUnneeded) })
+		all.Go(func() { q.stop(why == releaseUnneeded || why == releaseShared) })
 	}
 	h.mu.Unlock()
 	stopped := make(chan struct{})
@@ -304,9 +327,13 @@ type heldSlots struct {
 	mu    sync.Mutex
 	all   map[*slots]bool
 	gates map[string]*gate
+	// given are the groups that were given up for other workers, with the time.
+	given map[groupOf]time.Time
 }
 
-func newHeldSlots() *heldSlots { return &heldSlots{all: map[*slots]bool{}, gates: map[string]*gate{}} }
+func newHeldSlots() *heldSlots {
+	return &heldSlots{all: map[*slots]bool{}, gates: map[string]*gate{}, given: map[groupOf]time.Time{}}
+}
 
 func (s *heldSlots) add(h *slots) {
 	s.mu.Lock()

@@ -52,7 +52,7 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 	period, err := q.holder.lease.acquire(ctx)
 	if err != nil {
 		q.end(nil, time.Time{})
-		return none, Failure(handedBack(q.lane))
+		return none, q.refusal(err, 0)
 	}
 	began := time.Now()
 	q.count(func(c *switchyard.LaneCounts) { c.Acquired++; c.Running++ })

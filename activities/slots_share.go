@@ -1,0 +1,99 @@
+package activities
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+)
+
+const (
+	// shareCheck is how often a holder looks whether other workers have come that could serve its lane.
+	shareCheck = 5 * time.Second
+	// declineFor is how long a worker leaves a group to others that it gave up for them. After that it takes the group again.
+	declineFor = 3 * time.Second
+	// pollerAge is how long ago a worker may have asked for slots to count: a poll waits up to a minute.
+	pollerAge = 70 * time.Second
+)
+
+// shareOut looks whether a worker has come that has none of the lane's groups while this process has more than its part, and
+// reports whether this group is to be given up for it. Only newcomers count: a worker that was lost is named for a while
+// too, and nobody must wait for it.
+func (h *slots) shareOut(ctx context.Context, now time.Time) bool {
+	if h.request.Lane.Holders < 2 || now.Sub(h.shared) < shareCheck {
+		return false
+	}
+	h.shared = now
+	workers, err := h.slotWorkers(ctx, now)
+	if err != nil {
+		return false // it is asked again
+	}
+	before := h.workers
+	h.workers = workers
+	if before == nil || !slices.ContainsFunc(workers, func(w string) bool { return !slices.Contains(before, w) }) {
+		return false
+	}
+	part := (h.request.Lane.Holders + len(workers) - 1) / len(workers)
+	return h.held.rank(h) >= part
+}
+
+// slotWorkers returns the workers that asked for the lane's slots lately.
+func (h *slots) slotWorkers(ctx context.Context, now time.Time) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.lease.patience())
+	defer cancel()
+	answer, err := h.config.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace: h.namespace, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
+		TaskQueue: &taskqueuepb.TaskQueue{Name: h.queue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+	})
+	if err != nil {
+		return nil, err
+	}
+	workers := []string{}
+	for _, p := range answer.GetPollers() {
+		if now.Sub(p.GetLastAccessTime().AsTime()) < pollerAge {
+			workers = append(workers, p.GetIdentity())
+		}
+	}
+	return workers, nil
+}
+
+// rank returns how many groups of the same lane this process holds that come before h.
+func (s *heldSlots) rank(h *slots) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rank := 0
+	for other := range s.all {
+		if other.queue == h.queue && other.request.Group < h.request.Group {
+			rank++
+		}
+	}
+	return rank
+}
+
+// gaveUp remembers that this process gave up a group for others.
+func (s *heldSlots) gaveUp(h *slots, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.given[groupOf{h.queue, h.request.Group}] = now
+}
+
+// declines reports whether this process leaves a group to others for now.
+func (s *heldSlots) declines(queue string, group int, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := groupOf{queue, group}
+	if now.Sub(s.given[id]) < declineFor {
+		return true
+	}
+	delete(s.given, id)
+	return false
+}
+
+// groupOf names a group of slots by the queue on which it is offered.
+type groupOf struct {
+	queue string
+	group int
+}

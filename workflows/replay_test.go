@@ -88,6 +88,8 @@ func TestReplayOfBrokenWorkflows(t *testing.T) {
 		{"another call id", "plan", workflows.All(), &fault{id: func(id string) string { return id + "x" }}},
 		{"admit skipped", "call", workflows.All(), &fault{skip: switchyard.AdmitActivity}},
 		{"pin skipped", "agent", workflows.All(), &fault{skip: switchyard.PinActivity}},
+		{"open skipped", "plan_opened_again", workflows.All(), &fault{skip: switchyard.OpenActivity}},
+		{"another id after a hand back", "call_handed_back", workflows.All(), &fault{id: once("1.1")}},
 		{"settle skipped", "agent_sub_agents", workflows.All(), &fault{skip: switchyard.SettleActivity}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -103,6 +105,17 @@ func TestReplayOfBrokenWorkflows(t *testing.T) {
 				t.Error("the replay of a broken workflow passed")
 			}
 		})
+	}
+}
+
+// once leaves an id alone the first time.
+func once(id string) func(string) string {
+	seen := 0
+	return func(asked string) string {
+		if asked == id {
+			seen++
+		}
+		return asked + strings.Repeat("x", max(seen-1, 0))
 	}
 }
 

@@ -251,6 +251,28 @@ var behaviours = []behaviour{
 		l.reply("call_asks", switchyard.Reply{Question: "1.1/2", By: "bob", Decline: true, Reason: "enough"})
 		return run
 	}},
+	{name: "plan_priorities", below: []string{"below"}, run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runPriorities("plan_priorities")
+	}},
+	{name: "call_bypass", run: func(l *lab) client.WorkflowRun {
+		l.laneWorker()
+		return l.runCall("call_bypass", "stamp", `{"text":"a"}`)
+	}},
+	{name: "call_handed_back", run: func(l *lab) client.WorkflowRun {
+		l.laneWorker("--lanes", "general")
+		l.handBacks(2)
+		return l.runCall("call_handed_back", "given", `{"text":"a"}`)
+	}},
+	{name: "agent_keys", run: func(l *lab) client.WorkflowRun {
+		l.laneWorker()
+		return l.runAgent("agent_keys", withTools(agent(step(call("press", `{"text":"one"}`)), answer("done")), "press"))
+	}},
+	{name: "plan_opened_again", run: func(l *lab) client.WorkflowRun {
+		l.laneWorker()
+		return l.runPlan("plan_opened_again", switchyard.Plan{Calls: []switchyard.PlanCall{{ID: "first", Tool: "nap", Arguments: []byte(`{"ms":1500}`)},
+			{ID: "then", Tool: "press_late", Arguments: []byte(`{"text":"a"}`), DependsOn: []string{"first"}}}})
+	}},
 	{name: "call_refused", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runCall("call_refused", "append", `{"txet":"a"}`)

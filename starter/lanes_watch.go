@@ -15,9 +15,13 @@ import (
 // watch shows the lanes time and again until ctx ends, which is how it is left, or the server is away for too long.
 func (v *lanesView) watch(ctx context.Context, interval time.Duration) error {
 	show, end := v.print, func() {}
-	if !v.app.format.json() && isTerminal(v.app.Out) {
+	switch {
+	case v.app.format.json():
+	case isTerminal(v.app.Out):
 		screen := newLanesScreen(v)
 		show, end = screen.show, screen.close
+	default:
+		show = v.printNext()
 	}
 	defer end()
 	tick := time.NewTicker(interval)
@@ -32,6 +36,16 @@ func (v *lanesView) watch(ctx context.Context, interval time.Duration) error {
 		case <-ctx.Done():
 			return exitWith(exitCancelled)
 		}
+	}
+}
+
+// printNext prints one table below the other.
+func (v *lanesView) printNext() func(lanesReport) error {
+	between := ""
+	return func(r lanesReport) error {
+		text := between + v.text(r, v.app.paletteFor(v.app.Out))
+		between = "\n"
+		return v.app.print(text)
 	}
 }
 

@@ -1,0 +1,249 @@
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/testserver"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/workflows"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+)
+
+// laneHouse is a server with the workflows of lanes, and a reader of their states.
+type laneHouse struct {
+	*testing.T
+	client client.Client
+	reader *audit.LaneReader
+}
+
+const laneBase = "lanes-test"
+
+// callsWorkflow has calls wait in a task queue.
+const callsWorkflow = "Calls"
+
+func newLaneHouse(t *testing.T) *laneHouse {
+	t.Helper()
+	if os.Getenv("SWITCHYARD_E2E") == "" {
+		t.Skip("SWITCHYARD_E2E is not set: this test runs a server; make check does")
+	}
+	server := testserver.NewServer(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=100")
+	h := &laneHouse{T: t, client: server.Client, reader: audit.NewLaneReader(server.Client, client.DefaultNamespace, laneBase)}
+	w := worker.New(server.Client, laneBase, worker.Options{})
+	for name, run := range workflows.All() {
+		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
+	}
+	w.RegisterWorkflowWithOptions(func(ctx workflow.Context, queue string, n int) error {
+		calls := make([]workflow.Future, n)
+		for i := range calls {
+			calls[i] = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{TaskQueue: queue, ScheduleToCloseTimeout: time.Minute}), "call")
+		}
+		return calls[0].Get(ctx, nil)
+	}, workflow.RegisterOptions{Name: callsWorkflow})
+	h.start(w)
+	return h
+}
+
+func (h *laneHouse) start(w worker.Worker) {
+	h.Helper()
+	if err := w.Start(); err != nil {
+		h.Fatal(err)
+	}
+	h.Cleanup(w.Stop)
+}
+
+// hold starts a worker that takes groups of a lane's slots and tells of each what state says. It holds them until stop is
+// called, and gives them up then.
+func (h *laneHouse) hold(lane, identity string, state func(group int) switchyard.SlotsState) (stop func()) {
+	h.Helper()
+	released, release := context.WithCancel(context.Background())
+	h.Cleanup(release)
+	w := worker.New(h.client, switchyard.SlotsQueue(laneBase, lane), worker.Options{Identity: identity, DisableWorkflowWorker: true})
+	w.RegisterActivityWithOptions(func(ctx context.Context, r switchyard.SlotsRequest) (switchyard.SlotsState, error) {
+		tick := time.NewTicker(500 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			activity.RecordHeartbeat(ctx, state(r.Group))
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return switchyard.SlotsState{}, ctx.Err()
+			case <-released.Done():
+				return switchyard.SlotsState{}, errors.New("given up")
+			}
+		}
+	}, activity.RegisterOptions{Name: switchyard.SlotsActivity})
+	if err := w.Start(); err != nil {
+		h.Fatal(err)
+	}
+	return func() {
+		release()
+		w.Stop()
+	}
+}
+
+func (h *laneHouse) execute(id, name string, args ...any) {
+	h.Helper()
+	if _, err := h.client.ExecuteWorkflow(h.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: laneBase}, name, args...); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h *laneHouse) keep(lane switchyard.Lane) {
+	h.Helper()
+	h.execute(switchyard.LaneWorkflowID(laneBase, lane.Name), switchyard.LaneWorkflow, switchyard.KeeperInput{Lane: lane, Base: laneBase})
+}
+
+func (h *laneHouse) order(lane string, o switchyard.KeyOrder) {
+	h.Helper()
+	_, err := h.client.SignalWithStartWorkflow(h.Context(), switchyard.KeysWorkflowID(laneBase, lane), switchyard.KeySignal, o,
+		client.StartWorkflowOptions{TaskQueue: laneBase}, switchyard.KeysWorkflow, switchyard.KeysInput{Lane: lane})
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+// until reads a lane until it stands as wanted, and returns how.
+func (h *laneHouse) until(lane switchyard.Lane, what string, wanted func(audit.LaneState) bool) audit.LaneState {
+	h.Helper()
+	deadline, tick := time.After(20*time.Second), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
+	for {
+		states, err := h.reader.Read(h.Context(), lane)
+		if err != nil {
+			h.Fatal(err)
+		}
+		if wanted(states[0]) {
+			return states[0]
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			h.Fatalf("%s: it stays at %+v", what, states[0])
+		}
+	}
+}
+
+// TestLaneWithLimit proves that the state of a lane with a limit is that of its keeper's groups: who holds each, the sum of
+// what they count, the calls at the server beside them, the limit that the keeper was told last; and that a group which is
+// given up counts no running calls, and tells why.
+func TestLaneWithLimit(t *testing.T) {
+	h := newLaneHouse(t)
+	given := switchyard.Lane{Name: "http"} // what the keeper knows counts
+	if s := h.until(given, "nobody", func(audit.LaneState) bool { return true }); s.Kept || s.Held() != 0 || len(s.Workers) != 0 || s.Partitions != 1 {
+		t.Errorf("a lane that nobody serves: %+v", s)
+	}
+	lane := lanes.WithDefaults(switchyard.Lane{Name: "http", Limit: 3, Holders: 2})
+	h.keep(lane)
+	h.until(given, "offered", func(s audit.LaneState) bool { return s.Kept && len(s.Holders) == 2 && s.Held() == 0 })
+	stop := h.hold("http", "holder", func(group int) switchyard.SlotsState {
+		return switchyard.SlotsState{Fence: int64(group) + 7, Slots: lane.Share(group, 2), Needed: map[string]int64{"x": 1},
+			LaneCounts: switchyard.LaneCounts{Running: 2 - group, Waiting: group, Acquired: 10, Ended: 5, WaitMicros: 100, ExecutionMicros: 200}}
+	})
+	h.execute("calls", callsWorkflow, lane.TaskQueue(laneBase, ""), 5)
+	s := h.until(given, "held", func(s audit.LaneState) bool { return s.Held() == 2 && s.Counts.Acquired == 20 && s.Queued == 5 })
+	if want := (switchyard.LaneCounts{Running: 3, Waiting: 1, Acquired: 20, Ended: 10, WaitMicros: 200, ExecutionMicros: 400}); s.Counts != want {
+		t.Errorf("counts %+v, want %+v", s.Counts, want)
+	}
+	for group, holder := range s.Holders {
+		if holder.Group != group || holder.Worker != "holder" || holder.Fence != int64(group)+7 || holder.Slots != 2-group || holder.Seen.IsZero() || holder.Needed != nil {
+			t.Errorf("group %d: %+v", group, holder)
+		}
+	}
+	if s.Lane.Limit != 3 || !slices.Equal(s.Workers, []string{"holder"}) {
+		t.Errorf("got limit %d, workers %v", s.Lane.Limit, s.Workers)
+	}
+	lane.Limit = 4
+	if err := h.client.SignalWorkflow(t.Context(), switchyard.LaneWorkflowID(laneBase, "http"), "", switchyard.HoldersSignal, lane); err != nil {
+		t.Fatal(err)
+	}
+	h.until(given, "limit 4", func(s audit.LaneState) bool { return s.Lane.Limit == 4 && s.Held() == 2 })
+	stop()
+	s = h.until(given, "given up", func(s audit.LaneState) bool { return s.Held() == 0 })
+	if s.Counts.Running != 0 || s.Counts.Acquired != 20 || s.Holders[0].Worker != "holder" || s.Holders[0].Failure == "" {
+		t.Errorf("after the holder has gone: %+v", s)
+	}
+}
+
+// TestKeyedLane proves that the open keys are those that the orders lead to, over continue-as-new, that the calls of every key
+// are counted, and that of many keys only some are asked, and said to be.
+func TestKeyedLane(t *testing.T) {
+	h := newLaneHouse(t)
+	lane := lanes.WithDefaults(switchyard.Lane{Name: "android", Key: "{{args.device}}"})
+	h.keep(lane)
+	h.until(lane, "no key", func(s audit.LaneState) bool { return s.Kept && s.Keys == 0 })
+	const keys = 70 // orders of so many make several executions
+	for i := range keys {
+		h.order("android", switchyard.KeyOrder{Open: fmt.Sprint("phone-", i)})
+	}
+	h.order("android", switchyard.KeyOrder{Close: "phone-0", Opens: 1})
+	h.until(lane, "keys", func(s audit.LaneState) bool { return s.Keys == keys-1 && s.KeysAsked == keys-1 })
+	h.execute("one", callsWorkflow, lane.TaskQueue(laneBase, "phone-1"), 3)
+	h.execute("two", callsWorkflow, lane.TaskQueue(laneBase, "phone-2"), 4)
+	h.until(lane, "waiting calls", func(s audit.LaneState) bool { return s.Queued == 7 })
+	for i := range 2 * keys {
+		h.order("android", switchyard.KeyOrder{Open: fmt.Sprint("tablet-", i)})
+	}
+	s := h.until(lane, "more keys", func(s audit.LaneState) bool { return s.Keys == 3*keys-1 })
+	if s.KeysAsked != audit.MaxKeysAsked {
+		t.Errorf("%d keys were asked", s.KeysAsked)
+	}
+}
+
+// TestKeptLanes proves that the lanes that have a keeper are found by it, without those of a base whose name begins alike, and
+// that several lanes are read together, those without a limit by who polls their queue.
+func TestKeptLanes(t *testing.T) {
+	h := newLaneHouse(t)
+	h.keep(lanes.WithDefaults(switchyard.Lane{Name: "http", Limit: 1}))
+	h.keep(lanes.WithDefaults(switchyard.Lane{Name: "ai", Limit: 1}))
+	h.execute(switchyard.LaneWorkflowID(laneBase+"/other", "db"), switchyard.LaneWorkflow,
+		switchyard.KeeperInput{Lane: lanes.WithDefaults(switchyard.Lane{Name: "db", Limit: 1}), Base: laneBase + "/other"})
+	w := worker.New(h.client, switchyard.Queue(laneBase, "gpu"), worker.Options{Identity: "plain", DisableWorkflowWorker: true})
+	w.RegisterActivityWithOptions(func() error { return nil }, activity.RegisterOptions{Name: "call"})
+	h.start(w)
+	h.until(switchyard.Lane{Name: "gpu"}, "polled", func(s audit.LaneState) bool { return slices.Equal(s.Workers, []string{"plain"}) })
+	deadline := time.After(20 * time.Second)
+	for {
+		kept, err := h.reader.Kept(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Equal(kept, []string{"ai", "http"}) {
+			break
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-deadline:
+			t.Fatalf("kept are %v", kept)
+		}
+	}
+	states, err := h.reader.Read(t.Context(), switchyard.Lane{Name: "http"}, switchyard.Lane{Name: "gpu"}, switchyard.Lane{Name: "ai"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range states {
+		got = append(got, fmt.Sprint(s.Lane.Name, " ", s.Kept))
+	}
+	if want := []string{"http true", "gpu false", "ai true"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := h.reader.Read(ended, switchyard.Lane{Name: "http"}); err == nil {
+		t.Error("an ended context is no error")
+	}
+	if _, err := h.reader.Kept(ended); err == nil {
+		t.Error("an ended context is no error")
+	}
+}

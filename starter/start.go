@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -27,7 +28,7 @@ const maxInput = 2<<20 - 4<<10
 // startFlags are the flags of the commands that start a run.
 type startFlags struct {
 	id, conversation, caller string
-	mode, queue              string
+	mode, queue, priority    string
 	catalog                  catalogFlags
 	variables                []string
 	detach                   bool
@@ -43,6 +44,7 @@ func (s *startFlags) add(cmd *cobra.Command) {
 	f.StringVar(&s.caller, "caller", "", "`name` of the person or program that starts the run (default: the user of this system)")
 	f.StringArrayVar(&s.variables, "var", nil, "`name=value` of a variable that tools can read, value in JSON or text; repeatable")
 	f.StringVar(&s.mode, "mode", "", "how arguments are read: strict or lenient (default: as the file or the tools say)")
+	f.StringVar(&s.priority, "priority", "", "which of the calls and model steps that wait come first: urgent, high, normal or low (default: as the plan's calls and the tools say)")
 	s.catalog.add(f, "to check names against before anything starts (default ./tools where it holds some)")
 	f.BoolVar(&s.detach, "detach", false, "print the run's id and do not wait for its end")
 	f.BoolVar(&s.cancelOnInterrupt, "cancel-on-interrupt", false, "Ctrl-C cancels the run; without it the run goes on and a second Ctrl-C cancels it")
@@ -70,6 +72,10 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind switchyard.CallerType, wo
 	if mode != "" && mode != switchyard.ModeStrict && mode != switchyard.ModeLenient {
 		return nil, usageError(cmd, "--mode %q is not one of strict, lenient", s.mode)
 	}
+	priority := switchyard.Priority(s.priority)
+	if priority != "" && !slices.Contains(switchyard.Priorities, priority) {
+		return nil, usageError(cmd, "--priority %q is not one of urgent, high, normal, low", s.priority)
+	}
 	variables, err := parseVariables(s.variables)
 	if err != nil {
 		return nil, usageError(cmd, "%v", err)
@@ -81,7 +87,7 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind switchyard.CallerType, wo
 		kind: kind, workflow: workflow, name: name, queue: s.queue,
 		id: cmp.Or(s.id, name+"-"+randomHex(4)),
 		input: switchyard.RunInput{
-			Conversation: s.conversation, Variables: variables, Mode: mode,
+			Conversation: s.conversation, Variables: variables, Mode: mode, Priority: priority,
 			Caller: switchyard.Caller{Type: switchyard.CallerDirect, ID: cmp.Or(s.caller, currentUser())},
 		},
 	}, nil
@@ -122,7 +128,7 @@ func (a *app) begin(ctx context.Context, c client.Client, s *start) (runID strin
 		return "", err
 	}
 	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: s.id, TaskQueue: s.queue, StaticSummary: s.summary(), TypedSearchAttributes: attributes,
+		ID: s.id, TaskQueue: s.queue, StaticSummary: s.summary(), TypedSearchAttributes: attributes, Priority: s.rank(),
 		// An id names one run for good, so that its records stay findable.
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
@@ -143,6 +149,15 @@ func (s *start) inputs() []any {
 		return []any{s.input}
 	}
 	return []any{s.input, s.earlier}
+}
+
+// rank is the workflow's priority. The server gives it to all that the run has no other for.
+func (s *start) rank() temporal.Priority {
+	p := temporal.Priority{FairnessKey: switchyard.FairnessKey(s.input.Conversation)}
+	if s.input.Priority != "" {
+		p.PriorityKey = s.input.Priority.Level()
+	}
+	return p
 }
 
 // summary is the line that lists and the Web UI show for the run.

@@ -12,6 +12,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -212,5 +213,24 @@ func TestJudge(t *testing.T) {
 	}
 	if major, _ := versionOf("odd"); major != 0 {
 		t.Errorf("a version that is none has major %d", major)
+	}
+}
+
+// TestRank proves what the server is told of a run's priority: what the run's flags say, and nothing more.
+func TestRank(t *testing.T) {
+	for _, c := range []struct {
+		priority     switchyard.Priority
+		conversation string
+		want         temporal.Priority
+	}{
+		{"", "", temporal.Priority{}},
+		{switchyard.PriorityUrgent, "talk", temporal.Priority{PriorityKey: 1, FairnessKey: "talk"}},
+		{switchyard.PriorityNormal, "", temporal.Priority{PriorityKey: 3}},
+		{"", strings.Repeat("x", 65), temporal.Priority{FairnessKey: switchyard.Digest([]byte(strings.Repeat("x", 65)))}},
+	} {
+		s := start{input: switchyard.RunInput{Priority: c.priority, Conversation: c.conversation}}
+		if got := s.rank(); got != c.want {
+			t.Errorf("priority %q in conversation %.10q: %+v, want %+v", c.priority, c.conversation, got, c.want)
+		}
 	}
 }

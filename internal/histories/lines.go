@@ -43,7 +43,7 @@ func (s *script) line(event *historypb.HistoryEvent) string {
 	case event.GetMarkerRecordedEventAttributes() != nil:
 		details := event.GetMarkerRecordedEventAttributes().GetDetails()
 		kind := localActivity.FindStringSubmatch(string(details["data"].GetPayloads()[0].GetData()))
-		return "recorded " + kind[1] + " " + payloads(details["result"])
+		return strings.TrimSpace("recorded " + kind[1] + " " + payloads(details["result"]))
 	case event.GetActivityTaskScheduledEventAttributes() != nil:
 		return s.scheduled(event.GetEventId(), event.GetActivityTaskScheduledEventAttributes())
 	case event.GetWorkflowExecutionUpdateAcceptedEventAttributes() != nil:

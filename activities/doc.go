@@ -19,6 +19,8 @@ import (
 type Config struct {
 	// Catalog returns the tools as they are now. Runs pin what they need of it when they start.
 	Catalog func() *toolspecs.Catalog
+	// Identity is that of the process's workers, as the server knows them.
+	Identity string
 	// Client asks runs, by query, for what this process does not hold, and has keys of lanes opened.
 	Client client.Client
 	// Executors execute calls, by kind of tool (switchyard.KindFunction …).

@@ -83,8 +83,8 @@ type slots struct {
 	since   time.Time
 	fence   int64
 	failed  chan error
-	// namespace and queue are where the group is offered, workers those that have asked for slots there when that was looked
-	// at, at the time shared.
+	// namespace and queue are where the group is offered, workers the others that had asked for slots there when that was
+	// looked at, at the time shared.
 	namespace, queue string
 	workers          []string
 	shared           time.Time
@@ -252,6 +252,7 @@ func (h *slots) finish(ctx context.Context, why release) (switchyard.SlotsState,
 		h.lease.giveUp(errLeaseOver)
 	}
 	h.wait(ctx, h.stopAll(why))
+	_ = h.beat(ctx) // the next holder goes on counting from here
 	state := h.state()
 	h.lease.giveUp(errLeaseOver)
 	h.log.Info("slots given up", append(h.fields(), "why", string(why))...)

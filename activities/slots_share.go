@@ -12,36 +12,31 @@ import (
 
 const (
 	// shareCheck is how often a holder looks whether other workers have come that could serve its lane.
-	shareCheck = 5 * time.Second
+	shareCheck = 2 * time.Second
 	// declineFor is how long a worker leaves a group to others that it gave up for them. After that it takes the group again.
 	declineFor = 3 * time.Second
-	// pollerAge is how long ago a worker may have asked for slots to count: a poll waits up to a minute.
-	pollerAge = 70 * time.Second
 )
 
-// shareOut looks whether a worker has come that has none of the lane's groups while this process has more than its part, and
-// reports whether this group is to be given up for it. Only newcomers count: a worker that was lost is named for a while
-// too, and nobody must wait for it.
+// shareOut looks whether other workers have come while this process has more than its part of the lane's groups, and
+// reports whether this group is to be given up for them. A worker counts once it has asked for slots since this holder took
+// over: one that was lost before is named by the server for minutes, and nobody must wait for it.
 func (h *slots) shareOut(ctx context.Context, now time.Time) bool {
 	if h.request.Lane.Holders < 2 || now.Sub(h.shared) < shareCheck {
 		return false
 	}
 	h.shared = now
-	workers, err := h.slotWorkers(ctx, now)
+	workers, err := h.slotWorkers(ctx)
 	if err != nil {
 		return false // it is asked again
 	}
-	before := h.workers
+	come := slices.ContainsFunc(workers, func(w string) bool { return !slices.Contains(h.workers, w) })
 	h.workers = workers
-	if before == nil || !slices.ContainsFunc(workers, func(w string) bool { return !slices.Contains(before, w) }) {
-		return false
-	}
-	part := (h.request.Lane.Holders + len(workers) - 1) / len(workers)
-	return h.held.rank(h) >= part
+	part := (h.request.Lane.Holders + len(workers)) / (1 + len(workers))
+	return come && h.held.rank(h) >= part
 }
 
-// slotWorkers returns the workers that asked for the lane's slots lately.
-func (h *slots) slotWorkers(ctx context.Context, now time.Time) ([]string, error) {
+// slotWorkers returns the other workers that have asked for the lane's slots since this holder took over.
+func (h *slots) slotWorkers(ctx context.Context) (workers []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.lease.patience())
 	defer cancel()
 	answer, err := h.config.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
@@ -51,9 +46,8 @@ func (h *slots) slotWorkers(ctx context.Context, now time.Time) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	workers := []string{}
 	for _, p := range answer.GetPollers() {
-		if now.Sub(p.GetLastAccessTime().AsTime()) < pollerAge {
+		if p.GetIdentity() != h.config.Identity && p.GetLastAccessTime().AsTime().After(h.since) {
 			workers = append(workers, p.GetIdentity())
 		}
 	}

@@ -141,11 +141,11 @@ func TestLaneShared(t *testing.T) {
 	l.await("for the second worker to hold all", func() bool {
 		return !slices.ContainsFunc(l.holders("pool"), func(pid int) bool { return pid != second.PID() })
 	})
-	s := l.state("pool")
-	if s.Counts.Acquired != 60 || s.Counts.Ended != 60 || s.Counts.Running != 0 {
-		t.Errorf("counts over both holders: %+v", s.Counts)
-	}
-	for _, h := range s.Holders {
+	l.await("for the counts over both holders", func() bool {
+		c := l.state("pool").Counts
+		return c.Acquired == 60 && c.Ended == 60 && c.Running == 0
+	})
+	for _, h := range l.state("pool").Holders {
 		if h.Fence < 2 {
 			t.Errorf("the fencing number of group %d did not grow with its holder: %d", h.Group, h.Fence)
 		}

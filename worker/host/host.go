@@ -120,8 +120,9 @@ func (c Config) activities(tools *toolspecs.Watcher, own registered, queues *que
 	}
 	maps.Copy(models, c.Models)
 	return activities.New(activities.Config{
-		Catalog: tools.Catalog,
-		Client:  queues.conn,
+		Catalog:  tools.Catalog,
+		Identity: c.Connection.Identity,
+		Client:   queues.conn,
 		Executors: map[string]activities.Executor{
 			switchyard.KindFunction: own.functions,
 			switchyard.KindStateful: own.factories,

@@ -119,10 +119,10 @@ func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.
 	holds, shut := q.holds, q.shut
 	q.mu.Unlock()
 	switch {
-	case shut && holds:
-		return false, Failure(handedBack(q.lane))
 	case !holds:
 		return false, nil
+	case shut:
+		return false, Failure(handedBack(q.lane))
 	}
 	var x switchyard.Execution
 	if in != nil {
@@ -130,22 +130,28 @@ func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.
 			return false, Failure(switchyard.Errorf(switchyard.ErrExecution, "the call's input cannot be read: %v", err))
 		}
 	}
-	var deadline time.Time
-	if x.QueueTimeout > 0 && info.Attempt == 1 {
-		deadline = info.ScheduledTime.Add(x.QueueTimeout.Std())
-	}
-	w := &waiter{queue: q, token: info.TaskToken, every: info.HeartbeatTimeout / 3}
-	err = q.gate.line.enter(ctx, levelOf(info), info.Priority.FairnessKey, deadline, w.begin)
-	if err == nil {
-		if err = w.begun(ctx); err != nil {
-			q.gate.line.leave()
-		}
-	}
-	w.end()
-	if err != nil {
+	if err := q.stand(ctx, info, x.QueueTimeout); err != nil {
 		return false, q.refusal(err, x.QueueTimeout)
 	}
 	return true, nil
+}
+
+// stand stands in the line until it is the task's turn. The first attempt may take the timeout, from its scheduling on.
+func (q *slotQueue) stand(ctx context.Context, info activity.Info, timeout switchyard.Duration) error {
+	var deadline time.Time
+	if timeout > 0 && info.Attempt == 1 {
+		deadline = info.ScheduledTime.Add(timeout.Std())
+	}
+	w := &waiter{queue: q, token: info.TaskToken, every: info.HeartbeatTimeout / 3}
+	defer w.end()
+	if err := q.gate.line.enter(ctx, levelOf(info), info.Priority.FairnessKey, deadline, w.begin); err != nil {
+		return err
+	}
+	err := w.begun()
+	if err != nil {
+		q.gate.line.leave()
+	}
+	return err
 }
 
 func levelOf(info activity.Info) int {
@@ -230,7 +236,7 @@ func (w *waiter) beat(details ...any) error {
 
 // begun tells the server that a call which waited begins now: from here on nobody may take it for one that has not. The
 // error says why it cannot: the call was cancelled, or a beat that says it waits may still be on its way.
-func (w *waiter) begun(context.Context) error {
+func (w *waiter) begun() error {
 	if w.stop == nil {
 		return nil
 	}

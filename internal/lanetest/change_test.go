@@ -41,7 +41,7 @@ func TestKeys(t *testing.T) {
 // after it was admitted: a second attempt, and a call of a plan that waits for another.
 func TestKeysOfLateAttempts(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, `lanes: {device: {limit: 1, idle_timeout: 500ms, key: "{{args.key}}"}}`,
+	l := newLab(t, `lanes: {device: {limit: 1, idle_timeout: 1s, key: "{{args.key}}"}}`,
 		tool{name: "flaky", lane: "device", handler: "flaky"}, tool{name: "touch", lane: "device"}, tool{name: "long", lane: "general"})
 	l.worker()
 	again := l.plan("again", planCall("c", "flaky", order{Key: "a", MS: 3000}))

@@ -18,6 +18,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/testserver"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -25,19 +26,20 @@ import (
 )
 
 // patience bounds a whole test. Nothing waits for it: it only ends what hangs.
-const patience = 150 * time.Second
+const patience = 120 * time.Second
 
 // tool is a toolspec of these tests.
 type tool struct {
 	name, lane string
-	// handler is work unless it says otherwise, effect idempotent, access shared.
-	handler, effect, access string
+	// handler is work unless it says otherwise, effect idempotent, access shared, heartbeat 1s.
+	handler, effect, access, heartbeat string
 	// more are lines of execution, such as "queue_timeout: 1s".
 	more string
 }
 
 func (t tool) yaml() string {
-	execution := fmt.Sprintf("{lane: %s, access: %s, effect: %s, heartbeat: 1s, timeout: 1m", t.lane, cmp.Or(t.access, "shared"), cmp.Or(t.effect, "idempotent"))
+	execution := fmt.Sprintf("{lane: %s, access: %s, effect: %s, heartbeat: %s, timeout: 1m", t.lane, cmp.Or(t.access, "shared"),
+		cmp.Or(t.effect, "idempotent"), cmp.Or(t.heartbeat, "1s"))
 	if t.effect != "once" {
 		execution += ", retry: {max_attempts: 10, initial_interval: 100ms, backoff: 1}"
 	}
@@ -81,7 +83,8 @@ func newLab(t *testing.T, lanes string, tools ...tool) *lab {
 		specs = append(specs, s.yaml())
 	}
 	l.write("tools/tools.yaml", strings.Join(specs, "---\n"))
-	l.Server = testserver.NewServer(t)
+	// By default the server counts a queue's waiting calls anew every five seconds.
+	l.Server = testserver.NewServer(t, "--dynamic-config-value", `matching.TaskQueueInfoByBuildIdTTL="1ms"`)
 	return l
 }
 
@@ -118,7 +121,7 @@ func (l *lab) workerAt(address string, flags ...string) *testserver.Process {
 	}
 	var ready struct{ Lanes []string }
 	flags = append([]string{"--address", address, "--task-queue", base, "--tools", filepath.Join(l.dir, "tools"),
-		"--lanes-file", filepath.Join(l.dir, "lanes.yaml"), "--log-level", "warn"}, flags...)
+		"--lanes-file", filepath.Join(l.dir, "lanes.yaml"), "--stop-timeout", "10s"}, flags...)
 	p := testserver.Start(l.t, &ready, []string{asWorker + "=1", witnessAddress + "=" + l.Witness.Address()}, program, flags...)
 	l.t.Cleanup(func() { // runs before the process is told to stop; one that stands still would not hear it
 		_ = syscall.Kill(p.PID(), syscall.SIGCONT)
@@ -265,8 +268,11 @@ func (l *lab) until(what string, condition func() bool) {
 func (l *lab) slots(lane string) []switchyard.SlotsState {
 	l.t.Helper()
 	described, err := l.Client.DescribeWorkflowExecution(l.ctx, switchyard.LaneWorkflowID(base, lane), "")
-	if err != nil {
+	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
 		return nil // nobody has served the lane yet
+	}
+	if err != nil {
+		l.t.Fatalf("ask for the holders of %s: %v", lane, err)
 	}
 	var states []switchyard.SlotsState
 	for _, pending := range described.GetPendingActivities() {
@@ -303,7 +309,16 @@ func (l *lab) waiting(lane string) int {
 // awaitWaiting waits until n calls of a lane wait.
 func (l *lab) awaitWaiting(lane string, n int) {
 	l.t.Helper()
-	l.until(fmt.Sprintf("for %d calls that wait on %s", n, lane), func() bool { return l.waiting(lane) >= n })
+	seen := -1
+	defer func() {
+		if seen < n {
+			l.t.Logf("%d calls wait on %s", seen, lane)
+		}
+	}()
+	l.until(fmt.Sprintf("for %d calls that wait on %s", n, lane), func() bool {
+		seen = l.waiting(lane)
+		return seen >= n
+	})
 }
 
 // limits makes a limit function for Excesses.

@@ -37,6 +37,7 @@ func newLaneHouse(t *testing.T) *laneHouse {
 	if os.Getenv("SWITCHYARD_E2E") == "" {
 		t.Skip("SWITCHYARD_E2E is not set: this test runs a server; make check does")
 	}
+	t.Parallel()
 	server := testserver.NewServer(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=100")
 	h := &laneHouse{T: t, client: server.Client, reader: audit.NewLaneReader(server.Client, client.DefaultNamespace, laneBase)}
 	w := worker.New(server.Client, laneBase, worker.Options{})

@@ -148,13 +148,17 @@ func (v *lanesView) read(ctx context.Context) (lanesReport, error) {
 		}
 		v.askedAt = now
 	}
+	v.add(&report, states)
+	return report, nil
+}
+
+// add adds what was read of lanes to a report, with what the workers told.
+func (v *lanesView) add(report *lanesReport, states []audit.LaneState) {
 	for _, s := range v.inline(states) {
-		line := v.line(s)
-		report.Lanes = append(report.Lanes, line)
+		report.Lanes = append(report.Lanes, v.line(s))
 		report.Notes = append(report.Notes, v.notes(s)...)
 	}
 	report.Notes = append(report.Notes, v.counts.notes...)
-	return report, nil
 }
 
 // lanes returns the lanes to read, sorted by name. The lane inline has no task queue of which the server could tell.
@@ -197,18 +201,20 @@ func (v *lanesView) askCounts(ctx context.Context, states []audit.LaneState) err
 			workers = append(workers, s.Workers...)
 		}
 	}
-	if slices.Contains(v.only, switchyard.LaneInline) || len(workers) > 0 {
-		decide, err := audit.Pollers(ctx, v.client, v.namespace(), v.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
-		if err != nil {
-			return err
-		}
-		if len(decide) == 0 {
-			v.counts = workerCounts{notes: []string{"what happened on lanes without a limit is not known: no worker serves runs on the task queue " +
-				v.queue + ", and only such a one can ask the others"}}
-			return nil
-		}
-		workers = append(workers, decide...)
+	v.counts = workerCounts{}
+	if len(workers) == 0 && !slices.Contains(v.only, switchyard.LaneInline) {
+		return nil
 	}
+	decide, err := audit.Pollers(ctx, v.client, v.namespace(), v.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil {
+		return err
+	}
+	if len(decide) == 0 {
+		v.counts.notes = []string{"what happened on lanes without a limit is not known: no worker serves runs on the task queue " + v.queue +
+			", and only such a one can ask the others"}
+		return nil
+	}
+	workers = append(workers, decide...)
 	slices.Sort(workers)
 	report, err := askWorkers(ctx, v.client, v.queue, switchyard.CatalogRequest{Workers: slices.Compact(workers), Lanes: true})
 	if err != nil {
@@ -220,10 +226,10 @@ func (v *lanesView) askCounts(ctx context.Context, states []audit.LaneState) err
 
 // countsOf adds up what workers told.
 func countsOf(report switchyard.CatalogReport) workerCounts {
-	counts := workerCounts{lanes: map[string]switchyard.LaneCounts{}}
 	if len(report.Lanes) == 0 && len(report.Workers) > 0 {
-		counts.notes = append(counts.notes, "what happened on lanes without a limit is not known: the worker that was to ask is of an earlier version")
+		return workerCounts{notes: []string{"what happened on lanes without a limit is not known: the worker that was to ask is of an earlier version"}}
 	}
+	counts := workerCounts{lanes: map[string]switchyard.LaneCounts{}}
 	for _, w := range report.Lanes {
 		if w.Failure != "" {
 			counts.notes = append(counts.notes, w.Worker+": "+w.Failure)

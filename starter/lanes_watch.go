@@ -58,11 +58,16 @@ type laneWatching struct {
 	missing time.Time
 }
 
-// look shows the lanes as they stand now, or what was seen last with a note that the server does not answer.
+// look looks at the lanes, and shows what was seen last with a note where the server does not answer.
 func (w *laneWatching) look(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	report, err := w.view.read(asking)
+	return w.take(ctx, report, err)
+}
+
+// take shows what was seen.
+func (w *laneWatching) take(ctx context.Context, report lanesReport, err error) error {
 	switch {
 	case err == nil:
 		w.last, w.missing = report, time.Time{}

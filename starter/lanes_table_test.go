@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/api/serviceerror"
+)
+
+// someLanes are lanes of every kind, as the server and workers tell of them.
+func someLanes() (*lanesView, []audit.LaneState) {
+	v := &lanesView{app: &app{format: formatFlags{output: outputText, color: colorNever}}, queue: switchyard.DefaultTaskQueue, counts: workerCounts{
+		lanes: map[string]switchyard.LaneCounts{
+			"general": {Running: 3, Acquired: 40, Ended: 37, WaitMicros: 37_000, ExecutionMicros: 370_000},
+			"inline":  {Acquired: 8, Ended: 8, ExecutionMicros: 800},
+		}, notes: []string{"3@host: it did not answer"}}}
+	held := func(group int, worker string, counts switchyard.LaneCounts) audit.LaneHolder {
+		return audit.LaneHolder{Group: group, Held: true, Worker: worker, SlotsState: switchyard.SlotsState{Fence: 1, Slots: 2, LaneCounts: counts}}
+	}
+	return v, []audit.LaneState{
+		{Lane: switchyard.Lane{Name: "android", Limit: 1, Holders: 4, Key: "{{args.device}}"}, Kept: true, Keys: 312, KeysAsked: 200, Queued: 5,
+			Workers: []string{"1@host"}, Holders: []audit.LaneHolder{held(0, "1@host", switchyard.LaneCounts{}), held(1, "1@host", switchyard.LaneCounts{}), {Group: 2}, held(3, "2@host", switchyard.LaneCounts{})},
+			Counts: switchyard.LaneCounts{Running: 12, Keys: 300, Acquired: 1000}},
+		{Lane: switchyard.Lane{Name: "general"}, Workers: []string{"1@host", "2@host"}, Queued: 2},
+		{Lane: switchyard.Lane{Name: "gpu"}},
+		{Lane: switchyard.Lane{Name: "printer", Limit: 1, Holders: 1}, Kept: true, Workers: []string{"2@host"}, Holders: []audit.LaneHolder{held(0, "2@host", switchyard.LaneCounts{})},
+			Queued: 1, Counts: switchyard.LaneCounts{Running: 1, Waiting: 20, Acquired: 7, Rejected: 4, TimedOut: 2, Ended: 6, WaitMicros: 9_000_000, ExecutionMicros: 12_000_000}},
+		{Lane: switchyard.Lane{Name: "serial", Limit: 1, Holders: 1}},
+	}
+}
+
+func (v *lanesView) reportOf(states []audit.LaneState) lanesReport {
+	r := lanesReport{TaskQueue: v.queue, Lanes: []laneLine{}}
+	v.add(&r, states)
+	return r
+}
+
+// TestLanesTable proves what the table says of lanes: of those with a limit from their holders, of those without from their
+// workers, with what cannot be known left open, and below it what else is to be known.
+func TestLanesTable(t *testing.T) {
+	v, states := someLanes()
+	v.verbose = true
+	want := `
+lane     limit  key                           holders  running  waiting  acquired  rejected  timed out  avg wait  avg execution  held by
+android      1  {{args.device}} (312 open)        3/4       12        5      1000         0          0         -              -  1@host ×2, 2@host
+general      -  -                           2 workers        3        2        40         -          -       1ms           10ms  1@host, 2@host
+gpu          -  -                           0 workers        0        0         0         -          -         -              -  -
+inline       -  -                                   -        0        -         8         -          -        0s          100µs  -
+printer      1  -                                 1/1        1       21         7         4          2     1.50s          2.00s  2@host
+serial       1  -                                 0/1        -        0         -         -          -         -              -  -
+! of the lane android 312 keys are open, and only 200 of them were asked what waits
+! nobody serves the lane gpu
+  start a worker for it: worker --lanes gpu
+! nobody serves the lane serial
+  start a worker for it: worker --lanes serial
+! 3@host: it did not answer
+`
+	if got := "\n" + v.text(v.reportOf(states), palette{}); got != want {
+		t.Errorf("got%s\nwant%s", got, want)
+	}
+	v.only = []string{"general"}
+	if got := v.text(v.reportOf(states[1:2]), palette{}); strings.Contains(got, "inline") {
+		t.Errorf("a lane that was not asked for is shown:\n%s", got)
+	}
+	v.only, v.counts = []string{"inline"}, workerCounts{}
+	if got := v.text(v.reportOf(nil), palette{}); !strings.Contains(got, "inline      -  -          -        -        -") {
+		t.Errorf("the lane that was asked for:\n%s", got)
+	}
+}
+
+// TestLanesJSON proves that JSON has one document, in which what is not known is absent and not zero.
+func TestLanesJSON(t *testing.T) {
+	v, states := someLanes()
+	v.app.format.output = outputJSON
+	var out bytes.Buffer
+	v.app.Out = &out
+	if err := v.print(v.reportOf(states)); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Lanes []map[string]any `json:"lanes"`
+		Notes []string         `json:"notes"`
+	}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got.Lanes) != 6 || len(got.Notes) != 4 {
+		t.Fatalf("%v: %s", err, out.String())
+	}
+	printer, general, serial := got.Lanes[4], got.Lanes[1], got.Lanes[5]
+	if printer["waiting"] != 21.0 || printer["waiting_at_server"] != 1.0 || printer["rejected"] != 4.0 || printer["wait_average"] != "1.5s" || printer["held"] != 1.0 {
+		t.Errorf("a lane with a limit: %v", printer)
+	}
+	if _, told := general["rejected"]; told || general["running"] != 3.0 || general["limit"] != nil {
+		t.Errorf("a lane without: %v", general)
+	}
+	if _, told := serial["running"]; told || serial["groups"] != 1.0 {
+		t.Errorf("a lane that nobody keeps: %v", serial)
+	}
+}
+
+// TestCountsOfWorkers proves that what workers tell adds up, and that it is said who did not answer, or could not be asked.
+func TestCountsOfWorkers(t *testing.T) {
+	counts := countsOf(switchyard.CatalogReport{Lanes: []switchyard.WorkerLanes{
+		{Worker: "a", Lanes: map[string]switchyard.LaneCounts{"http": {Running: 1, Acquired: 2}, "general": {Acquired: 1}}},
+		{Worker: "b", Failure: "it did not answer"},
+		{Worker: "c", Lanes: map[string]switchyard.LaneCounts{"http": {Running: 2, Acquired: 3}}},
+	}})
+	if got := counts.lanes["http"]; got.Running != 3 || got.Acquired != 5 || len(counts.notes) != 1 || !strings.Contains(counts.notes[0], "b: it did not answer") {
+		t.Errorf("got %+v", counts)
+	}
+	if counts := countsOf(switchyard.CatalogReport{Workers: []switchyard.WorkerCatalog{{Worker: "old"}}}); len(counts.notes) != 1 || counts.lanes != nil {
+		t.Errorf("of an earlier version: %+v", counts)
+	}
+}
+
+// TestLanesScreen proves that what is drawn fits the window, that the program that draws it ends, and that the last table is
+// left on the terminal whole.
+func TestLanesScreen(t *testing.T) {
+	v, states := someLanes()
+	report := v.reportOf(states)
+	for _, size := range []struct{ width, height int }{{200, 24}, {40, 5}, {20, 2}} {
+		m := &lanesModel{lanesText: lanesText{v.text(report, palette{})}, width: size.width, height: size.height}
+		lines := strings.Split(m.View().Content, "\n")
+		if len(lines) > size.height {
+			t.Errorf("%d lines in a window of %d", len(lines), size.height)
+		}
+		for _, line := range lines {
+			if w := ansi.StringWidth(line); w > size.width {
+				t.Errorf("a line of %d columns in a window of %d: %q", w, size.width, line)
+			}
+		}
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := make(chan string)
+	go func() {
+		data, _ := io.ReadAll(read)
+		drawn <- string(data)
+	}()
+	v.app.Out = write
+	screen := newLanesScreen(v)
+	for range 3 {
+		if err := screen.show(report); err != nil {
+			t.Fatal(err)
+		}
+	}
+	screen.close()
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if data := <-drawn; !strings.HasSuffix(data, v.text(report, palette{})) {
+		t.Errorf("the drawing ends with %q", data[max(0, len(data)-200):])
+	}
+	newLanesScreen(v).close() // before there was anything to draw
+}
+
+// TestLanesWithoutServer proves that a server that is away for a moment is waited for, with what was seen last, and that
+// other failures end the watching.
+func TestLanesWithoutServer(t *testing.T) {
+	v, states := someLanes()
+	var shown []lanesReport
+	fail := error(serviceerror.NewUnavailable("away"))
+	w := &laneWatching{show: func(r lanesReport) error { shown = append(shown, r); return nil }, last: v.reportOf(states)}
+	look := func() error { return w.take(t.Context(), lanesReport{}, fail) }
+	if err := look(); err != nil || len(shown) != 1 || len(shown[0].Lanes) != 6 || !strings.Contains(shown[0].Notes[0], "does not answer") {
+		t.Fatalf("%v: %+v", err, shown)
+	}
+	w.missing = time.Now().Add(-giveUpAfter)
+	if err := look(); !errors.Is(err, fail) {
+		t.Errorf("after too long: %v", err)
+	}
+	w.missing, fail = time.Time{}, errors.New("wrong")
+	if err := look(); !errors.Is(err, fail) {
+		t.Errorf("another failure: %v", err)
+	}
+}

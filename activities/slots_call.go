@@ -142,7 +142,9 @@ func (q *slotQueue) stand(ctx context.Context, info activity.Info, timeout switc
 	if timeout > 0 && info.Attempt == 1 {
 		deadline = info.ScheduledTime.Add(timeout.Std())
 	}
-	w := &waiter{queue: q, token: info.TaskToken, every: info.HeartbeatTimeout / 3}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w := &waiter{queue: q, token: info.TaskToken, every: info.HeartbeatTimeout / 3, cancel: cancel}
 	defer w.end()
 	if err := q.gate.line.enter(ctx, levelOf(info), info.Priority.FairnessKey, deadline, w.begin); err != nil {
 		return err
@@ -191,6 +193,8 @@ type waiter struct {
 	queue *slotQueue
 	token []byte
 	every time.Duration
+	// cancel ends the waiting when the server answers that the call was cancelled.
+	cancel context.CancelCauseFunc
 
 	stop func()
 	// over is closed when no beat is on its way any more; result is of the last one.
@@ -215,7 +219,9 @@ func (w *waiter) beats(ctx context.Context) {
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
 	for {
-		w.result = w.beat(switchyard.Waiting{Waiting: true})
+		if w.result = w.beat(switchyard.Waiting{Waiting: true}); temporal.IsCanceledError(w.result) {
+			w.cancel(w.result)
+		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -36,17 +36,7 @@ func TestExamples(t *testing.T) {
 	if err != nil || len(folders) != len(answers) {
 		t.Fatalf("%d examples have a README, want %d: %v", len(folders), len(answers), err)
 	}
-	starter := testserver.Bin(t, "starter")
-	dir := t.TempDir()
-	for link, target := range map[string]string{"bin": filepath.Dir(starter), "examples": "../../examples"} {
-		target, err := filepath.Abs(target)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := exampleFolder(t)
 	for _, readme := range folders {
 		kind := filepath.Base(filepath.Dir(readme))
 		t.Run(kind, func(t *testing.T) {
@@ -57,6 +47,22 @@ func TestExamples(t *testing.T) {
 			}
 		})
 	}
+}
+
+// exampleFolder returns a folder in which the commands of READMEs find the programs and the examples.
+func exampleFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for link, target := range map[string]string{"bin": filepath.Dir(testserver.Bin(t, "starter")), "examples": "../../examples"} {
+		target, err := filepath.Abs(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // commandIn returns the command that a README shows: its last line.

@@ -97,6 +97,9 @@ func openRun(t *testing.T) *archivedRun {
 	broken := activity("2.1", "broken", queue)
 	broken.State, broken.LastStartedTime, broken.LastWorkerIdentity = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(1), "worker-1"
 	broken.HeartbeatDetails = payloads(t, map[string]int{"done": 3})
+	held := activity("2.0", "held", queue)
+	held.State, held.LastStartedTime, held.LastWorkerIdentity = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(1), "worker-1"
+	held.HeartbeatDetails = payloads(t, switchyard.Waiting{Waiting: true})
 	flaky := activity("2.2", "flaky", queue)
 	flaky.State, flaky.LastStartedTime, flaky.LastAttemptCompleteTime = enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, at(1), at(2)
 	flaky.Attempt, flaky.MaximumAttempts, flaky.NextAttemptScheduleTime = 2, 3, at(9)
@@ -109,7 +112,7 @@ func openRun(t *testing.T) *archivedRun {
 	paused.State, paused.ActivityOptions = enumspb.PENDING_ACTIVITY_STATE_PAUSED, nil
 	paused.PauseInfo = &workflowpb.PendingActivityInfo_PauseInfo{PauseTime: at(5)}
 	return &archivedRun{parts: [][]*historypb.HistoryEvent{part[:end]}, lost: -1, open: &workflowservice.DescribeWorkflowExecutionResponse{
-		PendingActivities: []*workflowpb.PendingActivityInfo{broken, activity("hold/x", switchyard.HoldActivity, queue+"/hold/general"), flaky, unserved,
+		PendingActivities: []*workflowpb.PendingActivityInfo{broken, held, activity("hold/x", switchyard.HoldActivity, queue+"/hold/general"), flaky, unserved,
 			stopping, paused},
 		PendingWorkflowTask: &workflowpb.PendingWorkflowTaskInfo{State: enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED, Attempt: 1,
 			ScheduledTime: at(6), StartedTime: at(7)},
@@ -128,6 +131,8 @@ func TestPending(t *testing.T) {
 		{Kind: audit.KindRun, Lane: "general", Queue: queue, State: audit.StateRunning, Attempt: 1, Since: at(7), Started: at(7)},
 		{Kind: audit.KindCall, ID: "2.1", Tool: "broken", Lane: "general", Queue: queue, State: audit.StateRunning, Attempt: 1, Since: at(1),
 			Started: at(1), Worker: "worker-1", Progress: &switchyard.Progress{Done: 3}},
+		{Kind: audit.KindCall, ID: "2.0", Tool: "held", Lane: "general", Queue: queue, State: audit.StateWaiting, Attempt: 1, Since: at(0),
+			Started: at(1), Worker: "worker-1"},
 		{Kind: audit.KindCall, ID: "2.2", Tool: "flaky", Lane: "general", Queue: queue, State: audit.StateBackingOff, Attempt: 2, MaxAttempts: 3,
 			Since: at(2), Started: at(1), NextAttempt: at(9), LastFailure: "not yet"},
 		{Kind: audit.KindCall, ID: "2.3", Tool: "unserved", Lane: "nobody", Queue: queue + "/nobody", State: audit.StateWaiting, Attempt: 1, Since: at(0)},

@@ -27,7 +27,7 @@ type State string
 
 // The states of a Running.
 const (
-	StateWaiting    State = "waiting" // for a worker of its lane
+	StateWaiting    State = "waiting" // for a worker of its lane, or with one for its turn
 	StateRunning    State = "running"
 	StateBackingOff State = "backing_off" // between two attempts
 	StateCancelling State = "cancelling"  // asked to stop, and not yet stopped
@@ -121,6 +121,9 @@ func runningActivity(a *workflowpb.PendingActivityInfo, base string) Running {
 func activityState(a *workflowpb.PendingActivityInfo) (State, time.Time) {
 	switch a.GetState() {
 	case enumspb.PENDING_ACTIVITY_STATE_STARTED:
+		if waitsWithHolder(a) {
+			return StateWaiting, timeOf(a.GetScheduledTime())
+		}
 		return StateRunning, timeOf(a.GetLastStartedTime())
 	case enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED:
 		return StateCancelling, timeOf(a.GetLastStartedTime())
@@ -131,6 +134,12 @@ func activityState(a *workflowpb.PendingActivityInfo) (State, time.Time) {
 		return StateBackingOff, timeOf(a.GetLastAttemptCompleteTime())
 	}
 	return StateWaiting, timeOf(a.GetScheduledTime())
+}
+
+// waitsWithHolder reports whether a worker has a call and lets it wait for its turn on the lane.
+func waitsWithHolder(a *workflowpb.PendingActivityInfo) bool {
+	var w switchyard.Waiting
+	return len(a.GetHeartbeatDetails().GetPayloads()) > 0 && decode(a.GetHeartbeatDetails(), &w) == nil && w.Waiting
 }
 
 // progress returns what the last heartbeat tells of the call's progress; nil where it tells none.

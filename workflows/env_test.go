@@ -41,10 +41,11 @@ type lab struct {
 	scheduled []scheduled
 	// queries counts what the activities asked the run.
 	queries map[string]int
-	// lanes are those that calls are admitted by, opened the keys of them that were opened, in order. handsBack, if set, ends
-	// an activity of a tool in place of the tool.
+	// lanes are those that calls are admitted by, opened the keys of them that were opened, in order, after as many failures
+	// as unopened says. handsBack, if set, ends an activity of a tool in place of the tool.
 	lanes     *lanes.Set
 	opened    []string
+	unopened  int
 	handsBack func(activity.Info) error
 	// people is set in labs with tools that ask people.
 	people *people
@@ -140,6 +141,9 @@ func (c queryClient) SignalWithStartWorkflow(_ context.Context, _, _ string, ord
 	inputs ...any) (client.WorkflowRun, error) {
 	c.lab.mu.Lock()
 	defer c.lab.mu.Unlock()
+	if c.lab.unopened--; c.lab.unopened >= 0 {
+		return nil, errors.New("not now")
+	}
 	c.lab.opened = append(c.lab.opened, inputs[0].(switchyard.KeysInput).Lane+"/"+order.(switchyard.KeyOrder).Open)
 	return nil, nil
 }

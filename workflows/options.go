@@ -81,6 +81,16 @@ func modelOptions(base, id string, m switchyard.Model, summary string) workflow.
 	}
 }
 
+// withAdmitOptions are those of admission, which may have to tell the server of a key: a run must not fail for what passes in
+// a minute or two.
+func withAdmitOptions(ctx workflow.Context) workflow.Context {
+	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		StartToCloseTimeout: localTimeout,
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 20, InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 2,
+			MaximumInterval: 5 * time.Second},
+	})
+}
+
 func withLocalOptions(ctx workflow.Context) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 		StartToCloseTimeout: localTimeout,

@@ -103,7 +103,7 @@ func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, 
 	}
 	began := workflow.Now(ctx)
 	var verdicts []switchyard.Verdict
-	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), switchyard.AdmitActivity, request).Get(ctx, &verdicts)
+	err := workflow.ExecuteLocalActivity(withAdmitOptions(ctx), switchyard.AdmitActivity, request).Get(ctx, &verdicts)
 	if err == nil && len(verdicts) == 0 {
 		err = errors.New("admission answered for none of the calls")
 	}

@@ -51,6 +51,15 @@ func (l *lab) sortedOpened() []string {
 	return slices.Sorted(slices.Values(l.opened))
 }
 
+// TestAdmissionWaitsForServer proves that a run whose key the server does not take for a while does not fail for that.
+func TestAdmissionWaitsForServer(t *testing.T) {
+	l := newLabOf(t, 1, device("press", switchyard.AccessShared))
+	l.lanes, l.unopened = android(time.Hour), 10
+	l.runPlan(`calls: [{id: a, tool: press, arguments: {device: a}}]`)
+	l.result()
+	expect(t, "opened", l.sortedOpened(), []string{"android/a"})
+}
+
 // TestExecutionKnowsItsWait proves that a call which may wait with its lane's holder tells it how long, and that other calls
 // are as short as ever.
 func TestExecutionKnowsItsWait(t *testing.T) {

@@ -71,6 +71,7 @@ func (a *Activities) Slots(ctx context.Context, r switchyard.SlotsRequest) (swit
 	a.held.add(h)
 	defer a.held.remove(h)
 	h.log.Info("slots taken", h.fields()...)
+	go h.guard()
 	return h.finish(ctx, h.keep(ctx))
 }
 
@@ -281,7 +282,6 @@ func (h *slots) wait(ctx context.Context, stopped <-chan struct{}) {
 		case <-stopped:
 			return
 		case <-h.lease.lost:
-			time.AfterFunc(h.lease.margin()*3/4, h.exitIfBusy)
 			return
 		case <-tick.C:
 			_ = h.beat(ctx) // the lease tells how it went
@@ -306,6 +306,12 @@ func (h *slots) stopAll(why release) <-chan struct{} {
 		close(stopped)
 	}()
 	return stopped
+}
+
+// guard sees to it that no call goes on when the lease is over, whatever else keeps this holder busy.
+func (h *slots) guard() {
+	<-h.lease.lost
+	time.AfterFunc(h.lease.margin()*3/4, h.exitIfBusy)
 }
 
 // exitIfBusy ends the process where calls go on although the lease is over: when it ends for the server too, the next

@@ -51,25 +51,32 @@ func (d *doctor) lane(s audit.LaneState) finding {
 	if !s.Lane.Limited() || held == 0 && len(s.Workers) == 0 {
 		return served(len(s.Workers), what, command)
 	}
-	slots := "its slots"
-	switch {
-	case s.Lane.Keyed():
-		slots = "its keys"
-	case s.Lane.Limit == 1:
-		slots = "its slot"
-	}
-	switch by := strings.Join(holdersOf(s), ", "); {
+	by := " by " + strings.Join(holdersOf(s), ", ")
+	switch slots := slotsOf(s.Lane); {
 	case held == 0:
 		return finding{markBad, fmt.Sprintf("%s: no worker holds %s, so its calls wait, although %s would", what, slots, plural(len(s.Workers), "worker")),
 			"look again in a few seconds; if it stays so, look at the workers' logs"}
 	case held < groups:
-		return finding{markWarn, fmt.Sprintf("%s: %d of %d groups of %s are held, by %s", what, held, groups, slots, by),
-			"look again in a few seconds: after a worker is lost another one takes over; start more: " + command}
-	case s.Lane.Limit == 1 && !s.Lane.Keyed():
-		return finding{markGood, fmt.Sprintf("%s: %s is held by %s", what, slots, by), ""}
+		return finding{markWarn, fmt.Sprintf("%s: only %d of %d groups of %s are held,%s", what, held, groups, slots, by),
+			"look again in a few seconds: where a worker was lost another one takes over; or start one more: " + command}
+	case slots == oneSlot:
+		return finding{markGood, what + ": " + slots + " is held" + by, ""}
 	default:
-		return finding{markGood, fmt.Sprintf("%s: %s are held by %s (limit %d)", what, slots, by, s.Lane.Limit), ""}
+		return finding{markGood, fmt.Sprintf("%s: %s are held%s (limit %d)", what, slots, by, s.Lane.Limit), ""}
 	}
+}
+
+const oneSlot = "its slot"
+
+// slotsOf says what is held of a lane.
+func slotsOf(lane switchyard.Lane) string {
+	switch {
+	case lane.Keyed():
+		return "its keys"
+	case lane.Limit == 1:
+		return oneSlot
+	}
+	return "its slots"
 }
 
 // holdersOf returns the workers that hold groups of a lane, each once, sorted.

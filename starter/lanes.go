@@ -83,14 +83,19 @@ func workerCommand(queue, lane string) string {
 // served reports whether a worker polled the queue lately, or would hold slots of its lane: all of them may be taken for long.
 func (l *laneWatch) served(ctx context.Context, queue string, kind enumspb.TaskQueueType) (bool, error) {
 	workers, err := audit.Pollers(ctx, l.client, l.namespace, queue, kind)
-	if lane := laneOf(switchyard.LaneOf(l.queue, queue)); err == nil && len(workers) == 0 && kind == enumspb.TASK_QUEUE_TYPE_ACTIVITY {
-		workers, err = audit.Pollers(ctx, l.client, l.namespace, switchyard.SlotsQueue(l.queue, lane), kind)
+	name := switchyard.LaneOf(l.queue, queue)
+	if err != nil || len(workers) > 0 || kind != enumspb.TASK_QUEUE_TYPE_ACTIVITY || strings.HasPrefix(name, bypassing) {
+		return len(workers) > 0, err
 	}
+	workers, err = audit.Pollers(ctx, l.client, l.namespace, switchyard.SlotsQueue(l.queue, laneOf(name)), kind)
 	return len(workers) > 0, err
 }
 
-// laneOf returns the lane of what LaneOf tells of a queue that may be that of a key.
+// bypassing begins what LaneOf tells of a queue that goes past a lane.
+var bypassing = strings.TrimPrefix(switchyard.BypassQueue("", ""), "/")
+
+// laneOf returns the lane of what LaneOf tells of a queue, which may be that of a key or go past the lane.
 func laneOf(name string) string {
-	lane, _, _ := strings.Cut(name, "/")
+	lane, _, _ := strings.Cut(strings.TrimPrefix(name, bypassing), "/")
 	return lane
 }

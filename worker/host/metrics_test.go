@@ -216,6 +216,17 @@ func TestObserver(t *testing.T) {
 	if !contains(logs.String(), `msg="call ended"`, "tool=probe", "call_id=", "workflow_id=", "run_id=", "attempt=1", "outcome=timeout", "level=WARN", `msg="model step ended"`) {
 		t.Errorf("the log is %s", logs.String())
 	}
+	// What a call waited with the holder of its lane's slots is no part of its duration, and one that was turned away has none.
+	held := general.forLane("held")
+	observe(t, held, "probe", ended{result: switchyard.Result{HeldMicros: 20_000_000}})
+	observe(t, held, "probe", ended{err: failure(switchyard.Errorf(switchyard.ErrQueueFull, "x"))})
+	serve(t, registry).has(t,
+		`switchyard_call_duration_seconds_bucket{lane="held",tool="probe",le="5"} 1`,
+		`switchyard_call_duration_seconds_count{lane="held",tool="probe"} 1`,
+		`switchyard_call_queue_seconds_bucket{lane="held",le="10"} 1`,
+		`switchyard_call_queue_seconds_count{lane="held"} 2`,
+		`switchyard_calls_total{lane="held",outcome="queue_full",tool="probe"} 1`,
+	)
 	quiet := newObserver(prometheus.NewRegistry(), slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelError})))
 	before := logs.String()
 	observe(t, quiet, "probe", ended{})

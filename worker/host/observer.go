@@ -46,7 +46,7 @@ func newObserver(r prometheus.Registerer, logger *slog.Logger) *observer {
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_call_duration_seconds", Buckets: callBuckets,
 			Help: "How long attempts at tool calls ran."}, []string{"tool", "lane"}),
 		queueWaits: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_call_queue_seconds", Buckets: callBuckets,
-			Help: "How long tool calls waited for a worker of their lane before the first attempt."}, []string{"lane"}),
+			Help: "How long tool calls waited for a worker of their lane, and with the holder of its slots, before the first attempt."}, []string{"lane"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "switchyard_model_steps_total",
 			Help: "Attempts at model steps, by model and outcome: completed or failed."}, []string{"model", "outcome"}),
 		stepTimes: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_model_step_duration_seconds", Buckets: callBuckets,
@@ -167,13 +167,18 @@ func (a *observedActivity) called(ctx context.Context, info activity.Info, resul
 		return
 	}
 	tool, outcome := info.ActivityType.Name, outcomeOf(err)
-	a.metrics.calls.WithLabelValues(tool, a.lane, outcome).Inc()
-	a.metrics.durations.WithLabelValues(tool, a.lane).Observe(took.Seconds())
-	if wait := info.StartedTime.Sub(info.ScheduledTime); info.Attempt == 1 && wait >= 0 {
-		a.metrics.queueWaits.WithLabelValues(a.lane).Observe(wait.Seconds())
-	}
+	wait := info.StartedTime.Sub(info.ScheduledTime)
 	if r, ok := result.(switchyard.Result); ok {
+		held := time.Duration(r.HeldMicros) * time.Microsecond
+		wait, took = wait+held, max(took-held, 0)
 		a.metrics.tokens.WithLabelValues("result").Add(float64(r.Tokens))
+	}
+	a.metrics.calls.WithLabelValues(tool, a.lane, outcome).Inc()
+	if outcome != string(switchyard.ErrQueueFull) && outcome != string(switchyard.ErrQueueTimeout) { // these never ran
+		a.metrics.durations.WithLabelValues(tool, a.lane).Observe(took.Seconds())
+	}
+	if info.Attempt == 1 && wait >= 0 {
+		a.metrics.queueWaits.WithLabelValues(a.lane).Observe(wait.Seconds())
 	}
 	a.log(ctx, "call ended", info, outcome, took, err, "tool", tool, "call_id", info.ActivityID, "lane", a.lane)
 }

@@ -29,7 +29,7 @@ type ActivityFailure struct {
 func (f ActivityFailure) CallError(tool Tool, route Route) *Error {
 	e := f.callError(tool.On(route), route)
 	// What has an activity of another form is not made again by scheduling that activity once more.
-	e.NotBegun = e.NotBegun && tool.Kind == ""
+	e.NotBegun = e.NotBegun && tool.Kind == "" && tool.Lane != LaneInline
 	return e
 }
 

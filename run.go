@@ -76,7 +76,7 @@ type Model struct {
 	MaxTokens int `json:"max_tokens,omitempty"`
 	// Timeout bounds one attempt of a model step; default 2m.
 	Timeout Duration `json:"timeout,omitzero"`
-	// Lane is the lane of the model steps; default general.
+	// Lane is the lane of the model steps; default general. On the lane inline they run within the run's workflow tasks.
 	Lane string `json:"lane,omitempty"`
 	// MaxAttempts bounds the attempts of one model step; default 5.
 	MaxAttempts int   `json:"max_attempts,omitempty"`
@@ -187,6 +187,8 @@ type ModelRequest struct {
 	Catalog string `json:"catalog,omitempty"`
 	// Limit, where set, names the limit that was reached: the step answers without tools.
 	Limit string `json:"limit,omitempty"`
+	// Inline is set for a step that runs inline. Such a step's input is not encoded.
+	Inline *InlineStep `json:"-"`
 }
 
 // ModelResponse is the answer of a model step.

@@ -72,6 +72,9 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 		v.Error.Phase = switchyard.PhasePreValidation
 		return v
 	}
+	if v.Error = tool.InlineFault(); v.Error != nil {
+		return v
+	}
 	compiled, err := a.specs.of(tool)
 	if err != nil {
 		v.Error = switchyard.Errorf(switchyard.ErrExecutorNotFound, "the pinned toolspec of %q cannot be used here: %v", c.Tool, err)
@@ -87,7 +90,8 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 		v.Error = argumentsError(c.Tool, problems)
 		return v
 	}
-	if !bytes.Equal(arguments, []byte(c.Arguments)) {
+	// History tells of an inline call's arguments nowhere else, where they are not as the plan has them.
+	if !bytes.Equal(arguments, []byte(c.Arguments)) || tool.Lane == switchyard.LaneInline && r.Caller.Type == switchyard.CallerPlan {
 		v.Arguments = json.RawMessage(arguments)
 	}
 	if tool.Status == switchyard.StatusDeprecated {

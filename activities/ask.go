@@ -13,7 +13,6 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
@@ -60,14 +59,14 @@ type asker struct {
 }
 
 // withTimeout bounds an execution by the tool's timeout. A tool that may ask people finds in the context what Ask needs.
-func (a *Activities) withTimeout(ctx context.Context, info activity.Info, spec *toolspecs.Spec) (context.Context, context.CancelFunc) {
+func (a *Activities) withTimeout(ctx context.Context, t attempt, spec *toolspecs.Spec) (context.Context, context.CancelFunc) {
 	within := spec.Entry.AnswerWithin.Std()
-	if within <= 0 {
+	if within <= 0 || t.inline != nil {
 		return context.WithTimeoutCause(ctx, spec.Execution.Timeout.Std(), errToolTimeout)
 	}
 	ctx, clock, cancel := withToolClock(ctx, spec.Execution.Timeout.Std())
-	return context.WithValue(ctx, askerKey{}, &asker{client: a.config.Client, workflowID: info.WorkflowExecution.ID,
-		runID: info.WorkflowExecution.RunID, callID: info.ActivityID, tool: spec.Name, within: within, clock: clock,
+	return context.WithValue(ctx, askerKey{}, &asker{client: a.config.Client, workflowID: t.info.WorkflowExecution.ID,
+		runID: t.info.WorkflowExecution.RunID, callID: t.id, tool: spec.Name, within: within, clock: clock,
 		asked: map[string]int{}, askAgain: firstAskAgain, maxAgain: lastAskAgain}), cancel
 }
 

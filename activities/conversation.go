@@ -72,7 +72,11 @@ func (a *Activities) fetch(ctx context.Context, t talk, total int) (whole talk, 
 
 // ask queries the run on whose behalf ctx executes.
 func (a *Activities) ask(ctx context.Context, into any, query string, args ...any) error {
-	execution := activity.GetInfo(ctx).WorkflowExecution
+	info := activity.GetInfo(ctx)
+	if info.IsLocalActivity {
+		return errInline
+	}
+	execution := info.WorkflowExecution
 	value, err := a.config.Client.QueryWorkflow(ctx, execution.ID, execution.RunID, query, args...)
 	if err != nil {
 		return fmt.Errorf("ask the run for %s: %w", query, err)

@@ -18,7 +18,7 @@ func Failure(failed *switchyard.Error, more ...any) error {
 	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type), temporal.ApplicationErrorOptions{
 		NonRetryable:   !e.Retryable,
 		NextRetryDelay: e.RetryAfter.Std(),
-		Details:        append([]any{&e}, more...),
+		Details:        append([]any{e}, more...),
 		// A tool that fails is an answer, not a fault of the worker: the SDK neither logs nor counts it as one.
 		Category: temporal.ApplicationErrorCategoryBenign,
 	})

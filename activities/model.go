@@ -67,6 +67,11 @@ const limitPrompt = "The limit of this run has been reached: %s. You cannot call
 func (a *Activities) ModelStep(ctx context.Context, r switchyard.ModelRequest) (switchyard.ModelResponse, error) {
 	ctx, rest := keepAlive(ctx)
 	defer rest()
+	if r.Inline != nil {
+		var stop context.CancelFunc
+		ctx, stop = inlineContext(ctx, r.Inline.Left)
+		defer stop()
+	}
 	response, err := a.answer(ctx, r)
 	if err != nil {
 		return switchyard.ModelResponse{}, modelFailure(ctx, err)
@@ -75,16 +80,28 @@ func (a *Activities) ModelStep(ctx context.Context, r switchyard.ModelRequest) (
 		response.Message.Calls[i].ID = switchyard.TurnCallID(r.Turn, i+1)
 	}
 	response.Message.Role = switchyard.RoleAssistant
-	a.runs.keep(r.Run, response.Message)
+	if r.Inline == nil {
+		a.runs.keep(r.Run, response.Message)
+	}
 	return response, nil
 }
 
-func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest) (switchyard.ModelResponse, error) {
+// subject returns what a model step is about: what the run is pinned to, and the conversation. A step that runs inline
+// brings both along.
+func (a *Activities) subject(ctx context.Context, r switchyard.ModelRequest) (*switchyard.Setup, []switchyard.Message, error) {
+	if r.Inline != nil {
+		return r.Inline.Setup, r.Inline.Messages, nil
+	}
 	setup, err := a.setup(ctx, r.Run, func(c switchyard.Catalog) bool { return c.Digest == r.Catalog })
 	if err != nil {
-		return switchyard.ModelResponse{}, err
+		return nil, nil, err
 	}
 	messages, err := a.conversation(ctx, r)
+	return setup, messages, err
+}
+
+func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest) (switchyard.ModelResponse, error) {
+	setup, messages, err := a.subject(ctx, r)
 	if err != nil {
 		return switchyard.ModelResponse{}, err
 	}

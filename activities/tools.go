@@ -16,31 +16,35 @@ import (
 )
 
 // Tool executes any tool: it is the dynamic activity, and the activity's type is the tool's name. It takes one
-// switchyard.Execution through the phases execution and post_execution. Its error is a failure made by Failure, or
-// Temporal's own of a cancelled activity.
+// switchyard.Execution, or as a local activity one *switchyard.InlineCall, through the phases execution and post_execution.
+// Its error is a failure made by Failure, or Temporal's own of a cancelled activity.
 func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (switchyard.Result, error) {
-	var x switchyard.Execution
-	if err := input.Get(&x); err != nil {
+	t, err := attemptOf(ctx, input)
+	if err != nil {
 		return switchyard.Result{}, Failure(switchyard.Errorf(switchyard.ErrExecution, "the call's input cannot be read: %v", err))
 	}
 	ctx, rest := keepAlive(ctx)
 	defer rest()
-	info := activity.GetInfo(ctx)
-	result, failure := a.call(ctx, info, x)
+	if t.inline != nil {
+		var stop context.CancelFunc
+		ctx, stop = inlineContext(ctx, t.inline.Left)
+		defer stop()
+	}
+	result, failure := a.call(ctx, t)
 	switch failure {
 	case waiting:
 		return switchyard.Result{}, activity.ErrResultPending
 	case nil:
-		a.remember(x.Origin, switchyard.CallOutcome{ID: info.ActivityID, Result: &result})
+		a.ended(t, switchyard.CallOutcome{ID: t.id, Result: &result})
 		return result, nil
 	}
 	if failure.Type == switchyard.ErrCancelled && ctx.Err() != nil {
 		return switchyard.Result{}, temporal.NewCanceledError(failure.Message)
 	}
 	if !failure.Retryable {
-		a.remember(x.Origin, switchyard.CallOutcome{ID: info.ActivityID, Error: failure})
+		a.ended(t, switchyard.CallOutcome{ID: t.id, Error: failure})
 	}
-	return switchyard.Result{}, Failure(failure)
+	return switchyard.Result{}, Failure(failure, t.spent()...)
 }
 
 // remember leaves a call's message for the run's next model step, where there will be one.
@@ -50,11 +54,16 @@ func (a *Activities) remember(o switchyard.Origin, outcome switchyard.CallOutcom
 	}
 }
 
-func (a *Activities) call(ctx context.Context, info activity.Info, x switchyard.Execution) (switchyard.Result, *switchyard.Error) {
-	name := info.ActivityType.Name
-	compiled, err := a.pinnedSpec(ctx, name, x)
+func (a *Activities) ended(t attempt, outcome switchyard.CallOutcome) {
+	if t.inline == nil || t.inline.Apart {
+		a.remember(t.Origin, outcome)
+	}
+}
+
+func (a *Activities) call(ctx context.Context, t attempt) (switchyard.Result, *switchyard.Error) {
+	compiled, err := a.specOf(ctx, t)
 	if err != nil {
-		e := switchyard.Errorf(switchyard.ErrExecutorNotFound, "the worker cannot get the pinned toolspec of %s: %v", name, err)
+		e := switchyard.Errorf(switchyard.ErrExecutorNotFound, "the worker cannot get the pinned toolspec of %s: %v", t.tool, err)
 		e.Phase, e.Retryable = switchyard.PhaseExecution, true
 		return switchyard.Result{}, e
 	}
@@ -65,7 +74,7 @@ func (a *Activities) call(ctx context.Context, info activity.Info, x switchyard.
 		e.Phase = switchyard.PhaseExecution
 		return switchyard.Result{}, e
 	}
-	timeout, cancel := a.withTimeout(withCallContext(ctx, info, x, spec), info, spec)
+	timeout, cancel := a.withTimeout(t.withContext(ctx, spec), t, spec)
 	defer cancel()
 	if e := EnsureDependencies(timeout, spec); e != nil {
 		if timeout.Err() != nil {
@@ -75,7 +84,7 @@ func (a *Activities) call(ctx context.Context, info activity.Info, x switchyard.
 		return switchyard.Result{}, e
 	}
 	began := time.Now()
-	answer, err := executor.Execute(timeout, spec, x.Arguments)
+	answer, err := executor.Execute(timeout, spec, t.Arguments)
 	took := time.Since(began)
 	if errors.Is(err, activity.ErrResultPending) {
 		return switchyard.Result{}, waiting
@@ -84,11 +93,22 @@ func (a *Activities) call(ctx context.Context, info activity.Info, x switchyard.
 		return switchyard.Result{}, executionError(timeout, err, spec)
 	}
 	began = time.Now()
-	answer.Notes = slices.Concat(x.Notes, repliesOf(timeout), answer.Notes)
+	answer.Notes = slices.Concat(t.Notes, repliesOf(timeout), answer.Notes)
 	result, failure := postExecute(compiled, answer)
+	if t.inline != nil {
+		result = fitInline(result)
+	}
 	result.Slow = took > spec.Execution.SlowAfter.Std()
 	result.ExecutionMicros, result.PostMicros = took.Microseconds(), time.Since(began).Microseconds()
 	return result, failure
+}
+
+// specOf returns the exact spec of the attempt's call.
+func (a *Activities) specOf(ctx context.Context, t attempt) (*toolspecs.Compiled, error) {
+	if t.inline != nil {
+		return a.inlineSpec(t.inline.Tool)
+	}
+	return a.pinnedSpec(ctx, t.tool, t.Execution)
 }
 
 // pinnedSpec returns the exact spec that the run is pinned to: this process has it from its own catalog or an earlier
@@ -116,17 +136,18 @@ func (a *Activities) pinnedSpec(ctx context.Context, name string, x switchyard.E
 	return a.specs.of(tool)
 }
 
-func withCallContext(ctx context.Context, info activity.Info, x switchyard.Execution, spec *toolspecs.Spec) context.Context {
-	origin := x.Origin
-	origin.Conversation = cmp.Or(origin.Conversation, info.WorkflowExecution.ID)
+// withContext puts into ctx what the tool can know about the call.
+func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.Context {
 	held, ok := ctx.Value(leaseKey{}).(heldLease)
 	if !ok {
 		held.lane = spec.Execution.Lane
 	}
+	origin := t.Origin
+	origin.Conversation = cmp.Or(origin.Conversation, t.info.WorkflowExecution.ID)
 	return switchyard.WithCallContext(ctx, switchyard.CallContext{
-		CallID: info.ActivityID, Tool: info.ActivityType.Name, Origin: origin,
-		WorkflowID: info.WorkflowExecution.ID, RunID: info.WorkflowExecution.RunID, ParentCall: x.Parent,
-		Attempt: int(info.Attempt), Timeout: spec.Execution.Timeout, Key: switchyard.IdempotencyKey(x.Origin.Run, info.ActivityID),
+		CallID: t.id, Tool: t.tool, Origin: origin,
+		WorkflowID: t.info.WorkflowExecution.ID, RunID: t.info.WorkflowExecution.RunID, ParentCall: t.Parent,
+		Attempt: int(t.info.Attempt), Timeout: spec.Execution.Timeout, Key: switchyard.IdempotencyKey(t.Origin.Run, t.id),
 		Lane: held.lane, Fence: held.fence,
 	})
 }

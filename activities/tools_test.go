@@ -377,14 +377,17 @@ func BenchmarkTool(b *testing.B) {
 	output, _ := json.Marshal(realText(b)[:1024])
 	bench, compiled := toolBench(b, nil, answers(string(output)))
 	x := executionOf(compiled)
-	_, err := within(b, "probe", x, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
-		info := activity.GetInfo(ctx)
+	_, err := within(b, "probe", x, func(ctx context.Context, in converter.EncodedValues) (any, error) {
+		call, err := attemptOf(ctx, in)
+		if err != nil {
+			return nil, err
+		}
 		for b.Loop() {
-			result, failure := bench.call(ctx, info, x)
+			result, failure := bench.call(ctx, call)
 			if failure != nil {
 				return nil, failure
 			}
-			bench.runs.keep(x.Origin.Run, switchyard.CallOutcome{ID: info.ActivityID, Result: &result}.Message())
+			bench.runs.keep(x.Origin.Run, switchyard.CallOutcome{ID: call.id, Result: &result}.Message())
 		}
 		return nil, nil
 	})

@@ -47,32 +47,41 @@ func (w wantedCalls) inOrder() []*wantedCall {
 	return slices.SortedFunc(maps.Values(w), func(a, b *wantedCall) int { return cmp.Compare(a.order, b.order) })
 }
 
-// marker reads what the local activities pin and admit recorded.
+// marker reads what a local activity recorded: pin, admit, settle, and what ran inline.
 func (d *Deriver) marker(e *historypb.HistoryEvent) error {
-	a := e.GetMarkerRecordedEventAttributes()
-	if a.GetMarkerName() != localActivityMarker || a.GetFailure() != nil {
-		return nil
-	}
-	var data struct{ ActivityType string }
-	if err := d.decodeEvent(e, "marker data", a.GetDetails()[markerData], &data); err != nil {
+	l, ok, err := d.readLocal(e)
+	if !ok || err != nil {
 		return err
 	}
-	result := a.GetDetails()[markerResult]
-	switch data.ActivityType {
+	defer func() { d.clock = timeOf(l.event.GetEventTime()) }()
+	switch {
+	case l.kind == switchyard.ModelActivity:
+		return d.inlineStep(l)
+	case isTool(l.kind):
+		return d.inlineCall(l)
+	case l.failure != nil:
+		return nil
+	}
+	return d.decided(e, l)
+}
+
+// decided reads what a local activity decided for the run.
+func (d *Deriver) decided(e *historypb.HistoryEvent, l local) error {
+	switch l.kind {
 	case switchyard.PinActivity:
 		var pinned switchyard.Packed[switchyard.Pinned]
-		if err := d.decodeEvent(e, "pinned tools", result, &pinned); err != nil {
+		if err := d.decodeEvent(e, "pinned tools", l.result, &pinned); err != nil {
 			return err
 		}
 		d.pin(pinned.Value)
 	case switchyard.AdmitActivity:
 		var verdicts []switchyard.Verdict
-		if err := d.decodeEvent(e, "verdicts", result, &verdicts); err != nil {
+		if err := d.decodeEvent(e, "verdicts", l.result, &verdicts); err != nil {
 			return err
 		}
 		d.admit(e, verdicts)
 	case switchyard.SettleActivity:
-		return d.settled(e, result)
+		return d.settled(e, l.result)
 	}
 	return nil
 }
@@ -106,11 +115,16 @@ func (d *Deriver) pin(pinned switchyard.Pinned) {
 // admit takes verdicts: a refused call is over.
 func (d *Deriver) admit(e *historypb.HistoryEvent, verdicts []switchyard.Verdict) {
 	for _, v := range verdicts {
+		w := d.wanted[v.ID]
+		if v.Error == nil && w != nil {
+			// The run goes by this too, whatever the worker that admitted the call knew.
+			v.Error = d.tools[w.Tool].InlineFault()
+		}
 		if v.Error != nil {
 			d.refuse(e, d.wanted.take(v.ID), v)
 			continue
 		}
-		if w := d.wanted[v.ID]; w != nil {
+		if w != nil {
 			w.verdict = &v
 		}
 	}

@@ -16,6 +16,8 @@ type activity struct {
 	id    string
 	order int64
 	step  bool
+	// inline says that it ran within a workflow task, and waits for another attempt.
+	inline bool
 	// route is where a call was sent and by which rules.
 	route switchyard.Route
 	// handBacks counts how often workers handed the call back, attempts those that were made before it was scheduled last.

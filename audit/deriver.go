@@ -32,8 +32,11 @@ type Deriver struct {
 	handedBack map[string]*activity
 	asked      asked
 	holds      holds
-	summary    Summary
-	out        []switchyard.Event
+	// clock is when the run last went on within its workflow task, decider the worker that made the last one.
+	clock   time.Time
+	decider string
+	summary Summary
+	out     []switchyard.Event
 }
 
 // NewDeriver returns a Deriver for the chain that starts with execution runID of workflowID. Either may be empty: the
@@ -77,6 +80,8 @@ func (d *Deriver) Summary() Summary {
 
 // handlers say what the history events mean that mean something; all others are skipped.
 var handlers = map[enumspb.EventType]func(*Deriver, *historypb.HistoryEvent) error{
+	enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:                    (*Deriver).taskStarted,
+	enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:                  (*Deriver).taskCompleted,
 	enumspb.EVENT_TYPE_MARKER_RECORDED:                          (*Deriver).marker,
 	enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:                  (*Deriver).scheduled,
 	enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:                    (*Deriver).started,

@@ -104,7 +104,7 @@ func specs() []toolspecs.Spec {
 		}
 		return s
 	}
-	return append(askingSpecs(),
+	return append(append(askingSpecs(), inlineSpecs()...),
 		spec("echo", func(s *toolspecs.Spec) { s.Parameters = []toolspecs.Parameter{text} }),
 		spec("login", func(s *toolspecs.Spec) {
 			s.Parameters = []toolspecs.Parameter{{Name: "user", Type: "string", Required: true}, {Name: "password", Type: "string", Required: true, Sensitive: true}}
@@ -163,7 +163,7 @@ func functions() []activities.Function {
 			}
 			return "now", nil
 		}),
-		inquire,
+		inquire, deaf,
 		activities.NewFunction("hanging", wait),
 		activities.NewFunction("slow", wait),
 		activities.NewFunction("unserved", wait),

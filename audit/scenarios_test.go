@@ -24,7 +24,7 @@ const (
 )
 
 func scenarios() []scenario {
-	return append(peopleScenarios(),
+	return append(append(peopleScenarios(), inlineScenarios()...),
 		scenario{name: "agent", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{}, turns(
 			[]switchyard.ScriptCall{call("echo", `{"text":"a"}`), call("login", `{"user":"u","password":"secret"}`), call("nosuch", `{}`),
 				call("echo", `{"txt":1}`), {Tool: "echo", ArgumentsText: `{"text":`}, {Tool: "login", ArgumentsText: `{"password":"secret"`}},

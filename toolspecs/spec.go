@@ -23,7 +23,7 @@ const (
 	DefaultAgentTimeout = switchyard.Duration(time.Hour)
 	// DefaultInlineTimeout and MaxInlineTimeout are shorter, because an inline call holds up its run's workflow task.
 	DefaultInlineTimeout  = switchyard.Duration(2 * time.Second)
-	MaxInlineTimeout      = switchyard.Duration(5 * time.Second)
+	MaxInlineTimeout      = switchyard.MaxInlineTimeout
 	defaultAgentSlowAfter = switchyard.Duration(10 * time.Minute)
 )
 

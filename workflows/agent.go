@@ -71,6 +71,8 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	}
 	r.pipeline = newPipeline(ctx, r.in, origin, r.pinned.Catalog, r.mode(), asked)
 	r.pipeline.budget = budget{limits: r.agent.Limits, started: r.started}
+	r.pipeline.stepsInline = r.agent.Model.Lane == switchyard.LaneInline
+	r.pipeline.inline.on = r.pipeline.inline.on || r.pipeline.stepsInline
 	if r.in.Parent != nil {
 		r.pipeline.parent = *r.in.Parent
 	}
@@ -127,6 +129,7 @@ func (r *agentRun) loop(ctx workflow.Context) (switchyard.RunResult, error) {
 			return r.summarise(ctx, limit)
 		}
 		done, result, err := r.takeTurn(turns)
+		r.noticeWallTime(ctx, stopTurns)
 		switch {
 		case ctx.Err() != nil:
 			return switchyard.RunResult{}, ctx.Err()
@@ -176,8 +179,7 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string) (switchyard
 	}
 	options := modelOptions(r.pipeline.queue, id, model, summary)
 	options.Priority = r.pipeline.rank.step()
-	var response switchyard.ModelResponse
-	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), switchyard.ModelActivity, request).Get(ctx, &response)
+	response, err := r.step(ctx, options, request)
 	if err != nil {
 		return response, r.modelError(err)
 	}
@@ -189,6 +191,14 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string) (switchyard
 	u.OutputTokens += response.Usage.OutputTokens
 	u.Cost += response.Usage.Cost
 	return response, nil
+}
+
+func (r *agentRun) step(ctx workflow.Context, o workflow.ActivityOptions, request switchyard.ModelRequest) (response switchyard.ModelResponse, err error) {
+	if r.pipeline.stepsInline {
+		return r.inlineStep(ctx, o, request)
+	}
+	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), switchyard.ModelActivity, request).Get(ctx, &response)
+	return response, err
 }
 
 func (r *agentRun) modelError(err error) error {
@@ -222,6 +232,12 @@ func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
 	}
 	if len(earlier) > switchyard.MaxPayload {
 		return r.summarise(ctx, limitConversation)
+	}
+	if r.pipeline.inline.on {
+		// What is carried may be as large as what a task may record besides.
+		if err := r.pipeline.inline.enter(ctx, maxRecorded); err != nil {
+			return switchyard.RunResult{}, err
+		}
 	}
 	next := r.in
 	next.Prompt = ""

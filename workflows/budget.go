@@ -58,17 +58,21 @@ func (b *budget) divide(used switchyard.Usage, verdicts []switchyard.Verdict) {
 // lend returns the limits of a sub-agent that has its own: the lower ones of those and its share. Turns are its own
 // affair.
 func (b *budget) lend(ctx workflow.Context, own switchyard.Limits) switchyard.Limits {
-	var left switchyard.Duration
-	if l := b.limits.WallTime; l > 0 {
-		left = max(l-switchyard.Duration(workflow.Now(ctx).Sub(b.started)), switchyard.Duration(time.Millisecond))
-	}
 	return switchyard.Limits{
 		Turns:    own.Turns,
 		Calls:    lower(own.Calls, b.share.Calls),
 		Tokens:   lower(own.Tokens, b.share.Tokens),
 		Cost:     lower(own.Cost, b.share.Cost),
-		WallTime: lower(own.WallTime, left),
+		WallTime: lower(own.WallTime, b.wallTimeLeft(ctx)),
 	}
+}
+
+// wallTimeLeft returns what is left of the wall time, at least a millisecond; zero where it has no limit.
+func (b *budget) wallTimeLeft(ctx workflow.Context) switchyard.Duration {
+	if b.limits.WallTime <= 0 {
+		return 0
+	}
+	return max(b.limits.WallTime-switchyard.Duration(workflow.Now(ctx).Sub(b.started)), switchyard.Duration(time.Millisecond))
 }
 
 // lower returns the lower one of two limits, of which zero is none.

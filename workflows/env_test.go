@@ -34,9 +34,13 @@ type lab struct {
 	executed []string
 	// stored is what the tools store and note wrote, in order.
 	stored []string
-	// hangs is called when the tool hang runs, admits before calls are admitted.
+	// hangs is called when the tool hang runs, calls when any tool does, admits before calls are admitted.
 	hangs  func()
+	calls  func(context.Context)
 	admits func(context.Context)
+	// pinned and verdicts change what pin and admit answer, as a worker of another version might.
+	pinned   func(*switchyard.Pinned)
+	verdicts func([]switchyard.Verdict)
 	// scheduled are the activities that were started, attempts included, in order.
 	scheduled []scheduled
 	// queries counts what the activities asked the run.
@@ -99,12 +103,22 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	for name, run := range workflows.All() {
 		l.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
 	}
-	l.RegisterActivityWithOptions(first.Pin, activity.RegisterOptions{Name: switchyard.PinActivity})
+	l.RegisterActivityWithOptions(func(ctx context.Context, r switchyard.PinRequest) (switchyard.Packed[switchyard.Pinned], error) {
+		pinned, err := first.Pin(ctx, r)
+		if l.pinned != nil {
+			l.pinned(&pinned.Value)
+		}
+		return pinned, err
+	}, activity.RegisterOptions{Name: switchyard.PinActivity})
 	l.RegisterActivityWithOptions(func(ctx context.Context, r switchyard.AdmitRequest) ([]switchyard.Verdict, error) {
 		if l.admits != nil {
 			l.admits(ctx)
 		}
-		return first.Admit(ctx, r)
+		verdicts, err := first.Admit(ctx, r)
+		if l.verdicts != nil {
+			l.verdicts(verdicts)
+		}
+		return verdicts, err
 	}, activity.RegisterOptions{Name: switchyard.AdmitActivity})
 	l.RegisterActivityWithOptions(first.Open, activity.RegisterOptions{Name: switchyard.OpenActivity})
 	l.RegisterActivityWithOptions(first.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})
@@ -226,6 +240,9 @@ func (l *lab) count(ctx context.Context) {
 	call, ok := switchyard.ContextOf(ctx)
 	if !ok {
 		l.t.Error("a tool ran without a call context")
+	}
+	if l.calls != nil {
+		l.calls(ctx)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -34,6 +34,9 @@ type pipeline struct {
 	handedBack map[string]int
 	questions  *questions
 	instances  *instances
+	inline     inline
+	// stepsInline says that the run's model steps run inline.
+	stepsInline bool
 }
 
 func newPipeline(ctx workflow.Context, in switchyard.RunInput, origin switchyard.Origin, catalog switchyard.Catalog, mode switchyard.Mode, asked *questions) *pipeline {
@@ -43,6 +46,7 @@ func newPipeline(ctx workflow.Context, in switchyard.RunInput, origin switchyard
 		openUntil: map[string]time.Time{}, handedBack: map[string]int{}}
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
+		p.inline.on = p.inline.on || t.Lane == switchyard.LaneInline
 	}
 	p.instances = &instances{base: p.queue, origin: origin}
 	return p
@@ -110,6 +114,9 @@ func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, 
 	for _, v := range verdicts {
 		p.admittedAt(v, began)
 	}
+	if p.inline.on {
+		p.inline.add(ctx, verdictsSize(verdicts))
+	}
 	return verdicts, err
 }
 
@@ -129,6 +136,9 @@ func (p *pipeline) notStarted(c switchyard.Call) switchyard.CallOutcome {
 func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
 	p.usage.Calls++
 	t := p.tools[c.Tool]
+	if t.Lane == switchyard.LaneInline {
+		return p.inlineCall(ctx, c, v, t)
+	}
 	if t.Kind == switchyard.KindAgent {
 		return p.subAgent(ctx, c, v)
 	}

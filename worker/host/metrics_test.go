@@ -189,6 +189,10 @@ func TestObserver(t *testing.T) {
 	observe(t, o, switchyard.ModelActivity, ended{result: switchyard.ModelResponse{Model: "m", Usage: switchyard.Usage{InputTokens: 100, OutputTokens: 7}}})
 	observe(t, o, switchyard.ModelActivity, ended{err: errors.New("down")})
 	observe(t, o, switchyard.PinActivity, ended{})
+	// What runs inline is seen on no lane's worker, and under the id that it brings along.
+	observe(t, o, "probe", ended{result: switchyard.Result{}}, &switchyard.InlineCall{ID: "7.1"})
+	observe(t, o, switchyard.ModelActivity, ended{result: switchyard.ModelResponse{Model: "m"}}, switchyard.ModelRequest{Inline: &switchyard.InlineStep{ID: "turn-7"}})
+	observe(t, o, switchyard.ModelActivity, ended{result: switchyard.ModelResponse{Model: "m"}}, switchyard.ModelRequest{})
 	request := switchyard.AdmitRequest{Tools: []switchyard.Tool{{Name: "probe", Lane: "gpu"}},
 		Calls: []switchyard.Call{{Tool: "probe"}, {Tool: "probe"}, {Tool: "made\nup"}}}
 	verdicts := []switchyard.Verdict{{}, {Error: switchyard.Errorf(switchyard.ErrValidation, "x")}, {Error: switchyard.Errorf(switchyard.ErrToolNotFound, "x")}}
@@ -199,6 +203,8 @@ func TestObserver(t *testing.T) {
 	observe(t, o, switchyard.AdmitActivity, ended{result: verdicts[:1]}, request)
 	serve(t, registry).has(t,
 		`switchyard_calls_total{lane="gpu",outcome="completed",tool="probe"} 2`,
+		`switchyard_calls_total{lane="inline",outcome="completed",tool="probe"} 1`,
+		`switchyard_call_duration_seconds_count{lane="inline",tool="probe"} 1`,
 		`switchyard_calls_total{lane="gpu",outcome="timeout",tool="probe"} 1`,
 		`switchyard_calls_total{lane="gpu",outcome="cancelled",tool="probe"} 1`,
 		`switchyard_calls_total{lane="gpu",outcome="execution_error",tool="probe"} 2`,
@@ -206,14 +212,15 @@ func TestObserver(t *testing.T) {
 		`switchyard_calls_total{lane="",outcome="tool_not_found",tool="unknown"} 1`,
 		`switchyard_call_duration_seconds_count{lane="gpu",tool="probe"} 6`,
 		`switchyard_call_queue_seconds_count{lane="gpu"} 6`,
-		`switchyard_model_steps_total{model="m",outcome="completed"} 1`,
+		`switchyard_model_steps_total{model="m",outcome="completed"} 3`,
 		`switchyard_model_steps_total{model="",outcome="failed"} 1`,
-		`switchyard_model_step_duration_seconds_count{model="m"} 1`,
+		`switchyard_model_step_duration_seconds_count{model="m"} 3`,
 		`switchyard_tokens_total{kind="result"} 42`,
 		`switchyard_tokens_total{kind="input"} 100`,
 		`switchyard_tokens_total{kind="output"} 7`,
 	)
-	if !contains(logs.String(), `msg="call ended"`, "tool=probe", "call_id=", "workflow_id=", "run_id=", "attempt=1", "outcome=timeout", "level=WARN", `msg="model step ended"`) {
+	if !contains(logs.String(), `msg="call ended"`, "tool=probe", "call_id=", "workflow_id=", "run_id=", "attempt=1", "outcome=timeout", "level=WARN", `msg="model step ended"`,
+		"call_id=7.1 lane=inline", "step=turn-7 model=m lane=inline") {
 		t.Errorf("the log is %s", logs.String())
 	}
 	// What a call waited with the holder of its lane's slots is no part of its duration, and one that was turned away has none.

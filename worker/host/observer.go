@@ -96,7 +96,8 @@ type observedActivity struct {
 }
 
 func (a *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	began, info := time.Now(), activity.GetInfo(ctx)
+	began := time.Now()
+	a, info := a.placed(activity.GetInfo(ctx), in.Args)
 	ended := a.counts.count(a.lane, info)
 	result, err := a.Next.ExecuteActivity(ctx, in)
 	ended()
@@ -113,6 +114,26 @@ func (a *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.
 		a.called(ctx, info, result, err, took)
 	}
 	return result, err
+}
+
+// placed returns the observer of the lane on which an activity runs, and its info with the id of its call or model step. What
+// runs inline is on no lane's worker, and brings its id along: the SDK numbers it.
+func (a *observedActivity) placed(info activity.Info, args []any) (*observedActivity, activity.Info) {
+	if len(args) != 1 {
+		return a, info
+	}
+	switch in := args[0].(type) {
+	case *switchyard.InlineCall:
+		info.ActivityID = in.ID
+	case switchyard.ModelRequest:
+		if in.Inline == nil {
+			return a, info
+		}
+		info.ActivityID = in.Inline.ID
+	default:
+		return a, info
+	}
+	return &observedActivity{ActivityInboundInterceptorBase: a.ActivityInboundInterceptorBase, observer: a.forLane(switchyard.LaneInline)}, info
 }
 
 // admitted counts the calls that were refused. A name that the run does not know could be anything and gets no label.
@@ -195,7 +216,7 @@ func (a *observedActivity) stepped(ctx context.Context, info activity.Info, resu
 	}
 	a.metrics.steps.WithLabelValues(model, outcome).Inc()
 	a.metrics.stepTimes.WithLabelValues(model).Observe(took.Seconds())
-	a.log(ctx, "model step ended", info, outcome, took, err, "step", info.ActivityID, "model", model)
+	a.log(ctx, "model step ended", info, outcome, took, err, "step", info.ActivityID, "model", model, "lane", a.lane)
 }
 
 func (o *observer) log(ctx context.Context, message string, info activity.Info, outcome string, took time.Duration, err error, more ...any) {

@@ -1,0 +1,110 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+)
+
+// attempt is one attempt at a call: what is to be executed, and who asks for it.
+type attempt struct {
+	switchyard.Execution
+	info activity.Info
+	// id and tool are the call's.
+	id, tool string
+	// inline is set where the call runs within its run's workflow task. Then the run can be asked for nothing: it answers when
+	// the call is over.
+	inline *switchyard.InlineCall
+}
+
+// attemptOf reads the attempt that an activity is to make. An activity's type and id are the call's tool and id; of an
+// inline call the type alone is.
+func attemptOf(ctx context.Context, input converter.EncodedValues) (attempt, error) {
+	info := activity.GetInfo(ctx)
+	t := attempt{info: info, id: info.ActivityID, tool: info.ActivityType.Name}
+	if call, ok := input.(*switchyard.InlineCall); ok {
+		t.Execution, t.id, t.inline = call.Execution, call.ID, call
+		return t, nil
+	}
+	err := input.Get(&t.Execution)
+	return t, err
+}
+
+// spent is what the failure of an inline call says besides its error: how long the attempt took, of which history has no
+// other sign.
+func (t attempt) spent() []any {
+	if t.inline == nil {
+		return nil
+	}
+	return []any{switchyard.Result{ExecutionMicros: time.Since(t.info.StartedTime).Microseconds()}}
+}
+
+// inlineSpec returns the spec of a tool whose call runs inline, from what the call brought along. What runs inline is
+// recorded together and has to be small.
+func (a *Activities) inlineSpec(tool switchyard.Tool) (*toolspecs.Compiled, error) {
+	c, err := a.specs.of(tool)
+	if err != nil || c.Spec.Execution.MaxResult <= switchyard.MaxInlineResult {
+		return c, err
+	}
+	smaller := *c
+	smaller.Spec.Execution.MaxResult = switchyard.MaxInlineResult
+	return &smaller, nil
+}
+
+// fitInline cuts a result that takes too much room in history although its text does not: JSON writes some characters with
+// six bytes.
+func fitInline(r switchyard.Result) switchyard.Result {
+	const longest = switchyard.MaxInlineRecord / 6
+	if len(r.Output) <= longest {
+		return r
+	}
+	if data, err := json.Marshal(r.Output); err == nil && len(data) <= switchyard.MaxInlineRecord {
+		return r
+	}
+	output, cut := cutOutput(r.Output, longest)
+	r.Output, r.Cut = output, r.Cut+cut
+	r.Notes = append(r.Notes, fmt.Sprintf("cut by %d bytes: what runs inline may take %d bytes in history", cut, switchyard.MaxInlineRecord))
+	r.Tokens = countTokens(r.ForModel())
+	return r
+}
+
+var (
+	errRunCancelled = temporal.NewCanceledError("the run was cancelled")
+	errWallTime     = temporal.NewCanceledError("the run's wall time has passed")
+)
+
+// inlineContext returns a context for what runs inline. It ends when the run's wall time has passed, because no event of that
+// reaches the run meanwhile, and its cause tells a cancelled run from a stopped worker.
+func inlineContext(ctx context.Context, left switchyard.Duration) (context.Context, context.CancelFunc) {
+	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	follow := context.AfterFunc(ctx, func() {
+		cause := context.Cause(ctx)
+		if errors.Is(cause, context.Canceled) {
+			cause = errRunCancelled
+		}
+		cancel(cause)
+	})
+	release := func() {
+		follow()
+		cancel(nil)
+	}
+	if left <= 0 {
+		return inner, release
+	}
+	bounded, end := context.WithTimeoutCause(inner, left.Std()-time.Since(activity.GetInfo(ctx).ScheduledTime), errWallTime)
+	return bounded, func() {
+		end()
+		release()
+	}
+}
+
+// errInline is why nothing that runs inline asks its own run: it would wait for itself.
+var errInline = errors.New("what runs inline cannot ask its own run, which waits for it")

@@ -1,0 +1,180 @@
+package workflows
+
+import (
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// maxRecorded bounds what one workflow task has to record of calls and model steps that ran inline, in bytes: servers take
+	// messages of 4 MiB, and other decisions of the task come on top.
+	maxRecorded = 2 << 20
+	// maxInlineStep is what the answer of a model step that runs inline may have to be recorded with.
+	maxInlineStep = switchyard.MaxPayload
+	// markerOverhead is about what is recorded of anything that ran inline besides its result.
+	markerOverhead = 512
+)
+
+const (
+	// maxInlineBackoff bounds the wait between two attempts of an inline call: it is spent within a workflow task.
+	maxInlineBackoff = time.Second
+	// inlineGrace is how much later than an inline tool's own timeout its attempt is given up.
+	inlineGrace = time.Second
+)
+
+// inline keeps count of what the run's workflow task will have to record. Calls and model steps that run inline are local
+// activities: their results are recorded when the task ends, all together.
+type inline struct {
+	// on says that something of the run may run inline.
+	on bool
+	// task tells one workflow task from the next, by the history's length at its start.
+	task int
+	// recorded is what the task has to record so far, reserved what is running may add to it.
+	recorded, reserved int
+	// ending is set while the run waits for its next workflow task.
+	ending bool
+}
+
+// enter waits until n more bytes fit into what the workflow task records, for which it ends the task if need be. Its error
+// is that of a cancelled context. Whoever entered leaves.
+func (i *inline) enter(ctx workflow.Context, n int) error {
+	for !i.fits(ctx, n) {
+		if i.reserved > 0 || i.ending {
+			if err := workflow.Await(ctx, func() bool { return !i.ending && (i.reserved == 0 || i.fits(ctx, n)) }); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := i.endTask(ctx); err != nil {
+			return err
+		}
+	}
+	i.reserved += n
+	return nil
+}
+
+func (i *inline) fits(ctx workflow.Context, n int) bool {
+	i.look(ctx)
+	return !i.ending && (i.recorded+i.reserved == 0 || i.recorded+i.reserved+n <= maxRecorded)
+}
+
+// endTask ends the workflow task, and with it records what ran inline, by a timer that begins the next one.
+func (i *inline) endTask(ctx workflow.Context) error {
+	i.ending = true
+	defer func() { i.ending = false }()
+	err := workflow.NewTimerWithOptions(ctx, time.Millisecond, workflow.TimerOptions{Summary: "record what ran inline"}).Get(ctx, nil)
+	i.recorded = 0
+	return err
+}
+
+// leave gives back what enter reserved, of which size bytes are recorded.
+func (i *inline) leave(ctx workflow.Context, n, size int) {
+	i.reserved -= n
+	i.add(ctx, size)
+}
+
+func (i *inline) add(ctx workflow.Context, size int) {
+	i.look(ctx)
+	i.recorded += size + markerOverhead
+}
+
+// look notices that another workflow task has begun.
+func (i *inline) look(ctx workflow.Context) {
+	if task := workflow.GetInfo(ctx).GetCurrentHistoryLength(); task != i.task {
+		i.task, i.recorded = task, 0
+	}
+}
+
+// verdictsSize is about how many bytes verdicts are recorded with.
+func verdictsSize(verdicts []switchyard.Verdict) (size int) {
+	for _, v := range verdicts {
+		size += len(v.Arguments) + len(v.Prompt) + len(v.Question) + markerOverhead/4
+	}
+	return size
+}
+
+// inlineCall starts the phase execution of an admitted call within the workflow task. The future gives a switchyard.Result;
+// its error is a *switchyard.Error, or Temporal's of a failed activity.
+func (p *pipeline) inlineCall(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict, t switchyard.Tool) workflow.Future {
+	future, end := workflow.NewFuture(ctx)
+	if fault := t.InlineFault(); fault != nil {
+		end.SetError(fault)
+		return future
+	}
+	call := &switchyard.InlineCall{ID: c.ID, Tool: t, Apart: p.origin.Caller.Type == switchyard.CallerAgent && !p.stepsInline,
+		Execution: switchyard.Execution{Digest: t.Digest, Arguments: validated(c, v), Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call}}
+	options := inlineOptions(t, switchyard.InlineSummary(c.ID, switchyard.Summary(c.Tool, call.Arguments, t.Sensitive)))
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		if err := p.inline.enter(ctx, switchyard.MaxInlineRecord); err != nil {
+			end.SetError(err)
+			return
+		}
+		call.Left = p.wallTimeLeft(ctx)
+		var result switchyard.Result
+		err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), c.Tool, call).Get(ctx, &result)
+		p.inline.leave(ctx, switchyard.MaxInlineRecord, len(result.Output))
+		end.Set(result, err)
+	})
+	return future
+}
+
+func inlineOptions(t switchyard.Tool, summary string) workflow.LocalActivityOptions {
+	retry := retryPolicy(t)
+	retry.InitialInterval = shorter(retry.InitialInterval, maxInlineBackoff)
+	retry.MaximumInterval = shorter(retry.MaximumInterval, maxInlineBackoff)
+	return localOptions(t.Timeout.Std()+inlineGrace, retry, summary)
+}
+
+// shorter returns the shorter one of two durations, of which zero is none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 {
+		return b
+	}
+	return min(a, b)
+}
+
+// maxBounded is up to how many attempts the time of all attempts together is reckoned with.
+const maxBounded = 1000
+
+// localOptions bounds each attempt of a local activity by a timeout, and all of them by what they can take together: without
+// a bound the SDK takes the one for the other.
+func localOptions(timeout time.Duration, retry *temporal.RetryPolicy, summary string) workflow.LocalActivityOptions {
+	return workflow.LocalActivityOptions{
+		StartToCloseTimeout:    timeout,
+		ScheduleToCloseTimeout: min(time.Duration(retry.MaximumAttempts), maxBounded) * (timeout + retry.MaximumInterval),
+		RetryPolicy:            retry,
+		Summary:                summary,
+	}
+}
+
+// inlineStep makes a model step within the workflow task. Nobody could answer its questions about the run meanwhile, so it
+// is given all it needs.
+func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions, request switchyard.ModelRequest) (response switchyard.ModelResponse, err error) {
+	p := r.pipeline
+	if err := p.inline.enter(ctx, maxInlineStep); err != nil {
+		return response, err
+	}
+	request.Inline = &switchyard.InlineStep{ID: o.ActivityID, Messages: slices.Clip(r.conversation.messages),
+		Setup: &switchyard.Setup{Agent: r.agent, Pinned: switchyard.Pack(r.pinned)}}
+	if request.Limit == "" {
+		request.Inline.Left = p.wallTimeLeft(ctx)
+	}
+	options := localOptions(o.StartToCloseTimeout, o.RetryPolicy, switchyard.InlineSummary(o.ActivityID, o.Summary))
+	err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), switchyard.ModelActivity, request).Get(ctx, &response)
+	p.inline.leave(ctx, maxInlineStep, response.Message.Size())
+	return response, err
+}
+
+// noticeWallTime looks at the clock where the wall time's timer may not have been heard of: what runs inline keeps the
+// workflow task busy that would tell of it.
+func (r *agentRun) noticeWallTime(ctx workflow.Context, stopTurns func()) {
+	limit := r.agent.Limits.WallTime.Std()
+	if r.pipeline.inline.on && limit > 0 && workflow.Now(ctx).Sub(r.started) >= limit {
+		r.timeOver = true
+		stopTurns()
+	}
+}

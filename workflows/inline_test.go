@@ -1,0 +1,240 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// inlineCatalog are tools of the lane inline, beside those of the catalog.
+const inlineCatalog = `
+name: in_echo
+version: 1.0.0
+description: Answers with what it gets.
+input_schema: {type: object, properties: {value: {}}, required: [value], additionalProperties: false}
+entry: {type: function, handler: echo}
+execution: {effect: read, lane: inline, timeout: 5s}
+---
+name: in_greet
+version: 1.0.0
+description: Greets.
+parameters:
+  - {name: name, type: string, required: true}
+  - {name: times, type: integer, default: 1}
+entry: {type: function, handler: greet}
+execution: {effect: read, lane: inline, timeout: 5s, max_result: 1048576}
+---
+name: in_flaky
+version: 1.0.0
+description: Fails at its first attempt.
+entry: {type: function, handler: flaky}
+execution: {effect: read, lane: inline, timeout: 5s, retry: {max_attempts: 3, initial_interval: 10m, max_interval: 1h}}
+---
+name: in_broken
+version: 1.0.0
+description: Fails.
+entry: {type: function, handler: broken}
+execution: {effect: read, lane: inline, timeout: 5s}
+---
+name: in_hang
+version: 1.0.0
+description: Runs until it is stopped.
+entry: {type: function, handler: hang}
+execution: {effect: read, lane: inline, timeout: 5s, retry: {max_attempts: 1}}
+`
+
+// newInlineLab is newLabOf with the tools of the lane inline.
+func newInlineLab(t *testing.T, processes int) *lab {
+	t.Helper()
+	specs, err := toolspecs.Decode("inline.yaml", []byte(inlineCatalog), toolspecs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newLabOf(t, processes, specs...)
+}
+
+// inlineAgent is an agent with the tools of the lane inline, whose model steps are on a lane.
+func inlineAgent(lane string, steps ...switchyard.ScriptStep) *switchyard.Agent {
+	a := agent(steps...)
+	a.Model.Lane = lane
+	a.Tools = []string{"in_echo", "in_greet", "in_flaky", "in_broken", "in_hang", "greet", "store"}
+	return a
+}
+
+// TestInlineCalls proves that calls of inline tools are no activities, whatever becomes of them, beside others of their turn
+// that are; that the model gets the same answers; and that a model step inline asks the run for nothing.
+func TestInlineCalls(t *testing.T) {
+	steps := []switchyard.ScriptStep{
+		step(call("in_greet", `{"name":"Ann"}`), call("greet", `{"name":"Bob"}`), call("in_broken", `{}`), call("in_flaky", `{}`), call("in_echo", `{"value":`)),
+		step(call("in_echo", `{"value":{"a":"<&>"}}`)), answer("done"),
+	}
+	for _, test := range []struct {
+		lane      string
+		processes int
+		scheduled []string
+	}{
+		{"", 1, []string{"turn-1", "1.2", "turn-2", "turn-3"}},
+		{"", 2, []string{"turn-1", "1.2", "turn-2", "turn-3"}},
+		{switchyard.LaneInline, 2, []string{"1.2"}},
+	} {
+		t.Run(fmt.Sprint(test.lane, test.processes), func(t *testing.T) {
+			l := newInlineLab(t, test.processes)
+			l.runAgent(inlineAgent(test.lane, steps...), "Go.")
+			if r := l.result(); r.Answer != "done" || r.Usage.Turns != 3 || r.Usage.Calls != 6 || r.Usage.Failed != 2 {
+				t.Errorf("result: %+v", r)
+			}
+			expect(t, "activities", l.ids(), test.scheduled)
+			expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"1.1 in_greet", "1.2 greet", "1.3 in_broken", "1.4 in_flaky", "1.4 in_flaky", "2.1 in_echo"})
+			if test.lane == switchyard.LaneInline && len(l.queries) > 0 {
+				t.Errorf("the run was asked %v", l.queries)
+			}
+			var told []string
+			for _, m := range l.conversation()[3:8] {
+				told = append(told, m.CallID+" "+strings.SplitN(m.Text, "\n", 2)[0])
+			}
+			expect(t, "the model was told", told, []string{"1.1 hello Ann ", "1.2 hello Bob ", "1.3 ERROR execution_error: it is broken", "1.4 now",
+				"1.5 ERROR validation_error: the arguments of in_echo do not fit"})
+		})
+	}
+}
+
+// TestInlineInPlansAndCalls proves that plans and direct calls run inline tools inline too, with references resolved.
+func TestInlineInPlansAndCalls(t *testing.T) {
+	l := newInlineLab(t, 1)
+	plan := switchyard.Pack(switchyard.Plan{Name: "two", Calls: []switchyard.PlanCall{
+		{ID: "a", Tool: "in_echo", Arguments: []byte(`{"value":{"n":2}}`)}, {ID: "b", Tool: "in_echo", Arguments: []byte(`{"value":"${a.n}"}`)}}})
+	l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{Plan: &plan})
+	if r := l.result(); string(r.Output) != `{"b":2}` || len(l.ids()) > 0 {
+		t.Errorf("the plan gives %s by %v", r.Output, l.ids())
+	}
+	l = newInlineLab(t, 1)
+	l.ExecuteWorkflow(switchyard.CallWorkflow, switchyard.RunInput{Call: &switchyard.Call{Tool: "in_echo", Arguments: `{"value":7}`}})
+	if r := l.result(); string(r.Output) != `7` || len(l.ids()) > 0 {
+		t.Errorf("the call gives %s by %v", r.Output, l.ids())
+	}
+}
+
+// TestInlineContext proves what an inline tool knows of its call: the same as any other, on the lane inline.
+func TestInlineContext(t *testing.T) {
+	l := newInlineLab(t, 1)
+	var seen switchyard.CallContext
+	l.calls = func(ctx context.Context) { seen, _ = switchyard.ContextOf(ctx) }
+	in := switchyard.RunInput{Agent: inlineAgent("", step(call("in_echo", `{"value":1}`)), answer("done")), Variables: map[string]any{"v": "w"}}
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, in)
+	l.result()
+	if len(l.queries) > 0 {
+		t.Errorf("the process that made the call asked the run %v", l.queries)
+	}
+	if seen.CallID != "1.1" || seen.Tool != "in_echo" || seen.Lane != switchyard.LaneInline || seen.Attempt != 1 || seen.Key == "" ||
+		!strings.HasSuffix(seen.Key, "/1.1") || seen.WorkflowID == "" || seen.Conversation != seen.WorkflowID || seen.Variables["v"] != "w" || seen.Caller.ID != "tester" {
+		t.Errorf("it sees %+v", seen)
+	}
+}
+
+// TestInlineIsBounded proves that calls that run inline together have to record no more than fits, that the workflow task is
+// ended for the rest, and that all of them are made; and that a result is cut to what an inline call may have.
+func TestInlineIsBounded(t *testing.T) {
+	const calls = 100
+	l := newInlineLab(t, 1)
+	var running, most atomic.Int64
+	l.calls = func(context.Context) {
+		now := running.Add(1)
+		for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
+		}
+		<-time.After(5 * time.Millisecond)
+		running.Add(-1)
+	}
+	timers := 0
+	l.SetOnTimerScheduledListener(func(string, time.Duration) { timers++ })
+	greeting := call("in_greet", `{"name":"x","times":20000}`)
+	greeting.Repeat = calls
+	l.runAgent(inlineAgent("", step(greeting), answer("done")), "Go.")
+	if r := l.result(); r.Usage.Calls != calls || r.Usage.Failed != 0 {
+		t.Errorf("result: %+v", r)
+	}
+	if most.Load() > 22 || most.Load() < 2 {
+		t.Errorf("%d calls ran at a time", most.Load())
+	}
+	if timers < 2 {
+		t.Errorf("the workflow task was ended %d times for %d results of %d bytes", timers, calls, switchyard.MaxInlineResult)
+	}
+	messages := l.conversation()
+	if len(messages) != calls+4 || !strings.Contains(messages[3].Text, "cut to") {
+		t.Errorf("%d messages, the first result %.40q… %q", len(messages), messages[3].Text, messages[3].Text[len(messages[3].Text)-80:])
+	}
+}
+
+// TestInlineIsCancelled proves that a cancelled run ends what runs inline, and makes no more of it.
+func TestInlineIsCancelled(t *testing.T) {
+	l := newInlineLab(t, 1)
+	l.hangs = l.CancelWorkflow
+	l.runAgent(inlineAgent(switchyard.LaneInline, step(call("in_hang", `{}`)), step(call("in_echo", `{"value":1}`)), answer("never")), "Go.")
+	l.cancelled()
+	expect(t, "executed", l.executed, []string{"1.1 in_hang"})
+}
+
+// TestInlineRefusesWhatChangesThings proves that the run itself refuses what must not run inline, whatever a toolspec says
+// and admission lets pass, and executes none of it.
+func TestInlineRefusesWhatChangesThings(t *testing.T) {
+	for name, change := range map[string]func(*switchyard.Tool){
+		"once":       func(t *switchyard.Tool) { t.Effect = switchyard.EffectOnce },
+		"idempotent": func(t *switchyard.Tool) { t.Effect = switchyard.EffectIdempotent },
+		"human":      func(t *switchyard.Tool) { t.Kind = switchyard.KindHuman },
+		"people":     func(t *switchyard.Tool) { t.AnswerWithin = switchyard.Duration(time.Hour) },
+		"timeout":    func(t *switchyard.Tool) { t.Timeout = switchyard.MaxInlineTimeout + 1 },
+	} {
+		for _, careless := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, careless), func(t *testing.T) {
+				l := newInlineLab(t, 1)
+				l.pinned = func(p *switchyard.Pinned) {
+					for i := range p.Catalog.Tools {
+						if p.Catalog.Tools[i].Name == "in_echo" {
+							change(&p.Catalog.Tools[i])
+						}
+					}
+				}
+				if careless {
+					l.verdicts = func(verdicts []switchyard.Verdict) {
+						for i := range verdicts {
+							verdicts[i].Error = nil
+						}
+					}
+				}
+				l.runAgent(inlineAgent("", step(call("in_echo", `{"value":1}`)), answer("done")), "Go.")
+				if r := l.result(); r.Usage.Calls != 1 || r.Usage.Failed != 1 || len(l.executed) > 0 {
+					t.Errorf("%+v, executed %v", r, l.executed)
+				}
+				if told := l.conversation()[3].Text; !strings.Contains(told, "ERROR precondition_failed") || !strings.Contains(told, name) {
+					t.Errorf("the model is told %q", told)
+				}
+			})
+		}
+	}
+}
+
+// TestInlineInputIsNotEncoded proves what inline calls rest on: the SDK hands their input over as it is, so that nothing of
+// it has to be in a form that JSON can hold.
+func TestInlineInputIsNotEncoded(t *testing.T) {
+	if data, err := json.Marshal(switchyard.ModelRequest{Inline: &switchyard.InlineStep{ID: "turn-1"}}); err != nil || strings.Contains(string(data), "nline") {
+		t.Errorf("an inline step is encoded as %s, %v", data, err)
+	}
+	var x switchyard.Execution
+	c := &switchyard.InlineCall{ID: "1.1", Execution: switchyard.Execution{Digest: "d"}}
+	if err := c.Get(&x); err != nil || x.Digest != "d" || !c.HasValues() {
+		t.Errorf("an inline call gives %+v, %v", x, err)
+	}
+	if err := c.Get(&x, &x); err == nil {
+		t.Error("an inline call gives two values")
+	}
+	if err := c.Get(&c); err == nil {
+		t.Error("an inline call gives what it does not hold")
+	}
+}

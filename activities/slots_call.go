@@ -13,18 +13,12 @@ import (
 
 // tool executes a call of the lane.
 func (q *slotQueue) tool(ctx context.Context, in converter.EncodedValues) (switchyard.Result, error) {
-	return through(ctx, q, in, func(ctx context.Context, held time.Duration) (switchyard.Result, error) {
-		result, err := q.holder.Tool(ctx, in)
-		result.HeldMicros = held.Microseconds()
-		return result, err
-	})
+	return through(ctx, q, in, func(ctx context.Context) (switchyard.Result, error) { return q.holder.Tool(ctx, in) })
 }
 
 // model makes a model step on the lane.
 func (q *slotQueue) model(ctx context.Context, r switchyard.ModelRequest) (switchyard.ModelResponse, error) {
-	return through(ctx, q, nil, func(ctx context.Context, _ time.Duration) (switchyard.ModelResponse, error) {
-		return q.holder.ModelStep(ctx, r)
-	})
+	return through(ctx, q, nil, func(ctx context.Context) (switchyard.ModelResponse, error) { return q.holder.ModelStep(ctx, r) })
 }
 
 // leaseKey leads from the context of a call to what it is told of the lease that it runs under.
@@ -33,11 +27,13 @@ type leaseKey struct{}
 type heldLease struct {
 	lane  string
 	fence int64
+	// held is how long the call waited for its turn in this process.
+	held time.Duration
 }
 
 // through executes what a task asks for when its turn has come, for as long as the lease lasts. in is the task's Execution;
 // nil for a model step.
-func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValues, do func(context.Context, time.Duration) (T, error)) (T, error) {
+func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValues, do func(context.Context) (T, error)) (T, error) {
 	var none T
 	info, received := activity.GetInfo(ctx), time.Now()
 	q.take(info.Deadline.Add(longestRetry(info)))
@@ -52,20 +48,32 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 	period, err := q.holder.lease.acquire(ctx)
 	if err != nil {
 		q.end(nil, time.Time{})
-		return none, q.refusal(err, 0)
+		return none, q.refusal(err, in, 0)
 	}
 	began := time.Now()
 	q.count(func(c *switchyard.LaneCounts) { c.Acquired++; c.Running++ })
-	inner, cancel := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, heldLease{lane: q.lane, fence: q.holder.fence}))
+	told := heldLease{lane: q.lane, fence: q.holder.fence}
+	if inLine {
+		told.held = began.Sub(received)
+	}
+	inner, cancel := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, told))
 	defer cancel(nil)
 	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
-	held := time.Duration(0)
-	if inLine {
-		held = began.Sub(received)
-	}
-	result, err := do(leased{inner, q.holder.lease, cancel}, held)
+	result, err := do(leased{inner, q.holder.lease, cancel})
 	q.ran(info, began, err)
 	return result, err
+}
+
+// tellHeld says in a call's result, or in its error, how long it waited with its lane's holder.
+func tellHeld(ctx context.Context, result *switchyard.Result, failure *switchyard.Error) {
+	lease, ok := ctx.Value(leaseKey{}).(heldLease)
+	switch {
+	case !ok || failure == waiting:
+	case failure != nil:
+		failure.HeldMicros = lease.held.Microseconds()
+	default:
+		result.HeldMicros = lease.held.Microseconds()
+	}
 }
 
 // countRefusal says how a task counts that did not run.
@@ -122,7 +130,7 @@ func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.
 	case !holds:
 		return false, nil
 	case shut:
-		return false, Failure(handedBack(q.lane))
+		return false, Failure(handedBack(q.lane, in))
 	}
 	var x switchyard.Execution
 	if in != nil {
@@ -131,7 +139,7 @@ func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.
 		}
 	}
 	if err := q.stand(ctx, info, x.QueueTimeout); err != nil {
-		return false, q.refusal(err, x.QueueTimeout)
+		return false, q.refusal(err, in, x.QueueTimeout)
 	}
 	return true, nil
 }
@@ -164,7 +172,7 @@ func levelOf(info activity.Info) int {
 }
 
 // refusal is the failure of a call that did not get its turn.
-func (q *slotQueue) refusal(err error, timeout switchyard.Duration) error {
+func (q *slotQueue) refusal(err error, in converter.EncodedValues, timeout switchyard.Duration) error {
 	switch {
 	case errors.Is(err, errLineFull):
 		e := switchyard.Errorf(switchyard.ErrQueueFull, "the lane %s has no free slot, and as many calls wait for one as may", q.lane)
@@ -177,13 +185,14 @@ func (q *slotQueue) refusal(err error, timeout switchyard.Duration) error {
 	case temporal.IsCanceledError(err):
 		return temporal.NewCanceledError("the call was cancelled while it waited for a slot of its lane")
 	}
-	return Failure(handedBack(q.lane))
+	return Failure(handedBack(q.lane, in))
 }
 
-// handedBack is the error of a call that came to a worker which may not begin it any more.
-func handedBack(lane string) *switchyard.Error {
+// handedBack is the error of a call that came to a worker which may not begin it any more. The run makes the call again,
+// which uses up no attempt; a model step, which has no input in, is tried again by its retry policy.
+func handedBack(lane string, in converter.EncodedValues) *switchyard.Error {
 	e := switchyard.Errorf(switchyard.ErrWorkerLost, "the worker gave up the lane %s before it began the call; nothing ran", lane)
-	e.Phase, e.Retryable, e.NotBegun = switchyard.PhaseExecution, true, true
+	e.Phase, e.Retryable, e.NotBegun = switchyard.PhaseExecution, in == nil, true
 	return e
 }
 

@@ -106,11 +106,16 @@ func (h *slots) apply(open switchyard.OpenKeys, e *historypb.HistoryEvent) bool 
 func (h *slots) serveKeys(open switchyard.OpenKeys) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	before := h.open
 	h.open = maps.Clone(open)
-	for part := range open {
-		if switchyard.KeyGroup(part, h.request.Lane.Holders) == h.request.Group {
-			h.start(part)
+	for part, opens := range open {
+		if switchyard.KeyGroup(part, h.request.Lane.Holders) != h.request.Group {
+			continue
 		}
+		if q := h.queues[part]; q != nil && opens > before[part] {
+			q.expect()
+		}
+		h.start(part)
 	}
 	for part, q := range h.queues {
 		if _, still := open[part]; still {

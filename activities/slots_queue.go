@@ -29,7 +29,7 @@ type slotQueue struct {
 	tasks  int
 	ended  chan struct{}
 	counts switchyard.LaneCounts
-	// used is when the last task ended, busy until when those that run may come again, again until when those that failed
+	// used is when the last task ended or the key was asked for last, busy until when those that run may come again, again until when those that failed
 	// may.
 	used, busy, again time.Time
 	// asked is when the key was last asked to be closed.
@@ -219,6 +219,13 @@ func (q *slotQueue) addTo(c *switchyard.LaneCounts) (needed time.Time) {
 	c.Add(q.counts)
 	c.Waiting += q.gate.line.length()
 	return later(q.busy, q.again)
+}
+
+// expect says that a call is about to be made with the key.
+func (q *slotQueue) expect() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.used = time.Now()
 }
 
 // idle reports whether nobody has used the queue for a time and nobody is expected.

@@ -31,6 +31,7 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (s
 		defer stop()
 	}
 	result, failure := a.call(ctx, t)
+	tellHeld(ctx, &result, failure)
 	switch failure {
 	case waiting:
 		return switchyard.Result{}, activity.ErrResultPending

@@ -189,8 +189,7 @@ func (d *Deriver) completed(e *historypb.HistoryEvent) error {
 func withResult(r switchyard.Record, result switchyard.Result) switchyard.Record {
 	r.Status, r.Phase, r.Result = switchyard.CallCompleted, switchyard.PhasePostExecution, &result
 	r.Notes, r.ResultTokens = result.Notes, result.Tokens
-	held := switchyard.Duration(time.Duration(result.HeldMicros) * time.Microsecond)
-	r.QueueWait, r.Duration = r.QueueWait+held, max(r.Duration-held, 0)
+	r = held(r, result.HeldMicros)
 	for phase, micros := range map[switchyard.Phase]int64{
 		switchyard.PhaseExecution: result.ExecutionMicros, switchyard.PhasePostExecution: result.PostMicros} {
 		if micros > 0 {
@@ -200,6 +199,13 @@ func withResult(r switchyard.Record, result switchyard.Result) switchyard.Record
 			r.Phases[phase] = switchyard.Duration(time.Duration(micros) * time.Microsecond)
 		}
 	}
+	return r
+}
+
+// held takes a call's wait with its lane's holder from its duration to its wait.
+func held(r switchyard.Record, micros int64) switchyard.Record {
+	wait := switchyard.Duration(time.Duration(micros) * time.Microsecond)
+	r.QueueWait, r.Duration = r.QueueWait+wait, max(r.Duration-wait, 0)
 	return r
 }
 
@@ -257,6 +263,7 @@ func (d *Deriver) endFailed(e *historypb.HistoryEvent, scheduled int64, f switch
 	r.Error = fault
 	onlyWaited(&r)
 	r.Status = failedStatus(r.Error)
+	r = held(r, r.Error.HeldMicros)
 	d.end(e, r)
 }
 

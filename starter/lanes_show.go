@@ -103,9 +103,11 @@ type lanesView struct {
 	// kept are the lanes that have a keeper, as of keptAt.
 	kept   []string
 	keptAt time.Time
-	// counts is what the workers told last, at askedAt.
-	counts  workerCounts
+	// counts is what the workers told last; nil before they were asked. They were asked last at askedAt, and asking is where
+	// their answer will come.
+	counts  *workerCounts
 	askedAt time.Time
+	asking  chan countsAnswer
 }
 
 func (v *lanesView) namespace() string { return v.app.connection.resolvedNamespace }
@@ -142,11 +144,8 @@ func (v *lanesView) read(ctx context.Context) (lanesReport, error) {
 	if err != nil {
 		return report, err
 	}
-	if now.Sub(v.askedAt) >= askPace {
-		if err := v.askCounts(ctx, states); err != nil {
-			return report, err
-		}
-		v.askedAt = now
+	if err := v.refreshCounts(ctx, states, now); err != nil {
+		return report, err
 	}
 	v.add(&report, states)
 	return report, nil
@@ -158,7 +157,9 @@ func (v *lanesView) add(report *lanesReport, states []audit.LaneState) {
 		report.Lanes = append(report.Lanes, v.line(s))
 		report.Notes = append(report.Notes, v.notes(s)...)
 	}
-	report.Notes = append(report.Notes, v.counts.notes...)
+	if v.counts != nil {
+		report.Notes = append(report.Notes, v.counts.notes...)
+	}
 }
 
 // lanes returns the lanes to read, sorted by name. The lane inline has no task queue of which the server could tell.
@@ -173,9 +174,18 @@ func (v *lanesView) lanes() []switchyard.Lane {
 	return read
 }
 
+// counted returns what workers told of a lane, and whether they told of it.
+func (v *lanesView) counted(lane string) (switchyard.LaneCounts, bool) {
+	if v.counts == nil {
+		return switchyard.LaneCounts{}, false
+	}
+	counts, told := v.counts.lanes[lane]
+	return counts, told
+}
+
 // inline adds the lane inline where it is asked for or workers had calls on it.
 func (v *lanesView) inline(states []audit.LaneState) []audit.LaneState {
-	_, used := v.counts.lanes[switchyard.LaneInline]
+	_, used := v.counted(switchyard.LaneInline)
 	named := slices.Contains(v.only, switchyard.LaneInline)
 	if !named && (!used || len(v.only) > 0) {
 		return states
@@ -193,35 +203,64 @@ type workerCounts struct {
 	notes []string
 }
 
+// countsAnswer is what workers told, or why they could not be asked.
+type countsAnswer struct {
+	counts workerCounts
+	err    error
+}
+
+// refreshCounts asks the workers if it is time to. Only the first time it waits for their answer: one of them may have been
+// stopped, and does not give any.
+func (v *lanesView) refreshCounts(ctx context.Context, states []audit.LaneState, now time.Time) error {
+	if v.asking == nil && now.Sub(v.askedAt) >= askPace {
+		asking := make(chan countsAnswer, 1)
+		v.asking, v.askedAt = asking, now
+		go func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+			defer cancel()
+			counts, err := v.askCounts(ctx, states)
+			asking <- countsAnswer{counts, err}
+		}()
+	}
+	if v.asking == nil || v.counts != nil && len(v.asking) == 0 {
+		return nil
+	}
+	select {
+	case a := <-v.asking:
+		v.asking, v.counts = nil, &a.counts
+		return a.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // askCounts asks the workers that serve lanes without a limit what happened on them.
-func (v *lanesView) askCounts(ctx context.Context, states []audit.LaneState) error {
+func (v *lanesView) askCounts(ctx context.Context, states []audit.LaneState) (counts workerCounts, err error) {
 	var workers []string
 	for _, s := range states {
 		if !s.Lane.Limited() {
 			workers = append(workers, s.Workers...)
 		}
 	}
-	v.counts = workerCounts{}
 	if len(workers) == 0 && !slices.Contains(v.only, switchyard.LaneInline) {
-		return nil
+		return counts, nil
 	}
 	decide, err := audit.Pollers(ctx, v.client, v.namespace(), v.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
-		return err
+		return counts, err
 	}
 	if len(decide) == 0 {
-		v.counts.notes = []string{"what happened on lanes without a limit is not known: no worker serves runs on the task queue " + v.queue +
+		counts.notes = []string{"what happened on lanes without a limit is not known: no worker serves runs on the task queue " + v.queue +
 			", and only such a one can ask the others"}
-		return nil
+		return counts, nil
 	}
 	workers = append(workers, decide...)
 	slices.Sort(workers)
 	report, err := askWorkers(ctx, v.client, v.queue, switchyard.CatalogRequest{Workers: slices.Compact(workers), Lanes: true})
 	if err != nil {
-		return err
+		return counts, err
 	}
-	v.counts = countsOf(report)
-	return nil
+	return countsOf(report), nil
 }
 
 // countsOf adds up what workers told.

@@ -50,7 +50,8 @@ func (v *lanesView) line(s audit.LaneState) laneLine {
 	if s.Lane.Limited() {
 		l.Groups = cmp.Or(l.Groups, s.Lane.Holders)
 	} else {
-		counts, known = v.counts.lanes[s.Lane.Name], v.counts.lanes != nil
+		counts, _ = v.counted(s.Lane.Name)
+		known = v.counts != nil && v.counts.lanes != nil // a lane without a call is known to have none
 	}
 	if !known {
 		return l

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -18,7 +19,7 @@ import (
 
 // someLanes are lanes of every kind, as the server and workers tell of them.
 func someLanes() (*lanesView, []audit.LaneState) {
-	v := &lanesView{app: &app{format: formatFlags{output: outputText, color: colorNever}}, queue: switchyard.DefaultTaskQueue, counts: workerCounts{
+	v := &lanesView{app: &app{format: formatFlags{output: outputText, color: colorNever}}, queue: switchyard.DefaultTaskQueue, counts: &workerCounts{
 		lanes: map[string]switchyard.LaneCounts{
 			"general": {Running: 3, Acquired: 40, Ended: 37, WaitMicros: 37_000, ExecutionMicros: 370_000},
 			"inline":  {Acquired: 8, Ended: 8, ExecutionMicros: 800},
@@ -71,7 +72,7 @@ serial       1  -                                 0/1        -        0         
 	if got := v.text(v.reportOf(states[1:2]), palette{}); strings.Contains(got, "inline") {
 		t.Errorf("a lane that was not asked for is shown:\n%s", got)
 	}
-	v.only, v.counts = []string{"inline"}, workerCounts{}
+	v.only, v.counts = []string{"inline"}, nil
 	if got := v.text(v.reportOf(nil), palette{}); !strings.Contains(got, "inline      -  -          -        -        -") {
 		t.Errorf("the lane that was asked for:\n%s", got)
 	}
@@ -181,5 +182,25 @@ func TestLanesWithoutServer(t *testing.T) {
 	w.missing, fail = time.Time{}, errors.New("wrong")
 	if err := look(); !errors.Is(err, fail) {
 		t.Errorf("another failure: %v", err)
+	}
+}
+
+// TestCountsKeepNobodyWaiting proves that a worker that does not answer holds up only the first table.
+func TestCountsKeepNobodyWaiting(t *testing.T) {
+	v, states := someLanes()
+	before := v.counts
+	v.askedAt, v.asking = time.Now(), make(chan countsAnswer, 1)
+	if err := v.refreshCounts(t.Context(), states, time.Now()); err != nil || v.counts != before || v.asking == nil {
+		t.Errorf("without an answer: %v, %+v", err, v.counts)
+	}
+	v.asking <- countsAnswer{counts: workerCounts{notes: []string{"new"}}}
+	if err := v.refreshCounts(t.Context(), states, time.Now()); err != nil || v.counts.notes[0] != "new" || v.asking != nil {
+		t.Errorf("with an answer: %v, %+v", err, v.counts)
+	}
+	v.counts, v.asking = nil, make(chan countsAnswer)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := v.refreshCounts(ended, states, time.Now()); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted before the first answer: %v", err)
 	}
 }

@@ -128,6 +128,8 @@ type Usage struct {
 type Pinned struct {
 	Catalog  Catalog  `json:"catalog"`
 	Provider Provider `json:"provider,omitempty"`
+	// Model is where the model's steps go and by which rules, as their lane is configured when the run starts.
+	Model Route `json:"model,omitzero"`
 	// Below are the tools of the sub-agents below the run, however deep, that are not its own.
 	Below []Tool `json:"below,omitempty"`
 	// Problems, if any, are reasons why the run cannot start.

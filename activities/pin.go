@@ -25,6 +25,7 @@ func (a *Activities) Pin(ctx context.Context, r switchyard.PinRequest) (switchya
 	p.tools(r)
 	if r.Agent != nil {
 		p.Provider, p.Problems = a.provider(r.Agent.Model, p.Problems)
+		p.model(r.Agent.Model)
 	}
 	p.bound()
 	packed := switchyard.Pack(p.Pinned)

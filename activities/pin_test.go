@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
 // modelStub is a provider that is ready or not, and answers what it is told.
@@ -121,6 +123,30 @@ func TestPinProvider(t *testing.T) {
 		}
 		if c.problem != "" && (!contains(pinned.Problems[0].Message, c.problem) || !contains(pinned.Problems[0].Path, "$.model")) {
 			t.Errorf("%s: got %v", c.name, pinned.Problems[0])
+		}
+	}
+}
+
+// The steps of a run's model go by the rules of their lane as it is configured when the run starts. A lane that needs
+// arguments to tell its queues apart is none for a model.
+func TestPinModelLane(t *testing.T) {
+	set := lanes.Of(switchyard.Lane{Name: "ai", Limit: 2, Queue: "models", QueueTimeout: switchyard.Duration(time.Minute)},
+		switchyard.Lane{Name: "device", Key: "{{args.device}}"})
+	for lane, want := range map[string]switchyard.Route{
+		"":      {},
+		"ai":    {Queue: "models", QueueTimeout: switchyard.Duration(time.Minute)},
+		"other": {},
+	} {
+		b := setUp(t, catalogOf(t), nil)
+		b.config.Lanes = func() *lanes.Set { return set }
+		agent := switchyard.Agent{Name: "a", Model: switchyard.Model{Provider: switchyard.ProviderScripted, Lane: lane, Script: &switchyard.Packed[switchyard.Script]{}}}
+		if got := b.pin(t, switchyard.PinRequest{Run: "r", Agent: &agent}); got.Model != want || len(got.Problems) != 0 {
+			t.Errorf("lane %q: %+v, problems %v", lane, got.Model, got.Problems)
+		}
+		agent.Model.Lane = "device"
+		got := b.pin(t, switchyard.PinRequest{Run: "r", Agent: &agent})
+		if len(got.Problems) != 1 || got.Problems[0].Path != "$.agent.model.lane" {
+			t.Errorf("a keyed lane: %v", got.Problems)
 		}
 	}
 }

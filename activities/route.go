@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -45,6 +46,19 @@ func rulesOf(lane switchyard.Lane) switchyard.Route {
 		route.Fairness = lane.Fairness
 	}
 	return route
+}
+
+// model decides where the steps of a run's model go. Only calls have the arguments that keys are made of.
+func (p *pinning) model(m switchyard.Model) {
+	lane, known := p.activities.config.Lanes().Lane(m.Lane)
+	switch {
+	case !known || m.Lane == switchyard.LaneInline:
+	case lane.Keyed():
+		p.Problems = append(p.Problems, switchyard.Problem{Path: "$.agent.model.lane", Rule: "lane", Message: fmt.Sprintf(
+			"the lane %s has a queue for each %s, and a model step has no arguments; name a lane without a key", lane.Name, lane.Key)})
+	default:
+		p.Model = rulesOf(lane)
+	}
 }
 
 // openKeys has those keys open that admitted calls are about to be made with: a call on a queue that nobody serves would wait

@@ -177,8 +177,8 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string) (switchyard
 	if model.Name != "" {
 		summary += " · " + model.Name
 	}
-	options := modelOptions(r.pipeline.queue, id, model, summary)
-	options.Priority = r.pipeline.rank.step()
+	options := modelOptions(r.pipeline.queue, id, model, r.pinned.Model, summary)
+	options.Priority = r.pipeline.rank.step(r.pinned.Model)
 	response, err := r.step(ctx, options, request)
 	if err != nil {
 		return response, r.modelError(err)

@@ -63,22 +63,29 @@ func retryPolicy(t switchyard.Tool) *temporal.RetryPolicy {
 	}
 }
 
-func modelOptions(base, id string, m switchyard.Model, summary string) workflow.ActivityOptions {
+// modelOptions are the options of a model step's activity, but for its priority.
+func modelOptions(base, id string, m switchyard.Model, r switchyard.Route, summary string) workflow.ActivityOptions {
 	timeout, attempts := cmp.Or(m.Timeout, switchyard.DefaultModelTimeout).Std(), m.MaxAttempts
 	if attempts <= 0 {
 		attempts = modelMaxAttempts
 	}
-	return workflow.ActivityOptions{
-		TaskQueue:           switchyard.Queue(base, m.Lane),
-		ActivityID:          id,
-		StartToCloseTimeout: timeout + graceAfterTimeout,
-		HeartbeatTimeout:    modelHeartbeat,
-		WaitForCancellation: true,
-		Summary:             summary,
+	o := workflow.ActivityOptions{
+		TaskQueue:              cmp.Or(r.Queue, switchyard.Queue(base, m.Lane)),
+		ActivityID:             id,
+		StartToCloseTimeout:    timeout + graceAfterTimeout,
+		ScheduleToStartTimeout: r.QueueTimeout.Std(),
+		HeartbeatTimeout:       modelHeartbeat,
+		WaitForCancellation:    true,
+		Summary:                summary,
+		DisableEagerExecution:  r != switchyard.Route{},
 		RetryPolicy: &temporal.RetryPolicy{
 			MaximumAttempts: int32(min(attempts, 1<<20)), InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute,
 		},
 	}
+	if r.Holds {
+		o.StartToCloseTimeout += longestWait
+	}
+	return o
 }
 
 // withAdmitOptions are those of admission, which may have to tell the server of a key: a run must not fail for what passes in

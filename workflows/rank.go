@@ -48,7 +48,9 @@ func (r rank) call(c switchyard.Call, t switchyard.Tool, route switchyard.Route)
 }
 
 // step returns what a model step has to say of its priority.
-func (r rank) step() temporal.Priority { return r.beyond(r.run, r.conversation) }
+func (r rank) step(route switchyard.Route) temporal.Priority {
+	return r.call(switchyard.Call{}, switchyard.Tool{}, route)
+}
 
 // beyond returns what differs from what the workflow's own priority gives anyway.
 func (r rank) beyond(priority switchyard.Priority, fairness string) temporal.Priority {

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,14 +9,10 @@ import (
 	"github.com/switchyard/switchyard/internal/testserver"
 )
 
-// TestMain is the bench's own MCP server where the bench starts one.
+// TestMain is the bench's own MCP server or worker where the bench starts one.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == serveMCP {
-		if err := serve(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
+	if code, serves := served(); serves {
+		os.Exit(code)
 	}
 	os.Exit(m.Run())
 }
@@ -31,13 +25,16 @@ func TestFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	l.pairs = 1
+	l.pairs, l.keys = 1, 20
 	for _, measure := range []func() (map[string]float64, error){
 		func() (map[string]float64, error) { return measureTurns(t.Context(), l) },
 		func() (map[string]float64, error) { return measurePipeline(t.Context(), l) },
 		func() (map[string]float64, error) { return measureGrowth(t.Context(), l) },
 		func() (map[string]float64, error) { return measureLongConversation(t.Context(), l) },
 		func() (map[string]float64, error) { return measureMCP(t.Context(), l) },
+		func() (map[string]float64, error) { return measureFanout(t.Context(), l) },
+		func() (map[string]float64, error) { return measureLimited(t.Context(), l) },
+		func() (map[string]float64, error) { return measureKeyed(t.Context(), l) },
 		func() (map[string]float64, error) { return measureImport(t.Context(), l) },
 		func() (map[string]float64, error) { return measureReload(t.Context(), l) },
 	} {

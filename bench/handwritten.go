@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -23,12 +22,13 @@ type handInput struct{ Turns, Size int }
 
 // hand holds the activities of the hand-written workflows.
 type hand struct {
-	agent  *switchyard.Agent
-	digest string
+	agent *switchyard.Agent
+	// digests are those of the tools, by name.
+	digests map[string]string
 }
 
 func registerHandWritten(w worker.Worker, c client.Client, catalog *toolspecs.Catalog) error {
-	functions, err := activities.NewFunctions(activities.NewFunction("payload", payload))
+	functions, err := activities.NewFunctions(functions()...)
 	if err != nil {
 		return err
 	}
@@ -39,13 +39,13 @@ func registerHandWritten(w worker.Worker, c client.Client, catalog *toolspecs.Ca
 	if err != nil {
 		return err
 	}
-	tool, ok := catalog.Get("payload")
-	if !ok {
-		return errors.New("the catalog has no tool payload")
+	h := hand{agent: agent(turns, turnSize), digests: map[string]string{}}
+	for _, tool := range catalog.All() {
+		h.digests[tool.Spec.Name] = tool.Tool().Digest
 	}
-	h := hand{agent: agent(turns, turnSize), digest: tool.Tool().Digest}
 	w.RegisterWorkflowWithOptions(h.turns, workflow.RegisterOptions{Name: "handTurns"})
 	w.RegisterWorkflowWithOptions(h.calls, workflow.RegisterOptions{Name: "handCalls"})
+	w.RegisterWorkflowWithOptions(h.fan, workflow.RegisterOptions{Name: "handFan"})
 	w.RegisterWorkflowWithOptions(h.empty, workflow.RegisterOptions{Name: "handEmpty"})
 	w.RegisterActivityWithOptions(func(context.Context) error { return nil }, activity.RegisterOptions{Name: "handNothing"})
 	w.RegisterActivityWithOptions(h.model, activity.RegisterOptions{Name: "handModel"})
@@ -63,7 +63,7 @@ func (h hand) turns(ctx workflow.Context, in handInput) (string, error) {
 		if err := workflow.ExecuteActivity(ctx, "handModel", turn+1).Get(ctx, &arguments); err != nil {
 			return "", err
 		}
-		if err := h.call(ctx, arguments); err != nil {
+		if err := h.call(ctx, "payload", arguments).end(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -73,7 +73,7 @@ func (h hand) turns(ctx workflow.Context, in handInput) (string, error) {
 func (h hand) calls(ctx workflow.Context, in handInput) (string, error) {
 	ctx = workflow.WithActivityOptions(ctx, handOptions)
 	for range in.Turns {
-		if err := h.call(ctx, fmt.Sprintf(`{"size":%d}`, in.Size)); err != nil {
+		if err := h.call(ctx, "payload", fmt.Sprintf(`{"size":%d}`, in.Size)).end(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -91,10 +91,32 @@ func (h hand) empty(ctx workflow.Context, in handInput) error {
 	return nil
 }
 
-func (h hand) call(ctx workflow.Context, arguments string) error {
+// fan calls pause that many times at once; Size is how long it takes, in milliseconds.
+func (h hand) fan(ctx workflow.Context, in handInput) (string, error) {
+	ctx = workflow.WithActivityOptions(ctx, handOptions)
+	var calls []handCall
+	for range in.Turns {
+		calls = append(calls, h.call(ctx, "pause", fmt.Sprintf(`{"ms":%d}`, in.Size)))
+	}
+	for _, c := range calls {
+		if err := c.end(ctx); err != nil {
+			return "", err
+		}
+	}
+	return "done", nil
+}
+
+// handCall is a tool call under way.
+type handCall struct{ workflow.Future }
+
+func (c handCall) end(ctx workflow.Context) error {
 	var result switchyard.Result
-	input := switchyard.Execution{Digest: h.digest, Arguments: json.RawMessage(arguments)}
-	return workflow.ExecuteActivity(ctx, "payload", input).Get(ctx, &result)
+	return c.Get(ctx, &result)
+}
+
+func (h hand) call(ctx workflow.Context, tool, arguments string) handCall {
+	input := switchyard.Execution{Digest: h.digests[tool], Arguments: json.RawMessage(arguments)}
+	return handCall{workflow.ExecuteActivity(ctx, tool, input)}
 }
 
 // model plays the same script as the agent's model, without a conversation.

@@ -25,17 +25,19 @@ import (
 // lab is one fresh server with one worker of ours and one of hand-written workflows, all that a figure needs.
 type lab struct {
 	client client.Client
-	server *exec.Cmd
-	close  func()
-	// pairs is how many pairs of runs a ratio of times is the median of.
-	pairs int
+	// address is the server's.
+	address string
+	server  *exec.Cmd
+	close   func()
+	// pairs is how many pairs of runs a ratio of times is the median of, keys how many keys of a lane are opened.
+	pairs, keys int
 }
 
 // handQueue is the task queue of the hand-written workflows.
 const handQueue = "hand-written"
 
-// payloadSpec is the tool that the runs call: it answers with as many bytes as it is asked for.
-const payloadSpec = `
+// toolSpecs are the tools that the runs call: one answers with as many bytes as it is asked for, the other takes as long.
+const toolSpecs = `
 name: payload
 version: 1.0.0
 description: Answers with a text of that many bytes.
@@ -44,10 +46,21 @@ parameters:
 output: {type: string}
 entry: {type: function}
 execution: {effect: read}
+---
+name: pause
+version: 1.0.0
+description: Takes that many milliseconds.
+parameters:
+  - {name: ms, type: integer, required: true}
+output: {type: integer}
+entry: {type: function}
+execution: {effect: read}
 `
 
 type payloadInput struct {
 	Size int `json:"size"`
+	// Key is for lanes with keys; the text does not depend on it.
+	Key string `json:"key,omitempty"`
 }
 
 // payload is real text, so that what compresses it compresses what tools really return.
@@ -55,10 +68,28 @@ func payload(_ context.Context, in payloadInput) (string, error) {
 	return text(in.Size, in.Size), nil
 }
 
+type pauseInput struct {
+	MS int `json:"ms"`
+}
+
+func pause(ctx context.Context, in pauseInput) (int, error) {
+	select {
+	case <-time.After(time.Duration(in.MS) * time.Millisecond):
+		return in.MS, nil
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+// functions are the bench's tools.
+func functions() []activities.Function {
+	return []activities.Function{activities.NewFunction("payload", payload), activities.NewFunction("pause", pause)}
+}
+
 var quiet = slog.New(slog.DiscardHandler)
 
 func newLab(ctx context.Context, bin string) (*lab, error) {
-	specs, err := toolspecs.Decode("payload.yaml", []byte(payloadSpec), toolspecs.Options{})
+	specs, err := toolspecs.Decode("tools.yaml", []byte(toolSpecs), toolspecs.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +102,7 @@ func newLab(ctx context.Context, bin string) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{server: server, pairs: 15}
+	l := &lab{address: address, server: server, pairs: 15, keys: 1_000}
 	stopServer := func() {
 		_ = server.Process.Signal(syscall.SIGTERM)
 		_ = server.Wait()
@@ -86,7 +117,7 @@ func newLab(ctx context.Context, bin string) (*lab, error) {
 		stopServer()
 		return nil, err
 	}
-	stopHost, err := startHost(ctx, options, specs)
+	stopHost, err := startHost(ctx, host.Config{Connection: options, Specs: specs})
 	if err != nil {
 		hand.Stop()
 		stopServer()
@@ -137,16 +168,13 @@ func startHandWritten(c client.Client, specs []toolspecs.Spec) (worker.Worker, e
 }
 
 // startHost starts a worker as users run it, in this process.
-func startHost(ctx context.Context, options client.Options, specs []toolspecs.Spec) (stop func(), err error) {
+func startHost(ctx context.Context, c host.Config) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() {
-		ended <- host.Run(ctx, host.Config{
-			Connection: options, Specs: specs, Logger: quiet, StopTimeout: time.Second,
-			Functions: []activities.Function{activities.NewFunction("payload", payload)},
-			Ready:     func(host.Info) { close(ready) },
-		})
-	}()
+	c.Logger, c.StopTimeout = quiet, time.Second
+	c.Functions = functions()
+	c.Ready = func(host.Info) { close(ready) }
+	go func() { ended <- host.Run(ctx, c) }()
 	select {
 	case err := <-ended:
 		cancel()

@@ -37,17 +37,17 @@ var figures = []figure{
 	{"history_mb_long_conversation", "history of 100 turns of 5 KB after a 0.8 MB conversation, MB", 1, measureLongConversation},
 	{"worker_memory_ratio", "a worker's memory after 10,000 runs ÷ after 1,000", 1.2, measureMemory},
 	{"mcp_overhead_ms", "what a call of an MCP tool takes beyond an empty activity and the SDK's own call, ms", 2, measureMCP},
+	{"limited_lane_ratio", "wall time of calls, on a lane with a limit ÷ on one without", 1.05, measureLimited},
+	{"fanout_ratio", "wall time of 100 calls of 50 ms at once, plan run ÷ hand-written workflow", 1.2, measureFanout},
+	{"keyed_lanes_mb", "memory that 1,000 open keys of a serial lane add to a worker, MB", 200, measureKeyed},
+	{"keyed_takeover_s", "from kill -9 of a worker with 1,000 open keys to a call with each on another, s", 8, measureKeyed},
 	{"openapi_import_s", "import of an OpenAPI document of 1,000 operations, s", 5, measureImport},
 	{"reload_s", "from the edit of one of 1,000 toolspecs to its effect, s", 1, measureReload},
 }
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == serveMCP {
-		if err := serve(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
-		}
-		return
+	if code, serves := served(); serves {
+		os.Exit(code)
 	}
 	name := flag.String("figure", "", "measure only the figure of this name")
 	results := flag.String("results", "bench/results.json", "file to write")
@@ -59,6 +59,21 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+// served is what this program does where a figure starts it as another process, and its exit code.
+func served() (code int, serves bool) {
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == serveWorker:
+		return serveCalls(), true
+	case len(os.Args) == 2 && os.Args[1] == serveMCP:
+		if err := serve(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			return 1, true
+		}
+		return 0, true
+	}
+	return 0, false
 }
 
 func run(ctx context.Context, name, results, bin string) error {

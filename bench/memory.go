@@ -28,18 +28,26 @@ func measureMemory(ctx context.Context, l *lab) (map[string]float64, error) {
 }
 
 func (l *lab) runMany(ctx context.Context, runs int, input switchyard.RunInput) error {
+	return each(ctx, runs, runsAtOnce, func(ctx context.Context, _ int) error {
+		_, _, err := l.runToEnd(ctx, switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, input)
+		return err
+	})
+}
+
+// each calls do for the numbers below n, several at a time. The first error ends it.
+func each(ctx context.Context, n, atOnce int, do func(context.Context, int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	tickets := make(chan struct{}, runs)
-	for range runs {
-		tickets <- struct{}{}
+	tickets := make(chan int, n)
+	for i := range n {
+		tickets <- i
 	}
 	close(tickets)
 	var running sync.WaitGroup
-	for range runsAtOnce {
+	for range atOnce {
 		running.Go(func() {
-			for range tickets {
-				if _, _, err := l.runToEnd(ctx, switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, input); err != nil {
+			for i := range tickets {
+				if err := do(ctx, i); err != nil {
 					cancel(err)
 					return
 				}

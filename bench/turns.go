@@ -18,7 +18,7 @@ const (
 func measureTurns(ctx context.Context, l *lab) (map[string]float64, error) {
 	input := switchyard.RunInput{Agent: agent(turns, turnSize), Prompt: "go"}
 	hand := handInput{Turns: turns, Size: turnSize}
-	ratio, err := l.paired(ctx, l.pairs, switchyard.AgentWorkflow, input, "handTurns", hand)
+	ratio, err := l.paired(ctx, l.pairs, side{switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, input}, side{handQueue, "handTurns", hand})
 	if err != nil {
 		return nil, err
 	}
@@ -46,23 +46,27 @@ func measurePipeline(ctx context.Context, l *lab) (map[string]float64, error) {
 		plan.Calls = append(plan.Calls, call)
 	}
 	packed := switchyard.Pack(plan)
-	ratio, err := l.paired(ctx, 2*l.pairs, switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed}, "handCalls", handInput{Turns: turns, Size: turnSize})
+	ratio, err := l.paired(ctx, 2*l.pairs, side{switchyard.DefaultTaskQueue, switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed}},
+		side{handQueue, "handCalls", handInput{Turns: turns, Size: turnSize}})
 	return map[string]float64{"pipeline_ratio": ratio}, err
 }
 
-// paired runs both workflows alternately, after one pair to warm up, and returns the median ratio of a pair's times.
-// Which goes first changes from pair to pair.
-func (l *lab) paired(ctx context.Context, pairs int, kind string, input any, handKind string, hand any) (float64, error) {
-	ratios := make([]float64, 0, pairs)
+// side is one of two workflows that are compared.
+type side struct {
+	queue, kind string
+	input       any
+}
+
+// paired runs both sides alternately, after one pair to warm up, and returns the median ratio of a pair's times, the first
+// side's ÷ the second's. Which goes first changes from pair to pair.
+func (l *lab) paired(ctx context.Context, pairs int, first, second side) (float64, error) {
+	sides, ratios := [2]side{first, second}, make([]float64, 0, pairs)
 	for i := range pairs + 1 {
 		var times [2]float64
 		for n := range 2 {
 			which := (i + n) % 2
-			queue, kind, input := switchyard.DefaultTaskQueue, kind, input
-			if which == 1 {
-				queue, kind, input = handQueue, handKind, hand
-			}
-			_, took, err := l.runToEnd(ctx, queue, kind, input)
+			s := sides[which]
+			_, took, err := l.runToEnd(ctx, s.queue, s.kind, s.input)
 			if err != nil {
 				return 0, err
 			}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// keyRules is a serial lane with keys, which stay open for as long as it says when nobody uses them.
+const keyRules = `
+lanes:
+  devices: {key: "{{args.key}}", idle_timeout: %s}
+`
+
+// What is long enough for all keys to be open at once, and what closes them.
+const (
+	longIdle  = "10m"
+	shortIdle = "1s"
+)
+
+// plansOfKeys is in how many plans at once the calls are made that use the keys.
+const plansOfKeys = 10
+
+// keyGrowth is how much more other keys may take, opened when the first ones are closed, than those took.
+const keyGrowth = 1.25
+
+// measureKeyed opens keys on one worker, each used by a call, and closes them again, twice with other keys. keyed_lanes_mb is
+// what they add to the memory of the worker's process as the system counts it, after a collection of its garbage; of the
+// second ones, against the process before any was open. That a key stays though nobody uses it, or that the second ones take
+// much more than the first, is an error. Then the worker is killed with its keys open: keyed_takeover_s is the time from
+// there until a call with each of them has ended on another worker.
+func measureKeyed(ctx context.Context, l *lab) (map[string]float64, error) {
+	y, holder, err := startKeyed(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	defer y.close()
+	before, err := holder.footprint()
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(os.Stderr, "  at rest:", before)
+	var added [2]float64
+	for i := range added {
+		open, err := y.openAndClose(ctx, l, holder, fmt.Sprint("round", i))
+		if err != nil {
+			return nil, err
+		}
+		added[i] = float64(open.Resident) - float64(before.Resident)
+	}
+	if added[1] > keyGrowth*added[0] {
+		return nil, fmt.Errorf("%d keys added %.0f MB to the worker, and as many others after them %.0f MB", l.keys, added[0]/1e6, added[1]/1e6)
+	}
+	took, err := y.takeOver(ctx, l, holder)
+	return map[string]float64{"keyed_lanes_mb": added[1] / 1e6, "keyed_takeover_s": took.Seconds()}, err
+}
+
+// startKeyed starts a worker of the workflows and one of the lane with keys, which has made a call. What the first call of a
+// process takes does not count as the keys'.
+func startKeyed(ctx context.Context, l *lab) (*yard, *process, error) {
+	y, err := newYard(l, fmt.Sprintf(keyRules, longIdle), "devices")
+	if err != nil {
+		return nil, nil, err
+	}
+	holder, err := y.startHolder(ctx)
+	if err == nil {
+		err = y.useKeys(ctx, l, "first", plansOfKeys)
+	}
+	if err == nil {
+		err = y.closeKeys(ctx)
+	}
+	if err != nil {
+		y.close()
+		return nil, nil, err
+	}
+	return y, holder, nil
+}
+
+func (y *yard) startHolder(ctx context.Context) (*process, error) {
+	if _, err := y.start(switchyard.LaneGeneral); err != nil {
+		return nil, err
+	}
+	holder, err := y.start("devices")
+	if err != nil {
+		return nil, err
+	}
+	return holder, y.awaitHeld(ctx)
+}
+
+// openAndClose opens keys and closes them, and returns what the worker takes in between.
+func (y *yard) openAndClose(ctx context.Context, l *lab, holder *process, name string) (footprint, error) {
+	began := time.Now()
+	if err := y.useKeys(ctx, l, name, l.keys); err != nil {
+		return footprint{}, err
+	}
+	used := time.Since(began)
+	if err := y.awaitKeys(ctx, l.keys); err != nil {
+		return footprint{}, err
+	}
+	open, err := holder.footprint()
+	if err != nil {
+		return open, err
+	}
+	began = time.Now()
+	if err := y.closeKeys(ctx); err != nil {
+		return open, err
+	}
+	closed := time.Since(began)
+	rest, err := holder.footprint()
+	fmt.Fprintf(os.Stderr, "  %d keys: %s, used within %.1f s\n  without them: %s, after %.1f s\n", l.keys, open, used.Seconds(), rest, closed.Seconds())
+	return open, err
+}
+
+// takeOver opens keys, kills the worker that has them, and returns how long it takes until a call with each of them has ended
+// on another.
+func (y *yard) takeOver(ctx context.Context, l *lab, holder *process) (time.Duration, error) {
+	if err := y.useKeys(ctx, l, "last", l.keys); err != nil {
+		return 0, err
+	}
+	if err := y.awaitKeys(ctx, l.keys); err != nil {
+		return 0, err
+	}
+	if _, err := y.start("devices"); err != nil {
+		return 0, err
+	}
+	holder.end(syscall.SIGKILL)
+	began := time.Now()
+	err := y.useKeys(ctx, l, "last", l.keys)
+	return time.Since(began), err
+}
+
+// useKeys makes one call with each of n keys.
+func (y *yard) useKeys(ctx context.Context, l *lab, name string, n int) error {
+	return each(ctx, plansOfKeys, plansOfKeys, func(ctx context.Context, part int) error {
+		plan := switchyard.Plan{Name: "keys"}
+		for i := range n / plansOfKeys {
+			plan.Calls = append(plan.Calls, switchyard.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "payload_devices",
+				Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d,"key":"%s-%d-%d"}`, turnSize, name, part, i))})
+		}
+		packed := switchyard.Pack(plan)
+		_, _, err := l.runToEnd(ctx, yardQueue, switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed})
+		return err
+	})
+}
+
+// closeKeys has the keys close that nobody uses, and returns when none is open.
+func (y *yard) closeKeys(ctx context.Context) error {
+	if err := y.configure(fmt.Sprintf(keyRules, shortIdle)); err != nil {
+		return err
+	}
+	if err := y.awaitKeys(ctx, 0); err != nil {
+		return err
+	}
+	return y.configure(fmt.Sprintf(keyRules, longIdle))
+}
+
+// awaitKeys returns when n keys are open, by what their holders tell.
+func (y *yard) awaitKeys(ctx context.Context, n int) error {
+	return y.await(ctx, fmt.Sprint(n, " open keys"), func(states []audit.LaneState) bool {
+		return slices.ContainsFunc(states, func(s audit.LaneState) bool {
+			return s.Lane.Name == "devices" && s.Counts.Keys == n && s.Held() == s.Lane.Holders
+		})
+	})
+}

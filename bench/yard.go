@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/worker/host"
+	"go.temporal.io/sdk/client"
+)
+
+// serveWorker is the argument with which this program is a worker with the bench's tools; flags of a worker follow it.
+const serveWorker = "serve-worker"
+
+// serveCalls is the main function of such a worker. For each line that it reads it collects its garbage and prints what is
+// left, a footprint.
+func serveCalls() int {
+	os.Args = slices.Delete(os.Args, 1, 2)
+	go func() {
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			debug.FreeOSMemory()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			_ = json.NewEncoder(os.Stdout).Encode(footprint{Live: m.HeapAlloc + m.StackInuse, Goroutines: runtime.NumGoroutine()})
+		}
+	}()
+	return host.Main(host.Config{Functions: functions()})
+}
+
+// yard is a task queue of its own whose lanes have rules. Processes of its own serve it, so that the holders of its lanes
+// weigh on no other figure.
+type yard struct {
+	client  client.Client
+	address string
+	reader  *audit.LaneReader
+	rules   *lanes.Set
+	// dir has lanes.yaml and the folder of tools.
+	dir     string
+	workers []*process
+}
+
+const yardQueue = "yard"
+
+// newYard makes a yard of those lanes, the text of lanes.yaml. There is payload on each lane that is named in the end.
+func newYard(l *lab, rules string, names ...string) (*yard, error) {
+	dir, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return nil, err
+	}
+	y := &yard{client: l.client, address: l.address, dir: dir, reader: audit.NewLaneReader(l.client, client.DefaultNamespace, yardQueue)}
+	err = errors.Join(y.configure(rules), os.Mkdir(filepath.Join(dir, "tools"), 0o700))
+	for _, name := range names {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "tools", name+".yaml"), fmt.Appendf(nil, laneSpec, name), 0o600))
+	}
+	if err != nil {
+		y.close()
+		return nil, err
+	}
+	return y, nil
+}
+
+// laneSpec is payload on a lane.
+const laneSpec = `
+name: payload_%[1]s
+version: 1.0.0
+description: Answers with a text of that many bytes.
+parameters:
+  - {name: size, type: integer, required: true}
+  - {name: key, type: string}
+output: {type: string}
+entry: {type: function, handler: payload}
+execution: {effect: read, access: shared, lane: %[1]s}
+`
+
+// configure writes lanes.yaml.
+func (y *yard) configure(rules string) (err error) {
+	if y.rules, err = lanes.Decode("lanes.yaml", []byte(rules)); err != nil {
+		return err
+	}
+	path := filepath.Join(y.dir, "lanes.yaml")
+	return errors.Join(os.WriteFile(path+".new", []byte(rules), 0o600), os.Rename(path+".new", path))
+}
+
+func (y *yard) close() {
+	for _, w := range y.workers {
+		w.end(syscall.SIGTERM)
+	}
+	_ = os.RemoveAll(y.dir)
+}
+
+// process is a worker of a yard.
+type process struct {
+	cmd    *exec.Cmd
+	stdin  io.Writer
+	stdout *json.Decoder
+	ended  bool
+}
+
+// start starts a worker of the lanes that are named, and returns when it serves them.
+func (y *yard) start(names ...string) (*process, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, serveWorker, "--address", y.address, "--task-queue", yardQueue, "--lanes", strings.Join(names, ","),
+		"--lanes-file", filepath.Join(y.dir, "lanes.yaml"), "--tools", filepath.Join(y.dir, "tools"), "--log-level", "error",
+		"--stop-timeout", "1s", "--parent-pid", fmt.Sprint(os.Getpid()))
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd: cmd, stdin: stdin, stdout: json.NewDecoder(stdout)}
+	y.workers = append(y.workers, p)
+	if err := p.stdout.Decode(new(host.Info)); err != nil {
+		return nil, fmt.Errorf("the worker did not become ready: %w", err)
+	}
+	return p, nil
+}
+
+// end ends the process by a signal.
+func (p *process) end(signal os.Signal) {
+	if p.ended {
+		return
+	}
+	p.ended = true
+	_ = p.cmd.Process.Signal(signal)
+	_ = p.cmd.Wait()
+}
+
+// footprint is what a worker's process takes.
+type footprint struct {
+	// Live is what heap and stacks hold after a collection, Resident what the system counts, both in bytes.
+	Live       uint64 `json:"live"`
+	Resident   uint64 `json:"-"`
+	Goroutines int    `json:"goroutines"`
+}
+
+func (f footprint) String() string {
+	return fmt.Sprintf("%.1f MB resident, %.1f MB live, %d goroutines", float64(f.Resident)/1e6, float64(f.Live)/1e6, f.Goroutines)
+}
+
+// footprint has the process collect its garbage, and reads what it takes then.
+func (p *process) footprint() (footprint, error) {
+	var f footprint
+	if _, err := io.WriteString(p.stdin, "\n"); err != nil {
+		return f, err
+	}
+	if err := p.stdout.Decode(&f); err != nil {
+		return f, err
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return f, fmt.Errorf("the memory of a process can be read on Linux alone: %w", err)
+	}
+	_, rest, _ := strings.Cut(string(status), "\nVmRSS:")
+	if _, err := fmt.Sscanf(rest, "%d kB", &f.Resident); err != nil {
+		return f, fmt.Errorf("read VmRSS: %w", err)
+	}
+	f.Resident <<= 10
+	return f, nil
+}
+
+// await looks how the lanes stand until they are as they are to be.
+func (y *yard) await(ctx context.Context, what string, well func([]audit.LaneState) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var states []audit.LaneState
+	for {
+		read, err := y.reader.Read(ctx, y.rules.All()...)
+		if err == nil {
+			if states = read; well(states) {
+				return nil
+			}
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w; the lanes stand like this: %+v", what, errors.Join(err, ctx.Err()), states)
+		}
+	}
+}
+
+// awaitHeld returns when all slots of the lanes are held that have a limit.
+func (y *yard) awaitHeld(ctx context.Context) error {
+	return y.await(ctx, "holders of all slots", func(states []audit.LaneState) bool {
+		return !slices.ContainsFunc(states, func(s audit.LaneState) bool {
+			return s.Lane.Limited() && s.Lane.Name != switchyard.LaneSerial && (!s.Kept || s.Held() < s.Lane.Holders)
+		})
+	})
+}

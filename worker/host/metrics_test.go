@@ -227,11 +227,14 @@ func TestObserver(t *testing.T) {
 	held := general.forLane("held")
 	observe(t, held, "probe", ended{result: switchyard.Result{HeldMicros: 20_000_000}})
 	observe(t, held, "probe", ended{err: failure(switchyard.Errorf(switchyard.ErrQueueFull, "x"))})
+	late := switchyard.Errorf(switchyard.ErrExecution, "x")
+	late.HeldMicros = 20_000_000
+	observe(t, held, "probe", ended{err: failure(late)})
 	serve(t, registry).has(t,
-		`switchyard_call_duration_seconds_bucket{lane="held",tool="probe",le="5"} 1`,
-		`switchyard_call_duration_seconds_count{lane="held",tool="probe"} 1`,
+		`switchyard_call_duration_seconds_bucket{lane="held",tool="probe",le="5"} 2`,
+		`switchyard_call_duration_seconds_count{lane="held",tool="probe"} 2`,
 		`switchyard_call_queue_seconds_bucket{lane="held",le="10"} 1`,
-		`switchyard_call_queue_seconds_count{lane="held"} 2`,
+		`switchyard_call_queue_seconds_count{lane="held"} 3`,
 		`switchyard_calls_total{lane="held",outcome="queue_full",tool="probe"} 1`,
 	)
 	quiet := newObserver(prometheus.NewRegistry(), slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelError})))

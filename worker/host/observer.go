@@ -188,10 +188,10 @@ func (a *observedActivity) called(ctx context.Context, info activity.Info, resul
 		return
 	}
 	tool, outcome := info.ActivityType.Name, outcomeOf(err)
-	wait := info.StartedTime.Sub(info.ScheduledTime)
+	held := heldOf(result, err)
+	wait := info.StartedTime.Sub(info.ScheduledTime) + held
+	took = max(took-held, 0)
 	if r, ok := result.(switchyard.Result); ok {
-		held := time.Duration(r.HeldMicros) * time.Microsecond
-		wait, took = wait+held, max(took-held, 0)
 		a.metrics.tokens.WithLabelValues("result").Add(float64(r.Tokens))
 	}
 	a.metrics.calls.WithLabelValues(tool, a.lane, outcome).Inc()
@@ -202,6 +202,16 @@ func (a *observedActivity) called(ctx context.Context, info activity.Info, resul
 		a.metrics.queueWaits.WithLabelValues(a.lane).Observe(wait.Seconds())
 	}
 	a.log(ctx, "call ended", info, outcome, took, err, "tool", tool, "call_id", info.ActivityID, "lane", a.lane)
+}
+
+// heldOf returns how long a call waited with the holder of its lane's slots.
+func heldOf(result any, err error) time.Duration {
+	var failed switchyard.Error
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() && app.Details(&failed) == nil {
+		return time.Duration(failed.HeldMicros) * time.Microsecond
+	}
+	r, _ := result.(switchyard.Result)
+	return time.Duration(r.HeldMicros) * time.Microsecond
 }
 
 func (a *observedActivity) stepped(ctx context.Context, info activity.Info, result any, err error, took time.Duration) {

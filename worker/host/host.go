@@ -44,7 +44,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer health.close()
-	conn, err := c.connect(ctx, registry)
+	conn, err := c.connect(ctx, registry, own.lanes)
 	if err != nil {
 		return err
 	}
@@ -90,10 +90,10 @@ func (c Config) prepare() (registered, *toolspecs.Watcher, error) {
 	return own, tools, err
 }
 
-func (c Config) connect(ctx context.Context, registry *prometheus.Registry) (client.Client, error) {
+func (c Config) connect(ctx context.Context, registry *prometheus.Registry, source *laneSource) (client.Client, error) {
 	c.Connection.Logger = tlog.NewStructuredLogger(c.Logger)
 	if c.MetricsAddress != "" { // nobody could read them otherwise
-		c.Connection.MetricsHandler = newMetricsHandler(registry)
+		c.Connection.MetricsHandler = newMetricsHandler(registry, (&queueLabels{base: c.TaskQueue, current: source.current}).of)
 	}
 	conn, err := client.DialContext(ctx, c.Connection)
 	switch {

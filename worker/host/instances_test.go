@@ -88,13 +88,3 @@ func TestHoldersOfFleet(t *testing.T) {
 		}
 	}
 }
-
-// The queues of instances, of which there is one for each, share a label.
-func TestInstanceQueuesShareALabel(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	h := newMetricsHandler(registry)
-	for _, queue := range []string{"q", switchyard.InstanceQueue("q", "general", "run-1", "a"), switchyard.InstanceQueue("q", "serial", "run-2", "b")} {
-		h.WithTags(map[string]string{"task_queue": queue}).Counter("polls").Inc(1)
-	}
-	serve(t, registry).has(t, `polls_total{task_queue="q"} 1`, `polls_total{task_queue="instance"} 2`)
-}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard"
 	"go.temporal.io/sdk/client"
 )
 
@@ -22,6 +21,8 @@ type metricsHandler struct {
 	registry prometheus.Registerer
 	families *families
 	tags     map[string]string
+	// queue returns what stands for a task queue in labels.
+	queue func(string) string
 }
 
 type families struct {
@@ -40,8 +41,8 @@ type family struct {
 	histogram *prometheus.HistogramVec
 }
 
-func newMetricsHandler(r prometheus.Registerer) client.MetricsHandler {
-	return &metricsHandler{registry: r, families: &families{byName: map[string]*family{}}}
+func newMetricsHandler(r prometheus.Registerer, queue func(string) string) client.MetricsHandler {
+	return &metricsHandler{registry: r, families: &families{byName: map[string]*family{}}, queue: queue}
 }
 
 // WithTags returns a handler whose metrics have these labels too.
@@ -51,10 +52,10 @@ func (h *metricsHandler) WithTags(tags map[string]string) client.MetricsHandler 
 		all = map[string]string{}
 	}
 	maps.Copy(all, tags)
-	if queue := all[queueTag]; switchyard.IsInstanceQueue(queue) {
-		all[queueTag] = "instance" // every instance has a queue of its own
+	if queue, named := tags[queueTag]; named {
+		all[queueTag] = h.queue(queue)
 	}
-	return &metricsHandler{registry: h.registry, families: h.families, tags: all}
+	return &metricsHandler{registry: h.registry, families: h.families, tags: all, queue: h.queue}
 }
 
 // Counter returns a counter.

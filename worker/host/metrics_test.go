@@ -94,10 +94,13 @@ func TestHealth(t *testing.T) {
 	none.close()
 }
 
+// asNamed has every task queue stand for itself.
+func asNamed(queue string) string { return queue }
+
 // The SDK's counters, gauges and timers appear under Prometheus's names, with the labels of their first use.
 func TestMetricsHandler(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	h := newMetricsHandler(registry)
+	h := newMetricsHandler(registry, asNamed)
 	tagged := h.WithTags(map[string]string{"namespace": "n", "queue": "q"})
 	var both sync.WaitGroup
 	for range 2 {
@@ -129,7 +132,7 @@ func TestMetricsHandler(t *testing.T) {
 // A metric that Prometheus refuses is dropped; the tool that writes it goes on.
 func TestMetricsHandlerDropsWhatIsIllegal(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	h := newMetricsHandler(registry)
+	h := newMetricsHandler(registry, asNamed)
 	h.Counter("fine").Inc(1)
 	for _, tags := range []map[string]string{{"__reserved": "x"}, {"": "x"}, {"\xff": "x"}} {
 		h.WithTags(tags).Counter("a" + fmt.Sprint(tags)).Inc(1)
@@ -247,7 +250,7 @@ func TestObserver(t *testing.T) {
 
 // BenchmarkMetrics is what the SDK does for every metric it writes.
 func BenchmarkMetrics(b *testing.B) {
-	h := newMetricsHandler(prometheus.NewRegistry()).WithTags(map[string]string{"namespace": "default", "client_name": "temporal-go", "task_queue": "switchyard"})
+	h := newMetricsHandler(prometheus.NewRegistry(), asNamed).WithTags(map[string]string{"namespace": "default", "client_name": "temporal-go", "task_queue": "switchyard"})
 	tags := map[string]string{"activity_type": "probe", "workflow_type": "AgentRun"}
 	b.Run("tags", func(b *testing.B) {
 		for b.Loop() {

@@ -89,6 +89,10 @@ test/replay: build npm ## The end-to-end tests with the workflow cache off: ever
 test/lanes: bin/devserver bin/toxiproxy ## Prove that lanes keep their limits while workers are killed, stopped and cut off
 	cd internal/lanetest && $(E2E)
 
+.PHONY: pictures
+pictures: bin/starter bin/worker bin/devserver ## Draw the pictures of docs/lanes.md anew, from runs on a real server
+	$(E2E) ./internal/e2e -run TestLanePictures -update-pictures
+
 # Tests that run in their own folder print what they have to say also when they pass.
 .PHONY: conformance
 conformance: build npm ## Run the official MCP conformance suite against the orchestrator, and print its table

@@ -395,7 +395,7 @@ func TestLanePictures(t *testing.T) {
 		if s.millis {
 			p.Unit, p.UnitName, p.Tick = time.Millisecond, "milliseconds", 5*time.Millisecond
 		}
-		if err := os.WriteFile(filepath.Join("../../docs/lanes", s.name+".svg"), p.SVG(), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join("../../docs/lanes", s.name+".svg"), p.SVG(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

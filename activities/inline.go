@@ -25,13 +25,13 @@ type attempt struct {
 	inline *switchyard.InlineCall
 }
 
-// attemptOf reads the attempt that an activity is to make. An activity's type and id are the call's tool and id; of an
-// inline call the type alone is.
+// attemptOf reads the attempt that an activity is to make. An activity's type and id are the call's tool and id, but for an
+// inline call, which the SDK numbers.
 func attemptOf(ctx context.Context, input converter.EncodedValues) (attempt, error) {
 	info := activity.GetInfo(ctx)
 	t := attempt{info: info, id: info.ActivityID, tool: info.ActivityType.Name}
 	if call, ok := input.(*switchyard.InlineCall); ok {
-		t.Execution, t.id, t.inline = call.Execution, call.ID, call
+		t.Execution, t.id, t.tool, t.inline = call.Execution, call.ID, call.Tool.Name, call
 		return t, nil
 	}
 	err := input.Get(&t.Execution)
@@ -62,7 +62,7 @@ func (a *Activities) inlineSpec(tool switchyard.Tool) (*toolspecs.Compiled, erro
 // fitInline cuts a result that takes too much room in history although its text does not: JSON writes some characters with
 // six bytes.
 func fitInline(r switchyard.Result) switchyard.Result {
-	const longest = switchyard.MaxInlineRecord / 6
+	const longest = (switchyard.MaxInlineRecord - 2) / 6 // without the quotes
 	if len(r.Output) <= longest {
 		return r
 	}

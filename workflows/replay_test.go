@@ -90,6 +90,8 @@ func TestReplayOfBrokenWorkflows(t *testing.T) {
 		{"pin skipped", "agent", workflows.All(), &fault{skip: switchyard.PinActivity}},
 		{"open skipped", "plan_opened_again", workflows.All(), &fault{skip: switchyard.OpenActivity}},
 		{"another id after a hand back", "call_handed_back", workflows.All(), &fault{id: once("1.1")}},
+		{"inline call skipped", "agent_inline", workflows.All(), &fault{skip: "in_append"}},
+		{"inline step skipped", "agent_inline_steps", workflows.All(), &fault{skip: switchyard.ModelActivity}},
 		{"settle skipped", "agent_sub_agents", workflows.All(), &fault{skip: switchyard.SettleActivity}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -99,6 +99,31 @@ var behaviours = []behaviour{
 		l.worker()
 		return run
 	}},
+	{name: "agent_inline", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		a := inlineTurns()
+		a.Model.Lane, a.Limits.WallTime = "", switchyard.Duration(time.Hour)
+		return l.runAgent("agent_inline", a)
+	}},
+	{name: "agent_inline_steps", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		a := inlineTurns()
+		a.Limits.Turns = 5
+		return l.runAgent("agent_inline_steps", a)
+	}},
+	{name: "agent_inline_continued", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		one := step(call("in_append", `{"text":"a"}`), call("append", `{"text":"b"}`))
+		return l.runAgent("agent_inline_continued", allInline(one, one, one, one, one, one, one, answer("done")))
+	}},
+	{name: "plan_inline", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runPlan("plan_inline", switchyard.Plan{Name: "inline", Calls: []switchyard.PlanCall{
+			{ID: "first", Tool: "in_append", Arguments: []byte(`{"text":"a"}`)},
+			{ID: "then", Tool: "append", Arguments: []byte(`{"text":"${first.text} b"}`)},
+			{ID: "last", Tool: "in_append", Arguments: []byte(`{"text":"${then.text} c"}`)},
+		}})
+	}},
 	{name: "agent_stateful", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runAgent("agent_stateful", counting("counter other_counter append",
@@ -277,6 +302,16 @@ var behaviours = []behaviour{
 		l.worker()
 		return l.runCall("call_refused", "append", `{"txet":"a"}`)
 	}},
+}
+
+// inlineTurns is an agent that calls inline tools of every fate, in an order that is the same every time.
+func inlineTurns() *switchyard.Agent {
+	return allInline(
+		step(named("a", call("in_append", `{"text":"a"}`))),
+		step(call("in_broken", `{}`)), step(call("in_flaky", `{}`)),
+		step(call("in_tick", `{"ms":1}`), call("in_tick", `{"ms":300}`), call("in_append", `{"txt":1}`)),
+		step(call("in_append", `{"text":"again ${a.text}"}`), call("append", `{"text":"beside"}`)),
+		answer("done"))
 }
 
 func (l *lab) runPlan(id string, p switchyard.Plan) client.WorkflowRun {

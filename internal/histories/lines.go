@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -41,9 +42,7 @@ func (s *script) line(event *historypb.HistoryEvent) string {
 		s.base = a.GetTaskQueue().GetName()
 		return "started " + a.GetWorkflowType().GetName() + " " + payloads(a.GetInput())
 	case event.GetMarkerRecordedEventAttributes() != nil:
-		details := event.GetMarkerRecordedEventAttributes().GetDetails()
-		kind := localActivity.FindStringSubmatch(string(details["data"].GetPayloads()[0].GetData()))
-		return strings.TrimSpace("recorded " + kind[1] + " " + payloads(details["result"]))
+		return recorded(event)
 	case event.GetActivityTaskScheduledEventAttributes() != nil:
 		return s.scheduled(event.GetEventId(), event.GetActivityTaskScheduledEventAttributes())
 	case event.GetWorkflowExecutionUpdateAcceptedEventAttributes() != nil:
@@ -60,6 +59,20 @@ func (s *script) line(event *historypb.HistoryEvent) string {
 		return timer(event.GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration())
 	}
 	return ending(event)
+}
+
+// recorded shows the end of a local activity: with its id, where it has one, what it gave or why it failed.
+func recorded(event *historypb.HistoryEvent) string {
+	details, failure := event.GetMarkerRecordedEventAttributes().GetDetails(), event.GetMarkerRecordedEventAttributes().GetFailure()
+	line := "recorded " + localActivity.FindStringSubmatch(string(details["data"].GetPayloads()[0].GetData()))[1] + " "
+	var summary string
+	if data := event.GetUserMetadata().GetSummary().GetData(); json.Unmarshal(data, &summary) == nil {
+		line += switchyard.InlineID(summary) + " "
+	}
+	if failure != nil {
+		return line + "failed " + failure.GetApplicationFailureInfo().GetType() + " " + mask(failure.GetMessage())
+	}
+	return strings.TrimSpace(line + payloads(details["result"]))
 }
 
 // timer shows a duration roughly: what is left of a limit differs by what the run took so far.

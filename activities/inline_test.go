@@ -1,0 +1,207 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+)
+
+// inlineOf is the input of an inline call of a tool, as a run gives it.
+func inlineOf(c *toolspecs.Compiled) *switchyard.InlineCall {
+	tool := c.Tool()
+	tool.Lane = switchyard.LaneInline
+	return &switchyard.InlineCall{ID: "7.3", Tool: tool, Execution: executionOf(c), Apart: true}
+}
+
+// inline executes f as the SDK executes a local activity: its input goes over as it is.
+func inline[In, Out any](t testing.TB, f func(context.Context, In) (Out, error), in In) (out Out, err error) {
+	t.Helper()
+	suite := testsuite.WorkflowTestSuite{}
+	value, err := suite.NewTestActivityEnvironment().ExecuteLocalActivity(f, in)
+	if err == nil {
+		err = value.Get(&out)
+	}
+	return out, err
+}
+
+// call runs one attempt of an inline call, which cancel may end.
+func (b *bench) inline(t testing.TB, call *switchyard.InlineCall, cancel func(context.CancelCauseFunc)) (switchyard.Result, error) {
+	t.Helper()
+	return inline(t, func(ctx context.Context, in converter.EncodedValues) (switchyard.Result, error) {
+		ctx, end := context.WithCancelCause(ctx)
+		defer end(nil)
+		if cancel != nil {
+			cancel(end)
+		}
+		return b.Tool(ctx, in)
+	}, converter.EncodedValues(call))
+}
+
+// A process that holds nothing of the run, neither spec nor conversation, executes an inline call from what comes with it,
+// asks the run for nothing, and keeps the message for a model step elsewhere only where there will be one.
+func TestInlineBringsItsSpec(t *testing.T) {
+	_, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Version = "9.9.9" }, nil)
+	b, _ := toolBench(t, nil, answers(`"x"`))
+	b.run.failure = errors.New("the run was asked")
+	for _, apart := range []bool{true, false} {
+		call := inlineOf(compiled)
+		call.Apart = apart
+		if r, err := b.inline(t, call, nil); err != nil || string(r.Output) != `"x"` {
+			t.Fatalf("got %+v, %v", r, err)
+		}
+		kept := len(b.runs.byRun) > 0
+		if b.run.queries.Load() > 0 || kept != apart {
+			t.Errorf("%d queries, message kept: %v, model steps elsewhere: %v", b.run.queries.Load(), kept, apart)
+		}
+		b.runs = newRunCache(1, 1<<20)
+	}
+}
+
+// What runs inline cannot ask its own run for anything, because the run waits for it: not for a setup or a conversation, and
+// not for a person's answer, whatever the toolspec says. It is told so at once.
+func TestInlineAsksNothing(t *testing.T) {
+	b := setUp(t, catalogOf(t, spec("probe", nil)), nil)
+	_, err := inline(t, b.ModelStep, switchyard.ModelRequest{Run: "run-1", Turn: 1, Catalog: "other", New: []string{"unknown"}})
+	if err == nil || !contains(err.Error(), errInline.Error()) || b.run.queries.Load() > 0 {
+		t.Errorf("a step without its run's setup: %v, %d queries", err, b.run.queries.Load())
+	}
+	_, err = inline(t, func(ctx context.Context, r switchyard.ModelRequest) (int, error) {
+		_, err := b.conversation(ctx, r)
+		return 0, err
+	}, switchyard.ModelRequest{Run: "run-1", New: []string{"unknown"}})
+	if err == nil || !contains(err.Error(), errInline.Error()) || b.run.queries.Load() > 0 {
+		t.Errorf("a step without its conversation: %v, %d queries", err, b.run.queries.Load())
+	}
+	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Entry.AnswerWithin = switchyard.Duration(time.Hour) },
+		func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
+			_, err := Ask(ctx, "May I?", nil)
+			return Answer{}, err
+		})
+	_, err = b.inline(t, inlineOf(compiled), nil)
+	if e, _ := callError(t, err); e.Type != switchyard.ErrPreconditionFailed {
+		t.Errorf("a tool that asks a person: %v", e)
+	}
+}
+
+// A model step that runs inline answers from what it is given, and leaves nothing behind for later ones.
+func TestInlineStep(t *testing.T) {
+	b := setUp(t, catalogOf(t, spec("probe", nil)), nil)
+	script := switchyard.Pack(switchyard.Script{Steps: []switchyard.ScriptStep{{Answer: "x"}, {Calls: []switchyard.ScriptCall{{Tool: "probe"}, {Tool: "probe"}}}}})
+	agent := &switchyard.Agent{Name: "a", Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &script}}
+	step := &switchyard.InlineStep{ID: "turn-2", Setup: &switchyard.Setup{Agent: agent, Pinned: switchyard.Pack(switchyard.Pinned{Provider: switchyard.ProviderScripted})},
+		Messages: []switchyard.Message{{Role: switchyard.RoleUser, Text: strings.Repeat("x", 400)}}}
+	r, err := inline(t, b.ModelStep, switchyard.ModelRequest{Run: "run-1", Turn: 2, Inline: step})
+	if err != nil || r.Usage.InputTokens != 100 || len(r.Message.Calls) != 2 || r.Message.Calls[1].ID != "2.2" || len(b.runs.byRun) > 0 {
+		t.Errorf("got %+v, %v; %d runs are remembered", r, err, len(b.runs.byRun))
+	}
+}
+
+// An inline call's result is cut to what such calls may record together, by its text and by what it takes in history.
+func TestInlineResultIsSmall(t *testing.T) {
+	for name, test := range map[string]struct {
+		text     string
+		whole    bool
+		longest  int
+		maxBytes int
+	}{
+		"plain, as long as it may be": {strings.Repeat("x", switchyard.MaxInlineResult-2), true, switchyard.MaxInlineResult, 1 << 20},
+		"plain, too long":             {strings.Repeat("x", 2*switchyard.MaxInlineResult), false, switchyard.MaxInlineResult + 2, 1 << 20},
+		"its tool's own bound":        {strings.Repeat("x", 2000), false, 1002, 1000},
+		"written with six bytes each": {strings.Repeat("<", switchyard.MaxInlineResult-2), false, switchyard.MaxInlineRecord, 1 << 20},
+		"real text":                   {realText(t), true, switchyard.MaxInlineResult, 1 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			output, err := json.Marshal(test.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.MaxResult = test.maxBytes }, answers(string(output)))
+			r, err := b.inline(t, inlineOf(compiled), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			written, err := json.Marshal(r.Output)
+			if err != nil || len(written) > test.longest || test.whole != (r.Cut == 0) || test.whole != (len(r.Notes) == 0) {
+				t.Errorf("%d bytes, cut by %d, notes %q, %v", len(written), r.Cut, r.Notes, err)
+			}
+			if r.Cut > 0 && r.Cut != len(test.text)-len(switchyard.PlainText(r.Output)) {
+				t.Errorf("%d of %d bytes are there, and %d are said to be cut", len(switchyard.PlainText(r.Output)), len(test.text), r.Cut)
+			}
+		})
+	}
+}
+
+// An inline call that is stopped says what by: its run, the run's wall time, or its worker. A failed one says how long it ran,
+// because history has no other sign of that.
+func TestInlineIsStopped(t *testing.T) {
+	for name, test := range map[string]struct {
+		left switchyard.Duration
+		stop error
+		want switchyard.ErrorType
+	}{
+		"cancelled":   {0, context.Canceled, switchyard.ErrCancelled},
+		"wall time":   {switchyard.Duration(20 * time.Millisecond), nil, switchyard.ErrCancelled},
+		"worker lost": {0, worker.ErrWorkerShutdown, switchyard.ErrWorkerLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			running := make(chan struct{})
+			b, compiled := toolBench(t, nil, untilStopped(running))
+			call := inlineOf(compiled)
+			call.Left = test.left
+			_, err := b.inline(t, call, func(end context.CancelCauseFunc) {
+				go func() {
+					<-running
+					if test.stop != nil {
+						end(test.stop)
+					}
+				}()
+			})
+			if test.want == switchyard.ErrCancelled {
+				if _, ok := errors.AsType[*temporal.CanceledError](err); !ok {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			e, app := callError(t, err)
+			var took switchyard.Result
+			if err := app.Details(e, &took); err != nil || e.Type != test.want || took.ExecutionMicros <= 0 {
+				t.Errorf("got %v after %dµs, %v", e, took.ExecutionMicros, err)
+			}
+		})
+	}
+}
+
+// An inline tool that cannot be compiled is refused like any other, and admission refuses what must not run inline.
+func TestInlineRefusals(t *testing.T) {
+	b, compiled := toolBench(t, nil, answers("1"))
+	call := inlineOf(compiled)
+	call.Tool.Spec, call.Tool.Digest = []byte(`{"name":1}`), "none"
+	_, err := b.inline(t, call, nil)
+	if e, _ := callError(t, err); e.Type != switchyard.ErrExecutorNotFound || !contains(e.Message, "probe") {
+		t.Errorf("got %v", e)
+	}
+	tool := compiled.Tool()
+	tool.Lane, tool.Effect, tool.Timeout = switchyard.LaneInline, switchyard.EffectOnce, switchyard.MaxInlineTimeout
+	request := switchyard.AdmitRequest{Tools: []switchyard.Tool{tool}, Calls: []switchyard.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}}}
+	verdicts, err := b.Admit(t.Context(), request)
+	if err != nil || verdicts[0].Error == nil || verdicts[0].Error.Type != switchyard.ErrPreconditionFailed {
+		t.Errorf("got %+v, %v", verdicts, err)
+	}
+	// The arguments of a plan's call stand in history with the verdict, because an inline call's input does not.
+	request.Tools[0].Effect, request.Caller.Type = switchyard.EffectRead, switchyard.CallerPlan
+	verdicts, err = b.Admit(t.Context(), request)
+	if err != nil || fmt.Sprintf("%s", verdicts[0].Arguments) != `{"text":"a"}` {
+		t.Errorf("got %+v, %v", verdicts, err)
+	}
+}

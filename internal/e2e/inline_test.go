@@ -1,0 +1,247 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
+)
+
+const inlineTools = "in_append in_hold in_meet in_produce in_tick in_flaky in_broken append store"
+
+// allInline returns an agent whose model steps run inline too.
+func allInline(steps ...switchyard.ScriptStep) *switchyard.Agent {
+	a := withTools(agent(steps...), inlineTools)
+	a.Model.Lane = switchyard.LaneInline
+	return a
+}
+
+// tasks returns, for each workflow task of a run's chain that was completed, how many bytes it had recorded, and how many activities
+// the run scheduled.
+func (l *lab) tasks(id, first string) (recorded []int, activities int) {
+	l.t.Helper()
+	for _, h := range l.histories(id, first) {
+		for _, e := range h.GetEvents() {
+			switch {
+			case e.GetWorkflowTaskCompletedEventAttributes() != nil:
+				recorded = append(recorded, 0)
+			case e.GetMarkerRecordedEventAttributes() != nil:
+				recorded[len(recorded)-1] += proto.Size(e)
+			case e.GetActivityTaskScheduledEventAttributes() != nil:
+				activities++
+			}
+		}
+	}
+	return recorded, activities
+}
+
+// TestInlineRun proves that a run of an agent whose model steps and tools are inline takes one workflow task and no activity,
+// also where no worker keeps runs in memory, that parallel calls overlap, and that everything about it can be read as of any
+// other run.
+func TestInlineRun(t *testing.T) {
+	const turns = 20
+	l := newLab(t)
+	l.worker()
+	steps := []switchyard.ScriptStep{step(call("in_meet", `{"lines":2}`), call("in_meet", `{"lines":2}`)), step(call("in_flaky", `{}`), call("in_broken", `{}`))}
+	for i := range turns {
+		steps = append(steps, step(named(fmt.Sprint("c", i), call("in_append", fmt.Sprintf(`{"text":"line %d"}`, i)))))
+	}
+	run := l.runAgent("inline", allInline(append(steps, answer("from ${c0.text} to ${c19.text}"))...))
+	if r := l.result(run); r.Answer != "from line 0 to line 19" || r.Usage.Calls != turns+4 || r.Usage.Failed != 1 {
+		t.Errorf("result: %+v", r)
+	}
+	recorded, activities := l.tasks("inline", run.GetRunID())
+	if len(recorded) != 1 || activities != 0 {
+		t.Errorf("the run took %d workflow tasks and %d activities", len(recorded), activities)
+	}
+	if n := len(l.entries()); n != turns+2 {
+		t.Errorf("the journal has %d lines", n)
+	}
+	sequence := 0
+	started := map[string]bool{}
+	for e, err := range audit.Events(l.ctx, l.Client, run.GetID(), "") {
+		if sequence++; err != nil || e.Sequence != sequence {
+			t.Fatalf("event %d has the number %d, error %v", sequence, e.Sequence, err)
+		}
+		if e.Type == switchyard.EventToolStarted {
+			started[e.CallID] = true
+		}
+		if r := e.Record; r != nil && (!started[r.CallID] || r.Lane != switchyard.LaneInline || r.Worker == "" || r.Attempts == 0 || r.Started.IsZero()) {
+			t.Errorf("record %+v", r)
+		}
+	}
+	if n := len(l.records(run)); n != turns+4 {
+		t.Errorf("%d records", n)
+	}
+}
+
+// TestInlineKilled proves what kill -9 of the worker in the middle of an inline call costs: the workflow task is made again,
+// and with it what it had run inline, once; what was recorded before, and every activity, is not.
+func TestInlineKilled(t *testing.T) {
+	for lane, repeated := range map[string][]string{
+		switchyard.LaneGeneral: {"3.1 in_append", "3.2 in_hold"},
+		switchyard.LaneInline:  {"2.1 in_append", "3.1 in_append", "3.2 in_hold"},
+	} {
+		t.Run(lane, func(t *testing.T) {
+			l := newLab(t)
+			first := l.worker()
+			a := allInline(step(call("append", `{"text":"a"}`)), step(call("in_append", `{"text":"b"}`)),
+				step(call("in_append", `{"text":"c"}`), call("in_hold", `{}`)), step(call("append", `{"text":"d"}`)), answer("done"))
+			a.Model.Lane = lane
+			run := l.runAgent("run", a)
+			l.awaitEntries(4)
+			first.Kill()
+			l.openGate()
+			l.worker()
+			if r := l.result(run); r.Answer != "done" || r.Usage.Calls != 5 || r.Usage.Failed != 0 {
+				t.Errorf("result: %+v", r)
+			}
+			var twice []string
+			for call, n := range l.executions() {
+				if n == 2 {
+					twice = append(twice, call)
+				} else if n != 1 {
+					t.Errorf("%s was executed %d times", call, n)
+				}
+			}
+			slices.Sort(twice)
+			expect(t, "executed twice", twice, repeated)
+			if n := len(l.records(run)); n != 5 {
+				t.Errorf("%d records, want 5", n)
+			}
+		})
+	}
+}
+
+// TestInlineLarge proves that 200 inline calls of one turn with results of 32 KB each end like any others: no workflow task
+// has more to record than a server takes, and none of them had to be made again.
+func TestInlineLarge(t *testing.T) {
+	const calls, size, most = 200, 32 << 10, 3 << 20
+	l := newLab(t)
+	l.worker()
+	produce := call("in_produce", fmt.Sprintf(`{"bytes":%d}`, size))
+	produce.Repeat = calls
+	run := l.runAgent("large", allInline(step(produce), answer("done")))
+	first := run.GetRunID()
+	if r := l.result(run); r.Answer != "done" || r.Usage.Calls != calls || r.Usage.Failed != 0 {
+		t.Errorf("result: %+v", r)
+	}
+	recorded, activities := l.tasks("large", first)
+	total := 0
+	for _, n := range recorded {
+		total += n
+	}
+	if slices.Max(recorded) > most || total < calls*size || activities > 0 {
+		t.Errorf("the workflow tasks recorded %v bytes; %d activities", recorded, activities)
+	}
+	seen := map[string]bool{}
+	for _, r := range l.records(run) {
+		if r.Status != switchyard.CallCompleted || r.Result.Cut > 0 || len(switchyard.PlainText(r.Result.Output)) != size || r.Attempts != 1 {
+			t.Errorf("call %s is %s, %d bytes, attempt %d", r.CallID, r.Status, len(r.Result.Output), r.Attempts)
+		}
+		seen[r.CallID] = true
+	}
+	if len(seen) != calls {
+		t.Errorf("%d records", len(seen))
+	}
+}
+
+// TestInlineEnds proves that a run that is cancelled, or whose wall time passes, ends the inline call that it is in, though
+// no event can reach the run while its workflow task is open.
+func TestInlineEnds(t *testing.T) {
+	for _, lane := range []string{switchyard.LaneGeneral, switchyard.LaneInline} {
+		t.Run("cancelled "+lane, func(t *testing.T) {
+			l := newLab(t)
+			l.worker()
+			a := allInline(step(call("in_hold", `{}`)), step(call("in_append", `{"text":"never"}`)), answer("never"))
+			a.Model.Lane = lane
+			run := l.runAgent("run", a)
+			l.awaitEntries(1)
+			l.cancel("run")
+			l.cancelled(run)
+			expect(t, "records", l.statuses(run), []string{"1.1 in_hold cancelled cancelled"})
+		})
+		t.Run("wall time "+lane, func(t *testing.T) {
+			l := newLab(t)
+			l.worker()
+			a := allInline(step(call("in_hold", `{}`), call("in_append", `{"text":"a"}`)), answer("never"))
+			a.Model.Lane, a.Limits.WallTime = lane, switchyard.Duration(time.Second)
+			run := l.runAgent("run", a)
+			if r := l.result(run); r.Outcome != switchyard.OutcomeLimit || r.Limit != "wall_time" || r.Answer != "as far as I got" {
+				t.Errorf("result: %+v", r)
+			}
+			expect(t, "records", l.statuses(run), []string{"1.2 in_append completed", "1.1 in_hold cancelled cancelled"})
+			if n := l.executions()["1.1 in_hold"]; n != 1 {
+				t.Errorf("in_hold was executed %d times", n)
+			}
+		})
+	}
+}
+
+// TestInlineOnce proves that a tool that must not run twice is not executed inline even where a run is pinned to it so: the
+// model is told why not.
+func TestInlineOnce(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	a := withTools(agent(step(call("in_append", `{"text":"a"}`)), answer("done")), "in_append")
+	value, err := l.Client.QueryWorkflow(l.ctx, l.finished("first", a).GetID(), "", switchyard.SetupQuery)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var setup switchyard.Setup
+	if err := value.Get(&setup); err != nil {
+		t.Fatal(err)
+	}
+	pinned := setup.Pinned.Value
+	pinned.Catalog.Tools[0].Effect = switchyard.EffectOnce
+	run := l.run(switchyard.AgentWorkflow, "once", switchyard.RunInput{Agent: a, Prompt: "Go.", Carry: &switchyard.Carry{Run: "once", Started: time.Now(), Pinned: switchyard.Pack(pinned)}})
+	if r := l.result(run); r.Answer != "done" || r.Usage.Failed != 1 {
+		t.Errorf("result: %+v", r)
+	}
+	expect(t, "records", l.statuses(run), []string{"1.1 in_append refused precondition_failed"})
+	if n := len(l.entries()); n != 1 {
+		t.Errorf("the journal has %d lines, one of them by the run before", n)
+	}
+}
+
+// finished runs an agent to its end.
+func (l *lab) finished(id string, a *switchyard.Agent) client.WorkflowRun {
+	l.t.Helper()
+	run := l.runAgent(id, a)
+	l.result(run)
+	return run
+}
+
+// TestInlineStopped proves that a worker that is asked to stop ends what it runs inline first, and all that follows in the
+// workflow task: nobody has to do any of it again.
+func TestInlineStopped(t *testing.T) {
+	l := newLab(t)
+	worker := l.worker("--metrics-address", "127.0.0.1:0")
+	run := l.runAgent("run", allInline(step(call("in_append", `{"text":"a"}`)), step(call("in_hold", `{}`)), step(call("in_append", `{"text":"b"}`)), answer("done")))
+	l.awaitEntries(2)
+	stopped := make(chan int, 1)
+	go func() { stopped <- worker.Stop() }()
+	l.await("for the worker to stop", func() bool {
+		response, err := http.Get("http://" + l.metrics + "/readyz")
+		if err == nil {
+			response.Body.Close()
+		}
+		return err != nil || response.StatusCode != http.StatusOK
+	})
+	l.openGate()
+	if r := l.result(run); r.Answer != "done" {
+		t.Errorf("result: %+v", r)
+	}
+	if code := <-stopped; code != 0 {
+		t.Errorf("the worker ended with %d", code)
+	}
+	if n := len(l.entries()); n != 3 {
+		t.Errorf("executed: %v", l.executions())
+	}
+}

@@ -161,11 +161,11 @@ func (y *yard) closeKeys(ctx context.Context) error {
 	return y.configure(fmt.Sprintf(keyRules, longIdle))
 }
 
-// awaitKeys returns when n keys are open, by what their holders tell.
+// awaitKeys returns when n keys are open, and their holders say so.
 func (y *yard) awaitKeys(ctx context.Context, n int) error {
 	return y.await(ctx, fmt.Sprint(n, " open keys"), func(states []audit.LaneState) bool {
 		return slices.ContainsFunc(states, func(s audit.LaneState) bool {
-			return s.Lane.Name == "devices" && s.Counts.Keys == n && s.Held() == s.Lane.Holders
+			return s.Lane.Name == "devices" && s.Keys == n && s.Counts.Keys == n && s.Held() == s.Lane.Holders
 		})
 	})
 }

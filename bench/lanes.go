@@ -51,7 +51,7 @@ lanes:
 var loads = []struct {
 	lane         string
 	rows, length int
-}{{"one", 1, 50}, {"ten", 10, 20}}
+}{{"one", 1, 50}, {"ten", 10, 10}}
 
 // measureLimited compares calls on a lane with a limit with the same calls on a lane without: one at a time, and as many as
 // the limit allows. The figure is the worse ratio. That the limit adds events to the history, of the run or of the lane's
@@ -74,7 +74,7 @@ func measureLimited(ctx context.Context, l *lab) (map[string]float64, error) {
 	}
 	worst := 0.0
 	for _, load := range loads {
-		ratio, err := l.paired(ctx, l.pairs, onLane(load.lane, load.rows, load.length), onLane("free", load.rows, load.length))
+		ratio, err := l.paired(ctx, 2*l.pairs, onLane(load.lane, load.rows, load.length), onLane("free", load.rows, load.length))
 		if err != nil {
 			return nil, err
 		}

@@ -41,7 +41,10 @@ var laneScenes = []laneScene{
 		play: func(y *laneYard) []timeline.Group {
 			y.start("first", "plan", "limit.yaml")
 			y.start("second", "plan", "limit.yaml")
-			return []timeline.Group{y.group("run first", "first"), y.group("run second", "second")}
+			groups := []timeline.Group{y.group("", "first"), y.group("", "second")}
+			slices.SortFunc(groups, func(a, b timeline.Group) int { return a.Rows[0].Asked.Compare(b.Rows[0].Asked) })
+			groups[0].Name, groups[1].Name = "a run", "another run"
+			return groups
 		},
 		holds: func(calls []switchyard.Record) bool { return atOnce(calls) == 3 && workersOf(calls) == 2 },
 	},

@@ -165,7 +165,7 @@ func byAsked(a, b Row) int { return a.Asked.Compare(b.Asked) }
 func byEnded(a, b Row) int { return a.Ended.Compare(b.Ended) }
 
 // put writes a line.
-func (d *drawing) put(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
+func (d *drawing) put(format string, args ...any) { fmt.Fprintf(&d.Buffer, format+"\n", args...) }
 
 func (d *drawing) text(class string, x, y int, more, text string) {
 	d.put(`<text class="%s" x="%d" y="%d"%s>%s</text>`, class, x, y, more, escaped(text))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard"
 	"go.temporal.io/sdk/temporal"
@@ -63,6 +64,16 @@ func TestCallsResultIsBounded(t *testing.T) {
 		}
 		if data, err := json.Marshal(details); err != nil || len(data) > switchyard.MaxPayload {
 			t.Errorf("%s: the details have %d bytes, %v", name, len(data), err)
+		}
+	}
+}
+
+// A local activity that may be tried again has the time for it: what bounds one attempt does not bound them all.
+func TestLocalOptionsLeaveTimeForEveryAttempt(t *testing.T) {
+	for attempts, atLeast := range map[int32]time.Duration{1: localTimeout, 20: 20 * localTimeout, 0: maxBounded * localTimeout, 1 << 30: maxBounded * localTimeout} {
+		o := localOptions(localTimeout, signalRetry(attempts), "")
+		if o.StartToCloseTimeout != localTimeout || o.ScheduleToCloseTimeout < atLeast {
+			t.Errorf("%d attempts of %s each have %s together, want %s at least", attempts, o.StartToCloseTimeout, o.ScheduleToCloseTimeout, atLeast)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -137,7 +138,7 @@ func shorter(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// maxBounded is up to how many attempts the time of all attempts together is reckoned with.
+// maxBounded is up to how many attempts the time of all attempts together is reckoned with, and what any number counts as.
 const maxBounded = 1000
 
 // localOptions bounds each attempt of a local activity by a timeout, and all of them by what they can take together: without
@@ -145,7 +146,7 @@ const maxBounded = 1000
 func localOptions(timeout time.Duration, retry *temporal.RetryPolicy, summary string) workflow.LocalActivityOptions {
 	return workflow.LocalActivityOptions{
 		StartToCloseTimeout:    timeout,
-		ScheduleToCloseTimeout: min(time.Duration(retry.MaximumAttempts), maxBounded) * (timeout + retry.MaximumInterval),
+		ScheduleToCloseTimeout: time.Duration(min(cmp.Or(retry.MaximumAttempts, maxBounded), maxBounded)) * (timeout + retry.MaximumInterval),
 		RetryPolicy:            retry,
 		Summary:                summary,
 	}

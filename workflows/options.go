@@ -91,11 +91,12 @@ func modelOptions(base, id string, m switchyard.Model, r switchyard.Route, summa
 // withAdmitOptions are those of admission, which may have to tell the server of a key: a run must not fail for what passes in
 // a minute or two.
 func withAdmitOptions(ctx workflow.Context) workflow.Context {
-	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		StartToCloseTimeout: localTimeout,
-		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 20, InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 2,
-			MaximumInterval: 5 * time.Second},
-	})
+	return workflow.WithLocalActivityOptions(ctx, localOptions(localTimeout, signalRetry(20), ""))
+}
+
+// signalRetry is the retry policy of what tells the server something; zero attempts are any number.
+func signalRetry(attempts int32) *temporal.RetryPolicy {
+	return &temporal.RetryPolicy{MaximumAttempts: attempts, InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 5 * time.Second}
 }
 
 func withLocalOptions(ctx workflow.Context) workflow.Context {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -66,8 +65,5 @@ func validated(c switchyard.Call, v switchyard.Verdict) json.RawMessage {
 
 // withOpenOptions has a key opened however long the server does not take it: a call must not fail for what passes.
 func withOpenOptions(ctx workflow.Context) workflow.Context {
-	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		StartToCloseTimeout: localTimeout,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 5 * time.Second},
-	})
+	return workflow.WithLocalActivityOptions(ctx, localOptions(localTimeout, signalRetry(0), ""))
 }

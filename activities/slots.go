@@ -52,7 +52,7 @@ const (
 func (a *Activities) Slots(ctx context.Context, r switchyard.SlotsRequest) (switchyard.SlotsState, error) {
 	info := activity.GetInfo(ctx)
 	h := &slots{Activities: a, request: r, log: activity.GetLogger(ctx), since: time.Now(), namespace: info.Namespace, queue: info.TaskQueue,
-		queues: map[string]*slotQueue{}, failed: make(chan error, 1)}
+		queues: map[string]*slotQueue{}, closing: map[*slotQueue]bool{}, failed: make(chan error, 1)}
 	if a.config.ServeQueue == nil {
 		return switchyard.SlotsState{}, errors.New("this worker serves no lanes with a limit")
 	}
@@ -96,8 +96,10 @@ type slots struct {
 	lane switchyard.Lane
 	// queues are those that are served now, by the part of their name that stands for the key; "" of a lane without keys.
 	queues map[string]*slotQueue
-	// open are the keys that are to be served.
-	open switchyard.OpenKeys
+	// open are the keys that are to be served; closing are the queues of others whose calls have not ended, closings counts them.
+	open     switchyard.OpenKeys
+	closing  map[*slotQueue]bool
+	closings sync.WaitGroup
 	// ended says that no queue is served any more.
 	ended bool
 	// counts are those of earlier holders and of what happened here; needed are earlier holders'.
@@ -162,6 +164,9 @@ func (h *slots) state() switchyard.SlotsState {
 			}
 			s.Needed[part] = needed.UnixMilli()
 		}
+	}
+	for q := range h.closing {
+		q.count(func(c *switchyard.LaneCounts) { s.Add(*c) })
 	}
 	return s
 }
@@ -272,8 +277,8 @@ func released(why release, after time.Duration) error {
 		temporal.ApplicationErrorOptions{NextRetryDelay: after, Category: temporal.ApplicationErrorCategoryBenign})
 }
 
-// wait keeps the lease while calls run to their end, and returns when none does any more or the lease is over: then nobody
-// who takes over waits for this process either.
+// wait keeps the lease while calls run to their end, and returns when none does any more, or when the lease is over for the
+// server too: whoever waits for less would hand over what calls still use.
 func (h *slots) wait(ctx context.Context, stopped <-chan struct{}) {
 	tick := time.NewTicker(h.lease.interval())
 	defer tick.Stop()
@@ -282,6 +287,10 @@ func (h *slots) wait(ctx context.Context, stopped <-chan struct{}) {
 		case <-stopped:
 			return
 		case <-h.lease.lost:
+			select {
+			case <-stopped:
+			case <-time.After(h.lease.margin()):
+			}
 			return
 		case <-tick.C:
 			_ = h.beat(ctx) // the lease tells how it went
@@ -303,6 +312,7 @@ func (h *slots) stopAll(why release) <-chan struct{} {
 	stopped := make(chan struct{})
 	go func() {
 		all.Wait()
+		h.closings.Wait()
 		close(stopped)
 	}()
 	return stopped
@@ -327,66 +337,4 @@ func (h *slots) exitIfBusy() {
 	h.log.Warn("calls did not stop when the lease of their lane was over; this process ends, so that they cannot overlap the next holder's (on_lost_lease: exit)",
 		append(h.fields(), "running", running)...)
 	h.config.Exit()
-}
-
-// heldSlots are the groups that this process holds now.
-type heldSlots struct {
-	mu    sync.Mutex
-	all   map[*slots]bool
-	gates map[string]*gate
-	// given are the groups that were given up for other workers, with the time.
-	given map[groupOf]time.Time
-}
-
-func newHeldSlots() *heldSlots {
-	return &heldSlots{all: map[*slots]bool{}, gates: map[string]*gate{}, given: map[groupOf]time.Time{}}
-}
-
-func (s *heldSlots) add(h *slots) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all[h] = true
-}
-
-func (s *heldSlots) remove(h *slots) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.all, h)
-}
-
-// gate returns the gate of a group's queue. It outlives the group's holding for as long as calls have its permits.
-func (s *heldSlots) gate(queue string, group int) *gate {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	id := fmt.Sprint(queue, " ", group)
-	g := s.gates[id]
-	if g == nil {
-		g = newGate()
-		s.gates[id] = g
-	}
-	g.users++
-	return g
-}
-
-// drop says that a queue goes by the gate no more. It is forgotten when no queue does and nobody has a permit.
-func (s *heldSlots) drop(queue string, group int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	id := fmt.Sprint(queue, " ", group)
-	g := s.gates[id]
-	if g.users--; g.users == 0 && g.idle() {
-		delete(s.gates, id)
-	}
-}
-
-// SlotStates returns what this process's holders tell, by lane.
-func (a *Activities) SlotStates() map[string][]switchyard.SlotsState {
-	a.held.mu.Lock()
-	defer a.held.mu.Unlock()
-	states := map[string][]switchyard.SlotsState{}
-	for h := range a.held.all {
-		name := h.request.Lane.Name
-		states[name] = append(states[name], h.state())
-	}
-	return states
 }

@@ -33,35 +33,31 @@ type heldLease struct {
 
 // through executes what a task asks for when its turn has come, for as long as the lease lasts. in is the task's Execution;
 // nil for a model step.
-func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValues, do func(context.Context) (T, error)) (T, error) {
-	var none T
+func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValues, do func(context.Context) (T, error)) (result T, err error) {
 	info, received := activity.GetInfo(ctx), time.Now()
 	q.take(info.Deadline.Add(longestRetry(info)))
-	inLine, err := q.enter(ctx, info, in)
+	waited, err := q.enter(ctx, info, in)
 	if err != nil {
 		q.end(countRefusal(err), time.Time{})
-		return none, err
+		return result, err
 	}
-	if inLine {
-		defer q.gate.line.leave()
-	}
+	defer q.gate.line.leave()
 	period, err := q.holder.lease.acquire(ctx)
 	if err != nil {
 		q.end(nil, time.Time{})
-		return none, q.refusal(err, in, 0)
+		return result, q.refusal(err, in, 0)
 	}
 	began := time.Now()
 	q.count(func(c *switchyard.LaneCounts) { c.Acquired++; c.Running++ })
 	told := heldLease{lane: q.lane, fence: q.holder.fence}
-	if inLine {
+	if waited {
 		told.held = began.Sub(received)
 	}
 	inner, cancel := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, told))
 	defer cancel(nil)
 	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
-	result, err := do(leased{inner, q.holder.lease, cancel})
-	q.ran(info, began, err)
-	return result, err
+	defer func() { q.ran(info, began, err) }() // also of one that panics: the group is given up when all have ended
+	return do(leased{inner, q.holder.lease, cancel})
 }
 
 // tellHeld says in a call's result, or in its error, how long it waited with its lane's holder.
@@ -121,16 +117,18 @@ func longestRetry(info activity.Info) time.Duration {
 	}
 }
 
-// enter waits in the line until it is the task's turn, where the lane has one. The error is a failure of the call.
-func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.EncodedValues) (inLine bool, err error) {
+// enter returns when it is the task's turn: the line must be left when it has run. waits reports whether the lane's calls wait
+// for that here. Where they wait at the server, one that comes too many is handed back: it was on its way when there were more
+// permits than slots. The error is a failure of the call.
+func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.EncodedValues) (waits bool, err error) {
 	q.mu.Lock()
 	holds, shut := q.holds, q.shut
 	q.mu.Unlock()
 	switch {
+	case shut || !holds && !q.gate.line.begin():
+		return false, Failure(handedBack(q.lane, in))
 	case !holds:
 		return false, nil
-	case shut:
-		return false, Failure(handedBack(q.lane, in))
 	}
 	var x switchyard.Execution
 	if in != nil {

@@ -123,13 +123,14 @@ func (h *slots) serveKeys(open switchyard.OpenKeys) {
 		}
 		delete(h.queues, part)
 		q.close()
-		go func() {
+		h.closing[q] = true
+		h.closings.Go(func() {
 			q.stop(true)
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			q.counts.Running, q.counts.Waiting = 0, 0
-			h.counts.Add(q.counts)
-		}()
+			delete(h.closing, q)
+			q.count(func(c *switchyard.LaneCounts) { h.counts.Add(*c) })
+		})
 	}
 }
 

@@ -79,6 +79,17 @@ func (l *line) enter(ctx context.Context, priority int, fairness string, deadlin
 	}
 }
 
+// begin lets a call run at once, where it may: leave must be called then.
+func (l *line) begin() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running >= l.limit || len(l.waiting) > 0 {
+		return false
+	}
+	l.running++
+	return true
+}
+
 // stand puts a call into the line, and reports whether it has to wait there. Whoever stands where there is no room is
 // turned away: the last one in the lane's order, which may be another.
 func (l *line) stand(priority int, fairness string) (p *place, waiting bool) {

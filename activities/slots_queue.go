@@ -2,6 +2,7 @@ package activities
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -23,7 +24,7 @@ type slotQueue struct {
 	current *service
 	served  map[*service]bool
 	shut    bool
-	// holds says that calls stand in a line here.
+	// holds says that calls wait in the line here; where it is not set, those that cannot run at once are handed back.
 	holds bool
 	// tasks counts what has been taken from the queue and has not ended; ended is closed when one does, and made anew.
 	tasks  int
@@ -76,10 +77,11 @@ func (q *slotQueue) configure(lane switchyard.Lane) {
 		return
 	}
 	q.holds = lane.Holds()
-	q.gate.line.configure(share, lane.Room(), lane.Strategy)
 	if q.holds {
+		q.gate.line.configure(share, lane.Room(), lane.Strategy)
 		q.gate.resize(share + lane.Room() + spare)
 	} else {
+		q.gate.line.configure(share, math.MaxInt, lane.Strategy) // whoever waits there from before stays
 		q.gate.resize(share)
 	}
 	current := q.current
@@ -152,8 +154,7 @@ func (q *slotQueue) drain() {
 func (q *slotQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.shut = true
-	q.gate.resize(0)
+	q.shut = true // the gate may be another holder's already, who got the group before this one knew that it had lost it
 	for s := range q.served {
 		s.door.Close()
 	}

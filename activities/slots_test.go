@@ -1,0 +1,211 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// slotsServer is the server as a holder of slots sees it: it takes heartbeats.
+type slotsServer struct{ client.Client }
+
+func (slotsServer) RecordActivityHeartbeat(context.Context, []byte, ...any) error { return nil }
+
+// slotsProcess is a process that serves lanes. exited gets a word where it would end itself.
+type slotsProcess struct {
+	*Activities
+	exited chan struct{}
+	// doors has the door of each SDK worker that is started.
+	doors chan *Door
+}
+
+func newSlotsProcess(t *testing.T) *slotsProcess {
+	t.Helper()
+	p := &slotsProcess{exited: make(chan struct{}, 1), doors: make(chan *Door, 10_000)}
+	p.Activities = setUp(t, catalogOf(t), func(c *Config) {
+		c.Client = slotsServer{}
+		c.Exit = func() { p.exited <- struct{}{} }
+		c.ServeQueue = func(q ServedQueue) (func(), error) {
+			p.doors <- q.Door
+			return func() {}, nil
+		}
+	}).Activities
+	return p
+}
+
+// hold has the process hold the only group of a lane, with a heartbeat timeout that is as good as none.
+func (p *slotsProcess) hold(t *testing.T, lane switchyard.Lane, timeout time.Duration) *slots {
+	t.Helper()
+	lane.Name, lane.Holders = "lane", 1
+	h := &slots{Activities: p.Activities, request: switchyard.SlotsRequest{Lane: lane, Base: "q"}, log: quietLog{}, since: time.Now(),
+		queues: map[string]*slotQueue{}, closing: map[*slotQueue]bool{}, failed: make(chan error, 1)}
+	h.configure()
+	h.lease = newLease(p.config.Client, nil, timeout, func() any { return h.state() })
+	if err := h.lease.beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.held.add(h)
+	go h.guard()
+	return h
+}
+
+// served has the holder serve a queue, and returns it.
+func (p *slotsProcess) served(t *testing.T, h *slots, part string) *slotQueue {
+	t.Helper()
+	h.mu.Lock()
+	h.start(part)
+	q := h.queues[part]
+	h.mu.Unlock()
+	soon(t, "the queue's worker", p.doors)
+	q.serving.Lock() // until it is the queue's
+	defer q.serving.Unlock()
+	return q
+}
+
+type quietLog struct{}
+
+func (quietLog) Info(string, ...any) {}
+func (quietLog) Warn(string, ...any) {}
+
+// What holders tell can be asked for while they begin to serve keys.
+func TestSlotStatesWhileKeysOpen(t *testing.T) {
+	p := newSlotsProcess(t)
+	h := p.hold(t, switchyard.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
+	var both sync.WaitGroup
+	both.Go(func() {
+		open := switchyard.OpenKeys{}
+		for i := range 500 {
+			open.Apply(switchyard.KeyOrder{Open: fmt.Sprint(i)})
+			h.serveKeys(open)
+		}
+	})
+	both.Go(func() {
+		for range 5000 {
+			p.SlotStates()
+		}
+	})
+	done := make(chan struct{})
+	go func() {
+		both.Wait()
+		close(done)
+	}()
+	soon(t, "both", done)
+}
+
+// A process that got a group again before it had given it up serves it still when it has.
+func TestSlotsTakenAgainBeforeGivenUp(t *testing.T) {
+	p := newSlotsProcess(t)
+	lane := switchyard.Lane{Limit: 1}
+	before := p.served(t, p.hold(t, lane, time.Hour), "")
+	again := p.served(t, p.hold(t, lane, time.Hour), "")
+	before.close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := again.current.door.Reserve(ctx); err != nil {
+		t.Errorf("no permit: %v", err)
+	}
+}
+
+// A holder whose lease is over does not give its group to another one while a call runs: where it does not stop, the process
+// ends before.
+func TestSlotsLostWhileCallRuns(t *testing.T) {
+	p := newSlotsProcess(t)
+	h := p.hold(t, switchyard.Lane{Limit: 1}, 2*time.Second)
+	q := p.served(t, h, "")
+	q.take(time.Time{})
+	q.count(func(c *switchyard.LaneCounts) { c.Running++ })
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_, _ = h.finish(t.Context(), releaseLost)
+	}()
+	select {
+	case <-p.exited:
+	case <-gone:
+		t.Error("the group was given up while a call ran")
+	}
+	q.end(nil, time.Time{})
+	soon(t, "the group to be given up", gone)
+}
+
+// A holder gives its group up only when no call of a key runs that has been closed meanwhile either.
+func TestSlotsGivenUpAfterClosedKey(t *testing.T) {
+	p := newSlotsProcess(t)
+	h := p.hold(t, switchyard.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
+	h.serveKeys(switchyard.OpenKeys{"a": 1})
+	soon(t, "the key's worker", p.doors)
+	h.mu.Lock()
+	q := h.queues["a"]
+	h.mu.Unlock()
+	q.take(time.Time{})
+	q.count(func(c *switchyard.LaneCounts) { c.Acquired++; c.Running++ })
+	h.serveKeys(switchyard.OpenKeys{})
+	if s := h.state(); s.Running != 1 || s.Acquired != 1 || s.Keys != 0 {
+		t.Errorf("while a call of a closed key runs: %+v", s)
+	}
+	gone := make(chan switchyard.SlotsState, 1)
+	go func() {
+		s, _ := h.finish(t.Context(), releaseUnneeded)
+		gone <- s
+	}()
+	select {
+	case <-gone:
+		t.Error("the group was given up while a call ran")
+	case <-time.After(100 * time.Millisecond):
+	}
+	q.end(func(c *switchyard.LaneCounts) { c.Running-- }, time.Time{})
+	if s := soon(t, "the group to be given up", gone); s.Acquired != 1 || s.Running != 0 {
+		t.Errorf("in the end: %+v", s)
+	}
+}
+
+// The limit holds over a change of who decides which calls wait: calls that began before it count, and those that were on their
+// way wait or are handed back.
+func TestSlotsLimitWhileRulesChange(t *testing.T) {
+	p := newSlotsProcess(t)
+	size := 1
+	plain, exact := switchyard.Lane{Name: "lane", Limit: 1}, switchyard.Lane{Name: "lane", Limit: 1, QueueSize: &size}
+	q := p.served(t, p.hold(t, plain, time.Hour), "")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	handedBack := func(err error, what string) {
+		t.Helper()
+		var e switchyard.Error
+		if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Details(&e) != nil || !e.NotBegun {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	enter := func() error {
+		_, err := q.enter(ctx, activity.Info{}, nil)
+		return err
+	}
+	if err := enter(); err != nil {
+		t.Fatal(err)
+	}
+	handedBack(enter(), "a call beyond the limit")
+	q.configure(exact)
+	entered := make(chan error, 1)
+	go func() { entered <- enter() }()
+	for q.gate.line.length() == 0 {
+		if len(entered) > 0 {
+			t.Fatalf("entered beyond the limit: %v", <-entered)
+		}
+	}
+	q.gate.line.leave()
+	if err := soon(t, "its turn", entered); err != nil {
+		t.Error(err)
+	}
+	q.configure(plain)
+	handedBack(enter(), "a call beyond the limit again")
+	q.gate.line.leave()
+	q.close()
+	handedBack(enter(), "a call that came to a closed queue")
+}

@@ -24,7 +24,7 @@ const outputHead = 200
 //
 // The program is looked up in the worker's PATH; a name with a slash is relative to the working folder. It sees PATH,
 // HOME, LANG, TMPDIR, the variables that entry.env lists, and of the call SWITCHYARD_CALL_ID, SWITCHYARD_RUN_ID (the
-// same over continue-as-new), SWITCHYARD_ATTEMPT and SWITCHYARD_IDEMPOTENCY_KEY. It gets the arguments as JSON on
+// same over continue-as-new), SWITCHYARD_ATTEMPT, SWITCHYARD_IDEMPOTENCY_KEY, SWITCHYARD_LANE and, on a lane with a limit, SWITCHYARD_FENCE. It gets the arguments as JSON on
 // standard input and inside its argv. An argument that begins with - reaches the program as one that does: write "--"
 // before placeholders of a program that takes options.
 //
@@ -87,12 +87,17 @@ func callEnv(ctx context.Context) []string {
 	if !ok {
 		return nil
 	}
-	return []string{
+	env := []string{
 		"SWITCHYARD_CALL_ID=" + call.CallID,
 		"SWITCHYARD_RUN_ID=" + call.Run,
 		"SWITCHYARD_ATTEMPT=" + strconv.Itoa(call.Attempt),
 		"SWITCHYARD_IDEMPOTENCY_KEY=" + call.Key,
+		"SWITCHYARD_LANE=" + call.Lane,
 	}
+	if call.Fence > 0 {
+		env = append(env, "SWITCHYARD_FENCE="+strconv.FormatInt(call.Fence, 10))
+	}
+	return env
 }
 
 func checkExit(entry *toolspecs.Entry, result programResult) error {

@@ -215,7 +215,7 @@ func TestCommandEnvironment(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_WORKER", "hidden")
 	t.Setenv("LISTED", "a=b")
 	ctx := switchyard.WithCallContext(t.Context(), switchyard.CallContext{
-		CallID: "3.1", Origin: switchyard.Origin{Run: "first"}, RunID: "later", Attempt: 2, Key: "first/3.1"})
+		CallID: "3.1", Origin: switchyard.Origin{Run: "first"}, RunID: "later", Attempt: 2, Key: "first/3.1", Lane: "printer", Fence: 7})
 	entry := toolspecs.Entry{Argv: []string{"env"}, Env: []string{"LISTED", "NOT_SET_ANYWHERE"}}
 	answer, err := Commands{}.Execute(ctx, commandSpec(entry), json.RawMessage("{}"))
 	if err != nil {
@@ -223,7 +223,7 @@ func TestCommandEnvironment(t *testing.T) {
 	}
 	got := strings.Split(strings.TrimSpace(switchyard.PlainText(answer.Output)), "\n")
 	for _, want := range []string{"LISTED=a=b", "PATH=" + os.Getenv("PATH"), "SWITCHYARD_CALL_ID=3.1", "SWITCHYARD_RUN_ID=first",
-		"SWITCHYARD_ATTEMPT=2", "SWITCHYARD_IDEMPOTENCY_KEY=first/3.1"} {
+		"SWITCHYARD_ATTEMPT=2", "SWITCHYARD_IDEMPOTENCY_KEY=first/3.1", "SWITCHYARD_LANE=printer", "SWITCHYARD_FENCE=7"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is missing in %q", want, got)
 		}

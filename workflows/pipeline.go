@@ -183,7 +183,7 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order 
 			continue
 		}
 		admitted = append(admitted, i)
-		slots = append(slots, slotOf(p.tools[calls[i].Tool]))
+		slots = append(slots, slotOf(p.tools[calls[i].Tool], v.Route.Key))
 	}
 	b := batch{
 		waits: waits(slots, order),

@@ -141,8 +141,16 @@ func (r *planRun) admit(ctx workflow.Context, calls []int) error {
 // circle.
 func (r *planRun) waits() [][]int {
 	slots := make([]slot, len(r.calls))
+	unknown := map[string]bool{} // lanes with a call whose key depends on results that there are not yet
 	for i, c := range r.calls {
-		slots[i] = slotOf(r.pipeline.tools[c.Tool])
+		unknown[r.pipeline.tools[c.Tool].Lane] = unknown[r.pipeline.tools[c.Tool].Lane] || r.verdicts[i] == nil
+	}
+	for i, c := range r.calls {
+		tool, key := r.pipeline.tools[c.Tool], ""
+		if !unknown[tool.Lane] {
+			key = r.verdicts[i].Route.Key
+		}
+		slots[i] = slotOf(tool, key)
 	}
 	all := waits(slots, switchyard.OrderAsCalled)
 	for i := range r.calls {

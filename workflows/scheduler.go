@@ -8,10 +8,10 @@ type slot struct {
 	exclusive bool
 }
 
-// slotOf returns a tool's slot. The instance of a stateful tool is a lane of its own: no other tool's calls reach it, and
+// slotOf returns the slot of a call of a tool; key is what its route has, of a keyed lane: each key is a lane of its own. The instance of a stateful tool is a lane of its own: no other tool's calls reach it, and
 // its calls take no place of the lane that says which workers may hold it.
-func slotOf(t switchyard.Tool) slot {
-	s := slot{lane: t.Lane, exclusive: t.Access == switchyard.AccessExclusive}
+func slotOf(t switchyard.Tool, key string) slot {
+	s := slot{lane: t.Lane + "/" + key, exclusive: t.Access == switchyard.AccessExclusive}
 	if t.Kind == switchyard.KindStateful {
 		s.lane = "instance/" + t.Name
 	}

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -143,7 +144,7 @@ func TestPlanOrder(t *testing.T) {
 			earliest := 0
 			for i, before := range run.calls {
 				needed := slices.Contains(c.Needs(), before.ID)
-				earlier := i < j && conflict(slotOf(tools[before.Tool]), slotOf(tools[c.Tool]))
+				earlier := i < j && conflict(slotOf(tools[before.Tool], ""), slotOf(tools[c.Tool], ""))
 				if needed || earlier {
 					earliest = max(earliest, times[i].end)
 				}
@@ -184,5 +185,14 @@ func TestQueueAbandoned(t *testing.T) {
 	q.end(0)
 	if got := q.take(10); len(got) != 0 || q.running != 0 {
 		t.Errorf("took %v after a failure, %d run", got, q.running)
+	}
+}
+
+// On a keyed lane each key is a lane of its own: exclusive calls of one key keep their order, those of two overlap.
+func TestKeysAreApart(t *testing.T) {
+	phone := switchyard.Tool{Name: "phone", Lane: "phone", Access: switchyard.AccessExclusive}
+	got := waits([]slot{slotOf(phone, "red"), slotOf(phone, "blue"), slotOf(phone, "red"), slotOf(phone, "blue")}, switchyard.OrderAsCalled)
+	if want := [][]int{nil, nil, {0}, {1}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the calls wait for %v, want %v", got, want)
 	}
 }

@@ -232,12 +232,12 @@ func TestLaneQueue(t *testing.T) {
 	}
 }
 
-// TestLaneReconfigured proves that a lane gets a limit, more holders and keys, and loses them again, while workers and
-// runs go on.
+// TestLaneReconfigured proves that a lane gets a limit, other holders, a rate and those who bypass it, and loses them again,
+// while workers and runs go on; and that one which is taken out of the file is served all the same.
 func TestLaneReconfigured(t *testing.T) {
 	const rest = ", device: {key: '{{args.device}}'}, queue: {limit: 1}}"
 	l := newLanesLab(t, laneTools, "lanes: {pool: {}"+rest)
-	l.worker()
+	w := l.worker()
 	n := 0
 	works := func() {
 		t.Helper()
@@ -250,7 +250,7 @@ func TestLaneReconfigured(t *testing.T) {
 	for _, c := range []struct {
 		pool   string
 		groups int
-	}{{"{limit: 2}", 2}, {"{limit: 3, holders: 1}", 1}, {"{key: '{{args.ms}}', holders: 2}", 2}, {"{rate: 1000}", 0}, {"{limit: 1, bypass: [plan]}", 1}, {"{}", 0}} {
+	}{{"{limit: 2}", 2}, {"{limit: 3, holders: 1}", 1}, {"{rate: 1000}", 0}, {"{limit: 1, bypass: [plan]}", 1}, {"{}", 0}} {
 		l.configure("lanes: {pool: " + c.pool + rest)
 		l.await("for the lane to be "+c.pool, func() bool {
 			held := l.holders("pool")
@@ -258,4 +258,10 @@ func TestLaneReconfigured(t *testing.T) {
 		})
 		works()
 	}
+	l.configure("lanes: {" + strings.TrimPrefix(rest, ", "))
+	l.await("for the lanes without it", func() bool {
+		log, err := os.ReadFile(w.Log)
+		return err == nil && strings.Contains(string(log), "not in the lanes file any more")
+	})
+	works()
 }

@@ -57,7 +57,10 @@ func namesOfRules() []string {
 
 // Decode reads a lanes file: lanes by name with their rules, and buckets, the limits of categories. The set holds the lanes
 // that always exist too. The error is strictyaml.Faults and lists everything that is wrong in the file.
-func Decode(file string, data []byte) (*Set, error) {
+func Decode(file string, data []byte) (*Set, error) { return decode(file, data, nil) }
+
+// decode is Decode of a file that has been edited while the lanes before were in effect; nil for one that has not.
+func decode(file string, data []byte, before *Set) (*Set, error) {
 	doc, faults := strictyaml.ParseOne(file, data, MaxFileBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
@@ -67,6 +70,7 @@ func Decode(file string, data []byte) (*Set, error) {
 	given := f.inOrder(doc)
 	c := &checker{doc: doc, lanes: given, buckets: doc.Keys(bucketsPath)}
 	c.check()
+	c.moved(before)
 	if err := doc.Faults().Err(); err != nil {
 		return nil, err
 	}

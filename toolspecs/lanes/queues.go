@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 )
 
 // maxQueue bounds a task queue's name, so that there is room for the part that stands for a key.
@@ -86,4 +87,24 @@ func derived(queue string, other switchyard.Lane) string {
 		return fmt.Sprintf("with %s as the workflows' task queue it lies among those of the keys of the lane %q", base, other.Name)
 	}
 	return ""
+}
+
+const movedHint = "give the lane with this rule another name and move its tools there, or edit it while no worker runs and no call waits"
+
+// moved reports lanes whose calls would go to other queues than those before: calls that wait would wait for ever, because
+// nobody serves the old queue any more.
+func (c *checker) moved(before *Set) {
+	if before == nil {
+		return
+	}
+	for _, l := range c.lanes {
+		old, there := before.Lane(l.Name)
+		switch place := jsonpath.Key(lanesPath, l.Name); {
+		case !there:
+		case old.Keyed() != l.Keyed():
+			c.doc.ReportKey(place, "a lane cannot get a key, or lose its key, while workers serve it: calls that wait in the old queue would wait for ever", movedHint)
+		case old.Queue != l.Queue:
+			c.doc.ReportKey(place, "a lane cannot change its queue while workers serve it: calls that wait in the old one would wait for ever", movedHint)
+		}
+	}
 }

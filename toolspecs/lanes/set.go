@@ -56,6 +56,18 @@ func (s *Set) Plain(names ...string) *Set {
 	return more
 }
 
+// Keeping returns the lanes of s and those of before that s does not have, and the names of the latter, sorted.
+func (s *Set) Keeping(before *Set) (all *Set, kept []string) {
+	all = &Set{byName: maps.Clone(s.byName), byCategory: s.byCategory}
+	for _, name := range before.Names() {
+		if _, there := all.byName[name]; !there {
+			all.byName[name] = before.byName[name]
+			kept = append(kept, name)
+		}
+	}
+	return all, kept
+}
+
 // WithDefaults returns a lane with every default filled in; a second time changes nothing.
 func WithDefaults(l switchyard.Lane) switchyard.Lane {
 	l.Strategy = cmp.Or(l.Strategy, switchyard.StrategyPriority)

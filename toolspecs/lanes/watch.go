@@ -14,7 +14,7 @@ import (
 )
 
 // Watcher keeps a set of lanes in step with a lanes file. A file that is broken by an edit, or gone, keeps the set that was
-// in effect.
+// in effect; so does one whose edit would leave waiting calls in queues that nobody serves any more.
 type Watcher struct {
 	path      string
 	onChange  func(*Set)
@@ -123,7 +123,7 @@ func (w *Watcher) take(data []byte, err error) {
 	w.digest = digest
 	var set *Set
 	if err == nil {
-		set, err = Decode(w.path, data)
+		set, err = decode(w.path, data, w.Set())
 	}
 	if err != nil {
 		w.tell(err)

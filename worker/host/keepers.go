@@ -64,14 +64,6 @@ func (k *keepers) keep(lane switchyard.Lane) {
 	}
 }
 
-// forget leaves a lane to others.
-func (k *keepers) forget(name string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.lanes, name)
-	delete(k.news, name)
-}
-
 func (k *keepers) stop() {
 	k.end()
 	<-k.ended

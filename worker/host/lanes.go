@@ -33,13 +33,14 @@ type laneFleet struct {
 
 // servedLane is how a lane is served now.
 type servedLane struct {
-	lane    switchyard.Lane
 	workers []*laneWorker
 }
 
 // laneWorker is one SDK worker. slots is nil where its tasks are ended when it is stopped, whatever they do.
 type laneWorker struct {
 	worker.Worker
+	lane  string
+	duty  duty
 	slots *doorSupplier
 	door  *activities.Door
 }
@@ -58,7 +59,7 @@ func (c Config) serves(set *lanes.Set) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == switchyard.LaneInline })
 }
 
-// apply serves the lanes of a set, each by its rules, and serves those no more that are not among them.
+// apply serves the lanes of a set, each by its rules.
 func (f *laneFleet) apply(set *lanes.Set) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,13 +74,6 @@ func (f *laneFleet) apply(set *lanes.Set) error {
 			faults = append(faults, fmt.Errorf("lane %s: %w", name, err))
 		}
 	}
-	for name, s := range f.served {
-		if !slices.Contains(names, name) {
-			f.retire(s)
-			delete(f.served, name)
-			f.keeper.forget(name)
-		}
-	}
 	return errors.Join(faults...)
 }
 
@@ -90,34 +84,31 @@ func (f *laneFleet) names() []string {
 	return slices.Sorted(maps.Keys(f.served))
 }
 
+// applyLane serves a lane by its rules. Workers that do what they did so far are kept, with all that runs there.
 func (f *laneFleet) applyLane(lane switchyard.Lane) error {
-	before := f.served[lane.Name]
-	if before != nil && sameService(before.lane, lane) {
-		before.lane = lane
-		f.keeper.keep(lane)
-		return nil
+	var before, fresh, now []*laneWorker
+	if s := f.served[lane.Name]; s != nil {
+		before = s.workers
 	}
-	workers, err := f.workersOf(lane)
-	if err == nil {
-		err = startAll(workers)
+	for _, d := range f.duties(lane, before) {
+		i := slices.IndexFunc(before, func(w *laneWorker) bool { return w.duty == d })
+		if i >= 0 {
+			now = append(now, before[i])
+			continue
+		}
+		w, err := f.workerOf(lane, d)
+		if err != nil {
+			return err // what served the lane so far goes on
+		}
+		now, fresh = append(now, w), append(fresh, w)
 	}
-	if err != nil {
-		return err // what served the lane so far goes on
+	if err := startAll(fresh); err != nil {
+		return err
 	}
-	f.served[lane.Name] = &servedLane{lane: lane, workers: workers}
-	if before != nil {
-		f.retire(before)
-	}
+	f.served[lane.Name] = &servedLane{workers: now}
+	f.retire(slices.DeleteFunc(slices.Clone(before), func(w *laneWorker) bool { return slices.Contains(now, w) }))
 	f.keeper.keep(lane)
 	return nil
-}
-
-// sameService reports whether the same workers serve both: holders of slots go by the lane's other rules themselves.
-func sameService(a, b switchyard.Lane) bool {
-	if a.Limited() != b.Limited() || a.Queue != b.Queue || (len(a.Bypass) > 0) != (len(b.Bypass) > 0) {
-		return false
-	}
-	return a.Limited() || a.Rate == b.Rate
 }
 
 func startAll(workers []*laneWorker) error {
@@ -132,32 +123,55 @@ func startAll(workers []*laneWorker) error {
 	return nil
 }
 
-// workersOf makes the workers of a lane: one that executes its calls, or where it has a limit, one that takes slots; one for
-// calls that its rules do not apply to; and one that holds instances of stateful tools.
-func (f *laneFleet) workersOf(lane switchyard.Lane) ([]*laneWorker, error) {
-	var workers []*laneWorker
-	var queues []activities.ServedQueue
+// duty is what a worker does for a lane.
+type duty struct {
+	kind  dutyKind
+	queue string
+	rate  float64
+}
+
+type dutyKind int
+
+const (
+	// dutySlots takes slots of a lane with a limit. Holders go by the lane's rules themselves, but for its queue.
+	dutySlots dutyKind = iota
+	// dutyCalls executes the calls of a lane without one.
+	dutyCalls
+	// dutyBypass executes calls that the rules do not apply to.
+	dutyBypass
+	// dutyHolds holds instances of stateful tools.
+	dutyHolds
+)
+
+// duties returns what is to be done for a lane that is served by the workers before.
+func (f *laneFleet) duties(lane switchyard.Lane, before []*laneWorker) (all []duty) {
 	switch {
 	case lane.Limited():
-		workers = append(workers, f.slotsWorker(lane))
+		all = append(all, duty{kind: dutySlots, queue: lane.Queue})
 	case lane.Name != switchyard.LaneGeneral:
-		queues = append(queues, activities.ServedQueue{Queue: lane.TaskQueue(f.config.TaskQueue, ""), Rate: lane.Rate})
+		all = append(all, duty{kind: dutyCalls, queue: lane.TaskQueue(f.config.TaskQueue, ""), rate: lane.Rate})
 	}
-	if len(lane.Bypass) > 0 {
-		queues = append(queues, activities.ServedQueue{Queue: switchyard.BypassQueue(f.config.TaskQueue, lane.Name)})
-	}
-	for _, q := range queues {
-		q.Lane, q.Door, q.Tool, q.Model, q.Failed = lane.Name, activities.NewDoor(f.config.Concurrency), f.deeds.Tool, f.deeds.ModelStep, f.failedLane(lane)
-		w, slots, err := f.door(q)
-		if err != nil {
-			return nil, err
-		}
-		workers = append(workers, &laneWorker{Worker: w, slots: slots, door: q.Door})
+	// Where nobody bypasses the lane any more, calls that did may still be made again.
+	if len(lane.Bypass) > 0 || slices.ContainsFunc(before, func(w *laneWorker) bool { return w.duty.kind == dutyBypass }) {
+		all = append(all, duty{kind: dutyBypass, queue: switchyard.BypassQueue(f.config.TaskQueue, lane.Name)})
 	}
 	if len(f.config.Stateful) > 0 {
-		workers = append(workers, f.holdsWorker(lane))
+		all = append(all, duty{kind: dutyHolds})
 	}
-	return workers, nil
+	return all
+}
+
+func (f *laneFleet) workerOf(lane switchyard.Lane, d duty) (*laneWorker, error) {
+	switch d.kind {
+	case dutySlots:
+		return &laneWorker{lane: lane.Name, duty: d, Worker: f.slotsWorker(lane)}, nil
+	case dutyHolds:
+		return &laneWorker{lane: lane.Name, duty: d, Worker: f.holdsWorker(lane)}, nil
+	}
+	door := activities.NewDoor(f.config.Concurrency)
+	tool, model := f.deeds.Behind(door, lane.Name)
+	w, slots, err := f.door(activities.ServedQueue{Queue: d.queue, Rate: d.rate, Lane: lane.Name, Door: door, Tool: tool, Model: model, Failed: f.failedLane(lane)})
+	return &laneWorker{lane: lane.Name, duty: d, Worker: w, slots: slots, door: door}, err
 }
 
 func (f *laneFleet) failedLane(lane switchyard.Lane) func(error) {
@@ -165,30 +179,33 @@ func (f *laneFleet) failedLane(lane switchyard.Lane) func(error) {
 }
 
 // slotsWorker takes groups of a lane's slots. Holding them costs next to nothing, so that it takes all it can get.
-func (f *laneFleet) slotsWorker(lane switchyard.Lane) *laneWorker {
+func (f *laneFleet) slotsWorker(lane switchyard.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
 	o.MaxConcurrentActivityTaskPollers = 1
 	w := worker.New(f.conn, switchyard.SlotsQueue(f.config.TaskQueue, lane.Name), o)
 	w.RegisterActivityWithOptions(f.deeds.Slots, activity.RegisterOptions{Name: switchyard.SlotsActivity})
-	return &laneWorker{Worker: w}
+	return w
 }
 
 // holdsWorker holds instances of the lane's stateful tools. They take no slots of the lane's calls: an instance lives as
 // long as its run, and others' calls must not wait for that.
-func (f *laneFleet) holdsWorker(lane switchyard.Lane) *laneWorker {
+func (f *laneFleet) holdsWorker(lane switchyard.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
 	o.MaxConcurrentActivityExecutionSize = f.config.Instances
 	w := worker.New(f.conn, switchyard.HoldQueue(f.config.TaskQueue, lane.Name), o)
 	w.RegisterActivityWithOptions(f.deeds.Hold, activity.RegisterOptions{Name: switchyard.HoldActivity})
-	return &laneWorker{Worker: w}
+	return w
 }
 
 // retire has workers poll no more, and stops them when their calls have ended. The caller holds mu.
-func (f *laneFleet) retire(s *servedLane) {
-	for _, w := range s.workers {
+func (f *laneFleet) retire(workers []*laneWorker) {
+	for _, w := range workers {
 		f.retiring[w] = true
 		if w.door != nil {
 			w.door.Close()
+		}
+		if w.duty.kind == dutySlots {
+			f.deeds.LeaveSlots(w.lane)
 		}
 		go func() {
 			if w.slots != nil {
@@ -204,6 +221,8 @@ func (f *laneFleet) retire(s *servedLane) {
 
 // stop stops all lanes at once, and returns when they have.
 func (f *laneFleet) stop() {
+	patience, cancel := context.WithTimeout(context.Background(), f.config.StopTimeout+handBack)
+	defer cancel()
 	f.mu.Lock()
 	f.stopped = true
 	var all sync.WaitGroup
@@ -218,6 +237,7 @@ func (f *laneFleet) stop() {
 	f.mu.Unlock()
 	f.keeper.stop()
 	all.Wait()
+	f.deeds.AwaitSlots(patience) // calls of a lane that was left before may still run
 }
 
 // reapply is the wait before lanes are tried again that could not be served as they are configured.

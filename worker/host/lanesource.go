@@ -1,6 +1,7 @@
 package host
 
 import (
+	"log/slog"
 	"sync/atomic"
 
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -22,7 +23,7 @@ func (c Config) readLanes() (*laneSource, error) {
 	if c.LanesFile != "" {
 		w, err := lanes.Watch(c.LanesFile, c.ReloadInterval, func(set *lanes.Set) {
 			c.Logger.Info("lanes reloaded", "file", c.LanesFile, "lanes", set.Names())
-			s.take(set.Plain(c.Lanes...))
+			s.take(set.Plain(c.Lanes...), c.Logger)
 		}, func(err error) {
 			c.Logger.Warn("the lanes file is wrong; what was in effect stays", "file", c.LanesFile, "error", err)
 		})
@@ -38,8 +39,14 @@ func (c Config) readLanes() (*laneSource, error) {
 // current returns the lanes as they are configured now.
 func (s *laneSource) current() *lanes.Set { return s.set.Load() }
 
-// take makes a set the current one.
-func (s *laneSource) take(set *lanes.Set) {
+// take makes a set the current one. Lanes that it lacks stay as they were, because calls may wait there.
+func (s *laneSource) take(set *lanes.Set, log *slog.Logger) {
+	if before := s.set.Load(); before != nil {
+		var kept []string
+		if set, kept = set.Keeping(before); len(kept) > 0 {
+			log.Warn("lanes are not in the lanes file any more; they are served until this worker stops, for calls that wait there", "lanes", kept)
+		}
+	}
 	s.set.Store(set)
 	for {
 		select {

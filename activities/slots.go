@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/switchyard/switchyard"
@@ -89,6 +90,8 @@ type slots struct {
 	namespace, queue string
 	workers          []string
 	shared           time.Time
+	// left says that the worker stops and its process goes on.
+	left atomic.Bool
 	// following ends the following of the lane's keys.
 	following func()
 
@@ -298,15 +301,16 @@ func (h *slots) wait(ctx context.Context, stopped <-chan struct{}) {
 	}
 }
 
-// stopAll ends the serving of all queues. Where nothing is wrong, running calls go on to their end, unless the worker stops
+// stopAll ends the serving of all queues. Where nothing is wrong, running calls go on to their end, unless the process stops
 // and its patience is over. The channel is closed when no call runs any more.
 func (h *slots) stopAll(why release) <-chan struct{} {
 	h.mu.Lock()
 	h.ended = true
+	patient := why == releaseUnneeded || why == releaseShared || why == releaseStopped && h.left.Load()
 	var all sync.WaitGroup
 	for _, q := range h.queues {
 		q.close()
-		all.Go(func() { q.stop(why == releaseUnneeded || why == releaseShared) })
+		all.Go(func() { q.stop(patient) })
 	}
 	h.mu.Unlock()
 	stopped := make(chan struct{})

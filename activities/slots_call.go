@@ -21,6 +21,25 @@ func (q *slotQueue) model(ctx context.Context, r switchyard.ModelRequest) (switc
 	return through(ctx, q, nil, func(ctx context.Context) (switchyard.ModelResponse, error) { return q.holder.ModelStep(ctx, r) })
 }
 
+// Behind returns what executes the calls and the model steps of a lane without a limit for as long as its door is open. What
+// was on its way when the door was closed is handed back, so that it goes by the rules that the lane has then.
+func (a *Activities) Behind(door *Door, lane string) (tool func(context.Context, converter.EncodedValues) (switchyard.Result, error),
+	model func(context.Context, switchyard.ModelRequest) (switchyard.ModelResponse, error)) {
+	tool = func(ctx context.Context, in converter.EncodedValues) (r switchyard.Result, err error) {
+		if door.isClosed() {
+			return r, Failure(handedBack(lane, in))
+		}
+		return a.Tool(ctx, in)
+	}
+	model = func(ctx context.Context, in switchyard.ModelRequest) (r switchyard.ModelResponse, err error) {
+		if door.isClosed() {
+			return r, Failure(handedBack(lane, nil))
+		}
+		return a.ModelStep(ctx, in)
+	}
+	return tool, model
+}
+
 // leaseKey leads from the context of a call to what it is told of the lease that it runs under.
 type leaseKey struct{}
 

@@ -98,3 +98,9 @@ func (d *Door) Close() {
 	defer d.gate.mu.Unlock()
 	d.closed = true
 }
+
+func (d *Door) isClosed() bool {
+	d.gate.mu.Lock()
+	defer d.gate.mu.Unlock()
+	return d.closed
+}

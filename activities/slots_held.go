@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,12 +16,14 @@ type heldSlots struct {
 	mu    sync.Mutex
 	all   map[*slots]bool
 	gates map[string]*gate
+	// fewer is closed when a group is held no more, and made anew.
+	fewer chan struct{}
 	// given are the groups that were given up for other workers, with the time.
 	given map[groupOf]time.Time
 }
 
 func newHeldSlots() *heldSlots {
-	return &heldSlots{all: map[*slots]bool{}, gates: map[string]*gate{}, given: map[groupOf]time.Time{}}
+	return &heldSlots{fewer: make(chan struct{}), all: map[*slots]bool{}, gates: map[string]*gate{}, given: map[groupOf]time.Time{}}
 }
 
 func (s *heldSlots) add(h *slots) {
@@ -33,6 +36,8 @@ func (s *heldSlots) remove(h *slots) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, h)
+	close(s.fewer)
+	s.fewer = make(chan struct{})
 }
 
 // gate returns the gate of a group's queue. It outlives the group's holding for as long as calls have its permits.
@@ -71,4 +76,32 @@ func (a *Activities) SlotStates() map[string][]switchyard.SlotsState {
 		states[name] = append(states[name], h.state())
 	}
 	return states
+}
+
+// LeaveSlots is for a worker that is stopped because this process serves a lane otherwise from now on, while it goes on with
+// the rest: groups of the lane's slots are given up when their calls have ended, whatever time they take.
+func (a *Activities) LeaveSlots(lane string) {
+	a.held.mu.Lock()
+	defer a.held.mu.Unlock()
+	for h := range a.held.all {
+		if h.request.Lane.Name == lane {
+			h.left.Store(true)
+		}
+	}
+}
+
+// AwaitSlots returns when this process holds no slots any more, or ctx ends.
+func (a *Activities) AwaitSlots(ctx context.Context) {
+	for ctx.Err() == nil {
+		a.held.mu.Lock()
+		held, fewer := len(a.held.all), a.held.fewer
+		a.held.mu.Unlock()
+		if held == 0 {
+			return
+		}
+		select {
+		case <-fewer:
+		case <-ctx.Done():
+		}
+	}
 }

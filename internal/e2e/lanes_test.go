@@ -265,3 +265,23 @@ func TestLaneReconfigured(t *testing.T) {
 	})
 	works()
 }
+
+// TestLaneLosesLimitWhileCallRuns proves that a call which runs when its lane's limit is taken away goes on to its end, though it
+// takes longer than a worker that stops gives it.
+func TestLaneLosesLimitWhileCallRuns(t *testing.T) {
+	const rest = "lanes: {pool: {limit: 1}, device: {key: '{{args.device}}'}, queue: "
+	l := newLanesLab(t, laneTools, rest+"{limit: 1}}")
+	first := l.worker("--stop-timeout", "1s")
+	running := l.plan("running", "one wait {}")
+	l.awaitEntries(1)
+	l.configure(rest + "{}}")
+	l.result(l.plan("meanwhile", `two work {"ms":6000}`))
+	l.openGate()
+	l.result(running)
+	if got := fmt.Sprint(l.executions()); got != "map[one wait:1 two work:1]" {
+		t.Errorf("executions: %s", got)
+	}
+	if c := first.Stop(); c != 0 {
+		t.Errorf("exit code %d", c)
+	}
+}

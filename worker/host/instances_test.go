@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -78,13 +79,48 @@ func TestHoldersOfFleet(t *testing.T) {
 		}
 		for lane, want := range map[string]int{"general": len(stateful), "serial": 1 + len(stateful), "gpu": 1 + len(stateful)} {
 			lane, _ := own.lanes.current().Plain(lane).Lane(lane)
-			workers, err := newFleet(c, deeds, queues).lanes.workersOf(lane)
-			if err != nil || len(workers) != want {
-				t.Errorf("%d workers of the lane %s, want %d, error %v", len(workers), lane.Name, want, err)
+			fleet := newFleet(c, deeds, queues).lanes
+			duties := fleet.duties(lane, nil)
+			for _, d := range duties {
+				if w, err := fleet.workerOf(lane, d); err != nil || w.duty != d {
+					t.Errorf("a worker of the lane %s for %+v: %+v, error %v", lane.Name, d, w, err)
+				}
+			}
+			if len(duties) != want {
+				t.Errorf("%d workers of the lane %s, want %d", len(duties), lane.Name, want)
 			}
 		}
 		if _, err := queues.instance(activities.Served{Queue: "q/instance/run/probe", Tool: deeds.Tool, Hold: deeds.Hold}); err == nil || !contains(err.Error(), "start to poll") {
 			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// What a worker does for a lane changes only with what concerns it: calls that run elsewhere must not notice. Whoever bypassed a
+// lane may still come there.
+func TestDutiesOfLane(t *testing.T) {
+	f := &laneFleet{queueServer: &queueServer{config: Config{TaskQueue: "q", Stateful: []activities.Stateful{probeFactory("probe")}}}}
+	slots, calls, bypass, holds := duty{kind: dutySlots}, duty{kind: dutyCalls, queue: "q/gpu"}, duty{kind: dutyBypass, queue: "q/bypass/gpu"}, duty{kind: dutyHolds}
+	fast := calls
+	fast.rate = 5
+	bypassed := []*laneWorker{{duty: bypass}}
+	for name, test := range map[string]struct {
+		lane   switchyard.Lane
+		before []*laneWorker
+		want   []duty
+	}{
+		"plain":             {switchyard.Lane{}, nil, []duty{calls, holds}},
+		"rate":              {switchyard.Lane{Rate: 5}, nil, []duty{fast, holds}},
+		"limit":             {switchyard.Lane{Limit: 1}, nil, []duty{slots, holds}},
+		"higher":            {switchyard.Lane{Limit: 2, Rate: 5}, nil, []duty{slots, holds}},
+		"queue":             {switchyard.Lane{Limit: 1, Queue: "own"}, nil, []duty{{kind: dutySlots, queue: "own"}, holds}},
+		"bypass":            {switchyard.Lane{Limit: 1, Bypass: []switchyard.CallerType{"plan"}}, nil, []duty{slots, bypass, holds}},
+		"no more bypass":    {switchyard.Lane{Limit: 1}, bypassed, []duty{slots, bypass, holds}},
+		"bypassed no limit": {switchyard.Lane{}, bypassed, []duty{calls, bypass, holds}},
+	} {
+		test.lane.Name = "gpu"
+		if got := f.duties(test.lane, test.before); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, test.want)
 		}
 	}
 }

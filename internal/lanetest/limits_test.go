@@ -42,7 +42,7 @@ func yardFile() string {
 func yardTools() []tool {
 	var tools []tool
 	for _, lane := range yardLanes {
-		tools = append(tools, tool{name: lane, lane: lane}, tool{name: lane + "_once", lane: lane, effect: "once"})
+		tools = append(tools, tool{name: lane, lane: lane, heartbeat: "1s"}, tool{name: lane + "_once", lane: lane, effect: "once", heartbeat: "1s"})
 	}
 	return tools
 }

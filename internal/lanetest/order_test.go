@@ -22,7 +22,7 @@ func eachOrder(t *testing.T, suffix string, test func(l *lab, lane string, relea
 	for _, lane := range []string{"server" + suffix, "holder" + suffix} {
 		t.Run(lane, func(t *testing.T) {
 			t.Parallel()
-			l := newLab(t, ordered, tool{name: "work", lane: lane, heartbeat: "5s"})
+			l := newLab(t, ordered, tool{name: "work", lane: lane})
 			l.worker()
 			busy := l.plan("busy", planCall("c", "work", order{Gate: "end"}))
 			l.began("busy")

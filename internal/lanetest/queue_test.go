@@ -84,16 +84,17 @@ func TestQueueTimeout(t *testing.T) {
 	l := newLab(t, `lanes:
   server: {limit: 1}
   holder: {limit: 1, queue_size: 10}
-  server_lane: {limit: 1, queue_timeout: 600ms}
-  holder_lane: {limit: 1, queue_size: 10, queue_timeout: 600ms}
+  server_lane: {limit: 1, queue_timeout: 2s}
+  holder_lane: {limit: 1, queue_size: 10, queue_timeout: 2s}
 `,
-		tool{name: "server", lane: "server", more: "queue_timeout: 600ms"}, tool{name: "holder", lane: "holder", more: "queue_timeout: 600ms"},
+		tool{name: "server", lane: "server", more: "queue_timeout: 2s"}, tool{name: "holder", lane: "holder", more: "queue_timeout: 2s"},
 		tool{name: "server_lane", lane: "server_lane"}, tool{name: "holder_lane", lane: "holder_lane"})
 	l.worker()
 	names := []string{"server", "holder", "server_lane", "holder_lane"}
 	var busy []switchyard.PlanCall
 	var step switchyard.ScriptStep
 	for _, name := range names {
+		l.held(name, 1)
 		busy = append(busy, planCall(name, name, order{Gate: "end"}))
 		c := scriptCall(name, order{})
 		c.Repeat = 5
@@ -127,15 +128,16 @@ func TestRate(t *testing.T) {
 		l.result(run)
 		spans, _ := l.Spans()
 		spans = of(spans, run.GetID())
-		// n calls are one burst and n-rate more at the rate; a tenth is for how unevenly calls reach the tool.
-		least := time.Duration(n-rate) * time.Second / rate * 9 / 10
+		// n calls are one burst and n-rate more at the rate. The server keeps the rate as it hands calls out; how unevenly
+		// they reach the tool on a busy machine is what a fifth is for.
+		least := time.Duration(n-rate) * time.Second / rate * 8 / 10
 		took := spans[len(spans)-1].Began - spans[0].Began
 		if len(spans) != n || took < least {
 			t.Errorf("%s: %d calls began within %s, want %d and at least %s", run.GetID(), len(spans), took, n, least)
 		}
 		for i, s := range spans {
-			if j := i + 2*rate + 2; j < len(spans) && spans[j].Began-s.Began < time.Second {
-				t.Errorf("%s: more than %d calls began within a second:\n%s", run.GetID(), 2*rate+1, List(spans[i:j+1]))
+			if j := i + 2*rate + rate/2; j < len(spans) && spans[j].Began-s.Began < time.Second {
+				t.Errorf("%s: %d calls began within a second:\n%s", run.GetID(), j-i+1, List(spans[i:j+1]))
 				break
 			}
 		}

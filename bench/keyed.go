@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -37,11 +38,15 @@ const keyGrowth = 1.25
 // much more than the first, is an error. Then the worker is killed with its keys open: keyed_takeover_s is the time from
 // there until a call with each of them has ended on another worker.
 func measureKeyed(ctx context.Context, l *lab) (map[string]float64, error) {
-	y, holder, err := startKeyed(ctx, l)
+	ctx, y, err := newYard(ctx, l, fmt.Sprintf(keyRules, longIdle), "devices")
 	if err != nil {
 		return nil, err
 	}
 	defer y.close()
+	holder, err := y.startHolder(ctx, l)
+	if err != nil {
+		return nil, err
+	}
 	before, err := holder.footprint()
 	if err != nil {
 		return nil, err
@@ -62,28 +67,9 @@ func measureKeyed(ctx context.Context, l *lab) (map[string]float64, error) {
 	return map[string]float64{"keyed_lanes_mb": added[1] / 1e6, "keyed_takeover_s": took.Seconds()}, err
 }
 
-// startKeyed starts a worker of the workflows and one of the lane with keys, which has made a call. What the first call of a
+// startHolder starts a worker of the workflows and one of the lane with keys, which has made calls: what the first call of a
 // process takes does not count as the keys'.
-func startKeyed(ctx context.Context, l *lab) (*yard, *process, error) {
-	y, err := newYard(l, fmt.Sprintf(keyRules, longIdle), "devices")
-	if err != nil {
-		return nil, nil, err
-	}
-	holder, err := y.startHolder(ctx)
-	if err == nil {
-		err = y.useKeys(ctx, l, "first", plansOfKeys)
-	}
-	if err == nil {
-		err = y.closeKeys(ctx)
-	}
-	if err != nil {
-		y.close()
-		return nil, nil, err
-	}
-	return y, holder, nil
-}
-
-func (y *yard) startHolder(ctx context.Context) (*process, error) {
+func (y *yard) startHolder(ctx context.Context, l *lab) (*process, error) {
 	if _, err := y.start(switchyard.LaneGeneral); err != nil {
 		return nil, err
 	}
@@ -91,7 +77,13 @@ func (y *yard) startHolder(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return holder, y.awaitHeld(ctx)
+	if err := y.awaitHeld(ctx); err != nil {
+		return nil, err
+	}
+	if err := y.useKeys(ctx, l, "first", plansOfKeys); err != nil {
+		return nil, err
+	}
+	return holder, errors.Join(y.awaitKeys(ctx, plansOfKeys), y.closeKeys(ctx))
 }
 
 // openAndClose opens keys and closes them, and returns what the worker takes in between.

@@ -216,6 +216,9 @@ func (l *lab) runToEnd(ctx context.Context, queue, kind string, inputs ...any) (
 	}
 	first := execution{run.GetID(), run.GetRunID()}
 	err = run.Get(ctx, nil)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause // it says more than that the wait was ended
+	}
 	return first, time.Since(began), err
 }
 

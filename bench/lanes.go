@@ -57,7 +57,7 @@ var loads = []struct {
 // the limit allows. The figure is the worse ratio. That the limit adds events to the history, of the run or of the lane's
 // keeper, is an error.
 func measureLimited(ctx context.Context, l *lab) (map[string]float64, error) {
-	y, err := newYard(l, laneRules, "free", "one", "ten")
+	ctx, y, err := newYard(ctx, l, laneRules, "free", "one", "ten")
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -52,26 +53,29 @@ type yard struct {
 	// dir has lanes.yaml and the folder of tools.
 	dir     string
 	workers []*process
+	// fail ends the figure's context.
+	fail context.CancelCauseFunc
 }
 
 const yardQueue = "yard"
 
-// newYard makes a yard of those lanes, the text of lanes.yaml. There is payload on each lane that is named in the end.
-func newYard(l *lab, rules string, names ...string) (*yard, error) {
+// newYard makes a yard of those lanes, the text of lanes.yaml. There is payload on each lane that is named in the end. The
+// context that it returns ends when a worker does that was not told to.
+func newYard(ctx context.Context, l *lab, rules string, names ...string) (context.Context, *yard, error) {
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	y := &yard{client: l.client, address: l.address, dir: dir, reader: audit.NewLaneReader(l.client, client.DefaultNamespace, yardQueue)}
+	ctx, fail := context.WithCancelCause(ctx)
+	y := &yard{fail: fail, client: l.client, address: l.address, dir: dir, reader: audit.NewLaneReader(l.client, client.DefaultNamespace, yardQueue)}
 	err = errors.Join(y.configure(rules), os.Mkdir(filepath.Join(dir, "tools"), 0o700))
 	for _, name := range names {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "tools", name+".yaml"), fmt.Appendf(nil, laneSpec, name), 0o600))
 	}
 	if err != nil {
 		y.close()
-		return nil, err
 	}
-	return y, nil
+	return ctx, y, err
 }
 
 // laneSpec is payload on a lane.
@@ -97,6 +101,7 @@ func (y *yard) configure(rules string) (err error) {
 }
 
 func (y *yard) close() {
+	y.fail(nil)
 	for _, w := range y.workers {
 		w.end(syscall.SIGTERM)
 	}
@@ -108,7 +113,9 @@ type process struct {
 	cmd    *exec.Cmd
 	stdin  io.Writer
 	stdout *json.Decoder
-	ended  bool
+	// told is set before the process is told to end, ended closed when it has.
+	told  atomic.Bool
+	ended chan struct{}
 }
 
 // start starts a worker of the lanes that are named, and returns when it serves them.
@@ -118,7 +125,7 @@ func (y *yard) start(names ...string) (*process, error) {
 		return nil, err
 	}
 	cmd := exec.Command(program, serveWorker, "--address", y.address, "--task-queue", yardQueue, "--lanes", strings.Join(names, ","),
-		"--lanes-file", filepath.Join(y.dir, "lanes.yaml"), "--tools", filepath.Join(y.dir, "tools"), "--log-level", "error",
+		"--lanes-file", filepath.Join(y.dir, "lanes.yaml"), "--tools", filepath.Join(y.dir, "tools"), "--log-level", "warn",
 		"--stop-timeout", "1s", "--parent-pid", fmt.Sprint(os.Getpid()))
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
@@ -132,8 +139,14 @@ func (y *yard) start(names ...string) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, stdin: stdin, stdout: json.NewDecoder(stdout)}
+	p := &process{cmd: cmd, stdin: stdin, stdout: json.NewDecoder(stdout), ended: make(chan struct{})}
 	y.workers = append(y.workers, p)
+	go func() {
+		defer close(p.ended)
+		if state, err := cmd.Process.Wait(); !p.told.Load() {
+			y.fail(fmt.Errorf("the worker of %s ended: %v", strings.Join(names, ", "), errors.Join(err, errors.New(state.String()))))
+		}
+	}()
 	if err := p.stdout.Decode(new(host.Info)); err != nil {
 		return nil, fmt.Errorf("the worker did not become ready: %w", err)
 	}
@@ -142,12 +155,9 @@ func (y *yard) start(names ...string) (*process, error) {
 
 // end ends the process by a signal.
 func (p *process) end(signal os.Signal) {
-	if p.ended {
-		return
-	}
-	p.ended = true
-	_ = p.cmd.Process.Signal(signal)
-	_ = p.cmd.Wait()
+	p.told.Store(true)
+	_ = p.cmd.Process.Signal(signal) // it may have ended
+	<-p.ended
 }
 
 // footprint is what a worker's process takes.
@@ -198,7 +208,7 @@ func (y *yard) await(ctx context.Context, what string, well func([]audit.LaneSta
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w; the lanes stand like this: %+v", what, errors.Join(err, ctx.Err()), states)
+			return fmt.Errorf("wait for %s: %w; the lanes stand like this: %+v", what, errors.Join(err, context.Cause(ctx)), states)
 		}
 	}
 }

@@ -229,10 +229,20 @@ func (q *slotQueue) expect() {
 	q.used = time.Now()
 }
 
-// idle reports whether nobody has used the queue for a time and nobody is expected.
+// ratePatience is how many calls a rate lets start in the time for which a queue with that rate is kept at least: calls may wait
+// there meanwhile, in several partitions that each have a part of the rate.
+const ratePatience = 10
+
+// idle reports whether nobody has used the queue for a time and nobody is expected. Nobody can have where nobody polls.
 func (q *slotQueue) idle(timeout time.Duration, now time.Time) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.current == nil {
+		return false
+	}
+	if rate := q.current.rate; rate > 0 {
+		timeout = max(timeout, time.Duration(ratePatience/rate*float64(time.Second)))
+	}
 	return q.tasks == 0 && now.Sub(q.used) >= timeout && now.After(q.again)
 }
 

@@ -209,3 +209,18 @@ func TestSlotsLimitWhileRulesChange(t *testing.T) {
 	q.close()
 	handedBack(enter(), "a call that came to a closed queue")
 }
+
+// The queue of a key is idle only where calls that wait for the lane's rate would have come, and where it is polled at all.
+func TestSlotsIdleKey(t *testing.T) {
+	p := newSlotsProcess(t)
+	q := p.served(t, p.hold(t, switchyard.Lane{Limit: 1, Key: "{{args.x}}", Rate: 0.5}, time.Hour), "a")
+	for after, want := range map[time.Duration]bool{2 * time.Second: false, 19 * time.Second: false, 21 * time.Second: true} {
+		if got := q.idle(time.Second, q.used.Add(after)); got != want {
+			t.Errorf("after %s: %t", after, got)
+		}
+	}
+	q.current = nil
+	if q.idle(time.Second, q.used.Add(time.Hour)) {
+		t.Error("what was never polled is idle")
+	}
+}

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard"
@@ -58,9 +59,7 @@ func (k *keeper) hold(ctx workflow.Context) {
 	holding, release := workflow.WithCancel(ctx)
 	k.release = release
 	lane := k.in.Lane
-	for len(k.in.Fences) < lane.Holders {
-		k.in.Fences = append(k.in.Fences, 0)
-	}
+	k.in.Fences = slices.Repeat([]int64{k.fence(ctx)}, lane.Holders)
 	k.running = lane.Holders
 	for group := range lane.Holders {
 		workflow.Go(holding, func(ctx workflow.Context) {
@@ -70,6 +69,15 @@ func (k *keeper) hold(ctx workflow.Context) {
 			k.running--
 		})
 	}
+}
+
+// fence is a number that no holder so far can have had more than. Every group begins with it, because a key may have been in
+// another one; and a keeper that is new with the time, in milliseconds since 1970, because the lane may have had one before.
+func (k *keeper) fence(ctx workflow.Context) int64 {
+	if len(k.in.Fences) == 0 {
+		return workflow.Now(ctx).UnixMilli()
+	}
+	return slices.Max(k.in.Fences)
 }
 
 // holdOnce offers a group until it is held no more and nobody takes it over by itself.

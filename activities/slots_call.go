@@ -169,7 +169,7 @@ func (q *slotQueue) stand(ctx context.Context, info activity.Info, timeout switc
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &waiter{queue: q, token: info.TaskToken, every: info.HeartbeatTimeout / 3, cancel: cancel}
+	w := &waiter{queue: q, token: info.TaskToken, every: info.HeartbeatTimeout / 3, told: info.Attempt > 1, cancel: cancel}
 	defer w.end()
 	if err := q.gate.line.enter(ctx, levelOf(info), info.Priority.FairnessKey, deadline, w.begin); err != nil {
 		return err
@@ -219,6 +219,8 @@ type waiter struct {
 	queue *slotQueue
 	token []byte
 	every time.Duration
+	// told says that an attempt before may have told that it waits, which the server keeps until it is told otherwise.
+	told bool
 	// cancel ends the waiting when the server answers that the call was cancelled.
 	cancel context.CancelCauseFunc
 
@@ -269,7 +271,7 @@ func (w *waiter) beat(details ...any) error {
 // begun tells the server that a call which waited begins now: from here on nobody may take it for one that has not. The
 // error says why it cannot: the call was cancelled, or a beat that says it waits may still be on its way.
 func (w *waiter) begun() error {
-	if w.stop == nil {
+	if w.stop == nil && !w.told {
 		return nil
 	}
 	w.end()

@@ -15,23 +15,33 @@ import (
 )
 
 // slotsServer is the server as a holder of slots sees it: it takes heartbeats.
-type slotsServer struct{ client.Client }
+type slotsServer struct {
+	client.Client
+	// calls are the heartbeats for calls: how many details each had.
+	calls chan int
+}
 
-func (slotsServer) RecordActivityHeartbeat(context.Context, []byte, ...any) error { return nil }
+func (s slotsServer) RecordActivityHeartbeat(_ context.Context, token []byte, details ...any) error {
+	if string(token) == "call" {
+		s.calls <- len(details)
+	}
+	return nil
+}
 
 // slotsProcess is a process that serves lanes. exited gets a word where it would end itself.
 type slotsProcess struct {
 	*Activities
 	exited chan struct{}
+	server slotsServer
 	// doors has the door of each SDK worker that is started.
 	doors chan *Door
 }
 
 func newSlotsProcess(t *testing.T) *slotsProcess {
 	t.Helper()
-	p := &slotsProcess{exited: make(chan struct{}, 1), doors: make(chan *Door, 10_000)}
+	p := &slotsProcess{server: slotsServer{calls: make(chan int, 10)}, exited: make(chan struct{}, 1), doors: make(chan *Door, 10_000)}
 	p.Activities = setUp(t, catalogOf(t), func(c *Config) {
-		c.Client = slotsServer{}
+		c.Client = p.server
 		c.Exit = func() { p.exited <- struct{}{} }
 		c.ServeQueue = func(q ServedQueue) (func(), error) {
 			p.doors <- q.Door
@@ -222,5 +232,20 @@ func TestSlotsIdleKey(t *testing.T) {
 	q.current = nil
 	if q.idle(time.Second, q.used.Add(time.Hour)) {
 		t.Error("what was never polled is idle")
+	}
+}
+
+// What an attempt told while it waited does not count for the next one: that says that it begins, also where it has not waited.
+func TestSlotsAttemptBegins(t *testing.T) {
+	p := newSlotsProcess(t)
+	none := 0
+	q := p.served(t, p.hold(t, switchyard.Lane{Limit: 2, QueueSize: &none}, time.Hour), "")
+	for attempt := range int32(2) {
+		if _, err := q.enter(t.Context(), activity.Info{TaskToken: []byte("call"), Attempt: attempt + 1}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := soon(t, "a heartbeat", p.server.calls); n != 0 || len(p.server.calls) != 0 {
+		t.Errorf("a heartbeat with %d details, and %d more", n, len(p.server.calls))
 	}
 }

@@ -32,6 +32,7 @@ func (l *lab) lostBy(pid int) []Span {
 // that heeds its context is told in time, for the sake of one that does not the process ends. With on_lost_lease: wait the
 // calls overlap, and the fencing number tells the newer one.
 func TestCutOff(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		handler, rule string
 		ending        Ending

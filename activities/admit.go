@@ -61,27 +61,11 @@ func tooMany(allowed int, v switchyard.Verdict) *switchyard.Error {
 // preValidate checks that the tool exists and is active, what it requires, and the arguments.
 func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) switchyard.Verdict {
 	v := switchyard.Verdict{ID: c.ID}
-	tool, found := toolOf(r, c.Tool)
-	if !found {
-		v.Error = a.notFound(r, c.Tool)
-		return v
+	tool, compiled, fault := a.callable(r, c)
+	if fault == nil {
+		fault = lacksVariable(r, compiled)
 	}
-	if tool.Status == switchyard.StatusDisabled {
-		v.Error = switchyard.Errorf(switchyard.ErrToolNotActive, "tool %q is disabled", c.Tool)
-		v.Error.Near = a.active(r, c.Tool)
-		v.Error.Phase = switchyard.PhasePreValidation
-		return v
-	}
-	if v.Error = tool.InlineFault(); v.Error != nil {
-		return v
-	}
-	compiled, err := a.specs.of(tool)
-	if err != nil {
-		v.Error = switchyard.Errorf(switchyard.ErrExecutorNotFound, "the pinned toolspec of %q cannot be used here: %v", c.Tool, err)
-		v.Error.Phase = switchyard.PhasePreValidation
-		return v
-	}
-	if v.Error = lacksVariable(r, compiled); v.Error != nil {
+	if v.Error = fault; fault != nil {
 		return v
 	}
 	arguments, notes, problems := compiled.Arguments(c.Arguments, r.Mode)
@@ -103,6 +87,29 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 		v.Route, v.Error = a.route(r, tool, arguments)
 	}
 	return v
+}
+
+// callable returns the tool of a call, or why there is none that can be called.
+func (a *Activities) callable(r switchyard.AdmitRequest, c switchyard.Call) (switchyard.Tool, *toolspecs.Compiled, *switchyard.Error) {
+	tool, found := toolOf(r, c.Tool)
+	if !found {
+		return tool, nil, a.notFound(r, c.Tool)
+	}
+	if tool.Status == switchyard.StatusDisabled {
+		e := switchyard.Errorf(switchyard.ErrToolNotActive, "tool %q is disabled", c.Tool)
+		e.Near, e.Phase = a.active(r, c.Tool), switchyard.PhasePreValidation
+		return tool, nil, e
+	}
+	if e := tool.InlineFault(); e != nil {
+		return tool, nil, e
+	}
+	compiled, err := a.specs.of(tool)
+	if err != nil {
+		e := switchyard.Errorf(switchyard.ErrExecutorNotFound, "the pinned toolspec of %q cannot be used here: %v", c.Tool, err)
+		e.Phase = switchyard.PhasePreValidation
+		return tool, nil, e
+	}
+	return tool, compiled, nil
 }
 
 // toolOf returns the pinned tool of a name, and whether there is one.

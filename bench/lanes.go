@@ -72,14 +72,9 @@ func measureLimited(ctx context.Context, l *lab) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	worst := 0.0
-	for _, load := range loads {
-		ratio, err := l.paired(ctx, 2*l.pairs, onLane(load.lane, load.rows, load.length), onLane("free", load.rows, load.length))
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(os.Stderr, "  %d calls at a time: %.3f\n", load.rows, ratio)
-		worst = max(worst, ratio)
+	worst, err := l.worstLoad(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if err := l.sameEvents(ctx, "one"); err != nil {
 		return nil, err
@@ -88,6 +83,19 @@ func measureLimited(ctx context.Context, l *lab) (map[string]float64, error) {
 		return nil, errors.Join(err, fmt.Errorf("the histories of the lanes' keepers had %d events before the calls and have %d after them", before, after))
 	}
 	return map[string]float64{"limited_lane_ratio": worst}, nil
+}
+
+// worstLoad returns the highest ratio of all loads.
+func (l *lab) worstLoad(ctx context.Context) (worst float64, err error) {
+	for _, load := range loads {
+		ratio, err := l.paired(ctx, 2*l.pairs, onLane(load.lane, load.rows, load.length), onLane("free", load.rows, load.length))
+		if err != nil {
+			return 0, err
+		}
+		fmt.Fprintf(os.Stderr, "  %d calls at a time: %.3f\n", load.rows, ratio)
+		worst = max(worst, ratio)
+	}
+	return worst, nil
 }
 
 func onLane(lane string, rows, length int) side {

@@ -183,24 +183,26 @@ func (w *Witness) heed(s *Span, conn net.Conn, word string, err error) {
 		at := w.tick()
 		switch {
 		case err != nil:
-			s.Ending, s.Ended = Vanished, at
+			w.end(s, conn, Vanished, at)
 		case word == wordDone:
-			s.Ending, s.Ended = Done, at
+			w.end(s, conn, Done, at)
 		case word == wordStopped:
-			s.Ending, s.Ended = Stopped, at
+			w.end(s, conn, Stopped, at)
 		case word == wordOver && s.Over == 0:
 			s.Over = at
 		case word == wordWrite:
 			w.write(s, conn)
-			return
-		}
-		if s.Ending == Done || s.Ending == Stopped {
-			send(conn, wordNoted)
-		}
-		if s.Ending != Running {
-			w.waiting[s.Gate] = slices.DeleteFunc(w.waiting[s.Gate], func(c net.Conn) bool { return c == conn })
 		}
 	})
+}
+
+// end ends a span; a tool that is still there is told that its word was noted.
+func (w *Witness) end(s *Span, conn net.Conn, how Ending, at time.Duration) {
+	s.Ending, s.Ended = how, at
+	if how != Vanished {
+		send(conn, wordNoted)
+	}
+	w.waiting[s.Gate] = slices.DeleteFunc(w.waiting[s.Gate], func(c net.Conn) bool { return c == conn })
 }
 
 // write is the resource that lanes protect: it refuses whoever comes with a lower fencing number than the highest seen.

@@ -146,7 +146,7 @@ func (w *Witness) accept() {
 
 // hear listens to one tool: an open connection is a call that runs.
 func (w *Witness) hear(conn net.Conn) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	lines := bufio.NewReader(conn)
 	line, err := lines.ReadBytes('\n')
 	var v Visit
@@ -177,7 +177,7 @@ func (w *Witness) begin(v Visit, conn net.Conn) *Span {
 	return s
 }
 
-// heed records what a tool said.
+// heed records what a tool said; err says that it went without a word.
 func (w *Witness) heed(s *Span, conn net.Conn, word string, err error) {
 	w.change(func() {
 		at := w.tick()
@@ -196,13 +196,10 @@ func (w *Witness) heed(s *Span, conn net.Conn, word string, err error) {
 	})
 }
 
-// end ends a span; a tool that is still there is told that its word was noted.
-func (w *Witness) end(s *Span, conn net.Conn, how Ending, at time.Duration) {
-	s.Ending, s.Ended = how, at
-	if how != Vanished {
-		send(conn, wordNoted)
-	}
+func (w *Witness) end(s *Span, conn net.Conn, ending Ending, at time.Duration) {
+	s.Ending, s.Ended = ending, at
 	w.waiting[s.Gate] = slices.DeleteFunc(w.waiting[s.Gate], func(c net.Conn) bool { return c == conn })
+	send(conn, wordNoted)
 }
 
 // write is the resource that lanes protect: it refuses whoever comes with a lower fencing number than the highest seen.

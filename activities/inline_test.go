@@ -201,7 +201,7 @@ func TestInlineRefusals(t *testing.T) {
 	// The arguments of a plan's call stand in history with the verdict, because an inline call's input does not.
 	request.Tools[0].Effect, request.Caller.Type = switchyard.EffectRead, switchyard.CallerPlan
 	verdicts, err = b.Admit(t.Context(), request)
-	if err != nil || fmt.Sprintf("%s", verdicts[0].Arguments) != `{"text":"a"}` {
+	if err != nil || string(verdicts[0].Arguments) != `{"text":"a"}` {
 		t.Errorf("got %+v, %v", verdicts, err)
 	}
 }

@@ -9,6 +9,10 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
+// trustedPart is what part of a key's idle timeout admission takes the key for open without asking again, and then the run
+// takes it for open once more: half of the timeout is left for what takes longer than it should.
+const trustedPart = 4
+
 // route decides where a call goes and by which rules, as its lane is configured now. The error is one that refuses the call:
 // on a keyed lane, its arguments do not say which key.
 func (a *Activities) route(r switchyard.AdmitRequest, tool switchyard.Tool, arguments json.RawMessage) (switchyard.Route, *switchyard.Error) {
@@ -29,7 +33,7 @@ func (a *Activities) route(r switchyard.AdmitRequest, tool switchyard.Tool, argu
 		if fault != nil {
 			return switchyard.Route{}, fault
 		}
-		route.Queue, route.Key, route.OpenFor = lane.TaskQueue(r.Base, key), switchyard.KeyPart(key), lane.IdleTimeout/2
+		route.Queue, route.Key, route.OpenFor = lane.TaskQueue(r.Base, key), switchyard.KeyPart(key), lane.IdleTimeout/trustedPart
 	}
 	return route, nil
 }
@@ -90,5 +94,5 @@ func (a *Activities) openKey(r switchyard.OpenRequest) *opening {
 	if lane, known := a.config.Lanes().Lane(r.Lane); known && lane.IdleTimeout > 0 {
 		idle = lane.IdleTimeout
 	}
-	return a.keys.open(r, idle.Std()/3)
+	return a.keys.open(r, idle.Std()/trustedPart)
 }

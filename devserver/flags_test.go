@@ -106,6 +106,7 @@ func TestTuning(t *testing.T) {
 		{"worker commands", dynamicconfig.WorkerCommandsEnabled.Get(ours)("ns"), true},
 		{"pushed cancel", dynamicconfig.EnableCancelActivityWorkerCommand.Get(ours)("ns"), true},
 		{"pause", dynamicconfig.WorkflowPauseEnabled.Get(ours)("ns"), true},
+		{"polls", dynamicconfig.FrontendMaxConcurrentLongRunningRequestsPerInstance.Get(ours)("ns"), 50_000},
 		{"version check", dynamicconfig.EnableServerVersionCheck.Get(ours)(), false},
 		{"override", dynamicconfig.FrontendRPS.Get(changed)(), 6},
 		{"override of a duration", dynamicconfig.TimerProcessorMaxTimeShift.Get(changed)(), time.Second},

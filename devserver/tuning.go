@@ -47,6 +47,9 @@ func tuned() dynamicconfig.StaticClient {
 		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 1_000,
 		dynamicconfig.HistoryRPS.Key():                                   20_000,
 		dynamicconfig.MatchingRPS.Key():                                  20_000,
+		// 1,200 polls at a time by default. Every open key of a keyed lane is one: the calls of those beyond wait until
+		// another poll ends, up to a minute.
+		dynamicconfig.FrontendMaxConcurrentLongRunningRequestsPerInstance.Key(): 50_000,
 		// By default up to 128,000 closed runs stay in memory: gigabytes after a long benchmark.
 		dynamicconfig.HistoryCacheHostLevelMaxSize.Key(): 8_096,
 		// By default the server asks a host on the internet for news of its version; this one needs no network.

@@ -62,9 +62,9 @@ func TestRoute(t *testing.T) {
 		{"door", switchyard.CallerAgent, switchyard.Route{Holds: true}},
 		{"mail", switchyard.CallerAgent, switchyard.Route{FIFO: true}},
 		{"desk", switchyard.CallerAgent, switchyard.Route{Fairness: switchyard.FairnessCaller}},
-		{"android", switchyard.CallerAgent, switchyard.Route{Queue: "base/android/pixel-7", Key: "pixel-7", OpenFor: switchyard.Duration(30 * time.Second)}},
+		{"android", switchyard.CallerAgent, switchyard.Route{Queue: "base/android/pixel-7", Key: "pixel-7", OpenFor: switchyard.Duration(15 * time.Second)}},
 		{"phones", switchyard.CallerAgent, switchyard.Route{Queue: "company/phones/pixel-7", Key: "pixel-7",
-			OpenFor: lanes.DefaultIdleTimeout / 2, QueueTimeout: switchyard.Duration(time.Second)}},
+			OpenFor: lanes.DefaultIdleTimeout / 4, QueueTimeout: switchyard.Duration(time.Second)}},
 	} {
 		r.Caller.Type = test.caller
 		r.Calls = []switchyard.Call{{ID: "1.1", Tool: test.tool, Arguments: `{"device":"pixel-7"}`}}

@@ -161,15 +161,19 @@ func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.
 	return true, nil
 }
 
-// stand stands in the line until it is the task's turn. The first attempt may take the timeout, from its scheduling on.
+// stand stands in the line until it is the task's turn. The first attempt may wait for the timeout from its scheduling on, a
+// later one from when this worker got it: when it was due is not known here.
 func (q *slotQueue) stand(ctx context.Context, info activity.Info, timeout switchyard.Duration) error {
 	var deadline time.Time
-	if timeout > 0 && info.Attempt == 1 {
-		deadline = info.ScheduledTime.Add(timeout.Std())
+	if timeout > 0 {
+		deadline = info.StartedTime.Add(timeout.Std())
+		if info.Attempt == 1 {
+			deadline = info.ScheduledTime.Add(timeout.Std())
+		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &waiter{queue: q, token: info.TaskToken, every: info.HeartbeatTimeout / 3, told: info.Attempt > 1, cancel: cancel}
+	w := &waiter{queue: q, token: info.TaskToken, every: info.HeartbeatTimeout / 2, told: info.Attempt > 1, cancel: cancel}
 	defer w.end()
 	if err := q.gate.line.enter(ctx, levelOf(info), info.Priority.FairnessKey, deadline, w.begin); err != nil {
 		return err

@@ -260,10 +260,11 @@ func (c *choice) settleAgents() (fallen bool) {
 	return fallen
 }
 
-// known returns the names of all tools that there would be.
+// known returns the names of all tools that there would be, sorted.
 func (c *choice) known() []string {
 	known := c.base.names()
-	for _, r := range c.chosen {
+	for _, name := range c.names {
+		r := c.chosen[name]
 		if r == nil {
 			continue
 		}
@@ -271,6 +272,7 @@ func (c *choice) known() []string {
 			known = append(known, l.spec.Name)
 		}
 	}
+	slices.Sort(known)
 	return known
 }
 

@@ -25,7 +25,7 @@ func TestFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	l.pairs, l.keys = 1, 20
+	l.pairs, l.keys, l.runs = 1, 20, 10
 	for _, measure := range []func() (map[string]float64, error){
 		func() (map[string]float64, error) { return measureTurns(t.Context(), l) },
 		func() (map[string]float64, error) { return measurePipeline(t.Context(), l) },
@@ -34,6 +34,9 @@ func TestFigures(t *testing.T) {
 		func() (map[string]float64, error) { return measureMCP(t.Context(), l) },
 		func() (map[string]float64, error) { return measureFanout(t.Context(), l) },
 		func() (map[string]float64, error) { return measureLimited(t.Context(), l) },
+		func() (map[string]float64, error) { return measureInline(t.Context(), l) },
+		func() (map[string]float64, error) { return measureInlineTools(t.Context(), l) },
+		func() (map[string]float64, error) { return measureThroughput(t.Context(), l) },
 		func() (map[string]float64, error) { return measureKeyed(t.Context(), l) },
 		func() (map[string]float64, error) { return measureImport(t.Context(), l) },
 		func() (map[string]float64, error) { return measureReload(t.Context(), l) },

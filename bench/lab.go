@@ -29,14 +29,17 @@ type lab struct {
 	address string
 	server  *exec.Cmd
 	close   func()
-	// pairs is how many pairs of runs a ratio of times is the median of, keys how many keys of a lane are opened.
-	pairs, keys int
+	// serve starts one more worker, for the runs of a task queue.
+	serve func(ctx context.Context, queue string) (stop func(), err error)
+	// pairs is how many pairs of runs a ratio of times is the median of, keys how many keys of a lane are opened, runs how many
+	// short runs wait for a worker.
+	pairs, keys, runs int
 }
 
 // handQueue is the task queue of the hand-written workflows.
 const handQueue = "hand-written"
 
-// toolSpecs are the tools that the runs call: one answers with as many bytes as it is asked for, the other takes as long.
+// toolSpecs are the tools that the runs call: payload answers with as many bytes as it is asked for, pause takes as long.
 const toolSpecs = `
 name: payload
 version: 1.0.0
@@ -46,6 +49,15 @@ parameters:
 output: {type: string}
 entry: {type: function}
 execution: {effect: read}
+---
+name: payload_inline
+version: 1.0.0
+description: Answers with a text of that many bytes, within the run's workflow task.
+parameters:
+  - {name: size, type: integer, required: true}
+output: {type: string}
+entry: {type: function, handler: payload}
+execution: {effect: read, lane: inline}
 ---
 name: pause
 version: 1.0.0
@@ -102,7 +114,7 @@ func newLab(ctx context.Context, bin string) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{address: address, server: server, pairs: 15, keys: 1_000}
+	l := &lab{address: address, server: server, pairs: 15, keys: 1_000, runs: 200}
 	stopServer := func() {
 		_ = server.Process.Signal(syscall.SIGTERM)
 		_ = server.Wait()
@@ -117,7 +129,10 @@ func newLab(ctx context.Context, bin string) (*lab, error) {
 		stopServer()
 		return nil, err
 	}
-	stopHost, err := startHost(ctx, host.Config{Connection: options, Specs: specs})
+	l.serve = func(ctx context.Context, queue string) (func(), error) {
+		return startHost(ctx, host.Config{Connection: options, Specs: specs, TaskQueue: queue})
+	}
+	stopHost, err := l.serve(ctx, switchyard.DefaultTaskQueue)
 	if err != nil {
 		hand.Stop()
 		stopServer()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/switchyard/switchyard"
 )
@@ -57,16 +58,29 @@ type side struct {
 	input       any
 }
 
-// paired runs both sides alternately, after one pair to warm up, and returns the median ratio of a pair's times, the first
-// side's ÷ the second's. Which goes first changes from pair to pair.
+// paired runs both sides alternately, and returns the ratio of their times, the first side's ÷ the second's.
 func (l *lab) paired(ctx context.Context, pairs int, first, second side) (float64, error) {
-	sides, ratios := [2]side{first, second}, make([]float64, 0, pairs)
+	sided := func(s side) timed {
+		return func() (time.Duration, error) {
+			_, took, err := l.runToEnd(ctx, s.queue, s.kind, s.input)
+			return took, err
+		}
+	}
+	return ratio(pairs, sided(first), sided(second))
+}
+
+// timed does something and says how long it took.
+type timed func() (time.Duration, error)
+
+// ratio does two things alternately, after one pair to warm up, and returns the median ratio of a pair's times. Which goes
+// first changes from pair to pair.
+func ratio(pairs int, first, second timed) (float64, error) {
+	things, ratios := [2]timed{first, second}, make([]float64, 0, pairs)
 	for i := range pairs + 1 {
 		var times [2]float64
 		for n := range 2 {
 			which := (i + n) % 2
-			s := sides[which]
-			_, took, err := l.runToEnd(ctx, s.queue, s.kind, s.input)
+			took, err := things[which]()
 			if err != nil {
 				return 0, err
 			}

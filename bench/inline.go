@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// way is how the steps of a run are executed: as activities, or inline.
+type way struct{ model, tool string }
+
+var (
+	asActivities = way{switchyard.LaneGeneral, "payload"}
+	toolsInline  = way{switchyard.LaneGeneral, "payload_inline"}
+	allInline    = way{switchyard.LaneInline, "payload_inline"}
+)
+
+// run is a run of an agent that makes that many calls in each of so many turns, and then answers.
+func (w way) run(turns, calls int) switchyard.RunInput {
+	a := agent(0, turnSize)
+	call := switchyard.ScriptCall{Tool: w.tool, Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d}`, turnSize)), Repeat: calls}
+	var steps []switchyard.ScriptStep
+	for range turns {
+		steps = append(steps, switchyard.ScriptStep{Calls: []switchyard.ScriptCall{call}})
+	}
+	a.Model.Script.Value.Steps = append(steps, a.Model.Script.Value.Steps...)
+	a.Tools, a.Limits.Turns, a.Model.Lane = []string{w.tool}, turns+1, w.model
+	return switchyard.RunInput{Agent: a, Prompt: "go"}
+}
+
+func (w way) side() side {
+	return side{switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, w.run(turns, 1)}
+}
+
+// measureInline compares a run in which everything is inline with the same run in which everything is an activity.
+func measureInline(ctx context.Context, l *lab) (map[string]float64, error) {
+	value, err := l.paired(ctx, l.pairs, allInline.side(), asActivities.side())
+	return map[string]float64{"inline_wall_ratio": value}, err
+}
+
+// measureInlineTools does so with a run in which the calls alone are inline.
+func measureInlineTools(ctx context.Context, l *lab) (map[string]float64, error) {
+	value, err := l.paired(ctx, l.pairs, toolsInline.side(), asActivities.side())
+	return map[string]float64{"inline_tools_wall_ratio": value}, err
+}
+
+// The short runs whose throughput is measured.
+const (
+	shortTurns   = 5
+	callsPerTurn = 2
+)
+
+// measureThroughput compares how fast a worker works off short runs that wait for it, everything inline and everything an
+// activity.
+func measureThroughput(ctx context.Context, l *lab) (map[string]float64, error) {
+	queues := 0
+	waiting := func(w way) timed {
+		return func() (time.Duration, error) {
+			queues++
+			return l.workOff(ctx, fmt.Sprint("short-runs-", queues), w.run(shortTurns, callsPerTurn))
+		}
+	}
+	value, err := ratio(max(l.pairs/3, 1), waiting(asActivities), waiting(allInline))
+	return map[string]float64{inlineThroughput: value}, err
+}
+
+// workOff starts the short runs on a queue of their own, then a worker for it, and returns how long it took from the first
+// thing that the worker did to the end of the last run, by the server's clock.
+func (l *lab) workOff(ctx context.Context, queue string, input switchyard.RunInput) (time.Duration, error) {
+	runs := make([]client.WorkflowRun, l.runs)
+	for i := range runs {
+		var err error
+		if runs[i], err = l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: queue}, switchyard.AgentWorkflow, input); err != nil {
+			return 0, err
+		}
+	}
+	stop, err := l.serve(ctx, queue)
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
+	// The last one ends about last: to wait for it first costs the server the least.
+	for _, run := range slices.Backward(runs) {
+		if err := run.Get(ctx, nil); err != nil {
+			return 0, err
+		}
+	}
+	var began, ended time.Time
+	for _, run := range runs {
+		first, last, err := l.worked(ctx, run)
+		if err != nil {
+			return 0, err
+		}
+		if began.IsZero() || first.Before(began) {
+			began = first
+		}
+		if last.After(ended) {
+			ended = last
+		}
+	}
+	return ended.Sub(began), nil
+}
+
+// worked returns when a worker first had a run, and when the run ended.
+func (l *lab) worked(ctx context.Context, run client.WorkflowRun) (first, last time.Time, err error) {
+	history := l.client.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for history.HasNext() {
+		event, err := history.Next()
+		if err != nil {
+			return first, last, err
+		}
+		last = event.GetEventTime().AsTime()
+		if first.IsZero() && event.GetWorkflowTaskStartedEventAttributes() != nil {
+			first = last
+		}
+	}
+	return first, last, nil
+}

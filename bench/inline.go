@@ -91,6 +91,11 @@ func (l *lab) workOff(ctx context.Context, queue string, input switchyard.RunInp
 			return 0, err
 		}
 	}
+	return l.span(ctx, runs)
+}
+
+// span returns how long a worker worked at runs, from the first thing that it did to the end of the last one.
+func (l *lab) span(ctx context.Context, runs []client.WorkflowRun) (time.Duration, error) {
 	var began, ended time.Time
 	for _, run := range runs {
 		first, last, err := l.worked(ctx, run)

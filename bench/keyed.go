@@ -29,11 +29,10 @@ const (
 // plansOfKeys is in how many plans at once the calls are made that use the keys.
 const plansOfKeys = 10
 
-// What is left of the memory of keys that are closed may be that part of it, and other keys after them may take that much
-// more.
+// Of what keys take, this part and as many bytes may be left when they are closed, and other keys may take that much more.
 const (
-	keyRest   = 0.15
-	keyGrowth = 1.1
+	keyRest  = 0.1
+	keySlack = 8e6
 )
 
 // measureKeyed opens keys on one worker, each used by a call, and closes them again, twice with other keys. keyed_lanes_mb is
@@ -72,12 +71,12 @@ func (y *yard) openTwice(ctx context.Context, l *lab, holder *process) (added fl
 			return 0, err
 		}
 		took[i] = float64(open.Live) - float64(before.Live)
-		if left := float64(rest.Live) - float64(before.Live); left > keyRest*took[i] {
+		if left := float64(rest.Live) - float64(before.Live); left > keyRest*took[i]+keySlack {
 			return 0, fmt.Errorf("%d keys took %.1f MB, of which %.1f are left when they are closed", l.keys, took[i]/1e6, left/1e6)
 		}
 		added = max(added, float64(open.Resident)-float64(before.Resident))
 	}
-	if took[1] > keyGrowth*took[0] {
+	if took[1]-took[0] > keyRest*took[0]+keySlack {
 		return 0, fmt.Errorf("%d keys took %.1f MB, and as many others after them %.1f", l.keys, took[0]/1e6, took[1]/1e6)
 	}
 	return added, nil

@@ -32,6 +32,7 @@ const serveWorker = "serve-worker"
 // left, a footprint.
 func serveCalls() int {
 	os.Args = slices.Delete(os.Args, 1, 2)
+	corpusOnce() // what a worker reads before its first call is not the lanes' cost
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 			debug.FreeOSMemory()

@@ -75,6 +75,9 @@ type InlineStep struct {
 	ID       string
 	Setup    *Setup
 	Messages []Message
+	// Admit, where set, is with what the step admits the calls that the model asks for, without the calls: one thing less to
+	// run and to record. Otherwise the run has them admitted.
+	Admit *AdmitRequest
 	// Left is as in InlineCall.
 	Left Duration
 }

@@ -201,6 +201,8 @@ type ModelResponse struct {
 	Stop  Stop   `json:"stop,omitempty"`
 	Model string `json:"model,omitempty"`
 	Usage Usage  `json:"usage"`
+	// Verdicts are those of the message's first calls, where an inline step has admitted them; all others are to come.
+	Verdicts []Verdict `json:"verdicts,omitempty"`
 }
 
 // Stop is why a model stopped.

@@ -76,6 +76,27 @@ func fitInline(r switchyard.Result) switchyard.Result {
 	return r
 }
 
+// An inline step admits the calls of an answer up to these bounds, so that answer and verdicts fit into one marker. They
+// are those up to which a run has calls admitted together.
+const (
+	maxStepCalls = 200
+	maxStepBytes = 256 << 10
+)
+
+// admitStep returns the verdicts on the calls of an answer, as Admit does; none where it is left to the run.
+func (a *Activities) admitStep(ctx context.Context, r *switchyard.AdmitRequest, m switchyard.Message) []switchyard.Verdict {
+	if r == nil || len(m.Calls) == 0 || len(m.Calls) > maxStepCalls || m.Size() > maxStepBytes {
+		return nil
+	}
+	request := *r
+	request.Calls = m.Calls
+	verdicts, err := a.Admit(ctx, request)
+	if err != nil {
+		return nil // the run tries it again by itself, and says what is wrong
+	}
+	return verdicts
+}
+
 var (
 	errRunCancelled = temporal.NewCanceledError("the run was cancelled")
 	errWallTime     = temporal.NewCanceledError("the run's wall time has passed")

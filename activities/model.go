@@ -80,9 +80,11 @@ func (a *Activities) ModelStep(ctx context.Context, r switchyard.ModelRequest) (
 		response.Message.Calls[i].ID = switchyard.TurnCallID(r.Turn, i+1)
 	}
 	response.Message.Role = switchyard.RoleAssistant
-	if r.Inline == nil {
-		a.runs.keep(r.Run, response.Message)
+	if r.Inline != nil {
+		response.Verdicts = a.admitStep(ctx, r.Inline.Admit, response.Message)
+		return response, nil
 	}
+	a.runs.keep(r.Run, response.Message)
 	return response, nil
 }
 

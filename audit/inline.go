@@ -84,7 +84,10 @@ func (d *Deriver) inlineStep(l local) error {
 	}
 	a.record.Closed = timeOf(l.event.GetEventTime())
 	a.record.Duration = between(a.record.Started, a.record.Closed)
+	verdicts := response.Verdicts
+	response.Verdicts = nil // each stands in its call's record
 	d.stepCompleted(l.event, a, response)
+	d.admit(l.event, verdicts)
 	return nil
 }
 

@@ -57,23 +57,29 @@ const (
 )
 
 // measureThroughput compares how fast a worker works off short runs that wait for it, everything inline and everything an
-// activity.
+// activity. Each is measured on a server of its own: timers of activities fire, and are thrown away, for minutes after them.
 func measureThroughput(ctx context.Context, l *lab) (map[string]float64, error) {
-	queues := 0
-	waiting := func(w way) timed {
+	alone := func(w way) timed {
 		return func() (time.Duration, error) {
-			queues++
-			return l.workOff(ctx, fmt.Sprint("short-runs-", queues), w.run(shortTurns, callsPerTurn))
+			own, err := newLab(ctx, l.bin)
+			if err != nil {
+				return 0, err
+			}
+			defer own.close()
+			if _, err := own.workOff(ctx, "warm-up", l.runs/10, w.run(shortTurns, callsPerTurn)); err != nil {
+				return 0, err
+			}
+			return own.workOff(ctx, "short-runs", l.runs, w.run(shortTurns, callsPerTurn))
 		}
 	}
-	value, err := ratio(max(l.pairs/3, 1), waiting(asActivities), waiting(allInline))
+	value, err := ratio(max(l.pairs/3, 1), alone(asActivities), alone(allInline))
 	return map[string]float64{inlineThroughput: value}, err
 }
 
-// workOff starts the short runs on a queue of their own, then a worker for it, and returns how long it took from the first
-// thing that the worker did to the end of the last run, by the server's clock.
-func (l *lab) workOff(ctx context.Context, queue string, input switchyard.RunInput) (time.Duration, error) {
-	runs := make([]client.WorkflowRun, l.runs)
+// workOff starts n runs on a queue of their own, then a worker for it, and returns how long it took from the first thing that
+// the worker did to the end of the last run, by the server's clock.
+func (l *lab) workOff(ctx context.Context, queue string, n int, input switchyard.RunInput) (time.Duration, error) {
+	runs := make([]client.WorkflowRun, n)
 	for i := range runs {
 		var err error
 		if runs[i], err = l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: queue}, switchyard.AgentWorkflow, input); err != nil {

@@ -25,10 +25,10 @@ import (
 // lab is one fresh server with one worker of ours and one of hand-written workflows, all that a figure needs.
 type lab struct {
 	client client.Client
-	// address is the server's.
-	address string
-	server  *exec.Cmd
-	close   func()
+	// address is the server's, bin the folder with its program.
+	address, bin string
+	server       *exec.Cmd
+	close        func()
 	// serve starts one more worker, for the runs of a task queue.
 	serve func(ctx context.Context, queue string) (stop func(), err error)
 	// pairs is how many pairs of runs a ratio of times is the median of, keys how many keys of a lane are opened, runs how many
@@ -114,7 +114,7 @@ func newLab(ctx context.Context, bin string) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{address: address, server: server, pairs: 15, keys: 1_000, runs: 200}
+	l := &lab{address: address, bin: bin, server: server, pairs: 15, keys: 1_000, runs: 200}
 	stopServer := func() {
 		_ = server.Process.Signal(syscall.SIGTERM)
 		_ = server.Wait()

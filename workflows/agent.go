@@ -235,7 +235,7 @@ func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
 	}
 	if r.pipeline.inline.on {
 		// What is carried may be as large as what a task may record besides.
-		if err := r.pipeline.inline.enter(ctx, maxRecorded); err != nil {
+		if err := r.pipeline.inline.await(ctx, maxRecorded); err != nil {
 			return switchyard.RunResult{}, err
 		}
 	}

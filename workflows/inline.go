@@ -34,15 +34,17 @@ type inline struct {
 	on bool
 	// task tells one workflow task from the next, by the history's length at its start.
 	task int
-	// recorded is what the task has to record so far, reserved what is running may add to it.
+	// recorded is what the task has to record so far. entered is what each of those that run may add to it, by id, and
+	// reserved their sum.
 	recorded, reserved int
+	entered            map[string]int
 	// ending is set while the run waits for its next workflow task.
 	ending bool
 }
 
-// enter waits until n more bytes fit into what the workflow task records, for which it ends the task if need be. Its error
-// is that of a cancelled context. Whoever entered leaves.
-func (i *inline) enter(ctx workflow.Context, n int) error {
+// await waits until n more bytes fit into what the workflow task records, for which it ends the task if need be. Its error
+// is that of a cancelled context.
+func (i *inline) await(ctx workflow.Context, n int) error {
 	for !i.fits(ctx, n) {
 		if i.reserved > 0 || i.ending {
 			if err := workflow.Await(ctx, func() bool { return !i.ending && (i.reserved == 0 || i.fits(ctx, n)) }); err != nil {
@@ -54,13 +56,31 @@ func (i *inline) enter(ctx workflow.Context, n int) error {
 			return err
 		}
 	}
-	i.reserved += n
 	return nil
 }
 
 func (i *inline) fits(ctx workflow.Context, n int) bool {
 	i.look(ctx)
 	return !i.ending && (i.recorded+i.reserved == 0 || i.recorded+i.reserved+n <= maxRecorded)
+}
+
+// enter keeps n bytes for a call or a step that begins.
+func (i *inline) enter(id string, n int) {
+	if i.entered == nil {
+		i.entered = map[string]int{}
+	}
+	i.entered[id] = n
+	i.reserved += n
+}
+
+// leave gives back what was kept for a call or a step, which has ended, and counts the size that is recorded of it. Of others
+// it does nothing.
+func (i *inline) leave(ctx workflow.Context, id string, size int) {
+	if n, ok := i.entered[id]; ok {
+		delete(i.entered, id)
+		i.reserved -= n
+		i.add(ctx, size)
+	}
 }
 
 // endTask ends the workflow task, and with it records what ran inline, by a timer that begins the next one.
@@ -70,12 +90,6 @@ func (i *inline) endTask(ctx workflow.Context) error {
 	err := workflow.NewTimerWithOptions(ctx, time.Millisecond, workflow.TimerOptions{Summary: "record what ran inline"}).Get(ctx, nil)
 	i.recorded = 0
 	return err
-}
-
-// leave gives back what enter reserved, of which size bytes are recorded.
-func (i *inline) leave(ctx workflow.Context, n, size int) {
-	i.reserved -= n
-	i.add(ctx, size)
 }
 
 func (i *inline) add(ctx workflow.Context, size int) {
@@ -101,26 +115,34 @@ func verdictsSize(verdicts []switchyard.Verdict) (size int) {
 // inlineCall starts the phase execution of an admitted call within the workflow task. The future gives a switchyard.Result;
 // its error is a *switchyard.Error, or Temporal's of a failed activity.
 func (p *pipeline) inlineCall(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict, t switchyard.Tool) workflow.Future {
-	future, end := workflow.NewFuture(ctx)
 	if fault := t.InlineFault(); fault != nil {
+		refused, end := workflow.NewFuture(ctx)
 		end.SetError(fault)
-		return future
+		return refused
 	}
-	call := &switchyard.InlineCall{ID: c.ID, Tool: t, Apart: p.origin.Caller.Type == switchyard.CallerAgent && !p.stepsInline,
-		Execution: switchyard.Execution{Digest: t.Digest, Arguments: validated(c, v), Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call}}
-	options := inlineOptions(t, switchyard.InlineSummary(c.ID, switchyard.Summary(c.Tool, call.Arguments, t.Sensitive)))
+	if p.inline.fits(ctx, switchyard.MaxInlineRecord) {
+		return p.callInline(ctx, c, v, t)
+	}
+	waiting, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		if err := p.inline.enter(ctx, switchyard.MaxInlineRecord); err != nil {
+		if err := p.inline.await(ctx, switchyard.MaxInlineRecord); err != nil {
 			end.SetError(err)
 			return
 		}
-		call.Left = p.wallTimeLeft(ctx)
 		var result switchyard.Result
-		err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), c.Tool, call).Get(ctx, &result)
-		p.inline.leave(ctx, switchyard.MaxInlineRecord, len(result.Output))
+		err := p.callInline(ctx, c, v, t).Get(ctx, &result)
 		end.Set(result, err)
 	})
-	return future
+	return waiting
+}
+
+// callInline starts a call for which there is room.
+func (p *pipeline) callInline(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict, t switchyard.Tool) workflow.Future {
+	p.inline.enter(c.ID, switchyard.MaxInlineRecord)
+	call := &switchyard.InlineCall{ID: c.ID, Tool: t, Left: p.wallTimeLeft(ctx), Apart: p.origin.Caller.Type == switchyard.CallerAgent && !p.stepsInline,
+		Execution: switchyard.Execution{Digest: t.Digest, Arguments: validated(c, v), Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call}}
+	options := inlineOptions(t, switchyard.InlineSummary(c.ID, switchyard.Summary(c.Tool, call.Arguments, t.Sensitive)))
+	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), c.Tool, call)
 }
 
 func inlineOptions(t switchyard.Tool, summary string) workflow.LocalActivityOptions {
@@ -156,18 +178,35 @@ func localOptions(timeout time.Duration, retry *temporal.RetryPolicy, summary st
 // is given all it needs.
 func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions, request switchyard.ModelRequest) (response switchyard.ModelResponse, err error) {
 	p := r.pipeline
-	if err := p.inline.enter(ctx, maxInlineStep); err != nil {
+	if err := p.inline.await(ctx, maxInlineStep); err != nil {
 		return response, err
 	}
+	p.inline.enter(o.ActivityID, maxInlineStep)
 	request.Inline = &switchyard.InlineStep{ID: o.ActivityID, Messages: slices.Clip(r.conversation.messages),
 		Setup: &switchyard.Setup{Agent: r.agent, Pinned: switchyard.Pack(r.pinned)}}
 	if request.Limit == "" {
-		request.Inline.Left = p.wallTimeLeft(ctx)
+		request.Inline.Left, request.Inline.Admit = p.wallTimeLeft(ctx), p.stepAdmission()
 	}
+	began := workflow.Now(ctx)
 	options := localOptions(o.StartToCloseTimeout, o.RetryPolicy, switchyard.InlineSummary(o.ActivityID, o.Summary))
 	err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), switchyard.ModelActivity, request).Get(ctx, &response)
-	p.inline.leave(ctx, maxInlineStep, response.Message.Size())
+	p.inline.leave(ctx, o.ActivityID, response.Message.Size()+verdictsSize(response.Verdicts))
+	for _, v := range response.Verdicts {
+		p.admittedAt(v, began)
+	}
+	p.admitted = response.Verdicts
 	return response, err
+}
+
+// stepAdmission is with what a model step that runs inline admits its calls; nil where it cannot, because what sub-agents may
+// use depends on what the step itself has used.
+func (p *pipeline) stepAdmission() *switchyard.AdmitRequest {
+	if slices.ContainsFunc(p.catalog.Tools, func(t switchyard.Tool) bool { return t.Kind == switchyard.KindAgent }) {
+		return nil
+	}
+	request := p.admission(p.usage.Calls)
+	request.Tools = p.catalog.Tools
+	return &request
 }
 
 // noticeWallTime looks at the clock where the wall time's timer may not have been heard of: what runs inline keeps the

@@ -35,6 +35,8 @@ type pipeline struct {
 	questions  *questions
 	instances  *instances
 	inline     inline
+	// admitted are verdicts that came with the model's answer, on the first calls of the turn.
+	admitted []switchyard.Verdict
 	// stepsInline says that the run's model steps run inline.
 	stepsInline bool
 }
@@ -52,25 +54,33 @@ func newPipeline(ctx workflow.Context, in switchyard.RunInput, origin switchyard
 	return p
 }
 
-// admit takes calls through the phases pre_validation and pre_execution: one recorded step for all of them.
+// admit takes calls through the phases pre_validation and pre_execution: one recorded step for all of them, unless what the
+// model answered with said it already.
 func (p *pipeline) admit(ctx workflow.Context, calls []switchyard.Call) ([]switchyard.Verdict, error) {
 	verdicts := make([]switchyard.Verdict, 0, len(calls))
-	used := p.usage.Calls
-	for len(calls) > 0 {
+	verdicts, p.admitted = append(verdicts, p.admitted...), nil
+	used := p.usage.Calls + claimed(verdicts)
+	for calls = calls[len(verdicts):]; len(calls) > 0; {
 		n := portion(calls)
 		part, err := p.admitTogether(ctx, calls[:n], used)
 		if err != nil {
 			return nil, err
 		}
-		for _, v := range part {
-			if v.Error == nil {
-				used += 1 + v.Claim
-			}
-		}
+		used += claimed(part)
 		// Where verdicts are long, the first calls are answered alone.
 		verdicts, calls = append(verdicts, part...), calls[len(part):]
 	}
 	return verdicts, nil
+}
+
+// claimed is how many calls of the run's budget verdicts take.
+func claimed(verdicts []switchyard.Verdict) (calls int) {
+	for _, v := range verdicts {
+		if v.Error == nil {
+			calls += 1 + v.Claim
+		}
+	}
+	return calls
 }
 
 // Calls are admitted together up to these bounds, so that their verdicts fit into one marker: all of a turn, but for
@@ -91,19 +101,26 @@ func portion(calls []switchyard.Call) int {
 	return len(calls)
 }
 
-func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, used int) ([]switchyard.Verdict, error) {
-	request := switchyard.AdmitRequest{Calls: calls, Base: p.queue, Caller: p.origin.Caller, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == switchyard.CallerDirect, Mode: p.mode,
+// admission is a request without calls and tools, when the calls so far have used that many of the run's.
+func (p *pipeline) admission(used int) switchyard.AdmitRequest {
+	request := switchyard.AdmitRequest{Base: p.queue, Caller: p.origin.Caller, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == switchyard.CallerDirect, Mode: p.mode,
 		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.spent(p.usage)}
+	if p.limits.Calls > 0 {
+		allow := max(p.limits.Calls-used, 0)
+		request.Allow = &allow
+	}
+	return request
+}
+
+func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, used int) ([]switchyard.Verdict, error) {
+	request := p.admission(used)
+	request.Calls = calls
 	named := map[string]bool{}
 	for _, c := range calls {
 		if t, ok := p.tools[c.Tool]; ok && !named[c.Tool] {
 			named[c.Tool] = true
 			request.Tools = append(request.Tools, t)
 		}
-	}
-	if p.limits.Calls > 0 {
-		allow := max(p.limits.Calls-used, 0)
-		request.Allow = &allow
 	}
 	began := workflow.Now(ctx)
 	var verdicts []switchyard.Verdict
@@ -161,6 +178,7 @@ func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, v switchyard
 	} else {
 		out.Result = &r
 	}
+	p.inline.leave(ctx, c.ID, len(r.Output))
 	delete(p.openUntil, c.ID)
 	delete(p.handedBack, c.ID)
 	p.questions.end(out)

@@ -175,6 +175,8 @@ func newFleet(c Config, deeds *activities.Activities, queues *queueServer) *flee
 	o := queues.options(switchyard.LaneGeneral, f.lanes.failedLane(switchyard.Lane{Name: switchyard.LaneGeneral}))
 	o.DisableWorkflowWorker, o.DisableEagerActivities = false, false
 	o.MaxConcurrentActivityExecutionSize, o.StickyScheduleToStartTimeout = c.Concurrency, stickyTimeout
+	// The SDK's two leave a worker idle where many runs wait and each workflow task is short, as with inline calls.
+	o.MaxConcurrentWorkflowTaskPollers = 8
 	w := worker.New(queues.conn, c.TaskQueue, o)
 	register(w, deeds)
 	f.workers = append(f.workers, w)

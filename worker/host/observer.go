@@ -108,6 +108,7 @@ func (a *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.
 		a.admitted(in.Args, result)
 	case switchyard.ModelActivity:
 		a.stepped(ctx, info, result, err, took)
+		a.admittedStep(in.Args, result)
 	case switchyard.ReplyActivity:
 		a.replied(ctx, info, in.Args, result, err)
 	default:
@@ -160,6 +161,19 @@ func (a *observedActivity) admitted(args []any, result any) {
 			tool = "unknown"
 		}
 		a.metrics.calls.WithLabelValues(tool, lane, string(v.Error.Type)).Inc()
+	}
+}
+
+// admittedStep counts the calls that an inline model step refused.
+func (a *observedActivity) admittedStep(args []any, result any) {
+	response, ok := result.(switchyard.ModelResponse)
+	if !ok || len(args) != 1 || len(response.Verdicts) == 0 {
+		return
+	}
+	if step, ok := args[0].(switchyard.ModelRequest); ok && step.Inline != nil && step.Inline.Admit != nil {
+		request := *step.Inline.Admit
+		request.Calls = response.Message.Calls[:len(response.Verdicts)]
+		a.admitted([]any{request}, response.Verdicts)
 	}
 }
 

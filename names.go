@@ -61,6 +61,9 @@ const (
 	AskUpdate = "switchyard/ask"
 	// ReplyUpdate takes a Reply to an open question.
 	ReplyUpdate = "switchyard/reply"
+
+	// ModelOverflow is the type of a model step's failure where the conversation is longer than the model reads.
+	ModelOverflow = "model_overflow"
 )
 
 // Search attributes of a run. The devserver registers them; `starter setup` does on any other server.

@@ -31,6 +31,8 @@ type Prompt struct {
 	Tools []Offer
 	// Limit names the limit that was reached: the model is to answer with what is known.
 	Limit string
+	// Live, where set, takes the text of the answer as it is produced, piece by piece. It never waits.
+	Live func(piece string)
 }
 
 // Offer is a tool as a model is shown it.
@@ -46,6 +48,8 @@ type ModelError struct {
 	Message string
 	// Permanent says that no other attempt will do better.
 	Permanent bool
+	// Overflow says that the conversation is longer than the model reads. It is permanent for this conversation.
+	Overflow bool
 	// RetryAfter is the earliest next attempt where the provider named one.
 	RetryAfter time.Duration
 }
@@ -192,8 +196,11 @@ func modelFailure(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*ModelError](err); ok {
 		options.Cause = nil
 		options.NextRetryDelay = e.RetryAfter
-		if options.NonRetryable = e.Permanent; e.Permanent {
+		if options.NonRetryable = e.Permanent || e.Overflow; options.NonRetryable {
 			kind = modelFailed
+		}
+		if e.Overflow {
+			kind = switchyard.ModelOverflow
 		}
 	}
 	if activity.IsActivity(ctx) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ type database struct {
 
 // openDatabase prepares the store: folder, lock, schema and namespaces. Errors name the file and what to do: the folder
 // cannot be made, another server uses the file, or the file is something else.
-func openDatabase(filename string, namespaces []string) (*database, error) {
+func openDatabase(ctx context.Context, filename string, namespaces []string) (*database, error) {
 	db := &database{sql: config.SQL{PluginName: sqliteplugin.PluginName}}
 	if filename == "" {
 		db.sql.DatabaseName = "devserver"
@@ -48,6 +49,10 @@ func openDatabase(filename string, namespaces []string) (*database, error) {
 	if err := db.createNamespaces(namespaces); err != nil {
 		db.unlock()
 		return nil, err
+	}
+	if err := db.dropIndexes(ctx); err != nil {
+		db.unlock()
+		return nil, fmt.Errorf("cannot drop indexes that nobody uses: %w", err)
 	}
 	return db, nil
 }

@@ -45,7 +45,7 @@ func startServer(ctx context.Context, cfg *settings) (*server, error) {
 		return nil, err
 	}
 	defer held.release()
-	db, err := openDatabase(cfg.dbFilename, cfg.namespaces)
+	db, err := openDatabase(ctx, cfg.dbFilename, cfg.namespaces)
 	if err != nil {
 		return nil, err
 	}

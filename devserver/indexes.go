@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// keptIndexes are the indexes of the list of runs that its usual questions go by: newest first, by id, type, status, parent,
+// schedule, and by the attributes of type keyword, which Switchyard's are.
+var keptIndexes = []string{"default_idx", "by_workflow_id", "by_workflow_type", "by_status", "by_parent_workflow_id",
+	"by_root_workflow_id", "by_temporal_scheduled_by_id", "by_keyword_"}
+
+// dropIndexes drops all other indexes of the list of runs: the server's schema has one for every column, 58, each of which
+// is written anew whenever a run starts, changes its attributes or ends. That was two fifths of what the server did for a
+// short run. Questions by other columns are answered too: by reading the list.
+func (db *database) dropIndexes(ctx context.Context) (err error) {
+	conn, err := sql.Open(sqlDriver, db.uri())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	rows, err := conn.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = ?", lastTable)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var dropped []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(keptIndexes, func(kept string) bool { return strings.HasPrefix(name, kept) }) {
+			dropped = append(dropped, name)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for _, name := range dropped {
+		if _, err := conn.ExecContext(ctx, `DROP INDEX "`+name+`"`); err != nil {
+			return fmt.Errorf("index %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// uri is the store as database/sql opens it, beside the server.
+func (db *database) uri() string {
+	values := url.Values{}
+	for _, key := range []string{"mode", "cache"} {
+		if value, ok := db.sql.ConnectAttributes[key]; ok {
+			values.Set(key, value)
+		}
+	}
+	return "file:" + db.sql.DatabaseName + "?" + values.Encode()
+}

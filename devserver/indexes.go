@@ -24,30 +24,36 @@ func (db *database) dropIndexes(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	rows, err := conn.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = ?", lastTable)
+	names, err := listIndexes(ctx, conn)
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	var dropped []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return err
+	for _, name := range names {
+		if slices.ContainsFunc(keptIndexes, func(kept string) bool { return strings.HasPrefix(name, kept) }) {
+			continue
 		}
-		if !slices.ContainsFunc(keptIndexes, func(kept string) bool { return strings.HasPrefix(name, kept) }) {
-			dropped = append(dropped, name)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	for _, name := range dropped {
 		if _, err := conn.ExecContext(ctx, `DROP INDEX "`+name+`"`); err != nil {
 			return fmt.Errorf("index %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// listIndexes returns the names of the indexes of the list of runs, but for those that constraints bring along.
+func listIndexes(ctx context.Context, conn *sql.DB) (names []string, err error) {
+	rows, err := conn.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = ?", lastTable)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
 }
 
 // uri is the store as database/sql opens it, beside the server.

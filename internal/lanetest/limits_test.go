@@ -102,6 +102,7 @@ const (
 // lost, as one whose outcome nobody knows.
 func TestLimitsHold(t *testing.T) {
 	l := newLab(t, yardFile(), yardTools()...)
+	fmt.Printf("\nto see it, for half a minute: bin/starter lanes --watch --address %s --task-queue %s\n", l.Server.Address, base)
 	w := newWire(l)
 	l.workerAt(w.Address)
 	workers := []*testserver.Process{l.worker(), l.worker(), l.worker()}

@@ -40,7 +40,7 @@ func TestToolIsKeptAlive(t *testing.T) {
 		}, activity.DynamicRegisterOptions{})
 		env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { beats <- struct{}{} })
 		env.ExecuteWorkflow(func(ctx workflow.Context) error {
-			ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, HeartbeatTimeout: 90 * time.Millisecond})
+			ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, HeartbeatTimeout: 900 * time.Millisecond})
 			return workflow.ExecuteActivity(ctx, "probe", executionOf(compiled)).Get(ctx, nil)
 		})
 		if err := env.GetWorkflowError(); err != nil {

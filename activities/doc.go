@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"os"
+	"sync/atomic"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -53,6 +54,8 @@ type Activities struct {
 	keys    *keys
 	offered *offers
 	held    *heldSlots
+	// speaking counts the model steps that have text under way.
+	speaking atomic.Int64
 }
 
 // New returns the activities of a process. It returns an error where the configuration lacks a part.

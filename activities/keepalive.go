@@ -23,16 +23,25 @@ const (
 //
 // Every beat carries the last progress that was reported to the returned context.
 func keepAlive(ctx context.Context) (reporting context.Context, stop func()) {
+	p := newPulse(ctx)
+	if p == nil {
+		return ctx, func() {}
+	}
+	return switchyard.WithProgress(ctx, p.report), p.stop
+}
+
+// newPulse begins the heartbeats of the activity of ctx; nil where nobody waits for any, as of what runs inline.
+func newPulse(ctx context.Context) *pulse {
 	info := activity.GetInfo(ctx)
 	if info.HeartbeatTimeout <= 0 {
-		return ctx, func() {}
+		return nil
 	}
 	p := &pulse{ctx: context.WithoutCancel(ctx), every: info.HeartbeatTimeout / 3, deadline: info.Deadline, last: time.Now()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = time.AfterFunc(p.every, p.beat)
 	p.due = p.last.Add(p.every)
-	return switchyard.WithProgress(ctx, p.report), p.stop
+	return p
 }
 
 // pulse is the heartbeat of one activity.
@@ -46,8 +55,9 @@ type pulse struct {
 	stopped bool
 	// last and due are when the last beat was and the next one is.
 	last, due time.Time
-	// details are those of every beat: nothing, or the last progress.
+	// details are those of every beat: nothing, or the last progress. A model step has its speech in place of them.
 	details []any
+	speech  *speech
 }
 
 func (p *pulse) beat() {
@@ -57,6 +67,9 @@ func (p *pulse) beat() {
 		return
 	}
 	details := p.details
+	if p.speech != nil {
+		details = []any{p.speech.live()}
+	}
 	p.last = time.Now()
 	p.next(p.every)
 	p.mu.Unlock()
@@ -79,7 +92,12 @@ func (p *pulse) report(progress switchyard.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.details = []any{progress}
-	if soon := max(0, time.Until(p.last.Add(progressInterval))); !p.stopped && time.Now().Add(soon).Before(p.due) {
+	p.hasten(progressInterval)
+}
+
+// hasten has the next beat follow the last one after pace, unless it is due before. The caller has the lock.
+func (p *pulse) hasten(pace time.Duration) {
+	if soon := max(0, time.Until(p.last.Add(pace))); !p.stopped && time.Now().Add(soon).Before(p.due) {
 		p.next(soon)
 	}
 }

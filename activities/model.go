@@ -69,14 +69,14 @@ const limitPrompt = "The limit of this run has been reached: %s. You cannot call
 // ModelStep asks the run's model about the conversation that r names. The model's calls get the ids of this turn; what
 // ids the provider used stays here.
 func (a *Activities) ModelStep(ctx context.Context, r switchyard.ModelRequest) (switchyard.ModelResponse, error) {
-	ctx, rest := keepAlive(ctx)
+	say, rest := a.keepStepAlive(ctx, r.Turn)
 	defer rest()
 	if r.Inline != nil {
 		var stop context.CancelFunc
 		ctx, stop = inlineContext(ctx, r.Inline.Left)
 		defer stop()
 	}
-	response, err := a.answer(ctx, r)
+	response, err := a.answer(ctx, r, say)
 	if err != nil {
 		return switchyard.ModelResponse{}, modelFailure(ctx, err)
 	}
@@ -106,7 +106,7 @@ func (a *Activities) subject(ctx context.Context, r switchyard.ModelRequest) (*s
 	return setup, messages, err
 }
 
-func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest) (switchyard.ModelResponse, error) {
+func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest, say func(string)) (switchyard.ModelResponse, error) {
 	setup, messages, err := a.subject(ctx, r)
 	if err != nil {
 		return switchyard.ModelResponse{}, err
@@ -115,7 +115,7 @@ func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest) (swi
 	if !ok {
 		return switchyard.ModelResponse{}, &ModelError{Message: "this worker has no models of the provider " + string(setup.Pinned.Value.Provider)}
 	}
-	p := Prompt{Agent: setup.Agent, Turn: r.Turn, Messages: messages, Limit: r.Limit}
+	p := Prompt{Agent: setup.Agent, Turn: r.Turn, Messages: messages, Limit: r.Limit, Live: say}
 	if r.Limit == "" {
 		if p.Tools, err = a.offered.of(a.specs, setup.Pinned.Value.Catalog); err != nil {
 			return switchyard.ModelResponse{}, &ModelError{Message: err.Error(), Permanent: true}

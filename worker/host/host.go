@@ -148,9 +148,9 @@ func namesOf(catalog *toolspecs.Catalog) []string {
 	return names
 }
 
-// heartbeatThrottle is the least time between two heartbeats of an activity that reach the server, and so how late the
-// progress of a call is seen.
-const heartbeatThrottle = time.Second
+// heartbeatThrottle is the least time between two heartbeats of an activity that reach the server, and so how late what a
+// model says is seen. The activities themselves beat no faster, and far less often where they have nothing to tell.
+const heartbeatThrottle = 200 * time.Millisecond
 
 // stickyTimeout is how long a run waits for the worker that has it in memory before any other may replay it. The SDK's five
 // seconds are most of what a run would lose with a worker.

@@ -1,0 +1,88 @@
+package activities
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/activity"
+)
+
+const (
+	// livePace is the least time between two heartbeats that carry text.
+	livePace = 200 * time.Millisecond
+	// liveSteps is how many steps of one process keep that pace at a time. Where more speak at once, each is told of less
+	// often, so that a busy worker does not keep the server busy with what perhaps nobody watches.
+	liveSteps = 20
+	// maxLive bounds the text that a heartbeat carries, in bytes: some seconds of a fast model. Where a worker is lost, the
+	// server keeps its last heartbeat in history, so it has to be small.
+	maxLive = 4 << 10
+)
+
+// keepStepAlive is keepAlive for the model step of a turn. say takes its text as it is produced and never waits; it is nil
+// where no heartbeat could carry it.
+func (a *Activities) keepStepAlive(ctx context.Context, turn int) (say func(piece string), stop func()) {
+	p := newPulse(ctx)
+	if p == nil {
+		return nil, func() {}
+	}
+	s := &speech{turn: turn, attempt: int(activity.GetInfo(ctx).Attempt)}
+	return func(piece string) { p.say(s, &a.speaking, piece) }, func() { p.fallSilent(&a.speaking) }
+}
+
+// say takes a piece of the step's text. speaking counts the steps of this process that say something.
+func (p *pulse) say(s *speech, speaking *atomic.Int64, piece string) {
+	if piece == "" {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return
+	}
+	if p.speech == nil {
+		p.speech = s
+		speaking.Add(1)
+	}
+	s.add(piece)
+	p.hasten(max(livePace, livePace*time.Duration(speaking.Load())/liveSteps))
+}
+
+// fallSilent is stop for a step.
+func (p *pulse) fallSilent(speaking *atomic.Int64) {
+	p.stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.speech != nil {
+		speaking.Add(-1)
+		p.speech = nil
+	}
+}
+
+// speech is what a model step has said so far, of which it keeps the end.
+type speech struct {
+	turn, attempt int
+	// said is the length of the whole text, in bytes.
+	said int
+	tail []byte
+}
+
+func (s *speech) add(piece string) {
+	piece = validText(piece)
+	s.said += len(piece)
+	s.tail = append(s.tail, piece[max(0, len(piece)-maxLive):]...)
+	if len(s.tail) > 2*maxLive {
+		s.tail = append(s.tail[:0], s.tail[len(s.tail)-maxLive:]...)
+	}
+}
+
+// live returns the end of the text, without half a character at its beginning.
+func (s *speech) live() switchyard.Live {
+	end := s.tail[max(0, len(s.tail)-maxLive):]
+	for len(end) > 0 && !utf8.RuneStart(end[0]) {
+		end = end[1:]
+	}
+	return switchyard.Live{Turn: s.turn, Attempt: s.attempt, From: s.said - len(end), Text: string(end)}
+}

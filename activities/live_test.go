@@ -1,0 +1,161 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+)
+
+// liveStep makes a model step whose heartbeats are passed to beat as they reach the server.
+func (b *bench) liveStep(t *testing.T, turn int, beat func(switchyard.Live)) error {
+	t.Helper()
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(20 * time.Second)
+	env.RegisterActivityWithOptions(func(ctx context.Context) (switchyard.ModelResponse, error) {
+		return b.ModelStep(ctx, switchyard.ModelRequest{Run: "r", Turn: turn, Catalog: b.runs.setup("r").Pinned.Value.Catalog.Digest})
+	}, activity.RegisterOptions{Name: switchyard.ModelActivity})
+	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
+		var l switchyard.Live
+		if details.HasValues() {
+			if err := details.Get(&l); err != nil {
+				t.Error(err)
+			}
+		}
+		beat(l)
+	})
+	env.ExecuteWorkflow(func(ctx workflow.Context) error {
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, HeartbeatTimeout: time.Second})
+		return workflow.ExecuteActivity(ctx, switchyard.ModelActivity).Get(ctx, nil)
+	})
+	return env.GetWorkflowError()
+}
+
+// What a model says while its step is under way is in the step's heartbeats: bounded ends of the text that say where they
+// begin, that join to what was said, and that are few, however many pieces there are.
+func TestLiveTextIsInHeartbeats(t *testing.T) {
+	var mu sync.Mutex
+	var beats []switchyard.Live
+	heard := make(chan struct{}, 100)
+	var said strings.Builder
+	began := time.Now()
+	b := modelBench(t, switchyard.Agent{}, func(_ context.Context, p Prompt) (switchyard.ModelResponse, error) {
+		for len(heard) < 3 {
+			piece := fmt.Sprintf("piece %d: é\n", strings.Count(said.String(), "\n"))
+			said.WriteString(piece)
+			p.Live(piece)
+			<-time.After(time.Millisecond)
+		}
+		return switchyard.ModelResponse{Message: switchyard.Message{Text: said.String()}}, nil
+	})
+	err := b.liveStep(t, 7, func(l switchyard.Live) {
+		mu.Lock()
+		defer mu.Unlock()
+		beats = append(beats, l)
+		heard <- struct{}{}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if most := int(time.Since(began)/livePace) + 1; len(beats) > most || len(beats) < 3 {
+		t.Errorf("%d heartbeats, want 3 to %d", len(beats), most)
+	}
+	for i, l := range beats {
+		if l.Turn != 7 || l.Attempt != 1 || len(l.Text) > maxLive || l.Text == "" || l.Text != said.String()[l.From:l.Until()] {
+			t.Errorf("beat %d carries %+v", i, l)
+		}
+		if i > 0 && l.Until() <= beats[i-1].Until() {
+			t.Errorf("beat %d ends at %d, the one before at %d", i, l.Until(), beats[i-1].Until())
+		}
+	}
+	if n := b.speaking.Load(); n != 0 {
+		t.Errorf("%d steps count as speaking after the end", n)
+	}
+}
+
+// A step that nobody could hear is not asked to speak, and what is said after a step's end goes nowhere.
+func TestLiveTextGoesNowhere(t *testing.T) {
+	var live []func(string)
+	b := modelBench(t, switchyard.Agent{}, func(_ context.Context, p Prompt) (switchyard.ModelResponse, error) {
+		live = append(live, p.Live)
+		return switchyard.ModelResponse{Message: switchyard.Message{Text: "done"}}, nil
+	})
+	if _, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil); err != nil || live[0] != nil {
+		t.Errorf("without heartbeats a step is asked to speak, %v", err)
+	}
+	if err := b.liveStep(t, 2, func(l switchyard.Live) { t.Errorf("a short step beats: %+v", l) }); err != nil {
+		t.Fatal(err)
+	}
+	live[1]("too late")
+	if n := b.speaking.Load(); n != 0 {
+		t.Errorf("%d steps count as speaking", n)
+	}
+}
+
+// The end of a text that a heartbeat carries is whole characters, and tells where it begins, whatever the pieces are.
+func TestSpeech(t *testing.T) {
+	long := strings.Repeat("aé漢😀", 3000)
+	cases := []struct {
+		name   string
+		pieces []string
+	}{
+		{"one piece", []string{"hello"}},
+		{"a long one", []string{long}},
+		{"letters", strings.Split(long, "")},
+		{"half a character", []string{"a\xc3", "\xa9b"}},
+		{"empty ones", []string{"", "a", ""}},
+	}
+	for _, c := range cases {
+		s := &speech{turn: 1, attempt: 2}
+		var whole strings.Builder
+		for _, piece := range c.pieces {
+			s.add(piece)
+			whole.WriteString(validText(piece))
+		}
+		l := s.live()
+		if l.Attempt != 2 || l.Text != whole.String()[l.From:] || !utf8.ValidString(l.Text) || len(l.Text) > maxLive || len(l.Text) < min(whole.Len(), maxLive-3) {
+			t.Errorf("%s: from %d %d bytes", c.name, l.From, len(l.Text))
+		}
+	}
+}
+
+// Where many steps of a process speak at once, each is told of less often, so that they all together cost the server no
+// more than a few do.
+func TestManySpeak(t *testing.T) {
+	p := &pulse{every: time.Hour, last: time.Now(), timer: time.AfterFunc(time.Hour, func() {}), due: time.Now().Add(time.Hour)}
+	var b Activities
+	b.speaking.Store(10*liveSteps - 1)
+	p.say(&speech{}, &b.speaking, "text")
+	if wait := p.due.Sub(p.last); (wait - 10*livePace).Abs() > livePace {
+		t.Errorf("the next heartbeat follows after %s", wait)
+	}
+	p.fallSilent(&b.speaking)
+	if n := b.speaking.Load(); n != 10*liveSteps-1 {
+		t.Errorf("%d steps are said to speak", n)
+	}
+}
+
+// A step that fails in the middle of its text keeps nothing of it: the failure is what history gets.
+func TestLiveTextOfAFailure(t *testing.T) {
+	b := modelBench(t, switchyard.Agent{}, func(_ context.Context, p Prompt) (switchyard.ModelResponse, error) {
+		p.Live("half an answer")
+		return switchyard.ModelResponse{}, &ModelError{Message: "cut", Permanent: true}
+	})
+	err := b.liveStep(t, 1, func(switchyard.Live) {})
+	if err == nil || strings.Contains(err.Error(), "half") || errors.Unwrap(err) == nil {
+		t.Errorf("got %v", err)
+	}
+}

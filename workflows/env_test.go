@@ -21,6 +21,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -134,8 +135,12 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	}, activity.DynamicRegisterOptions{})
 	l.SetOnActivityStartedListener(l.started)
 	l.SetTestTimeout(30 * time.Second)
+	l.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: busy})
 	return l
 }
+
+// busy is how long one step of a workflow may take where other tests have the machine: the SDK gives up after one second.
+const busy = 10 * time.Second
 
 // queryClient asks the run of the test environment, which is all that activities need of a client.
 type queryClient struct {

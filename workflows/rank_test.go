@@ -32,7 +32,7 @@ func rankedTool(name string, priority switchyard.Priority) toolspecs.Spec {
 // watchOptions notes with which options the run schedules activities, by id. The test environment does without most of them.
 func (l *lab) watchOptions() map[string]workflow.ActivityOptions {
 	w := &optionsWatch{seen: map[string]workflow.ActivityOptions{}}
-	l.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{w}})
+	l.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{w}, DeadlockDetectionTimeout: busy})
 	return w.seen
 }
 

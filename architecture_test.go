@@ -45,7 +45,7 @@ var rooms = []room{
 		others: []string{sdk + "workflow", sdk + "temporal", apis + "/enums"}},
 	{folder: "activities", ours: []string{".", "toolspecs"}, std: anything,
 		others: []string{sdk + "activity", sdk + "client", sdk + "converter", sdk + "temporal", apis, "github.com/modelcontextprotocol/go-sdk", "github.com/openai/openai-go/v3",
-			"github.com/tiktoken-go/tokenizer", "github.com/google/jsonschema-go", "golang.org/x/sys"}},
+			"github.com/anthropics/anthropic-sdk-go", "github.com/tiktoken-go/tokenizer", "github.com/google/jsonschema-go", "golang.org/x/sys"}},
 	{folder: "audit", ours: []string{"."}, std: anything,
 		others: []string{apis, sdk + "client", sdk + "converter", "google.golang.org/protobuf"}},
 	{folder: "worker", ours: []string{".", "toolspecs", "workflows", "activities", "audit"}, std: anything,

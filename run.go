@@ -1,6 +1,7 @@
 package switchyard
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -60,6 +61,8 @@ type Provider string
 const (
 	// ProviderOpenAI speaks OpenAI's chat completions, to OPENAI_BASE_URL with OPENAI_API_KEY of the worker.
 	ProviderOpenAI Provider = "openai"
+	// ProviderAnthropic speaks Anthropic's messages, to ANTHROPIC_BASE_URL with ANTHROPIC_API_KEY of the worker.
+	ProviderAnthropic Provider = "anthropic"
 	// ProviderScripted plays a script: no network, the same answers every time.
 	ProviderScripted Provider = "scripted"
 )
@@ -79,14 +82,37 @@ type Model struct {
 	// Lane is the lane of the model steps; default general. On the lane inline they run within the run's workflow tasks.
 	Lane string `json:"lane,omitempty"`
 	// MaxAttempts bounds the attempts of one model step; default 5.
-	MaxAttempts int   `json:"max_attempts,omitempty"`
-	Price       Price `json:"price,omitzero"`
+	MaxAttempts int `json:"max_attempts,omitempty"`
+	// Price is what the model costs; default is what the worker's table of models says, else nothing.
+	Price Price `json:"price,omitzero"`
+	// ToolChoice is one of the Choice… constants, or the name of a tool of the agent that has to be called; default auto.
+	// What is required is so until the model has done it; after that it chooses.
+	ToolChoice string `json:"tool_choice,omitempty"`
+	// ParallelCalls, where it is false, asks the model for one call at a time.
+	ParallelCalls *bool `json:"parallel_calls,omitempty"`
 }
+
+// How a model chooses among the tools.
+const (
+	ChoiceAuto     = "auto"
+	ChoiceRequired = "required"
+	ChoiceNone     = "none"
+)
 
 // Price is what a model costs, in US dollars per million tokens.
 type Price struct {
 	Input  float64 `json:"input,omitempty"`
 	Output float64 `json:"output,omitempty"`
+	// CachedInput is for input that the provider had in its cache, CacheWrite for what it put there; zero is Input.
+	CachedInput float64 `json:"cached_input,omitempty"`
+	CacheWrite  float64 `json:"cache_write,omitempty"`
+}
+
+// Cost returns what a model's use costs, in US dollars.
+func (p Price) Cost(u Usage) float64 {
+	plain := u.InputTokens - u.CachedTokens - u.WrittenTokens
+	return (float64(plain)*p.Input + float64(u.CachedTokens)*cmp.Or(p.CachedInput, p.Input) +
+		float64(u.WrittenTokens)*cmp.Or(p.CacheWrite, p.Input) + float64(u.OutputTokens)*p.Output) / 1e6
 }
 
 // Limits bound a run. Zero means the default where one is named, else no limit.
@@ -116,12 +142,15 @@ const DefaultTurns = 50
 // Usage counts what a run used.
 type Usage struct {
 	// Turns counts model steps; a summary step is one of them.
-	Turns        int     `json:"turns,omitempty"`
-	Calls        int     `json:"calls,omitempty"`
-	Failed       int     `json:"failed,omitempty"`
-	InputTokens  int     `json:"input_tokens,omitempty"`
-	OutputTokens int     `json:"output_tokens,omitempty"`
-	Cost         float64 `json:"cost,omitempty"`
+	Turns        int `json:"turns,omitempty"`
+	Calls        int `json:"calls,omitempty"`
+	Failed       int `json:"failed,omitempty"`
+	InputTokens  int `json:"input_tokens,omitempty"`
+	OutputTokens int `json:"output_tokens,omitempty"`
+	// CachedTokens and WrittenTokens are those of the input that the provider had in its cache, and that it put there.
+	CachedTokens  int     `json:"cached_tokens,omitempty"`
+	WrittenTokens int     `json:"written_tokens,omitempty"`
+	Cost          float64 `json:"cost,omitempty"`
 }
 
 // Pinned is what a run fixes at its start and records: from here on no reload and no deploy changes it.

@@ -74,7 +74,19 @@ type Settled struct {
 func (u *Usage) Add(sub Usage) {
 	u.Calls += sub.Calls
 	u.Failed += sub.Failed
-	u.InputTokens += sub.InputTokens
-	u.OutputTokens += sub.OutputTokens
-	u.Cost += sub.Cost
+	u.addTokens(sub)
+}
+
+// AddStep adds to u what a model step used.
+func (u *Usage) AddStep(step Usage) {
+	u.Turns++
+	u.addTokens(step)
+}
+
+func (u *Usage) addTokens(other Usage) {
+	u.InputTokens += other.InputTokens
+	u.OutputTokens += other.OutputTokens
+	u.CachedTokens += other.CachedTokens
+	u.WrittenTokens += other.WrittenTokens
+	u.Cost += other.Cost
 }

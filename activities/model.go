@@ -52,6 +52,8 @@ type ModelError struct {
 	Overflow bool
 	// RetryAfter is the earliest next attempt where the provider named one.
 	RetryAfter time.Duration
+	// unread says that the server took the request for a wrong one, as many do with one that is too long.
+	unread bool
 }
 
 func (e *ModelError) Error() string { return e.Message }
@@ -131,7 +133,7 @@ func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest, say 
 		return switchyard.ModelResponse{}, err
 	}
 	price := setup.Agent.Model.Price
-	response.Usage.Cost = (float64(response.Usage.InputTokens)*price.Input + float64(response.Usage.OutputTokens)*price.Output) / 1e6
+	response.Usage.Cost = price.Cost(response.Usage)
 	return response, nil
 }
 

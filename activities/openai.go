@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -16,22 +15,15 @@ import (
 // OpenAI reaches models by OpenAI's chat completions, at OpenAI or any server that speaks the same. Make one with
 // NewOpenAI.
 type OpenAI struct {
+	secret
 	client openai.Client
-	key    string
 }
 
 // NewOpenAI returns the provider as the environment configures it: OPENAI_API_KEY, OPENAI_BASE_URL and what else the
 // official client reads. The client's own retries are off: Temporal's are the only ones.
 func NewOpenAI() *OpenAI {
-	return &OpenAI{client: openai.NewClient(option.WithMaxRetries(0), option.WithMiddleware(readableErrors)), key: os.Getenv("OPENAI_API_KEY")}
-}
-
-// Ready reports a missing key.
-func (o *OpenAI) Ready() error {
-	if o.key == "" {
-		return errors.New("the worker has no OPENAI_API_KEY in its environment")
-	}
-	return nil
+	const variable = "OPENAI_API_KEY"
+	return &OpenAI{client: openai.NewClient(option.WithMaxRetries(0), option.WithMiddleware(readable)), secret: secret{os.Getenv(variable), variable}}
 }
 
 // Answer makes one request.
@@ -58,7 +50,7 @@ func openAIParams(p Prompt) openai.ChatCompletionNewParams {
 	if model.MaxTokens > 0 {
 		params.MaxCompletionTokens = openai.Int(int64(model.MaxTokens))
 	}
-	for _, m := range p.Messages {
+	for _, m := range paired(p.Messages) {
 		params.Messages = append(params.Messages, openAIMessage(m))
 	}
 	if p.Limit != "" {
@@ -73,7 +65,25 @@ func openAIParams(p Prompt) openai.ChatCompletionNewParams {
 			Name: t.Name, Description: openai.String(t.Description), Parameters: schema,
 		}))
 	}
+	openAIChoice(&params, p)
 	return params
+}
+
+// openAIChoice says how the model is to choose among the tools; nothing where that is the provider's own default.
+func openAIChoice(params *openai.ChatCompletionNewParams, p Prompt) {
+	if len(params.Tools) == 0 {
+		return
+	}
+	switch choice := p.choice(); choice {
+	case switchyard.ChoiceAuto:
+	case switchyard.ChoiceRequired, switchyard.ChoiceNone:
+		params.ToolChoice.OfAuto = openai.String(choice)
+	default:
+		params.ToolChoice = openai.ToolChoiceOptionFunctionToolChoice(openai.ChatCompletionNamedToolChoiceFunctionParam{Name: choice})
+	}
+	if p.single() {
+		params.ParallelToolCalls = openai.Bool(false)
+	}
 }
 
 func openAIMessage(m switchyard.Message) openai.ChatCompletionMessageParamUnion {
@@ -134,7 +144,8 @@ func openAIResponse(c *openai.ChatCompletion) switchyard.ModelResponse {
 		Message: switchyard.Message{Text: choice.Message.Content},
 		Stop:    switchyard.StopAnswer,
 		Model:   c.Model,
-		Usage:   switchyard.Usage{InputTokens: int(c.Usage.PromptTokens), OutputTokens: int(c.Usage.CompletionTokens)},
+		Usage: switchyard.Usage{InputTokens: int(c.Usage.PromptTokens), OutputTokens: int(c.Usage.CompletionTokens),
+			CachedTokens: int(c.Usage.PromptTokensDetails.CachedTokens)},
 	}
 	for _, call := range choice.Message.ToolCalls {
 		response.Message.Calls = append(response.Message.Calls, switchyard.Call{Tool: call.Function.Name, Arguments: call.Function.Arguments})

@@ -211,11 +211,7 @@ func held(r switchyard.Record, micros int64) switchyard.Record {
 
 // stepCompleted tells of a model step; the calls that it asks for are wanted from here on.
 func (d *Deriver) stepCompleted(e *historypb.HistoryEvent, a *activity, response switchyard.ModelResponse) {
-	u := &d.summary.Usage
-	u.Turns++
-	u.InputTokens += response.Usage.InputTokens
-	u.OutputTokens += response.Usage.OutputTokens
-	u.Cost += response.Usage.Cost
+	d.summary.Usage.AddStep(response.Usage)
 	if a.id != switchyard.SummaryStepID {
 		d.wanted.add(response.Message.Calls...)
 	}

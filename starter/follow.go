@@ -126,10 +126,7 @@ func (f *follower) count(e switchyard.Event) {
 	u := &f.usage
 	switch {
 	case e.Type == switchyard.EventStepCompleted && e.Step != nil:
-		u.Turns++
-		u.InputTokens += e.Step.Usage.InputTokens
-		u.OutputTokens += e.Step.Usage.OutputTokens
-		u.Cost += e.Step.Usage.Cost
+		u.AddStep(e.Step.Usage)
 	case e.Record != nil && e.Type != switchyard.EventToolStarted:
 		u.Calls++
 		if e.Record.Error != nil {

@@ -23,7 +23,7 @@ type agentFile struct {
 }
 
 type modelFile struct {
-	Provider switchyard.Provider `yaml:"provider" rule:"required,enum=openai|scripted"`
+	Provider switchyard.Provider `yaml:"provider" rule:"required,enum=openai|anthropic|scripted"`
 	Name     string              `yaml:"name"`
 	// Script is what the scripted provider plays, OfflineScript what stands in where the worker has no key for another
 	// provider. Both are paths, relative to the agent file.
@@ -35,11 +35,15 @@ type modelFile struct {
 	Lane          string              `yaml:"lane"`
 	MaxAttempts   int                 `yaml:"max_attempts" rule:"min=1,max=1000"`
 	Price         priceFile           `yaml:"price"`
+	ToolChoice    string              `yaml:"tool_choice"`
+	ParallelCalls *bool               `yaml:"parallel_calls"`
 }
 
 type priceFile struct {
-	Input  float64 `yaml:"input" rule:"min=0"`
-	Output float64 `yaml:"output" rule:"min=0"`
+	Input       float64 `yaml:"input" rule:"min=0"`
+	Output      float64 `yaml:"output" rule:"min=0"`
+	CachedInput float64 `yaml:"cached_input" rule:"min=0"`
+	CacheWrite  float64 `yaml:"cache_write" rule:"min=0"`
 }
 
 type limitsFile struct {
@@ -72,6 +76,7 @@ func decodeAgent(file string, data []byte, known []string, read reader) (*switch
 		}
 	}
 	checkToolNames(doc, "$.tools", f.Tools, known)
+	f.checkModel(doc)
 	script, scriptFaults := f.script(doc, file, read)
 	if err := append(doc.Faults(), scriptFaults...).Err(); err != nil {
 		return nil, err
@@ -140,6 +145,7 @@ func (f agentFile) agent(script *switchyard.Script) *switchyard.Agent {
 		Model: switchyard.Model{
 			Provider: m.Provider, Name: m.Name, Temperature: m.Temperature, MaxTokens: m.MaxTokens,
 			Timeout: m.Timeout, Lane: m.Lane, MaxAttempts: m.MaxAttempts, Price: switchyard.Price(m.Price),
+			ToolChoice: m.ToolChoice, ParallelCalls: m.ParallelCalls,
 		},
 		Tools: f.Tools, Order: f.Order, Mode: f.Mode, Limits: switchyard.Limits(f.Limits),
 	}
@@ -152,7 +158,6 @@ func (f agentFile) agent(script *switchyard.Script) *switchyard.Agent {
 
 // script reads the script that the agent's model names, if any.
 func (f agentFile) script(doc *strictyaml.Document, file string, read reader) (*switchyard.Script, Faults) {
-	f.Model.check(doc)
 	path, at := f.Model.Script, "$.model.script"
 	if f.Model.Provider != switchyard.ProviderScripted {
 		path, at = f.Model.OfflineScript, "$.model.offline_script"
@@ -167,20 +172,6 @@ func (f agentFile) script(doc *strictyaml.Document, file string, read reader) (*
 		return nil, nil
 	}
 	return decodeScript(path, data, append([]string{}, f.Tools...), "the agent has no tool")
-}
-
-// check holds the fields of a model against its provider.
-func (m modelFile) check(doc *strictyaml.Document) {
-	switch scripted := m.Provider == switchyard.ProviderScripted; {
-	case scripted && m.Script == "":
-		doc.Report("$.model.provider", "a scripted model needs a script", "write script: and the path of a script file")
-	case scripted && m.OfflineScript != "":
-		doc.ReportKey("$.model.offline_script", "a scripted model is always offline", "keep script alone")
-	case !scripted && m.Script != "":
-		doc.ReportKey("$.model.script", "script is for the provider scripted", "for a worker without a key write offline_script")
-	case !scripted && m.Name == "":
-		doc.Report("$.model.provider", "the model has no name", "write name: and the model's name")
-	}
 }
 
 // checkToolNames reports names in a list that are repeated or that no tool has.

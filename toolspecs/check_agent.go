@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
 // agent checks an agent tool. What no activity executes cannot be tried again by one, wait for one, or have its
@@ -86,4 +87,38 @@ func (c *Catalog) CheckAgents() error {
 		specs[i] = t.Spec
 	}
 	return CheckAgents(specs, c.names())
+}
+
+// checkModel holds the fields of a model against its provider and the agent's tools.
+func (f agentFile) checkModel(doc *strictyaml.Document) {
+	f.Model.checkProvider(doc)
+	if m := f.Model; m.Provider == switchyard.ProviderAnthropic && m.Temperature != nil && *m.Temperature > 1 {
+		doc.Report("$.model.temperature", "models of the provider anthropic take a temperature from 0 to 1", "")
+	}
+	choice := f.Model.ToolChoice
+	switch choice {
+	case "", switchyard.ChoiceAuto, switchyard.ChoiceNone:
+	case switchyard.ChoiceRequired:
+		if len(f.Tools) == 0 {
+			doc.Report("$.model.tool_choice", "a call is required, and the agent has no tools", "give it tools, or remove tool_choice")
+		}
+	default:
+		if !slices.Contains(f.Tools, choice) {
+			known := append([]string{switchyard.ChoiceAuto, switchyard.ChoiceRequired, switchyard.ChoiceNone}, f.Tools...)
+			doc.Report("$.model.tool_choice", "must be auto, required, none, or the name of a tool of the agent; it is "+shorten(choice), spelling.Hint(choice, known))
+		}
+	}
+}
+
+func (m modelFile) checkProvider(doc *strictyaml.Document) {
+	switch scripted := m.Provider == switchyard.ProviderScripted; {
+	case scripted && m.Script == "":
+		doc.Report("$.model.provider", "a scripted model needs a script", "write script: and the path of a script file")
+	case scripted && m.OfflineScript != "":
+		doc.ReportKey("$.model.offline_script", "a scripted model is always offline", "keep script alone")
+	case !scripted && m.Script != "":
+		doc.ReportKey("$.model.script", "script is for the provider scripted", "for a worker without a key write offline_script")
+	case !scripted && m.Name == "":
+		doc.Report("$.model.provider", "the model has no name", "write name: and the model's name")
+	}
 }

@@ -185,11 +185,7 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string) (switchyard
 	}
 	c.markSeen()
 	c.add(response.Message)
-	u := &r.pipeline.usage
-	u.Turns++
-	u.InputTokens += response.Usage.InputTokens
-	u.OutputTokens += response.Usage.OutputTokens
-	u.Cost += response.Usage.Cost
+	r.pipeline.usage.AddStep(response.Usage)
 	return response, nil
 }
 

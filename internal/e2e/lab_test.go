@@ -79,7 +79,7 @@ func (l *lab) workerIn(env []string, flags ...string) *testserver.Process {
 // program starts a worker program; without a key in env it reaches no live model.
 func (l *lab) program(name string, env []string, flags ...string) *testserver.Process {
 	l.t.Helper()
-	env = append([]string{"OPENAI_API_KEY="}, env...)
+	env = append([]string{"OPENAI_API_KEY=", "ANTHROPIC_API_KEY="}, env...)
 	flags = append(append([]string{"--address", l.Address}, cacheFlags()...), flags...)
 	var ready struct {
 		Lanes   []string

@@ -44,7 +44,7 @@ type Config struct {
 	Functions []activities.Function
 	// Stateful are what toolspecs of the kind stateful refer to.
 	Stateful []activities.Stateful
-	// Models are added to openai and scripted, or replace them.
+	// Models are added to openai, anthropic and scripted, or replace them.
 	Models map[switchyard.Provider]activities.Model
 	// Dir is where relative working folders of commands and MCP servers start; default the process's.
 	Dir string

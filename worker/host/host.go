@@ -115,8 +115,9 @@ func (c Config) tellReady(catalog *toolspecs.Catalog, lanes []string, metrics st
 
 func (c Config) activities(tools *toolspecs.Watcher, own registered, queues *queueServer) (*activities.Activities, error) {
 	models := map[switchyard.Provider]activities.Model{
-		switchyard.ProviderOpenAI:   activities.NewOpenAI(),
-		switchyard.ProviderScripted: activities.Scripted{},
+		switchyard.ProviderOpenAI:    activities.NewOpenAI(),
+		switchyard.ProviderAnthropic: activities.NewAnthropic(),
+		switchyard.ProviderScripted:  activities.Scripted{},
 	}
 	maps.Copy(models, c.Models)
 	return activities.New(activities.Config{

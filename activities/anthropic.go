@@ -1,0 +1,87 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/switchyard/switchyard"
+)
+
+// Anthropic reaches models by Anthropic's messages, at Anthropic or any server that speaks the same. Make one with
+// NewAnthropic.
+type Anthropic struct {
+	secret
+	client anthropic.Client
+}
+
+// NewAnthropic returns the provider as the environment configures it: ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL. The
+// client's own retries are off: Temporal's are the only ones.
+func NewAnthropic() *Anthropic {
+	const variable = "ANTHROPIC_API_KEY"
+	key := os.Getenv(variable)
+	// With a key given the client looks for no other credentials.
+	return &Anthropic{secret: secret{key, variable}, client: anthropic.NewClient(option.WithAPIKey(key), option.WithMaxRetries(0), option.WithMiddleware(readable))}
+}
+
+const (
+	// anthropicAnswer is how many tokens an answer may have where the agent does not say: the protocol wants a number.
+	anthropicAnswer = 8192
+	// longAnswer is from where on an answer is streamed although nobody follows: servers cut connections that are silent
+	// for as long as such an answer may take.
+	longAnswer = 16 << 10
+	// maxPauses is how often a model may pause in an answer and be asked to go on.
+	maxPauses = 8
+)
+
+// Answer makes one request, and another one each time the model pauses in its answer.
+func (a *Anthropic) Answer(ctx context.Context, p Prompt) (switchyard.ModelResponse, error) {
+	if err := a.Ready(); err != nil {
+		return switchyard.ModelResponse{}, &ModelError{Message: err.Error()}
+	}
+	params := anthropicParams(p)
+	var whole anthropicReply
+	for range maxPauses {
+		if err := a.ask(ctx, params, p.Live, &whole); err != nil {
+			return switchyard.ModelResponse{}, a.failure(err)
+		}
+		if whole.stop != anthropic.StopReasonPauseTurn || whole.text.Len() == 0 {
+			break
+		}
+		params.Messages = append(anthropicMessages(p), anthropic.NewAssistantMessage(anthropic.NewTextBlock(whole.text.String())))
+	}
+	return whole.response()
+}
+
+// ask makes one request and adds its answer to reply.
+func (a *Anthropic) ask(ctx context.Context, params anthropic.MessageNewParams, live func(string), reply *anthropicReply) error {
+	if live != nil || params.MaxTokens > longAnswer {
+		return reply.follow(a.client.Messages.NewStreaming(ctx, params), live)
+	}
+	message, err := a.client.Messages.New(ctx, params)
+	if err == nil {
+		reply.add(message)
+	}
+	return err
+}
+
+// failure tells what another attempt can cure, and when.
+func (a *Anthropic) failure(err error) error {
+	api, ok := errors.AsType[*anthropic.Error](err)
+	if !ok {
+		return &ModelError{Message: a.shown(err.Error())}
+	}
+	r := serverRefusal{status: api.StatusCode, message: serverMessage([]byte(api.RawJSON())), broke: api.Type() == anthropic.ErrorTypeBillingError}
+	switch api.Type() {
+	case "request_too_large":
+		r.overflow = true
+	case anthropic.ErrorTypeOverloadedError, anthropic.ErrorTypeAPIError, anthropic.ErrorTypeRateLimitError, anthropic.ErrorTypeTimeoutError:
+		r.passing = true // in the middle of an answer the status is 200
+	}
+	if api.Response != nil {
+		r.header = api.Response.Header
+	}
+	return a.secret.failure(r)
+}

@@ -1,0 +1,435 @@
+package activities
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+)
+
+func serveMessages(t testing.TB, handle http.HandlerFunc) (*chatServer, *Anthropic) {
+	t.Helper()
+	s := newModelServer(t, handle)
+	t.Setenv("ANTHROPIC_BASE_URL", s.URL)
+	t.Setenv("ANTHROPIC_API_KEY", testKey)
+	return s, NewAnthropic()
+}
+
+// message answers with content, a JSON list.
+func message(content, stop string) http.HandlerFunc {
+	return jsonAnswer(fmt.Sprintf(`{"id":"m1","type":"message","role":"assistant","model":"served-model","content":%s,"stop_reason":%q,"stop_sequence":null,
+		"usage":{"input_tokens":11,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"output_tokens":7}}`, content, stop))
+}
+
+func jsonAnswer(body string) http.HandlerFunc {
+	return status(http.StatusOK, body, "Content-Type", "application/json")
+}
+
+// events answers with server-sent events, each given as JSON with its type.
+func events(list ...string) http.HandlerFunc {
+	var b strings.Builder
+	for _, e := range list {
+		var typed struct{ Type string }
+		_ = json.Unmarshal([]byte(e), &typed)
+		fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", typed.Type, strings.ReplaceAll(e, "\n", " "))
+	}
+	return status(http.StatusOK, b.String(), "Content-Type", "text/event-stream")
+}
+
+// The request is what messages take: instructions apart, all results of a turn in one message of the user, failures
+// marked, ids, names and arguments as the protocol allows them, and what the next request repeats marked for the cache.
+func TestAnthropicRequest(t *testing.T) {
+	server, model := serveMessages(t, message(`[{"type":"text","text":"hi"}]`, "end_turn"))
+	p := promptOf(
+		switchyard.Message{Role: switchyard.RoleSystem, Text: "be brief"},
+		switchyard.Message{Role: switchyard.RoleUser, Text: "count"},
+		switchyard.Message{Role: switchyard.RoleUser, Text: "now"},
+		switchyard.Message{Role: switchyard.RoleAssistant, Text: "calling", Calls: []switchyard.Call{
+			{ID: "1.1", Tool: "count", Arguments: `{"n":12345678901234567890}`},
+			{ID: "1.2", Tool: "fs.read", Arguments: `{"n": 1`},
+			{ID: "1.3", Tool: "count", Arguments: `[1]`},
+		}},
+		switchyard.Message{Role: switchyard.RoleTool, CallID: "1.2", Text: "no such tool", Failed: true},
+		switchyard.Message{Role: switchyard.RoleTool, CallID: "1.1", Text: "5"},
+		switchyard.Message{Role: switchyard.RoleTool, CallID: "9.9", Text: "of nothing"},
+		switchyard.Message{Role: switchyard.RoleSystem, Text: "hurry"},
+		switchyard.Message{Role: switchyard.RoleAssistant, Calls: []switchyard.Call{{ID: "2.1", Tool: "count", Arguments: ""}}},
+		switchyard.Message{Role: switchyard.RoleTool, CallID: "2.1", Text: " "},
+	)
+	temperature := 0.5
+	p.Agent.Model.Temperature, p.Agent.Model.MaxTokens = &temperature, 99
+	p.Tools = []Offer{{Name: "count", Description: "Counts.", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false,"anyOf":[{"required":["n"]}]}`)}}
+	if _, err := model.Answer(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	want := decoded(t, `{"model":"gpt-x","temperature":0.5,"max_tokens":99,
+		"system":[{"type":"text","text":"be brief","cache_control":{"type":"ephemeral"}}],
+		"messages":[
+			{"role":"user","content":[{"type":"text","text":"count"},{"type":"text","text":"now"}]},
+			{"role":"assistant","content":[{"type":"text","text":"calling"},
+				{"type":"tool_use","id":"1_1","name":"count","input":{"n":12345678901234567890}},
+				{"type":"tool_use","id":"1_2","name":"fs_read","input":{"not_json":"{\"n\": 1"}},
+				{"type":"tool_use","id":"1_3","name":"count","input":{"not_an_object":[1]}}]},
+			{"role":"user","content":[
+				{"type":"tool_result","tool_use_id":"1_1","content":[{"type":"text","text":"5"}]},
+				{"type":"tool_result","tool_use_id":"1_2","is_error":true,"content":[{"type":"text","text":"no such tool"}]},
+				{"type":"tool_result","tool_use_id":"1_3","is_error":true,"content":[{"type":"text","text":"This call has no result."}]},
+				{"type":"text","text":"The result of call 9.9: of nothing"},{"type":"text","text":"hurry"}]},
+			{"role":"assistant","content":[{"type":"tool_use","id":"2_1","name":"count","input":{}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"2_1","cache_control":{"type":"ephemeral"}}]}],
+		"tools":[{"name":"count","description":"Counts.\nThe arguments must also fit this JSON Schema: {\"anyOf\":[{\"required\":[\"n\"]}]}",
+			"input_schema":{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}}]}`)
+	if !reflect.DeepEqual(any(server.body), want) {
+		got, _ := json.MarshalIndent(server.body, "", " ")
+		t.Errorf("got %s", got)
+	}
+	if server.path != "/v1/messages" || server.header.Get("X-Api-Key") != testKey || server.header.Get("Anthropic-Version") == "" {
+		t.Errorf("%s with %v", server.path, server.header)
+	}
+	// At a limit no tool may be called, though the conversation's have to be named, and the model is told why.
+	p.Tools, p.Limit, p.Agent.Model = nil, "turns", switchyard.Model{Name: "gpt-x"}
+	if _, err := model.Answer(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	tools, _ := server.body["tools"].([]any)
+	if text := fmt.Sprint(server.body["messages"]); len(tools) != 2 || !contains(fmt.Sprint(server.body["tool_choice"]), "none") ||
+		!contains(text, "limit of this run", "turns") || server.body["max_tokens"] != 8192.0 {
+		t.Errorf("got %v", server.body)
+	}
+}
+
+// The protocol's demands hold for conversations that begin or end otherwise than it wants.
+func TestAnthropicOddConversations(t *testing.T) {
+	cases := []struct {
+		name     string
+		messages []switchyard.Message
+		want     string
+	}{
+		{"nothing", nil, `[{"role":"user","content":[{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]}]`},
+		{"blank", []switchyard.Message{{Role: switchyard.RoleSystem, Text: " "}, {Role: switchyard.RoleUser, Text: "\n"}},
+			`[{"role":"user","content":[{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]}]`},
+		{"the assistant first and last", []switchyard.Message{{Role: switchyard.RoleAssistant, Text: "a"}, {Role: switchyard.RoleAssistant, Text: "b"}},
+			`[{"role":"user","content":[{"type":"text","text":"Begin."}]},{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
+			{"role":"user","content":[{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]}]`},
+	}
+	for _, c := range cases {
+		server, model := serveMessages(t, message(`[{"type":"text","text":"hi"}]`, "end_turn"))
+		if _, err := model.Answer(t.Context(), promptOf(c.messages...)); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(server.body["messages"], decoded(t, c.want)) || server.body["system"] != nil {
+			t.Errorf("%s: %v", c.name, server.body)
+		}
+	}
+}
+
+// choicePrompts are prompts with what is to be asked of both protocols: a choice is forced until it was made since the
+// last message of a user.
+var choicePrompts = []struct {
+	name              string
+	choice            string
+	single            bool
+	made              bool
+	openai, anthropic string
+}{
+	{"nothing said", "", false, false, `null`, `null`},
+	{"auto, one at a time", "auto", true, false, `null`, `{"type":"auto","disable_parallel_tool_use":true}`},
+	{"none", "none", true, true, `"none"`, `{"type":"none"}`},
+	{"required", "required", false, false, `"required"`, `{"type":"any"}`},
+	{"required, one at a time", "required", true, false, `"required"`, `{"type":"any","disable_parallel_tool_use":true}`},
+	{"required and done", "required", false, true, `null`, `null`},
+	{"a tool", "count", false, false, `{"type":"function","function":{"name":"count"}}`, `{"type":"tool","name":"count"}`},
+	{"a tool and done", "count", false, true, `null`, `null`},
+	{"another tool", "other", true, true, `{"type":"function","function":{"name":"other"}}`, `{"type":"tool","name":"other","disable_parallel_tool_use":true}`},
+	{"a tool that is disabled", "gone", false, false, `null`, `null`},
+}
+
+// TestToolChoice proves that both providers ask for what the agent file says of calls, and stop to when it was done.
+func TestToolChoice(t *testing.T) {
+	for _, c := range choicePrompts {
+		t.Run(c.name, func(t *testing.T) {
+			earlier := []switchyard.Message{{Role: switchyard.RoleUser, Text: "x"}, {Role: switchyard.RoleAssistant, Calls: []switchyard.Call{{ID: "1.1", Tool: "count"}}},
+				{Role: switchyard.RoleTool, CallID: "1.1", Text: "5"}}
+			if !c.made {
+				earlier = append(earlier, switchyard.Message{Role: switchyard.RoleUser, Text: "again"})
+			}
+			p := promptOf(earlier...)
+			p.Tools = []Offer{{Name: "count", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "other", Schema: json.RawMessage(`{"type":"object"}`)}}
+			parallel := !c.single
+			p.Agent.Model.ToolChoice, p.Agent.Model.ParallelCalls = c.choice, &parallel
+			server, chat := serveChat(t, completion(`{"role":"assistant","content":"hi"}`, "stop"))
+			if _, err := chat.Answer(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(server.body["tool_choice"], decoded(t, c.openai)) || (server.body["parallel_tool_calls"] == false) != c.single {
+				t.Errorf("openai was asked %v, parallel %v", server.body["tool_choice"], server.body["parallel_tool_calls"])
+			}
+			server, messages := serveMessages(t, message(`[{"type":"text","text":"hi"}]`, "end_turn"))
+			if _, err := messages.Answer(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(server.body["tool_choice"], decoded(t, c.anthropic)) {
+				t.Errorf("anthropic was asked %v", server.body["tool_choice"])
+			}
+			// Without tools there is nothing to choose.
+			p.Tools, p.Messages = nil, p.Messages[:1]
+			if _, err := messages.Answer(t.Context(), p); err != nil || server.body["tool_choice"] != nil || server.body["tools"] != nil {
+				t.Errorf("without tools: %v, %v", server.body, err)
+			}
+		})
+	}
+}
+
+// answers are messages as a server sends them whole and as events, with what they mean.
+var anthropicAnswers = []struct {
+	name, whole, stop string
+	// stream are the content's events; empty where there is no such answer.
+	stream []string
+	want   switchyard.Message
+	means  switchyard.Stop
+}{
+	{"text", `[{"type":"text","text":"do"},{"type":"text","text":"ne"}]`, "end_turn",
+		[]string{textStart(0), textDelta(0, "do"), textDelta(0, "ne"), blockStop(0)}, switchyard.Message{Text: "done"}, switchyard.StopAnswer},
+	{"parallel calls", `[{"type":"text","text":"I call"},{"type":"tool_use","id":"a","name":"one","input":{"x":1}},{"type":"tool_use","id":"b","name":"two","input":{}}]`, "tool_use",
+		[]string{textStart(0), textDelta(0, "I call"), blockStop(0), callStart(1, "one"), argumentDelta(1, `{"x"`), argumentDelta(1, `:1}`), blockStop(1), callStart(2, "two"), argumentDelta(2, "{}"), blockStop(2)},
+		switchyard.Message{Text: "I call", Calls: []switchyard.Call{{Tool: "one", Arguments: `{"x":1}`}, {Tool: "two", Arguments: `{}`}}}, switchyard.StopCalls},
+	{"cut at max_tokens in the middle of a call", "", "max_tokens", []string{callStart(0, "one"), argumentDelta(0, `{"x": "aaaa`), blockStop(0)},
+		switchyard.Message{Calls: []switchyard.Call{{Tool: "one", Arguments: `{"x": "aaaa`}}}, switchyard.StopCalls},
+	{"length", `[{"type":"text","text":"and so on and"}]`, "max_tokens", []string{textStart(0), textDelta(0, "and so on and"), blockStop(0)}, switchyard.Message{Text: "and so on and"}, switchyard.StopLength},
+	{"stop sequence", `[{"type":"text","text":"x"}]`, "stop_sequence", []string{textStart(0), textDelta(0, "x"), blockStop(0)}, switchyard.Message{Text: "x"}, switchyard.StopAnswer},
+	{"refusal", `[]`, "refusal", []string{}, switchyard.Message{Text: "the provider withheld the answer"}, switchyard.StopRefusal},
+	{"refusal in the middle", `[{"type":"text","text":"half"},{"type":"tool_use","id":"a","name":"one","input":{}}]`, "refusal",
+		[]string{textStart(0), textDelta(0, "half"), blockStop(0), callStart(1, "one")}, switchyard.Message{Text: "half"}, switchyard.StopRefusal},
+	{"thinking", `[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"x"}]`, "end_turn", nil, switchyard.Message{Text: "x"}, switchyard.StopAnswer},
+}
+
+func textStart(i int) string {
+	return fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"text","text":""}}`, i)
+}
+
+func textDelta(i int, text string) string {
+	return fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":%q}}`, i, text)
+}
+
+func callStart(i int, name string) string {
+	return fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"c%d","name":%q,"input":{}}}`, i, i, name)
+}
+
+func argumentDelta(i int, text string) string {
+	return fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%q}}`, i, text)
+}
+
+func blockStop(i int) string { return fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, i) }
+
+const streamStart = `{"type":"message_start","message":{"id":"m1","type":"message","role":"assistant","model":"served-model","content":[],"stop_reason":null,"stop_sequence":null,
+	"usage":{"input_tokens":11,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"output_tokens":1}}}`
+
+// stream answers with the events of a whole message.
+func stream(stop string, content ...string) http.HandlerFunc {
+	list := append([]string{streamStart, `{"type":"ping"}`}, content...)
+	return events(append(list, fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":7}}`, stop), `{"type":"message_stop"}`)...)
+}
+
+// An answer comes back as it is, whole or streamed: several calls at once, arguments that are no JSON, why the model
+// stopped, and tokens with what the cache had of them. Who follows is told the text in its pieces.
+func TestAnthropicAnswers(t *testing.T) {
+	for _, c := range anthropicAnswers {
+		check := func(t *testing.T, model *Anthropic, live func(string)) {
+			t.Helper()
+			p := promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"})
+			p.Live = live
+			r, err := model.Answer(t.Context(), p)
+			if err != nil || !reflect.DeepEqual(r.Message, c.want) || r.Stop != c.means || r.Model != "served-model" {
+				t.Errorf("got %+v, %v", r, err)
+			}
+			if want := (switchyard.Usage{InputTokens: 116, OutputTokens: 7, CachedTokens: 100, WrittenTokens: 5}); r.Usage != want {
+				t.Errorf("usage %+v", r.Usage)
+			}
+		}
+		if c.whole != "" {
+			t.Run(c.name, func(t *testing.T) {
+				_, model := serveMessages(t, message(c.whole, c.stop))
+				check(t, model, nil)
+			})
+		}
+		if c.stream != nil {
+			t.Run(c.name+", streamed", func(t *testing.T) {
+				server, model := serveMessages(t, stream(c.stop, c.stream...))
+				var pieces []string
+				check(t, model, func(piece string) { pieces = append(pieces, piece) })
+				if server.body["stream"] != true || c.means != switchyard.StopRefusal && strings.Join(pieces, "") != c.want.Text {
+					t.Errorf("stream: %v, followed as %q", server.body["stream"], pieces)
+				}
+			})
+		}
+	}
+}
+
+// An answer that may be long is streamed also where nobody follows it, so that no connection is silent for minutes.
+func TestAnthropicStreamsLongAnswers(t *testing.T) {
+	server, model := serveMessages(t, stream("end_turn", textStart(0), textDelta(0, "long")))
+	p := promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"})
+	p.Agent.Model.MaxTokens = 64000
+	if r, err := model.Answer(t.Context(), p); err != nil || r.Message.Text != "long" || server.body["stream"] != true {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
+// A model that pauses is asked to go on, a bounded number of times, and its tokens are all counted.
+func TestAnthropicPauses(t *testing.T) {
+	n := 0
+	server, model := serveMessages(t, func(w http.ResponseWriter, r *http.Request) {
+		if n++; n < 3 {
+			message(fmt.Sprintf(`[{"type":"text","text":"part %d, "}]`, n), "pause_turn")(w, r)
+			return
+		}
+		message(`[{"type":"text","text":"end"}]`, "end_turn")(w, r)
+	})
+	p := promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"})
+	r, err := model.Answer(t.Context(), p)
+	if err != nil || r.Message.Text != "part 1, part 2, end" || r.Stop != switchyard.StopAnswer || r.Usage.InputTokens != 3*116 || r.Usage.OutputTokens != 21 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	if last := server.body["messages"].([]any); len(last) != 2 || !contains(fmt.Sprint(last[1]), "assistant", "part 1, part 2,") {
+		t.Errorf("the last request has %v", last)
+	}
+	server, model = serveMessages(t, message(`[{"type":"text","text":"on "}]`, "pause_turn"))
+	if r, err := model.Answer(t.Context(), p); err != nil || r.Stop != switchyard.StopLength || server.requests.Load() != maxPauses {
+		t.Errorf("got %+v, %v after %d requests", r, err, server.requests.Load())
+	}
+}
+
+// Every failure is one request, says what the server said without ever showing the key, and whether and when another
+// attempt may do better, or a shorter conversation.
+func TestAnthropicFailures(t *testing.T) {
+	apiError := func(message, kind string) string {
+		return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q},"request_id":"r"}`, kind, message)
+	}
+	cases := []struct {
+		name                string
+		handle              http.HandlerFunc
+		permanent, overflow bool
+		after               time.Duration
+		want                []string
+	}{
+		{"429 with seconds", status(429, apiError("slow down", "rate_limit_error"), "Retry-After", "7"), false, false, 7 * time.Second, []string{"429", "slow down"}},
+		{"529", status(529, apiError("Overloaded", "overloaded_error"), "Retry-After", "3"), false, false, 3 * time.Second, []string{"529", "Overloaded"}},
+		{"500", status(500, apiError("oops", "api_error")), false, false, 0, []string{"500", "oops"}},
+		{"502 in HTML", status(502, "<html>upstream is down</html>", "Content-Type", "text/html"), false, false, 0, []string{"502", "upstream is down"}},
+		{"401", status(401, apiError("invalid x-api-key "+testKey, "authentication_error")), true, false, 0, []string{"401", "ANTHROPIC_API_KEY"}},
+		{"403", status(403, apiError("not for you", "permission_error")), true, false, 0, []string{"403", "ANTHROPIC_API_KEY"}},
+		{"402", status(402, apiError("no credit", "billing_error")), true, false, 0, []string{"no credit"}},
+		{"404", status(404, apiError("model: nosuch", "not_found_error")), true, false, 0, []string{"404", "nosuch"}},
+		{"400", status(400, apiError("temperature: too high", "invalid_request_error")), true, false, 0, []string{"400", "temperature"}},
+		{"413", status(413, apiError("Request exceeds the maximum size", "request_too_large")), true, true, 0, []string{"window"}},
+		{"window", message(`[{"type":"text","text":"half"}]`, "model_context_window_exceeded"), false, true, 0, []string{"window"}},
+		{"not JSON", status(200, "<html>hello</html>", "Content-Type", "text/html"), false, false, 0, nil},
+		{"broken JSON", jsonAnswer(`{"content":[`), false, false, 0, nil},
+		{"another protocol", jsonAnswer(`{"choices":[]}`), false, false, 0, []string{"does not say why it stopped"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			server, model := serveMessages(t, c.handle)
+			_, err := model.Answer(t.Context(), promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"}))
+			e := checkFailure(t, server, err, c.want...)
+			if e.Permanent != c.permanent || e.Overflow != c.overflow || (e.RetryAfter-c.after).Abs() > 2*time.Second {
+				t.Errorf("got %+v", e)
+			}
+		})
+	}
+}
+
+// checkFailure checks what holds for every failure of both protocols, and returns it.
+func checkFailure(t *testing.T, server *chatServer, err error, want ...string) *ModelError {
+	t.Helper()
+	e, ok := errors.AsType[*ModelError](err)
+	if !ok {
+		t.Fatalf("got %v", err)
+	}
+	if !contains(e.Message, want...) || strings.Contains(e.Message, testKey[:10]) || len(e.Message) > 1500 {
+		t.Errorf("the message is %q", e.Message)
+	}
+	if server.requests.Load() != 1 {
+		t.Errorf("%d requests; want one, because Temporal retries", server.requests.Load())
+	}
+	return e
+}
+
+// A stream that is cut, that fails in the middle or that is none is a failure, never half an answer.
+func TestAnthropicCutStreams(t *testing.T) {
+	cut := func(list ...string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			events(list...)(w, r)
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				t.Error(err)
+			}
+			panic(http.ErrAbortHandler)
+		}
+	}
+	begun := []string{streamStart, textStart(0), textDelta(0, "half an ans")}
+	cases := []struct {
+		name      string
+		handle    http.HandlerFunc
+		permanent bool
+		want      []string
+	}{
+		{"cut", cut(begun...), false, []string{"in the middle"}},
+		{"ended early", events(begun...), false, []string{"in the middle"}},
+		{"overloaded", events(append(begun, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)...), false, []string{"Overloaded"}},
+		{"refused", events(append(begun, `{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`)...), true, []string{"no"}},
+		{"not streamed", message(`[{"type":"text","text":"hi"}]`, "end_turn"), false, []string{"in the middle"}},
+		{"429", status(429, `{"error":{"type":"rate_limit_error","message":"slow down"}}`), false, []string{"slow down"}},
+		{"broken event", status(200, "event: message_start\ndata: {\"type\":\n\n", "Content-Type", "text/event-stream"), false, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			server, model := serveMessages(t, c.handle)
+			p := promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"})
+			p.Live = func(string) {}
+			_, err := model.Answer(t.Context(), p)
+			if e := checkFailure(t, server, err, c.want...); e.Permanent != c.permanent {
+				t.Errorf("got %+v", e)
+			}
+		})
+	}
+}
+
+// Without a key nothing is sent, whatever other credentials the environment has.
+func TestAnthropicWithoutKey(t *testing.T) {
+	server, _ := serveMessages(t, status(200, ""))
+	t.Setenv("ANTHROPIC_API_KEY", "")
+	t.Setenv("ANTHROPIC_AUTH_TOKEN", testKey)
+	model := NewAnthropic()
+	_, err := model.Answer(t.Context(), promptOf())
+	if model.Ready() == nil || err == nil || !contains(err.Error(), "ANTHROPIC_API_KEY") || server.requests.Load() != 0 {
+		t.Errorf("got %v after %d requests", err, server.requests.Load())
+	}
+}
+
+// What a server answers is read up to a bound.
+func TestAnswerIsBounded(t *testing.T) {
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"content":"`)
+		for piece := strings.Repeat("x", 1<<20); ; {
+			if _, err := io.WriteString(w, piece); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(endless.Close)
+	t.Setenv("ANTHROPIC_BASE_URL", endless.URL)
+	t.Setenv("ANTHROPIC_API_KEY", testKey)
+	_, err := NewAnthropic().Answer(t.Context(), promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"}))
+	if e, ok := errors.AsType[*ModelError](err); !ok || !contains(e.Message, "too large") {
+		t.Errorf("got %v", err)
+	}
+}

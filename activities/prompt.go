@@ -1,0 +1,94 @@
+package activities
+
+import (
+	"slices"
+
+	"github.com/switchyard/switchyard"
+)
+
+// choice returns how the model is to choose among the prompt's tools: one of switchyard.ChoiceAuto, ChoiceRequired and
+// ChoiceNone, or the name of a tool. What is required is required until the model has done it since the last message of
+// a user; from then on the choice is free, because a model that has to call a tool for ever could never answer.
+func (p Prompt) choice() string {
+	choice := p.Agent.Model.ToolChoice
+	switch choice {
+	case "", switchyard.ChoiceAuto:
+		return switchyard.ChoiceAuto
+	case switchyard.ChoiceNone:
+		return choice
+	}
+	if choice != switchyard.ChoiceRequired && !slices.ContainsFunc(p.Tools, func(o Offer) bool { return o.Name == choice }) {
+		return switchyard.ChoiceAuto // it was disabled since
+	}
+	for _, m := range slices.Backward(p.Messages) {
+		if m.Role == switchyard.RoleUser {
+			break
+		}
+		if slices.ContainsFunc(m.Calls, func(c switchyard.Call) bool { return choice == switchyard.ChoiceRequired || c.Tool == choice }) {
+			return switchyard.ChoiceAuto
+		}
+	}
+	return choice
+}
+
+// single reports whether the model is to ask for one call at a time.
+func (p Prompt) single() bool {
+	parallel := p.Agent.Model.ParallelCalls
+	return parallel != nil && !*parallel
+}
+
+// paired returns a conversation as providers accept it: right after a message with calls stand their results, each once
+// and in the calls' order. A result that is missing is said to be; one of no call becomes a message of the user.
+func paired(messages []switchyard.Message) []switchyard.Message {
+	whole := make([]switchyard.Message, 0, len(messages))
+	for len(messages) > 0 {
+		m := messages[0]
+		rest := messages[1:]
+		end := slices.IndexFunc(rest, func(m switchyard.Message) bool { return m.Role == switchyard.RoleAssistant })
+		if end < 0 {
+			end = len(rest)
+		}
+		if m.Role != switchyard.RoleAssistant {
+			whole, messages = append(whole, loose(m)), rest
+			continue
+		}
+		whole = append(append(whole, m), answersTo(m.Calls, rest[:end])...)
+		messages = rest[end:]
+	}
+	return whole
+}
+
+// answersTo returns the results of calls, in their order, and then all other messages of those that follow them.
+func answersTo(calls []switchyard.Call, following []switchyard.Message) []switchyard.Message {
+	at := make(map[string]int, len(following))
+	for i, m := range following {
+		if _, twice := at[m.CallID]; !twice && m.Role == switchyard.RoleTool {
+			at[m.CallID] = i
+		}
+	}
+	taken := make([]bool, len(following))
+	answers := make([]switchyard.Message, 0, len(following))
+	for _, c := range calls {
+		i, ok := at[c.ID]
+		if !ok {
+			answers = append(answers, switchyard.Message{Role: switchyard.RoleTool, CallID: c.ID, Failed: true, Text: "This call has no result."})
+			continue
+		}
+		taken[i] = true
+		answers = append(answers, following[i])
+	}
+	for i, m := range following {
+		if !taken[i] {
+			answers = append(answers, loose(m))
+		}
+	}
+	return answers
+}
+
+// loose returns a message that answers no call of the message before it.
+func loose(m switchyard.Message) switchyard.Message {
+	if m.Role == switchyard.RoleTool {
+		return switchyard.Message{Role: switchyard.RoleUser, Text: "The result of call " + m.CallID + ": " + m.Text}
+	}
+	return m
+}

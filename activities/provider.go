@@ -1,0 +1,127 @@
+package activities
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+)
+
+// Bounds of what is read of a server's answer and of its refusal, in bytes, and told of the latter, in characters.
+const (
+	maxAnswerBody    = 64 << 20
+	maxErrorBody     = 64 << 10
+	maxServerMessage = 500
+)
+
+// readable bounds what is read of an answer, and gives every refusal the form that the official clients read: servers
+// that speak the same otherwise answer with an error that is a text, with another object, or with a page of HTML.
+func readable(request *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	response, err := next(request)
+	if err != nil {
+		return response, err
+	}
+	if response.StatusCode < http.StatusBadRequest {
+		response.Body = http.MaxBytesReader(nil, response.Body, maxAnswerBody)
+		return response, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
+	if err != nil {
+		return nil, err
+	}
+	if err := response.Body.Close(); err != nil {
+		return nil, err
+	}
+	if serverMessage(body) == "" {
+		text := strings.ToValidUTF8(strings.TrimSpace(string(body)), "")
+		if body, err = switchyard.EncodeJSON(map[string]any{"error": map[string]string{"message": text}}); err != nil {
+			return nil, err
+		}
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, nil
+}
+
+// serverMessage returns the message of a refusal in the form that both protocols have; empty where it has another.
+func serverMessage(body []byte) string {
+	var official struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &official) != nil {
+		return ""
+	}
+	return official.Error.Message
+}
+
+// secret is a provider's key, which never shows, whatever a server puts into its answer.
+type secret struct {
+	key string
+	// variable is where the worker has it from.
+	variable string
+}
+
+// Ready reports a missing key.
+func (s secret) Ready() error {
+	if s.key == "" {
+		return fmt.Errorf("the worker has no %s in its environment", s.variable)
+	}
+	return nil
+}
+
+// shown returns a server's or the network's own words without the key, short enough to be told.
+func (s secret) shown(text string) string {
+	return switchyard.Shorten(s.redact(text), maxServerMessage)
+}
+
+func (s secret) redact(text string) string {
+	if s.key == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, s.key, switchyard.Redacted)
+}
+
+// serverRefusal is what a model's server answered instead of a message.
+type serverRefusal struct {
+	status  int
+	message string
+	header  http.Header
+	// overflow and broke are what the server's own code says: that the conversation is too long, or that there is no money.
+	overflow, broke bool
+	// passing is set where the code says that it passes, whatever the status.
+	passing bool
+}
+
+// failure tells what another attempt can cure, and when.
+func (s secret) failure(r serverRefusal) *ModelError {
+	e := &ModelError{Permanent: true, Message: fmt.Sprintf("the model's server answered %d %s: %s", r.status,
+		http.StatusText(r.status), cmp.Or(s.shown(r.message), "nothing more"))}
+	switch {
+	case r.overflow:
+		e.Overflow = true
+		e.Message = "the conversation is longer than the model's window: " + s.shown(r.message)
+	case r.broke:
+	case r.passing, transientStatus(r.status):
+		e.Permanent = false
+		if r.header != nil {
+			e.RetryAfter = RetryAfter(r.header, time.Now())
+		}
+	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
+		e.Message += "; check " + s.variable + " in the worker's environment"
+	case r.status == http.StatusBadRequest, r.status == http.StatusRequestEntityTooLarge:
+		e.unread = true
+	}
+	return e
+}
+
+// transientStatus reports whether the same request may succeed later.
+func transientStatus(code int) bool {
+	return code == http.StatusRequestTimeout || code == http.StatusConflict || code == http.StatusTooManyRequests || code >= 500
+}

@@ -38,6 +38,7 @@ func TestFigures(t *testing.T) {
 		func() (map[string]float64, error) { return measureInlineTools(t.Context(), l) },
 		func() (map[string]float64, error) { return measureThroughput(t.Context(), l) },
 		func() (map[string]float64, error) { return measureKeyed(t.Context(), l) },
+		func() (map[string]float64, error) { return measureResume(t.Context(), l) },
 		func() (map[string]float64, error) { return measureImport(t.Context(), l) },
 		func() (map[string]float64, error) { return measureReload(t.Context(), l) },
 	} {

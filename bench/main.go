@@ -44,6 +44,7 @@ var figures = []figure{
 	{inlineThroughput, "runs per second of 5 turns of 2 calls, all inline ÷ as activities", 8, measureThroughput},
 	{"keyed_lanes_mb", "memory that 1,000 open keys of a serial lane add to a worker, MB", 200, measureKeyed},
 	{"keyed_takeover_s", "from kill -9 of a worker with 1,000 open keys to a call with each on another, s", 12, measureKeyed},
+	{"resume_s", "from kill -9 of a worker with a call under way to the start of the run's next call, s", 5, measureResume},
 	{"openapi_import_s", "import of an OpenAPI document of 1,000 operations, s", 5, measureImport},
 	{"reload_s", "from the edit of one of 1,000 toolspecs to its effect, s", 1, measureReload},
 }

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// hangSpec is a tool that waits, and must not run twice.
+const hangSpec = `
+name: hang
+version: 1.0.0
+description: Takes that many milliseconds.
+parameters:
+  - {name: ms, type: integer, required: true}
+output: {type: integer}
+entry: {type: function, handler: pause}
+execution: {effect: once, timeout: 5m}
+`
+
+// measureResume kills the worker that has a run in its memory and a call of it under way, and returns how long it takes until
+// the run's next call starts on another worker. Between them are the loss of the call, which ends as outcome_unknown, and a
+// model step.
+func measureResume(ctx context.Context, l *lab) (map[string]float64, error) {
+	ctx, y, err := newYard(ctx, l, "lanes: {}")
+	if err != nil {
+		return nil, err
+	}
+	defer y.close()
+	if err := os.WriteFile(filepath.Join(y.dir, "tools", "hang.yaml"), []byte(hangSpec), 0o600); err != nil {
+		return nil, err
+	}
+	doomed, err := y.start(switchyard.LaneGeneral)
+	if err != nil {
+		return nil, err
+	}
+	run, err := l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: yardQueue}, switchyard.AgentWorkflow,
+		switchyard.RunInput{Agent: hanging(5*time.Minute, time.Millisecond), Prompt: "go"})
+	if err != nil {
+		return nil, err
+	}
+	if err := l.awaitStarted(ctx, run, switchyard.TurnCallID(1, 1)); err != nil {
+		return nil, err
+	}
+	if _, err := y.start(switchyard.LaneGeneral); err != nil {
+		return nil, err
+	}
+	killed := time.Now()
+	doomed.end(syscall.SIGKILL)
+	if err := run.Get(ctx, nil); err != nil {
+		return nil, err
+	}
+	next, err := l.startOf(ctx, run, switchyard.TurnCallID(2, 1))
+	return map[string]float64{"resume_s": next.Sub(killed).Seconds()}, err
+}
+
+// hanging returns an agent that makes a call in every turn, each of which takes so long, and then answers.
+func hanging(times ...time.Duration) *switchyard.Agent {
+	var script switchyard.Script
+	for _, took := range times {
+		script.Steps = append(script.Steps, switchyard.ScriptStep{Calls: []switchyard.ScriptCall{
+			{Tool: "hang", Arguments: json.RawMessage(fmt.Sprintf(`{"ms":%d}`, took.Milliseconds()))}}})
+	}
+	script.Steps = append(script.Steps, switchyard.ScriptStep{Answer: "done"})
+	packed := switchyard.Pack(script)
+	return &switchyard.Agent{Name: "hanging", Tools: []string{"hang"}, Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &packed}}
+}
+
+// awaitStarted returns when a call of the run is under way.
+func (l *lab) awaitStarted(ctx context.Context, run client.WorkflowRun, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		d, err := l.client.DescribeWorkflowExecution(ctx, run.GetID(), run.GetRunID())
+		for _, a := range d.GetPendingActivities() {
+			if a.GetActivityId() == id && a.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED {
+				return nil
+			}
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("call %s does not start: %w", id, errors.Join(err, context.Cause(ctx)))
+		}
+	}
+}
+
+// startOf returns when a call started whose run has ended.
+func (l *lab) startOf(ctx context.Context, run client.WorkflowRun, id string) (time.Time, error) {
+	history := l.client.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	scheduled := int64(0)
+	for history.HasNext() {
+		event, err := history.Next()
+		if err != nil {
+			return time.Time{}, err
+		}
+		if event.GetActivityTaskScheduledEventAttributes().GetActivityId() == id {
+			scheduled = event.GetEventId()
+		}
+		if started := event.GetActivityTaskStartedEventAttributes(); started != nil && started.GetScheduledEventId() == scheduled {
+			return event.GetEventTime().AsTime(), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("the run of %s has no call %s that started", run.GetID(), id)
+}

@@ -119,7 +119,7 @@ func TestDecodedSpec(t *testing.T) {
 		`{"name":"since","type":"string","default":"2024-01-01"},{"name":"ratio","type":"number","default":0.5},` +
 		`{"name":"big","type":"integer","default":123456789012345678901234567890}],` +
 		`"entry":{"type":"function","handler":"search"},"execution":{"lane":"serial","access":"exclusive","effect":"once","timeout":"1m30s",` +
-		`"heartbeat":"5s","retry":{"max_attempts":1,"initial_interval":"200ms","backoff":2,"max_interval":"10s"},"max_result":32768,` +
+		`"heartbeat":"3s","retry":{"max_attempts":1,"initial_interval":"200ms","backoff":2,"max_interval":"10s"},"max_result":32768,` +
 		`"slow_after":"5s","arguments":"lenient","on_invalid_output":"fail"}}`
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

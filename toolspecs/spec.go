@@ -10,7 +10,7 @@ import (
 // Defaults of a spec's execution facts.
 const (
 	DefaultTimeout   = switchyard.Duration(30 * time.Second)
-	DefaultHeartbeat = switchyard.Duration(5 * time.Second)
+	DefaultHeartbeat = switchyard.Duration(3 * time.Second)
 	// DefaultMaxResult bounds a result in bytes: what a model sees and what goes into history.
 	DefaultMaxResult = 32 << 10
 	DefaultSlowAfter = switchyard.Duration(5 * time.Second)
@@ -238,7 +238,7 @@ type ExecutionSpec struct {
 	Timeout switchyard.Duration `json:"timeout" yaml:"timeout" rule:"above=0s,max=24h"`
 	// QueueTimeout bounds the wait for a worker; zero waits for as long as the run lasts.
 	QueueTimeout switchyard.Duration `json:"queue_timeout,omitzero" yaml:"queue_timeout" rule:"above=0s"`
-	// Heartbeat is how long the worker may be silent before it counts as lost; default 5s, of stateful tools 2s, at least 1s.
+	// Heartbeat is how long the worker may be silent before it counts as lost; default 3s, of stateful tools 2s, at least 1s.
 	Heartbeat switchyard.Duration `json:"heartbeat" yaml:"heartbeat" rule:"min=1s,max=1h"`
 	Retry     switchyard.Retry    `json:"retry,omitzero" yaml:"retry"`
 	// MaxResult bounds the result in bytes; default 32 KiB, at most 1 MiB.

@@ -15,7 +15,7 @@ const graceAfterTimeout = 5 * time.Second
 
 // Defaults of a model step.
 const (
-	modelHeartbeat   = 10 * time.Second
+	modelHeartbeat   = 3 * time.Second
 	modelMaxAttempts = 5
 )
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -17,6 +18,8 @@ import (
 type OpenAI struct {
 	secret
 	client openai.Client
+	// unstreamed are the names of the models that answer only at once.
+	unstreamed sync.Map
 }
 
 // NewOpenAI returns the provider as the environment configures it: OPENAI_API_KEY, OPENAI_BASE_URL and what else the
@@ -26,19 +29,24 @@ func NewOpenAI() *OpenAI {
 	return &OpenAI{client: openai.NewClient(option.WithMaxRetries(0), option.WithMiddleware(readable)), secret: secret{os.Getenv(variable), variable}}
 }
 
-// Answer makes one request.
+// Answer makes one request; a second one where the server refuses to stream. What a server does not say of the tokens used is
+// counted here.
 func (o *OpenAI) Answer(ctx context.Context, p Prompt) (switchyard.ModelResponse, error) {
 	if err := o.Ready(); err != nil {
 		return switchyard.ModelResponse{}, &ModelError{Message: err.Error()}
 	}
-	completion, err := o.client.Chat.Completions.New(ctx, openAIParams(p))
+	completion, err := o.complete(ctx, p)
 	if err != nil {
 		return switchyard.ModelResponse{}, o.failure(err)
 	}
 	if len(completion.Choices) == 0 {
 		return switchyard.ModelResponse{}, &ModelError{Message: "the model's answer has no choices"}
 	}
-	return openAIResponse(completion), nil
+	response := openAIResponse(completion)
+	if response.Usage.InputTokens+response.Usage.OutputTokens == 0 {
+		response.Usage = countUsage(p, response.Message)
+	}
+	return response, nil
 }
 
 func openAIParams(p Prompt) openai.ChatCompletionNewParams {

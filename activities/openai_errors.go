@@ -12,7 +12,7 @@ func (o *OpenAI) failure(err error) error {
 	if !ok {
 		return &ModelError{Message: o.shown(err.Error())}
 	}
-	r := serverRefusal{status: api.StatusCode, message: api.Message, overflow: api.Code == "context_length_exceeded", broke: api.Code == "insufficient_quota"}
+	r := serverRefusal{status: api.StatusCode, message: api.Message, overflow: api.Code == codeOverflow, broke: api.Code == "insufficient_quota"}
 	if api.Response != nil {
 		r.header = api.Response.Header
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/switchyard/switchyard"
 	"github.com/tiktoken-go/tokenizer"
 )
 
@@ -38,6 +39,26 @@ func countTokens(text string) int {
 		n += countExactly(text[i*gap : i*gap+sampleBytes])
 	}
 	return int(float64(n) * float64(len(text)) / maxCounted)
+}
+
+// countUsage returns about what a model step used, where its provider does not say.
+func countUsage(p Prompt, answer switchyard.Message) switchyard.Usage {
+	u := switchyard.Usage{OutputTokens: messageTokens(answer)}
+	for _, m := range p.Messages {
+		u.InputTokens += messageTokens(m)
+	}
+	for _, t := range p.Tools {
+		u.InputTokens += countTokens(t.Name) + countTokens(t.Description) + countTokens(string(t.Schema))
+	}
+	return u
+}
+
+func messageTokens(m switchyard.Message) int {
+	n := countTokens(m.Text)
+	for _, c := range m.Calls {
+		n += countTokens(c.Tool) + countTokens(c.Arguments)
+	}
+	return n
 }
 
 func countExactly(text string) int {

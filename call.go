@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -213,6 +214,17 @@ func IdempotencyKey(run, callID string) string { return run + "/" + callID }
 
 // TurnCallID returns the id of the nth call (from 1) of a turn (from 1).
 func TurnCallID(turn, n int) string { return fmt.Sprintf("%d.%d", turn, n) }
+
+// CallTurn returns the turn of a call, the inverse of TurnCallID; zero for ids that are no turn's.
+func CallTurn(id string) int {
+	before, after, _ := strings.Cut(id, ".")
+	turn, err := strconv.Atoi(before)
+	n, fault := strconv.Atoi(after)
+	if err != nil || fault != nil || TurnCallID(turn, n) != id {
+		return 0
+	}
+	return turn
+}
 
 // TurnStepID returns the activity id of a turn's model step.
 func TurnStepID(turn int) string { return fmt.Sprintf("turn-%d", turn) }

@@ -82,6 +82,8 @@ type Page struct {
 	Messages Packed[[]Message] `json:"messages"`
 	// Total is the number of messages in the whole conversation.
 	Total int `json:"total"`
+	// Turn is the turn at which the run is.
+	Turn int `json:"turn,omitempty"`
 }
 
 // PageBytes is about how much text one Page holds; a single longer message makes a longer page.

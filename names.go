@@ -40,6 +40,8 @@ const (
 	SettleActivity = "switchyard/settle"
 	// ReplyActivity is the local activity that checks a person's reply against the question's schema.
 	ReplyActivity = "switchyard/reply"
+	// RecallActivity fetches the messages of a conversation's earlier runs.
+	RecallActivity = "switchyard/recall"
 	// CatalogActivity answers with the CatalogAnswer of the worker on whose queue it is asked.
 	CatalogActivity = "switchyard/catalog"
 	// LanesActivity answers with the WorkerLanes of the worker on whose queue it is asked.

@@ -15,10 +15,13 @@ type RunInput struct {
 	// Prompt is the user's message that an agent run starts with.
 	Prompt string `json:"prompt,omitempty"`
 	// Conversation ties runs together; empty makes the run its own conversation.
-	Conversation string         `json:"conversation,omitempty"`
-	Caller       Caller         `json:"caller,omitzero"`
-	Trace        string         `json:"trace,omitempty"`
-	Variables    map[string]any `json:"variables,omitempty"`
+	Conversation string `json:"conversation,omitempty"`
+	// Continue has an agent run go on where the last run of its conversation ended: it begins with that run's messages, in
+	// place of a second input. Such a run has the conversation as its workflow id, so that the server refuses two at once.
+	Continue  bool           `json:"continue,omitempty"`
+	Caller    Caller         `json:"caller,omitzero"`
+	Trace     string         `json:"trace,omitempty"`
+	Variables map[string]any `json:"variables,omitempty"`
 	// Mode overrides how strictly the arguments of all calls are read.
 	Mode Mode `json:"mode,omitempty"`
 	// Priority is that of the run's steps and calls, and of its sub-agents'; empty leaves calls to their tools.
@@ -32,11 +35,13 @@ type RunInput struct {
 // Carry is the state of an agent run that crosses continue-as-new; the conversation, from its first message on, is the
 // run's second input.
 type Carry struct {
-	Run     string         `json:"run"`
-	Started time.Time      `json:"started"`
-	Turn    int            `json:"turn"`
-	Usage   Usage          `json:"usage"`
-	Pinned  Packed[Pinned] `json:"pinned"`
+	Run     string    `json:"run"`
+	Started time.Time `json:"started"`
+	Turn    int       `json:"turn"`
+	// Before is how many turns the earlier runs of the conversation took.
+	Before int            `json:"before,omitempty"`
+	Usage  Usage          `json:"usage"`
+	Pinned Packed[Pinned] `json:"pinned"`
 	// Instances are those of stateful tools that the run has or had.
 	Instances []CarriedInstance `json:"instances,omitempty"`
 }
@@ -210,6 +215,8 @@ type AdmitRequest struct {
 type ModelRequest struct {
 	Run  string `json:"run"`
 	Turn int    `json:"turn"`
+	// Before is how many of the turns belong to earlier runs of the conversation.
+	Before int `json:"before,omitempty"`
 	// Chain is the digest of the first Seen messages, New the digests of those after them.
 	Chain string   `json:"chain,omitempty"`
 	Seen  int      `json:"seen,omitempty"`

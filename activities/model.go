@@ -24,8 +24,10 @@ type Model interface {
 
 // Prompt is what a model is asked.
 type Prompt struct {
-	Agent    *switchyard.Agent
-	Turn     int
+	Agent *switchyard.Agent
+	Turn  int
+	// Before is how many of the turns belong to earlier runs of the conversation.
+	Before   int
 	Messages []switchyard.Message
 	// Tools are what the model may call; none when a limit was reached.
 	Tools []Offer
@@ -117,7 +119,7 @@ func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest, say 
 	if !ok {
 		return switchyard.ModelResponse{}, &ModelError{Message: "this worker has no models of the provider " + string(setup.Pinned.Value.Provider)}
 	}
-	p := Prompt{Agent: setup.Agent, Turn: r.Turn, Messages: messages, Limit: r.Limit, Live: say}
+	p := Prompt{Agent: setup.Agent, Turn: r.Turn, Before: r.Before, Messages: messages, Limit: r.Limit, Live: say}
 	if r.Limit == "" {
 		if p.Tools, err = a.offered.of(a.specs, setup.Pinned.Value.Catalog); err != nil {
 			return switchyard.ModelResponse{}, &ModelError{Message: err.Error(), Permanent: true}

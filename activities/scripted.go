@@ -23,16 +23,17 @@ func (Scripted) Answer(_ context.Context, p Prompt) (switchyard.ModelResponse, e
 		return switchyard.ModelResponse{}, &ModelError{Message: "the agent has no script", Permanent: true}
 	}
 	script := p.Agent.Model.Script.Value
-	play := scriptPlay{script: script, messages: p.Messages}
+	turn := p.Turn - p.Before // a script begins anew with each run of a conversation
+	play := scriptPlay{script: script, messages: p.Messages, before: p.Before}
 	var message switchyard.Message
 	var err error
 	switch {
 	case p.Limit != "":
 		message.Text, err = play.summary(p.Limit)
-	case p.Turn < 1 || p.Turn > len(script.Steps):
-		err = fmt.Errorf("the script has %d steps and the run is at turn %d; end the script with an answer", len(script.Steps), p.Turn)
+	case turn < 1 || turn > len(script.Steps):
+		err = fmt.Errorf("the script has %d steps and the run is at turn %d; end the script with an answer", len(script.Steps), turn)
 	default:
-		message, err = play.step(script.Steps[p.Turn-1])
+		message, err = play.step(script.Steps[turn-1])
 	}
 	if err != nil {
 		return switchyard.ModelResponse{}, &ModelError{Message: err.Error(), Permanent: true}
@@ -54,6 +55,8 @@ func (Scripted) Answer(_ context.Context, p Prompt) (switchyard.ModelResponse, e
 type scriptPlay struct {
 	script   switchyard.Script
 	messages []switchyard.Message
+	// before is how many turns the earlier runs of the conversation took.
+	before int
 }
 
 func (s scriptPlay) step(step switchyard.ScriptStep) (switchyard.Message, error) {
@@ -107,7 +110,7 @@ func (s scriptPlay) lookup(id string) (any, bool) {
 		n := 0
 		for _, c := range step.Calls {
 			if c.ID == id {
-				return s.result(switchyard.TurnCallID(turn+1, n+1))
+				return s.result(switchyard.TurnCallID(s.before+turn+1, n+1))
 			}
 			n += max(c.Repeat, 1)
 		}

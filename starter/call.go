@@ -30,24 +30,33 @@ count='"3"' is the text 3.`,
   starter call echo text=hello --output json`,
 		Args: arguments(1, "TOOL", "ARGUMENTS…"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkTool(args[0], &flags.catalog); err != nil {
-				return err
-			}
-			text, err := parseArguments(args[1:], a.In)
-			if err != nil {
-				return usageError(cmd, "%v", err)
-			}
-			s, err := flags.newStart(cmd, switchyard.CallerDirect, switchyard.CallWorkflow, args[0])
+			s, err := a.callStart(cmd, &flags, args)
 			if err != nil {
 				return err
 			}
-			s.pairs = args[1:]
-			s.input.Call = &switchyard.Call{Tool: args[0], Arguments: text}
 			return a.startCall(cmd, s, &flags)
 		},
 	}
-	flags.add(cmd)
+	flags.add(cmd, conversationOfAny)
 	return cmd
+}
+
+// callStart makes a run of a tool's name and the arguments behind it.
+func (a *app) callStart(cmd *cobra.Command, flags *startFlags, args []string) (*start, error) {
+	if err := checkTool(args[0], &flags.catalog); err != nil {
+		return nil, err
+	}
+	text, err := parseArguments(args[1:], a.In)
+	if err != nil {
+		return nil, usageError(cmd, "%v", err)
+	}
+	s, err := flags.newStart(cmd, switchyard.CallerDirect, switchyard.CallWorkflow, args[0])
+	if err != nil {
+		return nil, err
+	}
+	s.pairs = args[1:]
+	s.input.Call = &switchyard.Call{Tool: args[0], Arguments: text}
+	return s, nil
 }
 
 // checkTool refuses a name that no tool can have, and one that the folder of tools, if there is one, does not hold.

@@ -40,7 +40,7 @@ type listedRun struct {
 }
 
 func (a *app) listCommand() *cobra.Command {
-	var query string
+	var query, conversation string
 	var limit int
 	var all bool
 	cmd := &cobra.Command{
@@ -48,11 +48,14 @@ func (a *app) listCommand() *cobra.Command {
 		Long: `Lists runs, the newest first. A query is one of Temporal's visibility; Switchyard's attributes are SwitchyardAgent,
 SwitchyardConversation, SwitchyardKind (agent, plan or direct) and SwitchyardCaller.
 
-The runs of sub-agents are left out; --all lists them too. Their caller is the agent that called them.`,
+The runs of sub-agents are left out; --all lists them too. Their caller is the agent that called them.
+
+The runs of an agent's conversation have one id. --conversation lists them with the id of each execution, which other
+commands take as --run-id; without that they mean the latest.`,
 		Example: `  starter list
   starter list --query 'SwitchyardAgent="librarian" AND ExecutionStatus="Failed"' --limit 5
   starter list --query 'SwitchyardKind="direct" AND SwitchyardCaller="ada"'
-  starter list --query 'SwitchyardConversation="support-42" AND StartTime > "2026-01-31T00:00:00Z"'
+  starter list --conversation support-42 --query 'StartTime > "2026-01-31T00:00:00Z"'
   starter list --all --query 'SwitchyardAgent="researcher"'
   starter list --output json | jq -r .workflow_id`,
 		Args: arguments(0),
@@ -65,14 +68,15 @@ The runs of sub-agents are left out; --all lists them too. Their caller is the a
 				return err
 			}
 			defer c.Close()
-			runs, err := listRuns(cmd.Context(), c, a.connection.resolvedNamespace, listCondition(query, all), limit)
+			runs, err := listRuns(cmd.Context(), c, a.connection.resolvedNamespace, listCondition(query, conversation, all), limit)
 			if err != nil {
 				return queryError(query, err)
 			}
-			return a.printRuns(runs, time.Now())
+			return a.printRuns(runs, conversation != "", time.Now())
 		},
 	}
 	cmd.Flags().StringVarP(&query, "query", "q", "", "`condition` that the runs meet")
+	cmd.Flags().StringVar(&conversation, "conversation", "", "`id` of the conversation that the runs belong to")
 	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many `runs`")
 	cmd.Flags().BoolVar(&all, "all", false, "the runs of sub-agents too")
 	return cmd
@@ -96,12 +100,16 @@ var runTypes = map[string]audit.RunKind{
 	switchyard.CallWorkflow:  kindDirect,
 }
 
-// listCondition is the query for runs that meet a condition, which may be empty; all are those of sub-agents too.
-func listCondition(query string, all bool) string {
+// listCondition is the query for runs that meet a condition and belong to a conversation, either of which may be empty; all
+// are those of sub-agents too.
+func listCondition(query, conversation string, all bool) string {
 	// The parts of a chain but the last are left out: a run is listed once.
 	condition := fmt.Sprintf("WorkflowType IN ('%s', '%s', '%s') AND ExecutionStatus != 'ContinuedAsNew'", switchyard.AgentWorkflow, switchyard.PlanWorkflow, switchyard.CallWorkflow)
 	if !all {
 		condition += " AND ParentWorkflowId IS NULL"
+	}
+	if conversation != "" {
+		condition += " AND " + conversationCondition(conversation)
 	}
 	if query != "" {
 		condition += " AND (" + query + ")"
@@ -170,7 +178,7 @@ func statusOf(s enumspb.WorkflowExecutionStatus) audit.RunStatus {
 	return audit.RunRunning
 }
 
-func (a *app) printRuns(runs []listedRun, now time.Time) error {
+func (a *app) printRuns(runs []listedRun, executions bool, now time.Time) error {
 	if a.format.json() {
 		for _, r := range runs {
 			if err := writeJSON(a.Out, r, false); err != nil {
@@ -185,8 +193,15 @@ func (a *app) printRuns(runs []listedRun, now time.Time) error {
 	}
 	p := a.paletteFor(a.Out)
 	t := table{header: []string{"run", "kind", "agent", "caller", "status", "started", "duration"}, right: map[int]bool{6: true}}
+	if executions {
+		t.header = append(t.header, "run id")
+	}
 	for _, r := range runs {
-		t.add(r.ID, string(r.Kind), r.Agent, r.Caller, p.status(r.Status), a.format.when(r.Started, now), brief(r.Duration.Std()))
+		row := []string{r.ID, string(r.Kind), r.Agent, r.Caller, p.status(r.Status), a.format.when(r.Started, now), brief(r.Duration.Std())}
+		if executions {
+			row = append(row, r.RunID)
+		}
+		t.add(row...)
 	}
 	return a.print(t.text(p))
 }

@@ -72,7 +72,7 @@ call; it waits for the answer for as long as the toolspec says, and no program n
 
 // allQuestions returns the open questions of all runs that run now. Runs that end meanwhile ask nothing any more.
 func (a *app) allQuestions(ctx context.Context, c client.Client) ([]audit.RunQuestion, error) {
-	runs, err := listRuns(ctx, c, a.connection.resolvedNamespace, listCondition(`ExecutionStatus = "Running"`, false), math.MaxInt32)
+	runs, err := listRuns(ctx, c, a.connection.resolvedNamespace, listCondition(`ExecutionStatus = "Running"`, "", false), math.MaxInt32)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
@@ -11,48 +13,54 @@ import (
 )
 
 func (a *app) runCommand() *cobra.Command {
-	var flags startFlags
-	var messages, model string
-	var turns int
+	var flags agentFlags
 	cmd := &cobra.Command{
 		Use: "run AGENT.yaml [PROMPT]", Short: "Run an agent and watch it", GroupID: groupStart,
 		Long: `Runs the agent that a file declares. Progress, the answer, the calls by lane, tokens and cost go to standard output.
 
 The file is checked whole before anything starts: every fault is listed with file, line and column, and the exit code
-is 2. Ctrl-C leaves the run alone and tells how to watch it again; a second one cancels it.`,
+is 2. Ctrl-C leaves the run alone and tells how to watch it again; a second one cancels it.
+
+With --conversation the run goes on where the last run of that conversation ended, however it ended: it begins with its
+messages. All runs of a conversation have its id, and the server keeps them apart: one runs at a time. The id of a run that
+was started without --conversation is that of its own one.`,
 		Example: `  starter run agent.yaml "Which of these documents mention lanes?"
-  starter run agent.yaml "Go on" --conversation support-42 --messages earlier.json
+  starter run agent.yaml "And which of them is the newest?" --conversation support-42 --if-busy wait
+  starter run agent.yaml "Go on" --messages earlier.json
   starter run agent.yaml "Count them" --var project=alpha --detach
   starter run agent.yaml "Count them" --output json | jq .type`,
 		Args: arguments(1, "AGENT.yaml", "PROMPT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("max-turns") && turns < 1 {
-				return usageError(cmd, "--max-turns %d: give at least 1", turns)
-			}
-			s, err := a.agentStart(cmd, &flags, args[0], messages)
+			s, err := a.agentStart(cmd, &flags, args[0], strings.Join(args[1:], ""))
 			if err != nil {
 				return err
 			}
-			if len(args) > 1 {
-				s.prompt, s.input.Prompt = args[1], args[1]
-			}
-			if model != "" {
-				s.input.Agent.Model.Name = model
-			}
-			if turns > 0 {
-				s.input.Agent.Limits.Turns = turns
-			}
-			return a.startAndFollow(cmd, s, &flags)
+			return a.startAndFollow(cmd, s, &flags.startFlags)
 		},
 	}
-	flags.add(cmd)
-	cmd.Flags().StringVar(&messages, "messages", "", "JSON `file` with the conversation before the prompt: [{\"role\": \"user\", \"text\": …}, …]")
-	cmd.Flags().StringVar(&model, "model", "", "`name` of the model in place of the file's")
-	cmd.Flags().IntVar(&turns, "max-turns", 0, "limit of turns in place of the file's")
+	flags.add(cmd, "`id` of the conversation that the run goes on with (default: the run's own)")
+	flags.addAgent(cmd)
+	cmd.Flags().StringVar(&flags.ifBusy, "if-busy", busyRefuse, "what to do while another run of the conversation goes on: refuse, or wait for its end")
 	return cmd
 }
 
-func (a *app) agentStart(cmd *cobra.Command, flags *startFlags, path, messages string) (*start, error) {
+// agentFlags are the flags of an agent's run.
+type agentFlags struct {
+	startFlags
+	messages, model string
+	turns           int
+}
+
+func (f *agentFlags) addAgent(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.messages, "messages", "", "JSON `file` with the conversation before the prompt, in place of earlier runs: [{\"role\": \"user\", \"text\": …}, …]")
+	cmd.Flags().StringVar(&f.model, "model", "", "`name` of the model in place of the file's")
+	cmd.Flags().IntVar(&f.turns, "max-turns", 0, "limit of turns in place of the file's")
+}
+
+func (a *app) agentStart(cmd *cobra.Command, flags *agentFlags, path, prompt string) (*start, error) {
+	if cmd.Flags().Changed("max-turns") && flags.turns < 1 {
+		return nil, usageError(cmd, "--max-turns %d: give at least 1", flags.turns)
+	}
 	known, err := a.known(&flags.catalog)
 	if err != nil {
 		return nil, err
@@ -61,7 +69,9 @@ func (a *app) agentStart(cmd *cobra.Command, flags *startFlags, path, messages s
 	if err != nil {
 		return nil, fileError(path, err)
 	}
-	earlier, err := loadMessages(messages)
+	agent.Model.Name = cmp.Or(flags.model, agent.Model.Name)
+	agent.Limits.Turns = cmp.Or(flags.turns, agent.Limits.Turns)
+	earlier, err := loadMessages(flags.messages)
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +79,11 @@ func (a *app) agentStart(cmd *cobra.Command, flags *startFlags, path, messages s
 	if err != nil {
 		return nil, err
 	}
-	s.input.Agent = agent
-	s.earlier, err = switchyard.EncodeMessages(earlier)
-	return s, err
+	s.input.Agent, s.prompt, s.input.Prompt = agent, prompt, prompt
+	if s.earlier, err = switchyard.EncodeMessages(earlier); err != nil {
+		return nil, err
+	}
+	return s, flags.goOn(cmd, s)
 }
 
 func (a *app) planCommand() *cobra.Command {
@@ -85,28 +97,36 @@ runs: unknown tools, cycles and dangling references are listed with file, line a
   starter tools lint nightly.yaml`,
 		Args: arguments(1, "PLAN.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			known, err := a.known(&flags.catalog)
+			s, err := a.planStart(cmd, &flags, args[0])
 			if err != nil {
 				return err
 			}
-			plan, err := toolspecs.LoadPlan(args[0], known)
-			if err != nil {
-				return fileError(args[0], err)
-			}
-			if plan.Name == "" {
-				plan.Name = baseName(args[0])
-			}
-			s, err := flags.newStart(cmd, switchyard.CallerPlan, switchyard.PlanWorkflow, plan.Name)
-			if err != nil {
-				return err
-			}
-			packed := switchyard.Pack(*plan)
-			s.input.Plan = &packed
 			return a.startAndFollow(cmd, s, &flags)
 		},
 	}
-	flags.add(cmd)
+	flags.add(cmd, conversationOfAny)
 	return cmd
+}
+
+func (a *app) planStart(cmd *cobra.Command, flags *startFlags, path string) (*start, error) {
+	known, err := a.known(&flags.catalog)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := toolspecs.LoadPlan(path, known)
+	if err != nil {
+		return nil, fileError(path, err)
+	}
+	if plan.Name == "" {
+		plan.Name = baseName(path)
+	}
+	s, err := flags.newStart(cmd, switchyard.CallerPlan, switchyard.PlanWorkflow, plan.Name)
+	if err != nil {
+		return nil, err
+	}
+	packed := switchyard.Pack(*plan)
+	s.input.Plan = &packed
+	return s, nil
 }
 
 // startAndFollow starts a run, and unless it is detached shows it and its report until its end.

@@ -31,24 +31,35 @@ type startFlags struct {
 	mode, queue, priority    string
 	catalog                  catalogFlags
 	variables                []string
+	ifBusy                   string
 	detach                   bool
 	cancelOnInterrupt        bool
 }
 
-func (s *startFlags) add(cmd *cobra.Command) {
+// add adds all flags; conversation says what that one does to the command's runs.
+func (s *startFlags) add(cmd *cobra.Command, conversation string) {
 	f := cmd.Flags()
 	f.StringVar(&s.id, "id", "", "`id` of the run (default: its name and 8 random digits)")
 	f.StringVarP(&s.id, "workflow-id", "w", "", "the same as --id, as the Temporal CLI calls it")
+	f.BoolVar(&s.detach, "detach", false, "print the run's id and do not wait for its end")
+	f.BoolVar(&s.cancelOnInterrupt, "cancel-on-interrupt", false, "Ctrl-C cancels the run; without it the run goes on and a second Ctrl-C cancels it")
+	s.addInput(cmd, conversation)
+}
+
+// addInput adds the flags of a run's input.
+func (s *startFlags) addInput(cmd *cobra.Command, conversation string) {
+	f := cmd.Flags()
+	f.StringVar(&s.conversation, "conversation", "", conversation)
 	f.StringVarP(&s.queue, "task-queue", "t", switchyard.DefaultTaskQueue, "task `queue` of the workers that run it")
-	f.StringVar(&s.conversation, "conversation", "", "`id` of the conversation that the run belongs to (default: the run's own)")
 	f.StringVar(&s.caller, "caller", "", "`name` of the person or program that starts the run (default: the user of this system)")
 	f.StringArrayVar(&s.variables, "var", nil, "`name=value` of a variable that tools can read, value in JSON or text; repeatable")
 	f.StringVar(&s.mode, "mode", "", "how arguments are read: strict or lenient (default: as the file or the tools say)")
 	f.StringVar(&s.priority, "priority", "", "which of the calls and model steps that wait come first: urgent, high, normal or low (default: as the plan's calls and the tools say)")
 	s.catalog.add(f, "to check names against before anything starts (default ./tools where it holds some)")
-	f.BoolVar(&s.detach, "detach", false, "print the run's id and do not wait for its end")
-	f.BoolVar(&s.cancelOnInterrupt, "cancel-on-interrupt", false, "Ctrl-C cancels the run; without it the run goes on and a second Ctrl-C cancels it")
 }
+
+// conversationOfAny is what --conversation does to a run that has no conversation to go on with.
+const conversationOfAny = "`id` of the conversation that the run belongs to (default: the run's own)"
 
 // start is a run to be started.
 type start struct {
@@ -56,6 +67,8 @@ type start struct {
 	earlier  []byte
 	kind     switchyard.CallerType
 	workflow string
+	// exclusive says that the run has its conversation's id, under which one runs at a time; wait has it wait for its turn.
+	exclusive, wait bool
 	// name is the agent's, the plan's or the tool's.
 	name   string
 	prompt string
@@ -127,16 +140,29 @@ func (a *app) begin(ctx context.Context, c client.Client, s *start) (runID strin
 	if err != nil {
 		return "", err
 	}
-	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: s.id, TaskQueue: s.queue, StaticSummary: s.summary(), TypedSearchAttributes: attributes, Priority: s.rank(),
-		// An id names one run for good, so that its records stay findable.
-		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
-		WorkflowExecutionErrorWhenAlreadyStarted: true,
-	}, s.workflow, s.inputs()...)
+	if s.exclusive {
+		return a.beginInTurn(ctx, c, s, attributes)
+	}
+	runID, err = s.execute(ctx, c, attributes)
 	if _, taken := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); taken {
 		return "", failure(exitUsage, "there is a run %q already; nothing was started\nGive another --id, or look at that one: %s", s.id, a.connection.reach().command("show", s.id))
 	}
+	return runID, err
+}
+
+// execute asks the server once to start the run.
+func (s *start) execute(ctx context.Context, c client.Client, attributes temporal.SearchAttributes) (runID string, err error) {
+	// An id names one run for good, so that its records stay findable; that of a conversation names one run at a time.
+	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	if s.exclusive {
+		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+	}
+	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: s.id, TaskQueue: s.queue, StaticSummary: s.summary(), TypedSearchAttributes: attributes, Priority: s.rank(),
+		WorkflowIDReusePolicy:                    reuse,
+		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}, s.workflow, s.inputs()...)
 	if err != nil {
 		return "", err
 	}

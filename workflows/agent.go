@@ -43,7 +43,9 @@ type agentRun struct {
 	pinned       switchyard.Pinned
 	pipeline     *pipeline
 	turn         int
-	started      time.Time
+	// before is how many turns the earlier runs of the conversation took.
+	before  int
+	started time.Time
 	// timeOver is set when the wall time has passed.
 	timeOver bool
 }
@@ -54,10 +56,10 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := workflow.SetQueryHandler(ctx, switchyard.ConversationQuery, r.conversation.page); err != nil {
+	if err := workflow.SetQueryHandler(ctx, switchyard.ConversationQuery, r.page); err != nil {
 		return err
 	}
-	if err := r.begin(earlier); err != nil {
+	if err := r.begin(ctx, earlier); err != nil {
 		return err
 	}
 	origin := originOf(ctx, r.in, switchyard.Caller{Type: switchyard.CallerAgent, ID: r.agent.Name})
@@ -67,7 +69,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 			return err
 		}
 	} else {
-		r.turn, r.started, r.pinned = carry.Turn, carry.Started, carry.Pinned.Value
+		r.turn, r.before, r.started, r.pinned = carry.Turn, carry.Before, carry.Started, carry.Pinned.Value
 	}
 	r.pipeline = newPipeline(ctx, r.in, origin, r.pinned.Catalog, r.mode(), asked)
 	r.pipeline.budget = budget{limits: r.agent.Limits, started: r.started}
@@ -85,7 +87,11 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 
 // begin fills the conversation with what is there before the first turn: instructions, earlier messages, the prompt. A
 // run that continued has its instructions among the earlier messages.
-func (r *agentRun) begin(earlier []byte) error {
+func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
+	earlier, err := r.recall(ctx, earlier)
+	if err != nil {
+		return err
+	}
 	messages, err := switchyard.DecodeMessages(earlier)
 	if err != nil {
 		return invalid([]switchyard.Problem{{Path: "$.messages", Rule: switchyard.RuleType, Message: err.Error()}})
@@ -167,7 +173,7 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result switchyard.
 // modelStep asks the model; the activity gets digests and fetches by query what its process does not have.
 func (r *agentRun) modelStep(ctx workflow.Context, id, limit string) (switchyard.ModelResponse, error) {
 	c := &r.conversation
-	request := switchyard.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Chain: c.seenChain, Seen: c.seen, New: c.fresh,
+	request := switchyard.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before, Chain: c.seenChain, Seen: c.seen, New: c.fresh,
 		Catalog: r.pinned.Catalog.Digest, Limit: limit}
 	model := r.agent.Model
 	summary := fmt.Sprintf("turn %d", r.turn)
@@ -237,7 +243,7 @@ func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
 	}
 	next := r.in
 	next.Prompt = ""
-	next.Carry = &switchyard.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Usage: r.pipeline.usage,
+	next.Carry = &switchyard.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage,
 		Pinned: switchyard.Pack(r.pinned), Instances: r.pipeline.instances.carry(ctx)}
 	return switchyard.RunResult{}, workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next, earlier)
 }

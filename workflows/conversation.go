@@ -35,6 +35,8 @@ func (c *conversation) size() int {
 }
 
 // page answers the conversation query.
-func (c *conversation) page(from int) (switchyard.Page, error) {
-	return switchyard.PageOf(c.messages, from), nil
+func (r *agentRun) page(from int) (switchyard.Page, error) {
+	page := switchyard.PageOf(r.conversation.messages, from)
+	page.Turn = r.turn
+	return page, nil
 }

@@ -29,7 +29,7 @@ func (r *agentRun) reached() string {
 		name      string
 		used, max float64
 	}{
-		{limitTurns, float64(r.turn), float64(l.Turns)},
+		{limitTurns, float64(r.turn - r.before), float64(l.Turns)},
 		{limitCalls, float64(u.Calls), float64(l.Calls)},
 		{limitTokens, float64(u.InputTokens + u.OutputTokens), float64(l.Tokens)},
 		{limitCost, u.Cost, l.Cost},

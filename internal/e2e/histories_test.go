@@ -99,6 +99,13 @@ var behaviours = []behaviour{
 		l.worker()
 		return run
 	}},
+	{name: "agent_conversation", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		a := withTools(agent(step(call("append", `{"text":"a"}`)), answer("done")), "append")
+		in := switchyard.RunInput{Agent: a, Prompt: "Go.", Conversation: "agent_conversation", Continue: true}
+		l.result(l.run(switchyard.AgentWorkflow, in.Conversation, in))
+		return l.run(switchyard.AgentWorkflow, in.Conversation, in)
+	}},
 	{name: "agent_inline", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := inlineTurns()

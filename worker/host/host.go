@@ -198,6 +198,7 @@ func register(w worker.Worker, deeds *activities.Activities) {
 		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
 	}
 	w.RegisterActivityWithOptions(deeds.Pin, activity.RegisterOptions{Name: switchyard.PinActivity})
+	w.RegisterActivityWithOptions(deeds.Recall, activity.RegisterOptions{Name: switchyard.RecallActivity})
 	w.RegisterActivityWithOptions(deeds.Admit, activity.RegisterOptions{Name: switchyard.AdmitActivity})
 	w.RegisterActivityWithOptions(deeds.Open, activity.RegisterOptions{Name: switchyard.OpenActivity})
 	w.RegisterActivityWithOptions(deeds.Reply, activity.RegisterOptions{Name: switchyard.ReplyActivity})

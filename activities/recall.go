@@ -1,0 +1,274 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+)
+
+const (
+	// recentRuns is how many runs of a conversation, the newest ones, are looked through for the last that says something.
+	recentRuns = 100
+	// listedPace and listedWithin are how often, and for how long, the server is asked for the list of runs until it has the
+	// newest: it keeps that list a moment behind.
+	listedPace   = 50 * time.Millisecond
+	listedWithin = 30 * time.Second
+	// askWithin bounds one question to an earlier run.
+	askWithin = 15 * time.Second
+)
+
+// Recall returns the messages of the last run of a conversation that has any, for the run on whose behalf ctx executes. Each
+// run began with those of the earlier ones, so that it has them all. Its errors are the server's; a conversation that cannot
+// be continued is in the answer's Problems.
+func (a *Activities) Recall(ctx context.Context, r switchyard.RecallRequest) (switchyard.Recalled, error) {
+	runs, err := a.earlierRuns(ctx, r.Conversation)
+	if err != nil {
+		return switchyard.Recalled{}, err
+	}
+	gone := 0
+	for _, run := range runs {
+		running, err := a.stillRuns(ctx, run)
+		if err != nil {
+			return switchyard.Recalled{}, err
+		}
+		if running {
+			return switchyard.Recalled{Problems: []switchyard.Problem{{Path: "$.conversation", Rule: "busy",
+				Message: fmt.Sprintf("the run %s of the conversation %s goes on; wait for its end, or cancel it", run.GetExecution().GetWorkflowId(), r.Conversation)}}}, nil
+		}
+		talk, err := a.talkOf(ctx, run)
+		if _, lost := errors.AsType[*serviceerror.NotFound](err); lost {
+			gone++
+			continue
+		}
+		if err != nil {
+			return switchyard.Recalled{}, fmt.Errorf("ask the run %s (%s) for its conversation: %w", run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), err)
+		}
+		if len(talk.messages) > 0 {
+			return talk.recalled(run)
+		}
+	}
+	return nothingRecalled(gone)
+}
+
+// stillRuns reports whether a run that is listed as running is, which the list may learn late.
+func (a *Activities) stillRuns(ctx context.Context, run *workflowpb.WorkflowExecutionInfo) (bool, error) {
+	if run.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return false, nil
+	}
+	now, err := a.config.Client.DescribeWorkflowExecution(ctx, run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId())
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return false, nil
+	}
+	return now.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, err
+}
+
+// earlierRuns returns the agents' runs of a conversation but the one that asks, the one that ended last first; one that is
+// running comes before all. Runs of sub-agents are none of them.
+func (a *Activities) earlierRuns(ctx context.Context, conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
+	self := activity.GetInfo(ctx).WorkflowExecution
+	ctx, cancel := context.WithTimeout(ctx, listedWithin)
+	defer cancel()
+	pace := time.NewTicker(listedPace)
+	defer pace.Stop()
+	for {
+		runs, err := a.listConversation(ctx, conversation)
+		if err != nil {
+			return nil, err
+		}
+		if others, current := otherRuns(runs, self.ID, self.RunID); current {
+			return others, nil
+		}
+		select {
+		case <-pace.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the server's list of runs has not come up to date within %s", listedWithin)
+		}
+	}
+}
+
+// otherRuns returns the runs of a list but one, in the order of earlierRuns. current says that the list is up to date: it has
+// that one, and none that runs with the same workflow id.
+func otherRuns(runs []*workflowpb.WorkflowExecutionInfo, workflowID, runID string) (others []*workflowpb.WorkflowExecutionInfo, current bool) {
+	for _, run := range runs {
+		switch {
+		case run.GetExecution().GetRunId() == runID:
+			current = true
+		case run.GetExecution().GetWorkflowId() == workflowID && run.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
+			return nil, false
+		default:
+			others = append(others, run)
+		}
+	}
+	slices.SortStableFunc(others, func(x, y *workflowpb.WorkflowExecutionInfo) int { return endOf(y).Compare(endOf(x)) })
+	return others, current
+}
+
+// endOf is when a run ended; one that has not ends after all others.
+func endOf(run *workflowpb.WorkflowExecutionInfo) time.Time {
+	if run.GetCloseTime() == nil {
+		return time.Unix(1<<40, 0)
+	}
+	return run.GetCloseTime().AsTime()
+}
+
+// listConversation asks the server for the newest runs of a conversation: those that have its id, and those that name it.
+func (a *Activities) listConversation(ctx context.Context, conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
+	id := "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(conversation) + "'"
+	list := func(which string) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+		return a.config.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{PageSize: recentRuns, Query: which +
+			" AND WorkflowType = '" + switchyard.AgentWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'" +
+			" AND (ParentWorkflowId IS NULL OR TemporalScheduledById IS NOT NULL)"})
+	}
+	page, err := list("(WorkflowId = " + id + " OR " + switchyard.AttributeConversation + " = " + id + ")")
+	if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); unknown {
+		page, err = list("WorkflowId = " + id) // a server without Switchyard's attributes
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the runs of the conversation: %w", err)
+	}
+	return page.GetExecutions(), nil
+}
+
+// pastTalk is what an earlier run of a conversation holds.
+type pastTalk struct {
+	messages []switchyard.Message
+	turn     int
+}
+
+// talkOf asks a run that has ended for its conversation; a run that never began has none.
+func (a *Activities) talkOf(ctx context.Context, run *workflowpb.WorkflowExecutionInfo) (pastTalk, error) {
+	var talk pastTalk
+	for {
+		page, err := a.pageOf(ctx, run, len(talk.messages))
+		if neverBegan(err) {
+			return pastTalk{}, nil
+		}
+		if err != nil {
+			return pastTalk{}, err
+		}
+		talk.messages, talk.turn = append(talk.messages, page.Messages.Value...), page.Turn
+		if len(page.Messages.Value) == 0 || len(talk.messages) >= page.Total {
+			return talk, nil
+		}
+	}
+}
+
+func (a *Activities) pageOf(ctx context.Context, run *workflowpb.WorkflowExecutionInfo, from int) (page switchyard.Page, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	value, err := a.config.Client.QueryWorkflow(ctx, run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), switchyard.ConversationQuery, from)
+	if err == nil {
+		err = value.Get(&page)
+	}
+	if ctx.Err() == context.DeadlineExceeded {
+		err = fmt.Errorf("no worker answered within %s; one has to serve its task queue %s: %w", askWithin, run.GetTaskQueue(), err)
+	}
+	return page, err
+}
+
+// neverBegan reports whether a query failed because the run was ended before a worker had taken it up.
+func neverBegan(err error) bool {
+	_, ok := errors.AsType[*serviceerror.WorkflowNotReady](err)
+	return ok
+}
+
+// recalled is the talk as the next run is given it: without the agent's instructions, with an answer to every call.
+func (t pastTalk) recalled(run *workflowpb.WorkflowExecutionInfo) (switchyard.Recalled, error) {
+	messages := slices.DeleteFunc(answered(t.messages), func(m switchyard.Message) bool { return m.Role == switchyard.RoleSystem })
+	r := switchyard.Recalled{Turn: t.turn, WorkflowID: run.GetExecution().GetWorkflowId(), RunID: run.GetExecution().GetRunId()}
+	for _, m := range messages {
+		for _, c := range m.Calls {
+			r.Turn = max(r.Turn, switchyard.CallTurn(c.ID))
+		}
+	}
+	var err error
+	r.Messages, r.Dropped, err = carried(messages, maxRecalled)
+	return r, err
+}
+
+// answered returns the messages with an answer to every call that the end of its run left without one, behind the others of
+// its turn: models refuse a conversation with gaps.
+func answered(messages []switchyard.Message) []switchyard.Message {
+	var whole []switchyard.Message
+	var open []switchyard.Call
+	end := func() {
+		for _, c := range open {
+			e := switchyard.Errorf(switchyard.ErrCancelled, "the run ended before this call did; it may have taken effect")
+			whole = append(whole, switchyard.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}.Message())
+		}
+		open = nil
+	}
+	for _, m := range messages {
+		if m.Role != switchyard.RoleTool {
+			end()
+			open = slices.Clone(m.Calls)
+		}
+		open = slices.DeleteFunc(open, func(c switchyard.Call) bool { return c.ID == m.CallID })
+		whole = append(whole, m)
+	}
+	end()
+	return whole
+}
+
+// maxRecalled bounds encoded messages so that, as base64 and with what stands beside them, they are one payload.
+const maxRecalled = switchyard.MaxPayload*3/4 - 4<<10
+
+// carried encodes messages in at most limit bytes. Where that is too little it leaves out the oldest, dropped of them, by
+// whole turns, and puts a message that says so in their place.
+func carried(messages []switchyard.Message, limit int) (data []byte, dropped int, err error) {
+	kept := messages
+	for {
+		if dropped = len(messages) - len(kept); dropped > 0 {
+			kept = append([]switchyard.Message{leftOut(dropped)}, kept...)
+		}
+		data, err = switchyard.EncodeMessages(kept)
+		if err != nil || len(data) <= limit {
+			return data, dropped, err
+		}
+		if dropped > 0 {
+			kept = kept[1:]
+		}
+		kept = latest(kept, limit, len(data))
+	}
+}
+
+// latest returns the last of the messages, as many as may take limit bytes where all take encoded, but not all; it never
+// begins with an answer to a call.
+func latest(messages []switchyard.Message, limit, encoded int) []switchyard.Message {
+	total := 0
+	for _, m := range messages {
+		total += m.Size()
+	}
+	allowed := int(float64(total) * 0.9 * float64(limit) / float64(encoded))
+	from := 0
+	for from < len(messages) && (from == 0 || total > allowed || messages[from].Role == switchyard.RoleTool) {
+		total -= messages[from].Size()
+		from++
+	}
+	return messages[from:]
+}
+
+func leftOut(n int) switchyard.Message {
+	return switchyard.Message{Role: switchyard.RoleUser, Text: fmt.Sprintf("[note: the %d oldest messages of this conversation are left out here: all together are too long to be carried over]", n)}
+}
+
+// nothingRecalled is the answer where no earlier run says anything; gone are those that the server has listed and keeps no
+// longer.
+func nothingRecalled(gone int) (switchyard.Recalled, error) {
+	if gone == 0 {
+		return switchyard.Recalled{}, nil
+	}
+	note := switchyard.Message{Role: switchyard.RoleUser, Text: "[note: this conversation has earlier runs, which the server keeps no longer: what was said in them is not known]"}
+	data, err := switchyard.EncodeMessages([]switchyard.Message{note})
+	return switchyard.Recalled{Messages: data}, err
+}

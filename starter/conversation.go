@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// What --if-busy says.
+const (
+	busyRefuse = "refuse"
+	busyWait   = "wait"
+)
+
+// goOn has an agent's run go on with the conversation that the flags name, if they do.
+func (f *agentFlags) goOn(cmd *cobra.Command, s *start) error {
+	switch {
+	case f.ifBusy != busyRefuse && f.ifBusy != busyWait && f.ifBusy != "":
+		return usageError(cmd, "--if-busy %q is not one of refuse, wait", f.ifBusy)
+	case f.conversation == "":
+		return nil
+	case !sendable(f.conversation):
+		return usageError(cmd, "--conversation %q: the id of an agent's conversation, which its runs have too, has letters, digits and _ - . : / only", f.conversation)
+	case f.id != "" && f.id != f.conversation:
+		return usageError(cmd, "--id %q and --conversation %q: the runs of a conversation have its id; leave out --id", f.id, f.conversation)
+	}
+	s.id, s.exclusive, s.wait = f.conversation, true, f.ifBusy == busyWait
+	s.input.Continue = s.earlier == nil
+	return nil
+}
+
+// beginInTurn starts a run of a conversation when no other run of it goes on, or says which one does.
+func (a *app) beginInTurn(ctx context.Context, c client.Client, s *start, attributes temporal.SearchAttributes) (string, error) {
+	turn := newPlaceInLine()
+	for {
+		run, err := a.runningElsewhere(ctx, c, s)
+		if err != nil {
+			return "", err
+		}
+		if run == nil {
+			runID, err := s.execute(ctx, c, attributes)
+			taken, ok := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err)
+			if !ok {
+				return runID, err
+			}
+			if run, err = describeRun(ctx, c, s.id, taken.RunId); err != nil {
+				return "", err
+			}
+		}
+		if !s.wait {
+			return "", a.busy(s, run)
+		}
+		if err := a.waitFor(ctx, c, s, run, turn); err != nil {
+			return "", err
+		}
+	}
+}
+
+// describeRun returns what the server says of a run; nil where it has gone.
+func describeRun(ctx context.Context, c client.Client, id, runID string) (*workflowpb.WorkflowExecutionInfo, error) {
+	r, err := c.DescribeWorkflowExecution(ctx, id, runID)
+	if isNotFound(err) {
+		return nil, nil
+	}
+	return r.GetWorkflowExecutionInfo(), err
+}
+
+// runningElsewhere returns a run of the conversation that goes on under an id of its own, as those that were started by other
+// programs may; nil where the server lists none.
+func (a *app) runningElsewhere(ctx context.Context, c client.Client, s *start) (*workflowpb.WorkflowExecutionInfo, error) {
+	page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: a.connection.resolvedNamespace, PageSize: 10,
+		Query: fmt.Sprintf("%s AND WorkflowType = '%s' AND WorkflowId != %s AND ExecutionStatus = 'Running' AND ParentWorkflowId IS NULL",
+			conversationCondition(s.id), switchyard.AgentWorkflow, quoted(s.id)),
+	})
+	if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); unknown {
+		return nil, nil // a server without Switchyard's attributes
+	}
+	for _, listed := range page.GetExecutions() {
+		run, err := describeRun(ctx, c, listed.GetExecution().GetWorkflowId(), listed.GetExecution().GetRunId())
+		if err != nil || run != nil && run.GetCloseTime() == nil {
+			return run, err
+		}
+	}
+	return nil, err
+}
+
+// conversationCondition is the part of a query that runs of a conversation meet.
+func conversationCondition(id string) string {
+	return switchyard.AttributeConversation + " = " + quoted(id)
+}
+
+// quoted writes text into a query.
+func quoted(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
+}
+
+// busy refuses a run because another of its conversation goes on.
+func (a *app) busy(s *start, run *workflowpb.WorkflowExecutionInfo) error {
+	r, id := a.connection.reach(), s.id
+	if run != nil {
+		id = run.GetExecution().GetWorkflowId()
+	}
+	return failure(exitUsage, "the conversation %q is busy: %s; nothing was started\nWait for its end: --if-busy wait; follow it: %s; end it: %s",
+		s.id, aboutRun(id, run, time.Now()), r.command("watch", id), r.command("cancel", id))
+}
+
+// aboutRun says which run it is that goes on.
+func aboutRun(id string, run *workflowpb.WorkflowExecutionInfo, now time.Time) string {
+	if run == nil {
+		return "the run " + id + " goes on"
+	}
+	fields := run.GetSearchAttributes().GetIndexedFields()
+	words := "the run " + id
+	if agent := text(fields[switchyard.AttributeAgent]); agent != "" {
+		words += " of " + agent
+	}
+	if caller := text(fields[switchyard.AttributeCaller]); caller != "" {
+		words += ", started by " + caller + ","
+	}
+	return words + " has been running for " + brief(now.Sub(run.GetStartTime().AsTime()))
+}
+
+// waitFor waits for the end of a run of the conversation, and then for this one's place among those that waited for it too.
+func (a *app) waitFor(ctx context.Context, c client.Client, s *start, run *workflowpb.WorkflowExecutionInfo, turn *placeInLine) error {
+	if run == nil {
+		return nil
+	}
+	id, runID := run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId()
+	fmt.Fprintf(a.Err, "waiting for the conversation %q: %s\n", s.id, aboutRun(id, run, time.Now()))
+	err := c.GetWorkflow(ctx, id, runID).Get(ctx, nil)
+	if ctx.Err() != nil {
+		return failure(exitCancelled, "interrupted while waiting for the run %q; nothing was started", id)
+	}
+	if err != nil && unreachable(err) {
+		return err
+	}
+	pause := time.NewTimer(turn.pause(time.Now(), time.Since(run.GetStartTime().AsTime())))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return nil
+	case <-ctx.Done():
+		return failure(exitCancelled, "interrupted while waiting for the conversation %q; nothing was started", s.id)
+	}
+}
+
+// lineStep is by how much those who came while a run went on let those go first who had waited before.
+const lineStep = 100 * time.Millisecond
+
+// placeInLine orders those who wait for one conversation, in processes that know nothing of each other: who came earlier
+// tries again sooner. Nothing but the start itself is exact, and that only lets one of them through.
+type placeInLine struct {
+	came time.Time
+	// own is where it stands among those who came while one run went on, from 0 to lineStep; passed counts the runs that it
+	// has seen the end of.
+	own    time.Duration
+	passed int
+}
+
+func newPlaceInLine() *placeInLine { return &placeInLine{came: time.Now()} }
+
+// pause is how long to wait when a run has ended that took so long.
+func (p *placeInLine) pause(now time.Time, took time.Duration) time.Duration {
+	if p.passed == 0 && took > 0 {
+		after := took - now.Sub(p.came) // how long the run had gone on when this one came
+		p.own = time.Duration(float64(lineStep) * min(1, max(0, float64(after)/float64(took))))
+	}
+	p.passed++
+	return (lineStep + p.own) >> min(p.passed-1, 20)
+}

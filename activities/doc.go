@@ -12,6 +12,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/toolspecs/models"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 )
@@ -28,6 +29,8 @@ type Config struct {
 	Executors map[string]Executor
 	// Models answer model steps, by provider.
 	Models map[switchyard.Provider]Model
+	// ModelTable is what is known of models by their names; default models.Shipped().
+	ModelTable *models.Table
 	// Stateful are the factories of stateful tools, Serve starts a worker for one of their instances. Both may be nil where
 	// there are none.
 	Stateful *Factories
@@ -72,6 +75,9 @@ func New(c Config) (*Activities, error) {
 	if c.Lanes == nil {
 		always := lanes.Of()
 		c.Lanes = func() *lanes.Set { return always }
+	}
+	if c.ModelTable == nil {
+		c.ModelTable = models.Shipped()
 	}
 	if c.Exit == nil {
 		c.Exit = func() { os.Exit(1) }

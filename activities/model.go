@@ -129,13 +129,12 @@ func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest, say 
 	defer cancel()
 	response, err := model.Answer(ctx, p)
 	if err != nil {
-		return switchyard.ModelResponse{}, err
+		return switchyard.ModelResponse{}, a.overflown(err, setup, p)
 	}
 	if err := settle(&response.Message, r.Limit != ""); err != nil {
 		return switchyard.ModelResponse{}, err
 	}
-	price := setup.Agent.Model.Price
-	response.Usage.Cost = price.Cost(response.Usage)
+	response.Usage.Cost = a.known(setup, response.Model).Price.Cost(response.Usage)
 	return response, nil
 }
 

@@ -46,6 +46,8 @@ type Config struct {
 	Stateful []activities.Stateful
 	// Models are added to openai, anthropic and scripted, or replace them.
 	Models map[switchyard.Provider]activities.Model
+	// ModelsFile is the file with what models cost and how much they read; empty for the table that comes with the program.
+	ModelsFile string
 	// Dir is where relative working folders of commands and MCP servers start; default the process's.
 	Dir string
 	// Files is the folder for images and other bytes of MCP tools' answers that are too large for a result; default

@@ -156,6 +156,8 @@ func TestMainUsage(t *testing.T) {
 		{"reload interval", []string{"--reload-interval", "-1s"}, []string{"ReloadInterval is -1s"}},
 		{"no folder", []string{"--tools", filepath.Join(folder, "none")}, []string{"none", "no such file"}},
 		{"bad toolspec", []string{"--tools", folder}, []string{"bad.yaml:3", "describes", "description"}},
+		{"no table of models", []string{"--models-file", filepath.Join(folder, "none.yaml")}, []string{"none.yaml", "no such file"}},
+		{"bad table of models", []string{"--models-file", filepath.Join(folder, "bad.yaml")}, []string{"bad.yaml:1:1", `unknown field "name"`, "as_of is missing"}},
 		{"profile", []string{"--profile", "nobodys"}, []string{"Temporal configuration", "nobodys"}},
 	}
 	for _, c := range cases {

@@ -114,12 +114,12 @@ func (c Config) tellReady(catalog *toolspecs.Catalog, lanes []string, metrics st
 }
 
 func (c Config) activities(tools *toolspecs.Watcher, own registered, queues *queueServer) (*activities.Activities, error) {
-	models := map[switchyard.Provider]activities.Model{
+	providers := map[switchyard.Provider]activities.Model{
 		switchyard.ProviderOpenAI:    activities.NewOpenAI(),
 		switchyard.ProviderAnthropic: activities.NewAnthropic(),
 		switchyard.ProviderScripted:  activities.Scripted{},
 	}
-	maps.Copy(models, c.Models)
+	maps.Copy(providers, c.Models)
 	return activities.New(activities.Config{
 		Catalog:  tools.Catalog,
 		Identity: c.Connection.Identity,
@@ -132,7 +132,8 @@ func (c Config) activities(tools *toolspecs.Watcher, own registered, queues *que
 			switchyard.KindMCP:      own.servers,
 			switchyard.KindHuman:    activities.People{},
 		},
-		Models:     models,
+		Models:     providers,
+		ModelTable: own.models,
 		Stateful:   own.factories,
 		Serve:      queues.instance,
 		Lanes:      own.lanes.current,

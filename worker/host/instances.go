@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs/models"
 )
 
 // liveInstances collects how many instances live in this process.
@@ -32,9 +33,15 @@ type registered struct {
 	factories *activities.Factories
 	servers   *activities.MCP
 	lanes     *laneSource
+	models    *models.Table
 }
 
 func (c Config) register() (r registered, err error) {
+	if c.ModelsFile != "" {
+		if r.models, err = models.Load(c.ModelsFile); err != nil {
+			return r, err
+		}
+	}
 	if r.functions, err = activities.NewFunctions(c.Functions...); err != nil {
 		return r, err
 	}

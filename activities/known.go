@@ -1,0 +1,60 @@
+package activities
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/models"
+)
+
+// known returns what is known of a run's model: by what its agent says, by its name, and by the name that the provider gave
+// with an answer, served. A script that stands in costs nothing unless the agent says so.
+func (a *Activities) known(setup *switchyard.Setup, served string) models.Model {
+	m := setup.Agent.Model
+	known := models.Model{Price: m.Price}
+	if setup.Pinned.Value.Provider == switchyard.ProviderScripted {
+		return known
+	}
+	listed, ok := a.config.ModelTable.Find(m.Name)
+	if !ok {
+		listed, _ = a.config.ModelTable.Find(served)
+	}
+	known.Window, known.Images = listed.Window, listed.Images
+	known.Price = cmp.Or(known.Price, listed.Price)
+	return known
+}
+
+// surelyTooLong is which part of a model's window a prompt that its server refused has to fill to be held for too long: our
+// count is that of other models' tokens, and the answer takes its part.
+const surelyTooLong = 0.75
+
+// overflown marks the failure of a model step as an overflow where its server took the request for a wrong one without a
+// code that says why, and the prompt is about as long as the window: their words for it differ from server to server.
+func (a *Activities) overflown(err error, setup *switchyard.Setup, p Prompt) error {
+	e, ok := errors.AsType[*ModelError](err)
+	if !ok || !e.unread || e.Overflow {
+		return err
+	}
+	window := a.known(setup, "").Window
+	if n := promptTokens(p); window > 0 && float64(n) > surelyTooLong*float64(window) {
+		marked := *e
+		marked.Overflow = true
+		return &marked
+	}
+	return err
+}
+
+// promptTokens is about how many tokens a prompt has.
+func promptTokens(p Prompt) (n int) {
+	for _, m := range p.Messages {
+		n += countTokens(m.Text)
+		for _, c := range m.Calls {
+			n += countTokens(c.Arguments)
+		}
+	}
+	for _, t := range p.Tools {
+		n += countTokens(t.Description) + countTokens(string(t.Schema))
+	}
+	return n
+}

@@ -1,0 +1,86 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/models"
+	"go.temporal.io/sdk/temporal"
+)
+
+// knownBench is a process that knows some models by a table, and one run of the agent.
+func knownBench(t *testing.T, agent switchyard.Agent, answer func(context.Context, Prompt) (switchyard.ModelResponse, error)) *bench {
+	t.Helper()
+	table, err := models.Decode("m.yaml", []byte("as_of: 2026-06-21\nmodels:\n  listed: {input: 2, cached_input: 1, output: 8, window: 1000}\n  unbounded: {input: 1, output: 1}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := modelBench(t, agent, answer)
+	b.config.ModelTable = table
+	return b
+}
+
+// TestCostOfStep proves what a step costs: by the agent's own price, else by the table under the name that the agent or the
+// provider gives the model, else nothing.
+func TestCostOfStep(t *testing.T) {
+	cases := []struct {
+		name, model, served string
+		price               switchyard.Price
+		want                float64
+	}{
+		{"listed", "listed", "", switchyard.Price{}, 0.0036},
+		{"an edition", "listed-2026-01-01", "", switchyard.Price{}, 0.0036},
+		{"as served", "alias", "listed", switchyard.Price{}, 0.0036},
+		{"the agent's own price", "listed", "listed", switchyard.Price{Input: 1}, 0.001},
+		{"unknown", "other", "other", switchyard.Price{}, 0},
+	}
+	for _, c := range cases {
+		b := knownBench(t, switchyard.Agent{Model: switchyard.Model{Name: c.model, Price: c.price}}, func(context.Context, Prompt) (switchyard.ModelResponse, error) {
+			return switchyard.ModelResponse{Message: switchyard.Message{Text: "hi"}, Model: c.served, Usage: switchyard.Usage{InputTokens: 1000, CachedTokens: 400, OutputTokens: 250}}, nil
+		})
+		if r, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil); err != nil || math.Abs(r.Usage.Cost-c.want) > 1e-12 {
+			t.Errorf("%s: %v, %v, want %v", c.name, r.Usage.Cost, err, c.want)
+		}
+	}
+	// A script that stands in for a listed model is free.
+	b := knownBench(t, switchyard.Agent{}, nil)
+	setup := &switchyard.Setup{Agent: &switchyard.Agent{Model: switchyard.Model{Name: "listed"}}, Pinned: switchyard.Pack(switchyard.Pinned{Provider: switchyard.ProviderScripted})}
+	if known := b.known(setup, "listed"); known != (models.Model{}) {
+		t.Errorf("a script is known as %+v", known)
+	}
+}
+
+// TestOverflowByCount proves that a request that its server refuses without a code that says why counts as too long where it
+// is about as long as the model's window, and as wrong where it is not or the window is not known.
+func TestOverflowByCount(t *testing.T) {
+	long := strings.Repeat("word ", 900)
+	refuse := status(400, `{"error":{"message":"prompt is too long","type":"invalid_request_error"}}`)
+	cases := []struct {
+		name, model, text string
+		kind              string
+	}{
+		{"long", "listed", long, switchyard.ModelOverflow},
+		{"short", "listed", "word", modelFailed},
+		{"no window known", "unbounded", long, modelFailed},
+		{"not known", "other", long, modelFailed},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, chat := serveChat(t, refuse)
+			_, messages := serveMessages(t, refuse)
+			for _, model := range []Model{chat, messages} {
+				b := knownBench(t, switchyard.Agent{Model: switchyard.Model{Name: c.model}}, model.Answer)
+				first := switchyard.Message{Role: switchyard.RoleUser, Text: c.text}
+				b.run.messages = []switchyard.Message{first}
+				_, err := b.step(t, switchyard.ModelRequest{Turn: 1, New: []string{first.Digest()}}, nil)
+				if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != c.kind || !app.NonRetryable() {
+					t.Errorf("%T: %v", model, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,126 @@
+// Package models knows models by their names: what they cost, how much they read, whether they see images.
+package models
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/changes"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+)
+
+// MaxFileBytes bounds a file with a table of models.
+const MaxFileBytes = 1 << 20
+
+// Model is what is known of a model.
+type Model struct {
+	// Price is what it costs.
+	Price switchyard.Price
+	// Window is how many tokens it reads and writes at most, in one step; zero where that is not known.
+	Window int
+	// Images says that it sees images.
+	Images bool
+}
+
+// Table is a table of models. The zero value is an empty one.
+type Table struct {
+	// AsOf is the day on which the prices were looked up, as 2006-01-02.
+	AsOf   string
+	byName map[string]Model
+}
+
+// tableFile is a table as written.
+type tableFile struct {
+	AsOf   string               `yaml:"as_of" rule:"required"`
+	Models map[string]modelFile `yaml:"models" rule:"required"`
+}
+
+type modelFile struct {
+	Input       float64 `yaml:"input" rule:"min=0"`
+	Output      float64 `yaml:"output" rule:"min=0"`
+	CachedInput float64 `yaml:"cached_input" rule:"min=0"`
+	CacheWrite  float64 `yaml:"cache_write" rule:"min=0"`
+	Window      int     `yaml:"window" rule:"min=1" hint:"leave window away where it is not known"`
+	Images      bool    `yaml:"images"`
+}
+
+// Decode reads a table. The error is strictyaml.Faults and lists everything that is wrong in the file.
+func Decode(file string, data []byte) (*Table, error) {
+	doc, faults := strictyaml.ParseOne(file, data, MaxFileBytes)
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	var f tableFile
+	doc.Decode(&f)
+	if _, err := time.Parse(time.DateOnly, f.AsOf); f.AsOf != "" && err != nil {
+		doc.Report("$.as_of", "this must be the day on which the prices were looked up, as 2026-06-21", "")
+	}
+	t := &Table{AsOf: f.AsOf, byName: make(map[string]Model, len(f.Models))}
+	for _, name := range doc.Keys("$.models") {
+		m := f.Models[name]
+		at := jsonpath.Key("$.models", name)
+		if name == "" {
+			doc.ReportKey(at, "the model has no name", "write the name by which its provider knows it")
+		}
+		for _, field := range []string{"input", "output"} {
+			if !doc.Has(at + "." + field) {
+				doc.ReportKey(at, field+" is missing", "prices are in US dollars per million tokens; 0 is one, too")
+			}
+		}
+		t.byName[name] = Model{Price: switchyard.Price{Input: m.Input, Output: m.Output, CachedInput: m.CachedInput, CacheWrite: m.CacheWrite},
+			Window: m.Window, Images: m.Images}
+	}
+	if err := doc.Faults().Err(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Load reads the table in the file at path, as Decode does. That it cannot be read is a fault too.
+func Load(path string) (*Table, error) {
+	data, err := changes.ReadLimited(os.DirFS(filepath.Dir(path)), filepath.Base(path), MaxFileBytes)
+	if err != nil {
+		return nil, strictyaml.Faults{{File: path, Message: "cannot be read: " + changes.Reason(err)}}
+	}
+	return Decode(path, data)
+}
+
+//go:embed shipped.yaml
+var shipped []byte
+
+// Shipped returns the table that comes with the program.
+var Shipped = sync.OnceValue(func() *Table {
+	t, err := Decode("shipped.yaml", shipped)
+	if err != nil {
+		panic(fmt.Sprintf("the embedded table of models: %v", err))
+	}
+	return t
+})
+
+// dated matches the end of names that providers give to one edition of a model, or to its newest.
+var dated = regexp.MustCompile(`-(\d{8}|\d{4}-\d{2}-\d{2}|latest|0)$`)
+
+// Find returns what is known of a model: by its name, else by its name without the date of an edition.
+func (t *Table) Find(name string) (Model, bool) {
+	if m, ok := t.byName[name]; ok {
+		return m, true
+	}
+	m, ok := t.byName[dated.ReplaceAllString(name, "")]
+	return m, ok
+}
+
+// Window returns how many tokens a model reads and writes at most; zero where that is not known.
+func (t *Table) Window(name string) int {
+	m, _ := t.Find(name)
+	return m.Window
+}
+
+// Len returns how many models there are.
+func (t *Table) Len() int { return len(t.byName) }

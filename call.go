@@ -48,6 +48,8 @@ type Call struct {
 	Arguments string `json:"arguments"`
 	// Priority overrides those of the run and of the tool; only calls of a plan have one.
 	Priority Priority `json:"priority,omitempty"`
+	// Undo is set for a call that undoes another one.
+	Undo *Undoing `json:"undo,omitempty"`
 }
 
 // Verdict is what admission decided about one call. It is recorded in history.
@@ -69,6 +71,9 @@ type Verdict struct {
 	Route Route `json:"route,omitzero"`
 	// Error is set where the call must not run.
 	Error *Error `json:"error,omitempty"`
+	// Undo and Tool are the call's, for one that undoes another: nothing before its verdict tells of it.
+	Undo *Undoing `json:"undo,omitempty"`
+	Tool string   `json:"tool,omitempty"`
 }
 
 // Execution is the input of a tool's activity. The activity's type is the tool's name, its id the call's.
@@ -80,7 +85,7 @@ type Execution struct {
 	Origin    Origin          `json:"origin"`
 	// Notes are those of the call's verdict; they come back with the result.
 	Notes []string `json:"notes,omitempty"`
-	// Parent is the path of the call on whose behalf this one runs, for sub-agents.
+	// Parent is the path of the call on whose behalf this one runs: for sub-agents, and for calls that undo another.
 	Parent string `json:"parent,omitempty"`
 	// QueueTimeout bounds the wait of a call that may wait with its lane's holder; zero is no bound.
 	QueueTimeout Duration `json:"queue_timeout,omitzero"`

@@ -14,6 +14,8 @@ type Plan struct {
 	// Output is the plan's result: any JSON value with references to calls. Without it the result is an object of the
 	// results of those calls that no other call refers to or depends on, by call id.
 	Output json.RawMessage `json:"output,omitempty"`
+	// Undo says at which ends of a run its calls are undone; default both.
+	Undo UndoWhen `json:"undo,omitempty"`
 }
 
 // PlanCall is one call of a plan.

@@ -130,11 +130,13 @@ func walkStrings(value any, path string, visit func(path, s string)) {
 			walkStrings(e, IndexPath(path, i), visit)
 		}
 	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(v)) {
+		for _, k := range sortedKeys(v) {
 			walkStrings(v[k], KeyPath(path, k), visit)
 		}
 	}
 }
+
+func sortedKeys(object map[string]any) []string { return slices.Sorted(maps.Keys(object)) }
 
 // Resolve returns value with its references replaced by what lookup gives for a call's id. A string that is nothing
 // but one reference becomes the value itself, of whatever type; a reference within text becomes text. $${ stands for
@@ -155,7 +157,7 @@ func Resolve(value any, lookup func(id string) (any, bool)) (any, error) {
 		return out, nil
 	case map[string]any:
 		out := make(map[string]any, len(v))
-		for _, k := range slices.Sorted(maps.Keys(v)) {
+		for _, k := range sortedKeys(v) {
 			r, err := Resolve(v[k], lookup)
 			if err != nil {
 				return nil, err
@@ -200,14 +202,21 @@ func resolveOne(match, rest string, lookup func(string) (any, bool)) (any, error
 	if !ok {
 		return nil, fmt.Errorf("%s: there is no result of a call %q", ref, ref.ID)
 	}
-	for i, key := range ref.Path {
-		next, ok := step(value, key)
-		if !ok {
-			return nil, fmt.Errorf("%s: the result has no %q", ref, strings.Join(ref.Path[:i+1], "."))
-		}
-		value = next
+	value, depth, ok := walk(value, ref.Path)
+	if !ok {
+		return nil, fmt.Errorf("%s: the result has no %q", ref, strings.Join(ref.Path[:depth+1], "."))
 	}
 	return value, nil
+}
+
+// walk goes a path into a value. Where it leads nowhere, depth is the index of the first key that is not there.
+func walk(value any, path []string) (found any, depth int, ok bool) {
+	for i, key := range path {
+		if value, ok = step(value, key); !ok {
+			return nil, i, false
+		}
+	}
+	return value, 0, true
 }
 
 // step goes one key into an object, or one index into an array.

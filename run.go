@@ -44,6 +44,8 @@ type Carry struct {
 	Pinned Packed[Pinned] `json:"pinned"`
 	// Instances are those of stateful tools that the run has or had.
 	Instances []CarriedInstance `json:"instances,omitempty"`
+	// Undo are the calls that undo what the run has done so far, in the order in which that was done.
+	Undo *Packed[[]Call] `json:"undo,omitempty"`
 }
 
 // Agent is what an agent file declares.
@@ -58,6 +60,8 @@ type Agent struct {
 	Order  Order    `json:"order,omitempty"`
 	Mode   Mode     `json:"mode,omitempty"`
 	Limits Limits   `json:"limits,omitzero"`
+	// Undo says at which ends of a run its calls are undone; default both.
+	Undo UndoWhen `json:"undo,omitempty"`
 }
 
 // Provider names a way to reach a model.
@@ -164,10 +168,19 @@ type Pinned struct {
 	Provider Provider `json:"provider,omitempty"`
 	// Model is where the model's steps go and by which rules, as their lane is configured when the run starts.
 	Model Route `json:"model,omitzero"`
-	// Below are the tools of the sub-agents below the run, however deep, that are not its own.
+	// Below are the tools that the run may need besides its own: those of the sub-agents below it, however deep, and those
+	// that undo calls.
 	Below []Tool `json:"below,omitempty"`
 	// Problems, if any, are reasons why the run cannot start.
 	Problems []Problem `json:"problems,omitempty"`
+}
+
+// Find returns the tool of that name, the run's own or one that it may need besides, and whether there is one.
+func (p Pinned) Find(name string) (Tool, bool) {
+	if t, ok := p.Catalog.Find(name); ok {
+		return t, true
+	}
+	return Catalog{Tools: p.Below}.Find(name)
 }
 
 // Setup is the answer to SetupQuery: what a worker needs to know of a run besides its conversation.
@@ -280,4 +293,9 @@ type RunResult struct {
 	// Failures are the failed calls of a plan or a direct call.
 	Failures []CallOutcome `json:"failures,omitempty"`
 	Usage    Usage         `json:"usage"`
+	// Undone tells, of a run that failed or was cancelled, what became of the undoing of its calls, in the order in which
+	// they were undone.
+	Undone []Undone `json:"undone,omitempty"`
+	// Undo are, of a sub-agent's run that completed, the calls that undo what it did: its caller makes them if it has to.
+	Undo *Packed[[]Call] `json:"undo,omitempty"`
 }

@@ -99,6 +99,8 @@ type Tool struct {
 	// OnLoss and IdleTimeout are for stateful tools.
 	OnLoss      OnLoss   `json:"on_loss,omitempty"`
 	IdleTimeout Duration `json:"idle_timeout,omitzero"`
+	// Undo is the call that undoes a call of the tool; nil for a tool that declares none.
+	Undo *Undo `json:"undo,omitempty"`
 	// Sensitive lists the parameters whose values are never shown.
 	Sensitive []string `json:"sensitive,omitempty"`
 	// Spec is the whole toolspec as JSON, in the form that package toolspecs reads back.

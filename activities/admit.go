@@ -30,7 +30,7 @@ func (a *Activities) Admit(ctx context.Context, r switchyard.AdmitRequest) ([]sw
 	var verdicts []switchyard.Verdict
 	claimed, prompts := 0, 0
 	for _, c := range r.Calls {
-		v := a.preValidate(r, c)
+		v := a.verdictOn(r, c)
 		if v.Error == nil && r.Allow != nil && claimed+v.Claim >= *r.Allow {
 			v = switchyard.Verdict{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens, Error: tooMany(*r.Allow, v)}
 		}
@@ -56,6 +56,26 @@ func tooMany(allowed int, v switchyard.Verdict) *switchyard.Error {
 	}
 	e.Phase = switchyard.PhasePreExecution
 	return e
+}
+
+// verdictOn is preValidate for any call. A call that undoes another has its tool and arguments in its verdict, because
+// nothing else in history tells of it before it runs.
+func (a *Activities) verdictOn(r switchyard.AdmitRequest, c switchyard.Call) switchyard.Verdict {
+	if c.Undo == nil {
+		return a.preValidate(r, c)
+	}
+	v := switchyard.Verdict{ID: c.ID}
+	if c.Undo.Problem == "" {
+		v = a.preValidate(r, c)
+	} else {
+		v.Error = switchyard.Errorf(switchyard.ErrPreconditionFailed, "call %s of %s cannot be undone: %s", c.Undo.Call, c.Undo.Tool, c.Undo.Problem)
+		v.Error.Phase = switchyard.PhasePreValidation
+	}
+	v.Undo, v.Tool = c.Undo, c.Tool
+	if len(v.Arguments) == 0 && c.Arguments != "" {
+		v.Arguments = json.RawMessage(c.Arguments)
+	}
+	return v
 }
 
 // preValidate checks that the tool exists and is active, what it requires, and the arguments.

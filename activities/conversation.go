@@ -11,8 +11,8 @@ import (
 
 // setup returns what the run is pinned to: from memory if that is right, or by asking the run. What is in memory may
 // belong to another past of the run, which was reset.
-func (a *Activities) setup(ctx context.Context, run string, right func(switchyard.Catalog) bool) (*switchyard.Setup, error) {
-	if s := a.runs.setup(run); s != nil && right(s.Pinned.Value.Catalog) {
+func (a *Activities) setup(ctx context.Context, run string, right func(switchyard.Pinned) bool) (*switchyard.Setup, error) {
+	if s := a.runs.setup(run); s != nil && right(s.Pinned.Value) {
 		return s, nil
 	}
 	var s switchyard.Setup

@@ -102,7 +102,7 @@ func (a *Activities) subject(ctx context.Context, r switchyard.ModelRequest) (*s
 	if r.Inline != nil {
 		return r.Inline.Setup, r.Inline.Messages, nil
 	}
-	setup, err := a.setup(ctx, r.Run, func(c switchyard.Catalog) bool { return c.Digest == r.Catalog })
+	setup, err := a.setup(ctx, r.Run, func(p switchyard.Pinned) bool { return p.Catalog.Digest == r.Catalog })
 	if err != nil {
 		return nil, nil, err
 	}

@@ -119,7 +119,7 @@ func TestModelStepIsBounded(t *testing.T) {
 		t.Errorf("the answer has %d bytes, %v", len(data), err)
 	}
 	if calls := response.Message.Calls; calls[0].Arguments != `{"text":"a"}` || json.Valid([]byte(calls[1].Arguments)) {
-		t.Errorf("calls: %.100q", calls)
+		t.Errorf("calls: %.100v", calls)
 	}
 }
 

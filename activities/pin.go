@@ -83,6 +83,7 @@ func (p *pinning) tools(r switchyard.PinRequest) {
 	for len(agents) > 0 {
 		agents = append(p.below(agents[0]), agents[1:]...)
 	}
+	p.undo(r)
 	for _, t := range p.Below {
 		digests = append(digests, t.Digest)
 	}
@@ -143,6 +144,34 @@ func (p *pinning) below(a agentBelow) []agentBelow {
 		report(problems[0].Rule, problems[0].Message)
 	}
 	return agents
+}
+
+// undo pins the tools that undo calls of those that are pinned. What they do is not undone, and neither are direct calls.
+func (p *pinning) undo(r switchyard.PinRequest) {
+	if r.Agent == nil && r.Plan == nil {
+		return
+	}
+	for _, t := range slices.Concat(p.Catalog.Tools, p.Below) {
+		if t.Undo == nil || p.seen[t.Undo.Tool] {
+			continue
+		}
+		compiled, ok := p.find(t.Undo.Tool)
+		if !ok {
+			message := fmt.Sprintf("tool %q is undone by %q: %s", t.Name, t.Undo.Tool, noTool(t.Undo.Tool, p.catalog.Near(t.Undo.Tool)))
+			p.Problems = append(p.Problems, switchyard.Problem{Path: p.place(r, t.Name), Rule: switchyard.RuleTool, Message: message})
+			continue
+		}
+		p.seen[t.Undo.Tool] = true
+		p.Below = append(p.Below, compiled.Tool())
+	}
+}
+
+// place returns the first path at which the run's input names a tool, or all its tools for one of a sub-agent.
+func (p *pinning) place(r switchyard.PinRequest, name string) string {
+	if i := slices.Index(r.Tools, name); i >= 0 {
+		return placesOf(r, i)[0]
+	}
+	return "$.tools"
 }
 
 // bound refuses what would not fit into history.

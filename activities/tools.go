@@ -122,18 +122,18 @@ func (a *Activities) pinnedSpec(ctx context.Context, name string, x switchyard.E
 		a.specs.put(x.Digest, c)
 		return c, nil
 	}
-	pins := func(c switchyard.Catalog) bool {
-		tool, ok := c.Find(name)
+	pins := func(p switchyard.Pinned) bool {
+		tool, ok := p.Find(name)
 		return ok && tool.Digest == x.Digest
 	}
 	setup, err := a.setup(ctx, x.Origin.Run, pins)
 	if err != nil {
 		return nil, err
 	}
-	if !pins(setup.Pinned.Value.Catalog) {
+	if !pins(setup.Pinned.Value) {
 		return nil, fmt.Errorf("the run is not pinned to version %s of it", x.Digest)
 	}
-	tool, _ := setup.Pinned.Value.Catalog.Find(name)
+	tool, _ := setup.Pinned.Value.Find(name)
 	return a.specs.of(tool)
 }
 

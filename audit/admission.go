@@ -94,6 +94,10 @@ func (d *Deriver) pin(pinned switchyard.Pinned) {
 		d.summary.Tools = append(d.summary.Tools, PinnedTool{Name: t.Name, Version: t.Version, Digest: t.Digest, Lane: t.Lane,
 			Access: t.Access, Effect: t.Effect})
 	}
+	for _, t := range pinned.Below {
+		t.Spec = nil
+		d.tools[t.Name] = t
+	}
 	if len(pinned.Problems) > 0 {
 		return
 	}
@@ -115,6 +119,9 @@ func (d *Deriver) pin(pinned switchyard.Pinned) {
 // admit takes verdicts: a refused call is over.
 func (d *Deriver) admit(e *historypb.HistoryEvent, verdicts []switchyard.Verdict) {
 	for _, v := range verdicts {
+		if v.Undo != nil {
+			d.wanted.add(switchyard.Call{ID: v.ID, Tool: v.Tool, Arguments: string(v.Arguments), Undo: v.Undo})
+		}
 		w := d.wanted[v.ID]
 		if v.Error == nil && w != nil {
 			// The run goes by this too, whatever the worker that admitted the call knew.
@@ -164,7 +171,7 @@ func (d *Deriver) abandon(e *historypb.HistoryEvent, reason string) {
 
 // unscheduled is the record of a call before it is scheduled.
 func (d *Deriver) unscheduled(w *wantedCall) switchyard.Record {
-	r := d.record(w.ID, w.Tool, []byte(w.Arguments))
+	r := d.undoing(d.record(w.ID, w.Tool, []byte(w.Arguments)), w.Undo)
 	r.Priority = switchyard.PriorityOf(w.Call, switchyard.RunPriority(d.input.Priority, int(d.level)), d.tools[w.Tool])
 	r.Lane, r.Phase = d.tools[w.Tool].Lane, switchyard.PhasePreValidation
 	if v := w.verdict; v != nil {

@@ -65,7 +65,9 @@ func (d *Deriver) called(e *historypb.HistoryEvent, timing switchyard.Timing) er
 	call := &activity{id: a.GetActivityId(), order: e.GetEventId()}
 	r := d.record(call.id, a.GetActivityType().GetName(), execution.Arguments)
 	question := ""
-	if v := d.wanted.take(call.id).verdict; v != nil {
+	w := d.wanted.take(call.id)
+	r = d.undoing(r, w.Undo)
+	if v := w.verdict; v != nil {
 		r.EstimatedTokens, question, call.route = v.Tokens, v.Question, v.Route
 		timing.Lane = d.laneOf(r.Tool, v.Route, timing.Lane)
 	}
@@ -104,6 +106,15 @@ func (d *Deriver) record(id, tool string, arguments json.RawMessage) switchyard.
 	return switchyard.Record{CallID: id, Tool: tool, Version: t.Version, Digest: t.Digest, Arguments: d.shown(tool, arguments),
 		Status: switchyard.CallRunning, Turn: d.turn, Caller: d.summary.Caller, Conversation: d.summary.Conversation,
 		Run: d.summary.Run, WorkflowID: d.workflowID, Parent: d.parent(), Path: switchyard.CallPath(d.parent(), id)}
+}
+
+// undoing completes the record of a call that undoes another one; of others it changes nothing.
+func (d *Deriver) undoing(r switchyard.Record, undo *switchyard.Undoing) switchyard.Record {
+	if undo != nil {
+		r.Undoes, r.Parent = undo.Call, switchyard.CallPath(d.parent(), undo.Call)
+		r.Path = switchyard.CallPath(r.Parent, r.CallID)
+	}
+	return r
 }
 
 // parent is the path of the call that the run works for; empty where it works for none.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard"
+	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -100,10 +101,19 @@ func (d *Deriver) failureDetails(e *historypb.HistoryEvent, app *failurepb.Failu
 		event.Result = &switchyard.RunResult{}
 		return d.decodeEvent(e, "result", details, event.Result)
 	case switchyard.RunModelFailed:
-		event.Result = &switchyard.RunResult{}
-		return d.decodeEvent(e, "usage", details, &event.Result.Usage)
+		return d.usedAndUndone(e, details, event)
 	}
 	return nil
+}
+
+// usedAndUndone reads what a run used and undid where it has no other result.
+func (d *Deriver) usedAndUndone(e *historypb.HistoryEvent, details *commonpb.Payloads, event *switchyard.Event) error {
+	event.Result = &switchyard.RunResult{}
+	if err := d.decodeEvent(e, "usage", details, &event.Result.Usage); err != nil || len(details.GetPayloads()) < 2 {
+		return err
+	}
+	undone := &commonpb.Payloads{Payloads: details.GetPayloads()[1:]}
+	return d.decodeEvent(e, "undone calls", undone, &event.Result.Undone)
 }
 
 // endUnrun ends the calls of a failed run that were never admitted: those that needed a failed one, and all of a plan
@@ -135,8 +145,7 @@ func (d *Deriver) runTimedOut(e *historypb.HistoryEvent) error {
 func (d *Deriver) runCancelled(e *historypb.HistoryEvent) error {
 	event := switchyard.Event{Type: switchyard.EventRunCancelled, Failure: "the run was cancelled"}
 	if details := e.GetWorkflowExecutionCanceledEventAttributes().GetDetails(); len(details.GetPayloads()) > 0 {
-		event.Result = &switchyard.RunResult{}
-		if err := d.decodeEvent(e, "usage", details, &event.Result.Usage); err != nil {
+		if err := d.usedAndUndone(e, details, &event); err != nil {
 			return err
 		}
 	}

@@ -149,8 +149,15 @@ func walk(ctx context.Context, c client.Client, run switchyard.ChildRun, gone *e
 	return true
 }
 
-// ByCall orders an agent's calls as it made them, and a plan's as they were scheduled, those that never were last.
+// ByCall orders an agent's calls as it made them, and a plan's as they were scheduled, those that never were last; calls that
+// undo others come after all others, as they were made.
 func ByCall(x, y switchyard.Record) int {
+	if undoes := x.Undoes != ""; undoes || y.Undoes != "" {
+		if both := undoes && y.Undoes != ""; both {
+			return x.Closed.Compare(y.Closed)
+		}
+		return cmp.Compare(len(x.Undoes), len(y.Undoes))
+	}
 	if x.Turn > 0 || y.Turn > 0 {
 		return cmp.Or(cmp.Compare(x.Turn, y.Turn), cmp.Compare(placeInTurn(x.CallID), placeInTurn(y.CallID)))
 	}

@@ -142,7 +142,7 @@ func (l *linter) path(path string) error {
 		for _, tool := range folder.All() {
 			specs = append(specs, tool.Spec)
 		}
-		return checkAgents(specs, nil)
+		return checkNamed(specs, nil)
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxLintBytes {
 		return fmt.Errorf("not a file of at most %d MiB", maxLintBytes>>20)
@@ -184,22 +184,26 @@ func (l *linter) file(path string) error {
 // tool checks a file of toolspecs, and the tools of agents in it where those that there are, are known.
 func (l *linter) tool(path string, data []byte) error {
 	specs, err := toolspecs.Decode(path, data, l.options)
-	if err != nil || !slices.ContainsFunc(specs, func(s toolspecs.Spec) bool { return s.Entry.Agent != nil }) {
+	if err != nil || !slices.ContainsFunc(specs, func(s toolspecs.Spec) bool { return s.Entry.Agent != nil || s.Undo != nil }) {
 		return err
 	}
 	known, err := l.app.known(l.catalog)
 	if err != nil || known == nil {
 		return err
 	}
-	return checkAgents(specs, known)
+	return checkNamed(specs, known)
 }
 
-// checkAgents looks up the tools of agents that are tools themselves: among specs, those that ship, and known.
-func checkAgents(specs []toolspecs.Spec, known []string) error {
+// checkNamed looks up the tools that specs name, of agents that are tools themselves and to undo calls: among specs, those
+// that ship, and known.
+func checkNamed(specs []toolspecs.Spec, known []string) error {
 	for _, s := range append(toolspecs.Shipped(), specs...) {
 		known = append(known, s.Name)
 	}
-	return toolspecs.CheckAgents(specs, known)
+	if err := toolspecs.CheckAgents(specs, known); err != nil {
+		return err
+	}
+	return toolspecs.CheckUndo(specs, known)
 }
 
 // kindsByKey tell the kind of a file by a key at its top.

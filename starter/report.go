@@ -44,6 +44,9 @@ func (r report) text(p palette) string {
 		writeLanes(w, p, audit.Lanes(slices.Values(r.records)))
 	}
 	r.writeFailures(w, p)
+	if r.end.Result != nil {
+		writeUndone(w, p, r.end.Result.Undone, r.reach.command("audit", r.id))
+	}
 	if r.ui != "" {
 		fmt.Fprintf(w, "\n%s  %s\n", p.bold("Web UI  "), r.ui)
 	}

@@ -245,6 +245,7 @@ func (s shownRun) writeEnd(w io.Writer, p palette) {
 			fmt.Fprintf(w, "  %s %s %s\n", f.ID, f.Tool, p.bad(errorLine(f.Error)))
 		}
 	}
+	writeUndone(w, p, s.Result.Undone, s.reach.command("audit", s.WorkflowID))
 }
 
 func nonEmpty(texts []string) []string {

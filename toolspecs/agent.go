@@ -20,6 +20,8 @@ type agentFile struct {
 	Order        switchyard.Order `yaml:"order" rule:"enum=as_called|parallel_first"`
 	Mode         switchyard.Mode  `yaml:"arguments" rule:"enum=strict|lenient"`
 	Limits       limitsFile       `yaml:"limits"`
+	// Undo says at which ends of a run its calls are undone; default both.
+	Undo switchyard.UndoWhen `yaml:"undo" rule:"enum=on_failure|on_cancel|both|never"`
 }
 
 type modelFile struct {
@@ -147,7 +149,7 @@ func (f agentFile) agent(script *switchyard.Script) *switchyard.Agent {
 			Timeout: m.Timeout, Lane: m.Lane, MaxAttempts: m.MaxAttempts, Price: switchyard.Price(m.Price),
 			ToolChoice: m.ToolChoice, ParallelCalls: m.ParallelCalls,
 		},
-		Tools: f.Tools, Order: f.Order, Mode: f.Mode, Limits: switchyard.Limits(f.Limits),
+		Tools: f.Tools, Order: f.Order, Mode: f.Mode, Limits: switchyard.Limits(f.Limits), Undo: f.Undo,
 	}
 	if script != nil {
 		packed := switchyard.Pack(*script)

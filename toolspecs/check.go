@@ -58,6 +58,7 @@ func (c *checker) spec(s Spec) {
 	c.entry(s)
 	c.execution(s.Execution)
 	c.inline(s)
+	c.undo(s)
 	c.requires(s.Requires)
 }
 

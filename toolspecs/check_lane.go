@@ -82,11 +82,7 @@ func (c *checker) laneKey(s Spec, argument string) {
 
 // hides reports whether an argument is or contains something sensitive.
 func (s Spec) hides(argument string) bool {
-	arguments := shapeOfParameters(s.Parameters)
-	if tree, err := parseOrdered(s.InputSchema); s.InputSchema != nil && err == nil {
-		arguments = shapeOfSchema(tree, "")
-	}
-	return arguments.property(argument).hides()
+	return s.inputShape().property(argument).hides()
 }
 
 // inline checks a tool whose calls run inside the workflow task of their run.

@@ -155,6 +155,7 @@ func (c *Compiled) Tool() switchyard.Tool {
 		AnswerWithin: c.Spec.Entry.AnswerWithin,
 		OnLoss:       c.Spec.Entry.OnLoss,
 		IdleTimeout:  c.Spec.Entry.IdleTimeout,
+		Undo:         c.Spec.Undo,
 		Sensitive:    append([]string(nil), c.sensitive...),
 		Spec:         bytes.Clone(c.json),
 	}

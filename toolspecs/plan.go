@@ -19,6 +19,8 @@ type planFile struct {
 	Mode   switchyard.Mode `yaml:"arguments" rule:"enum=strict|lenient"`
 	Calls  []planCallFile  `yaml:"calls" rule:"required"`
 	Output json.RawMessage `yaml:"output"`
+	// Undo says at which ends of a run its calls are undone; default both.
+	Undo switchyard.UndoWhen `yaml:"undo" rule:"enum=on_failure|on_cancel|both|never"`
 }
 
 type planCallFile struct {
@@ -85,7 +87,7 @@ func LoadPlan(path string, known []string) (*switchyard.Plan, error) {
 }
 
 func (f planFile) plan() switchyard.Plan {
-	p := switchyard.Plan{Name: f.Name, Mode: f.Mode, Output: f.Output}
+	p := switchyard.Plan{Name: f.Name, Mode: f.Mode, Output: f.Output, Undo: f.Undo}
 	p.Calls = make([]switchyard.PlanCall, 0, len(f.Calls))
 	for i, c := range f.Calls {
 		call := switchyard.PlanCall(c)

@@ -105,6 +105,9 @@ func newWatcher(c WatchConfig) (*Watcher, error) {
 	if err := w.status.Catalog.CheckAgents(); err != nil {
 		return nil, err
 	}
+	if err := w.status.Catalog.CheckUndo(); err != nil {
+		return nil, err
+	}
 	w.files = w.folder.declared()
 	return w, nil
 }

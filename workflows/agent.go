@@ -29,11 +29,7 @@ func Agent(ctx workflow.Context, in switchyard.RunInput, earlier []byte) (switch
 	if !workflow.IsContinueAsNewError(err) {
 		run.pipeline.instances.close(ctx)
 	}
-	if ctx.Err() != nil && temporal.IsCanceledError(err) {
-		// Whoever waits for the run is told what it used.
-		err = temporal.NewCanceledError(run.pipeline.usage)
-	}
-	return result, err
+	return result, run.pipeline.end(ctx, err)
 }
 
 type agentRun struct {
@@ -78,7 +74,9 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	if r.in.Parent != nil {
 		r.pipeline.parent = *r.in.Parent
 	}
+	r.pipeline.undo = newUndo(r.agent.Undo, r.pinned.Below, nil)
 	if carry != nil {
+		r.pipeline.undo = newUndo(r.agent.Undo, r.pinned.Below, carry.Undo)
 		r.pipeline.usage = carry.Usage
 		r.pipeline.instances.resume(ctx, carry.Instances, r.pipeline.tools)
 	}
@@ -217,6 +215,9 @@ func (r *agentRun) modelError(err error) error {
 // end finishes a result by why the model stopped.
 func (r *agentRun) end(result switchyard.RunResult, stop switchyard.Stop) (switchyard.RunResult, error) {
 	result.Usage = r.pipeline.usage
+	if r.in.Parent != nil {
+		result.Undo = r.pipeline.undo.carry()
+	}
 	if stop == switchyard.StopLength {
 		result.Stop = stop
 	}
@@ -244,6 +245,6 @@ func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
 	next := r.in
 	next.Prompt = ""
 	next.Carry = &switchyard.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage,
-		Pinned: switchyard.Pack(r.pinned), Instances: r.pipeline.instances.carry(ctx)}
+		Pinned: switchyard.Pack(r.pinned), Instances: r.pipeline.instances.carry(ctx), Undo: r.pipeline.undo.carry()}
 	return switchyard.RunResult{}, workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next, earlier)
 }

@@ -35,6 +35,7 @@ type pipeline struct {
 	questions  *questions
 	instances  *instances
 	inline     inline
+	undo       undo
 	// admitted are verdicts that came with the model's answer, on the first calls of the turn.
 	admitted []switchyard.Verdict
 	// stepsInline says that the run's model steps run inline.
@@ -169,7 +170,8 @@ func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard
 func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict, f workflow.Future) (out switchyard.CallOutcome, again workflow.Future) {
 	out = switchyard.CallOutcome{ID: c.ID, Tool: c.Tool}
 	var r switchyard.Result
-	if err := f.Get(ctx, &r); err != nil {
+	err := f.Get(ctx, &r)
+	if err != nil {
 		again, out.Error = p.again(ctx, c, v, callError(err, p.tools[c.Tool], v.Route))
 		if again != nil {
 			return out, again
@@ -182,6 +184,7 @@ func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, v switchyard
 	delete(p.openUntil, c.ID)
 	delete(p.handedBack, c.ID)
 	p.questions.end(out)
+	p.note(c, v, out, err)
 	return out, nil
 }
 

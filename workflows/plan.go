@@ -40,16 +40,18 @@ func Plan(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, e
 		mode = plan.Mode
 	}
 	run := newPlanRun(plan, newPipeline(ctx, in, origin, pinned.Catalog, mode, asked))
+	run.pipeline.undo = newUndo(plan.Undo, pinned.Below, nil)
 	if err := run.admitFixed(ctx); err != nil {
 		return switchyard.RunResult{}, err
 	}
 	b := batch{waits: run.waits(), launch: run.launch, skip: run.skip, finish: run.finish}
 	err = run.pipeline.run(ctx, b)
 	run.pipeline.instances.close(ctx)
-	if err := stopped(ctx, err); err != nil {
-		return switchyard.RunResult{}, err
+	var result switchyard.RunResult
+	if err = stopped(ctx, err); err == nil {
+		result, err = callsResult(run.outcomes, run.output, run.pipeline.usage)
 	}
-	return callsResult(run.outcomes, run.output, run.pipeline.usage)
+	return result, run.pipeline.end(ctx, err)
 }
 
 // maxPlanCalls keeps a plan's history under the 51,200 events at which servers end a run: a call takes six to nine.

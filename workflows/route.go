@@ -43,9 +43,13 @@ func (p *pipeline) admittedAt(v switchyard.Verdict, at time.Time) {
 func (p *pipeline) scheduleNow(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
 	t := p.tools[c.Tool]
 	arguments := validated(c, v)
-	options := callOptions(p.queue, c.ID, t, v.Route, switchyard.Summary(c.Tool, arguments, t.Sensitive))
+	summary, parent := switchyard.Summary(c.Tool, arguments, t.Sensitive), p.parent.Call
+	if c.Undo != nil {
+		summary, parent = "undo of "+c.Undo.Call+": "+summary, switchyard.CallPath(parent, c.Undo.Call)
+	}
+	options := callOptions(p.queue, c.ID, t, v.Route, summary)
 	options.Priority = p.rank.call(c, t, v.Route)
-	execution := switchyard.Execution{Digest: t.Digest, Arguments: arguments, Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call}
+	execution := switchyard.Execution{Digest: t.Digest, Arguments: arguments, Origin: p.origin, Notes: v.Notes, Parent: parent}
 	if v.Route.Holds {
 		execution.QueueTimeout = t.On(v.Route).QueueTimeout
 	}

@@ -134,6 +134,7 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 		return
 	}
 	request.Answer, request.Usage = result.Answer, result.Usage
+	p.adopt(request.Call, result.Undo)
 	if result.Limit != "" {
 		request.Notes = append(request.Notes, fmt.Sprintf("the agent reached its limit of %s; this is what it knew by then", result.Limit))
 	}

@@ -183,6 +183,8 @@ var behaviours = []behaviour{
 			{ID: "other", Tool: "append", Arguments: []byte(`{"text":"${good.text}"}`)},
 		}})
 	}},
+	{name: "agent_undone", run: func(l *lab) client.WorkflowRun { return cancelledBookings(l, "agent_undone") }},
+	{name: "plan_undone", run: func(l *lab) client.WorkflowRun { return lateBookings(l, "plan_undone") }},
 	{name: "plan_cancelled", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		run := l.runPlan("plan_cancelled", switchyard.Plan{Calls: []switchyard.PlanCall{

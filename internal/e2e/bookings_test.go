@@ -1,0 +1,188 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+type bookArgs struct {
+	What string `json:"what"`
+}
+
+type booking struct {
+	ID string `json:"id"`
+}
+
+// bookings are tools that book, and one that takes bookings back.
+func bookings() []activities.Function {
+	return []activities.Function{
+		activities.NewFunction("book", func(ctx context.Context, in bookArgs) (booking, error) {
+			return booking{ID: "no-" + in.What}, write(ctx, entry{Text: in.What})
+		}),
+		activities.NewFunction("book_late", func(ctx context.Context, in bookArgs) (booking, error) {
+			if err := write(ctx, entry{Text: in.What}); err != nil {
+				return booking{}, err
+			}
+			<-ctx.Done()
+			return booking{}, context.Cause(ctx)
+		}),
+		activities.NewFunction("unbook", func(ctx context.Context, in struct {
+			ID  string `json:"id"`
+			Why string `json:"why"`
+		}) (string, error) {
+			call, _ := switchyard.ContextOf(ctx)
+			if err := write(ctx, entry{Text: in.ID + " for " + call.ParentCall + " with " + strings.TrimPrefix(call.Key, call.Run)}); err != nil {
+				return "", err
+			}
+			switch in.ID {
+			case "no-flight":
+				return "", errors.New("the airline takes nothing back")
+			case "no-hall":
+				return "taken back", gateOpens(ctx)
+			}
+			return "taken back", nil
+		}),
+	}
+}
+
+func bookingOf(what string) switchyard.ScriptCall { return call("book", `{"what":"`+what+`"}`) }
+
+// journalled returns what the tools wrote to the journal.
+func (l *lab) journalled() []string {
+	var texts []string
+	for _, e := range l.entries() {
+		texts = append(texts, e.Text)
+	}
+	return texts
+}
+
+// undoneOf returns in one line each what a run's summary tells of its undone calls.
+func (l *lab) undoneOf(run client.WorkflowRun) []string {
+	l.t.Helper()
+	summary, err := audit.Describe(l.ctx, l.Client, run.GetID(), "")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var lines []string
+	for _, u := range summary.Result.Undone {
+		line := u.Call + " by " + u.ID + " " + u.With
+		if u.Error != nil {
+			line += " " + string(u.Error.Type)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// cancelledBookings is a run that is cancelled when it has made three bookings, of which the second cannot be taken back.
+func cancelledBookings(l *lab, id string) client.WorkflowRun {
+	l.worker()
+	run := l.runAgent(id, withTools(agent(step(bookingOf("room")), step(bookingOf("flight")), step(bookingOf("car")), step(call("hold_read", `{}`))), "book hold_read"))
+	l.awaitEntries(4)
+	if err := l.Client.CancelWorkflow(l.ctx, run.GetID(), ""); err != nil {
+		l.t.Fatal(err)
+	}
+	return run
+}
+
+// TestUndoBookings proves that a cancelled run takes its three bookings back in reverse, though the second of them cannot be:
+// as calls of their own, on behalf of those that they undo, each once and with a key of its own; that events, records and the
+// run's end tell which one was not undone; and that the run ends as cancelled.
+func TestUndoBookings(t *testing.T) {
+	l := newLab(t)
+	run := cancelledBookings(l, "trip")
+	l.cancelled(run)
+	expect(t, "journal", l.journalled(), []string{"room", "flight", "car", "",
+		"no-car for 3.1 with /undo-3.1", "no-flight for 2.1 with /undo-2.1", "no-room for 1.1 with /undo-1.1"})
+	expect(t, "records", l.statuses(run), []string{"1.1 book completed", "2.1 book completed", "3.1 book completed", "4.1 hold_read cancelled cancelled",
+		"undo-3.1 unbook completed", "undo-2.1 unbook failed execution_error", "undo-1.1 unbook completed"})
+	expect(t, "told", l.undoneOf(run), []string{"3.1 by undo-3.1 unbook", "2.1 by undo-2.1 unbook execution_error", "1.1 by undo-1.1 unbook"})
+	for _, r := range l.records(run)[4:] {
+		undoes := strings.TrimPrefix(r.CallID, "undo-")
+		if r.Undoes != undoes || r.Parent != undoes || r.Path != undoes+"/"+r.CallID || r.Version != "1.0.0" {
+			t.Errorf("record %s undoes %q, parent %q, path %q, version %q", r.CallID, r.Undoes, r.Parent, r.Path, r.Version)
+		}
+	}
+	var order []string
+	for r, err := range audit.Tree(l.ctx, l.Client, run.GetID(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		order = append(order, r.CallID)
+	}
+	expect(t, "order", order, []string{"1.1", "2.1", "3.1", "4.1", "undo-3.1", "undo-2.1", "undo-1.1"})
+}
+
+// TestUndoKilled proves that a worker that is killed in the middle of undoing costs nothing: another one goes on with the call
+// that was under way, with the same key, and nothing is undone twice.
+func TestUndoKilled(t *testing.T) {
+	l := newLab(t)
+	first := l.worker()
+	run := l.runAgent("killed", withTools(agent(step(bookingOf("room")), step(bookingOf("hall")), step(bookingOf("car"))), "book"))
+	l.awaitEntries(5)
+	first.Kill()
+	l.openGate()
+	l.worker()
+	app := l.failure(run, switchyard.RunModelFailed)
+	if !strings.Contains(app.Message(), "(calls undone: 3)") {
+		t.Errorf("message: %s", app.Message())
+	}
+	expect(t, "journal", l.journalled(), []string{"room", "hall", "car", "no-car for 3.1 with /undo-3.1",
+		"no-hall for 2.1 with /undo-2.1", "no-hall for 2.1 with /undo-2.1", "no-room for 1.1 with /undo-1.1"})
+	expect(t, "told", l.undoneOf(run), []string{"3.1 by undo-3.1 unbook", "2.1 by undo-2.1 unbook", "1.1 by undo-1.1 unbook"})
+}
+
+// lateBookings is a plan of which one call times out after it took effect.
+func lateBookings(l *lab, id string) client.WorkflowRun {
+	l.worker()
+	return l.runPlan(id, switchyard.Plan{Name: "trip", Calls: []switchyard.PlanCall{
+		{ID: "room", Tool: "book", Arguments: []byte(`{"what":"room"}`)},
+		{ID: "car", Tool: "book_late", Arguments: []byte(`{"what":"car"}`), DependsOn: []string{"room"}},
+	}})
+}
+
+// TestUndoPlan proves that a plan that fails undoes what completed, and by its key a call that timed out and took effect; and
+// that the run's own failure says so.
+func TestUndoPlan(t *testing.T) {
+	l := newLab(t)
+	run := lateBookings(l, "late")
+	app := l.failure(run, switchyard.RunCallsFailed)
+	var r switchyard.RunResult
+	if err := app.Details(&r); err != nil || len(r.Undone) != 2 || len(r.Failures) != 1 || r.Failures[0].Error.Type != switchyard.ErrOutcomeUnknown && r.Failures[0].Error.Type != switchyard.ErrTimeout {
+		t.Errorf("result: %+v, error %v", r, err)
+	}
+	key := l.entries()[0].Run + "/car"
+	expect(t, "journal", l.journalled(), []string{"room", "car", key + " for car with /undo-car", "no-room for room with /undo-room"})
+}
+
+// TestUndoTerminated proves that terminating a run stops its undoing, and that its records tell what was under way.
+func TestUndoTerminated(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	run := l.runAgent("terminated", withTools(agent(step(bookingOf("room")), step(bookingOf("hall"))), "book"))
+	l.awaitEntries(3)
+	if err := l.Client.CancelWorkflow(l.ctx, run.GetID(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Client.TerminateWorkflow(l.ctx, run.GetID(), "", "enough"); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Get(l.ctx, nil); !terminated(err) {
+		t.Errorf("the run ended with %v", err)
+	}
+	l.openGate()
+	expect(t, "records", l.statuses(run), []string{"1.1 book completed", "2.1 book completed", "undo-2.1 unbook cancelled cancelled"})
+}
+
+func terminated(err error) bool {
+	_, ok := errors.AsType[*temporal.TerminatedError](err)
+	return ok
+}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/switchyard/switchyard"
+)
+
+// maxUndone bounds the undone calls that are listed.
+const maxUndone = 50
+
+// writeUndone tells what became of the undoing of a run's calls; all is the command that shows the records of all of them.
+func writeUndone(w io.Writer, p palette, undone []switchyard.Undone, all string) {
+	if len(undone) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.bold("undone calls"))
+	for _, u := range undone[:min(len(undone), maxUndone)] {
+		line := p.good("undone") + " by " + u.ID + " " + u.With
+		if u.Error != nil {
+			line = p.bad("not undone") + " by " + u.ID + " " + u.With + ": " + errorLine(u.Error)
+		}
+		fmt.Fprintf(w, "  %s %s %s\n", u.Call, u.Tool, line)
+	}
+	if more := len(undone) - maxUndone; more > 0 {
+		fmt.Fprintf(w, "  … and %d more: %s\n", more, all)
+	}
+}

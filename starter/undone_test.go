@@ -1,0 +1,31 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+)
+
+// TestWriteUndone proves that what was undone is told call by call, what was not with the reason, and many are cut.
+func TestWriteUndone(t *testing.T) {
+	of := func(id string, e *switchyard.Error) switchyard.Undone {
+		return switchyard.Undone{Undoing: switchyard.Undoing{Call: id, Tool: "book"}, ID: switchyard.UndoCallID(id), With: "unbook", Error: e}
+	}
+	for want, undone := range map[string][]switchyard.Undone{
+		"": nil,
+		"\nundone calls\n  2.1 book undone by undo-2.1 unbook\n  1.1 book not undone by undo-1.1 unbook: execution_error: closed\n": {
+			of("2.1", nil), of("1.1", switchyard.Errorf(switchyard.ErrExecution, "closed"))},
+	} {
+		var b strings.Builder
+		writeUndone(&b, palette{}, undone, "starter audit x")
+		if b.String() != want {
+			t.Errorf("got %q, want %q", b.String(), want)
+		}
+	}
+	var b strings.Builder
+	writeUndone(&b, palette{}, make([]switchyard.Undone, maxUndone+2), "starter audit x")
+	if !strings.HasSuffix(b.String(), "  … and 2 more: starter audit x\n") {
+		t.Errorf("many: %q", b.String())
+	}
+}

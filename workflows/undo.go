@@ -1,0 +1,198 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// undo is what undoes the run's calls, where its end makes that necessary. The zero value keeps and undoes nothing.
+type undo struct {
+	// on says that calls are kept, when at which ends of the run they are undone.
+	on   bool
+	when switchyard.UndoWhen
+	// calls are ready to be made, in the order in which what they undo was done; size is how many bytes their arguments have.
+	calls []switchyard.Call
+	size  int
+	// below are tools that the run may need besides its own.
+	below []switchyard.Tool
+}
+
+func newUndo(when switchyard.UndoWhen, below []switchyard.Tool, carried *switchyard.Packed[[]switchyard.Call]) undo {
+	u := undo{on: when != switchyard.UndoNever, when: when, below: below}
+	if carried != nil {
+		for _, c := range carried.Value {
+			u.add(c)
+		}
+	}
+	return u
+}
+
+// add keeps a call. Beyond what a run can keep, it keeps that the call cannot be made.
+func (u *undo) add(c switchyard.Call) {
+	if u.size += len(c.Arguments); u.size > switchyard.MaxUndo {
+		u.size -= len(c.Arguments)
+		c.Arguments = ""
+		c.Undo = &switchyard.Undoing{Call: c.Undo.Call, Tool: c.Undo.Tool,
+			Problem: fmt.Sprintf("the run kept %d bytes of arguments of such calls already, and takes %d", u.size, switchyard.MaxUndo)}
+	}
+	u.calls = append(u.calls, c)
+}
+
+// carry returns the calls for another run; nil where there are none.
+func (u *undo) carry() *switchyard.Packed[[]switchyard.Call] {
+	if len(u.calls) == 0 {
+		return nil
+	}
+	packed := switchyard.Pack(u.calls)
+	return &packed
+}
+
+// note keeps the call that undoes one that has ended, if there is something to undo; err is what its future gave.
+func (p *pipeline) note(c switchyard.Call, v switchyard.Verdict, out switchyard.CallOutcome, err error) {
+	t := p.tools[c.Tool]
+	if !p.undo.on || t.Undo == nil || c.Undo != nil || !mayHaveActed(t, out, err) {
+		return
+	}
+	undoing := switchyard.Undoing{Call: c.ID, Tool: c.Tool}
+	arguments, fault := t.Undo.For(switchyard.UndoSource{Arguments: validated(c, v), Result: out.Result, Key: switchyard.IdempotencyKey(p.origin.Run, c.ID)})
+	if fault != nil {
+		undoing.Problem = cutText(fault.Error())
+	}
+	p.undo.add(switchyard.Call{ID: switchyard.UndoCallID(c.ID), Tool: t.Undo.Tool, Arguments: string(arguments), Undo: &undoing})
+}
+
+// mayHaveActed reports whether there may be something to undo of a call. A sub-agent that gave no result has undone its
+// calls itself. A cancelled activity that tells nothing was not begun, unless it is in between two attempts.
+func mayHaveActed(t switchyard.Tool, out switchyard.CallOutcome, err error) bool {
+	if out.Result != nil {
+		return true
+	}
+	cancelled, ok := errors.AsType[*temporal.CanceledError](err)
+	unbegun := ok && !cancelled.HasDetails() && retryPolicy(t).MaximumAttempts == 1
+	return t.Kind != switchyard.KindAgent && !unbegun && out.Error.MayHaveActed()
+}
+
+// adopt keeps what undoes the calls that the sub-agent's run of a call has made.
+func (p *pipeline) adopt(callID string, calls *switchyard.Packed[[]switchyard.Call]) {
+	if !p.undo.on || calls == nil {
+		return
+	}
+	for _, c := range calls.Value {
+		undoing := *c.Undo
+		undoing.Call = switchyard.CallPath(callID, undoing.Call)
+		c.ID, c.Undo = switchyard.UndoCallID(undoing.Call), &undoing
+		p.undo.add(c)
+	}
+}
+
+// end returns the error with which a run ends whose loop or calls have ended with err: one that failed or was cancelled first
+// undoes its calls, unless it is not to, and tells what it used and undid.
+func (p *pipeline) end(ctx workflow.Context, err error) error {
+	if err == nil || workflow.IsContinueAsNewError(err) {
+		return err
+	}
+	cancelled := ctx.Err() != nil && temporal.IsCanceledError(err)
+	var undone []switchyard.Undone
+	if p.undo.when.At(cancelled) {
+		undone = p.undoCalls(ctx)
+	}
+	switch {
+	case cancelled && len(undone) == 0:
+		// Whoever waits for the run is told what it used.
+		return temporal.NewCanceledError(p.usage)
+	case cancelled:
+		return temporal.NewCanceledError(p.usage, undone)
+	case len(undone) == 0:
+		return err
+	}
+	return p.withUndone(err, undone)
+}
+
+// undoCalls undoes the run's calls, the last one first, one after the other. One that cannot be undone does not keep the
+// others from it. Cancelling the run, also once more, does not stop it.
+func (p *pipeline) undoCalls(ctx workflow.Context) []switchyard.Undone {
+	ctx, forget := workflow.NewDisconnectedContext(ctx)
+	defer forget()
+	calls := p.undo.calls
+	p.undo.calls, p.admitted = nil, nil
+	// What puts things back is not held up by what the run may use.
+	p.limits = switchyard.Limits{}
+	for _, t := range p.undo.below {
+		if _, own := p.tools[t.Name]; !own {
+			p.tools[t.Name] = t
+		}
+	}
+	undone := make([]switchyard.Undone, 0, len(calls))
+	for i := len(calls) - 1; i >= 0; i-- {
+		undone = append(undone, p.undoCall(ctx, calls[i]))
+	}
+	return reported(undone)
+}
+
+func (p *pipeline) undoCall(ctx workflow.Context, c switchyard.Call) switchyard.Undone {
+	undone := switchyard.Undone{Undoing: *c.Undo, ID: c.ID, With: c.Tool}
+	outcomes, err := p.runTurn(ctx, []switchyard.Call{c}, "")
+	if err != nil {
+		undone.Error = switchyard.Errorf(switchyard.ErrExecution, "the call could not be admitted: %s", cutText(err.Error()))
+	} else if outcomes[0].Error != nil {
+		undone.Error = brief(outcomes)[0].Error
+	}
+	return undone
+}
+
+// maxUndone bounds the undone calls that a run's end lists: the calls' records have it all.
+const maxUndone = 500
+
+// reported returns what a run's end tells of many undone calls: first of all those that were not.
+func reported(all []switchyard.Undone) []switchyard.Undone {
+	if len(all) <= maxUndone {
+		return all
+	}
+	var failed, done []switchyard.Undone
+	for _, u := range all {
+		if u.Error != nil {
+			failed = append(failed, u)
+		} else {
+			done = append(done, u)
+		}
+	}
+	return append(failed, done...)[:maxUndone]
+}
+
+// withUndone adds to a run's failure what was undone.
+func (p *pipeline) withUndone(err error, undone []switchyard.Undone) error {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		return err
+	}
+	kind := switchyard.RunErrorType(app.Type())
+	message := app.Message() + "\n" + undoneLine(undone)
+	switch kind {
+	case switchyard.RunModelFailed:
+		return runError(kind, message, app.Unwrap(), p.usage, undone)
+	case switchyard.RunRefused, switchyard.RunCallsFailed:
+		var result switchyard.RunResult
+		if app.Details(&result) == nil {
+			result.Usage, result.Undone = p.usage, undone
+			return runError(kind, message, app.Unwrap(), result)
+		}
+	}
+	return err
+}
+
+func undoneLine(undone []switchyard.Undone) string {
+	failed := 0
+	for _, u := range undone {
+		if u.Error != nil {
+			failed++
+		}
+	}
+	if failed == 0 {
+		return fmt.Sprintf("(calls undone: %d)", len(undone))
+	}
+	return fmt.Sprintf("(calls undone: %d, not undone: %d)", len(undone)-failed, failed)
+}

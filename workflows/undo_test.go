@@ -1,0 +1,322 @@
+package workflows_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+)
+
+// bookings are tools that book, each undone by unbook: one whose result the undoing needs, one that hangs and whose does not,
+// one that hangs and whose does, and one whose answer never has the declared form.
+const bookings = `
+name: book
+version: 1.0.0
+description: Books.
+parameters: [{name: text, type: string, required: true}]
+entry: {type: function, handler: store}
+execution: {lane: serial, access: exclusive, effect: once}
+undo: {tool: unbook, arguments: {text: "{{result}} {{args.text}}"}}
+---
+name: unbook
+version: 1.0.0
+description: Takes a booking back.
+parameters: [{name: text, type: string, required: true}]
+entry: {type: function, handler: store}
+execution: {lane: serial, access: exclusive, effect: idempotent}
+---
+name: hang_known
+version: 1.0.0
+description: Hangs.
+entry: {type: function, handler: hang}
+execution: {effect: once, timeout: 1s}
+undo: {tool: unbook, arguments: {text: "{{call.key}}"}}
+---
+name: hang_unknown
+version: 1.0.0
+description: Hangs.
+entry: {type: function, handler: hang}
+execution: {effect: idempotent, timeout: 1s}
+undo: {tool: unbook, arguments: {text: "{{result.id}}"}}
+---
+name: malformed
+version: 1.0.0
+description: Books, and answers with another form than is declared.
+parameters: [{name: text, type: string, required: true}]
+output: {type: string}
+entry: {type: function, handler: store}
+execution: {effect: once}
+undo: {tool: unbook, arguments: {text: "{{args.text}} of {{call.key}}"}}
+`
+
+func newBookings(t *testing.T, more ...toolspecs.Spec) *lab {
+	t.Helper()
+	specs, err := toolspecs.Decode("bookings.yaml", []byte(bookings), toolspecs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newLabOf(t, 1, append(specs, more...)...)
+}
+
+// booker is an agent that may book, but not take back.
+func booker(when switchyard.UndoWhen, steps ...switchyard.ScriptStep) *switchyard.Agent {
+	a := agent(steps...)
+	a.Tools = strings.Fields("book hang hang_known hang_unknown malformed broken greet")
+	a.Undo = when
+	return a
+}
+
+func book(text string) switchyard.ScriptCall { return call("book", fmt.Sprintf(`{"text":%q}`, text)) }
+
+// undoingFails makes the calls of these ids fail.
+func (l *lab) undoingFails(ids ...string) {
+	l.handsBack = func(info activity.Info) error {
+		if slices.Contains(ids, info.ActivityID) {
+			return activities.Failure(switchyard.Errorf(switchyard.ErrExecution, "the desk is closed"))
+		}
+		return nil
+	}
+}
+
+// told returns in one line each what a run tells of its undone calls.
+func toldUndone(undone []switchyard.Undone) []string {
+	var lines []string
+	for _, u := range undone {
+		line := u.Call + " " + u.Tool + " by " + u.ID + " " + u.With
+		if u.Error != nil {
+			line += ": " + string(u.Error.Type)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// undone returns what the end of a run tells: what it used, and what it undid.
+func (l *lab) undone() (usage switchyard.Usage, undone []switchyard.Undone) {
+	l.t.Helper()
+	err := l.GetWorkflowError()
+	details := func(...any) error { return errors.New("it has no details") }
+	if cancelled, ok := errors.AsType[*temporal.CanceledError](err); ok {
+		details = cancelled.Details
+	} else if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		details = app.Details
+	}
+	if err := details(&usage, &undone); err != nil {
+		l.t.Fatalf("the run ended with %v: %v", l.GetWorkflowError(), err)
+	}
+	return usage, undone
+}
+
+// TestUndo proves at which ends a run undoes its calls, the last one first, each as a call of its own on behalf of the one
+// that it undoes, with what that was given and gave; and that a call that failed, and one that has no undo, are left alone.
+func TestUndo(t *testing.T) {
+	calls := []switchyard.ScriptStep{step(book("a"), book("b"), call("broken", `{}`), call("greet", `{"name":"x"}`)), step(book("c"))}
+	reverse := []string{"2.1/undo-2.1 unbook", "1.2/undo-1.2 unbook", "1.1/undo-1.1 unbook"}
+	for _, test := range []struct {
+		when   switchyard.UndoWhen
+		end    string
+		undoes bool
+	}{
+		{"", "fails", true}, {"", "cancelled", true}, {"", "answers", false}, {"", "limit", false},
+		{switchyard.UndoBoth, "fails", true},
+		{switchyard.UndoOnFailure, "fails", true}, {switchyard.UndoOnFailure, "cancelled", false},
+		{switchyard.UndoOnCancel, "fails", false}, {switchyard.UndoOnCancel, "cancelled", true},
+		{switchyard.UndoNever, "fails", false}, {switchyard.UndoNever, "cancelled", false},
+	} {
+		t.Run(string(test.when)+" "+test.end, func(t *testing.T) {
+			l := newBookings(t)
+			a := booker(test.when, calls...)
+			switch steps := &a.Model.Script.Value.Steps; test.end {
+			case "cancelled":
+				*steps = append(*steps, step(call("hang", `{}`)))
+				l.cancelAt("hang")
+			case "answers":
+				*steps = append(*steps, answer("done"))
+			case "limit":
+				a.Limits.Turns = 2
+			}
+			l.runAgent(a, "Go.")
+			want := []string{"1.1 book", "1.2 book", "1.3 broken", "1.4 greet", "2.1 book"}
+			if test.end == "cancelled" {
+				want = append(want, "3.1 hang")
+			}
+			if test.undoes {
+				want = append(want, reverse...)
+				expect(t, "stored", l.stored, []string{"a", "b", "c", "3 c", "2 b", "1 a"})
+				usage, undone := l.undone()
+				if usage.Calls != len(want) {
+					t.Errorf("the run tells of %d calls, and made %d", usage.Calls, len(want))
+				}
+				expect(t, "told", toldUndone(undone), []string{"2.1 book by undo-2.1 unbook", "1.2 book by undo-1.2 unbook", "1.1 book by undo-1.1 unbook"})
+			}
+			slices.Sort(l.executed[:4])
+			expect(t, "executed", l.executed, want)
+		})
+	}
+}
+
+// TestUndoFails proves that one call that cannot be undone does not keep the others from it, that the run's end says which, and
+// that being cancelled once more stops nothing.
+func TestUndoFails(t *testing.T) {
+	l := newBookings(t)
+	l.undoingFails("undo-1.2")
+	l.cancelAt("undo-1.3")
+	l.runAgent(booker("", step(book("a"), book("b"), book("c"))), "Go.")
+	app := l.failure(switchyard.RunModelFailed, nil)
+	if !strings.Contains(app.Message(), "(calls undone: 2, not undone: 1)") {
+		t.Errorf("message: %s", app.Message())
+	}
+	_, undone := l.undone()
+	expect(t, "told", toldUndone(undone), []string{"1.3 book by undo-1.3 unbook", "1.2 book by undo-1.2 unbook: execution_error", "1.1 book by undo-1.1 unbook"})
+	expect(t, "stored", l.stored, []string{"a", "b", "c", "3 c", "1 a"})
+}
+
+// TestUndoOfWhatMayHaveActed proves that a call that timed out or was cancelled in the middle is undone by its key, that one
+// whose undoing needs its result is told as not undone and nothing is guessed, and that a call whose answer has not the
+// declared form has taken effect.
+func TestUndoOfWhatMayHaveActed(t *testing.T) {
+	l := newBookings(t)
+	l.runAgent(booker("", step(call("malformed", `{"text":"m"}`)), step(call("hang_known", `{}`)), step(call("hang_unknown", `{}`)),
+		step(call("book", `{"wrong":1}`), call("nosuch", `{}`))), "Go.")
+	l.failure(switchyard.RunModelFailed, nil)
+	_, undone := l.undone()
+	expect(t, "told", toldUndone(undone), []string{"3.1 hang_unknown by undo-3.1 unbook: precondition_failed",
+		"2.1 hang_known by undo-2.1 unbook", "1.1 malformed by undo-1.1 unbook"})
+	if message := undone[0].Error.Message; !strings.Contains(message, "{{result.id}}") || !strings.Contains(message, "nobody knows the result") {
+		t.Errorf("message: %s", message)
+	}
+	run := l.scheduled[1].call.Origin.Run
+	expect(t, "stored", l.stored, []string{"m", run + "/2.1", "m of " + run + "/1.1"})
+}
+
+// TestUndoOfCancelledCall proves that a cancelled call that may have begun an attempt before is undone, or told as not undone,
+// and that one that cannot have begun is not: the test environment ends a cancelled call without a word of the tool.
+func TestUndoOfCancelledCall(t *testing.T) {
+	for tool, want := range map[string][]string{"hang_unknown": {"1.1 hang_unknown by undo-1.1 unbook: precondition_failed"}, "hang_known": nil} {
+		l := newBookings(t)
+		l.cancelAt("hang")
+		l.runAgent(booker("", step(call(tool, `{}`))), "Go.")
+		l.cancelled()
+		if cancelled, ok := errors.AsType[*temporal.CanceledError](l.GetWorkflowError()); want == nil && (!ok || cancelled.Details(&switchyard.Usage{}, &[]switchyard.Undone{}) == nil) {
+			t.Errorf("%s was undone", tool)
+		}
+		if want != nil {
+			_, undone := l.undone()
+			expect(t, "told", toldUndone(undone), want)
+		}
+	}
+}
+
+// TestUndoInPlans proves that a plan with a failed call undoes those that completed, that what a plan says goes before that,
+// and that the run's result tells of it.
+func TestUndoInPlans(t *testing.T) {
+	const calls = `
+calls:
+  - {id: a, tool: book, arguments: {text: room}}
+  - {id: b, tool: book, arguments: {text: "${a} flight"}}
+  - {id: c, tool: broken, depends_on: [b]}
+`
+	l := newBookings(t)
+	l.runPlan(calls)
+	var r switchyard.RunResult
+	l.failure(switchyard.RunCallsFailed, &r)
+	expect(t, "stored", l.stored, []string{"room", "1 flight", "2 1 flight", "1 room"})
+	expect(t, "told", toldUndone(r.Undone), []string{"b book by undo-b unbook", "a book by undo-a unbook"})
+	if r.Usage.Calls != 5 || len(r.Failures) != 1 {
+		t.Errorf("result: %+v", r)
+	}
+
+	l = newBookings(t)
+	l.runPlan("undo: on_cancel" + calls)
+	l.failure(switchyard.RunCallsFailed, &r)
+	expect(t, "stored", l.stored, []string{"room", "1 flight"})
+
+	l = newBookings(t)
+	l.cancelAt("hang")
+	l.runPlan(`{calls: [{id: a, tool: book, arguments: {text: room}}, {id: b, tool: hang, depends_on: [a]}]}`)
+	l.cancelled()
+	_, undone := l.undone()
+	expect(t, "told", toldUndone(undone), []string{"a book by undo-a unbook"})
+}
+
+// TestUndoInDirectCalls proves that a direct call undoes nothing: whoever made it sees what became of it.
+func TestUndoInDirectCalls(t *testing.T) {
+	l := newBookings(t)
+	l.runCall(&switchyard.Call{Tool: "hang_known", Arguments: "{}"})
+	l.failure(switchyard.RunCallsFailed, nil)
+	expect(t, "executed", l.executed, []string{"1.1 hang_known"})
+}
+
+// TestUndoOfSubAgents proves that a sub-agent that fails undoes its own calls, and that those of one that had completed are
+// undone by the run that called it, where they stand among that run's own.
+func TestUndoOfSubAgents(t *testing.T) {
+	completes := agentTool("completes", booker("", step(book("a")), answer("booked")))
+	fails := agentTool("fails", booker("", step(book("b"))))
+	l := newBookings(t, completes, fails)
+	a := booker("", step(book("c")), step(call("completes", `{}`)), step(call("fails", `{}`)), step(book("d")))
+	a.Tools = append(a.Tools, "completes", "fails")
+	l.runAgent(a, "Go.")
+	l.failure(switchyard.RunModelFailed, nil)
+	_, undone := l.undone()
+	expect(t, "told", toldUndone(undone), []string{"4.1 book by undo-4.1 unbook", "2.1/1.1 book by undo-2.1/1.1 unbook", "1.1 book by undo-1.1 unbook"})
+	expect(t, "stored", l.stored, []string{"c", "a", "b", "3 b", "d", "5 d", "2 a", "1 c"})
+}
+
+// TestUndoIsCarried proves that a run that continued as new undoes what its earlier parts did, too.
+func TestUndoIsCarried(t *testing.T) {
+	first := newBookings(t)
+	first.SetContinueAsNewSuggested(true)
+	first.runAgent(booker("", step(book("a"), book("b")), step(book("c"))), "Go.")
+	next, earlier := first.continued()
+
+	second := newBookings(t)
+	second.ExecuteWorkflow(switchyard.AgentWorkflow, next, earlier)
+	second.failure(switchyard.RunModelFailed, nil)
+	expect(t, "stored", second.stored, []string{"c", "1 c", "2 b", "1 a"})
+}
+
+// TestUndoIsPinned proves that the tool that undoes is pinned with the run, though the model is not given it: it cannot call
+// it; and that a run whose tool names one that there is not does not start.
+func TestUndoIsPinned(t *testing.T) {
+	l := newBookings(t)
+	l.runAgent(booker("", step(call("unbook", `{"text":"x"}`)), answer("done")), "Go.")
+	l.result()
+	if got := l.conversation()[3].Text; !strings.Contains(got, "tool_not_found") {
+		t.Errorf("the model was told %q", got)
+	}
+	l = newLabOf(t, 1, toolspecs.Spec{Name: "lonely", Version: "1.0.0", Description: "Lonely.", Entry: toolspecs.Entry{Type: switchyard.KindFunction, Handler: "store"},
+		Undo: &switchyard.Undo{Tool: "unbok"}})
+	l.runAgent(above("lonely", answer("done")), "Go.")
+	if app := l.failure(switchyard.RunInvalid, nil); !strings.Contains(app.Message(), `$.tools[0]: tool "lonely" is undone by "unbok"`) {
+		t.Errorf("message: %s", app.Message())
+	}
+}
+
+// TestUndoIsBounded proves that beyond what a run keeps ready it is told which calls could not be undone.
+func TestUndoIsBounded(t *testing.T) {
+	l := newBookings(t)
+	long := strings.Repeat("x", 30<<10)
+	var calls []switchyard.ScriptCall
+	for range 19 {
+		calls = append(calls, book(long))
+	}
+	l.runAgent(booker("", step(calls...), step(book(strings.Repeat("x", 33<<10)))), "Go.")
+	l.failure(switchyard.RunModelFailed, nil)
+	_, undone := l.undone()
+	failed := 0
+	for _, u := range undone {
+		if u.Error != nil {
+			failed++
+		}
+	}
+	if len(undone) != 20 || failed != 3 || !strings.Contains(undone[0].Error.Message, "at most 32768") || !strings.Contains(undone[1].Error.Message, "takes 524288") {
+		t.Errorf("%d of %d calls were not undone: %v", failed, len(undone), undone[0].Error)
+	}
+}

@@ -8,7 +8,7 @@ import (
 // EventType names what happened in a run (requirement R2).
 type EventType string
 
-// The events that are derived from a run's history.
+// The events that are derived from a run's history, and step_delta, which only who follows a run is told of.
 const (
 	EventRunStarted      EventType = "run_started"
 	EventStepDelta       EventType = "step_delta"
@@ -26,8 +26,9 @@ const (
 
 // Event is one thing that happened in a run, derived from its history.
 type Event struct {
-	// Sequence counts from 1 within the run, over continue-as-new, without gaps.
-	Sequence int       `json:"sequence"`
+	// Sequence counts from 1 within the run, over continue-as-new, without gaps. A step_delta, which is not in history, has
+	// none.
+	Sequence int       `json:"sequence,omitempty"`
 	Type     EventType `json:"type"`
 	Time     time.Time `json:"time"`
 	// WorkflowID and RunID name the execution in whose history it stands.
@@ -40,6 +41,8 @@ type Event struct {
 	Summary string `json:"summary,omitempty"`
 	// Step is set on step_completed. Sensitive arguments of the calls it asks for are redacted.
 	Step *ModelResponse `json:"step,omitempty"`
+	// Delta is set on step_delta: what the model said since the one before.
+	Delta *Live `json:"delta,omitempty"`
 	// Timing is set on step_completed, and on tool_started as far as it is known then: the lane and when it was scheduled.
 	Timing *Timing `json:"timing,omitempty"`
 	// Child is set on tool_started where a sub-agent executes the call.

@@ -108,12 +108,16 @@ func openRun(t *testing.T) *archivedRun {
 	unserved.State = enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
 	stopping := activity("turn-9", switchyard.ModelActivity, queue)
 	stopping.State, stopping.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, at(4)
+	stopping.HeartbeatDetails = payloads(t, switchyard.Live{Turn: 9, Attempt: 1, From: 2, Text: "far"})
+	again := activity("turn-10", switchyard.ModelActivity, queue)
+	again.State, again.LastStartedTime, again.Attempt = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(5), 2
+	again.HeartbeatDetails = stopping.HeartbeatDetails // of the attempt before
 	paused := activity("9.9", "paused", "")
 	paused.State, paused.ActivityOptions = enumspb.PENDING_ACTIVITY_STATE_PAUSED, nil
 	paused.PauseInfo = &workflowpb.PendingActivityInfo_PauseInfo{PauseTime: at(5)}
 	return &archivedRun{parts: [][]*historypb.HistoryEvent{part[:end]}, lost: -1, open: &workflowservice.DescribeWorkflowExecutionResponse{
 		PendingActivities: []*workflowpb.PendingActivityInfo{broken, held, activity("hold/x", switchyard.HoldActivity, queue+"/hold/general"), flaky, unserved,
-			stopping, paused},
+			stopping, again, paused},
 		PendingWorkflowTask: &workflowpb.PendingWorkflowTaskInfo{State: enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED, Attempt: 1,
 			ScheduledTime: at(6), StartedTime: at(7)},
 	}}
@@ -136,7 +140,9 @@ func TestPending(t *testing.T) {
 		{Kind: audit.KindCall, ID: "2.2", Tool: "flaky", Lane: "general", Queue: queue, State: audit.StateBackingOff, Attempt: 2, MaxAttempts: 3,
 			Since: at(2), Started: at(1), NextAttempt: at(9), LastFailure: "not yet"},
 		{Kind: audit.KindCall, ID: "2.3", Tool: "unserved", Lane: "nobody", Queue: queue + "/nobody", State: audit.StateWaiting, Attempt: 1, Since: at(0)},
-		{Kind: audit.KindStep, ID: "turn-9", Lane: "general", Queue: queue, State: audit.StateCancelling, Attempt: 1, Since: at(4), Started: at(4)},
+		{Kind: audit.KindStep, ID: "turn-9", Lane: "general", Queue: queue, State: audit.StateCancelling, Attempt: 1, Since: at(4), Started: at(4),
+			Live: &switchyard.Live{Turn: 9, Attempt: 1, From: 2, Text: "far"}},
+		{Kind: audit.KindStep, ID: "turn-10", Lane: "general", Queue: queue, State: audit.StateRunning, Attempt: 2, Since: at(5), Started: at(5)},
 		{Kind: audit.KindCall, ID: "9.9", Tool: "paused", State: audit.StatePaused, Attempt: 1, Since: at(5)},
 	}
 	if !reflect.DeepEqual(pending, want) {

@@ -63,6 +63,8 @@ type Running struct {
 	Questions []string `json:"questions,omitempty"`
 	// Progress is what the call's tool reported last, up to a second ago; nil where it reports none.
 	Progress *switchyard.Progress `json:"progress,omitempty"`
+	// Live is the end of what a model step's attempt has said so far; nil where it says nothing yet. Texts joins such ends.
+	Live *switchyard.Live `json:"live,omitempty"`
 }
 
 // Pending returns what runs or waits in a run now; nothing if the run is closed. runID is any execution of the run's
@@ -106,9 +108,11 @@ func runningActivity(a *workflowpb.PendingActivityInfo, base string) Running {
 		Queue:   a.GetActivityOptions().GetTaskQueue().GetName(),
 		Attempt: int(a.GetAttempt()), MaxAttempts: int(a.GetMaximumAttempts()),
 		Started: timeOf(a.GetLastStartedTime()), NextAttempt: timeOf(a.GetNextAttemptScheduleTime()),
-		Worker: a.GetLastWorkerIdentity(), LastFailure: failureMessage(a.GetLastFailure()), Progress: progress(a.GetHeartbeatDetails())}
-	if !isTool(r.Tool) {
-		r.Kind, r.Tool = KindStep, ""
+		Worker: a.GetLastWorkerIdentity(), LastFailure: failureMessage(a.GetLastFailure())}
+	if isTool(r.Tool) {
+		r.Progress = progress(a.GetHeartbeatDetails())
+	} else {
+		r.Kind, r.Tool, r.Live = KindStep, "", live(a)
 	}
 	if r.Queue != "" {
 		r.Lane = switchyard.LaneOf(base, r.Queue)

@@ -29,6 +29,8 @@ type follower struct {
 	id, run string
 	view    view
 	lanes   *laneWatch
+	// texts joins what the model says while a step is under way.
+	texts   audit.Texts
 	last    switchyard.Event
 	records []switchyard.Record
 	// started and usage are the run's, for the report.
@@ -147,6 +149,9 @@ func (f *follower) askPending(ctx context.Context) error {
 	}
 	f.missing = time.Time{}
 	f.view.pending(running)
+	if err := f.tell(running); err != nil {
+		return err
+	}
 	f.askBelow(ctx, running, time.Now())
 	for _, note := range f.lanes.check(ctx, running, time.Now()) {
 		f.view.note(note)
@@ -154,6 +159,17 @@ func (f *follower) askPending(ctx context.Context) error {
 	if queue, waits := unserved(running, time.Now()); waits && !f.cancelled.IsZero() && time.Since(f.cancelled) >= patience {
 		f.view.note(endsLater(queue))
 		f.detached = true
+	}
+	return nil
+}
+
+// tell shows what the model said since the last time. The ids are those of the last event: it is the same run's.
+func (f *follower) tell(running []audit.Running) error {
+	for _, e := range f.texts.Next(running, time.Now()) {
+		e.WorkflowID, e.RunID = f.id, f.last.RunID
+		if err := f.view.event(e); err != nil {
+			return err
+		}
 	}
 	return nil
 }

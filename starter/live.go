@@ -196,6 +196,7 @@ func (m *liveModel) View() tea.View {
 	if m.frame.tracker == nil {
 		return tea.NewView("")
 	}
+	m.frame.tracker.width = max(m.width, 20)
 	lines := m.frame.tracker.live(time.Now(), string(spinnerFrames[m.turn]), max(m.height-2, 1))
 	for i, line := range lines {
 		lines[i] = ansi.Truncate(line, max(m.width, 20), "…")

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,9 @@ type tracker struct {
 	calls  []*callRow
 	// others are what runs beside calls: the model step, or the run itself waiting for a worker.
 	others []audit.Running
+	// spoken is what the model says in the step that is under way; width is how much of it fits a line.
+	spoken spoken
+	width  int
 	// questions are the run's open ones, below those of sub-agents.
 	questions, below []audit.RunQuestion
 }
@@ -39,9 +43,11 @@ func (t *tracker) event(e switchyard.Event) (finished []string) {
 	switch e.Type {
 	case switchyard.EventRunStarted:
 		return []string{t.palette.bold("run " + e.WorkflowID)}
+	case switchyard.EventStepDelta:
+		t.spoken.take(e)
 	case switchyard.EventStepCompleted:
 		finished = t.flush()
-		t.others = nil
+		t.others, t.spoken = nil, spoken{}
 		t.open(e)
 	case switchyard.EventToolStarted:
 		row := t.row(e)
@@ -56,7 +62,7 @@ func (t *tracker) event(e switchyard.Event) (finished []string) {
 		}
 	case switchyard.EventRunCompleted, switchyard.EventRunFailed, switchyard.EventRunCancelled:
 		finished = t.flush()
-		t.others = nil
+		t.others, t.spoken = nil, spoken{}
 	}
 	return finished
 }
@@ -162,6 +168,7 @@ func (t *tracker) flush() []string {
 
 // rest returns the lines of what is open, for good: the view ends before the run.
 func (t *tracker) rest(now time.Time) []string {
+	t.spoken = spoken{} // it is not over, and its beginning is not known any more
 	return t.live(now, "…", len(t.calls)+len(t.others)+2+4*(len(t.questions)+len(t.below)))
 }
 
@@ -191,6 +198,8 @@ func (t *tracker) live(now time.Time, spinner string, limit int) []string {
 	hidden := 0
 	asked := t.questionLines(limit / 2)
 	room := limit - len(lines) - len(t.others) - len(asked) - 1
+	text := t.spokenLines(min(limit/2, room))
+	room -= len(text)
 	for _, r := range t.visible(room) {
 		lines = append(lines, t.callLine(r, now, spinner))
 	}
@@ -200,7 +209,7 @@ func (t *tracker) live(now time.Time, spinner string, limit int) []string {
 	for _, o := range t.others {
 		lines = append(lines, t.otherLine(o, now, spinner))
 	}
-	return append(lines, asked...)
+	return slices.Concat(lines, text, asked)
 }
 
 // visible returns the rows to show where there is room for so many: open ones rather than those that have ended.
@@ -224,6 +233,9 @@ func (t *tracker) otherLine(r audit.Running, now time.Time, spinner string) stri
 	switch {
 	case r.Kind == audit.KindStep:
 		what = "model"
+		if t.spoken.anew(r) {
+			what += " " + t.palette.warn("says it anew")
+		}
 	case waitsLong(r, now):
 		what = "the run waits for a worker"
 	}

@@ -52,11 +52,20 @@ func (v *jsonView) close()                         {}
 type plainView struct {
 	out io.Writer
 	tellsBelow
+	said wholeLines
 }
 
 func (v *plainView) event(e switchyard.Event) error {
-	_, err := fmt.Fprintln(v.out, plainLine(e, v.reach))
-	return err
+	lines := v.said.take(e)
+	if e.Type != switchyard.EventStepDelta {
+		lines = append(lines, plainLine(e, v.reach))
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(v.out, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 func (v *plainView) pending([]audit.Running) {}
 func (v *plainView) note(text string)        { fmt.Fprintln(v.notes, "starter: "+text) }
@@ -117,7 +126,12 @@ func plainLine(e switchyard.Event, r reach) string {
 	if e.Type == switchyard.EventRunStarted {
 		p.add("run", e.WorkflowID)
 	}
-	return fmt.Sprintf("%s %d %s%s", e.Time.UTC().Format("2006-01-02T15:04:05.000Z"), e.Sequence, e.Type, p.b.String())
+	return p.line(e, strconv.Itoa(e.Sequence))
+}
+
+// line is the line of an event; what is not in history has - for a number.
+func (p *pairs) line(e switchyard.Event, number string) string {
+	return e.Time.UTC().Format("2006-01-02T15:04:05.000Z") + " " + number + " " + string(e.Type) + p.b.String()
 }
 
 func (p *pairs) step(s switchyard.ModelResponse) {

@@ -64,7 +64,8 @@ func (a *app) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "watch RUN", Short: "Follow a run until it ends",
 		Long: `Follows a run from its first event to its last, whether it runs or has ended. On a terminal the open turn is drawn with
-its calls; elsewhere every event is one line. The exit code is that of the run: 0 done, 1 failed, 3 cancelled.
+its calls and what the model says; elsewhere every event is one line, and so is every line of an answer that is under way. The
+exit code is that of the run: 0 done, 1 failed, 3 cancelled.
 
 Ctrl-C ends the watching, not the run.`,
 		Example: `  starter watch demo-1a2b3c4d

@@ -1,0 +1,48 @@
+package audit_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// TestTexts proves that the ends of texts that a watcher sees from time to time are told once and in order, that what was
+// missed shows, and that each attempt and each step begin anew.
+func TestTexts(t *testing.T) {
+	end := func(step string, attempt, from int, text string) []audit.Running {
+		return []audit.Running{{Kind: audit.KindRun}, {Kind: audit.KindStep, ID: step, Live: &switchyard.Live{Turn: 3, Attempt: attempt, From: from, Text: text}}}
+	}
+	now := time.Now()
+	var texts audit.Texts
+	cases := []struct {
+		name    string
+		running []audit.Running
+		want    []switchyard.Live
+	}{
+		{"nothing runs", nil, nil},
+		{"first", end("turn-3", 1, 0, "one "), []switchyard.Live{{Attempt: 1, From: 0, Text: "one "}}},
+		{"the same again", end("turn-3", 1, 0, "one "), nil},
+		{"more", end("turn-3", 1, 0, "one two "), []switchyard.Live{{Attempt: 1, From: 4, Text: "two "}}},
+		{"an end that overlaps", end("turn-3", 1, 6, "o three"), []switchyard.Live{{Attempt: 1, From: 8, Text: "three"}}},
+		{"nothing now", []audit.Running{{Kind: audit.KindStep, ID: "turn-3"}}, nil},
+		{"missed", end("turn-3", 1, 20, "five"), []switchyard.Live{{Attempt: 1, From: 20, Text: "five"}}},
+		{"older than known", end("turn-3", 1, 0, "one"), nil},
+		{"another attempt", end("turn-3", 2, 0, "uno"), []switchyard.Live{{Attempt: 2, From: 0, Text: "uno"}}},
+		{"another step", end("summary", 2, 0, "un"), []switchyard.Live{{Attempt: 2, From: 0, Text: "un"}}},
+	}
+	for _, c := range cases {
+		var got []switchyard.Live
+		for _, e := range texts.Next(c.running, now) {
+			if e.Type != switchyard.EventStepDelta || e.Turn != 3 || !e.Time.Equal(now) || e.Sequence != 0 {
+				t.Errorf("%s: %+v", c.name, e)
+			}
+			got = append(got, *e.Delta)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 
 	"github.com/anthropics/anthropic-sdk-go"
@@ -52,15 +53,34 @@ func (a *Anthropic) Answer(ctx context.Context, p Prompt) (switchyard.ModelRespo
 		}
 		params.Messages = append(anthropicMessages(p), anthropic.NewAssistantMessage(anthropic.NewTextBlock(whole.text.String())))
 	}
-	return whole.response()
+	response, err := whole.response()
+	if err == nil && response.Usage.InputTokens+response.Usage.OutputTokens == 0 {
+		response.Usage = countUsage(p, response.Message)
+	}
+	return response, err
 }
 
 // ask makes one request and adds its answer to reply.
 func (a *Anthropic) ask(ctx context.Context, params anthropic.MessageNewParams, live func(string), reply *anthropicReply) error {
 	if live != nil || params.MaxTokens > longAnswer {
-		return reply.follow(a.client.Messages.NewStreaming(ctx, params), live)
+		return a.stream(ctx, params, live, reply)
 	}
 	message, err := a.client.Messages.New(ctx, params)
+	if err == nil {
+		reply.add(message)
+	}
+	return err
+}
+
+// stream makes a request whose answer comes in pieces; say, if any, takes those of its text. A server may also answer at once.
+func (a *Anthropic) stream(ctx context.Context, params anthropic.MessageNewParams, say func(string), reply *anthropicReply) error {
+	var response *http.Response
+	opened := a.client.Messages.NewStreaming(ctx, params, option.WithResponseInto(&response))
+	if opened.Err() != nil || !notStreamed(response) {
+		return reply.follow(opened, say)
+	}
+	defer func() { _ = opened.Close() }() // what was read is whole without it
+	message, err := decodeAnswer[anthropic.Message](response.Body)
 	if err == nil {
 		reply.add(message)
 	}

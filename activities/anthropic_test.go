@@ -283,6 +283,17 @@ func TestAnthropicStreamsLongAnswers(t *testing.T) {
 	}
 }
 
+// A server that does not stream, or does not count tokens, is as good.
+func TestAnthropicPlainServers(t *testing.T) {
+	_, model := serveMessages(t, jsonAnswer(`{"type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"four words of text"}],"stop_reason":"end_turn"}`))
+	p := promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go on"})
+	p.Live = func(string) {}
+	r, err := model.Answer(t.Context(), p)
+	if err != nil || r.Message.Text != "four words of text" || r.Usage.OutputTokens != 4 || r.Usage.InputTokens < 2 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
 // A model that pauses is asked to go on, a bounded number of times, and its tokens are all counted.
 func TestAnthropicPauses(t *testing.T) {
 	n := 0
@@ -385,7 +396,8 @@ func TestAnthropicCutStreams(t *testing.T) {
 		{"ended early", events(begun...), false, []string{"in the middle"}},
 		{"overloaded", events(append(begun, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)...), false, []string{"Overloaded"}},
 		{"refused", events(append(begun, `{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`)...), true, []string{"no"}},
-		{"not streamed", message(`[{"type":"text","text":"hi"}]`, "end_turn"), false, []string{"in the middle"}},
+		{"not streamed, broken", jsonAnswer(`{"content":[`), false, nil},
+		{"not streamed, cut", jsonAnswer(`{"content":[{"type":"text","text":"hi"}]}`), false, []string{"in the middle"}},
 		{"429", status(429, `{"error":{"type":"rate_limit_error","message":"slow down"}}`), false, []string{"slow down"}},
 		{"broken event", status(200, "event: message_start\ndata: {\"type\":\n\n", "Content-Type", "text/event-stream"), false, nil},
 	}

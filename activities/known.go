@@ -37,24 +37,10 @@ func (a *Activities) overflown(err error, setup *switchyard.Setup, p Prompt) err
 		return err
 	}
 	window := a.known(setup, "").Window
-	if n := promptTokens(p); window > 0 && float64(n) > surelyTooLong*float64(window) {
+	if n := countUsage(p, switchyard.Message{}).InputTokens; window > 0 && float64(n) > surelyTooLong*float64(window) {
 		marked := *e
 		marked.Overflow = true
 		return &marked
 	}
 	return err
-}
-
-// promptTokens is about how many tokens a prompt has.
-func promptTokens(p Prompt) (n int) {
-	for _, m := range p.Messages {
-		n += countTokens(m.Text)
-		for _, c := range m.Calls {
-			n += countTokens(c.Arguments)
-		}
-	}
-	for _, t := range p.Tools {
-		n += countTokens(t.Description) + countTokens(string(t.Schema))
-	}
-	return n
 }

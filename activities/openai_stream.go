@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"mime"
 	"net/http"
 
 	"github.com/openai/openai-go/v3"
@@ -56,8 +54,8 @@ func (o *OpenAI) stream(ctx context.Context, params openai.ChatCompletionNewPara
 	if err := opened.Err(); err != nil {
 		return nil, err
 	}
-	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err != nil || kind != "text/event-stream" {
-		return completionOf(response.Body)
+	if notStreamed(response) {
+		return decodeAnswer[openai.ChatCompletion](response.Body)
 	}
 	return readStream(response, say)
 }
@@ -103,18 +101,6 @@ func streamFailure(err error) error {
 		return &openai.Error{StatusCode: http.StatusBadRequest, Code: codeOverflow, Message: data.Error.Message}
 	}
 	return err
-}
-
-func completionOf(body io.Reader) (*openai.ChatCompletion, error) {
-	data, err := io.ReadAll(body)
-	if err != nil {
-		return nil, err
-	}
-	var completion openai.ChatCompletion
-	if err := json.Unmarshal(data, &completion); err != nil {
-		return nil, err
-	}
-	return &completion, nil
 }
 
 // endingDecoder notices the mark of a stream's end, which tells a whole answer from one that was cut.

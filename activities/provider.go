@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 	"time"
@@ -59,6 +60,22 @@ func serverMessage(body []byte) string {
 		return ""
 	}
 	return official.Error.Message
+}
+
+// notStreamed reports whether a server that was asked to stream answered otherwise.
+func notStreamed(response *http.Response) bool {
+	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	return err != nil || kind != "text/event-stream"
+}
+
+// decodeAnswer reads an answer that came at once.
+func decodeAnswer[T any](body io.Reader) (*T, error) {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return nil, err
+	}
+	answer := new(T)
+	return answer, json.Unmarshal(data, answer)
 }
 
 // secret is a provider's key, which never shows, whatever a server puts into its answer.

@@ -42,10 +42,42 @@ type Carry struct {
 	Before int            `json:"before,omitempty"`
 	Usage  Usage          `json:"usage"`
 	Pinned Packed[Pinned] `json:"pinned"`
+	// Window is how full the model's window is, where the run knows its size or has compacted the conversation.
+	Window *Window `json:"window,omitempty"`
+	// Repeats are the failures that the run has seen in a row.
+	Repeats *Repeats `json:"repeats,omitempty"`
 	// Instances are those of stateful tools that the run has or had.
 	Instances []CarriedInstance `json:"instances,omitempty"`
 	// Undo are the calls that undo what the run has done so far, in the order in which that was done.
 	Undo *Packed[[]Call] `json:"undo,omitempty"`
+}
+
+// Window is what a run knows of its model's window.
+type Window struct {
+	// Size is the window's, Tokens about what the conversation takes of it, both in tokens; zero is unknown.
+	Size   int `json:"size,omitempty"`
+	Tokens int `json:"tokens,omitempty"`
+	// Compactions counts the model steps that summed up.
+	Compactions int `json:"compactions,omitempty"`
+	// Task is the index of the message with what the run is to do, where that is not the first of a user.
+	Task int `json:"task,omitempty"`
+}
+
+// Repeats counts failures that lead nowhere.
+type Repeats struct {
+	// Calls are those that failed since the last call that succeeded, the oldest first.
+	Calls []Repeat `json:"calls,omitempty"`
+	// Refused is how many turns in a row consisted of nothing but calls that could not be made at all.
+	Refused int `json:"refused,omitempty"`
+	// Told is set once the model was told that it repeats itself.
+	Told bool `json:"told,omitempty"`
+}
+
+// Repeat counts equal calls that failed in the same way.
+type Repeat struct {
+	// Key is a digest of tool, arguments and the error's type.
+	Key   string `json:"key"`
+	Count int    `json:"count"`
 }
 
 // Agent is what an agent file declares.
@@ -99,6 +131,10 @@ type Model struct {
 	ToolChoice string `json:"tool_choice,omitempty"`
 	// ParallelCalls, where it is false, asks the model for one call at a time.
 	ParallelCalls *bool `json:"parallel_calls,omitempty"`
+	// Window is how many tokens the model reads at most; zero leaves it to what the workers know of the model.
+	Window int `json:"window,omitempty"`
+	// CompactAt is the part of the window from which on older turns are summed up; zero is DefaultCompactAt.
+	CompactAt float64 `json:"compact_at,omitempty"`
 }
 
 // How a model chooses among the tools.
@@ -136,6 +172,9 @@ type Limits struct {
 	Cost float64 `json:"cost,omitempty"`
 	// WallTime bounds the run's duration; running calls are cancelled when it ends.
 	WallTime Duration `json:"wall_time,omitzero"`
+	// Repeats bounds equal calls that fail in the same way, one after the other: at so many the model is told, at so many
+	// more the run ends. Default 5.
+	Repeats int `json:"repeats,omitempty"`
 }
 
 // MaxPayload is how many bytes of JSON one input or result may take. Servers refuse 2 MiB, and a workflow whose own
@@ -238,6 +277,8 @@ type ModelRequest struct {
 	Catalog string `json:"catalog,omitempty"`
 	// Limit, where set, names the limit that was reached: the step answers without tools.
 	Limit string `json:"limit,omitempty"`
+	// Compact, where set, has the step sum up a part of the conversation in place of answering it.
+	Compact *Compaction `json:"compact,omitempty"`
 	// Inline is set for a step that runs inline. Such a step's input is not encoded.
 	Inline *InlineStep `json:"-"`
 }
@@ -250,6 +291,10 @@ type ModelResponse struct {
 	Stop  Stop   `json:"stop,omitempty"`
 	Model string `json:"model,omitempty"`
 	Usage Usage  `json:"usage"`
+	// Window is how many tokens the model reads at most, where that is known.
+	Window int `json:"window,omitempty"`
+	// Compacted is set on the answer to a Compaction. Message is then what stands for the messages that were summed up.
+	Compacted *Compacted `json:"compacted,omitempty"`
 	// Verdicts are those of the message's first calls, where an inline step has admitted them; all others are to come.
 	Verdicts []Verdict `json:"verdicts,omitempty"`
 }
@@ -285,8 +330,8 @@ type RunResult struct {
 	Answer  string  `json:"answer,omitempty"`
 	// Stop is length where the model was cut off in its answer.
 	Stop Stop `json:"stop,omitempty"`
-	// Limit is the limit that was reached: turns, calls, tokens, cost, wall_time or conversation (it has grown too long
-	// to be carried on).
+	// Limit is the limit that was reached: turns, calls, tokens, cost, wall_time, repeats, or conversation (it is too long
+	// for the model, or to be carried on, and cannot be made shorter).
 	Limit string `json:"limit,omitempty"`
 	// Output is a plan's or a direct call's result.
 	Output json.RawMessage `json:"output,omitempty"`

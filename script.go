@@ -8,6 +8,9 @@ type Script struct {
 	Steps []ScriptStep `json:"steps"`
 	// Summary answers where a limit ends the run; by default the last tool results are listed.
 	Summary string `json:"summary,omitempty"`
+	// Window is from how many tokens on a conversation is too long for the scripted model, which tells nobody of it
+	// beforehand; zero is any number.
+	Window int `json:"window,omitempty"`
 }
 
 // ScriptStep is one answer of the scripted model: Calls, or the final Answer.

@@ -12,7 +12,7 @@ import (
 // with an answer, served. A script that stands in costs nothing unless the agent says so.
 func (a *Activities) known(setup *switchyard.Setup, served string) models.Model {
 	m := setup.Agent.Model
-	known := models.Model{Price: m.Price}
+	known := models.Model{Price: m.Price, Window: m.Window}
 	if setup.Pinned.Value.Provider == switchyard.ProviderScripted {
 		return known
 	}
@@ -20,8 +20,8 @@ func (a *Activities) known(setup *switchyard.Setup, served string) models.Model 
 	if !ok {
 		listed, _ = a.config.ModelTable.Find(served)
 	}
-	known.Window, known.Images = listed.Window, listed.Images
-	known.Price = cmp.Or(known.Price, listed.Price)
+	known.Images = listed.Images
+	known.Price, known.Window = cmp.Or(known.Price, listed.Price), cmp.Or(known.Window, listed.Window)
 	return known
 }
 

@@ -33,6 +33,8 @@ type Prompt struct {
 	Tools []Offer
 	// Limit names the limit that was reached: the model is to answer with what is known.
 	Limit string
+	// Older, where set, are messages to be summed up in place of an answer. Messages say so already, and tell what they say.
+	Older []switchyard.Message
 	// Live, where set, takes the text of the answer as it is produced, piece by piece. It never waits.
 	Live func(piece string)
 }
@@ -87,10 +89,15 @@ func (a *Activities) ModelStep(ctx context.Context, r switchyard.ModelRequest) (
 	for i := range response.Message.Calls {
 		response.Message.Calls[i].ID = switchyard.TurnCallID(r.Turn, i+1)
 	}
-	response.Message.Role = switchyard.RoleAssistant
+	if response.Compacted == nil {
+		response.Message.Role = switchyard.RoleAssistant
+	}
 	if r.Inline != nil {
 		response.Verdicts = a.admitStep(ctx, r.Inline.Admit, response.Message)
 		return response, nil
+	}
+	if response.Compacted != nil {
+		return response, nil // the run asks for another conversation next
 	}
 	a.runs.keep(r.Run, response.Message)
 	return response, nil
@@ -119,11 +126,9 @@ func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest, say 
 	if !ok {
 		return switchyard.ModelResponse{}, &ModelError{Message: "this worker has no models of the provider " + string(setup.Pinned.Value.Provider)}
 	}
-	p := Prompt{Agent: setup.Agent, Turn: r.Turn, Before: r.Before, Messages: messages, Limit: r.Limit, Live: say}
-	if r.Limit == "" {
-		if p.Tools, err = a.offered.of(a.specs, setup.Pinned.Value.Catalog); err != nil {
-			return switchyard.ModelResponse{}, &ModelError{Message: err.Error(), Permanent: true}
-		}
+	p, compacted, err := a.prompt(setup, messages, r, say)
+	if err != nil {
+		return switchyard.ModelResponse{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(setup.Agent.Model.Timeout, switchyard.DefaultModelTimeout).Std())
 	defer cancel()
@@ -131,10 +136,11 @@ func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest, say 
 	if err != nil {
 		return switchyard.ModelResponse{}, a.overflown(err, setup, p)
 	}
-	if err := settle(&response.Message, r.Limit != ""); err != nil {
+	if err := settleStep(&response, r, compacted); err != nil {
 		return switchyard.ModelResponse{}, err
 	}
-	response.Usage.Cost = a.known(setup, response.Model).Price.Cost(response.Usage)
+	known := a.known(setup, response.Model)
+	response.Window, response.Usage.Cost = known.Window, known.Price.Cost(response.Usage)
 	return response, nil
 }
 

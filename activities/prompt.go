@@ -20,15 +20,23 @@ func (p Prompt) choice() string {
 	if choice != switchyard.ChoiceRequired && !slices.ContainsFunc(p.Tools, func(o Offer) bool { return o.Name == choice }) {
 		return switchyard.ChoiceAuto // it was disabled since
 	}
-	for _, m := range slices.Backward(p.Messages) {
-		if m.Role == switchyard.RoleUser {
-			break
-		}
-		if slices.ContainsFunc(m.Calls, func(c switchyard.Call) bool { return choice == switchyard.ChoiceRequired || c.Tool == choice }) {
-			return switchyard.ChoiceAuto
-		}
+	if p.met(choice) {
+		return switchyard.ChoiceAuto
 	}
 	return choice
+}
+
+// met reports whether the model has done what is required of it. Where messages were summed up, it is among them.
+func (p Prompt) met(choice string) bool {
+	for _, m := range slices.Backward(p.Messages) {
+		if m.Role == switchyard.RoleUser {
+			return m.IsSummary()
+		}
+		if slices.ContainsFunc(m.Calls, func(c switchyard.Call) bool { return choice == switchyard.ChoiceRequired || c.Tool == choice }) {
+			return true
+		}
+	}
+	return false
 }
 
 // single reports whether the model is to ask for one call at a time.

@@ -23,28 +23,22 @@ func (Scripted) Answer(_ context.Context, p Prompt) (switchyard.ModelResponse, e
 		return switchyard.ModelResponse{}, &ModelError{Message: "the agent has no script", Permanent: true}
 	}
 	script := p.Agent.Model.Script.Value
-	turn := p.Turn - p.Before // a script begins anew with each run of a conversation
-	play := scriptPlay{script: script, messages: p.Messages, before: p.Before}
-	var message switchyard.Message
-	var err error
-	switch {
-	case p.Limit != "":
-		message.Text, err = play.summary(p.Limit)
-	case turn < 1 || turn > len(script.Steps):
-		err = fmt.Errorf("the script has %d steps and the run is at turn %d; end the script with an answer", len(script.Steps), turn)
-	default:
-		message, err = play.step(script.Steps[turn-1])
-	}
+	message, err := (scriptPlay{script: script, messages: p.Messages, before: p.Before}).answer(p)
 	if err != nil {
 		return switchyard.ModelResponse{}, &ModelError{Message: err.Error(), Permanent: true}
+	}
+	tokens := 0
+	for _, m := range p.Messages {
+		tokens += (m.Size() + 3) / 4
+	}
+	if overflow := beyond(tokens, p.Agent.Model.Window, script.Window); overflow != nil {
+		return switchyard.ModelResponse{}, overflow
 	}
 	response := switchyard.ModelResponse{Message: message, Stop: switchyard.StopAnswer, Model: "scripted"}
 	if len(message.Calls) > 0 {
 		response.Stop = switchyard.StopCalls
 	}
-	for _, m := range p.Messages {
-		response.Usage.InputTokens += (m.Size() + 3) / 4
-	}
+	response.Usage.InputTokens = tokens
 	response.Usage.OutputTokens = countTokens(message.Text)
 	for _, c := range message.Calls {
 		response.Usage.OutputTokens += countTokens(c.Arguments)
@@ -52,11 +46,37 @@ func (Scripted) Answer(_ context.Context, p Prompt) (switchyard.ModelResponse, e
 	return response, nil
 }
 
+// beyond returns an overflow where one of the windows is smaller than tokens; a window of zero takes any number.
+func beyond(tokens int, windows ...int) error {
+	for _, window := range windows {
+		if window > 0 && tokens > window {
+			return &ModelError{Overflow: true, Message: fmt.Sprintf("the conversation has %d tokens, and the scripted model's window %d", tokens, window)}
+		}
+	}
+	return nil
+}
+
 type scriptPlay struct {
 	script   switchyard.Script
 	messages []switchyard.Message
 	// before is how many turns the earlier runs of the conversation took.
 	before int
+}
+
+// answer plays what the prompt asks for: a summing up, a summary at a limit, or the step of its turn.
+func (s scriptPlay) answer(p Prompt) (message switchyard.Message, err error) {
+	turn := p.Turn - p.Before // a script begins anew with each run of a conversation
+	switch {
+	case p.Older != nil:
+		message.Text = s.known(p.Older)
+	case p.Limit != "":
+		message.Text, err = s.summary(p.Limit)
+	case turn < 1 || turn > len(s.script.Steps):
+		err = fmt.Errorf("the script has %d steps and the run is at turn %d; end the script with an answer", len(s.script.Steps), turn)
+	default:
+		message, err = s.step(s.script.Steps[turn-1])
+	}
+	return message, err
 }
 
 func (s scriptPlay) step(step switchyard.ScriptStep) (switchyard.Message, error) {
@@ -110,7 +130,10 @@ func (s scriptPlay) lookup(id string) (any, bool) {
 		n := 0
 		for _, c := range step.Calls {
 			if c.ID == id {
-				return s.result(switchyard.TurnCallID(s.before+turn+1, n+1))
+				if value, ok := s.result(switchyard.TurnCallID(s.before+turn+1, n+1)); ok {
+					return value, true
+				}
+				return s.remembered(id)
 			}
 			n += max(c.Repeat, 1)
 		}
@@ -133,6 +156,43 @@ func (s scriptPlay) result(callID string) (any, bool) {
 			return value, true
 		}
 		return m.Text, true
+	}
+	return nil, false
+}
+
+// known sums up messages: it says what the script's calls with an id found, which is what later steps can refer to.
+func (s scriptPlay) known(older []switchyard.Message) string {
+	play := scriptPlay{script: s.script, messages: older, before: s.before}
+	lines := []string{"What was found:"}
+	for _, step := range s.script.Steps {
+		for _, c := range step.Calls {
+			if c.ID == "" {
+				continue
+			}
+			if value, ok := play.lookup(c.ID); ok {
+				if data, err := switchyard.EncodeJSON(value); err == nil {
+					lines = append(lines, knownLine(c.ID)+string(data))
+				}
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func knownLine(id string) string { return "${" + id + "} = " }
+
+// remembered finds the result of a call in the summary of what the model is not shown any more.
+func (s scriptPlay) remembered(id string) (any, bool) {
+	for _, m := range s.messages {
+		if !m.IsSummary() {
+			continue
+		}
+		for line := range strings.Lines(m.Text) {
+			if data, ok := strings.CutPrefix(line, knownLine(id)); ok {
+				value, err := switchyard.DecodeJSON(json.RawMessage(data))
+				return value, err == nil
+			}
+		}
 	}
 	return nil, false
 }

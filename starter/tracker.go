@@ -79,7 +79,8 @@ func (t *tracker) open(e switchyard.Event) {
 }
 
 func (t *tracker) stepLine(e switchyard.Event) string {
-	parts := []string{t.palette.bold(fmt.Sprintf("turn %d", e.Turn))}
+	name, what := stepWords(e)
+	parts := []string{t.palette.bold(name)}
 	if e.Timing != nil {
 		parts = append(parts, t.palette.faint(brief(e.Timing.Duration.Std())))
 	}
@@ -90,13 +91,23 @@ func (t *tracker) stepLine(e switchyard.Event) string {
 		if n := s.Usage.InputTokens + s.Usage.OutputTokens; n > 0 {
 			parts = append(parts, t.palette.faint(thousands(n)+" tokens"))
 		}
-		if len(s.Message.Calls) == 0 {
-			parts = append(parts, "answered")
-		} else if s.Message.Text != "" {
-			parts = append(parts, switchyard.Shorten(s.Message.Text, 100))
-		}
 	}
-	return strings.Join(parts, " · ")
+	return strings.Join(append(parts, nonEmpty([]string{what})...), " · ")
+}
+
+// stepWords returns the name of a model step and what it did.
+func stepWords(e switchyard.Event) (name, what string) {
+	name = fmt.Sprintf("turn %d", e.Turn)
+	switch s := e.Step; {
+	case s == nil:
+	case s.Compacted != nil:
+		return "compaction", fmt.Sprintf("summed up %d messages", s.Compacted.Messages)
+	case len(s.Message.Calls) == 0:
+		what = "answered"
+	default:
+		what = switchyard.Shorten(s.Message.Text, 100)
+	}
+	return name, what
 }
 
 // row returns the row of the event's call, a new one if it has none.

@@ -53,13 +53,15 @@ func toolEnded(seq, turn, atMS int, id, tool, arguments, message string) switchy
 	return e
 }
 
-// agentRun is a run of two turns with a failure, a retry on a lane of its own, and an answer.
+// agentRun is a run of two turns with a failure, a retry on a lane of its own, a compaction, and an answer.
 func agentRun() []switchyard.Event {
 	retried := toolEnded(7, 1, 4100, "1.3", "deploy", `{"to":"test"}`, "")
 	retried.Record.Lane, retried.Record.Attempts, retried.Record.QueueWait, retried.Record.Duration = "serial", 3, ms(1500), ms(2400)
 	refused := toolEnded(8, 2, 5000, "2.1", "raed", `{}`, "")
 	refused.Type, refused.Record.Status, refused.Record.Timing = switchyard.EventValidationError, switchyard.CallRefused, switchyard.Timing{}
 	refused.Record.Error = switchyard.Errorf(switchyard.ErrToolNotFound, "there is no tool %q", "raed")
+	compacted := step(9, 2, 5500, "[Summary]")
+	compacted.Step.Compacted = &switchyard.Compacted{Messages: 7, Cut: 1}
 	return []switchyard.Event{
 		{Sequence: 1, Type: switchyard.EventRunStarted, Time: at(0), WorkflowID: "demo-1"},
 		step(2, 1, 900, "I look around.", `1.1 list {"path":"docs"}`, `1.2 read {"path":"nope.md"}`, `1.3 deploy {"to":"test"}`),
@@ -70,8 +72,9 @@ func agentRun() []switchyard.Event {
 		retried,
 		step(7, 2, 4900, "", `2.1 raed {}`),
 		refused,
-		step(9, 3, 6000, "All is well."),
-		{Sequence: 10, Type: switchyard.EventRunCompleted, Time: at(6010), WorkflowID: "demo-1", RunID: "run-id", Result: &switchyard.RunResult{
+		compacted,
+		step(10, 3, 6000, "All is well."),
+		{Sequence: 11, Type: switchyard.EventRunCompleted, Time: at(6010), WorkflowID: "demo-1", RunID: "run-id", Result: &switchyard.RunResult{
 			Outcome: switchyard.OutcomeAnswered, Answer: "All is well.",
 			Usage: switchyard.Usage{Turns: 3, Calls: 4, Failed: 2, InputTokens: 3600, OutputTokens: 102, Cost: 0.0125}}},
 	}

@@ -139,6 +139,10 @@ func (p *pairs) step(s switchyard.ModelResponse) {
 	p.number("input_tokens", s.Usage.InputTokens)
 	p.number("output_tokens", s.Usage.OutputTokens)
 	p.number("calls", len(s.Message.Calls))
+	if s.Compacted != nil {
+		p.number("compacted", s.Compacted.Messages)
+		p.number("cut", s.Compacted.Cut)
+	}
 	p.add("text", switchyard.Shorten(s.Message.Text, 120))
 }
 

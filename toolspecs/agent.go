@@ -39,6 +39,8 @@ type modelFile struct {
 	Price         priceFile           `yaml:"price"`
 	ToolChoice    string              `yaml:"tool_choice"`
 	ParallelCalls *bool               `yaml:"parallel_calls"`
+	Window        int                 `yaml:"window" rule:"min=1"`
+	CompactAt     float64             `yaml:"compact_at" rule:"min=0.1,max=1"`
 }
 
 type priceFile struct {
@@ -54,6 +56,7 @@ type limitsFile struct {
 	Tokens   int                 `yaml:"tokens" rule:"min=1"`
 	Cost     float64             `yaml:"cost" rule:"above=0"`
 	WallTime switchyard.Duration `yaml:"wall_time" rule:"above=0s"`
+	Repeats  int                 `yaml:"repeats" rule:"min=2"`
 }
 
 // DecodeAgent reads an agent file. file is its path: scripts that it names are read relative to it. known are the names
@@ -147,7 +150,7 @@ func (f agentFile) agent(script *switchyard.Script) *switchyard.Agent {
 		Model: switchyard.Model{
 			Provider: m.Provider, Name: m.Name, Temperature: m.Temperature, MaxTokens: m.MaxTokens,
 			Timeout: m.Timeout, Lane: m.Lane, MaxAttempts: m.MaxAttempts, Price: switchyard.Price(m.Price),
-			ToolChoice: m.ToolChoice, ParallelCalls: m.ParallelCalls,
+			ToolChoice: m.ToolChoice, ParallelCalls: m.ParallelCalls, Window: m.Window, CompactAt: m.CompactAt,
 		},
 		Tools: f.Tools, Order: f.Order, Mode: f.Mode, Limits: switchyard.Limits(f.Limits), Undo: f.Undo,
 	}

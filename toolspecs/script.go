@@ -13,6 +13,7 @@ import (
 type scriptFile struct {
 	Steps   []stepFile `yaml:"steps" rule:"required,min=1"`
 	Summary string     `yaml:"summary"`
+	Window  int        `yaml:"window" rule:"min=1"`
 }
 
 type stepFile struct {
@@ -66,7 +67,7 @@ func decodeScript(file string, data []byte, known []string, complaint string) (*
 }
 
 func (f scriptFile) script() *switchyard.Script {
-	s := &switchyard.Script{Summary: f.Summary}
+	s := &switchyard.Script{Summary: f.Summary, Window: f.Window}
 	for _, step := range f.Steps {
 		to := switchyard.ScriptStep{Text: step.Text, Answer: step.Answer}
 		for _, c := range step.Calls {

@@ -44,6 +44,12 @@ type agentRun struct {
 	started time.Time
 	// timeOver is set when the wall time has passed.
 	timeOver bool
+	// stopped names what else ends the run before its next turn: the limit conversation or repeats.
+	stopped string
+	// window is how full the model's window is; compacted is set while no step has shown what a compaction made of it.
+	window    switchyard.Window
+	compacted bool
+	repeats   switchyard.Repeats
 }
 
 // start restores what an earlier run of the chain left, or pins the tools and begins.
@@ -66,6 +72,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 		}
 	} else {
 		r.turn, r.before, r.started, r.pinned = carry.Turn, carry.Before, carry.Started, carry.Pinned.Value
+		r.resume(carry)
 	}
 	r.pipeline = newPipeline(ctx, r.in, origin, r.pinned.Catalog, r.mode(), asked)
 	r.pipeline.budget = budget{limits: r.agent.Limits, started: r.started}
@@ -101,6 +108,9 @@ func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
 		r.conversation.add(m)
 	}
 	if r.in.Prompt != "" {
+		if len(messages) > 0 {
+			r.window.Task = len(r.conversation.messages)
+		}
 		r.conversation.add(switchyard.Message{Role: switchyard.RoleUser, Text: r.in.Prompt})
 	}
 	r.conversation.markSeen()
@@ -142,16 +152,28 @@ func (r *agentRun) loop(ctx workflow.Context) (switchyard.RunResult, error) {
 		case err != nil || done:
 			return result, err
 		}
-		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+		if r.continues(ctx) {
 			return r.carryOn(ctx)
 		}
 	}
 }
 
+// continues reports whether the run is to go on in a fresh history.
+func (r *agentRun) continues(ctx workflow.Context) bool {
+	return r.stopped == "" && workflow.GetInfo(ctx).GetContinueAsNewSuggested()
+}
+
 // takeTurn makes one model step and the calls it asks for; done says that it was the answer.
 func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result switchyard.RunResult, err error) {
+	if compacted, err := r.compactAhead(ctx); compacted || err != nil {
+		return false, result, err // what that used counts for the limits
+	}
 	r.turn++
-	response, err := r.modelStep(ctx, switchyard.TurnStepID(r.turn), "")
+	response, err := r.ask(ctx, switchyard.TurnStepID(r.turn), "")
+	if errors.Is(err, errFull) {
+		r.stopped = limitConversation
+		return false, result, nil
+	}
 	if err != nil {
 		return false, result, err
 	}
@@ -160,23 +182,23 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result switchyard.
 		return true, result, err
 	}
 	outcomes, err := r.pipeline.runTurn(ctx, response.Message.Calls, r.agent.Order)
-	for _, o := range outcomes {
-		if o.Result != nil || o.Error != nil {
-			r.conversation.add(o.Message())
-		}
-	}
+	r.tell(outcomes, r.noteRepeats(ctx, response.Message.Calls, outcomes))
 	return false, result, err
 }
 
-// modelStep asks the model; the activity gets digests and fetches by query what its process does not have.
-func (r *agentRun) modelStep(ctx workflow.Context, id, limit string) (switchyard.ModelResponse, error) {
+// modelStep asks the model, for a summary of what compaction says where it is set; the activity gets digests and fetches by
+// query what its process does not have.
+func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction *switchyard.Compaction) (switchyard.ModelResponse, error) {
 	c := &r.conversation
 	request := switchyard.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before, Chain: c.seenChain, Seen: c.seen, New: c.fresh,
-		Catalog: r.pinned.Catalog.Digest, Limit: limit}
+		Catalog: r.pinned.Catalog.Digest, Limit: limit, Compact: compaction}
 	model := r.agent.Model
 	summary := fmt.Sprintf("turn %d", r.turn)
-	if limit != "" {
+	switch {
+	case limit != "":
 		summary = "summary, because the limit of " + limit + " was reached"
+	case compaction != nil:
+		summary = fmt.Sprintf("summing up messages %d to %d, because the conversation is long", compaction.From+1, compaction.To)
 	}
 	if model.Name != "" {
 		summary += " · " + model.Name
@@ -185,10 +207,10 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string) (switchyard
 	options.Priority = r.pipeline.rank.step(r.pinned.Model)
 	response, err := r.step(ctx, options, request)
 	if err != nil {
-		return response, r.modelError(err)
+		return response, err
 	}
 	c.markSeen()
-	c.add(response.Message)
+	r.learn(response)
 	r.pipeline.usage.AddStep(response.Usage)
 	return response, nil
 }
@@ -201,7 +223,8 @@ func (r *agentRun) step(ctx workflow.Context, o workflow.ActivityOptions, reques
 	return response, err
 }
 
-func (r *agentRun) modelError(err error) error {
+// modelError is the run's error where a model step failed; what says which.
+func (r *agentRun) modelError(err error, what string) error {
 	if temporal.IsCanceledError(err) {
 		return err
 	}
@@ -209,7 +232,7 @@ func (r *agentRun) modelError(err error) error {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		message = app.Message()
 	}
-	return runError(switchyard.RunModelFailed, fmt.Sprintf("the model step of turn %d failed: %s", r.turn, message), err, r.pipeline.usage)
+	return runError(switchyard.RunModelFailed, what+" failed: "+message, err, r.pipeline.usage)
 }
 
 // end finishes a result by why the model stopped.
@@ -233,6 +256,15 @@ func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
 	if err != nil {
 		return switchyard.RunResult{}, err
 	}
+	if len(earlier) > switchyard.MaxPayload && mayCompact(ctx) {
+		frame := min(r.frame(), switchyard.MaxPayload)
+		if err := r.compact(ctx, shorten(r.conversation.messages, r.window.Task, frame), frame); err != nil {
+			return switchyard.RunResult{}, err
+		}
+		if earlier, err = switchyard.EncodeMessages(r.conversation.messages); err != nil {
+			return switchyard.RunResult{}, err
+		}
+	}
 	if len(earlier) > switchyard.MaxPayload {
 		return r.summarise(ctx, limitConversation)
 	}
@@ -246,5 +278,6 @@ func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
 	next.Prompt = ""
 	next.Carry = &switchyard.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage,
 		Pinned: switchyard.Pack(r.pinned), Instances: r.pipeline.instances.carry(ctx), Undo: r.pipeline.undo.carry()}
+	next.Carry.Window, next.Carry.Repeats = r.carriedWindow(), r.carriedRepeats()
 	return switchyard.RunResult{}, workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next, earlier)
 }

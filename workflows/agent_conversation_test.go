@@ -131,23 +131,46 @@ func (l *lab) continued() (input switchyard.RunInput, earlier []byte) {
 	return input, earlier
 }
 
-// TestAgentTooLongToContinue proves that a run whose conversation does not fit into a fresh history ends with a summary
-// in place of a payload that the server refuses for ever.
+// TestAgentTooLongToContinue proves that a run whose conversation does not fit into a fresh history sums it up and goes on,
+// in place of a payload that the server refuses for ever, and ends with what is known where the rest is still too long.
 func TestAgentTooLongToContinue(t *testing.T) {
-	noise := make([]byte, 2*switchyard.MaxPayload)
-	if _, err := rand.Read(noise); err != nil {
+	for _, rest := range []int{0, 2 * switchyard.MaxPayload} {
+		a := agent(step(call("store", `{"text":"a"}`)), answer("done"))
+		a.Model.Script.Value.Summary = "too long"
+		a.Instructions = noise(t, rest)
+		earlier, err := switchyard.EncodeMessages([]switchyard.Message{{Role: switchyard.RoleUser, Text: noise(t, switchyard.MaxPayload)},
+			{Role: switchyard.RoleUser, Text: noise(t, switchyard.MaxPayload)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLab(t)
+		l.SetContinueAsNewSuggested(true)
+		l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."}, earlier)
+		expect(t, "the first activities", l.ids()[:3], []string{"turn-1", "1.1", "compact-1"})
+		if rest > 0 {
+			if r := l.result(); r.Outcome != switchyard.OutcomeLimit || r.Limit != "conversation" || r.Answer != "too long" {
+				t.Errorf("result: %+v", r)
+			}
+			continue
+		}
+		next, carried := l.continued()
+		if len(carried) > switchyard.MaxPayload/2 || next.Carry.Window.Compactions != 1 || next.Carry.Usage.Turns != 2 {
+			t.Errorf("%d bytes are carried, with %+v", len(carried), next.Carry)
+		}
+		second := newLab(t)
+		second.ExecuteWorkflow(switchyard.AgentWorkflow, next, carried)
+		if r := second.result(); r.Answer != "done" || r.Usage.Turns != 3 {
+			t.Errorf("result: %+v", r)
+		}
+	}
+}
+
+// noise returns text of about n bytes that cannot be compressed.
+func noise(t *testing.T, n int) string {
+	t.Helper()
+	data := make([]byte, n)
+	if _, err := rand.Read(data); err != nil {
 		t.Fatal(err)
 	}
-	earlier, err := switchyard.EncodeMessages([]switchyard.Message{{Role: switchyard.RoleUser, Text: base64.StdEncoding.EncodeToString(noise)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := agent(step(call("store", `{"text":"a"}`)), answer("done"))
-	a.Model.Script.Value.Summary = "too long"
-	l := newLab(t)
-	l.SetContinueAsNewSuggested(true)
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."}, earlier)
-	if r := l.result(); r.Outcome != switchyard.OutcomeLimit || r.Limit != "conversation" || r.Answer != "too long" {
-		t.Errorf("result: %+v", r)
-	}
+	return base64.StdEncoding.EncodeToString(data)
 }

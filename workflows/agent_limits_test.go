@@ -88,7 +88,7 @@ func TestAgentCallBudgetOverTurns(t *testing.T) {
 func TestAgentDefaultTurns(t *testing.T) {
 	l := newLab(t)
 	for range switchyard.DefaultTurns {
-		l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "nosuch"}}})
+		l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}})
 	}
 	l.tell(switchyard.Message{Text: "stopped"})
 	l.runAgent(toldAgent(), "Go.")

@@ -60,6 +60,7 @@ func (b *budget) divide(used switchyard.Usage, verdicts []switchyard.Verdict) {
 func (b *budget) lend(ctx workflow.Context, own switchyard.Limits) switchyard.Limits {
 	return switchyard.Limits{
 		Turns:    own.Turns,
+		Repeats:  own.Repeats,
 		Calls:    lower(own.Calls, b.share.Calls),
 		Tokens:   lower(own.Tokens, b.share.Tokens),
 		Cost:     lower(own.Cost, b.share.Cost),

@@ -20,6 +20,15 @@ func (c *conversation) add(m switchyard.Message) {
 	c.fresh = append(c.fresh, digest)
 }
 
+// replace makes these the conversation's messages from here on. Processes that know the earlier ones ask for them by query.
+func (c *conversation) replace(messages []switchyard.Message) {
+	*c = conversation{}
+	for _, m := range messages {
+		c.add(m)
+	}
+	c.markSeen()
+}
+
 // markSeen makes all messages so far ones that a process either has or asks for by query.
 func (c *conversation) markSeen() {
 	c.seen, c.seenChain, c.fresh = len(c.messages), c.chain, nil

@@ -184,7 +184,7 @@ func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions, 
 	p.inline.enter(o.ActivityID, maxInlineStep)
 	request.Inline = &switchyard.InlineStep{ID: o.ActivityID, Messages: slices.Clip(r.conversation.messages),
 		Setup: &switchyard.Setup{Agent: r.agent, Pinned: switchyard.Pack(r.pinned)}}
-	if request.Limit == "" {
+	if request.Limit == "" && request.Compact == nil {
 		request.Inline.Left, request.Inline.Admit = p.wallTimeLeft(ctx), p.stepAdmission()
 	}
 	began := workflow.Now(ctx)

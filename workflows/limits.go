@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"errors"
+
 	"github.com/switchyard/switchyard"
 	"go.temporal.io/sdk/workflow"
 )
@@ -12,14 +14,20 @@ const (
 	limitTokens   = "tokens"
 	limitCost     = "cost"
 	limitWallTime = "wall_time"
-	// limitConversation: the conversation is too long for the run to continue as new.
+	// limitConversation: the conversation is too long for the model, or for the run to continue as new, and cannot be made
+	// shorter.
 	limitConversation = "conversation"
+	// limitRepeats: calls failed in the same way again and again.
+	limitRepeats = "repeats"
 )
 
 // reached returns the limit that keeps the run from another turn, or nothing.
 func (r *agentRun) reached() string {
 	if r.timeOver {
 		return limitWallTime
+	}
+	if r.stopped != "" {
+		return r.stopped
 	}
 	l, u := r.agent.Limits, r.pipeline.usage
 	if l.Turns == 0 {
@@ -64,8 +72,11 @@ func (r *agentRun) watchWallTime(ctx workflow.Context, stopTurns func()) {
 // summarise ends the run with one more model step, without tools, that answers with what is known.
 func (r *agentRun) summarise(ctx workflow.Context, limit string) (switchyard.RunResult, error) {
 	r.answerOpenCalls()
-	response, err := r.modelStep(ctx, switchyard.SummaryStepID, limit)
+	response, err := r.ask(ctx, switchyard.SummaryStepID, limit)
 	if err != nil {
+		if errors.Is(err, errFull) {
+			err = r.modelError(err, "the summary at the limit of "+limit)
+		}
 		return switchyard.RunResult{}, err
 	}
 	return r.end(switchyard.RunResult{Outcome: switchyard.OutcomeLimit, Limit: limit, Answer: response.Message.Text}, response.Stop)

@@ -1,0 +1,141 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+)
+
+// longTalk is a conversation of instructions, a task, and turns of one call each with results of that many bytes.
+func longTalk(turns, bytes int) []switchyard.Message {
+	talk := []switchyard.Message{{Role: switchyard.RoleSystem, Text: "You are an agent."}, {Role: switchyard.RoleUser, Text: "Find the code."}}
+	for i := range turns {
+		id := switchyard.TurnCallID(i+1, 1)
+		talk = append(talk, switchyard.Message{Role: switchyard.RoleAssistant, Calls: []switchyard.Call{{ID: id, Tool: "probe", Arguments: `{"text":"x"}`}}},
+			switchyard.Message{Role: switchyard.RoleTool, CallID: id, Text: fmt.Sprint(i+1, strings.Repeat(" é", bytes/3)), Failed: i == 1})
+	}
+	return talk
+}
+
+// compactRequest asks for everything after the task to be summed up.
+func compactRequest(talk []switchyard.Message, transcript int) switchyard.ModelRequest {
+	r := switchyard.ModelRequest{Turn: 3, Seen: len(talk), Compact: &switchyard.Compaction{From: 2, To: len(talk), Task: 1, MaxTranscript: transcript, MaxSummary: 600}}
+	for _, m := range talk {
+		r.Chain = switchyard.NextChain(r.Chain, m.Digest())
+	}
+	return r
+}
+
+// A step that sums up shows the model the task and the messages as one text, without tools, within its bound; what is cut
+// is said to the model and counted. Its answer is the message that stands for them, within its own bound.
+func TestCompactStep(t *testing.T) {
+	for name, c := range map[string]struct {
+		turns, bytes, transcript int
+		answer                   string
+		cut                      int
+		shown, not               []string
+	}{
+		"whole":       {3, 30, 10_000, "the code is 7", 0, []string{"Find the code.", "<call 1.1 of probe>\n{\"text\":\"x\"}", "<result of call 1.1>\n1 é", "<failure of call 2.1>"}, []string{"[", "You are an agent."}},
+		"cut":         {3, 3000, 4_000, "the code is 7", 3, []string{"<result of call 1.1>\n1 é", "bytes are left out: too long to be summed up whole]", "<result of call 3.1>"}, []string{"messages are left out"}},
+		"left out":    {500, 300, 8_000, strings.Repeat("long é ", 200), 900, []string{"<result of call 1.1>", "messages are left out here]", "<result of call 500.1>"}, []string{"<result of call 250.1>"}},
+		"not at all":  {2, 4000, 0, "nothing", 4, []string{"Find the code", "[4 messages are left out here]"}, nil},
+		"broken text": {1, 30, 10_000, "a\xffb", 0, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var prompt Prompt
+			b := modelBench(t, switchyard.Agent{Name: "a", Model: switchyard.Model{Window: 5000}}, func(_ context.Context, p Prompt) (switchyard.ModelResponse, error) {
+				prompt = p
+				return switchyard.ModelResponse{Message: switchyard.Message{Text: c.answer, Calls: []switchyard.Call{{Tool: "probe"}}}, Usage: switchyard.Usage{InputTokens: 9}}, nil
+			})
+			b.run.messages = longTalk(c.turns, c.bytes)
+			response, err := b.step(t, compactRequest(b.run.messages, c.transcript), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(prompt.Messages) != 2 || len(prompt.Tools) != 0 || prompt.Live != nil || len(prompt.Older) != 2*c.turns {
+				t.Errorf("the model was asked %d messages with %d tools about %d", len(prompt.Messages), len(prompt.Tools), len(prompt.Older))
+			}
+			text := prompt.Messages[1].Text
+			if !contains(text, c.shown...) || len(text) > c.transcript+400 {
+				t.Errorf("the model was told %d bytes: %.2000s", len(text), text)
+			}
+			for _, not := range c.not {
+				if strings.Contains(text, not) {
+					t.Errorf("the model was told %q", not)
+				}
+			}
+			m, done := response.Message, response.Compacted
+			if done == nil || done.Messages != 2*c.turns || done.Cut != c.cut && (c.cut < 100 || done.Cut < c.cut) {
+				t.Errorf("compacted %+v, want %d cut", done, c.cut)
+			}
+			if !m.IsSummary() || len(m.Calls) > 0 || len(m.Text) > 900 || response.Window != 5000 || !contains(m.Text, c.answer[:1], "earlier messages") {
+				t.Errorf("the answer is %+v", response)
+			}
+			if strings.Contains(m.Text, "too long to be read whole") != (done.Cut > 0) || strings.Contains(m.Text, "\xff") {
+				t.Errorf("the summary is %s", m.Text)
+			}
+		})
+	}
+}
+
+// A step that sums up fails for ever where the model declines or the run asks for what there is not, and may pass where the
+// model answered with nothing.
+func TestCompactStepFails(t *testing.T) {
+	talk := longTalk(2, 10)
+	for name, c := range map[string]struct {
+		response  switchyard.ModelResponse
+		to        int
+		permanent bool
+		want      string
+	}{
+		"declined":  {switchyard.ModelResponse{Message: switchyard.Message{Text: "no"}, Stop: switchyard.StopRefusal}, len(talk), true, "declined to sum up the conversation: no"},
+		"nothing":   {switchyard.ModelResponse{Message: switchyard.Message{Text: " \n"}}, len(talk), false, "answered with nothing"},
+		"no such":   {switchyard.ModelResponse{}, len(talk) + 1, true, "has 6 messages, and those from 3 to 7"},
+		"empty":     {switchyard.ModelResponse{}, 2, true, "has 6 messages"},
+		"backwards": {switchyard.ModelResponse{}, 1, true, "has 6 messages"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := modelBench(t, switchyard.Agent{Name: "a"}, func(context.Context, Prompt) (switchyard.ModelResponse, error) { return c.response, nil })
+			b.run.messages = talk
+			r := compactRequest(talk, 1000)
+			r.Compact.To = c.to
+			_, err := b.step(t, r, nil)
+			app, ok := errors.AsType[*temporal.ApplicationError](err)
+			if !ok || app.NonRetryable() != c.permanent || !contains(app.Message(), c.want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// The scripted model overflows beyond its window, sums up what later steps can refer to, and reads it there, also from the
+// summary of a summary.
+func TestScriptedCompacts(t *testing.T) {
+	script := switchyard.Script{Window: 100, Steps: []switchyard.ScriptStep{
+		{Calls: []switchyard.ScriptCall{{ID: "fact", Tool: "x"}, {Tool: "y"}, {ID: "text", Tool: "x"}, {ID: "failed", Tool: "x"}, {ID: "unmade", Tool: "x"}}}, {Answer: "${fact.code} ${text} ${failed}"}}}
+	talk := []switchyard.Message{{Role: switchyard.RoleUser, Text: "go"}, resultOf("1.1", `{"code":4711}`, false), resultOf("1.2", strings.Repeat("y", 500), false),
+		resultOf("1.3", "two\nlines", false), resultOf("1.4", "ERROR boom", true)}
+	_, err := scripted(script, 2, "", talk...)
+	var failure *ModelError
+	if !errors.As(err, &failure) || !failure.Overflow || !contains(err.Error(), "scripted model's window 100") {
+		t.Fatalf("got %v", err)
+	}
+	older := talk[1:]
+	for range 2 {
+		agent := &switchyard.Agent{Model: switchyard.Model{Script: new(switchyard.Pack(script))}}
+		response, err := Scripted{}.Answer(t.Context(), Prompt{Agent: agent, Turn: 2, Older: older, Messages: talk[:1]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		older = []switchyard.Message{switchyard.SummaryMessage(response.Message.Text, switchyard.Compacted{Messages: 4})}
+	}
+	r, err := scripted(script, 2, "", talk[0], older[0])
+	if err != nil || r.Message.Text != "4711 two\nlines ERROR boom" {
+		t.Errorf("got %q, %v", r.Message.Text, err)
+	}
+}

@@ -1,0 +1,145 @@
+package workflows_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+)
+
+// TestBreaker proves that a model that makes the same failing call for ever, asks for tools that there are not, or writes
+// broken JSON, is told so once and then ends its run at the limit "repeats" with what is known, after twice as many turns.
+func TestBreaker(t *testing.T) {
+	for name, test := range map[string]struct {
+		calls func(turn int) []switchyard.Call
+		limit int
+		turns int
+	}{
+		"the same failing call": {func(int) []switchyard.Call { return []switchyard.Call{{Tool: "broken"}} }, 0, 10},
+		"a limit of its own":    {func(int) []switchyard.Call { return []switchyard.Call{{Tool: "broken"}} }, 2, 4},
+		"two in a turn":         {func(int) []switchyard.Call { return []switchyard.Call{{Tool: "broken"}, {Tool: "broken"}} }, 4, 4},
+		"unknown tools":         {func(turn int) []switchyard.Call { return []switchyard.Call{{Tool: fmt.Sprint("nosuch", turn)}} }, 3, 6},
+		"broken JSON": {func(turn int) []switchyard.Call {
+			return []switchyard.Call{{Tool: "greet", Arguments: fmt.Sprint(`{"name": `, turn)}}
+		}, 3, 6},
+		"two that fail in turn": {func(turn int) []switchyard.Call {
+			return []switchyard.Call{{Tool: "broken", Arguments: fmt.Sprintf(`{"x":%d}`, turn%2)}, {Tool: "broken"}}
+		}, 3, 6},
+		"a thousand at once": {func(int) []switchyard.Call {
+			return slices.Repeat([]switchyard.Call{{Tool: "nosuch"}}, 1000)
+		}, 0, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			for turn := range test.turns {
+				l.tell(switchyard.Message{Calls: test.calls(turn)})
+			}
+			l.tell(switchyard.Message{Text: "as far as I got"})
+			a := toldAgent()
+			a.Limits.Repeats = test.limit
+			l.runAgent(a, "Go.")
+			if r := l.result(); r.Limit != "repeats" || r.Outcome != switchyard.OutcomeLimit || r.Answer != "as far as I got" || r.Usage.Turns != test.turns+1 {
+				t.Errorf("result: %+v", r)
+			}
+			hinted := 0
+			for _, m := range l.conversation() {
+				if strings.Contains(m.Text, "[hint: this has now failed ") {
+					hinted++
+				}
+			}
+			if hinted != 1 {
+				t.Errorf("the model was told %d times", hinted)
+			}
+		})
+	}
+}
+
+// TestBreakerLeavesAlone proves that failures with a success between them, and different failures, are no loop.
+func TestBreakerLeavesAlone(t *testing.T) {
+	for name, calls := range map[string]func(turn int) switchyard.Call{
+		"a success between": func(turn int) switchyard.Call {
+			if turn%4 == 3 {
+				return switchyard.Call{Tool: "greet", Arguments: `{"name":"Ann"}`}
+			}
+			return switchyard.Call{Tool: "broken"}
+		},
+		"different calls": func(turn int) switchyard.Call {
+			return switchyard.Call{Tool: "needy", Arguments: fmt.Sprintf(`{"text":"%d"}`, turn)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			for turn := range 20 {
+				l.tell(switchyard.Message{Calls: []switchyard.Call{calls(turn)}})
+			}
+			l.tell(switchyard.Message{Text: "done"})
+			l.runAgent(toldAgent(), "Go.")
+			if r := l.result(); r.Answer != "done" || r.Limit != "" {
+				t.Errorf("result: %+v", r)
+			}
+			if slices.ContainsFunc(l.conversation(), func(m switchyard.Message) bool { return strings.Contains(m.Text, "[hint:") }) {
+				t.Error("the model was told that it repeats itself")
+			}
+		})
+	}
+}
+
+// TestBreakerOverContinueAsNew proves that failures are counted on in a fresh history, and that the hint reaches a model
+// step in another process.
+func TestBreakerOverContinueAsNew(t *testing.T) {
+	l := newLabOf(t, 2)
+	a := toldAgent()
+	a.Limits.Repeats = 2
+	input, earlier := switchyard.RunInput{Agent: a, Prompt: "Go."}, []byte(nil)
+	for turn := 1; ; turn++ {
+		l.SetContinueAsNewSuggested(true)
+		l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "broken"}}}, switchyard.Message{Text: "stopped"})
+		l.ExecuteWorkflow(switchyard.AgentWorkflow, input, earlier)
+		if turn == 4 {
+			break
+		}
+		input, earlier = l.continued()
+		if c := input.Carry.Repeats; c == nil || len(c.Calls) != 1 || c.Calls[0].Count != turn || c.Told != (turn >= 2) {
+			t.Fatalf("after turn %d it carries %+v", turn, c)
+		}
+		if turn == 3 && !strings.Contains(l.prompts[0].Messages[5].Text, "[hint: this has now failed 2 times") {
+			t.Errorf("the model was shown %+v", l.prompts[0].Messages)
+		}
+		l = newLabOf(t, 2)
+	}
+	if r := l.result(); r.Limit != "repeats" || r.Answer != "stopped" {
+		t.Errorf("result: %+v", r)
+	}
+}
+
+// TestManyCallsAtOnce proves that a run bears a model that asks for 10,000 calls in one turn, good or bad: each is answered
+// once, and the run goes on.
+func TestManyCallsAtOnce(t *testing.T) {
+	for name, call := range map[string]switchyard.Call{"unknown": {Tool: "nosuch"}, "wrong": {Tool: "greet", Arguments: `{`}} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.tell(switchyard.Message{Calls: slices.Repeat([]switchyard.Call{call}, 10_000)}, switchyard.Message{Text: "done"})
+			l.runAgent(toldAgent(), "Go.")
+			if r := l.result(); r.Answer != "done" || r.Usage.Failed != 10_000 {
+				t.Errorf("result: %+v", r)
+			}
+			if n := len(l.conversation()); n != 2+1+10_000+1 {
+				t.Errorf("the conversation has %d messages", n)
+			}
+		})
+	}
+}
+
+// TestModelAnswersNothing proves that a model that answers with nothing for ever is asked a few times and then fails the run.
+func TestModelAnswersNothing(t *testing.T) {
+	l := newLab(t)
+	l.tell(slices.Repeat([]switchyard.Message{{}}, 100)...)
+	a := toldAgent()
+	a.Model.MaxAttempts = 3
+	l.runAgent(a, "Go.")
+	if err := l.failure(switchyard.RunModelFailed, nil); !strings.Contains(err.Message(), "the model answered with nothing") || len(l.prompts) != 3 {
+		t.Errorf("after %d steps the run failed: %v", len(l.prompts), err)
+	}
+}

@@ -1,0 +1,196 @@
+package workflows
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// compactionChange is the change by which runs that older versions began are told from those that compact.
+const compactionChange = "compaction"
+
+const (
+	// maxTranscript bounds what a model whose window is not known is told at once of what it is to sum up, in bytes: that
+	// much fits into most windows. minTranscript is what no window is too small for.
+	maxTranscript = 400 << 10
+	minTranscript = 2 << 10
+	// maxSummary and minSummary bound a summary, in bytes.
+	maxSummary = 32 << 10
+	minSummary = 512
+	// endless is how much fits into a window that nothing is known of, in bytes.
+	endless = 1 << 40
+	// bytesPerToken is about how long a token is. leastSaved is the part of the window below which a step that sums up is
+	// not worth its cost.
+	bytesPerToken = 4
+	leastSaved    = 10
+	// maxTries bounds how often a conversation is made shorter for one model step, and maxFutile how often in vain.
+	maxTries  = 8
+	maxFutile = 2
+)
+
+// errFull is why no model step can be made any more.
+var errFull = errors.New("the conversation is longer than the model's window, and could not be made short enough")
+
+// overflows reports whether a model step failed because the conversation is longer than the model reads.
+func overflows(err error) bool {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && app.Type() == switchyard.ModelOverflow
+}
+
+// mayCompact tells whether the run compacts: runs that an older version began may have gone on without.
+func mayCompact(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, compactionChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// learn takes what a model step said of the window.
+func (r *agentRun) learn(response switchyard.ModelResponse) {
+	w := &r.window
+	w.Size = cmp.Or(response.Window, w.Size)
+	if response.Compacted == nil {
+		w.Tokens, r.compacted = response.Usage.InputTokens+response.Usage.OutputTokens, false
+	}
+}
+
+// tell adds the outcomes of a turn to the conversation.
+func (r *agentRun) tell(outcomes []switchyard.CallOutcome, hint hints) {
+	for _, o := range outcomes {
+		if o.Result == nil && o.Error == nil {
+			continue
+		}
+		m := o.Message()
+		m.Text += hint[o.ID]
+		r.conversation.add(m)
+		if o.Result != nil && o.Result.Tokens > 0 {
+			r.window.Tokens += o.Result.Tokens
+		} else {
+			r.window.Tokens += len(m.Text) / bytesPerToken
+		}
+	}
+}
+
+// frame is about how many bytes of conversation fill the model's window, as the last step's count of tokens says. Where that
+// seems very few for a token, it is the tools that take the tokens.
+func (r *agentRun) frame() int {
+	if r.window.Size == 0 || r.window.Tokens == 0 {
+		return endless
+	}
+	return max(int(float64(weigh(r.conversation.messages))*float64(r.window.Size)/float64(r.window.Tokens)), 2*r.window.Size)
+}
+
+// compactAhead makes a conversation shorter that nears the model's window; done says that it did. It leaves alone what
+// would not become much shorter.
+func (r *agentRun) compactAhead(ctx workflow.Context) (done bool, err error) {
+	w := r.window
+	at := cmp.Or(r.agent.Model.CompactAt, switchyard.DefaultCompactAt)
+	if r.compacted || w.Size == 0 || float64(w.Tokens) < at*float64(w.Size) {
+		return false, nil
+	}
+	frame := r.frame()
+	s := shorten(r.conversation.messages, w.Task, frame)
+	saved := (weigh(r.conversation.messages) - s.weight(frame)) / bytesPerToken
+	if saved < w.Size/leastSaved || !mayCompact(ctx) {
+		return false, nil
+	}
+	return true, r.compact(ctx, s, frame)
+}
+
+// ask makes a model step. Where the conversation is longer than the model's window, it is made shorter and the step is made
+// again; the error is errFull where that does not help.
+func (r *agentRun) ask(ctx workflow.Context, id, limit string) (switchyard.ModelResponse, error) {
+	futile := 0
+	for range maxTries {
+		response, err := r.modelStep(ctx, id, limit, nil)
+		if err == nil {
+			r.conversation.add(response.Message)
+			return response, nil
+		}
+		if !overflows(err) || !mayCompact(ctx) {
+			return response, r.modelError(err, fmt.Sprintf("the model step of turn %d", r.turn))
+		}
+		before := weigh(r.conversation.messages)
+		frame := min(r.frame(), before) >> futile
+		if err := r.compact(ctx, shorten(r.conversation.messages, r.window.Task, frame), frame); err != nil {
+			return response, err
+		}
+		if weigh(r.conversation.messages) > before-before/20 {
+			futile++
+		}
+		if futile == maxFutile {
+			break
+		}
+	}
+	return switchyard.ModelResponse{}, errFull
+}
+
+// compact makes the conversation shorter, with a model step that sums up what is older than its latest turns.
+func (r *agentRun) compact(ctx workflow.Context, s shortening, frame int) error {
+	messages := s.head
+	switch {
+	case len(s.older) == 0:
+	case len(s.older) == 1 && s.older[0].IsSummary():
+		m := s.older[0]
+		m.Text = cutWithin(m.Text, summaryBytes(frame), cutTask)
+		messages = append(messages, m)
+	default:
+		m, err := r.sumUp(ctx, s, frame)
+		if err != nil {
+			return err
+		}
+		messages = append(messages, m)
+	}
+	before := weigh(r.conversation.messages)
+	r.conversation.replace(append(messages, s.tail...))
+	after := weigh(r.conversation.messages)
+	r.window.Tokens = int(float64(r.window.Tokens) * float64(after) / float64(max(before, 1)))
+	r.window.Task = max(s.taskAt, 0)
+	r.compacted = true
+	return nil
+}
+
+// summaryBytes is how long a summary may be where frame bytes fill the window.
+func summaryBytes(frame int) int { return min(max(frame/summaryShare, minSummary), maxSummary) }
+
+// sumUp makes the model step that sums up, and returns the message that stands for what it summed up. What is too long for
+// the model is shown to it in part.
+func (r *agentRun) sumUp(ctx workflow.Context, s shortening, frame int) (switchyard.Message, error) {
+	transcript := frame - frame/3
+	if r.window.Size == 0 {
+		transcript = min(transcript, maxTranscript)
+	}
+	for {
+		transcript = max(transcript, minTranscript)
+		r.window.Compactions++
+		response, err := r.modelStep(ctx, switchyard.CompactStepID(r.window.Compactions), "", &switchyard.Compaction{
+			From: s.from, To: s.to, Task: s.task, MaxTranscript: transcript, MaxSummary: summaryBytes(frame)})
+		if err == nil {
+			return response.Message, nil
+		}
+		if !overflows(err) || transcript == minTranscript {
+			return switchyard.Message{}, r.modelError(err, fmt.Sprintf("the summing up of the conversation after turn %d", r.turn))
+		}
+		transcript /= 2
+	}
+}
+
+// resume restores what carriedWindow and carriedRepeats gave.
+func (r *agentRun) resume(carry *switchyard.Carry) {
+	if carry.Window != nil {
+		r.window = *carry.Window
+	}
+	if carry.Repeats != nil {
+		r.repeats = *carry.Repeats
+	}
+}
+
+// carriedWindow is what continue-as-new carries of the window; nothing for a run without compaction.
+func (r *agentRun) carriedWindow() *switchyard.Window {
+	if r.window.Size == 0 && r.window.Compactions == 0 && r.window.Task == 0 {
+		return nil
+	}
+	w := r.window
+	return &w
+}

@@ -19,6 +19,8 @@ type ScriptStep struct {
 	Text   string       `json:"text,omitempty"`
 	Calls  []ScriptCall `json:"calls,omitempty"`
 	Answer string       `json:"answer,omitempty"`
+	// Delay is how long the step takes. Its text comes in pieces meanwhile, as a live model's does.
+	Delay Duration `json:"delay,omitzero"`
 }
 
 // ScriptCall is one call that a step asks for.

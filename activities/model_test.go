@@ -324,3 +324,28 @@ func TestScriptedFails(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A step that takes its time says its text in pieces meanwhile, and ends with the step's time; at a limit nothing is waited for.
+func TestScriptedSpeaks(t *testing.T) {
+	const text = "one two  three"
+	packed := switchyard.Pack(switchyard.Script{Steps: []switchyard.ScriptStep{{Answer: text, Delay: switchyard.Duration(20 * time.Millisecond)},
+		{Calls: []switchyard.ScriptCall{{Tool: "probe"}}, Delay: switchyard.Duration(time.Hour)}}})
+	agent := &switchyard.Agent{Model: switchyard.Model{Script: &packed}}
+	var heard []string
+	p := Prompt{Agent: agent, Turn: 1, Live: func(piece string) { heard = append(heard, piece) }}
+	began := time.Now()
+	r, err := Scripted{}.Answer(t.Context(), p)
+	if err != nil || r.Message.Text != text || strings.Join(heard, "") != text || len(heard) != 4 || time.Since(began) < 20*time.Millisecond {
+		t.Errorf("heard %q in %s, got %+v, %v", heard, time.Since(began), r.Message, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	p.Turn, p.Live = 2, nil
+	if _, err := (Scripted{}).Answer(ctx, p); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	p.Limit = "turns"
+	if r, err := (Scripted{}).Answer(t.Context(), p); err != nil || len(r.Message.Calls) > 0 {
+		t.Errorf("at a limit: %+v, %v", r, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/switchyard/switchyard"
 )
@@ -18,12 +19,13 @@ type Scripted struct{}
 func (Scripted) Ready() error { return nil }
 
 // Answer plays the step of the prompt's turn. Texts and arguments may refer to results of earlier calls of the script.
-func (Scripted) Answer(_ context.Context, p Prompt) (switchyard.ModelResponse, error) {
+func (Scripted) Answer(ctx context.Context, p Prompt) (switchyard.ModelResponse, error) {
 	if p.Agent.Model.Script == nil {
 		return switchyard.ModelResponse{}, &ModelError{Message: "the agent has no script", Permanent: true}
 	}
 	script := p.Agent.Model.Script.Value
-	message, err := (scriptPlay{script: script, messages: p.Messages, before: p.Before}).answer(p)
+	play := scriptPlay{script: script, messages: p.Messages, before: p.Before}
+	message, err := play.answer(p)
 	if err != nil {
 		return switchyard.ModelResponse{}, &ModelError{Message: err.Error(), Permanent: true}
 	}
@@ -33,6 +35,9 @@ func (Scripted) Answer(_ context.Context, p Prompt) (switchyard.ModelResponse, e
 	}
 	if overflow := beyond(tokens, p.Agent.Model.Window, script.Window); overflow != nil {
 		return switchyard.ModelResponse{}, overflow
+	}
+	if err := speak(ctx, message.Text, play.delay(p), p.Live); err != nil {
+		return switchyard.ModelResponse{}, err
 	}
 	response := switchyard.ModelResponse{Message: message, Stop: switchyard.StopAnswer, Model: "scripted"}
 	if len(message.Calls) > 0 {
@@ -51,6 +56,27 @@ func beyond(tokens int, windows ...int) error {
 	for _, window := range windows {
 		if window > 0 && tokens > window {
 			return &ModelError{Overflow: true, Message: fmt.Sprintf("the conversation has %d tokens, and the scripted model's window %d", tokens, window)}
+		}
+	}
+	return nil
+}
+
+// speak says a text in pieces, over the time that a step takes. Its error is that of ctx.
+func speak(ctx context.Context, text string, delay time.Duration, live func(string)) error {
+	if delay <= 0 {
+		return nil
+	}
+	pieces := strings.SplitAfter(text, " ")
+	next := time.NewTicker(max(1, delay/time.Duration(len(pieces))))
+	defer next.Stop()
+	for _, piece := range pieces {
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if live != nil {
+			live(piece)
 		}
 	}
 	return nil
@@ -77,6 +103,14 @@ func (s scriptPlay) answer(p Prompt) (message switchyard.Message, err error) {
 		message, err = s.step(s.script.Steps[turn-1])
 	}
 	return message, err
+}
+
+// delay is how long the script has the prompt's step take; nothing where it is none of the script's.
+func (s scriptPlay) delay(p Prompt) time.Duration {
+	if p.Older != nil || p.Limit != "" {
+		return 0
+	}
+	return s.script.Steps[p.Turn-p.Before-1].Delay.Std()
 }
 
 func (s scriptPlay) step(step switchyard.ScriptStep) (switchyard.Message, error) {

@@ -245,7 +245,7 @@ func TestRunFiles(t *testing.T) {
 	script, err := LoadScript("testdata/scripts/one_good.yaml", nil)
 	compareJSON(t, script, err, `{"steps":[{"text":"Let me look.","calls":[{"id":"found","tool":"search","arguments":{"query":"x"}},`+
 		`{"tool":"search","arguments_text":"{broken","repeat":3}]},{"calls":[{"id":"text","tool":"read","arguments":{"path":"${found.0.path}"}}]},`+
-		`{"answer":"It says ${text}, for $${PRICE}."}],"summary":"So far: ${found}"}`)
+		`{"answer":"It says ${text}, for $${PRICE}.","delay":"2s"}],"summary":"So far: ${found}"}`)
 	for name, load := range map[string]func(string) error{
 		"agent":  func(path string) error { _, err := LoadAgent(path, nil); return err },
 		"plan":   func(path string) error { _, err := LoadPlan(path, nil); return err },

@@ -17,9 +17,10 @@ type scriptFile struct {
 }
 
 type stepFile struct {
-	Text   string           `yaml:"text"`
-	Calls  []scriptCallFile `yaml:"calls" rule:"min=1"`
-	Answer string           `yaml:"answer"`
+	Text   string              `yaml:"text"`
+	Calls  []scriptCallFile    `yaml:"calls" rule:"min=1"`
+	Answer string              `yaml:"answer"`
+	Delay  switchyard.Duration `yaml:"delay" rule:"max=1m"`
 }
 
 type scriptCallFile struct {
@@ -69,7 +70,7 @@ func decodeScript(file string, data []byte, known []string, complaint string) (*
 func (f scriptFile) script() *switchyard.Script {
 	s := &switchyard.Script{Summary: f.Summary, Window: f.Window}
 	for _, step := range f.Steps {
-		to := switchyard.ScriptStep{Text: step.Text, Answer: step.Answer}
+		to := switchyard.ScriptStep{Text: step.Text, Answer: step.Answer, Delay: step.Delay}
 		for _, c := range step.Calls {
 			to.Calls = append(to.Calls, switchyard.ScriptCall(c))
 		}

@@ -14,6 +14,9 @@ const (
 	PlanWorkflow = "PlanRun"
 	// CallWorkflow runs one call of one tool.
 	CallWorkflow = "DirectCall"
+	// ScheduledWorkflow starts an agent's run that goes on with a conversation, on behalf of a schedule: schedules cannot start
+	// runs under an id of ours. It is no run.
+	ScheduledWorkflow = "ScheduledRun"
 	// CatalogWorkflow asks workers which tools they hold; it is no run.
 	CatalogWorkflow = "CatalogReport"
 	// LaneWorkflow keeps a lane's slots with workers, KeysWorkflow knows which keys of a keyed lane are open; neither is a run.

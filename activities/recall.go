@@ -73,7 +73,7 @@ func (a *Activities) stillRuns(ctx context.Context, run *workflowpb.WorkflowExec
 }
 
 // earlierRuns returns the agents' runs of a conversation but the one that asks, the one that ended last first; one that is
-// running comes before all. Runs of sub-agents are none of them.
+// running comes before all. Runs of sub-agents have conversations of their own.
 func (a *Activities) earlierRuns(ctx context.Context, conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	self := activity.GetInfo(ctx).WorkflowExecution
 	ctx, cancel := context.WithTimeout(ctx, listedWithin)
@@ -126,10 +126,9 @@ func (a *Activities) listConversation(ctx context.Context, conversation string) 
 	id := "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(conversation) + "'"
 	list := func(which string) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 		return a.config.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{PageSize: recentRuns, Query: which +
-			" AND WorkflowType = '" + switchyard.AgentWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'" +
-			" AND (ParentWorkflowId IS NULL OR TemporalScheduledById IS NOT NULL)"})
+			" AND WorkflowType = '" + switchyard.AgentWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"})
 	}
-	page, err := list("(WorkflowId = " + id + " OR " + switchyard.AttributeConversation + " = " + id + ")")
+	page, err := list("(WorkflowId = " + id + " OR ParentWorkflowId IS NULL AND " + switchyard.AttributeConversation + " = " + id + ")")
 	if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); unknown {
 		page, err = list("WorkflowId = " + id) // a server without Switchyard's attributes
 	}

@@ -106,7 +106,8 @@ func listCondition(query, conversation string, all bool) string {
 	// The parts of a chain but the last are left out: a run is listed once.
 	condition := fmt.Sprintf("WorkflowType IN ('%s', '%s', '%s') AND ExecutionStatus != 'ContinuedAsNew'", switchyard.AgentWorkflow, switchyard.PlanWorkflow, switchyard.CallWorkflow)
 	if !all {
-		condition += " AND ParentWorkflowId IS NULL"
+		// A schedule starts the runs of a conversation as children of a workflow that is no run.
+		condition += " AND (ParentWorkflowId IS NULL OR TemporalScheduledById IS NOT NULL)"
 	}
 	if conversation != "" {
 		condition += " AND " + conversationCondition(conversation)

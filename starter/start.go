@@ -69,6 +69,8 @@ type start struct {
 	workflow string
 	// exclusive says that the run has its conversation's id, under which one runs at a time; wait has it wait for its turn.
 	exclusive, wait bool
+	// ownConversation says that the run's id, and with it that of its own conversation, is known when it starts only.
+	ownConversation bool
 	// name is the agent's, the plan's or the tool's.
 	name   string
 	prompt string
@@ -216,6 +218,9 @@ func (a *app) searchAttributes(ctx context.Context, c client.Client, s *start) (
 		switchyard.AttributeKind:         string(s.kind),
 		switchyard.AttributeCaller:       s.input.Caller.ID,
 		switchyard.AttributeConversation: cmp.Or(s.input.Conversation, s.id),
+	}
+	if s.ownConversation {
+		delete(values, switchyard.AttributeConversation)
 	}
 	if s.kind == switchyard.CallerAgent {
 		values[switchyard.AttributeAgent] = s.name

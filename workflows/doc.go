@@ -10,11 +10,12 @@ import "github.com/switchyard/switchyard"
 // All returns the workflows by the name they are registered under.
 func All() map[string]any {
 	return map[string]any{
-		switchyard.AgentWorkflow:   Agent,
-		switchyard.PlanWorkflow:    Plan,
-		switchyard.CallWorkflow:    DirectCall,
-		switchyard.CatalogWorkflow: CatalogReport,
-		switchyard.LaneWorkflow:    LaneKeeper,
-		switchyard.KeysWorkflow:    LaneKeys,
+		switchyard.AgentWorkflow:     Agent,
+		switchyard.PlanWorkflow:      Plan,
+		switchyard.CallWorkflow:      DirectCall,
+		switchyard.ScheduledWorkflow: ScheduledRun,
+		switchyard.CatalogWorkflow:   CatalogReport,
+		switchyard.LaneWorkflow:      LaneKeeper,
+		switchyard.KeysWorkflow:      LaneKeys,
 	}
 }

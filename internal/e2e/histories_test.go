@@ -106,6 +106,11 @@ var behaviours = []behaviour{
 		l.result(l.run(switchyard.AgentWorkflow, in.Conversation, in))
 		return l.run(switchyard.AgentWorkflow, in.Conversation, in)
 	}},
+	{name: "scheduled", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		a := withTools(agent(answer("done")), "append")
+		return l.run(switchyard.ScheduledWorkflow, "scheduled", switchyard.RunInput{Agent: a, Prompt: "Go.", Conversation: "talk", Continue: true})
+	}},
 	{name: "agent_inline", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := inlineTurns()

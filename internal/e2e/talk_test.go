@@ -245,3 +245,31 @@ func TestConversationBusy(t *testing.T) {
 	}
 	expect(t, "order", prompts, []string{"user wait 0", "user wait 1", "user wait 2"})
 }
+
+// TestScheduledConversation proves that what a schedule starts for a conversation runs under the conversation's id, ends as
+// that run does, is refused while another one goes on, and stops it when it is cancelled.
+func TestScheduledConversation(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	holds := switchyard.RunInput{Agent: agent(step(call("hold_read", `{}`)), answer("held")), Prompt: "Hold.", Conversation: "talk", Continue: true}
+	answers := switchyard.RunInput{Agent: agent(answer("done")), Prompt: "Go.", Conversation: "talk", Continue: true}
+	first := l.run(switchyard.ScheduledWorkflow, "first", holds)
+	l.awaitEntries(1)
+	busy := l.run(switchyard.ScheduledWorkflow, "busy", answers)
+	if app := l.failure(busy, switchyard.RunInvalid); !strings.Contains(app.Message(), "another run of the conversation talk goes on") {
+		t.Errorf("message: %s", app.Message())
+	}
+	if err := l.Client.CancelWorkflow(l.ctx, "first", ""); err != nil {
+		t.Fatal(err)
+	}
+	l.cancelled(first)
+	l.cancelled(l.Client.GetWorkflow(l.ctx, "talk", ""))
+	second := l.run(switchyard.ScheduledWorkflow, "second", answers)
+	if r := l.result(second); r.Answer != "done" {
+		t.Errorf("result: %+v", r)
+	}
+	expect(t, "conversation", l.said(l.Client.GetWorkflow(l.ctx, "talk", "")), []string{"system Test.",
+		"user Hold.", "assistant 1.1", "tool 1.1 cancelled", "user Go.", "assistant done"})
+	answers.Conversation = ""
+	l.failure(l.run(switchyard.ScheduledWorkflow, "none", answers), switchyard.RunInvalid)
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+)
+
+// shownSchedule is a schedule as show and list print it.
+type shownSchedule struct {
+	Schedule string `json:"schedule"`
+	scheduleAbout
+	Paused bool   `json:"paused"`
+	Notes  string `json:"notes,omitempty"`
+	// Overlap, PauseOnFailure and the counts are show's alone.
+	Overlap        string `json:"overlap,omitempty"`
+	PauseOnFailure bool   `json:"pause_on_failure,omitempty"`
+	// Started, Skipped and Missed count the runs that were started, that were left out because the one before went on, and that
+	// the server was too late for.
+	Started int `json:"started,omitempty"`
+	Skipped int `json:"skipped,omitempty"`
+	Missed  int `json:"missed,omitempty"`
+	// Next are the times of the next runs, at most ten.
+	Next []time.Time `json:"next,omitempty"`
+	// Runs are the last ones, the newest first; in a list the newest alone, without how it ended.
+	Runs []scheduledRun `json:"runs,omitempty"`
+}
+
+// scheduledRun is a run that a schedule started.
+type scheduledRun struct {
+	WorkflowID string              `json:"workflow_id"`
+	RunID      string              `json:"run_id"`
+	Status     audit.RunStatus     `json:"status,omitempty"`
+	Outcome    switchyard.Outcome  `json:"outcome,omitempty"`
+	Planned    time.Time           `json:"planned"`
+	Started    time.Time           `json:"started"`
+	Duration   switchyard.Duration `json:"duration,omitempty"`
+}
+
+// aboutOf reads a schedule's memo; false says that the schedule is none of starter's.
+func aboutOf(memo *commonpb.Memo) (about scheduleAbout, ours bool) {
+	payload, ok := memo.GetFields()[scheduleMemo]
+	return about, ok && converter.GetDefaultDataConverter().FromPayload(payload, &about) == nil
+}
+
+func runsOf(actions []client.ScheduleActionResult) []scheduledRun {
+	var runs []scheduledRun
+	for _, action := range actions {
+		if action.StartWorkflowResult != nil {
+			runs = append(runs, scheduledRun{WorkflowID: action.StartWorkflowResult.WorkflowID, RunID: action.StartWorkflowResult.FirstExecutionRunID,
+				Planned: action.ScheduleTime, Started: action.ActualTime})
+		}
+	}
+	slices.SortStableFunc(runs, func(x, y scheduledRun) int { return y.Started.Compare(x.Started) })
+	return runs
+}
+
+func (a *app) scheduleListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the schedules", Long: "Lists the schedules that starter has created, by name. A new one may take a moment to be listed.",
+		Example: "  starter schedule list\n  starter schedule list --output json | jq -r .schedule", Args: arguments(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
+				schedules, err := listSchedules(ctx, c)
+				if err != nil {
+					return err
+				}
+				return a.printSchedules(schedules, time.Now())
+			})
+		},
+	}
+}
+
+func listSchedules(ctx context.Context, c client.Client) ([]shownSchedule, error) {
+	entries, err := c.ScheduleClient().List(ctx, client.ScheduleListOptions{PageSize: maxPage})
+	if err != nil {
+		return nil, err
+	}
+	var schedules []shownSchedule
+	for entries.HasNext() {
+		entry, err := entries.Next()
+		if err != nil {
+			return nil, err
+		}
+		if about, ours := aboutOf(entry.Memo); ours {
+			runs := runsOf(entry.RecentActions)
+			schedules = append(schedules, shownSchedule{Schedule: entry.ID, scheduleAbout: about, Paused: entry.Paused, Notes: entry.Note,
+				Next: entry.NextActionTimes[:min(1, len(entry.NextActionTimes))], Runs: runs[:min(1, len(runs))]})
+		}
+	}
+	slices.SortFunc(schedules, func(x, y shownSchedule) int { return strings.Compare(x.Schedule, y.Schedule) })
+	return schedules, nil
+}
+
+func (a *app) printSchedules(schedules []shownSchedule, now time.Time) error {
+	if a.format.json() {
+		for _, s := range schedules {
+			if err := writeJSON(a.Out, s, false); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(schedules) == 0 {
+		fmt.Fprintln(a.Err, "no schedules")
+		return nil
+	}
+	p := a.paletteFor(a.Out)
+	t := table{header: []string{"schedule", "runs", "when", "state", "last run", "next run"}}
+	for _, s := range schedules {
+		last := ""
+		if len(s.Runs) > 0 {
+			last = a.format.when(s.Runs[0].Started, now)
+		}
+		t.add(s.Schedule, s.runs(), s.When, s.state(p), last, s.next(&a.format, now))
+	}
+	return a.print(t.text(p))
+}
+
+// runs says what a schedule runs.
+func (s shownSchedule) runs() string {
+	if s.Kind == string(switchyard.CallerDirect) {
+		return "call " + s.Name
+	}
+	return s.Kind + " " + s.Name
+}
+
+func (s shownSchedule) state(p palette) string {
+	if s.Paused {
+		return p.warn("paused")
+	}
+	return "active"
+}
+
+// next is when the next run is due, a paused schedule's being never.
+func (s shownSchedule) next(f *formatFlags, now time.Time) string {
+	if s.Paused || len(s.Next) == 0 {
+		return "none"
+	}
+	if f.time == timeISO {
+		return s.Next[0].Local().Format(time.RFC3339)
+	}
+	return "in " + brief(s.Next[0].Sub(now).Round(time.Second))
+}
+
+func (a *app) scheduleShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Short: "Show a schedule, its next runs, and how the last ones ended",
+		Example: "  starter schedule show nightly\n  starter schedule show nightly --output json | jq -r '.runs[].workflow_id'", Args: arguments(1, "NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.onSchedule(cmd, args[0], func(ctx context.Context, h client.ScheduleHandle, c client.Client) error {
+				s, err := describeSchedule(ctx, h, c)
+				if err != nil {
+					return err
+				}
+				if a.format.json() {
+					return writeJSON(a.Out, s, true)
+				}
+				return a.print(s.text(a.paletteFor(a.Out), &a.format, time.Now()))
+			})
+		},
+	}
+}
+
+func describeSchedule(ctx context.Context, h client.ScheduleHandle, c client.Client) (*shownSchedule, error) {
+	d, err := h.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	about, ours := aboutOf(d.Memo)
+	if !ours {
+		return nil, failure(exitFailed, "the schedule %q is none of Switchyard's", h.GetID())
+	}
+	s := &shownSchedule{Schedule: h.GetID(), scheduleAbout: about, Started: d.Info.NumActions, Skipped: d.Info.NumActionsSkippedOverlap,
+		Missed: d.Info.NumActionsMissedCatchupWindow, Next: d.Info.NextActionTimes, Runs: runsOf(d.Info.RecentActions)}
+	if state := d.Schedule.State; state != nil {
+		s.Paused, s.Notes = state.Paused, state.Note
+	}
+	if policy := d.Schedule.Policy; policy != nil {
+		s.PauseOnFailure, s.Overlap = policy.PauseOnFailure, "skip"
+		for name, value := range overlaps {
+			if value == policy.Overlap {
+				s.Overlap = name
+			}
+		}
+	}
+	for i := range s.Runs {
+		if err := s.Runs[i].look(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// look asks the server how a run stands. One that is kept no longer stays without a status.
+func (r *scheduledRun) look(ctx context.Context, c client.Client) error {
+	now, err := c.DescribeWorkflowExecution(ctx, r.WorkflowID, "")
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	info := now.GetWorkflowExecutionInfo()
+	r.Status = statusOf(info.GetStatus())
+	if info.GetCloseTime() == nil {
+		return nil
+	}
+	r.Duration = switchyard.Duration(info.GetCloseTime().AsTime().Sub(r.Started))
+	var result switchyard.RunResult
+	if r.Status == audit.RunCompleted && c.GetWorkflow(ctx, r.WorkflowID, info.GetExecution().GetRunId()).Get(ctx, &result) == nil {
+		r.Outcome = result.Outcome
+	}
+	return nil
+}
+
+// maxNext bounds the times that show lists.
+const maxNext = 5
+
+func (s *shownSchedule) text(p palette, f *formatFlags, now time.Time) string {
+	var b strings.Builder
+	field := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%s  %s\n", p.bold(fmt.Sprintf("%-12s", name)), value)
+		}
+	}
+	field("schedule", s.Schedule)
+	field("runs", s.runs())
+	field("when", s.When)
+	field("state", s.state(p))
+	field("notes", s.Notes)
+	field("conversation", s.Conversation)
+	policy := "where the run before goes on: " + s.Overlap
+	if s.PauseOnFailure {
+		policy += "; paused when a run fails"
+	}
+	field("overlap", policy)
+	field("so far", fmt.Sprintf("%d started, %d left out because the one before went on, %d missed", s.Started, s.Skipped, s.Missed))
+	var next []string
+	for _, at := range s.Next[:min(len(s.Next), maxNext)] {
+		next = append(next, at.Local().Format(time.DateTime))
+	}
+	if s.Paused {
+		next = nil
+	}
+	field("next", cmp.Or(strings.Join(next, ", "), "none"))
+	if len(s.Runs) > 0 {
+		t := table{header: []string{"run", "status", "outcome", "started", "duration"}, right: map[int]bool{4: true}}
+		for _, r := range s.Runs {
+			status, took := "kept no longer", ""
+			if r.Status != "" {
+				status = p.status(r.Status)
+			}
+			if r.Duration > 0 {
+				took = brief(r.Duration.Std())
+			}
+			t.add(r.WorkflowID, status, string(r.Outcome), f.when(r.Started, now), took)
+		}
+		b.WriteString("\n" + t.text(p))
+	}
+	return b.String()
+}

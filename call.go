@@ -69,6 +69,10 @@ type Verdict struct {
 	Claim int `json:"claim,omitempty"`
 	// Route is where the call goes.
 	Route Route `json:"route,omitzero"`
+	// Hooks are what hooks before the call did to it.
+	Hooks []HookAction `json:"hooks,omitempty"`
+	// Result is set where a hook answered the call in the tool's place: it must not run.
+	Result *Result `json:"result,omitempty"`
 	// Error is set where the call must not run.
 	Error *Error `json:"error,omitempty"`
 	// Undo and Tool are the call's, for one that undoes another: nothing before its verdict tells of it.
@@ -87,6 +91,8 @@ type Execution struct {
 	Notes []string `json:"notes,omitempty"`
 	// Parent is the path of the call on whose behalf this one runs: for sub-agents, and for calls that undo another.
 	Parent string `json:"parent,omitempty"`
+	// Hooks are those that run after the call.
+	Hooks []Hook `json:"hooks,omitempty"`
 	// QueueTimeout bounds the wait of a call that may wait with its lane's holder; zero is no bound.
 	QueueTimeout Duration `json:"queue_timeout,omitzero"`
 }
@@ -118,6 +124,8 @@ type Result struct {
 	HeldMicros int64 `json:"held_us,omitempty"`
 	// Slow marks a call that took longer than the spec's slow threshold.
 	Slow bool `json:"slow,omitempty"`
+	// Hooks are what hooks after the call did to it.
+	Hooks []HookAction `json:"hooks,omitempty"`
 }
 
 // ForModel returns the result as text: a JSON string without its quotes, any other value as compact JSON, then notes.

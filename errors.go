@@ -43,7 +43,7 @@ var errorAdvice = map[ErrorType]string{
 	ErrPolicyViolation:      "A policy forbids this call; nothing ran. Do not try it again.",
 	ErrApprovalDenied:       "A person declined this call.",
 	ErrApprovalTimeout:      "Nobody answered in time.",
-	ErrBlockedByHook:        "A check before the call stopped it; nothing ran.",
+	ErrBlockedByHook:        "A check before the call stopped it; nothing ran. Do not try it again as it is.",
 	ErrBudgetExceeded:       "The run's budget does not allow this call; nothing ran.",
 	ErrQueueFull:            "Too many calls wait for this tool; nothing ran. Try again later.",
 	ErrQueueTimeout:         "The call waited too long for its turn; nothing ran.",
@@ -193,4 +193,6 @@ const (
 	RunRefused RunErrorType = "model_refused"
 	// RunCallsFailed: a plan or a direct call ended with a failed call.
 	RunCallsFailed RunErrorType = "calls_failed"
+	// RunBlocked: a hook of the agent refused the run, or failed where its failure blocks.
+	RunBlocked RunErrorType = "blocked_by_hook"
 )

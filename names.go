@@ -41,6 +41,8 @@ const (
 	// SettleActivity is the local activity that takes what no tool's activity made, a sub-agent's answer, through the
 	// phase post_execution.
 	SettleActivity = "switchyard/settle"
+	// HookActivity runs one hook of a run: before it begins, or when it is over.
+	HookActivity = "switchyard/hook"
 	// ReplyActivity is the local activity that checks a person's reply against the question's schema.
 	ReplyActivity = "switchyard/reply"
 	// RecallActivity fetches the messages of a conversation's earlier runs.

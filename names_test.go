@@ -16,7 +16,7 @@ func TestNamesAreFrozen(t *testing.T) {
 		{AgentWorkflow, "AgentRun"}, {PlanWorkflow, "PlanRun"}, {CallWorkflow, "DirectCall"}, {CatalogWorkflow, "CatalogReport"}, {CatalogActivity, "switchyard/catalog"},
 		{WorkerQueue("q", "1@host"), "q/worker/1@host"},
 		{PinActivity, "switchyard/pin"}, {AdmitActivity, "switchyard/admit"}, {ModelActivity, "switchyard/model"},
-		{HoldActivity, "switchyard/hold"},
+		{HoldActivity, "switchyard/hold"}, {HookActivity, "switchyard/hook"},
 		{SetupQuery, "switchyard/setup"}, {ConversationQuery, "switchyard/conversation"},
 		{AttributeAgent, "SwitchyardAgent"}, {AttributeConversation, "SwitchyardConversation"},
 		{AttributeKind, "SwitchyardKind"}, {AttributeCaller, "SwitchyardCaller"},
@@ -26,6 +26,9 @@ func TestNamesAreFrozen(t *testing.T) {
 		{string(CallerAgent), "agent"}, {string(CallerPlan), "plan"}, {string(CallerSession), "session"}, {string(CallerDirect), "direct"},
 		{string(RoleSystem), "system"}, {string(RoleUser), "user"}, {string(RoleAssistant), "assistant"}, {string(RoleTool), "tool"},
 		{string(RunInvalid), "invalid_run"}, {string(RunModelFailed), "model_failed"}, {string(RunRefused), "model_refused"}, {string(RunCallsFailed), "calls_failed"},
+		{string(RunBlocked), "blocked_by_hook"}, {string(OutcomeCancelled), "cancelled"},
+		{string(HookBeforeRun), "before_run"}, {string(HookMemoryRetrieve), "memory_retrieve"}, {string(HookBeforeCall), "before_call"},
+		{string(HookAfterCall), "after_call"}, {string(HookMemoryWrite), "memory_write"}, {string(HookAfterRun), "after_run"},
 		{string(OutcomeAnswered), "answered"}, {string(OutcomeCompleted), "completed"}, {string(OutcomeLimit), "limit_reached"}, {string(OutcomeFailed), "failed"},
 		{string(ProviderOpenAI), "openai"}, {string(ProviderScripted), "scripted"},
 		{string(StopAnswer), "stop"}, {string(StopCalls), "tool_calls"}, {string(StopLength), "length"}, {string(StopRefusal), "refusal"},
@@ -44,7 +47,7 @@ func TestNamesAreFrozen(t *testing.T) {
 
 // TestActivityNamesAreNoTools proves that no tool can be called as one of the run's own activities is.
 func TestActivityNamesAreNoTools(t *testing.T) {
-	for _, name := range []string{PinActivity, AdmitActivity, ModelActivity, HoldActivity} {
+	for _, name := range []string{PinActivity, AdmitActivity, ModelActivity, HoldActivity, HookActivity} {
 		if CheckToolName(name) == nil {
 			t.Errorf("a tool may be called %s", name)
 		}

@@ -143,6 +143,10 @@ type ReplyRequest struct {
 	Tool   *Tool    `json:"tool,omitempty"`
 	Origin Origin   `json:"origin,omitzero"`
 	Notes  []string `json:"notes,omitempty"`
+	// Hooks, Arguments and Parent are those of such a call, as in SettleRequest.
+	Hooks     []Hook          `json:"hooks,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Parent    string          `json:"parent,omitempty"`
 	// Complete says that the reply fits and is to end that call.
 	Complete bool `json:"complete,omitempty"`
 }

@@ -19,6 +19,7 @@ const (
 	EventValidationError EventType = "validation_error"
 	EventQuestionAsked   EventType = "question_asked"
 	EventQuestionClosed  EventType = "question_closed"
+	EventHookEnded       EventType = "hook_ended"
 	EventRunCompleted    EventType = "run_completed"
 	EventRunFailed       EventType = "run_failed"
 	EventRunCancelled    EventType = "run_cancelled"
@@ -51,6 +52,8 @@ type Event struct {
 	// the answer itself; it is nil where nobody did: the question was given up or withdrawn.
 	Question *Question `json:"question,omitempty"`
 	Reply    *Reply    `json:"reply,omitempty"`
+	// Hook is set on hook_ended: what a hook of the run did. What hooks did to a call stands in its record.
+	Hook *HookAction `json:"hook,omitempty"`
 	// Record is set on the event that ends a call.
 	Record *Record `json:"record,omitempty"`
 	// Result is set on the event that ends the run; of a run that did not complete it may hold the usage alone, or be nil.
@@ -115,6 +118,9 @@ type Record struct {
 	Turn  int      `json:"turn,omitempty"`
 	Notes []string `json:"notes,omitempty"`
 	Timing
+	// Hooks are what hooks did to the call, in order. A call that one of them answered in the tool's place is completed in the
+	// phase pre_execution.
+	Hooks []HookAction `json:"hooks,omitempty"`
 	// Phases are the times that the phases took where they are known.
 	Phases       map[Phase]Duration `json:"phases,omitempty"`
 	Caller       Caller             `json:"caller,omitzero"`

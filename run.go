@@ -93,7 +93,8 @@ type Agent struct {
 	Mode   Mode     `json:"mode,omitempty"`
 	Limits Limits   `json:"limits,omitzero"`
 	// Undo says at which ends of a run its calls are undone; default both.
-	Undo UndoWhen `json:"undo,omitempty"`
+	Undo  UndoWhen `json:"undo,omitempty"`
+	Hooks Hooks    `json:"hooks,omitzero"`
 }
 
 // Provider names a way to reach a model.
@@ -261,6 +262,11 @@ type AdmitRequest struct {
 	Depth int `json:"depth,omitempty"`
 	// Spent names the limit, tokens or cost, of which nothing is left for sub-agents; empty where there is.
 	Spent string `json:"spent,omitempty"`
+	// Hooks are those that run before the calls; Origin and Parent, what their calls have in common, are set where there are
+	// some.
+	Hooks  []Hook  `json:"hooks,omitempty"`
+	Origin *Origin `json:"origin,omitempty"`
+	Parent string  `json:"parent,omitempty"`
 }
 
 // ModelRequest is the input of a model step. It says which conversation to answer without containing it.
@@ -322,6 +328,8 @@ const (
 	OutcomeLimit Outcome = "limit_reached"
 	// OutcomeFailed: calls of a plan or a direct call failed.
 	OutcomeFailed Outcome = "failed"
+	// OutcomeCancelled: the run was cancelled. Only hooks are told this; such a run has no result.
+	OutcomeCancelled Outcome = "cancelled"
 )
 
 // RunResult is what a run returns.

@@ -1,6 +1,7 @@
 package switchyard
 
 import (
+	"encoding/json"
 	"strings"
 )
 
@@ -57,6 +58,10 @@ type SettleRequest struct {
 	// Answer is a text; where the tool declares its output, the JSON that it holds.
 	Answer string   `json:"answer,omitempty"`
 	Notes  []string `json:"notes,omitempty"`
+	// Hooks are those that run after the call, which had these arguments; Parent is the path of the call that the run works for.
+	Hooks     []Hook          `json:"hooks,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Parent    string          `json:"parent,omitempty"`
 	// Error is set where there is no answer.
 	Error *Error   `json:"error,omitempty"`
 	Took  Duration `json:"took,omitzero"`

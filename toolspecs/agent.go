@@ -21,7 +21,8 @@ type agentFile struct {
 	Mode         switchyard.Mode  `yaml:"arguments" rule:"enum=strict|lenient"`
 	Limits       limitsFile       `yaml:"limits"`
 	// Undo says at which ends of a run its calls are undone; default both.
-	Undo switchyard.UndoWhen `yaml:"undo" rule:"enum=on_failure|on_cancel|both|never"`
+	Undo  switchyard.UndoWhen `yaml:"undo" rule:"enum=on_failure|on_cancel|both|never"`
+	Hooks hooksFile           `yaml:"hooks"`
 }
 
 type modelFile struct {
@@ -82,6 +83,7 @@ func decodeAgent(file string, data []byte, known []string, read reader) (*switch
 	}
 	checkToolNames(doc, "$.tools", f.Tools, known)
 	f.checkModel(doc)
+	checkHooks(doc, f.Hooks.hooks(), f.Tools)
 	script, scriptFaults := f.script(doc, file, read)
 	if err := append(doc.Faults(), scriptFaults...).Err(); err != nil {
 		return nil, err
@@ -153,6 +155,7 @@ func (f agentFile) agent(script *switchyard.Script) *switchyard.Agent {
 			ToolChoice: m.ToolChoice, ParallelCalls: m.ParallelCalls, Window: m.Window, CompactAt: m.CompactAt,
 		},
 		Tools: f.Tools, Order: f.Order, Mode: f.Mode, Limits: switchyard.Limits(f.Limits), Undo: f.Undo,
+		Hooks: f.Hooks.hooks(),
 	}
 	if script != nil {
 		packed := switchyard.Pack(*script)

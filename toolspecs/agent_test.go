@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,5 +113,29 @@ func TestCheckAgents(t *testing.T) {
 	}
 	if err := CheckAgents([]Spec{agentSpec("sub", "x", "sub")}, []string{"sub"}); err != nil {
 		t.Errorf("an agent that calls itself: %v", err)
+	}
+}
+
+// TestAgentHooks proves that an agent has the hooks of its file, point by point and in order, and that a name alone is short
+// for a hook with every default: those before something block where they fail, those after it do not.
+func TestAgentHooks(t *testing.T) {
+	agent, err := LoadAgent("testdata/agents/hooks_good.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range agent.Hooks.Points() {
+		for _, h := range p.Hooks {
+			line := string(p.Point) + " " + h.Name + " " + h.Within().String() + " " + strings.Join(h.Tools, ",")
+			if h.Blocks(p.Point) {
+				line += " blocks"
+			}
+			got = append(got, line)
+		}
+	}
+	want := []string{"before_run may_run 10s  blocks", "memory_retrieve recall 2s ", "before_call guard 10s read blocks", "before_call log 10s  blocks",
+		"after_call redact 10s  blocks", "memory_write remember 10s ", "after_run report 10s "}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}
 }

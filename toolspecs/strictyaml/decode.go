@@ -204,6 +204,11 @@ func (d *Document) composite(n *yaml.Node, v reflect.Value, f *field) bool {
 		v.Set(reflect.New(v.Type().Elem()))
 		d.value(n, v.Elem(), f)
 	case reflect.Struct:
+		if f != nil && f.rule.short != "" && n.Kind == yaml.ScalarNode {
+			short := fieldsOf(v.Type()).byName[f.rule.short]
+			d.value(n, v.FieldByIndex(short.index), short)
+			return true
+		}
 		d.object(n, v)
 	case reflect.Map:
 		d.mapping(n, v, f)

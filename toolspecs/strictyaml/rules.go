@@ -16,14 +16,16 @@ import (
 
 // rule is what a field's rule tag says: `rule:"required"`, `rule:"enum=a|b"`, `rule:"min=1,max=9"` (numbers or
 // durations), `rule:"above=0s"`. On a list enum holds its elements, min and max its length; on a map of free keys all hold
-// its values. No fault repeats what is
-// written in place of a field with `rule:"secret"`.
+// its values. No fault repeats what is written in place of a field with `rule:"secret"`. In a list of structs with
+// `rule:"short=name"` a scalar stands for the field name alone.
 type rule struct {
 	required bool
 	secret   bool
 	enum     []string
 	min, max bound
 	above    bound
+	// short is the field for which a scalar stands in place of the mapping.
+	short string
 }
 
 // bound is a limit for numbers, or for durations in nanoseconds; text is as written in the tag.
@@ -50,6 +52,8 @@ func parseRule(tag string) rule {
 			r.max = parseBound(value)
 		case "above":
 			r.above = parseBound(value)
+		case "short":
+			r.short = value
 		}
 	}
 	return r
@@ -126,7 +130,7 @@ type field struct {
 
 // element returns the field that stands for the elements of a list.
 func (f *field) element() *field {
-	return &field{name: f.name, rule: rule{enum: f.rule.enum}, remedy: f.remedy}
+	return &field{name: f.name, rule: rule{enum: f.rule.enum, short: f.rule.short}, remedy: f.remedy}
 }
 
 type fieldSet struct {

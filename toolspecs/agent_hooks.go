@@ -1,0 +1,75 @@
+package toolspecs
+
+import (
+	"slices"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+)
+
+// hooksFile is the hooks of an agent file. Which hooks there are only the workers know: they are Go functions.
+type hooksFile struct {
+	BeforeRun      []hookFile `yaml:"before_run" rule:"short=name"`
+	MemoryRetrieve []hookFile `yaml:"memory_retrieve" rule:"short=name"`
+	BeforeCall     []hookFile `yaml:"before_call" rule:"short=name"`
+	AfterCall      []hookFile `yaml:"after_call" rule:"short=name"`
+	MemoryWrite    []hookFile `yaml:"memory_write" rule:"short=name"`
+	AfterRun       []hookFile `yaml:"after_run" rule:"short=name"`
+}
+
+// hookFile is one hook; its name alone is short for a mapping with nothing but the name.
+type hookFile struct {
+	Name    string                 `yaml:"name" rule:"required"`
+	OnError switchyard.HookFailure `yaml:"on_error" rule:"enum=block|ignore"`
+	Tools   []string               `yaml:"tools" rule:"min=1"`
+	Timeout switchyard.Duration    `yaml:"timeout" rule:"above=0s,max=1h"`
+}
+
+// hooks returns the hooks as declared.
+func (f hooksFile) hooks() switchyard.Hooks {
+	return switchyard.Hooks{BeforeRun: hooksOf(f.BeforeRun), MemoryRetrieve: hooksOf(f.MemoryRetrieve), BeforeCall: hooksOf(f.BeforeCall),
+		AfterCall: hooksOf(f.AfterCall), MemoryWrite: hooksOf(f.MemoryWrite), AfterRun: hooksOf(f.AfterRun)}
+}
+
+func hooksOf(list []hookFile) []switchyard.Hook {
+	var hooks []switchyard.Hook
+	for _, h := range list {
+		hooks = append(hooks, switchyard.Hook(h))
+	}
+	return hooks
+}
+
+// checkHooks reports hooks that have no possible name, that are in a list twice, or that are for tools which the agent has
+// not.
+func checkHooks(doc *strictyaml.Document, hooks switchyard.Hooks, tools []string) {
+	for _, p := range hooks.Points() {
+		for i, h := range p.Hooks {
+			at := jsonpath.Index("$.hooks."+string(p.Point), i)
+			if h.Name != "" {
+				if err := switchyard.CheckToolName(h.Name); err != nil {
+					doc.Report(at+".name", err.Error(), "")
+				}
+			}
+			if slices.ContainsFunc(p.Hooks[:i], func(other switchyard.Hook) bool { return other.Name == h.Name }) {
+				doc.Report(at+".name", "the hook is in the list already", "remove it; one hook may name several tools")
+			}
+			checkHookTools(doc, at+".tools", p.Point, h.Tools, tools)
+		}
+	}
+}
+
+func checkHookTools(doc *strictyaml.Document, at string, point switchyard.HookPoint, names, tools []string) {
+	if point != switchyard.HookBeforeCall && point != switchyard.HookAfterCall {
+		if len(names) > 0 {
+			doc.ReportKey(at, "a hook of the whole run has no tools", "tools: is for before_call and after_call")
+		}
+		return
+	}
+	for i, name := range names {
+		if !slices.Contains(tools, name) {
+			doc.Report(jsonpath.Index(at, i), "the agent has no tool "+shorten(name), spelling.Hint(name, tools))
+		}
+	}
+}

@@ -97,6 +97,11 @@ type Hooks struct {
 	AfterRun       []Hook `json:"after_run,omitempty"`
 }
 
+// NoneOfRun reports whether there are no hooks of the whole run; those of calls do not count.
+func (h Hooks) NoneOfRun() bool {
+	return len(h.BeforeRun)+len(h.MemoryRetrieve)+len(h.MemoryWrite)+len(h.AfterRun) == 0
+}
+
 // PointHooks are the hooks of one point.
 type PointHooks struct {
 	Point HookPoint

@@ -46,6 +46,8 @@ type Carry struct {
 	Window *Window `json:"window,omitempty"`
 	// Repeats are the failures that the run has seen in a row.
 	Repeats *Repeats `json:"repeats,omitempty"`
+	// Prompt is the beginning of the one that the run started with, for hooks after the run; empty where the agent has no hooks.
+	Prompt string `json:"prompt,omitempty"`
 	// Instances are those of stateful tools that the run has or had.
 	Instances []CarriedInstance `json:"instances,omitempty"`
 	// Undo are the calls that undo what the run has done so far, in the order in which that was done.

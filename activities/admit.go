@@ -25,7 +25,7 @@ const (
 // Admit takes calls through the phases pre_validation and pre_execution and returns one verdict per call, in order. It
 // runs as a local activity, so that the verdicts are one marker in history whatever rules are edited later. Where the
 // verdicts of all calls would be too long for one marker, it answers for the first ones alone. The error says that the queue
-// of an admitted call's key cannot be opened now.
+// of an admitted call's key cannot be opened now, or that ctx ended before the hooks had decided.
 func (a *Activities) Admit(ctx context.Context, r switchyard.AdmitRequest) ([]switchyard.Verdict, error) {
 	var verdicts []switchyard.Verdict
 	claimed, prompts := 0, 0
@@ -41,6 +41,10 @@ func (a *Activities) Admit(ctx context.Context, r switchyard.AdmitRequest) ([]sw
 			claimed += 1 + v.Claim
 		}
 		verdicts = append(verdicts, v)
+	}
+	verdicts, err := a.beforeCalls(ctx, r, verdicts)
+	if err != nil {
+		return nil, err
 	}
 	if err := a.openKeys(ctx, r, verdicts); err != nil {
 		return nil, err

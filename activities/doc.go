@@ -35,6 +35,8 @@ type Config struct {
 	// there are none.
 	Stateful *Factories
 	Serve    Serve
+	// Hooks are those that agents may name; nil for none.
+	Hooks *Hooks
 	// Lanes returns the lanes as they are configured now; default lanes.Of(). By which rules a call was admitted is recorded.
 	Lanes func() *lanes.Set
 	// ServeQueue starts a worker for one task queue of a lane with a limit; nil where no such lane is served.
@@ -48,8 +50,8 @@ type Config struct {
 	CacheBytes int
 }
 
-// Activities are the deeds of one process, to be registered with its workers: Pin, Admit, Open, Settle, Reply and ModelStep by
-// name, Tool as the dynamic activity.
+// Activities are the deeds of one process, to be registered with its workers: Pin, Admit, Open, Settle, Reply, RunHook and ModelStep
+// by name, Tool as the dynamic activity.
 type Activities struct {
 	config  Config
 	specs   *specs

@@ -26,6 +26,7 @@ func (a *Activities) Pin(ctx context.Context, r switchyard.PinRequest) (switchya
 	if r.Agent != nil {
 		p.Provider, p.Problems = a.provider(r.Agent.Model, p.Problems)
 		p.model(r.Agent.Model)
+		p.Problems = append(p.Problems, a.missingHooks(r.Agent)...)
 	}
 	p.bound()
 	packed := switchyard.Pack(p.Pinned)
@@ -142,6 +143,9 @@ func (p *pinning) below(a agentBelow) []agentBelow {
 	}
 	if _, problems := p.activities.provider(a.agent.Model, nil); len(problems) > 0 {
 		report(problems[0].Rule, problems[0].Message)
+	}
+	for _, problem := range p.activities.missingHooks(a.agent) {
+		report(problem.Rule, problem.Message)
 	}
 	return agents
 }

@@ -14,10 +14,10 @@ import (
 
 // Settle takes what became of a call that no tool's activity executed through the phase post_execution. It runs as a
 // local activity, so that how the call ended is one marker in history.
-func (a *Activities) Settle(_ context.Context, r switchyard.SettleRequest) (switchyard.Settled, error) {
+func (a *Activities) Settle(ctx context.Context, r switchyard.SettleRequest) (switchyard.Settled, error) {
 	settled := switchyard.Settled{CallOutcome: switchyard.CallOutcome{ID: r.Call, Tool: r.Tool.Name, Error: r.Error}, Usage: r.Usage}
 	if r.Error == nil {
-		settled.Result, settled.Error = a.settled(r)
+		settled.Result, settled.Error = a.settled(ctx, r)
 	}
 	if settled.Error != nil {
 		e := validError(settled.Error)
@@ -28,7 +28,7 @@ func (a *Activities) Settle(_ context.Context, r switchyard.SettleRequest) (swit
 }
 
 // settled checks an answer and makes the call's result of it.
-func (a *Activities) settled(r switchyard.SettleRequest) (*switchyard.Result, *switchyard.Error) {
+func (a *Activities) settled(ctx context.Context, r switchyard.SettleRequest) (*switchyard.Result, *switchyard.Error) {
 	compiled, err := a.specs.of(r.Tool)
 	if err != nil {
 		e := switchyard.Errorf(switchyard.ErrExecutorNotFound, "the pinned toolspec of %q cannot be used here: %v", r.Tool.Name, err)
@@ -36,7 +36,8 @@ func (a *Activities) settled(r switchyard.SettleRequest) (*switchyard.Result, *s
 		return nil, e
 	}
 	began := time.Now()
-	result, failure := postExecute(compiled, Answer{Output: outputOf(compiled, r.Answer), Notes: slices.Clone(r.Notes)})
+	result, failure := a.postExecute(compiled, Answer{Output: outputOf(compiled, r.Answer), Notes: slices.Clone(r.Notes)},
+		unexecuted(ctx, r.Origin, r.Parent, r.Call, r.Tool, r.Arguments, r.Hooks))
 	if failure != nil {
 		return nil, failure
 	}

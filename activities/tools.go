@@ -95,7 +95,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (switchyard.Result, *s
 	}
 	began = time.Now()
 	answer.Notes = slices.Concat(t.Notes, repliesOf(timeout), answer.Notes)
-	result, failure := postExecute(compiled, answer)
+	result, failure := a.postExecute(compiled, answer, t.hooked(ctx, spec))
 	if t.inline != nil {
 		result = fitInline(result)
 	}
@@ -194,18 +194,33 @@ func ownError(err error, spec *toolspecs.Spec) *switchyard.Error {
 	return &e
 }
 
-// postExecute is the phase post_execution: the output's check, its cut to size, its count of tokens.
-func postExecute(compiled *toolspecs.Compiled, answer Answer) (switchyard.Result, *switchyard.Error) {
+// hooked returns the attempt's call as the hooks after it see it.
+func (t attempt) hooked(ctx context.Context, spec *toolspecs.Spec) hooked {
+	if len(t.Hooks) == 0 {
+		return hooked{}
+	}
+	return hooked{ctx: t.withContext(ctx, spec), hooks: t.Hooks, call: HookCall{ID: t.id, Tool: t.tool, Effect: spec.Execution.Effect, Arguments: t.Arguments}}
+}
+
+// checked returns an answer that has the form which the tool declares, or a note that it does not where that is enough.
+func checked(compiled *toolspecs.Compiled, answer Answer) (Answer, *switchyard.Error) {
+	problems := compiled.CheckOutput(answer.Output)
+	if len(problems) == 0 {
+		return answer, nil
+	}
+	if compiled.Spec.Execution.OnInvalidOutput != "warn" {
+		e := switchyard.Errorf(switchyard.ErrInvalidOutput, "the answer of %s does not have the declared form", compiled.Spec.Name)
+		e.Problems, e.Phase = problems, switchyard.PhasePostExecution
+		return Answer{}, e
+	}
+	answer.Notes = append(answer.Notes, "invalid output: "+problems[0].String())
+	return answer, nil
+}
+
+// sized makes an answer a result: cut to size, and its tokens counted.
+func sized(compiled *toolspecs.Compiled, answer Answer) switchyard.Result {
 	spec := compiled.Spec
 	result := switchyard.Result{Output: answer.Output, Notes: answer.Notes}
-	if problems := compiled.CheckOutput(answer.Output); len(problems) > 0 {
-		e := switchyard.Errorf(switchyard.ErrInvalidOutput, "the answer of %s does not have the declared form", spec.Name)
-		e.Problems, e.Phase = problems, switchyard.PhasePostExecution
-		if spec.Execution.OnInvalidOutput != "warn" {
-			return switchyard.Result{}, e
-		}
-		result.Notes = append(result.Notes, "invalid output: "+problems[0].String())
-	}
 	result.Output, result.Cut = cutOutput(answer.Output, spec.Execution.MaxResult)
 	if result.Cut > 0 {
 		whole := len(switchyard.PlainText(answer.Output))
@@ -213,5 +228,5 @@ func postExecute(compiled *toolspecs.Compiled, answer Answer) (switchyard.Result
 			whole-result.Cut, whole, spec.Name))
 	}
 	result.Tokens = countTokens(result.ForModel())
-	return result, nil
+	return result
 }

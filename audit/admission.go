@@ -131,6 +131,10 @@ func (d *Deriver) admit(e *historypb.HistoryEvent, verdicts []switchyard.Verdict
 			d.refuse(e, d.wanted.take(v.ID), v)
 			continue
 		}
+		if v.Result != nil {
+			d.overridden(e, d.wanted.take(v.ID), v)
+			continue
+		}
 		if w != nil {
 			w.verdict = &v
 		}
@@ -140,7 +144,7 @@ func (d *Deriver) admit(e *historypb.HistoryEvent, verdicts []switchyard.Verdict
 // refuse ends a call that never ran.
 func (d *Deriver) refuse(e *historypb.HistoryEvent, w *wantedCall, v switchyard.Verdict) {
 	r := d.unscheduled(w)
-	r.Notes, r.EstimatedTokens = v.Notes, v.Tokens
+	r.Notes, r.EstimatedTokens, r.Hooks = v.Notes, v.Tokens, v.Hooks
 	r.Status, r.Error = switchyard.CallRefused, v.Error
 	d.summary.Usage.Calls++
 	d.end(e, r)
@@ -175,7 +179,7 @@ func (d *Deriver) unscheduled(w *wantedCall) switchyard.Record {
 	r.Priority = switchyard.PriorityOf(w.Call, switchyard.RunPriority(d.input.Priority, int(d.level)), d.tools[w.Tool])
 	r.Lane, r.Phase = d.tools[w.Tool].Lane, switchyard.PhasePreValidation
 	if v := w.verdict; v != nil {
-		r.Phase, r.Notes, r.EstimatedTokens = switchyard.PhasePreExecution, v.Notes, v.Tokens
+		r.Phase, r.Notes, r.EstimatedTokens, r.Hooks = switchyard.PhasePreExecution, v.Notes, v.Tokens, v.Hooks
 		if len(v.Arguments) > 0 {
 			r.Arguments = d.shown(w.Tool, v.Arguments)
 		}

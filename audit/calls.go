@@ -11,11 +11,13 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// activity is a call or a model step that is scheduled and not over.
+// activity is a call, a model step or a hook of the run that is scheduled and not over.
 type activity struct {
 	id    string
 	order int64
 	step  bool
+	// hook is set for a hook of the run.
+	hook *switchyard.HookAction
 	// inline says that it ran within a workflow task, and waits for another attempt.
 	inline bool
 	// route is where a call was sent and by which rules.
@@ -46,8 +48,11 @@ func (d *Deriver) scheduled(e *historypb.HistoryEvent) error {
 		d.open[e.GetEventId()] = &activity{id: a.GetActivityId(), step: true, record: switchyard.Record{Timing: timing}}
 		return nil
 	}
-	if name == switchyard.HoldActivity {
+	switch name {
+	case switchyard.HoldActivity:
 		return d.held(e)
+	case switchyard.HookActivity:
+		return d.hookScheduled(e)
 	}
 	if !isTool(name) {
 		return nil
@@ -68,7 +73,7 @@ func (d *Deriver) called(e *historypb.HistoryEvent, timing switchyard.Timing) er
 	w := d.wanted.take(call.id)
 	r = d.undoing(r, w.Undo)
 	if v := w.verdict; v != nil {
-		r.EstimatedTokens, question, call.route = v.Tokens, v.Question, v.Route
+		r.EstimatedTokens, r.Hooks, question, call.route = v.Tokens, v.Hooks, v.Question, v.Route
 		timing.Lane = d.laneOf(r.Tool, v.Route, timing.Lane)
 	}
 	r.Status, r.Phase, r.Timing = switchyard.CallRunning, switchyard.PhasePreExecution, timing
@@ -180,6 +185,9 @@ func (d *Deriver) completed(e *historypb.HistoryEvent) error {
 	if a == nil {
 		return nil
 	}
+	if a.hook != nil {
+		return d.hookCompleted(e, a, attributes.GetResult())
+	}
 	if a.step {
 		var response switchyard.ModelResponse
 		if err := d.decodeEvent(e, "model response", attributes.GetResult(), &response); err != nil {
@@ -200,6 +208,7 @@ func (d *Deriver) completed(e *historypb.HistoryEvent) error {
 func withResult(r switchyard.Record, result switchyard.Result) switchyard.Record {
 	r.Status, r.Phase, r.Result = switchyard.CallCompleted, switchyard.PhasePostExecution, &result
 	r.Notes, r.ResultTokens = result.Notes, result.Tokens
+	r.Hooks = slices.Concat(r.Hooks, result.Hooks)
 	r = held(r, result.HeldMicros)
 	for phase, micros := range map[switchyard.Phase]int64{
 		switchyard.PhaseExecution: result.ExecutionMicros, switchyard.PhasePostExecution: result.PostMicros} {
@@ -259,6 +268,10 @@ func (d *Deriver) endFailed(e *historypb.HistoryEvent, scheduled int64, f switch
 		return
 	}
 	a := d.take(scheduled, timeOf(e.GetEventTime()))
+	if a != nil && a.hook != nil {
+		d.hookFailed(e, a, f)
+		return
+	}
 	if a == nil || a.step {
 		return
 	}

@@ -45,7 +45,7 @@ func (d *Deriver) endOpen(e *historypb.HistoryEvent) {
 
 // openInOrder returns the scheduled calls in the order in which they were first scheduled.
 func (d *Deriver) openInOrder() []*activity {
-	return slices.DeleteFunc(inOrder(d.open), func(a *activity) bool { return a.step })
+	return slices.DeleteFunc(inOrder(d.open), func(a *activity) bool { return a.step || a.hook != nil })
 }
 
 // Running returns the records of the calls that are not over, in the order in which they were made. History does not
@@ -97,7 +97,7 @@ func (d *Deriver) failureDetails(e *historypb.HistoryEvent, app *failurepb.Failu
 	switch event.FailureType {
 	case switchyard.RunInvalid:
 		return d.decodeEvent(e, "problems", details, &event.Problems)
-	case switchyard.RunCallsFailed, switchyard.RunRefused:
+	case switchyard.RunCallsFailed, switchyard.RunRefused, switchyard.RunBlocked:
 		event.Result = &switchyard.RunResult{}
 		return d.decodeEvent(e, "result", details, event.Result)
 	case switchyard.RunModelFailed:

@@ -18,6 +18,8 @@ type Kind string
 const (
 	KindCall Kind = "call"
 	KindStep Kind = "model_step"
+	// KindHook is a hook of the run, before it begins or after it is over.
+	KindHook Kind = "hook"
 	// KindRun is the run itself: it waits for a worker to take its next decision.
 	KindRun Kind = "run"
 )
@@ -38,7 +40,7 @@ const (
 // Running is a call, a model step, or the run's own next decision, that runs or waits now.
 type Running struct {
 	Kind Kind `json:"kind"`
-	// ID is the call's id or the model step's ("turn-3", "summary"); empty for the run itself.
+	// ID is the call's id, the model step's ("turn-3", "summary") or the hook's ("before_run-1"); empty for the run itself.
 	ID string `json:"id,omitempty"`
 	// Tool is set for calls.
 	Tool  string `json:"tool,omitempty"`
@@ -109,9 +111,12 @@ func runningActivity(a *workflowpb.PendingActivityInfo, base string) Running {
 		Attempt: int(a.GetAttempt()), MaxAttempts: int(a.GetMaximumAttempts()),
 		Started: timeOf(a.GetLastStartedTime()), NextAttempt: timeOf(a.GetNextAttemptScheduleTime()),
 		Worker: a.GetLastWorkerIdentity(), LastFailure: failureMessage(a.GetLastFailure())}
-	if isTool(r.Tool) {
+	switch {
+	case isTool(r.Tool):
 		r.Progress = progress(a.GetHeartbeatDetails())
-	} else {
+	case r.Tool == switchyard.HookActivity:
+		r.Kind, r.Tool = KindHook, ""
+	default:
 		r.Kind, r.Tool, r.Live = KindStep, "", live(a)
 	}
 	if r.Queue != "" {

@@ -157,6 +157,12 @@ func notesOf(r switchyard.Record) []string {
 	if r.Result != nil {
 		notes = append(notes, r.Result.Notes...)
 	}
+	for _, h := range r.Hooks {
+		if h.Did == switchyard.HookBlocked {
+			h.Reason = "" // the error says it
+		}
+		notes = append(notes, hookNote(h))
+	}
 	slices.Sort(notes)
 	return slices.Compact(notes)
 }

@@ -222,6 +222,8 @@ func whatRuns(r audit.Running) string {
 		return "the call " + r.ID + " of " + r.Tool + " is " + string(r.State)
 	case audit.KindStep:
 		return "the model step " + r.ID + " is " + string(r.State)
+	case audit.KindHook:
+		return "the hook " + r.ID + " is " + string(r.State)
 	}
 	return "the run's next decision is " + string(r.State)
 }

@@ -60,11 +60,30 @@ func (t *tracker) event(e switchyard.Event) (finished []string) {
 		if e.Turn == 0 {
 			return t.flushEnded()
 		}
+	case switchyard.EventHookEnded:
+		return t.hookLines(e)
 	case switchyard.EventRunCompleted, switchyard.EventRunFailed, switchyard.EventRunCancelled:
 		finished = t.flush()
 		t.others, t.spoken = nil, spoken{}
 	}
 	return finished
+}
+
+// hookLines tells of a hook of the run that did not just do its work.
+func (t *tracker) hookLines(e switchyard.Event) []string {
+	if e.Hook == nil || e.Hook.Did == switchyard.HookDone {
+		return nil
+	}
+	return append(t.flush(), hookNote(*e.Hook))
+}
+
+// hookNote is what a hook did, in one line.
+func hookNote(h switchyard.HookAction) string {
+	text := "hook " + h.Hook + " for " + string(h.Point) + ": " + string(h.Did)
+	if h.Reason != "" {
+		text += ": " + switchyard.Shorten(h.Reason, 200)
+	}
+	return text
 }
 
 // open begins the turn that a model step asked for.
@@ -247,6 +266,8 @@ func (t *tracker) otherLine(r audit.Running, now time.Time, spinner string) stri
 		if t.spoken.anew(r) {
 			what += " " + t.palette.warn("says it anew")
 		}
+	case r.Kind == audit.KindHook:
+		what = "hook " + r.ID
 	case waitsLong(r, now):
 		what = "the run waits for a worker"
 	}

@@ -105,6 +105,12 @@ func plainLine(e switchyard.Event, r reach) string {
 		p.add("child", e.Child.WorkflowID)
 	}
 	p.question(e, r)
+	if e.Hook != nil {
+		p.add("hook", e.Hook.Hook)
+		p.add("point", string(e.Hook.Point))
+		p.add("did", string(e.Hook.Did))
+		p.add("reason", switchyard.Shorten(e.Hook.Reason, 200))
+	}
 	if e.Step != nil {
 		p.step(*e.Step)
 	}

@@ -28,8 +28,9 @@ func Agent(ctx workflow.Context, in switchyard.RunInput, earlier []byte) (switch
 	result, err := run.loop(ctx)
 	if !workflow.IsContinueAsNewError(err) {
 		run.pipeline.instances.close(ctx)
+		result, err = run.endHooks(ctx, result, run.pipeline.end(ctx, err))
 	}
-	return result, run.pipeline.end(ctx, err)
+	return result, err
 }
 
 type agentRun struct {
@@ -81,12 +82,14 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	if r.in.Parent != nil {
 		r.pipeline.parent = *r.in.Parent
 	}
-	r.pipeline.undo = newUndo(r.agent.Undo, r.pinned.Below, nil)
-	if carry != nil {
-		r.pipeline.undo = newUndo(r.agent.Undo, r.pinned.Below, carry.Undo)
-		r.pipeline.usage = carry.Usage
-		r.pipeline.instances.resume(ctx, carry.Instances, r.pipeline.tools)
+	r.useHooks()
+	if carry == nil {
+		r.pipeline.undo = newUndo(r.agent.Undo, r.pinned.Below, nil)
+		return r.beginHooks(ctx)
 	}
+	r.pipeline.undo = newUndo(r.agent.Undo, r.pinned.Below, carry.Undo)
+	r.pipeline.usage = carry.Usage
+	r.pipeline.instances.resume(ctx, carry.Instances, r.pipeline.tools)
 	return nil
 }
 
@@ -276,7 +279,7 @@ func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
 	}
 	next := r.in
 	next.Prompt = ""
-	next.Carry = &switchyard.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage,
+	next.Carry = &switchyard.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage, Prompt: r.hookPrompt(),
 		Pinned: switchyard.Pack(r.pinned), Instances: r.pipeline.instances.carry(ctx), Undo: r.pipeline.undo.carry()}
 	next.Carry.Window, next.Carry.Repeats = r.carriedWindow(), r.carriedRepeats()
 	return switchyard.RunResult{}, workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next, earlier)

@@ -54,6 +54,8 @@ type lab struct {
 	handsBack func(activity.Info) error
 	// people is set in labs with tools that ask people.
 	people *people
+	// hooks are what the registered hooks do.
+	hooks hookFuncs
 	// prompts are what the model named "told" was asked; answers are its answers, in order.
 	prompts []activities.Prompt
 	answers []func() (switchyard.ModelResponse, error)
@@ -63,6 +65,7 @@ type scheduled struct {
 	id, tool string
 	call     switchyard.Execution
 	step     switchyard.ModelRequest
+	hook     switchyard.HookRequest
 }
 
 // told is a provider whose answers a test lists in Go.
@@ -87,10 +90,12 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 		t.Fatal(err)
 	}
 	var all []*activities.Activities
+	hooks := l.registerHooks()
 	for range processes {
 		a, err := activities.New(activities.Config{
 			Catalog:   func() *toolspecs.Catalog { return tools },
 			Lanes:     func() *lanes.Set { return l.lanes },
+			Hooks:     hooks,
 			Client:    queryClient{lab: l},
 			Executors: map[string]activities.Executor{switchyard.KindFunction: l.functions(), switchyard.KindHuman: activities.People{}},
 			Models:    map[switchyard.Provider]activities.Model{switchyard.ProviderScripted: activities.Scripted{}, told: l},
@@ -124,6 +129,7 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	l.RegisterActivityWithOptions(first.Open, activity.RegisterOptions{Name: switchyard.OpenActivity})
 	l.RegisterActivityWithOptions(first.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})
 	l.RegisterActivityWithOptions(first.Reply, activity.RegisterOptions{Name: switchyard.ReplyActivity})
+	l.RegisterActivityWithOptions(last.RunHook, activity.RegisterOptions{Name: switchyard.HookActivity})
 	l.RegisterActivityWithOptions(last.ModelStep, activity.RegisterOptions{Name: switchyard.ModelActivity})
 	l.RegisterDynamicActivity(func(ctx context.Context, input converter.EncodedValues) (switchyard.Result, error) {
 		if l.handsBack != nil {
@@ -171,9 +177,12 @@ func (l *lab) started(info *activity.Info, _ context.Context, args converter.Enc
 	l.people.taken(info)
 	s := scheduled{id: info.ActivityID, tool: info.ActivityType.Name}
 	var err error
-	if s.tool == switchyard.ModelActivity {
+	switch s.tool {
+	case switchyard.ModelActivity:
 		err = args.Get(&s.step)
-	} else {
+	case switchyard.HookActivity:
+		err = args.Get(&s.hook)
+	default:
 		err = args.Get(&s.call)
 	}
 	if err != nil {

@@ -108,6 +108,9 @@ func (i *inline) look(ctx workflow.Context) {
 func verdictsSize(verdicts []switchyard.Verdict) (size int) {
 	for _, v := range verdicts {
 		size += len(v.Arguments) + len(v.Prompt) + len(v.Question) + markerOverhead/4
+		if v.Result != nil {
+			size += len(v.Result.Output)
+		}
 	}
 	return size
 }
@@ -140,16 +143,17 @@ func (p *pipeline) inlineCall(ctx workflow.Context, c switchyard.Call, v switchy
 func (p *pipeline) callInline(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict, t switchyard.Tool) workflow.Future {
 	p.inline.enter(c.ID, switchyard.MaxInlineRecord)
 	call := &switchyard.InlineCall{ID: c.ID, Tool: t, Left: p.wallTimeLeft(ctx), Apart: p.origin.Caller.Type == switchyard.CallerAgent && !p.stepsInline,
-		Execution: switchyard.Execution{Digest: t.Digest, Arguments: validated(c, v), Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call}}
-	options := inlineOptions(t, switchyard.InlineSummary(c.ID, switchyard.Summary(c.Tool, call.Arguments, t.Sensitive)))
+		Execution: switchyard.Execution{Digest: t.Digest, Arguments: validated(c, v), Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call,
+			Hooks: switchyard.HooksFor(p.hooks.AfterCall, t.Name)}}
+	options := inlineOptions(t, call.Hooks, switchyard.InlineSummary(c.ID, switchyard.Summary(c.Tool, call.Arguments, t.Sensitive)))
 	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), c.Tool, call)
 }
 
-func inlineOptions(t switchyard.Tool, summary string) workflow.LocalActivityOptions {
+func inlineOptions(t switchyard.Tool, hooks []switchyard.Hook, summary string) workflow.LocalActivityOptions {
 	retry := retryPolicy(t)
 	retry.InitialInterval = shorter(retry.InitialInterval, maxInlineBackoff)
 	retry.MaximumInterval = shorter(retry.MaximumInterval, maxInlineBackoff)
-	return localOptions(t.Timeout.Std()+inlineGrace, retry, summary)
+	return localOptions(t.Timeout.Std()+inlineGrace+switchyard.HooksWithin(hooks), retry, summary)
 }
 
 // shorter returns the shorter one of two durations, of which zero is none.
@@ -199,9 +203,9 @@ func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions, 
 }
 
 // stepAdmission is with what a model step that runs inline admits its calls; nil where it cannot, because what sub-agents may
-// use depends on what the step itself has used.
+// use depends on what the step itself has used, or because hooks before calls would hold up the step.
 func (p *pipeline) stepAdmission() *switchyard.AdmitRequest {
-	if slices.ContainsFunc(p.catalog.Tools, func(t switchyard.Tool) bool { return t.Kind == switchyard.KindAgent }) {
+	if len(p.hooks.BeforeCall) > 0 || slices.ContainsFunc(p.catalog.Tools, func(t switchyard.Tool) bool { return t.Kind == switchyard.KindAgent }) {
 		return nil
 	}
 	request := p.admission(p.usage.Calls)

@@ -89,9 +89,9 @@ func modelOptions(base, id string, m switchyard.Model, r switchyard.Route, summa
 }
 
 // withAdmitOptions are those of admission, which may have to tell the server of a key: a run must not fail for what passes in
-// a minute or two.
-func withAdmitOptions(ctx workflow.Context) workflow.Context {
-	return workflow.WithLocalActivityOptions(ctx, localOptions(localTimeout, signalRetry(20), ""))
+// a minute or two. The hooks of several calls run at once.
+func withAdmitOptions(ctx workflow.Context, hooks []switchyard.Hook) workflow.Context {
+	return workflow.WithLocalActivityOptions(ctx, localOptions(localTimeout+switchyard.HooksWithin(hooks), signalRetry(20), ""))
 }
 
 // signalRetry is the retry policy of what tells the server something; zero attempts are any number.
@@ -99,9 +99,10 @@ func signalRetry(attempts int32) *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{MaximumAttempts: attempts, InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 5 * time.Second}
 }
 
-func withLocalOptions(ctx workflow.Context) workflow.Context {
+// withLocalOptions are those of what only computes, but for the hooks that run within it.
+func withLocalOptions(ctx workflow.Context, hooks ...switchyard.Hook) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		StartToCloseTimeout: localTimeout,
+		StartToCloseTimeout: localTimeout + switchyard.HooksWithin(hooks),
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 3, InitialInterval: 100 * time.Millisecond},
 	})
 }

@@ -36,6 +36,8 @@ type pipeline struct {
 	instances  *instances
 	inline     inline
 	undo       undo
+	// hooks are those of the run's agent.
+	hooks switchyard.Hooks
 	// admitted are verdicts that came with the model's answer, on the first calls of the turn.
 	admitted []switchyard.Verdict
 	// stepsInline says that the run's model steps run inline.
@@ -110,6 +112,7 @@ func (p *pipeline) admission(used int) switchyard.AdmitRequest {
 		allow := max(p.limits.Calls-used, 0)
 		request.Allow = &allow
 	}
+	p.withHooks(&request)
 	return request
 }
 
@@ -125,7 +128,7 @@ func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, 
 	}
 	began := workflow.Now(ctx)
 	var verdicts []switchyard.Verdict
-	err := workflow.ExecuteLocalActivity(withAdmitOptions(ctx), switchyard.AdmitActivity, request).Get(ctx, &verdicts)
+	err := workflow.ExecuteLocalActivity(withAdmitOptions(ctx, p.hooks.BeforeCall), switchyard.AdmitActivity, request).Get(ctx, &verdicts)
 	if err == nil && len(verdicts) == 0 {
 		err = errors.New("admission answered for none of the calls")
 	}
@@ -201,6 +204,10 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order 
 	for i, v := range verdicts {
 		if v.Error != nil {
 			outcomes[i] = p.refused(calls[i], v)
+			continue
+		}
+		if v.Result != nil {
+			outcomes[i] = p.overridden(calls[i], v)
 			continue
 		}
 		admitted = append(admitted, i)

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ const maxAnswered = 1 << 20
 // They live in the run's memory; what was asked and replied stands in history.
 type questions struct {
 	origin switchyard.Origin
+	// hooks are those after the run's calls; parent is the path of the call that the run works for.
+	hooks  []switchyard.Hook
+	parent string
 	// open are in the order in which they were asked.
 	open []*question
 	// closed tells of questions that are over how they ended, in words, by id.
@@ -43,6 +47,9 @@ type question struct {
 	// tool and notes are set where the call itself is the question.
 	tool  *switchyard.Tool
 	notes []string
+	// hooks are those after such a call, which had these arguments.
+	hooks     []switchyard.Hook
+	arguments json.RawMessage
 	// checking is whose reply is being checked.
 	checking string
 	// reply is set when there is one, over when the question is closed.
@@ -91,7 +98,7 @@ func (q *questions) begin(ctx workflow.Context, c switchyard.Call, v switchyard.
 		return
 	}
 	now := workflow.Now(ctx)
-	q.open = append(q.open, &question{tool: &t, notes: v.Notes, Question: switchyard.Question{ID: c.ID, Call: c.ID, Tool: t.Name,
+	q.open = append(q.open, &question{tool: &t, notes: v.Notes, hooks: switchyard.HooksFor(q.hooks, t.Name), arguments: validated(c, v), Question: switchyard.Question{ID: c.ID, Call: c.ID, Tool: t.Name,
 		Text: v.Question, Schema: t.OutputSchema, Asked: now, Until: now.Add(t.AnswerWithin.Std())}})
 }
 
@@ -227,7 +234,7 @@ func (q *questions) reply(ctx workflow.Context, r switchyard.Reply) error {
 	o := q.find(r.Question)
 	o.checking = r.By
 	defer func() { o.checking = "" }()
-	request := switchyard.ReplyRequest{Reply: r, Question: o.Question, Tool: o.tool, Origin: q.origin, Notes: o.notes}
+	request := switchyard.ReplyRequest{Reply: r, Question: o.Question, Tool: o.tool, Origin: q.origin, Notes: o.notes, Hooks: o.hooks, Arguments: o.arguments, Parent: q.parent}
 	verdict, err := q.judge(ctx, request)
 	switch {
 	case err != nil:
@@ -273,7 +280,7 @@ func (q *questions) endCall(ctx workflow.Context, o *question, request switchyar
 }
 
 func (q *questions) judge(ctx workflow.Context, r switchyard.ReplyRequest) (verdict switchyard.ReplyVerdict, err error) {
-	err = workflow.ExecuteLocalActivity(withLocalOptions(ctx), switchyard.ReplyActivity, r).Get(ctx, &verdict)
+	err = workflow.ExecuteLocalActivity(withLocalOptions(ctx, r.Hooks...), switchyard.ReplyActivity, r).Get(ctx, &verdict)
 	return verdict, err
 }
 

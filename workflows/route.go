@@ -49,7 +49,9 @@ func (p *pipeline) scheduleNow(ctx workflow.Context, c switchyard.Call, v switch
 	}
 	options := callOptions(p.queue, c.ID, t, v.Route, summary)
 	options.Priority = p.rank.call(c, t, v.Route)
-	execution := switchyard.Execution{Digest: t.Digest, Arguments: arguments, Origin: p.origin, Notes: v.Notes, Parent: parent}
+	execution := switchyard.Execution{Digest: t.Digest, Arguments: arguments, Origin: p.origin, Notes: v.Notes, Parent: parent,
+		Hooks: switchyard.HooksFor(p.hooks.AfterCall, t.Name)}
+	options.StartToCloseTimeout += switchyard.HooksWithin(execution.Hooks)
 	if v.Route.Holds {
 		execution.QueueTimeout = t.On(v.Route).QueueTimeout
 	}

@@ -17,7 +17,8 @@ import (
 // phase post_execution; it gives a switchyard.Result, or a *switchyard.Error.
 func (p *pipeline) subAgent(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
 	future, end := workflow.NewFuture(ctx)
-	request := switchyard.SettleRequest{Call: c.ID, Tool: p.tools[c.Tool], Origin: p.origin, Notes: v.Notes}
+	request := switchyard.SettleRequest{Call: c.ID, Tool: p.tools[c.Tool], Origin: p.origin, Notes: v.Notes,
+		Hooks: switchyard.HooksFor(p.hooks.AfterCall, c.Tool), Arguments: validated(c, v), Parent: p.parent.Call}
 	began := workflow.Now(ctx)
 	child, stop := workflow.WithCancel(ctx)
 	run, err := p.startAgent(child, c, v)
@@ -171,7 +172,7 @@ func failedUsage(err *temporal.ApplicationError) switchyard.Usage {
 	switch switchyard.RunErrorType(err.Type()) {
 	case switchyard.RunModelFailed:
 		return usageIn(err.Details)
-	case switchyard.RunRefused:
+	case switchyard.RunRefused, switchyard.RunBlocked:
 		var result switchyard.RunResult
 		if err.Details(&result) == nil {
 			return result.Usage
@@ -194,7 +195,7 @@ func (p *pipeline) settle(ctx workflow.Context, r switchyard.SettleRequest) (any
 	defer cancel()
 	p.usage.Add(r.Usage)
 	var settled switchyard.Settled
-	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), switchyard.SettleActivity, r).Get(ctx, &settled)
+	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx, r.Hooks...), switchyard.SettleActivity, r).Get(ctx, &settled)
 	switch {
 	case err != nil:
 		return nil, err

@@ -174,7 +174,7 @@ func (p *pipeline) withUndone(err error, undone []switchyard.Undone) error {
 	switch kind {
 	case switchyard.RunModelFailed:
 		return runError(kind, message, app.Unwrap(), p.usage, undone)
-	case switchyard.RunRefused, switchyard.RunCallsFailed:
+	case switchyard.RunRefused, switchyard.RunCallsFailed, switchyard.RunBlocked:
 		var result switchyard.RunResult
 		if app.Details(&result) == nil {
 			result.Usage, result.Undone = p.usage, undone

@@ -44,6 +44,8 @@ type Config struct {
 	Functions []activities.Function
 	// Stateful are what toolspecs of the kind stateful refer to.
 	Stateful []activities.Stateful
+	// Hooks are what agents may name under hooks.
+	Hooks []activities.Hook
 	// Models are added to openai, anthropic and scripted, or replace them.
 	Models map[switchyard.Provider]activities.Model
 	// ModelsFile is the file with what models cost and how much they read; empty for the table that comes with the program.

@@ -135,6 +135,7 @@ func (c Config) activities(tools *toolspecs.Watcher, own registered, queues *que
 		Models:     providers,
 		ModelTable: own.models,
 		Stateful:   own.factories,
+		Hooks:      own.hooks,
 		Serve:      queues.instance,
 		Lanes:      own.lanes.current,
 		ServeQueue: queues.lane,
@@ -204,6 +205,7 @@ func register(w worker.Worker, deeds *activities.Activities) {
 	w.RegisterActivityWithOptions(deeds.Open, activity.RegisterOptions{Name: switchyard.OpenActivity})
 	w.RegisterActivityWithOptions(deeds.Reply, activity.RegisterOptions{Name: switchyard.ReplyActivity})
 	w.RegisterActivityWithOptions(deeds.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})
+	w.RegisterActivityWithOptions(deeds.RunHook, activity.RegisterOptions{Name: switchyard.HookActivity})
 	w.RegisterActivityWithOptions(deeds.ModelStep, activity.RegisterOptions{Name: switchyard.ModelActivity})
 	w.RegisterDynamicActivity(deeds.Tool, activity.DynamicRegisterOptions{})
 }

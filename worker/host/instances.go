@@ -31,6 +31,7 @@ func (l *liveInstances) Collect(metrics chan<- prometheus.Metric) {
 type registered struct {
 	functions *activities.Functions
 	factories *activities.Factories
+	hooks     *activities.Hooks
 	servers   *activities.MCP
 	lanes     *laneSource
 	models    *models.Table
@@ -43,6 +44,9 @@ func (c Config) register() (r registered, err error) {
 		}
 	}
 	if r.functions, err = activities.NewFunctions(c.Functions...); err != nil {
+		return r, err
+	}
+	if r.hooks, err = activities.NewHooks(c.Hooks...); err != nil {
 		return r, err
 	}
 	r.servers = activities.NewMCP(activities.MCPOptions{Dir: c.Dir, Files: c.Files, Logins: c.Logins, Inside: c.Inside, Log: c.Logger})

@@ -109,6 +109,8 @@ func (a *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.
 	case switchyard.ModelActivity:
 		a.stepped(ctx, info, result, err, took)
 		a.admittedStep(in.Args, result)
+	case switchyard.HookActivity:
+		a.hooked(ctx, info, in.Args, err, took)
 	case switchyard.ReplyActivity:
 		a.replied(ctx, info, in.Args, result, err)
 	default:
@@ -194,6 +196,19 @@ func (a *observedActivity) replied(ctx context.Context, info activity.Info, args
 	a.metrics.calls.WithLabelValues(request.Tool.Name, request.Tool.Lane, outcome).Inc()
 	a.log(ctx, "a person replied", info, outcome, time.Since(request.Question.Asked), nil, "tool", request.Tool.Name, "call_id", request.Question.Call,
 		"lane", request.Tool.Lane)
+}
+
+// hooked logs a hook of a run; it is no call.
+func (a *observedActivity) hooked(ctx context.Context, info activity.Info, args []any, err error, took time.Duration) {
+	outcome := "completed"
+	if err != nil {
+		outcome = "failed"
+	}
+	var request switchyard.HookRequest
+	if len(args) == 1 {
+		request, _ = args[0].(switchyard.HookRequest)
+	}
+	a.log(ctx, "hook ended", info, outcome, took, err, "hook", request.Hook.Name, "point", request.Point)
 }
 
 func (a *observedActivity) called(ctx context.Context, info activity.Info, result any, err error, took time.Duration) {

@@ -1,0 +1,295 @@
+package activities
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/activity"
+)
+
+// What hooks put into the verdicts of one admission is bounded, as written into history: what one call gets, and after how
+// much the verdicts of other calls are left to another admission.
+const (
+	maxHooked    = 256 << 10
+	maxAllHooked = 2 * maxHooked
+)
+
+// beforeCalls has the hooks before calls decide about those that are admitted, about all at once. It returns the verdicts of
+// the first calls where all would be too long for one marker. The error is that of ctx.
+func (a *Activities) beforeCalls(ctx context.Context, r switchyard.AdmitRequest, verdicts []switchyard.Verdict) ([]switchyard.Verdict, error) {
+	if len(r.Hooks) == 0 {
+		return verdicts, nil
+	}
+	var all sync.WaitGroup
+	for i, v := range verdicts {
+		if hooks := switchyard.HooksFor(r.Hooks, r.Calls[i].Tool); v.Error == nil && len(hooks) > 0 {
+			all.Go(func() { verdicts[i] = a.beforeCall(ctx, r, r.Calls[i], v, hooks) })
+		}
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return recordable(verdicts), nil
+}
+
+// recordable returns the verdicts of the first calls, as many as fit into one marker.
+func recordable(verdicts []switchyard.Verdict) []switchyard.Verdict {
+	size := 0
+	for i, v := range verdicts {
+		if len(v.Hooks) > 0 {
+			size += recordedSize(v)
+		}
+		if i > 0 && size > maxAllHooked {
+			return verdicts[:i]
+		}
+	}
+	return verdicts
+}
+
+// recordedSize is how many bytes a value takes in history.
+func recordedSize(v any) int {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return switchyard.MaxPayload
+	}
+	return len(data)
+}
+
+// beforeCall takes one call past its hooks, in order: each sees the arguments as the one before it left them.
+func (a *Activities) beforeCall(ctx context.Context, r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, hooks []switchyard.Hook) switchyard.Verdict {
+	tool, _ := toolOf(r, c.Tool)
+	ctx = withHookContext(ctx, *r.Origin, r.Parent, c.ID, tool)
+	if len(v.Arguments) > 0 {
+		c.Arguments = string(v.Arguments)
+	}
+	for _, h := range hooks {
+		next, err := a.decide(ctx, r, c, v, h)
+		if err != nil {
+			next = v
+			next.Hooks = append(slices.Clone(v.Hooks), acted(h, switchyard.HookBeforeCall, switchyard.HookFailed, err.Error()))
+			logHook(ctx, h, switchyard.HookBeforeCall, err)
+			if h.Blocks(switchyard.HookBeforeCall) {
+				next.Error = blocked("the hook %q before the call failed: %s", h.Name, hookText(err.Error()))
+			}
+		}
+		if v = next; v.Error != nil || v.Result != nil {
+			return stopped(v)
+		}
+		if len(v.Arguments) > 0 {
+			c.Arguments = string(v.Arguments)
+		}
+	}
+	return v
+}
+
+// stopped leaves in a verdict what a call needs that does not run.
+func stopped(v switchyard.Verdict) switchyard.Verdict {
+	return switchyard.Verdict{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens, Hooks: v.Hooks, Result: v.Result, Error: v.Error}
+}
+
+// decide returns the verdict as one hook changes it. The error is the hook's failure.
+func (a *Activities) decide(ctx context.Context, r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, h switchyard.Hook) (switchyard.Verdict, error) {
+	registered, err := a.config.Hooks.find(switchyard.HookBeforeCall, h.Name)
+	if err != nil {
+		return v, err
+	}
+	tool, _ := toolOf(r, c.Tool)
+	call := HookCall{ID: c.ID, Tool: c.Tool, Effect: tool.Effect, Arguments: json.RawMessage(c.Arguments)}
+	decided, err := inTime(ctx, h, func(ctx context.Context) (HookVerdict, error) { return registered.before(ctx, call) })
+	if err != nil {
+		return v, err
+	}
+	v.Hooks = slices.Clone(v.Hooks)
+	switch {
+	case decided.several():
+		return v, errors.New("it decided several things at once; a verdict has one of Block, Arguments and Override")
+	case decided.Block != "":
+		reason := hookText(decided.Block)
+		v.Hooks = append(v.Hooks, acted(h, switchyard.HookBeforeCall, switchyard.HookBlocked, reason))
+		v.Error = blocked("the hook %q says: %s", h.Name, reason)
+	case decided.Override != nil:
+		return a.override(tool, v, h, decided.Override)
+	case decided.Arguments != nil:
+		return a.rewrite(r, c, v, h, decided.Arguments)
+	}
+	return v, nil
+}
+
+func (v HookVerdict) several() bool {
+	n := 0
+	for _, set := range []bool{v.Block != "", v.Arguments != nil, v.Override != nil} {
+		if set {
+			n++
+		}
+	}
+	return n > 1
+}
+
+func blocked(format string, args ...any) *switchyard.Error {
+	e := switchyard.Errorf(switchyard.ErrBlockedByHook, format, args...)
+	e.Phase = switchyard.PhasePreExecution
+	return e
+}
+
+// override takes a hook's answer through the phase post_execution, as if it were the tool's.
+func (a *Activities) override(tool switchyard.Tool, v switchyard.Verdict, h switchyard.Hook, output json.RawMessage) (switchyard.Verdict, error) {
+	compiled, err := a.specs.of(tool)
+	if err != nil {
+		return v, err
+	}
+	answer, err := hookOutput(compiled, output)
+	if err != nil {
+		return v, err
+	}
+	answer.Notes = v.Notes
+	result := sized(compiled, answer)
+	if n := recordedSize(result); n > maxHooked {
+		return v, fmt.Errorf("its answer takes %d bytes in history, and may take %d", n, maxHooked)
+	}
+	v.Result = &result
+	v.Hooks = append(v.Hooks, acted(h, switchyard.HookBeforeCall, switchyard.HookOverrode, ""))
+	return v, nil
+}
+
+// hookOutput returns a hook's output, if it is JSON of the form that the tool declares.
+func hookOutput(compiled *toolspecs.Compiled, output json.RawMessage) (Answer, error) {
+	var b bytes.Buffer
+	if err := json.Compact(&b, bytes.ToValidUTF8(output, []byte("\uFFFD"))); err != nil {
+		return Answer{}, fmt.Errorf("its answer is no JSON value: %w", err)
+	}
+	if problems := compiled.CheckOutput(b.Bytes()); len(problems) > 0 {
+		return Answer{}, fmt.Errorf("its answer does not have the form that %s declares: %s", compiled.Spec.Name, listed(problems))
+	}
+	return Answer{Output: b.Bytes()}, nil
+}
+
+// listed names some problems in a line.
+func listed(problems []switchyard.Problem) string {
+	const most = 5
+	var texts []string
+	for _, p := range problems[:min(len(problems), most)] {
+		texts = append(texts, p.String())
+	}
+	return strings.Join(texts, "; ")
+}
+
+// rewrite admits a call anew with a hook's arguments: they may be for another key of the lane, or be asked as another question.
+func (a *Activities) rewrite(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, h switchyard.Hook, arguments json.RawMessage) (switchyard.Verdict, error) {
+	c.Arguments = string(arguments)
+	next := a.preValidate(r, c)
+	if e := next.Error; e != nil {
+		return v, fmt.Errorf("it changed the arguments to some that are refused: %s: %s", e.Message, listed(e.Problems))
+	}
+	if len(next.Arguments) == 0 {
+		next.Arguments = arguments
+	}
+	if n := recordedSize(next.Arguments); n > maxHooked {
+		return v, fmt.Errorf("its arguments take %d bytes in history, and may take %d", n, maxHooked)
+	}
+	next.Notes = append(slices.DeleteFunc(next.Notes, func(n string) bool { return slices.Contains(v.Notes, n) }),
+		fmt.Sprintf("the hook %s changed the arguments", h.Name))
+	next.Notes = slices.Concat(v.Notes, next.Notes)
+	next.Hooks = append(v.Hooks, acted(h, switchyard.HookBeforeCall, switchyard.HookModified, ""))
+	return next, nil
+}
+
+func acted(h switchyard.Hook, point switchyard.HookPoint, did switchyard.HookDeed, reason string) switchyard.HookAction {
+	return switchyard.HookAction{Hook: h.Name, Point: point, Did: did, Reason: hookText(reason)}
+}
+
+func logHook(ctx context.Context, h switchyard.Hook, point switchyard.HookPoint, err error) {
+	if !activity.IsActivity(ctx) {
+		return
+	}
+	call, _ := switchyard.ContextOf(ctx)
+	activity.GetLogger(ctx).Warn("hook failed", "hook", h.Name, "point", point, "blocks", h.Blocks(point), "call_id", call.CallID, "error", err)
+}
+
+// withHookContext puts into ctx what a hook can know about the run, and about the call where it is one of a call.
+func withHookContext(ctx context.Context, origin switchyard.Origin, parent, call string, tool switchyard.Tool) context.Context {
+	c := switchyard.CallContext{CallID: call, Tool: tool.Name, Origin: origin, ParentCall: parent, Attempt: 1, Timeout: tool.Timeout, Lane: tool.Lane}
+	if call != "" {
+		c.Key = switchyard.IdempotencyKey(origin.Run, call)
+	}
+	if activity.IsActivity(ctx) {
+		info := activity.GetInfo(ctx)
+		c.WorkflowID, c.RunID = info.WorkflowExecution.ID, info.WorkflowExecution.RunID
+	}
+	if c.Conversation == "" {
+		c.Conversation = c.WorkflowID
+	}
+	return switchyard.WithCallContext(ctx, c)
+}
+
+// hooked is a call that ran and goes past the hooks after it; ctx has the call's context.
+type hooked struct {
+	ctx   context.Context
+	hooks []switchyard.Hook
+	call  HookCall
+}
+
+// postExecute is the phase post_execution: the output's check, the hooks after the call, the output's cut to size, its count
+// of tokens. What hooks make of the output is checked like the tool's own.
+func (a *Activities) postExecute(compiled *toolspecs.Compiled, answer Answer, h hooked) (switchyard.Result, *switchyard.Error) {
+	answer, failure := checked(compiled, answer)
+	if failure != nil {
+		return switchyard.Result{}, failure
+	}
+	var actions []switchyard.HookAction
+	for _, hook := range h.hooks {
+		output, err := a.afterCall(h, hook, compiled, answer.Output)
+		switch {
+		case err == nil && output == nil:
+			continue
+		case err == nil:
+			answer.Output = output
+			actions = append(actions, acted(hook, switchyard.HookAfterCall, switchyard.HookModified, ""))
+			continue
+		}
+		logHook(h.ctx, hook, switchyard.HookAfterCall, err)
+		if hook.Blocks(switchyard.HookAfterCall) {
+			e := switchyard.Errorf(switchyard.ErrExecution, "%s answered, but the hook %q after the call failed, and so its answer is not told: %s",
+				compiled.Spec.Name, hook.Name, hookText(err.Error()))
+			e.Phase = switchyard.PhasePostExecution
+			return switchyard.Result{}, e
+		}
+		actions = append(actions, acted(hook, switchyard.HookAfterCall, switchyard.HookFailed, err.Error()))
+	}
+	result := sized(compiled, answer)
+	result.Hooks = actions
+	return result, nil
+}
+
+// afterCall runs one hook after a call. It returns what takes the output's place, or nil.
+func (a *Activities) afterCall(h hooked, hook switchyard.Hook, compiled *toolspecs.Compiled, output json.RawMessage) (json.RawMessage, error) {
+	registered, err := a.config.Hooks.find(switchyard.HookAfterCall, hook.Name)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := inTime(h.ctx, hook, func(ctx context.Context) (json.RawMessage, error) {
+		return registered.after(ctx, h.call, slices.Clone(output))
+	})
+	if err != nil || changed == nil {
+		return nil, err
+	}
+	answer, err := hookOutput(compiled, changed)
+	return answer.Output, err
+}
+
+// unexecuted is a call that no executor's activity answered, a person or a sub-agent did, as the hooks after it see it.
+func unexecuted(ctx context.Context, origin switchyard.Origin, parent, id string, tool switchyard.Tool, arguments json.RawMessage, hooks []switchyard.Hook) hooked {
+	if len(hooks) == 0 {
+		return hooked{}
+	}
+	return hooked{ctx: withHookContext(ctx, origin, parent, id, tool), hooks: hooks,
+		call: HookCall{ID: id, Tool: tool.Name, Effect: tool.Effect, Arguments: arguments}}
+}

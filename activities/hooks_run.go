@@ -1,0 +1,54 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+)
+
+// maxMemory bounds what one hook remembers for a run, in bytes.
+const maxMemory = 64 << 10
+
+// hookFailed is the type of the failure of a run's hook in history.
+const hookFailed = "hook_failed"
+
+// RunHook runs one hook of a run. Its error is the hook's failure: one that switchyard.Transient marked is tried again.
+func (a *Activities) RunHook(ctx context.Context, r switchyard.HookRequest) (switchyard.HookAnswer, error) {
+	ctx, rest := keepAlive(ctx)
+	defer rest()
+	registered, err := a.config.Hooks.find(r.Point, r.Hook.Name)
+	if err != nil {
+		return switchyard.HookAnswer{}, hookFailure(err)
+	}
+	run := HookRun{Agent: r.Agent, Prompt: r.Prompt, conversation: func(context.Context) ([]switchyard.Message, error) {
+		return a.conversation(ctx, r.Conversation)
+	}}
+	inner := withHookContext(ctx, r.Origin, r.Parent, "", switchyard.Tool{})
+	answer, err := inTime(inner, r.Hook, func(ctx context.Context) (switchyard.HookAnswer, error) {
+		if r.End != nil {
+			return switchyard.HookAnswer{}, registered.end(ctx, HookEnd{HookRun: run, RunEnd: *r.End})
+		}
+		return registered.begin(ctx, run)
+	})
+	switch {
+	case err != nil && temporal.IsCanceledError(context.Cause(ctx)):
+		return switchyard.HookAnswer{}, temporal.NewCanceledError()
+	case err != nil:
+		logHook(inner, r.Hook, r.Point, err)
+		return switchyard.HookAnswer{}, hookFailure(err)
+	}
+	answer.Refused, answer.Text = hookText(answer.Refused), validText(answer.Text)
+	if n := len(answer.Text); n > maxMemory {
+		answer.Text = fmt.Sprintf("%s… [cut to %d of %d bytes]", answer.Text[:fitting(answer.Text, maxMemory)], maxMemory, n)
+	}
+	return answer, nil
+}
+
+func hookFailure(err error) error {
+	transient, _ := errors.AsType[*switchyard.Error](switchyard.AsError(err))
+	return temporal.NewApplicationErrorWithOptions(hookText(err.Error()), hookFailed,
+		temporal.ApplicationErrorOptions{NonRetryable: !transient.Retryable, NextRetryDelay: transient.RetryAfter.Std()})
+}

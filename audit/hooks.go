@@ -1,0 +1,61 @@
+package audit
+
+import (
+	"github.com/switchyard/switchyard"
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+)
+
+// hookScheduled reads the start of a hook of the run.
+func (d *Deriver) hookScheduled(e *historypb.HistoryEvent) error {
+	a := e.GetActivityTaskScheduledEventAttributes()
+	var request switchyard.HookRequest
+	if err := d.decodeEvent(e, "hook request", a.GetInput(), &request); err != nil {
+		return err
+	}
+	timing := switchyard.Timing{Lane: switchyard.LaneOf(d.base, a.GetTaskQueue().GetName()), Scheduled: timeOf(e.GetEventTime())}
+	d.open[e.GetEventId()] = &activity{id: a.GetActivityId(), order: e.GetEventId(), record: switchyard.Record{Timing: timing},
+		hook: &switchyard.HookAction{Hook: request.Hook.Name, Point: request.Point}}
+	return nil
+}
+
+func (d *Deriver) hookCompleted(e *historypb.HistoryEvent, a *activity, result *commonpb.Payloads) error {
+	var answer switchyard.HookAnswer
+	if err := d.decodeEvent(e, "hook answer", result, &answer); err != nil {
+		return err
+	}
+	a.hook.Did = switchyard.HookDone
+	if answer.Refused != "" {
+		a.hook.Did, a.hook.Reason = switchyard.HookRefused, answer.Refused
+	}
+	d.hookEnded(e, a)
+	return nil
+}
+
+func (d *Deriver) hookFailed(e *historypb.HistoryEvent, a *activity, f switchyard.ActivityFailure) {
+	a.hook.Did, a.hook.Reason = switchyard.HookFailed, f.Message
+	switch {
+	case f.Timeout != "":
+		a.hook.Reason = "its worker was lost, or it did not end in time"
+	case f.Cancelled:
+		a.hook.Reason = "the run was cancelled"
+	}
+	d.hookEnded(e, a)
+}
+
+// hookEnded tells of a hook of the run that is over.
+func (d *Deriver) hookEnded(e *historypb.HistoryEvent, a *activity) {
+	d.emit(e, switchyard.Event{Type: switchyard.EventHookEnded, Turn: d.turn, Hook: a.hook, Timing: &a.record.Timing})
+}
+
+// overridden ends a call that a hook answered in the tool's place: it never ran.
+func (d *Deriver) overridden(e *historypb.HistoryEvent, w *wantedCall, v switchyard.Verdict) {
+	r := d.unscheduled(w)
+	if len(v.Arguments) > 0 {
+		r.Arguments = d.shown(w.Tool, v.Arguments)
+	}
+	r = withResult(r, *v.Result)
+	r.Phase, r.EstimatedTokens, r.Hooks = switchyard.PhasePreExecution, v.Tokens, v.Hooks
+	d.summary.Usage.Calls++
+	d.end(e, r)
+}

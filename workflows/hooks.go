@@ -1,0 +1,186 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// hookHeartbeat is within what time a worker that is lost with a hook of a run is noticed, hookAttempts how often such a hook
+	// is begun.
+	hookHeartbeat = 5 * time.Second
+	hookAttempts  = 3
+)
+
+// useHooks makes the hooks of the run's agent those of its calls.
+func (r *agentRun) useHooks() {
+	p := r.pipeline
+	p.hooks = r.agent.Hooks
+	p.questions.hooks, p.questions.parent = p.hooks.AfterCall, p.parent.Call
+}
+
+// withHooks adds to a request for admission what hooks before the calls need.
+func (p *pipeline) withHooks(request *switchyard.AdmitRequest) {
+	if len(p.hooks.BeforeCall) > 0 {
+		request.Hooks, request.Origin, request.Parent = p.hooks.BeforeCall, &p.origin, p.parent.Call
+	}
+}
+
+// overridden returns the outcome of a call that a hook answered in the tool's place, and counts it.
+func (p *pipeline) overridden(c switchyard.Call, v switchyard.Verdict) switchyard.CallOutcome {
+	p.usage.Calls++
+	return switchyard.CallOutcome{ID: c.ID, Tool: c.Tool, Result: v.Result}
+}
+
+// beginHooks runs the hooks before the run, then those that remember something for it. The error is one of a run that must
+// not begin.
+func (r *agentRun) beginHooks(ctx workflow.Context) error {
+	for i, h := range r.agent.Hooks.BeforeRun {
+		answer, err := r.runHook(ctx, switchyard.HookBeforeRun, i, h, nil)
+		if err == nil && answer.Refused != "" {
+			err = r.blockedBy(fmt.Sprintf("the hook %q refused the run: %s", h.Name, answer.Refused), switchyard.RunResult{})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	var notes []switchyard.Message
+	for i, h := range r.agent.Hooks.MemoryRetrieve {
+		answer, err := r.runHook(ctx, switchyard.HookMemoryRetrieve, i, h, nil)
+		if err != nil {
+			return err
+		}
+		if answer.Text != "" {
+			notes = append(notes, switchyard.Message{Role: switchyard.RoleSystem, Text: answer.Text})
+		}
+	}
+	r.remember(notes)
+	return nil
+}
+
+// remember puts notes into the conversation, after the instructions and before everything else.
+func (r *agentRun) remember(notes []switchyard.Message) {
+	if len(notes) == 0 {
+		return
+	}
+	old := r.conversation.messages
+	at := 0
+	for at < len(old) && old[at].Role == switchyard.RoleSystem {
+		at++
+	}
+	r.conversation = conversation{}
+	for _, part := range [][]switchyard.Message{old[:at], notes, old[at:]} {
+		for _, m := range part {
+			r.conversation.add(m)
+		}
+	}
+	r.conversation.markSeen()
+}
+
+// endHooks runs, when the run is over, those that remember something of it, then those after it, also in a cancelled run. The
+// failure of one that blocks is that of a run that did not fail before, and undoes it like any other.
+func (r *agentRun) endHooks(ctx workflow.Context, result switchyard.RunResult, failure error) (switchyard.RunResult, error) {
+	hooks := r.agent.Hooks
+	if len(hooks.MemoryWrite)+len(hooks.AfterRun) == 0 {
+		return result, failure
+	}
+	end := r.ending(ctx, result, failure)
+	apart, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	for _, p := range hooks.Points() {
+		if p.Point != switchyard.HookMemoryWrite && p.Point != switchyard.HookAfterRun {
+			continue
+		}
+		for i, h := range p.Hooks {
+			if _, err := r.runHook(apart, p.Point, i, h, end); err != nil && failure == nil {
+				failure = r.pipeline.end(ctx, err)
+			}
+		}
+	}
+	if failure != nil {
+		return switchyard.RunResult{}, failure
+	}
+	return result, nil
+}
+
+// ending is how the run ended, as its hooks are told.
+func (r *agentRun) ending(ctx workflow.Context, result switchyard.RunResult, failure error) *switchyard.RunEnd {
+	end := &switchyard.RunEnd{RunResult: result}
+	end.Usage = r.pipeline.usage
+	if failure == nil {
+		return end
+	}
+	end.Outcome, end.Failure = switchyard.OutcomeFailed, failure.Error()
+	if app, ok := errors.AsType[*temporal.ApplicationError](failure); ok {
+		end.Failure, end.FailureType = app.Message(), switchyard.RunErrorType(app.Type())
+	}
+	if ctx.Err() != nil && temporal.IsCanceledError(failure) {
+		end.Outcome, end.Failure = switchyard.OutcomeCancelled, ""
+	}
+	end.Failure = cutText(end.Failure)
+	return end
+}
+
+// runHook runs one hook of the run as an activity of the general lane. Its failure is told only where it blocks, but that of a
+// run which was cancelled meanwhile always.
+func (r *agentRun) runHook(ctx workflow.Context, point switchyard.HookPoint, n int, h switchyard.Hook, end *switchyard.RunEnd) (answer switchyard.HookAnswer, err error) {
+	p, c := r.pipeline, &r.conversation
+	request := switchyard.HookRequest{Point: point, Hook: h, Agent: r.agent.Name, Prompt: r.hookPrompt(), Origin: p.origin, Parent: p.parent.Call, End: end,
+		Conversation: switchyard.ModelRequest{Run: p.origin.Run, Turn: r.turn, Chain: c.seenChain, Seen: c.seen, New: c.fresh}}
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue: p.queue, ActivityID: fmt.Sprintf("%s-%d", point, n+1), StartToCloseTimeout: h.Within() + graceAfterTimeout,
+		HeartbeatTimeout: hookHeartbeat, WaitForCancellation: true, Summary: "hook " + h.Name, Priority: p.rank.step(switchyard.Route{}),
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: hookAttempts, InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2},
+	})
+	err = workflow.ExecuteActivity(ctx, switchyard.HookActivity, request).Get(ctx, &answer)
+	switch {
+	case err == nil:
+		return answer, nil
+	case ctx.Err() != nil:
+		return answer, ctx.Err()
+	case !h.Blocks(point):
+		return switchyard.HookAnswer{}, nil
+	}
+	var result switchyard.RunResult
+	if end != nil {
+		result = end.RunResult
+	}
+	return answer, r.blockedBy(fmt.Sprintf("the hook %q for %s failed: %s", h.Name, point, hookFailure(err, h)), result)
+}
+
+// hookFailure says in words how a run's hook failed.
+func hookFailure(err error, h switchyard.Hook) string {
+	f := activityFailure(err)
+	if f.Timeout != "" {
+		return fmt.Sprintf("its worker was lost, or it did not end within %s, at every attempt", h.Within())
+	}
+	return cutText(f.Message)
+}
+
+// maxHookPrompt bounds what hooks are told of the prompt, in bytes: they can ask for the conversation, which has it whole.
+const maxHookPrompt = 64 << 10
+
+// hookPrompt is the prompt with which the run's chain began, as hooks are told it.
+func (r *agentRun) hookPrompt() string {
+	switch {
+	case r.in.Carry != nil:
+		return r.in.Carry.Prompt
+	case r.agent.Hooks.NoneOfRun():
+		return ""
+	case len(r.in.Prompt) > maxHookPrompt:
+		return strings.ToValidUTF8(r.in.Prompt[:maxHookPrompt], "")
+	}
+	return r.in.Prompt
+}
+
+// blockedBy is the failure of a run that a hook stopped, or failed after it was over. What the run gave by then is its detail.
+func (r *agentRun) blockedBy(message string, result switchyard.RunResult) error {
+	result.Usage = r.pipeline.usage
+	return runError(switchyard.RunBlocked, message, nil, result)
+}

@@ -1,0 +1,278 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+)
+
+// hookFuncs are what the hooks of a lab do; each is registered under the name of its point. A nil one does nothing.
+type hookFuncs struct {
+	beforeRun, retrieve func(activities.HookRun) (string, error)
+	before              func(activities.HookCall) (activities.HookVerdict, error)
+	after               func(activities.HookCall, json.RawMessage) (json.RawMessage, error)
+	end                 func(context.Context, switchyard.HookPoint, activities.HookEnd) error
+}
+
+func (l *lab) registerHooks() *activities.Hooks {
+	end := func(point switchyard.HookPoint) func(context.Context, activities.HookEnd) error {
+		return func(ctx context.Context, e activities.HookEnd) error {
+			if l.hooks.end == nil {
+				return nil
+			}
+			return l.hooks.end(ctx, point, e)
+		}
+	}
+	hooks, err := activities.NewHooks(
+		activities.NewBeforeRun("before_run", func(_ context.Context, r activities.HookRun) (string, error) { return l.hooks.beforeRun(r) }),
+		activities.NewMemoryRetrieve("memory_retrieve", func(_ context.Context, r activities.HookRun) (string, error) { return l.hooks.retrieve(r) }),
+		activities.NewBeforeCall("before_call", func(_ context.Context, c activities.HookCall) (activities.HookVerdict, error) {
+			return l.hooks.before(c)
+		}),
+		activities.NewAfterCall("after_call", func(_ context.Context, c activities.HookCall, output json.RawMessage) (json.RawMessage, error) {
+			return l.hooks.after(c, output)
+		}),
+		activities.NewMemoryWrite("memory_write", end(switchyard.HookMemoryWrite)),
+		activities.NewAfterRun("after_run", end(switchyard.HookAfterRun)))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return hooks
+}
+
+// hooked is an agent with one hook at each of the points.
+func hooked(a *switchyard.Agent, points ...switchyard.HookPoint) *switchyard.Agent {
+	for _, p := range points {
+		list := []switchyard.Hook{{Name: string(p)}}
+		switch p {
+		case switchyard.HookBeforeRun:
+			a.Hooks.BeforeRun = list
+		case switchyard.HookMemoryRetrieve:
+			a.Hooks.MemoryRetrieve = list
+		case switchyard.HookBeforeCall:
+			a.Hooks.BeforeCall = list
+		case switchyard.HookAfterCall:
+			a.Hooks.AfterCall = list
+		case switchyard.HookMemoryWrite:
+			a.Hooks.MemoryWrite = list
+		case switchyard.HookAfterRun:
+			a.Hooks.AfterRun = list
+		}
+	}
+	return a
+}
+
+// TestRunHooks proves that hooks of a run run once each and in order, that what is remembered stands before the prompt for the
+// model, and that hooks after the run are told how it ended, with its whole conversation.
+func TestRunHooks(t *testing.T) {
+	l := newLabOf(t, 2)
+	var told []string
+	l.hooks = hookFuncs{
+		beforeRun: func(r activities.HookRun) (string, error) {
+			told = append(told, "before "+r.Agent+" "+r.Prompt)
+			return "", nil
+		},
+		retrieve: func(r activities.HookRun) (string, error) { return "They like it short: " + r.Prompt, nil },
+		end: func(ctx context.Context, point switchyard.HookPoint, e activities.HookEnd) error {
+			messages, err := e.Conversation(ctx)
+			if err != nil || len(messages) != 6 || messages[5].Text != "done" {
+				t.Errorf("%s sees the conversation %+v, %v", point, messages, err)
+			}
+			told = append(told, strings.Join([]string{string(point), string(e.Outcome), e.Answer, e.Prompt}, " "))
+			if e.Usage.Calls != 1 {
+				t.Errorf("%s is told of the usage %+v", point, e.Usage)
+			}
+			return nil
+		},
+	}
+	a := hooked(toldAgent(), switchyard.HookBeforeRun, switchyard.HookMemoryRetrieve, switchyard.HookMemoryWrite, switchyard.HookAfterRun)
+	l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "echo", Arguments: `{"value":1}`}}}, switchyard.Message{Text: "done"})
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+	if r := l.result(); r.Answer != "done" {
+		t.Errorf("got %+v", r)
+	}
+	expect(t, "told", told, []string{"before tester Go.", "memory_write answered done Go.", "after_run answered done Go."})
+	expect(t, "activities", l.ids(), []string{"before_run-1", "memory_retrieve-1", "turn-1", "1.1", "turn-2", "memory_write-1", "after_run-1"})
+	var seen []string
+	for _, m := range l.prompts[0].Messages {
+		seen = append(seen, string(m.Role)+" "+m.Text)
+	}
+	expect(t, "the model sees", seen, []string{"system Test.", "system They like it short: Go.", "user Go."})
+}
+
+// TestRunHooksRefuse proves how hooks before a run keep it from beginning: by refusing it, and by failing where that blocks.
+// Then no hook after the run is told of it.
+func TestRunHooksRefuse(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		refusal string
+		err     error
+		on      switchyard.HookFailure
+		want    string
+	}{
+		{"refuses", "not on Sundays", nil, switchyard.HookIgnored, `the hook "before_run" refused the run: not on Sundays`},
+		{"fails", "", errors.New("no database"), "", `the hook "before_run" for before_run failed: no database`},
+		{"is ignored", "", errors.New("no database"), switchyard.HookIgnored, ""},
+		{"fails for good", "", switchyard.Transient(errors.New("not yet"), 0), "", `failed: not yet`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := newLab(t)
+			attempts := 0
+			l.hooks.beforeRun = func(activities.HookRun) (string, error) { attempts++; return test.refusal, test.err }
+			l.hooks.end = func(context.Context, switchyard.HookPoint, activities.HookEnd) error {
+				if test.want != "" {
+					t.Error("a run that did not begin is told as one that ended")
+				}
+				return nil
+			}
+			a := hooked(agent(answer("done")), switchyard.HookBeforeRun, switchyard.HookAfterRun)
+			a.Hooks.BeforeRun[0].OnError = test.on
+			l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+			if test.want == "" {
+				l.result()
+				return
+			}
+			if app := l.failure(switchyard.RunBlocked, &switchyard.RunResult{}); !strings.Contains(app.Message(), test.want) {
+				t.Errorf("got %q", app.Message())
+			}
+			if want := 1 + 2*strings.Count(test.name, "for good"); attempts != want {
+				t.Errorf("%d attempts, want %d", attempts, want)
+			}
+		})
+	}
+}
+
+// TestRunHooksEnd proves that hooks after a run are told of every way in which it can end, and that their failure is the run's
+// where it blocks and the run did not fail before; what the run gave is not lost then.
+func TestRunHooksEnd(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		tell    []switchyard.Message
+		cancel  bool
+		on      switchyard.HookFailure
+		ended   switchyard.Outcome
+		failure switchyard.RunErrorType
+	}{
+		{"answered", []switchyard.Message{{Text: "done"}}, false, "", switchyard.OutcomeAnswered, ""},
+		{"answered and blocked", []switchyard.Message{{Text: "done"}}, false, switchyard.HookBlocks, switchyard.OutcomeAnswered, switchyard.RunBlocked},
+		{"failed", nil, false, switchyard.HookBlocks, switchyard.OutcomeFailed, switchyard.RunModelFailed},
+		{"cancelled", []switchyard.Message{{Calls: []switchyard.Call{{Tool: "hang", Arguments: `{}`}}}}, true, switchyard.HookBlocks, switchyard.OutcomeCancelled, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := newLab(t)
+			var ends []switchyard.RunEnd
+			l.hooks.end = func(_ context.Context, _ switchyard.HookPoint, e activities.HookEnd) error {
+				ends = append(ends, e.RunEnd)
+				return errors.New("it is broken")
+			}
+			if test.cancel {
+				l.hangs = l.CancelWorkflow
+			}
+			a := hooked(toldAgent(), switchyard.HookMemoryWrite, switchyard.HookAfterRun)
+			a.Hooks.MemoryWrite[0].OnError = test.on
+			l.tell(test.tell...)
+			l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+			if len(ends) != 2 || ends[0].Outcome != test.ended || ends[1].FailureType != ends[0].FailureType {
+				t.Fatalf("told of %+v", ends)
+			}
+			switch {
+			case test.cancel:
+				l.cancelled()
+			case test.failure != "":
+				var result switchyard.RunResult
+				app := l.failure(test.failure, &result)
+				if test.failure == switchyard.RunBlocked && (result.Answer != "done" || result.Usage.Turns != 1 || !strings.Contains(app.Message(), "it is broken")) {
+					t.Errorf("got %q with %+v", app.Message(), result)
+				}
+			default:
+				l.result()
+			}
+		})
+	}
+}
+
+// TestCallHooks proves what hooks can do to calls: let them run, block them, change their arguments, answer them in the tool's
+// place, and change their results; one failing call affects no other, and none of it costs an event.
+func TestCallHooks(t *testing.T) {
+	l := newLab(t)
+	l.hooks.before = func(c activities.HookCall) (activities.HookVerdict, error) {
+		switch {
+		case strings.Contains(string(c.Arguments), "secret"):
+			return activities.HookVerdict{Block: "no secrets"}, nil
+		case strings.Contains(string(c.Arguments), "cheap"):
+			return activities.HookVerdict{Arguments: json.RawMessage(`{"text":"cheaper"}`)}, nil
+		case c.Tool == "greet":
+			return activities.HookVerdict{Override: json.RawMessage(`"hello from the hook"`)}, nil
+		}
+		return activities.HookVerdict{}, nil
+	}
+	l.hooks.after = func(c activities.HookCall, output json.RawMessage) (json.RawMessage, error) {
+		if c.Tool == "echo" {
+			return json.RawMessage(`"changed"`), nil
+		}
+		return nil, nil
+	}
+	a := hooked(toldAgent(), switchyard.HookBeforeCall, switchyard.HookAfterCall)
+	l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "store", Arguments: `{"text":"a secret"}`}, {Tool: "store", Arguments: `{"text":"cheap"}`},
+		{Tool: "greet", Arguments: `{"name":"ada","times":1}`}, {Tool: "echo", Arguments: `{"value":1}`}, {Tool: "broken", Arguments: `{}`}}}, switchyard.Message{Text: "done"})
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+	if r := l.result(); r.Usage.Calls != 5 || r.Usage.Failed != 2 {
+		t.Errorf("usage %+v", r.Usage)
+	}
+	slices.Sort(l.executed)
+	expect(t, "executed", l.executed, []string{"1.2 store", "1.4 echo", "1.5 broken"})
+	expect(t, "stored", l.stored, []string{"cheaper"})
+	var seen []string
+	for _, m := range l.conversation() {
+		if m.Role == switchyard.RoleTool {
+			first, _, _ := strings.Cut(m.Text, "\n")
+			seen = append(seen, m.CallID+" "+first)
+		}
+	}
+	expect(t, "the model sees", seen, []string{`1.1 ERROR blocked_by_hook: the hook "before_call" says: no secrets`, "1.2 1", "1.3 hello from the hook",
+		"1.4 changed", "1.5 ERROR execution_error: it is broken"})
+	if text := l.conversation()[4].Text; !strings.Contains(text, "[note: the hook before_call changed the arguments]") {
+		t.Errorf("the model is not told of changed arguments: %q", text)
+	}
+}
+
+// TestHooksHaveTime proves that calls and admission have as much more time as the hooks may take that run within them.
+func TestHooksHaveTime(t *testing.T) {
+	l := newLab(t)
+	l.hooks.before = func(activities.HookCall) (activities.HookVerdict, error) { return activities.HookVerdict{}, nil }
+	l.hooks.after = func(activities.HookCall, json.RawMessage) (json.RawMessage, error) { return nil, nil }
+	a := hooked(agent(step(call("echo", `{"value":1}`)), answer("done")), switchyard.HookBeforeCall, switchyard.HookAfterCall)
+	a.Hooks.AfterCall[0].Timeout = switchyard.Duration(time.Minute)
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+	l.result()
+	for _, s := range l.scheduled {
+		if s.tool == "echo" && (len(s.call.Hooks) != 1 || s.call.Hooks[0].Within() != time.Minute) {
+			t.Errorf("the call's hooks are %+v", s.call.Hooks)
+		}
+	}
+}
+
+// TestUnknownHooks proves that a run whose agent names hooks that the worker does not have, or has for another point, fails at
+// its start with each of them, near names included.
+func TestUnknownHooks(t *testing.T) {
+	l := newLab(t)
+	a := agent(answer("never"))
+	a.Hooks = switchyard.Hooks{BeforeCall: []switchyard.Hook{{Name: "before_cal"}, {Name: "after_call"}}}
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+	var problems []switchyard.Problem
+	l.failure(switchyard.RunInvalid, &problems)
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.String())
+	}
+	expect(t, "problems", got, []string{
+		`$.hooks.before_call[0]: the worker has no hook "before_cal" for before_call; did you mean before_call?`,
+		`$.hooks.before_call[1]: the hook "after_call" is one for after_call, not for before_call`})
+}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+	workflowpb "go.temporal.io/api/workflow/v1"
 )
 
 // hookFuncs are what the hooks of a lab do; each is registered under the name of its point. A nil one does nothing.
@@ -275,4 +277,39 @@ func TestUnknownHooks(t *testing.T) {
 	expect(t, "problems", got, []string{
 		`$.hooks.before_call[0]: the worker has no hook "before_cal" for before_call; did you mean before_call?`,
 		`$.hooks.before_call[1]: the hook "after_call" is one for after_call, not for before_call`})
+}
+
+// TestAfterCallEverywhere proves that hooks after calls see the answers of inline tools, of sub-agents and of people as well,
+// with the arguments of those calls, and that a sub-agent has the hooks of its own agent alone.
+func TestAfterCallEverywhere(t *testing.T) {
+	specs, err := toolspecs.Decode("people.yaml", []byte(peoplesTools), toolspecs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inline, err := toolspecs.Decode("inline.yaml", []byte(inlineCatalog), toolspecs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs = append(append(specs, inline...), agentTool("sub", above("echo", step(call("echo", `{"value":1}`)), answer("from below"))))
+	l := newLabOf(t, 1, specs...)
+	l.people = &people{pending: map[string]*workflowpb.PendingActivityInfo{}, tokens: map[string][]byte{}}
+	var seen []string
+	l.hooks.after = func(c activities.HookCall, output json.RawMessage) (json.RawMessage, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		seen = append(seen, c.ID+" "+c.Tool+" "+string(c.Arguments)+" "+string(output))
+		return json.RawMessage(`"seen"`), nil
+	}
+	a := hooked(above("in_echo sub ask", step(call("in_echo", `{"value":1}`), call("sub", `{"topic":"x"}`), call("ask", `{"question":"May I?"}`)), answer("done")), switchyard.HookAfterCall)
+	l.reply(time.Hour, says("1.3", "alice", `"yes"`))
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+	l.result()
+	slices.Sort(seen)
+	expect(t, "seen", seen, []string{`1.1 in_echo {"value":1} 1`, `1.2 sub {"topic":"x","detail":1} "from below"`, `1.3 ask {"question":"May I?"} "yes"`})
+	var told []string
+	for _, text := range l.toldOf() {
+		first, _, _ := strings.Cut(text, "\n")
+		told = append(told, first)
+	}
+	expect(t, "the model is told", told, []string{"1.1 seen", "1.2 seen", "1.3 seen"})
 }

@@ -35,6 +35,7 @@ func main() {
 		Specs:     toolspecs.Shipped(),
 		Functions: append(tools.All(tools.Config{}), activities.NewFunction("price", price)),
 		Stateful:  []activities.Stateful{carts()},
+		Hooks:     hooks(),
 	}))
 }
 

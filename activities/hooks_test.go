@@ -1,0 +1,281 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+)
+
+// hooksOf registers hooks.
+func hooksOf(t testing.TB, hooks ...Hook) *Hooks {
+	t.Helper()
+	registered, err := NewHooks(hooks...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registered
+}
+
+// TestNewHooks proves that hooks that cannot run are refused when they are registered, each by its name.
+func TestNewHooks(t *testing.T) {
+	good := NewAfterRun("good", func(context.Context, HookEnd) error { return nil })
+	_, err := NewHooks(good, good, Hook{name: "empty"}, NewBeforeCall("nil", nil), NewBeforeRun("nil_too", nil), NewMemoryRetrieve("and_this", nil),
+		NewAfterCall("after", nil), NewMemoryWrite("write", nil), NewAfterRun("two words", func(context.Context, HookEnd) error { return nil }))
+	if err == nil || !contains(err.Error(), `hook "good": another hook`, `hook "empty": make it with`, `hook "nil": the function is nil`,
+		`hook "nil_too": the function`, `hook "and_this"`, `hook "after"`, `hook "write"`, `hook "two words"`) {
+		t.Errorf("got %v", err)
+	}
+	var none *Hooks
+	if _, err := none.find(switchyard.HookAfterRun, "good"); err == nil || !contains(err.Error(), `"good"`, "it has none") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// hookedRequest is a request with hooks before calls of the tool "probe", which takes a text and a number.
+func hookBench(t testing.TB, hooks ...Hook) (*bench, switchyard.AdmitRequest) {
+	t.Helper()
+	catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) {
+		s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "n", Type: "integer", Default: json.RawMessage("1")})
+		s.OutputSchema = json.RawMessage(`{"type":"string"}`)
+		s.Execution.MaxResult = 400 << 10
+	}), spec("other", nil))
+	b := setUp(t, catalog, func(c *Config) { c.Hooks = hooksOf(t, hooks...) })
+	r := switchyard.AdmitRequest{Tools: toolsOf(catalog), Known: []string{"probe", "other"},
+		Origin: &switchyard.Origin{Run: "run-1", Caller: switchyard.Caller{Type: switchyard.CallerAgent, ID: "tester"}}}
+	for _, h := range hooks {
+		r.Hooks = append(r.Hooks, switchyard.Hook{Name: h.name})
+	}
+	return b, r
+}
+
+// before makes a hook before calls that decides always the same.
+func before(name string, v HookVerdict, err error) Hook {
+	return NewBeforeCall(name, func(context.Context, HookCall) (HookVerdict, error) { return v, err })
+}
+
+// TestBeforeCall proves what comes of everything that a hook before a call can decide, and of all that can be wrong with it, where
+// its failure blocks and where it is ignored.
+func TestBeforeCall(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		hook    Hook
+		error   []string
+		output  string
+		changed string
+		did     switchyard.HookDeed
+	}{
+		{name: "proceeds", hook: before("h", HookVerdict{}, nil)},
+		{name: "blocks", hook: before("h", HookVerdict{Block: "no\xff"}, nil), error: []string{`the hook "h" says: no`}, did: switchyard.HookBlocked},
+		{name: "changes", hook: before("h", HookVerdict{Arguments: json.RawMessage(`{"text":"b"}`)}, nil), changed: `{"text":"b","n":1}`, did: switchyard.HookModified},
+		{name: "changes to the same", hook: before("h", HookVerdict{Arguments: json.RawMessage(`{"text":"b","n":2}`)}, nil), changed: `{"text":"b","n":2}`, did: switchyard.HookModified},
+		{name: "changes wrongly", hook: before("h", HookVerdict{Arguments: json.RawMessage(`{"txt":"b"}`)}, nil), error: []string{"refused", "$.txt"}, did: switchyard.HookFailed},
+		{name: "changes too much", hook: before("h", HookVerdict{Arguments: json.RawMessage(`{"text":"` + strings.Repeat("b", maxHooked) + `"}`)}, nil),
+			error: []string{"its arguments take"}, did: switchyard.HookFailed},
+		{name: "overrides", hook: before("h", HookVerdict{Override: json.RawMessage(` "<mine>" `)}, nil), output: `"<mine>"`, did: switchyard.HookOverrode},
+		{name: "overrides with no JSON", hook: before("h", HookVerdict{Override: json.RawMessage(`mine`)}, nil), error: []string{"no JSON"}, did: switchyard.HookFailed},
+		{name: "overrides in another form", hook: before("h", HookVerdict{Override: json.RawMessage(`7`)}, nil), error: []string{"form that probe declares"}, did: switchyard.HookFailed},
+		{name: "overrides with too much", hook: before("h", HookVerdict{Override: json.RawMessage(`"` + strings.Repeat("<", maxHooked/3) + `"`)}, nil),
+			error: []string{"its answer takes"}, did: switchyard.HookFailed},
+		{name: "decides twice", hook: before("h", HookVerdict{Block: "a", Override: json.RawMessage(`"b"`)}, nil), error: []string{"several things"}, did: switchyard.HookFailed},
+		{name: "fails", hook: before("h", HookVerdict{}, errors.New("no database")), error: []string{`the hook "h" before the call failed: no database`}, did: switchyard.HookFailed},
+		{name: "panics", hook: NewBeforeCall("h", func(context.Context, HookCall) (HookVerdict, error) { panic("oh") }), error: []string{"it panicked: oh"}, did: switchyard.HookFailed},
+		{name: "hangs", hook: NewBeforeCall("h", func(context.Context, HookCall) (HookVerdict, error) { select {} }), error: []string{"did not end within 50ms"}, did: switchyard.HookFailed},
+		{name: "obeys its context", hook: NewBeforeCall("h", func(ctx context.Context, _ HookCall) (HookVerdict, error) {
+			<-ctx.Done()
+			return HookVerdict{}, ctx.Err()
+		}),
+			error: []string{"did not end within 50ms"}, did: switchyard.HookFailed},
+		{name: "is not there", hook: Hook{name: "gone"}, error: []string{`no hook "gone" for before_call; it has none`}, did: switchyard.HookFailed},
+	} {
+		for _, on := range []switchyard.HookFailure{switchyard.HookBlocks, switchyard.HookIgnored} {
+			t.Run(test.name+" "+string(on), func(t *testing.T) {
+				var registered []Hook
+				if test.hook.point != "" {
+					registered = append(registered, test.hook)
+				}
+				b, r := hookBench(t, registered...)
+				r.Hooks = []switchyard.Hook{{Name: test.hook.name, OnError: on, Tools: []string{"probe"}, Timeout: second / 20}}
+				r.Calls = []switchyard.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}, {ID: "1.2", Tool: "other", Arguments: `{"text":"a"}`}}
+				verdicts := b.admit(t, r)
+				if other := verdicts[1]; other.Error != nil || len(other.Hooks) > 0 {
+					t.Errorf("a call of another tool has the verdict %+v", other)
+				}
+				v := verdicts[0]
+				ignored := test.did == switchyard.HookFailed && on == switchyard.HookIgnored
+				switch {
+				case test.error != nil && !ignored:
+					if v.Error == nil || v.Error.Type != switchyard.ErrBlockedByHook || v.Error.Phase != switchyard.PhasePreExecution || !contains(v.Error.Message, test.error...) {
+						t.Errorf("got %v", v.Error)
+					}
+				case v.Error != nil:
+					t.Errorf("got %v", v.Error)
+				case test.output != "":
+					if v.Result == nil || string(v.Result.Output) != test.output || v.Result.Tokens == 0 {
+						t.Errorf("got %+v", v.Result)
+					}
+				case test.changed != "" && string(v.Arguments) != test.changed, test.changed == "" && string(v.Arguments) != `{"text":"a","n":1}`:
+					t.Errorf("the arguments are %s", v.Arguments)
+				}
+				if test.did == "" && len(v.Hooks) > 0 || test.did != "" && (len(v.Hooks) != 1 || v.Hooks[0].Did != test.did) {
+					t.Errorf("noted are %+v", v.Hooks)
+				}
+			})
+		}
+	}
+}
+
+// TestBeforeCallsInOrder proves that a call's hooks see it one after the other, each as the one before it left it, with the
+// context of the call, and that after one has stopped the call no other sees it.
+func TestBeforeCallsInOrder(t *testing.T) {
+	var mu sync.Mutex
+	var seen []string
+	see := func(name string, v HookVerdict) Hook {
+		return NewBeforeCall(name, func(ctx context.Context, c HookCall) (HookVerdict, error) {
+			call, _ := switchyard.ContextOf(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			seen = append(seen, fmt.Sprintf("%s %s %s %s %s %s", name, c.ID, c.Tool, c.Arguments, call.Key, c.Effect))
+			return v, nil
+		})
+	}
+	b, r := hookBench(t, see("one", HookVerdict{Arguments: json.RawMessage(`{"text":"b"}`)}), see("two", HookVerdict{Arguments: json.RawMessage(`{"text":"c","n":2}`)}),
+		see("three", HookVerdict{Block: "enough"}), see("four", HookVerdict{}))
+	r.Calls = []switchyard.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}, {ID: "1.2", Tool: "probe", Arguments: `{"text":1}`}}
+	v := b.admit(t, r)[0]
+	want := []string{`one 1.1 probe {"text":"a","n":1} run-1/1.1 read`, `two 1.1 probe {"text":"b","n":1} run-1/1.1 read`, `three 1.1 probe {"text":"c","n":2} run-1/1.1 read`}
+	if strings.Join(seen, "\n") != strings.Join(want, "\n") {
+		t.Errorf("seen:\n%s", strings.Join(seen, "\n"))
+	}
+	if len(v.Hooks) != 3 || v.Error == nil || string(v.Arguments) != `{"text":"c","n":2}` {
+		t.Errorf("got %+v", v)
+	}
+	if got := strings.Join(v.Notes, "|"); got != "the hook one changed the arguments|the hook two changed the arguments" {
+		t.Errorf("notes %q", got)
+	}
+}
+
+// TestBeforeCallsAreBounded proves that where hooks make the verdicts of a turn too long for one marker, the first calls are
+// answered alone, and that hooks that a run's end overtakes decide nothing.
+func TestBeforeCallsAreBounded(t *testing.T) {
+	b, r := hookBench(t, before("h", HookVerdict{Override: json.RawMessage(`"` + strings.Repeat("x", 200<<10) + `"`)}, nil))
+	for i := range 20 {
+		r.Calls = append(r.Calls, switchyard.Call{ID: fmt.Sprint("1.", i), Tool: "probe", Arguments: `{"text":"a"}`})
+	}
+	verdicts, err := b.Admit(t.Context(), r)
+	if err != nil || len(verdicts) == 0 || len(verdicts) > 5 || recordedSize(verdicts) > switchyard.MaxPayload {
+		t.Errorf("%d verdicts of %d bytes, %v", len(verdicts), recordedSize(verdicts), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if verdicts, err := b.Admit(ctx, r); err == nil {
+		t.Errorf("got %d verdicts", len(verdicts))
+	}
+}
+
+// TestAfterCall proves what hooks after a call can do to its result, which is checked and cut as the tool's own, and what comes
+// of their failure.
+func TestAfterCall(t *testing.T) {
+	after := func(output string, err error) Hook {
+		return NewAfterCall("h", func(_ context.Context, c HookCall, seen json.RawMessage) (json.RawMessage, error) {
+			if string(c.Arguments) != `{"text":"a"}` || string(seen) != `"secret"` {
+				t.Errorf("the hook sees %+v, %s", c, seen)
+			}
+			if output == "" {
+				return nil, err
+			}
+			return json.RawMessage(output), err
+		})
+	}
+	for _, test := range []struct {
+		name, want string
+		hook       Hook
+		on         switchyard.HookFailure
+		did        switchyard.HookDeed
+		failure    string
+	}{
+		{"leaves it", "secret", after("", nil), "", "", ""},
+		{"changes it", "***", after(`"***"`, nil), "", switchyard.HookModified, ""},
+		{"fails", "secret", after("", errors.New("down")), "", switchyard.HookFailed, ""},
+		{"fails and blocks", "", after("", errors.New("down")), switchyard.HookBlocks, "", `the hook "h" after the call failed, and so its answer is not told: down`},
+		{"breaks the form", "secret", after("7", nil), "", switchyard.HookFailed, ""},
+		{"is not there", "", Hook{}, switchyard.HookBlocks, "", "no hook"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) { s.OutputSchema = json.RawMessage(`{"type":"string"}`) }))
+			b := setUp(t, catalog, func(c *Config) {
+				c.Executors = map[string]Executor{switchyard.KindFunction: answers(`"secret"`)}
+				if test.hook.point != "" {
+					c.Hooks = hooksOf(t, test.hook)
+				}
+			})
+			compiled, _ := catalog.Get("probe")
+			x := executionOf(compiled)
+			x.Hooks = []switchyard.Hook{{Name: "h", OnError: test.on}}
+			result, err := b.execute(t, x, nil)
+			if test.failure != "" {
+				e, _ := callError(t, err)
+				if e.Type != switchyard.ErrExecution || e.Phase != switchyard.PhasePostExecution || !contains(e.Message, test.failure) || contains(e.Message, "secret") {
+					t.Errorf("got %+v", e)
+				}
+				return
+			}
+			if err != nil || result.ForModel() != test.want {
+				t.Errorf("got %+v, %v", result, err)
+			}
+			if test.did == "" && len(result.Hooks) > 0 || test.did != "" && (len(result.Hooks) != 1 || result.Hooks[0].Did != test.did) {
+				t.Errorf("noted are %+v", result.Hooks)
+			}
+		})
+	}
+}
+
+// TestRunHook proves what a hook of a run knows, that what it remembers is bounded, that it can read the conversation, and which
+// of its failures are tried again.
+func TestRunHook(t *testing.T) {
+	messages := []switchyard.Message{{Role: switchyard.RoleUser, Text: "Go."}}
+	asked := switchyard.ModelRequest{Run: "run-1", Chain: switchyard.NextChain("", messages[0].Digest()), Seen: 1}
+	run := func(h Hook, r switchyard.HookRequest) (answer switchyard.HookAnswer, err error) {
+		b := setUp(t, catalogOf(t), func(c *Config) { c.Hooks = hooksOf(t, h) })
+		b.run.messages = messages
+		r.Hook, r.Origin.Run, r.Conversation = switchyard.Hook{Name: "h"}, "run-1", asked
+		value, err := within(t, "x", nil, func(ctx context.Context, _ converter.EncodedValues) (any, error) { return b.RunHook(ctx, r) })
+		if err == nil {
+			err = value.Get(&answer)
+		}
+		return answer, err
+	}
+	answer, err := run(NewMemoryRetrieve("h", func(ctx context.Context, r HookRun) (string, error) {
+		talk, err := r.Conversation(ctx)
+		call, _ := switchyard.ContextOf(ctx)
+		if len(talk) != 1 || talk[0].Text != "Go." || r.Agent != "me" || r.Prompt != "Go." || call.Run != "run-1" || call.Conversation == "" || call.Key != "" {
+			t.Errorf("the hook sees %+v, %+v in %+v", r, talk, call)
+		}
+		return strings.Repeat("é", maxMemory), err
+	}), switchyard.HookRequest{Point: switchyard.HookMemoryRetrieve, Agent: "me", Prompt: "Go."})
+	if err != nil || len(answer.Text) > maxMemory+100 || !strings.Contains(answer.Text, "[cut to") {
+		t.Errorf("remembered are %d bytes, %v", len(answer.Text), err)
+	}
+	end := func(err error) Hook { return NewAfterRun("h", func(context.Context, HookEnd) error { return err }) }
+	ended := switchyard.HookRequest{Point: switchyard.HookAfterRun, End: &switchyard.RunEnd{}}
+	for _, test := range []struct {
+		err   error
+		again bool
+	}{{errors.New("down"), false}, {switchyard.Transient(errors.New("down"), 0), true}} {
+		_, err := run(end(test.err), ended)
+		if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != hookFailed || app.NonRetryable() == test.again || !contains(app.Message(), "down") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := run(end(nil), switchyard.HookRequest{Point: switchyard.HookMemoryWrite}); err == nil || !contains(err.Error(), "is one for after_run, not for memory_write") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -290,6 +290,33 @@ var behaviours = []behaviour{
 		l.reply("call_asks", switchyard.Reply{Question: "1.1/2", By: "bob", Decline: true, Reason: "enough"})
 		return run
 	}},
+	{name: "agent_hooks", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runAgent("agent_hooks", hooked(
+			step(named("a", call("append", `{"text":"cheap"}`)), call("append", `{"text":"forbidden"}`), call("append", `{"text":"known"}`)),
+			answer("${a.text}")))
+	}},
+	{name: "agent_hooks_continued", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		a := appendTurns(3)
+		a.Tools, a.Hooks = []string{"append"}, hooked().Hooks
+		return l.runAgent("agent_hooks_continued", a)
+	}},
+	{name: "agent_hooks_refused", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		a := hooked(answer("never"))
+		a.Name = "refused"
+		return l.runAgent("agent_hooks_refused", a)
+	}},
+	{name: "agent_hooks_cancelled", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		a := hooked(step(call("hold_read", `{}`)), answer("never"))
+		a.Tools = append(a.Tools, "hold_read")
+		run := l.runAgent("agent_hooks_cancelled", a)
+		l.awaitEntries(1)
+		l.cancel("agent_hooks_cancelled")
+		return run
+	}},
 	{name: "plan_priorities", below: []string{"below"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runPriorities("plan_priorities")

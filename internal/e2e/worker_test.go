@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asWorker) == "" {
 		os.Exit(m.Run())
 	}
-	code := host.Main(host.Config{Specs: toolspecs.Shipped(), Functions: append(tools.All(tools.Config{}), append(functions(), bookings()...)...), Stateful: stateful()})
+	code := host.Main(host.Config{Specs: toolspecs.Shipped(), Functions: append(tools.All(tools.Config{}), append(functions(), bookings()...)...), Stateful: stateful(),
+		Hooks: hooks()})
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" && testing.CoverMode() != "" {
 		if err := errors.Join(coverage.WriteMetaDir(dir), coverage.WriteCountersDir(dir)); err != nil {
 			fmt.Fprintln(os.Stderr, "coverage:", err)

@@ -1,0 +1,144 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// hooks are those of the tests' own worker.
+func hooks() []activities.Hook {
+	return []activities.Hook{
+		activities.NewBeforeRun("allow", func(_ context.Context, r activities.HookRun) (string, error) {
+			if r.Agent == "refused" {
+				return "this agent may not run", nil
+			}
+			return "", nil
+		}),
+		activities.NewBeforeRun("hold_run", func(ctx context.Context, _ activities.HookRun) (string, error) {
+			return "", errors.Join(noteHook(ctx, "held"), gateOpens(ctx))
+		}),
+		activities.NewMemoryRetrieve("recall", func(_ context.Context, r activities.HookRun) (string, error) {
+			return "Known of " + r.Agent + ": nothing.", nil
+		}),
+		activities.NewBeforeCall("guard", guard),
+		activities.NewAfterCall("redact", func(_ context.Context, _ activities.HookCall, output json.RawMessage) (json.RawMessage, error) {
+			if !strings.Contains(string(output), "cheaper") {
+				return nil, nil
+			}
+			return json.RawMessage(strings.ReplaceAll(string(output), "cheaper", "***")), nil
+		}),
+		activities.NewMemoryWrite("lose", func(context.Context, activities.HookEnd) error { return errors.New("the store is down") }),
+		activities.NewAfterRun("report", func(ctx context.Context, e activities.HookEnd) error {
+			talk, err := e.Conversation(ctx)
+			if err != nil || len(talk) == 0 {
+				return errors.New("the conversation is gone")
+			}
+			return noteHook(ctx, string(e.Outcome)+" "+e.Answer)
+		}),
+	}
+}
+
+// guard decides by what is to be written.
+func guard(_ context.Context, c activities.HookCall) (activities.HookVerdict, error) {
+	switch args := string(c.Arguments); {
+	case strings.Contains(args, "forbidden"):
+		return activities.HookVerdict{Block: "it is forbidden"}, nil
+	case strings.Contains(args, "cheap"):
+		return activities.HookVerdict{Arguments: json.RawMessage(`{"text":"cheaper"}`)}, nil
+	case strings.Contains(args, "known"):
+		return activities.HookVerdict{Override: json.RawMessage(`{"text":"as known"}`)}, nil
+	}
+	return activities.HookVerdict{}, nil
+}
+
+// noteHook writes a line to the journal.
+func noteHook(ctx context.Context, text string) error {
+	call, _ := switchyard.ContextOf(ctx)
+	line, err := json.Marshal(entry{Run: call.Run, Text: text, PID: os.Getpid()})
+	return errors.Join(err, appendJournal(line))
+}
+
+// hooked is an agent with a hook at every point.
+func hooked(steps ...switchyard.ScriptStep) *switchyard.Agent {
+	a := withTools(agent(steps...), "append")
+	a.Hooks = switchyard.Hooks{BeforeRun: []switchyard.Hook{{Name: "allow"}}, MemoryRetrieve: []switchyard.Hook{{Name: "recall"}},
+		BeforeCall: []switchyard.Hook{{Name: "guard", Tools: []string{"append"}}}, AfterCall: []switchyard.Hook{{Name: "redact"}},
+		MemoryWrite: []switchyard.Hook{{Name: "lose"}}, AfterRun: []switchyard.Hook{{Name: "report"}}}
+	return a
+}
+
+// TestHooks proves on a real server that hooks at every point do what they decide, exactly once as far as the run goes, and that
+// records and events say by which hook.
+func TestHooks(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	run := l.runAgent("hooks", hooked(
+		step(named("a", call("append", `{"text":"cheap"}`)), call("append", `{"text":"forbidden"}`), named("k", call("append", `{"text":"known"}`))),
+		answer("${a.text}, ${k.text}")))
+	if r := l.result(run); r.Answer != "***, as known" || r.Usage.Calls != 3 || r.Usage.Failed != 1 {
+		t.Errorf("result: %+v", r)
+	}
+	if m := l.conversation(run); m[0].Role != switchyard.RoleSystem || !slices.ContainsFunc(m[:2], func(m switchyard.Message) bool { return m.Text == "Known of tester: nothing." }) {
+		t.Errorf("the conversation begins with %+v", m[:2])
+	}
+	var written []string
+	for _, e := range l.entries() {
+		written = append(written, e.Text)
+	}
+	if !slices.Equal(written, []string{"cheaper", "answered ***, as known"}) {
+		t.Errorf("written: %q", written)
+	}
+	var got []string
+	for e, err := range audit.Events(l.ctx, l.Client, run.GetID(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Hook != nil {
+			got = append(got, strings.Join([]string{string(e.Hook.Point), e.Hook.Hook, string(e.Hook.Did), e.Hook.Reason}, " "))
+		}
+		if e.Record == nil {
+			continue
+		}
+		line := e.CallID + " " + string(e.Record.Status) + " " + string(e.Record.Phase) + " " + string(e.Record.Arguments)
+		for _, h := range e.Record.Hooks {
+			line += ", " + h.Hook + " " + string(h.Did)
+		}
+		got = append(got, line)
+	}
+	want := []string{"before_run allow done ", "memory_retrieve recall done ", `1.2 refused pre_execution {"text":"forbidden"}, guard blocked`,
+		`1.3 completed pre_execution {"text":"known"}, guard overrode`, `1.1 completed post_execution {"text":"cheaper"}, guard modified, redact modified`,
+		"memory_write lose failed the store is down", "after_run report done "}
+	if !slices.Equal(got, want) {
+		t.Errorf("events:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestHookOutlivesWorker proves that a hook of a run whose worker is killed runs again on another one, and the run goes on.
+func TestHookOutlivesWorker(t *testing.T) {
+	l := newLab(t)
+	first := l.worker()
+	a := withTools(agent(answer("done")), "append")
+	a.Hooks.BeforeRun = []switchyard.Hook{{Name: "hold_run", Timeout: switchyard.Duration(time.Minute)}}
+	run := l.runAgent("hook_lost", a)
+	l.awaitEntries(1)
+	first.Kill()
+	l.worker()
+	l.awaitEntries(2)
+	l.openGate()
+	if r := l.result(run); r.Answer != "done" {
+		t.Errorf("result: %+v", r)
+	}
+	if entries := l.entries(); len(entries) != 2 || entries[0].PID == entries[1].PID {
+		t.Errorf("the hook ran as %+v", entries)
+	}
+}

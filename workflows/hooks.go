@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,13 +75,10 @@ func (r *agentRun) remember(notes []switchyard.Message) {
 	for at < len(old) && old[at].Role == switchyard.RoleSystem {
 		at++
 	}
-	r.conversation = conversation{}
-	for _, part := range [][]switchyard.Message{old[:at], notes, old[at:]} {
-		for _, m := range part {
-			r.conversation.add(m)
-		}
+	r.conversation.replace(slices.Concat(old[:at], notes, old[at:]))
+	if r.window.Task > 0 {
+		r.window.Task += len(notes)
 	}
-	r.conversation.markSeen()
 }
 
 // endHooks runs, when the run is over, those that remember something of it, then those after it, also in a cancelled run. The

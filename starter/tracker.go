@@ -50,11 +50,7 @@ func (t *tracker) event(e switchyard.Event) (finished []string) {
 		t.others, t.spoken = nil, spoken{}
 		t.open(e)
 	case switchyard.EventToolStarted:
-		row := t.row(e)
-		row.running = &audit.Running{Kind: audit.KindCall, State: audit.StateWaiting, Since: e.Time, Child: e.Child}
-		if e.Child != nil {
-			row.running.State = audit.StateRunning
-		}
+		t.row(e).started(e)
 	case switchyard.EventToolCompleted, switchyard.EventToolFailed, switchyard.EventValidationError:
 		t.row(e).record = e.Record
 		if e.Turn == 0 {
@@ -67,6 +63,14 @@ func (t *tracker) event(e switchyard.Event) (finished []string) {
 		t.others, t.spoken = nil, spoken{}
 	}
 	return finished
+}
+
+// started notes that the call runs, or waits to.
+func (r *callRow) started(e switchyard.Event) {
+	r.running = &audit.Running{Kind: audit.KindCall, State: audit.StateWaiting, Since: e.Time, Child: e.Child}
+	if e.Child != nil {
+		r.running.State = audit.StateRunning
+	}
 }
 
 // hookLines tells of a hook of the run that did not just do its work.

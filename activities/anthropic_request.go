@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -133,7 +134,7 @@ func anthropicMessages(p Prompt) []anthropic.MessageParam {
 			t.user("Begin.", len(t.messages) == 0)
 			t.add(anthropic.MessageParamRoleAssistant, assistantBlocks(m)...)
 		} else {
-			t.add(anthropic.MessageParamRoleUser, userBlocks(m)...)
+			t.add(anthropic.MessageParamRoleUser, userBlocks(m, p.Images[m.CallID])...)
 		}
 	}
 	t.user(fmt.Sprintf(limitPrompt, p.Limit), p.Limit != "")
@@ -175,7 +176,8 @@ func assistantBlocks(m switchyard.Message) []anthropic.ContentBlockParamUnion {
 	return blocks
 }
 
-func userBlocks(m switchyard.Message) []anthropic.ContentBlockParamUnion {
+// userBlocks returns what a message of the user or of a tool says. images are those of a tool's result.
+func userBlocks(m switchyard.Message, images []Image) []anthropic.ContentBlockParamUnion {
 	if m.Role == switchyard.RoleTool {
 		result := anthropic.ToolResultBlockParam{ToolUseID: legalID(m.CallID)}
 		if m.Failed {
@@ -183,6 +185,10 @@ func userBlocks(m switchyard.Message) []anthropic.ContentBlockParamUnion {
 		}
 		if !blank(m.Text) {
 			result.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: m.Text}}}
+		}
+		for _, i := range images {
+			block := anthropic.NewImageBlockBase64(i.MIMEType, base64.StdEncoding.EncodeToString(i.Data))
+			result.Content = append(result.Content, anthropic.ToolResultBlockParamContentUnion{OfImage: block.OfImage})
 		}
 		return []anthropic.ContentBlockParamUnion{{OfToolResult: &result}}
 	}

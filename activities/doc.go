@@ -31,6 +31,8 @@ type Config struct {
 	Models map[switchyard.Provider]Model
 	// ModelTable is what is known of models by their names; default models.Shipped().
 	ModelTable *models.Table
+	// Stored reads bytes that results left in files here, as MCP.Stored does; nil where there are none.
+	Stored func(digest, mimeType string) ([]byte, error)
 	// Stateful are the factories of stateful tools, Serve starts a worker for one of their instances. Both may be nil where
 	// there are none.
 	Stateful *Factories
@@ -58,7 +60,9 @@ type Activities struct {
 	runs    *runCache
 	keys    *keys
 	offered *offers
-	held    *heldSlots
+	// pictures are the images that models were shown.
+	pictures *pictures
+	held     *heldSlots
 	// speaking counts the model steps that have text under way.
 	speaking atomic.Int64
 }
@@ -85,11 +89,12 @@ func New(c Config) (*Activities, error) {
 		c.Exit = func() { os.Exit(1) }
 	}
 	return &Activities{
-		config:  c,
-		specs:   newSpecs(),
-		runs:    newRunCache(cmp.Or(c.CacheRuns, 256), cmp.Or(c.CacheBytes, 64<<20)),
-		keys:    newKeys(c.Client),
-		offered: newOffers(),
-		held:    newHeldSlots(),
+		config:   c,
+		specs:    newSpecs(),
+		runs:     newRunCache(cmp.Or(c.CacheRuns, 256), cmp.Or(c.CacheBytes, 64<<20)),
+		keys:     newKeys(c.Client),
+		offered:  newOffers(),
+		pictures: newPictures(),
+		held:     newHeldSlots(),
 	}, nil
 }

@@ -35,6 +35,8 @@ type Prompt struct {
 	Limit string
 	// Older, where set, are messages to be summed up in place of an answer. Messages say so already, and tell what they say.
 	Older []switchyard.Message
+	// Images are those in the results of calls, by the calls' ids.
+	Images map[string][]Image
 	// Live, where set, takes the text of the answer as it is produced, piece by piece. It never waits.
 	Live func(piece string)
 }
@@ -130,6 +132,7 @@ func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest, say 
 	if err != nil {
 		return switchyard.ModelResponse{}, err
 	}
+	p.Images = a.images(setup, p.Messages)
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(setup.Agent.Model.Timeout, switchyard.DefaultModelTimeout).Std())
 	defer cancel()
 	response, err := model.Answer(ctx, p)

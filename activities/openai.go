@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -58,9 +59,7 @@ func openAIParams(p Prompt) openai.ChatCompletionNewParams {
 	if model.MaxTokens > 0 {
 		params.MaxCompletionTokens = openai.Int(int64(model.MaxTokens))
 	}
-	for _, m := range paired(p.Messages) {
-		params.Messages = append(params.Messages, openAIMessage(m))
-	}
+	params.Messages = openAIMessages(p)
 	if p.Limit != "" {
 		params.Messages = append(params.Messages, openai.UserMessage(fmt.Sprintf(limitPrompt, p.Limit)))
 	}
@@ -92,6 +91,30 @@ func openAIChoice(params *openai.ChatCompletionNewParams, p Prompt) {
 	if p.single() {
 		params.ParallelToolCalls = openai.Bool(false)
 	}
+}
+
+// openAIMessages returns the conversation. The images of a turn's results follow them in a message of the user: the protocol
+// takes none in results.
+func openAIMessages(p Prompt) []openai.ChatCompletionMessageParamUnion {
+	var messages []openai.ChatCompletionMessageParamUnion
+	var shown []openai.ChatCompletionContentPartUnionParam
+	show := func() {
+		if len(shown) > 0 {
+			messages, shown = append(messages, openai.UserMessage(shown)), nil
+		}
+	}
+	for _, m := range paired(p.Messages) {
+		if m.Role != switchyard.RoleTool {
+			show()
+		}
+		messages = append(messages, openAIMessage(m))
+		for _, i := range p.Images[m.CallID] {
+			shown = append(shown, openai.TextContentPart("An image in the result of call "+m.CallID+":"),
+				openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: "data:" + i.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)}))
+		}
+	}
+	show()
+	return messages
 }
 
 func openAIMessage(m switchyard.Message) openai.ChatCompletionMessageParamUnion {

@@ -134,6 +134,7 @@ func (c Config) activities(tools *toolspecs.Watcher, own registered, queues *que
 		},
 		Models:     providers,
 		ModelTable: own.models,
+		Stored:     own.servers.Stored,
 		Stateful:   own.factories,
 		Hooks:      own.hooks,
 		Serve:      queues.instance,

@@ -1,0 +1,160 @@
+package activities
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"image"
+	_ "image/gif" // the formats that models see
+	_ "image/jpeg"
+	_ "image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/switchyard/switchyard"
+)
+
+// Image is an image in the result of a call, as a model is shown it.
+type Image struct {
+	MIMEType string
+	Data     []byte
+}
+
+// Bounds of the images in one prompt: the newest are shown. They are the smaller ones of the two protocols.
+const (
+	maxImage      = 3 << 20
+	maxImages     = 20
+	maxImageBytes = 12 << 20
+	maxImageSide  = 2000
+)
+
+// images returns the images in the results of calls, by the calls' ids, for a model that sees them; none for another one. An
+// image that is too large, that is no image or whose file is on another worker is not among them: the result's text says
+// where its file is.
+func (a *Activities) images(setup *switchyard.Setup, messages []switchyard.Message) map[string][]Image {
+	if !a.known(setup, "").Images {
+		return nil
+	}
+	found := map[string][]Image{}
+	n, size := 0, 0
+	for _, m := range slices.Backward(messages) {
+		if m.Role != switchyard.RoleTool || m.Failed {
+			continue
+		}
+		for _, part := range imageParts(m.Text) {
+			data := a.pictures.data(part, a.config.Stored)
+			if len(data) == 0 || n == maxImages || size+len(data) > maxImageBytes {
+				continue
+			}
+			n, size = n+1, size+len(data)
+			found[m.CallID] = append(found[m.CallID], Image{MIMEType: part.MIMEType, Data: data})
+		}
+	}
+	return found
+}
+
+// imagePart is what an mcpPart says of an image: its bytes, or by which digest they are stored.
+type imagePart struct {
+	Type     string `json:"type"`
+	MIMEType string `json:"mimeType"`
+	Data     []byte `json:"data"`
+	Bytes    int    `json:"bytes"`
+	SHA256   string `json:"sha256"`
+}
+
+// imageParts returns the parts of a result that are images. Where a result has parts its text begins with them; notes follow.
+func imageParts(text string) []imagePart {
+	if !strings.HasPrefix(text, `[{"`) || !strings.Contains(text, `"image"`) {
+		return nil
+	}
+	var parts []imagePart
+	if json.NewDecoder(strings.NewReader(text)).Decode(&parts) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(parts, func(p imagePart) bool {
+		return p.Type != "image" || !slices.Contains([]string{"image/png", "image/jpeg", "image/gif"}, p.MIMEType)
+	})
+}
+
+// pictures remembers which bytes are images that a provider can read: one that is none would have it refuse every request
+// of the run from then on.
+type pictures struct {
+	mu    sync.Mutex
+	sound map[string]bool
+}
+
+// maxPictures bounds how many are remembered.
+const maxPictures = 1024
+
+func newPictures() *pictures { return &pictures{sound: map[string]bool{}} }
+
+// data returns the bytes of an image; nil where they are not here, or are no such image as models see. stored reads kept ones.
+func (p *pictures) data(part imagePart, stored func(digest, mimeType string) ([]byte, error)) []byte {
+	data := part.Data
+	if part.SHA256 != "" && stored != nil && part.Bytes <= maxImage {
+		var err error
+		if data, err = stored(part.SHA256, part.MIMEType); err != nil {
+			return nil
+		}
+	}
+	if len(data) == 0 || len(data) > maxImage {
+		return nil
+	}
+	if !p.sees(data, part.MIMEType) {
+		return nil
+	}
+	return data
+}
+
+// sees reports whether the bytes are an image of that type that models see.
+func (p *pictures) sees(data []byte, mimeType string) bool {
+	sum := sha256.Sum256(data)
+	key := mimeType + string(sum[:])
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sound, known := p.sound[key]
+	if !known {
+		if len(p.sound) >= maxPictures {
+			clear(p.sound)
+		}
+		sound = isPicture(data, mimeType)
+		p.sound[key] = sound
+	}
+	return sound
+}
+
+// isPicture reports whether the bytes are a whole image of that type.
+func isPicture(data []byte, mimeType string) bool {
+	size, format, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil || "image/"+format != mimeType || max(size.Width, size.Height) > maxImageSide || min(size.Width, size.Height) < 1 {
+		return false
+	}
+	_, _, err = image.Decode(bytes.NewReader(data))
+	return err == nil
+}
+
+// Stored returns the bytes that an answer left in a file on this worker, by their SHA-256 in hexadecimal and their type. It
+// returns an error where there is no such file, or another one in its place.
+func (m *MCP) Stored(digest, mimeType string) ([]byte, error) {
+	if raw, err := hex.DecodeString(digest); err != nil || len(raw) != sha256.Size {
+		return nil, errors.New("the digest of the stored bytes is none")
+	}
+	f, err := os.Open(filepath.Join(m.options.Files, digest[:2], digest+extensions[mimeType]))
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxImage+1))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != digest {
+		return nil, errors.New("the stored bytes are not those that were stored")
+	}
+	return data, nil
+}

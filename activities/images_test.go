@@ -1,0 +1,189 @@
+package activities
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/models"
+)
+
+// picture is a PNG of that size; noise makes it as large in bytes as it looks.
+func picture(t testing.TB, side int, noise bool) []byte {
+	t.Helper()
+	m := image.NewGray(image.Rect(0, 0, side, side))
+	if noise {
+		random := rand.New(rand.NewPCG(1, 2))
+		for i := range m.Pix {
+			m.Pix[i] = byte(random.Uint32())
+		}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// seeing is a process whose model sees images, and the run's setup.
+func seeing(t *testing.T, images bool) (*bench, *switchyard.Setup, *MCP) {
+	t.Helper()
+	files := NewMCP(MCPOptions{Files: filepath.Join(t.TempDir(), "files")})
+	t.Cleanup(files.Close)
+	b := setUp(t, catalogOf(t), func(c *Config) {
+		c.Stored = files.Stored
+		var err error
+		if c.ModelTable, err = models.Decode("m.yaml", []byte("as_of: 2026-06-21\nmodels:\n  sees: {input: 1, output: 1, images: true}\n  blind: {input: 1, output: 1}\n")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	name := "blind"
+	if images {
+		name = "sees"
+	}
+	return b, &switchyard.Setup{Agent: &switchyard.Agent{Model: switchyard.Model{Name: name}}}, files
+}
+
+// answeredWith is the message about a call whose MCP server answered with content.
+func answeredWith(t testing.TB, m *MCP, id string, content ...mcp.Content) switchyard.Message {
+	t.Helper()
+	output, err := m.encodeParts(content, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return switchyard.CallOutcome{ID: id, Result: &switchyard.Result{Output: output, Notes: []string{"a note"}}}.Message()
+}
+
+// TestImagesOfResults proves which images a model is shown: those of answers of MCP servers that are small enough, whole and
+// of a kind that models see, whether they stand in the result or in a file of this worker; and none that would have its
+// provider refuse the conversation.
+func TestImagesOfResults(t *testing.T) {
+	small, large := picture(t, 10, false), picture(t, 200, true)
+	var photo bytes.Buffer
+	if err := jpeg.Encode(&photo, image.NewGray(image.Rect(0, 0, 9, 9)), nil); err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		name    string
+		content mcp.Content
+		want    []Image
+	}{
+		{"in the result", &mcp.ImageContent{MIMEType: "image/png", Data: small}, []Image{{"image/png", small}}},
+		{"in a file", &mcp.ImageContent{MIMEType: "image/png", Data: large}, []Image{{"image/png", large}}},
+		{"jpeg", &mcp.ImageContent{MIMEType: "image/jpeg", Data: photo.Bytes()}, []Image{{"image/jpeg", photo.Bytes()}}},
+		{"of another type than it says", &mcp.ImageContent{MIMEType: "image/jpeg", Data: small}, nil},
+		{"cut", &mcp.ImageContent{MIMEType: "image/png", Data: large[:len(large)/2]}, nil},
+		{"no image", &mcp.ImageContent{MIMEType: "image/png", Data: []byte("no image")}, nil},
+		{"empty", &mcp.ImageContent{MIMEType: "image/png"}, nil},
+		{"too wide", &mcp.ImageContent{MIMEType: "image/png", Data: picture(t, maxImageSide+1, false)}, nil},
+		{"too many bytes", &mcp.ImageContent{MIMEType: "image/png", Data: append(bytes.Clone(large), make([]byte, maxImage)...)}, nil},
+		{"drawing", &mcp.ImageContent{MIMEType: "image/svg+xml", Data: []byte("<svg/>")}, nil},
+		{"sound", &mcp.AudioContent{MIMEType: "audio/wav", Data: small}, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			b, setup, files := seeing(t, true)
+			message := answeredWith(t, files, "1.1", &mcp.TextContent{Text: "see:"}, c.content)
+			for range 2 { // the second time it is known already
+				if got := b.images(setup, []switchyard.Message{message})["1.1"]; !reflect.DeepEqual(got, c.want) {
+					t.Errorf("%d images are shown, want %d", len(got), len(c.want))
+				}
+			}
+			message.Failed = true
+			if got := b.images(setup, []switchyard.Message{message}); len(got) > 0 {
+				t.Error("a failure shows images")
+			}
+		})
+	}
+}
+
+// TestImagesAreBounded proves that the newest images are shown where there are too many, that a model that sees none is
+// shown none, and that a file that is not here, or not what it was, is not shown.
+func TestImagesAreBounded(t *testing.T) {
+	b, setup, files := seeing(t, true)
+	one := &mcp.ImageContent{MIMEType: "image/png", Data: picture(t, 200, true)}
+	var messages []switchyard.Message
+	for i := range maxImages + 2 {
+		messages = append(messages, answeredWith(t, files, switchyard.TurnCallID(i+1, 1), one))
+	}
+	got := b.images(setup, messages)
+	if len(got) != maxImages || got["1.1"] != nil || got["2.1"] != nil || got["3.1"] == nil {
+		t.Errorf("%d results have images", len(got))
+	}
+	if blind, other, _ := seeing(t, false); len(blind.images(other, messages)) > 0 {
+		t.Error("a model that sees no images is shown some")
+	}
+	kept, err := filepath.Glob(filepath.Join(files.options.Files, "*", "*.png"))
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("%v, %v", kept, err)
+	}
+	if err := os.WriteFile(kept[0], picture(t, 5, false), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.images(setup, messages); len(got) > 0 {
+		t.Error("another file is shown in place of the one that was stored")
+	}
+	if err := os.Remove(kept[0]); err != nil {
+		t.Fatal(err)
+	}
+	b.config.Stored = nil
+	if got := b.images(setup, messages); len(got) > 0 {
+		t.Error("images are shown that are not here")
+	}
+	for _, digest := range []string{"", "../../../../etc/passwd", "zz"} {
+		if _, err := files.Stored(digest, "image/png"); err == nil {
+			t.Errorf("%q is read", digest)
+		}
+	}
+	for _, text := range []string{`[{"type":"image"`, `[{"type":"image","data":5}]`, `[{"type":"text","text":"\"image\""}]`, `{"image":1}`} {
+		if parts := imageParts(text); len(parts) > 0 {
+			t.Errorf("%s has %d images", text, len(parts))
+		}
+	}
+}
+
+// TestImagesOnTheWire proves how each protocol is sent the images of results: Anthropic's within the result, OpenAI's in a
+// message of the user after all results of the turn.
+func TestImagesOnTheWire(t *testing.T) {
+	data := picture(t, 4, false)
+	p := promptOf(
+		switchyard.Message{Role: switchyard.RoleUser, Text: "look"},
+		switchyard.Message{Role: switchyard.RoleAssistant, Calls: []switchyard.Call{{ID: "1.1", Tool: "see"}, {ID: "1.2", Tool: "see"}}},
+		switchyard.Message{Role: switchyard.RoleTool, CallID: "1.1", Text: "one"},
+		switchyard.Message{Role: switchyard.RoleTool, CallID: "1.2", Text: "two"},
+	)
+	p.Images = map[string][]Image{"1.1": {{"image/png", data}}}
+	encoded, err := json.Marshal(base64.StdEncoding.EncodeToString(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, chat := serveChat(t, completion(`{"role":"assistant","content":"hi"}`, "stop"))
+	if _, err := chat.Answer(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	messages := server.body["messages"].([]any)
+	if want := decoded(t, `{"role":"user","content":[{"type":"text","text":"An image in the result of call 1.1:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,`+string(encoded[1:])+`}}]}`); len(messages) != 5 || !reflect.DeepEqual(messages[4], want) {
+		t.Errorf("openai was sent %v", messages)
+	}
+	server, claude := serveMessages(t, message(`[{"type":"text","text":"hi"}]`, "end_turn"))
+	if _, err := claude.Answer(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	messages = server.body["messages"].([]any)
+	want := decoded(t, `{"role":"user","content":[
+		{"type":"tool_result","tool_use_id":"1_1","content":[{"type":"text","text":"one"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":`+string(encoded)+`}}]},
+		{"type":"tool_result","tool_use_id":"1_2","content":[{"type":"text","text":"two"}],"cache_control":{"type":"ephemeral"}}]}`)
+	if len(messages) != 3 || !reflect.DeepEqual(messages[2], want) {
+		t.Errorf("anthropic was sent %v", messages)
+	}
+}

@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard"
@@ -32,6 +33,7 @@ func scenarios() []scenario {
 		scenario{name: "continued", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{}, turns(many(20), many(20), many(3))...)},
 		scenario{name: "wall_time", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{WallTime: switchyard.Duration(300 * time.Millisecond)}, turns(
 			[]switchyard.ScriptCall{call("hanging", `{}`), call("hanging", `{}`), call("echo", `{"text":"a"}`)})...)},
+		scenario{name: "compacted", workflow: switchyard.AgentWorkflow, input: compacted()},
 		scenario{name: "turns", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{Turns: 1}, turns(many(1), many(1))...)},
 		scenario{name: "calls", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{Calls: 2}, turns(many(3), many(1))...)},
 		scenario{name: "model_failed", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{}, switchyard.ScriptStep{Calls: many(1)})},
@@ -52,6 +54,14 @@ func scenarios() []scenario {
 		scenario{name: "direct", workflow: switchyard.CallWorkflow, input: direct("login", `{"user":"u","password":"secret"}`)},
 		scenario{name: "direct_refused", workflow: switchyard.CallWorkflow, input: direct("login", `{"user":1,"password":"secret"}`)},
 	)
+}
+
+// compacted is a run whose conversation is summed up before its last turn.
+func compacted() switchyard.RunInput {
+	long := []switchyard.ScriptCall{call("echo", `{"text":"`+strings.Repeat("long ", 100)+`"}`)}
+	in := agent(switchyard.Limits{}, turns(long, long, long, many(1))...)
+	in.Agent.Model.Window = 800
+	return in
 }
 
 func call(tool, arguments string) switchyard.ScriptCall {

@@ -216,6 +216,9 @@ func line(e switchyard.Event) string {
 	text := fmt.Sprintf("%d %s", e.Sequence, e.Type)
 	if e.Step != nil {
 		text += fmt.Sprintf(" turn=%d lane=%s attempts=%d text=%q", e.Turn, e.Timing.Lane, e.Timing.Attempts, e.Step.Message.Text)
+		if c := e.Step.Compacted; c != nil {
+			text += fmt.Sprintf(" compacted=%d", c.Messages)
+		}
 		for _, c := range e.Step.Message.Calls {
 			text += fmt.Sprintf(" %s:%s(%s)", c.ID, c.Tool, c.Arguments)
 		}

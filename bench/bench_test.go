@@ -31,6 +31,8 @@ func TestFigures(t *testing.T) {
 		func() (map[string]float64, error) { return measurePipeline(t.Context(), l) },
 		func() (map[string]float64, error) { return measureGrowth(t.Context(), l) },
 		func() (map[string]float64, error) { return measureLongConversation(t.Context(), l) },
+		func() (map[string]float64, error) { return l.longRun(t.Context(), 60) },
+		func() (map[string]float64, error) { return measureStep(t.Context(), l) },
 		func() (map[string]float64, error) { return measureMCP(t.Context(), l) },
 		func() (map[string]float64, error) { return measureFanout(t.Context(), l) },
 		func() (map[string]float64, error) { return measureLimited(t.Context(), l) },
@@ -57,7 +59,7 @@ func TestFigures(t *testing.T) {
 
 // isSize says that a figure does not depend on how busy the machine is.
 func isSize(name string) bool {
-	return name == "turn_events_extra" || name == "history_growth_ratio" || name == "history_mb_long_conversation"
+	return name == "turn_events_extra" || name == "history_growth_ratio" || name == "history_mb_long_conversation" || name == "long_run_growth_ratio"
 }
 
 // isRest says that a figure is what is left when others are taken away: noise makes it anything.

@@ -27,15 +27,7 @@ const (
 
 // measureLongConversation runs 100 turns of 5 KB results after a conversation of 0.8 MB of real text.
 func measureLongConversation(ctx context.Context, l *lab) (map[string]float64, error) {
-	var earlier []switchyard.Message
-	for i := range conversationBytes / messageBytes {
-		role := switchyard.RoleUser
-		if i%2 == 1 {
-			role = switchyard.RoleAssistant
-		}
-		earlier = append(earlier, switchyard.Message{Role: role, Text: text(messageBytes, i+1)})
-	}
-	conversation, err := switchyard.EncodeMessages(earlier)
+	conversation, err := switchyard.EncodeMessages(talk(conversationBytes))
 	if err != nil {
 		return nil, err
 	}

@@ -259,7 +259,7 @@ func (l *lab) historySize(ctx context.Context, e execution) (size, error) {
 
 // next returns the execution that a run continued as, or nothing.
 func (l *lab) next(ctx context.Context, e execution) (string, error) {
-	history := l.client.GetWorkflowHistory(ctx, e.workflowID, e.runID, false, 0)
+	history := l.history(ctx, e)
 	next := ""
 	for history.HasNext() {
 		event, err := history.Next()

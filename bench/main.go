@@ -35,6 +35,8 @@ var figures = []figure{
 	{"pipeline_ratio", "wall time of 100 calls in a row, plan run ÷ hand-written workflow", 1.05, measurePipeline},
 	{"history_growth_ratio", "history bytes per turn, 400 turns ÷ 100 turns", 1.1, measureGrowth},
 	{"history_mb_long_conversation", "history of 100 turns of 5 KB after a 0.8 MB conversation, MB", 1, measureLongConversation},
+	{"long_run_growth_ratio", "history bytes per turn over the parts of 1,000 turns of 5 KB after a 0.8 MB conversation, most ÷ least", 1.1, measureLongRun},
+	{"model_step_overhead_ms", "a model step that has nothing to do but its own work, with a conversation of 1 MB, median, ms", 5, measureStep},
 	{"worker_memory_ratio", "a worker's memory after 10,000 runs ÷ after 1,000", 1.2, measureMemory},
 	{"mcp_overhead_ms", "what a call of an MCP tool takes beyond an empty activity and the SDK's own call, ms", 2, measureMCP},
 	{"limited_lane_ratio", "wall time of calls, on a lane with a limit ÷ on one without", 1.05, measureLimited},

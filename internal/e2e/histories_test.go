@@ -90,6 +90,27 @@ var behaviours = []behaviour{
 		a.Limits.WallTime = switchyard.Duration(time.Hour)
 		return l.runAgent("agent_continued", a)
 	}},
+	{name: "agent_compacted", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runAgent("agent_compacted", compacting(5, 2000))
+	}},
+	{name: "agent_compacted_continued", parts: 4, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=30"}, run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runAgent("agent_compacted_continued", compacting(7, 2000))
+	}},
+	{name: "agent_overflow", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		a := compacting(5, 0)
+		a.Model.Script.Value.Window = 2000
+		return l.runAgent("agent_overflow", a)
+	}},
+	{name: "agent_repeats", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		broken := step(call("broken", `{}`))
+		a := withTools(agent(broken, broken, broken, broken, answer("never")), "broken")
+		a.Limits.Repeats = 2
+		return l.runAgent("agent_repeats", a)
+	}},
 	{name: "agent_crash", run: func(l *lab) client.WorkflowRun {
 		first := l.worker()
 		run := l.runAgent("agent_crash", withTools(agent(step(call("hold_read", `{}`), call("hold_once", `{}`)), answer("done")), "hold_read hold_once"))
@@ -343,6 +364,18 @@ var behaviours = []behaviour{
 		l.worker()
 		return l.runCall("call_refused", "append", `{"txet":"a"}`)
 	}},
+}
+
+// compacting is an agent that finds a code in its first turn, reads texts of 2,000 bytes in as many more, and answers with the
+// code. Its model has a window of that many tokens; zero tells nobody of it.
+func compacting(turns, window int) *switchyard.Agent {
+	steps := []switchyard.ScriptStep{step(named("code", call("append", `{"text":"4711"}`)))}
+	for range turns {
+		steps = append(steps, step(call("produce", `{"bytes":2000}`)))
+	}
+	a := withTools(agent(append(steps, answer("the code is ${code.text}"))...), "append produce")
+	a.Model.Window, a.Limits.Turns = window, 2*turns+10
+	return a
 }
 
 // inlineTurns is an agent that calls inline tools of every fate, in an order that is the same every time.

@@ -61,8 +61,12 @@ func (s *script) line(event *historypb.HistoryEvent) string {
 	return ending(event)
 }
 
-// recorded shows the end of a local activity: with its id, where it has one, what it gave or why it failed.
+// recorded shows the end of a local activity: with its id, where it has one, what it gave or why it failed; or which version
+// of a change the run follows.
 func recorded(event *historypb.HistoryEvent) string {
+	if a := event.GetMarkerRecordedEventAttributes(); a.GetMarkerName() == "Version" {
+		return "version " + payloads(a.GetDetails()["change-id"]) + " " + payloads(a.GetDetails()["version"])
+	}
 	details, failure := event.GetMarkerRecordedEventAttributes().GetDetails(), event.GetMarkerRecordedEventAttributes().GetFailure()
 	line := "recorded " + localActivity.FindStringSubmatch(string(details["data"].GetPayloads()[0].GetData()))[1] + " "
 	var summary string

@@ -54,7 +54,7 @@ func (t *tracker) spokenLines(limit int) []string {
 	const indent = "  "
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimRight(t.spoken.text, "\n"), "\n") {
-		wrapped := ansi.Wrap(shownText(line), cmp.Or(t.width, defaultWidth)-len(indent), " ")
+		wrapped := ansi.Wrap(shownText(line), cmp.Or(t.width, defaultWidth)-len(indent)-1, " ")
 		for row := range strings.SplitSeq(wrapped, "\n") {
 			lines = append(lines, strings.TrimRight(indent+row, " "))
 		}

@@ -28,7 +28,7 @@ func (a *Activities) prompt(setup *switchyard.Setup, messages []switchyard.Messa
 	if r.Compact != nil {
 		return compactionPrompt(setup.Agent, r.Turn, messages, *r.Compact)
 	}
-	p = Prompt{Agent: setup.Agent, Turn: r.Turn, Messages: messages, Limit: r.Limit, Live: say}
+	p = Prompt{Agent: setup.Agent, Turn: r.Turn, Before: r.Before, Messages: messages, Limit: r.Limit, Live: say}
 	if r.Limit == "" {
 		if p.Tools, err = a.offered.of(a.specs, setup.Pinned.Value.Catalog); err != nil {
 			return p, compacted, &ModelError{Message: err.Error(), Permanent: true}

@@ -48,9 +48,13 @@ type Call struct {
 	Arguments string `json:"arguments"`
 	// Priority overrides those of the run and of the tool; only calls of a plan have one.
 	Priority Priority `json:"priority,omitempty"`
-	// Undo is set for a call that undoes another one.
-	Undo *Undoing `json:"undo,omitempty"`
+	// Undo is set for a call that undoes another one, Verifies for one that finds out what became of another: its id.
+	Undo     *Undoing `json:"undo,omitempty"`
+	Verifies string   `json:"verifies,omitempty"`
 }
+
+// OfRun reports whether the run makes the call by itself, on behalf of another one.
+func (c Call) OfRun() bool { return c.Undo != nil || c.Verifies != "" }
 
 // Verdict is what admission decided about one call. It is recorded in history.
 type Verdict struct {
@@ -75,9 +79,10 @@ type Verdict struct {
 	Result *Result `json:"result,omitempty"`
 	// Error is set where the call must not run.
 	Error *Error `json:"error,omitempty"`
-	// Undo and Tool are the call's, for one that undoes another: nothing before its verdict tells of it.
-	Undo *Undoing `json:"undo,omitempty"`
-	Tool string   `json:"tool,omitempty"`
+	// Undo, Verifies and Tool are the call's, for one that the run makes by itself: nothing before its verdict tells of it.
+	Undo     *Undoing `json:"undo,omitempty"`
+	Verifies string   `json:"verifies,omitempty"`
+	Tool     string   `json:"tool,omitempty"`
 }
 
 // Execution is the input of a tool's activity. The activity's type is the tool's name, its id the call's.
@@ -89,7 +94,7 @@ type Execution struct {
 	Origin    Origin          `json:"origin"`
 	// Notes are those of the call's verdict; they come back with the result.
 	Notes []string `json:"notes,omitempty"`
-	// Parent is the path of the call on whose behalf this one runs: for sub-agents, and for calls that undo another.
+	// Parent is the path of the call on whose behalf this one runs: for sub-agents, and for calls that undo or verify another.
 	Parent string `json:"parent,omitempty"`
 	// Hooks are those that run after the call.
 	Hooks []Hook `json:"hooks,omitempty"`

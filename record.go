@@ -127,12 +127,14 @@ type Record struct {
 	Conversation string             `json:"conversation,omitempty"`
 	Run          string             `json:"run"`
 	WorkflowID   string             `json:"workflow_id"`
-	// Parent is the path of the call that the run works for, where it is a sub-agent's, and of a call that undoes another
-	// the path of that one; Path is the call's own, and orders it among those of the whole tree of runs.
+	// Parent is the path of the call that the run works for, where it is a sub-agent's, and of a call that undoes or
+	// verifies another the path of that one; Path is the call's own, and orders it among those of the whole tree of runs.
 	Parent string `json:"parent,omitempty"`
 	Path   string `json:"path,omitempty"`
 	// Undoes is the id of the call that this one undoes, or its path where a sub-agent's run made it.
 	Undoes string `json:"undoes,omitempty"`
+	// Verifies is the id of the call of which this one finds out what became of it.
+	Verifies string `json:"verifies,omitempty"`
 	// Child is the sub-agent's run that executed the call, and Usage what that run used.
 	Child           *ChildRun `json:"child,omitempty"`
 	Usage           Usage     `json:"usage,omitzero"`

@@ -211,7 +211,7 @@ type Pinned struct {
 	// Model is where the model's steps go and by which rules, as their lane is configured when the run starts.
 	Model Route `json:"model,omitzero"`
 	// Below are the tools that the run may need besides its own: those of the sub-agents below it, however deep, and those
-	// that undo calls.
+	// that undo or verify calls.
 	Below []Tool `json:"below,omitempty"`
 	// Problems, if any, are reasons why the run cannot start.
 	Problems []Problem `json:"problems,omitempty"`

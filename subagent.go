@@ -56,8 +56,10 @@ type SettleRequest struct {
 	Tool   Tool   `json:"tool"`
 	Origin Origin `json:"origin"`
 	// Answer is a text; where the tool declares its output, the JSON that it holds.
-	Answer string   `json:"answer,omitempty"`
-	Notes  []string `json:"notes,omitempty"`
+	Answer string `json:"answer,omitempty"`
+	// Output, where set, is the answer as a JSON value.
+	Output json.RawMessage `json:"output,omitempty"`
+	Notes  []string        `json:"notes,omitempty"`
 	// Hooks are those that run after the call, which had these arguments; Parent is the path of the call that the run works for.
 	Hooks     []Hook          `json:"hooks,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`

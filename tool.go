@@ -101,6 +101,8 @@ type Tool struct {
 	IdleTimeout Duration `json:"idle_timeout,omitzero"`
 	// Undo is the call that undoes a call of the tool; nil for a tool that declares none.
 	Undo *Undo `json:"undo,omitempty"`
+	// Verify is how to find out what became of a call whose outcome is unknown; nil for a tool that declares nothing.
+	Verify *Verify `json:"verify,omitempty"`
 	// Sensitive lists the parameters whose values are never shown.
 	Sensitive []string `json:"sensitive,omitempty"`
 	// Spec is the whole toolspec as JSON, in the form that package toolspecs reads back.

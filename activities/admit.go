@@ -62,20 +62,20 @@ func tooMany(allowed int, v switchyard.Verdict) *switchyard.Error {
 	return e
 }
 
-// verdictOn is preValidate for any call. A call that undoes another has its tool and arguments in its verdict, because
+// verdictOn is preValidate for any call. A call that the run makes by itself has its tool and arguments in its verdict, because
 // nothing else in history tells of it before it runs.
 func (a *Activities) verdictOn(r switchyard.AdmitRequest, c switchyard.Call) switchyard.Verdict {
-	if c.Undo == nil {
+	if !c.OfRun() {
 		return a.preValidate(r, c)
 	}
 	v := switchyard.Verdict{ID: c.ID}
-	if c.Undo.Problem == "" {
+	if c.Undo == nil || c.Undo.Problem == "" {
 		v = a.preValidate(r, c)
 	} else {
 		v.Error = switchyard.Errorf(switchyard.ErrPreconditionFailed, "call %s of %s cannot be undone: %s", c.Undo.Call, c.Undo.Tool, c.Undo.Problem)
 		v.Error.Phase = switchyard.PhasePreValidation
 	}
-	v.Undo, v.Tool = c.Undo, c.Tool
+	v.Undo, v.Verifies, v.Tool = c.Undo, c.Verifies, c.Tool
 	if len(v.Arguments) == 0 && c.Arguments != "" {
 		v.Arguments = json.RawMessage(c.Arguments)
 	}

@@ -84,7 +84,7 @@ func (p *pinning) tools(r switchyard.PinRequest) {
 	for len(agents) > 0 {
 		agents = append(p.below(agents[0]), agents[1:]...)
 	}
-	p.undo(r)
+	p.byRun(r)
 	for _, t := range p.Below {
 		digests = append(digests, t.Digest)
 	}
@@ -150,24 +150,32 @@ func (p *pinning) below(a agentBelow) []agentBelow {
 	return agents
 }
 
-// undo pins the tools that undo calls of those that are pinned. What they do is not undone, and neither are direct calls.
-func (p *pinning) undo(r switchyard.PinRequest) {
-	if r.Agent == nil && r.Plan == nil {
+// byRun pins the tools whose calls the run makes by itself: those that undo or verify calls of the tools that are pinned. What
+// they do is neither, and direct calls are not undone.
+func (p *pinning) byRun(r switchyard.PinRequest) {
+	for _, t := range slices.Concat(p.Catalog.Tools, p.Below) {
+		if t.Undo != nil && (r.Agent != nil || r.Plan != nil) {
+			p.with(r, t.Name, "undone", t.Undo.Tool)
+		}
+		if t.Verify != nil {
+			p.with(r, t.Name, "verified", t.Verify.Tool)
+		}
+	}
+}
+
+// with pins a tool by which the calls of another are undone or verified.
+func (p *pinning) with(r switchyard.PinRequest, tool, what, by string) {
+	if p.seen[by] {
 		return
 	}
-	for _, t := range slices.Concat(p.Catalog.Tools, p.Below) {
-		if t.Undo == nil || p.seen[t.Undo.Tool] {
-			continue
-		}
-		compiled, ok := p.find(t.Undo.Tool)
-		if !ok {
-			message := fmt.Sprintf("tool %q is undone by %q: %s", t.Name, t.Undo.Tool, noTool(t.Undo.Tool, p.catalog.Near(t.Undo.Tool)))
-			p.Problems = append(p.Problems, switchyard.Problem{Path: p.place(r, t.Name), Rule: switchyard.RuleTool, Message: message})
-			continue
-		}
-		p.seen[t.Undo.Tool] = true
-		p.Below = append(p.Below, compiled.Tool())
+	compiled, ok := p.find(by)
+	if !ok {
+		message := fmt.Sprintf("tool %q is %s by %q: %s", tool, what, by, noTool(by, p.catalog.Near(by)))
+		p.Problems = append(p.Problems, switchyard.Problem{Path: p.place(r, tool), Rule: switchyard.RuleTool, Message: message})
+		return
 	}
+	p.seen[by] = true
+	p.Below = append(p.Below, compiled.Tool())
 }
 
 // place returns the first path at which the run's input names a tool, or all its tools for one of a sub-agent.

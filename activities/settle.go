@@ -36,7 +36,11 @@ func (a *Activities) settled(ctx context.Context, r switchyard.SettleRequest) (*
 		return nil, e
 	}
 	began := time.Now()
-	result, failure := a.postExecute(compiled, Answer{Output: outputOf(compiled, r.Answer), Notes: slices.Clone(r.Notes)},
+	output := r.Output
+	if len(output) == 0 {
+		output = outputOf(compiled, r.Answer)
+	}
+	result, failure := a.postExecute(compiled, Answer{Output: output, Notes: slices.Clone(r.Notes)},
 		unexecuted(ctx, r.Origin, r.Parent, r.Call, r.Tool, r.Arguments, r.Hooks))
 	if failure != nil {
 		return nil, failure

@@ -119,8 +119,8 @@ func (d *Deriver) pin(pinned switchyard.Pinned) {
 // admit takes verdicts: a refused call is over.
 func (d *Deriver) admit(e *historypb.HistoryEvent, verdicts []switchyard.Verdict) {
 	for _, v := range verdicts {
-		if v.Undo != nil {
-			d.wanted.add(switchyard.Call{ID: v.ID, Tool: v.Tool, Arguments: string(v.Arguments), Undo: v.Undo})
+		if c := (switchyard.Call{ID: v.ID, Tool: v.Tool, Arguments: string(v.Arguments), Undo: v.Undo, Verifies: v.Verifies}); c.OfRun() {
+			d.wanted.add(c)
 		}
 		w := d.wanted[v.ID]
 		if v.Error == nil && w != nil {
@@ -175,7 +175,7 @@ func (d *Deriver) abandon(e *historypb.HistoryEvent, reason string) {
 
 // unscheduled is the record of a call before it is scheduled.
 func (d *Deriver) unscheduled(w *wantedCall) switchyard.Record {
-	r := d.undoing(d.record(w.ID, w.Tool, []byte(w.Arguments)), w.Undo)
+	r := d.ofRun(d.record(w.ID, w.Tool, []byte(w.Arguments)), w.Call)
 	r.Priority = switchyard.PriorityOf(w.Call, switchyard.RunPriority(d.input.Priority, int(d.level)), d.tools[w.Tool])
 	r.Lane, r.Phase = d.tools[w.Tool].Lane, switchyard.PhasePreValidation
 	if v := w.verdict; v != nil {

@@ -26,6 +26,8 @@ type activity struct {
 	// begun says that one before the last attempt may have begun.
 	handBacks, attempts int
 	begun               bool
+	// fault is why the outcome of the last attempt is unknown, while the run finds out what became of it.
+	fault *switchyard.Error
 	// record is the call's so far; of a model step only its timing is used.
 	record switchyard.Record
 }
@@ -71,7 +73,7 @@ func (d *Deriver) called(e *historypb.HistoryEvent, timing switchyard.Timing) er
 	r := d.record(call.id, a.GetActivityType().GetName(), execution.Arguments)
 	question := ""
 	w := d.wanted.take(call.id)
-	r = d.undoing(r, w.Undo)
+	r = d.ofRun(r, w.Call)
 	if v := w.verdict; v != nil {
 		r.EstimatedTokens, r.Hooks, question, call.route = v.Tokens, v.Hooks, v.Question, v.Route
 		timing.Lane = d.laneOf(r.Tool, v.Route, timing.Lane)
@@ -113,12 +115,18 @@ func (d *Deriver) record(id, tool string, arguments json.RawMessage) switchyard.
 		Run: d.summary.Run, WorkflowID: d.workflowID, Parent: d.parent(), Path: switchyard.CallPath(d.parent(), id)}
 }
 
-// undoing completes the record of a call that undoes another one; of others it changes nothing.
-func (d *Deriver) undoing(r switchyard.Record, undo *switchyard.Undoing) switchyard.Record {
-	if undo != nil {
-		r.Undoes, r.Parent = undo.Call, switchyard.CallPath(d.parent(), undo.Call)
-		r.Path = switchyard.CallPath(r.Parent, r.CallID)
+// ofRun completes the record of a call that the run makes by itself, on behalf of another one; of others it changes nothing.
+func (d *Deriver) ofRun(r switchyard.Record, c switchyard.Call) switchyard.Record {
+	if !c.OfRun() {
+		return r
 	}
+	of := c.Verifies
+	if c.Undo != nil {
+		of = c.Undo.Call
+		r.Undoes = of
+	}
+	r.Verifies, r.Parent = c.Verifies, switchyard.CallPath(d.parent(), of)
+	r.Path = switchyard.CallPath(r.Parent, r.CallID)
 	return r
 }
 
@@ -276,7 +284,7 @@ func (d *Deriver) endFailed(e *historypb.HistoryEvent, scheduled int64, f switch
 		return
 	}
 	fault := d.callError(a.record.Tool, a.route, f)
-	if d.handBack(a, fault) {
+	if d.handBack(a, fault) || d.verify(a, fault) {
 		return
 	}
 	r := a.record

@@ -25,6 +25,19 @@ func (d *Deriver) handBack(a *activity, fault *switchyard.Error) bool {
 	return true
 }
 
+// verify takes a call whose outcome is unknown, as fault says, where the run finds out what became of it: the call goes on, with
+// one record. It reports whether that is so.
+func (d *Deriver) verify(a *activity, fault *switchyard.Error) bool {
+	if !d.tools[a.record.Tool].Verifiable(fault) {
+		return false
+	}
+	a.fault, a.begun = fault, true
+	a.attempts = a.record.Attempts
+	a.record.LastFailure = fault.Message
+	d.handedBack[a.id] = a
+	return true
+}
+
 // scheduledAgain goes on with a call that was handed back; false if there is none of that id.
 func (d *Deriver) scheduledAgain(e *historypb.HistoryEvent, id string) bool {
 	a := d.handedBack[id]
@@ -41,6 +54,9 @@ func (d *Deriver) endHandedBack(e *historypb.HistoryEvent) {
 	for _, a := range inOrder(d.handedBack) {
 		r := a.record
 		r.Status, r.Error = switchyard.CallCancelled, switchyard.NotStarted()
+		if a.fault != nil {
+			r.Status, r.Error = switchyard.CallFailed, a.fault
+		}
 		d.end(e, r)
 	}
 	clear(d.handedBack)

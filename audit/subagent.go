@@ -72,7 +72,7 @@ func (d *Deriver) settled(e *historypb.HistoryEvent, result *commonpb.Payloads) 
 	if err := d.decodeEvent(e, "end of a call", result, &s); err != nil {
 		return err
 	}
-	r, started := d.takeChild(s.ID, e)
+	r, started := d.takeSettled(s.ID, e)
 	if !started {
 		r = d.unscheduled(d.wanted.take(s.ID))
 		d.summary.Usage.Calls++
@@ -89,6 +89,16 @@ func (d *Deriver) settled(e *historypb.HistoryEvent, result *commonpb.Payloads) 
 	}
 	d.end(e, r)
 	return nil
+}
+
+// takeSettled removes and returns the record of the open call of that id, which a sub-agent executed, or of which the run has
+// found out what became of it.
+func (d *Deriver) takeSettled(callID string, e *historypb.HistoryEvent) (r switchyard.Record, ok bool) {
+	if a := d.handedBack[callID]; a != nil {
+		delete(d.handedBack, callID)
+		return a.record, true
+	}
+	return d.takeChild(callID, e)
 }
 
 // takeChild removes and returns the record of the open call of that id.

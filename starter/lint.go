@@ -184,7 +184,7 @@ func (l *linter) file(path string) error {
 // tool checks a file of toolspecs, and the tools of agents in it where those that there are, are known.
 func (l *linter) tool(path string, data []byte) error {
 	specs, err := toolspecs.Decode(path, data, l.options)
-	if err != nil || !slices.ContainsFunc(specs, func(s toolspecs.Spec) bool { return s.Entry.Agent != nil || s.Undo != nil }) {
+	if err != nil || !slices.ContainsFunc(specs, func(s toolspecs.Spec) bool { return s.Entry.Agent != nil || s.Undo != nil || s.Verify != nil }) {
 		return err
 	}
 	known, err := l.app.known(l.catalog)
@@ -194,7 +194,7 @@ func (l *linter) tool(path string, data []byte) error {
 	return checkNamed(specs, known)
 }
 
-// checkNamed looks up the tools that specs name, of agents that are tools themselves and to undo calls: among specs, those
+// checkNamed looks up the tools that specs name, of agents that are tools themselves and to undo and verify calls: among specs, those
 // that ship, and known.
 func checkNamed(specs []toolspecs.Spec, known []string) error {
 	for _, s := range append(toolspecs.Shipped(), specs...) {
@@ -203,7 +203,7 @@ func checkNamed(specs []toolspecs.Spec, known []string) error {
 	if err := toolspecs.CheckAgents(specs, known); err != nil {
 		return err
 	}
-	return toolspecs.CheckUndo(specs, known)
+	return toolspecs.CheckCalls(specs, known)
 }
 
 // kindsByKey tell the kind of a file by a key at its top.

@@ -58,7 +58,7 @@ func (c *checker) spec(s Spec) {
 	c.entry(s)
 	c.execution(s.Execution)
 	c.inline(s)
-	c.undo(s)
+	c.byRun(s)
 	c.requires(s.Requires)
 }
 

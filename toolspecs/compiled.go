@@ -156,6 +156,7 @@ func (c *Compiled) Tool() switchyard.Tool {
 		OnLoss:       c.Spec.Entry.OnLoss,
 		IdleTimeout:  c.Spec.Entry.IdleTimeout,
 		Undo:         c.Spec.Undo,
+		Verify:       c.Spec.Verify,
 		Sensitive:    append([]string(nil), c.sensitive...),
 		Spec:         bytes.Clone(c.json),
 	}

@@ -135,7 +135,7 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 		s.Execution.Arguments = o.Mode
 	}
 	s = s.withDefaults().onLane(o.lanes())
-	s.placeUndo(doc, file)
+	s.placeCalls(doc, file)
 	c := checker{}
 	c.spec(s)
 	c.surroundings(s, o)

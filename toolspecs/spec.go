@@ -47,8 +47,10 @@ type Spec struct {
 	Execution    ExecutionSpec   `json:"execution" yaml:"execution"`
 	// Undo names the call that undoes a call of the tool; none where there is no such call.
 	Undo *switchyard.Undo `json:"undo,omitempty" yaml:"undo"`
-	// undoPlaces are where the spec's file says so, by path; nothing where it is in no file.
-	undoPlaces map[string]filePlace
+	// Verify says how to find out what became of a call whose outcome is unknown; only for tools of the effect once.
+	Verify *switchyard.Verify `json:"verify,omitempty" yaml:"verify"`
+	// places are where the spec's file says so, by path; nothing where it is in no file.
+	places map[string]filePlace
 	// Approval is never; anything else is refused by this version, because nothing would hold the call.
 	Approval string `json:"approval,omitempty" yaml:"approval"`
 	// Policies is empty; a spec that names policies is refused by this version, because nothing would check them.

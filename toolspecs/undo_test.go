@@ -8,10 +8,10 @@ import (
 	"github.com/switchyard/switchyard"
 )
 
-// TestCheckUndo proves that what is wrong with an undo beside the other tools is told at its place in the file: a tool that
+// TestCheckCalls proves that what is wrong with an undo beside the other tools is told at its place in the file: a tool that
 // there is not, one that changes nothing or needs what ends with the run, arguments that it does not take or that it lacks,
 // and a secret that it would show.
-func TestCheckUndo(t *testing.T) {
+func TestCheckCalls(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "tools.yaml")
 	const head = "version: 1.0.0\ndescription: A tool.\nentry: {type: function}\n"
@@ -21,8 +21,10 @@ func TestCheckUndo(t *testing.T) {
 		"name: d\n"+head+"parameters: [{name: card, type: string, sensitive: true}, {name: room, type: string}]\n"+
 		"undo:\n  tool: cancel\n  arguments:\n    idd: 1\n    why: \"{{args.room}} {{args.card}}\"\n    card: \"{{args.card}}\"\n---\n"+
 		"name: e\n"+head+"undo: {tool: schema, arguments: {any: 1}}\n---\n"+
+		"name: f\n"+head+"verify: {tool: cancel, arguments: {id: 1}, done: found}\n---\n"+
+		"name: g\n"+head+"verify:\n  tool: look\n  done: fond\n---\n"+
 		"name: good\n"+head+"undo: {tool: cancel, arguments: {id: \"{{call.key}}\"}}\n---\n"+
-		"name: look\n"+head+"execution: {effect: read}\n---\n"+
+		"name: look\n"+head+"output: {type: object, validation: {properties: [{name: found, type: boolean}]}}\nexecution: {effect: read}\n---\n"+
 		"name: ask\nversion: 1.0.0\ndescription: Asks.\nentry: {type: human}\n---\n"+
 		"name: cancel\n"+head+"parameters: [{name: id, type: string, required: true}, {name: why, type: string}, {name: card, type: string, sensitive: true}]\n---\n"+
 		"name: schema\n"+head+"input_schema: {type: object, properties: {id: {}}, required: [id], additionalProperties: true}\n")
@@ -34,25 +36,27 @@ func TestCheckUndo(t *testing.T) {
 	for n, line := range []string{
 		`5:14: there is no tool "cancl" (did you mean "cancel"?)`,
 		`11:14: the effect of look is read: it changes nothing, so it undoes nothing (name a tool that changes something)`,
-		`17:14: ask is of the kind human, which cannot undo calls: it may need what has ended with the run (name a tool of the kind function, rest, mcp, command)`,
+		`17:14: ask is of the kind human, which runs cannot call by themselves (name a tool of the kind function, rest, mcp, command)`,
 		`27:5: cancel needs the argument "id" (give it)`,
 		`27:10: cancel has no parameter "idd" (did you mean "id"?)`,
 		`28:10: {{args.card}} is sensitive, and the parameter why of cancel is not: its value would be shown (mark that parameter as sensitive)`,
 		`35:33: schema needs the argument "id" (give it)`,
+		`41:16: the effect of cancel is once: finding out what became of a call must not change anything (name a tool that reads)`,
+		`49:9: fond: the output of look declares no "fond" (did you mean "found"?)`,
 	} {
 		if n > 0 {
 			want.WriteString("\n")
 		}
 		want.WriteString(file + ":" + line)
 	}
-	if err := catalog.CheckUndo(); err == nil || err.Error() != want.String() {
+	if err := catalog.CheckCalls(); err == nil || err.Error() != want.String() {
 		t.Errorf("got\n%v\nwant\n%s", err, want.String())
 	}
 	spec := Spec{Name: "a", Undo: &switchyard.Undo{Tool: "cancel"}}
-	if err := CheckUndo([]Spec{spec}, []string{"cancel"}); err != nil {
+	if err := CheckCalls([]Spec{spec}, []string{"cancel"}); err != nil {
 		t.Errorf("a tool that only its name is known of: %v", err)
 	}
-	if err := CheckUndo([]Spec{spec}, nil); err == nil || err.Error() != `toolspec "a": $.undo.tool: there is no tool "cancel"` {
+	if err := CheckCalls([]Spec{spec}, nil); err == nil || err.Error() != `toolspec "a": $.undo.tool: there is no tool "cancel"` {
 		t.Errorf("a spec that is in no file: %v", err)
 	}
 	if _, err := Watch(WatchConfig{Dir: dir}); err == nil || err.Error() != want.String() {

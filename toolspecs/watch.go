@@ -105,7 +105,7 @@ func newWatcher(c WatchConfig) (*Watcher, error) {
 	if err := w.status.Catalog.CheckAgents(); err != nil {
 		return nil, err
 	}
-	if err := w.status.Catalog.CheckUndo(); err != nil {
+	if err := w.status.Catalog.CheckCalls(); err != nil {
 		return nil, err
 	}
 	w.files = w.folder.declared()

@@ -83,11 +83,12 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 		r.pipeline.parent = *r.in.Parent
 	}
 	r.useHooks()
+	r.pipeline.need(r.pinned.Below)
 	if carry == nil {
-		r.pipeline.undo = newUndo(r.agent.Undo, r.pinned.Below, nil)
+		r.pipeline.undo = newUndo(r.agent.Undo, nil)
 		return r.beginHooks(ctx)
 	}
-	r.pipeline.undo = newUndo(r.agent.Undo, r.pinned.Below, carry.Undo)
+	r.pipeline.undo = newUndo(r.agent.Undo, carry.Undo)
 	r.pipeline.usage = carry.Usage
 	r.pipeline.instances.resume(ctx, carry.Instances, r.pipeline.tools)
 	return nil

@@ -29,6 +29,7 @@ func DirectCall(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunRes
 		return switchyard.RunResult{}, err
 	}
 	p := newPipeline(ctx, in, origin, pinned.Catalog, in.Mode, asked)
+	p.need(pinned.Below)
 	outcomes, err := p.runTurn(ctx, []switchyard.Call{call}, "")
 	p.instances.close(ctx)
 	if err := stopped(ctx, err); err != nil {

@@ -35,6 +35,8 @@ type lab struct {
 	executed []string
 	// stored is what the tools store and note wrote, in order.
 	stored []string
+	// founds are the answers of the tool found, in order, an empty one a failure; asked is what it was asked.
+	founds, asked []string
 	// hangs is called when the tool hang runs, calls when any tool does, admits before calls are admitted.
 	hangs  func()
 	calls  func(context.Context)
@@ -238,6 +240,18 @@ func (l *lab) functions() *activities.Functions {
 			return "", context.Cause(ctx)
 		}),
 		activities.NewFunction("inquire", l.inquire),
+		activities.RawFunction("found", func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+			l.count(ctx)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.asked = append(l.asked, string(args))
+			told := l.founds[0]
+			l.founds = l.founds[1:]
+			if told == "" {
+				return nil, errors.New("it cannot be reached")
+			}
+			return json.RawMessage(told), nil
+		}),
 		activities.NewFunction("variables", func(ctx context.Context, _ nothing) (map[string]any, error) {
 			l.count(ctx)
 			call, _ := switchyard.ContextOf(ctx)

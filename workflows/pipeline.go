@@ -30,8 +30,10 @@ type pipeline struct {
 	rank rank
 	// openUntil is, of admitted calls on keyed lanes by id, until when their keys' queues are served for certain; handedBack
 	// counts how often workers handed a call back.
+	// verified how often it was asked what had become of a call.
 	openUntil  map[string]time.Time
 	handedBack map[string]int
+	verified   map[string]int
 	questions  *questions
 	instances  *instances
 	inline     inline
@@ -48,13 +50,40 @@ func newPipeline(ctx workflow.Context, in switchyard.RunInput, origin switchyard
 	asked.origin = origin
 	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode, rank: rankOf(ctx, in, origin), questions: asked,
 		queue: workflow.GetInfo(ctx).TaskQueueName, tools: make(map[string]switchyard.Tool, len(catalog.Tools)),
-		openUntil: map[string]time.Time{}, handedBack: map[string]int{}}
+		openUntil: map[string]time.Time{}, handedBack: map[string]int{}, verified: map[string]int{}}
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
 		p.inline.on = p.inline.on || t.Lane == switchyard.LaneInline
 	}
 	p.instances = &instances{base: p.queue, origin: origin}
 	return p
+}
+
+// toolsOf returns the tools that calls name and may name, each once.
+func (p *pipeline) toolsOf(calls []switchyard.Call) (tools []switchyard.Tool) {
+	named := map[string]bool{}
+	for _, c := range calls {
+		if t, ok := p.tools[c.Tool]; ok && !named[c.Tool] && (c.OfRun() || p.own(c.Tool)) {
+			named[c.Tool] = true
+			tools = append(tools, t)
+		}
+	}
+	return tools
+}
+
+// need adds tools whose calls the run makes by itself.
+func (p *pipeline) need(below []switchyard.Tool) {
+	for _, t := range below {
+		if _, own := p.tools[t.Name]; !own {
+			p.tools[t.Name] = t
+		}
+	}
+}
+
+// own reports whether the run's calls may name a tool.
+func (p *pipeline) own(tool string) bool {
+	_, ok := p.catalog.Find(tool)
+	return ok
 }
 
 // admit takes calls through the phases pre_validation and pre_execution: one recorded step for all of them, unless what the
@@ -119,13 +148,11 @@ func (p *pipeline) admission(used int) switchyard.AdmitRequest {
 func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, used int) ([]switchyard.Verdict, error) {
 	request := p.admission(used)
 	request.Calls = calls
-	named := map[string]bool{}
-	for _, c := range calls {
-		if t, ok := p.tools[c.Tool]; ok && !named[c.Tool] {
-			named[c.Tool] = true
-			request.Tools = append(request.Tools, t)
-		}
+	if calls[0].OfRun() {
+		// Finding out and putting back is not held up by what the run may use.
+		request.Allow = nil
 	}
+	request.Tools = p.toolsOf(calls)
 	began := workflow.Now(ctx)
 	var verdicts []switchyard.Verdict
 	err := workflow.ExecuteLocalActivity(withAdmitOptions(ctx, p.hooks.BeforeCall), switchyard.AdmitActivity, request).Get(ctx, &verdicts)
@@ -176,6 +203,9 @@ func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, v switchyard
 	err := f.Get(ctx, &r)
 	if err != nil {
 		again, out.Error = p.again(ctx, c, v, callError(err, p.tools[c.Tool], v.Route))
+		if again == nil {
+			again = p.verify(ctx, c, v, out.Error)
+		}
 		if again != nil {
 			return out, again
 		}
@@ -186,6 +216,7 @@ func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, v switchyard
 	p.inline.leave(ctx, c.ID, len(r.Output))
 	delete(p.openUntil, c.ID)
 	delete(p.handedBack, c.ID)
+	delete(p.verified, c.ID)
 	p.questions.end(out)
 	p.note(c, v, out, err)
 	return out, nil

@@ -40,7 +40,8 @@ func Plan(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, e
 		mode = plan.Mode
 	}
 	run := newPlanRun(plan, newPipeline(ctx, in, origin, pinned.Catalog, mode, asked))
-	run.pipeline.undo = newUndo(plan.Undo, pinned.Below, nil)
+	run.pipeline.need(pinned.Below)
+	run.pipeline.undo = newUndo(plan.Undo, nil)
 	if err := run.admitFixed(ctx); err != nil {
 		return switchyard.RunResult{}, err
 	}

@@ -46,6 +46,8 @@ func (p *pipeline) scheduleNow(ctx workflow.Context, c switchyard.Call, v switch
 	summary, parent := switchyard.Summary(c.Tool, arguments, t.Sensitive), p.parent.Call
 	if c.Undo != nil {
 		summary, parent = "undo of "+c.Undo.Call+": "+summary, switchyard.CallPath(parent, c.Undo.Call)
+	} else if c.Verifies != "" {
+		summary, parent = "what became of "+c.Verifies+": "+summary, switchyard.CallPath(parent, c.Verifies)
 	}
 	options := callOptions(p.queue, c.ID, t, v.Route, summary)
 	options.Priority = p.rank.call(c, t, v.Route)

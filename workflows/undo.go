@@ -17,12 +17,10 @@ type undo struct {
 	// calls are ready to be made, in the order in which what they undo was done; size is how many bytes their arguments have.
 	calls []switchyard.Call
 	size  int
-	// below are tools that the run may need besides its own.
-	below []switchyard.Tool
 }
 
-func newUndo(when switchyard.UndoWhen, below []switchyard.Tool, carried *switchyard.Packed[[]switchyard.Call]) undo {
-	u := undo{on: when != switchyard.UndoNever, when: when, below: below}
+func newUndo(when switchyard.UndoWhen, carried *switchyard.Packed[[]switchyard.Call]) undo {
+	u := undo{on: when != switchyard.UndoNever, when: when}
 	if carried != nil {
 		for _, c := range carried.Value {
 			u.add(c)
@@ -119,13 +117,6 @@ func (p *pipeline) undoCalls(ctx workflow.Context) []switchyard.Undone {
 	defer forget()
 	calls := p.undo.calls
 	p.undo.calls, p.admitted = nil, nil
-	// What puts things back is not held up by what the run may use.
-	p.limits = switchyard.Limits{}
-	for _, t := range p.undo.below {
-		if _, own := p.tools[t.Name]; !own {
-			p.tools[t.Name] = t
-		}
-	}
 	undone := make([]switchyard.Undone, 0, len(calls))
 	for i := len(calls) - 1; i >= 0; i-- {
 		undone = append(undone, p.undoCall(ctx, calls[i]))

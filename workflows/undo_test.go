@@ -54,6 +54,22 @@ output: {type: string}
 entry: {type: function, handler: store}
 execution: {effect: once}
 undo: {tool: unbook, arguments: {text: "{{args.text}} of {{call.key}}"}}
+---
+name: found
+version: 1.0.0
+description: Tells what there is of a key.
+parameters: [{name: key, type: string, required: true}]
+entry: {type: function}
+execution: {effect: read}
+---
+name: order
+version: 1.0.0
+description: Orders.
+output: {type: string}
+entry: {type: function, handler: hang}
+execution: {effect: once, timeout: 1s}
+verify: {tool: found, arguments: {key: "{{call.key}}"}, done: there, result: order.name}
+undo: {tool: unbook, arguments: {text: "{{call.key}}"}}
 `
 
 func newBookings(t *testing.T, more ...toolspecs.Spec) *lab {
@@ -68,7 +84,7 @@ func newBookings(t *testing.T, more ...toolspecs.Spec) *lab {
 // booker is an agent that may book, but not take back.
 func booker(when switchyard.UndoWhen, steps ...switchyard.ScriptStep) *switchyard.Agent {
 	a := agent(steps...)
-	a.Tools = strings.Fields("book hang hang_known hang_unknown malformed broken greet")
+	a.Tools = strings.Fields("book hang hang_known hang_unknown malformed broken greet order")
 	a.Undo = when
 	return a
 }

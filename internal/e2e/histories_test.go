@@ -210,6 +210,8 @@ var behaviours = []behaviour{
 		}})
 	}},
 	{name: "agent_undone", run: func(l *lab) client.WorkflowRun { return cancelledBookings(l, "agent_undone") }},
+	{name: "agent_verified", run: func(l *lab) client.WorkflowRun { return paying(l, "agent_verified", "true") }},
+	{name: "agent_verified_again", run: func(l *lab) client.WorkflowRun { return paying(l, "agent_verified_again", "false") }},
 	{name: "plan_undone", run: func(l *lab) client.WorkflowRun { return lateBookings(l, "plan_undone") }},
 	{name: "plan_cancelled", run: func(l *lab) client.WorkflowRun {
 		l.worker()

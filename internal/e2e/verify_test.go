@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"go.temporal.io/sdk/client"
+)
+
+type paidAnswer struct {
+	Paid    bool   `json:"paid"`
+	Receipt string `json:"receipt"`
+}
+
+// payments are a tool that pays, and one that tells by the journal what was paid.
+func payments() []activities.Function {
+	return []activities.Function{
+		activities.NewFunction("pay", func(ctx context.Context, in struct {
+			AtOnce bool `json:"at_once"`
+		}) (string, error) {
+			call, _ := switchyard.ContextOf(ctx)
+			first, second := "begins "+call.Key, "pays "+call.Key
+			if in.AtOnce {
+				first, second = second, first
+			}
+			if err := write(ctx, entry{Text: first}); err != nil {
+				return "", err
+			}
+			if err := gateOpens(ctx); err != nil {
+				return "", err
+			}
+			return "receipt", write(ctx, entry{Text: second})
+		}),
+		activities.NewFunction("paid", func(_ context.Context, in struct {
+			Key string `json:"key"`
+		}) (paidAnswer, error) {
+			journal, err := os.ReadFile(os.Getenv(journalFile))
+			return paidAnswer{Paid: strings.Contains(string(journal), `"pays `+in.Key+`"`), Receipt: "found"}, err
+		}),
+	}
+}
+
+// paying is a run whose worker is killed while it pays: before it has paid, or after.
+func paying(l *lab, id, atOnce string) client.WorkflowRun {
+	first := l.worker()
+	run := l.runAgent(id, withTools(agent(step(named("p", call("pay", `{"at_once":`+atOnce+`}`))), answer("${p}")), "pay"))
+	l.awaitEntries(1)
+	first.Kill()
+	l.openGate()
+	l.worker()
+	return run
+}
+
+// TestVerify proves that a call that must not run twice, and whose worker is killed in its middle, is verified: one that had paid
+// is not made again and has the result that the verifying tool knows; one that had not is made once more. Either way one thing is
+// paid, and the call has one record, beside that of the call that verified it.
+func TestVerify(t *testing.T) {
+	for _, test := range []struct{ atOnce, answer, record string }{
+		{"true", "found", "1.1 pay completed, 1 attempts, verified by verify-1.1 of paid: the call did not report (outcome_unknown), and it has taken effect"},
+		{"false", "receipt", "1.1 pay completed, 2 attempts, "},
+	} {
+		t.Run(test.atOnce, func(t *testing.T) {
+			l := newLab(t)
+			run := paying(l, "paying", test.atOnce)
+			if r := l.result(run); !strings.HasPrefix(r.Answer, test.answer) || r.Usage.Calls != 2 || r.Usage.Failed != 0 {
+				t.Errorf("result: %+v", r)
+			}
+			paid := 0
+			for _, e := range l.entries() {
+				if strings.HasPrefix(e.Text, "pays ") {
+					paid++
+				}
+			}
+			if paid != 1 {
+				t.Errorf("paid %d times: %v", paid, l.entries())
+			}
+			records := l.records(run)
+			if len(records) != 2 {
+				t.Fatalf("records: %v", l.statuses(run))
+			}
+			verifies, pays := records[0], records[1]
+			if verifies.CallID != "verify-1.1" || verifies.Verifies != "1.1" || verifies.Parent != "1.1" || verifies.Status != switchyard.CallCompleted {
+				t.Errorf("the record of the call that verifies: %+v", verifies)
+			}
+			if got := recordText(pays); got != test.record {
+				t.Errorf("got %q, want %q", got, test.record)
+			}
+			if !strings.Contains(pays.LastFailure, "was lost before it reported") {
+				t.Errorf("last failure: %q", pays.LastFailure)
+			}
+		})
+	}
+}
+
+func recordText(r switchyard.Record) string {
+	return fmt.Sprintf("%s %s %s, %d attempts, %s", r.CallID, r.Tool, r.Status, r.Attempts, strings.Join(r.Notes, "; "))
+}

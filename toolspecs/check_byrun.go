@@ -1,0 +1,312 @@
+package toolspecs
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+)
+
+const (
+	undoPath      = "$.undo"
+	verifyPath    = "$.verify"
+	toolKey       = ".tool"
+	argumentsKey  = ".arguments"
+	hintUndo      = "write {{args.name}}, {{result.field}} or {{call.key}}"
+	hintVerify    = "write {{args.name}} or {{call.key}}"
+	hintReadsOnly = "remove it, or write effect: idempotent or once"
+)
+
+// callByRun is a call that a spec declares and the run makes by itself; path is where.
+type callByRun struct {
+	switchyard.Undo
+	path string
+}
+
+func (c callByRun) toolPath() string      { return c.path + toolKey }
+func (c callByRun) argumentsPath() string { return c.path + argumentsKey }
+
+// callsByRun returns the calls that undo and verify those of the spec's tool.
+func (s Spec) callsByRun() (calls []callByRun) {
+	if s.Undo != nil {
+		calls = append(calls, callByRun{*s.Undo, undoPath})
+	}
+	if s.Verify != nil {
+		calls = append(calls, callByRun{s.Verify.Call(), verifyPath})
+	}
+	return calls
+}
+
+// filePlace is a place in a file.
+type filePlace struct {
+	file         string
+	line, column int
+}
+
+// placeCalls keeps where the parts of undo and verify stand: what is wrong with them may show only beside other tools.
+func (s *Spec) placeCalls(doc *strictyaml.Document, file string) {
+	for _, call := range s.callsByRun() {
+		keep := func(path string) {
+			p := filePlace{file: file}
+			p.line, p.column = doc.Position(path)
+			if s.places == nil {
+				s.places = map[string]filePlace{}
+			}
+			s.places[path] = p
+		}
+		keep(call.toolPath())
+		keep(call.argumentsPath())
+		keep(call.path + ".done")
+		for _, name := range doc.Keys(call.argumentsPath()) {
+			keep(switchyard.KeyPath(call.argumentsPath(), name))
+		}
+	}
+}
+
+// byRun checks the declarations of the calls that undo and verify a tool's calls, as far as one spec tells.
+func (c *checker) byRun(s Spec) {
+	if s.Undo != nil && s.Execution.Effect == switchyard.EffectRead {
+		c.addKey(undoPath, hintReadsOnly, "the effect is read: such calls change nothing, so there is nothing to undo")
+	}
+	c.verify(s)
+	for _, call := range s.callsByRun() {
+		c.callByRun(s, call)
+	}
+}
+
+// verify checks what only verify has.
+func (c *checker) verify(s Spec) {
+	v := s.Verify
+	if v == nil {
+		return
+	}
+	if s.Execution.Effect != switchyard.EffectOnce {
+		c.addKey(verifyPath, "remove it, or write effect: once", "the effect is %s: a call whose outcome is unknown is simply made again", s.Execution.Effect)
+	} else if s.Entry.Type != "" && !slices.Contains(laneKinds, s.Entry.Type) {
+		c.addKey(verifyPath, "remove it", "calls of the kind %s are not made again; verify is for %s", s.Entry.Type, strings.Join(laneKinds, ", "))
+	}
+	if v.Done == "" {
+		c.add(verifyPath, "write done: and the field of the answer that is true where the call has taken effect", "verify does not say where the answer tells")
+	}
+}
+
+func (c *checker) callByRun(s Spec, call callByRun) {
+	if call.Tool == "" {
+		c.add(call.path, "write tool: and the name of the tool", "%s names no tool", strings.TrimPrefix(call.path, "$."))
+	} else if err := switchyard.CheckToolName(call.Tool); err != nil {
+		c.add(call.toolPath(), "", "%v", err)
+	}
+	if len(call.Arguments) == 0 {
+		return
+	}
+	if _, err := membersOf(call.Arguments); err != nil {
+		c.add(call.argumentsPath(), "write a mapping of the arguments of "+call.Tool, "the arguments must be an object")
+		return
+	}
+	// What is an object has been read before.
+	_ = call.Strings(call.argumentsPath(), func(path, text string) { c.stringByRun(s, call, path, text) })
+}
+
+// stringByRun checks the placeholders of one string.
+func (c *checker) stringByRun(s Spec, call callByRun, path, text string) {
+	hint := hintUndo
+	if call.path == verifyPath {
+		hint = hintVerify
+	}
+	for _, p := range switchyard.PlaceholdersIn(text) {
+		if !p.Legal() || p.Source == switchyard.UndoResult && call.path == verifyPath {
+			c.add(path, hint, "%s is not a placeholder here", p.Text)
+			continue
+		}
+		c.placeholderByRun(s, path, p)
+	}
+	if switchyard.Stray(text) {
+		c.add(path, hint, "%s has {{ without }}, or }} without {{", shorten(text))
+	}
+}
+
+// placeholderByRun checks what a legal placeholder names.
+func (c *checker) placeholderByRun(s Spec, path string, p switchyard.UndoPlaceholder) {
+	switch p.Source {
+	case switchyard.UndoResult:
+		c.inOutput(s, path, p.Text, p.Path)
+	case switchyard.UndoArguments:
+		if declared := s.argumentNames(); !slices.Contains(declared, p.Path[0]) {
+			c.add(path, spelling.Hint(p.Path[0], declared), "%s names no parameter of this tool", p.Text)
+		}
+	}
+}
+
+// inOutput checks that the result of a tool can have something at a place in it, where the output is declared; text is what
+// names the place, at path.
+func (c *checker) inOutput(s Spec, path, text string, place []string) {
+	result := s.outputShape()
+	for i, key := range place {
+		names := result.declared()
+		switch {
+		case result == nil || len(names) == 0 && result.items == nil:
+			return
+		case result.items != nil:
+			result = result.items
+			continue
+		case !slices.Contains(names, key) && result.closed:
+			c.add(path, spelling.Hint(key, names), "%s: the output of %s declares no %q", text, s.Name, strings.Join(place[:i+1], "."))
+			return
+		}
+		result = result.property(key)
+	}
+}
+
+// outputShape returns the shape of the declared output; nil where it is open.
+func (s Spec) outputShape() *shape {
+	if s.Output != nil {
+		return shapeOfParameter(*s.Output)
+	}
+	tree, err := parseOrdered(s.OutputSchema)
+	if s.OutputSchema == nil || err != nil {
+		return nil
+	}
+	return shapeOfSchema(tree, "")
+}
+
+// inputShape returns the shape of the arguments.
+func (s Spec) inputShape() *shape {
+	tree, err := parseOrdered(s.InputSchema)
+	if s.InputSchema == nil || err != nil {
+		return shapeOfParameters(s.Parameters)
+	}
+	return shapeOfSchema(tree, "")
+}
+
+func membersOf(object []byte) (map[string]any, error) {
+	value, err := switchyard.DecodeJSON(object)
+	if err != nil {
+		return nil, err
+	}
+	members, ok := value.(map[string]any)
+	if !ok {
+		return nil, switchyard.Errorf(switchyard.ErrValidation, "it is no object")
+	}
+	return members, nil
+}
+
+// CheckCalls returns what is wrong with the calls by which runs undo and verify the calls of specs: tools that there are not or
+// that cannot do it, and arguments that they do not take. known are the names of all tools. The error is Faults, each at its
+// place in the spec's file where the spec came from one.
+func CheckCalls(specs []Spec, known []string) error {
+	byName := map[string]Spec{}
+	for _, s := range specs {
+		byName[s.Name] = s
+	}
+	var faults Faults
+	for _, s := range specs {
+		for _, call := range s.callsByRun() {
+			c := checker{}
+			if with, ok := byName[call.Tool]; ok {
+				c.callWith(s, with, call)
+			} else if !slices.Contains(known, call.Tool) {
+				c.add(call.toolPath(), spelling.Hint(call.Tool, known), "there is no tool %q", call.Tool)
+			}
+			for _, f := range c.findings {
+				faults = append(faults, s.placed(f))
+			}
+		}
+	}
+	return faults.Err()
+}
+
+func (s Spec) placed(f finding) Fault {
+	at, ok := s.places[f.path]
+	if !ok {
+		return s.fault(f.path, f.message, f.hint)
+	}
+	return Fault{File: at.file, Line: at.line, Column: at.column, Message: f.message, Hint: f.hint}
+}
+
+// callWith checks that a tool can be what undoes or verifies the calls of s.
+func (c *checker) callWith(s, with Spec, call callByRun) {
+	reads := with.Execution.Effect == switchyard.EffectRead
+	switch {
+	case !slices.Contains(laneKinds, with.Entry.Type):
+		c.add(call.toolPath(), "name a tool of the kind "+strings.Join(laneKinds, ", "), "%s is of the kind %s, which runs cannot call by themselves", with.Name, with.Entry.Type)
+	case call.path == undoPath && reads:
+		c.add(call.toolPath(), "name a tool that changes something", "the effect of %s is read: it changes nothing, so it undoes nothing", with.Name)
+	case call.path == verifyPath && !reads:
+		c.add(call.toolPath(), "name a tool that reads", "the effect of %s is %s: finding out what became of a call must not change anything", with.Name, with.Execution.Effect)
+	}
+	if call.path == verifyPath && s.Verify.Done != "" {
+		c.inOutput(with, verifyPath+".done", s.Verify.Done, strings.Split(s.Verify.Done, "."))
+	}
+	c.argumentsByRun(s, with, call)
+}
+
+// argumentsByRun checks the arguments that s gives to the other tool.
+func (c *checker) argumentsByRun(s, with Spec, call callByRun) {
+	given := map[string]any{}
+	if len(call.Arguments) > 0 {
+		given, _ = membersOf(call.Arguments) // checked before
+	}
+	takes := with.inputShape()
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		path := switchyard.KeyPath(call.argumentsPath(), name)
+		if !takes.has(name) && takes.closed {
+			c.add(path, spelling.Hint(name, takes.declared()), "%s has no parameter %q", with.Name, name)
+			continue
+		}
+		if hidden := s.hiddenIn(given[name]); hidden != "" && !takes.property(name).hides() {
+			c.add(path, "mark that parameter as sensitive", "{{args.%s}} is sensitive, and the parameter %s of %s is not: its value would be shown", hidden, name, with.Name)
+		}
+	}
+	for _, name := range with.requiredArguments() {
+		if _, ok := given[name]; !ok {
+			c.add(call.argumentsPath(), "give it", "%s needs the argument %q", with.Name, name)
+		}
+	}
+}
+
+// hiddenIn returns the first sensitive argument that a template has a placeholder for; "" if it has none.
+func (s Spec) hiddenIn(template any) (name string) {
+	data, err := switchyard.EncodeJSON(template)
+	if err != nil {
+		return ""
+	}
+	_ = switchyard.Undo{Arguments: data}.Strings("$", func(_, text string) {
+		for _, p := range switchyard.PlaceholdersIn(text) {
+			if p.Source == switchyard.UndoArguments && p.Legal() && name == "" && s.hides(p.Path[0]) {
+				name = p.Path[0]
+			}
+		}
+	})
+	return name
+}
+
+// requiredArguments returns the names of the arguments that every call must have.
+func (s Spec) requiredArguments() (names []string) {
+	for _, p := range s.Parameters {
+		if p.Required {
+			names = append(names, p.Name)
+		}
+	}
+	tree, err := parseOrdered(s.InputSchema)
+	if s.InputSchema == nil || err != nil {
+		return names
+	}
+	for _, name := range member[[]any](tree, "required") {
+		if text, ok := name.(string); ok {
+			names = append(names, text)
+		}
+	}
+	return names
+}
+
+// CheckCalls is CheckCalls for all tools of the catalog.
+func (c *Catalog) CheckCalls() error {
+	specs := make([]Spec, len(c.tools))
+	for i, t := range c.tools {
+		specs[i] = t.Spec
+	}
+	return CheckCalls(specs, c.names())
+}

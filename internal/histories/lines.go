@@ -158,6 +158,8 @@ var masks = []struct {
 	{regexp.MustCompile(`"(gzip)":"[^"]*"`), `"$1":"…"`},
 	{regexp.MustCompile(`,"fairness":"[0-9a-f]{8}"`), ``},
 	{regexp.MustCompile(`"(execution_us|post_us)":\d+`), `"$1":0`},
+	// How many tokens the id of a run has differs from run to run.
+	{regexp.MustCompile(`("RUN/[^{}]*\},"tokens":)\d+`), `${1}0`},
 }
 
 // fresh are the digests of the messages that a model step has not seen; their number is what was decided.

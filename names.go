@@ -68,6 +68,16 @@ const (
 	AskUpdate = "switchyard/ask"
 	// ReplyUpdate takes a Reply to an open question.
 	ReplyUpdate = "switchyard/reply"
+	// SendUpdate takes a Sent, a user's message to a running agent; SendSignal does where the server takes no updates, as of
+	// a run that it holds paused.
+	SendUpdate = "switchyard/send"
+	SendSignal = "switchyard/send"
+	// PauseUpdate and ResumeUpdate take a Pause: who has the run pause, or go on, and why.
+	PauseUpdate  = "switchyard/pause"
+	ResumeUpdate = "switchyard/resume"
+
+	// PausedMemo is the field of a run's memo that has the Pause of a paused run.
+	PausedMemo = "SwitchyardPaused"
 
 	// ModelOverflow is the type of a model step's failure where the conversation is longer than the model reads.
 	ModelOverflow = "model_overflow"

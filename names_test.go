@@ -18,6 +18,7 @@ func TestNamesAreFrozen(t *testing.T) {
 		{PinActivity, "switchyard/pin"}, {AdmitActivity, "switchyard/admit"}, {ModelActivity, "switchyard/model"},
 		{HoldActivity, "switchyard/hold"}, {HookActivity, "switchyard/hook"},
 		{SetupQuery, "switchyard/setup"}, {ConversationQuery, "switchyard/conversation"},
+		{SendUpdate, "switchyard/send"}, {SendSignal, "switchyard/send"}, {PauseUpdate, "switchyard/pause"}, {ResumeUpdate, "switchyard/resume"}, {PausedMemo, "SwitchyardPaused"},
 		{AttributeAgent, "SwitchyardAgent"}, {AttributeConversation, "SwitchyardConversation"},
 		{AttributeKind, "SwitchyardKind"}, {AttributeCaller, "SwitchyardCaller"},
 		{DefaultTaskQueue, "switchyard"}, {LaneGeneral, "general"}, {LaneSerial, "serial"},

@@ -20,6 +20,9 @@ const (
 	EventQuestionAsked   EventType = "question_asked"
 	EventQuestionClosed  EventType = "question_closed"
 	EventHookEnded       EventType = "hook_ended"
+	EventMessageSent     EventType = "message_sent"
+	EventRunPaused       EventType = "run_paused"
+	EventRunResumed      EventType = "run_resumed"
 	EventRunCompleted    EventType = "run_completed"
 	EventRunFailed       EventType = "run_failed"
 	EventRunCancelled    EventType = "run_cancelled"
@@ -54,6 +57,9 @@ type Event struct {
 	Reply    *Reply    `json:"reply,omitempty"`
 	// Hook is set on hook_ended: what a hook of the run did. What hooks did to a call stands in its record.
 	Hook *HookAction `json:"hook,omitempty"`
+	// Sent is set on message_sent, Pause on run_paused and run_resumed: who did it, and why.
+	Sent  *Sent  `json:"sent,omitempty"`
+	Pause *Pause `json:"pause,omitempty"`
 	// Record is set on the event that ends a call.
 	Record *Record `json:"record,omitempty"`
 	// Result is set on the event that ends the run; of a run that did not complete it may hold the usage alone, or be nil.

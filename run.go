@@ -52,6 +52,11 @@ type Carry struct {
 	Instances []CarriedInstance `json:"instances,omitempty"`
 	// Undo are the calls that undo what the run has done so far, in the order in which that was done.
 	Undo *Packed[[]Call] `json:"undo,omitempty"`
+	// Sent are the ids of the messages that the run was sent last, so that none of them is taken twice. The messages
+	// themselves are part of the conversation.
+	Sent []string `json:"sent,omitempty"`
+	// Paused is set where the run is paused.
+	Paused *Pause `json:"paused,omitempty"`
 }
 
 // Window is what a run knows of its model's window.

@@ -49,7 +49,7 @@ func (d *Deriver) updateAdmitted(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// updateAccepted reads a question of a running call, or a reply.
+// updateAccepted reads a question of a running call, a reply, or what has the run pause, go on or read a message.
 func (d *Deriver) updateAccepted(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionUpdateAcceptedEventAttributes()
 	id, request := a.GetProtocolInstanceId(), a.GetAcceptedRequest()
@@ -74,6 +74,8 @@ func (d *Deriver) updateAccepted(e *historypb.HistoryEvent) error {
 		}
 		r.Value = nil // it may be large, and stands where it was given for
 		d.asked.replies[id] = r
+	default:
+		return d.controlled(e, id, request.GetInput())
 	}
 	return nil
 }

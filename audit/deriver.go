@@ -31,7 +31,9 @@ type Deriver struct {
 	// handedBack are calls that workers gave up before they began them, and that the run is about to make again, by id.
 	handedBack map[string]*activity
 	asked      asked
-	holds      holds
+	// sent are the ids of the messages that the run was sent.
+	sent  map[string]bool
+	holds holds
 	// clock is when the run last went on within its workflow task, decider the worker that made the last one.
 	clock   time.Time
 	decider string
@@ -43,7 +45,7 @@ type Deriver struct {
 // history's first event says them too.
 func NewDeriver(workflowID, runID string) *Deriver {
 	return &Deriver{workflowID: workflowID, next: runID, wanted: wantedCalls{}, open: map[int64]*activity{},
-		handedBack: map[string]*activity{}, tools: map[string]switchyard.Tool{}, asked: newAsked(), holds: newHolds()}
+		handedBack: map[string]*activity{}, sent: map[string]bool{}, tools: map[string]switchyard.Tool{}, asked: newAsked(), holds: newHolds()}
 }
 
 // Add takes the next event of the history and returns what it means: none, one or several events. An error says which
@@ -93,6 +95,9 @@ var handlers = map[enumspb.EventType]func(*Deriver, *historypb.HistoryEvent) err
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED:       (*Deriver).updateAdmitted,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:       (*Deriver).updateAccepted,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:      (*Deriver).updateCompleted,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:              (*Deriver).signalled,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_PAUSED:                (*Deriver).pausedOnServer,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UNPAUSED:              (*Deriver).resumedOnServer,
 	enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED: (*Deriver).childInitiated,
 	enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:         (*Deriver).childStarted,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:             (*Deriver).runCompleted,
@@ -138,6 +143,8 @@ func (d *Deriver) begin(e *historypb.HistoryEvent) error {
 		d.summary.Run, d.summary.Started, d.summary.Usage = carry.Run, carry.Started, carry.Usage
 		d.pin(carry.Pinned.Value)
 		d.holds.resume(carry.Instances)
+		d.summary.Paused = carry.Paused
+		d.stand()
 	} else {
 		d.emit(e, switchyard.Event{Type: switchyard.EventRunStarted})
 	}

@@ -20,7 +20,7 @@ func (d *Deriver) close(e *historypb.HistoryEvent, end ending) {
 	d.endOpen(e)
 	d.abandon(e, "the run ended before this call ran")
 	s := &d.summary
-	s.Status, s.Closed = end.status, timeOf(e.GetEventTime())
+	s.Status, s.Closed, s.Paused, s.PausedOnServer = end.status, timeOf(e.GetEventTime()), nil, nil
 	s.Result, s.Failure, s.FailureType, s.Problems = end.event.Result, end.event.Failure, end.event.FailureType, end.event.Problems
 	if r := end.event.Result; r != nil {
 		s.Usage = r.Usage

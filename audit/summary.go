@@ -22,6 +22,7 @@ type RunStatus string
 // The states of a run.
 const (
 	RunRunning    RunStatus = "running"
+	RunPaused     RunStatus = "paused"
 	RunCompleted  RunStatus = "completed"
 	RunFailed     RunStatus = "failed"
 	RunCancelled  RunStatus = "cancelled"
@@ -56,6 +57,9 @@ type Summary struct {
 	// Usage counts what the run has used so far.
 	Usage switchyard.Usage `json:"usage"`
 	Tools []PinnedTool     `json:"tools,omitempty"`
+	// Paused says who has the run pause, PausedOnServer who has the server hold it. A run may be both.
+	Paused         *switchyard.Pause `json:"paused,omitempty"`
+	PausedOnServer *switchyard.Pause `json:"paused_on_server,omitempty"`
 	// Questions are those that are open, the oldest first.
 	Questions []switchyard.Question `json:"questions,omitempty"`
 	// SubAgents are the calls that sub-agents executed, in the order in which they began.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
@@ -193,6 +194,9 @@ func (a *app) replyError(id string, r switchyard.Reply, err error) error {
 	}
 	if isNotFound(err) { // it was there a moment ago
 		return failure(exitFailed, "the run %q has ended and takes no answer any more\nSee how it ended: %s", id, a.connection.reach().command("show", id))
+	}
+	if _, held := errors.AsType[*serviceerror.FailedPrecondition](err); held {
+		return failure(exitFailed, "the server holds the run %q, which takes no answers until it is resumed: %s", id, a.connection.reach().command("resume", id))
 	}
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	var refused switchyard.ReplyError

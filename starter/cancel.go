@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -41,16 +42,16 @@ func (a *app) cancelRun(ctx context.Context, c client.Client, run *runReference,
 		return a.lookupError(run.workflowID, run.runID, err)
 	}
 	if summary.Status == audit.RunCancelled {
-		return a.tellCancelled(run.workflowID, string(audit.RunCancelled), "is cancelled already")
+		return a.tellStatus(run.workflowID, string(audit.RunCancelled), "is cancelled already")
 	}
-	if summary.Status != audit.RunRunning {
+	if !summary.Closed.IsZero() {
 		return failure(exitFailed, "the run %q has ended already: %s", run.workflowID, summary.Status)
 	}
-	if err := requestCancel(ctx, c, a.connection.resolvedNamespace, run.workflowID, run.runID, reason); err != nil {
+	if err := a.requestCancel(ctx, c, run, reason); err != nil {
 		return a.lookupError(run.workflowID, run.runID, err)
 	}
 	if noWait {
-		return a.tellCancelled(run.workflowID, string(audit.StateCancelling), "is asked to stop")
+		return a.tellStatus(run.workflowID, string(audit.StateCancelling), "is asked to stop")
 	}
 	return a.awaitCancelled(ctx, c, run)
 }
@@ -81,7 +82,7 @@ func (a *app) tellEnd(ctx context.Context, run *runReference, err error) error {
 	case ctx.Err() != nil:
 		return failure(exitCancelled, "interrupted; the run %q is asked to stop and may still be running", run.workflowID)
 	case endedCancelled(err):
-		return a.tellCancelled(run.workflowID, string(audit.RunCancelled), "is cancelled")
+		return a.tellStatus(run.workflowID, string(audit.RunCancelled), "is cancelled")
 	case err != nil && unreachable(err):
 		return a.lookupError(run.workflowID, run.runID, err)
 	}
@@ -94,18 +95,16 @@ func endedCancelled(err error) bool {
 	return ok
 }
 
-func (a *app) tellCancelled(id, status, what string) error {
-	if a.format.json() {
-		return writeJSON(a.Out, map[string]string{"workflow_id": id, "status": status}, false)
-	}
-	return a.println("run " + id + " " + what)
-}
-
-// requestCancel asks a run to stop, with the reason in its history.
-func requestCancel(ctx context.Context, c client.Client, namespace, id, runID, reason string) error {
+// requestCancel asks a run to stop, with the reason in its history. Where the server holds it or a sub-agent's run below it, it
+// lets go of them: a run that is held hears of nothing.
+func (a *app) requestCancel(ctx context.Context, c client.Client, run *runReference, reason string) error {
 	_, err := c.WorkflowService().RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
-		Namespace: namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: runID},
+		Namespace: a.connection.resolvedNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.workflowID, RunId: run.runID},
 		Identity: "starter@" + hostname(), Reason: reason, RequestId: randomHex(16),
 	})
+	if err != nil {
+		return err
+	}
+	_, err = a.resumeTree(ctx, c, run, switchyard.Pause{By: currentUser() + "@" + hostname(), Reason: "the run is cancelled"}, false)
 	return err
 }

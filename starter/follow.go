@@ -237,7 +237,7 @@ func (f *follower) interruptAgain(ctx context.Context, cause error) {
 func (f *follower) cancel(ctx context.Context) {
 	f.view.note("cancelling the run; its running calls are told to stop")
 	f.cancelled = time.Now()
-	if err := requestCancel(ctx, f.client, f.app.connection.resolvedNamespace, f.id, f.run, "interrupted at the terminal"); err != nil {
+	if err := f.app.requestCancel(ctx, f.client, &runReference{f.id, f.run}, "interrupted at the terminal"); err != nil {
 		f.view.note(fmt.Sprintf("cannot cancel the run: %v", err))
 		f.detached = true
 	}

@@ -32,9 +32,11 @@ type listedRun struct {
 	Conversation string        `json:"conversation,omitempty"`
 	Caller       string        `json:"caller,omitempty"`
 	// Parent is the run that a sub-agent's run works for.
-	Parent   string              `json:"parent,omitempty"`
-	Status   audit.RunStatus     `json:"status"`
-	Started  time.Time           `json:"started"`
+	Parent  string          `json:"parent,omitempty"`
+	Status  audit.RunStatus `json:"status"`
+	Started time.Time       `json:"started"`
+	// Paused says who has the run pause; it is not known of one that the server holds.
+	Paused   *switchyard.Pause   `json:"paused,omitempty"`
 	Closed   time.Time           `json:"closed,omitzero"`
 	Duration switchyard.Duration `json:"duration"`
 }
@@ -146,6 +148,11 @@ func listed(e *workflowpb.WorkflowExecutionInfo) listedRun {
 		Agent: text(fields[switchyard.AttributeAgent]), Conversation: text(fields[switchyard.AttributeConversation]),
 		Caller: text(fields[switchyard.AttributeCaller]), Parent: e.GetParentExecution().GetWorkflowId(), Status: statusOf(e.GetStatus()), Started: e.GetStartTime().AsTime(),
 	}
+	var paused switchyard.Pause
+	if memo := e.GetMemo().GetFields()[switchyard.PausedMemo]; r.Status == audit.RunRunning && memo != nil &&
+		converter.GetDefaultDataConverter().FromPayload(memo, &paused) == nil && paused.By != "" {
+		r.Status, r.Paused = audit.RunPaused, &paused
+	}
 	if e.GetCloseTime() != nil {
 		r.Closed = e.GetCloseTime().AsTime()
 		r.Duration = switchyard.Duration(r.Closed.Sub(r.Started))
@@ -165,6 +172,8 @@ func text(p *commonpb.Payload) string {
 
 func statusOf(s enumspb.WorkflowExecutionStatus) audit.RunStatus {
 	switch s {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
+		return audit.RunPaused
 	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
 		return audit.RunCompleted
 	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
@@ -214,7 +223,7 @@ func (p palette) status(s audit.RunStatus) string {
 		return p.good(string(s))
 	case audit.RunFailed, audit.RunTerminated, audit.RunTimedOut:
 		return p.bad(string(s))
-	case audit.RunCancelled:
+	case audit.RunCancelled, audit.RunPaused:
 		return p.warn(string(s))
 	}
 	return string(s)

@@ -155,7 +155,7 @@ func (v *liveView) draw() {
 	switch next := (frame{tracker: &t}); {
 	case v.program != nil:
 		v.program.Send(next)
-	case t.header != "" || len(t.calls)+len(t.others) > 0:
+	case t.header != "" || len(t.calls)+len(t.others)+len(t.paused) > 0:
 		v.start(next)
 	}
 }

@@ -82,6 +82,11 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 	field("kind", string(s.Kind))
 	field(nameLabel(s.Kind), s.Name)
 	field("status", p.status(s.Status)+s.outcome())
+	for _, pause := range []*switchyard.Pause{s.Paused, s.PausedOnServer} {
+		if pause != nil {
+			field("paused", f.pauseText(*pause, now))
+		}
+	}
 	field("prompt", s.Prompt)
 	field("started", s.times(f, now))
 	field("caller", s.Caller)

@@ -24,6 +24,8 @@ type tracker struct {
 	// spoken is what the model says in the step that is under way; width is how much of it fits a line.
 	spoken spoken
 	width  int
+	// paused are the lines that say who has the run pause, by whether the server holds it.
+	paused map[bool]string
 	// questions are the run's open ones, below those of sub-agents.
 	questions, below []audit.RunQuestion
 }
@@ -61,6 +63,8 @@ func (t *tracker) event(e switchyard.Event) (finished []string) {
 	case switchyard.EventRunCompleted, switchyard.EventRunFailed, switchyard.EventRunCancelled:
 		finished = t.flush()
 		t.others, t.spoken = nil, spoken{}
+	default:
+		return t.controlled(e)
 	}
 	return finished
 }
@@ -231,7 +235,7 @@ func (t *tracker) live(now time.Time, spinner string, limit int) []string {
 	}
 	hidden := 0
 	asked := t.questionLines(limit / 2)
-	room := limit - len(lines) - len(t.others) - len(asked) - 1
+	room := limit - len(lines) - len(t.others) - len(t.paused) - len(asked) - 1
 	text := t.spokenLines(min(limit/2, room))
 	room -= len(text)
 	for _, r := range t.visible(room) {
@@ -243,7 +247,7 @@ func (t *tracker) live(now time.Time, spinner string, limit int) []string {
 	for _, o := range t.others {
 		lines = append(lines, t.otherLine(o, now, spinner))
 	}
-	return slices.Concat(lines, text, asked)
+	return slices.Concat(lines, text, t.pauseLines(), asked)
 }
 
 // visible returns the rows to show where there is room for so many: open ones rather than those that have ended.

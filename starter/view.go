@@ -111,6 +111,7 @@ func plainLine(e switchyard.Event, r reach) string {
 		p.add("did", string(e.Hook.Did))
 		p.add("reason", switchyard.Shorten(e.Hook.Reason, 200))
 	}
+	p.controlled(e)
 	if e.Step != nil {
 		p.step(*e.Step)
 	}

@@ -26,6 +26,7 @@ func Agent(ctx workflow.Context, in switchyard.RunInput, earlier []byte) (switch
 		return switchyard.RunResult{}, err
 	}
 	result, err := run.loop(ctx)
+	run.pipeline.control.inbox.close("is ending")
 	if !workflow.IsContinueAsNewError(err) {
 		run.pipeline.instances.close(ctx)
 		result, err = run.endHooks(ctx, result, run.pipeline.end(ctx, err))
@@ -90,6 +91,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	}
 	r.pipeline.undo = newUndo(r.agent.Undo, carry.Undo)
 	r.pipeline.usage = carry.Usage
+	r.pipeline.control.restore(carry)
 	r.pipeline.instances.resume(ctx, carry.Instances, r.pipeline.tools)
 	return nil
 }
@@ -182,6 +184,9 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result switchyard.
 		return false, result, err
 	}
 	if len(response.Message.Calls) == 0 || response.Stop == switchyard.StopRefusal {
+		if more, err := r.mustGoOn(ctx, response.Stop); more || err != nil {
+			return false, result, err
+		}
 		result, err = r.end(switchyard.RunResult{Outcome: switchyard.OutcomeAnswered, Answer: response.Message.Text}, response.Stop)
 		return true, result, err
 	}
@@ -193,6 +198,9 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result switchyard.
 // modelStep asks the model, for a summary of what compaction says where it is set; the activity gets digests and fetches by
 // query what its process does not have.
 func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction *switchyard.Compaction) (switchyard.ModelResponse, error) {
+	if err := r.listen(ctx, limit, compaction != nil); err != nil {
+		return switchyard.ModelResponse{}, err
+	}
 	c := &r.conversation
 	request := switchyard.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before, Chain: c.seenChain, Seen: c.seen, New: c.fresh,
 		Catalog: r.pinned.Catalog.Digest, Limit: limit, Compact: compaction}
@@ -256,6 +264,7 @@ func (r *agentRun) end(result switchyard.RunResult, stop switchyard.Stop) (switc
 
 // carryOn goes on in a fresh history with everything the run knows, or ends the run where that is too much to carry.
 func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
+	r.read(ctx)
 	earlier, err := switchyard.EncodeMessages(r.conversation.messages)
 	if err != nil {
 		return switchyard.RunResult{}, err
@@ -283,5 +292,6 @@ func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
 	next.Carry = &switchyard.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage, Prompt: r.hookPrompt(),
 		Pinned: switchyard.Pack(r.pinned), Instances: r.pipeline.instances.carry(ctx), Undo: r.pipeline.undo.carry()}
 	next.Carry.Window, next.Carry.Repeats = r.carriedWindow(), r.carriedRepeats()
+	next.Carry.Paused, next.Carry.Sent = r.pipeline.control.paused, r.pipeline.control.inbox.known
 	return switchyard.RunResult{}, workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next, earlier)
 }

@@ -15,6 +15,9 @@ type batch struct {
 	skip func(i int)
 	// finish takes the future of a call that has ended. It returns another one where the call goes on after all.
 	finish func(ctx workflow.Context, i int, f workflow.Future) (again workflow.Future)
+	// control pauses the batch; resuming is set while the batch waits for it to go on.
+	control  *control
+	resuming bool
 }
 
 // run runs the whole batch and returns when every call that was started has ended: with the error of launch, if there
@@ -24,7 +27,7 @@ func (b *batch) run(ctx workflow.Context) error {
 	selector := workflow.NewSelector(ctx)
 	var failure error
 	for {
-		for ready := q.take(maxInFlight); len(ready) > 0; ready = q.take(maxInFlight) {
+		for ready := b.take(ctx, selector, q); len(ready) > 0; ready = b.take(ctx, selector, q) {
 			futures, err := b.start(ctx, ready)
 			if err != nil {
 				failure = err
@@ -33,11 +36,23 @@ func (b *batch) run(ctx workflow.Context) error {
 			}
 			b.follow(ctx, selector, q, ready, futures)
 		}
-		if q.running == 0 {
+		if q.running == 0 && len(q.ready) == 0 {
 			return failure
 		}
 		selector.Select(ctx)
 	}
+}
+
+// take returns calls that are ready; none while the run is paused, and then has the selector tell of its end.
+func (b *batch) take(ctx workflow.Context, s workflow.Selector, q *queue) []int {
+	if b.control.paused == nil || ctx.Err() != nil {
+		return q.take(maxInFlight)
+	}
+	if !b.resuming {
+		b.resuming = true
+		s.AddFuture(b.control.resumed(ctx), func(workflow.Future) { b.resuming = false })
+	}
+	return nil
 }
 
 // start launches calls, unless the context is cancelled: scheduling them then would let a worker begin what nobody waits

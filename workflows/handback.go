@@ -31,7 +31,7 @@ func (p *pipeline) again(ctx workflow.Context, c switchyard.Call, v switchyard.V
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		var r switchyard.Result
 		options := workflow.TimerOptions{Summary: "call " + c.ID + " was handed back"}
-		if workflow.NewTimerWithOptions(ctx, pauseAfter(n), options).Get(ctx, nil) != nil {
+		if workflow.NewTimerWithOptions(ctx, pauseAfter(n), options).Get(ctx, nil) != nil || p.control.goOn(ctx) != nil {
 			end.SetError(switchyard.NotStarted())
 			return
 		}

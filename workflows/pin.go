@@ -30,16 +30,16 @@ func invalid(problems []switchyard.Problem) error {
 	return runError(switchyard.RunInvalid, "nothing was run: "+strings.Join(lines, "; "), nil, problems)
 }
 
-// answerSetup lets workers ask what the run is pinned to, and people reply to its questions. pinned is read when the
-// query comes, not now.
-func answerSetup(ctx workflow.Context, agent *switchyard.Agent, pinned *switchyard.Pinned) (*questions, error) {
+// answerSetup lets workers ask what the run is pinned to, and people control it. pinned is read when the query comes, not
+// now.
+func answerSetup(ctx workflow.Context, agent *switchyard.Agent, pinned *switchyard.Pinned) (*control, error) {
 	err := workflow.SetQueryHandler(ctx, switchyard.SetupQuery, func() (switchyard.Setup, error) {
 		return switchyard.Setup{Agent: agent, Pinned: switchyard.Pack(*pinned)}, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return newQuestions(ctx)
+	return newControl(ctx, agent != nil)
 }
 
 func originOf(ctx workflow.Context, in switchyard.RunInput, caller switchyard.Caller) switchyard.Origin {

@@ -34,6 +34,7 @@ type pipeline struct {
 	openUntil  map[string]time.Time
 	handedBack map[string]int
 	verified   map[string]int
+	control    *control
 	questions  *questions
 	instances  *instances
 	inline     inline
@@ -46,9 +47,9 @@ type pipeline struct {
 	stepsInline bool
 }
 
-func newPipeline(ctx workflow.Context, in switchyard.RunInput, origin switchyard.Origin, catalog switchyard.Catalog, mode switchyard.Mode, asked *questions) *pipeline {
-	asked.origin = origin
-	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode, rank: rankOf(ctx, in, origin), questions: asked,
+func newPipeline(ctx workflow.Context, in switchyard.RunInput, origin switchyard.Origin, catalog switchyard.Catalog, mode switchyard.Mode, c *control) *pipeline {
+	c.questions.origin = origin
+	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode, rank: rankOf(ctx, in, origin), control: c, questions: c.questions,
 		queue: workflow.GetInfo(ctx).TaskQueueName, tools: make(map[string]switchyard.Tool, len(catalog.Tools)),
 		openUntil: map[string]time.Time{}, handedBack: map[string]int{}, verified: map[string]int{}}
 	for _, t := range catalog.Tools {
@@ -265,6 +266,7 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order 
 
 // run runs calls that wait for each other. When it returns, nothing is asked or replied on their behalf any more.
 func (p *pipeline) run(ctx workflow.Context, b batch) error {
+	b.control = p.control
 	failure := b.run(ctx)
 	return cmp.Or(failure, p.questions.finish(ctx))
 }

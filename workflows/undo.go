@@ -93,6 +93,7 @@ func (p *pipeline) end(ctx workflow.Context, err error) error {
 	if err == nil || workflow.IsContinueAsNewError(err) {
 		return err
 	}
+	p.control.end()
 	cancelled := ctx.Err() != nil && temporal.IsCanceledError(err)
 	var undone []switchyard.Undone
 	if p.undo.when.At(cancelled) {

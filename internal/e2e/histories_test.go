@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -405,7 +406,7 @@ func (l *lab) runCall(id, tool, arguments string) client.WorkflowRun {
 // with which ids, inputs, lanes and timeouts, in which order, and how the run ends. The recorded histories themselves
 // are replayed in package workflows.
 func TestHistories(t *testing.T) {
-	for _, b := range behaviours {
+	for _, b := range slices.Concat(behaviours, controlled) {
 		t.Run(b.name, func(t *testing.T) {
 			l := newLab(t, b.server...)
 			run := b.run(l)

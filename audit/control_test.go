@@ -1,0 +1,80 @@
+package audit_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	updatepb "go.temporal.io/api/update/v1"
+)
+
+// accepted is an update that a run accepted.
+func accepted(t *testing.T, id, name string, arg any) *historypb.HistoryEvent {
+	t.Helper()
+	e := event(10, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, nil)
+	e.Attributes = &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{
+		WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{ProtocolInstanceId: id,
+			AcceptedRequest: &updatepb.Request{Input: &updatepb.Input{Name: name, Args: payloads(t, arg)}}}}
+	return e
+}
+
+func signalled(t *testing.T, name string, arg any) *historypb.HistoryEvent {
+	t.Helper()
+	e := event(11, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, nil)
+	e.Attributes = &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
+		WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: name, Input: payloads(t, arg)}}
+	return e
+}
+
+func onServer() (paused, resumed *historypb.HistoryEvent) {
+	paused, resumed = event(12, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_PAUSED, nil), event(13, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UNPAUSED, nil)
+	paused.Attributes = &historypb.HistoryEvent_WorkflowExecutionPausedEventAttributes{
+		WorkflowExecutionPausedEventAttributes: &historypb.WorkflowExecutionPausedEventAttributes{Identity: "bob", Reason: "a look"}}
+	resumed.Attributes = &historypb.HistoryEvent_WorkflowExecutionUnpausedEventAttributes{
+		WorkflowExecutionUnpausedEventAttributes: &historypb.WorkflowExecutionUnpausedEventAttributes{Identity: "bob"}}
+	return paused, resumed
+}
+
+// TestControlEvents proves what the events and the summary tell of messages, by update and by signal, each once, and of pauses,
+// the run's own and the server's: the run is paused until both are over, and no more when it has ended.
+func TestControlEvents(t *testing.T) {
+	start := started(t, switchyard.AgentWorkflow, payloads(t, agent(switchyard.Limits{})))
+	message, pause := switchyard.Sent{Text: "x", By: "ada", ID: "one"}, switchyard.Pause{By: "ada"}
+	paused, resumed := onServer()
+	for _, test := range []struct {
+		name    string
+		history []*historypb.HistoryEvent
+		events  []switchyard.EventType
+		status  audit.RunStatus
+	}{
+		{"messages", []*historypb.HistoryEvent{accepted(t, "one", switchyard.SendUpdate, message), signalled(t, switchyard.SendSignal, message), signalled(t, "other", message),
+			signalled(t, switchyard.SendSignal, switchyard.Sent{}), signalled(t, switchyard.SendSignal, switchyard.Sent{Text: "y", By: "ada", ID: "two"})},
+			[]switchyard.EventType{switchyard.EventMessageSent, switchyard.EventMessageSent}, audit.RunRunning},
+		{"both pauses", []*historypb.HistoryEvent{accepted(t, "p", switchyard.PauseUpdate, pause), paused, accepted(t, "r", switchyard.ResumeUpdate, pause)},
+			[]switchyard.EventType{switchyard.EventRunPaused, switchyard.EventRunPaused, switchyard.EventRunResumed}, audit.RunPaused},
+		{"a pause that is over", []*historypb.HistoryEvent{paused, resumed}, []switchyard.EventType{switchyard.EventRunPaused, switchyard.EventRunResumed}, audit.RunRunning},
+		{"a paused run that ends", []*historypb.HistoryEvent{accepted(t, "p", switchyard.PauseUpdate, pause), runFailed(application("x", "y", nil))},
+			[]switchyard.EventType{switchyard.EventRunPaused, switchyard.EventRunFailed}, audit.RunFailed},
+	} {
+		d := audit.NewDeriver("", "")
+		var types []switchyard.EventType
+		for _, e := range derive(t, d, append([]*historypb.HistoryEvent{start}, test.history...))[1:] {
+			types = append(types, e.Type)
+		}
+		s := d.Summary()
+		if !slices.Equal(types, test.events) || s.Status != test.status || (s.Paused != nil || s.PausedOnServer != nil) != (test.status == audit.RunPaused) {
+			t.Errorf("%s: %v; the run is %s, paused %v, on the server %v", test.name, types, s.Status, s.Paused, s.PausedOnServer)
+		}
+	}
+	for _, name := range []string{switchyard.SendUpdate, switchyard.PauseUpdate} {
+		d := audit.NewDeriver("", "")
+		derive(t, d, []*historypb.HistoryEvent{start})
+		if _, err := d.Add(accepted(t, "a", name, 7)); !errors.Is(err, audit.ErrUnreadable) {
+			t.Errorf("%s with a number: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package e2e
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+)
+
+// tellRun has a run take an update, and waits until it has.
+func (l *lab) tellRun(id, name string, arg any) error {
+	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: name,
+		Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	if err != nil {
+		return err
+	}
+	return handle.Get(l.ctx, nil)
+}
+
+// must fails the test where a run did not take an update.
+func (l *lab) must(err error) {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func message(text string) switchyard.Sent { return switchyard.Sent{Text: text, By: "ada"} }
+
+var look = switchyard.Pause{By: "ada", Reason: "a look"}
+
+// controlled are the behaviours of runs that people control.
+var controlled = []behaviour{
+	{name: "agent_send", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		run := l.runAgent("agent_send", withTools(agent(step(call("hold_read", `{}`)), answer("too early"), answer("done")), "hold_read"))
+		l.awaitEntries(1)
+		l.must(l.tellRun("agent_send", switchyard.SendUpdate, message("during the call")))
+		l.must(l.tellRun("agent_send", switchyard.PauseUpdate, look))
+		l.openGate()
+		l.await("for the call to end", func() bool { return l.ended(run, "1.1") })
+		l.must(l.tellRun("agent_send", switchyard.ResumeUpdate, look))
+		return run
+	}},
+	{name: "agent_paused", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		run := l.runAgent("agent_paused", withTools(agent(step(call("hold_read", `{}`), call("tick_alone", `{"ms":1}`)), answer("done")), "hold_read tick_alone"))
+		l.awaitEntries(1)
+		l.must(l.tellRun("agent_paused", switchyard.PauseUpdate, look))
+		l.openGate()
+		l.await("for the call to end", func() bool { return l.ended(run, "1.1") })
+		l.must(l.tellRun("agent_paused", switchyard.SendUpdate, message("while it is paused")))
+		l.must(l.tellRun("agent_paused", switchyard.ResumeUpdate, look))
+		return run
+	}},
+	{name: "plan_paused", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		run := l.runPlan("plan_paused", switchyard.Plan{Calls: []switchyard.PlanCall{
+			{ID: "held", Tool: "hold_read"}, {ID: "after", Tool: "append", Arguments: []byte(`{"text":"${held}"}`)}}})
+		l.awaitEntries(1)
+		l.must(l.tellRun("plan_paused", switchyard.PauseUpdate, look))
+		l.openGate()
+		l.await("for the call to end", func() bool { return l.ended(run, "held") })
+		l.must(l.tellRun("plan_paused", switchyard.ResumeUpdate, look))
+		return run
+	}},
+}
+
+// paused reads of a run's memo who has it pause.
+func (l *lab) paused(id string) (p switchyard.Pause) {
+	l.t.Helper()
+	r, err := l.Client.DescribeWorkflowExecution(l.ctx, id, "")
+	l.must(err)
+	if memo := r.GetWorkflowExecutionInfo().GetMemo().GetFields()[switchyard.PausedMemo]; memo != nil {
+		l.must(converter.GetDefaultDataConverter().FromPayload(memo, &p))
+	}
+	return p
+}
+
+// TestPausedOverContinueAsNew proves that a paused run that continues as new stays paused, is listed so, keeps the message that
+// it was sent, and goes on when it is resumed; its events tell of all that once.
+func TestPausedOverContinueAsNew(t *testing.T) {
+	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=5")
+	l.worker()
+	one := step(call("append", `{"text":"a"}`))
+	run := l.runAgent("run", agent(one, step(call("hold_read", `{}`)), one, answer("done")))
+	first := run.GetRunID()
+	l.awaitEntries(2)
+	before := len(l.histories("run", first))
+	l.must(l.tellRun("run", switchyard.SendUpdate, message("before")))
+	l.must(l.tellRun("run", switchyard.PauseUpdate, look))
+	l.openGate()
+	l.await("for the run to continue as new", func() bool { return len(l.histories("run", first)) > before })
+	if p := l.paused("run"); p.By != "ada" || p.Reason != "a look" || p.Since.IsZero() {
+		t.Errorf("the memo says %+v", p)
+	}
+	l.must(l.tellRun("run", switchyard.SendUpdate, message("meanwhile")))
+	if n := len(l.entries()); n != 2 {
+		t.Errorf("%d calls ran while the run was paused", n-2)
+	}
+	summary, err := audit.Describe(l.ctx, l.Client, "run", "")
+	if err != nil || summary.Status != audit.RunPaused || summary.Paused == nil || summary.Paused.By != "ada" {
+		t.Errorf("the run is %s, paused by %+v, error %v", summary.Status, summary.Paused, err)
+	}
+	l.must(l.tellRun("run", switchyard.ResumeUpdate, look))
+	if r := l.result(run); r.Answer != "done" || r.Usage.Calls != 3 {
+		t.Errorf("result: %+v", r)
+	}
+	if p := l.paused("run"); p.By != "" {
+		t.Errorf("after its end the memo says %+v", p)
+	}
+	var told []string
+	for e, err := range audit.Events(l.ctx, l.Client, "run", first) {
+		l.must(err)
+		if e.Sent != nil {
+			told = append(told, "sent "+e.Sent.Text)
+		}
+		if e.Pause != nil {
+			told = append(told, string(e.Type)+" "+e.Pause.By)
+		}
+	}
+	expect(t, "events", told, []string{"sent before", "run_paused ada", "sent meanwhile", "run_resumed ada"})
+}
+
+// TestHeldByServer proves what a run that the server holds does: calls that run end, with their heartbeats and their places on
+// lanes, and none is executed twice; a call that waits to be tried again, or for its lane, waits on; updates are refused; a
+// message by signal is read when the run goes on.
+func TestHeldByServer(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	run := l.runAgent("run", agent(step(call("hold_read", `{}`), call("tick", `{"ms":4000}`), call("tick_serial", `{"ms":500}`), call("tick_serial", `{"ms":500}`)),
+		step(call("append", `{"text":"a"}`)), answer("done")))
+	l.awaitEntries(1)
+	service := l.Client.WorkflowService()
+	_, err := service.PauseWorkflowExecution(l.ctx, &workflowservice.PauseWorkflowExecutionRequest{Namespace: "default", WorkflowId: "run", Identity: "ada", Reason: "a look", RequestId: "p"})
+	l.must(err)
+	err = l.tellRun("run", switchyard.SendUpdate, message("by update"))
+	if _, ok := errors.AsType[*serviceerror.FailedPrecondition](err); !ok {
+		t.Errorf("an update of a run that the server holds ends with %v", err)
+	}
+	l.must(l.Client.SignalWorkflow(l.ctx, "run", "", switchyard.SendSignal, switchyard.Sent{Text: "by signal", By: "ada", ID: "s"}))
+	l.openGate()
+	l.await("for the calls that run to end", func() bool { return l.ended(run, "1.1") && l.ended(run, "1.2") })
+	summary, err := audit.Describe(l.ctx, l.Client, "run", "")
+	if err != nil || summary.Status != audit.RunPaused || summary.PausedOnServer == nil || summary.PausedOnServer.By != "ada" || summary.PausedOnServer.Reason != "a look" {
+		t.Errorf("the run is %s, held by %+v, error %v", summary.Status, summary.PausedOnServer, err)
+	}
+	_, err = service.UnpauseWorkflowExecution(l.ctx, &workflowservice.UnpauseWorkflowExecutionRequest{Namespace: "default", WorkflowId: "run", Identity: "ada", RequestId: "u"})
+	l.must(err)
+	if r := l.result(run); r.Answer != "done" || r.Usage.Failed != 0 {
+		t.Errorf("result: %+v", r)
+	}
+	for what, n := range l.executions() {
+		if n != 1 {
+			t.Errorf("%s was executed %d times", what, n)
+		}
+	}
+	if said := l.conversation(run); !slices.ContainsFunc(said, func(m switchyard.Message) bool { return m.Role == switchyard.RoleUser && m.Text == "by signal" }) {
+		t.Errorf("the message is not in the conversation: %+v", said)
+	}
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+)
+
+// controlled adds what an event says of a message, or of a pause.
+func (p *pairs) controlled(e switchyard.Event) {
+	if e.Sent != nil {
+		p.add("by", e.Sent.By)
+		p.add("text", switchyard.Shorten(e.Sent.Text, 300))
+	}
+	if e.Pause != nil {
+		p.add("by", e.Pause.By)
+		p.add("reason", switchyard.Shorten(e.Pause.Reason, 300))
+		if e.Pause.OnServer {
+			p.add("on_server", "true")
+		}
+	}
+}
+
+// controlled takes an event that is about a message or a pause, and returns its line; of others it does nothing.
+func (t *tracker) controlled(e switchyard.Event) []string {
+	if e.Sent != nil {
+		return []string{t.palette.bold("message") + " of " + plainText(e.Sent.By) + ": " + switchyard.Shorten(e.Sent.Text, 300)}
+	}
+	if e.Pause == nil {
+		return nil
+	}
+	paused := maps.Clone(t.paused) // a copy of the tracker is being drawn
+	if e.Type == switchyard.EventRunResumed {
+		delete(paused, e.Pause.OnServer)
+		t.paused = paused
+		return []string{t.palette.bold("resumed") + " by " + plainText(strings.TrimSuffix(e.Pause.By+": "+e.Pause.Reason, ": "))}
+	}
+	if paused == nil {
+		paused = map[bool]string{}
+	}
+	paused[e.Pause.OnServer] = pausedBy(*e.Pause)
+	t.paused = paused
+	return nil
+}
+
+// pauseLines say that the run is paused, and by whom.
+func (t *tracker) pauseLines() []string {
+	var lines []string
+	for _, onServer := range []bool{false, true} {
+		if text := t.paused[onServer]; text != "" {
+			lines = append(lines, t.palette.warn("‖ ")+plainText(text))
+		}
+	}
+	return lines
+}
+
+// pausedBy says who has a run pause, and why.
+func pausedBy(p switchyard.Pause) string {
+	if p.OnServer {
+		return p.Note() + " (held by the server)"
+	}
+	return p.Note()
+}
+
+// pauseText says who has a run pause, why, and since when.
+func (f *formatFlags) pauseText(p switchyard.Pause, now time.Time) string {
+	text := strings.TrimPrefix(pausedBy(p), "paused ")
+	if p.Since.IsZero() {
+		return plainText(text)
+	}
+	return plainText(text) + ", " + f.when(p.Since, now)
+}

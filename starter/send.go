@@ -1,0 +1,98 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/sdk/client"
+)
+
+func (a *app) sendCommand() *cobra.Command {
+	var ref runReference
+	var by, id string
+	cmd := &cobra.Command{
+		Use: "send RUN TEXT", Short: "Send a running agent a message",
+		Long: `Sends a user's message to an agent that runs. The agent reads it before its next model step, when the calls that run are
+over; one that comes while the agent writes its answer makes it take another turn. TEXT is - for standard input.
+
+Sending the same --id again is the same message. The exit code is 1 when the run has ended, or is no agent's.`,
+		Example: `  starter send demo-1a2b3c4d "Leave out the drafts"
+  starter send demo-1a2b3c4d - <notes.md
+  starter send demo-1a2b3c4d "Go on" --id ticket-42`,
+		Args: arguments(1, "RUN", "TEXT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if ref.workflowID == "" {
+				ref.workflowID, args = args[0], args[1:]
+			}
+			if len(args) != 1 {
+				return usageError(cmd, "give one TEXT, or - for standard input")
+			}
+			text, err := messageText(args[0], a.In)
+			if err != nil {
+				return err
+			}
+			sent := switchyard.Sent{Text: text, By: cmp.Or(by, currentUser()+"@"+hostname()), ID: cmp.Or(id, randomHex(16))}
+			if e := sent.Check(); e != nil {
+				return usageError(cmd, "%v", e)
+			}
+			return a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
+				return a.send(ctx, c, run, sent)
+			})(cmd, nil)
+		},
+	}
+	ref.add(cmd.Flags())
+	cmd.Flags().StringVar(&by, "by", "", "`name` of who sends it (default: the user of this system, at this host)")
+	cmd.Flags().StringVar(&id, "id", "", "`id` of the message (default: a new one)")
+	return cmd
+}
+
+// messageText returns the text of an argument, or that of standard input.
+func messageText(arg string, stdin io.Reader) (string, error) {
+	text := arg
+	if arg == "-" {
+		data, err := io.ReadAll(io.LimitReader(stdin, switchyard.MaxSentText+2))
+		if err != nil {
+			return "", failure(exitUsage, "standard input: %w", err)
+		}
+		text = strings.TrimRight(string(data), "\r\n")
+	}
+	if !utf8.ValidString(text) {
+		return "", failure(exitUsage, "the message is not text in UTF-8")
+	}
+	return text, nil
+}
+
+// send sends a message by update, which the run answers, or where the server holds the run by signal: the run reads it then
+// when it goes on.
+func (a *app) send(ctx context.Context, c client.Client, run *runReference, s switchyard.Sent) error {
+	summary, err := a.open(ctx, c, run)
+	if err != nil {
+		return err
+	}
+	what := "it is read before the next model step"
+	switch {
+	case summary.Kind != audit.RunAgent:
+		return failure(exitFailed, "the run %q is not an agent's: only agents read messages", run.workflowID)
+	case summary.PausedOnServer != nil:
+		what = "it is read when the run goes on"
+		err = c.SignalWorkflow(ctx, run.workflowID, run.runID, switchyard.SendSignal, s)
+	default:
+		if summary.Paused != nil {
+			what = "it is read when the run goes on"
+		}
+		err = control(ctx, c, run, s.ID, switchyard.SendUpdate, s)
+	}
+	if err != nil {
+		return a.controlError(run, err)
+	}
+	if a.format.json() {
+		return writeJSON(a.Out, map[string]string{"workflow_id": run.workflowID, "id": s.ID, "by": s.By}, false)
+	}
+	return a.println("run " + run.workflowID + " has the message; " + what)
+}

@@ -1,0 +1,100 @@
+package workflows
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/workflow"
+)
+
+// maxKnownSent is how many ids of messages a run knows again: with an id of these, what is sent twice is one message.
+const maxKnownSent = 200
+
+// inbox has the messages that a run was sent and has not put into its conversation yet: there they stand before the next
+// model step, when every call of the last one is answered.
+type inbox struct {
+	// agent says that the run is one that reads messages.
+	agent bool
+	sent  []switchyard.Sent
+	size  int
+	// known are the ids of the messages that came last.
+	known []string
+	// closed says why the run reads no more messages; empty while it does.
+	closed string
+}
+
+// newInbox makes the run take messages, or refuse them where it is not an agent's.
+func newInbox(ctx workflow.Context, agent bool) (*inbox, error) {
+	i := &inbox{agent: agent}
+	return i, workflow.SetUpdateHandlerWithOptions(ctx, switchyard.SendUpdate, i.send,
+		workflow.UpdateHandlerOptions{Validator: i.maySend, Description: "a user's message to the agent"})
+}
+
+// maySend refuses, without a trace in history, what the run will not read.
+func (i *inbox) maySend(ctx workflow.Context, s switchyard.Sent) error {
+	if e := s.Check(); e != nil {
+		return refuseControl(e)
+	}
+	switch {
+	case !i.agent:
+		return refuseSend(switchyard.SendNoAgent, "the run is not an agent's: only agents read messages")
+	case i.closed != "" || ctx.Err() != nil:
+		return refuseSend(switchyard.RunEnding, "the run reads no more messages: it "+cmp.Or(i.closed, "is being cancelled"))
+	case slices.Contains(i.known, sentID(ctx, s)):
+		return nil
+	case i.size+len(s.Text) > switchyard.MaxUnseen:
+		return refuseSend(switchyard.SendFull, fmt.Sprintf("%d messages with %d bytes wait to be read; the run takes more when it has read them", len(i.sent), i.size))
+	}
+	return nil
+}
+
+func refuseSend(t switchyard.ControlErrorType, message string) error {
+	return refuseControl(&switchyard.ControlError{Type: t, Message: message})
+}
+
+// close has the run refuse messages from now on, because of why.
+func (i *inbox) close(why string) { i.closed = cmp.Or(i.closed, why) }
+
+// sentID is a message's id: that of the update that brings it, or its own.
+func sentID(ctx workflow.Context, s switchyard.Sent) string {
+	if info := workflow.GetCurrentUpdateInfo(ctx); info != nil {
+		return info.ID
+	}
+	return s.ID
+}
+
+func (i *inbox) send(ctx workflow.Context, s switchyard.Sent) error {
+	i.add(s, sentID(ctx, s))
+	return nil
+}
+
+// add keeps a message, unless one with its id came before.
+func (i *inbox) add(s switchyard.Sent, id string) {
+	if id != "" {
+		if slices.Contains(i.known, id) {
+			return
+		}
+		i.known = append(i.known, id)
+		i.known = i.known[max(len(i.known)-maxKnownSent, 0):]
+	}
+	i.sent = append(i.sent, s)
+	i.size += len(s.Text)
+}
+
+// unseen reports whether there are messages that no model step has seen.
+func (i *inbox) unseen(ctx workflow.Context) bool {
+	i.hear(ctx)
+	return len(i.sent) > 0
+}
+
+// hear takes what came by signal, but for what is no message.
+func (i *inbox) hear(ctx workflow.Context) {
+	channel := workflow.GetSignalChannel(ctx, switchyard.SendSignal)
+	for s := (switchyard.Sent{}); channel.ReceiveAsync(&s); s = (switchyard.Sent{}) {
+		if s.Check() == nil {
+			i.add(s, s.ID)
+		}
+	}
+}

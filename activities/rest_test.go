@@ -298,3 +298,23 @@ func TestRESTSlowServers(t *testing.T) {
 		cancel()
 	}
 }
+
+// A call that is cancelled breaks off its request, which the server sees, and says why.
+func TestRESTCancelled(t *testing.T) {
+	asked, gone := make(chan struct{}), make(chan struct{})
+	url := serving(t, func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+		close(gone)
+	})
+	reason := errors.New("the run was cancelled")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		<-asked
+		cancel(reason)
+	}()
+	if _, err := (REST{}).Execute(ctx, restSpec(t, url, "path: /"), json.RawMessage(`{"p":1}`)); !errors.Is(err, reason) {
+		t.Errorf("got %v; want %v", err, reason)
+	}
+	<-gone
+}

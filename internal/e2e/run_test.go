@@ -76,14 +76,17 @@ func TestStepInputs(t *testing.T) {
 }
 
 // TestStoppedProgram proves that cancelling or terminating a run ends a program that a tool runs, with its children and
-// grandchildren, though it ignores SIGTERM: a run that is cancelled has ended only after them, with its records whole.
+// grandchildren, though it ignores SIGTERM: a run that is cancelled has ended only after them, with its records whole. Where
+// the server does not push cancellations the call hears of it by its heartbeats.
 func TestStoppedProgram(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks at processes as only Linux shows them")
 	}
-	for _, how := range []string{"cancel", "terminate"} {
+	for how, flags := range map[string][]string{"cancel": nil, "terminate": nil, "cancel by heartbeat": {
+		"--dynamic-config-value", "frontend.WorkerCommandsEnabled=false",
+		"--dynamic-config-value", "system.enableCancelActivityWorkerCommand=false"}} {
 		t.Run(how, func(t *testing.T) {
-			l := newLab(t)
+			l := newLab(t, flags...)
 			l.worker()
 			run := l.runAgent("run", agent(step(call("family", `{}`), call("broken", `{}`)), answer("never")))
 			var pids []string

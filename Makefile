@@ -81,8 +81,8 @@ test/e2e: build npm ## Run the tests that need a real server
 	$(E2E) $(E2E_PACKAGES)
 
 .PHONY: test/replay
-test/replay: build npm ## The end-to-end tests with the workflow cache off: every workflow task is a replay
-	SWITCHYARD_CACHE=0 $(E2E) ./internal/e2e
+test/replay: build npm ## Every behaviour, and runs that crash, with the workflow cache off: every workflow task is a replay
+	SWITCHYARD_CACHE=0 $(E2E) ./internal/e2e -run 'TestHistories|TestKilled|TestAllKinds|TestConversationOver|TestSubAgents'
 
 # These run by themselves: they load the machine, and measure how soon another worker takes over.
 .PHONY: test/lanes

@@ -104,7 +104,8 @@ test/devserver: ## Run devserver's own tests
 	$(DEVSERVER) test -C devserver .
 
 # The programs that tests start are built to be measured as well: go test adds what they covered to its own profile. The
-# conformance suite and the lanes' proof are left to their own targets. What takes longest begins first, the bench last: it loads the machine most.
+# conformance suite and the lanes' proof are left to their own targets. Tests mostly wait, so that three packages are tested at
+# a time; what takes longest begins first, the bench last: it loads the machine most.
 .PHONY: test/coverage
 test/coverage: bin/devserver npm ## Run all tests, on a real server too, and hold every package to its coverage
 	rm -rf coverage
@@ -112,7 +113,7 @@ test/coverage: bin/devserver npm ## Run all tests, on a real server too, and hol
 	ln -s ../../bin/devserver coverage/bin/devserver
 	$(GO) build -cover -coverpkg=./... -o coverage/bin/ ./starter ./worker ./examples/librarian ./examples/kinds
 	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' $(NPM) SWITCHYARD_E2E=1 \
-		$(GO) test -count=1 -parallel 6 -timeout 10m -coverpkg=./... -coverprofile=coverage/tests.txt \
+		$(GO) test -count=1 -p 3 -parallel 6 -timeout 10m -coverpkg=./... -coverprofile=coverage/tests.txt \
 		$$($(GO) list ./internal/e2e; $(GO) list ./... | grep -v -e /bench -e /internal/e2e -e /internal/conformance -e /internal/lanetest; $(GO) list ./bench)
 	$(GO) run ./internal/covergate coverage/tests.txt
 

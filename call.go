@@ -75,6 +75,10 @@ type Verdict struct {
 	Route Route `json:"route,omitzero"`
 	// Hooks are what hooks before the call did to it.
 	Hooks []HookAction `json:"hooks,omitempty"`
+	// Policies are what rules did to it, those that it did not meet left out.
+	Policies []PolicyAction `json:"policies,omitempty"`
+	// Approval is set where a person has to approve the call before it runs.
+	Approval *ApprovalNeed `json:"approval,omitempty"`
 	// Result is set where a hook answered the call in the tool's place: it must not run.
 	Result *Result `json:"result,omitempty"`
 	// Error is set where the call must not run.

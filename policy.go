@@ -1,0 +1,44 @@
+package switchyard
+
+// PolicyEffect is what comes of a rule that a call meets (requirement G1).
+type PolicyEffect string
+
+const (
+	// PolicyDeny refuses the call as a policy_violation.
+	PolicyDeny PolicyEffect = "deny"
+	// PolicyAsk holds the call until a person has approved it.
+	PolicyAsk PolicyEffect = "ask"
+	// PolicyWarn lets it run, with the rule's message among the notes of its result.
+	PolicyWarn PolicyEffect = "warn"
+)
+
+// PolicyRule is one rule that calls are checked against before they run.
+type PolicyRule struct {
+	// Name is unique among the rules that a call is checked against.
+	Name string `json:"name"`
+	// When is a CEL expression of the type bool; docs/policies.md tells what it can name.
+	When string `json:"when"`
+	// Then is what comes of it where When is true.
+	Then PolicyEffect `json:"then"`
+	// Message says why; the caller is told.
+	Message string `json:"message"`
+	// Tools are those whose calls the rule is for; empty for all.
+	Tools []string `json:"tools,omitempty"`
+}
+
+// PolicyAction is what a rule did to a call. It is recorded with the call's verdict.
+type PolicyAction struct {
+	Rule    string       `json:"rule"`
+	Effect  PolicyEffect `json:"effect"`
+	Message string       `json:"message,omitempty"`
+	// Failure is why the expression could not be evaluated on this call; a rule that fails denies.
+	Failure string `json:"failure,omitempty"`
+}
+
+// PastCalls counts what a run has done with one tool so far, for policies.
+type PastCalls struct {
+	Tool      string `json:"tool"`
+	Completed int    `json:"completed,omitempty"`
+	Failed    int    `json:"failed,omitempty"`
+	Refused   int    `json:"refused,omitempty"`
+}

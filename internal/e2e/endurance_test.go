@@ -1,0 +1,195 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/sdk/client"
+)
+
+// endurance has this package run the test below, and bounds it.
+const (
+	endurance         = "SWITCHYARD_ENDURANCE"
+	endurancePatience = 8 * time.Minute
+)
+
+// What the run of TestEndurance is made of: so many turns with ten calls each.
+const (
+	longTurns     = 300
+	callsOfATurn  = 10
+	journalOfTurn = 12 // lines that a turn adds to the journal, where nothing is done twice: a payment adds two
+)
+
+// stampSpec is a program that must not run twice; where its worker is lost, paid tells by the journal whether it did.
+const stampSpec = `name: stamp_once
+version: 1.0.0
+description: Writes the call's key to the journal.
+output: {type: string}
+entry:
+  type: command
+  argv: [sh, -c, 'printf ''{"call":"%s","text":"pays %s"}\n'' "$SWITCHYARD_CALL_ID" "$SWITCHYARD_IDEMPOTENCY_KEY" >> "$E2E_JOURNAL"; echo receipt']
+  stdin: none
+  env: [E2E_JOURNAL]
+execution: {effect: once, heartbeat: 1s}
+verify:
+  tool: paid
+  arguments: {key: "{{call.key}}"}
+  done: paid
+  result: receipt
+`
+
+// longRun is an agent that adds up the numbers of its turns, each from the result of the turn before, while each turn also
+// pays three times and stamps once, greets twice, and writes three lines.
+func longRun() *switchyard.Agent {
+	var steps []switchyard.ScriptStep
+	for turn := 1; turn <= longTurns; turn++ {
+		sum := fmt.Sprintf(`{"expression":"${s%d.value} + %d"}`, turn-1, turn)
+		if turn == 1 {
+			sum = `{"expression":"1"}`
+		}
+		pay, line, greet := call("pay", `{"at_once":true}`), call("append", fmt.Sprintf(`{"text":"turn %d"}`, turn)), call("greet", `{"lines":0}`)
+		pay.Repeat, line.Repeat, greet.Repeat = 3, 3, 2
+		steps = append(steps, step(named(fmt.Sprint("s", turn), call("calculator", sum)), pay, call("stamp_once", `{}`), greet, line))
+	}
+	return withTools(agent(append(steps, answer(fmt.Sprintf("${s%d.text}", longTurns)))...), "calculator pay stamp_once greet append")
+}
+
+// TestEndurance proves that a run of 3,000 calls outlives its workers: five are killed in its middle, two are stopped for ones
+// with a changed toolspec, and its history is gone on with in fresh ones. It ends with the right answer, its events are numbered
+// without a gap, every call has one record and is of the version that the run began with, and what must not be done twice was done
+// once, as the tools' own journal says.
+func TestEndurance(t *testing.T) {
+	if os.Getenv(endurance) == "" {
+		t.Skip(endurance + " is not set: this test takes minutes; make test/endurance runs it")
+	}
+	l := newLab(t)
+	ctx, cancel := context.WithTimeout(context.Background(), endurancePatience)
+	t.Cleanup(cancel)
+	l.ctx = ctx
+	l.openGate()
+	dir := l.toolsFolder()
+	payments, err := os.ReadFile("testdata/tools/bookings.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := os.ReadFile("testdata/tools/tools.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.writeFile(filepath.Join(dir, "payments.yaml"), string(payments))
+	l.writeFile(filepath.Join(dir, "tools.yaml"), string(lines)+"---\n"+stampSpec)
+	os.Remove(filepath.Join(dir, "hold.yaml"))
+
+	w := l.workerIn(nil, "--tools", dir)
+	began := time.Now()
+	run := l.runAgent("long", longRun())
+	first := run.GetRunID()
+	deploy := func(version string) func() {
+		return func() {
+			w.Stop()
+			l.writeFile(filepath.Join(dir, "greet.yaml"), greetSpec(version, "meet_two"))
+		}
+	}
+	kill := func() { w.Kill() }
+	for i, end := range []func(){kill, deploy("2.0.0"), kill, kill, deploy("3.0.0"), kill, kill} {
+		l.awaitLines((i + 1) * longTurns * journalOfTurn / 8)
+		end()
+		w = l.workerIn(nil, "--tools", dir)
+	}
+	r := l.result(run)
+	t.Logf("%d turns in %s", longTurns, time.Since(began).Round(time.Second))
+	if want := fmt.Sprint(longTurns * (longTurns + 1) / 2); r.Outcome != switchyard.OutcomeAnswered || r.Answer != want {
+		t.Errorf("result: %+v, want the answer %s", r, want)
+	}
+	parts := l.histories("long", first)
+	if len(parts) < 2 {
+		t.Errorf("the run has %d histories: it did not continue as new", len(parts))
+	}
+	verified := l.enduredRecords(run, r)
+	l.enduredJournal(first)
+	sequence := 0
+	for e, err := range audit.Events(l.ctx, l.Client, "long", first) {
+		if sequence++; err != nil || e.Sequence != sequence {
+			t.Fatalf("event %d has the number %d, error %v", sequence, e.Sequence, err)
+		}
+	}
+	t.Logf("%d histories, %d events, %d calls verified", len(parts), sequence, verified)
+	l.result(l.runCall("after", "greet", `{"lines":0}`))
+	l.pinned(l.Client.GetWorkflow(l.ctx, "after", ""), "3.0.0")
+}
+
+// awaitLines waits until the journal has so many lines.
+func (l *lab) awaitLines(n int) {
+	l.t.Helper()
+	l.await(fmt.Sprint("for ", n, " lines"), func() bool {
+		journal, err := os.ReadFile(l.journal)
+		return err == nil && bytes.Count(journal, []byte("\n")) >= n
+	})
+}
+
+// enduredRecords fails the test unless every call of TestEndurance has one record, which says that it completed, and returns how
+// many calls there are beside these, which all verify one of them.
+func (l *lab) enduredRecords(run client.WorkflowRun, r switchyard.RunResult) (verified int) {
+	l.t.Helper()
+	records := map[string]int{}
+	for _, record := range l.records(run) {
+		if record.Status != switchyard.CallCompleted {
+			l.t.Errorf("call %s of %s is %s: %v", record.CallID, record.Tool, record.Status, record.Error)
+		}
+		if record.Verifies != "" {
+			verified++
+			continue
+		}
+		records[record.CallID]++
+	}
+	for turn := range longTurns {
+		for n := range callsOfATurn {
+			if id := switchyard.TurnCallID(turn+1, n+1); records[id] != 1 {
+				l.t.Errorf("call %s has %d records", id, records[id])
+			}
+		}
+	}
+	if calls := longTurns * callsOfATurn; len(records) != calls || r.Usage.Calls != calls+verified || r.Usage.Failed != 0 {
+		l.t.Errorf("%d calls have records, want %d; with %d that verify others the run counts %+v", len(records), calls, verified, r.Usage)
+	}
+	l.pinned(run, "1.0.0")
+	return verified
+}
+
+// enduredJournal fails the test unless the tools' journal says that each payment and stamp of TestEndurance was made once, and
+// each line written.
+func (l *lab) enduredJournal(run string) {
+	l.t.Helper()
+	paid, written, greeted := map[string]int{}, map[string]int{}, 0
+	for _, e := range l.entries() {
+		key, pays := strings.CutPrefix(e.Text, "pays ")
+		switch {
+		case pays:
+			paid[key]++
+		case e.Tool == "append":
+			written[e.Call]++
+		case e.Tool == "greet" && e.Text == "one":
+			greeted++
+		case e.Tool == "greet":
+			l.t.Errorf("call %s was of another version than the run began with", e.Call)
+		}
+	}
+	for turn := 1; turn <= longTurns; turn++ {
+		for n := 2; n <= 5; n++ {
+			if key := switchyard.IdempotencyKey(run, switchyard.TurnCallID(turn, n)); paid[key] != 1 {
+				l.t.Errorf("%s was paid %d times", key, paid[key])
+			}
+		}
+	}
+	if len(paid) != 4*longTurns || len(written) != 3*longTurns || greeted < 2*longTurns {
+		l.t.Errorf("%d payments, %d lines, %d greetings; there are %d turns", len(paid), len(written), greeted, longTurns)
+	}
+}

@@ -33,7 +33,7 @@ var shownCommand = regexp.MustCompile("(?m)^bin/.*$")
 // bring up a server of their own, and those that need one, which the README brings up before with two workers.
 func TestLanesExample(t *testing.T) {
 	t.Parallel()
-	if cacheFlags() != nil {
+	if withoutCache() {
 		t.Skip("the examples start their workers themselves, with the cache that they have by default")
 	}
 	text, err := os.ReadFile("../../examples/lanes/README.md")

@@ -30,7 +30,7 @@ var answers = map[string]string{
 // it waits for a person the command that it prints lets it go on.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	if cacheFlags() != nil {
+	if withoutCache() {
 		t.Skip("the examples start their workers themselves, with the cache that they have by default")
 	}
 	folders, err := filepath.Glob("../../examples/kinds/*/README.md")

@@ -403,12 +403,13 @@ func (l *lab) runCall(id, tool, arguments string) client.WorkflowRun {
 }
 
 // TestHistories proves that each behaviour decides today, on a real server, what its golden lines say: which activities
-// with which ids, inputs, lanes and timeouts, in which order, and how the run ends. The recorded histories themselves
-// are replayed in package workflows.
+// with which ids, inputs, lanes and timeouts, in which order, and how the run ends. The workflow cache is off, so that every
+// workflow task of every behaviour is a replay. The recorded histories themselves are replayed in package workflows.
 func TestHistories(t *testing.T) {
 	for _, b := range slices.Concat(behaviours, controlled) {
 		t.Run(b.name, func(t *testing.T) {
 			l := newLab(t, b.server...)
+			l.cacheless = l.cacheless || !*updateHistories
 			run := b.run(l)
 			first := run.GetRunID()
 			_ = run.Get(l.ctx, nil) // how the run ends stands in its lines

@@ -33,6 +33,8 @@ type lab struct {
 	ctx     context.Context
 	journal string
 	gate    string
+	// cacheless has the lab's workers keep no run in memory: then every workflow task is a replay.
+	cacheless bool
 	// metrics is the address of the last worker's metrics, where it was told to serve them.
 	metrics string
 }
@@ -42,7 +44,7 @@ func newLab(t *testing.T, serverFlags ...string) *lab {
 	t.Helper()
 	t.Parallel()
 	dir := t.TempDir()
-	l := &lab{Server: testserver.NewServer(t, serverFlags...), t: t, journal: filepath.Join(dir, "journal"), gate: filepath.Join(dir, "gate")}
+	l := &lab{Server: testserver.NewServer(t, serverFlags...), t: t, cacheless: withoutCache(), journal: filepath.Join(dir, "journal"), gate: filepath.Join(dir, "gate")}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	l.ctx = ctx
@@ -52,13 +54,8 @@ func newLab(t *testing.T, serverFlags ...string) *lab {
 	return l
 }
 
-// cacheFlags turn the workflow cache off where make test/replay asks for it: then every workflow task is a replay.
-func cacheFlags() []string {
-	if size := os.Getenv("SWITCHYARD_CACHE"); size != "" {
-		return []string{"--sticky-cache", size}
-	}
-	return nil
-}
+// withoutCache reports whether make test/replay asks for all tests with the workflow cache off.
+func withoutCache() bool { return os.Getenv("SWITCHYARD_CACHE") == "0" }
 
 // worker starts a worker with the tools of these tests as a process of its own.
 func (l *lab) worker(flags ...string) *testserver.Process {
@@ -80,7 +77,10 @@ func (l *lab) workerIn(env []string, flags ...string) *testserver.Process {
 func (l *lab) program(name string, env []string, flags ...string) *testserver.Process {
 	l.t.Helper()
 	env = append([]string{"OPENAI_API_KEY=", "ANTHROPIC_API_KEY="}, env...)
-	flags = append(append([]string{"--address", l.Address}, cacheFlags()...), flags...)
+	if l.cacheless {
+		flags = append([]string{"--sticky-cache", "0"}, flags...)
+	}
+	flags = append([]string{"--address", l.Address}, flags...)
 	var ready struct {
 		Lanes   []string
 		Metrics string

@@ -22,7 +22,7 @@ func (l *lab) replay(id, runID string) {
 		if err := histories.Replay(workflows.All(), h); err != nil {
 			l.t.Errorf("part %d of %s does not replay: %v", i+1, id, err)
 		}
-		if len(cacheFlags()) > 0 && kept(h) {
+		if l.cacheless && kept(h) {
 			l.t.Errorf("part %d of %s was kept in a worker's memory though the cache is off", i+1, id)
 		}
 		for _, event := range h.GetEvents() {

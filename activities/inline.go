@@ -102,6 +102,10 @@ var (
 	errWallTime     = temporal.NewCanceledError("the run's wall time has passed")
 )
 
+// clockLag is by how much a run's own clock may be behind: it loses a little with every result of what runs inline. A run that
+// looks at it after an inline call that its wall time has ended must see that the time has passed.
+const clockLag = 250 * time.Millisecond
+
 // inlineContext returns a context for what runs inline. It ends when the run's wall time has passed, because no event of that
 // reaches the run meanwhile, and its cause tells a cancelled run from a stopped worker.
 func inlineContext(ctx context.Context, left switchyard.Duration) (context.Context, context.CancelFunc) {
@@ -120,7 +124,7 @@ func inlineContext(ctx context.Context, left switchyard.Duration) (context.Conte
 	if left <= 0 {
 		return inner, release
 	}
-	bounded, end := context.WithTimeoutCause(inner, left.Std()-time.Since(activity.GetInfo(ctx).ScheduledTime), errWallTime)
+	bounded, end := context.WithTimeoutCause(inner, left.Std()+clockLag-time.Since(activity.GetInfo(ctx).ScheduledTime), errWallTime)
 	return bounded, func() {
 		end()
 		release()

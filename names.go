@@ -45,6 +45,8 @@ const (
 	HookActivity = "switchyard/hook"
 	// ReplyActivity is the local activity that checks a person's reply against the question's schema.
 	ReplyActivity = "switchyard/reply"
+	// EditActivity is the local activity that admits a call anew with the arguments that a person gave it.
+	EditActivity = "switchyard/edit"
 	// RecallActivity fetches the messages of a conversation's earlier runs.
 	RecallActivity = "switchyard/recall"
 	// CatalogActivity answers with the CatalogAnswer of the worker on whose queue it is asked.
@@ -59,6 +61,9 @@ const (
 	// QuestionsQuery answers with the run's open questions, a []Question, oldest first.
 	QuestionsQuery = "switchyard/questions"
 
+	// ApprovalsQuery answers with the calls that wait for approval, a []Approval, oldest first.
+	ApprovalsQuery = "switchyard/approvals"
+
 	// HoldersSignal tells LaneWorkflow how the lane is configured now, a Lane; KeySignal tells KeysWorkflow of a key, a
 	// KeyOrder.
 	HoldersSignal = "switchyard/holders"
@@ -68,6 +73,8 @@ const (
 	AskUpdate = "switchyard/ask"
 	// ReplyUpdate takes a Reply to an open question.
 	ReplyUpdate = "switchyard/reply"
+	// DecideUpdate takes a Decision on a call that waits for approval.
+	DecideUpdate = "switchyard/decide"
 	// SendUpdate takes a Sent, a user's message to a running agent; SendSignal does where the server takes no updates, as of
 	// a run that it holds paused.
 	SendUpdate = "switchyard/send"
@@ -78,6 +85,8 @@ const (
 
 	// PausedMemo is the field of a run's memo that has the Pause of a paused run.
 	PausedMemo = "SwitchyardPaused"
+	// ApprovalsMemo is the field of a run's memo that says since when calls of it wait for approval.
+	ApprovalsMemo = "SwitchyardApprovals"
 
 	// ModelOverflow is the type of a model step's failure where the conversation is longer than the model reads.
 	ModelOverflow = "model_overflow"

@@ -251,6 +251,8 @@ type PinRequest struct {
 // AdmitRequest asks for verdicts on calls that are ready to run together.
 type AdmitRequest struct {
 	Calls []Call `json:"calls"`
+	// Run is the id of the first execution of the run's chain.
+	Run string `json:"run,omitempty"`
 	// Base is the task queue of the run's workflow; empty, as in runs begun by older versions, for calls without a Route.
 	Base   string `json:"base,omitempty"`
 	Caller Caller `json:"caller,omitzero"`

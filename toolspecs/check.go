@@ -46,10 +46,7 @@ func (c *checker) spec(s Spec) {
 			c.add(jsonpath.Index("$.tags", i), "remove it", "the tag is empty")
 		}
 	}
-	if s.Approval != "" {
-		c.add("$.approval", "remove it or write never; a tool that must not run unasked can be left out of the agent's tools",
-			"this version does not hold calls for approval, so approval: %s would not be honoured", s.Approval)
-	}
+	c.approval(s)
 	if len(s.Policies) > 0 {
 		c.addKey("$.policies", "remove them", "this version does not check policies, so none may be named")
 	}

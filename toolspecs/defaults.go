@@ -18,7 +18,6 @@ const (
 	stdinJSON        = "json"
 	stdoutText       = "text"
 	onInvalidFail    = "fail"
-	approvalNever    = "never"
 )
 
 var defaultRetry = switchyard.Retry{
@@ -31,9 +30,7 @@ var defaultRetry = switchyard.Retry{
 // withDefaults returns s with every default filled in. What s already says stays; a second time changes nothing.
 func (s Spec) withDefaults() Spec {
 	s.Status = cmp.Or(s.Status, switchyard.StatusActive)
-	if s.Approval == approvalNever {
-		s.Approval = ""
-	}
+	s.Approval = s.Approval.withDefaults()
 	s.Entry = s.Entry.withDefaults(s.Name)
 	if s.Entry.Type == switchyard.KindHuman {
 		s.Execution.Effect = cmp.Or(s.Execution.Effect, switchyard.EffectRead)

@@ -16,11 +16,7 @@ const questionName = "question"
 // without one the argument question, else the tool's description and all arguments, one on a line. Values of sensitive
 // parameters are redacted. What is longer than switchyard.MaxQuestionText is cut, and says so.
 func (c *Compiled) Question(args json.RawMessage) string {
-	shown := switchyard.Redact(args, c.sensitive)
-	values, err := templates.Values(shown)
-	if err != nil {
-		values = nil // validated arguments are an object
-	}
+	values := c.shown(args)
 	text, _ := templates.Text(c.Spec.Entry.Question, values)
 	if c.Spec.Entry.Question == "" {
 		if value, given := values[questionName]; given {
@@ -30,7 +26,16 @@ func (c *Compiled) Question(args json.RawMessage) string {
 	if strings.TrimSpace(text) == "" {
 		text = c.ask(values)
 	}
-	return cutQuestion(text)
+	return cutText(text, switchyard.MaxQuestionText)
+}
+
+// shown returns validated arguments by their names, as people may see them.
+func (c *Compiled) shown(args json.RawMessage) map[string]any {
+	values, err := templates.Values(switchyard.Redact(args, c.sensitive))
+	if err != nil {
+		return nil // validated arguments are an object
+	}
+	return values
 }
 
 // ask is the description and the arguments, those declared in their order.
@@ -42,12 +47,13 @@ func (c *Compiled) ask(values map[string]any) string {
 	return strings.Join(lines, "\n")
 }
 
-func cutQuestion(text string) string {
+// cutText bounds a text that people are shown.
+func cutText(text string, limit int) string {
 	const note = "… (cut)"
-	if len(text) <= switchyard.MaxQuestionText {
+	if len(text) <= limit {
 		return text
 	}
-	end := switchyard.MaxQuestionText - len(note)
+	end := limit - len(note)
 	for !utf8.RuneStart(text[end]) {
 		end--
 	}

@@ -51,8 +51,8 @@ type Spec struct {
 	Verify *switchyard.Verify `json:"verify,omitempty" yaml:"verify"`
 	// places are where the spec's file says so, by path; nothing where it is in no file.
 	places map[string]filePlace
-	// Approval is never; anything else is refused by this version, because nothing would hold the call.
-	Approval string `json:"approval,omitempty" yaml:"approval"`
+	// Approval says which calls wait until a person has approved them; nil for none.
+	Approval *Approval `json:"approval,omitempty" yaml:"approval" rule:"short=when"`
 	// Policies is empty; a spec that names policies is refused by this version, because nothing would check them.
 	Policies []string `json:"policies,omitempty" yaml:"policies"`
 }

@@ -136,7 +136,7 @@ func portion(calls []switchyard.Call) int {
 
 // admission is a request without calls and tools, when the calls so far have used that many of the run's.
 func (p *pipeline) admission(used int) switchyard.AdmitRequest {
-	request := switchyard.AdmitRequest{Base: p.queue, Caller: p.origin.Caller, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == switchyard.CallerDirect, Mode: p.mode,
+	request := switchyard.AdmitRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == switchyard.CallerDirect, Mode: p.mode,
 		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.spent(p.usage)}
 	if p.limits.Calls > 0 {
 		allow := max(p.limits.Calls-used, 0)

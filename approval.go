@@ -97,28 +97,26 @@ type Decision struct {
 // Check returns what is wrong with a decision whatever the approval; nil if nothing is. That it names nobody is for the run to
 // refuse, which keeps that.
 func (d Decision) Check() *ReplyError {
-	e := &ReplyError{Type: ReplyMalformed}
-	switch {
-	case d.Call == "":
-		e.Message = "the decision does not say which call it is about"
-	case d.Kind != DecisionApprove && d.Kind != DecisionDeny && d.Kind != DecisionEdit:
-		e.Message = "a decision is approve, deny or edit"
-	case len(d.By) > maxBy:
-		e.Message = "the name of who decides is too long"
-	case len(d.Reason) > maxReason:
-		e.Message = "the reason is too long"
-	case len(d.Digest) > maxBy || len(d.Call) > maxReason:
-		e.Message = "the digest or the call's id is too long"
-	case d.Kind == DecisionEdit && len(d.Arguments) == 0:
-		e.Message = "an edit says which arguments it changes"
-	case d.Kind != DecisionEdit && len(d.Arguments) > 0:
-		e.Message = "only an edit has arguments"
-	case len(d.Arguments) > MaxPayload/2:
-		e.Message = "the changed arguments are too large"
-	default:
-		return nil
+	edits := d.Kind == DecisionEdit
+	for _, fault := range []struct {
+		is      bool
+		message string
+	}{
+		{d.Call == "", "the decision does not say which call it is about"},
+		{!edits && d.Kind != DecisionApprove && d.Kind != DecisionDeny, "a decision is approve, deny or edit"},
+		{len(d.By) > maxBy, "the name of who decides is too long"},
+		{len(d.Reason) > maxReason, "the reason is too long"},
+		{len(d.Call) > maxReason, "the call's id is too long"},
+		{len(d.Digest) > maxBy, "the digest is too long"},
+		{edits && len(d.Arguments) == 0, "an edit says which arguments it changes"},
+		{!edits && len(d.Arguments) > 0, "only an edit has arguments"},
+		{len(d.Arguments) > MaxPayload/2, "the changed arguments are too large"},
+	} {
+		if fault.is {
+			return &ReplyError{Type: ReplyMalformed, Message: fault.message}
+		}
 	}
-	return e
+	return nil
 }
 
 // Named reports whether the decision says whose it is.

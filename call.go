@@ -51,6 +51,8 @@ type Call struct {
 	// Undo is set for a call that undoes another one, Verifies for one that finds out what became of another: its id.
 	Undo     *Undoing `json:"undo,omitempty"`
 	Verifies string   `json:"verifies,omitempty"`
+	// Plan is the call's execution plan where it has been taken off the arguments already.
+	Plan *ExecutionPlan `json:"plan,omitempty"`
 }
 
 // OfRun reports whether the run makes the call by itself, on behalf of another one.
@@ -75,12 +77,16 @@ type Verdict struct {
 	Route Route `json:"route,omitzero"`
 	// Hooks are what hooks before the call did to it.
 	Hooks []HookAction `json:"hooks,omitempty"`
+	// Plan is the execution plan that the call carried; Arguments are then without it.
+	Plan *ExecutionPlan `json:"plan,omitempty"`
 	// Policies are what rules did to it, those that it did not meet left out.
 	Policies []PolicyAction `json:"policies,omitempty"`
 	// Approval is set where a person has to approve the call before it runs.
 	Approval *ApprovalNeed `json:"approval,omitempty"`
-	// Result is set where a hook answered the call in the tool's place: it must not run.
+	// Result is set where the call is answered in the tool's place, by a hook or because it is a dry run: it must not run.
 	Result *Result `json:"result,omitempty"`
+	// DryRun says that Result, a Withheld, tells what the call would have done.
+	DryRun bool `json:"dry_run,omitempty"`
 	// Error is set where the call must not run.
 	Error *Error `json:"error,omitempty"`
 	// Undo, Verifies and Tool are the call's, for one that the run makes by itself: nothing before its verdict tells of it.
@@ -104,6 +110,8 @@ type Execution struct {
 	Hooks []Hook `json:"hooks,omitempty"`
 	// QueueTimeout bounds the wait of a call that may wait with its lane's holder; zero is no bound.
 	QueueTimeout Duration `json:"queue_timeout,omitzero"`
+	// Timeout bounds an attempt where the call's execution plan does; zero leaves it to the tool.
+	Timeout Duration `json:"timeout,omitzero"`
 }
 
 // Origin is what all calls of one run have in common.
@@ -115,6 +123,8 @@ type Origin struct {
 	Conversation string         `json:"conversation,omitempty"`
 	Trace        string         `json:"trace,omitempty"`
 	Variables    map[string]any `json:"variables,omitempty"`
+	// DryRun says that the run withholds what may change anything. Hooks run all the same, and can look at it.
+	DryRun bool `json:"dry_run,omitempty"`
 }
 
 // Result is what a tool's activity returns for a call that succeeded.

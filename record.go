@@ -127,6 +127,11 @@ type Record struct {
 	// Hooks are what hooks did to the call, in order. A call that one of them answered in the tool's place is completed in the
 	// phase pre_execution.
 	Hooks []HookAction `json:"hooks,omitempty"`
+	// DryRun says that the call was withheld: its result tells what it would have done. It is completed in the phase
+	// pre_execution.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Plan is the execution plan that the call carried, with the values of sensitive arguments replaced in its texts.
+	Plan *ExecutionPlan `json:"plan,omitempty"`
 	// Phases are the times that the phases took where they are known.
 	Phases       map[Phase]Duration `json:"phases,omitempty"`
 	Caller       Caller             `json:"caller,omitzero"`

@@ -26,6 +26,9 @@ type RunInput struct {
 	Mode Mode `json:"mode,omitempty"`
 	// Priority is that of the run's steps and calls, and of its sub-agents'; empty leaves calls to their tools.
 	Priority Priority `json:"priority,omitempty"`
+	// DryRun withholds the calls, also those of its sub-agents, whose tools may change anything: they are answered with what
+	// they would have done.
+	DryRun bool `json:"dry_run,omitempty"`
 	// Parent is set for a sub-agent's run.
 	Parent *Parent `json:"parent,omitempty"`
 	// Carry is set by the run itself when it continues as new.
@@ -271,6 +274,8 @@ type AdmitRequest struct {
 	Depth int `json:"depth,omitempty"`
 	// Spent names the limit, tokens or cost, of which nothing is left for sub-agents; empty where there is.
 	Spent string `json:"spent,omitempty"`
+	// DryRun withholds calls whose tools may change anything.
+	DryRun bool `json:"dry_run,omitempty"`
 	// Hooks are those that run before the calls; Origin and Parent, what their calls have in common, are set where there are
 	// some.
 	Hooks  []Hook  `json:"hooks,omitempty"`

@@ -32,7 +32,8 @@ func (a *Activities) Admit(ctx context.Context, r switchyard.AdmitRequest) ([]sw
 	for _, c := range r.Calls {
 		v := a.verdictOn(r, c)
 		if v.Error == nil && r.Allow != nil && claimed+v.Claim >= *r.Allow {
-			v = switchyard.Verdict{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens, Error: tooMany(*r.Allow, v)}
+			v.Error = tooMany(*r.Allow, v)
+			v = stopped(v)
 		}
 		if prompts += encodedSize(v.Prompt + v.Question); prompts > maxPrompts {
 			break
@@ -46,6 +47,7 @@ func (a *Activities) Admit(ctx context.Context, r switchyard.AdmitRequest) ([]sw
 	if err != nil {
 		return nil, err
 	}
+	verdicts = a.withhold(r, verdicts)
 	if err := a.openKeys(ctx, r, verdicts); err != nil {
 		return nil, err
 	}
@@ -85,10 +87,12 @@ func (a *Activities) verdictOn(r switchyard.AdmitRequest, c switchyard.Call) swi
 // preValidate checks that the tool exists and is active, what it requires, and the arguments.
 func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) switchyard.Verdict {
 	v := switchyard.Verdict{ID: c.ID}
+	written := c.Arguments
 	tool, compiled, fault := a.callable(r, c)
 	if fault == nil {
-		fault = lacksVariable(r, compiled)
+		fault = ready(r, &c, compiled)
 	}
+	v.Plan = c.Plan
 	if v.Error = fault; fault != nil {
 		return v
 	}
@@ -99,7 +103,7 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 		return v
 	}
 	// History tells of an inline call's arguments nowhere else, where they are not as the plan has them.
-	if !bytes.Equal(arguments, []byte(c.Arguments)) || tool.Lane == switchyard.LaneInline && r.Caller.Type == switchyard.CallerPlan {
+	if !bytes.Equal(arguments, []byte(written)) || tool.Lane == switchyard.LaneInline && r.Caller.Type == switchyard.CallerPlan {
 		v.Arguments = json.RawMessage(arguments)
 	}
 	if tool.Status == switchyard.StatusDeprecated {
@@ -111,6 +115,14 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 		v.Route, v.Error = a.route(r, tool, arguments)
 	}
 	return v
+}
+
+// ready takes a call's execution plan off its arguments, or says what the call lacks besides the right arguments.
+func ready(r switchyard.AdmitRequest, c *switchyard.Call, compiled *toolspecs.Compiled) *switchyard.Error {
+	if fault := takePlan(c, compiled); fault != nil {
+		return fault
+	}
+	return lacksVariable(r, compiled)
 }
 
 // callable returns the tool of a call, or why there is none that can be called.

@@ -93,7 +93,7 @@ func (a *Activities) beforeCall(ctx context.Context, r switchyard.AdmitRequest, 
 
 // stopped leaves in a verdict what a call needs that does not run.
 func stopped(v switchyard.Verdict) switchyard.Verdict {
-	return switchyard.Verdict{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens, Hooks: v.Hooks, Result: v.Result, Error: v.Error}
+	return switchyard.Verdict{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens, Plan: v.Plan, Hooks: v.Hooks, Result: v.Result, Error: v.Error}
 }
 
 // decide returns the verdict as one hook changes it. The error is the hook's failure.
@@ -184,7 +184,7 @@ func listed(problems []switchyard.Problem) string {
 
 // rewrite admits a call anew with a hook's arguments: they may be for another key of the lane, or be asked as another question.
 func (a *Activities) rewrite(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, h switchyard.Hook, arguments json.RawMessage) (switchyard.Verdict, error) {
-	c.Arguments = string(arguments)
+	c.Arguments, c.Plan = string(arguments), v.Plan
 	next := a.preValidate(r, c)
 	if e := next.Error; e != nil {
 		return v, fmt.Errorf("it changed the arguments to some that are refused: %s: %s", e.Message, listed(e.Problems))

@@ -247,7 +247,7 @@ func (o *offers) of(s *specs, catalog switchyard.Catalog) ([]Offer, error) {
 		if err != nil {
 			return nil, err
 		}
-		made = append(made, Offer{Name: tool.Name, Description: compiled.Spec.Description, Schema: compiled.InputSchema()})
+		made = append(made, Offer{Name: tool.Name, Description: compiled.Spec.Description, Schema: compiled.ModelSchema()})
 	}
 	if len(o.byCatalog) >= maxOffers {
 		clear(o.byCatalog)

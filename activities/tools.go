@@ -68,7 +68,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (switchyard.Result, *s
 		e.Phase, e.Retryable = switchyard.PhaseExecution, true
 		return switchyard.Result{}, e
 	}
-	spec := &compiled.Spec
+	spec := t.bounded(&compiled.Spec)
 	executor, ok := a.config.Executors[spec.Entry.Type]
 	if !ok {
 		e := switchyard.Errorf(switchyard.ErrExecutorNotFound, "this worker does not execute tools of the kind %q", spec.Entry.Type)
@@ -102,6 +102,16 @@ func (a *Activities) call(ctx context.Context, t attempt) (switchyard.Result, *s
 	result.Slow = took > spec.Execution.SlowAfter.Std()
 	result.ExecutionMicros, result.PostMicros = took.Microseconds(), time.Since(began).Microseconds()
 	return result, failure
+}
+
+// bounded returns the spec as the call's execution plan bounds it.
+func (t attempt) bounded(spec *toolspecs.Spec) *toolspecs.Spec {
+	if t.Execution.Timeout <= 0 || t.Execution.Timeout >= spec.Execution.Timeout {
+		return spec
+	}
+	within := *spec
+	within.Execution.Timeout = t.Execution.Timeout
+	return &within
 }
 
 // specOf returns the exact spec of the attempt's call.

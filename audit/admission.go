@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -144,7 +145,8 @@ func (d *Deriver) admit(e *historypb.HistoryEvent, verdicts []switchyard.Verdict
 // refuse ends a call that never ran.
 func (d *Deriver) refuse(e *historypb.HistoryEvent, w *wantedCall, v switchyard.Verdict) {
 	r := d.unscheduled(w)
-	r.Notes, r.EstimatedTokens, r.Hooks = v.Notes, v.Tokens, v.Hooks
+	r.Notes = v.Notes
+	r = d.admitted(r, v, []byte(w.Arguments))
 	r.Status, r.Error = switchyard.CallRefused, v.Error
 	d.summary.Usage.Calls++
 	d.end(e, r)
@@ -173,13 +175,26 @@ func (d *Deriver) abandon(e *historypb.HistoryEvent, reason string) {
 	clear(d.wanted)
 }
 
+// admitted adds to a call's record what its verdict says of it besides whether and where it runs; written are its arguments as
+// its caller wrote them.
+func (d *Deriver) admitted(r switchyard.Record, v switchyard.Verdict, written json.RawMessage) switchyard.Record {
+	arguments := v.Arguments
+	if len(arguments) == 0 {
+		arguments = written
+	}
+	r.EstimatedTokens, r.Hooks, r.DryRun = v.Tokens, v.Hooks, v.DryRun
+	r.Plan = v.Plan.Redacted(arguments, d.tools[r.Tool].Sensitive)
+	return r
+}
+
 // unscheduled is the record of a call before it is scheduled.
 func (d *Deriver) unscheduled(w *wantedCall) switchyard.Record {
 	r := d.ofRun(d.record(w.ID, w.Tool, []byte(w.Arguments)), w.Call)
 	r.Priority = switchyard.PriorityOf(w.Call, switchyard.RunPriority(d.input.Priority, int(d.level)), d.tools[w.Tool])
 	r.Lane, r.Phase = d.tools[w.Tool].Lane, switchyard.PhasePreValidation
 	if v := w.verdict; v != nil {
-		r.Phase, r.Notes, r.EstimatedTokens, r.Hooks = switchyard.PhasePreExecution, v.Notes, v.Tokens, v.Hooks
+		r.Phase, r.Notes = switchyard.PhasePreExecution, v.Notes
+		r = d.admitted(r, *v, []byte(w.Arguments))
 		if len(v.Arguments) > 0 {
 			r.Arguments = d.shown(w.Tool, v.Arguments)
 		}

@@ -75,7 +75,8 @@ func (d *Deriver) called(e *historypb.HistoryEvent, timing switchyard.Timing) er
 	w := d.wanted.take(call.id)
 	r = d.ofRun(r, w.Call)
 	if v := w.verdict; v != nil {
-		r.EstimatedTokens, r.Hooks, question, call.route = v.Tokens, v.Hooks, v.Question, v.Route
+		r = d.admitted(r, *v, execution.Arguments)
+		question, call.route = v.Question, v.Route
 		timing.Lane = d.laneOf(r.Tool, v.Route, timing.Lane)
 	}
 	r.Status, r.Phase, r.Timing = switchyard.CallRunning, switchyard.PhasePreExecution, timing

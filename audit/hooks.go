@@ -48,14 +48,15 @@ func (d *Deriver) hookEnded(e *historypb.HistoryEvent, a *activity) {
 	d.emit(e, switchyard.Event{Type: switchyard.EventHookEnded, Turn: d.turn, Hook: a.hook, Timing: &a.record.Timing})
 }
 
-// overridden ends a call that a hook answered in the tool's place: it never ran.
+// overridden ends a call that was answered in the tool's place, by a hook or because it is a dry run: it never ran.
 func (d *Deriver) overridden(e *historypb.HistoryEvent, w *wantedCall, v switchyard.Verdict) {
 	r := d.unscheduled(w)
 	if len(v.Arguments) > 0 {
 		r.Arguments = d.shown(w.Tool, v.Arguments)
 	}
 	r = withResult(r, *v.Result)
-	r.Phase, r.EstimatedTokens, r.Hooks = switchyard.PhasePreExecution, v.Tokens, v.Hooks
+	r.Phase = switchyard.PhasePreExecution
+	r = d.admitted(r, v, []byte(w.Arguments))
 	d.summary.Usage.Calls++
 	d.end(e, r)
 }

@@ -142,7 +142,7 @@ func (a *app) toolsShowCommand(flags *catalogFlags) *cobra.Command {
 			if !ok {
 				return unknownTool(catalog, args[0], flags.dir)
 			}
-			shown := shownTool{Digest: tool.Digest, Spec: tool.Spec, Input: tool.InputSchema(), Output: tool.OutputSchema()}
+			shown := shownTool{Digest: tool.Digest, Spec: tool.Spec, Input: tool.ModelSchema(), Output: tool.OutputSchema()}
 			if a.format.json() {
 				return writeJSON(a.Out, shown, true)
 			}

@@ -51,6 +51,7 @@ func (c *checker) spec(s Spec) {
 		c.addKey("$.policies", "remove them", "this version does not check policies, so none may be named")
 	}
 	c.arguments(s)
+	c.executionPlan(s)
 	c.output(s)
 	c.entry(s)
 	c.execution(s.Execution)

@@ -22,6 +22,7 @@ type Compiled struct {
 	json        json.RawMessage
 	inputJSON   json.RawMessage
 	outputJSON  json.RawMessage
+	modelJSON   json.RawMessage
 	input       *jsonschema.Schema
 	output      *jsonschema.Schema
 	inputShape  *shape
@@ -105,7 +106,7 @@ func (c *Compiled) compileInput() error {
 			c.sensitive = append(c.sensitive, p.name)
 		}
 	}
-	return nil
+	return c.compilePlan()
 }
 
 func (c *Compiled) compileOutput() error {
@@ -129,7 +130,7 @@ func (c *Compiled) compileOutput() error {
 	return nil
 }
 
-// InputSchema returns the JSON Schema of the arguments as models are shown it.
+// InputSchema returns the JSON Schema of the arguments that the tool gets.
 func (c *Compiled) InputSchema() json.RawMessage { return bytes.Clone(c.inputJSON) }
 
 // OutputSchema returns the JSON Schema of the result; nil where the spec leaves it open.

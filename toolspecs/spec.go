@@ -49,6 +49,9 @@ type Spec struct {
 	Undo *switchyard.Undo `json:"undo,omitempty" yaml:"undo"`
 	// Verify says how to find out what became of a call whose outcome is unknown; only for tools of the effect once.
 	Verify *switchyard.Verify `json:"verify,omitempty" yaml:"verify"`
+	// ExecutionPlan is required, optional or none: whether calls carry one, and models are told. Without it they may, and models
+	// are not told.
+	ExecutionPlan string `json:"execution_plan,omitempty" yaml:"execution_plan" rule:"enum=required|optional|none"`
 	// places are where the spec's file says so, by path; nothing where it is in no file.
 	places map[string]filePlace
 	// Approval says which calls wait until a person has approved them; nil for none.

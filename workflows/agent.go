@@ -107,8 +107,8 @@ func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
 	if err != nil {
 		return invalid([]switchyard.Problem{{Path: "$.messages", Rule: switchyard.RuleType, Message: err.Error()}})
 	}
-	if r.in.Carry == nil && r.agent.Instructions != "" {
-		r.conversation.add(switchyard.Message{Role: switchyard.RoleSystem, Text: r.agent.Instructions})
+	if r.in.Carry == nil {
+		r.instruct()
 	}
 	for _, m := range messages {
 		r.conversation.add(m)
@@ -121,6 +121,16 @@ func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
 	}
 	r.conversation.markSeen()
 	return nil
+}
+
+// instruct begins the conversation with what the model is to go by.
+func (r *agentRun) instruct() {
+	if r.agent.Instructions != "" {
+		r.conversation.add(switchyard.Message{Role: switchyard.RoleSystem, Text: r.agent.Instructions})
+	}
+	if r.in.DryRun {
+		r.conversation.add(switchyard.Message{Role: switchyard.RoleSystem, Text: switchyard.DryRunNote})
+	}
 }
 
 func (r *agentRun) pin(ctx workflow.Context, run string) error {

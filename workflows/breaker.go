@@ -80,7 +80,8 @@ func countRepeat(r *switchyard.Repeats, c switchyard.Call, e *switchyard.Error) 
 
 // unmakable reports whether a call is one that cannot be made at all: there is no such tool, or the arguments are refused.
 func unmakable(e *switchyard.Error) bool {
-	return e.Type == switchyard.ErrToolNotFound || e.Type == switchyard.ErrToolNotActive || e.Type == switchyard.ErrValidation
+	return e.Type == switchyard.ErrToolNotFound || e.Type == switchyard.ErrToolNotActive || e.Type == switchyard.ErrValidation ||
+		e.Type == switchyard.ErrInvalidExecutionPlan
 }
 
 // carriedRepeats is what continue-as-new carries of the failures.

@@ -61,10 +61,10 @@ func (b *budget) lend(ctx workflow.Context, own switchyard.Limits) switchyard.Li
 	return switchyard.Limits{
 		Turns:    own.Turns,
 		Repeats:  own.Repeats,
-		Calls:    lower(own.Calls, b.share.Calls),
-		Tokens:   lower(own.Tokens, b.share.Tokens),
-		Cost:     lower(own.Cost, b.share.Cost),
-		WallTime: lower(own.WallTime, b.wallTimeLeft(ctx)),
+		Calls:    switchyard.LowerLimit(own.Calls, b.share.Calls),
+		Tokens:   switchyard.LowerLimit(own.Tokens, b.share.Tokens),
+		Cost:     switchyard.LowerLimit(own.Cost, b.share.Cost),
+		WallTime: switchyard.LowerLimit(own.WallTime, b.wallTimeLeft(ctx)),
 	}
 }
 
@@ -74,12 +74,4 @@ func (b *budget) wallTimeLeft(ctx workflow.Context) switchyard.Duration {
 		return 0
 	}
 	return max(b.limits.WallTime-switchyard.Duration(workflow.Now(ctx).Sub(b.started)), switchyard.Duration(time.Millisecond))
-}
-
-// lower returns the lower one of two limits, of which zero is none.
-func lower[T int | float64 | switchyard.Duration](a, b T) T {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }

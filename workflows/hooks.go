@@ -33,7 +33,7 @@ func (p *pipeline) withHooks(request *switchyard.AdmitRequest) {
 	}
 }
 
-// overridden returns the outcome of a call that a hook answered in the tool's place, and counts it.
+// overridden returns the outcome of a call that was answered in the tool's place, and counts it.
 func (p *pipeline) overridden(c switchyard.Call, v switchyard.Verdict) switchyard.CallOutcome {
 	p.usage.Calls++
 	return switchyard.CallOutcome{ID: c.ID, Tool: c.Tool, Result: v.Result}

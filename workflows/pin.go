@@ -44,7 +44,7 @@ func answerSetup(ctx workflow.Context, agent *switchyard.Agent, pinned *switchya
 
 func originOf(ctx workflow.Context, in switchyard.RunInput, caller switchyard.Caller) switchyard.Origin {
 	info := workflow.GetInfo(ctx)
-	o := switchyard.Origin{Run: cmp.Or(info.FirstRunID, info.WorkflowExecution.RunID), Caller: caller, Conversation: in.Conversation, Trace: in.Trace, Variables: in.Variables}
+	o := switchyard.Origin{Run: cmp.Or(info.FirstRunID, info.WorkflowExecution.RunID), Caller: caller, Conversation: in.Conversation, Trace: in.Trace, Variables: in.Variables, DryRun: in.DryRun}
 	if in.Carry != nil {
 		o.Run = in.Carry.Run
 	}

@@ -137,7 +137,7 @@ func portion(calls []switchyard.Call) int {
 // admission is a request without calls and tools, when the calls so far have used that many of the run's.
 func (p *pipeline) admission(used int) switchyard.AdmitRequest {
 	request := switchyard.AdmitRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == switchyard.CallerDirect, Mode: p.mode,
-		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.spent(p.usage)}
+		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.spent(p.usage), DryRun: p.origin.DryRun}
 	if p.limits.Calls > 0 {
 		allow := max(p.limits.Calls-used, 0)
 		request.Allow = &allow
@@ -169,6 +169,11 @@ func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, 
 	return verdicts, err
 }
 
+// toolFor returns the tool of an admitted call, with the bounds that the call's execution plan sets.
+func (p *pipeline) toolFor(c switchyard.Call, v switchyard.Verdict) switchyard.Tool {
+	return p.tools[c.Tool].Under(v.Plan)
+}
+
 // refused returns the outcome of a call that its verdict stops, and counts it.
 func (p *pipeline) refused(c switchyard.Call, v switchyard.Verdict) switchyard.CallOutcome {
 	p.usage.Calls++
@@ -184,7 +189,7 @@ func (p *pipeline) notStarted(c switchyard.Call) switchyard.CallOutcome {
 // execute starts the phase execution of an admitted call: one activity on its lane, whose type is the tool's name.
 func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
 	p.usage.Calls++
-	t := p.tools[c.Tool]
+	t := p.toolFor(c, v)
 	if t.Lane == switchyard.LaneInline {
 		return p.inlineCall(ctx, c, v, t)
 	}
@@ -203,7 +208,7 @@ func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, v switchyard
 	var r switchyard.Result
 	err := f.Get(ctx, &r)
 	if err != nil {
-		again, out.Error = p.again(ctx, c, v, callError(err, p.tools[c.Tool], v.Route))
+		again, out.Error = p.again(ctx, c, v, callError(err, p.toolFor(c, v), v.Route))
 		if again == nil {
 			again = p.verify(ctx, c, v, out.Error)
 		}

@@ -192,6 +192,8 @@ func (r *planRun) launch(ctx workflow.Context, ready []int) ([]workflow.Future, 
 			r.outcomes[i] = r.pipeline.refused(r.requests[i], switchyard.Verdict{Error: r.outcomes[i].Error})
 		case v.Error != nil:
 			r.outcomes[i] = r.pipeline.refused(r.requests[i], *v)
+		case v.Result != nil:
+			r.outcomes[i] = r.pipeline.overridden(r.requests[i], *v)
 		default:
 			futures[n] = r.pipeline.execute(ctx, r.requests[i], *v)
 		}
@@ -216,6 +218,9 @@ func (r *planRun) prepare(i int) *switchyard.Error {
 func (r *planRun) resolve(i int) *switchyard.Error {
 	c := r.calls[i]
 	for _, ref := range c.References() {
+		if r.verdicts[r.index[ref.ID]].DryRun {
+			return notRun("it refers to the result of call %q, which was a dry run", ref.ID)
+		}
 		if result := r.outcomes[r.index[ref.ID]].Result; result != nil && result.Cut > 0 {
 			return notRun("it refers to the result of call %q, of which %d bytes were cut; raise that tool's max_result, or ask it for less", ref.ID, result.Cut)
 		}

@@ -17,7 +17,7 @@ import (
 // phase post_execution; it gives a switchyard.Result, or a *switchyard.Error.
 func (p *pipeline) subAgent(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
 	future, end := workflow.NewFuture(ctx)
-	request := switchyard.SettleRequest{Call: c.ID, Tool: p.tools[c.Tool], Origin: p.origin, Notes: v.Notes,
+	request := switchyard.SettleRequest{Call: c.ID, Tool: p.toolFor(c, v), Origin: p.origin, Notes: v.Notes,
 		Hooks: switchyard.HooksFor(p.hooks.AfterCall, c.Tool), Arguments: validated(c, v), Parent: p.parent.Call}
 	began := workflow.Now(ctx)
 	child, stop := workflow.WithCancel(ctx)
@@ -41,11 +41,11 @@ func (p *pipeline) startAgent(ctx workflow.Context, c switchyard.Call, v switchy
 	if err != nil {
 		return nil, notStartable(switchyard.ErrExecution, "the pinned toolspec of %s cannot be read: %v", c.Tool, err)
 	}
-	agent.Limits = p.lend(ctx, agent.Limits)
+	agent.Limits = v.Plan.Bound(p.lend(ctx, agent.Limits))
 	info := workflow.GetInfo(ctx).WorkflowExecution
 	id := switchyard.ChildWorkflowID(info.ID, c.ID)
 	input := switchyard.RunInput{Agent: agent, Prompt: v.Prompt, Caller: p.origin.Caller, Trace: p.origin.Trace,
-		Variables: p.origin.Variables, Mode: p.override, Priority: cmp.Or(c.Priority, p.rank.run, p.tools[c.Tool].Priority),
+		Variables: p.origin.Variables, DryRun: p.origin.DryRun || v.Plan.IsDryRun(), Mode: p.override, Priority: cmp.Or(c.Priority, p.rank.run, p.tools[c.Tool].Priority),
 		Parent: &switchyard.Parent{WorkflowID: info.ID, Run: p.origin.Run, Call: switchyard.CallPath(p.parent.Call, c.ID),
 			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1, Fairness: p.rank.conversation}}
 	data, err := json.Marshal(input)

@@ -1,0 +1,48 @@
+package activities
+
+import (
+	"encoding/json"
+
+	"github.com/switchyard/switchyard"
+)
+
+// withhold answers the admitted calls of a dry run that may change something in place of their tools. It comes after all else
+// that admission decides, so that they are refused like those of any other run.
+func (a *Activities) withhold(r switchyard.AdmitRequest, verdicts []switchyard.Verdict) []switchyard.Verdict {
+	for i, v := range verdicts {
+		if v.Error != nil || v.Result != nil || !r.DryRun && !v.Plan.IsDryRun() {
+			continue
+		}
+		if tool, _ := toolOf(r, r.Calls[i].Tool); tool.Withholds() {
+			verdicts[i] = withheld(tool, r.Calls[i], v)
+		}
+	}
+	return verdicts
+}
+
+// withheld is the verdict on a call that is not made.
+func withheld(tool switchyard.Tool, c switchyard.Call, v switchyard.Verdict) switchyard.Verdict {
+	arguments := v.Arguments
+	if len(arguments) == 0 {
+		arguments = json.RawMessage(c.Arguments)
+	}
+	told := switchyard.Withheld{DryRun: true, Tool: c.Tool, Arguments: switchyard.Redact(arguments, tool.Sensitive), Lane: tool.Lane}
+	if v.Route.Key != "" {
+		told.Lane += "/" + v.Route.Key
+	}
+	if v.Approval != nil {
+		told.Approval = v.Approval.Reason
+	}
+	output, err := switchyard.EncodeJSON(told)
+	if err != nil {
+		v.Error = switchyard.Errorf(switchyard.ErrExecution, "what the call would do cannot be written as JSON: %v", err)
+		v.Error.Phase = switchyard.PhasePreExecution
+		return stopped(v)
+	}
+	result := switchyard.Result{Output: output, Notes: append(v.Notes[:len(v.Notes):len(v.Notes)], "dry run: nothing was done")}
+	result.Tokens = countTokens(result.ForModel())
+	v.Result = &result
+	v = stopped(v)
+	v.DryRun = true
+	return v
+}

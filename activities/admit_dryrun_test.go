@@ -1,0 +1,61 @@
+package activities
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// TestWithhold proves which calls a dry run does not make, what they are answered with in place of their tools, and that what
+// would be refused is refused. A plan makes its own call alone a dry run.
+func TestWithhold(t *testing.T) {
+	catalog := catalogOf(t, spec("look", nil),
+		spec("book", func(s *toolspecs.Spec) {
+			s.Execution.Effect = switchyard.EffectOnce
+			s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "card", Type: "string", Sensitive: true},
+				toolspecs.Parameter{Name: "n", Type: "integer", Default: json.RawMessage(`1`)})
+			s.Output = &toolspecs.Parameter{Type: "integer"}
+		}))
+	b := setUp(t, catalog, nil)
+	r := switchyard.AdmitRequest{Tools: toolsOf(catalog), DryRun: true, Calls: []switchyard.Call{
+		{ID: "1", Tool: "look", Arguments: `{"text":"a"}`},
+		{ID: "2", Tool: "book", Arguments: `{"text":"a","card":"4711"}`},
+		{ID: "3", Tool: "book", Arguments: `{"txt":"a"}`},
+		{ID: "4", Tool: "book", Arguments: `{"text":"a","execution_plan":{"intent":"try","dry_run":true}}`},
+	}}
+	withheld := `{"dry_run":true,"would_call":"book","arguments":{"card":"***","n":1,"text":"a"},"lane":"general"}`
+	verdicts := b.admit(t, r)
+	if v := verdicts[0]; v.Error != nil || v.Result != nil || v.DryRun {
+		t.Errorf("a call that reads: %+v", v)
+	}
+	if v := verdicts[1]; !v.DryRun || v.Result == nil || string(v.Result.Output) != withheld || !strings.Contains(string(v.Arguments), "4711") ||
+		!contains(v.Result.ForModel(), "nothing was done") || v.Result.Tokens == 0 {
+		t.Errorf("a call that changes something: %+v, result %+v", v, v.Result)
+	}
+	if v := verdicts[2]; v.Error == nil || v.Error.Type != switchyard.ErrValidation || v.DryRun {
+		t.Errorf("a call with wrong arguments: %+v", v)
+	}
+	r.DryRun = false
+	for i, v := range b.admit(t, r) {
+		if v.DryRun != (i == 3) || (v.Result != nil) != (i == 3) {
+			t.Errorf("call %s of a run that is none: %+v", v.ID, v)
+		}
+	}
+	if v := b.admit(t, r)[3]; v.Plan == nil || v.Plan.Intent != "try" {
+		t.Errorf("the plan of a withheld call: %+v", v.Plan)
+	}
+}
+
+// TestWithheldSaysWhere proves that a withheld call tells its lane with the key, and whether a person would have been asked.
+func TestWithheldSaysWhere(t *testing.T) {
+	tool := switchyard.Tool{Name: "tap", Lane: "android"}
+	v := withheld(tool, switchyard.Call{Tool: "tap", Arguments: `{}`}, switchyard.Verdict{ID: "1", Route: switchyard.Route{Key: "pixel"},
+		Approval: &switchyard.ApprovalNeed{Reason: "it costs money"}})
+	want := `{"dry_run":true,"would_call":"tap","arguments":{},"lane":"android/pixel","approval":"it costs money"}`
+	if string(v.Result.Output) != want || v.Route.Key != "" || v.Approval != nil {
+		t.Errorf("got %+v: %s", v, v.Result.Output)
+	}
+}

@@ -1,0 +1,81 @@
+package activities
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// TestAdmitPlan proves that a call's execution plan is in its verdict and its arguments are without it, that a broken or missing
+// one refuses the call with every fault, and that a call without one has the verdict that it always had.
+func TestAdmitPlan(t *testing.T) {
+	catalog := catalogOf(t, spec("read_file", nil),
+		spec("careful", func(s *toolspecs.Spec) { s.ExecutionPlan = toolspecs.PlanRequired }),
+		spec("strange", func(s *toolspecs.Spec) { s.Parameters[0].Name = switchyard.PlanArgument }))
+	b, r := setUp(t, catalog, nil), switchyard.AdmitRequest{Tools: toolsOf(catalog)}
+	undo := &switchyard.Undoing{Call: "0.1", Tool: "read_file"}
+	for _, test := range []struct {
+		call      switchyard.Call
+		arguments string
+		intent    string
+		refused   switchyard.ErrorType
+		told      []string
+	}{
+		{switchyard.Call{Tool: "read_file", Arguments: `{"text":"a"}`}, "", "", "", nil},
+		{switchyard.Call{Tool: "read_file", Arguments: `{"text":"a","execution_plan":{"intent":"look"}}`}, `{"text":"a"}`, "look", "", nil},
+		{switchyard.Call{Tool: "read_file", Arguments: `{"text":"a"}`, Plan: &switchyard.ExecutionPlan{Intent: "taken off"}}, "", "taken off", "", nil},
+		{switchyard.Call{Tool: "read_file", Arguments: `{"text":"a","execution_plan":{}}`}, "", "", switchyard.ErrInvalidExecutionPlan, []string{"$.execution_plan", "intent"}},
+		{switchyard.Call{Tool: "read_file", Arguments: `{"txt":"a","execution_plan":{"intent":"look"}}`}, "", "look", switchyard.ErrValidation, []string{"$.txt"}},
+		{switchyard.Call{Tool: "careful", Arguments: `{"text":"a"}`}, "", "", switchyard.ErrInvalidExecutionPlan, []string{"has to carry", `{"intent"`}},
+		{switchyard.Call{Tool: "careful", Arguments: `{"text":"a"}`, Undo: undo}, `{"text":"a"}`, "", "", nil},
+		{switchyard.Call{Tool: "strange", Arguments: `{"execution_plan":"mine"}`}, "", "", "", nil},
+	} {
+		r.Calls = []switchyard.Call{test.call}
+		v := b.admit(t, r)[0]
+		switch {
+		case test.refused == "" && v.Error != nil, test.refused != "" && (v.Error == nil || v.Error.Type != test.refused):
+			t.Errorf("%s: %v", test.call.Arguments, v.Error)
+		case test.refused != "" && (!contains(v.Error.Error(), test.told...) || v.Error.ForModel() == ""):
+			t.Errorf("%s: told %v", test.call.Arguments, v.Error)
+		}
+		if string(v.Arguments) != test.arguments || (v.Plan != nil) != (test.intent != "") || v.Plan != nil && v.Plan.Intent != test.intent {
+			t.Errorf("%s: arguments %s, plan %+v", test.call.Arguments, v.Arguments, v.Plan)
+		}
+	}
+}
+
+// TestPlanOverHooks proves that a hook that changes a call's arguments leaves its execution plan, so that a tool that needs one
+// still takes the call, and that a hook that stops it leaves the plan in the record.
+func TestPlanOverHooks(t *testing.T) {
+	for _, verdict := range []HookVerdict{{Arguments: json.RawMessage(`{"text":"b"}`)}, {Block: "no"}} {
+		hooks, err := NewHooks(before("h", verdict, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		catalog := catalogOf(t, spec("careful", func(s *toolspecs.Spec) { s.ExecutionPlan = toolspecs.PlanRequired }))
+		b := setUp(t, catalog, func(c *Config) { c.Hooks = hooks })
+		r := switchyard.AdmitRequest{Tools: toolsOf(catalog), Hooks: []switchyard.Hook{{Name: "h"}}, Origin: &switchyard.Origin{},
+			Calls: []switchyard.Call{{ID: "1", Tool: "careful", Arguments: `{"text":"a","execution_plan":{"intent":"look"}}`}}}
+		v := b.admit(t, r)[0]
+		if v.Plan == nil || v.Plan.Intent != "look" || (v.Error != nil) != (verdict.Block != "") {
+			t.Errorf("%+v: %+v", verdict, v)
+		}
+	}
+}
+
+// TestBoundedByPlan proves that the tool's timeout is the shorter one of its own and the plan's.
+func TestBoundedByPlan(t *testing.T) {
+	s := &toolspecs.Spec{Execution: toolspecs.ExecutionSpec{Timeout: switchyard.Duration(time.Minute)}}
+	for plan, want := range map[time.Duration]time.Duration{0: time.Minute, time.Second: time.Second, time.Hour: time.Minute} {
+		a := attempt{Execution: switchyard.Execution{Timeout: switchyard.Duration(plan)}}
+		if got := a.bounded(s).Execution.Timeout.Std(); got != want {
+			t.Errorf("%s: %s", plan, got)
+		}
+	}
+	if s.Execution.Timeout.Std() != time.Minute {
+		t.Error("the spec was changed")
+	}
+}

@@ -1,0 +1,242 @@
+package toolspecs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+)
+
+// What a toolspec says of the execution plans of its tool's calls.
+const (
+	// PlanRequired refuses calls without one, PlanOptional tells models of it. Without a word a call may carry one, and models
+	// are not told.
+	PlanRequired = "required"
+	PlanOptional = "optional"
+	// PlanNone leaves an argument of that name to the tool, as any other.
+	PlanNone = "none"
+)
+
+// planPath is where an execution plan stands in a call's arguments.
+const planPath = jsonpath.Root + "." + switchyard.PlanArgument
+
+// Bounds of an execution plan's texts, in characters, and of its lists.
+const (
+	maxPlanText  = 2000
+	maxPlanTexts = 20
+)
+
+func planText(name, description string) Parameter {
+	most := maxPlanText
+	return Parameter{Name: name, Type: typeString, Description: description, Validation: &Validation{MaxLength: &most}}
+}
+
+func planTexts(name, description string) Parameter {
+	most, text := maxPlanTexts, planText("", "")
+	return Parameter{Name: name, Type: typeArray, Description: description, Validation: &Validation{Items: &text, MaxItems: &most}}
+}
+
+// planLimit is a bound of at least so much.
+func planLimit(name, kind, least, description string) Parameter {
+	number := json.Number(least)
+	return Parameter{Name: name, Type: kind, Description: description, Validation: &Validation{Min: &number}}
+}
+
+// planParameter declares an execution plan as if it were an argument.
+func planParameter() Parameter {
+	intent := planText("intent", "What this call is for, in a sentence.")
+	one := 1
+	intent.Required, intent.Validation.MinLength = true, &one
+	limits := []Parameter{
+		planText("timeout", "How long an attempt may take, such as 5s or 2m; the tool's own timeout holds where it is shorter."),
+		planLimit("max_attempts", typeInteger, "1", "How often the call may be tried."),
+		planLimit("max_turns", typeInteger, "1", "Of an agent: its model steps."),
+		planLimit("max_calls", typeInteger, "1", "Of an agent: its tool calls."),
+		planLimit("max_tokens", typeInteger, "1", "Of an agent: its model's tokens."),
+		planLimit("max_cost", typeNumber, "0.000001", "Of an agent: its model's cost in US dollars."),
+	}
+	return Parameter{Name: switchyard.PlanArgument, Type: typeObject,
+		Description: "What the call is to do and how far it may go. It is recorded and not passed on to the tool.",
+		Validation: &Validation{Properties: []Parameter{
+			intent,
+			{Name: "dry_run", Type: typeBoolean, Description: "True has the call told what it would do, and do nothing."},
+			{Name: "limits", Type: typeObject, Description: "Bounds below those of the tool.", Validation: &Validation{Properties: limits}},
+			planText("rollback", "How to put back what the call does."),
+			planTexts("preconditions", "What has to be true before."),
+			planTexts("expected_outcomes", "What is to be true after."),
+		}}}
+}
+
+// planForm is what an execution plan is checked against: the tool whose only argument it is.
+var planForm = sync.OnceValue(func() *Compiled {
+	s := Spec{Name: switchyard.PlanArgument, Version: "1.0.0", Description: "Takes an execution plan.",
+		Entry: Entry{Type: switchyard.KindFunction}, Parameters: []Parameter{planParameter()}}
+	compiled, err := s.Compile()
+	if err != nil {
+		panic("the form of execution plans: " + err.Error()) // a test compiles it
+	}
+	return compiled
+})
+
+// TakePlan takes the execution plan off the text of a call's arguments. rest is the text without it, or the same text where
+// there is none: it is no JSON object, or the tool declares a parameter of that name. problems are all that is wrong with the
+// plan, also bounds that the tool's calls do not have; with any, plan is nil.
+func (c *Compiled) TakePlan(text string) (rest string, plan *switchyard.ExecutionPlan, problems []switchyard.Problem) {
+	if !strings.Contains(text, switchyard.PlanArgument) && !strings.Contains(text, `\u`) || !c.takesPlans() {
+		return text, nil, nil
+	}
+	value, jsonErr := parseOrdered([]byte(text))
+	arguments, ok := value.(*object)
+	if jsonErr != nil || !ok {
+		return text, nil, nil
+	}
+	given, ok := arguments.members[switchyard.PlanArgument]
+	if !ok {
+		return text, nil, nil
+	}
+	arguments.keys = slices.DeleteFunc(arguments.keys, func(key string) bool { return key == switchyard.PlanArgument })
+	var b bytes.Buffer
+	writeValue(&b, arguments, nil)
+	plan, problems = readPlan(given)
+	if len(problems) == 0 {
+		problems = c.limitsFor(plan)
+	}
+	if len(problems) > 0 {
+		plan = nil
+	}
+	return b.String(), plan, problems
+}
+
+// takesPlans reports whether an argument of that name is an execution plan.
+func (c *Compiled) takesPlans() bool {
+	return c.Spec.ExecutionPlan != PlanNone && !c.inputShape.has(switchyard.PlanArgument)
+}
+
+// NeedsPlan reports whether a call of the tool must carry an execution plan.
+func (c *Compiled) NeedsPlan() bool { return c.Spec.ExecutionPlan == PlanRequired }
+
+func readPlan(given any) (*switchyard.ExecutionPlan, []switchyard.Problem) {
+	var b bytes.Buffer
+	b.WriteString(`{"` + switchyard.PlanArgument + `":`)
+	writeValue(&b, given, nil)
+	b.WriteByte('}')
+	checked, _, problems := planForm().Arguments(b.String(), switchyard.ModeStrict)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	var args struct {
+		Plan struct {
+			switchyard.ExecutionPlan
+			Limits struct {
+				switchyard.PlanLimits
+				Timeout string `json:"timeout"`
+			} `json:"limits"`
+		} `json:"execution_plan"`
+	}
+	if err := json.Unmarshal(checked, &args); err != nil {
+		return nil, []switchyard.Problem{{Path: planPath, Rule: switchyard.RuleType, Message: err.Error()}}
+	}
+	plan := args.Plan.ExecutionPlan
+	plan.Limits = args.Plan.Limits.PlanLimits
+	if text := args.Plan.Limits.Timeout; text != "" {
+		if err := plan.Limits.Timeout.UnmarshalText([]byte(text)); err != nil || plan.Limits.Timeout == 0 {
+			return nil, []switchyard.Problem{{Path: planPath + ".limits.timeout", Rule: switchyard.RuleType,
+				Message: fmt.Sprintf("%s is not how long something may take; write a number and a unit, such as 500ms, 30s or 2h", shorten(text))}}
+		}
+	}
+	return &plan, nil
+}
+
+// limitsFor returns the bounds in a plan that mean nothing for a call of the tool: what is said must be held.
+func (c *Compiled) limitsFor(plan *switchyard.ExecutionPlan) (problems []switchyard.Problem) {
+	agent := c.Spec.Entry.Type == switchyard.KindAgent
+	l := plan.Limits
+	for _, bound := range []struct {
+		name string
+		set  bool
+		held bool
+	}{
+		{"max_attempts", l.MaxAttempts > 0, !agent},
+		{"max_turns", l.MaxTurns > 0, agent},
+		{"max_calls", l.MaxCalls > 0, agent},
+		{"max_tokens", l.MaxTokens > 0, agent},
+		{"max_cost", l.MaxCost > 0, agent},
+	} {
+		if bound.set && !bound.held {
+			message := fmt.Sprintf("%s bounds agents, and %s is none; remove it", bound.name, c.Spec.Name)
+			if agent {
+				message = fmt.Sprintf("%s bounds tools that are no agents, and %s is one; remove it", bound.name, c.Spec.Name)
+			}
+			problems = append(problems, switchyard.Problem{Path: planPath + ".limits." + bound.name, Rule: "limit", Message: message})
+		}
+	}
+	return problems
+}
+
+// ModelSchema returns the JSON Schema of the arguments as models are shown it: with the execution plan where the spec tells
+// of one.
+func (c *Compiled) ModelSchema() json.RawMessage {
+	if len(c.modelJSON) == 0 {
+		return c.InputSchema()
+	}
+	return bytes.Clone(c.modelJSON)
+}
+
+// compilePlan makes the schema that models are shown.
+func (c *Compiled) compilePlan() error {
+	if c.Spec.ExecutionPlan != PlanRequired && c.Spec.ExecutionPlan != PlanOptional {
+		return nil
+	}
+	value, jsonErr := parseOrdered(c.inputJSON)
+	if jsonErr != nil {
+		return jsonErr
+	}
+	root, ok := value.(*object)
+	if !ok {
+		return fmt.Errorf("the arguments are no object that could hold an execution plan")
+	}
+	schema := orderedObject{root}
+	properties := member[*object](root, "properties")
+	if properties == nil {
+		properties = newObject().object
+		schema.set("properties", properties)
+	}
+	orderedObject{properties}.set(switchyard.PlanArgument, schemaOfParameter(planParameter()).object)
+	if c.NeedsPlan() {
+		schema.require(switchyard.PlanArgument)
+	}
+	var b bytes.Buffer
+	writeValue(&b, root, nil)
+	c.modelJSON = b.Bytes()
+	return nil
+}
+
+// require adds a name to those that an object's schema requires.
+func (o orderedObject) require(name string) {
+	required := member[[]any](o.object, "required")
+	if required == nil {
+		o.set("required", []any{name})
+		return
+	}
+	o.members["required"] = append(slices.Clone(required), name)
+}
+
+// executionPlan checks what a spec says of execution plans.
+func (c *checker) executionPlan(s Spec) {
+	if s.ExecutionPlan != PlanRequired && s.ExecutionPlan != PlanOptional {
+		return
+	}
+	taken := shapeOfParameters(s.Parameters)
+	if s.InputSchema != nil {
+		taken = shapeOfSchema(decoded(s.InputSchema), "")
+	}
+	if taken.has(switchyard.PlanArgument) {
+		c.add("$.execution_plan", "rename the parameter, or write execution_plan: none",
+			"the tool declares a parameter %s of its own, so that calls cannot carry an execution plan", switchyard.PlanArgument)
+	}
+}

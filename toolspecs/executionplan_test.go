@@ -1,0 +1,141 @@
+package toolspecs
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+)
+
+func planned(t *testing.T, change func(*Spec)) *Compiled {
+	t.Helper()
+	s := Spec{Name: "book", Version: "1.0.0", Description: "Books.", Entry: Entry{Type: switchyard.KindFunction},
+		Parameters: []Parameter{{Name: "room", Type: typeString, Required: true}}}
+	if change != nil {
+		change(&s)
+	}
+	c, err := s.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestTakePlan proves that an execution plan is taken off whole and read with every field, and that nothing is touched where
+// there is none, or where the argument is the tool's own.
+func TestTakePlan(t *testing.T) {
+	c := planned(t, nil)
+	rest, plan, problems := c.TakePlan(`{"room":"7","execution_plan":{"intent":"book it","dry_run":true,
+		"limits":{"timeout":"5s","max_attempts":2},"rollback":"cancel","preconditions":["free"],"expected_outcomes":["booked"]},"z":1}`)
+	if rest != `{"room":"7","z":1}` || len(problems) > 0 {
+		t.Fatalf("rest %s, problems %v", rest, problems)
+	}
+	if plan.Intent != "book it" || !plan.DryRun || plan.Limits.Timeout.Std() != 5*time.Second || plan.Limits.MaxAttempts != 2 ||
+		plan.Rollback != "cancel" || plan.Preconditions[0] != "free" || plan.ExpectedOutcomes[0] != "booked" {
+		t.Errorf("the plan is %+v", plan)
+	}
+	own := planned(t, func(s *Spec) {
+		s.Parameters = append(s.Parameters, Parameter{Name: switchyard.PlanArgument, Type: typeString})
+	})
+	none := planned(t, func(s *Spec) { s.ExecutionPlan = PlanNone })
+	for name, test := range map[string]struct {
+		tool *Compiled
+		text string
+	}{
+		"no plan":             {c, `{"room": "7"}`},
+		"not at the top":      {c, `{"room": {"execution_plan": {}}}`},
+		"no JSON":             {c, `{"execution_plan": `},
+		"no object":           {c, `["execution_plan"]`},
+		"the tool's own":      {own, `{"execution_plan": "x"}`},
+		"a tool without them": {none, `{"execution_plan": {"intent": "x"}}`},
+	} {
+		if rest, plan, problems := test.tool.TakePlan(test.text); rest != test.text || plan != nil || len(problems) > 0 {
+			t.Errorf("%s: %s, %v, %v", name, rest, plan, problems)
+		}
+	}
+}
+
+// TestTakePlanRefuses proves that everything wrong with a plan is told with its path, also bounds that would not be held.
+func TestTakePlanRefuses(t *testing.T) {
+	tool := planned(t, nil)
+	agent := planned(t, func(s *Spec) {
+		s.Entry = Entry{Type: switchyard.KindAgent, Agent: &switchyard.Agent{Name: "a", Model: switchyard.Model{Provider: switchyard.ProviderOpenAI, Name: "m"}}}
+	})
+	for _, test := range []struct {
+		tool *Compiled
+		plan string
+		want []string
+	}{
+		{tool, `"do it"`, []string{"$.execution_plan: "}},
+		{tool, `{}`, []string{"$.execution_plan", "intent"}},
+		{tool, `{"intent":""}`, []string{"$.execution_plan.intent"}},
+		{tool, `{"intent":"a","intention":"b","limits":{"timout":"1s","max_attempts":0}}`,
+			[]string{"$.execution_plan.intention", `intent`, "$.execution_plan.limits.timout", "timeout", "$.execution_plan.limits.max_attempts"}},
+		{tool, `{"intent":"a","limits":{"timeout":"soon"}}`, []string{"$.execution_plan.limits.timeout: ", "such as 500ms"}},
+		{tool, `{"intent":"a","limits":{"timeout":"0s"}}`, []string{"$.execution_plan.limits.timeout"}},
+		{tool, `{"intent":"a","limits":{"max_calls":3,"max_cost":0.5}}`, []string{"max_calls bounds agents, and book is none", "max_cost"}},
+		{agent, `{"intent":"a","limits":{"max_attempts":3}}`, []string{"max_attempts bounds tools that are no agents"}},
+		{tool, `{"intent":"` + strings.Repeat("x", maxPlanText+1) + `"}`, []string{"$.execution_plan.intent"}},
+	} {
+		_, plan, problems := test.tool.TakePlan(`{"room":"7","execution_plan":` + test.plan + `}`)
+		var told strings.Builder
+		for _, p := range problems {
+			told.WriteString(p.String() + "\n")
+		}
+		for _, want := range test.want {
+			if !strings.Contains(told.String(), want) {
+				t.Errorf("%.80s: no %q in\n%s", test.plan, want, told.String())
+			}
+		}
+		if plan != nil {
+			t.Errorf("%.80s: taken as %+v", test.plan, plan)
+		}
+	}
+	if _, plan, problems := agent.TakePlan(`{"execution_plan":{"intent":"a","limits":{"max_turns":1,"max_calls":2,"max_tokens":3,"max_cost":0.5}}}`); plan == nil || plan.Limits.MaxCost != 0.5 {
+		t.Errorf("an agent's bounds: %v", problems)
+	}
+}
+
+// TestModelSchema proves that models are told of execution plans where the spec says so alone, that the tool's own schema stays
+// as it is, and that a tool cannot declare both.
+func TestModelSchema(t *testing.T) {
+	plain := planned(t, nil)
+	if string(plain.ModelSchema()) != string(plain.InputSchema()) {
+		t.Error("models are told of plans by default")
+	}
+	for _, change := range []func(*Spec){
+		nil,
+		func(s *Spec) {
+			s.Parameters, s.InputSchema = nil, json.RawMessage(`{"type":"object","required":["a"]}`)
+		},
+		func(s *Spec) { s.Parameters = nil },
+	} {
+		required := planned(t, func(s *Spec) {
+			if s.ExecutionPlan = PlanRequired; change != nil {
+				change(s)
+			}
+		})
+		schema, err := compileSchema(required.ModelSchema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems := validate(map[string]any{"room": "7", "a": "b"}, schema.root, nil)
+		if len(problems) == 0 || !strings.Contains(problems[len(problems)-1].String(), switchyard.PlanArgument) && !strings.Contains(problems[0].String(), switchyard.PlanArgument) {
+			t.Errorf("%s: %v", required.ModelSchema(), problems)
+		}
+		if strings.Contains(string(required.InputSchema()), switchyard.PlanArgument) || !required.NeedsPlan() {
+			t.Errorf("the tool's own schema is %s", required.InputSchema())
+		}
+	}
+	optional := planned(t, func(s *Spec) { s.ExecutionPlan = PlanOptional })
+	if text := string(optional.ModelSchema()); !strings.Contains(text, `"expected_outcomes"`) || strings.Contains(text, `"required":["room","execution_plan"]`) {
+		t.Errorf("models are shown %s", text)
+	}
+	s := optional.Spec
+	s.Parameters = []Parameter{{Name: switchyard.PlanArgument, Type: typeString}}
+	if _, err := s.Compile(); err == nil || !strings.Contains(err.Error(), "declares a parameter execution_plan") {
+		t.Errorf("both: %v", err)
+	}
+}

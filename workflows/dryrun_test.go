@@ -1,0 +1,89 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+)
+
+// TestDryRun proves that a dry run calls what only reads and nothing else, tells its model of that, counts every call, and has
+// nothing to undo when it fails after all.
+func TestDryRun(t *testing.T) {
+	l := newLab(t)
+	l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "greet", Arguments: `{"name":"Ann"}`}, {Tool: "store", Arguments: `{"text":"a"}`},
+		{Tool: "store", Arguments: `{"txt":"a"}`}}}, switchyard.Message{Text: "I would have stored it."})
+	a := toldAgent()
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Store it.", DryRun: true})
+	if r := l.result(); r.Answer != "I would have stored it." || r.Usage.Calls != 3 || r.Usage.Failed != 1 {
+		t.Errorf("result: %+v", r)
+	}
+	expect(t, "executed", l.executed, []string{"1.1 greet"})
+	m := l.conversation()
+	if m[1].Role != switchyard.RoleSystem || m[1].Text != switchyard.DryRunNote || m[2].Text != "Store it." {
+		t.Errorf("the conversation begins with %+v", m[:3])
+	}
+	if text := m[5].Text; !strings.Contains(text, `"would_call":"store"`) || !strings.Contains(text, "dry run: nothing was done") {
+		t.Errorf("the model is told %s", text)
+	}
+	for _, s := range l.scheduled {
+		if s.id == "1.1" && !s.call.Origin.DryRun {
+			t.Error("the tool that reads cannot see that it is a dry run")
+		}
+	}
+}
+
+// TestDryCall proves that a direct call can be a dry run, and that a call of a plan whose own execution plan makes it one does
+// not run, nor does what refers to its result.
+func TestDryCall(t *testing.T) {
+	l := newLab(t)
+	l.ExecuteWorkflow(switchyard.CallWorkflow, switchyard.RunInput{DryRun: true, Call: &switchyard.Call{Tool: "store", Arguments: `{"text":"a"}`}})
+	if r := l.result(); !strings.Contains(string(r.Output), `"would_call":"store"`) {
+		t.Errorf("result: %s", r.Output)
+	}
+	expect(t, "stored", l.stored, nil)
+
+	l = newLab(t)
+	p := switchyard.Pack(switchyard.Plan{Calls: []switchyard.PlanCall{
+		{ID: "dry", Tool: "store", Arguments: json.RawMessage(`{"text":"a","execution_plan":{"intent":"try","dry_run":true}}`)},
+		{ID: "uses", Tool: "store", Arguments: json.RawMessage(`{"text":"${dry.lane}"}`)},
+		{ID: "follows", Tool: "store", Arguments: json.RawMessage(`{"text":"b"}`), DependsOn: []string{"dry"}},
+	}})
+	l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{Plan: &p})
+	var result switchyard.RunResult
+	l.failure(switchyard.RunCallsFailed, &result)
+	if len(result.Failures) != 1 || result.Failures[0].ID != "uses" || !strings.Contains(result.Failures[0].Error.Message, `call "dry", which was a dry run`) {
+		t.Errorf("failures: %+v", result.Failures)
+	}
+	expect(t, "stored", l.stored, []string{"b"})
+}
+
+// TestDryRunOfSubAgents proves that sub-agents of a dry run are dry runs, as deep as they go, that one call's plan makes the run of
+// its sub-agent one, and that the plan bounds that run.
+func TestDryRunOfSubAgents(t *testing.T) {
+	deep := agentTool("deep", above("store", step(call("store", `{"text":"x"}`)), answer("deep down")))
+	wide := agentTool("wide", above("deep", step(call("deep", `{}`)), answer("wide")))
+	l, inputs := newTree(t, deep, wide)
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Prompt: "Go.", DryRun: true, Agent: above("wide", step(call("wide", `{}`)), answer("done"))})
+	if r := l.result(); r.Answer != "done" || r.Usage.Calls != 3 {
+		t.Errorf("result: %+v", r)
+	}
+	if !inputs["1.1"].DryRun || !inputs["1.1/1.1"].DryRun {
+		t.Errorf("the sub-agents were started with %+v", inputs)
+	}
+	expect(t, "stored", l.stored, nil)
+
+	l, inputs = newTree(t, deep)
+	l.runAgent(above("deep", step(call("deep", `{"execution_plan":{"intent":"see","dry_run":true,"limits":{"max_turns":7,"max_calls":3}}}`), call("deep", `{}`)), answer("done")), "Go.")
+	if r := l.result(); r.Answer != "done" {
+		t.Errorf("result: %+v", r)
+	}
+	if in := inputs["1.1"]; !in.DryRun || in.Agent.Limits.Turns != 7 || in.Agent.Limits.Calls != 3 {
+		t.Errorf("the one with a plan was started with %+v", in)
+	}
+	if in := inputs["1.2"]; in.DryRun || in.Agent.Limits.Turns != 0 {
+		t.Errorf("the one without was started with %+v", in)
+	}
+	expect(t, "stored", l.stored, []string{"x"})
+}

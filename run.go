@@ -47,7 +47,7 @@ type Carry struct {
 	Pinned Packed[Pinned] `json:"pinned"`
 	// Window is how full the model's window is, where the run knows its size or has compacted the conversation.
 	Window *Window `json:"window,omitempty"`
-	// Repeats are the failures that the run has seen in a row.
+	// Repeats are the failures that the run has seen again and again.
 	Repeats *Repeats `json:"repeats,omitempty"`
 	// Prompt is the beginning of the one that the run started with, for hooks after the run; empty where the agent has no hooks.
 	Prompt string `json:"prompt,omitempty"`
@@ -75,19 +75,26 @@ type Window struct {
 
 // Repeats counts failures that lead nowhere.
 type Repeats struct {
-	// Calls are those that failed since the last call that succeeded, the oldest first.
+	// Calls are those that failed and are held against the model, the oldest first.
 	Calls []Repeat `json:"calls,omitempty"`
 	// Refused is how many turns in a row consisted of nothing but calls that could not be made at all.
 	Refused int `json:"refused,omitempty"`
-	// Told is set once the model was told that it repeats itself.
+	// Told is set once the model was told that it repeats itself, with no success since.
 	Told bool `json:"told,omitempty"`
+	// Changed are digests of calls that have changed something since there are Calls. One of them once more is no news.
+	Changed []string `json:"changed,omitempty"`
 }
 
 // Repeat counts equal calls that failed in the same way.
 type Repeat struct {
-	// Key is a digest of tool, arguments and the error's type.
-	Key   string `json:"key"`
-	Count int    `json:"count"`
+	// Key is a digest of tool, arguments and the error's type, Call one of tool and arguments.
+	Key  string `json:"key"`
+	Call string `json:"call,omitempty"`
+	// Count is how often since the last success of any call, All since the call itself succeeded or something changed.
+	Count int `json:"count"`
+	All   int `json:"all,omitempty"`
+	// Told is set once the model was told of this one.
+	Told bool `json:"told,omitempty"`
 }
 
 // Agent is what an agent file declares.
@@ -183,7 +190,7 @@ type Limits struct {
 	Cost float64 `json:"cost,omitempty"`
 	// WallTime bounds the run's duration; running calls are cancelled when it ends.
 	WallTime Duration `json:"wall_time,omitzero"`
-	// Repeats bounds equal calls that fail in the same way, one after the other: at so many the model is told, at so many
+	// Repeats bounds equal calls that fail in the same way while nothing changes: at so many the model is told, at so many
 	// more the run ends. Default 5.
 	Repeats int `json:"repeats,omitempty"`
 }

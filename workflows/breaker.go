@@ -9,24 +9,45 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// breakerChange is the change by which runs that older versions began are told from those that a breaker ends.
-const breakerChange = "breaker"
+// The changes by which runs that older versions began are told from those that a breaker ends: at failures in a row, and at
+// failures with successes of other calls between.
+const (
+	breakerChange = "breaker"
+	stuckChange   = "stuck"
+)
 
-// maxRepeats bounds how many failing calls are kept in mind.
+// maxRepeats bounds how many failing calls are kept in mind, and how many that changed something.
 const maxRepeats = 100
 
 // hints are texts that the model is told with results, by call.
 type hints map[string]string
 
-// noteRepeats counts what failed in a turn. Equal calls that fail in the same way, with no success between, and turns of
-// nothing but calls that cannot be made, get a hint at the limit, and end the run at as many again.
+// noteRepeats counts what failed in a turn. Equal calls that fail in the same way while nothing changes, and turns of nothing but
+// calls that cannot be made, get a hint at the limit, and end the run at as many again.
 func (r *agentRun) noteRepeats(ctx workflow.Context, calls []switchyard.Call, outcomes []switchyard.CallOutcome) hints {
-	if slices.ContainsFunc(outcomes, func(o switchyard.CallOutcome) bool { return o.Result != nil }) {
-		r.repeats = switchyard.Repeats{}
-		return nil
-	}
 	limit := cmp.Or(r.agent.Limits.Repeats, switchyard.DefaultRepeats)
-	count, call := countRepeats(&r.repeats, calls, outcomes)
+	succeeded := false
+	for i, o := range outcomes {
+		if o.Result != nil {
+			succeeded = true
+			r.noteSuccess(calls[i])
+		}
+	}
+	told := hints{}
+	if count, call := countRepeats(&r.repeats, calls, outcomes); succeeded {
+		r.repeats.Refused, r.repeats.Told = 0, false
+		for i := range r.repeats.Calls {
+			r.repeats.Calls[i].Count = 0
+		}
+	} else {
+		r.noteInARow(ctx, limit, count, call, told)
+	}
+	r.noteStuck(ctx, limit, calls, outcomes, told)
+	return told
+}
+
+// noteInARow looks at failures without a success between: count is the highest, call one that it is true of.
+func (r *agentRun) noteInARow(ctx workflow.Context, limit, count int, call string, told hints) {
 	switch {
 	case r.repeats.Told && count >= 2*limit:
 		r.stopped = limitRepeats
@@ -35,19 +56,74 @@ func (r *agentRun) noteRepeats(ctx workflow.Context, calls []switchyard.Call, ou
 		r.repeats.Refused = min(r.repeats.Refused, limit)
 		for i := range r.repeats.Calls {
 			// What was called at once in great number could not have been told yet.
-			r.repeats.Calls[i].Count = min(r.repeats.Calls[i].Count, limit)
+			c := &r.repeats.Calls[i]
+			c.Told = c.Told || c.Count >= limit
+			c.Count = min(c.Count, limit)
+			if c.Told {
+				c.All = min(c.All, limit)
+			}
 		}
-		return hints{call: fmt.Sprintf("\n[hint: this has now failed %d times in the same way. Do not call it like that again: "+
-			"change the arguments, use another tool, or answer with what is known. After %d more of the same the run ends.]", count, limit)}
+		told[call] = hint(count, limit)
+	}
+}
+
+// noteStuck looks at calls that fail again and again, whatever others do between.
+func (r *agentRun) noteStuck(ctx workflow.Context, limit int, calls []switchyard.Call, outcomes []switchyard.CallOutcome, told hints) {
+	for i, o := range outcomes {
+		c := repeatOf(&r.repeats, calls[i], o.Error)
+		switch {
+		case r.stopped != "" || c == nil || c.All < limit || c.Told && c.All < 2*limit:
+		case workflow.GetVersion(ctx, stuckChange, workflow.DefaultVersion, 1) == workflow.DefaultVersion:
+			return
+		case c.Told:
+			r.stopped = limitRepeats
+		default:
+			told[o.ID] = hint(c.All, limit)
+			c.Told, c.All = true, limit
+		}
+	}
+}
+
+// repeatOf returns what is known of a call that failed now; nil where that is not held against it, or the budget was in its way.
+func repeatOf(known *switchyard.Repeats, c switchyard.Call, e *switchyard.Error) *switchyard.Repeat {
+	if !heldAgainst(e) || e.Type == switchyard.ErrBudgetExceeded {
+		return nil
+	}
+	key := repeatKey(c, e)
+	for i := range known.Calls {
+		if known.Calls[i].Key == key {
+			return &known.Calls[i]
+		}
 	}
 	return nil
 }
 
-// countRepeats counts the failures of a turn without a success. It returns the highest count, and a call that it is true of.
+func hint(count, limit int) string {
+	return fmt.Sprintf("\n[hint: this has now failed %d times in the same way. Do not call it like that again: "+
+		"change the arguments, use another tool, or answer with what is known. After %d more of the same the run ends.]", count, limit)
+}
+
+// noteSuccess forgives failures: those of the same call, and where it has changed something, all of them.
+func (r *agentRun) noteSuccess(c switchyard.Call) {
+	known := &r.repeats
+	if len(known.Calls) == 0 {
+		return
+	}
+	digest := callDigest(c)
+	if r.pipeline.tools[c.Tool].Effect == switchyard.EffectRead || slices.Contains(known.Changed, digest) {
+		known.Calls = slices.DeleteFunc(known.Calls, func(failed switchyard.Repeat) bool { return failed.Call == digest })
+		return
+	}
+	known.Changed = append(known.Changed, digest)
+	known.Changed = known.Changed[max(len(known.Changed)-maxRepeats, 0):]
+	known.Calls = nil
+}
+
+// countRepeats counts the failures of a turn. It returns the highest count since the last success, and a call that it is true of.
 func countRepeats(r *switchyard.Repeats, calls []switchyard.Call, outcomes []switchyard.CallOutcome) (count int, call string) {
 	refused := len(outcomes) > 0
 	for i, o := range outcomes {
-		if o.Error == nil || o.Error.Type == switchyard.ErrCancelled {
+		if !heldAgainst(o.Error) {
 			refused = false
 			continue
 		}
@@ -68,15 +144,27 @@ func countRepeats(r *switchyard.Repeats, calls []switchyard.Call, outcomes []swi
 }
 
 func countRepeat(r *switchyard.Repeats, c switchyard.Call, e *switchyard.Error) int {
-	key := switchyard.Digest([]byte(fmt.Sprintf("%q %q %q", c.Tool, c.Arguments, e.Type)))
+	key := repeatKey(c, e)
 	i := slices.IndexFunc(r.Calls, func(known switchyard.Repeat) bool { return known.Key == key })
 	if i < 0 {
-		r.Calls = append(r.Calls, switchyard.Repeat{Key: key})
+		r.Calls = append(r.Calls, switchyard.Repeat{Key: key, Call: callDigest(c)})
 		i = len(r.Calls) - 1
 	}
 	r.Calls[i].Count++
+	r.Calls[i].All++
 	return r.Calls[i].Count
 }
+
+func repeatKey(c switchyard.Call, e *switchyard.Error) string {
+	return switchyard.Digest([]byte(fmt.Sprintf("%q %q %q", c.Tool, c.Arguments, e.Type)))
+}
+
+func callDigest(c switchyard.Call) string {
+	return switchyard.Digest([]byte(fmt.Sprintf("%q %q", c.Tool, c.Arguments)))
+}
+
+// heldAgainst reports whether a call's failure is the caller's to mend; nil is none.
+func heldAgainst(e *switchyard.Error) bool { return e != nil && e.Type != switchyard.ErrCancelled }
 
 // unmakable reports whether a call is one that cannot be made at all: there is no such tool, or the arguments are refused.
 func unmakable(e *switchyard.Error) bool {

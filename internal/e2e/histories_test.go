@@ -112,6 +112,13 @@ var behaviours = []behaviour{
 		a.Limits.Repeats = 2
 		return l.runAgent("agent_repeats", a)
 	}},
+	{name: "agent_stuck", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		broken, good := step(call("broken", `{}`)), step(call("produce", `{"bytes":1}`))
+		a := withTools(agent(broken, good, broken, good, broken, good, broken, answer("never")), "broken produce")
+		a.Limits.Repeats = 2
+		return l.runAgent("agent_stuck", a)
+	}},
 	{name: "agent_crash", run: func(l *lab) client.WorkflowRun {
 		first := l.worker()
 		run := l.runAgent("agent_crash", withTools(agent(step(call("hold_read", `{}`), call("hold_once", `{}`)), answer("done")), "hold_read hold_once"))

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/sdk/client"
+)
+
+// readAtOnce is how many histories are read at a time.
+const readAtOnce = 16
+
+// selection says which runs are meant.
+type selection struct {
+	query, conversation, agent, since, until string
+	limit                                    int
+}
+
+func (s *selection) add(f *pflag.FlagSet, limit int) {
+	f.StringVarP(&s.query, "query", "q", "", "`condition` of Temporal's visibility that the runs meet")
+	f.StringVar(&s.conversation, "conversation", "", "`id` of the conversation that the runs belong to")
+	f.StringVar(&s.agent, "agent", "", "`name` of the agent that the runs are of")
+	f.StringVar(&s.since, "since", "", "runs that began at that `time` or later: 2026-01-31, 2026-01-31T08:00:00Z, or 24h for a day ago")
+	f.StringVar(&s.until, "until", "", "runs that began before that `time`")
+	f.IntVar(&s.limit, "limit", limit, "at most so many `runs`, the newest")
+}
+
+// condition is the selection as a query.
+func (s *selection) condition(cmd *cobra.Command, now time.Time) (string, error) {
+	if s.limit < 1 {
+		return "", usageError(cmd, "--limit %d: give at least 1", s.limit)
+	}
+	conditions := []string{listCondition(s.query, s.conversation, false)}
+	if s.agent != "" {
+		conditions = append(conditions, switchyard.AttributeAgent+" = "+quoted(s.agent))
+	}
+	for _, bound := range []struct{ flag, text, comparison string }{{"--since", s.since, ">="}, {"--until", s.until, "<"}} {
+		if bound.text == "" {
+			continue
+		}
+		t, err := pointInTime(bound.text, now)
+		if err != nil {
+			return "", usageError(cmd, "%s %q: %v", bound.flag, bound.text, err)
+		}
+		conditions = append(conditions, fmt.Sprintf("StartTime %s '%s'", bound.comparison, t.UTC().Format(time.RFC3339Nano)))
+	}
+	return strings.Join(conditions, " AND "), nil
+}
+
+// pointInTime reads a date, a date with a time, or how long ago it was.
+func pointInTime(text string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, errors.New("write a date (2026-01-31), a time (2026-01-31T08:00:00Z), or how long ago (24h)")
+}
+
+func (a *app) reportCommand() *cobra.Command {
+	var runs selection
+	var t audit.Thresholds
+	cmd := &cobra.Command{
+		Use: "report", Short: "Tell what runs cost, how their calls went, and what is slow",
+		Long: `Reads the histories of the runs that are selected, their sub-agents' among them, and adds them up: how many were solved,
+what they used, tokens per solved task (TPST: all input and output tokens over the runs that were solved), and for each
+tool and lane how its calls went, how long they took and waited.
+
+A run is solved where its agent answered, or all of its calls ran. One that failed, was cancelled or reached a limit is
+not, and what it used counts all the same.`,
+		Example: `  starter report --since 24h
+  starter report --agent librarian --limit 200
+  starter report --query 'SwitchyardCaller="ada"' --slow 2s
+  starter report --output json | jq .tpst`,
+		Args: arguments(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			condition, err := runs.condition(cmd, time.Now())
+			if err != nil {
+				return err
+			}
+			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
+				list, err := listRuns(ctx, c, a.connection.resolvedNamespace, condition, runs.limit)
+				if err != nil {
+					return queryError(runs.query, err)
+				}
+				found, gone, err := analyse(ctx, c, list, t)
+				if err != nil {
+					return err
+				}
+				return a.printAnalysis(found.Report(), list, runs.limit, gone)
+			})
+		},
+	}
+	runs.add(cmd.Flags(), 1000)
+	cmd.Flags().DurationVar(&t.Slow, "slow", 5*time.Second, "calls that take longer are `slow`")
+	return cmd
+}
+
+// analyse reads runs, several at a time; gone is how many the server keeps no longer.
+func analyse(ctx context.Context, c client.Client, list []listedRun, t audit.Thresholds) (all *audit.Analysis, gone int, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	all = audit.NewAnalysis(t)
+	var mu sync.Mutex
+	var readers sync.WaitGroup
+	slots := make(chan struct{}, readAtOnce)
+	for _, run := range list {
+		readers.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			one := audit.NewAnalysis(t)
+			s, err := one.AddTree(ctx, c, run.ID, run.RunID)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case errors.Is(err, audit.ErrNotFound):
+				gone++
+			case err != nil:
+				cancel(err)
+			default:
+				one.AddRun(s, audit.SolvedBy(s))
+				all.Add(one)
+			}
+		})
+	}
+	readers.Wait()
+	return all, gone, context.Cause(ctx)
+}
+
+func (a *app) printAnalysis(r audit.Report, list []listedRun, limit, gone int) error {
+	if len(list) == limit {
+		fmt.Fprintf(a.Err, "the newest %d runs; --limit takes more\n", limit)
+	}
+	if gone > 0 {
+		fmt.Fprintf(a.Err, "%d more runs are listed whose histories the server keeps no longer\n", gone)
+	}
+	if a.format.json() {
+		return writeJSON(a.Out, r, false)
+	}
+	if r.Runs.All == 0 {
+		fmt.Fprintln(a.Err, "no runs")
+		return nil
+	}
+	writeAnalysis(a.Out, a.paletteFor(a.Out), r)
+	return nil
+}
+
+func writeAnalysis(w io.Writer, p palette, r audit.Report) {
+	line := func(name, text string) { fmt.Fprintf(w, "%s %s\n", p.bold(fmt.Sprintf("%-8s", name)), text) }
+	runs := fmt.Sprintf("%d: %s solved, %s failed", r.Runs.All, p.good(strconv.Itoa(r.Runs.Solved)), p.bad(strconv.Itoa(r.Runs.Failed)))
+	if r.Runs.Open > 0 {
+		runs += fmt.Sprintf(", %d still go on", r.Runs.Open)
+	}
+	line("runs", runs)
+	tokens := fmt.Sprintf("%d in, %d out, in %d model steps", r.Usage.InputTokens, r.Usage.OutputTokens, r.Usage.Turns)
+	if r.Usage.Cost > 0 {
+		tokens += fmt.Sprintf(", $%.4f", r.Usage.Cost)
+	}
+	line("tokens", tokens)
+	if r.TPST > 0 {
+		line("TPST", fmt.Sprintf("%.0f tokens for each run that was solved", r.TPST))
+	}
+	c := r.Calls
+	line("calls", fmt.Sprintf("%d: %d completed (%.0f %%), %d failed, %d refused, %d cancelled, %d running", c.Calls, c.Completed, 100*c.SuccessRate, c.Failed, c.Refused, c.Cancelled, c.Running))
+	line("time", fmt.Sprintf("%s on average, %s at most; %d slow; waited %s on average, %s at most", brief(c.Average.Std()), brief(c.Longest.Std()), c.Slow, brief(c.AverageWait.Std()), brief(c.LongestWait.Std())))
+	if r.Violations > 0 {
+		line("rules", fmt.Sprintf("%d calls broke a policy, an execution plan, a budget or a hook's rule", r.Violations))
+	}
+	if len(r.Errors) > 0 {
+		line("errors", errorCounts(r.Errors))
+	}
+	for _, groups := range []struct {
+		name string
+		list []audit.GroupStats
+	}{{"tool", r.Tools}, {"lane", r.Lanes}} {
+		if len(groups.list) > 0 {
+			fmt.Fprintln(w)
+			io.WriteString(w, groupTable(groups.name, groups.list).text(p))
+		}
+	}
+}
+
+// errorCounts lists error types, the most frequent first.
+func errorCounts(errors map[switchyard.ErrorType]int) string {
+	var types []switchyard.ErrorType
+	for t := range errors {
+		types = append(types, t)
+	}
+	slices.SortFunc(types, func(x, y switchyard.ErrorType) int {
+		if errors[x] != errors[y] {
+			return errors[y] - errors[x]
+		}
+		return strings.Compare(string(x), string(y))
+	})
+	parts := make([]string, len(types))
+	for i, t := range types {
+		parts[i] = fmt.Sprintf("%d %s", errors[t], t)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func groupTable(name string, list []audit.GroupStats) *table {
+	t := &table{header: []string{name, "calls", "completed", "failed", "refused", "average", "longest", "wait", "slow", "retries", "result tokens"},
+		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true}}
+	for _, g := range list {
+		t.add(g.Name, strconv.Itoa(g.Calls), strconv.Itoa(g.Completed), strconv.Itoa(g.Failed), strconv.Itoa(g.Refused), brief(g.Average.Std()), brief(g.Longest.Std()),
+			brief(g.AverageWait.Std()), strconv.Itoa(g.Slow), strconv.Itoa(g.Retries), strconv.Itoa(g.ResultTokens))
+	}
+	return t
+}

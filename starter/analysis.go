@@ -189,7 +189,7 @@ func writeAnalysis(w io.Writer, p palette, r audit.Report) {
 	}{{"tool", r.Tools}, {"lane", r.Lanes}} {
 		if len(groups.list) > 0 {
 			fmt.Fprintln(w)
-			io.WriteString(w, groupTable(groups.name, groups.list).text(p))
+			fmt.Fprint(w, groupTable(groups.name, groups.list).text(p))
 		}
 	}
 }

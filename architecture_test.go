@@ -48,9 +48,11 @@ var rooms = []room{
 			"github.com/anthropics/anthropic-sdk-go", "github.com/tiktoken-go/tokenizer", "github.com/google/jsonschema-go", "golang.org/x/sys"}},
 	{folder: "audit", ours: []string{"."}, std: anything,
 		others: []string{apis, sdk + "client", sdk + "converter", "google.golang.org/protobuf"}},
-	{folder: "worker", ours: []string{".", "toolspecs", "workflows", "activities", "audit"}, std: anything,
+	{folder: "payloads", ours: []string{".", "toolspecs"}, std: anything,
+		others: []string{apis, sdk + "client", sdk + "converter", sdk + "temporal", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/klauspost/compress"}},
+	{folder: "worker", ours: []string{".", "toolspecs", "workflows", "activities", "audit", "payloads"}, std: anything,
 		others: []string{"go.temporal.io", "github.com/prometheus/client_golang"}},
-	{folder: "starter", ours: []string{".", "toolspecs", "audit"}, std: anything,
+	{folder: "starter", ours: []string{".", "toolspecs", "audit", "payloads"}, std: anything,
 		others: []string{apis, sdk + "client", sdk + "contrib/envconfig", sdk + "converter", sdk + "log", sdk + "temporal", "google.golang.org/grpc",
 			"google.golang.org/protobuf", "github.com/spf13", "charm.land", "github.com/charmbracelet/x", "golang.org/x/term", "golang.org/x/sys"}},
 	{folder: "internal", ours: []string{"."}, std: anything, others: anything},
@@ -146,7 +148,7 @@ func TestImportRule(t *testing.T) {
 		r, _ := roomOf(path.Dir(f.name))
 		seen[r.folder] = true
 	}
-	for _, r := range []string{".", "toolspecs", "workflows", "activities", "audit", "worker", "starter", "devserver"} {
+	for _, r := range []string{".", "toolspecs", "workflows", "activities", "audit", "payloads", "worker", "starter", "devserver"} {
 		if !seen[r] {
 			t.Errorf("no file of room %s was looked at", r)
 		}
@@ -190,6 +192,9 @@ func TestImportRuleCatches(t *testing.T) {
 		{"audit/a.go", "go.temporal.io/api/history/v1", true},
 		{"audit/a.go", module + "/activities", false},
 		{"audit/a_test.go", module + "/activities", true},
+		{"activities/a.go", module + "/payloads", false},
+		{"payloads/a.go", module + "/toolspecs/strictyaml", true},
+		{"payloads/a.go", module + "/audit", false},
 		{"worker/host/a.go", module + "/activities", true},
 		{"worker/host/a.go", "go.temporal.io/sdk/worker", true},
 		{"worker/host/a.go", "github.com/spf13/cobra", false},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard/payloads"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	sdklog "go.temporal.io/sdk/log"
@@ -25,6 +26,7 @@ type connectionFlags struct {
 	profile, configFile               string
 	tls, tlsNoHostCheck               bool
 	cert, key, authority, tlsName, ui string
+	payloads                          payloads.Config
 	// local says that the server is one of our own: environment and profiles are about others.
 	local bool
 	// resolvedAddress and resolvedNamespace are what the settings come to.
@@ -43,6 +45,7 @@ func (c *connectionFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&c.authority, "tls-ca-path", "", "`file` with the authority that signed the server's certificate (TEMPORAL_TLS_SERVER_CA_CERT_PATH)")
 	f.StringVar(&c.tlsName, "tls-server-name", "", "`name` in the server's certificate, where it differs (TEMPORAL_TLS_SERVER_NAME)")
 	f.BoolVar(&c.tlsNoHostCheck, "tls-disable-host-verification", false, "accept any server certificate")
+	c.payloads.Flags(f.StringVar)
 	f.StringVar(&c.ui, "ui-address", "", "`URL` of the Web UI, for links (SWITCHYARD_UI; default http://127.0.0.1:8233 beside a local server)")
 }
 
@@ -67,7 +70,20 @@ func (c *connectionFlags) options(flags *pflag.FlagSet) (client.Options, error) 
 	// The SDK's own messages would stand between the lines of our output.
 	options.Logger = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	options.Identity = "starter@" + hostname()
-	return options, nil
+	storage, err := c.storage()
+	if err != nil {
+		return client.Options{}, err
+	}
+	return options, storage.Apply(&options)
+}
+
+// storage is how payloads are stored, as flags and environment say.
+func (c *connectionFlags) storage() (*payloads.Storage, error) {
+	storage, err := payloads.Open(c.payloads.Or(payloads.FromEnvironment(os.Getenv)))
+	if err != nil {
+		return nil, failure(exitUsage, "%w", err)
+	}
+	return storage, nil
 }
 
 // surroundings are what profile and environment say of the connection.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/payloads"
 )
 
 const (
@@ -55,6 +56,9 @@ func (a *app) devCommand() *cobra.Command {
 				return usageError(cmd, "unexpected argument %q; a command to run stands behind --", args[0])
 			}
 			if err := f.check(cmd, args); err != nil {
+				return err
+			}
+			if _, err := a.connection.storage(); err != nil {
 				return err
 			}
 			if len(args) > 0 && !cmd.Flags().Changed("port") {
@@ -150,7 +154,7 @@ func (a *app) dev(ctx context.Context, f *devFlags, command []string) error {
 
 // useStack brings the stack up and uses it; code is the command's, if there is one. The stack may be up afterwards.
 func (a *app) useStack(ctx context.Context, s *devStack, f *devFlags, command []string) (code int, err error) {
-	if err := s.up(ctx, f); err != nil {
+	if err := s.up(ctx, f, a.connection.payloads); err != nil {
 		return 0, err
 	}
 	if len(command) > 0 {
@@ -182,7 +186,7 @@ func (s *devStack) openLogs(dir string) (err error) {
 }
 
 // up starts the server and then the worker, and returns when both are ready.
-func (s *devStack) up(ctx context.Context, f *devFlags) error {
+func (s *devStack) up(ctx context.Context, f *devFlags, stored payloads.Config) error {
 	serverPath, err := findProgram("devserver", f.devserver)
 	if err != nil {
 		return err
@@ -200,7 +204,7 @@ func (s *devStack) up(ctx context.Context, f *devFlags) error {
 		}
 		return err
 	}
-	if s.worker, err = launch("worker", workerPath, s.logs, f.workerArgs(s.serverReady)...); err != nil {
+	if s.worker, err = launch("worker", workerPath, s.logs, f.workerArgs(s.serverReady, stored)...); err != nil {
 		return failure(exitFailed, "cannot start the worker: %w", err)
 	}
 	return s.worker.ready(ctx, &s.workerReady)
@@ -220,7 +224,7 @@ func (f *devFlags) serverArgs() []string {
 	return args
 }
 
-func (f *devFlags) workerArgs(server serverReady) []string {
+func (f *devFlags) workerArgs(server serverReady, stored payloads.Config) []string {
 	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--task-queue", f.queue,
 		"--parent-pid", strconv.Itoa(os.Getpid()), "--stop-timeout", workerStop}
 	for flag, value := range map[string]string{"--tools": f.catalog.dir, "--lanes-file": f.catalog.lanesPath(), "--dir": f.dir, "--metrics-address": f.metrics} {
@@ -228,6 +232,7 @@ func (f *devFlags) workerArgs(server serverReady) []string {
 			args = append(args, flag, value)
 		}
 	}
+	args = append(args, stored.Arguments()...)
 	if len(f.catalog.lanes) > 0 {
 		args = append(args, "--lanes", strings.Join(f.catalog.allLanes(), ","))
 	}
@@ -266,6 +271,7 @@ func (a *app) runAgainst(ctx context.Context, s *devStack, f *devFlags, command 
 	if server.UI != "" && f.db != "" { // a link to a run that goes with its server leads nowhere; see tellKept
 		args = append(args, "--ui-address", server.UI)
 	}
+	args = append(args, a.connection.payloads.Arguments()...)
 	return inner.execute(ctx, append(args, withoutName(command)...))
 }
 

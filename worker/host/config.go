@@ -13,6 +13,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 	"go.temporal.io/sdk/client"
@@ -23,6 +24,8 @@ type Config struct {
 	// Connection is how the server is reached; default localhost:7233, namespace default. Logger and MetricsHandler are
 	// set by the host.
 	Connection client.Options
+	// Payloads says how payloads are stored; the same for all that share runs. It is added to what Connection has.
+	Payloads payloads.Config
 	// TaskQueue is the workflows' task queue, from which the lanes' derive; default switchyard.
 	TaskQueue string
 	// Lanes are the lanes to serve; default all there are. Workflows are served with the lane general.

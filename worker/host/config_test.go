@@ -18,6 +18,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -158,6 +159,8 @@ func TestMainUsage(t *testing.T) {
 		{"bad toolspec", []string{"--tools", folder}, []string{"bad.yaml:3", "describes", "description"}},
 		{"no table of models", []string{"--models-file", filepath.Join(folder, "none.yaml")}, []string{"none.yaml", "no such file"}},
 		{"bad table of models", []string{"--models-file", filepath.Join(folder, "bad.yaml")}, []string{"bad.yaml:1:1", `unknown field "name"`, "as_of is missing"}},
+		{"payload store", []string{"--payload-store", "s4://bucket"}, []string{"--payload-store", "s4://bucket"}},
+		{"payload keys", []string{"--payload-keys", filepath.Join(folder, "bad.yaml")}, []string{"bad.yaml:1:1", `unknown field "name"`, "active is missing"}},
 		{"profile", []string{"--profile", "nobodys"}, []string{"Temporal configuration", "nobodys"}},
 	}
 	for _, c := range cases {
@@ -244,8 +247,9 @@ func TestFlagsGoOverConfig(t *testing.T) {
 	quietEnvironment(t)
 	t.Setenv("TEMPORAL_ADDRESS", "env:1")
 	t.Setenv("TEMPORAL_NAMESPACE", "env-namespace")
+	t.Setenv("SWITCHYARD_PAYLOAD_STORE", "file:///env")
 	own := Config{TaskQueue: "own-queue", Tools: "own-tools", Lanes: []string{"own"}, Concurrency: 7, Mode: switchyard.ModeStrict,
-		Connection: client.Options{HostPort: "own:1", Identity: "me", DataConverter: namedConverter{}}, Logger: slog.New(slog.DiscardHandler)}
+		Payloads: payloads.Config{Store: "file:///own", Keys: "own.yaml"}, Connection: client.Options{HostPort: "own:1", Identity: "me", DataConverter: namedConverter{}}, Logger: slog.New(slog.DiscardHandler)}
 	apply := func(args ...string) Config {
 		t.Helper()
 		var f flags
@@ -262,6 +266,9 @@ func TestFlagsGoOverConfig(t *testing.T) {
 	if c.TaskQueue != "own-queue" || c.Tools != "own-tools" || c.Lanes[0] != "own" || c.Concurrency != 7 || c.Connection.Identity != "me" || c.Logger != own.Logger ||
 		c.Connection.DataConverter != own.Connection.DataConverter || c.Connection.HostPort != "env:1" || c.Connection.Namespace != "env-namespace" {
 		t.Errorf("got %+v", c)
+	}
+	if want := (payloads.Config{Store: "file:///env", Keys: "own.yaml", Compression: "none"}); apply("--payload-compression", "none").Payloads != want {
+		t.Errorf("payloads are stored as %+v", apply("--payload-compression", "none").Payloads)
 	}
 	c = apply("--address", "flag:1", "--namespace", "fn", "--task-queue", "fq", "--lanes", "a, b", "--tools", "ft", "--dir", "fd", "--concurrency", "9",
 		"--lenient", "--stop-timeout", "3s", "--metrics-address", ":0")

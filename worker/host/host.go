@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
@@ -44,6 +45,9 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer health.close()
+	if err := c.openPayloads(ctx); err != nil {
+		return err
+	}
 	conn, err := c.connect(ctx, registry, own.lanes)
 	if err != nil {
 		return err
@@ -88,6 +92,18 @@ func (c Config) prepare() (registered, *toolspecs.Watcher, error) {
 	}
 	tools, err := c.watchCatalog(own)
 	return own, tools, err
+}
+
+// openPayloads readies the connection's options for payloads as they are stored, and makes sure that the store can be used.
+func (c *Config) openPayloads(ctx context.Context) error {
+	storage, err := payloads.Open(c.Payloads)
+	if err == nil {
+		err = storage.Apply(&c.Connection)
+	}
+	if err != nil {
+		return invalidError{err}
+	}
+	return storage.Check(ctx)
 }
 
 func (c Config) connect(ctx context.Context, registry *prometheus.Registry, source *laneSource) (client.Client, error) {

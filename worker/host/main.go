@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/payloads"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
@@ -99,6 +100,7 @@ type flags struct {
 	concurrency, parentPID      int
 	stickyCache                 int
 	lenient                     bool
+	payloads                    payloads.Config
 	stopTimeout, reloadInterval time.Duration
 }
 
@@ -117,6 +119,7 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.StringVar(&f.dir, "dir", "", "folder where relative working folders of command tools and MCP servers start (default the current one)")
 	set.StringVar(&f.files, "files", "", "folder for images and other large bytes of MCP tools' answers (default one of this user's among the temporary files)")
 	set.StringVar(&f.logins, "logins", "", "folder for the tokens of logins at MCP servers (default switchyard/logins in the user's folder for configuration)")
+	f.payloads.Flags(set.StringVar)
 	set.IntVar(&f.concurrency, "concurrency", 0, "calls of a lane without a limit that run at a time here (default 100)")
 	set.BoolVar(&f.lenient, "lenient", false, "read arguments leniently where neither run nor tool says otherwise")
 	set.DurationVar(&f.stopTimeout, "stop-timeout", 0, "how long running calls may go on when the worker is stopped (default 30s)")
@@ -155,6 +158,7 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	overrideConnection(&c.Connection, connection)
 	override(&c.Connection.HostPort, f.address)
 	override(&c.Connection.Namespace, f.namespace)
+	c.Payloads = f.payloads.Or(payloads.FromEnvironment(os.Getenv)).Or(c.Payloads)
 	override(&c.TaskQueue, f.taskQueue)
 	override(&c.Tools, f.tools)
 	override(&c.LanesFile, f.lanesFile)

@@ -1,0 +1,136 @@
+package payloads
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+)
+
+// How payloads of ours are encoded, as their metadata tells. These stand in histories and never change.
+const (
+	encodingEncrypted  = "binary/encrypted"
+	encodingCompressed = "binary/zstd"
+	metadataKeyID      = "encryption-key-id"
+	metadataCipher     = "encryption-cipher"
+	cipherName         = "AES-256-GCM"
+)
+
+// maxPlain bounds what a compressed payload grows to; larger ones are not compressed.
+const maxPlain = 128 << 20
+
+// codec compresses payloads and then encrypts them. It reads what any codec of ours wrote whose keys it has, and leaves
+// all other payloads as they are.
+type codec struct {
+	ring *Keys
+	// least is the size from which on payloads are compressed; zero for never.
+	least int
+}
+
+var _ converter.PayloadCodec = (*codec)(nil)
+
+// Encode implements converter.PayloadCodec.
+func (c *codec) Encode(list []*commonpb.Payload) ([]*commonpb.Payload, error) {
+	return each(list, c.encode)
+}
+
+// Decode implements converter.PayloadCodec. Its errors have ErrPayload in them.
+func (c *codec) Decode(list []*commonpb.Payload) ([]*commonpb.Payload, error) {
+	return each(list, c.decode)
+}
+
+func each(list []*commonpb.Payload, do func(*commonpb.Payload) (*commonpb.Payload, error)) ([]*commonpb.Payload, error) {
+	out := make([]*commonpb.Payload, len(list))
+	for i, p := range list {
+		var err error
+		if out[i], err = do(p); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (c *codec) encode(p *commonpb.Payload) (*commonpb.Payload, error) {
+	if c.least == 0 && !c.ring.encrypts() {
+		return p, nil
+	}
+	p, err := c.compress(p)
+	if err != nil || !c.ring.encrypts() {
+		return p, err
+	}
+	plain, err := proto.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	return &commonpb.Payload{Data: c.ring.seal(plain), Metadata: map[string][]byte{
+		converter.MetadataEncoding: []byte(encodingEncrypted), metadataCipher: []byte(cipherName), metadataKeyID: []byte(c.ring.active)}}, nil
+}
+
+// compress returns a payload smaller by a tenth at least, or as it is.
+func (c *codec) compress(p *commonpb.Payload) (*commonpb.Payload, error) {
+	if size := proto.Size(p); c.least == 0 || size < c.least || size > maxPlain {
+		return p, nil
+	}
+	plain, err := proto.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	small := encoder().EncodeAll(plain, nil)
+	if len(small) > len(plain)*9/10 {
+		return p, nil
+	}
+	return &commonpb.Payload{Metadata: map[string][]byte{converter.MetadataEncoding: []byte(encodingCompressed)}, Data: small}, nil
+}
+
+func (c *codec) decode(p *commonpb.Payload) (*commonpb.Payload, error) {
+	if isEncoded(p, encodingEncrypted) {
+		plain, err := c.ring.open(string(p.GetMetadata()[metadataKeyID]), p.GetData())
+		if err != nil {
+			return nil, err
+		}
+		if p, err = unmarshal(plain); err != nil {
+			return nil, err
+		}
+	}
+	if isEncoded(p, encodingCompressed) {
+		plain, err := decoder().DecodeAll(p.GetData(), nil)
+		if err != nil {
+			return nil, fmt.Errorf("%w: it cannot be decompressed: %w", ErrPayload, err)
+		}
+		return unmarshal(plain)
+	}
+	return p, nil
+}
+
+func isEncoded(p *commonpb.Payload, encoding string) bool {
+	return string(p.GetMetadata()[converter.MetadataEncoding]) == encoding
+}
+
+func unmarshal(data []byte) (*commonpb.Payload, error) {
+	p := &commonpb.Payload{}
+	if err := proto.Unmarshal(data, p); err != nil {
+		return nil, fmt.Errorf("%w: it is damaged: %w", ErrPayload, err)
+	}
+	return p, nil
+}
+
+// encoder and decoder can be used by any number of goroutines at a time.
+var (
+	encoder = sync.OnceValue(func() *zstd.Encoder {
+		e, err := zstd.NewWriter(nil)
+		if err != nil {
+			panic(err) // the options are constants
+		}
+		return e
+	})
+	decoder = sync.OnceValue(func() *zstd.Decoder {
+		d, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxPlain), zstd.WithDecoderConcurrency(0))
+		if err != nil {
+			panic(err) // the options are constants
+		}
+		return d
+	})
+)

@@ -1,0 +1,92 @@
+package payloads
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+)
+
+func payload(t *testing.T, value any) *commonpb.Payload {
+	t.Helper()
+	p, err := converter.GetDefaultDataConverter().ToPayload(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestCodec proves for every combination that payloads come back as they were, which of them are changed on the way, and
+// that no text of an encrypted one can be seen.
+func TestCodec(t *testing.T) {
+	ring, err := LoadKeys(writeFile(t, "keys.yaml", keysText(t, "k", "k")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := "secret " + strings.Repeat("the same again ", 5000)
+	noise := make([]byte, 40_000)
+	for i, x := 0, uint32(1); i < len(noise); i++ {
+		x = x*1664525 + 1013904223
+		noise[i] = byte(x >> 24)
+	}
+	for name, c := range map[string]*codec{"as it is": {}, "compressed": {least: 1000}, "encrypted": {ring: ring}, "both": {ring: ring, least: 1000}} {
+		for what, p := range map[string]*commonpb.Payload{"small": payload(t, "secret"), "long": payload(t, long), "noise": payload(t, noise), "nil": payload(t, nil), "empty": {}} {
+			encoded, err := c.Encode([]*commonpb.Payload{p})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if shrinks := len(encoded[0].GetData()) < len(p.GetData())/2; shrinks != (c.least > 0 && what == "long") {
+				t.Errorf("%s, %s: %d bytes became %d", name, what, len(p.GetData()), len(encoded[0].GetData()))
+			}
+			if c.ring != nil && (bytes.Contains(encoded[0].GetData(), []byte("secret")) || !isEncoded(encoded[0], encodingEncrypted)) {
+				t.Errorf("%s, %s: it can be seen", name, what)
+			}
+			decoded, err := (&codec{ring: ring}).Decode(encoded)
+			if err != nil || !proto.Equal(decoded[0], p) {
+				t.Errorf("%s, %s: it comes back as %.80v, %v", name, what, decoded, err)
+			}
+		}
+	}
+}
+
+// TestDamaged proves that a payload that was altered is an error, not something else than was written.
+func TestDamaged(t *testing.T) {
+	ring, err := LoadKeys(writeFile(t, "keys.yaml", keysText(t, "k", "k", "l")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &codec{ring: ring}
+	sealed := func(change func(*commonpb.Payload)) *commonpb.Payload {
+		encoded, err := c.Encode([]*commonpb.Payload{payload(t, "text")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(encoded[0])
+		return encoded[0]
+	}
+	bomb, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compressed := func(data []byte) *commonpb.Payload {
+		return &commonpb.Payload{Data: data, Metadata: map[string][]byte{converter.MetadataEncoding: []byte(encodingCompressed)}}
+	}
+	for name, p := range map[string]*commonpb.Payload{
+		"altered":      sealed(func(p *commonpb.Payload) { p.Data[len(p.Data)/2] ^= 1 }),
+		"cut":          sealed(func(p *commonpb.Payload) { p.Data = p.Data[:5] }),
+		"another key":  sealed(func(p *commonpb.Payload) { p.Metadata[metadataKeyID] = []byte("l") }),
+		"no key":       sealed(func(p *commonpb.Payload) { delete(p.Metadata, metadataKeyID) }),
+		"no zstd":      compressed([]byte("text")),
+		"no payload":   compressed(bomb.EncodeAll([]byte("\xff\xff"), nil)),
+		"a large bomb": compressed(bomb.EncodeAll(make([]byte, maxPlain+1), nil)),
+	} {
+		if _, err := c.Decode([]*commonpb.Payload{p}); !errors.Is(err, ErrPayload) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package payloads
+
+import (
+	"cmp"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/changes"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/outbound"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+)
+
+const (
+	// MaxKeysBytes bounds a file of keys.
+	MaxKeysBytes = 64 << 10
+	// keyBytes is the length of a key: AES-256.
+	keyBytes = 32
+	// NoKey as the active key says that payloads are not encrypted any more, while those of before can be read.
+	NoKey = "none"
+)
+
+// Keys are the keys that payloads are encrypted with: one for what is written, any number for what is read. nil has none.
+type Keys struct {
+	file   string
+	active string
+	byID   map[string]cipher.AEAD
+}
+
+// keysFile is a file of keys as written.
+type keysFile struct {
+	Active string            `yaml:"active" rule:"required"`
+	Keys   map[string]string `yaml:"keys" rule:"required"`
+}
+
+// keyID has no more letters than are easily told apart in a message.
+var keyID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// LoadKeys reads a file of keys:
+//
+//	active: k2
+//	keys:
+//	  k1: env:SWITCHYARD_KEY_1
+//	  k2: file:/etc/switchyard/k2.key
+//
+// Each key is a reference to 32 bytes in base64. The error is strictyaml.Faults with everything that is wrong; no
+// message holds a key.
+func LoadKeys(path string) (*Keys, error) {
+	data, err := changes.ReadLimited(os.DirFS(filepath.Dir(path)), filepath.Base(path), MaxKeysBytes)
+	if err != nil {
+		return nil, strictyaml.Faults{{File: path, Message: "cannot be read: " + changes.Reason(err)}}
+	}
+	return decodeKeys(path, data)
+}
+
+func decodeKeys(file string, data []byte) (*Keys, error) {
+	doc, faults := strictyaml.ParseOne(file, data, MaxKeysBytes)
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	var f keysFile
+	doc.Decode(&f)
+	k := &Keys{file: file, active: f.Active, byID: map[string]cipher.AEAD{}}
+	for _, id := range doc.Keys("$.keys") {
+		at := jsonpath.Key("$.keys", id)
+		if !keyID.MatchString(id) || id == NoKey {
+			doc.ReportKey(at, "this cannot name a key", "use up to 64 letters, digits, dots, dashes and underscores; not the word "+NoKey)
+			continue
+		}
+		aead, fault, hint := readKey(f.Keys[id])
+		if fault != "" {
+			doc.Report(at, fault, hint)
+		}
+		k.byID[id] = aead
+	}
+	if _, ok := k.byID[f.Active]; !ok && f.Active != "" && f.Active != NoKey {
+		hint := cmp.Or(spelling.Hint(f.Active, k.ids()), "name one of keys, or "+NoKey+" to encrypt nothing from now on")
+		doc.Report("$.active", fmt.Sprintf("there is no key %q", f.Active), hint)
+	}
+	if err := doc.Faults().Err(); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// readKey returns the cipher of the key that a reference names, or what is wrong with it and what to do.
+func readKey(ref string) (aead cipher.AEAD, fault, hint string) {
+	if err := outbound.CheckSecret(ref); err != nil {
+		return nil, err.Error(), outbound.HintSecret
+	}
+	text, err := outbound.Secret(ref)
+	if err != nil {
+		return nil, switchyard.AsError(err).Message, ""
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil || len(key) != keyBytes {
+		return nil, "what " + ref + " holds is not a key: 32 bytes in base64", "make one: head -c 32 /dev/urandom | base64"
+	}
+	if aead, err = newAEAD(key); err != nil {
+		return nil, err.Error(), ""
+	}
+	return aead, "", ""
+}
+
+func newAEAD(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+func (k *Keys) ids() []string { return slices.Sorted(maps.Keys(k.byID)) }
+
+// encrypts reports whether what is written is encrypted.
+func (k *Keys) encrypts() bool { return k != nil && k.active != NoKey }
+
+// seal encrypts with the active key, whose id is bound to what it returns.
+func (k *Keys) seal(plain []byte) []byte {
+	return k.byID[k.active].Seal(nil, nil, plain, []byte(k.active))
+}
+
+// open decrypts what was sealed with the key of that id.
+func (k *Keys) open(id string, sealed []byte) ([]byte, error) {
+	if k == nil {
+		return nil, fmt.Errorf("%w: it is encrypted with the key %q and no keys are given; say --%s FILE or SWITCHYARD_PAYLOAD_KEYS", ErrPayload, id, flagKeys)
+	}
+	aead, ok := k.byID[id]
+	if !ok {
+		return nil, fmt.Errorf("%w: it is encrypted with the key %q, which is not one of those in %s (%s); put it there again", ErrPayload, id, k.file, strings.Join(k.ids(), ", "))
+	}
+	plain, err := aead.Open(nil, nil, sealed, []byte(id))
+	if err != nil {
+		return nil, fmt.Errorf("%w: it cannot be decrypted with the key %q of %s: that is another key than it was encrypted with, or the payload was altered", ErrPayload, id, k.file)
+	}
+	return plain, nil
+}
+
+// NewKey returns a new key as a file of keys refers to one.
+func NewKey() string {
+	key := make([]byte, keyBytes)
+	rand.Read(key) // never fails
+	return base64.StdEncoding.EncodeToString(key)
+}
+
+// ErrPayload is in every error about a payload that cannot be read: its key or what it refers to is missing, or it was altered.
+var ErrPayload = errors.New("a payload cannot be read")

@@ -1,0 +1,73 @@
+package payloads
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+)
+
+// TestKeysFaults proves that everything wrong in a file of keys is told at its place, and that no fault holds a key.
+func TestKeysFaults(t *testing.T) {
+	key := NewKey()
+	t.Setenv("GOOD", key)
+	t.Setenv("SHORT", base64.StdEncoding.EncodeToString([]byte("0123456789abcdef")))
+	t.Setenv("NO_BASE64", "hunter2 hunter2")
+	cases := []struct{ name, text, want string }{
+		{"empty", "{}", "k.yaml:1:1: active is missing\nk.yaml:1:1: keys is missing"},
+		{"no such key", "active: k3\nkeys: {k1: env:GOOD, k2: env:GOOD}", `k.yaml:1:9: there is no key "k3"`},
+		{"the key itself", "active: k1\nkeys: {k1: " + key + "}", "k.yaml:2:12: this is not a reference to a secret (write env:NAME or file:/path"},
+		{"not set", "active: k1\nkeys: {k1: env:NOT_SET_ANYWHERE}", "k.yaml:2:12: the secret env:NOT_SET_ANYWHERE is not set"},
+		{"too short", "active: k1\nkeys: {k1: env:SHORT}", "k.yaml:2:12: what env:SHORT holds is not a key: 32 bytes in base64 (make one: head -c 32"},
+		{"no base64", "active: k1\nkeys: {k1: env:NO_BASE64}", "k.yaml:2:12: what env:NO_BASE64 holds is not a key"},
+		{"names", "active: a\nkeys: {a: env:GOOD, none: env:GOOD, 'b c': env:GOOD}", "k.yaml:2:21: this cannot name a key"},
+		{"unknown field", "active: a\nkeys: {a: env:GOOD}\nrotate: true", `k.yaml:3:1: unknown field "rotate"`},
+		{"twice", "active: a\nkeys: {a: env:GOOD, a: env:GOOD}", "k.yaml:2:21: "},
+	}
+	for _, c := range cases {
+		k, err := decodeKeys("k.yaml", []byte(c.text))
+		if err == nil || k != nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: got\n%v\nwant\n%s", c.name, err, c.want)
+			continue
+		}
+		for _, secret := range []string{key, "hunter2"} {
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("%s: the fault holds the key: %v", c.name, err)
+			}
+		}
+	}
+}
+
+// TestRotation proves that what was written with an old key is read as long as that key is in the file, that nothing is
+// encrypted with "none", and that a key which is missing, or another one, is named.
+func TestRotation(t *testing.T) {
+	load := func(text string) *Keys {
+		k, err := LoadKeys(writeFile(t, "keys.yaml", text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	sealed := load(keysText(t, "k1", "k1")).seal([]byte("text"))
+	for _, active := range []string{"k1", "k2", NoKey} {
+		k := load(keysText(t, active, "k1", "k2"))
+		if plain, err := k.open("k1", sealed); err != nil || string(plain) != "text" || k.encrypts() != (active != NoKey) {
+			t.Errorf("%s: got %q, %v", active, plain, err)
+		}
+	}
+	for _, c := range []struct {
+		keys *Keys
+		id   string
+		want []string
+	}{
+		{nil, "k1", []string{`the key "k1"`, "--payload-keys"}},
+		{load(keysText(t, "k2", "k2", "k4")), "k1", []string{`the key "k1"`, "(k2, k4)", "keys.yaml"}},
+		{load(keysText(t, "k2", "k1", "k2")), "k2", []string{`the key "k2"`, "another key", "altered"}},
+	} {
+		_, err := c.keys.open(c.id, sealed)
+		for _, want := range c.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		}
+	}
+}

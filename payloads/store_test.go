@@ -1,0 +1,163 @@
+package payloads
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+)
+
+// files are the paths of all files below a folder.
+func files(t *testing.T, dir string) (paths []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// TestDriver proves that payloads come back from a folder for another process, that equal ones are one file, that writers
+// at the same time do each other no harm, and that no half-written file is left.
+func TestDriver(t *testing.T) {
+	dir := t.TempDir()
+	writer := open(t, Config{Store: "file://" + dir})
+	list := []*commonpb.Payload{payload(t, strings.Repeat("a", 1000)), payload(t, []byte{0, 255}), payload(t, strings.Repeat("a", 1000)), payload(t, nil)}
+	var all sync.WaitGroup
+	var claims []converter.StorageDriverClaim
+	for i := range 8 {
+		all.Go(func() {
+			stored, err := driver{writer}.Store(converter.StorageDriverStoreContext{Context: t.Context()}, list)
+			if err != nil {
+				t.Error(err)
+			}
+			if i == 0 {
+				claims = stored
+			}
+		})
+	}
+	all.Wait()
+	if got := files(t, dir); len(got) != 3 {
+		t.Errorf("the store has %q", got)
+	}
+	reader := open(t, Config{Store: "file://" + dir})
+	got, err := driver{reader}.Retrieve(converter.StorageDriverRetrieveContext{Context: t.Context()}, claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range got {
+		if !proto.Equal(p, list[i]) {
+			t.Errorf("payload %d comes back as %v", i, p)
+		}
+	}
+	if err := reader.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMissing proves that a payload that is gone, altered or no reference is an error that says which file of which store,
+// and that without a store the setting is named.
+func TestMissing(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, Config{Store: "file://" + dir})
+	ref, err := s.Keep(t.Context(), json.RawMessage(`{"a":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := files(t, dir)[0]
+	expect := func(c Config, ref string, want ...string) {
+		t.Helper()
+		_, err := open(t, c).Get(t.Context(), ref)
+		if !errors.Is(err, ErrPayload) {
+			t.Errorf("got %v", err)
+			return
+		}
+		for _, w := range want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%v does not say %q", err, w)
+			}
+		}
+	}
+	store := Config{Store: "file://" + dir}
+	expect(Config{}, ref, "--payload-store", strings.TrimPrefix(ref, referencePrefix))
+	expect(store, "sha256:../../etc/passwd", "not a reference", "64 hex digits")
+	expect(store, "", "not a reference")
+	if err := os.WriteFile(path, []byte("something else"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(store, ref, "was altered", "backup", dir)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	expect(store, ref, path, "restore it", "file://"+dir)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be used") || !strings.Contains(err.Error(), dir) {
+		t.Errorf("a store that cannot be written: %v", err)
+	}
+	if err := open(t, Config{}).Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKeep proves that a value is kept as payloads are, encrypted, and found again by its reference after the keys were
+// rotated.
+func TestKeep(t *testing.T) {
+	dir := t.TempDir()
+	c := Config{Store: "file://" + dir, Keys: writeFile(t, "keys.yaml", keysText(t, "a", "a"))}
+	value := json.RawMessage(`["` + strings.Repeat("secret ", 1000) + `"]`)
+	ref, err := open(t, c).Keep(t.Context(), value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(files(t, dir)[0])
+	if err != nil || bytes.Contains(data, []byte("secret")) || len(data) > len(value)/2 {
+		t.Errorf("the store has %d bytes that begin with %.20q, %v", len(data), data, err)
+	}
+	c.Keys = writeFile(t, "keys.yaml", keysText(t, "b", "a", "b"))
+	got, err := open(t, c).Get(t.Context(), ref)
+	if err != nil || !bytes.Equal(got, value) {
+		t.Errorf("got %.60s, %v", got, err)
+	}
+	if _, err := open(t, Config{}).Keep(t.Context(), value); err == nil {
+		t.Error("a value is kept without a store")
+	}
+}
+
+// TestRecent proves that what was used last is remembered, within the bound.
+func TestRecent(t *testing.T) {
+	r := newRecent(100)
+	for i := range 10 {
+		r.add(fmt.Sprint(i), make([]byte, 20))
+		r.get("0")
+	}
+	r.add("large", make([]byte, 26))
+	var held []string
+	for _, k := range []string{"0", "1", "5", "6", "7", "8", "9", "large"} {
+		if _, ok := r.get(k); ok {
+			held = append(held, k)
+		}
+	}
+	if got := strings.Join(held, " "); got != "0 6 7 8 9" || r.size != 100 || len(r.byKey) != r.order.Len() {
+		t.Errorf("held: %s, %d bytes", got, r.size)
+	}
+}

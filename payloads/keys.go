@@ -74,16 +74,7 @@ func decodeKeys(file string, data []byte) (*Keys, error) {
 	doc.Decode(&f)
 	k := &Keys{file: file, active: f.Active, byID: map[string]cipher.AEAD{}}
 	for _, id := range doc.Keys("$.keys") {
-		at := jsonpath.Key("$.keys", id)
-		if !keyID.MatchString(id) || id == NoKey {
-			doc.ReportKey(at, "this cannot name a key", "use up to 64 letters, digits, dots, dashes and underscores; not the word "+NoKey)
-			continue
-		}
-		aead, fault, hint := readKey(f.Keys[id])
-		if fault != "" {
-			doc.Report(at, fault, hint)
-		}
-		k.byID[id] = aead
+		k.add(doc, id, f.Keys[id])
 	}
 	if _, ok := k.byID[f.Active]; !ok && f.Active != "" && f.Active != NoKey {
 		hint := cmp.Or(spelling.Hint(f.Active, k.ids()), "name one of keys, or "+NoKey+" to encrypt nothing from now on")
@@ -93,6 +84,20 @@ func decodeKeys(file string, data []byte) (*Keys, error) {
 		return nil, err
 	}
 	return k, nil
+}
+
+// add reads a key of the file and reports what is wrong with it.
+func (k *Keys) add(doc *strictyaml.Document, id, ref string) {
+	at := jsonpath.Key("$.keys", id)
+	if !keyID.MatchString(id) || id == NoKey {
+		doc.ReportKey(at, "this cannot name a key", "use up to 64 letters, digits, dots, dashes and underscores; not the word "+NoKey)
+		return
+	}
+	aead, fault, hint := readKey(ref)
+	if fault != "" {
+		doc.Report(at, fault, hint)
+	}
+	k.byID[id] = aead
 }
 
 // readKey returns the cipher of the key that a reference names, or what is wrong with it and what to do.

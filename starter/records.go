@@ -20,38 +20,56 @@ import (
 func (a *app) auditCommand() *cobra.Command {
 	var ref runReference
 	var tree bool
+	var verify, seal string
 	cmd := &cobra.Command{
 		Use: "audit RUN", Short: "Show the record of every call of a run",
 		Long: `Shows one record for every call of a run, none missing and none twice, read from the run's history. With --output json
 every record is one line of JSON with all its fields. What was noted of calls follows the table.
 
-With --tree the records of the sub-agents below the run follow those of the calls that they worked for, as deep as they go.`,
+With --tree the records of the sub-agents below the run follow those of the calls that they worked for, as deep as they go.
+
+With --verify no run is read, but a file that starter records --file wrote: is it still as it was written?`,
 		Example: `  starter audit demo-1a2b3c4d
   starter audit demo-1a2b3c4d --tree
-  starter audit demo-1a2b3c4d --output json | jq 'select(.status != "completed")'`,
+  starter audit demo-1a2b3c4d --output json | jq 'select(.status != "completed")'
+  starter audit --verify january.jsonl --seal 5f2c…`,
 		Args: arguments(0, "RUN"),
-		RunE: a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
-			show := a.printRecords
-			if a.format.json() {
-				show = a.writeRecords
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if verify == "" {
+				return a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
+					return a.auditRun(ctx, c, run, tree)
+				})(cmd, args)
 			}
-			if !tree {
-				return a.lookupError(run.workflowID, run.runID, show(audit.Records(ctx, c, run.workflowID, run.runID), false))
+			if len(args) > 0 {
+				return usageError(cmd, "--verify reads a file, and no run")
 			}
-			// That a run is not there is asked first, because below it some may be gone.
-			if _, err := audit.Pending(ctx, c, run.workflowID, run.runID); err != nil {
-				return a.lookupError(run.workflowID, run.runID, err)
-			}
-			err := show(audit.Tree(ctx, c, run.workflowID, run.runID), true)
-			if errors.Is(err, audit.ErrNotFound) {
-				return failure(exitFailed, "the server keeps the history of a sub-agent no longer, so its records are not among these: %w", err)
-			}
-			return a.lookupError(run.workflowID, run.runID, err)
-		}),
+			return a.verifyExport(verify, seal)
+		},
 	}
 	ref.add(cmd.Flags())
+	cmd.Flags().StringVar(&verify, "verify", "", "`file` with exported records to check; - is standard input")
+	cmd.Flags().StringVar(&seal, "seal", "", "`digest` that was printed when the records were exported")
 	cmd.Flags().BoolVar(&tree, "tree", false, "with the records of the sub-agents below the run")
 	return cmd
+}
+
+func (a *app) auditRun(ctx context.Context, c client.Client, run *runReference, tree bool) error {
+	show := a.printRecords
+	if a.format.json() {
+		show = a.writeRecords
+	}
+	if !tree {
+		return a.lookupError(run.workflowID, run.runID, show(audit.Records(ctx, c, run.workflowID, run.runID), false))
+	}
+	// That a run is not there is asked first, because below it some may be gone.
+	if _, err := audit.Pending(ctx, c, run.workflowID, run.runID); err != nil {
+		return a.lookupError(run.workflowID, run.runID, err)
+	}
+	err := show(audit.Tree(ctx, c, run.workflowID, run.runID), true)
+	if errors.Is(err, audit.ErrNotFound) {
+		return failure(exitFailed, "the server keeps the history of a sub-agent no longer, so its records are not among these: %w", err)
+	}
+	return a.lookupError(run.workflowID, run.runID, err)
 }
 
 // writeRecords writes records as JSON, one a line, as they come.
@@ -71,8 +89,7 @@ func (a *app) writeRecords(records iter.Seq2[switchyard.Record, error], _ bool) 
 // and called by their paths.
 func (a *app) printRecords(records iter.Seq2[switchyard.Record, error], tree bool) error {
 	p := a.paletteFor(a.Out)
-	t := table{header: []string{"call", "tool", "lane", "status", "attempts", "wait", "duration", "error", "arguments"},
-		right: map[int]bool{4: true, 5: true, 6: true}}
+	t := table{header: recordHeader, right: map[int]bool{4: true, 5: true, 6: true}}
 	var rows []switchyard.Record
 	var failed error
 	for r, err := range records {
@@ -110,6 +127,9 @@ func (a *app) printNotes(rows []switchyard.Record) {
 		}
 	}
 }
+
+// recordHeader names the cells of a record.
+var recordHeader = []string{"call", "tool", "lane", "status", "attempts", "wait", "duration", "error", "arguments"}
 
 func recordCells(r switchyard.Record, p palette, now time.Time) []string {
 	attempts, failed := "", ""

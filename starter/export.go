@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/sdk/client"
+)
+
+// recordSelection says which records of the selected runs are meant.
+type recordSelection struct {
+	selection
+	tool, status, caller string
+}
+
+// callStatuses are what --status may be.
+var callStatuses = []string{string(switchyard.CallCompleted), string(switchyard.CallFailed), string(switchyard.CallRefused), string(switchyard.CallCancelled), string(switchyard.CallRunning)}
+
+func (s *recordSelection) meets(r switchyard.Record) bool {
+	return (s.tool == "" || r.Tool == s.tool) && (s.status == "" || string(r.Status) == s.status) && (s.caller == "" || r.Caller.ID == s.caller)
+}
+
+func (a *app) recordsCommand() *cobra.Command {
+	var s recordSelection
+	var file string
+	cmd := &cobra.Command{
+		Use: "records", Short: "Show or export the call records of many runs",
+		Long: `Shows one record for every call of the runs that are selected and of the sub-agents below them, the newest run first. With
+--output json every record is one line of JSON.
+
+With --file they are written to a file instead, as CSV where its name ends in .csv, else as JSON Lines in which every line
+holds the digest of the one before it. What is printed then is the seal of the whole: keep it elsewhere, and
+starter audit --verify FILE --seal SEAL tells later whether a line was changed, taken out, put in or cut off.`,
+		Example: `  starter records --since 24h --status failed
+  starter records --conversation support-42 --tool refund
+  starter records --agent librarian --file records.csv
+  starter records --since 2026-01-01 --until 2026-02-01 --limit 100000 --file january.jsonl
+  starter audit --verify january.jsonl`,
+		Args: arguments(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.status != "" && !slices.Contains(callStatuses, s.status) {
+				return usageError(cmd, "--status %q is not one of %s", s.status, strings.Join(callStatuses, ", "))
+			}
+			condition, err := s.condition(cmd, time.Now())
+			if err != nil {
+				return err
+			}
+			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
+				list, err := listRuns(ctx, c, a.connection.resolvedNamespace, condition, s.limit)
+				if err != nil {
+					return queryError(s.query, err)
+				}
+				records := a.recordsOf(ctx, c, list, &s)
+				if len(list) == s.limit {
+					fmt.Fprintf(a.Err, "the newest %d runs; --limit takes more\n", s.limit)
+				}
+				switch {
+				case file != "":
+					return a.exportRecords(file, records)
+				case a.format.json():
+					return a.writeRecords(records, true)
+				}
+				return a.printManyRecords(records)
+			})
+		},
+	}
+	s.add(cmd.Flags(), 100)
+	f := cmd.Flags()
+	f.StringVar(&s.tool, "tool", "", "`name` of the tool that was called")
+	f.StringVar(&s.status, "status", "", "`status` of the calls: "+strings.Join(callStatuses, ", "))
+	f.StringVar(&s.caller, "caller", "", "`name` of who made the calls: an agent, a plan, or who started a direct call")
+	f.StringVar(&file, "file", "", "`file` to write the records to, .jsonl or .csv")
+	return cmd
+}
+
+// recordsOf gives the records of runs. Those of a run whose history the server keeps no longer are left out, and told of.
+func (a *app) recordsOf(ctx context.Context, c client.Client, list []listedRun, s *recordSelection) iter.Seq2[switchyard.Record, error] {
+	return func(yield func(switchyard.Record, error) bool) {
+		for _, run := range list {
+			for r, err := range audit.Tree(ctx, c, run.ID, run.RunID) {
+				if errors.Is(err, audit.ErrNotFound) {
+					fmt.Fprintf(a.Err, "not all of run %s is here: %v\n", run.ID, err)
+					break
+				}
+				if (err != nil || s.meets(r)) && !yield(r, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// exportRecords writes records to a file that is there when it is whole.
+func (a *app) exportRecords(path string, records iter.Seq2[switchyard.Record, error]) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return failure(exitUsage, "--file %s: %w", path, pathError(path, err))
+	}
+	defer os.Remove(temporary.Name())
+	defer temporary.Close()
+	w := bufio.NewWriter(temporary)
+	x := audit.NewJSONExport(w)
+	if strings.EqualFold(filepath.Ext(path), ".csv") {
+		x = audit.NewCSVExport(w)
+	}
+	n, seal, err := export(x, records)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(w.Flush(), temporary.Sync(), temporary.Close(), os.Rename(temporary.Name(), path)); err != nil {
+		return failure(exitFailed, "--file %s: %w", path, pathError(path, err))
+	}
+	if a.format.json() {
+		return writeJSON(a.Out, map[string]any{"file": path, "records": n, "seal": seal}, false)
+	}
+	text := fmt.Sprintf("%d records written to %s", n, path)
+	if seal != "" {
+		text += "\nseal " + seal
+	}
+	return a.println(text)
+}
+
+func export(x audit.Exporter, records iter.Seq2[switchyard.Record, error]) (n int, seal string, err error) {
+	for r, err := range records {
+		if err != nil {
+			return n, "", err
+		}
+		if err := x.Write(r); err != nil {
+			return n, "", err
+		}
+		n++
+	}
+	seal, err = x.Close()
+	return n, seal, err
+}
+
+// printManyRecords prints a table of the records of several runs.
+func (a *app) printManyRecords(records iter.Seq2[switchyard.Record, error]) error {
+	p := a.paletteFor(a.Out)
+	t := table{header: append([]string{"run"}, recordHeader...), right: map[int]bool{5: true, 6: true, 7: true}}
+	for r, err := range records {
+		if err != nil {
+			return err
+		}
+		r.CallID = r.Path
+		t.add(append([]string{r.WorkflowID}, recordCells(r, p, time.Now())...)...)
+	}
+	if len(t.rows) == 0 {
+		fmt.Fprintln(a.Err, "no calls")
+		return nil
+	}
+	return a.print(t.text(p))
+}
+
+// verifyExport checks an export that was written before; seal is what it should have, empty where nobody kept it.
+func (a *app) verifyExport(path, seal string) error {
+	source := io.Reader(a.In)
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return failure(exitUsage, "--verify %s: %w", path, pathError(path, err))
+		}
+		defer file.Close()
+		source = file
+	}
+	records, found, err := audit.Verify(source)
+	switch {
+	case errors.Is(err, audit.ErrChain):
+		return failure(exitFailed, "%s: %w\nThe first %d records are as they were written.", path, err, records)
+	case err != nil:
+		return failure(exitUsage, "--verify %s: %w", path, pathError(path, err))
+	case seal != "" && seal != found:
+		return failure(exitFailed, "%s is whole in itself, but it is not the export that the seal is of\nIts own seal is %s.", path, found)
+	}
+	if a.format.json() {
+		return writeJSON(a.Out, map[string]any{"file": path, "records": records, "seal": found}, false)
+	}
+	text := fmt.Sprintf("%s is as it was written: %d records", path, records)
+	if seal == "" {
+		text += "\nseal " + found + "\nOnly a seal that was kept elsewhere tells that the whole was not written anew."
+	}
+	return a.println(text)
+}

@@ -90,16 +90,10 @@ func Verify(r io.Reader) (records int, seal string, err error) {
 	lines := bufio.NewReader(r)
 	var last link
 	for {
-		data, err := lines.ReadBytes('\n')
-		switch {
-		case err == io.EOF && len(data) == 0:
-			return max(last.Line-1, 0), "", broken(last.Line, "the export ends here without its last line: it was cut off")
-		case err == io.EOF:
-			return max(last.Line-1, 0), "", broken(last.Line+1, "the line has no end: it was cut off")
-		case err != nil:
+		data, err := readLine(lines, last.Line)
+		if err != nil {
 			return max(last.Line-1, 0), "", err
 		}
-		data = bytes.TrimSuffix(data, []byte{'\n'})
 		var end exportEnd
 		if err := json.Unmarshal(data, &end); err != nil {
 			return max(last.Line-1, 0), "", broken(last.Line+1, "this is no line of an export: %v", err)
@@ -112,6 +106,18 @@ func Verify(r io.Reader) (records int, seal string, err error) {
 			return checkEnd(lines, *end.Records, last)
 		}
 	}
+}
+
+// readLine reads the line after that many, without its end.
+func readLine(r *bufio.Reader, after int) ([]byte, error) {
+	data, err := r.ReadBytes('\n')
+	switch {
+	case err == io.EOF && len(data) == 0:
+		return nil, broken(after, "the export ends here without its last line: it was cut off")
+	case err == io.EOF:
+		return nil, broken(after+1, "the line has no end: it was cut off")
+	}
+	return bytes.TrimSuffix(data, []byte{'\n'}), err
 }
 
 // checkEnd checks what is left when the last line has been read.

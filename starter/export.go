@@ -108,7 +108,7 @@ func (a *app) exportRecords(path string, records iter.Seq2[switchyard.Record, er
 	if err != nil {
 		return failure(exitUsage, "--file %s: %w", path, pathError(path, err))
 	}
-	defer os.Remove(temporary.Name())
+	defer func() { _ = os.Remove(temporary.Name()) }() // of an export that failed; a whole one has another name by then
 	defer temporary.Close()
 	w := bufio.NewWriter(temporary)
 	x := audit.NewJSONExport(w)

@@ -39,7 +39,7 @@ var (
 var rooms = []room{
 	{folder: ".", std: slices.Concat(pure, []string{"compress/gzip", "context", "crypto/sha256", "hash", "hash/fnv", "io"})},
 	{folder: "toolspecs", ours: []string{"."}, std: anything,
-		others: []string{"gopkg.in/yaml.v3", "github.com/santhosh-tekuri/jsonschema/v6", "github.com/jmespath-community/go-jmespath", "github.com/modelcontextprotocol/go-sdk", "golang.org/x/sys", "github.com/fsnotify/fsnotify",
+		others: []string{"gopkg.in/yaml.v3", "github.com/santhosh-tekuri/jsonschema/v6", "github.com/jmespath-community/go-jmespath", "github.com/modelcontextprotocol/go-sdk", "golang.org/x/sys", "github.com/fsnotify/fsnotify", "cel.dev/cel-go",
 			"github.com/pelletier/go-toml/v2", "golang.org/x/oauth2"}},
 	{folder: "workflows", ours: []string{"."}, std: pure,
 		others: []string{sdk + "workflow", sdk + "temporal", apis + "/enums"}},

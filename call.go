@@ -81,6 +81,8 @@ type Verdict struct {
 	Plan *ExecutionPlan `json:"plan,omitempty"`
 	// Policies are what rules did to it, those that it did not meet left out.
 	Policies []PolicyAction `json:"policies,omitempty"`
+	// Labels are, where a rule met, those that the run had seen by then.
+	Labels []string `json:"labels,omitempty"`
 	// Approval is set where a person has to approve the call before it runs.
 	Approval *ApprovalNeed `json:"approval,omitempty"`
 	// Result is set where the call is answered in the tool's place, by a hook or because it is a dry run: it must not run.

@@ -84,6 +84,8 @@ type Page struct {
 	Total int `json:"total"`
 	// Turn is the turn at which the run is.
 	Turn int `json:"turn,omitempty"`
+	// Labels are those that the run has seen.
+	Labels []string `json:"labels,omitempty"`
 }
 
 // PageBytes is about how much text one Page holds; a single longer message makes a longer page.

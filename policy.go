@@ -1,5 +1,7 @@
 package switchyard
 
+import "time"
+
 // PolicyEffect is what comes of a rule that a call meets (requirement G1).
 type PolicyEffect string
 
@@ -24,6 +26,8 @@ type PolicyRule struct {
 	Message string `json:"message"`
 	// Tools are those whose calls the rule is for; empty for all.
 	Tools []string `json:"tools,omitempty"`
+	// Agents are those for whose calls the rule is, by name; empty for the calls of all runs, of plans and direct ones too.
+	Agents []string `json:"agents,omitempty"`
 }
 
 // PolicyAction is what a rule did to a call. It is recorded with the call's verdict.
@@ -41,4 +45,22 @@ type PastCalls struct {
 	Completed int    `json:"completed,omitempty"`
 	Failed    int    `json:"failed,omitempty"`
 	Refused   int    `json:"refused,omitempty"`
+	// Running are those that were let through and have not ended.
+	Running int `json:"running,omitempty"`
+}
+
+// RunFacts are what policies can know of the run that makes a call, beside what an AdmitRequest says anyway.
+type RunFacts struct {
+	// Run is the id of the first execution of the run's chain.
+	Run          string `json:"run,omitempty"`
+	Conversation string `json:"conversation,omitempty"`
+	// Turn is an agent run's.
+	Turn int `json:"turn,omitempty"`
+	// Labels are those that the run has seen, sorted.
+	Labels []string `json:"labels,omitempty"`
+	// Calls are what it has done, by tool; those of its sub-agents count for their own runs.
+	Calls   []PastCalls `json:"calls,omitempty"`
+	Usage   Usage       `json:"usage,omitzero"`
+	Limits  Limits      `json:"limits,omitzero"`
+	Started time.Time   `json:"started,omitzero"`
 }

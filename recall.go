@@ -17,6 +17,8 @@ type Recalled struct {
 	RunID      string `json:"run_id,omitempty"`
 	// Dropped is how many of the oldest messages were too long to be carried over; a message says so in their place.
 	Dropped int `json:"dropped,omitempty"`
+	// Labels are those that the earlier runs had seen.
+	Labels []string `json:"labels,omitempty"`
 	// Problems, if any, are reasons why the run cannot go on with the conversation.
 	Problems []Problem `json:"problems,omitempty"`
 }

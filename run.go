@@ -31,6 +31,10 @@ type RunInput struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// Parent is set for a sub-agent's run.
 	Parent *Parent `json:"parent,omitempty"`
+	// Policies are, of a sub-agent's run, the rules of the agents above it: its calls are checked against those too. Labels
+	// are those that the run above had seen.
+	Policies []PolicyRule `json:"policies,omitempty"`
+	Labels   []string     `json:"labels,omitempty"`
 	// Carry is set by the run itself when it continues as new.
 	Carry *Carry `json:"carry,omitempty"`
 }
@@ -60,6 +64,9 @@ type Carry struct {
 	Sent []string `json:"sent,omitempty"`
 	// Paused is set where the run is paused.
 	Paused *Pause `json:"paused,omitempty"`
+	// Labels are those that the run has seen, Calls what it has done, by tool.
+	Labels []string    `json:"labels,omitempty"`
+	Calls  []PastCalls `json:"calls,omitempty"`
 }
 
 // Window is what a run knows of its model's window.
@@ -112,6 +119,9 @@ type Agent struct {
 	// Undo says at which ends of a run its calls are undone; default both.
 	Undo  UndoWhen `json:"undo,omitempty"`
 	Hooks Hooks    `json:"hooks,omitzero"`
+	// Policies are the rules that the calls of its runs are checked against, beside those of the workers; and so are the calls
+	// of the sub-agents below it.
+	Policies []PolicyRule `json:"policies,omitempty"`
 }
 
 // Provider names a way to reach a model.
@@ -288,6 +298,10 @@ type AdmitRequest struct {
 	Hooks  []Hook  `json:"hooks,omitempty"`
 	Origin *Origin `json:"origin,omitempty"`
 	Parent string  `json:"parent,omitempty"`
+	// Policies are the rules of the run's agent, and of those above it.
+	Policies []PolicyRule `json:"policies,omitempty"`
+	// Facts are what policies can know of the run.
+	Facts RunFacts `json:"facts,omitzero"`
 }
 
 // ModelRequest is the input of a model step. It says which conversation to answer without containing it.
@@ -372,4 +386,6 @@ type RunResult struct {
 	Undone []Undone `json:"undone,omitempty"`
 	// Undo are, of a sub-agent's run that completed, the calls that undo what it did: its caller makes them if it has to.
 	Undo *Packed[[]Call] `json:"undo,omitempty"`
+	// Labels are those that the run has seen, sorted.
+	Labels []string `json:"labels,omitempty"`
 }

@@ -103,6 +103,8 @@ type Tool struct {
 	Undo *Undo `json:"undo,omitempty"`
 	// Verify is how to find out what became of a call whose outcome is unknown; nil for a tool that declares nothing.
 	Verify *Verify `json:"verify,omitempty"`
+	// Emits are the labels that results carry, for policies.
+	Emits []string `json:"emits,omitempty"`
 	// Sensitive lists the parameters whose values are never shown.
 	Sensitive []string `json:"sensitive,omitempty"`
 	// Spec is the whole toolspec as JSON, in the form that package toolspecs reads back.

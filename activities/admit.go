@@ -26,6 +26,8 @@ const (
 // runs as a local activity, so that the verdicts are one marker in history whatever rules are edited later. Where the
 // verdicts of all calls would be too long for one marker, it answers for the first ones alone. The error says that the queue
 // of an admitted call's key cannot be opened now, or that ctx ended before the hooks had decided.
+//
+// The order is: the arguments, the budget, the hooks before the call, and then policies, which judge what the hooks left.
 func (a *Activities) Admit(ctx context.Context, r switchyard.AdmitRequest) ([]switchyard.Verdict, error) {
 	var verdicts []switchyard.Verdict
 	claimed, prompts := 0, 0
@@ -47,7 +49,7 @@ func (a *Activities) Admit(ctx context.Context, r switchyard.AdmitRequest) ([]sw
 	if err != nil {
 		return nil, err
 	}
-	verdicts = a.withhold(r, verdicts)
+	verdicts = recordable(a.withhold(r, a.afterHooks(ctx, r, verdicts)))
 	if err := a.openKeys(ctx, r, verdicts); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/models"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 )
@@ -39,6 +40,8 @@ type Config struct {
 	Serve    Serve
 	// Hooks are those that agents may name; nil for none.
 	Hooks *Hooks
+	// Policies returns the rules for the calls of all runs, as they are configured now; default none.
+	Policies func() *policies.Set
 	// Lanes returns the lanes as they are configured now; default lanes.Of(). By which rules a call was admitted is recorded.
 	Lanes func() *lanes.Set
 	// ServeQueue starts a worker for one task queue of a lane with a limit; nil where no such lane is served.
@@ -59,6 +62,7 @@ type Activities struct {
 	specs   *specs
 	runs    *runCache
 	keys    *keys
+	rules   rulesOfRuns
 	offered *offers
 	// pictures are the images that models were shown.
 	pictures *pictures
@@ -81,6 +85,9 @@ func New(c Config) (*Activities, error) {
 	if c.Lanes == nil {
 		always := lanes.Of()
 		c.Lanes = func() *lanes.Set { return always }
+	}
+	if c.Policies == nil {
+		c.Policies = func() *policies.Set { return nil }
 	}
 	if c.ModelTable == nil {
 		c.ModelTable = models.Shipped()

@@ -22,8 +22,8 @@ const (
 	maxAllHooked = 2 * maxHooked
 )
 
-// beforeCalls has the hooks before calls decide about those that are admitted, about all at once. It returns the verdicts of
-// the first calls where all would be too long for one marker. The error is that of ctx.
+// beforeCalls has the hooks before calls decide about those that are admitted, about all at once. The error is
+// that of ctx.
 func (a *Activities) beforeCalls(ctx context.Context, r switchyard.AdmitRequest, verdicts []switchyard.Verdict) ([]switchyard.Verdict, error) {
 	if len(r.Hooks) == 0 {
 		return verdicts, nil
@@ -38,14 +38,14 @@ func (a *Activities) beforeCalls(ctx context.Context, r switchyard.AdmitRequest,
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return recordable(verdicts), nil
+	return verdicts, nil
 }
 
 // recordable returns the verdicts of the first calls, as many as fit into one marker.
 func recordable(verdicts []switchyard.Verdict) []switchyard.Verdict {
 	size := 0
 	for i, v := range verdicts {
-		if len(v.Hooks) > 0 {
+		if len(v.Hooks)+len(v.Policies) > 0 || v.Approval != nil {
 			size += recordedSize(v)
 		}
 		if i > 0 && size > maxAllHooked {
@@ -93,7 +93,8 @@ func (a *Activities) beforeCall(ctx context.Context, r switchyard.AdmitRequest, 
 
 // stopped leaves in a verdict what a call needs that does not run.
 func stopped(v switchyard.Verdict) switchyard.Verdict {
-	return switchyard.Verdict{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens, Plan: v.Plan, Hooks: v.Hooks, Result: v.Result, Error: v.Error}
+	return switchyard.Verdict{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens, Plan: v.Plan, Hooks: v.Hooks,
+		Policies: v.Policies, Labels: v.Labels, Result: v.Result, Error: v.Error}
 }
 
 // decide returns the verdict as one hook changes it. The error is the hook's failure.

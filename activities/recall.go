@@ -142,6 +142,7 @@ func (a *Activities) listConversation(ctx context.Context, conversation string) 
 type pastTalk struct {
 	messages []switchyard.Message
 	turn     int
+	labels   []string
 }
 
 // talkOf asks a run that has ended for its conversation; a run that never began has none.
@@ -156,6 +157,7 @@ func (a *Activities) talkOf(ctx context.Context, run *workflowpb.WorkflowExecuti
 			return pastTalk{}, err
 		}
 		talk.messages, talk.turn = append(talk.messages, page.Messages.Value...), page.Turn
+		talk.labels = page.Labels
 		if len(page.Messages.Value) == 0 || len(talk.messages) >= page.Total {
 			return talk, nil
 		}
@@ -184,7 +186,7 @@ func neverBegan(err error) bool {
 // recalled is the talk as the next run is given it: without the agent's instructions, with an answer to every call.
 func (t pastTalk) recalled(run *workflowpb.WorkflowExecutionInfo) (switchyard.Recalled, error) {
 	messages := slices.DeleteFunc(answered(t.messages), func(m switchyard.Message) bool { return m.Role == switchyard.RoleSystem })
-	r := switchyard.Recalled{Turn: t.turn, WorkflowID: run.GetExecution().GetWorkflowId(), RunID: run.GetExecution().GetRunId()}
+	r := switchyard.Recalled{Turn: t.turn, WorkflowID: run.GetExecution().GetWorkflowId(), RunID: run.GetExecution().GetRunId(), Labels: t.labels}
 	for _, m := range messages {
 		for _, c := range m.Calls {
 			r.Turn = max(r.Turn, switchyard.CallTurn(c.ID))

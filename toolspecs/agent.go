@@ -23,6 +23,8 @@ type agentFile struct {
 	// Undo says at which ends of a run its calls are undone; default both.
 	Undo  switchyard.UndoWhen `yaml:"undo" rule:"enum=on_failure|on_cancel|both|never"`
 	Hooks hooksFile           `yaml:"hooks"`
+	// Policies are paths of files of rules, relative to the agent file.
+	Policies []string `yaml:"policies" rule:"min=1" hint:"leave policies away for none"`
 }
 
 type modelFile struct {
@@ -85,10 +87,13 @@ func decodeAgent(file string, data []byte, known []string, read reader) (*switch
 	f.checkModel(doc)
 	checkHooks(doc, f.Hooks.hooks(), f.Tools)
 	script, scriptFaults := f.script(doc, file, read)
-	if err := append(doc.Faults(), scriptFaults...).Err(); err != nil {
+	rules, ruleFaults := f.rules(doc, file, read)
+	if err := slices.Concat(doc.Faults(), scriptFaults, ruleFaults).Err(); err != nil {
 		return nil, err
 	}
-	return f.agent(script), nil
+	a := f.agent(script)
+	a.Policies = rules
+	return a, nil
 }
 
 // LoadAgent is DecodeAgent for a file.
@@ -106,7 +111,7 @@ func loadAgent(path string, known []string, read reader) (*switchyard.Agent, err
 
 // otherFiles tell files that are no toolspecs by a key at their top.
 var otherFiles = []struct{ key, what string }{{"$.model", "an agent"}, {"$.steps", "a script"}, {"$.calls", "a plan"},
-	{"$.lanes", "a lanes file"}, {"$.buckets", "a lanes file"}}
+	{"$.lanes", "a lanes file"}, {"$.buckets", "a lanes file"}, {"$.policies[0].when", "a file of policies"}}
 
 // reportOther reports a file of another kind that lies among toolspecs.
 func reportOther(doc *strictyaml.Document) bool {

@@ -47,9 +47,7 @@ func (c *checker) spec(s Spec) {
 		}
 	}
 	c.approval(s)
-	if len(s.Policies) > 0 {
-		c.addKey("$.policies", "remove them", "this version does not check policies, so none may be named")
-	}
+	c.governed(s)
 	c.arguments(s)
 	c.executionPlan(s)
 	c.output(s)

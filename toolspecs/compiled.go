@@ -158,6 +158,7 @@ func (c *Compiled) Tool() switchyard.Tool {
 		IdleTimeout:  c.Spec.Entry.IdleTimeout,
 		Undo:         c.Spec.Undo,
 		Verify:       c.Spec.Verify,
+		Emits:        c.Spec.Emits,
 		Sensitive:    append([]string(nil), c.sensitive...),
 		Spec:         bytes.Clone(c.json),
 	}

@@ -8,11 +8,12 @@ import (
 
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
 // TestDocs proves that every YAML block of the documentation is what it says it is: it decodes without a fault.
 func TestDocs(t *testing.T) {
-	for _, page := range []string{"toolspecs.md", "runs.md", "importing.md", "lanes.md", "hooks.md"} {
+	for _, page := range []string{"toolspecs.md", "runs.md", "importing.md", "lanes.md", "hooks.md", "policies.md"} {
 		for i, block := range yamlBlocks(t, filepath.Join("..", "docs", page)) {
 			if err := decodeBlock(t, block); err != nil {
 				t.Errorf("%s, block %d:\n%v", page, i+1, err)
@@ -52,6 +53,8 @@ func decodeBlock(t *testing.T, block string) error {
 		_, err = toolspecs.DecodeAgent(beside(t, "blocks/script.yaml", "steps: [{answer: done}]\n"), []byte(block), nil)
 	case strings.HasPrefix(block, "lanes:"):
 		_, err = lanes.Decode("block.yaml", []byte(block))
+	case strings.HasPrefix(block, "policies:"):
+		_, err = policies.Decode("block.yaml", []byte(block))
 	case strings.HasPrefix(block, "steps:"):
 		_, err = toolspecs.DecodeScript("block.yaml", []byte(block), nil)
 	default:

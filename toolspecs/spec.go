@@ -56,8 +56,12 @@ type Spec struct {
 	places map[string]filePlace
 	// Approval says which calls wait until a person has approved them; nil for none.
 	Approval *Approval `json:"approval,omitempty" yaml:"approval" rule:"short=when"`
-	// Policies is empty; a spec that names policies is refused by this version, because nothing would check them.
+	// Policies names rules that must be in force, in the worker's file or the agent's, for the tool to be callable.
 	Policies []string `json:"policies,omitempty" yaml:"policies"`
+	// Effects are the tool's powers, such as external_write, and Emits the labels that its results carry, such as untrusted:
+	// free words, for policies.
+	Effects []string `json:"effects,omitempty" yaml:"effects"`
+	Emits   []string `json:"emits,omitempty" yaml:"emits"`
 }
 
 // Parameter declares one argument, or a value inside one, to any depth.

@@ -42,8 +42,10 @@ type agentRun struct {
 	pipeline     *pipeline
 	turn         int
 	// before is how many turns the earlier runs of the conversation took.
-	before  int
-	started time.Time
+	before int
+	// recalled are the labels that they had seen.
+	recalled []string
+	started  time.Time
 	// timeOver is set when the wall time has passed.
 	timeOver bool
 	// stopped names what else ends the run before its next turn: the limit conversation or repeats.
@@ -77,6 +79,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 		r.resume(carry)
 	}
 	r.pipeline = newPipeline(ctx, r.in, origin, r.pinned.Catalog, r.mode(), asked)
+	r.pipeline.seen.label(r.recalled)
 	r.pipeline.budget = budget{limits: r.agent.Limits, started: r.started}
 	r.pipeline.stepsInline = r.agent.Model.Lane == switchyard.LaneInline
 	r.pipeline.inline.on = r.pipeline.inline.on || r.pipeline.stepsInline
@@ -185,6 +188,7 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result switchyard.
 		return false, result, err // what that used counts for the limits
 	}
 	r.turn++
+	r.pipeline.turn = r.turn
 	response, err := r.ask(ctx, switchyard.TurnStepID(r.turn), "")
 	if errors.Is(err, errFull) {
 		r.stopped = limitConversation
@@ -259,7 +263,7 @@ func (r *agentRun) modelError(err error, what string) error {
 
 // end finishes a result by why the model stopped.
 func (r *agentRun) end(result switchyard.RunResult, stop switchyard.Stop) (switchyard.RunResult, error) {
-	result.Usage = r.pipeline.usage
+	result.Usage, result.Labels = r.pipeline.usage, r.pipeline.seen.labels
 	if r.in.Parent != nil {
 		result.Undo = r.pipeline.undo.carry()
 	}
@@ -302,6 +306,7 @@ func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
 	next.Carry = &switchyard.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage, Prompt: r.hookPrompt(),
 		Pinned: switchyard.Pack(r.pinned), Instances: r.pipeline.instances.carry(ctx), Undo: r.pipeline.undo.carry()}
 	next.Carry.Window, next.Carry.Repeats = r.carriedWindow(), r.carriedRepeats()
+	next.Carry.Labels, next.Carry.Calls = r.pipeline.seen.labels, r.pipeline.seen.past()
 	next.Carry.Paused, next.Carry.Sent = r.pipeline.control.paused, r.pipeline.control.inbox.known
 	return switchyard.RunResult{}, workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next, earlier)
 }

@@ -47,5 +47,14 @@ func (c *conversation) size() int {
 func (r *agentRun) page(from int) (switchyard.Page, error) {
 	page := switchyard.PageOf(r.conversation.messages, from)
 	page.Turn = r.turn
+	page.Labels = r.labels()
 	return page, nil
+}
+
+// labels are those that the run has seen by now.
+func (r *agentRun) labels() []string {
+	if r.pipeline == nil {
+		return r.recalled
+	}
+	return r.pipeline.seen.labels
 }

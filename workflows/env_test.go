@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -54,6 +55,8 @@ type lab struct {
 	opened    []string
 	unopened  int
 	handsBack func(activity.Info) error
+	// rules are those of the workers.
+	rules []switchyard.PolicyRule
 	// people is set in labs with tools that ask people.
 	people *people
 	// hooks are what the registered hooks do.
@@ -98,6 +101,7 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 			Catalog:   func() *toolspecs.Catalog { return tools },
 			Lanes:     func() *lanes.Set { return l.lanes },
 			Hooks:     hooks,
+			Policies:  func() *policies.Set { return policies.Of(l.rules...) },
 			Client:    queryClient{lab: l},
 			Executors: map[string]activities.Executor{switchyard.KindFunction: l.functions(), switchyard.KindHuman: activities.People{}},
 			Models:    map[switchyard.Provider]activities.Model{switchyard.ProviderScripted: activities.Scripted{}, told: l},

@@ -36,7 +36,9 @@ func (p *pipeline) withHooks(request *switchyard.AdmitRequest) {
 // overridden returns the outcome of a call that was answered in the tool's place, and counts it.
 func (p *pipeline) overridden(c switchyard.Call, v switchyard.Verdict) switchyard.CallOutcome {
 	p.usage.Calls++
-	return switchyard.CallOutcome{ID: c.ID, Tool: c.Tool, Result: v.Result}
+	out := switchyard.CallOutcome{ID: c.ID, Tool: c.Tool, Result: v.Result}
+	p.seen.ended(out, p.tools[c.Tool])
+	return out
 }
 
 // beginHooks runs the hooks before the run, then those that remember something for it. The error is one of a run that must

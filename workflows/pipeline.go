@@ -39,8 +39,12 @@ type pipeline struct {
 	instances  *instances
 	inline     inline
 	undo       undo
-	// hooks are those of the run's agent.
-	hooks switchyard.Hooks
+	// hooks are those of the run's agent, policies its rules and those of the agents above it.
+	hooks    switchyard.Hooks
+	policies []switchyard.PolicyRule
+	// seen is what the run has seen and done, turn the turn of an agent's run.
+	seen seen
+	turn int
 	// admitted are verdicts that came with the model's answer, on the first calls of the turn.
 	admitted []switchyard.Verdict
 	// stepsInline says that the run's model steps run inline.
@@ -50,12 +54,17 @@ type pipeline struct {
 func newPipeline(ctx workflow.Context, in switchyard.RunInput, origin switchyard.Origin, catalog switchyard.Catalog, mode switchyard.Mode, c *control) *pipeline {
 	c.questions.origin = origin
 	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode, rank: rankOf(ctx, in, origin), control: c, questions: c.questions,
-		queue: workflow.GetInfo(ctx).TaskQueueName, tools: make(map[string]switchyard.Tool, len(catalog.Tools)),
+		queue: workflow.GetInfo(ctx).TaskQueueName, seen: newSeen(in), tools: make(map[string]switchyard.Tool, len(catalog.Tools)),
 		openUntil: map[string]time.Time{}, handedBack: map[string]int{}, verified: map[string]int{}}
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
 		p.inline.on = p.inline.on || t.Lane == switchyard.LaneInline
 	}
+	p.policies = in.Policies
+	if in.Agent != nil {
+		p.policies = slices.Concat(in.Policies, in.Agent.Policies)
+	}
+	p.started = workflow.Now(ctx)
 	p.instances = &instances{base: p.queue, origin: origin}
 	return p
 }
@@ -92,6 +101,7 @@ func (p *pipeline) own(tool string) bool {
 func (p *pipeline) admit(ctx workflow.Context, calls []switchyard.Call) ([]switchyard.Verdict, error) {
 	verdicts := make([]switchyard.Verdict, 0, len(calls))
 	verdicts, p.admitted = append(verdicts, p.admitted...), nil
+	p.seen.admitted(calls, verdicts)
 	used := p.usage.Calls + claimed(verdicts)
 	for calls = calls[len(verdicts):]; len(calls) > 0; {
 		n := portion(calls)
@@ -100,6 +110,7 @@ func (p *pipeline) admit(ctx workflow.Context, calls []switchyard.Call) ([]switc
 			return nil, err
 		}
 		used += claimed(part)
+		p.seen.admitted(calls, part)
 		// Where verdicts are long, the first calls are answered alone.
 		verdicts, calls = append(verdicts, part...), calls[len(part):]
 	}
@@ -137,7 +148,8 @@ func portion(calls []switchyard.Call) int {
 // admission is a request without calls and tools, when the calls so far have used that many of the run's.
 func (p *pipeline) admission(used int) switchyard.AdmitRequest {
 	request := switchyard.AdmitRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == switchyard.CallerDirect, Mode: p.mode,
-		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.spent(p.usage), DryRun: p.origin.DryRun}
+		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.spent(p.usage), DryRun: p.origin.DryRun,
+		Policies: p.policies, Facts: p.facts()}
 	if p.limits.Calls > 0 {
 		allow := max(p.limits.Calls-used, 0)
 		request.Allow = &allow
@@ -178,6 +190,7 @@ func (p *pipeline) toolFor(c switchyard.Call, v switchyard.Verdict) switchyard.T
 func (p *pipeline) refused(c switchyard.Call, v switchyard.Verdict) switchyard.CallOutcome {
 	p.usage.Calls++
 	p.usage.Failed++
+	p.seen.refused(c)
 	return switchyard.CallOutcome{ID: c.ID, Tool: c.Tool, Error: v.Error}
 }
 
@@ -224,6 +237,7 @@ func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, v switchyard
 	delete(p.handedBack, c.ID)
 	delete(p.verified, c.ID)
 	p.questions.end(out)
+	p.seen.ended(out, p.tools[c.Tool])
 	p.note(c, v, out, err)
 	return out, nil
 }

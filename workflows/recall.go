@@ -40,7 +40,7 @@ func (r *agentRun) recall(ctx workflow.Context, earlier []byte) ([]byte, error) 
 	if len(recalled.Problems) > 0 {
 		return nil, invalid(recalled.Problems)
 	}
-	r.turn, r.before = recalled.Turn, recalled.Turn
+	r.turn, r.before, r.recalled = recalled.Turn, recalled.Turn, recalled.Labels
 	return recalled.Messages, nil
 }
 

@@ -46,6 +46,7 @@ func (p *pipeline) startAgent(ctx workflow.Context, c switchyard.Call, v switchy
 	id := switchyard.ChildWorkflowID(info.ID, c.ID)
 	input := switchyard.RunInput{Agent: agent, Prompt: v.Prompt, Caller: p.origin.Caller, Trace: p.origin.Trace,
 		Variables: p.origin.Variables, DryRun: p.origin.DryRun || v.Plan.IsDryRun(), Mode: p.override, Priority: cmp.Or(c.Priority, p.rank.run, p.tools[c.Tool].Priority),
+		Policies: p.policies, Labels: p.seen.labels,
 		Parent: &switchyard.Parent{WorkflowID: info.ID, Run: p.origin.Run, Call: switchyard.CallPath(p.parent.Call, c.ID),
 			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1, Fairness: p.rank.conversation}}
 	data, err := json.Marshal(input)
@@ -126,6 +127,7 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 	forget()
 	var result switchyard.RunResult
 	if err := run.Get(ctx, &result); err != nil {
+		p.seen.label(p.emittedBy(request.Tool))
 		request.Error, request.Usage = agentFailure(err)
 		if late {
 			// What it had done by then stands in its run's records, so that the outcome is known, whatever the tool's effect.
@@ -136,6 +138,7 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 	}
 	request.Answer, request.Usage = result.Answer, result.Usage
 	p.adopt(request.Call, result.Undo)
+	p.seen.label(result.Labels)
 	if result.Limit != "" {
 		request.Notes = append(request.Notes, fmt.Sprintf("the agent reached its limit of %s; this is what it knew by then", result.Limit))
 	}

@@ -54,7 +54,7 @@ func (l *watchLab) write(text string) {
 func (l *watchLab) settle() string {
 	l.t.Helper()
 	for range 10 {
-		if !l.w.look(time.Now()) {
+		if !l.w.file.Look(time.Now()) {
 			events := strings.Join(l.events, "; ")
 			l.events = nil
 			return events
@@ -118,7 +118,7 @@ func TestWatchWaits(t *testing.T) {
 	whole := "lanes: {a: {limit: 2}, b: {limit: 3}}"
 	for n := 5; n < len(whole); n += 5 {
 		l.write(whole[:n])
-		if !l.w.look(time.Now()) || l.events != nil {
+		if !l.w.file.Look(time.Now()) || l.events != nil {
 			t.Errorf("with %q this happened: %q", whole[:n], l.events)
 		}
 	}
@@ -129,7 +129,7 @@ func TestWatchWaits(t *testing.T) {
 	if err := os.Rename(l.path, l.path+"~"); err != nil {
 		t.Fatal(err)
 	}
-	if !l.w.look(time.Now()) {
+	if !l.w.file.Look(time.Now()) {
 		t.Error("a file that has just gone is settled")
 	}
 	if err := os.Rename(l.path+"~", l.path); err != nil {
@@ -225,16 +225,16 @@ func TestWatchStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := w.folders(); len(got) != 1 || got[dir] == nil {
+	if got := w.file.Folders(); len(got) != 1 || got[dir] == nil {
 		t.Errorf("watched are %v", got)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	for w.look(time.Now()) {
+	for w.file.Look(time.Now()) {
 	}
-	if got := w.folders(); got != nil || w.fault == "" {
-		t.Errorf("watched are %v, the fault is %q", got, w.fault)
+	if got := w.file.Folders(); got != nil || w.file.Fault() == "" {
+		t.Errorf("watched are %v, the fault is %q", got, w.file.Fault())
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -242,7 +242,7 @@ func TestWatchStart(t *testing.T) {
 	if err := os.WriteFile(path, []byte("lanes: {b: {}}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for w.look(time.Now()) {
+	for w.file.Look(time.Now()) {
 	}
 	if got := described(w.Set()); got != "b:0" {
 		t.Errorf("in effect is %q", got)

@@ -33,10 +33,13 @@ type Config struct {
 	// LanesFile is the file with the lanes and their rules; empty for none, so that there are general, serial and inline, and
 	// lanes without rules for other names in Lanes. Edits of it take effect while the worker runs.
 	LanesFile string
+	// PoliciesFile is the file with the rules that all calls are checked against; empty for none. Edits of it take effect while
+	// the worker runs.
+	PoliciesFile string
 	// Tools is a folder of toolspecs; empty for none. What is edited in it while the worker runs is for the runs that start
 	// after that.
 	Tools string
-	// ReloadInterval is how often folder and lanes file are looked at for changes that the file system did not tell of; default 5s.
+	// ReloadInterval is how often folder, lanes file and policies file are looked at for changes that the file system did not tell of; default 5s.
 	ReloadInterval time.Duration
 	// OnCatalogEvent is called with everything that happens to the tools, beginning with a tool_loaded for each; see
 	// toolspecs.Watcher.Subscribe. It may take its time.

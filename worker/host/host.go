@@ -35,6 +35,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer tools.Close()
 	defer own.lanes.close()
+	defer own.rules.close()
 	defer own.servers.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -88,6 +89,10 @@ func (c Config) prepare() (registered, *toolspecs.Watcher, error) {
 		return own, nil, err
 	}
 	if own.lanes, err = c.readLanes(); err != nil {
+		return own, nil, err
+	}
+	if own.rules, err = c.readPolicies(); err != nil {
+		own.lanes.close()
 		return own, nil, err
 	}
 	tools, err := c.watchCatalog(own)
@@ -155,6 +160,7 @@ func (c Config) activities(tools *toolspecs.Watcher, own registered, queues *que
 		Hooks:      own.hooks,
 		Serve:      queues.instance,
 		Lanes:      own.lanes.current,
+		Policies:   own.rules.current,
 		ServeQueue: queues.lane,
 		Converter:  c.Connection.DataConverter,
 	})

@@ -34,6 +34,7 @@ type registered struct {
 	hooks     *activities.Hooks
 	servers   *activities.MCP
 	lanes     *laneSource
+	rules     *policySource
 	models    *models.Table
 }
 

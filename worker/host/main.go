@@ -95,6 +95,7 @@ type flags struct {
 	address, namespace, profile string
 	taskQueue, lanes, lanesFile string
 	tools, modelsFile           string
+	policiesFile                string
 	dir, files, logins          string
 	metricsAddress, logLevel    string
 	concurrency, parentPID      int
@@ -114,8 +115,9 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.StringVar(&f.lanes, "lanes", "", "lanes to serve, with commas between them (default all there are)")
 	set.StringVar(&f.lanesFile, "lanes-file", "", "file with the lanes and their rules; edits of it take effect at once (default none: the lanes general, serial and inline)")
 	set.StringVar(&f.tools, "tools", "", "folder of toolspecs; edits of it are for the runs that start after them")
+	set.StringVar(&f.policiesFile, "policies-file", "", "file with the rules that all calls are checked against; edits of it take effect at once (default none)")
 	set.StringVar(&f.modelsFile, "models-file", "", "file with what models cost and how much they read (default a table that comes with the worker)")
-	set.DurationVar(&f.reloadInterval, "reload-interval", 0, "how often toolspecs and lanes are looked at for edits that the system did not tell of (default 5s)")
+	set.DurationVar(&f.reloadInterval, "reload-interval", 0, "how often toolspecs, lanes and policies are looked at for edits that the system did not tell of (default 5s)")
 	set.StringVar(&f.dir, "dir", "", "folder where relative working folders of command tools and MCP servers start (default the current one)")
 	set.StringVar(&f.files, "files", "", "folder for images and other large bytes of MCP tools' answers (default one of this user's among the temporary files)")
 	set.StringVar(&f.logins, "logins", "", "folder for the tokens of logins at MCP servers (default switchyard/logins in the user's folder for configuration)")
@@ -162,6 +164,7 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	override(&c.TaskQueue, f.taskQueue)
 	override(&c.Tools, f.tools)
 	override(&c.LanesFile, f.lanesFile)
+	override(&c.PoliciesFile, f.policiesFile)
 	override(&c.ModelsFile, f.modelsFile)
 	override(&c.Dir, f.dir)
 	override(&c.Files, f.files)

@@ -1,0 +1,194 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/policies"
+)
+
+// approvable says that runs hold calls until a person has approved them.
+const approvable = false
+
+// maxPolicies bounds how many rules a verdict names; those that weigh most come first.
+const maxPolicies = 20
+
+// rulesOfRuns remembers compiled rules of agents, by the rules.
+type rulesOfRuns struct {
+	mu       sync.Mutex
+	byDigest map[string]*policies.Set
+}
+
+// maxRuleSets bounds how many sets of agents' rules a process remembers.
+const maxRuleSets = 1024
+
+// of returns the compiled rules; nil for none.
+func (s *rulesOfRuns) of(rules []switchyard.PolicyRule) *policies.Set {
+	if len(rules) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(rules)
+	if err != nil {
+		return policies.Of(rules...)
+	}
+	digest := switchyard.Digest(data)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if set, ok := s.byDigest[digest]; ok {
+		return set
+	}
+	if s.byDigest == nil || len(s.byDigest) >= maxRuleSets {
+		s.byDigest = map[string]*policies.Set{}
+	}
+	set := policies.Of(rules...)
+	s.byDigest[digest] = set
+	return set
+}
+
+// afterHooks checks, by the rules of worker and agents, the calls that hooks have let through with the arguments that they
+// have by now. Calls that the run makes by itself are not checked: what undoes another call, or finds out what became of it,
+// was declared with that one's tool.
+func (a *Activities) afterHooks(ctx context.Context, r switchyard.AdmitRequest, verdicts []switchyard.Verdict) []switchyard.Verdict {
+	for i, v := range verdicts {
+		if v.Error == nil && v.Result == nil && !r.Calls[i].OfRun() {
+			v = a.checkPolicies(ctx, r, r.Calls[i], v)
+			verdicts[i] = v
+		}
+		if v.Error == nil {
+			// The next call of the turn is to know that this one is let through.
+			r.Facts.Calls = withRunning(r.Facts.Calls, r.Calls[i].Tool)
+		}
+	}
+	return verdicts
+}
+
+func withRunning(calls []switchyard.PastCalls, tool string) []switchyard.PastCalls {
+	calls = slices.Clone(calls)
+	i := slices.IndexFunc(calls, func(p switchyard.PastCalls) bool { return p.Tool == tool })
+	if i < 0 {
+		i, calls = len(calls), append(calls, switchyard.PastCalls{Tool: tool})
+	}
+	calls[i].Running++
+	return calls
+}
+
+// checkPolicies checks one admitted call with the arguments of its verdict, those of the call where the verdict has none. It
+// returns the verdict as the rules leave it: with an error where one denies, else with a need for approval where one asks,
+// else with notes of those that warn.
+func (a *Activities) checkPolicies(_ context.Context, r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict) switchyard.Verdict {
+	common, own := a.config.Policies(), a.rules.of(r.Policies)
+	tool, _ := toolOf(r, c.Tool)
+	compiled, err := a.specs.of(tool)
+	if err != nil || common.Len()+own.Len()+len(compiled.Spec.Policies) == 0 {
+		return v // without a spec there is no admitted call
+	}
+	if v.Error = lacksPolicy(compiled, common, own); v.Error != nil {
+		return stopped(v)
+	}
+	met := policies.Check(factsOf(r, c, v, tool, compiled), common, own)
+	if len(met) == 0 {
+		return v
+	}
+	v.Policies, v.Labels = recordedPolicies(met, len(tool.Sensitive) > 0), r.Facts.Labels
+	switch met[0].Effect {
+	case switchyard.PolicyDeny:
+		return denied(v, "")
+	case switchyard.PolicyAsk:
+		if !approvable {
+			return denied(v, "; this version has nobody approve calls, and so it is refused")
+		}
+		v.Approval = a.needApproval(r, c, v, tool, compiled, said(v.Policies, switchyard.PolicyAsk), met[0].Rule)
+	}
+	return warned(v)
+}
+
+// warned is a verdict with notes of the rules that warn.
+func warned(v switchyard.Verdict) switchyard.Verdict {
+	for _, p := range v.Policies {
+		if p.Effect == switchyard.PolicyWarn {
+			v.Notes = append(slices.Clip(v.Notes), said([]switchyard.PolicyAction{p}, switchyard.PolicyWarn))
+		}
+	}
+	return v
+}
+
+// denied is a verdict on a call that its rules refuse; all of them are told.
+func denied(v switchyard.Verdict, more string) switchyard.Verdict {
+	v.Error = switchyard.Errorf(switchyard.ErrPolicyViolation, "%s%s", said(v.Policies, switchyard.PolicyDeny, switchyard.PolicyAsk, switchyard.PolicyWarn), more)
+	v.Error.Phase = switchyard.PhasePreExecution
+	return stopped(v)
+}
+
+// lacksPolicy refuses a call whose tool is to be called only where certain rules are in force.
+func lacksPolicy(compiled *toolspecs.Compiled, sets ...*policies.Set) *switchyard.Error {
+	for _, name := range compiled.Spec.Policies {
+		if !slices.ContainsFunc(sets, func(s *policies.Set) bool { return slices.Contains(s.Names(), name) }) {
+			e := switchyard.Errorf(switchyard.ErrPreconditionFailed,
+				"tool %q may be called only where the policy %q is in force, and neither the worker nor the agent has it; start the workers with --policies-file and a file that has it",
+				compiled.Spec.Name, name)
+			e.Phase = switchyard.PhasePreExecution
+			return e
+		}
+	}
+	return nil
+}
+
+// factsOf returns what the rules can know about a call.
+func factsOf(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, tool switchyard.Tool, compiled *toolspecs.Compiled) *policies.Facts {
+	now := time.Now()
+	f := &policies.Facts{
+		Tool: policies.Tool{Name: tool.Name, Version: tool.Version, Category: compiled.Spec.Category, Tags: compiled.Spec.Tags, Lane: tool.Lane,
+			Effect: string(tool.Effect), Effects: compiled.Spec.Effects, Emits: compiled.Spec.Emits},
+		Caller: policies.Caller{Type: string(r.Caller.Type), ID: r.Caller.ID},
+		Run: policies.Run{ID: r.Facts.Run, Conversation: r.Facts.Conversation, Depth: int64(r.Depth), Turn: int64(r.Facts.Turn),
+			Variables: append([]string{}, r.Variables...)},
+		Budget: policies.BudgetOf(r.Facts.Limits, r.Facts.Usage, now.Sub(r.Facts.Started)),
+		Labels: r.Facts.Labels, Calls: r.Facts.Calls, Now: now,
+		Arguments: v.Arguments,
+	}
+	if r.Caller.Type == switchyard.CallerAgent {
+		f.Run.Agent = r.Caller.ID
+	}
+	if len(f.Arguments) == 0 {
+		f.Arguments = json.RawMessage(c.Arguments)
+	}
+	return f
+}
+
+// recordedPolicies is what a verdict tells of the rules that a call met. What a failing expression says may quote arguments.
+func recordedPolicies(met []switchyard.PolicyAction, sensitive bool) []switchyard.PolicyAction {
+	met = slices.Clone(met[:min(len(met), maxPolicies)])
+	for i := range met {
+		if met[i].Failure != "" && sensitive {
+			met[i].Failure = "the reason may quote sensitive arguments and is left out"
+		}
+		met[i].Failure = validText(met[i].Failure)
+	}
+	return met
+}
+
+// said puts what rules of some effects say into words, a rule after the other.
+func said(met []switchyard.PolicyAction, effects ...switchyard.PolicyEffect) string {
+	var texts []string
+	for _, p := range met {
+		if !slices.Contains(effects, p.Effect) {
+			continue
+		}
+		text := fmt.Sprintf("the policy %q %s: %s", p.Rule, cmp.Or(saying[p.Effect], string(p.Effect)), p.Message)
+		if p.Failure != "" {
+			text = fmt.Sprintf("the policy %q cannot be evaluated on this call, and so denies it: %s (its message: %s)", p.Rule, p.Failure, p.Message)
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "; ")
+}
+
+var saying = map[switchyard.PolicyEffect]string{switchyard.PolicyDeny: "says", switchyard.PolicyAsk: "asks for approval", switchyard.PolicyWarn: "warns"}

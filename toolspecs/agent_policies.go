@@ -1,0 +1,45 @@
+package toolspecs
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/policies"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+)
+
+// maxAgentRules bounds the rules of one agent, in bytes: every sub-agent's run begins with those of all agents above it.
+const maxAgentRules = 128 << 10
+
+// rules reads the files of rules that the agent names. The faults are those files'.
+func (f agentFile) rules(doc *strictyaml.Document, file string, read reader) ([]switchyard.PolicyRule, Faults) {
+	var rules []switchyard.PolicyRule
+	var faults Faults
+	for i, name := range f.Policies {
+		at := jsonpath.Index("$.policies", i)
+		path := beside(file, name)
+		data, err := read(path, policies.MaxFileBytes)
+		if err != nil {
+			doc.Report(at, err.Error(), "paths are relative to the agent file")
+			continue
+		}
+		set, err := policies.Decode(path, data)
+		if err != nil {
+			doc.Report(at, "the file of policies has faults", "correct them there")
+			faults = append(faults, asFaults(path, err)...)
+			continue
+		}
+		for _, r := range set.Rules() {
+			if slices.ContainsFunc(rules, func(other switchyard.PolicyRule) bool { return other.Name == r.Name }) {
+				doc.Report(at, fmt.Sprintf("it has the rule %q, and so has a file before it", r.Name), "give one of them another name")
+			}
+			rules = append(rules, r)
+		}
+	}
+	if size := len(encode(rules)); size > maxAgentRules {
+		doc.Report("$.policies", fmt.Sprintf("the rules have %d bytes in all; an agent's may have %d", size, maxAgentRules), "give what is for all to the workers, with --policies-file")
+	}
+	return rules, faults
+}

@@ -1,0 +1,111 @@
+package policies
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/types"
+
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+)
+
+// Condition is a compiled expression. It does not change and may be used by many goroutines.
+type Condition struct {
+	program cel.Program
+	adapt   types.Adapter
+}
+
+// Fault is what is wrong with an expression.
+type Fault struct {
+	// Line and Column count from 1, within the expression.
+	Line, Column int
+	Message      string
+	// Hint says what to do about it; it may be empty.
+	Hint string
+}
+
+func (f *Fault) Error() string {
+	text := fmt.Sprintf("at %d:%d of the expression: %s", f.Line, f.Column, f.Message)
+	if f.Hint != "" {
+		text += " (" + f.Hint + ")"
+	}
+	return text
+}
+
+// Compile compiles an expression of the type bool. The error is a *Fault, the first one there is.
+func Compile(expression string) (*Condition, error) {
+	if strings.TrimSpace(expression) == "" {
+		return nil, &Fault{Line: 1, Column: 1, Message: "the expression is empty", Hint: "write true for a rule that always holds"}
+	}
+	env, err := environment()
+	if err != nil {
+		return nil, &Fault{Line: 1, Column: 1, Message: "the expressions' environment: " + err.Error()}
+	}
+	checked, issues := env.Compile(expression)
+	if issues.Err() != nil {
+		return nil, firstFault(expression, issues.Errors())
+	}
+	if checked.OutputType() != cel.BoolType {
+		return nil, &Fault{Line: 1, Column: 1, Message: fmt.Sprintf("the expression is of the type %s, not bool", checked.OutputType()), Hint: "compare it with something: it must say yes or no"}
+	}
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
+	if !cheap(checked.NativeRep().Expr()) {
+		options = append(options, cel.CostLimit(maxCost))
+	}
+	program, err := env.Program(checked, options...)
+	if err != nil {
+		return nil, &Fault{Line: 1, Column: 1, Message: err.Error()}
+	}
+	return &Condition{program: program, adapt: env.CELTypeAdapter()}, nil
+}
+
+// cheapCalls are the functions whose work is bounded by the sizes of expression and facts. Counting the work of an expression
+// takes longer than to do it, so it is done for all others alone.
+var cheapCalls = []string{operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Equals, operators.NotEquals, operators.Less,
+	operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.In, operators.Index, operators.OptSelect, operators.OptIndex,
+	operators.Conditional, "startsWith", "endsWith", "contains", "size", "orValue", "hasValue", "getHours", "getMinutes", "getDayOfWeek", "duration", "timestamp"}
+
+// cheap reports whether an expression has neither loops nor other functions.
+func cheap(e ast.Expr) bool {
+	found := true
+	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.ComprehensionKind || e.Kind() == ast.CallKind && !slices.Contains(cheapCalls, e.AsCall().FunctionName()) {
+			found = false
+		}
+	}))
+	return found
+}
+
+func firstFault(expression string, found []*cel.Error) *Fault {
+	first := slices.MinFunc(found, func(a, b *cel.Error) int {
+		if a.Location.Line() != b.Location.Line() {
+			return a.Location.Line() - b.Location.Line()
+		}
+		return a.Location.Column() - b.Location.Column()
+	})
+	line, column := max(first.Location.Line(), 1), max(first.Location.Column(), 0)
+	f := &Fault{Line: line, Column: column + 1, Message: strings.TrimSpace(first.Message)}
+	if field := fieldAt(expression, line, column); field != "" && !slices.Contains(fields, field) {
+		f.Hint = spelling.Hint(field, fields)
+	}
+	return f
+}
+
+// Holds reports whether the expression is true of the facts. The error says why that cannot be told: an argument that the
+// call does not have, a value of another type, or too much work.
+func (c *Condition) Holds(f *Facts) (bool, error) { return c.holds(newValues(f, c.adapt)) }
+
+func (c *Condition) holds(v *values) (bool, error) {
+	out, _, err := c.program.Eval(v)
+	if err != nil {
+		return false, err
+	}
+	if out.Type() != types.BoolType {
+		return false, fmt.Errorf("it gave a value of the type %s, not bool", out.Type().TypeName())
+	}
+	return out == types.True, nil
+}

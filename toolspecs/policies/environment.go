@@ -1,0 +1,202 @@
+package policies
+
+import (
+	"encoding/json"
+	"errors"
+
+	"strings"
+	"sync"
+	"unicode"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+
+	"github.com/switchyard/switchyard"
+)
+
+// The names that an expression begins with.
+const (
+	nameTool   = "tool"
+	nameArgs   = "args"
+	nameCaller = "caller"
+	nameRun    = "run"
+	nameLabels = "labels"
+	nameNow    = "now"
+	nameBudget = "budget"
+	nameCalls  = "calls"
+)
+
+// Bounds of one expression: how long it may be, how deep, and how much work one evaluation may be, in CEL's units of cost.
+const (
+	maxExpression = 4 << 10
+	maxDepth      = 50
+	maxCost       = 100_000
+	maxRegex      = 1000
+)
+
+// environment is CEL's standard library, which is deterministic and always ends, with optional values and the names above.
+var environment = sync.OnceValues(func() (*cel.Env, error) {
+	tags := types.ParseStructTags(true)
+	return cel.NewEnv(
+		cel.OptionalTypes(),
+		cel.Types(cel.NativeTypeFor[Tool](tags), cel.NativeTypeFor[Caller](tags), cel.NativeTypeFor[Run](tags), cel.NativeTypeFor[Calls](tags),
+			cel.NativeTypeFor[Budget](tags), cel.NativeTypeFor[Count](tags), cel.NativeTypeFor[Money](tags), cel.NativeTypeFor[Clock](tags)),
+		cel.Variable(nameTool, cel.ObjectType("policies.Tool")),
+		cel.Variable(nameArgs, cel.MapType(cel.StringType, cel.DynType)),
+		cel.Variable(nameCaller, cel.ObjectType("policies.Caller")),
+		cel.Variable(nameRun, cel.ObjectType("policies.Run")),
+		cel.Variable(nameLabels, cel.ListType(cel.StringType)),
+		cel.Variable(nameNow, cel.TimestampType),
+		cel.Variable(nameBudget, cel.ObjectType("policies.Budget")),
+		cel.Variable(nameCalls, cel.MapType(cel.StringType, cel.ObjectType("policies.Calls"))),
+		cel.DefaultUTCTimeZone(true),
+		cel.CrossTypeNumericComparisons(true),
+		cel.ParserExpressionSizeLimit(maxExpression),
+		cel.ParserRecursionLimit(maxDepth),
+		cel.RegexProgramSizeLimit(maxRegex),
+	)
+})
+
+// values are facts as an expression reads them, each made when it is first needed.
+type values struct {
+	facts *Facts
+	adapt types.Adapter
+	by    map[string]any
+}
+
+func newValues(f *Facts, adapt types.Adapter) *values {
+	return &values{facts: f, adapt: adapt, by: make(map[string]any, 8)}
+}
+
+// ResolveName returns the value of a name.
+func (v *values) ResolveName(name string) (any, bool) {
+	if known, ok := v.by[name]; ok {
+		return known, true
+	}
+	value, ok := v.resolve(name)
+	if ok {
+		v.by[name] = value
+	}
+	return value, ok
+}
+
+// Parent is nil: there is nothing besides.
+func (v *values) Parent() cel.Activation { return nil }
+
+func (v *values) resolve(name string) (any, bool) {
+	f := v.facts
+	switch name {
+	case nameTool:
+		return v.adapt.NativeToValue(f.Tool), true
+	case nameArgs:
+		return v.arguments(), true
+	case nameCaller:
+		return v.adapt.NativeToValue(f.Caller), true
+	case nameRun:
+		return v.adapt.NativeToValue(f.Run), true
+	case nameLabels:
+		return v.adapt.NativeToValue(append([]string{}, f.Labels...)), true
+	case nameNow:
+		return v.adapt.NativeToValue(f.Now.UTC()), true
+	case nameBudget:
+		return v.adapt.NativeToValue(f.Budget), true
+	case nameCalls:
+		return v.calls(), true
+	}
+	return nil, false
+}
+
+var errArguments = errors.New("the arguments are no JSON object")
+
+func (v *values) arguments() ref.Val {
+	if len(v.facts.Arguments) == 0 {
+		return v.adapt.NativeToValue(map[string]any{})
+	}
+	decoded, err := switchyard.DecodeJSON(v.facts.Arguments)
+	object, ok := decoded.(map[string]any)
+	if err != nil || !ok {
+		return types.NewErrFromString(errArguments.Error())
+	}
+	return v.adapt.NativeToValue(plain(object))
+}
+
+// plain turns the numbers of a JSON value into integers where they are some that fit, else into floating point. It changes
+// lists and objects in place.
+func plain(value any) any {
+	switch value := value.(type) {
+	case json.Number:
+		if n, err := value.Int64(); err == nil {
+			return n
+		}
+		f, err := value.Float64()
+		if err != nil {
+			return string(value)
+		}
+		return f
+	case []any:
+		for i, e := range value {
+			value[i] = plain(e)
+		}
+	case map[string]any:
+		for k, e := range value {
+			value[k] = plain(e)
+		}
+	}
+	return value
+}
+
+func (v *values) calls() ref.Val {
+	byTool := make(map[string]Calls, len(v.facts.Calls))
+	for _, p := range v.facts.Calls {
+		byTool[p.Tool] = callsOf(p)
+	}
+	mapper, ok := v.adapt.NativeToValue(byTool).(traits.Mapper)
+	if !ok {
+		return types.NewErrFromString("the calls so far cannot be read")
+	}
+	return pastCalls{mapper, v.adapt.NativeToValue(Calls{})}
+}
+
+// pastCalls is the calls by tool. A tool that was not called yet has been called zero times: a rule that counts must not fail
+// at the first call.
+type pastCalls struct {
+	traits.Mapper
+	none ref.Val
+}
+
+// Find returns the calls of a tool.
+func (p pastCalls) Find(key ref.Val) (ref.Val, bool) {
+	if found, ok := p.Mapper.Find(key); ok {
+		return found, true
+	}
+	return p.none, true
+}
+
+// Get is Find for CEL's index operator.
+func (p pastCalls) Get(key ref.Val) ref.Val {
+	found, _ := p.Find(key)
+	return found
+}
+
+// fields are all fields that values have, for near names.
+var fields = []string{"name", "version", "category", "tags", "lane", "effect", "effects", "emits", "type", "id", "agent", "conversation", "depth", "turn", "variables",
+	"calls", "tokens", "cost", "wall_time", "used", "left", "completed", "failed", "refused", "running", "made"}
+
+// fieldAt returns the field in a text whose dot is at the place of a fault; empty where there is none.
+func fieldAt(text string, line, column int) string {
+	lines := strings.Split(text, "\n")
+	if line > len(lines) {
+		return ""
+	}
+	runes := []rune(lines[line-1])
+	if column >= len(runes) || runes[column] != '.' {
+		return ""
+	}
+	rest := string(runes[column+1:])
+	if end := strings.IndexFunc(rest, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }); end >= 0 {
+		rest = rest[:end]
+	}
+	return rest
+}

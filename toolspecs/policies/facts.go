@@ -1,0 +1,128 @@
+package policies
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+
+	"github.com/switchyard/switchyard"
+)
+
+// Facts are what an expression can name. docs/policies.md has them in a table; a test holds it against these types.
+type Facts struct {
+	Tool   Tool
+	Caller Caller
+	Run    Run
+	Budget Budget
+	// Arguments are the call's, validated: a JSON object.
+	Arguments json.RawMessage
+	// Labels are those that the run has seen so far.
+	Labels []string
+	Now    time.Time
+	// Calls are what the run has done so far, by tool.
+	Calls []switchyard.PastCalls
+}
+
+// Tool is the call's tool.
+type Tool struct {
+	Name     string   `cel:"name"`
+	Version  string   `cel:"version"`
+	Category string   `cel:"category"`
+	Tags     []string `cel:"tags"`
+	Lane     string   `cel:"lane"`
+	// Effect is read, idempotent or once.
+	Effect string `cel:"effect"`
+	// Effects are the tool's powers, Emits the labels of its results.
+	Effects []string `cel:"effects"`
+	Emits   []string `cel:"emits"`
+}
+
+// Caller is who makes the call.
+type Caller struct {
+	// Type is agent, plan, session or direct.
+	Type string `cel:"type"`
+	ID   string `cel:"id"`
+}
+
+// Run is the run that makes the call.
+type Run struct {
+	ID string `cel:"id"`
+	// Agent is the agent's name; empty in runs of another kind.
+	Agent        string `cel:"agent"`
+	Conversation string `cel:"conversation"`
+	// Depth is how many runs stand above it.
+	Depth int64 `cel:"depth"`
+	// Turn counts from 1; zero in runs that have no turns.
+	Turn int64 `cel:"turn"`
+	// Variables are the names of the run's variables.
+	Variables []string `cel:"variables"`
+}
+
+// Budget is what the run has used, and what is left.
+type Budget struct {
+	Calls    Count `cel:"calls"`
+	Tokens   Count `cel:"tokens"`
+	Cost     Money `cel:"cost"`
+	WallTime Clock `cel:"wall_time"`
+}
+
+// Count is a part of the budget that is counted. Left is Unlimited where there is no limit, so that comparing it always
+// makes sense.
+type Count struct {
+	Used int64 `cel:"used"`
+	Left int64 `cel:"left"`
+}
+
+// Money is a part of the budget in US dollars; Left is infinite where there is no limit.
+type Money struct {
+	Used float64 `cel:"used"`
+	Left float64 `cel:"left"`
+}
+
+// Clock is a part of the budget in time; Left is the longest duration where there is no limit.
+type Clock struct {
+	Used time.Duration `cel:"used"`
+	Left time.Duration `cel:"left"`
+}
+
+// Calls is what the run has done with one tool. Made are those that completed, failed or are running.
+type Calls struct {
+	Completed int64 `cel:"completed"`
+	Failed    int64 `cel:"failed"`
+	Refused   int64 `cel:"refused"`
+	Running   int64 `cel:"running"`
+	Made      int64 `cel:"made"`
+}
+
+// Unlimited is what is left of a count that has no limit.
+const Unlimited = math.MaxInt64
+
+// BudgetOf returns what a run has used of its limits, and what is left.
+func BudgetOf(l switchyard.Limits, u switchyard.Usage, took time.Duration) Budget {
+	b := Budget{
+		Calls:  count(u.Calls, l.Calls),
+		Tokens: count(u.InputTokens+u.OutputTokens, l.Tokens),
+		Cost:   Money{Used: u.Cost, Left: math.Inf(1)}, WallTime: Clock{Used: took, Left: math.MaxInt64},
+	}
+	if l.Cost > 0 {
+		b.Cost.Left = max(l.Cost-u.Cost, 0)
+	}
+	if l.WallTime > 0 {
+		b.WallTime.Left = max(l.WallTime.Std()-took, 0)
+	}
+	return b
+}
+
+func count(used, limit int) Count {
+	c := Count{Used: int64(used), Left: Unlimited}
+	if limit > 0 {
+		c.Left = max(int64(limit-used), 0)
+	}
+	return c
+}
+
+func callsOf(p switchyard.PastCalls) Calls {
+	c := Calls{Completed: int64(p.Completed), Failed: int64(p.Failed), Refused: int64(p.Refused), Running: int64(p.Running)}
+	c.Made = c.Completed + c.Failed + c.Running
+	return c
+}

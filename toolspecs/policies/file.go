@@ -1,0 +1,134 @@
+package policies
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/changes"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+)
+
+// Bounds of a file: its size, its rules, and the message of each.
+const (
+	MaxFileBytes = 1 << 20
+	maxRules     = 1000
+	maxMessage   = 500
+)
+
+// rulesFile is a file of rules as written.
+type rulesFile struct {
+	Policies []ruleFile `yaml:"policies" rule:"required"`
+}
+
+// ruleFile is switchyard.PolicyRule with the rules that files are held to.
+type ruleFile struct {
+	Name    string                  `yaml:"name" rule:"required"`
+	When    string                  `yaml:"when" rule:"required"`
+	Then    switchyard.PolicyEffect `yaml:"then" rule:"required,enum=deny|ask|warn"`
+	Message string                  `yaml:"message" rule:"required"`
+	Tools   []string                `yaml:"tools" rule:"min=1" hint:"leave tools away for a rule that is for all"`
+	Agents  []string                `yaml:"agents" rule:"min=1" hint:"leave agents away for a rule that is for all runs"`
+}
+
+// rulesPath is where a file's rules are.
+const rulesPath = jsonpath.Root + ".policies"
+
+// Decode reads a file of rules. The error is strictyaml.Faults and lists everything that is wrong in the file, with the
+// expressions that do not compile.
+func Decode(file string, data []byte) (*Set, error) {
+	doc, faults := strictyaml.ParseOne(file, data, MaxFileBytes)
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	var f rulesFile
+	doc.Decode(&f)
+	if len(f.Policies) > maxRules {
+		doc.Report(rulesPath, fmt.Sprintf("there are %d rules; a file may have %d", len(f.Policies), maxRules), "say with one rule for several tools what several say")
+		return nil, doc.Faults().Err()
+	}
+	rules := make([]switchyard.PolicyRule, len(f.Policies))
+	for i, r := range f.Policies {
+		rules[i] = switchyard.PolicyRule(r)
+	}
+	set := Of(rules...)
+	for i := range set.rules {
+		set.check(doc, i)
+	}
+	if err := doc.Faults().Err(); err != nil {
+		return nil, err
+	}
+	return set, nil
+}
+
+var legalName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+// IsName reports whether a rule, a label or a power of a tool may have that name.
+func IsName(name string) bool { return legalName.MatchString(name) }
+
+// check reports what is wrong with a rule beyond types and bounds. What is missing has been reported.
+func (s *Set) check(doc *strictyaml.Document, i int) {
+	r, at := s.rules[i], jsonpath.Index(rulesPath, i)
+	if r.Name != "" && !IsName(r.Name) {
+		doc.Report(at+".name", fmt.Sprintf("%.80q cannot name a rule", r.Name), "a name has up to 64 letters, digits, _, - and .; the first one is a letter or digit")
+	}
+	if slices.ContainsFunc(s.rules[:i], func(other rule) bool { return other.Name == r.Name }) && r.Name != "" {
+		doc.Report(at+".name", fmt.Sprintf("there is a rule %q already", r.Name), "every rule has a name of its own, because verdicts name it")
+	}
+	if f, ok := errors.AsType[*Fault](r.fault); ok && r.When != "" {
+		doc.Report(at+".when", fmt.Sprintf("rule %q, at %d:%d of the expression: %s", r.Name, f.Line, f.Column, f.Message), f.Hint)
+	}
+	if len(r.Message) > maxMessage {
+		doc.Report(at+".message", fmt.Sprintf("the message has %d bytes; it may have %d", len(r.Message), maxMessage), "say why in a sentence; the caller reads it with every call that meets the rule")
+	}
+	checkNames(doc, at+".tools", r.Tools)
+	checkNames(doc, at+".agents", r.Agents)
+}
+
+// checkNames reports what cannot be the name of a tool or an agent, or is given twice.
+func checkNames(doc *strictyaml.Document, at string, names []string) {
+	for i, name := range names {
+		if err := switchyard.CheckToolName(name); err != nil {
+			doc.Report(jsonpath.Index(at, i), err.Error(), "")
+		} else if slices.Contains(names[:i], name) {
+			doc.Report(jsonpath.Index(at, i), fmt.Sprintf("%q is given twice", name), "remove one")
+		}
+	}
+}
+
+// Load reads the file of rules at path, as Decode does. That it cannot be read is a fault too.
+func Load(path string) (*Set, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return Decode(path, data)
+}
+
+func read(path string) ([]byte, error) {
+	data, err := changes.ReadLimited(os.DirFS(filepath.Dir(path)), filepath.Base(path), MaxFileBytes)
+	if err != nil {
+		return nil, strictyaml.Faults{{File: path, Message: "cannot be read: " + changes.Reason(err)}}
+	}
+	return data, nil
+}
+
+// Watch loads the file of rules at path and keeps watching it until it is closed, as lanes.Watch does a lanes file: one that
+// is broken by an edit, or gone, keeps the rules that were in effect.
+func Watch(path string, interval time.Duration, onChange func(*Set), onFault func(error)) (*changes.File[Set], error) {
+	decode := func(path string, data []byte, _ *Set) (*Set, error) { return Decode(path, data) }
+	same := func(a, b *Set) bool { return reflect.DeepEqual(a.Rules(), b.Rules()) }
+	file, err := changes.NewFile(path, changes.Reading[Set]{Read: read, Decode: decode, Same: same}, onChange, onFault)
+	if err != nil {
+		return nil, err
+	}
+	file.Follow(interval)
+	return file, nil
+}

@@ -1,0 +1,139 @@
+package policies
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// Every file in testdata is decoded, and the faults are those of the golden file beside it: each with line, column, the rule,
+// the place in its expression and a hint, all in one go. Files named _good have none.
+func TestFaultsOfFiles(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := Decode(filepath.Base(file), data)
+		if good := strings.Contains(file, "_good."); good != (err == nil) || good != (set != nil) {
+			t.Errorf("%s: set: %v, faults: %v", file, set, err)
+		}
+		if err == nil {
+			continue
+		}
+		got := err.Error() + "\n"
+		if *update {
+			if err := os.WriteFile(file+".faults", []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file + ".faults")
+		if err != nil || got != string(want) {
+			t.Errorf("%s: %v: got\n%s\nwant\n%s", file, err, got, want)
+		}
+	}
+}
+
+// A file's rules are as written, in order, and what comes out of it compiles again.
+func TestLoad(t *testing.T) {
+	set, err := Load(filepath.Join("testdata", "all_good.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []switchyard.PolicyRule{
+		{Name: "no-leak.1", When: "'untrusted' in labels && 'external_write' in tool.effects", Then: "deny", Message: "what was read may have been written by anybody"},
+		{Name: "big", When: "has(args.size) &&\nargs.size > 1000\n", Then: "ask", Message: "more than a thousand", Tools: []string{"send_file", "upload"}, Agents: []string{"clerk"}},
+		{Name: "night", When: "now.getHours() < 6", Then: "warn", Message: "it is night"},
+	}
+	if got := set.Rules(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	}
+	met := Check(sending(), Of(set.Rules()...))
+	if len(met) != 2 || met[0].Rule != "no-leak.1" || met[1].Rule != "big" {
+		t.Errorf("met are %+v", met)
+	}
+	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("got %v", err)
+	}
+	var many strings.Builder
+	many.WriteString("policies:\n")
+	for i := range maxRules + 1 {
+		fmt.Fprintf(&many, "  - {name: r%d, when: 'true', then: deny, message: m}\n", i)
+	}
+	if _, err := Decode("many.yaml", []byte(many.String())); err == nil || !strings.Contains(err.Error(), "there are 1001 rules") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A file that is followed takes effect when it is edited; an edit that breaks it keeps the rules that were in force.
+func TestWatch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policies.yaml")
+	write := func(name, when string) {
+		text := fmt.Sprintf("policies: [{name: %s, when: %q, then: deny, message: m}]\n", name, when)
+		if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Watch(path, 0, nil, nil); err == nil {
+		t.Fatal("a file that is not there was followed")
+	}
+	write("one", "true")
+	told := make(chan string, 10)
+	w, err := Watch(path, 10*time.Millisecond, func(s *Set) { told <- strings.Join(s.Names(), " ") }, func(err error) {
+		if _, ok := errors.AsType[strictyaml.Faults](err); !ok {
+			t.Errorf("got %v", err)
+		}
+		told <- "fault"
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for _, step := range []struct{ name, when, told, inForce string }{
+		{"two", "true", "two", "two"}, {"broken", "tool", "fault", "two"}, {"three", "true", "three", "three"},
+	} {
+		write(step.name, step.when)
+		select {
+		case got := <-told:
+			if got != step.told || w.Value().Names()[0] != step.inForce {
+				t.Errorf("%s: told %s, in force %q", step.name, got, w.Value().Names())
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("nothing was told of %s", step.name)
+		}
+	}
+}
+
+// No bytes make the decoder panic, and whatever it accepts can be evaluated.
+func FuzzDecode(f *testing.F) {
+	for _, file := range []string{"all_good.yaml", "faults.yaml"} {
+		data, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		if set, err := Decode("f.yaml", data); err == nil {
+			Check(sending(), set)
+		}
+	})
+}

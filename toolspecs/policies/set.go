@@ -1,0 +1,118 @@
+// Package policies reads and evaluates policies: rules that calls are checked against before they run (requirement G1).
+package policies
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+)
+
+// Set is compiled rules, in order. It does not change and may be used by many goroutines. A nil one has none.
+type Set struct{ rules []rule }
+
+type rule struct {
+	switchyard.PolicyRule
+	condition *Condition
+	// fault is why there is no condition.
+	fault error
+}
+
+// Of compiles rules. One that does not compile denies every call that it is for: Decode is what refuses it.
+func Of(rules ...switchyard.PolicyRule) *Set {
+	s := &Set{rules: make([]rule, len(rules))}
+	for i, r := range rules {
+		s.rules[i].PolicyRule = r
+		s.rules[i].condition, s.rules[i].fault = Compile(r.When)
+	}
+	return s
+}
+
+// Rules returns the rules, in order.
+func (s *Set) Rules() []switchyard.PolicyRule {
+	if s == nil {
+		return nil
+	}
+	rules := make([]switchyard.PolicyRule, len(s.rules))
+	for i, r := range s.rules {
+		rules[i] = r.PolicyRule
+	}
+	return rules
+}
+
+// Names returns the names of the rules, in order.
+func (s *Set) Names() []string {
+	var names []string
+	for _, r := range s.Rules() {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// Len returns how many rules there are.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.rules)
+}
+
+// severity is the order in which rules that meet are told: the first one decides.
+var severity = []switchyard.PolicyEffect{switchyard.PolicyDeny, switchyard.PolicyAsk, switchyard.PolicyWarn}
+
+// Check returns what the rules of the sets say to a call: those that hold, and those that fail, which deny. What denies comes
+// first, then what asks, then what warns; among equals the order is that of the sets and of their rules. What two sets say in
+// the same way is said once.
+func Check(f *Facts, sets ...*Set) []switchyard.PolicyAction {
+	var met []switchyard.PolicyAction
+	var v *values
+	for _, s := range sets {
+		if s == nil {
+			continue
+		}
+		for i := range s.rules {
+			r := &s.rules[i]
+			if !r.concerns(f) {
+				continue
+			}
+			if v == nil && r.condition != nil {
+				v = newValues(f, r.condition.adapt)
+			}
+			if action, holds := r.check(v); holds && !slices.Contains(met, action) {
+				met = append(met, action)
+			}
+		}
+	}
+	slices.SortStableFunc(met, func(a, b switchyard.PolicyAction) int {
+		return slices.Index(severity, a.Effect) - slices.Index(severity, b.Effect)
+	})
+	return met
+}
+
+// concerns reports whether the rule is for the call.
+func (r *rule) concerns(f *Facts) bool {
+	return (len(r.Tools) == 0 || slices.Contains(r.Tools, f.Tool.Name)) && (len(r.Agents) == 0 || slices.Contains(r.Agents, f.Run.Agent))
+}
+
+func (r *rule) check(v *values) (switchyard.PolicyAction, bool) {
+	action := switchyard.PolicyAction{Rule: r.Name, Effect: r.Then, Message: r.Message}
+	holds, err := false, r.fault
+	if err == nil {
+		holds, err = r.condition.holds(v)
+	}
+	if err != nil {
+		action.Effect, action.Failure = switchyard.PolicyDeny, failureText(err)
+		return action, true
+	}
+	return action, holds
+}
+
+// maxFailure bounds what is told of an expression that could not be evaluated, in bytes.
+const maxFailure = 300
+
+func failureText(err error) string {
+	if f, ok := errors.AsType[*Fault](err); ok {
+		return switchyard.Shorten("the expression does not compile: "+f.Error(), maxFailure)
+	}
+	return switchyard.Shorten(err.Error(), maxFailure)
+}

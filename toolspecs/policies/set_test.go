@@ -1,0 +1,158 @@
+package policies
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+)
+
+// sending is a call of a tool that sends something out, in a run that has seen something.
+func sending() *Facts {
+	return &Facts{
+		Tool:      Tool{Name: "send_file", Version: "1.2.0", Category: "http", Tags: []string{"mail"}, Lane: "http", Effect: "once", Effects: []string{"external_write"}, Emits: []string{"receipt"}},
+		Caller:    Caller{Type: "agent", ID: "clerk"},
+		Run:       Run{ID: "r1", Agent: "clerk", Conversation: "c1", Depth: 1, Turn: 3, Variables: []string{"project"}},
+		Arguments: []byte(`{"to":"eve@example.com","size":12345678901,"ratio":0.5,"huge":1e400,"tags":["a","b"],"note":null,"deep":{"x":[1,{"y":"z"}]}}`),
+		Labels:    []string{"untrusted"},
+		Now:       time.Date(2026, 3, 1, 22, 30, 0, 0, time.FixedZone("", 3600)),
+		Budget:    BudgetOf(switchyard.Limits{Calls: 10, Cost: 2}, switchyard.Usage{Calls: 8, InputTokens: 5, OutputTokens: 6, Cost: 1.5}, time.Minute),
+		Calls:     []switchyard.PastCalls{{Tool: "read_page", Completed: 2, Failed: 1, Refused: 4, Running: 3}},
+	}
+}
+
+// Everything that docs/policies.md lists can be read, with the values that the call has; what there is not fails instead of
+// counting as no.
+func TestHolds(t *testing.T) {
+	for expression, want := range map[string]string{
+		`tool.name == 'send_file' && tool.version == '1.2.0' && tool.category == 'http' && tool.lane == 'http' && tool.effect == 'once'`: "true",
+		`'mail' in tool.tags && 'external_write' in tool.effects && 'receipt' in tool.emits`:                                             "true",
+		`'untrusted' in labels && !('private' in labels) && labels.exists(l, l.startsWith('un'))`:                                        "true",
+		`caller.type == 'agent' && caller.id == run.agent && run.id == 'r1' && run.conversation == 'c1'`:                                 "true",
+		`run.depth == 1 && run.turn > 2 && 'project' in run.variables`:                                                                   "true",
+		`args.to.endsWith('@example.com') && args.size > 12345678900 && args.ratio < 1`:                                                  "true",
+		`args.tags.size() == 2 && args.deep.x[1].y == 'z' && args.note == null && args.huge == '1e400'`:                                  "true",
+		`now.getHours() == 21 && now < timestamp('2026-03-01T21:30:01Z')`:                                                                "true",
+		`budget.calls.used == 8 && budget.calls.left == 2 && budget.tokens.used == 11`:                                                   "true",
+		`budget.tokens.left > 1000000 && budget.cost.left == 0.5 && budget.wall_time.used == duration('60s')`:                            "true",
+		`budget.wall_time.left > duration('24h')`:                                                                                        "true",
+		`calls.read_page.made == 6 && calls.read_page.completed == 2 && calls['read_page'].refused == 4`:                                 "true",
+		`calls.never.made == 0 && !('never' in calls) && 'read_page' in calls`:                                                           "true",
+		`has(args.bcc) && args.bcc == 'x'`:                                                                                               "false",
+		`args.?bcc.orValue('') == ''`:                                                                                                    "true",
+		`args.bcc == 'x'`:                                                                                                                "no such key: bcc",
+		`args.size.startsWith('1')`:                                                                                                      "no such overload",
+		`[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, a+b+c+d+e > 0)))))`: "cost limit",
+	} {
+		c, err := Compile(expression)
+		if err != nil {
+			t.Errorf("%s: %v", expression, err)
+			continue
+		}
+		holds, err := c.Holds(sending())
+		if got := fmt.Sprint(holds); err == nil && got != want || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, %v", expression, holds, err)
+		}
+	}
+}
+
+// An expression that says neither yes nor no, or that names what there is not, does not compile, and the fault says where and
+// what may be meant.
+func TestCompileFaults(t *testing.T) {
+	for expression, want := range map[string]string{
+		``:                                     "at 1:1 of the expression: the expression is empty",
+		"  \n":                                 "the expression is empty",
+		`tool.name`:                            "is of the type string, not bool",
+		`args.to`:                              "is of the type dyn, not bool",
+		`1 + 1`:                                "is of the type int, not bool",
+		`tool.nmae == 'x'`:                     `at 1:5 of the expression: undefined field 'nmae' (did you mean "name"?)`,
+		`'a' in lables`:                        "did you mean 'labels'?",
+		"tool.name == 'a' &&\n  callr.id=='x'": "at 2:3 of the expression",
+		`tool.name = 'x'`:                      "at 1:11",
+		`tool.name == 1`:                       "no matching overload",
+		`calls.x.complted > 1`:                 `did you mean "completed"?`,
+		`budget.calls > 1`:                     "no matching overload",
+		`args.to == 'x`:                        "at 1:12",
+		`rand() > 0.5`:                         "undeclared reference",
+		`args.to.matches('(')`:                 "regex",
+		strings.Repeat("(", 60) + "true" + strings.Repeat(")", 60): "recursion",
+		`'` + strings.Repeat("x", maxExpression) + `' == 'y'`:      "size",
+	} {
+		_, err := Compile(expression)
+		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 1000 {
+			t.Errorf("%.60q: got %v", expression, err)
+		}
+	}
+}
+
+// Rules that meet are told by what weighs most; those for other tools and agents are not evaluated at all; one that fails, or
+// does not compile, denies.
+func TestCheck(t *testing.T) {
+	say := func(name, when string, then switchyard.PolicyEffect) switchyard.PolicyRule {
+		return switchyard.PolicyRule{Name: name, When: when, Then: then, Message: "m-" + name}
+	}
+	other, elsewhere := say("other", "args.nothing", switchyard.PolicyDeny), say("elsewhere", "args.nothing", switchyard.PolicyDeny)
+	other.Tools, elsewhere.Agents = []string{"read_page"}, []string{"librarian"}
+	mine := say("mine", "true", switchyard.PolicyWarn)
+	mine.Tools, mine.Agents = []string{"x", "send_file"}, []string{"clerk"}
+	first := Of(say("w", "true", switchyard.PolicyWarn), say("a", "true", switchyard.PolicyAsk), say("no", "false", switchyard.PolicyDeny), other, elsewhere)
+	second := Of(say("w", "true", switchyard.PolicyWarn), mine, say("d", "'untrusted' in labels", switchyard.PolicyDeny),
+		say("fails", "args.bcc == 'x'", switchyard.PolicyWarn), say("broken", "nothing", switchyard.PolicyWarn))
+	var got []string
+	for _, a := range Check(sending(), first, nil, second) {
+		got = append(got, fmt.Sprintf("%s:%s:%v", a.Rule, a.Effect, a.Failure != ""))
+	}
+	if want := "d:deny:false fails:deny:true broken:deny:true a:ask:false w:warn:false mine:warn:false"; strings.Join(got, " ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, " "), want)
+	}
+	if first.Len() != 5 || strings.Join(first.Names(), " ") != "w a no other elsewhere" || (*Set)(nil).Len() != 0 || (*Set)(nil).Rules() != nil {
+		t.Errorf("the set has %q", first.Names())
+	}
+	if got := Check(sending()); got != nil {
+		t.Errorf("without rules: %v", got)
+	}
+}
+
+// Arguments that are no object make a rule that reads them fail; a call without arguments has none.
+func TestArguments(t *testing.T) {
+	c, err := Compile(`has(args.a)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{"": "false <nil>", "{}": "false <nil>", `{"a":1}`: "true <nil>", "[1]": "no JSON object", "{": "no JSON object"} {
+		holds, err := c.Holds(&Facts{Arguments: []byte(text)})
+		if got := fmt.Sprint(holds, " ", err); !strings.Contains(got, want) {
+			t.Errorf("%q: got %s", text, got)
+		}
+	}
+}
+
+// What is left is never below zero, and without bound where there is no limit.
+func TestBudgetOf(t *testing.T) {
+	l := switchyard.Limits{Calls: 1, Tokens: 10, Cost: 1, WallTime: switchyard.Duration(time.Second)}
+	u := switchyard.Usage{Calls: 2, InputTokens: 20, Cost: 3}
+	if b := BudgetOf(l, u, time.Hour); b.Calls.Left != 0 || b.Tokens.Left != 0 || b.Cost.Left != 0 || b.WallTime.Left != 0 {
+		t.Errorf("got %+v", b)
+	}
+	if b := BudgetOf(switchyard.Limits{}, u, 0); b.Calls.Left != Unlimited || b.Tokens.Left != Unlimited || !math.IsInf(b.Cost.Left, 1) || b.WallTime.Left != math.MaxInt64 {
+		t.Errorf("got %+v", b)
+	}
+}
+
+func BenchmarkCheck(b *testing.B) {
+	var rules []switchyard.PolicyRule
+	for i := range 100 {
+		rules = append(rules, switchyard.PolicyRule{Name: fmt.Sprint("r", i), Then: switchyard.PolicyDeny, Message: "no",
+			When: fmt.Sprintf("'label%d' in labels && 'external_write' in tool.effects || args.to.endsWith('@example%d.com') || calls.read_page.completed > %d", i, i, 10+i)})
+	}
+	set := Of(rules...)
+	f := sending()
+	for b.Loop() {
+		if got := Check(f, set); len(got) != 0 {
+			b.Fatal(got)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package workflows
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+)
+
+// seen is what a run has seen and done so far, for policies.
+type seen struct {
+	// labels are sorted.
+	labels []string
+	calls  map[string]switchyard.PastCalls
+	// open are the tools of the calls that were let through and have not ended, by call.
+	open map[string]string
+}
+
+func newSeen(in switchyard.RunInput) seen {
+	s := seen{calls: map[string]switchyard.PastCalls{}, open: map[string]string{}}
+	s.label(in.Labels)
+	if in.Carry != nil {
+		s.label(in.Carry.Labels)
+		for _, p := range in.Carry.Calls {
+			s.calls[p.Tool] = p
+		}
+	}
+	return s
+}
+
+// label adds labels. What a run has seen it never forgets: not even a compaction takes out of a conversation what it did to it.
+func (s *seen) label(labels []string) {
+	for _, l := range labels {
+		if i, there := slices.BinarySearch(s.labels, l); !there {
+			s.labels = slices.Insert(slices.Clone(s.labels), i, l)
+		}
+	}
+}
+
+// admitted takes in verdicts on calls.
+func (s *seen) admitted(calls []switchyard.Call, verdicts []switchyard.Verdict) {
+	for i, v := range verdicts {
+		if v.Error == nil {
+			s.open[v.ID] = calls[i].Tool
+		}
+	}
+}
+
+// refused counts a call that was not executed.
+func (s *seen) refused(c switchyard.Call) {
+	delete(s.open, c.ID)
+	p := s.calls[c.Tool]
+	p.Refused++
+	s.calls[c.Tool] = p
+}
+
+// ended counts a call that was executed. Its tool's labels count however it ended: the text of a failure comes from the same
+// place as a result.
+func (s *seen) ended(out switchyard.CallOutcome, t switchyard.Tool) {
+	delete(s.open, out.ID)
+	p := s.calls[out.Tool]
+	if out.Error == nil {
+		p.Completed++
+	} else {
+		p.Failed++
+	}
+	s.calls[out.Tool] = p
+	s.label(t.Emits)
+}
+
+// past is what the run has done, by tool, sorted.
+func (s *seen) past() []switchyard.PastCalls {
+	calls := maps.Clone(s.calls)
+	for _, tool := range s.open {
+		p := calls[tool]
+		p.Running++
+		calls[tool] = p
+	}
+	var list []switchyard.PastCalls
+	for _, tool := range slices.Sorted(maps.Keys(calls)) {
+		p := calls[tool]
+		p.Tool = tool
+		list = append(list, p)
+	}
+	return list
+}
+
+// facts are what policies can know of the run.
+func (p *pipeline) facts() switchyard.RunFacts {
+	return switchyard.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn, Labels: p.seen.labels, Calls: p.seen.past(),
+		Usage: p.usage, Limits: p.limits, Started: p.started}
+}
+
+// emittedBy returns the labels that the run of an agent tool may have seen, by what it could call, however deep: nobody knows
+// what one saw that failed.
+func (p *pipeline) emittedBy(t switchyard.Tool) []string {
+	var labels []string
+	visited := map[string]bool{}
+	for next := []switchyard.Tool{t}; len(next) > 0; next = next[1:] {
+		labels = append(labels, next[0].Emits...)
+		agent, err := agentOf(next[0])
+		if next[0].Kind != switchyard.KindAgent || err != nil {
+			continue
+		}
+		for _, name := range agent.Tools {
+			if below, ok := p.tools[name]; ok && !visited[name] {
+				visited[name] = true
+				next = append(next, below)
+			}
+		}
+	}
+	return labels
+}

@@ -149,11 +149,14 @@ type Result struct {
 	Hooks []HookAction `json:"hooks,omitempty"`
 }
 
+// NotesBegin stands before the notes of a result in what a model is told.
+const NotesBegin = "\n[note: "
+
 // ForModel returns the result as text: a JSON string without its quotes, any other value as compact JSON, then notes.
 func (r Result) ForModel() string {
 	text := PlainText(r.Output)
 	if len(r.Notes) > 0 {
-		text += "\n[note: " + strings.Join(r.Notes, "; ") + "]"
+		text += NotesBegin + strings.Join(r.Notes, "; ") + "]"
 	}
 	return text
 }

@@ -3,7 +3,6 @@ package switchyard
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -118,34 +117,10 @@ func hider(arguments json.RawMessage, sensitive []string) func(string) string {
 		}
 	}
 	var pairs []string
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if !isSensitive(name, sensitive) {
-			continue
-		}
-		if value, err := DecodeJSON(object[name]); err == nil {
-			pairs = append(pairs, hidden(value)...)
+	for _, value := range (Tool{Sensitive: sensitive}).ArgumentMask().Values(arguments) {
+		if value != "" {
+			pairs = append(pairs, value, Redacted)
 		}
 	}
 	return strings.NewReplacer(pairs...).Replace
-}
-
-// hidden returns what is to be replaced for a value, and by what, in turn.
-func hidden(value any) (pairs []string) {
-	switch value := value.(type) {
-	case string:
-		if value != "" {
-			pairs = []string{value, Redacted}
-		}
-	case json.Number:
-		pairs = []string{string(value), Redacted}
-	case []any:
-		for _, e := range value {
-			pairs = append(pairs, hidden(e)...)
-		}
-	case map[string]any:
-		for _, name := range sortedKeys(value) {
-			pairs = append(pairs, hidden(value[name])...)
-		}
-	}
-	return pairs
 }

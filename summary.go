@@ -22,16 +22,12 @@ const Redacted = "***"
 // redacted, long ones shortened, line ends and control characters made visible.
 func Summary(tool string, arguments json.RawMessage, sensitive []string) string {
 	var object map[string]json.RawMessage
-	if json.Unmarshal(arguments, &object) != nil {
+	if json.Unmarshal(Redact(arguments, sensitive), &object) != nil {
 		return tool
 	}
 	parts := []string{tool}
 	for _, k := range slices.Sorted(maps.Keys(object)) {
-		text := Redacted
-		if !isSensitive(k, sensitive) {
-			text = Shorten(PlainText(object[k]), summaryValue)
-		}
-		parts = append(parts, k+"="+text)
+		parts = append(parts, k+"="+Shorten(PlainText(object[k]), summaryValue))
 	}
 	return Shorten(strings.Join(parts, " "), summaryLine)
 }
@@ -52,30 +48,7 @@ func RunSummary(what, name, prompt string) string {
 // Redact returns the arguments with the values of the sensitive parameters replaced; arguments that are no object come
 // back unchanged if nothing is sensitive, and wholly redacted otherwise.
 func Redact(arguments json.RawMessage, sensitive []string) json.RawMessage {
-	if len(sensitive) == 0 {
-		return arguments
-	}
-	value, err := DecodeJSON(arguments)
-	object, ok := value.(map[string]any)
-	if err != nil || !ok {
-		return json.RawMessage(`"` + Redacted + `"`)
-	}
-	for k := range object {
-		if isSensitive(k, sensitive) {
-			object[k] = Redacted
-		}
-	}
-	redacted, err := EncodeJSON(object)
-	if err != nil {
-		return json.RawMessage(`"` + Redacted + `"`)
-	}
-	return redacted
-}
-
-// isSensitive takes a parameter's name in any case: arguments that were refused are shown as well, and a misspelt
-// Password is still one.
-func isSensitive(key string, sensitive []string) bool {
-	return slices.ContainsFunc(sensitive, func(s string) bool { return strings.EqualFold(s, key) })
+	return Tool{Sensitive: sensitive}.Redact(arguments)
 }
 
 // Shorten returns text on one line, at most limit characters long, with … where something was left out. Characters that

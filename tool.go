@@ -105,8 +105,12 @@ type Tool struct {
 	Verify *Verify `json:"verify,omitempty"`
 	// Emits are the labels that results carry, for policies.
 	Emits []string `json:"emits,omitempty"`
-	// Sensitive lists the parameters whose values are never shown.
+	// Sensitive lists the parameters whose values are, or contain, what is never shown.
 	Sensitive []string `json:"sensitive,omitempty"`
+	// Mask says which parts of the arguments are meant where that is not all of the parameters that Sensitive lists; see
+	// ArgumentMask. OutputMask says which parts of a result are never shown.
+	Mask       *Mask `json:"mask,omitempty"`
+	OutputMask *Mask `json:"output_mask,omitempty"`
 	// Spec is the whole toolspec as JSON, in the form that package toolspecs reads back.
 	Spec json.RawMessage `json:"spec"`
 }

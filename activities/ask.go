@@ -84,7 +84,7 @@ func repliesOf(ctx context.Context) []string {
 func (a *asker) ask(ctx context.Context, text string, schema json.RawMessage) (switchyard.Reply, error) {
 	a.clock.pause()
 	defer a.clock.resume()
-	q := switchyard.Question{Call: a.callID, Tool: a.tool, Text: validText(text), Schema: schema,
+	q := switchyard.Question{Call: a.callID, Tool: a.tool, Text: hidingOf(ctx).text(validText(text)), Schema: schema,
 		Until: time.Now().Add(a.within - a.clock.asked())}
 	if e := checkQuestion(q); e != nil {
 		return switchyard.Reply{}, e

@@ -23,7 +23,7 @@ const outputHead = 200
 // Commands executes tools of the kind command: a program with arguments, never a shell.
 //
 // The program is looked up in the worker's PATH; a name with a slash is relative to the working folder. It sees PATH,
-// HOME, LANG, TMPDIR, the variables that entry.env lists, and of the call SWITCHYARD_CALL_ID, SWITCHYARD_RUN_ID (the
+// HOME, LANG, TMPDIR, the variables that entry.env lists, the secrets of entry.secrets under their names, and of the call SWITCHYARD_CALL_ID, SWITCHYARD_RUN_ID (the
 // same over continue-as-new), SWITCHYARD_ATTEMPT, SWITCHYARD_IDEMPOTENCY_KEY, SWITCHYARD_LANE and, on a lane with a limit, SWITCHYARD_FENCE. It gets the arguments as JSON on
 // standard input and inside its argv. An argument that begins with - reaches the program as one that does: write "--"
 // before placeholders of a program that takes options.
@@ -71,7 +71,12 @@ func (c Commands) program(ctx context.Context, entry *toolspecs.Entry, args json
 	if err != nil {
 		return nil, err
 	}
-	p := &program{argv: argv, dir: dir, env: append(programs.Env(entry.Env), callEnv(ctx)...),
+	env, secrets, err := programs.Environment(entry.Env, entry.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	hidingOf(ctx).used(secrets...)
+	p := &program{argv: argv, dir: dir, env: append(env, callEnv(ctx)...),
 		maxOutput: entry.MaxOutput, maxMemory: entry.MaxMemory}
 	if p.maxOutput <= 0 {
 		p.maxOutput = defaultMaxOutput

@@ -89,9 +89,10 @@ func (f Function) Name() string { return f.name }
 func guarded[T any](ctx context.Context, handler string, f func() (T, error)) (out T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.ErrorContext(ctx, "tool panicked", "handler", handler, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			said := hidingOf(ctx).text(fmt.Sprint(p))
+			slog.ErrorContext(ctx, "tool panicked", "handler", handler, "panic", said, "stack", string(debug.Stack()))
 			var nothing T
-			out, err = nothing, switchyard.Errorf(switchyard.ErrExecution, "the tool's function panicked: %v", p)
+			out, err = nothing, switchyard.Errorf(switchyard.ErrExecution, "the tool's function panicked: %s", said)
 		}
 	}()
 	return f()

@@ -162,6 +162,8 @@ func (h *holder) createOnce(ctx context.Context) (*instance, error) {
 	defer cancel(nil)
 	ctx, end := context.WithTimeoutCause(ctx, h.spec.Execution.Timeout.Std(), errToolTimeout)
 	defer end()
+	hidden := &hiding{references: h.spec.Entry.Secrets}
+	ctx = withHiding(ctx, hidden)
 	timeout := leased{ctx, h.lease, cancel}
 	if e := EnsureDependencies(timeout, h.spec); e != nil {
 		return nil, e
@@ -175,6 +177,7 @@ func (h *holder) createOnce(ctx context.Context) (*instance, error) {
 		return nil, h.creationError(timeout, err)
 	}
 	i := newInstance(h.spec, m, h.lease, h.last, h.gone)
+	i.hidden = hidden
 	_, err = guarded(timeout, h.stateful.name, func() (struct{}, error) { return struct{}{}, i.restore(timeout) })
 	if err != nil {
 		return nil, errors.Join(h.creationError(timeout, err), i.close())
@@ -186,7 +189,7 @@ func (h *holder) creationError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errToolTimeout) && (errors.Is(err, cause) || errors.Is(err, ctx.Err())) {
 		return switchyard.Errorf(switchyard.ErrTimeout, "the instance of %s was not made within %s", h.spec.Name, h.spec.Execution.Timeout)
 	}
-	e := ownError(err, h.spec)
+	e := hidingOf(ctx).error(ownError(err, h.spec))
 	e.Message = fmt.Sprintf("the instance of %s could not be made: %s", h.spec.Name, e.Message)
 	return e
 }

@@ -185,7 +185,7 @@ func hookText(text string) string {
 // errHookTimeout is the cause of the end of a hook's context when its time is over.
 var errHookTimeout = errors.New("the hook's timeout has passed")
 
-// inTime runs a hook within its timeout. One that does not end when its context does is left behind; one that panics fails.
+// inTime runs a hook within its timeout. What must not show of its call is not in its error. One that does not end when its context does is left behind; one that panics fails.
 func inTime[T any](ctx context.Context, h switchyard.Hook, f func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Within(), errHookTimeout)
 	defer cancel()
@@ -198,8 +198,9 @@ func inTime[T any](ctx context.Context, h switchyard.Hook, f func(context.Contex
 		var e ended
 		defer func() {
 			if p := recover(); p != nil {
-				slog.ErrorContext(ctx, "hook panicked", "hook", h.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-				e.err = fmt.Errorf("it panicked: %v", p)
+				said := hidingOf(ctx).text(fmt.Sprint(p))
+				slog.ErrorContext(ctx, "hook panicked", "hook", h.Name, "panic", said, "stack", string(debug.Stack()))
+				e.err = fmt.Errorf("it panicked: %s", said)
 			}
 			done <- e
 		}()
@@ -214,5 +215,5 @@ func inTime[T any](ctx context.Context, h switchyard.Hook, f func(context.Contex
 	if e.err != nil && errors.Is(context.Cause(ctx), errHookTimeout) {
 		e.err = fmt.Errorf("it did not end within %s", h.Within())
 	}
-	return e.out, e.err
+	return e.out, hidingOf(ctx).plain(e.err)
 }

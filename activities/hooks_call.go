@@ -71,6 +71,9 @@ func (a *Activities) beforeCall(ctx context.Context, r switchyard.AdmitRequest, 
 	if len(v.Arguments) > 0 {
 		c.Arguments = string(v.Arguments)
 	}
+	if compiled, err := a.specs.of(tool); err == nil { // the call was admitted by it
+		ctx = withHiding(ctx, newHiding(compiled, json.RawMessage(c.Arguments)))
+	}
 	for _, h := range hooks {
 		next, err := a.decide(ctx, r, c, v, h)
 		if err != nil {
@@ -114,7 +117,7 @@ func (a *Activities) decide(ctx context.Context, r switchyard.AdmitRequest, c sw
 	case decided.several():
 		return v, errors.New("it decided several things at once; a verdict has one of Block, Arguments and Override")
 	case decided.Block != "":
-		reason := hookText(decided.Block)
+		reason := hookText(hidingOf(ctx).text(decided.Block))
 		v.Hooks = append(v.Hooks, acted(h, switchyard.HookBeforeCall, switchyard.HookBlocked, reason))
 		v.Error = blocked("the hook %q says: %s", h.Name, reason)
 	case decided.Override != nil:

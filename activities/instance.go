@@ -21,6 +21,8 @@ type instance struct {
 	handler string
 	made    made
 	lease   *lease
+	// hidden are the secrets that its factory asked for.
+	hidden *hiding
 	// snapshots is nil where the instance takes none.
 	snapshots Snapshotter
 	// everyCall says that what a call did is kept before the call reports: the instance is made anew where it is lost.
@@ -96,6 +98,8 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec, args json.
 		return c.answer()
 	}
 	call.Generation = i.state().Generation
+	hidden := hidingOf(ctx)
+	hidden.join(i.hidden)
 	inner, cancel := context.WithCancelCause(switchyard.WithCallContext(ctx, call))
 	defer cancel(nil)
 	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
@@ -103,9 +107,10 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec, args json.
 	if cause := context.Cause(inner); ctx.Err() == nil && cause != nil {
 		return Answer{}, interrupted(cause, spec)
 	}
+	answer = hidden.answer(answer)
 	ended := keptCall{ID: call.CallID, Output: answer.Output, Notes: answer.Notes}
 	if err != nil {
-		ended.Error = executionError(ctx, err, spec)
+		ended.Error = hidden.error(executionError(ctx, err, spec))
 	}
 	if lost := i.keep(ended); lost != nil {
 		return Answer{}, interrupted(lost, spec)
@@ -247,6 +252,9 @@ func (i *instance) close() error {
 	if !ok {
 		return nil
 	}
-	_, err := guarded(context.Background(), i.handler, func() (struct{}, error) { return struct{}{}, closer.Close() })
+	_, err := guarded(withHiding(context.Background(), i.hidden), i.handler, func() (struct{}, error) { return struct{}{}, closer.Close() })
+	if err != nil {
+		err = i.hidden.error(switchyard.AsError(err))
+	}
 	return err
 }

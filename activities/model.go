@@ -133,11 +133,13 @@ func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest, say 
 		return switchyard.ModelResponse{}, err
 	}
 	p.Images = a.images(setup, p.Messages)
+	hider := sensitiveIn(setup.Pinned.Value.Catalog, messages)
+	p.Live = hiddenLive(hider, p.Live)
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(setup.Agent.Model.Timeout, switchyard.DefaultModelTimeout).Std())
 	defer cancel()
 	response, err := model.Answer(ctx, p)
 	if err != nil {
-		return switchyard.ModelResponse{}, a.overflown(err, setup, p)
+		return switchyard.ModelResponse{}, hiddenFailure(hider, a.overflown(err, setup, p))
 	}
 	if err := settleStep(&response, r, compacted); err != nil {
 		return switchyard.ModelResponse{}, err

@@ -50,6 +50,7 @@ func (r REST) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMe
 	if err != nil {
 		return Answer{}, err
 	}
+	hidingOf(ctx).used(credential.Values()...)
 	client, err := r.client(e, spec.Execution.Effect, credential)
 	if err != nil {
 		return Answer{}, err

@@ -119,7 +119,7 @@ func (x *restResponse) quoted() string {
 // hidden returns the body, or what is left of it, without the secret.
 func (x *restResponse) hidden(body []byte) string {
 	if x.cut {
-		return x.credential.HideInPart(string(body))
+		return x.credential.Hider().Part(string(body))
 	}
 	return x.credential.Hide(string(body))
 }
@@ -181,10 +181,7 @@ func (x *restResponse) value(body []byte) (json.RawMessage, error) {
 	if err != nil {
 		return nil, switchyard.Errorf(switchyard.ErrInvalidOutput, "the response was to be JSON, but: %v%s", err, x.quoted())
 	}
-	changed := false
-	if x.credential != nil {
-		value, changed = hideIn(value, x.credential)
-	}
+	value, changed := x.credential.Hider().Value(value)
 	if !utf8.Valid(body) {
 		x.note(noteUTF8)
 		changed = true
@@ -218,36 +215,6 @@ func (x *restResponse) extracted(value any) (json.RawMessage, error) {
 		x.note("numbers of the response with more digits than a floating-point number holds were not compared")
 	}
 	return switchyard.EncodeJSON(part)
-}
-
-// hideIn returns a JSON value without the secret, and whether it had it.
-func hideIn(value any, c *outbound.Credential) (hidden any, changed bool) {
-	switch value := value.(type) {
-	case string, json.Number:
-		plain := switchyard.TextOf(value)
-		if text := c.Hide(plain); text != plain {
-			return text, true
-		}
-	case []any:
-		for i, e := range value {
-			item, had := hideIn(e, c)
-			value[i], changed = item, changed || had
-		}
-		return value, changed
-	case map[string]any:
-		return hideInMembers(value, c)
-	}
-	return value, false
-}
-
-func hideInMembers(members map[string]any, c *outbound.Credential) (hidden map[string]any, changed bool) {
-	hidden = make(map[string]any, len(members))
-	for name, e := range members {
-		member, had := hideIn(e, c)
-		key := c.Hide(name)
-		hidden[key], changed = member, changed || had || key != name
-	}
-	return hidden, changed
 }
 
 // tooLong returns the beginning of a body that is longer than the limit.

@@ -75,14 +75,15 @@ func (a *Activities) call(ctx context.Context, t attempt) (switchyard.Result, *s
 		e.Phase = switchyard.PhaseExecution
 		return switchyard.Result{}, e
 	}
-	timeout, cancel := a.withTimeout(t.withContext(ctx, spec), t, spec)
+	hidden := newHiding(compiled, t.Arguments)
+	timeout, cancel := a.withTimeout(hidden.reporting(withHiding(t.withContext(ctx, spec), hidden)), t, spec)
 	defer cancel()
 	if e := EnsureDependencies(timeout, spec); e != nil {
 		if timeout.Err() != nil {
 			e = executionError(timeout, context.Cause(timeout), spec)
 		}
 		e.Phase = switchyard.PhasePreValidation
-		return switchyard.Result{}, e
+		return switchyard.Result{}, hidden.error(e)
 	}
 	began := time.Now()
 	answer, err := executor.Execute(timeout, spec, t.Arguments)
@@ -91,17 +92,17 @@ func (a *Activities) call(ctx context.Context, t attempt) (switchyard.Result, *s
 		return switchyard.Result{}, waiting
 	}
 	if err != nil {
-		return switchyard.Result{}, executionError(timeout, err, spec)
+		return switchyard.Result{}, hidden.error(executionError(timeout, err, spec))
 	}
 	began = time.Now()
 	answer.Notes = slices.Concat(t.Notes, repliesOf(timeout), answer.Notes)
-	result, failure := a.postExecute(compiled, answer, t.hooked(ctx, spec))
+	result, failure := a.postExecute(compiled, hidden.answer(answer), t.hooked(withHiding(ctx, hidden), spec))
 	if t.inline != nil {
 		result = fitInline(result)
 	}
 	result.Slow = took > spec.Execution.SlowAfter.Std()
 	result.ExecutionMicros, result.PostMicros = took.Microseconds(), time.Since(began).Microseconds()
-	return result, failure
+	return result, hidden.error(failure)
 }
 
 // bounded returns the spec as the call's execution plan bounds it.

@@ -33,7 +33,7 @@ type askedServer struct {
 // tools returns the tools of the server that an entry reaches. With an answer_within it is told that it may ask people:
 // some servers list more tools then.
 func (s *mcpServers) tools(e toolspecs.Entry) ([]mcptools.Tool, error) {
-	key, err := switchyard.EncodeJSON(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env, URL: e.URL, Headers: e.Headers, Auth: e.Auth,
+	key, err := switchyard.EncodeJSON(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env, Secrets: e.Secrets, URL: e.URL, Headers: e.Headers, Auth: e.Auth,
 		Allow: e.Allow, AnswerWithin: min(e.AnswerWithin, 1)})
 	if err != nil {
 		return nil, err

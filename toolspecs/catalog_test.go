@@ -58,7 +58,8 @@ func TestPinnedTool(t *testing.T) {
 		Retry: switchyard.Retry{MaxAttempts: 7, InitialInterval: switchyard.Duration(200 * time.Millisecond), Backoff: 2,
 			MaxInterval: switchyard.Duration(10 * time.Second)},
 		// filter holds a sensitive property.
-		Sensitive: []string{"token", "filter"}, Spec: tool.Spec,
+		Sensitive: []string{"token", "filter"}, Mask: &switchyard.Mask{Keys: map[string]*switchyard.Mask{
+			"token": {All: true}, "filter": {Keys: map[string]*switchyard.Mask{"password": {All: true}}}}}, Spec: tool.Spec,
 	}
 	got, _ := json.Marshal(tool)
 	if wanted, _ := json.Marshal(want); string(got) != string(wanted) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/outbound"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
 
@@ -38,6 +39,7 @@ func (c *checker) entry(s Spec) {
 		c.add("$.entry.type", spelling.Hint(kind, kinds), "there is no kind %q", kind)
 	default:
 		c.onlyFor(s.Entry)
+		c.secrets(s.Entry)
 		if check != nil {
 			check(c, s)
 		}
@@ -72,6 +74,26 @@ func (c *checker) env(names []string) {
 		if !envName.MatchString(name) {
 			c.add(jsonpath.Index("$.entry.env", i), "list names, not values; the values come from the worker's environment",
 				"%q cannot name an environment variable", name)
+		}
+	}
+}
+
+// ownVariables are those that every program sees.
+var ownVariables = []string{"PATH", "HOME", "LANG", "TMPDIR"}
+
+func (c *checker) secrets(e Entry) {
+	for _, name := range slices.Sorted(maps.Keys(e.Secrets)) {
+		path := jsonpath.Key("$.entry.secrets", name)
+		switch {
+		case !envName.MatchString(name):
+			c.addKey(path, "use letters, digits and _", "%s cannot name an environment variable", shorten(name))
+		case slices.Contains(ownVariables, name) || strings.HasPrefix(name, "SWITCHYARD_"):
+			c.addKey(path, "name another", "every program gets the variable %s from the worker", name)
+		case slices.Contains(e.Env, name):
+			c.addKey(path, "keep one of them", "env and secrets both give %s", name)
+		}
+		if err := outbound.CheckSecret(e.Secrets[name]); err != nil {
+			c.add(path, outbound.HintSecret, "%v", err)
 		}
 	}
 }

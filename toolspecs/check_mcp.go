@@ -52,7 +52,7 @@ func (c *checker) mcpProgram(e Entry) {
 		c.noPlaceholder(path, element)
 	}
 	c.env(e.Env)
-	c.notWith(e.Auth != nil, "auth", "url", "name the secret's variable in env")
+	c.notWith(e.Auth != nil, "auth", "url", "name it in secrets")
 	c.notWith(e.Headers != nil, "headers", "url", "remove it")
 	c.notWith(e.Allow != nil, "allow", "url", "remove it")
 }
@@ -65,6 +65,7 @@ func (c *checker) mcpOverHTTP(e Entry) {
 	}
 	c.notWith(e.Dir != "", "dir", "argv", "remove it")
 	c.notWith(e.Env != nil, "env", "argv", "remove it")
+	c.notWith(e.Secrets != nil, "secrets", "argv", "name the secret in auth")
 }
 
 func (c *checker) mcpHeaders(headers any) {

@@ -27,7 +27,9 @@ type Compiled struct {
 	output      *jsonschema.Schema
 	inputShape  *shape
 	outputShape *shape
-	sensitive   []string
+	// sensitive are the parameters that are or contain what is never shown; mask and outputMask say which parts.
+	sensitive        []string
+	mask, outputMask *switchyard.Mask
 }
 
 // Compile fills in defaults, checks the spec as decoding a file does, and compiles its schemas. The error is Faults
@@ -106,6 +108,7 @@ func (c *Compiled) compileInput() error {
 			c.sensitive = append(c.sensitive, p.name)
 		}
 	}
+	c.mask = c.inputShape.mask()
 	return c.compilePlan()
 }
 
@@ -122,11 +125,15 @@ func (c *Compiled) compileOutput() error {
 	if err != nil {
 		return err
 	}
+	if c.outputShape == nil {
+		// Messages need it for what they must not show.
+		c.outputShape = shapeOfSchema(decoded(tidy), "")
+	}
 	compiled, err := compileSchema(tidy)
 	if err != nil {
 		return err
 	}
-	c.outputJSON, c.output = tidy, compiled.root
+	c.outputJSON, c.output, c.outputMask = tidy, compiled.root, c.outputShape.mask()
 	return nil
 }
 
@@ -160,7 +167,11 @@ func (c *Compiled) Tool() switchyard.Tool {
 		Verify:       c.Spec.Verify,
 		Emits:        c.Spec.Emits,
 		Sensitive:    append([]string(nil), c.sensitive...),
+		OutputMask:   c.outputMask,
 		Spec:         bytes.Clone(c.json),
+	}
+	if c.mask.Partly() {
+		t.Mask = c.mask
 	}
 	if t.Kind == switchyard.KindHuman {
 		t.OutputSchema = c.OutputSchema()
@@ -193,6 +204,12 @@ func FromTool(t switchyard.Tool) (*Compiled, error) {
 	}
 	return c, nil
 }
+
+// Mask returns which parts of the arguments are sensitive, OutputMask which of the result; nil says that none is.
+func (c *Compiled) Mask() *switchyard.Mask { return c.mask }
+
+// OutputMask is Mask for the result.
+func (c *Compiled) OutputMask() *switchyard.Mask { return c.outputMask }
 
 // CheckOutput returns what is wrong with a result by the spec's output; nothing where that is open.
 func (c *Compiled) CheckOutput(value json.RawMessage) []switchyard.Problem {

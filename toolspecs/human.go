@@ -31,7 +31,7 @@ func (c *Compiled) Question(args json.RawMessage) string {
 
 // shown returns validated arguments by their names, as people may see them.
 func (c *Compiled) shown(args json.RawMessage) map[string]any {
-	values, err := templates.Values(switchyard.Redact(args, c.sensitive))
+	values, err := templates.Values(c.mask.Redact(args))
 	if err != nil {
 		return nil // validated arguments are an object
 	}

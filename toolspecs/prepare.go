@@ -120,7 +120,7 @@ func (p *preparer) coerce(text string, s *shape) any {
 		return text
 	}
 	shown := fmt.Sprintf("%s was read as %v", shorten(text), v)
-	if s.sensitive {
+	if s.hides() {
 		shown = "the text was read as the declared type"
 	}
 	p.notes = append(p.notes, p.path()+": "+shown)

@@ -3,6 +3,8 @@ package toolspecs
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/switchyard/switchyard"
 )
 
 // Types of values, as toolspecs and JSON Schema name them.
@@ -104,6 +106,26 @@ func (s *shape) hide() {
 	for _, p := range s.properties {
 		p.shape.hide()
 	}
+}
+
+// mask returns which parts of a value of this shape are sensitive.
+func (s *shape) mask() *switchyard.Mask {
+	switch {
+	case !s.hides():
+		return nil
+	case s.sensitive:
+		return &switchyard.Mask{All: true}
+	}
+	m := &switchyard.Mask{Items: s.items.mask()}
+	for _, p := range s.properties {
+		if member := p.shape.mask(); member != nil {
+			if m.Keys == nil {
+				m.Keys = map[string]*switchyard.Mask{}
+			}
+			m.Keys[p.name] = member
+		}
+	}
+	return m
 }
 
 // shapeOfParameters returns the shape of an object with these properties.

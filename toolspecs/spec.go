@@ -129,6 +129,9 @@ type Entry struct {
 	Dir string `json:"dir,omitempty" yaml:"dir" kinds:"command,mcp"`
 	// Env lists the environment variables that the program sees, beside PATH, HOME, LANG and TMPDIR.
 	Env []string `json:"env,omitempty" yaml:"env" kinds:"command,mcp"`
+	// Secrets map names to references, env:NAME or file:/path. A program gets them as environment variables; a Go function asks
+	// for them by activities.Secret. Their values are taken out of what the tool answers and fails with.
+	Secrets map[string]string `json:"secrets,omitempty" yaml:"secrets" rule:"secret" kinds:"command,mcp,function,stateful"`
 	// Stdin is json (the arguments; the default) or none.
 	Stdin string `json:"stdin,omitempty" yaml:"stdin" rule:"enum=json|none" kinds:"command"`
 	// Stdout is text (the default) or json.

@@ -191,9 +191,20 @@ func (t *translator) locate(tokens []string) place {
 
 func (s *shape) hidesValue() bool { return s != nil && s.sensitive }
 
+// hides reports whether the value or a part of it is sensitive.
+func (p place) hides() bool { return p.hidden || p.shape.hides() }
+
+// quoting returns a reason that quotes the value, after a colon; nothing where the value is not to be shown.
+func (p place) quoting(reason error) string {
+	if p.hides() {
+		return ""
+	}
+	return fmt.Sprintf(": %v", reason)
+}
+
 // shown returns the value for a message: shortened, or not at all where it or a part of it is sensitive.
 func (p place) shown() string {
-	if p.hidden || p.shape.hides() {
+	if p.hides() {
 		return "the value"
 	}
 	return shorten(p.value)
@@ -233,7 +244,7 @@ func explain(k jsonschema.ErrorKind, at place) (rule, text string) {
 	case *kind.Pattern:
 		return "pattern", fmt.Sprintf("%s does not match the pattern %s", at.shown(), k.Want)
 	case *kind.Format:
-		return "format", fmt.Sprintf("%s is not a %s: %v", at.shown(), k.Want, k.Err)
+		return "format", fmt.Sprintf("%s is not a %s%s", at.shown(), k.Want, at.quoting(k.Err))
 	}
 	if rule, text, ok := explainCount(k, at); ok {
 		return rule, text

@@ -145,7 +145,7 @@ func (p *pipeline) callInline(ctx workflow.Context, c switchyard.Call, v switchy
 	call := &switchyard.InlineCall{ID: c.ID, Tool: t, Left: p.wallTimeLeft(ctx), Apart: p.origin.Caller.Type == switchyard.CallerAgent && !p.stepsInline,
 		Execution: switchyard.Execution{Digest: t.Digest, Arguments: validated(c, v), Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call,
 			Hooks: switchyard.HooksFor(p.hooks.AfterCall, t.Name), Timeout: v.Plan.ShortestTimeout()}}
-	options := inlineOptions(t, call.Hooks, switchyard.InlineSummary(c.ID, switchyard.Summary(c.Tool, call.Arguments, t.Sensitive)))
+	options := inlineOptions(t, call.Hooks, switchyard.InlineSummary(c.ID, t.Summary(call.Arguments)))
 	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), c.Tool, call)
 }
 

@@ -43,7 +43,7 @@ func (p *pipeline) admittedAt(v switchyard.Verdict, at time.Time) {
 func (p *pipeline) scheduleNow(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
 	t := p.toolFor(c, v)
 	arguments := validated(c, v)
-	summary, parent := switchyard.Summary(c.Tool, arguments, t.Sensitive), p.parent.Call
+	summary, parent := t.Summary(arguments), p.parent.Call
 	if c.Undo != nil {
 		summary, parent = "undo of "+c.Undo.Call+": "+summary, switchyard.CallPath(parent, c.Undo.Call)
 	} else if c.Verifies != "" {

@@ -132,7 +132,13 @@ func (c *Connection) transport(entry *toolspecs.Entry, o Options) (mcp.Transport
 	if err != nil {
 		return nil, err
 	}
-	c.process, err = startProcess(entry.Argv, dir, programs.Env(entry.Env), o.MaxMessage, o.Log.With("server", c.name))
+	env, hidden, err := programs.Environment(entry.Env, entry.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	var hider *switchyard.Hider
+	hider = hider.With(switchyard.HiddenSecret, hidden...)
+	c.process, err = startProcess(entry.Argv, dir, env, hider, o.MaxMessage, o.Log.With("server", c.name))
 	if err != nil {
 		return nil, switchyard.AsError(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs/programs"
 )
 
@@ -32,6 +33,8 @@ type process struct {
 	output *os.File
 	lines  *bufio.Reader
 	limit  int
+	// hider takes the secrets that the server was given out of what it says.
+	hider  *switchyard.Hider
 	stderr *stderrLog
 	// writing holds one token: whoever has it may write.
 	writing chan struct{}
@@ -43,13 +46,13 @@ type process struct {
 }
 
 // startProcess starts a server. ctx is not its life's, only the start's.
-func startProcess(argv []string, dir string, env []string, limit int, log *slog.Logger) (*process, error) {
+func startProcess(argv []string, dir string, env []string, hider *switchyard.Hider, limit int, log *slog.Logger) (*process, error) {
 	cmd, err := programs.Command(argv, dir, env)
 	if err != nil {
 		return nil, programs.StartError(argv[0], err)
 	}
 	programs.OwnGroup(cmd)
-	p := &process{cmd: cmd, limit: limit, stderr: newStderrLog(log), writing: make(chan struct{}, 1),
+	p := &process{cmd: cmd, limit: limit, hider: hider, stderr: newStderrLog(log, hider), writing: make(chan struct{}, 1),
 		ended: make(chan struct{}), exited: make(chan struct{})}
 	if err := p.start(); err != nil {
 		return nil, programs.StartError(argv[0], err)
@@ -137,6 +140,7 @@ func (p *process) read() (jsonrpc.Message, error) {
 	if err != nil {
 		return nil, p.readError(err)
 	}
+	line = p.hidden(line)
 	message, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
 		return nil, &Fault{Reason: fmt.Sprintf("wrote to its standard output what is no MCP message: %s", sample(line))}
@@ -145,6 +149,14 @@ func (p *process) read() (jsonrpc.Message, error) {
 		r.Result = carryResult(r.Result)
 	}
 	return message, nil
+}
+
+func (p *process) hidden(line []byte) []byte {
+	if p.hider == nil {
+		return line
+	}
+	hidden, _ := p.hider.JSON(line)
+	return hidden
 }
 
 func (p *process) readError(err error) error {

@@ -29,7 +29,7 @@ func largeRequest(t *testing.T) *jsonrpc.Request {
 
 // A server that does not read holds nobody up longer than they want to wait; one that got half a message is ended.
 func TestWriteToDeafServer(t *testing.T) {
-	p, err := startProcess([]string{"sleep", "1000"}, "", nil, 1<<20, slog.New(slog.DiscardHandler))
+	p, err := startProcess([]string{"sleep", "1000"}, "", nil, nil, 1<<20, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestWriteToDeafServer(t *testing.T) {
 
 // A message that nobody began to write, because its time was up, leaves the connection as it is.
 func TestWriteInTime(t *testing.T) {
-	p, err := startProcess([]string{"cat"}, "", nil, 2<<20, slog.New(slog.DiscardHandler))
+	p, err := startProcess([]string{"cat"}, "", nil, nil, 2<<20, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestOutputEnds(t *testing.T) {
 		"sleep 1000 & echo oops >&2; kill -9 $$":    "signal: killed; it wrote to standard error: oops",
 		`printf '\n\n{"jsonrpc":"1.0"}\n'; sleep 5`: "no MCP message",
 	} {
-		p, err := startProcess([]string{"sh", "-c", script}, "", []string{"PATH=/usr/bin:/bin"}, 1<<20, slog.New(slog.DiscardHandler))
+		p, err := startProcess([]string{"sh", "-c", script}, "", []string{"PATH=/usr/bin:/bin"}, nil, 1<<20, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

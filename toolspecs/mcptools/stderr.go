@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs/programs"
 )
 
@@ -20,8 +21,10 @@ const (
 
 // stderrLog takes what a server writes to its standard error: to a log, bounded, and the end of it into errors.
 type stderrLog struct {
-	log  *slog.Logger
-	done chan struct{}
+	log *slog.Logger
+	// hider takes out the secrets that the server was given.
+	hider *switchyard.Hider
+	done  chan struct{}
 
 	mu     sync.Mutex
 	tail   []byte
@@ -29,8 +32,8 @@ type stderrLog struct {
 	file   *os.File
 }
 
-func newStderrLog(log *slog.Logger) *stderrLog {
-	return &stderrLog{log: log, done: make(chan struct{})}
+func newStderrLog(log *slog.Logger, hider *switchyard.Hider) *stderrLog {
+	return &stderrLog{log: log, hider: hider, done: make(chan struct{})}
 }
 
 // read reads everything, so that the server never waits for its reader.
@@ -53,6 +56,7 @@ func (s *stderrLog) read(f *os.File) {
 func (s *stderrLog) take(line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	line = []byte(s.hider.Text(string(line)))
 	s.tail = append(s.tail, line...)
 	s.tail = s.tail[max(0, len(s.tail)-keptStderr):]
 	if len(trimLine(line)) == 0 || s.logged > maxStderr {

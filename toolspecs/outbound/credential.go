@@ -1,11 +1,9 @@
 package outbound
 
 import (
-	"cmp"
 	"encoding/base64"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/switchyard/switchyard"
@@ -23,19 +21,11 @@ const (
 	Query = "query"
 )
 
-// hiddenText stands where a secret was.
-const hiddenText = "[secret]"
-
-// leastHidden is the length from which on a secret is looked for in texts. Shorter ones are in many texts by chance, and
-// hiding them there would tell what they are.
-const leastHidden = 6
-
 // Credential puts one secret into requests, and takes it out of texts that come back. nil does neither.
 type Credential struct {
 	place, name, value string
-	// forms are what hide replaces.
-	forms []string
-	hide  *strings.Replacer
+	// hider takes it out of texts.
+	hider *switchyard.Hider
 }
 
 // NewCredential reads the secret that ref names, for a place: Bearer, Basic, Header or Query; name is the header's or
@@ -49,36 +39,11 @@ func NewCredential(place, ref, name string) (*Credential, error) {
 	if place == Basic && !ok {
 		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "the secret %s is not of the form user:password", ref)
 	}
-	hidden := []string{value}
+	hider := hiderOf(value)
 	if place == Basic {
-		hidden = append(hidden, password, base64.StdEncoding.EncodeToString([]byte(value)))
+		hider = hider.With(switchyard.HiddenSecret, password, base64.StdEncoding.EncodeToString([]byte(value)))
 	}
-	forms := formsOf(hidden)
-	return &Credential{place: place, name: name, value: value, forms: forms, hide: replacerOf(forms)}, nil
-}
-
-// formsOf returns secrets in every form that they take in headers, URLs and JSON, the longest first.
-func formsOf(secrets []string) []string {
-	var forms []string
-	for _, s := range secrets {
-		if len(s) < leastHidden {
-			continue
-		}
-		// Encoding a string cannot fail; what is no UTF-8 is also hidden as it is.
-		text, _ := switchyard.EncodeJSON(s)
-		forms = append(forms, s, string(text[1:len(text)-1]), url.QueryEscape(s), url.PathEscape(s))
-	}
-	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
-	return slices.Compact(forms)
-}
-
-// replacerOf returns what hides the forms. Of two that begin at the same place the first is replaced.
-func replacerOf(forms []string) *strings.Replacer {
-	var pairs []string
-	for _, form := range forms {
-		pairs = append(pairs, form, hiddenText)
-	}
-	return strings.NewReplacer(pairs...)
+	return &Credential{place: place, name: name, value: value, hider: hider}, nil
 }
 
 // Add puts the secret into a request, in place of what is there already.
@@ -98,34 +63,30 @@ func (c *Credential) Add(req *http.Request) {
 	}
 }
 
-// Hide returns a text with [secret] in place of the secret, in every form that it takes in headers, URLs and JSON.
-// Secrets of fewer than six characters are left.
-func (c *Credential) Hide(text string) string {
+// Values returns the secret, as what is to be hidden; nothing where there is none.
+func (c *Credential) Values() []string {
 	if c == nil {
-		return text
+		return nil
 	}
-	return c.hide.Replace(text)
+	return []string{c.value}
 }
 
-// HideInPart is Hide for the first part of a text: it also takes away the beginning of a secret at the part's end.
-func (c *Credential) HideInPart(part string) string {
-	part = c.Hide(part)
+// Hider returns what takes the secret out of texts, in every form that it takes in headers, URLs and JSON. Secrets of
+// fewer than six characters are left.
+func (c *Credential) Hider() *switchyard.Hider {
 	if c == nil {
-		return part
+		return nil
 	}
-	begun := 0
-	for _, form := range c.forms {
-		for n := min(len(form)-1, len(part)); n > begun; n-- {
-			if strings.HasSuffix(part, form[:n]) {
-				begun = n
-			}
-		}
-	}
-	return part[:len(part)-begun]
+	return c.hider
 }
+
+// Hide returns a text with [secret] in place of the secret.
+func (c *Credential) Hide(text string) string { return c.Hider().Text(text) }
 
 // Hiding returns a Credential that only hides secrets, which its caller puts into requests itself.
-func Hiding(secrets ...string) *Credential {
-	forms := formsOf(secrets)
-	return &Credential{forms: forms, hide: replacerOf(forms)}
+func Hiding(secrets ...string) *Credential { return &Credential{hider: hiderOf(secrets...)} }
+
+func hiderOf(secrets ...string) *switchyard.Hider {
+	var h *switchyard.Hider
+	return h.With(switchyard.HiddenSecret, secrets...)
 }

@@ -53,16 +53,16 @@ func TestHideInPart(t *testing.T) {
 	}
 	for _, form := range []string{`se"cret+se"x`, `se\"cret+se\"x`, "se%22cret%2Bse%22x", "se%22cret+se%22x"} {
 		for end := range len(form) {
-			if got := c.HideInPart("a " + form[:end]); got != "a " {
+			if got := c.Hider().Part("a " + form[:end]); got != "a " {
 				t.Errorf("%q: got %q", form[:end], got)
 			}
 		}
-		if got := c.HideInPart("a " + form); got != "a [secret]" {
+		if got := c.Hider().Part("a " + form); got != "a [secret]" {
 			t.Errorf("%q: got %q", form, got)
 		}
 	}
 	for _, text := range []string{"", "plain", "se-"} {
-		if got := c.HideInPart(text); got != text {
+		if got := c.Hider().Part(text); got != text {
 			t.Errorf("%q: got %q", text, got)
 		}
 	}
@@ -72,7 +72,7 @@ func TestHideInPart(t *testing.T) {
 func TestCredentialEdges(t *testing.T) {
 	var none *Credential
 	r := httptest.NewRequest(http.MethodGet, "http://api.example.com/", nil)
-	if none.Add(r); len(r.Header) > 0 || none.Hide("text") != "text" || none.HideInPart("text") != "text" {
+	if none.Add(r); len(r.Header) > 0 || none.Hide("text") != "text" || none.Hider().Part("text") != "text" {
 		t.Errorf("got %v", r.Header)
 	}
 	t.Setenv("SWITCHYARD_TEST_SECRET", "cat")

@@ -47,6 +47,15 @@ func CheckSecret(ref string) error {
 // empty, no regular file, larger than 64 KiB or has a control character is a precondition_failed that names the
 // reference and nothing of the content.
 func Secret(ref string) (string, error) {
+	return secretThat(ref, FitsHeader, "holds a line end or another control character, which no request can carry")
+}
+
+// SecretText is Secret for what goes to a program or a Go function: it may have several lines, as keys have, but no NUL.
+func SecretText(ref string) (string, error) {
+	return secretThat(ref, func(value string) bool { return !strings.ContainsRune(value, 0) }, "holds a NUL character, which no program can take")
+}
+
+func secretThat(ref string, fits func(string) bool, misfit string) (string, error) {
 	if err := CheckSecret(ref); err != nil {
 		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed, "%v; %s", err, HintSecret)
 	}
@@ -54,13 +63,29 @@ func Secret(ref string) (string, error) {
 	if err == nil && value == "" {
 		err = errors.New("is empty")
 	}
-	if err == nil && !FitsHeader(value) {
-		err = errors.New("holds a line end or another control character, which no request can carry")
+	if err == nil && !fits(value) {
+		err = errors.New(misfit)
 	}
 	if err != nil {
 		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed, "the secret %s %v on this worker", ref, err)
 	}
 	return value, nil
+}
+
+// leastLine is the length from which on a line of a secret is looked for by itself.
+const leastLine = 16
+
+// LinesOf returns the lines of secrets that have several, for hiding them: a program may tell a key line by line.
+func LinesOf(secrets []string) []string {
+	var lines []string
+	for _, s := range secrets {
+		for line := range strings.Lines(s) {
+			if line = strings.TrimSpace(line); len(line) >= leastLine && line != s {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
 }
 
 func lookUp(ref string) (string, error) {

@@ -6,15 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
 // Grace is how long a program has between being asked to end and being killed.
@@ -33,6 +36,28 @@ func Env(more []string) []string {
 		}
 	}
 	return env
+}
+
+// secretVariable matches the names of variables that hold a secret, as far as a name tells.
+var secretVariable = regexp.MustCompile(`(?i)(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PAT|(API|ACCESS|AUTH|PRIVATE|SECRET)_?KEY)$`)
+
+// Environment returns the environment of a program as Env does, with the variables that secrets names besides, and the
+// values in it that must not show. It fails with precondition_failed where a secret is not to be had on this worker.
+func Environment(more []string, secrets map[string]string) (env, hidden []string, err error) {
+	env = Env(more)
+	for _, name := range more {
+		if value := os.Getenv(name); value != "" && secretVariable.MatchString(name) {
+			hidden = append(hidden, value)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+		value, err := outbound.SecretText(secrets[name])
+		if err != nil {
+			return nil, nil, err
+		}
+		env, hidden = append(env, name+"="+value), append(hidden, value)
+	}
+	return env, slices.Concat(hidden, outbound.LinesOf(hidden)), nil
 }
 
 // Folder returns the working folder of a program: dir itself where it is absolute, else dir under base. It fails with

@@ -1,0 +1,152 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/outbound"
+)
+
+// Secret returns a secret that the toolspec of the call names in entry.secrets. It is read anew each time, so that it can
+// be changed while the worker runs. From then on its value is taken out of what the call answers, reports and fails with.
+// A factory of a stateful tool may ask for one as well. Errors are of the type precondition_failed: the toolspec names no
+// such secret, or it is not to be had on this worker.
+func Secret(ctx context.Context, name string) (string, error) {
+	h, _ := ctx.Value(hidingKey{}).(*hiding)
+	if h == nil || h.references[name] == "" {
+		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed,
+			"the tool asks for the secret %q, and its toolspec does not name it; write entry.secrets: {%s: env:NAME} or file:/path", name, name)
+	}
+	value, err := outbound.SecretText(h.references[name])
+	if err != nil {
+		return "", err
+	}
+	h.used(value)
+	return value, nil
+}
+
+type hidingKey struct{}
+
+// hiding is what one call, or one instance, must not tell: the secrets that it used, in nothing at all, and its sensitive
+// arguments, in nothing that is for people. nil hides nothing.
+type hiding struct {
+	// references are what the tool may ask for, by name.
+	references map[string]string
+	// named says that the spec names secrets, whoever resolves them.
+	named bool
+
+	mu sync.Mutex
+	// values are the secrets that were used.
+	values       []string
+	secrets, all *switchyard.Hider
+}
+
+func newHiding(compiled *toolspecs.Compiled, args json.RawMessage) *hiding {
+	var none *switchyard.Hider
+	entry := &compiled.Spec.Entry
+	return &hiding{references: entry.Secrets, named: entry.Auth != nil || len(entry.Secrets) > 0,
+		all: none.With(switchyard.Redacted, compiled.Mask().Values(args)...)}
+}
+
+func withHiding(ctx context.Context, h *hiding) context.Context {
+	return context.WithValue(ctx, hidingKey{}, h)
+}
+
+func hidingOf(ctx context.Context) *hiding {
+	h, _ := ctx.Value(hidingKey{}).(*hiding)
+	return h
+}
+
+// used notes secrets that the call has got hold of.
+func (h *hiding) used(secrets ...string) {
+	if h == nil || len(secrets) == 0 {
+		return
+	}
+	secrets = slices.Concat(secrets, outbound.LinesOf(secrets))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.named = true
+	for _, s := range secrets {
+		if !slices.Contains(h.values, s) {
+			h.values = append(h.values, s)
+		}
+	}
+	h.secrets, h.all = h.secrets.With(switchyard.HiddenSecret, secrets...), h.all.With(switchyard.HiddenSecret, secrets...)
+}
+
+// join has a call hide what its instance has to.
+func (h *hiding) join(other *hiding) {
+	if h == nil || other == nil {
+		return
+	}
+	other.mu.Lock()
+	secrets := slices.Clone(other.values)
+	other.mu.Unlock()
+	if len(secrets) > 0 {
+		h.used(secrets...)
+	}
+}
+
+// hiders returns what takes out the secrets alone, and all that must not be told.
+func (h *hiding) hiders() (secrets, all *switchyard.Hider) {
+	if h == nil {
+		return nil, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.secrets, h.all
+}
+
+// text returns a text for people.
+func (h *hiding) text(text string) string {
+	_, all := h.hiders()
+	return all.Text(text)
+}
+
+// plain returns an error as it may be told. One that has to be changed is nothing but its text.
+func (h *hiding) plain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := h.text(err.Error()); text != err.Error() {
+		return errors.New(text)
+	}
+	return err
+}
+
+// error returns a call's error as it may be told.
+func (h *hiding) error(e *switchyard.Error) *switchyard.Error {
+	_, all := h.hiders()
+	return all.Error(e)
+}
+
+// noteHidden tells of an answer that had a secret in it.
+const noteHidden = "a secret that was in the answer was replaced by " + switchyard.HiddenSecret
+
+// answer returns an answer without the secrets of the call, its notes without the sensitive arguments either.
+func (h *hiding) answer(a Answer) Answer {
+	if h == nil {
+		return a
+	}
+	secrets, all := h.hiders()
+	a.Output, _ = secrets.JSON(a.Output)
+	a.Notes = all.Texts(a.Notes)
+	if h.named && strings.Contains(string(a.Output), switchyard.HiddenSecret) && !slices.Contains(a.Notes, noteHidden) {
+		a.Notes = append(slices.Clip(a.Notes), noteHidden)
+	}
+	return a
+}
+
+// reporting returns a context whose progress is told without what must not be.
+func (h *hiding) reporting(ctx context.Context) context.Context {
+	return switchyard.WithProgress(ctx, func(p switchyard.Progress) {
+		p.Message = h.text(p.Message)
+		switchyard.ReportProgress(ctx, p)
+	})
+}

@@ -1,0 +1,81 @@
+package activities
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+)
+
+// sensitiveIn returns what takes the sensitive values of a conversation out of texts: those in the arguments of calls, and
+// in results. It is nil where no tool of the catalog has any.
+func sensitiveIn(catalog switchyard.Catalog, messages []switchyard.Message) *switchyard.Hider {
+	masked := map[string]switchyard.Tool{}
+	for _, t := range catalog.Tools {
+		if t.ArgumentMask() != nil || t.OutputMask != nil {
+			masked[t.Name] = t
+		}
+	}
+	if len(masked) == 0 {
+		return nil
+	}
+	var values []string
+	tools := map[string]switchyard.Tool{}
+	for _, m := range messages {
+		for _, c := range m.Calls {
+			tools[c.ID] = masked[c.Tool]
+			values = append(values, masked[c.Tool].ArgumentMask().Values(json.RawMessage(c.Arguments))...)
+		}
+		if m.CallID != "" && !m.Failed {
+			values = append(values, tools[m.CallID].OutputMask.Values(outputIn(m.Text))...)
+		}
+	}
+	var none *switchyard.Hider
+	return none.With(switchyard.Redacted, values...)
+}
+
+// outputIn is the output in what a model is told of a result.
+func outputIn(text string) json.RawMessage {
+	if i := strings.LastIndex(text, switchyard.NotesBegin); i >= 0 {
+		text = text[:i]
+	}
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	data, err := switchyard.EncodeJSON(text)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// hiddenLive returns a taker of a step's text that passes it on without what hider takes out. It keeps back the end of what
+// was said for as long as that may be the beginning of a value.
+func hiddenLive(hider *switchyard.Hider, say func(string)) func(string) {
+	if hider == nil || say == nil {
+		return say
+	}
+	var kept string
+	return func(piece string) {
+		shown, rest := hider.Split(kept + piece)
+		kept = rest
+		say(shown)
+	}
+}
+
+// hiddenFailure returns the error of a model step without what hider takes out: servers quote what they refuse.
+func hiddenFailure(hider *switchyard.Hider, err error) error {
+	text := hider.Text(err.Error())
+	if text == err.Error() {
+		return err
+	}
+	e, ok := errors.AsType[*ModelError](err)
+	if !ok {
+		return fmt.Errorf("%s", text)
+	}
+	hidden := *e
+	hidden.Message = text
+	return &hidden
+}

@@ -1,0 +1,163 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// hidingCall executes a call as the activity does between the spec and the result, without a server.
+func hidingCall(t *testing.T, spec toolspecs.Spec, args string, execute func(context.Context, *toolspecs.Spec, json.RawMessage) (Answer, error)) (Answer, *switchyard.Error) {
+	t.Helper()
+	compiled, err := spec.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHiding(compiled, json.RawMessage(args))
+	ctx := withHiding(t.Context(), h)
+	answer, err := execute(ctx, &compiled.Spec, json.RawMessage(args))
+	if err != nil {
+		return Answer{}, h.error(executionError(ctx, err, &compiled.Spec))
+	}
+	return h.answer(answer), nil
+}
+
+func keyFile(t *testing.T) (path, value string) {
+	t.Helper()
+	path, value = filepath.Join(t.TempDir(), "key"), "-----BEGIN KEY-----\nMIIBOgIBAAJBAKj34GkxFhD9\n-----END KEY-----"
+	if err := os.WriteFile(path, []byte(value+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path, value
+}
+
+// A program gets secrets under the names that its spec gives them, those of several lines too, and neither they, nor a token
+// that env passes on, nor a sensitive argument are in its failure; of its answer the secrets alone are taken out, and a
+// note says so.
+func TestCommandSecrets(t *testing.T) {
+	t.Setenv("BASE_PASSWORD", "planted-password")
+	t.Setenv("API_TOKEN", "planted-token")
+	path, key := keyFile(t)
+	spec := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
+		Parameters: []toolspecs.Parameter{{Name: "card", Type: "string", Sensitive: true}},
+		Entry: toolspecs.Entry{Type: switchyard.KindCommand, Argv: shell(`printf '%s|%s|%s|%s' "$PGPASSWORD" "$API_TOKEN" "$KEY" "$1" | tee /dev/stderr; exit "$2"`, "{{args.card}}", "0"),
+			Env: []string{"API_TOKEN"}, Secrets: map[string]string{"PGPASSWORD": "env:BASE_PASSWORD", "KEY": "file:" + path}}}
+	const args = `{"card":"4111-1111-1111"}`
+	answer, failure := hidingCall(t, spec, args, Commands{}.Execute)
+	if failure != nil || switchyard.PlainText(answer.Output) != "[secret]|[secret]|[secret]|4111-1111-1111" || len(answer.Notes) != 1 || answer.Notes[0] != noteHidden {
+		t.Errorf("got %s, %q, %v", answer.Output, answer.Notes, failure)
+	}
+	spec.Entry.Argv[len(spec.Entry.Argv)-1] = "3"
+	_, failure = hidingCall(t, spec, args, Commands{}.Execute)
+	if failure == nil || !strings.Contains(failure.Message, "[secret]|[secret]|") || !strings.HasSuffix(failure.Message, "|***") || strings.Contains(failure.Message, "MIIB") {
+		t.Errorf("got %v", failure)
+	}
+	if lines := strings.Split(key, "\n"); strings.Contains(failure.Error(), lines[1]) {
+		t.Errorf("a line of the key is in %v", failure)
+	}
+	spec.Entry.Secrets["PGPASSWORD"] = "env:NOT_SET_ANYWHERE"
+	if _, failure = hidingCall(t, spec, args, Commands{}.Execute); failure == nil || failure.Type != switchyard.ErrPreconditionFailed || !strings.Contains(failure.Message, "env:NOT_SET_ANYWHERE is not set") {
+		t.Errorf("got %v", failure)
+	}
+}
+
+// A Go function asks for the secrets that its spec names and for no others; what it got is in nothing that it says: answer,
+// notes, error, panic, progress or question.
+func TestFunctionSecrets(t *testing.T) {
+	t.Setenv("BASE_PASSWORD", "planted-password")
+	spec := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
+		Parameters: []toolspecs.Parameter{{Name: "how", Type: "string"}, {Name: "card", Type: "string", Sensitive: true}},
+		Entry:      toolspecs.Entry{Type: switchyard.KindFunction, Secrets: map[string]string{"password": "env:BASE_PASSWORD"}}}
+	var told []string
+	f := NewFunction("probe", func(ctx context.Context, in struct{ How, Card string }) (map[string]string, error) {
+		password, err := Secret(ctx, "password")
+		if err != nil {
+			return nil, err
+		}
+		said := password + " " + in.Card
+		switchyard.ReportProgress(ctx, switchyard.Progress{Message: said})
+		switch in.How {
+		case "fails":
+			return nil, errors.New("no: " + said)
+		case "panics":
+			panic(said)
+		case "asks for another":
+			_, err = Secret(ctx, "other")
+		}
+		return map[string]string{"said": said}, err
+	})
+	functions, err := NewFunctions(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute := func(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error) {
+		ctx = switchyard.WithProgress(ctx, func(p switchyard.Progress) { told = append(told, p.Message) })
+		return functions.Execute(hidingOf(ctx).reporting(ctx), spec, args)
+	}
+	for how, want := range map[string]string{
+		"answers":          `{"said":"[secret] 4111-1111-1111"}`,
+		"fails":            "no: [secret] ***",
+		"panics":           "the tool's function panicked: [secret] ***",
+		"asks for another": `"other", and its toolspec does not name it`,
+	} {
+		answer, failure := hidingCall(t, spec, `{"How":"`+how+`","Card":"4111-1111-1111"}`, execute)
+		if got := string(answer.Output); failure != nil {
+			if got = failure.Message; !strings.Contains(got, want) {
+				t.Errorf("%s: got %s, want %s", how, got, want)
+			}
+		} else if got != want {
+			t.Errorf("%s: got %s, want %s", how, got, want)
+		}
+	}
+	for _, message := range told {
+		if message != "[secret] ***" {
+			t.Errorf("progress told %q", message)
+		}
+	}
+	if _, err := Secret(t.Context(), "password"); err == nil {
+		t.Error("a secret was told outside of a call")
+	}
+	var none *hiding
+	if none.used("x"); none.text("x") != "x" || none.plain(nil) != nil || none.answer(Answer{Notes: []string{"x"}}).Notes[0] != "x" {
+		t.Error("hiding nothing changed something")
+	}
+}
+
+// What a model says while it answers, and what its server says of a failure, has no sensitive value of the conversation.
+func TestStepHides(t *testing.T) {
+	catalog := switchyard.Catalog{Tools: []switchyard.Tool{{Name: "plain"},
+		{Name: "login", Sensitive: []string{"password"}, OutputMask: &switchyard.Mask{Keys: map[string]*switchyard.Mask{"token": {All: true}}}},
+		{Name: "secret_word", OutputMask: &switchyard.Mask{All: true}}}}
+	messages := []switchyard.Message{
+		{Role: switchyard.RoleAssistant, Calls: []switchyard.Call{{ID: "1.1", Tool: "login", Arguments: `{"password":"hunter22"}`}, {ID: "1.2", Tool: "secret_word", Arguments: "{}"}}},
+		{Role: switchyard.RoleTool, CallID: "1.1", Text: `{"token":"token-42"}` + switchyard.NotesBegin + "slow]"},
+		{Role: switchyard.RoleTool, CallID: "1.2", Text: "open sesame"},
+		{Role: switchyard.RoleTool, CallID: "1.3", Text: "anything"},
+	}
+	hider := sensitiveIn(catalog, messages)
+	told := ""
+	say := hiddenLive(hider, func(piece string) { told += piece })
+	for _, r := range "With hunter22 I got token-42: open sesame. hunter" {
+		say(string(r))
+	}
+	if told != "With *** I got ***: ***. " {
+		t.Errorf("told %q", told)
+	}
+	err := hiddenFailure(hider, &ModelError{Message: "refused: hunter22", Overflow: true})
+	if e, ok := errors.AsType[*ModelError](err); !ok || e.Message != "refused: ***" || !e.Overflow {
+		t.Errorf("got %#v", err)
+	}
+	if err := hiddenFailure(hider, errors.New("hunter22")); err.Error() != "***" {
+		t.Errorf("got %v", err)
+	}
+	if sensitiveIn(switchyard.Catalog{Tools: catalog.Tools[:1]}, messages) != nil || hiddenLive(nil, nil) != nil {
+		t.Error("there is nothing to hide")
+	}
+}

@@ -1,6 +1,11 @@
 package switchyard
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Withheld is what a call that a dry run did not make would have done. It is the output of the call's result.
 type Withheld struct {
@@ -25,3 +30,100 @@ func (t Tool) Withholds() bool { return t.Effect != EffectRead && t.Kind != Kind
 
 // IsDryRun reports whether an execution plan makes its call a dry run. It may be called on nil.
 func (p *ExecutionPlan) IsDryRun() bool { return p != nil && p.DryRun }
+
+// WithheldCall is a call that a dry run did not make, with what is needed to make it.
+type WithheldCall struct {
+	// Path leads to the call from the run on: its id, behind those of the calls whose sub-agents made it.
+	Path    string `json:"path"`
+	Tool    string `json:"tool"`
+	Version string `json:"version"`
+	// Digest names the exact toolspec.
+	Digest string `json:"digest"`
+	// Arguments are the validated ones.
+	Arguments json.RawMessage `json:"arguments"`
+	// Plan is the call's execution plan.
+	Plan *ExecutionPlan `json:"plan,omitempty"`
+	// Sensitive are the parameters whose values are not shown.
+	Sensitive []string `json:"-"`
+}
+
+// FromDryRun says of a plan's run which dry run withheld its calls, and who let them go.
+type FromDryRun struct {
+	WorkflowID string `json:"workflow_id"`
+	Run        string `json:"run"`
+	// Digest is the plan's, by PlanDigest.
+	Digest string `json:"digest"`
+	By     string `json:"by"`
+}
+
+// PlanOfDryRun returns the plan that makes the calls that a dry run withheld: exactly those, each with its toolspec as it was
+// then, one after the other.
+func PlanOfDryRun(name string, calls []WithheldCall) (Plan, error) {
+	plan := Plan{Name: name}
+	taken := map[string]bool{}
+	for _, c := range calls {
+		arguments, err := c.planned()
+		if err != nil {
+			return Plan{}, fmt.Errorf("call %s of %s: %w", c.Path, c.Tool, err)
+		}
+		call := PlanCall{ID: planID(c.Path, taken), Tool: c.Tool, Arguments: arguments, Digest: c.Digest}
+		if n := len(plan.Calls); n > 0 {
+			call.DependsOn = []string{plan.Calls[n-1].ID}
+		}
+		plan.Calls = append(plan.Calls, call)
+	}
+	return plan, nil
+}
+
+// planned returns the call's arguments as a plan writes them: without references, and with the execution plan, which is no dry
+// run any more.
+func (c WithheldCall) planned() (json.RawMessage, error) {
+	value, err := DecodeJSON(c.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	if arguments, ok := value.(map[string]any); ok && c.Plan != nil {
+		plan := *c.Plan
+		plan.DryRun = false
+		data, err := EncodeJSON(plan)
+		if err != nil {
+			return nil, err
+		}
+		if arguments[PlanArgument], err = DecodeJSON(data); err != nil {
+			return nil, err
+		}
+	}
+	return EncodeJSON(EscapeReferences(value))
+}
+
+// planID makes the id of a plan's call of a call's path, other than those that are taken.
+func planID(path string, taken map[string]bool) string {
+	base := "call-" + strings.Map(func(r rune) rune {
+		if isNameRune(r) {
+			return r
+		}
+		return '-'
+	}, path)
+	base = base[:min(len(base), MaxToolName-len("-9999"))]
+	id := base
+	for n := 2; taken[id]; n++ {
+		id = fmt.Sprintf("%s-%d", base, n)
+	}
+	taken[id] = true
+	return id
+}
+
+// PlanDigest identifies the calls of a plan, in their order.
+func PlanDigest(p Plan) (string, error) {
+	data, err := EncodeJSON(p.Calls)
+	return Digest(data), err
+}
+
+// Shown returns the plan with the values of sensitive arguments redacted; calls are those that it was made of.
+func (p Plan) Shown(calls []WithheldCall) Plan {
+	p.Calls = slices.Clone(p.Calls)
+	for i, c := range calls {
+		p.Calls[i].Arguments = Redact(p.Calls[i].Arguments, c.Sensitive)
+	}
+	return p
+}

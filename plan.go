@@ -28,6 +28,8 @@ type PlanCall struct {
 	DependsOn []string `json:"depends_on,omitempty"`
 	// Priority overrides those of the run and of the tool.
 	Priority Priority `json:"priority,omitempty"`
+	// Digest names the exact toolspec that the call is to be made with; empty takes the one that there is.
+	Digest string `json:"digest,omitempty"`
 }
 
 // Rules that Plan.Check names in its problems.

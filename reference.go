@@ -170,6 +170,27 @@ func Resolve(value any, lookup func(id string) (any, bool)) (any, error) {
 	}
 }
 
+// EscapeReferences returns value with every ${ in its strings escaped, so that Resolve gives it back.
+func EscapeReferences(value any) any {
+	switch v := value.(type) {
+	case string:
+		return strings.ReplaceAll(v, opening, escapedOpening)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = EscapeReferences(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = EscapeReferences(e)
+		}
+		return out
+	}
+	return value
+}
+
 func resolveString(s string, lookup func(string) (any, bool)) (any, error) {
 	var text strings.Builder
 	end := 0

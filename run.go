@@ -29,6 +29,8 @@ type RunInput struct {
 	// DryRun withholds the calls, also those of its sub-agents, whose tools may change anything: they are answered with what
 	// they would have done.
 	DryRun bool `json:"dry_run,omitempty"`
+	// FromDryRun is set for the run of a plan that makes the calls that a dry run withheld.
+	FromDryRun *FromDryRun `json:"from_dry_run,omitempty"`
 	// Parent is set for a sub-agent's run.
 	Parent *Parent `json:"parent,omitempty"`
 	// Policies are, of a sub-agent's run, the rules of the agents above it: its calls are checked against those too. Labels

@@ -77,6 +77,7 @@ func (p *pinning) tools(r switchyard.PinRequest) {
 			continue
 		}
 		p.seen[name] = true
+		p.exactly(r, compiled)
 		p.Catalog.Tools = append(p.Catalog.Tools, compiled.Tool())
 		digests = append(digests, compiled.Digest)
 		agents = append(agents, agentsIn(compiled, placesOf(r, i))...)
@@ -89,6 +90,19 @@ func (p *pinning) tools(r switchyard.PinRequest) {
 		digests = append(digests, t.Digest)
 	}
 	p.Catalog.Digest = switchyard.Digest([]byte(strings.Join(digests, " ")))
+}
+
+// exactly reports the calls of a plan that are to be made with another version of a tool than there is now.
+func (p *pinning) exactly(r switchyard.PinRequest, tool *toolspecs.Compiled) {
+	if r.Plan == nil {
+		return
+	}
+	for n, c := range r.Plan.Calls {
+		if c.Tool == tool.Spec.Name && c.Digest != "" && c.Digest != tool.Digest {
+			p.Problems = append(p.Problems, switchyard.Problem{Path: fmt.Sprintf("$.calls[%d].digest", n), Rule: switchyard.RuleTool,
+				Message: fmt.Sprintf("tool %q has changed: its digest is %s, and the plan was made for %s; make the dry run once more", c.Tool, tool.Digest, c.Digest)})
+		}
+	}
 }
 
 // find returns a tool by its name: as the run above is pinned to it, else as the catalog has it now.

@@ -37,8 +37,10 @@ type Deriver struct {
 	// clock is when the run last went on within its workflow task, decider the worker that made the last one.
 	clock   time.Time
 	decider string
-	summary Summary
-	out     []switchyard.Event
+	// withheld, if set, takes the calls that a dry run does not make, with arguments that are not redacted.
+	withheld func(switchyard.WithheldCall)
+	summary  Summary
+	out      []switchyard.Event
 }
 
 // NewDeriver returns a Deriver for the chain that starts with execution runID of workflowID. Either may be empty: the
@@ -157,6 +159,7 @@ func (d *Deriver) introduce(kind RunKind, started time.Time) {
 	in, s := &d.input, &d.summary
 	s.WorkflowID, s.Kind, s.Status, s.Started = d.workflowID, kind, RunRunning, started
 	s.Prompt, s.Conversation, s.TaskQueue, s.Parent = in.Prompt, in.Conversation, d.base, in.Parent
+	s.DryRun, s.FromDryRun = in.DryRun, in.FromDryRun
 	if s.Conversation == "" {
 		s.Conversation = d.workflowID
 	}

@@ -58,5 +58,8 @@ func (d *Deriver) overridden(e *historypb.HistoryEvent, w *wantedCall, v switchy
 	r.Phase = switchyard.PhasePreExecution
 	r = d.admitted(r, v, []byte(w.Arguments))
 	d.summary.Usage.Calls++
+	if v.DryRun && d.withheld != nil {
+		d.withheld(d.withheldCall(w, v))
+	}
 	d.end(e, r)
 }

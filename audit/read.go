@@ -89,8 +89,10 @@ type chain struct {
 	client            client.Client
 	workflowID, runID string
 	// wait reads on until the run is closed.
-	wait    bool
-	deriver *Deriver
+	wait bool
+	// withheld, if set, takes the calls that a dry run does not make.
+	withheld func(switchyard.WithheldCall)
+	deriver  *Deriver
 }
 
 func (ch *chain) events(ctx context.Context) iter.Seq2[switchyard.Event, error] {
@@ -102,6 +104,7 @@ func (ch *chain) events(ctx context.Context) iter.Seq2[switchyard.Event, error] 
 		}
 		runID := firstRun(info)
 		ch.deriver = NewDeriver(ch.workflowID, runID)
+		ch.deriver.withheld = ch.withheld
 		for runID != "" {
 			if !ch.execution(ctx, runID, yield) {
 				return

@@ -42,7 +42,10 @@ type Summary struct {
 	Status       RunStatus         `json:"status"`
 	Conversation string            `json:"conversation,omitempty"`
 	Caller       switchyard.Caller `json:"caller,omitzero"`
-	TaskQueue    string            `json:"task_queue,omitempty"`
+	// DryRun says that the run withholds calls, FromDryRun that it makes those that a dry run withheld.
+	DryRun     bool                   `json:"dry_run,omitempty"`
+	FromDryRun *switchyard.FromDryRun `json:"from_dry_run,omitempty"`
+	TaskQueue  string                 `json:"task_queue,omitempty"`
 	// Parent is the call that the run works for, where it is a sub-agent's.
 	Parent  *switchyard.Parent `json:"parent,omitempty"`
 	Started time.Time          `json:"started,omitzero"`

@@ -38,6 +38,7 @@ count='"3"' is the text 3.`,
 		},
 	}
 	flags.add(cmd, conversationOfAny)
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, dryRunUsage)
 	return cmd
 }
 

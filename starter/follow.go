@@ -40,7 +40,9 @@ type follower struct {
 	owned             bool
 	cancelOnInterrupt bool
 	// whole keeps the records' arguments and results.
-	whole  bool
+	whole bool
+	// dry says that the run withholds calls.
+	dry    bool
 	insist <-chan time.Time
 	// cancelled is when the run was asked to stop.
 	cancelled time.Time

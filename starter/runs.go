@@ -28,6 +28,7 @@ was started without --conversation is that of its own one.`,
   starter run agent.yaml "And which of them is the newest?" --conversation support-42 --if-busy wait
   starter run agent.yaml "Go on" --messages earlier.json
   starter run agent.yaml "Count them" --var project=alpha --detach
+  starter run agent.yaml "Book a room" --dry-run
   starter run agent.yaml "Count them" --output json | jq .type`,
 		Args: arguments(1, "AGENT.yaml", "PROMPT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,6 +41,7 @@ was started without --conversation is that of its own one.`,
 	}
 	flags.add(cmd, "`id` of the conversation that the run goes on with (default: the run's own)")
 	flags.addAgent(cmd)
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, dryRunUsage)
 	cmd.Flags().StringVar(&flags.ifBusy, "if-busy", busyRefuse, "what to do while another run of the conversation goes on: refuse, or wait for its end")
 	return cmd
 }
@@ -88,15 +90,24 @@ func (a *app) agentStart(cmd *cobra.Command, flags *agentFlags, path, prompt str
 
 func (a *app) planCommand() *cobra.Command {
 	var flags startFlags
+	var dry dryRunFlags
 	cmd := &cobra.Command{
 		Use: "plan PLAN.yaml", Short: "Run a plan: calls with dependencies, no model", GroupID: groupStart,
 		Long: `Runs the calls of a plan, each as soon as those it needs have succeeded. The plan is checked whole before anything
-runs: unknown tools, cycles and dangling references are listed with file, line and column, and the exit code is 2.`,
+runs: unknown tools, cycles and dangling references are listed with file, line and column, and the exit code is 2.
+
+With --from-dry-run the plan is what a dry run withheld: those calls, with those arguments and toolspecs, in that order. It is
+printed, and runs where --by says who lets it. It runs once.`,
 		Example: `  starter plan nightly.yaml
+  starter plan --from-dry-run demo-1a2b3c4d
+  starter plan --from-dry-run demo-1a2b3c4d --by ada
   starter plan nightly.yaml --tools ./tools --var region=eu
   starter tools lint nightly.yaml`,
-		Args: arguments(1, "PLAN.yaml"),
+		Args: dry.check,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if dry.run != "" {
+				return a.planFromDryRun(cmd, &flags, &dry)
+			}
 			s, err := a.planStart(cmd, &flags, args[0])
 			if err != nil {
 				return err
@@ -105,6 +116,7 @@ runs: unknown tools, cycles and dangling references are listed with file, line a
 		},
 	}
 	flags.add(cmd, conversationOfAny)
+	dry.add(cmd)
 	return cmd
 }
 
@@ -148,6 +160,7 @@ func (a *app) startRun(cmd *cobra.Command, s *start, flags *startFlags, follow f
 			return a.printStarted(s.id, runID)
 		}
 		f := a.newFollower(c, s.id, runID, s.queue)
+		f.dry = s.input.DryRun
 		f.owned, f.cancelOnInterrupt = true, flags.cancelOnInterrupt
 		return follow(ctx, f)
 	})
@@ -165,6 +178,11 @@ func (a *app) followToReport(ctx context.Context, f *follower) error {
 	if !f.detached && !a.format.json() {
 		if err := a.print(a.newReport(f).text(a.paletteFor(a.Out))); err != nil {
 			return err
+		}
+		if f.dry {
+			if err := a.printWithheld(ctx, f); err != nil {
+				return err
+			}
 		}
 	}
 	return exitWith(f.exitCode())

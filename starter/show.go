@@ -90,6 +90,12 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 	field("prompt", s.Prompt)
 	field("started", s.times(f, now))
 	field("caller", s.Caller)
+	if s.DryRun {
+		field("dry run", "withholds calls that may change anything")
+	}
+	if from := s.FromDryRun; from != nil {
+		field("dry run", "makes the calls that "+from.WorkflowID+" withheld; let by "+from.By)
+	}
 	if s.Parent != nil {
 		field("works for", "call "+s.Parent.Call+" of "+s.Parent.WorkflowID)
 	}

@@ -32,7 +32,7 @@ type startFlags struct {
 	catalog                  catalogFlags
 	variables                []string
 	ifBusy                   string
-	detach                   bool
+	detach, dryRun           bool
 	cancelOnInterrupt        bool
 }
 
@@ -102,7 +102,7 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind switchyard.CallerType, wo
 		kind: kind, workflow: workflow, name: name, queue: s.queue,
 		id: cmp.Or(s.id, name+"-"+randomHex(4)),
 		input: switchyard.RunInput{
-			Conversation: s.conversation, Variables: variables, Mode: mode, Priority: priority,
+			Conversation: s.conversation, Variables: variables, Mode: mode, Priority: priority, DryRun: s.dryRun,
 			Caller: switchyard.Caller{Type: switchyard.CallerDirect, ID: cmp.Or(s.caller, currentUser())},
 		},
 	}, nil

@@ -3,6 +3,7 @@ package workflows
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/switchyard/switchyard"
 	"go.temporal.io/sdk/workflow"
@@ -93,9 +94,25 @@ func newPlanRun(plan switchyard.Plan, p *pipeline) *planRun {
 	for i, c := range r.calls {
 		r.needs[i] = c.Needs()
 		r.index[c.ID] = i
-		r.requests[i] = switchyard.Call{ID: c.ID, Tool: c.Tool, Arguments: string(c.Arguments), Priority: c.Priority}
+		r.requests[i] = switchyard.Call{ID: c.ID, Tool: c.Tool, Arguments: literal(c), Priority: c.Priority}
 	}
 	return r
+}
+
+// literal returns the arguments of a call that refers to nothing, with what was escaped in them as it is meant; those of all
+// others as they are written.
+func literal(c switchyard.PlanCall) string {
+	if !strings.Contains(string(c.Arguments), "$${") || len(c.References()) > 0 {
+		return string(c.Arguments)
+	}
+	value, err := switchyard.DecodeJSON(c.Arguments)
+	if err == nil {
+		value, err = switchyard.Resolve(value, func(string) (any, bool) { return nil, false })
+	}
+	if data, encodeErr := switchyard.EncodeJSON(value); err == nil && encodeErr == nil {
+		return string(data)
+	}
+	return string(c.Arguments)
 }
 
 // admitFixed admits, in one recorded step, the calls whose arguments are known from the start. If one of them cannot

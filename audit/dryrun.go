@@ -1,0 +1,61 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/client"
+)
+
+// Withheld returns the calls that a run and the sub-agents below it withheld because they are dry runs, in the order of Tree, as
+// far as the run has come. Their arguments are as history has them: sensitive values are among them. Parameters and errors are
+// those of Events.
+func Withheld(ctx context.Context, c client.Client, workflowID, runID string) ([]switchyard.WithheldCall, error) {
+	ch := &chain{client: c, workflowID: workflowID, runID: runID}
+	byID := map[string]switchyard.WithheldCall{}
+	ch.withheld = func(w switchyard.WithheldCall) { byID[w.Path] = w }
+	var records []switchyard.Record
+	for event, err := range ch.events(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if r := event.Record; r != nil && (r.DryRun || r.Child != nil && r.Child.RunID != "") {
+			records = append(records, *r)
+		}
+	}
+	slices.SortStableFunc(records, ByCall)
+	var calls []switchyard.WithheldCall
+	for _, r := range records {
+		if r.DryRun {
+			calls = append(calls, byID[r.CallID])
+			continue
+		}
+		below, err := withheldBelow(ctx, c, r)
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, below...)
+	}
+	return calls, nil
+}
+
+// withheldBelow returns the withheld calls of the sub-agent that executed a call.
+func withheldBelow(ctx context.Context, c client.Client, r switchyard.Record) ([]switchyard.WithheldCall, error) {
+	calls, err := Withheld(ctx, c, r.Child.WorkflowID, r.Child.RunID)
+	for i := range calls {
+		calls[i].Path = switchyard.CallPath(r.CallID, calls[i].Path)
+	}
+	return calls, err
+}
+
+// withheldCall is a call that its verdict withholds.
+func (d *Deriver) withheldCall(w *wantedCall, v switchyard.Verdict) switchyard.WithheldCall {
+	t := d.tools[w.Tool]
+	arguments := v.Arguments
+	if len(arguments) == 0 {
+		arguments = json.RawMessage(w.Arguments)
+	}
+	return switchyard.WithheldCall{Path: w.ID, Tool: w.Tool, Version: t.Version, Digest: t.Digest, Arguments: arguments, Plan: v.Plan, Sensitive: t.Sensitive}
+}

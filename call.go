@@ -249,6 +249,23 @@ func ContextOf(ctx context.Context) (CallContext, bool) {
 // two equal calls are two calls.
 func IdempotencyKey(run, callID string) string { return run + "/" + callID }
 
+// CallDigest identifies what a call asks for: equal ones have the same tool and arguments, however those are written. What the
+// call's execution plan says makes no difference.
+func CallDigest(tool, arguments string) string {
+	if strings.TrimSpace(arguments) == "" {
+		arguments = "{}"
+	}
+	if value, err := DecodeJSON([]byte(arguments)); err == nil {
+		if object, ok := value.(map[string]any); ok {
+			delete(object, PlanArgument)
+		}
+		if data, err := EncodeJSON(value); err == nil {
+			arguments = string(data)
+		}
+	}
+	return Digest([]byte(fmt.Sprintf("%q %q", tool, arguments)))
+}
+
 // TurnCallID returns the id of the nth call (from 1) of a turn (from 1).
 func TurnCallID(turn, n int) string { return fmt.Sprintf("%d.%d", turn, n) }
 

@@ -293,6 +293,8 @@ type AdmitRequest struct {
 	Depth int `json:"depth,omitempty"`
 	// Spent names the limit, tokens or cost, of which nothing is left for sub-agents; empty where there is.
 	Spent string `json:"spent,omitempty"`
+	// Blocked are calls that failed in the same way so often that equal ones are refused.
+	Blocked []Repeat `json:"blocked,omitempty"`
 	// DryRun withholds calls whose tools may change anything.
 	DryRun bool `json:"dry_run,omitempty"`
 	// Hooks are those that run before the calls; Origin and Parent, what their calls have in common, are set where there are

@@ -32,11 +32,7 @@ func (a *Activities) Admit(ctx context.Context, r switchyard.AdmitRequest) ([]sw
 	var verdicts []switchyard.Verdict
 	claimed, prompts := 0, 0
 	for _, c := range r.Calls {
-		v := a.verdictOn(r, c)
-		if v.Error == nil && r.Allow != nil && claimed+v.Claim >= *r.Allow {
-			v.Error = tooMany(*r.Allow, v)
-			v = stopped(v)
-		}
+		v := withinRun(r, c, a.verdictOn(r, c), claimed)
 		if prompts += encodedSize(v.Prompt + v.Question); prompts > maxPrompts {
 			break
 		}
@@ -54,6 +50,38 @@ func (a *Activities) Admit(ctx context.Context, r switchyard.AdmitRequest) ([]sw
 		return nil, err
 	}
 	return verdicts, nil
+}
+
+// withinRun refuses a call that the run does not allow any more, when those before it have claimed that many of its calls.
+func withinRun(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, claimed int) switchyard.Verdict {
+	switch {
+	case v.Error != nil || c.OfRun():
+		return v
+	case r.Allow != nil && claimed+v.Claim >= *r.Allow:
+		v.Error = tooMany(*r.Allow, v)
+	default:
+		v.Error = blockedRepeat(r, c)
+	}
+	if v.Error != nil {
+		return stopped(v)
+	}
+	return v
+}
+
+// blockedRepeat refuses a call that has failed so often that another time would not be worth it; nil for any other.
+func blockedRepeat(r switchyard.AdmitRequest, c switchyard.Call) *switchyard.Error {
+	if len(r.Blocked) == 0 {
+		return nil
+	}
+	digest := switchyard.CallDigest(c.Tool, c.Arguments)
+	i := slices.IndexFunc(r.Blocked, func(known switchyard.Repeat) bool { return known.Call == digest })
+	if i < 0 {
+		return nil
+	}
+	e := switchyard.Errorf(switchyard.ErrPolicyViolation, "this call has failed or been refused %d times, and nothing has changed since, so it is not made again; "+
+		"change the arguments, use another tool, or answer with what is known", r.Blocked[i].All)
+	e.Phase = switchyard.PhasePreExecution
+	return e
 }
 
 // tooMany refuses a call that the run's budget of calls does not allow any more.

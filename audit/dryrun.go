@@ -21,8 +21,8 @@ func Withheld(ctx context.Context, c client.Client, workflowID, runID string) ([
 		if err != nil {
 			return nil, err
 		}
-		if r := event.Record; r != nil && (r.DryRun || r.Child != nil && r.Child.RunID != "") {
-			records = append(records, *r)
+		if ofDryRun(event.Record) {
+			records = append(records, *event.Record)
 		}
 	}
 	slices.SortStableFunc(records, ByCall)
@@ -39,6 +39,11 @@ func Withheld(ctx context.Context, c client.Client, workflowID, runID string) ([
 		calls = append(calls, below...)
 	}
 	return calls, nil
+}
+
+// ofDryRun reports whether an event ends a call that was withheld, or one of a sub-agent, which may have withheld some.
+func ofDryRun(r *switchyard.Record) bool {
+	return r != nil && (r.DryRun || r.Child != nil && r.Child.RunID != "")
 }
 
 // withheldBelow returns the withheld calls of the sub-agent that executed a call.

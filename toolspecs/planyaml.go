@@ -12,6 +12,9 @@ import (
 // PlanYAML writes a plan as a file that DecodePlan reads back.
 func PlanYAML(p switchyard.Plan) ([]byte, error) {
 	data, err := switchyard.EncodeJSON(p)
+	if err == nil {
+		data, err = reordered(data) // without escapes that YAML does not have
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the plan cannot be written: %w", err)
 	}

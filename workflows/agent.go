@@ -92,6 +92,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 		r.pipeline.undo = newUndo(r.agent.Undo, nil)
 		return r.beginHooks(ctx)
 	}
+	r.pipeline.block(r.repeats)
 	r.pipeline.undo = newUndo(r.agent.Undo, carry.Undo)
 	r.pipeline.usage = carry.Usage
 	r.pipeline.control.restore(carry)

@@ -43,7 +43,18 @@ func (r *agentRun) noteRepeats(ctx workflow.Context, calls []switchyard.Call, ou
 		r.noteInARow(ctx, limit, count, call, told)
 	}
 	r.noteStuck(ctx, limit, calls, outcomes, told)
+	r.pipeline.block(r.repeats)
 	return told
+}
+
+// block has calls refused of which the model was told that they fail again and again, until that is forgiven.
+func (p *pipeline) block(known switchyard.Repeats) {
+	p.blocked = nil
+	for _, c := range known.Calls {
+		if c.Told {
+			p.blocked = append(p.blocked, c)
+		}
+	}
 }
 
 // noteInARow looks at failures without a success between: count is the highest, call one that it is true of.
@@ -89,17 +100,24 @@ func repeatOf(known *switchyard.Repeats, c switchyard.Call, e *switchyard.Error)
 	if !heldAgainst(e) || e.Type == switchyard.ErrBudgetExceeded {
 		return nil
 	}
-	key := repeatKey(c, e)
-	for i := range known.Calls {
-		if known.Calls[i].Key == key {
-			return &known.Calls[i]
-		}
+	if i := repeatAt(*known, c, e); i >= 0 {
+		return &known.Calls[i]
 	}
 	return nil
 }
 
+// repeatAt returns where the failure of a call is counted, -1 where it is the first of its kind. A refusal because a call has failed
+// so often is that failure once more.
+func repeatAt(known switchyard.Repeats, c switchyard.Call, e *switchyard.Error) int {
+	key, refused := repeatKey(c, e), ""
+	if e.Type == switchyard.ErrPolicyViolation {
+		refused = switchyard.CallDigest(c.Tool, c.Arguments)
+	}
+	return slices.IndexFunc(known.Calls, func(k switchyard.Repeat) bool { return k.Key == key || k.Told && k.Call == refused })
+}
+
 func hint(count, limit int) string {
-	return fmt.Sprintf("\n[hint: this has now failed %d times in the same way. Do not call it like that again: "+
+	return fmt.Sprintf("\n[hint: this has now failed %d times in the same way. It is not made again like that: "+
 		"change the arguments, use another tool, or answer with what is known. After %d more of the same the run ends.]", count, limit)
 }
 
@@ -109,7 +127,7 @@ func (r *agentRun) noteSuccess(c switchyard.Call) {
 	if len(known.Calls) == 0 {
 		return
 	}
-	digest := callDigest(c)
+	digest := switchyard.CallDigest(c.Tool, c.Arguments)
 	if r.pipeline.tools[c.Tool].Effect == switchyard.EffectRead || slices.Contains(known.Changed, digest) {
 		known.Calls = slices.DeleteFunc(known.Calls, func(failed switchyard.Repeat) bool { return failed.Call == digest })
 		return
@@ -144,10 +162,9 @@ func countRepeats(r *switchyard.Repeats, calls []switchyard.Call, outcomes []swi
 }
 
 func countRepeat(r *switchyard.Repeats, c switchyard.Call, e *switchyard.Error) int {
-	key := repeatKey(c, e)
-	i := slices.IndexFunc(r.Calls, func(known switchyard.Repeat) bool { return known.Key == key })
+	i := repeatAt(*r, c, e)
 	if i < 0 {
-		r.Calls = append(r.Calls, switchyard.Repeat{Key: key, Call: callDigest(c)})
+		r.Calls = append(r.Calls, switchyard.Repeat{Key: repeatKey(c, e), Call: switchyard.CallDigest(c.Tool, c.Arguments)})
 		i = len(r.Calls) - 1
 	}
 	r.Calls[i].Count++
@@ -157,10 +174,6 @@ func countRepeat(r *switchyard.Repeats, c switchyard.Call, e *switchyard.Error) 
 
 func repeatKey(c switchyard.Call, e *switchyard.Error) string {
 	return switchyard.Digest([]byte(fmt.Sprintf("%q %q %q", c.Tool, c.Arguments, e.Type)))
-}
-
-func callDigest(c switchyard.Call) string {
-	return switchyard.Digest([]byte(fmt.Sprintf("%q %q", c.Tool, c.Arguments)))
 }
 
 // heldAgainst reports whether a call's failure is the caller's to mend; nil is none.

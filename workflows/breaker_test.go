@@ -164,3 +164,50 @@ func TestModelAnswersNothing(t *testing.T) {
 		t.Errorf("after %d steps the run failed: %v", len(l.prompts), err)
 	}
 }
+
+// TestRepeatsAreRefused proves that a call of which the model was told that it fails again and again is not made any more, however
+// its arguments are written and whatever its execution plan says, that other arguments are, that it is made again once something has
+// changed, and that refusals count towards the end of the run.
+func TestRepeatsAreRefused(t *testing.T) {
+	l := newBookings(t)
+	l.founds = slices.Repeat([]string{""}, 7)
+	one := func(tool, arguments string) switchyard.Message {
+		return switchyard.Message{Calls: []switchyard.Call{{Tool: tool, Arguments: arguments}}}
+	}
+	const fails = `{"key":"it"}`
+	l.tell(one("found", fails), one("found", fails), one("found", fails),
+		one("found", `{ "key" : "it" }`), one("greet", `{"name":"Ann"}`), one("found", `{"key":"it","execution_plan":{"intent":"once more"}}`),
+		one("found", `{"key":"other"}`), one("store", `{"text":"x"}`),
+		one("found", fails), one("found", fails), one("found", fails), one("found", fails), one("found", fails), one("found", fails),
+		switchyard.Message{Text: "as far as I got"})
+	a := toldAgent()
+	a.Tools, a.Limits.Repeats = append(a.Tools, "found"), 3
+	l.runAgent(a, "Go.")
+	if r := l.result(); r.Limit != "repeats" || r.Answer != "as far as I got" || r.Usage.Calls != 14 || r.Usage.Failed != 12 {
+		t.Errorf("result: %+v", r)
+	}
+	expect(t, "executed", l.executed, []string{"1.1 found", "2.1 found", "3.1 found", "5.1 greet", "7.1 found", "8.1 store", "9.1 found", "10.1 found", "11.1 found"})
+	told := l.toldOf()
+	for _, n := range []int{4, 6, 12, 13, 14} {
+		if text := told[n-1]; !strings.Contains(text, "policy_violation: this call has failed") || !strings.Contains(text, "nothing has changed since") {
+			t.Errorf("call %d: %s", n, text)
+		}
+	}
+}
+
+// TestRefusedRepeatsAreCarried proves that a fresh history goes on refusing what the one before it refused.
+func TestRefusedRepeatsAreCarried(t *testing.T) {
+	l := newLab(t)
+	a := toldAgent()
+	a.Limits.Repeats = 1
+	l.SetContinueAsNewSuggested(true)
+	l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "broken"}}})
+	l.runAgent(a, "Go.")
+	input, earlier := l.continued()
+	l = newLab(t)
+	l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "broken", Arguments: "{ }"}}}, switchyard.Message{Text: "stopped"})
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, input, earlier)
+	if r := l.result(); r.Limit != "repeats" || len(l.executed) != 0 {
+		t.Errorf("result %+v, executed %v", r, l.executed)
+	}
+}

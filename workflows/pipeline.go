@@ -47,6 +47,8 @@ type pipeline struct {
 	turn int
 	// admitted are verdicts that came with the model's answer, on the first calls of the turn.
 	admitted []switchyard.Verdict
+	// blocked are calls that failed so often that they are refused.
+	blocked []switchyard.Repeat
 	// stepsInline says that the run's model steps run inline.
 	stepsInline bool
 }
@@ -148,7 +150,7 @@ func portion(calls []switchyard.Call) int {
 // admission is a request without calls and tools, when the calls so far have used that many of the run's.
 func (p *pipeline) admission(used int) switchyard.AdmitRequest {
 	request := switchyard.AdmitRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == switchyard.CallerDirect, Mode: p.mode,
-		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.spent(p.usage), DryRun: p.origin.DryRun,
+		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.spent(p.usage), DryRun: p.origin.DryRun, Blocked: p.blocked,
 		Policies: p.policies, Facts: p.facts()}
 	if p.limits.Calls > 0 {
 		allow := max(p.limits.Calls-used, 0)

@@ -134,7 +134,9 @@ type Result struct {
 	// Output is the tool's whole answer, a JSON value, cut at the spec's max_result.
 	Output json.RawMessage `json:"output"`
 	// Cut is the number of bytes that were left out; zero says that Output is whole.
-	Cut   int      `json:"cut,omitempty"`
+	Cut int `json:"cut,omitempty"`
+	// Whole refers to the whole answer in the payload store, where there is one and Output is cut.
+	Whole string   `json:"whole,omitempty"`
 	Notes []string `json:"notes,omitempty"`
 	// Tokens counts the result as the model sees it.
 	Tokens int `json:"tokens,omitempty"`

@@ -1,7 +1,9 @@
 package activities
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -60,5 +62,37 @@ func TestToolResultsFitHistory(t *testing.T) {
 				t.Errorf("%d bytes of plain text were cut to %d", len(output), len(data))
 			}
 		}
+	}
+}
+
+// TestWholeResults proves that of a result that is cut the whole is kept where there is a place, told in its note and by its
+// reference, that nothing else is kept, and that a place which is away costs nobody the part.
+func TestWholeResults(t *testing.T) {
+	var kept []string
+	away := errors.New("the disk is full")
+	for _, c := range []struct {
+		name, output string
+		failure      error
+		want, whole  string
+	}{
+		{"fits", `"short"`, nil, "", ""},
+		{"cut", `{"a":[1,2,3],"b":"xyz"}`, nil, "people read the whole with: starter payload get ref-1", "ref-1"},
+		{"away", `"abcdefghijklm"`, away, "the whole could not be kept: the disk is full", ""},
+	} {
+		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.MaxResult = 8 }, answers(c.output))
+		b.config.Keep = func(_ context.Context, output json.RawMessage) (string, error) {
+			kept = append(kept, string(output))
+			return "ref-1", c.failure
+		}
+		result, err := b.execute(t, executionOf(compiled), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Whole != c.whole || !strings.Contains(strings.Join(result.Notes, ""), c.want) || result.Tokens != countTokens(result.ForModel()) {
+			t.Errorf("%s: got %+v", c.name, result)
+		}
+	}
+	if got := strings.Join(kept, " "); got != `{"a":[1,2,3],"b":"xyz"} "abcdefghijklm"` {
+		t.Errorf("kept: %s", got)
 	}
 }

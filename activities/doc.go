@@ -5,6 +5,8 @@ package activities
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"sync/atomic"
@@ -34,6 +36,8 @@ type Config struct {
 	ModelTable *models.Table
 	// Stored reads bytes that results left in files here, as MCP.Stored does; nil where there are none.
 	Stored func(digest, mimeType string) ([]byte, error)
+	// Keep keeps a whole result of which a run holds a part, and returns a reference to it; nil where it is not kept.
+	Keep func(ctx context.Context, output json.RawMessage) (reference string, err error)
 	// Stateful are the factories of stateful tools, Serve starts a worker for one of their instances. Both may be nil where
 	// there are none.
 	Stateful *Factories

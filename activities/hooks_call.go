@@ -121,7 +121,7 @@ func (a *Activities) decide(ctx context.Context, r switchyard.AdmitRequest, c sw
 		v.Hooks = append(v.Hooks, acted(h, switchyard.HookBeforeCall, switchyard.HookBlocked, reason))
 		v.Error = blocked("the hook %q says: %s", h.Name, reason)
 	case decided.Override != nil:
-		return a.override(tool, v, h, decided.Override)
+		return a.override(ctx, tool, v, h, decided.Override)
 	case decided.Arguments != nil:
 		return a.rewrite(r, c, v, h, decided.Arguments)
 	}
@@ -145,7 +145,7 @@ func blocked(format string, args ...any) *switchyard.Error {
 }
 
 // override takes a hook's answer through the phase post_execution, as if it were the tool's.
-func (a *Activities) override(tool switchyard.Tool, v switchyard.Verdict, h switchyard.Hook, output json.RawMessage) (switchyard.Verdict, error) {
+func (a *Activities) override(ctx context.Context, tool switchyard.Tool, v switchyard.Verdict, h switchyard.Hook, output json.RawMessage) (switchyard.Verdict, error) {
 	compiled, err := a.specs.of(tool)
 	if err != nil {
 		return v, err
@@ -155,7 +155,7 @@ func (a *Activities) override(tool switchyard.Tool, v switchyard.Verdict, h swit
 		return v, err
 	}
 	answer.Notes = v.Notes
-	result := sized(compiled, answer)
+	result := a.sized(ctx, compiled, answer)
 	if n := recordedSize(result); n > maxHooked {
 		return v, fmt.Errorf("its answer takes %d bytes in history, and may take %d", n, maxHooked)
 	}
@@ -243,7 +243,7 @@ type hooked struct {
 
 // postExecute is the phase post_execution: the output's check, the hooks after the call, the output's cut to size, its count
 // of tokens. What hooks make of the output is checked like the tool's own.
-func (a *Activities) postExecute(compiled *toolspecs.Compiled, answer Answer, h hooked) (switchyard.Result, *switchyard.Error) {
+func (a *Activities) postExecute(ctx context.Context, compiled *toolspecs.Compiled, answer Answer, h hooked) (switchyard.Result, *switchyard.Error) {
 	answer, failure := checked(compiled, answer)
 	if failure != nil {
 		return switchyard.Result{}, failure
@@ -268,7 +268,7 @@ func (a *Activities) postExecute(compiled *toolspecs.Compiled, answer Answer, h 
 		}
 		actions = append(actions, acted(hook, switchyard.HookAfterCall, switchyard.HookFailed, err.Error()))
 	}
-	result := sized(compiled, answer)
+	result := a.sized(ctx, compiled, answer)
 	result.Hooks = actions
 	return result, nil
 }

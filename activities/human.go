@@ -44,7 +44,7 @@ func (a *Activities) Reply(ctx context.Context, r switchyard.ReplyRequest) (swit
 		if err := json.Compact(&value, r.Reply.Value); err != nil {
 			return switchyard.ReplyVerdict{}, err
 		}
-		result, failure := a.postExecute(compiled, Answer{Output: value.Bytes(), Notes: append(slices.Clone(r.Notes), r.Reply.Note())},
+		result, failure := a.postExecute(ctx, compiled, Answer{Output: value.Bytes(), Notes: append(slices.Clone(r.Notes), r.Reply.Note())},
 			unexecuted(ctx, r.Origin, r.Parent, r.Question.Call, *r.Tool, r.Arguments, r.Hooks))
 		outcome.Result, outcome.Error = &result, failure
 	}

@@ -40,7 +40,7 @@ func (a *Activities) settled(ctx context.Context, r switchyard.SettleRequest) (*
 	if len(output) == 0 {
 		output = outputOf(compiled, r.Answer)
 	}
-	result, failure := a.postExecute(compiled, Answer{Output: output, Notes: slices.Clone(r.Notes)},
+	result, failure := a.postExecute(ctx, compiled, Answer{Output: output, Notes: slices.Clone(r.Notes)},
 		unexecuted(ctx, r.Origin, r.Parent, r.Call, r.Tool, r.Arguments, r.Hooks))
 	if failure != nil {
 		return nil, failure

@@ -3,6 +3,7 @@ package activities
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -96,7 +97,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (switchyard.Result, *s
 	}
 	began = time.Now()
 	answer.Notes = slices.Concat(t.Notes, repliesOf(timeout), answer.Notes)
-	result, failure := a.postExecute(compiled, hidden.answer(answer), t.hooked(withHiding(ctx, hidden), spec))
+	result, failure := a.postExecute(ctx, compiled, hidden.answer(answer), t.hooked(withHiding(ctx, hidden), spec))
 	if t.inline != nil {
 		result = fitInline(result)
 	}
@@ -228,16 +229,30 @@ func checked(compiled *toolspecs.Compiled, answer Answer) (Answer, *switchyard.E
 	return answer, nil
 }
 
-// sized makes an answer a result: cut to size, and its tokens counted.
-func sized(compiled *toolspecs.Compiled, answer Answer) switchyard.Result {
+// sized makes an answer a result: cut to size, the whole of it kept where there is a place, and its tokens counted.
+func (a *Activities) sized(ctx context.Context, compiled *toolspecs.Compiled, answer Answer) switchyard.Result {
 	spec := compiled.Spec
 	result := switchyard.Result{Output: answer.Output, Notes: answer.Notes}
 	result.Output, result.Cut = cutOutput(answer.Output, spec.Execution.MaxResult)
 	if result.Cut > 0 {
 		whole := len(switchyard.PlainText(answer.Output))
-		result.Notes = append(result.Notes, fmt.Sprintf("cut to %d of %d bytes, the limit of %s; ask it for less at a time",
-			whole-result.Cut, whole, spec.Name))
+		note := fmt.Sprintf("cut to %d of %d bytes, the limit of %s; ask it for less at a time", whole-result.Cut, whole, spec.Name)
+		result.Whole, note = a.keepWhole(ctx, answer.Output, note)
+		result.Notes = append(result.Notes, note)
 	}
 	result.Tokens = countTokens(result.ForModel())
 	return result
+}
+
+// keepWhole keeps an output of which a run holds a part, and adds to the note where it is. That it cannot be kept costs
+// nobody the part.
+func (a *Activities) keepWhole(ctx context.Context, output json.RawMessage, note string) (reference, noted string) {
+	if a.config.Keep == nil {
+		return "", note
+	}
+	reference, err := a.config.Keep(ctx, output)
+	if err != nil {
+		return "", note + "; the whole could not be kept: " + err.Error()
+	}
+	return reference, note + "; people read the whole with: starter payload get " + reference
 }

@@ -53,8 +53,8 @@ func TestConfigFaults(t *testing.T) {
 		c    Config
 		want []string
 	}{
-		{Config{Store: "s4://bucket"}, []string{"--payload-store", `"s4://bucket"`, "file:///folder"}},
-		{Config{Store: "folder"}, []string{"--payload-store", `"folder"`}},
+		{Config{Store: "s4://bucket"}, []string{"--payload-store", "file:///folder", "s3://bucket"}},
+		{Config{Store: "folder"}, []string{"--payload-store", "file:///folder"}},
 		{Config{Store: "file://folder"}, []string{"--payload-store", "whole path"}},
 		{Config{Store: "file:///a?b=c"}, []string{"--payload-store", "whole path"}},
 		{Config{Store: "file://" + missing}, []string{"--payload-store", "there is no folder " + missing, "mkdir -p " + missing}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -33,9 +34,10 @@ func openStore(text string) (store, error) {
 	switch u.Scheme {
 	case "file":
 		return openFolder(u)
-	default:
-		return nil, fmt.Errorf("%q: write file:///folder", text)
+	case "s3":
+		return openBucket(u)
 	}
+	return nil, errors.New("write file:///folder or s3://bucket/prefix?endpoint=URL&region=NAME")
 }
 
 // driverName stands in histories with every reference to a store. It is the same for all stores, so that what is in one

@@ -159,7 +159,7 @@ func TestMainUsage(t *testing.T) {
 		{"bad toolspec", []string{"--tools", folder}, []string{"bad.yaml:3", "describes", "description"}},
 		{"no table of models", []string{"--models-file", filepath.Join(folder, "none.yaml")}, []string{"none.yaml", "no such file"}},
 		{"bad table of models", []string{"--models-file", filepath.Join(folder, "bad.yaml")}, []string{"bad.yaml:1:1", `unknown field "name"`, "as_of is missing"}},
-		{"payload store", []string{"--payload-store", "s4://bucket"}, []string{"--payload-store", "s4://bucket"}},
+		{"payload store", []string{"--payload-store", "s4://bucket"}, []string{"--payload-store", "s3://bucket"}},
 		{"payload keys", []string{"--payload-keys", filepath.Join(folder, "bad.yaml")}, []string{"bad.yaml:1:1", `unknown field "name"`, "active is missing"}},
 		{"profile", []string{"--profile", "nobodys"}, []string{"Temporal configuration", "nobodys"}},
 	}

@@ -30,7 +30,7 @@ func TestFleetWithoutServer(t *testing.T) {
 	}
 	defer conn.Close()
 	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(prometheus.NewRegistry(), c.Logger)}
-	deeds, err := c.activities(tools, own, queues)
+	deeds, err := c.activities(tools, own, queues, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,7 +47,8 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer health.close()
-	if err := c.openPayloads(ctx); err != nil {
+	keep, err := c.openPayloads(ctx)
+	if err != nil {
 		return err
 	}
 	conn, err := c.connect(ctx, registry, own.lanes)
@@ -55,7 +57,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer conn.Close()
 	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(registry, c.Logger)}
-	deeds, err := c.activities(tools, own, queues)
+	deeds, err := c.activities(tools, own, queues, keep)
 	if err != nil {
 		return err
 	}
@@ -100,16 +102,23 @@ func (c Config) prepare() (registered, *toolspecs.Watcher, error) {
 }
 
 // openPayloads readies the connection's options for payloads as they are stored, and makes sure that the store can be used.
-func (c *Config) openPayloads(ctx context.Context) error {
+// It returns what keeps whole results of which runs hold a part; nil where there is no store.
+func (c *Config) openPayloads(ctx context.Context) (keep wholeKeeper, err error) {
 	storage, err := payloads.Open(c.Payloads)
 	if err == nil {
 		err = storage.Apply(&c.Connection)
 	}
 	if err != nil {
-		return invalidError{err}
+		return nil, invalidError{err}
 	}
-	return storage.Check(ctx)
+	if storage.Stores() {
+		keep = storage.Keep
+	}
+	return keep, storage.Check(ctx)
 }
+
+// wholeKeeper is activities.Config.Keep.
+type wholeKeeper func(context.Context, json.RawMessage) (string, error)
 
 func (c Config) connect(ctx context.Context, registry *prometheus.Registry, source *laneSource) (client.Client, error) {
 	c.Connection.Logger = tlog.NewStructuredLogger(c.Logger)
@@ -134,7 +143,7 @@ func (c Config) tellReady(catalog *toolspecs.Catalog, lanes []string, metrics st
 	}
 }
 
-func (c Config) activities(tools *toolspecs.Watcher, own registered, queues *queueServer) (*activities.Activities, error) {
+func (c Config) activities(tools *toolspecs.Watcher, own registered, queues *queueServer, keep wholeKeeper) (*activities.Activities, error) {
 	providers := map[switchyard.Provider]activities.Model{
 		switchyard.ProviderOpenAI:    activities.NewOpenAI(),
 		switchyard.ProviderAnthropic: activities.NewAnthropic(),
@@ -156,6 +165,7 @@ func (c Config) activities(tools *toolspecs.Watcher, own registered, queues *que
 		Models:     providers,
 		ModelTable: own.models,
 		Stored:     own.servers.Stored,
+		Keep:       keep,
 		Stateful:   own.factories,
 		Hooks:      own.hooks,
 		Serve:      queues.instance,

@@ -73,7 +73,7 @@ func TestHoldersOfFleet(t *testing.T) {
 		}
 		defer tools.Close()
 		queues := &queueServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(prometheus.NewRegistry(), c.Logger)}
-		deeds, err := c.activities(tools, own, queues)
+		deeds, err := c.activities(tools, own, queues, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -127,6 +127,9 @@ type Record struct {
 	// Hooks are what hooks did to the call, in order. A call that one of them answered in the tool's place is completed in the
 	// phase pre_execution.
 	Hooks []HookAction `json:"hooks,omitempty"`
+	// Policies are the rules that the call met, and what each did; Labels are then those that the run had seen.
+	Policies []PolicyAction `json:"policies,omitempty"`
+	Labels   []string       `json:"labels,omitempty"`
 	// DryRun says that the call was withheld: its result tells what it would have done. It is completed in the phase
 	// pre_execution.
 	DryRun bool `json:"dry_run,omitempty"`

@@ -183,6 +183,7 @@ func (d *Deriver) admitted(r switchyard.Record, v switchyard.Verdict, written js
 		arguments = written
 	}
 	r.EstimatedTokens, r.Hooks, r.DryRun = v.Tokens, v.Hooks, v.DryRun
+	r.Policies, r.Labels = v.Policies, v.Labels
 	r.Plan = v.Plan.Redacted(arguments, d.tools[r.Tool].Sensitive)
 	return r
 }

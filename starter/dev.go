@@ -32,6 +32,7 @@ type devFlags struct {
 	devserver, worker string
 	db, stateDir, dir string
 	queue, metrics    string
+	policies          string
 	port, uiPort      int
 	headless          bool
 	uiPortGiven       bool
@@ -78,6 +79,7 @@ func (a *app) devCommand() *cobra.Command {
 	flags.BoolVar(&f.headless, "headless", false, "no Web UI")
 	flags.StringVarP(&f.queue, "task-queue", "t", switchyard.DefaultTaskQueue, "task `queue` of the worker")
 	flags.StringVar(&f.dir, "dir", "", "`folder` where relative working folders of command tools start")
+	flags.StringVar(&f.policies, "policies-file", "", "`file` of policies that the worker checks all calls against (default: none)")
 	flags.StringVar(&f.metrics, "metrics-address", "", "`host:port` where the worker serves /metrics (default: none)")
 	flags.StringVar(&f.stateDir, "state-dir", "", "`folder` that keeps the logs (default: a temporary one, kept if something fails)")
 	return cmd
@@ -227,7 +229,7 @@ func (f *devFlags) serverArgs() []string {
 func (f *devFlags) workerArgs(server serverReady, stored payloads.Config) []string {
 	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--task-queue", f.queue,
 		"--parent-pid", strconv.Itoa(os.Getpid()), "--stop-timeout", workerStop}
-	for flag, value := range map[string]string{"--tools": f.catalog.dir, "--lanes-file": f.catalog.lanesPath(), "--dir": f.dir, "--metrics-address": f.metrics} {
+	for flag, value := range map[string]string{"--tools": f.catalog.dir, "--lanes-file": f.catalog.lanesPath(), "--policies-file": f.policies, "--dir": f.dir, "--metrics-address": f.metrics} {
 		if value != "" {
 			args = append(args, flag, value)
 		}

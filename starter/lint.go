@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
@@ -22,19 +23,21 @@ const (
 	lintPlan   = "plan"
 	lintScript = "script"
 	lintLanes  = "lanes"
+	// lintPolicies are rules, not what an agent names under the same key.
+	lintPolicies = "policies"
 )
 
 // maxLintBytes bounds a file that is checked.
 const maxLintBytes = 16 << 20
 
-var lintKinds = []string{lintAuto, lintTool, lintAgent, lintPlan, lintScript, lintLanes}
+var lintKinds = []string{lintAuto, lintTool, lintAgent, lintPlan, lintScript, lintLanes, lintPolicies}
 
 func (a *app) lintCommand(catalog *catalogFlags) *cobra.Command {
 	kind := lintAuto
 	cmd := &cobra.Command{
-		Use: "lint PATH…", Short: "Check toolspecs, agents, plans, scripts and lanes",
-		Long: `Checks files and folders of toolspecs, and files of agents, plans, scripts and lanes. Lists every fault with file, line, column
-and remedy; the exit code is 2 if there is one. What a file is shows in its keys; --kind says it outright.
+		Use: "lint PATH…", Short: "Check toolspecs, agents, plans, scripts, lanes and policies",
+		Long: `Checks files and folders of toolspecs, and files of agents, plans, scripts, lanes and policies. Lists every fault with file, line,
+column and remedy; the exit code is 2 if there is one. What a file is shows in its keys; --kind says it outright.
 
 The tools that agents, plans and scripts name are looked up in the folder of --tools, by default ./tools where it holds
 some, and among those that come with the worker. Without a folder any legal name will do. The lanes that tools name are
@@ -101,6 +104,9 @@ func faultsOf(path string, err error) toolspecs.Faults {
 // lanes checks the lanes file. The note says that it was, where it is none of the paths. Whatever else is wrong in it, the
 // names in it are those of lanes.
 func (l *linter) lanes(paths []string) (faults toolspecs.Faults, note string) {
+	if l.kind == lintPolicies {
+		return nil, "" // they name no lanes
+	}
 	path := l.catalog.lanesPath()
 	var err error
 	if l.options, err = l.catalog.options(); err != nil {
@@ -165,6 +171,9 @@ func (l *linter) file(path string) error {
 	case lintLanes:
 		_, err := lanes.Decode(path, data)
 		return err
+	case lintPolicies:
+		_, err := policies.Decode(path, data)
+		return err
 	}
 	known, err := l.app.known(l.catalog)
 	if err != nil {
@@ -209,7 +218,7 @@ func checkNamed(specs []toolspecs.Spec, known []string) error {
 // kindsByKey tell the kind of a file by a key at its top.
 var kindsByKey = []struct{ key, kind string }{
 	{"entry", lintTool}, {"steps", lintScript}, {"calls", lintPlan}, {"model", lintAgent}, {"instructions", lintAgent},
-	{"lanes", lintLanes}, {"buckets", lintLanes},
+	{"lanes", lintLanes}, {"buckets", lintLanes}, {"policies", lintPolicies},
 }
 
 // detect tells the kind of a file. What cannot be told, or read, is taken for a toolspec.

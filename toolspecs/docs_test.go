@@ -53,6 +53,9 @@ func decodeBlock(t *testing.T, block string) error {
 		_, err = toolspecs.DecodeAgent(beside(t, "blocks/script.yaml", "steps: [{answer: done}]\n"), []byte(block), nil)
 	case strings.HasPrefix(block, "lanes:"):
 		_, err = lanes.Decode("block.yaml", []byte(block))
+	case strings.Contains(block, "\ncases:"):
+		rules := yamlBlocks(t, filepath.Join("..", "docs", "policies.md"))[0]
+		_, err = policies.LoadCases(beside(t, "blocks/rules.yaml", rules, "blocks/block.yaml", block))
 	case strings.HasPrefix(block, "policies:"):
 		_, err = policies.Decode("block.yaml", []byte(block))
 	case strings.HasPrefix(block, "steps:"):
@@ -63,16 +66,18 @@ func decodeBlock(t *testing.T, block string) error {
 	return err
 }
 
-// beside writes a file that a block names, and returns where the block would stand.
-func beside(t *testing.T, name, content string) string {
+// beside writes files that a block names, and returns where the block would stand.
+func beside(t *testing.T, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	file := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
+	for i := 0; i < len(files); i += 2 {
+		file := filepath.Join(dir, filepath.FromSlash(files[i]))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(files[i+1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return filepath.Join(dir, "blocks", "block.yaml")
 }

@@ -348,6 +348,10 @@ var behaviours = []behaviour{
 		l.cancel("agent_hooks_cancelled")
 		return run
 	}},
+	{name: "agent_policies", parts: 2, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.runAgent("agent_policies", sealed())
+	}},
 	{name: "plan_priorities", below: []string{"below"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runPriorities("plan_priorities")

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/policies"
+)
+
+func (a *app) policyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "policy", Short: "Check and test policies, and explain what they did",
+		Long: `Policies are rules that calls are checked against before they run: in a file that all workers read (worker --policies-file), or
+in files that an agent names. What a rule can say is told by docs/policies.md.`,
+		Example: `  starter policy lint policies.yaml
+  starter policy test policies.cases.yaml
+  starter policy explain demo-1a2b3c4d 2.1`,
+		Args: a.unknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.policyLintCommand(), a.policyTestCommand(), a.policyExplainCommand())
+	return cmd
+}
+
+func (a *app) policyLintCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "lint FILE…", Short: "Check files of policies",
+		Long: `Checks files of policies: their form, and that every expression compiles and says yes or no. Lists every fault with file, line,
+column and remedy; the exit code is 2 if there is one.`,
+		Example: `  starter policy lint policies.yaml
+  starter policy lint rules/*.yaml --output json`,
+		Args: arguments(1, "FILE…"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.lint(args, &linter{kind: lintPolicies, app: a, catalog: &catalogFlags{}})
+		},
+	}
+}
+
+func (a *app) policyTestCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "test FILE…", Short: "Try rules on the cases of a file",
+		Long: `Has rules judge the calls of files of cases, and compares what they say with what each case wants: deny, ask, warn or allow. A
+file of cases names the files of policies that it is about. No server is needed, and nothing is called. The exit code is 1 where
+a case does not come out as it wants, and 2 where a file is wrong.
+
+Rules that hold in no case, or in every one that they are for, are named: nobody has tried whether they can do anything else.`,
+		Example: `  starter policy test policies.cases.yaml
+  starter policy test policies.cases.yaml --output json | jq 'select(.ok | not)'`,
+		Args: arguments(1, "FILE…"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.testPolicies(args) },
+	}
+}
+
+// triedCase is a case as JSON.
+type triedCase struct {
+	File string `json:"file"`
+	policies.Tried
+}
+
+func (a *app) testPolicies(paths []string) error {
+	total, failed := 0, 0
+	for _, path := range paths {
+		cases, err := policies.LoadCases(path)
+		if err != nil {
+			return fileError(path, err)
+		}
+		for _, t := range cases.Try() {
+			total++
+			if !t.OK {
+				failed++
+			}
+			if err := a.printTried(triedCase{path, t}); err != nil {
+				return err
+			}
+		}
+		never, always := cases.OneSided()
+		a.noteRules(path, "hold in no case", never)
+		a.noteRules(path, "hold in every case", always)
+	}
+	if failed > 0 {
+		return failure(exitFailed, "%s, %d failed", plural(total, "case"), failed)
+	}
+	fmt.Fprintln(a.Err, plural(total, "case")+", all as wanted")
+	return nil
+}
+
+func (a *app) noteRules(path, what string, rules []string) {
+	if len(rules) > 0 {
+		fmt.Fprintf(a.Err, "note: %s: rules that %s: %s\n", path, what, strings.Join(rules, ", "))
+	}
+}
+
+func (a *app) printTried(t triedCase) error {
+	if a.format.json() {
+		return writeJSON(a.Out, t, false)
+	}
+	p := a.paletteFor(a.Out)
+	if t.OK {
+		return a.println(p.good("ok    ") + t.Name + p.faint("  "+string(t.Got)))
+	}
+	want := string(t.Want)
+	if t.Rule != "" {
+		want += " by " + t.Rule
+	}
+	if err := a.println(fmt.Sprintf("%s%s  (%s:%d)\n        want %s, got %s", p.bad("FAILED"), " "+t.Name, t.File, t.Line, want, t.Got)); err != nil {
+		return err
+	}
+	for _, met := range t.Policies {
+		if err := a.println("        " + policyLine(met)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// policyLine says what a rule did.
+func policyLine(p switchyard.PolicyAction) string {
+	line := fmt.Sprintf("%s %s: %s", p.Effect, p.Rule, p.Message)
+	if p.Failure != "" {
+		line = fmt.Sprintf("%s %s, because it cannot be evaluated: %s", p.Effect, p.Rule, p.Failure)
+	}
+	return line
+}

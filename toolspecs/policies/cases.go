@@ -1,0 +1,266 @@
+package policies
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+)
+
+// Allow is what comes of a call that no rule stops, beside the effects of rules.
+const Allow switchyard.PolicyEffect = "allow"
+
+// Case is a call, and what its rules are to say to it.
+type Case struct {
+	Name  string
+	Facts Facts
+	Want  switchyard.PolicyEffect
+	// Rule is the one that is to say it; empty for any.
+	Rule string
+	// Line is where the case stands in its file.
+	Line int
+}
+
+// Cases are a file of cases, with the rules that they are about.
+type Cases struct {
+	Cases []Case
+	sets  []*Set
+}
+
+// casesFile is a file of cases as written.
+type casesFile struct {
+	// Policies are paths of files of rules, relative to the file.
+	Policies []string   `yaml:"policies" rule:"required,min=1"`
+	Cases    []caseFile `yaml:"cases" rule:"required,min=1"`
+}
+
+type caseFile struct {
+	Name   string                  `yaml:"name" rule:"required"`
+	Tool   toolFile                `yaml:"tool" rule:"required,short=name"`
+	Args   json.RawMessage         `yaml:"args"`
+	Caller callerFile              `yaml:"caller"`
+	Run    runFile                 `yaml:"run"`
+	Labels []string                `yaml:"labels"`
+	Calls  map[string]callsFile    `yaml:"calls"`
+	Budget budgetFile              `yaml:"budget"`
+	Now    string                  `yaml:"now"`
+	Want   switchyard.PolicyEffect `yaml:"want" rule:"required,enum=deny|ask|warn|allow"`
+	Rule   string                  `yaml:"rule"`
+}
+
+type toolFile struct {
+	Name     string   `yaml:"name" rule:"required"`
+	Version  string   `yaml:"version"`
+	Category string   `yaml:"category"`
+	Tags     []string `yaml:"tags"`
+	Lane     string   `yaml:"lane"`
+	Effect   string   `yaml:"effect" rule:"enum=read|idempotent|once"`
+	Effects  []string `yaml:"effects"`
+	Emits    []string `yaml:"emits"`
+}
+
+type callerFile struct {
+	Type string `yaml:"type" rule:"enum=agent|plan|session|direct"`
+	ID   string `yaml:"id"`
+}
+
+type runFile struct {
+	ID           string   `yaml:"id"`
+	Agent        string   `yaml:"agent"`
+	Conversation string   `yaml:"conversation"`
+	Depth        int      `yaml:"depth" rule:"min=0"`
+	Turn         int      `yaml:"turn" rule:"min=0"`
+	Variables    []string `yaml:"variables"`
+}
+
+type callsFile struct {
+	Completed int `yaml:"completed" rule:"min=0"`
+	Failed    int `yaml:"failed" rule:"min=0"`
+	Refused   int `yaml:"refused" rule:"min=0"`
+	Running   int `yaml:"running" rule:"min=0"`
+}
+
+// budgetFile says what is used, and what is left where there is a limit.
+type budgetFile struct {
+	Calls    countFile `yaml:"calls"`
+	Tokens   countFile `yaml:"tokens"`
+	Cost     moneyFile `yaml:"cost"`
+	WallTime clockFile `yaml:"wall_time"`
+}
+
+type countFile struct {
+	Used int  `yaml:"used" rule:"min=0"`
+	Left *int `yaml:"left" rule:"min=0"`
+}
+
+type moneyFile struct {
+	Used float64  `yaml:"used" rule:"min=0"`
+	Left *float64 `yaml:"left" rule:"min=0"`
+}
+
+type clockFile struct {
+	Used switchyard.Duration  `yaml:"used"`
+	Left *switchyard.Duration `yaml:"left"`
+}
+
+// noon is when the calls of cases are made that do not say when.
+var noon = time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
+
+// LoadCases reads a file of cases, and the files of rules that it names, relative to it. The error is strictyaml.Faults and lists
+// everything that is wrong in all of them.
+func LoadCases(path string) (*Cases, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	doc, faults := strictyaml.ParseOne(path, data, MaxFileBytes)
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	var f casesFile
+	doc.Decode(&f)
+	c := &Cases{}
+	var others strictyaml.Faults
+	for i, name := range f.Policies {
+		if name == "" {
+			continue // which has been reported, or names no file
+		}
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(path), name)
+		}
+		set, err := Load(name)
+		if err != nil {
+			doc.Report(jsonpath.Index(rulesPath, i), "the file of policies cannot be used", "correct it there; paths are relative to this file")
+			theirs, _ := errors.AsType[strictyaml.Faults](err)
+			others = append(others, theirs...)
+		}
+		c.sets = append(c.sets, set)
+	}
+	for i, written := range f.Cases {
+		c.Cases = append(c.Cases, c.read(doc, jsonpath.Index(jsonpath.Root+".cases", i), written))
+	}
+	if err := append(doc.Faults(), others...).Err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// read returns one case, and reports what is wrong with it beyond types and bounds.
+func (c *Cases) read(doc *strictyaml.Document, at string, f caseFile) Case {
+	one := Case{Name: f.Name, Want: f.Want, Rule: f.Rule, Facts: f.facts()}
+	one.Line, _ = doc.Position(at)
+	if f.Now != "" {
+		now, err := time.Parse(time.RFC3339, f.Now)
+		if err != nil {
+			doc.Report(at+".now", fmt.Sprintf("%.40q is no point in time", f.Now), "write it as 2026-01-31T22:30:00Z")
+		}
+		one.Facts.Now = now
+	}
+	if args := one.Facts.Arguments; len(args) > 0 && args[0] != '{' {
+		doc.Report(at+".args", "the arguments of a call are a mapping", "")
+	}
+	switch {
+	case f.Rule == "":
+	case f.Want == Allow:
+		doc.ReportKey(at+".rule", "no rule says that a call is allowed", "remove rule, or say what the rule is to do")
+	case !slices.ContainsFunc(c.sets, func(s *Set) bool { return slices.Contains(s.Names(), f.Rule) }):
+		doc.Report(at+".rule", fmt.Sprintf("there is no rule %.80q in the files of policies", f.Rule), "")
+	}
+	return one
+}
+
+func (f caseFile) facts() Facts {
+	facts := Facts{Tool: Tool(f.Tool), Caller: Caller(f.Caller), Run: f.Run.run(), Arguments: f.Args, Labels: f.Labels, Now: noon}
+	facts.Caller.Type = cmp.Or(facts.Caller.Type, string(switchyard.CallerAgent))
+	if facts.Caller.Type == string(switchyard.CallerAgent) {
+		facts.Run.Agent = cmp.Or(facts.Run.Agent, facts.Caller.ID)
+		facts.Caller.ID = cmp.Or(facts.Caller.ID, facts.Run.Agent)
+	}
+	for tool, n := range f.Calls {
+		facts.Calls = append(facts.Calls, switchyard.PastCalls{Tool: tool, Completed: n.Completed, Failed: n.Failed, Refused: n.Refused, Running: n.Running})
+	}
+	b := BudgetOf(switchyard.Limits{}, switchyard.Usage{}, f.Budget.WallTime.Used.Std())
+	b.Calls, b.Tokens = f.Budget.Calls.count(), f.Budget.Tokens.count()
+	b.Cost.Used = f.Budget.Cost.Used
+	if left := f.Budget.Cost.Left; left != nil {
+		b.Cost.Left = *left
+	}
+	if left := f.Budget.WallTime.Left; left != nil {
+		b.WallTime.Left = left.Std()
+	}
+	facts.Budget = b
+	return facts
+}
+
+func (f runFile) run() Run {
+	return Run{ID: f.ID, Agent: f.Agent, Conversation: f.Conversation, Depth: int64(f.Depth), Turn: int64(f.Turn), Variables: f.Variables}
+}
+
+func (f countFile) count() Count {
+	if f.Left == nil {
+		return Count{Used: int64(f.Used), Left: Unlimited}
+	}
+	return Count{Used: int64(f.Used), Left: int64(*f.Left)}
+}
+
+// Tried is what the rules say to a case.
+type Tried struct {
+	Name string                  `json:"name"`
+	Line int                     `json:"line"`
+	OK   bool                    `json:"ok"`
+	Want switchyard.PolicyEffect `json:"want"`
+	Rule string                  `json:"rule,omitempty"`
+	Got  switchyard.PolicyEffect `json:"got"`
+	// Policies are the rules that held, or failed.
+	Policies []switchyard.PolicyAction `json:"policies,omitempty"`
+}
+
+// Try has the rules judge every case, in order.
+func (c *Cases) Try() []Tried {
+	all := make([]Tried, len(c.Cases))
+	for i := range c.Cases {
+		one := &c.Cases[i]
+		t := Tried{Name: one.Name, Line: one.Line, Want: one.Want, Rule: one.Rule, Got: Allow, Policies: Check(&one.Facts, c.sets...)}
+		if len(t.Policies) > 0 {
+			t.Got = t.Policies[0].Effect
+		}
+		t.OK = t.Got == t.Want && (t.Rule == "" || slices.ContainsFunc(t.Policies, func(p switchyard.PolicyAction) bool {
+			return p.Rule == t.Rule && p.Effect == t.Want && p.Failure == ""
+		}))
+		all[i] = t
+	}
+	return all
+}
+
+// OneSided names the rules that hold in no case, and those that hold in every case that they are for: nobody has tried
+// whether these can do anything else.
+func (c *Cases) OneSided() (never, always []string) {
+	for _, s := range c.sets {
+		for i := range s.rules {
+			r := &s.rules[i]
+			held, not := 0, 0
+			for n := range c.Cases {
+				f := &c.Cases[n].Facts
+				if _, holds := r.check(newValues(f, r.condition.adapt)); holds && r.concerns(f) {
+					held++
+				} else {
+					not++
+				}
+			}
+			if held == 0 {
+				never = append(never, r.Name)
+			}
+			if not == 0 {
+				always = append(always, r.Name)
+			}
+		}
+	}
+	return never, always
+}

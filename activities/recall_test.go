@@ -59,7 +59,7 @@ func (l *listedRuns) QueryWorkflow(ctx context.Context, id, runID, query string,
 	}
 	from := args[0].(int)
 	page := switchyard.PageOf(l.said[runID], from)
-	page.Turn = 7
+	page.Turn, page.Labels = 7, []string{"seen"}
 	run := queriedRun{page: func(int) switchyard.Page { return page }}
 	return run.QueryWorkflow(ctx, id, runID, query, args...)
 }
@@ -151,7 +151,7 @@ func TestRecallTakesTheLastRun(t *testing.T) {
 			case strings.Join(texts, "|") != c.want:
 				t.Errorf("got %q, want %q", texts, c.want)
 			}
-			if c.want == "a" && (r.RunID != "a" || r.Turn != 7) {
+			if c.want == "a" && (r.RunID != "a" || r.Turn != 7 || !slices.Equal(r.Labels, []string{"seen"})) {
 				t.Errorf("got %+v", r)
 			}
 		})

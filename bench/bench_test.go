@@ -34,6 +34,7 @@ func TestFigures(t *testing.T) {
 		func() (map[string]float64, error) { return l.longRun(t.Context(), 60) },
 		func() (map[string]float64, error) { return measureStep(t.Context(), l) },
 		func() (map[string]float64, error) { return measureMCP(t.Context(), l) },
+		func() (map[string]float64, error) { return measurePolicies(t.Context(), l) },
 		func() (map[string]float64, error) { return measureFanout(t.Context(), l) },
 		func() (map[string]float64, error) { return measureLimited(t.Context(), l) },
 		func() (map[string]float64, error) { return measureInline(t.Context(), l) },

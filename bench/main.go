@@ -39,6 +39,7 @@ var figures = []figure{
 	{"model_step_overhead_ms", "a model step that has nothing to do but its own work, with a conversation of 1 MB, median, ms", 5, measureStep},
 	{"worker_memory_ratio", "a worker's memory after 10,000 runs ÷ after 1,000", 1.2, measureMemory},
 	{"mcp_overhead_ms", "what a call of an MCP tool takes beyond an empty activity and the SDK's own call, ms", 2, measureMCP},
+	{"policy_ms", "what 100 policies add to the admission of a turn of 10 calls, ms", 2, measurePolicies},
 	{"limited_lane_ratio", "wall time of calls, on a lane with a limit ÷ on one without", 1.05, measureLimited},
 	{"fanout_ratio", "wall time of 100 calls of 50 ms at once, plan run ÷ hand-written workflow", 1.2, measureFanout},
 	{"inline_wall_ratio", "wall time of 100 turns, model steps and calls inline ÷ as activities", 0.15, measureInline},

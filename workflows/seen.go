@@ -54,9 +54,13 @@ func (s *seen) refused(c switchyard.Call) {
 	s.calls[c.Tool] = p
 }
 
-// ended counts a call that was executed. Its tool's labels count however it ended: the text of a failure comes from the same
-// place as a result.
+// ended counts a call that was let through. Where it was executed, its tool's labels count however it ended: the text of a
+// failure comes from the same place as a result.
 func (s *seen) ended(out switchyard.CallOutcome, t switchyard.Tool) {
+	if e := out.Error; e != nil && (e.NotBegun || e.Phase == switchyard.PhasePreValidation || e.Phase == switchyard.PhasePreExecution) {
+		s.refused(switchyard.Call{ID: out.ID, Tool: out.Tool})
+		return
+	}
 	delete(s.open, out.ID)
 	p := s.calls[out.Tool]
 	if out.Error == nil {

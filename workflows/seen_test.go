@@ -103,3 +103,14 @@ func TestPoliciesOfAPlan(t *testing.T) {
 		t.Errorf("stored %q, failures %+v", l.stored, result.Failures)
 	}
 }
+
+// A call that never began, as one whose sub-agent could not be started, gives no labels and counts as refused.
+func TestLabelsOfCallsThatNeverBegan(t *testing.T) {
+	l, _ := newTree(t, agentTool("below", above("page"), func(s *toolspecs.Spec) { s.Emits = []string{"from-below"} }), emitting("page", "variables", "page"))
+	big := strings.Repeat("x", switchyard.MaxPayload)
+	a := above("below", step(call("below", `{}`)), answer("done"))
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Prompt: "Go.", Agent: a, Variables: map[string]any{"big": big}})
+	if r := l.result(); len(r.Labels) > 0 || r.Usage.Failed != 1 {
+		t.Errorf("result: %+v", r)
+	}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/policies"
+)
+
+// policyCalls is how many calls a turn has, policyRules how many rules check each.
+const (
+	policyCalls = 10
+	policyRules = 100
+)
+
+// measurePolicies measures what rules add to the admission of a turn, the step in which they are evaluated: the median of many
+// admissions with rules, less that of as many without. Each with follows one without, so that what else the machine does weighs
+// on both.
+func measurePolicies(ctx context.Context, l *lab) (map[string]float64, error) {
+	catalog, err := toolspecs.NewCatalog([]toolspecs.Spec{{Name: "send", Version: "1.0.0", Description: "Sends a text.", Effects: []string{"external_write"},
+		Parameters: []toolspecs.Parameter{{Name: "to", Type: "string", Required: true}, {Name: "size", Type: "integer", Required: true}},
+		Entry:      toolspecs.Entry{Type: switchyard.KindFunction, Handler: "payload"}}})
+	if err != nil {
+		return nil, err
+	}
+	without, err := admission(l, catalog)
+	if err != nil {
+		return nil, err
+	}
+	with, err := admission(l, catalog, rules()...)
+	if err != nil {
+		return nil, err
+	}
+	tool, _ := catalog.Get("send")
+	request := switchyard.AdmitRequest{Tools: []switchyard.Tool{tool.Tool()}, Known: []string{"send"}, Caller: switchyard.Caller{Type: switchyard.CallerAgent, ID: "bench"},
+		Facts: switchyard.RunFacts{Turn: 3, Labels: []string{"private"}, Calls: []switchyard.PastCalls{{Tool: "send", Completed: 3}}}}
+	for i := range policyCalls {
+		request.Calls = append(request.Calls, switchyard.Call{ID: switchyard.TurnCallID(3, i+1), Tool: "send", Arguments: fmt.Sprintf(`{"to":"team@example.com","size":%d}`, i)})
+	}
+	var plain, ruled []time.Duration
+	for range 100 * l.pairs {
+		for a, took := range map[*activities.Activities]*[]time.Duration{without: &plain, with: &ruled} {
+			began := time.Now()
+			verdicts, err := a.Admit(ctx, request)
+			*took = append(*took, time.Since(began))
+			if err == nil {
+				err = allowed(verdicts)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.Sort(plain)
+	slices.Sort(ruled)
+	return map[string]float64{"policy_ms": float64((ruled[len(ruled)/2] - plain[len(plain)/2]).Microseconds()) / 1000}, nil
+}
+
+func admission(l *lab, catalog *toolspecs.Catalog, rules ...switchyard.PolicyRule) (*activities.Activities, error) {
+	set := policies.Of(rules...)
+	return activities.New(activities.Config{Catalog: func() *toolspecs.Catalog { return catalog }, Client: l.client, Policies: func() *policies.Set { return set }})
+}
+
+// rules are of five kinds, over labels, arguments, earlier calls, budget and time, none of which holds.
+func rules() []switchyard.PolicyRule {
+	var list []switchyard.PolicyRule
+	for i := range policyRules / 5 {
+		for kind, when := range []string{
+			fmt.Sprintf("'label-%d' in labels && 'external_write' in tool.effects", i),
+			fmt.Sprintf("args.to.endsWith('@example-%d.com')", i),
+			fmt.Sprintf("calls.send.made > %d", 100+i),
+			fmt.Sprintf("has(args.size) && args.size > %d && budget.calls.left < 10", 1000+i),
+			fmt.Sprintf("now < timestamp('20%02d-01-01T00:00:00Z')", i),
+		} {
+			list = append(list, switchyard.PolicyRule{Name: fmt.Sprintf("rule-%d-%d", i, kind), When: when, Then: switchyard.PolicyDeny, Message: "no"})
+		}
+	}
+	return list
+}
+
+// allowed is an error where a rule stopped a call, so that what was measured is not the whole of it.
+func allowed(verdicts []switchyard.Verdict) error {
+	for _, v := range verdicts {
+		if v.Error != nil || len(verdicts) != policyCalls {
+			data, _ := json.Marshal(verdicts)
+			return fmt.Errorf("the calls were not let through: %.500s", data)
+		}
+	}
+	return nil
+}

@@ -152,7 +152,7 @@ func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.
 	var x switchyard.Execution
 	if in != nil {
 		if err := in.Get(&x); err != nil {
-			return false, Failure(switchyard.Errorf(switchyard.ErrExecution, "the call's input cannot be read: %v", err))
+			return false, Failure(unread(err))
 		}
 	}
 	if err := q.stand(ctx, info, x.QueueTimeout); err != nil {

@@ -22,7 +22,7 @@ import (
 func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (switchyard.Result, error) {
 	t, err := attemptOf(ctx, input)
 	if err != nil {
-		return switchyard.Result{}, Failure(switchyard.Errorf(switchyard.ErrExecution, "the call's input cannot be read: %v", err))
+		return switchyard.Result{}, Failure(unread(err))
 	}
 	ctx, rest := keepAlive(ctx)
 	defer rest()
@@ -47,6 +47,14 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (s
 		a.ended(t, switchyard.CallOutcome{ID: t.id, Error: failure})
 	}
 	return switchyard.Result{}, Failure(failure, t.spent()...)
+}
+
+// unread is the error of a call whose input this worker cannot read, for want of a key or of the payload store. It hands the
+// call back: another worker may be able to.
+func unread(err error) *switchyard.Error {
+	e := switchyard.Errorf(switchyard.ErrExecution, "this worker cannot read the call's input: %v", err)
+	e.Phase, e.NotBegun = switchyard.PhasePreExecution, true
+	return e
 }
 
 // remember leaves a call's message for the run's next model step, where there will be one.

@@ -395,3 +395,15 @@ func BenchmarkTool(b *testing.B) {
 		b.Fatal(err)
 	}
 }
+
+// TestUnreadableInput proves that a call whose input a worker cannot read is handed back as not begun, so that the run makes it
+// again: also one that must not run twice.
+func TestUnreadableInput(t *testing.T) {
+	b, _ := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = switchyard.EffectOnce }, answers(`"never"`))
+	_, err := within(t, "probe", "no execution", func(ctx context.Context, in converter.EncodedValues) (any, error) { return b.Tool(ctx, in) })
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	var e switchyard.Error
+	if !ok || !app.NonRetryable() || app.Details(&e) != nil || !e.NotBegun || e.Type != switchyard.ErrExecution || !contains(e.Message, "this worker cannot read the call's input") {
+		t.Errorf("got %v, %+v", err, e)
+	}
+}

@@ -29,10 +29,14 @@ var reading = map[string]bool{
 }
 
 // intercept decodes what a connection reads, in one place, so that readers of histories and lists know of no codec. What the
-// SDK decodes by itself (tasks, results, queries) it leaves to it: there an error is the task's and stands in history.
+// SDK decodes by itself (activities, results, queries) it leaves to it, but for workflow tasks.
 func (s *Storage) intercept(ctx context.Context, method string, request, response any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	if err := invoke(ctx, method, request, response, conn, options...); err != nil {
 		return err
+	}
+	if path.Base(method) == pollTasks {
+		s.take(ctx, request, response, conn)
+		return nil
 	}
 	strict, reads := reading[path.Base(method)]
 	message, ok := response.(proto.Message)

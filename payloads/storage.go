@@ -22,6 +22,10 @@ type Storage struct {
 	threshold int
 	recent    *recent
 	converter converter.DataConverter
+
+	// OnUnreadable hears of workflow tasks that were given back because this process cannot read their payloads; nil for
+	// nobody. It is set before the first connection.
+	OnUnreadable func(workflowID string, err error)
 }
 
 // Apply puts all that is needed into the options of a connection. A data converter that is there already is kept, below the

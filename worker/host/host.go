@@ -111,6 +111,7 @@ func (c *Config) openPayloads(ctx context.Context) (keep wholeKeeper, err error)
 	if err != nil {
 		return nil, invalidError{err}
 	}
+	storage.OnUnreadable = func(run string, err error) { c.Logger.Warn("a workflow task is given back", "run", run, "error", err) }
 	if storage.Stores() {
 		keep = storage.Keep
 	}

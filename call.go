@@ -85,6 +85,9 @@ type Verdict struct {
 	Labels []string `json:"labels,omitempty"`
 	// Approval is set where a person has to approve the call before it runs.
 	Approval *ApprovalNeed `json:"approval,omitempty"`
+	// Batch is the id of the first of the calls that are made together with this one, itself included; empty for a call that is made
+	// alone.
+	Batch string `json:"batch,omitempty"`
 	// Result is set where the call is answered in the tool's place, by a hook or because it is a dry run: it must not run.
 	Result *Result `json:"result,omitempty"`
 	// DryRun says that Result, a Withheld, tells what the call would have done.
@@ -114,6 +117,8 @@ type Execution struct {
 	QueueTimeout Duration `json:"queue_timeout,omitzero"`
 	// Timeout bounds an attempt where the call's execution plan does; zero leaves it to the tool.
 	Timeout Duration `json:"timeout,omitzero"`
+	// Parts are the calls that are made together; Arguments have the elements of all of them. Empty for a single call.
+	Parts []Part `json:"parts,omitempty"`
 }
 
 // Origin is what all calls of one run have in common.
@@ -149,6 +154,8 @@ type Result struct {
 	Slow bool `json:"slow,omitempty"`
 	// Hooks are what hooks after the call did to it.
 	Hooks []HookAction `json:"hooks,omitempty"`
+	// Parts are the outcomes of calls that were made together; Output is then empty.
+	Parts []CallOutcome `json:"parts,omitempty"`
 }
 
 // NotesBegin stands before the notes of a result in what a model is told.
@@ -218,6 +225,8 @@ type CallContext struct {
 	WorkflowID string
 	RunID      string
 	ParentCall string
+	// Parts are the calls that are made together as this one; empty for a single call. The key of each is IdempotencyKey(Run, ID).
+	Parts []Part
 	// Attempt counts from 1.
 	Attempt int
 	Timeout Duration

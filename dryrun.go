@@ -43,8 +43,8 @@ type WithheldCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 	// Plan is the call's execution plan.
 	Plan *ExecutionPlan `json:"plan,omitempty"`
-	// Sensitive are the parameters whose values are not shown.
-	Sensitive []string `json:"-"`
+	// Mask says which parts of the arguments are not shown.
+	Mask *Mask `json:"-"`
 }
 
 // FromDryRun says of a plan's run which dry run withheld its calls, and who let them go.
@@ -123,7 +123,7 @@ func PlanDigest(p Plan) (string, error) {
 func (p Plan) Shown(calls []WithheldCall) Plan {
 	p.Calls = slices.Clone(p.Calls)
 	for i, c := range calls {
-		p.Calls[i].Arguments = Redact(p.Calls[i].Arguments, c.Sensitive)
+		p.Calls[i].Arguments = c.Mask.Redact(p.Calls[i].Arguments)
 	}
 	return p
 }

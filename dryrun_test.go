@@ -11,7 +11,7 @@ import (
 // toolspecs, that texts that look like references stay texts, and that execution plans go with them without the dry run.
 func TestPlanOfDryRun(t *testing.T) {
 	calls := []WithheldCall{
-		{Path: "1.1", Tool: "a", Digest: "d1", Arguments: json.RawMessage(`{"text":"${x} and $${y}","list":["${z}",1],"pin":"4711"}`), Sensitive: []string{"pin"}},
+		{Path: "1.1", Tool: "a", Digest: "d1", Arguments: json.RawMessage(`{"text":"${x} and $${y}","list":["${z}",1],"pin":"4711"}`), Mask: Tool{Sensitive: []string{"pin"}}.ArgumentMask()},
 		{Path: "1.2/3.1", Tool: "b", Digest: "d2", Arguments: json.RawMessage(`{}`), Plan: &ExecutionPlan{Intent: "try", DryRun: true}},
 		{Path: "1-2/3.1", Tool: "b", Arguments: json.RawMessage(`{"n":12345678901234567890}`)},
 		{Path: strings.Repeat("1.1/", 40), Tool: "b", Arguments: json.RawMessage(`{}`)},

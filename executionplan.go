@@ -3,8 +3,6 @@ package switchyard
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
-	"strings"
 )
 
 // PlanArgument is the argument in which a call of any tool may carry its execution plan. It is taken off before the arguments
@@ -84,43 +82,21 @@ func (p *ExecutionPlan) ShortestTimeout() Duration {
 	return p.Limits.Timeout
 }
 
-// Redacted returns the plan with the values of sensitive arguments replaced in its texts: a caller may repeat them there.
-func (p *ExecutionPlan) Redacted(arguments json.RawMessage, sensitive []string) *ExecutionPlan {
-	if p == nil || len(sensitive) == 0 {
+// Redacted returns the plan with the values of the tool's sensitive arguments replaced in its texts: a caller may repeat them
+// there. Where the arguments are no JSON, nothing of the texts is left.
+func (p *ExecutionPlan) Redacted(t Tool, arguments json.RawMessage) *ExecutionPlan {
+	mask := t.ArgumentMask()
+	if p == nil || mask == nil {
 		return p
 	}
-	hide := hider(arguments, sensitive)
 	shown := *p
-	shown.Intent, shown.Rollback = hide(p.Intent), hide(p.Rollback)
-	shown.Preconditions, shown.ExpectedOutcomes = each(p.Preconditions, hide), each(p.ExpectedOutcomes, hide)
+	if _, err := DecodeJSON(arguments); err != nil {
+		shown.Intent, shown.Rollback, shown.Preconditions, shown.ExpectedOutcomes = Redacted, "", nil, nil
+		return &shown
+	}
+	var none *Hider
+	hider := none.With(Redacted, mask.Values(arguments)...)
+	shown.Intent, shown.Rollback = hider.Text(p.Intent), hider.Text(p.Rollback)
+	shown.Preconditions, shown.ExpectedOutcomes = hider.Texts(p.Preconditions), hider.Texts(p.ExpectedOutcomes)
 	return &shown
-}
-
-func each(texts []string, change func(string) string) []string {
-	changed := slices.Clone(texts)
-	for i, text := range texts {
-		changed[i] = change(text)
-	}
-	return changed
-}
-
-// hider returns a function that replaces the values of sensitive arguments in a text, wherever they are texts or numbers,
-// however deep. Where the arguments cannot be read, nothing of the text is left.
-func hider(arguments json.RawMessage, sensitive []string) func(string) string {
-	var object map[string]json.RawMessage
-	if json.Unmarshal(arguments, &object) != nil {
-		return func(text string) string {
-			if text == "" {
-				return ""
-			}
-			return Redacted
-		}
-	}
-	var pairs []string
-	for _, value := range (Tool{Sensitive: sensitive}).ArgumentMask().Values(arguments) {
-		if value != "" {
-			pairs = append(pairs, value, Redacted)
-		}
-	}
-	return strings.NewReplacer(pairs...).Replace
 }

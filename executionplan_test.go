@@ -40,19 +40,19 @@ func TestUnder(t *testing.T) {
 // TestPlanRedacted proves that the texts of a plan do not repeat the values of sensitive arguments, however deep those are, and
 // that nothing is shown where the arguments cannot be read.
 func TestPlanRedacted(t *testing.T) {
-	plan := &ExecutionPlan{Intent: "log in with s3cret and 4711", Rollback: "log out", Preconditions: []string{"hunter2 works", "a"}}
-	arguments := json.RawMessage(`{"Password":{"value":"s3cret","also":["hunter2"]},"pin":4711,"name":"a","empty":""}`)
-	got := plan.Redacted(arguments, []string{"password", "pin", "empty"})
+	plan := &ExecutionPlan{Intent: "log in with s3cret and 471147", Rollback: "log out", Preconditions: []string{"hunter2 works", "a"}}
+	arguments := json.RawMessage(`{"Password":{"value":"s3cret","also":["hunter2"]},"pin":471147,"name":"a","empty":""}`)
+	got := plan.Redacted(Tool{Sensitive: []string{"password", "pin", "empty"}}, arguments)
 	if got.Intent != "log in with *** and ***" || got.Rollback != "log out" || got.Preconditions[0] != "*** works" || got.Preconditions[1] != "a" {
 		t.Errorf("shown as %+v", got)
 	}
-	if plan.Intent != "log in with s3cret and 4711" || plan.Preconditions[0] != "hunter2 works" {
+	if plan.Intent != "log in with s3cret and 471147" || plan.Preconditions[0] != "hunter2 works" {
 		t.Errorf("the plan itself was changed: %+v", plan)
 	}
-	if got := plan.Redacted(json.RawMessage(`{`), []string{"password"}); got.Intent != Redacted {
+	if got := plan.Redacted(Tool{Sensitive: []string{"password"}}, json.RawMessage(`{`)); got.Intent != Redacted {
 		t.Errorf("with broken arguments: %+v", got)
 	}
-	if got := plan.Redacted(arguments, nil); got != plan {
+	if got := plan.Redacted(Tool{}, arguments); got != plan {
 		t.Error("nothing is sensitive")
 	}
 }

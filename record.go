@@ -130,6 +130,9 @@ type Record struct {
 	// Policies are the rules that the call met, and what each did; Labels are then those that the run had seen.
 	Policies []PolicyAction `json:"policies,omitempty"`
 	Labels   []string       `json:"labels,omitempty"`
+	// Batched says that the call was made together with others, Activity as what: the id of the first of them.
+	Batched  bool   `json:"batched,omitempty"`
+	Activity string `json:"activity,omitempty"`
 	// DryRun says that the call was withheld: its result tells what it would have done. It is completed in the phase
 	// pre_execution.
 	DryRun bool `json:"dry_run,omitempty"`

@@ -99,6 +99,8 @@ type Tool struct {
 	// OnLoss and IdleTimeout are for stateful tools.
 	OnLoss      OnLoss   `json:"on_loss,omitempty"`
 	IdleTimeout Duration `json:"idle_timeout,omitzero"`
+	// Batch says how calls of a turn are made together; nil where they are not.
+	Batch *Batch `json:"batch,omitempty"`
 	// Undo is the call that undoes a call of the tool; nil for a tool that declares none.
 	Undo *Undo `json:"undo,omitempty"`
 	// Verify is how to find out what became of a call whose outcome is unknown; nil for a tool that declares nothing.

@@ -45,7 +45,7 @@ func (a *Activities) Admit(ctx context.Context, r switchyard.AdmitRequest) ([]sw
 	if err != nil {
 		return nil, err
 	}
-	verdicts = recordable(a.withhold(r, a.afterHooks(ctx, r, verdicts)))
+	verdicts = together(r, recordable(a.withhold(r, a.afterHooks(ctx, r, verdicts))))
 	if err := a.openKeys(ctx, r, verdicts); err != nil {
 		return nil, err
 	}

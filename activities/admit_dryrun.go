@@ -26,7 +26,7 @@ func withheld(tool switchyard.Tool, c switchyard.Call, v switchyard.Verdict) swi
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(c.Arguments)
 	}
-	told := switchyard.Withheld{DryRun: true, Tool: c.Tool, Arguments: switchyard.Redact(arguments, tool.Sensitive), Lane: tool.Lane}
+	told := switchyard.Withheld{DryRun: true, Tool: c.Tool, Arguments: tool.Redact(arguments), Lane: tool.Lane}
 	if v.Route.Key != "" {
 		told.Lane += "/" + v.Route.Key
 	}

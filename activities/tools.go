@@ -64,9 +64,11 @@ func (a *Activities) remember(o switchyard.Origin, outcome switchyard.CallOutcom
 	}
 }
 
-func (a *Activities) ended(t attempt, outcome switchyard.CallOutcome) {
+func (a *Activities) ended(t attempt, whole switchyard.CallOutcome) {
 	if t.inline == nil || t.inline.Apart {
-		a.remember(t.Origin, outcome)
+		for _, outcome := range t.outcomes(whole) {
+			a.remember(t.Origin, outcome)
+		}
 	}
 }
 
@@ -105,7 +107,12 @@ func (a *Activities) call(ctx context.Context, t attempt) (switchyard.Result, *s
 	}
 	began = time.Now()
 	answer.Notes = slices.Concat(t.Notes, repliesOf(timeout), answer.Notes)
-	result, failure := a.postExecute(ctx, compiled, hidden.answer(answer), t.hooked(withHiding(ctx, hidden), spec))
+	answer = hidden.answer(answer)
+	if len(t.Parts) > 0 {
+		result, failure := a.apart(withHiding(ctx, hidden), compiled, answer, t, took)
+		return result, hidden.error(failure)
+	}
+	result, failure := a.postExecute(ctx, compiled, answer, t.hooked(withHiding(ctx, hidden), spec))
 	if t.inline != nil {
 		result = fitInline(result)
 	}
@@ -167,7 +174,7 @@ func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.
 	origin.Conversation = cmp.Or(origin.Conversation, t.info.WorkflowExecution.ID)
 	return switchyard.WithCallContext(ctx, switchyard.CallContext{
 		CallID: t.id, Tool: t.tool, Origin: origin,
-		WorkflowID: t.info.WorkflowExecution.ID, RunID: t.info.WorkflowExecution.RunID, ParentCall: t.Parent,
+		WorkflowID: t.info.WorkflowExecution.ID, RunID: t.info.WorkflowExecution.RunID, ParentCall: t.Parent, Parts: t.Parts,
 		Attempt: int(t.info.Attempt), Timeout: spec.Execution.Timeout, Key: switchyard.IdempotencyKey(t.Origin.Run, t.id),
 		Lane: held.lane, Fence: held.fence,
 	})

@@ -81,11 +81,13 @@ func (d *Deriver) called(e *historypb.HistoryEvent, timing switchyard.Timing) er
 	}
 	r.Status, r.Phase, r.Timing = switchyard.CallRunning, switchyard.PhasePreExecution, timing
 	r.Digest, r.Notes, r.Priority = execution.Digest, execution.Notes, d.priorityAt(a.GetPriority())
+	if len(execution.Parts) > 0 {
+		r = d.ofTogether(r, w)
+	}
 	call.record = r
-	d.summary.Usage.Calls++
 	d.open[e.GetEventId()] = call
-	d.emit(e, switchyard.Event{Type: switchyard.EventToolStarted, Turn: r.Turn, CallID: r.CallID, Tool: r.Tool,
-		Summary: d.line(r), Timing: &timing})
+	d.tellBegun(e, r)
+	d.begunWith(e, r, execution.Parts)
 	d.askPerson(e, r, question)
 	return nil
 }
@@ -304,8 +306,21 @@ func failedStatus(e *switchyard.Error) switchyard.CallStatus {
 	return switchyard.CallFailed
 }
 
-// end tells of a call that is over.
+// end tells of a call that is over, and of those that were made together as it.
 func (d *Deriver) end(e *historypb.HistoryEvent, r switchyard.Record) {
+	others := d.together[r.CallID]
+	if len(others) == 0 {
+		d.endOne(e, r)
+		return
+	}
+	delete(d.together, r.CallID)
+	d.endOne(e, apart(r, r))
+	for _, own := range others {
+		d.endOne(e, apart(own, r))
+	}
+}
+
+func (d *Deriver) endOne(e *historypb.HistoryEvent, r switchyard.Record) {
 	kind := switchyard.EventToolCompleted
 	if r.Error != nil {
 		kind = switchyard.EventToolFailed

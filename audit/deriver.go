@@ -28,6 +28,8 @@ type Deriver struct {
 	tools  map[string]switchyard.Tool
 	wanted wantedCalls
 	open   map[int64]*activity
+	// together are, by the id of the first one, the records of other calls that are made as one with it.
+	together map[string][]switchyard.Record
 	// handedBack are calls that workers gave up before they began them, and that the run is about to make again, by id.
 	handedBack map[string]*activity
 	asked      asked
@@ -47,7 +49,7 @@ type Deriver struct {
 // history's first event says them too.
 func NewDeriver(workflowID, runID string) *Deriver {
 	return &Deriver{workflowID: workflowID, next: runID, wanted: wantedCalls{}, open: map[int64]*activity{},
-		handedBack: map[string]*activity{}, sent: map[string]bool{}, tools: map[string]switchyard.Tool{}, asked: newAsked(), holds: newHolds()}
+		handedBack: map[string]*activity{}, together: map[string][]switchyard.Record{}, sent: map[string]bool{}, tools: map[string]switchyard.Tool{}, asked: newAsked(), holds: newHolds()}
 }
 
 // Add takes the next event of the history and returns what it means: none, one or several events. An error says which

@@ -62,5 +62,5 @@ func (d *Deriver) withheldCall(w *wantedCall, v switchyard.Verdict) switchyard.W
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(w.Arguments)
 	}
-	return switchyard.WithheldCall{Path: w.ID, Tool: w.Tool, Version: t.Version, Digest: t.Digest, Arguments: arguments, Plan: v.Plan, Sensitive: t.Sensitive}
+	return switchyard.WithheldCall{Path: w.ID, Tool: w.Tool, Version: t.Version, Digest: t.Digest, Arguments: arguments, Plan: v.Plan, Mask: t.ArgumentMask()}
 }

@@ -54,10 +54,10 @@ func (d *Deriver) Running() []switchyard.Record {
 	var records []switchyard.Record
 	for _, a := range d.openInOrder() {
 		a.record.Notes = slices.Concat(a.record.Notes, d.waitsFor(a.id))
-		records = append(records, a.record)
+		records = append(append(records, a.record), d.together[a.id]...)
 	}
 	for _, a := range inOrder(d.handedBack) {
-		records = append(records, a.record)
+		records = append(append(records, a.record), d.together[a.id]...)
 	}
 	for _, w := range d.wanted.inOrder() {
 		records = append(records, d.unscheduled(w))

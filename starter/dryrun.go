@@ -124,7 +124,7 @@ func (a *app) printDryPlan(plan dryPlan) error {
 		return err
 	}
 	fmt.Fprintf(a.Out, "# The calls that the dry run %s withheld, one after the other. Its digest is %s.\n", plan.Run, plan.Digest)
-	if slices.ContainsFunc(plan.calls, func(c switchyard.WithheldCall) bool { return len(c.Sensitive) > 0 }) {
+	if slices.ContainsFunc(plan.calls, func(c switchyard.WithheldCall) bool { return c.Mask != nil }) {
 		fmt.Fprintf(a.Out, "# Values of sensitive arguments are not shown; the plan that runs has them.\n")
 	}
 	if err := a.print(string(data)); err != nil {
@@ -148,7 +148,7 @@ func (a *app) printWithheld(ctx context.Context, f *follower) error {
 	fmt.Fprintf(&b, "\n%s  withheld, and not done:\n", p.bold("dry run "))
 	t := table{header: []string{"call", "tool", "arguments"}}
 	for _, c := range calls {
-		arguments := strings.TrimSpace(switchyard.Summary("", c.Arguments, c.Sensitive))
+		arguments := strings.TrimSpace(switchyard.Summary("", c.Mask.Redact(c.Arguments), nil))
 		t.add(c.Path, c.Tool, switchyard.Shorten(arguments, 80))
 	}
 	b.WriteString(t.text(p))

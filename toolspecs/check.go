@@ -55,6 +55,7 @@ func (c *checker) spec(s Spec) {
 	c.execution(s.Execution)
 	c.inline(s)
 	c.byRun(s)
+	c.batch(s)
 	c.requires(s.Requires)
 }
 

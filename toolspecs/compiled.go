@@ -165,6 +165,7 @@ func (c *Compiled) Tool() switchyard.Tool {
 		IdleTimeout:  c.Spec.Entry.IdleTimeout,
 		Undo:         c.Spec.Undo,
 		Verify:       c.Spec.Verify,
+		Batch:        c.Spec.Batch,
 		Emits:        c.Spec.Emits,
 		Sensitive:    append([]string(nil), c.sensitive...),
 		OutputMask:   c.outputMask,

@@ -37,6 +37,11 @@ func (s Spec) withDefaults() Spec {
 	}
 	s.Execution.Effect = cmp.Or(s.Execution.Effect, effectOfMethod(s.Entry))
 	s.Execution = s.Execution.withDefaults(s.Entry.Type)
+	if s.Batch != nil {
+		batch := *s.Batch
+		batch.Max = cmp.Or(batch.Max, switchyard.DefaultBatch)
+		s.Batch = &batch
+	}
 	s.Requires.Dependencies = slices.Clone(s.Requires.Dependencies)
 	for i, d := range s.Requires.Dependencies {
 		s.Requires.Dependencies[i].Within = cmp.Or(d.Within, defaultWithin)

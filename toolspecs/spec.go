@@ -52,6 +52,8 @@ type Spec struct {
 	// ExecutionPlan is required, optional or none: whether calls carry one, and models are told. Without it they may, and models
 	// are not told.
 	ExecutionPlan string `json:"execution_plan,omitempty" yaml:"execution_plan" rule:"enum=required|optional|none"`
+	// Batch says how calls of a turn are made together; none where they are not.
+	Batch *switchyard.Batch `json:"batch,omitempty" yaml:"batch"`
 	// places are where the spec's file says so, by path; nothing where it is in no file.
 	places map[string]filePlace
 	// Approval says which calls wait until a person has approved them; nil for none.

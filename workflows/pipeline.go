@@ -34,11 +34,13 @@ type pipeline struct {
 	openUntil  map[string]time.Time
 	handedBack map[string]int
 	verified   map[string]int
-	control    *control
-	questions  *questions
-	instances  *instances
-	inline     inline
-	undo       undo
+	// parts are, of calls that are made together as one, all of them, by the id of the first.
+	parts     map[string][]part
+	control   *control
+	questions *questions
+	instances *instances
+	inline    inline
+	undo      undo
 	// hooks are those of the run's agent, policies its rules and those of the agents above it.
 	hooks    switchyard.Hooks
 	policies []switchyard.PolicyRule
@@ -57,7 +59,7 @@ func newPipeline(ctx workflow.Context, in switchyard.RunInput, origin switchyard
 	c.questions.origin = origin
 	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode, rank: rankOf(ctx, in, origin), control: c, questions: c.questions,
 		queue: workflow.GetInfo(ctx).TaskQueueName, seen: newSeen(in), tools: make(map[string]switchyard.Tool, len(catalog.Tools)),
-		openUntil: map[string]time.Time{}, handedBack: map[string]int{}, verified: map[string]int{}}
+		openUntil: map[string]time.Time{}, handedBack: map[string]int{}, verified: map[string]int{}, parts: map[string][]part{}}
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
 		p.inline.on = p.inline.on || t.Lane == switchyard.LaneInline
@@ -240,7 +242,7 @@ func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, v switchyard
 	delete(p.verified, c.ID)
 	p.questions.end(out)
 	p.seen.ended(out, p.tools[c.Tool])
-	p.note(c, v, out, err)
+	p.noteAll(c, v, out, err)
 	return out, nil
 }
 
@@ -251,6 +253,8 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order 
 		return nil, err
 	}
 	p.divide(p.usage, verdicts)
+	t := p.together(calls, verdicts)
+	calls, verdicts = t.calls, t.verdicts
 	outcomes := make([]switchyard.CallOutcome, len(calls))
 	var admitted []int
 	var slots []slot
@@ -282,7 +286,8 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order 
 			return again
 		},
 	}
-	return outcomes, p.run(ctx, b)
+	err = p.run(ctx, b)
+	return p.apart(t, outcomes), err
 }
 
 // run runs calls that wait for each other. When it returns, nothing is asked or replied on their behalf any more.

@@ -1,0 +1,155 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// maxTogether bounds what the results of calls that are made together take in all, in bytes: they are one result in history.
+const maxTogether = 1 << 20
+
+// maxMerged bounds the arguments of calls that are made together, in bytes.
+const maxMerged = 512 << 10
+
+// together decides which of the admitted calls of an agent's turn are made as one: those of one tool that batches, with equal other
+// arguments and the same way to go. Calls that have to be approved, or whose execution plan bounds them, are made alone. It does not
+// change the order of calls that conflict.
+func together(r switchyard.AdmitRequest, verdicts []switchyard.Verdict) []switchyard.Verdict {
+	if r.Caller.Type != switchyard.CallerAgent {
+		return verdicts
+	}
+	var open []*batchOf
+	for i, v := range verdicts {
+		if v.Error != nil || v.Result != nil {
+			continue
+		}
+		tool, _ := toolOf(r, r.Calls[i].Tool)
+		mine := candidate(tool, r.Calls[i], v)
+		if b := join(open, mine, tool, v.Route.Key); b != nil {
+			verdicts[b.first].Batch, verdicts[i].Batch = verdicts[b.first].ID, verdicts[b.first].ID
+		} else if mine != nil {
+			mine.first = i
+			open = append(open, mine)
+		}
+	}
+	return verdicts
+}
+
+// join returns those that a call of the tool is made with, nil for none. All others notice that it came by.
+func join(open []*batchOf, mine *batchOf, tool switchyard.Tool, key string) (joined *batchOf) {
+	for _, b := range open {
+		if joined == nil && mine != nil && b.takes(mine) {
+			joined = b
+			continue
+		}
+		b.pass(tool, key)
+	}
+	return joined
+}
+
+// batchOf are calls that are made together, or may be.
+type batchOf struct {
+	tool     switchyard.Tool
+	others   string
+	route    switchyard.Route
+	elements int
+	size     int
+	// first is the index of the first of them.
+	first int
+	// closed says that a call has come by that no later one may overtake.
+	closed bool
+}
+
+// candidate returns a call as one that others may join; nil for one that is made alone.
+func candidate(tool switchyard.Tool, c switchyard.Call, v switchyard.Verdict) *batchOf {
+	bounded := v.Plan != nil && v.Plan.Limits != switchyard.PlanLimits{}
+	if tool.Batch == nil || c.OfRun() || v.Approval != nil || bounded {
+		return nil
+	}
+	arguments := v.Arguments
+	if len(arguments) == 0 {
+		arguments = json.RawMessage(c.Arguments)
+	}
+	list, others, err := tool.Batch.Elements(arguments)
+	if err != nil || len(list) == 0 {
+		return nil
+	}
+	return &batchOf{tool: tool, others: others, route: v.Route, elements: len(list), size: len(arguments)}
+}
+
+// takes adds a call, if it fits in.
+func (b *batchOf) takes(c *batchOf) bool {
+	if b.closed || b.tool.Name != c.tool.Name || b.others != c.others || b.route != c.route ||
+		b.elements+c.elements > b.tool.Batch.Max || b.size+c.size > maxMerged {
+		return false
+	}
+	b.elements += c.elements
+	b.size += c.size
+	return true
+}
+
+// pass notices a call that is not one of these: where the two conflict, no later one may come before it.
+func (b *batchOf) pass(tool switchyard.Tool, key string) {
+	alone := tool.Access == switchyard.AccessExclusive || b.tool.Access == switchyard.AccessExclusive
+	b.closed = b.closed || alone && tool.Lane == b.tool.Lane && key == b.route.Key
+}
+
+// apart takes the answer to calls that were made together through the phase post_execution, each part of it as the answer to its
+// call. The error is that of all of them: the answer is no list with one element for each.
+func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled, answer Answer, t attempt, took time.Duration) (switchyard.Result, *switchyard.Error) {
+	var answers []json.RawMessage
+	want := 0
+	for _, p := range t.Parts {
+		want += p.Elements
+	}
+	if err := json.Unmarshal(answer.Output, &answers); err != nil || len(answers) != want {
+		e := switchyard.Errorf(switchyard.ErrInvalidOutput, "%d calls of %s were made together, and the answer is no list with one element for each of their %d elements",
+			len(t.Parts), compiled.Spec.Name, want)
+		e.Phase = switchyard.PhasePostExecution
+		return switchyard.Result{}, e
+	}
+	smaller := *compiled
+	smaller.Spec.Execution.MaxResult = min(compiled.Spec.Execution.MaxResult, maxTogether/len(t.Parts))
+	elements, _, _ := compiled.Spec.Batch.Elements(t.Arguments) // the run has made them of such lists
+	whole, at := switchyard.Result{}, 0
+	for _, p := range t.Parts {
+		mine := t
+		mine.id = p.ID
+		if arguments, err := compiled.Spec.Batch.With(t.Arguments, elements[at:at+p.Elements]); err == nil {
+			mine.Arguments = arguments
+		}
+		output, _ := switchyard.EncodeJSON(answers[at : at+p.Elements]) // they were decoded from JSON
+		at += p.Elements
+		whole.Parts = append(whole.Parts, a.partOf(ctx, &smaller, Answer{Output: output, Notes: answer.Notes}, mine, took))
+	}
+	return whole, nil
+}
+
+// partOf makes the result of one of the calls.
+func (a *Activities) partOf(ctx context.Context, compiled *toolspecs.Compiled, answer Answer, t attempt, took time.Duration) switchyard.CallOutcome {
+	began := time.Now()
+	part := switchyard.CallOutcome{ID: t.id, Tool: t.tool}
+	result, failure := a.postExecute(ctx, compiled, answer, t.hooked(ctx, &compiled.Spec))
+	if part.Error = hidingOf(ctx).error(failure); failure == nil {
+		result.Slow = took > compiled.Spec.Execution.SlowAfter.Std()
+		result.ExecutionMicros, result.PostMicros = took.Microseconds(), time.Since(began).Microseconds()
+		part.Result = &result
+	}
+	return part
+}
+
+// outcomes returns what became of the attempt's call, or of each of those that it makes together.
+func (t attempt) outcomes(whole switchyard.CallOutcome) []switchyard.CallOutcome {
+	if len(t.Parts) == 0 {
+		return []switchyard.CallOutcome{whole}
+	}
+	var all []switchyard.CallOutcome
+	for _, p := range t.Parts {
+		all = append(all, whole.PartOf(p.ID))
+	}
+	return all
+}

@@ -1,0 +1,132 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+func stat(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
+	return spec(name, func(s *toolspecs.Spec) {
+		s.Parameters = []toolspecs.Parameter{{Name: "paths", Type: "array", Required: true}, {Name: "unit", Type: "string"}}
+		s.Batch = &switchyard.Batch{Argument: "paths", Max: 3}
+		if change != nil {
+			change(s)
+		}
+	})
+}
+
+// TestTogether proves which calls of a turn are made as one: never past a call that conflicts with them, never more than there may
+// be, never where one of them needs something of its own, and those of agents alone.
+func TestTogether(t *testing.T) {
+	alone := func(s *toolspecs.Spec) { s.Execution.Access = switchyard.AccessExclusive }
+	catalog := catalogOf(t, stat("stat", nil), stat("write", alone), spec("look", nil), spec("lock", alone))
+	b := setUp(t, catalog, nil)
+	const one, two, other = `{"paths":["a"]}`, `{"paths":["b","c"]}`, `{"paths":["a"],"unit":"kB"}`
+	for _, test := range []struct {
+		name  string
+		calls []string
+		want  []int // the first call that each is made with, from 1; 0 for none
+	}{
+		{"equal others", []string{"stat " + one, "stat " + other, "stat " + two, "stat " + other}, []int{1, 2, 1, 2}},
+		{"too many", []string{"stat " + two, "stat " + two, "stat " + one}, []int{1, 0, 1}},
+		{"a shared call between", []string{"stat " + one, `look {"text":"a"}`, "stat " + one}, []int{1, 0, 1}},
+		{"an exclusive call of the lane between", []string{"write " + one, "write " + one, `lock {"text":"a"}`, "write " + one}, []int{1, 1, 0, 0}},
+		{"an exclusive call of another lane between", []string{"stat " + one, `lock {"text":"a"}`, "stat " + one}, []int{1, 0, 1}},
+		{"exclusive, and another list between", []string{"write " + one, "write " + other, "write " + one}, []int{0, 0, 0}},
+		{"refused ones between", []string{"write " + one, `write {}`, "write " + one}, []int{1, 0, 1}},
+	} {
+		r := switchyard.AdmitRequest{Tools: toolsOf(catalog), Caller: switchyard.Caller{Type: switchyard.CallerAgent}}
+		for i, c := range test.calls {
+			tool, arguments, _ := strings.Cut(c, " ")
+			r.Calls = append(r.Calls, switchyard.Call{ID: fmt.Sprint(i + 1), Tool: tool, Arguments: arguments})
+		}
+		var got []int
+		for _, v := range b.admit(t, r) {
+			n := 0
+			fmt.Sscan(v.Batch, &n)
+			got = append(got, n)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+		r.Caller.Type = switchyard.CallerPlan
+		if slices.ContainsFunc(b.admit(t, r), func(v switchyard.Verdict) bool { return v.Batch != "" }) {
+			t.Errorf("%s: calls of a plan are made together", test.name)
+		}
+	}
+	tool, _ := catalog.Get("stat")
+	for name, v := range map[string]switchyard.Verdict{"an approval": {Approval: &switchyard.ApprovalNeed{}},
+		"bounds": {Plan: &switchyard.ExecutionPlan{Limits: switchyard.PlanLimits{MaxAttempts: 1}}}} {
+		if candidate(tool.Tool(), switchyard.Call{Arguments: one}, v) != nil {
+			t.Errorf("a call with %s is made with others", name)
+		}
+	}
+	if candidate(tool.Tool(), switchyard.Call{Arguments: one, Verifies: "1"}, switchyard.Verdict{}) != nil {
+		t.Error("a call that the run makes by itself is made with others")
+	}
+}
+
+// TestApart proves that each call gets its part of the answer, cut so that all of them fit into history, that a hook after the call
+// sees each with its own arguments and stops its own alone, and that the process keeps the message of each for the next step.
+func TestApart(t *testing.T) {
+	var seen []string
+	hooks, err := NewHooks(NewAfterCall("h", func(_ context.Context, c HookCall, output json.RawMessage) (json.RawMessage, error) {
+		seen = append(seen, c.ID+" "+string(c.Arguments)+" "+string(output)[:8])
+		if c.ID == "2" {
+			return nil, fmt.Errorf("not this one")
+		}
+		return nil, nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog := catalogOf(t, stat("stat", func(s *toolspecs.Spec) { s.Execution.MaxResult = 1 << 20 }))
+	b := setUp(t, catalog, func(c *Config) { c.Hooks = hooks })
+	compiled, _ := catalog.Get("stat")
+	long := strings.Repeat("x", 1<<19-100)
+	x := attempt{id: "1", tool: "stat"}
+	x.Arguments = json.RawMessage(`{"paths":["a","b","c"],"unit":"kB"}`)
+	x.Parts = []switchyard.Part{{ID: "1", Elements: 1}, {ID: "2", Elements: 2}, {ID: "3"}}
+	x.Hooks = []switchyard.Hook{{Name: "h", OnError: switchyard.HookBlocks}}
+	x.Origin.Caller.Type = switchyard.CallerAgent
+	answer := Answer{Output: json.RawMessage(`["` + long + `","bbbbbb","cc"]`), Notes: []string{"noted"}}
+	x.Parts = x.Parts[:2]
+	result, failure := b.apart(t.Context(), compiled, answer, x, time.Second)
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	first, second := result.Parts[0], result.Parts[1]
+	if first.Result == nil || first.Result.Cut != 0 || first.Result.Notes[0] != "noted" || first.Result.ExecutionMicros != 1_000_000 {
+		t.Errorf("the first part: cut %d, %v", first.Result.Cut, first.Error)
+	}
+	if second.Error == nil || !strings.Contains(second.Error.Message, "not this one") {
+		t.Errorf("the second part: %+v", second)
+	}
+	if len(seen) != 2 || seen[1] != `2 {"paths":["b","c"],"unit":"kB"} ["bbbbbb` {
+		t.Errorf("the hook saw %q", seen)
+	}
+	for _, output := range []string{`["a"]`, `{}`, `"abc"`} {
+		if _, failure := b.apart(t.Context(), compiled, Answer{Output: json.RawMessage(output)}, x, 0); failure == nil || failure.Type != switchyard.ErrInvalidOutput {
+			t.Errorf("%s is split: %v", output, failure)
+		}
+	}
+	x.Parts = append(x.Parts, slices.Repeat([]switchyard.Part{{ID: "n", Elements: 1}}, 3)...)
+	x.Hooks = nil
+	x.Arguments = json.RawMessage(`{"paths":["a","b","c","d","e","f"]}`)
+	answer.Output = json.RawMessage(`["` + strings.Repeat(long+`","`, 5) + `end"]`)
+	result, failure = b.apart(t.Context(), compiled, answer, x, 0)
+	if size := len(result.Parts[0].Result.Output) + len(result.Parts[1].Result.Output); failure != nil || result.Parts[1].Result.Cut == 0 || size > 2*maxTogether/5+100 {
+		t.Errorf("two of five parts have %d bytes, %v", size, failure)
+	}
+	if all := x.outcomes(switchyard.CallOutcome{Error: switchyard.Errorf(switchyard.ErrTimeout, "late")}); len(all) != 5 || all[4].ID != "n" || all[4].Error == nil {
+		t.Errorf("a failure is told to %+v", all)
+	}
+}

@@ -1,0 +1,60 @@
+package toolspecs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/spelling"
+)
+
+const (
+	batchPath = "$.batch"
+	maxBatch  = 1000
+)
+
+// batch checks how calls are to be made together.
+func (c *checker) batch(s Spec) {
+	if s.Batch == nil {
+		return
+	}
+	c.madeTogether(s)
+	if s.Batch.Max < 2 || s.Batch.Max > maxBatch {
+		c.add(batchPath+".max", "", "max %d is not between 2 and %d", s.Batch.Max, maxBatch)
+	}
+	c.batchArgument(s)
+	if s.Output != nil && s.Output.Type != typeArray {
+		c.add(batchPath, "declare the output as an array with one element for each", "the output is declared as %s, and what is made together is answered with a list", s.Output.Type)
+	}
+}
+
+// madeTogether checks that calls of such a tool can be made as one.
+func (c *checker) madeTogether(s Spec) {
+	switch {
+	case s.Entry.Type != "" && !slices.Contains(laneKinds, s.Entry.Type):
+		c.addKey(batchPath, "remove it", "calls of the kind %s are made one by one; batch is for %s", s.Entry.Type, strings.Join(laneKinds, ", "))
+	case s.Execution.Lane == switchyard.LaneInline:
+		c.addKey(batchPath, "remove it, or name another lane", "calls on the lane inline are made one by one")
+	case s.Entry.AnswerWithin > 0:
+		c.addKey(batchPath, "remove it, or answer_within", "a question to a person is about one call")
+	case s.Verify != nil:
+		c.addKey(batchPath, "remove it, or verify", "what became of a call that was made together with others cannot be found out by itself")
+	}
+}
+
+// batchArgument checks that there is such a list.
+func (c *checker) batchArgument(s Spec) {
+	declared := shapeOfParameters(s.Parameters)
+	if s.InputSchema != nil {
+		declared = shapeOfSchema(decoded(s.InputSchema), "")
+	}
+	name := s.Batch.Argument
+	switch argument := declared.property(name); {
+	case name == "":
+		c.add(batchPath, "write argument: and the name of the parameter that holds the list", "batch names no argument")
+	case !declared.has(name):
+		c.add(batchPath+".argument", spelling.Hint(name, declared.declared()), "the tool has no parameter %q", name)
+	case argument != nil && !argument.only(typeArray):
+		c.add(batchPath+".argument", "name a parameter of the type array", "%s is no list", name)
+	}
+}

@@ -1,0 +1,119 @@
+package workflows
+
+import "github.com/switchyard/switchyard"
+
+// turn are the calls of a turn as they are made: those that admission has put together are one, at the place of the first.
+type turn struct {
+	calls    []switchyard.Call
+	verdicts []switchyard.Verdict
+	// members has for each of them the indices of the turn's own calls.
+	members [][]int
+}
+
+// together puts the calls of a turn together as their verdicts say.
+func (p *pipeline) together(calls []switchyard.Call, verdicts []switchyard.Verdict) turn {
+	t := turn{}
+	first := map[string]int{}
+	for i, v := range verdicts {
+		if at, ok := first[v.Batch]; ok && v.Batch != "" {
+			t.members[at] = append(t.members[at], i)
+			continue
+		}
+		if v.Batch != "" {
+			first[v.Batch] = len(t.calls)
+		}
+		t.calls, t.verdicts, t.members = append(t.calls, calls[i]), append(t.verdicts, v), append(t.members, []int{i})
+	}
+	for at, members := range t.members {
+		if len(members) > 1 {
+			p.merge(&t, at, calls, verdicts)
+		}
+	}
+	return t
+}
+
+// merge gives the call at that place the elements of all its members.
+func (p *pipeline) merge(t *turn, at int, calls []switchyard.Call, verdicts []switchyard.Verdict) {
+	how := p.tools[t.calls[at].Tool].Batch
+	var all []any
+	var parts []part
+	for _, i := range t.members[at] {
+		list, _, err := how.Elements(validated(calls[i], verdicts[i]))
+		if err != nil {
+			continue // admission found a list there
+		}
+		all = append(all, list...)
+		parts = append(parts, part{Part: switchyard.Part{ID: calls[i].ID, Elements: len(list)}, call: calls[i], verdict: verdicts[i]})
+	}
+	arguments, err := how.With(validated(t.calls[at], t.verdicts[at]), all)
+	if err != nil {
+		return
+	}
+	t.verdicts[at].Arguments = arguments
+	p.parts[t.calls[at].ID] = parts
+}
+
+// part is one of the calls that are made together.
+type part struct {
+	switchyard.Part
+	call    switchyard.Call
+	verdict switchyard.Verdict
+}
+
+// partsOf returns what an activity is told of the calls that it makes together; nil for one that makes a single call.
+func (p *pipeline) partsOf(id string) []switchyard.Part {
+	var parts []switchyard.Part
+	for _, part := range p.parts[id] {
+		parts = append(parts, part.Part)
+	}
+	return parts
+}
+
+// apart returns the outcomes of all calls of a turn, from those of the calls as they were made, and counts those that were made
+// together with another one.
+func (p *pipeline) apart(t turn, outcomes []switchyard.CallOutcome) []switchyard.CallOutcome {
+	n := 0
+	for _, members := range t.members {
+		n += len(members)
+	}
+	all := make([]switchyard.CallOutcome, n)
+	for at, members := range t.members {
+		whole, id := outcomes[at], t.calls[at].ID
+		if len(members) == 1 {
+			all[members[0]] = whole
+			continue
+		}
+		parts := p.parts[id]
+		delete(p.parts, id)
+		for n, i := range members {
+			if whole.ID == "" {
+				continue // the turn has failed before the call was made
+			}
+			all[i] = whole.PartOf(parts[n].ID)
+			p.countPart(whole, all[i], n)
+		}
+	}
+	return all
+}
+
+// countPart counts the nth of the calls that were made together; the whole has been counted as one.
+func (p *pipeline) countPart(whole, own switchyard.CallOutcome, n int) {
+	if n > 0 {
+		p.usage.Calls++
+		p.seen.ended(own, p.tools[own.Tool])
+	}
+	if own.Error != nil && (n > 0 || whole.Error == nil) {
+		p.usage.Failed++
+	}
+}
+
+// noteAll keeps what undoes a call, or each of those that were made together as one.
+func (p *pipeline) noteAll(c switchyard.Call, v switchyard.Verdict, out switchyard.CallOutcome, err error) {
+	parts := p.parts[c.ID]
+	if len(parts) == 0 {
+		p.note(c, v, out, err)
+	}
+	for _, part := range parts {
+		p.note(part.call, part.verdict, out.PartOf(part.ID), err)
+	}
+}

@@ -119,11 +119,17 @@ func PlanDigest(p Plan) (string, error) {
 	return Digest(data), err
 }
 
-// Shown returns the plan with the values of sensitive arguments redacted; calls are those that it was made of.
+// Shown returns the plan with the values of sensitive arguments redacted, also in execution plans; calls are those that it was
+// made of.
 func (p Plan) Shown(calls []WithheldCall) Plan {
 	p.Calls = slices.Clone(p.Calls)
 	for i, c := range calls {
-		p.Calls[i].Arguments = c.Mask.Redact(p.Calls[i].Arguments)
+		c.Plan, c.Arguments = c.Plan.Redacted(c.Mask, c.Arguments), c.Mask.Redact(c.Arguments)
+		arguments, err := c.planned()
+		if err != nil {
+			arguments = redactedJSON
+		}
+		p.Calls[i].Arguments = arguments
 	}
 	return p
 }

@@ -12,7 +12,8 @@ import (
 func TestPlanOfDryRun(t *testing.T) {
 	calls := []WithheldCall{
 		{Path: "1.1", Tool: "a", Digest: "d1", Arguments: json.RawMessage(`{"text":"${x} and $${y}","list":["${z}",1],"pin":"4711"}`), Mask: Tool{Sensitive: []string{"pin"}}.ArgumentMask()},
-		{Path: "1.2/3.1", Tool: "b", Digest: "d2", Arguments: json.RawMessage(`{}`), Plan: &ExecutionPlan{Intent: "try", DryRun: true}},
+		{Path: "1.2/3.1", Tool: "b", Digest: "d2", Arguments: json.RawMessage(`{"card":"card-4711"}`), Plan: &ExecutionPlan{Intent: "try card-4711", DryRun: true},
+			Mask: Tool{Sensitive: []string{"card"}}.ArgumentMask()},
 		{Path: "1-2/3.1", Tool: "b", Arguments: json.RawMessage(`{"n":12345678901234567890}`)},
 		{Path: strings.Repeat("1.1/", 40), Tool: "b", Arguments: json.RawMessage(`{}`)},
 	}
@@ -41,7 +42,7 @@ func TestPlanOfDryRun(t *testing.T) {
 	if data, _ := EncodeJSON(back); err != nil || string(data) != `{"list":["${z}",1],"pin":"4711","text":"${x} and $${y}"}` {
 		t.Errorf("the first call gets %s, %v", data, err)
 	}
-	if got := string(plan.Calls[1].Arguments); got != `{"execution_plan":{"intent":"try"}}` {
+	if got := string(plan.Calls[1].Arguments); got != `{"card":"card-4711","execution_plan":{"intent":"try card-4711"}}` {
 		t.Errorf("the second call gets %s", got)
 	}
 	if got := string(plan.Calls[2].Arguments); got != `{"n":12345678901234567890}` {
@@ -52,6 +53,9 @@ func TestPlanOfDryRun(t *testing.T) {
 		t.Fatal(digest, err)
 	}
 	shown := plan.Shown(calls)
+	if text := string(shown.Calls[1].Arguments); text != `{"card":"***","execution_plan":{"intent":"try ***"}}` {
+		t.Errorf("shown as %s", text)
+	}
 	if text := string(shown.Calls[0].Arguments); strings.Contains(text, "4711") || !strings.Contains(string(plan.Calls[0].Arguments), "4711") {
 		t.Errorf("shown as %s", text)
 	}

@@ -82,10 +82,9 @@ func (p *ExecutionPlan) ShortestTimeout() Duration {
 	return p.Limits.Timeout
 }
 
-// Redacted returns the plan with the values of the tool's sensitive arguments replaced in its texts: a caller may repeat them
+// Redacted returns the plan with the values of the call's sensitive arguments replaced in its texts: a caller may repeat them
 // there. Where the arguments are no JSON, nothing of the texts is left.
-func (p *ExecutionPlan) Redacted(t Tool, arguments json.RawMessage) *ExecutionPlan {
-	mask := t.ArgumentMask()
+func (p *ExecutionPlan) Redacted(mask *Mask, arguments json.RawMessage) *ExecutionPlan {
 	if p == nil || mask == nil {
 		return p
 	}

@@ -42,17 +42,17 @@ func TestUnder(t *testing.T) {
 func TestPlanRedacted(t *testing.T) {
 	plan := &ExecutionPlan{Intent: "log in with s3cret and 471147", Rollback: "log out", Preconditions: []string{"hunter2 works", "a"}}
 	arguments := json.RawMessage(`{"Password":{"value":"s3cret","also":["hunter2"]},"pin":471147,"name":"a","empty":""}`)
-	got := plan.Redacted(Tool{Sensitive: []string{"password", "pin", "empty"}}, arguments)
+	got := plan.Redacted(Tool{Sensitive: []string{"password", "pin", "empty"}}.ArgumentMask(), arguments)
 	if got.Intent != "log in with *** and ***" || got.Rollback != "log out" || got.Preconditions[0] != "*** works" || got.Preconditions[1] != "a" {
 		t.Errorf("shown as %+v", got)
 	}
 	if plan.Intent != "log in with s3cret and 471147" || plan.Preconditions[0] != "hunter2 works" {
 		t.Errorf("the plan itself was changed: %+v", plan)
 	}
-	if got := plan.Redacted(Tool{Sensitive: []string{"password"}}, json.RawMessage(`{`)); got.Intent != Redacted {
+	if got := plan.Redacted(Tool{Sensitive: []string{"password"}}.ArgumentMask(), json.RawMessage(`{`)); got.Intent != Redacted {
 		t.Errorf("with broken arguments: %+v", got)
 	}
-	if got := plan.Redacted(Tool{}, arguments); got != plan {
+	if got := plan.Redacted(nil, arguments); got != plan {
 		t.Error("nothing is sensitive")
 	}
 }

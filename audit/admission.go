@@ -184,7 +184,7 @@ func (d *Deriver) admitted(r switchyard.Record, v switchyard.Verdict, written js
 	}
 	r.EstimatedTokens, r.Hooks, r.DryRun = v.Tokens, v.Hooks, v.DryRun
 	r.Policies, r.Labels = v.Policies, v.Labels
-	r.Plan = v.Plan.Redacted(d.tools[r.Tool], arguments)
+	r.Plan = v.Plan.Redacted(d.tools[r.Tool].ArgumentMask(), arguments)
 	return r
 }
 

@@ -417,7 +417,7 @@ func (l *lab) runCall(id, tool, arguments string) client.WorkflowRun {
 // with which ids, inputs, lanes and timeouts, in which order, and how the run ends. The workflow cache is off, so that every
 // workflow task of every behaviour is a replay. The recorded histories themselves are replayed in package workflows.
 func TestHistories(t *testing.T) {
-	for _, b := range slices.Concat(behaviours, controlled) {
+	for _, b := range slices.Concat(behaviours, controlled, accountable) {
 		t.Run(b.name, func(t *testing.T) {
 			l := newLab(t, b.server...)
 			l.cacheless = l.cacheless || !*updateHistories

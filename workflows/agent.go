@@ -279,28 +279,12 @@ func (r *agentRun) end(result switchyard.RunResult, stop switchyard.Stop) (switc
 
 // carryOn goes on in a fresh history with everything the run knows, or ends the run where that is too much to carry.
 func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
-	r.read(ctx)
-	earlier, err := switchyard.EncodeMessages(r.conversation.messages)
+	earlier, err := r.carriable(ctx)
 	if err != nil {
 		return switchyard.RunResult{}, err
 	}
-	if len(earlier) > switchyard.MaxPayload && mayCompact(ctx) {
-		frame := min(r.frame(), switchyard.MaxPayload)
-		if err := r.compact(ctx, shorten(r.conversation.messages, r.window.Task, frame), frame); err != nil {
-			return switchyard.RunResult{}, err
-		}
-		if earlier, err = switchyard.EncodeMessages(r.conversation.messages); err != nil {
-			return switchyard.RunResult{}, err
-		}
-	}
 	if len(earlier) > switchyard.MaxPayload {
 		return r.summarise(ctx, limitConversation)
-	}
-	if r.pipeline.inline.on {
-		// What is carried may be as large as what a task may record besides.
-		if err := r.pipeline.inline.await(ctx, maxRecorded); err != nil {
-			return switchyard.RunResult{}, err
-		}
 	}
 	next := r.in
 	next.Prompt = ""
@@ -310,4 +294,38 @@ func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
 	next.Carry.Labels, next.Carry.Calls = r.pipeline.seen.labels, r.pipeline.seen.past()
 	next.Carry.Paused, next.Carry.Sent = r.pipeline.control.paused, r.pipeline.control.inbox.known
 	return switchyard.RunResult{}, workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next, earlier)
+}
+
+// carriable returns the conversation as it is carried into a fresh history, made shorter where it is too long for that. Messages
+// that come while it waits are in it too: nothing else carries them.
+func (r *agentRun) carriable(ctx workflow.Context) ([]byte, error) {
+	earlier, err := r.readAll(ctx)
+	if err == nil && len(earlier) > switchyard.MaxPayload && mayCompact(ctx) {
+		earlier, err = r.compactToCarry(ctx)
+	}
+	for err == nil && r.pipeline.inline.on && len(earlier) <= switchyard.MaxPayload {
+		// What is carried may be as large as what a task may record besides.
+		if err := r.pipeline.inline.await(ctx, maxRecorded); err != nil {
+			return nil, err
+		}
+		if !r.pipeline.control.inbox.unseen(ctx) {
+			break
+		}
+		earlier, err = r.readAll(ctx)
+	}
+	return earlier, err
+}
+
+func (r *agentRun) compactToCarry(ctx workflow.Context) ([]byte, error) {
+	frame := min(r.frame(), switchyard.MaxPayload)
+	if err := r.compact(ctx, shorten(r.conversation.messages, r.window.Task, frame), frame); err != nil {
+		return nil, err
+	}
+	return r.readAll(ctx)
+}
+
+// readAll puts the messages that the run was sent into the conversation, and encodes that.
+func (r *agentRun) readAll(ctx workflow.Context) ([]byte, error) {
+	r.read(ctx)
+	return switchyard.EncodeMessages(r.conversation.messages)
 }

@@ -2,6 +2,8 @@ package workflows_test
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"strings"
@@ -278,4 +280,34 @@ func TestPauseIsCarried(t *testing.T) {
 		t.Errorf("a message sent again is refused as %q", got)
 	}
 	expect(t, "the conversation", said(second.conversation()), []string{"system Test.", "user Go.", "assistant", "tool 1", "user remember", "assistant done"})
+}
+
+// TestSentWhileCarrying proves that a message is carried over that comes while the conversation is made short enough to be.
+func TestSentWhileCarrying(t *testing.T) {
+	var earlier []switchyard.Message
+	for range 12 {
+		noise := make([]byte, 200<<10)
+		_, _ = rand.Read(noise) // it never fails, and cannot be compressed
+		earlier = append(earlier, switchyard.Message{Role: switchyard.RoleUser, Text: hex.EncodeToString(noise)})
+	}
+	encoded, err := switchyard.EncodeMessages(earlier)
+	if err != nil || len(encoded) < switchyard.MaxPayload {
+		t.Fatalf("%d bytes, %v", len(encoded), err)
+	}
+	l := newLab(t)
+	l.SetContinueAsNewSuggested(true)
+	l.says(10, greets(2))
+	var sent *update
+	l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
+		sent = l.tellRun(switchyard.SendUpdate, "late", message("remember"))
+		return switchyard.ModelResponse{Message: switchyard.Message{Text: "noise"}, Stop: switchyard.StopAnswer}, nil
+	})
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: toldAgent(), Prompt: "Go."}, encoded)
+	_, carried := l.continued()
+	if refused := sent.refusal(t); refused != "" {
+		t.Fatalf("the message was refused as %q", refused)
+	}
+	if got, err := switchyard.DecodeMessages(carried); err != nil || got[len(got)-1].Text != "remember" {
+		t.Errorf("the last message carried over is %.100s, error %v", got[len(got)-1].Text, err)
+	}
 }

@@ -137,6 +137,11 @@ func (a *app) answer(ctx context.Context, c client.Client, run *runReference, r 
 	if err != nil {
 		return err
 	}
+	if target.runID != "" {
+		if _, err := a.open(ctx, c, target); err != nil {
+			return err
+		}
+	}
 	err = sendReply(ctx, c, target, r)
 	switch {
 	case err != nil && ctx.Err() != nil:

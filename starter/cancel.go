@@ -47,6 +47,7 @@ func (a *app) cancelRun(ctx context.Context, c client.Client, run *runReference,
 	if !summary.Closed.IsZero() {
 		return failure(exitFailed, "the run %q has ended already: %s", run.workflowID, summary.Status)
 	}
+	run.goOnAs(summary)
 	if err := a.requestCancel(ctx, c, run, reason); err != nil {
 		return a.lookupError(run.workflowID, run.runID, err)
 	}

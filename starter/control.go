@@ -105,7 +105,7 @@ func standing(s audit.Summary, onServer bool) *switchyard.Pause {
 	return cmp.Or(s.Paused, s.PausedOnServer)
 }
 
-// open returns the summary of a run that has not ended.
+// open returns the summary of a run that has not ended. From then on the reference is to its last execution.
 func (a *app) open(ctx context.Context, c client.Client, run *runReference) (audit.Summary, error) {
 	summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
 	switch {
@@ -114,6 +114,7 @@ func (a *app) open(ctx context.Context, c client.Client, run *runReference) (aud
 	case !summary.Closed.IsZero():
 		return summary, failure(exitFailed, "the run %q has ended already: %s", run.workflowID, summary.Status)
 	}
+	run.goOnAs(summary)
 	return summary, nil
 }
 

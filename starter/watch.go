@@ -20,6 +20,14 @@ func (r *runReference) add(f *pflag.FlagSet) {
 	f.StringVarP(&r.runID, "run-id", "r", "", "`id` of one execution, where a run's id was used more than once")
 }
 
+// goOnAs makes the reference one of the chain's last execution, the only one that takes requests; any of the chain may have been
+// named. One without an execution means the last anyway.
+func (r *runReference) goOnAs(s audit.Summary) {
+	if r.runID != "" && len(s.Parts) > 0 {
+		r.runID = s.Parts[len(s.Parts)-1].RunID
+	}
+}
+
 var executionID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // resolve takes the run's id from the argument or the flag.

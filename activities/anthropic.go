@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"os"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -18,13 +17,13 @@ type Anthropic struct {
 	client anthropic.Client
 }
 
-// NewAnthropic returns the provider as the environment configures it: ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL. The
-// client's own retries are off: Temporal's are the only ones.
+// NewAnthropic returns the provider as the environment configures it: ANTHROPIC_API_KEY, or ANTHROPIC_API_KEY_FILE that names a
+// file with the key, and ANTHROPIC_BASE_URL. The client's own retries are off: Temporal's are the only ones.
 func NewAnthropic() *Anthropic {
-	const variable = "ANTHROPIC_API_KEY"
-	key := os.Getenv(variable)
-	// With a key given the client looks for no other credentials.
-	return &Anthropic{secret: secret{key, variable}, client: anthropic.NewClient(option.WithAPIKey(key), option.WithMaxRetries(0), option.WithMiddleware(readable))}
+	key := secretFrom("ANTHROPIC_API_KEY")
+	// With a key given, whatever it is, the client looks for no other credentials.
+	return &Anthropic{secret: key, client: anthropic.NewClient(option.WithAPIKey("in each request"), option.WithMaxRetries(0),
+		option.WithMiddleware(key.in("X-Api-Key", ""), readable))}
 }
 
 const (

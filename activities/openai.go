@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 
@@ -23,11 +22,12 @@ type OpenAI struct {
 	unstreamed sync.Map
 }
 
-// NewOpenAI returns the provider as the environment configures it: OPENAI_API_KEY, OPENAI_BASE_URL and what else the
-// official client reads. The client's own retries are off: Temporal's are the only ones.
+// NewOpenAI returns the provider as the environment configures it: OPENAI_API_KEY, or OPENAI_API_KEY_FILE that names a file
+// with the key, OPENAI_BASE_URL and what else the official client reads. The client's own retries are off: Temporal's are the
+// only ones.
 func NewOpenAI() *OpenAI {
-	const variable = "OPENAI_API_KEY"
-	return &OpenAI{client: openai.NewClient(option.WithMaxRetries(0), option.WithMiddleware(readable)), secret: secret{os.Getenv(variable), variable}}
+	key := secretFrom("OPENAI_API_KEY")
+	return &OpenAI{secret: key, client: openai.NewClient(option.WithMaxRetries(0), option.WithMiddleware(key.in("Authorization", "Bearer "), readable))}
 }
 
 // Answer makes one request; a second one where the server refuses to stream. What a server does not say of the tokens used is

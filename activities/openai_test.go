@@ -9,7 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -260,5 +263,41 @@ func TestOpenAIWithoutKey(t *testing.T) {
 	}
 	if model.redact("text") != "text" {
 		t.Error("no key, nothing to redact")
+	}
+}
+
+// A key comes from the file that a variable names, and is read anew for each request: it can be changed while the worker runs.
+func TestModelKeyFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	var keys []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys = append(keys, r.Header.Get("Authorization")+r.Header.Get("X-Api-Key"))
+		http.Error(w, `{"error":{"message":"wrong: `+r.Header.Get("Authorization")+r.Header.Get("X-Api-Key")+`"}}`, http.StatusUnauthorized)
+	}))
+	defer server.Close()
+	t.Setenv("OPENAI_BASE_URL", server.URL)
+	t.Setenv("ANTHROPIC_BASE_URL", server.URL)
+	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY"} {
+		t.Setenv(name, "")
+		t.Setenv(name+"_FILE", file)
+	}
+	for _, model := range []Model{NewOpenAI(), NewAnthropic()} {
+		for _, key := range []string{"first-planted", "second-planted"} {
+			if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := model.Answer(t.Context(), promptOf()); err == nil || contains(err.Error(), "planted") {
+				t.Errorf("got %v", err)
+			}
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := model.Ready(); err == nil || !contains(err.Error(), file) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if want := []string{"Bearer first-planted", "Bearer second-planted", "first-planted", "second-planted"}; !slices.Equal(keys, want) {
+		t.Errorf("got %q, want %q", keys, want)
 	}
 }

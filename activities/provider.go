@@ -8,10 +8,13 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
 // Bounds of what is read of a server's answer and of its refusal, in bytes, and told of the latter, in characters.
@@ -80,17 +83,51 @@ func decodeAnswer[T any](body io.Reader) (*T, error) {
 
 // secret is a provider's key, which never shows, whatever a server puts into its answer.
 type secret struct {
-	key string
-	// variable is where the worker has it from.
+	// variable is where the worker has it from: this one, or the file that the variable of the same name and _FILE names.
 	variable string
+	// last is what takes the key out of texts that was used last.
+	last *atomic.Pointer[switchyard.Hider]
+}
+
+func secretFrom(variable string) secret {
+	return secret{variable, new(atomic.Pointer[switchyard.Hider])}
+}
+
+// value returns the key. It is read anew each time, so that a file can be changed while the worker runs.
+func (s secret) value() (string, error) {
+	ref := "env:" + s.variable
+	if file := os.Getenv(s.variable + "_FILE"); file != "" {
+		ref = "file:" + file
+	} else if os.Getenv(s.variable) == "" {
+		return "", fmt.Errorf("the worker has no %s in its environment, and no %s_FILE that names a file with it", s.variable, s.variable)
+	}
+	key, err := outbound.Secret(ref)
+	if err != nil {
+		return "", err
+	}
+	var hider *switchyard.Hider
+	if hider = hider.With(switchyard.Redacted, key); hider != nil {
+		s.last.Store(hider)
+	}
+	return key, nil
 }
 
 // Ready reports a missing key.
 func (s secret) Ready() error {
-	if s.key == "" {
-		return fmt.Errorf("the worker has no %s in its environment", s.variable)
+	_, err := s.value()
+	return err
+}
+
+// in puts the key into every request, in a header after a prefix.
+func (s secret) in(header, prefix string) func(*http.Request, func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	return func(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+		key, err := s.value()
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set(header, prefix+key)
+		return next(req)
 	}
-	return nil
 }
 
 // shown returns a server's or the network's own words without the key, short enough to be told.
@@ -98,12 +135,7 @@ func (s secret) shown(text string) string {
 	return switchyard.Shorten(s.redact(text), maxServerMessage)
 }
 
-func (s secret) redact(text string) string {
-	if s.key == "" {
-		return text
-	}
-	return strings.ReplaceAll(text, s.key, switchyard.Redacted)
-}
+func (s secret) redact(text string) string { return s.last.Load().Text(text) }
 
 // serverRefusal is what a model's server answered instead of a message.
 type serverRefusal struct {

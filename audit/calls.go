@@ -146,7 +146,9 @@ func (d *Deriver) shown(tool string, arguments json.RawMessage) json.RawMessage 
 	if len(arguments) == 0 {
 		return nil
 	}
-	redacted := switchyard.Redact(arguments, d.tools[tool].Sensitive)
+	mask := d.tools[tool].ArgumentMask()
+	d.hidden.note(mask, arguments)
+	redacted := mask.Redact(arguments)
 	if json.Valid(redacted) {
 		return redacted
 	}
@@ -333,6 +335,7 @@ func (d *Deriver) endOne(e *historypb.HistoryEvent, r switchyard.Record) {
 		d.summary.Usage.Failed++
 	}
 	r.Closed = timeOf(e.GetEventTime())
+	r.Result = d.hidden.result(r.CallID, d.tools[r.Tool].OutputMask, r.Result)
 	d.closeQuestions(e, r)
 	if r.Child != nil {
 		d.subAgent(r.CallID).Status = r.Status

@@ -33,6 +33,7 @@ type Deriver struct {
 	// handedBack are calls that workers gave up before they began them, and that the run is about to make again, by id.
 	handedBack map[string]*activity
 	asked      asked
+	hidden     hidden
 	// sent are the ids of the messages that the run was sent.
 	sent  map[string]bool
 	holds holds
@@ -81,6 +82,12 @@ func (d *Deriver) Summary() Summary {
 	s.Parts = append([]Part(nil), s.Parts...)
 	s.SubAgents = append([]SubAgent(nil), s.SubAgents...)
 	s.Questions = append([]switchyard.Question(nil), d.asked.open...)
+	if h := d.hidden.hider; h != nil {
+		s.Prompt, s.Failure, s.Problems, s.Result = h.Text(s.Prompt), h.Text(s.Failure), h.Problems(s.Problems), d.hidden.runResult(s.Result)
+		for i, q := range s.Questions {
+			s.Questions[i].Text = h.Text(q.Text)
+		}
+	}
 	return s
 }
 
@@ -193,7 +200,7 @@ func (d *Deriver) emit(e *historypb.HistoryEvent, event switchyard.Event) {
 	d.sequence++
 	event.Sequence, event.Time = d.sequence, timeOf(e.GetEventTime())
 	event.WorkflowID, event.RunID = d.workflowID, d.runID
-	d.out = append(d.out, event)
+	d.out = append(d.out, d.hidden.event(event))
 }
 
 // isTool tells a tool's activity from those of Switchyard itself, whose types have a slash.

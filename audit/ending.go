@@ -19,6 +19,7 @@ type ending struct {
 func (d *Deriver) close(e *historypb.HistoryEvent, end ending) {
 	d.endOpen(e)
 	d.abandon(e, "the run ended before this call ran")
+	end.event.Result = d.output(end.event.Result)
 	s := &d.summary
 	s.Status, s.Closed, s.Paused, s.PausedOnServer = end.status, timeOf(e.GetEventTime()), nil, nil
 	s.Result, s.Failure, s.FailureType, s.Problems = end.event.Result, end.event.Failure, end.event.FailureType, end.event.Problems
@@ -61,6 +62,9 @@ func (d *Deriver) Running() []switchyard.Record {
 	}
 	for _, w := range d.wanted.inOrder() {
 		records = append(records, d.unscheduled(w))
+	}
+	for i, r := range records {
+		records[i] = d.hidden.record(r)
 	}
 	return records
 }

@@ -3,6 +3,7 @@ package toolspecs
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/switchyard/switchyard"
@@ -257,7 +258,7 @@ func (c *checker) argumentsByRun(s, with Spec, call callByRun) {
 			continue
 		}
 		if hidden := s.hiddenIn(given[name]); hidden != "" && !takes.property(name).hides() {
-			c.add(path, "mark that parameter as sensitive", "{{args.%s}} is sensitive, and the parameter %s of %s is not: its value would be shown", hidden, name, with.Name)
+			c.add(path, "mark that parameter as sensitive", "{{%s}} is sensitive, and the parameter %s of %s is not: its value would be shown", hidden, name, with.Name)
 		}
 	}
 	for _, name := range with.requiredArguments() {
@@ -267,7 +268,8 @@ func (c *checker) argumentsByRun(s, with Spec, call callByRun) {
 	}
 }
 
-// hiddenIn returns the first sensitive argument that a template has a placeholder for; "" if it has none.
+// hiddenIn returns the first placeholder of a template that stands for a sensitive argument, or for a sensitive part of the
+// result; "" if it has none.
 func (s Spec) hiddenIn(template any) (name string) {
 	data, err := switchyard.EncodeJSON(template)
 	if err != nil {
@@ -275,12 +277,34 @@ func (s Spec) hiddenIn(template any) (name string) {
 	}
 	_ = switchyard.Undo{Arguments: data}.Strings("$", func(_, text string) {
 		for _, p := range switchyard.PlaceholdersIn(text) {
-			if p.Source == switchyard.UndoArguments && p.Legal() && name == "" && s.hides(p.Path[0]) {
-				name = p.Path[0]
+			if name == "" && p.Legal() && s.source(p).hides() {
+				name = strings.Join(append([]string{p.Source}, p.Path...), ".")
 			}
 		}
 	})
 	return name
+}
+
+// source returns the shape of what a placeholder stands for; of an argument, of all of it.
+func (s Spec) source(p switchyard.UndoPlaceholder) *shape {
+	switch p.Source {
+	case switchyard.UndoArguments:
+		return s.inputShape().property(p.Path[0])
+	case switchyard.UndoResult:
+		at := s.outputShape()
+		for _, key := range p.Path {
+			if at.hidesValue() {
+				break
+			}
+			if _, err := strconv.Atoi(key); err == nil && at.item() != nil {
+				at = at.item()
+			} else {
+				at = at.property(key)
+			}
+		}
+		return at
+	}
+	return nil
 }
 
 // requiredArguments returns the names of the arguments that every call must have.

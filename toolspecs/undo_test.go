@@ -23,6 +23,8 @@ func TestCheckCalls(t *testing.T) {
 		"name: e\n"+head+"undo: {tool: schema, arguments: {any: 1}}\n---\n"+
 		"name: f\n"+head+"verify: {tool: cancel, arguments: {id: 1}, done: found}\n---\n"+
 		"name: g\n"+head+"verify:\n  tool: look\n  done: fond\n---\n"+
+		"name: h\n"+head+"output: {type: object, validation: {properties: [{name: tokens, type: array, validation: {items: {type: string, sensitive: true}}}]}}\n"+
+		"undo: {tool: cancel, arguments: {id: \"{{call.key}}\", why: \"{{result.tokens.0}}\", card: \"{{result.tokens.1}}\"}}\n---\n"+
 		"name: good\n"+head+"undo: {tool: cancel, arguments: {id: \"{{call.key}}\"}}\n---\n"+
 		"name: look\n"+head+"output: {type: object, validation: {properties: [{name: found, type: boolean}]}}\nexecution: {effect: read}\n---\n"+
 		"name: ask\nversion: 1.0.0\ndescription: Asks.\nentry: {type: human}\n---\n"+
@@ -43,6 +45,7 @@ func TestCheckCalls(t *testing.T) {
 		`35:33: schema needs the argument "id" (give it)`,
 		`41:16: the effect of cancel is once: finding out what became of a call must not change anything (name a tool that reads)`,
 		`49:9: fond: the output of look declares no "fond" (did you mean "found"?)`,
+		`56:59: {{result.tokens.0}} is sensitive, and the parameter why of cancel is not: its value would be shown (mark that parameter as sensitive)`,
 	} {
 		if n > 0 {
 			want.WriteString("\n")

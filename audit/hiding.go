@@ -1,0 +1,168 @@
+package audit
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+)
+
+// maxHidden bounds how many sensitive values of a run are looked for in its texts, maxHiddenValue how long one may be, in
+// bytes: no text repeats a longer one.
+const (
+	maxHidden      = 1000
+	maxHiddenValue = 4 << 10
+)
+
+// hidden are the sensitive values that a run's history has shown so far. Where they stand they are redacted by their place;
+// here they are taken out of every text that repeats them: what the model says, failures, other calls.
+type hidden struct {
+	values map[string]bool
+	hider  *switchyard.Hider
+	// outputs are the masks of the results of calls, by the calls' ids: a plan's result has them by these.
+	outputs map[string]*switchyard.Mask
+}
+
+// note takes the values in the sensitive parts of a value.
+func (h *hidden) note(mask *switchyard.Mask, value json.RawMessage) {
+	var fresh []string
+	for _, v := range mask.Values(value) {
+		if len(v) > maxHiddenValue || len(h.values) >= maxHidden || h.values[v] {
+			continue
+		}
+		if h.values == nil {
+			h.values = map[string]bool{}
+		}
+		h.values[v] = true
+		fresh = append(fresh, v)
+	}
+	if len(fresh) > 0 {
+		h.hider = h.hider.With(switchyard.Redacted, fresh...)
+	}
+}
+
+// result takes the sensitive parts out of a call's result.
+func (h *hidden) result(id string, mask *switchyard.Mask, r *switchyard.Result) *switchyard.Result {
+	if mask == nil || r == nil {
+		return r
+	}
+	h.note(mask, r.Output)
+	if h.outputs == nil {
+		h.outputs = map[string]*switchyard.Mask{}
+	}
+	h.outputs[id] = mask
+	shown := *r
+	shown.Output = mask.Redact(r.Output)
+	if r.Cut > 0 {
+		// Half of a JSON value is text, in which nothing can be found by its place.
+		shown.Output = (&switchyard.Mask{All: true}).Redact(r.Output)
+	}
+	return &shown
+}
+
+// event returns an event whose texts repeat no sensitive value. What names something stays: ids, tools, lanes.
+func (h *hidden) event(e switchyard.Event) switchyard.Event {
+	if h.hider == nil {
+		return e
+	}
+	e.Summary, e.Failure, e.Problems = h.hider.Text(e.Summary), h.hider.Text(e.Failure), h.hider.Problems(e.Problems)
+	e.Step, e.Result = h.step(e.Step), h.runResult(e.Result)
+	if e.Record != nil {
+		r := h.record(*e.Record)
+		e.Record = &r
+	}
+	if e.Question != nil {
+		q := *e.Question
+		q.Text = h.hider.Text(q.Text)
+		e.Question = &q
+	}
+	if e.Sent != nil {
+		s := *e.Sent
+		s.Text = h.hider.Text(s.Text)
+		e.Sent = &s
+	}
+	if e.Hook != nil {
+		e.Hook = &h.hooks([]switchyard.HookAction{*e.Hook})[0]
+	}
+	return e
+}
+
+func (h *hidden) step(step *switchyard.ModelResponse) *switchyard.ModelResponse {
+	if h.hider == nil || step == nil {
+		return step
+	}
+	shown := *step
+	shown.Message.Text = h.hider.Text(step.Message.Text)
+	shown.Message.Calls = slices.Clone(step.Message.Calls)
+	for i, c := range shown.Message.Calls {
+		if arguments, had := h.hider.JSON(json.RawMessage(c.Arguments)); had {
+			shown.Message.Calls[i].Arguments = string(arguments)
+		}
+	}
+	return &shown
+}
+
+// record returns a call's record whose texts repeat no sensitive value.
+func (h *hidden) record(r switchyard.Record) switchyard.Record {
+	if h.hider == nil {
+		return r
+	}
+	r.Arguments, _ = h.hider.JSON(r.Arguments)
+	r.Error, r.Notes, r.Hooks = h.hider.Error(r.Error), h.hider.Texts(r.Notes), h.hooks(r.Hooks)
+	r.LastFailure = h.hider.Text(r.LastFailure)
+	if r.Result != nil {
+		shown := *r.Result
+		shown.Output, _ = h.hider.JSON(shown.Output)
+		shown.Notes, shown.Hooks = h.hider.Texts(shown.Notes), h.hooks(shown.Hooks)
+		r.Result = &shown
+	}
+	return r
+}
+
+func (h *hidden) hooks(actions []switchyard.HookAction) []switchyard.HookAction {
+	shown := slices.Clone(actions)
+	for i, a := range shown {
+		shown[i].Reason = h.hider.Text(a.Reason)
+	}
+	return shown
+}
+
+// runResult returns a run's result whose texts repeat no sensitive value.
+func (h *hidden) runResult(r *switchyard.RunResult) *switchyard.RunResult {
+	if h.hider == nil || r == nil {
+		return r
+	}
+	shown := *r
+	shown.Answer = h.hider.Text(r.Answer)
+	shown.Output, _ = h.hider.JSON(r.Output)
+	shown.Failures = slices.Clone(r.Failures)
+	for i, f := range shown.Failures {
+		shown.Failures[i].Error = h.hider.Error(f.Error)
+	}
+	shown.Undone = slices.Clone(r.Undone)
+	for i, u := range shown.Undone {
+		shown.Undone[i].Error = h.hider.Error(u.Error)
+	}
+	return &shown
+}
+
+// output returns the result of a plan or of a direct call without its sensitive parts.
+func (d *Deriver) output(r *switchyard.RunResult) *switchyard.RunResult {
+	if r == nil || len(r.Output) == 0 || len(d.hidden.outputs) == 0 {
+		return r
+	}
+	shown := *r
+	mask := &switchyard.Mask{Keys: d.hidden.outputs}
+	if d.summary.Kind == RunCall {
+		mask = d.tools[d.summary.Name].OutputMask
+	} else if !isObject(r.Output) {
+		return r // what the plan makes of results; their values are looked for
+	}
+	shown.Output = mask.Redact(r.Output)
+	return &shown
+}
+
+func isObject(value json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	return json.Unmarshal(value, &members) == nil && members != nil
+}

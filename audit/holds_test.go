@@ -14,8 +14,8 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// statefulHistory returns a history that package workflows replays, of a run with stateful tools.
-func statefulHistory(t *testing.T, name string) []*historypb.HistoryEvent {
+// replayedHistory returns a history that package workflows replays.
+func replayedHistory(t *testing.T, name string) []*historypb.HistoryEvent {
 	t.Helper()
 	file, err := os.Open(filepath.Join("..", "workflows", "testdata", "histories", name+".json"))
 	if err != nil {
@@ -61,7 +61,7 @@ func activityCancelled(scheduled int64) *historypb.HistoryEvent {
 // TestHoldFailures proves that a call that waited for an instance has the error that the run told, though its activity was
 // only cancelled: why the instance could not be made, or that it was lost. A call that the run itself cancelled stays so.
 func TestHoldFailures(t *testing.T) {
-	history := statefulHistory(t, "call_stateful")
+	history := replayedHistory(t, "call_stateful")
 	i := scheduledAs(t, history, "1.1")
 	hold, call := history[i-1].GetEventId(), history[i].GetEventId()
 	unmade := switchyard.Error{Type: switchyard.ErrPreconditionFailed, Message: "no database", Phase: switchyard.PhaseExecution}
@@ -94,14 +94,14 @@ func TestHoldFailures(t *testing.T) {
 // does not show them: the run refused them itself.
 func TestCallsOfLostInstance(t *testing.T) {
 	byCall := map[string]switchyard.Record{}
-	for _, r := range recordsOf(derive(t, audit.NewDeriver("", ""), statefulHistory(t, "plan_stateful_lost"))) {
+	for _, r := range recordsOf(derive(t, audit.NewDeriver("", ""), replayedHistory(t, "plan_stateful_lost"))) {
 		byCall[r.CallID] = r
 	}
 	if r := byCall["b"]; r.Status != switchyard.CallRefused || r.Error.Type != switchyard.ErrWorkerLost || len(byCall) != 3 || byCall["a"].Status != switchyard.CallCompleted {
 		t.Errorf("got %+v", byCall)
 	}
 
-	history := statefulHistory(t, "agent_stateful")
+	history := replayedHistory(t, "agent_stateful")
 	hold := history[scheduledAs(t, history, "hold/counter")].GetEventId()
 	call, next := scheduledAs(t, history, "2.1"), scheduledAs(t, history, "turn-3")
 	lost := slices.Concat(history[:call], []*historypb.HistoryEvent{activityTimedOut(hold, enumspb.TIMEOUT_TYPE_HEARTBEAT)}, history[next:])
@@ -116,7 +116,7 @@ func TestCallsOfLostInstance(t *testing.T) {
 
 // TestLostInstanceIsCarried proves that the history of a later part alone tells of an instance that was lost before.
 func TestLostInstanceIsCarried(t *testing.T) {
-	history := statefulHistory(t, "agent_stateful_continued.2")
+	history := replayedHistory(t, "agent_stateful_continued.2")
 	hold := scheduledAs(t, history, "hold/counter")
 	call, next := scheduledAs(t, history, "3.1"), scheduledAs(t, history, "turn-4")
 	for lost, want := range map[bool]switchyard.ErrorType{true: switchyard.ErrWorkerLost, false: switchyard.ErrCancelled} {

@@ -31,6 +31,8 @@ type ApprovalNeed struct {
 	Reason string `json:"reason"`
 	// Rule is the policy rule that asks; empty where the toolspec does.
 	Rule string `json:"rule,omitempty"`
+	// Limit is set where it is no call that waits, but a run that has reached that limit of its own.
+	Limit string `json:"limit,omitempty"`
 	// Text shows the call to people, with sensitive arguments redacted.
 	Text string `json:"text"`
 	// Digest identifies the exact call: run, call id, tool with its digest, and the validated arguments. A decision names it.
@@ -43,10 +45,15 @@ type ApprovalNeed struct {
 }
 
 // ApprovalDigest identifies a call of a run: any other call, of the same run or of another, and the same call with other
-// arguments or of another version of the tool, has another digest.
-func ApprovalDigest(run, call string, tool Tool, arguments json.RawMessage) string {
+// arguments, another execution plan or of another version of the tool, has another digest.
+func ApprovalDigest(run, call string, tool Tool, arguments json.RawMessage, plan *ExecutionPlan) string {
+	parts := []string{run, call, tool.Name, tool.Digest, string(arguments)}
+	if plan != nil {
+		written, _ := json.Marshal(plan) // it has texts and numbers alone
+		parts = append(parts, string(written))
+	}
 	var b []byte
-	for _, part := range []string{run, call, tool.Name, tool.Digest, string(arguments)} {
+	for _, part := range parts {
 		b = appendField(b, part)
 	}
 	sum := sha256.Sum256(b)
@@ -89,6 +96,8 @@ type Decision struct {
 	// Arguments, of an edit, is an object: what it names takes the place of the call's own arguments, null takes one out, and
 	// all others stay.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// Grant, of the approval of a run at a limit, is how much more it may use.
+	Grant *Grant `json:"grant,omitempty"`
 	// By is who decides; a decision of nobody is refused.
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
@@ -111,6 +120,8 @@ func (d Decision) Check() *ReplyError {
 		{edits && len(d.Arguments) == 0, "an edit says which arguments it changes"},
 		{!edits && len(d.Arguments) > 0, "only an edit has arguments"},
 		{len(d.Arguments) > MaxPayload/2, "the changed arguments are too large"},
+		{d.Grant != nil && d.Kind != DecisionApprove, "only an approval grants something"},
+		{d.Grant.negative(), "what is granted cannot be less than nothing"},
 	} {
 		if fault.is {
 			return &ReplyError{Type: ReplyMalformed, Message: fault.message}
@@ -136,6 +147,8 @@ type Decided struct {
 	At       time.Time    `json:"at,omitzero"`
 	// Edited are, of an edit, the arguments that it made, with sensitive ones redacted.
 	Edited json.RawMessage `json:"edited,omitempty"`
+	// Grant is what a run at a limit was granted.
+	Grant *Grant `json:"grant,omitempty"`
 }
 
 // decisionWords say what was decided, before the name of who did.

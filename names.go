@@ -47,6 +47,8 @@ const (
 	ReplyActivity = "switchyard/reply"
 	// EditActivity is the local activity that admits a call anew with the arguments that a person gave it.
 	EditActivity = "switchyard/edit"
+	// LimitActivity is the local activity that says what a person is asked where a run has reached a limit.
+	LimitActivity = "switchyard/limit"
 	// RecallActivity fetches the messages of a conversation's earlier runs.
 	RecallActivity = "switchyard/recall"
 	// CatalogActivity answers with the CatalogAnswer of the worker on whose queue it is asked.

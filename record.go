@@ -19,13 +19,17 @@ const (
 	EventValidationError EventType = "validation_error"
 	EventQuestionAsked   EventType = "question_asked"
 	EventQuestionClosed  EventType = "question_closed"
-	EventHookEnded       EventType = "hook_ended"
-	EventMessageSent     EventType = "message_sent"
-	EventRunPaused       EventType = "run_paused"
-	EventRunResumed      EventType = "run_resumed"
-	EventRunCompleted    EventType = "run_completed"
-	EventRunFailed       EventType = "run_failed"
-	EventRunCancelled    EventType = "run_cancelled"
+	// EventApprovalRefused tells of a decision that did not count: of another call, a second one, or one of nobody.
+	EventApprovalRequested EventType = "approval_requested"
+	EventApprovalDecided   EventType = "approval_decided"
+	EventApprovalRefused   EventType = "approval_refused"
+	EventHookEnded         EventType = "hook_ended"
+	EventMessageSent       EventType = "message_sent"
+	EventRunPaused         EventType = "run_paused"
+	EventRunResumed        EventType = "run_resumed"
+	EventRunCompleted      EventType = "run_completed"
+	EventRunFailed         EventType = "run_failed"
+	EventRunCancelled      EventType = "run_cancelled"
 )
 
 // Event is one thing that happened in a run, derived from its history.
@@ -55,6 +59,10 @@ type Event struct {
 	// the answer itself; it is nil where nobody did: the question was given up or withdrawn.
 	Question *Question `json:"question,omitempty"`
 	Reply    *Reply    `json:"reply,omitempty"`
+	// Approval is set on approval_requested. Decided is on approval_decided, and on approval_refused, where Failure says why the
+	// decision did not count.
+	Approval *Approval `json:"approval,omitempty"`
+	Decided  *Decided  `json:"decided,omitempty"`
 	// Hook is set on hook_ended: what a hook of the run did. What hooks did to a call stands in its record.
 	Hook *HookAction `json:"hook,omitempty"`
 	// Sent is set on message_sent, Pause on run_paused and run_resumed: who did it, and why.
@@ -139,11 +147,13 @@ type Record struct {
 	// Plan is the execution plan that the call carried, with the values of sensitive arguments replaced in its texts.
 	Plan *ExecutionPlan `json:"plan,omitempty"`
 	// Phases are the times that the phases took where they are known.
-	Phases       map[Phase]Duration `json:"phases,omitempty"`
-	Caller       Caller             `json:"caller,omitzero"`
-	Conversation string             `json:"conversation,omitempty"`
-	Run          string             `json:"run"`
-	WorkflowID   string             `json:"workflow_id"`
+	Phases map[Phase]Duration `json:"phases,omitempty"`
+	// Approval is what a person decided about the call, where it had to be approved; while it waits, it has no decision.
+	Approval     *Decided `json:"approval,omitempty"`
+	Caller       Caller   `json:"caller,omitzero"`
+	Conversation string   `json:"conversation,omitempty"`
+	Run          string   `json:"run"`
+	WorkflowID   string   `json:"workflow_id"`
 	// Parent is the path of the call that the run works for, where it is a sub-agent's, and of a call that undoes or
 	// verifies another the path of that one; Path is the call's own, and orders it among those of the whole tree of runs.
 	Parent string `json:"parent,omitempty"`

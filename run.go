@@ -69,6 +69,9 @@ type Carry struct {
 	// Labels are those that the run has seen, Calls what it has done, by tool.
 	Labels []string    `json:"labels,omitempty"`
 	Calls  []PastCalls `json:"calls,omitempty"`
+	// Limits are the run's where a person was asked for more than its agent declares, Grants counts how often one was.
+	Limits *Limits `json:"limits,omitempty"`
+	Grants int     `json:"grants,omitempty"`
 }
 
 // Window is what a run knows of its model's window.
@@ -190,32 +193,12 @@ func (p Price) Cost(u Usage) float64 {
 		float64(u.WrittenTokens)*cmp.Or(p.CacheWrite, p.Input) + float64(u.OutputTokens)*p.Output) / 1e6
 }
 
-// Limits bound a run. Zero means the default where one is named, else no limit.
-type Limits struct {
-	// Turns bounds model steps; default 50.
-	Turns int `json:"turns,omitempty"`
-	// Calls bounds tool calls.
-	Calls int `json:"calls,omitempty"`
-	// Tokens bounds the model's input and output tokens together.
-	Tokens int `json:"tokens,omitempty"`
-	// Cost bounds the model's cost in US dollars, by Model.Price.
-	Cost float64 `json:"cost,omitempty"`
-	// WallTime bounds the run's duration; running calls are cancelled when it ends.
-	WallTime Duration `json:"wall_time,omitzero"`
-	// Repeats bounds equal calls that fail in the same way while nothing changes: at so many the model is told, at so many
-	// more the run ends. Default 5.
-	Repeats int `json:"repeats,omitempty"`
-}
-
 // MaxPayload is how many bytes of JSON one input or result may take. Servers refuse 2 MiB, and a workflow whose own
 // payload is refused can do nothing any more.
 const MaxPayload = 3 << 19
 
 // DefaultModelTimeout bounds one attempt of a model step where the agent names no timeout.
 const DefaultModelTimeout = Duration(2 * time.Minute)
-
-// DefaultTurns is the limit of turns where an agent names none.
-const DefaultTurns = 50
 
 // Usage counts what a run used.
 type Usage struct {

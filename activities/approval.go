@@ -2,7 +2,10 @@ package activities
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -15,9 +18,97 @@ func (a *Activities) needApproval(r switchyard.AdmitRequest, c switchyard.Call, 
 		arguments = json.RawMessage(c.Arguments)
 	}
 	need := &switchyard.ApprovalNeed{Reason: reason, Rule: rule, Text: compiled.ApprovalText(arguments),
-		Digest: switchyard.ApprovalDigest(r.Run, c.ID, tool, arguments), Within: switchyard.DefaultApprovalTimeout}
+		Digest: switchyard.ApprovalDigest(r.Run, c.ID, tool, arguments, v.Plan), Within: switchyard.DefaultApprovalTimeout}
+	if plan := v.Plan.Redacted(tool.ArgumentMask(), arguments); plan != nil {
+		need.Text += "\nintent: " + switchyard.Shorten(plan.Intent, maxIntent)
+	}
 	if declared := compiled.Spec.Approval; declared != nil {
 		need.Within, need.OnTimeout = cmp.Or(declared.Timeout, need.Within), declared.OnTimeout
 	}
 	return need
+}
+
+// maxIntent bounds what people are shown of the intent of a call's execution plan, in characters.
+const maxIntent = 500
+
+// approvals completes the verdicts on calls that must not run before a person has approved them. Calls that the run makes by
+// itself need no approval: who approved the call that they belong to has approved what undoes or verifies it.
+func (a *Activities) approvals(r switchyard.AdmitRequest, verdicts []switchyard.Verdict) []switchyard.Verdict {
+	for i, v := range verdicts {
+		if v.Error != nil || v.Result != nil || v.Approval != nil || r.Calls[i].OfRun() {
+			continue
+		}
+		tool, compiled, fault := a.callable(r, r.Calls[i])
+		if fault != nil || compiled.Spec.Approval == nil {
+			continue
+		}
+		if reason, needs := compiled.NeedsApproval(factsOf(r, r.Calls[i], v, tool, compiled)); needs {
+			verdicts[i].Approval = a.needApproval(r, r.Calls[i], v, tool, compiled, validText(reason), "")
+		}
+	}
+	return verdicts
+}
+
+// Edit admits a call that waits for approval anew, with what a person changed of its arguments: they are validated and checked
+// like those of any other call. The verdict has no approval, because the edit is one. It runs as a local activity of the update
+// that brought the edit. Errors are those of Admit.
+func (a *Activities) Edit(ctx context.Context, r switchyard.EditRequest) (switchyard.Verdict, error) {
+	c := r.Admit.Calls[0]
+	tool, _ := toolOf(r.Admit, c.Tool)
+	arguments, err := changed(json.RawMessage(c.Arguments), r.Decision.Arguments)
+	if err == nil && len(arguments) > maxHooked {
+		err = fmt.Errorf("the arguments have %d bytes in all, and may have %d", len(arguments), maxHooked)
+	}
+	if err != nil {
+		fault := switchyard.Errorf(switchyard.ErrValidation, "%v", err)
+		fault.Phase = switchyard.PhasePreValidation
+		return switchyard.Verdict{ID: c.ID, Error: fault}, nil
+	}
+	c.Arguments = string(arguments)
+	r.Admit.Calls = []switchyard.Call{c}
+	verdicts, err := a.Admit(ctx, r.Admit)
+	if err != nil {
+		return switchyard.Verdict{}, err
+	}
+	v := verdicts[0]
+	if v.Error != nil {
+		return v, nil
+	}
+	if len(v.Arguments) == 0 {
+		v.Arguments = arguments
+	}
+	v.Approval = nil
+	v.Notes = append(v.Notes, fmt.Sprintf("%s approved this call with changed arguments: %s", switchyard.Shorten(r.Decision.By, maxEditor),
+		strings.TrimSpace(switchyard.Summary("", r.Decision.Arguments, tool.Sensitive))))
+	return v, nil
+}
+
+// maxEditor bounds the name that a note of a call has, in characters.
+const maxEditor = 100
+
+// changed returns arguments with the changes made to them: what those name is replaced, and what is null in them taken out.
+func changed(arguments, changes json.RawMessage) (json.RawMessage, error) {
+	value, err := switchyard.DecodeJSON(changes)
+	patch, ok := value.(map[string]any)
+	if err != nil || !ok {
+		return nil, fmt.Errorf("the changed arguments must be an object, such as {\"path\": \"a.md\"}")
+	}
+	whole, err := switchyard.DecodeJSON(arguments)
+	object, ok := whole.(map[string]any)
+	if err != nil || !ok {
+		object = map[string]any{} // validated arguments are an object
+	}
+	for name, value := range patch {
+		if value == nil {
+			delete(object, name)
+			continue
+		}
+		object[name] = value
+	}
+	return switchyard.EncodeJSON(object)
+}
+
+// Limit says what a person is asked where a run has reached a limit. It runs as a local activity, so that history tells of it.
+func (a *Activities) Limit(_ context.Context, r switchyard.LimitRequest) (switchyard.ApprovalNeed, error) {
+	return r.Need(), nil
 }

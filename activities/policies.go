@@ -15,9 +15,6 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
-// approvable says that runs hold calls until a person has approved them.
-const approvable = false
-
 // maxPolicies bounds how many rules a verdict names; those that weigh most come first.
 const maxPolicies = 20
 
@@ -55,7 +52,7 @@ func (s *rulesOfRuns) of(rules []switchyard.PolicyRule) *policies.Set {
 
 // afterHooks checks, by the rules of worker and agents, the calls that hooks have let through with the arguments that they
 // have by now. Calls that the run makes by itself are not checked: what undoes another call, or finds out what became of it,
-// was declared with that one's tool.
+// was declared with that one's tool. Those that a tool or a rule has wait for approval say so.
 func (a *Activities) afterHooks(ctx context.Context, r switchyard.AdmitRequest, verdicts []switchyard.Verdict) []switchyard.Verdict {
 	for i, v := range verdicts {
 		if v.Error == nil && v.Result == nil && !r.Calls[i].OfRun() {
@@ -67,7 +64,7 @@ func (a *Activities) afterHooks(ctx context.Context, r switchyard.AdmitRequest, 
 			r.Facts.Calls = withRunning(r.Facts.Calls, r.Calls[i].Tool)
 		}
 	}
-	return verdicts
+	return a.approvals(r, verdicts)
 }
 
 func withRunning(calls []switchyard.PastCalls, tool string) []switchyard.PastCalls {
@@ -100,11 +97,8 @@ func (a *Activities) checkPolicies(_ context.Context, r switchyard.AdmitRequest,
 	v.Policies, v.Labels = recordedPolicies(met, len(tool.Sensitive) > 0), r.Facts.Labels
 	switch met[0].Effect {
 	case switchyard.PolicyDeny:
-		return denied(v, "")
+		return denied(v)
 	case switchyard.PolicyAsk:
-		if !approvable {
-			return denied(v, "; this version has nobody approve calls, and so it is refused")
-		}
 		v.Approval = a.needApproval(r, c, v, tool, compiled, said(v.Policies, switchyard.PolicyAsk), met[0].Rule)
 	}
 	return warned(v)
@@ -121,8 +115,8 @@ func warned(v switchyard.Verdict) switchyard.Verdict {
 }
 
 // denied is a verdict on a call that its rules refuse; all of them are told.
-func denied(v switchyard.Verdict, more string) switchyard.Verdict {
-	v.Error = switchyard.Errorf(switchyard.ErrPolicyViolation, "%s%s", said(v.Policies, switchyard.PolicyDeny, switchyard.PolicyAsk, switchyard.PolicyWarn), more)
+func denied(v switchyard.Verdict) switchyard.Verdict {
+	v.Error = switchyard.Errorf(switchyard.ErrPolicyViolation, "%s", said(v.Policies, switchyard.PolicyDeny, switchyard.PolicyAsk, switchyard.PolicyWarn))
 	v.Error.Phase = switchyard.PhasePreExecution
 	return stopped(v)
 }

@@ -81,6 +81,8 @@ func (d *Deriver) decided(e *historypb.HistoryEvent, l local) error {
 			return err
 		}
 		d.admit(e, verdicts)
+	case switchyard.EditActivity, switchyard.LimitActivity:
+		return d.approvalStep(e, l)
 	case switchyard.SettleActivity:
 		return d.settled(e, l.result)
 	}
@@ -138,6 +140,9 @@ func (d *Deriver) admit(e *historypb.HistoryEvent, verdicts []switchyard.Verdict
 		}
 		if w != nil {
 			w.verdict = &v
+			if v.Approval != nil {
+				d.approvalRequested(e, w, *v.Approval)
+			}
 		}
 	}
 }

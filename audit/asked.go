@@ -21,10 +21,13 @@ type asked struct {
 	replies map[string]switchyard.Reply
 	// admitted are updates whose acceptance does not repeat what they brought: those of a run that was reset.
 	admitted map[string]*updatepb.Request
+	// approvals are the calls that people are to approve.
+	approvals approvals
 }
 
 func newAsked() asked {
-	return asked{times: map[string]int{}, asks: map[string]string{}, replies: map[string]switchyard.Reply{}, admitted: map[string]*updatepb.Request{}}
+	return asked{times: map[string]int{}, asks: map[string]string{}, replies: map[string]switchyard.Reply{}, admitted: map[string]*updatepb.Request{},
+		approvals: newApprovals()}
 }
 
 // ask opens a question.
@@ -49,7 +52,7 @@ func (d *Deriver) updateAdmitted(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// updateAccepted reads a question of a running call, a reply, or what has the run pause, go on or read a message.
+// updateAccepted reads a question of a running call, a reply, a decision, or what has the run pause, go on or read a message.
 func (d *Deriver) updateAccepted(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionUpdateAcceptedEventAttributes()
 	id, request := a.GetProtocolInstanceId(), a.GetAcceptedRequest()
@@ -74,13 +77,19 @@ func (d *Deriver) updateAccepted(e *historypb.HistoryEvent) error {
 		}
 		r.Value = nil // it may be large, and stands where it was given for
 		d.asked.replies[id] = r
+	case switchyard.DecideUpdate:
+		var decision switchyard.Decision
+		if err := d.decodeEvent(e, "decision", request.GetInput().GetArgs(), &decision); err != nil {
+			return err
+		}
+		d.decisionCame(id, decision)
 	default:
 		return d.controlled(e, id, request.GetInput())
 	}
 	return nil
 }
 
-// updateCompleted reads what became of a question of a running call, or of a reply.
+// updateCompleted reads what became of a question of a running call, of a reply, or of a decision.
 func (d *Deriver) updateCompleted(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionUpdateCompletedEventAttributes()
 	id, success := a.GetMeta().GetUpdateId(), a.GetOutcome().GetSuccess()
@@ -89,6 +98,10 @@ func (d *Deriver) updateCompleted(e *historypb.HistoryEvent) error {
 		if a.GetOutcome().GetFailure() == nil {
 			d.closeQuestion(e, r.Question, &r)
 		}
+		return nil
+	}
+	if _, ok := d.asked.approvals.decisions[id]; ok {
+		d.decisionTaken(e, id, failureMessage(a.GetOutcome().GetFailure()))
 		return nil
 	}
 	question, ok := d.asked.asks[id]

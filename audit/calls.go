@@ -45,6 +45,7 @@ func (d *Deriver) scheduled(e *historypb.HistoryEvent) error {
 		if err := d.decodeEvent(e, "model request", a.GetInput(), &request); err != nil {
 			return err
 		}
+		d.limitOver(e, switchyard.DecisionTimeout)
 		d.abandon(e, "the run reached a limit before this call ran")
 		d.turn = request.Turn
 		d.open[e.GetEventId()] = &activity{id: a.GetActivityId(), step: true, record: switchyard.Record{Timing: timing}}
@@ -115,7 +116,8 @@ func (d *Deriver) record(id, tool string, arguments json.RawMessage) switchyard.
 	t := d.tools[tool]
 	return switchyard.Record{CallID: id, Tool: tool, Version: t.Version, Digest: t.Digest, Arguments: d.shown(tool, arguments),
 		Status: switchyard.CallRunning, Turn: d.turn, Caller: d.summary.Caller, Conversation: d.summary.Conversation,
-		Run: d.summary.Run, WorkflowID: d.workflowID, Parent: d.parent(), Path: switchyard.CallPath(d.parent(), id)}
+		Run: d.summary.Run, WorkflowID: d.workflowID, Parent: d.parent(), Path: switchyard.CallPath(d.parent(), id),
+		Approval: d.asked.approvals.decided[id]}
 }
 
 // ofRun completes the record of a call that the run makes by itself, on behalf of another one; of others it changes nothing.
@@ -337,6 +339,7 @@ func (d *Deriver) endOne(e *historypb.HistoryEvent, r switchyard.Record) {
 	r.Closed = timeOf(e.GetEventTime())
 	r.Result = d.hidden.result(r.CallID, d.tools[r.Tool].OutputMask, r.Result)
 	d.closeQuestions(e, r)
+	r.Approval = d.endApproval(e, r)
 	if r.Child != nil {
 		d.subAgent(r.CallID).Status = r.Status
 	}

@@ -17,6 +17,7 @@ type ending struct {
 
 // close ends the run, and before it every call that is not over: none is missing from the records.
 func (d *Deriver) close(e *historypb.HistoryEvent, end ending) {
+	d.limitOver(e, switchyard.DecisionWithdrawn)
 	d.endOpen(e)
 	d.abandon(e, "the run ended before this call ran")
 	end.event.Result = d.output(end.event.Result)

@@ -67,6 +67,7 @@ func (d *Deriver) taskCompleted(e *historypb.HistoryEvent) error {
 func (d *Deriver) inlineStep(l local) error {
 	a := d.takeInline(l.id)
 	if a == nil {
+		d.limitOver(l.event, switchyard.DecisionTimeout)
 		d.abandon(l.event, "the run reached a limit before this call ran")
 		if turn := switchyard.StepTurn(l.id); turn > 0 {
 			d.turn = turn

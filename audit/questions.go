@@ -2,12 +2,10 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard"
-	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -24,60 +22,9 @@ type RunQuestion struct {
 // is closed. It needs no worker. runID is any execution of the run's chain, empty for the latest run of that workflow id.
 // Errors: ErrNotFound, ErrNotARun, ErrUnreadable, that of ctx, the server's.
 func Questions(ctx context.Context, c client.Client, workflowID, runID string) ([]RunQuestion, error) {
-	list, err := questionsBelow(ctx, c, workflowID, runID)
+	list, err := inTree(ctx, c, workflowID, runID, ownQuestions)
 	slices.SortFunc(list, oldestFirst)
 	return list, err
-}
-
-func questionsBelow(ctx context.Context, c client.Client, workflowID, runID string) ([]RunQuestion, error) {
-	r, err := describeLatest(ctx, c, workflowID, runID)
-	if err != nil || r.GetWorkflowExecutionInfo().GetCloseTime() != nil {
-		return nil, err
-	}
-	var list []RunQuestion
-	if len(r.GetPendingActivities()) > 0 {
-		own, err := ownQuestions(ctx, c, workflowID, r.GetWorkflowExecutionInfo().GetExecution().GetRunId())
-		if err != nil {
-			return nil, err
-		}
-		for _, q := range own {
-			list = append(list, RunQuestion{WorkflowID: workflowID, Question: q})
-		}
-	}
-	for _, p := range r.GetPendingChildren() {
-		below, err := questionsOfChild(ctx, c, workflowID, p)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, below...)
-	}
-	return list, nil
-}
-
-// questionsOfChild returns nothing of a sub-agent's run that has not started, or that ended meanwhile.
-func questionsOfChild(ctx context.Context, c client.Client, parent string, p *workflowpb.PendingChildExecutionInfo) ([]RunQuestion, error) {
-	child, ours := runningChild(parent, p)
-	if !ours || child.Child.RunID == "" {
-		return nil, nil
-	}
-	list, err := questionsBelow(ctx, c, child.Child.WorkflowID, child.Child.RunID)
-	if errors.Is(err, ErrNotFound) {
-		err = nil
-	}
-	return list, err
-}
-
-// ownQuestions asks the run, which is quicker than to read its history, or reads it.
-func ownQuestions(ctx context.Context, c client.Client, workflowID, runID string) ([]switchyard.Question, error) {
-	asking, cancel := context.WithTimeout(ctx, askRunWithin)
-	defer cancel()
-	var list []switchyard.Question
-	value, err := c.QueryWorkflow(asking, workflowID, runID, switchyard.QuestionsQuery)
-	if err == nil && value.Get(&list) == nil {
-		return list, nil
-	}
-	summary, err := Describe(ctx, c, workflowID, runID)
-	return summary.Questions, err
 }
 
 // Asking marks what waits for a person among what runs in the run workflowID.

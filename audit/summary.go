@@ -65,6 +65,8 @@ type Summary struct {
 	PausedOnServer *switchyard.Pause `json:"paused_on_server,omitempty"`
 	// Questions are those that are open, the oldest first.
 	Questions []switchyard.Question `json:"questions,omitempty"`
+	// Approvals are the calls that wait until a person has approved them, the oldest first.
+	Approvals []switchyard.Approval `json:"approvals,omitempty"`
 	// SubAgents are the calls that sub-agents executed, in the order in which they began.
 	SubAgents []SubAgent `json:"sub_agents,omitempty"`
 	// Parts are the executions of the chain, in order.

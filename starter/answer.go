@@ -203,9 +203,8 @@ func (a *app) replyError(id string, r switchyard.Reply, err error) error {
 	if _, held := errors.AsType[*serviceerror.FailedPrecondition](err); held {
 		return failure(exitFailed, "the server holds the run %q, which takes no answers until it is resumed: %s", id, a.connection.reach().command("resume", id))
 	}
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	var refused switchyard.ReplyError
-	if !ok || app.Details(&refused) != nil {
+	refused, ok := refusal(err)
+	if !ok {
 		return a.lookupError(id, "", err)
 	}
 	switch refused.Type {
@@ -217,4 +216,11 @@ func (a *app) replyError(id string, r switchyard.Reply, err error) error {
 		return failure(exitUsage, "%s\nThe question is still open.", text)
 	}
 	return failure(exitFailed, "the reply to question %s was not taken: %s\nList what the run asks: %s", r.Question, refused.Message, a.connection.reach().command("questions", id))
+}
+
+// refusal is why the run itself refused a reply or a decision.
+func refusal(err error) (refused switchyard.ReplyError, ok bool) {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	ok = ok && app.Details(&refused) == nil
+	return refused, ok
 }

@@ -125,6 +125,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: groupStart, Title: "Start a run:"}, &cobra.Group{ID: groupRuns, Title: "Follow and inspect runs:"},
 		&cobra.Group{ID: groupHouse, Title: "Tools, servers, workers:"})
 	a.addCommands(root)
+	a.addDecisions(root)
 	return root
 }
 

@@ -15,25 +15,31 @@ import (
 // belowPace is how often the sub-agents below a run are asked for their questions: its own stand in its events.
 const belowPace = 3 * time.Second
 
-// tellsBelow tells of the questions of sub-agents, each once.
+// tellsBelow tells of what sub-agents ask people, each once.
 type tellsBelow struct {
 	notes io.Writer
 	reach reach
 	told  map[string]bool
 }
 
-func (t *tellsBelow) below(open []audit.RunQuestion) {
+func (t *tellsBelow) below(open []audit.RunQuestion, waiting []audit.RunApproval) {
 	for _, q := range open {
-		key := q.WorkflowID + " " + q.ID
-		if t.told[key] {
-			continue
-		}
-		if t.told == nil {
-			t.told = map[string]bool{}
-		}
-		t.told[key] = true
-		fmt.Fprintln(t.notes, "starter: "+t.reach.askedNote(q))
+		t.tell(q.WorkflowID+" "+q.ID, t.reach.askedNote(q))
 	}
+	for _, a := range waiting {
+		t.tell(a.WorkflowID+" approval "+a.Call, t.reach.approvalNote(a))
+	}
+}
+
+func (t *tellsBelow) tell(key, note string) {
+	if t.told[key] {
+		return
+	}
+	if t.told == nil {
+		t.told = map[string]bool{}
+	}
+	t.told[key] = true
+	fmt.Fprintln(t.notes, "starter: "+note)
 }
 
 // askedNote tells of a question in two lines.
@@ -51,6 +57,9 @@ func newQuietView(below tellsBelow) *quietView {
 func (v *quietView) event(e switchyard.Event) error {
 	if e.Type == switchyard.EventQuestionAsked {
 		v.note(v.reach.askedNote(audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question}))
+	}
+	if e.Type == switchyard.EventApprovalRequested {
+		v.note(v.reach.approvalNote(audit.RunApproval{WorkflowID: e.WorkflowID, Approval: *e.Approval}))
 	}
 	return nil
 }
@@ -97,7 +106,7 @@ func (t *tracker) questionLines(limit int) []string {
 func (f *follower) askBelow(ctx context.Context, running []audit.Running, now time.Time) {
 	isChild := func(r audit.Running) bool { return r.Child != nil }
 	if !slices.ContainsFunc(running, isChild) {
-		f.view.below(nil)
+		f.view.below(nil, nil)
 		return
 	}
 	if now.Sub(f.askedBelow) < belowPace {
@@ -105,7 +114,9 @@ func (f *follower) askBelow(ctx context.Context, running []audit.Running, now ti
 	}
 	f.askedBelow = now
 	open, err := audit.Questions(ctx, f.client, f.id, f.run)
-	if err == nil { // otherwise the next try tells, or the reader of events
-		f.view.below(slices.DeleteFunc(open, func(q audit.RunQuestion) bool { return q.WorkflowID == f.id }))
+	waiting, failure := audit.Approvals(ctx, f.client, f.id, f.run)
+	if err == nil && failure == nil { // otherwise the next try tells, or the reader of events
+		f.view.below(slices.DeleteFunc(open, func(q audit.RunQuestion) bool { return q.WorkflowID == f.id }),
+			slices.DeleteFunc(waiting, func(a audit.RunApproval) bool { return a.WorkflowID == f.id }))
 	}
 }

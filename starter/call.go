@@ -164,6 +164,9 @@ func notesOf(r switchyard.Record) []string {
 		}
 		notes = append(notes, hookNote(h))
 	}
+	if r.Approval != nil {
+		notes = append(notes, r.Approval.Note())
+	}
 	slices.Sort(notes)
 	return slices.Compact(notes)
 }

@@ -36,7 +36,9 @@ type listedRun struct {
 	Status  audit.RunStatus `json:"status"`
 	Started time.Time       `json:"started"`
 	// Paused says who has the run pause; it is not known of one that the server holds.
-	Paused   *switchyard.Pause   `json:"paused,omitempty"`
+	Paused *switchyard.Pause `json:"paused,omitempty"`
+	// Awaits is since when calls of the run itself wait for approval.
+	Awaits   time.Time           `json:"awaits_approval_since,omitzero"`
 	Closed   time.Time           `json:"closed,omitzero"`
 	Duration switchyard.Duration `json:"duration"`
 }
@@ -153,6 +155,10 @@ func listed(e *workflowpb.WorkflowExecutionInfo) listedRun {
 		converter.GetDefaultDataConverter().FromPayload(memo, &paused) == nil && paused.By != "" {
 		r.Status, r.Paused = audit.RunPaused, &paused
 	}
+	if memo := e.GetMemo().GetFields()[switchyard.ApprovalsMemo]; e.GetCloseTime() == nil && memo != nil &&
+		converter.GetDefaultDataConverter().FromPayload(memo, &r.Awaits) != nil {
+		r.Awaits = time.Time{} // it waits no more
+	}
 	if e.GetCloseTime() != nil {
 		r.Closed = e.GetCloseTime().AsTime()
 		r.Duration = switchyard.Duration(r.Closed.Sub(r.Started))
@@ -207,13 +213,21 @@ func (a *app) printRuns(runs []listedRun, executions bool, now time.Time) error 
 		t.header = append(t.header, "run id")
 	}
 	for _, r := range runs {
-		row := []string{r.ID, string(r.Kind), r.Agent, r.Caller, p.status(r.Status), a.format.when(r.Started, now), brief(r.Duration.Std())}
+		row := []string{r.ID, string(r.Kind), r.Agent, r.Caller, r.standing(p), a.format.when(r.Started, now), brief(r.Duration.Std())}
 		if executions {
 			row = append(row, r.RunID)
 		}
 		t.add(row...)
 	}
 	return a.print(t.text(p))
+}
+
+// standing is the run's status in words.
+func (r listedRun) standing(p palette) string {
+	if r.Status == audit.RunRunning && !r.Awaits.IsZero() {
+		return p.warn("waits for approval")
+	}
+	return p.status(r.Status)
 }
 
 // status colours a run's status.

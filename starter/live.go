@@ -101,8 +101,8 @@ func (v *liveView) pending(r []audit.Running) {
 	v.draw()
 }
 
-func (v *liveView) below(open []audit.RunQuestion) {
-	v.tracker.below = open
+func (v *liveView) below(open []audit.RunQuestion, waiting []audit.RunApproval) {
+	v.tracker.below, v.tracker.approvalsBelow = open, waiting
 	v.draw()
 }
 

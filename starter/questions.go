@@ -70,20 +70,27 @@ call; it waits for the answer for as long as the toolspec says, and no program n
 	return cmd
 }
 
-// allQuestions returns the open questions of all runs that run now. Runs that end meanwhile ask nothing any more.
+// allQuestions returns the open questions of all runs that run now.
 func (a *app) allQuestions(ctx context.Context, c client.Client) ([]audit.RunQuestion, error) {
+	open, err := inAllRuns(ctx, a, c, audit.Questions)
+	slices.SortStableFunc(open, func(x, y audit.RunQuestion) int { return x.Asked.Compare(y.Asked) })
+	return open, err
+}
+
+// inAllRuns joins what of returns of the runs that run now. Runs that end meanwhile ask nothing any more.
+func inAllRuns[T any](ctx context.Context, a *app, c client.Client, of func(context.Context, client.Client, string, string) ([]T, error)) ([]T, error) {
 	runs, err := listRuns(ctx, c, a.connection.resolvedNamespace, listCondition(`ExecutionStatus = "Running"`, "", false), math.MaxInt32)
 	if err != nil {
 		return nil, err
 	}
-	found, faults := make([][]audit.RunQuestion, len(runs)), make([]error, len(runs))
+	found, faults := make([][]T, len(runs)), make([]error, len(runs))
 	slots := make(chan struct{}, askedAtOnce)
 	var all sync.WaitGroup
 	for i, run := range runs {
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			found[i], faults[i] = audit.Questions(ctx, c, run.ID, run.RunID)
+			found[i], faults[i] = of(ctx, c, run.ID, run.RunID)
 		})
 	}
 	all.Wait()
@@ -92,9 +99,7 @@ func (a *app) allQuestions(ctx context.Context, c client.Client) ([]audit.RunQue
 			return nil, err
 		}
 	}
-	open := slices.Concat(found...)
-	slices.SortStableFunc(open, func(x, y audit.RunQuestion) int { return x.Asked.Compare(y.Asked) })
-	return open, nil
+	return slices.Concat(found...), nil
 }
 
 func (a *app) printQuestions(open []audit.RunQuestion) error {

@@ -25,6 +25,8 @@ type shownRun struct {
 	Running []audit.Running `json:"running,omitempty"`
 	// Questions are the open ones of the sub-agents below the run, too.
 	Questions []listedQuestion `json:"questions,omitempty"`
+	// Approvals are the calls that wait for approval, those of the sub-agents below the run too.
+	Approvals []listedApproval `json:"approvals,omitempty"`
 	UI        string           `json:"ui,omitempty"`
 
 	reach reach
@@ -55,6 +57,11 @@ func (a *app) showCommand() *cobra.Command {
 			}
 			audit.Asking(shown.Running, run.workflowID, open)
 			shown.Questions = shown.reach.listed(open)
+			waiting, err := audit.Approvals(ctx, c, run.workflowID, run.runID)
+			if err != nil {
+				return a.lookupError(run.workflowID, run.runID, err)
+			}
+			shown.Approvals = shown.reach.listedApprovals(waiting)
 			if n := len(summary.Parts); n > 0 {
 				shown.UI = a.connection.runURL(summary.WorkflowID, summary.Parts[n-1].RunID)
 			}
@@ -109,12 +116,21 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 	field("Web UI", s.UI)
 	s.writeSubAgents(w, p)
 	s.writeRunning(w, p, now)
+	s.writeAsked(w, p, f, now)
+	s.writeNotes(w, p)
+	s.writeEnd(w, p)
+}
+
+// writeAsked shows what people are asked.
+func (s shownRun) writeAsked(w io.Writer, p palette, f *formatFlags, now time.Time) {
 	for _, q := range s.Questions {
 		fmt.Fprintln(w)
 		f.writeQuestion(w, p, q, now)
 	}
-	s.writeNotes(w, p)
-	s.writeEnd(w, p)
+	for _, approval := range s.Approvals {
+		fmt.Fprintln(w)
+		f.writeApproval(w, p, approval, now)
+	}
 }
 
 // maxNoted bounds the calls whose notes show lists.

@@ -28,6 +28,8 @@ type tracker struct {
 	paused map[bool]string
 	// questions are the run's open ones, below those of sub-agents.
 	questions, below []audit.RunQuestion
+	// approvals are the run's calls that wait for approval, approvalsBelow those of sub-agents.
+	approvals, approvalsBelow []audit.RunApproval
 }
 
 // callRow is one call of the open turn.
@@ -64,7 +66,7 @@ func (t *tracker) event(e switchyard.Event) (finished []string) {
 		finished = t.flush()
 		t.others, t.spoken = nil, spoken{}
 	default:
-		return t.controlled(e)
+		return append(t.controlled(e), t.approvalEvent(e)...)
 	}
 	return finished
 }
@@ -207,7 +209,7 @@ func (t *tracker) flush() []string {
 // rest returns the lines of what is open, for good: the view ends before the run.
 func (t *tracker) rest(now time.Time) []string {
 	t.spoken = spoken{} // it is not over, and its beginning is not known any more
-	return t.live(now, "…", len(t.calls)+len(t.others)+2+4*(len(t.questions)+len(t.below)))
+	return t.live(now, "…", len(t.calls)+len(t.others)+2+4*(len(t.questions)+len(t.below))+6*(len(t.approvals)+len(t.approvalsBelow)))
 }
 
 func (t *tracker) clear() { *t = tracker{palette: t.palette, reach: t.reach} }
@@ -235,6 +237,7 @@ func (t *tracker) live(now time.Time, spinner string, limit int) []string {
 	}
 	hidden := 0
 	asked := t.questionLines(limit / 2)
+	asked = append(asked, t.approvalLines(limit/2-len(asked))...)
 	room := limit - len(lines) - len(t.others) - len(t.paused) - len(asked) - 1
 	text := t.spokenLines(min(limit/2, room))
 	room -= len(text)

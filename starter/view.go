@@ -16,8 +16,8 @@ type view interface {
 	event(switchyard.Event) error
 	// pending takes what runs or waits now.
 	pending([]audit.Running)
-	// below takes the open questions of the sub-agents below the run.
-	below([]audit.RunQuestion)
+	// below takes what the sub-agents below the run ask people: the open questions, and the calls that wait for approval.
+	below([]audit.RunQuestion, []audit.RunApproval)
 	// note takes a message about the run that is no event.
 	note(string)
 	close()
@@ -105,6 +105,7 @@ func plainLine(e switchyard.Event, r reach) string {
 		p.add("child", e.Child.WorkflowID)
 	}
 	p.question(e, r)
+	p.approval(e, r)
 	if e.Hook != nil {
 		p.add("hook", e.Hook.Hook)
 		p.add("point", string(e.Hook.Point))

@@ -60,6 +60,9 @@ type limitsFile struct {
 	Cost     float64             `yaml:"cost" rule:"above=0"`
 	WallTime switchyard.Duration `yaml:"wall_time" rule:"above=0s"`
 	Repeats  int                 `yaml:"repeats" rule:"min=2"`
+	// OnReached and AskTimeout say what comes of a limit that is reached.
+	OnReached  switchyard.LimitAction `yaml:"on_reached" rule:"enum=wrap_up|stop|ask"`
+	AskTimeout switchyard.Duration    `yaml:"ask_timeout" rule:"min=1s,max=8760h"`
 }
 
 // DecodeAgent reads an agent file. file is its path: scripts that it names are read relative to it. known are the names

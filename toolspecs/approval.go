@@ -3,8 +3,10 @@ package toolspecs
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 	"github.com/switchyard/switchyard/toolspecs/templates"
 )
 
@@ -14,9 +16,9 @@ const (
 	approvalNever  = "never"
 )
 
-// Approval says which calls of a tool wait until a person has approved them. In YAML, always or never alone stands for when.
+// Approval says which calls of a tool wait until a person has approved them. In YAML, a text alone stands for when.
 type Approval struct {
-	// When is always (the default) or never.
+	// When is always (the default), never, or an expression of package policies: calls of which it is true wait.
 	When string `json:"when" yaml:"when"`
 	// Timeout is how long a decision may take; default 24h.
 	Timeout switchyard.Duration `json:"timeout" yaml:"timeout" rule:"min=1s,max=8760h"`
@@ -41,9 +43,43 @@ func (c *checker) approval(s Spec) {
 	if a == nil {
 		return
 	}
-	c.add("$.approval", "remove it or write never; a tool that must not run unasked can be left out of the agent's tools",
-		"this version does not hold calls for approval, so approval: %s would not be honoured", a.When)
+	if a.When != ApprovalAlways {
+		if _, err := policies.Compile(a.When); err != nil {
+			c.add("$.approval.when", "write always, never, or an expression such as args.amount > 100", "%v", err)
+		}
+	}
 	c.placeholders("$.approval.ask", a.Ask, s.argumentNames(), false)
+}
+
+// NeedsApproval reports whether a call with these facts waits until a person has approved it, and says why. One of which that
+// cannot be told waits.
+func (c *Compiled) NeedsApproval(f *policies.Facts) (reason string, needs bool) {
+	a := c.Spec.Approval
+	if a == nil {
+		return "", false
+	}
+	if c.approvalWhen == nil {
+		return "every call of " + c.Spec.Name + " needs approval", true
+	}
+	holds, err := c.approvalWhen.Holds(f)
+	switch {
+	case err != nil && c.mask != nil:
+		return "whether the call needs approval cannot be told", true // the error may quote arguments
+	case err != nil:
+		return fmt.Sprintf("whether the call needs approval cannot be told: %v", err), true
+	}
+	return "calls of " + c.Spec.Name + " need approval when " + a.When, holds
+}
+
+// compileApproval compiles the condition under which calls wait; the spec has been checked.
+func (c *Compiled) compileApproval() error {
+	a := c.Spec.Approval
+	if a == nil || a.When == ApprovalAlways {
+		return nil
+	}
+	var err error
+	c.approvalWhen, err = policies.Compile(a.When)
+	return err
 }
 
 // ApprovalText is what people are shown of a call with these validated arguments that waits for approval: the template filled;

@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
@@ -30,6 +31,8 @@ type Compiled struct {
 	// sensitive are the parameters that are or contain what is never shown; mask and outputMask say which parts.
 	sensitive        []string
 	mask, outputMask *switchyard.Mask
+	// approvalWhen is the condition under which calls wait for approval; nil where all do or none.
+	approvalWhen *policies.Condition
 }
 
 // Compile fills in defaults, checks the spec as decoding a file does, and compiles its schemas. The error is Faults
@@ -53,6 +56,9 @@ func (s Spec) Compile() (*Compiled, error) {
 	}
 	if err := c.compileOutput(); err != nil {
 		return nil, fmt.Errorf("toolspec %q: output schema: %w", s.Name, err)
+	}
+	if err := c.compileApproval(); err != nil {
+		return nil, fmt.Errorf("toolspec %q: approval: %w", s.Name, err)
 	}
 	return c, nil
 }

@@ -46,6 +46,9 @@ type agentRun struct {
 	// recalled are the labels that they had seen.
 	recalled []string
 	started  time.Time
+	// limits are the agent's, with what a person has granted on top; asked is how often one was asked.
+	limits switchyard.Limits
+	asked  int
 	// timeOver is set when the wall time has passed.
 	timeOver bool
 	// stopped names what else ends the run before its next turn: the limit conversation or repeats.
@@ -70,6 +73,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	}
 	origin := originOf(ctx, r.in, switchyard.Caller{Type: switchyard.CallerAgent, ID: r.agent.Name})
 	carry := r.in.Carry
+	r.limits = r.agent.Limits
 	if carry == nil {
 		if err := r.pin(ctx, origin.Run); err != nil {
 			return err
@@ -80,7 +84,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	}
 	r.pipeline = newPipeline(ctx, r.in, origin, r.pinned.Catalog, r.mode(), asked)
 	r.pipeline.seen.label(r.recalled)
-	r.pipeline.budget = budget{limits: r.agent.Limits, started: r.started}
+	r.pipeline.budget = budget{limits: r.limits, started: r.started}
 	r.pipeline.stepsInline = r.agent.Model.Lane == switchyard.LaneInline
 	r.pipeline.inline.on = r.pipeline.inline.on || r.pipeline.stepsInline
 	if r.in.Parent != nil {
@@ -159,23 +163,35 @@ func (r *agentRun) loop(ctx workflow.Context) (switchyard.RunResult, error) {
 	turns, stopTurns := workflow.WithCancel(ctx)
 	r.watchWallTime(ctx, stopTurns)
 	for {
-		if limit := r.reached(); limit != "" {
-			return r.summarise(ctx, limit)
+		for limit := r.reached(); limit != ""; limit = r.reached() {
+			if more, err := r.granted(ctx, limit); err != nil || !more {
+				return r.atLimit(ctx, limit, err)
+			}
 		}
-		done, result, err := r.takeTurn(turns)
-		r.noticeWallTime(ctx, stopTurns)
-		switch {
-		case ctx.Err() != nil:
-			return switchyard.RunResult{}, ctx.Err()
-		case r.timeOver && !done:
-			continue
-		case err != nil || done:
+		if turns.Err() != nil { // the wall time was over, and more of it was granted
+			turns, stopTurns = workflow.WithCancel(ctx)
+			r.watchWallTime(ctx, stopTurns)
+		}
+		if ended, result, err := r.nextTurn(ctx, turns, stopTurns); ended {
 			return result, err
 		}
-		if r.continues(ctx) {
+		if !r.timeOver && r.continues(ctx) {
 			return r.carryOn(ctx)
 		}
 	}
+}
+
+// nextTurn takes a turn and reports whether the run ends with it.
+func (r *agentRun) nextTurn(ctx, turns workflow.Context, stopTurns func()) (ended bool, result switchyard.RunResult, err error) {
+	done, result, err := r.takeTurn(turns)
+	r.noticeWallTime(ctx, stopTurns)
+	switch {
+	case ctx.Err() != nil:
+		return true, switchyard.RunResult{}, ctx.Err()
+	case r.timeOver && !done:
+		return false, result, nil
+	}
+	return err != nil || done, result, err
 }
 
 // continues reports whether the run is to go on in a fresh history.
@@ -284,12 +300,13 @@ func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
 		return switchyard.RunResult{}, err
 	}
 	if len(earlier) > switchyard.MaxPayload {
-		return r.summarise(ctx, limitConversation)
+		return r.atLimit(ctx, limitConversation, nil)
 	}
 	next := r.in
 	next.Prompt = ""
 	next.Carry = &switchyard.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage, Prompt: r.hookPrompt(),
 		Pinned: switchyard.Pack(r.pinned), Instances: r.pipeline.instances.carry(ctx), Undo: r.pipeline.undo.carry()}
+	next.Carry.Limits, next.Carry.Grants = r.carriedLimits(), r.asked
 	next.Carry.Window, next.Carry.Repeats = r.carriedWindow(), r.carriedRepeats()
 	next.Carry.Labels, next.Carry.Calls = r.pipeline.seen.labels, r.pipeline.seen.past()
 	next.Carry.Paused, next.Carry.Sent = r.pipeline.control.paused, r.pipeline.control.inbox.known

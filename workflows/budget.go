@@ -59,12 +59,14 @@ func (b *budget) divide(used switchyard.Usage, verdicts []switchyard.Verdict) {
 // affair.
 func (b *budget) lend(ctx workflow.Context, own switchyard.Limits) switchyard.Limits {
 	return switchyard.Limits{
-		Turns:    own.Turns,
-		Repeats:  own.Repeats,
-		Calls:    switchyard.LowerLimit(own.Calls, b.share.Calls),
-		Tokens:   switchyard.LowerLimit(own.Tokens, b.share.Tokens),
-		Cost:     switchyard.LowerLimit(own.Cost, b.share.Cost),
-		WallTime: switchyard.LowerLimit(own.WallTime, b.wallTimeLeft(ctx)),
+		Turns:      own.Turns,
+		Repeats:    own.Repeats,
+		OnReached:  own.OnReached,
+		AskTimeout: own.AskTimeout,
+		Calls:      switchyard.LowerLimit(own.Calls, b.share.Calls),
+		Tokens:     switchyard.LowerLimit(own.Tokens, b.share.Tokens),
+		Cost:       switchyard.LowerLimit(own.Cost, b.share.Cost),
+		WallTime:   switchyard.LowerLimit(own.WallTime, b.wallTimeLeft(ctx)),
 	}
 }
 

@@ -184,6 +184,9 @@ func (r *agentRun) resume(carry *switchyard.Carry) {
 	if carry.Repeats != nil {
 		r.repeats = *carry.Repeats
 	}
+	if carry.Limits != nil {
+		r.limits, r.asked = *carry.Limits, carry.Grants
+	}
 }
 
 // carriedWindow is what continue-as-new carries of the window; nothing for a run without compaction.

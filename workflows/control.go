@@ -8,10 +8,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// control is what people have to do with a run while it goes on: they answer what it asks, send it messages, and have it
-// pause.
+// control is what people have to do with a run while it goes on: they answer what it asks, approve its calls, send it messages,
+// and have it pause.
 type control struct {
 	questions *questions
+	approvals *approvals
 	inbox     *inbox
 	// paused says who has the run pause, and why; nil while it goes on.
 	paused *switchyard.Pause
@@ -25,11 +26,15 @@ func newControl(ctx workflow.Context, agent bool) (*control, error) {
 	if err != nil {
 		return nil, err
 	}
+	wanted, err := newApprovals(ctx)
+	if err != nil {
+		return nil, err
+	}
 	sent, err := newInbox(ctx, agent)
 	if err != nil {
 		return nil, err
 	}
-	c := &control{questions: asked, inbox: sent}
+	c := &control{questions: asked, approvals: wanted, inbox: sent}
 	err = workflow.SetUpdateHandlerWithOptions(ctx, switchyard.PauseUpdate, c.pause,
 		workflow.UpdateHandlerOptions{Validator: c.mayPause, Description: "the run pauses: what runs ends, nothing new starts"})
 	if err != nil {

@@ -132,6 +132,8 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 		}
 		return verdicts, err
 	}, activity.RegisterOptions{Name: switchyard.AdmitActivity})
+	l.RegisterActivityWithOptions(first.Edit, activity.RegisterOptions{Name: switchyard.EditActivity})
+	l.RegisterActivityWithOptions(first.Limit, activity.RegisterOptions{Name: switchyard.LimitActivity})
 	l.RegisterActivityWithOptions(first.Open, activity.RegisterOptions{Name: switchyard.OpenActivity})
 	l.RegisterActivityWithOptions(first.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})
 	l.RegisterActivityWithOptions(first.Reply, activity.RegisterOptions{Name: switchyard.ReplyActivity})

@@ -216,7 +216,7 @@ func (p *pipeline) stepAdmission() *switchyard.AdmitRequest {
 // noticeWallTime looks at the clock where the wall time's timer may not have been heard of: what runs inline keeps the
 // workflow task busy that would tell of it.
 func (r *agentRun) noticeWallTime(ctx workflow.Context, stopTurns func()) {
-	limit := r.agent.Limits.WallTime.Std()
+	limit := r.limits.WallTime.Std()
 	if r.pipeline.inline.on && limit > 0 && workflow.Now(ctx).Sub(r.started) >= limit {
 		r.timeOver = true
 		stopTurns()

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"errors"
+	"time"
 
 	"github.com/switchyard/switchyard"
 	"go.temporal.io/sdk/workflow"
@@ -29,7 +30,7 @@ func (r *agentRun) reached() string {
 	if r.stopped != "" {
 		return r.stopped
 	}
-	l, u := r.agent.Limits, r.pipeline.usage
+	l, u := r.limits, r.pipeline.usage
 	if l.Turns == 0 {
 		l.Turns = switchyard.DefaultTurns
 	}
@@ -51,22 +52,31 @@ func (r *agentRun) reached() string {
 
 // watchWallTime cancels the running turn when the run's wall time, counted from the start of its chain, has passed.
 func (r *agentRun) watchWallTime(ctx workflow.Context, stopTurns func()) {
-	limit := r.agent.Limits.WallTime.Std()
-	if limit == 0 {
+	if r.limits.WallTime == 0 {
 		return
 	}
-	left := limit - workflow.Now(ctx).Sub(r.started)
+	left := r.wallTimeLeft(ctx)
 	if left <= 0 {
 		r.timeOver = true
 		return
 	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		options := workflow.TimerOptions{Summary: "wall time of the run"}
-		if workflow.NewTimerWithOptions(ctx, left, options).Get(ctx, nil) == nil {
-			r.timeOver = true
-			stopTurns()
+		for limit := switchyard.Duration(0); limit < r.limits.WallTime; left = r.wallTimeLeft(ctx) {
+			// While the timer ran, a person may have granted more.
+			limit = r.limits.WallTime
+			options := workflow.TimerOptions{Summary: "wall time of the run"}
+			if workflow.NewTimerWithOptions(ctx, left, options).Get(ctx, nil) != nil {
+				return
+			}
 		}
+		r.timeOver = true
+		stopTurns()
 	})
+}
+
+// wallTimeLeft is what is left of the run's wall time, which has a limit.
+func (r *agentRun) wallTimeLeft(ctx workflow.Context) time.Duration {
+	return r.limits.WallTime.Std() - workflow.Now(ctx).Sub(r.started)
 }
 
 // summarise ends the run with one more model step, without tools, that answers with what is known.

@@ -70,6 +70,7 @@ func newPipeline(ctx workflow.Context, in switchyard.RunInput, origin switchyard
 	}
 	p.started = workflow.Now(ctx)
 	p.instances = &instances{base: p.queue, origin: origin}
+	c.approvals.edit = p.editCall
 	return p
 }
 
@@ -203,9 +204,17 @@ func (p *pipeline) notStarted(c switchyard.Call) switchyard.CallOutcome {
 	return p.refused(c, switchyard.Verdict{Error: switchyard.NotStarted()})
 }
 
-// execute starts the phase execution of an admitted call: one activity on its lane, whose type is the tool's name.
+// execute starts an admitted call, at once or when a person has approved it.
 func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
 	p.usage.Calls++
+	if v.Approval != nil {
+		return p.whenApproved(ctx, c, v)
+	}
+	return p.begin(ctx, c, v)
+}
+
+// begin starts the phase execution of a call: one activity on its lane, whose type is the tool's name.
+func (p *pipeline) begin(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
 	t := p.toolFor(c, v)
 	if t.Lane == switchyard.LaneInline {
 		return p.inlineCall(ctx, c, v, t)
@@ -222,6 +231,7 @@ func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard
 // there is no outcome yet.
 func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict, f workflow.Future) (out switchyard.CallOutcome, again workflow.Future) {
 	out = switchyard.CallOutcome{ID: c.ID, Tool: c.Tool}
+	v = p.control.approvals.asDecided(v)
 	var r switchyard.Result
 	err := f.Get(ctx, &r)
 	if err != nil {
@@ -267,6 +277,7 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order 
 			outcomes[i] = p.overridden(calls[i], v)
 			continue
 		}
+		p.control.approvals.ask(ctx, calls[i], v)
 		admitted = append(admitted, i)
 		slots = append(slots, slotOf(p.tools[calls[i].Tool], v.Route.Key))
 	}

@@ -136,7 +136,17 @@ func (r *planRun) admitFixed(ctx workflow.Context) error {
 	if len(problems) > 0 {
 		return invalid(problems)
 	}
+	r.askApprovals(ctx)
 	return nil
+}
+
+// askApprovals asks at once for all approvals that calls with fixed arguments need: people see the whole of them.
+func (r *planRun) askApprovals(ctx workflow.Context) {
+	for i, v := range r.verdicts {
+		if v != nil {
+			r.pipeline.control.approvals.ask(ctx, r.requests[i], *v)
+		}
+	}
 }
 
 func (r *planRun) admit(ctx workflow.Context, calls []int) error {
@@ -206,6 +216,7 @@ func (r *planRun) launch(ctx workflow.Context, ready []int) ([]workflow.Future, 
 	for n, i := range ready {
 		switch v := r.verdicts[i]; {
 		case r.outcomes[i].Error != nil:
+			r.pipeline.control.approvals.withdraw(ctx, r.calls[i].ID, r.outcomes[i].Error.Message)
 			r.outcomes[i] = r.pipeline.refused(r.requests[i], switchyard.Verdict{Error: r.outcomes[i].Error})
 		case v.Error != nil:
 			r.outcomes[i] = r.pipeline.refused(r.requests[i], *v)

@@ -57,6 +57,10 @@ var behaviours = []behaviour{
 			answer("done"),
 		), "append store broken flaky"))
 	}},
+	{name: "agent_approvals", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.decisions("agent_approvals")
+	}},
 	{name: "agent_exclusive", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runAgent("agent_exclusive", withTools(agent(
@@ -69,6 +73,26 @@ var behaviours = []behaviour{
 		a := withTools(agent(step(call("append", `{"text":"a"}`), call("append", `{"text":"b"}`), call("append", `{"text":"c"}`))), "append")
 		a.Limits = switchyard.Limits{Calls: 2}
 		return l.runAgent("agent_limit", a)
+	}},
+	{name: "agent_limit_granted", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=30"}, run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		a := withTools(appendTurns(5), "append")
+		a.Limits = switchyard.Limits{Calls: 2, OnReached: switchyard.LimitAsks}
+		run := l.runAgent("agent_limit_granted", a)
+		for range 2 {
+			d := switchyard.Decision{Call: switchyard.LimitCall, Kind: switchyard.DecisionApprove, By: "ada", Grant: &switchyard.Grant{Calls: 2}}
+			d.Digest = l.awaitApprovals("agent_limit_granted", 1)[switchyard.LimitCall].Digest
+			if refused := l.decide("agent_limit_granted", d); refused != "" {
+				l.t.Fatalf("the grant is refused: %s", refused)
+			}
+		}
+		return run
+	}},
+	{name: "agent_limit_stop", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		a := withTools(agent(step(call("append", `{"text":"a"}`)), answer("never")), "append")
+		a.Limits = switchyard.Limits{Calls: 1, OnReached: switchyard.LimitStops}
+		return l.runAgent("agent_limit_stop", a)
 	}},
 	{name: "agent_wall_time", run: func(l *lab) client.WorkflowRun {
 		l.worker()

@@ -236,6 +236,8 @@ func register(w worker.Worker, deeds *activities.Activities) {
 	w.RegisterActivityWithOptions(deeds.Pin, activity.RegisterOptions{Name: switchyard.PinActivity})
 	w.RegisterActivityWithOptions(deeds.Recall, activity.RegisterOptions{Name: switchyard.RecallActivity})
 	w.RegisterActivityWithOptions(deeds.Admit, activity.RegisterOptions{Name: switchyard.AdmitActivity})
+	w.RegisterActivityWithOptions(deeds.Edit, activity.RegisterOptions{Name: switchyard.EditActivity})
+	w.RegisterActivityWithOptions(deeds.Limit, activity.RegisterOptions{Name: switchyard.LimitActivity})
 	w.RegisterActivityWithOptions(deeds.Open, activity.RegisterOptions{Name: switchyard.OpenActivity})
 	w.RegisterActivityWithOptions(deeds.Reply, activity.RegisterOptions{Name: switchyard.ReplyActivity})
 	w.RegisterActivityWithOptions(deeds.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})

@@ -103,7 +103,7 @@ func (a *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.
 	ended()
 	took := time.Since(began)
 	switch info.ActivityType.Name {
-	case switchyard.PinActivity, switchyard.HoldActivity, switchyard.SlotsActivity, switchyard.OpenActivity:
+	case switchyard.PinActivity, switchyard.HoldActivity, switchyard.SlotsActivity, switchyard.OpenActivity, switchyard.EditActivity, switchyard.LimitActivity:
 	case switchyard.AdmitActivity:
 		a.admitted(in.Args, result)
 	case switchyard.ModelActivity:

@@ -1,0 +1,129 @@
+package audit
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+	historypb "go.temporal.io/api/history/v1"
+)
+
+// approvals are what is known of calls that wait until a person has approved them; the summary has those that are open.
+type approvals struct {
+	// decided has, by the call's id, what is known of the approvals of calls that are not over.
+	decided map[string]*switchyard.Decided
+	// decisions are those that updates brought which are not over, by the update's id.
+	decisions map[string]switchyard.Decision
+	// edited are the arguments that edits made, by the call's id.
+	edited map[string]json.RawMessage
+}
+
+func newApprovals() approvals {
+	return approvals{decided: map[string]*switchyard.Decided{}, decisions: map[string]switchyard.Decision{}, edited: map[string]json.RawMessage{}}
+}
+
+// approvalStep reads what the run recorded about an approval: the verdict on an edit, or what is asked at a limit.
+func (d *Deriver) approvalStep(e *historypb.HistoryEvent, l local) error {
+	if l.kind == switchyard.LimitActivity {
+		var need switchyard.ApprovalNeed
+		if err := d.decodeEvent(e, "approval at a limit", l.result, &need); err != nil {
+			return err
+		}
+		d.approvalRequested(e, &wantedCall{Call: switchyard.Call{ID: switchyard.LimitCall}}, need)
+		return nil
+	}
+	var v switchyard.Verdict
+	if err := d.decodeEvent(e, "verdict on an edit", l.result, &v); err != nil {
+		return err
+	}
+	d.changed(e, v)
+	return nil
+}
+
+// approvalRequested opens the approval that the verdict of a call asks for.
+func (d *Deriver) approvalRequested(e *historypb.HistoryEvent, w *wantedCall, need switchyard.ApprovalNeed) {
+	asked := timeOf(e.GetEventTime())
+	approval := switchyard.Approval{ApprovalNeed: need, Call: w.ID, Tool: w.Tool, Asked: asked, Until: asked.Add(need.Within.Std())}
+	d.summary.Approvals = append(d.summary.Approvals, approval)
+	d.asked.approvals.decided[w.ID] = &switchyard.Decided{Asked: asked, Why: need.Reason, Rule: need.Rule, Digest: need.Digest}
+	event := switchyard.Event{Type: switchyard.EventApprovalRequested, Turn: d.turn, CallID: w.ID, Tool: w.Tool, Approval: &approval}
+	if need.Limit == "" {
+		event.Summary = d.line(d.unscheduled(w))
+	}
+	d.emit(e, event)
+}
+
+// limitOver closes the approval of a run at a limit that nobody has decided, because the run goes on or ends without it.
+func (d *Deriver) limitOver(e *historypb.HistoryEvent, how switchyard.DecisionKind) {
+	d.approvalDecided(e, switchyard.LimitCall, switchyard.Decided{Decision: how})
+	delete(d.asked.approvals.decided, switchyard.LimitCall)
+}
+
+// decisionCame reads a decision that the run looks at.
+func (d *Deriver) decisionCame(updateID string, decision switchyard.Decision) {
+	decision.Arguments = nil // they stand in the verdict on the changed call
+	d.asked.approvals.decisions[updateID] = decision
+}
+
+// decisionTaken reads what became of a decision; failure is why it was refused, empty where it was not.
+func (d *Deriver) decisionTaken(e *historypb.HistoryEvent, updateID, failure string) {
+	decision := d.asked.approvals.decisions[updateID]
+	delete(d.asked.approvals.decisions, updateID)
+	decided := switchyard.Decided{Decision: decision.Kind, By: decision.By, Reason: decision.Reason, Grant: decision.Grant}
+	if failure != "" {
+		decided.At = timeOf(e.GetEventTime())
+		d.emit(e, switchyard.Event{Type: switchyard.EventApprovalRefused, Turn: d.turn, CallID: decision.Call, Decided: &decided, Failure: failure})
+		return
+	}
+	if decision.Kind == switchyard.DecisionEdit {
+		decided.Edited = d.asked.approvals.edited[decision.Call]
+	}
+	d.approvalDecided(e, decision.Call, decided)
+}
+
+// approvalDecided closes an approval, if it is open.
+func (d *Deriver) approvalDecided(e *historypb.HistoryEvent, callID string, decided switchyard.Decided) {
+	open := d.summary.Approvals
+	i := slices.IndexFunc(open, func(a switchyard.Approval) bool { return a.Call == callID })
+	if i < 0 {
+		return
+	}
+	tool := open[i].Tool
+	d.summary.Approvals = slices.Delete(slices.Clone(open), i, i+1) // a summary that was given out keeps its own
+	asked := d.asked.approvals.decided[callID]
+	decided.Asked, decided.Why, decided.Rule, decided.Digest, decided.At = asked.Asked, asked.Why, asked.Rule, asked.Digest, timeOf(e.GetEventTime())
+	d.asked.approvals.decided[callID] = &decided
+	d.emit(e, switchyard.Event{Type: switchyard.EventApprovalDecided, Turn: d.turn, CallID: callID, Tool: tool, Decided: &decided})
+}
+
+// endApproval returns what became of the approval of a call that is over; nil where there was none. One that is still open is
+// closed: nobody decided in time, or the call is not made any more.
+func (d *Deriver) endApproval(e *historypb.HistoryEvent, r switchyard.Record) *switchyard.Decided {
+	if d.asked.approvals.decided[r.CallID] == nil {
+		return nil
+	}
+	how := switchyard.DecisionWithdrawn
+	if r.Error != nil && r.Error.Type == switchyard.ErrApprovalTimeout {
+		how = switchyard.DecisionTimeout
+	}
+	d.approvalDecided(e, r.CallID, switchyard.Decided{Decision: how})
+	decided := d.asked.approvals.decided[r.CallID]
+	delete(d.asked.approvals.decided, r.CallID)
+	delete(d.asked.approvals.edited, r.CallID)
+	return decided
+}
+
+// changed reads the verdict on a call that was admitted anew with the arguments of an edit. One that was refused leaves the
+// call as it was.
+func (d *Deriver) changed(e *historypb.HistoryEvent, v switchyard.Verdict) {
+	w := d.wanted[v.ID]
+	if w == nil || v.Error != nil {
+		return
+	}
+	d.asked.approvals.edited[v.ID] = d.shown(w.Tool, v.Arguments)
+	if v.Result != nil {
+		d.overridden(e, d.wanted.take(v.ID), v)
+		return
+	}
+	w.verdict = &v
+}

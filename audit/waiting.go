@@ -1,0 +1,100 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// RunApproval is a call that waits for approval, and the run that makes it.
+type RunApproval struct {
+	WorkflowID string `json:"workflow_id"`
+	switchyard.Approval
+}
+
+// Approvals returns the calls of a run, and of the sub-agents' runs below it, that wait until a person has approved them, oldest
+// first; none of a run that is closed. It needs no worker. Parameters and errors are those of Questions.
+func Approvals(ctx context.Context, c client.Client, workflowID, runID string) ([]RunApproval, error) {
+	list, err := inTree(ctx, c, workflowID, runID, ownApprovals)
+	slices.SortFunc(list, func(x, y RunApproval) int {
+		return cmp.Or(x.Asked.Compare(y.Asked), cmp.Compare(x.WorkflowID, y.WorkflowID), cmp.Compare(x.Call, y.Call))
+	})
+	return list, err
+}
+
+// inTree joins what own returns of a run that is open, and of the sub-agents' runs below it.
+func inTree[T any](ctx context.Context, c client.Client, workflowID, runID string,
+	own func(context.Context, client.Client, *workflowservice.DescribeWorkflowExecutionResponse) ([]T, error)) ([]T, error) {
+	r, err := describeLatest(ctx, c, workflowID, runID)
+	if err != nil || r.GetWorkflowExecutionInfo().GetCloseTime() != nil {
+		return nil, err
+	}
+	list, err := own(ctx, c, r)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range r.GetPendingChildren() {
+		child, ours := runningChild(workflowID, p)
+		if !ours || child.Child.RunID == "" {
+			continue
+		}
+		below, err := inTree(ctx, c, child.Child.WorkflowID, child.Child.RunID, own)
+		if err != nil && !errors.Is(err, ErrNotFound) { // it ended meanwhile
+			return nil, err
+		}
+		list = append(list, below...)
+	}
+	return list, nil
+}
+
+// ownQuestions returns the open questions of one run.
+func ownQuestions(ctx context.Context, c client.Client, r *workflowservice.DescribeWorkflowExecutionResponse) ([]RunQuestion, error) {
+	if len(r.GetPendingActivities()) == 0 {
+		return nil, nil
+	}
+	run := r.GetWorkflowExecutionInfo().GetExecution()
+	open, err := asks(ctx, c, run.GetWorkflowId(), run.GetRunId(), switchyard.QuestionsQuery, func(s Summary) []switchyard.Question { return s.Questions })
+	list := make([]RunQuestion, len(open))
+	for i, q := range open {
+		list[i] = RunQuestion{WorkflowID: run.GetWorkflowId(), Question: q}
+	}
+	return list, err
+}
+
+// ownApprovals returns the calls of one run that wait for approval; its memo says whether there are some.
+func ownApprovals(ctx context.Context, c client.Client, r *workflowservice.DescribeWorkflowExecutionResponse) ([]RunApproval, error) {
+	info := r.GetWorkflowExecutionInfo()
+	if since := new(time.Time); info.GetMemo().GetFields()[switchyard.ApprovalsMemo] == nil ||
+		dataConverter.FromPayload(info.GetMemo().GetFields()[switchyard.ApprovalsMemo], since) != nil || since.IsZero() {
+		return nil, nil
+	}
+	id, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
+	open, err := asks(ctx, c, id, runID, switchyard.ApprovalsQuery, func(s Summary) []switchyard.Approval { return s.Approvals })
+	list := make([]RunApproval, len(open))
+	for i, approval := range open {
+		if now := time.Now(); approval.OnTimeout == switchyard.ApprovalEscalates && !approval.Escalated && now.After(approval.Until) {
+			approval.Escalated, approval.Until = true, approval.Until.Add(approval.Within.Std())
+		}
+		list[i] = RunApproval{WorkflowID: id, Approval: approval}
+	}
+	return list, err
+}
+
+// asks asks a run by query, which is quicker than to read its history, or reads that.
+func asks[T any](ctx context.Context, c client.Client, workflowID, runID, query string, from func(Summary) []T) ([]T, error) {
+	asking, cancel := context.WithTimeout(ctx, askRunWithin)
+	defer cancel()
+	var list []T
+	value, err := c.QueryWorkflow(asking, workflowID, runID, query)
+	if err == nil && value.Get(&list) == nil {
+		return list, nil
+	}
+	summary, err := Describe(ctx, c, workflowID, runID)
+	return from(summary), err
+}

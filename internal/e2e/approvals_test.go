@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// awaitApprovals waits until as many calls of a run wait for approval, and returns them by id.
+func (l *lab) awaitApprovals(id string, n int) map[string]switchyard.Approval {
+	l.t.Helper()
+	open := map[string]switchyard.Approval{}
+	l.await(fmt.Sprint("for calls that wait for approval: ", n), func() bool {
+		list, err := audit.Approvals(l.ctx, l.Client, id, "")
+		clear(open)
+		for _, a := range list {
+			open[a.Call] = a.Approval
+		}
+		return err == nil && len(open) == n
+	})
+	return open
+}
+
+// decide decides about a call of a run, and returns why that was refused; empty where it was not.
+func (l *lab) decide(id string, d switchyard.Decision) switchyard.ReplyErrorType {
+	l.t.Helper()
+	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: switchyard.DecideUpdate,
+		Args: []any{d}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	if err == nil {
+		err = handle.Get(l.ctx, nil)
+	}
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if err != nil && !ok {
+		l.t.Fatalf("the decision of %s ended with %v", d.By, err)
+	}
+	if err == nil {
+		return ""
+	}
+	return switchyard.ReplyErrorType(app.Type())
+}
+
+// guarded returns an agent with tools whose calls wait for approval, and append.
+func guarded(steps ...switchyard.ScriptStep) *switchyard.Agent {
+	return withTools(agent(steps...), "publish publish_soon append")
+}
+
+// decisions takes a run of guarded through every end that an approval has but escalation: an edit, a denial, a timeout, with a
+// refused decision before them.
+func (l *lab) decisions(id string) client.WorkflowRun {
+	run := l.runAgent(id, guarded(step(call("publish", `{"text":"a"}`), call("publish", `{"text":"b"}`), call("publish_soon", `{"text":"c"}`), call("append", `{"text":"d"}`)), answer("done")))
+	open := l.awaitApprovals(id, 2)
+	for _, d := range []switchyard.Decision{
+		{Call: "1.1", Kind: switchyard.DecisionApprove, Digest: open["1.2"].Digest, By: "eve"},
+		{Call: "1.1", Kind: switchyard.DecisionEdit, Digest: open["1.1"].Digest, By: "ada", Arguments: []byte(`{"text":"A"}`)},
+		{Call: "1.2", Kind: switchyard.DecisionDeny, Digest: open["1.2"].Digest, By: "bob", Reason: "no"},
+	} {
+		l.decide(id, d)
+	}
+	return run
+}
+
+// TestApprovals proves that calls wait for approval while another call of their turn is done, that a worker that is killed
+// meanwhile loses nothing, that what is no decision on exactly such a call is refused and runs nothing, and that the records
+// tell who decided what, when and why.
+func TestApprovals(t *testing.T) {
+	l := newLab(t)
+	first := l.worker()
+	run := l.runAgent("run", guarded(step(call("publish", `{"text":"a"}`), call("publish", `{"text":"b"}`), call("append", `{"text":"c"}`)), answer("done")))
+	open := l.awaitApprovals("run", 2)
+	l.await("for the other call to end", func() bool { return len(l.entries()) == 1 })
+	first.Kill()
+	if again := l.awaitApprovals("run", 2); again["1.1"].Digest != open["1.1"].Digest || again["1.1"].Text != "Publish a?" {
+		t.Errorf("without a worker, what waits is %+v", again)
+	}
+	l.worker()
+	approves := func(call, by string) switchyard.Decision {
+		return switchyard.Decision{Call: call, Kind: switchyard.DecisionApprove, By: by, Digest: open["1.1"].Digest}
+	}
+	edits := func(arguments string) switchyard.Decision {
+		d := approves("1.1", "ada")
+		d.Kind, d.Arguments, d.Reason = switchyard.DecisionEdit, []byte(arguments), "shorter"
+		return d
+	}
+	denies := switchyard.Decision{Call: "1.2", Kind: switchyard.DecisionDeny, By: "bob", Reason: "not that", Digest: open["1.2"].Digest}
+	for i, test := range []struct {
+		decision switchyard.Decision
+		want     switchyard.ReplyErrorType
+	}{
+		{approves("1.2", "eve"), switchyard.DecisionMismatch},
+		{approves("1.1", ""), switchyard.DecisionUnnamed},
+		{edits(`{"text":"longer than twenty characters"}`), switchyard.DecisionUnfit},
+		{approves("1.3", "eve"), switchyard.DecisionUnknown},
+		{edits(`{"text":"A"}`), ""},
+		{approves("1.1", "eve"), switchyard.DecisionClosed},
+		{denies, ""},
+	} {
+		if got := l.decide("run", test.decision); got != test.want {
+			t.Errorf("decision %d is refused as %q, want %q", i, got, test.want)
+		}
+	}
+	l.result(run)
+	expect(t, "records", l.statuses(run), []string{"1.3 append completed", "1.1 publish completed", "1.2 publish refused approval_denied"})
+	var texts []string
+	for _, e := range l.entries() {
+		texts = append(texts, e.Text)
+	}
+	expect(t, "written", texts, []string{"c", "A"})
+	records := l.records(run)
+	for i, want := range map[int]switchyard.Decided{
+		1: {Decision: switchyard.DecisionEdit, By: "ada", Reason: "shorter", Edited: []byte(`{"text":"A"}`), Digest: open["1.1"].Digest},
+		2: {Decision: switchyard.DecisionDeny, By: "bob", Reason: "not that", Digest: open["1.2"].Digest},
+	} {
+		got := records[i].Approval
+		if got == nil || got.Decision != want.Decision || got.By != want.By || got.Reason != want.Reason || got.Digest != want.Digest ||
+			string(got.Edited) != string(want.Edited) || !got.At.After(got.Asked) || got.Why == "" {
+			t.Errorf("the record tells %+v of the approval, want %+v", got, want)
+		}
+	}
+	if records[0].Approval != nil || string(records[1].Arguments) != `{"text":"A"}` {
+		t.Errorf("records: %+v", records)
+	}
+	expect(t, "approval events", l.approvalEvents(run), []string{"requested 1.1", "requested 1.2", "refused 1.2 by eve", "refused 1.1 by ", "refused 1.1 by ada",
+		"decided 1.1 by ada", "refused 1.1 by eve", "decided 1.2 by bob"})
+}
+
+// approvalEvents lists the events of a run that are about approvals.
+func (l *lab) approvalEvents(run client.WorkflowRun) []string {
+	l.t.Helper()
+	var list []string
+	for e, err := range audit.Events(l.ctx, l.Client, run.GetID(), run.GetRunID()) {
+		l.must(err)
+		what, ok := strings.CutPrefix(string(e.Type), "approval_")
+		switch {
+		case !ok:
+		case e.Decided == nil:
+			list = append(list, what+" "+e.CallID)
+		default:
+			list = append(list, what+" "+e.CallID+" by "+e.Decided.By)
+		}
+	}
+	return list
+}

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/sdk/client"
+)
+
+// addDecisions adds the commands about calls that wait for approval.
+func (a *app) addDecisions(root *cobra.Command) {
+	for _, c := range []*cobra.Command{a.approvalsCommand(), a.approveCommand(), a.denyCommand()} {
+		c.GroupID = groupRuns
+		root.AddCommand(c)
+	}
+}
+
+// decisionFlags say what is decided about a call.
+type decisionFlags struct {
+	reason, by, digest, edit, grant string
+	yes                             bool
+}
+
+func (f *decisionFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` that is kept with the decision")
+	cmd.Flags().StringVar(&f.by, "by", "", "`name` of who decides (default: the user of this system, at this host)")
+	cmd.Flags().StringVar(&f.digest, "digest", "", "`digest` of the call that is meant, as 'starter approvals' shows it (default: that of what is shown now)")
+}
+
+func (a *app) approveCommand() *cobra.Command {
+	var ref runReference
+	var flags decisionFlags
+	cmd := &cobra.Command{
+		Use: "approve RUN [CALL]", Short: "Approve a call that waits, as it is or with changed arguments",
+		Long: `Approves a call of a run, or of a sub-agent below it, that waits for a person. CALL is its id, as 'starter approvals' prints
+it; it may be left out where one call waits. What is approved is shown first and asked about on a terminal; elsewhere give
+--yes, or --digest of exactly the call that was looked at. The decision is bound to that call and counts once.
+
+With --edit the call is made with changed arguments: those that the JSON object names take the place of the call's, null
+takes one out, and all others stay. They are checked like those of any call; what is wrong with them is listed, and the call
+still waits.
+
+A run that has reached a limit and asks for more waits as the call named limit; --grant says how much more it may use.`,
+		Example: `  starter approve demo-1a2b3c4d
+  starter approve demo-1a2b3c4d 2.1 --reason "as agreed on Monday" --yes
+  starter approve demo-1a2b3c4d 2.1 --edit '{"amount": 80}' --by ada
+  starter approve demo-1a2b3c4d 2.1 --edit changed.json --yes
+  starter approve demo-1a2b3c4d limit --grant calls=20,cost=1.50`,
+		Args: arguments(0, "RUN", "CALL"),
+		RunE: a.onDecision(&ref, &flags, switchyard.DecisionApprove),
+	}
+	ref.add(cmd.Flags())
+	flags.add(cmd)
+	cmd.Flags().StringVar(&flags.edit, "edit", "", "changed arguments: a JSON object, or a `file` with one; - is standard input")
+	cmd.Flags().StringVar(&flags.grant, "grant", "", "`amounts` that a run at a limit may use more, such as calls=20,cost=1.50,wall_time=1h")
+	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "do not ask; approve what waits now")
+	return cmd
+}
+
+func (a *app) denyCommand() *cobra.Command {
+	var ref runReference
+	var flags decisionFlags
+	cmd := &cobra.Command{
+		Use: "deny RUN [CALL]", Short: "Deny a call that waits for approval",
+		Long: `Denies a call of a run, or of a sub-agent below it, that waits for a person: it ends as approval_denied, and its run goes on.
+CALL is its id, as 'starter approvals' prints it; it may be left out where one call waits.`,
+		Example: `  starter deny demo-1a2b3c4d --reason "not before the audit"
+  starter deny demo-1a2b3c4d 2.1 --reason "the wrong account" --by ada`,
+		Args: arguments(0, "RUN", "CALL"),
+		RunE: a.onDecision(&ref, &flags, switchyard.DecisionDeny),
+	}
+	ref.add(cmd.Flags())
+	flags.add(cmd)
+	return cmd
+}
+
+// onDecision is what a command does that decides about a call.
+func (a *app) onDecision(ref *runReference, flags *decisionFlags, kind switchyard.DecisionKind) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		d := switchyard.Decision{Kind: kind, By: cmp.Or(flags.by, currentUser()+"@"+hostname()), Reason: flags.reason, Digest: flags.digest}
+		if cmd.Flags().Changed("edit") {
+			arguments, err := flags.changes(a)
+			if err != nil {
+				return usageError(cmd, "--edit: %v", err)
+			}
+			d.Kind, d.Arguments = switchyard.DecisionEdit, arguments
+		}
+		if cmd.Flags().Changed("grant") {
+			grant, err := parseGrant(flags.grant)
+			if err != nil {
+				return usageError(cmd, "--grant: %v", err)
+			}
+			d.Grant = grant
+		}
+		if len(args) > 0 && ref.workflowID == "" {
+			ref.workflowID, args = args[0], args[1:]
+		}
+		if len(args) > 1 {
+			return usageError(cmd, "unexpected argument %q", args[1])
+		}
+		d.Call = strings.Join(args, "")
+		checked := d
+		checked.Call = cmp.Or(d.Call, "1.1") // it may be found out later
+		if e := checked.Check(); e != nil {
+			return usageError(cmd, "%v", e)
+		}
+		return a.onRun(ref, func(ctx context.Context, c client.Client, run *runReference) error {
+			return a.decide(ctx, c, run, d, flags.yes)
+		})(cmd, nil)
+	}
+}
+
+// parseGrant reads amounts such as calls=20,cost=1.50.
+func parseGrant(text string) (*switchyard.Grant, error) {
+	g := &switchyard.Grant{}
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, err := splitPair(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		switch name {
+		case "turns":
+			g.Turns, err = strconv.Atoi(value)
+		case "calls":
+			g.Calls, err = strconv.Atoi(value)
+		case "tokens":
+			g.Tokens, err = strconv.Atoi(value)
+		case "cost":
+			g.Cost, err = strconv.ParseFloat(value, 64)
+		case "wall_time":
+			err = g.WallTime.UnmarshalText([]byte(value))
+		default:
+			return nil, fmt.Errorf("there is no %q to grant; there are: turns, calls, tokens, cost, wall_time", name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s=%s: %w", name, value, err)
+		}
+	}
+	return g, nil
+}
+
+// changes reads the changed arguments: JSON, or a file that has it.
+func (f *decisionFlags) changes(a *app) (json.RawMessage, error) {
+	text := f.edit
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		data, err := answerFile(text, a.In)
+		if err != nil {
+			return nil, err
+		}
+		text = string(data)
+	}
+	var object map[string]json.RawMessage
+	if _, err := switchyard.DecodeJSON([]byte(text)); err != nil {
+		return nil, err
+	}
+	if json.Unmarshal([]byte(text), &object) != nil {
+		return nil, fmt.Errorf("the changed arguments must be a JSON object, such as {\"amount\": 80}")
+	}
+	return json.RawMessage(text), nil
+}
+
+// decide decides about a call of the run or of a sub-agent below it.
+func (a *app) decide(ctx context.Context, c client.Client, run *runReference, d switchyard.Decision, yes bool) error {
+	open, err := audit.Approvals(ctx, c, run.workflowID, run.runID)
+	if err != nil {
+		return a.lookupError(run.workflowID, run.runID, err)
+	}
+	target, err := a.meant(run, open, &d, yes)
+	if err != nil {
+		return err
+	}
+	err = control(ctx, c, target, randomHex(16), switchyard.DecideUpdate, d)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return failure(exitCancelled, "interrupted; the decision may still be taken\nSee whether it was: %s", a.connection.reach().command("show", target.workflowID))
+	case err != nil:
+		return a.decisionError(target.workflowID, d, err)
+	}
+	if a.format.json() {
+		return writeJSON(a.Out, map[string]any{"workflow_id": target.workflowID, "call": d.Call, "decision": d.Kind, "by": d.By}, false)
+	}
+	return a.println(fmt.Sprintf("call %s of run %s is %s", d.Call, target.workflowID, plainText(d.Note())))
+}
+
+// meant finds the call that a decision is about, and the run that makes it, shows the call, and binds the decision to it. A
+// call that does not wait is left to the run, which knows what became of it.
+func (a *app) meant(run *runReference, open []audit.RunApproval, d *switchyard.Decision, yes bool) (*runReference, error) {
+	fits := fitting(run, open, *d)
+	way := a.connection.reach()
+	switch {
+	case len(fits) == 0 && d.Call != "":
+		return run, nil
+	case len(fits) == 0:
+		return nil, failure(exitFailed, "no call of the run %q waits for approval now\nList what waits elsewhere: %s", run.workflowID, way.command("approvals"))
+	case len(fits) > 1:
+		lines := make([]string, len(fits))
+		for i, o := range fits {
+			lines[i] = "\n  " + way.command(deciding[d.Kind], o.WorkflowID, o.Call)
+		}
+		return nil, failure(exitUsage, "%d calls could be meant; name one:%s", len(fits), strings.Join(lines, ""))
+	}
+	o := fits[0]
+	d.Call = o.Call
+	if err := a.seen(way, o, d, yes); err != nil {
+		return nil, err
+	}
+	if o.WorkflowID == run.workflowID {
+		return run, nil
+	}
+	return &runReference{workflowID: o.WorkflowID}, nil
+}
+
+// fitting returns those of the calls that a decision may be about: of two with the id that it names, the run's own.
+func fitting(run *runReference, open []audit.RunApproval, d switchyard.Decision) []audit.RunApproval {
+	fits := slices.DeleteFunc(slices.Clone(open), func(o audit.RunApproval) bool {
+		if d.Call == "" {
+			return d.Digest != "" && o.Digest != d.Digest
+		}
+		return o.Call != d.Call
+	})
+	if own := slices.IndexFunc(fits, func(o audit.RunApproval) bool { return o.WorkflowID == run.workflowID }); own >= 0 && d.Call != "" {
+		return fits[own : own+1]
+	}
+	return fits
+}
+
+// deciding names the commands that decide.
+var deciding = map[switchyard.DecisionKind]string{switchyard.DecisionApprove: "approve", switchyard.DecisionEdit: "approve", switchyard.DecisionDeny: "deny"}
+
+// seen shows the call and has it confirmed, unless the decision names its digest already, and binds the decision to it.
+func (a *app) seen(way reach, o audit.RunApproval, d *switchyard.Decision, yes bool) error {
+	if d.Digest != "" {
+		return nil
+	}
+	d.Digest = o.Digest
+	if d.Kind == switchyard.DecisionDeny {
+		return nil
+	}
+	if !a.format.json() {
+		a.format.writeApproval(a.Err, a.paletteFor(a.Err), way.listedApprovals([]audit.RunApproval{o})[0], time.Now())
+	}
+	question := "Approve this call?"
+	if d.Kind == switchyard.DecisionEdit {
+		question = "Approve this call with " + switchyard.Shorten(string(d.Arguments), 300) + "?"
+	}
+	switch {
+	case yes:
+		return nil
+	case a.format.json() || !isTerminal(a.In):
+		return failure(exitUsage, "nothing was approved: nobody can be asked here\nLook at the call and give --yes, or --digest %s", o.Digest)
+	case !a.confirmed(question):
+		return failure(exitCancelled, "nothing was approved")
+	}
+	return nil
+}
+
+// decisionError says why a decision was not taken.
+func (a *app) decisionError(id string, d switchyard.Decision, err error) error {
+	way := a.connection.reach()
+	refused, ok := refusal(err)
+	switch {
+	case !ok:
+		return a.controlError(&runReference{workflowID: id}, err)
+	case refused.Type == switchyard.DecisionUnfit || refused.Type == switchyard.ReplyMalformed:
+		text := refused.Message
+		for _, p := range refused.Problems {
+			text += "\n  " + p.String()
+		}
+		return failure(exitUsage, "%s\nThe call still waits.", text)
+	}
+	return failure(exitFailed, "the decision about call %s was not taken: %s\nList what waits: %s", d.Call, refused.Message, way.command("approvals", id))
+}

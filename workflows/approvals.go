@@ -1,0 +1,278 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/workflow"
+)
+
+// maxRefusedDecisions is how many refused decisions the history of a run keeps; further ones leave no trace there.
+const maxRefusedDecisions = 50
+
+// approvals are the calls of the run that wait until a person has approved them. Nothing of them is scheduled meanwhile. They
+// live in the run's memory; that they wait stands in their verdicts, and what was decided in history.
+type approvals struct {
+	// open are in the order in which they were asked for, known are those that are over too, by their calls' ids.
+	open  []*approval
+	known map[string]*approval
+	// refused counts decisions that were refused and stand in history.
+	refused int
+	// edit admits a call anew with the arguments that a decision gives it.
+	edit func(workflow.Context, *approval, switchyard.Decision) (switchyard.Verdict, error)
+}
+
+// approval is one call that waits, or waited.
+type approval struct {
+	switchyard.Approval
+	call switchyard.Call
+	// verdict is the call's, as it runs once it is approved.
+	verdict switchyard.Verdict
+	// checking is whose edit is being checked.
+	checking string
+	// over is set when there is nothing more to decide; how says why, and fault is the error of a call that must not run.
+	over  bool
+	how   string
+	fault *switchyard.Error
+	// grant is what a run at a limit was granted.
+	grant *switchyard.Grant
+	// next goes on with the call; it is set when the call's turn has come.
+	next func()
+}
+
+// newApprovals makes the run answer the query and take decisions. It comes before anything that waits.
+func newApprovals(ctx workflow.Context) (*approvals, error) {
+	a := &approvals{known: map[string]*approval{}}
+	if err := workflow.SetQueryHandler(ctx, switchyard.ApprovalsQuery, a.list); err != nil {
+		return nil, err
+	}
+	return a, workflow.SetUpdateHandlerWithOptions(ctx, switchyard.DecideUpdate, a.decide,
+		workflow.UpdateHandlerOptions{Validator: a.mayDecide, Description: "a person decides about a call that waits for approval"})
+}
+
+// list answers the query with what waits, as much as fits.
+func (a *approvals) list() ([]switchyard.Approval, error) {
+	list := []switchyard.Approval{}
+	size := 0
+	for _, o := range a.open {
+		if size += len(o.Text) + len(o.Reason); size > maxAnswered && len(list) > 0 {
+			break
+		}
+		list = append(list, o.Approval)
+	}
+	return list, nil
+}
+
+// ask asks for the approval of an admitted call, if its verdict says so and that has not been done.
+func (a *approvals) ask(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) {
+	if v.Approval == nil || a.known[c.ID] != nil {
+		return
+	}
+	now := workflow.Now(ctx)
+	o := &approval{call: c, verdict: v, Approval: switchyard.Approval{ApprovalNeed: *v.Approval, Call: c.ID, Tool: c.Tool,
+		Asked: now, Until: now.Add(v.Approval.Within.Std())}}
+	a.known[c.ID] = o
+	a.open = append(a.open, o)
+	if len(a.open) == 1 {
+		mark(ctx, now)
+	}
+	workflow.Go(ctx, func(ctx workflow.Context) { a.watch(ctx, o) })
+}
+
+// mark tells by a memo, where runs are listed, since when calls wait for approval; nil says that none does.
+func mark(ctx workflow.Context, since any) {
+	if err := workflow.UpsertMemo(ctx, map[string]any{switchyard.ApprovalsMemo: since}); err != nil {
+		workflow.GetLogger(ctx).Warn("the run's list entry does not tell of approvals", "error", err)
+	}
+}
+
+// watch closes an approval when its time is over, or the context is cancelled.
+func (a *approvals) watch(ctx workflow.Context, o *approval) {
+	for !o.over {
+		options := workflow.AwaitOptions{Timeout: max(o.Until.Sub(workflow.Now(ctx)), time.Millisecond),
+			TimerOptions: workflow.TimerOptions{Summary: "approval of " + o.Call}}
+		decided, err := workflow.AwaitWithOptions(ctx, options, func() bool { return o.over })
+		if err == nil && !decided {
+			// An edit that came in time counts, however long its check takes.
+			err = workflow.Await(ctx, func() bool { return o.over || o.checking == "" })
+		}
+		switch {
+		case o.over:
+		case err != nil:
+			a.withdraw(ctx, o.Call, "the run was cancelled")
+		case o.OnTimeout == switchyard.ApprovalEscalates && !o.Escalated:
+			o.Escalated, o.Until = true, workflow.Now(ctx).Add(o.Within.Std())
+		default:
+			o.fault = switchyard.NotApproved(o.Tool, switchyard.Duration(o.Until.Sub(o.Asked)))
+			a.close(ctx, o, "nobody decided in time")
+		}
+	}
+}
+
+// withdraw closes the approval of a call that is not made any more, if there is one.
+func (a *approvals) withdraw(ctx workflow.Context, callID, why string) {
+	if o := a.known[callID]; o != nil && !o.over {
+		o.fault = switchyard.NotStarted()
+		a.close(ctx, o, why)
+	}
+}
+
+func (a *approvals) close(ctx workflow.Context, o *approval, how string) {
+	o.over, o.how = true, how
+	a.open = slices.DeleteFunc(a.open, func(other *approval) bool { return other == o })
+	if len(a.open) == 0 {
+		mark(ctx, nil)
+	}
+	if o.next != nil {
+		o.next()
+	}
+}
+
+// asDecided returns a call's verdict as its approval left it.
+func (a *approvals) asDecided(v switchyard.Verdict) switchyard.Verdict {
+	if o := a.known[v.ID]; o != nil && v.Approval != nil {
+		return o.verdict
+	}
+	return v
+}
+
+// mayDecide refuses, without a trace in history, what no decision is, and what is about no call that waits or waited. What
+// matters to who reads the records later, another call's digest, a second decision, one of nobody, is refused by decide.
+func (a *approvals) mayDecide(_ workflow.Context, d switchyard.Decision) error {
+	if e := d.Check(); e != nil {
+		return refuse(*e)
+	}
+	o := a.known[d.Call]
+	if o == nil {
+		return refuse(a.unknown(d.Call))
+	}
+	if o.checking != "" {
+		return refuse(switchyard.ReplyError{Type: switchyard.DecisionBusy, Message: fmt.Sprintf("changed arguments of %s for call %q are being checked", o.checking, d.Call)})
+	}
+	if e := a.fault(o, d); e != nil && a.refused >= maxRefusedDecisions {
+		return refuse(*e)
+	}
+	return nil
+}
+
+// unknown says that there is nothing to decide about a call, and about which there is.
+func (a *approvals) unknown(callID string) switchyard.ReplyError {
+	e := switchyard.ReplyError{Type: switchyard.DecisionUnknown, Message: fmt.Sprintf("no call %q of the run waits for approval", callID)}
+	for _, o := range a.open {
+		e.Open = append(e.Open, o.Call)
+	}
+	if len(e.Open) == 0 {
+		e.Message += "; none does"
+	} else {
+		e.Message += "; waiting: " + strings.Join(e.Open[:min(len(e.Open), maxNamed)], ", ")
+	}
+	return e
+}
+
+// fault returns why a decision does not count.
+func (a *approvals) fault(o *approval, d switchyard.Decision) *switchyard.ReplyError {
+	switch {
+	case o.over:
+		return &switchyard.ReplyError{Type: switchyard.DecisionClosed, Message: fmt.Sprintf("nothing is left to decide about call %q: %s", d.Call, o.how)}
+	case !d.Named():
+		return &switchyard.ReplyError{Type: switchyard.DecisionUnnamed, Message: "the decision does not say whose it is"}
+	case d.Digest != o.Digest:
+		return &switchyard.ReplyError{Type: switchyard.DecisionMismatch,
+			Message: fmt.Sprintf("the decision is about another call: its digest is not that of call %q; look at what waits, and decide about that", d.Call)}
+	}
+	return o.unfit(d)
+}
+
+// decide takes a decision. One that does not count is refused after it was accepted, so that history keeps who tried what.
+func (a *approvals) decide(ctx workflow.Context, d switchyard.Decision) error {
+	o := a.known[d.Call]
+	e := a.fault(o, d)
+	if e == nil && d.Kind == switchyard.DecisionEdit {
+		var err error
+		if e, err = a.change(ctx, o, d); err != nil {
+			return err
+		}
+	}
+	if e != nil {
+		a.refused++
+		return refuse(*e)
+	}
+	if d.Kind == switchyard.DecisionDeny {
+		o.fault = d.Denied()
+	}
+	o.grant = d.Grant
+	a.close(ctx, o, d.Note())
+	return nil
+}
+
+// change admits the call anew with the arguments of an edit; what is refused leaves the approval open.
+func (a *approvals) change(ctx workflow.Context, o *approval, d switchyard.Decision) (*switchyard.ReplyError, error) {
+	o.checking = d.By
+	v, err := a.edit(ctx, o, d)
+	o.checking = ""
+	switch {
+	case err != nil:
+		return nil, err
+	case v.Error != nil:
+		return &switchyard.ReplyError{Type: switchyard.DecisionUnfit, Problems: v.Error.Problems,
+			Message: fmt.Sprintf("call %q with the changed arguments is refused (%s): %s", d.Call, v.Error.Type, v.Error.Message)}, nil
+	case o.over:
+		return a.fault(o, d), nil
+	}
+	o.verdict = v
+	return nil, nil
+}
+
+// editCall admits a call anew with the arguments that a decision gives it, in one recorded step.
+func (p *pipeline) editCall(ctx workflow.Context, o *approval, d switchyard.Decision) (v switchyard.Verdict, err error) {
+	c := o.call
+	c.Arguments, c.Plan = string(validated(o.call, o.verdict)), o.verdict.Plan
+	request := switchyard.EditRequest{Admit: p.admission(0), Decision: d}
+	// It was counted when it was admitted first.
+	request.Admit.Allow = nil
+	request.Admit.Calls = []switchyard.Call{c}
+	request.Admit.Tools = p.toolsOf(request.Admit.Calls)
+	began := workflow.Now(ctx)
+	err = workflow.ExecuteLocalActivity(withAdmitOptions(ctx, p.hooks.BeforeCall), switchyard.EditActivity, request).Get(ctx, &v)
+	if err == nil {
+		p.admittedAt(v, began)
+	}
+	if p.inline.on {
+		p.inline.add(ctx, verdictsSize([]switchyard.Verdict{v}))
+	}
+	return v, err
+}
+
+// whenApproved starts a call as soon as a person has approved it, or ends it as the decision says. A call that does not run has
+// its end recorded.
+func (p *pipeline) whenApproved(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
+	a := p.control.approvals
+	a.ask(ctx, c, v)
+	o := a.known[c.ID]
+	future, end := workflow.NewFuture(ctx)
+	o.next = func() {
+		workflow.Go(ctx, func(ctx workflow.Context) { p.goOnWith(ctx, o, end) })
+	}
+	if o.over {
+		o.next()
+	}
+	return future
+}
+
+// goOnWith goes on with a call of which the approval is over.
+func (p *pipeline) goOnWith(ctx workflow.Context, o *approval, end workflow.Settable) {
+	err := p.control.goOn(ctx)
+	switch {
+	case err != nil || o.fault != nil && o.fault.Type == switchyard.ErrCancelled:
+		end.SetError(switchyard.NotStarted())
+	case o.fault != nil:
+		end.Set(p.settle(ctx, switchyard.SettleRequest{Call: o.Call, Tool: p.tools[o.Tool], Origin: p.origin, Notes: o.verdict.Notes, Error: o.fault}))
+	case o.verdict.Result != nil:
+		end.SetValue(*o.verdict.Result)
+	default:
+		end.Chain(p.begin(ctx, o.call, o.verdict))
+	}
+}

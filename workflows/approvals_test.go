@@ -1,0 +1,315 @@
+package workflows_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+)
+
+// guardedTools are tools whose calls wait for approval.
+const guardedTools = `
+name: pay
+version: 1.0.0
+description: Pays.
+parameters: [{name: value, type: integer, required: true, validation: {max: 100}}]
+entry: {type: function, handler: echo}
+approval: {timeout: 2h, ask: "Pay {{args.value}}?"}
+---
+name: wire
+version: 1.0.0
+description: Wires.
+parameters: [{name: text, type: string, required: true, sensitive: true}]
+entry: {type: function, handler: store}
+execution: {lane: bank, access: exclusive, effect: once}
+approval: {timeout: 2h, on_timeout: escalate}
+---
+name: look
+version: 1.0.0
+description: Looks.
+parameters: [{name: text, type: string, required: true}]
+entry: {type: function, handler: store}
+execution: {lane: bank, effect: read}
+`
+
+func newGuardedLab(t *testing.T) *lab {
+	t.Helper()
+	specs, err := toolspecs.Decode("guarded.yaml", []byte(guardedTools), toolspecs.Options{Lanes: lanes.Of(switchyard.Lane{Name: "bank"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newLabOf(t, 1, specs...)
+}
+
+// awaiting asks the run for the calls that wait for approval.
+func (l *lab) awaiting() []switchyard.Approval {
+	l.t.Helper()
+	value, err := l.QueryWorkflow(switchyard.ApprovalsQuery)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var list []switchyard.Approval
+	if err := value.Get(&list); err != nil {
+		l.t.Fatal(err)
+	}
+	return list
+}
+
+// decide decides when the run's clock has gone on by d, with the digest of what waits then unless the decision has one.
+func (l *lab) decide(d time.Duration, decision switchyard.Decision) *update {
+	u := &update{accepted: make(chan struct{}), over: make(chan struct{})}
+	l.after(d, func() {
+		for _, a := range l.awaiting() {
+			if a.Call == decision.Call && decision.Digest == "" {
+				decision.Digest = a.Digest
+			}
+		}
+		l.UpdateWorkflow(switchyard.DecideUpdate, fmt.Sprint(decision, d), u, decision)
+	})
+	return u
+}
+
+func guardedAgent(steps ...switchyard.ScriptStep) *switchyard.Agent {
+	a := agent(steps...)
+	a.Tools = append(a.Tools, "pay", "wire", "look")
+	return a
+}
+
+func approve(call, by string) switchyard.Decision {
+	return switchyard.Decision{Call: call, Kind: switchyard.DecisionApprove, By: by}
+}
+
+// TestApprovals proves that calls that wait for approval hold up no others, that all of them are asked for at once, and that an
+// approved one runs, an edited one with the arguments that the person gave it, and a denied one not at all, each told to the
+// model with who decided.
+func TestApprovals(t *testing.T) {
+	l := newGuardedLab(t)
+	var waiting []switchyard.Approval
+	var before []string
+	l.after(time.Hour, func() { waiting, before = l.awaiting(), slices.Clone(l.executed) })
+	decided := []*update{
+		l.decide(61*time.Minute, approve("1.1", "ada")),
+		l.decide(62*time.Minute, switchyard.Decision{Call: "1.2", Kind: switchyard.DecisionEdit, By: "bob", Arguments: []byte(`{"value":7}`)}),
+		l.decide(63*time.Minute, switchyard.Decision{Call: "1.3", Kind: switchyard.DecisionDeny, By: "cem", Reason: "too much"}),
+	}
+	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`), call("pay", `{"value":3}`), call("echo", `{"value":4}`)), answer("done")), "Go.")
+	if r := l.result(); r.Answer != "done" || r.Usage.Calls != 4 || r.Usage.Failed != 1 {
+		t.Errorf("result: %+v", r)
+	}
+	expect(t, "executed while three calls wait", before, []string{"1.4 echo"})
+	expect(t, "executed", l.executed, []string{"1.4 echo", "1.1 pay", "1.2 pay"})
+	for i, a := range waiting {
+		if id := switchyard.TurnCallID(1, i+1); a.Call != id || a.Tool != "pay" || a.Text != fmt.Sprintf("Pay %d?", i+1) || a.Digest == waiting[(i+1)%3].Digest || a.Until.Sub(a.Asked) != 2*time.Hour {
+			t.Errorf("approval %d: %+v", i, a)
+		}
+	}
+	for i, u := range decided {
+		if e := u.refused(t); e != nil {
+			t.Errorf("decision %d is refused: %+v", i, e)
+		}
+	}
+	messages := l.conversation()[3:7]
+	for i, want := range []string{"1", "7\n[note: bob approved this call with changed arguments: value=7]", "ERROR approval_denied: denied by cem: too much", "4"} {
+		if !strings.HasPrefix(messages[i].Text, want) {
+			t.Errorf("the model was told %q, want %q", messages[i].Text, want)
+		}
+	}
+}
+
+// TestApprovalRefusals proves that what is no decision on the very call that waits counts for nothing: another call's digest,
+// one of nobody, a second one, one after the timeout, changed arguments that the tool does not take. Nothing runs by it.
+func TestApprovalRefusals(t *testing.T) {
+	l := newGuardedLab(t)
+	other := ""
+	l.after(time.Second, func() { other = l.awaiting()[1].Digest })
+	mismatch := &update{accepted: make(chan struct{}), over: make(chan struct{})}
+	l.after(time.Minute, func() {
+		d := approve("1.1", "ada")
+		d.Digest = other
+		l.UpdateWorkflow(switchyard.DecideUpdate, "mismatch", mismatch, d)
+	})
+	edit := func(arguments string) switchyard.Decision {
+		return switchyard.Decision{Call: "1.1", Kind: switchyard.DecisionEdit, By: "ada", Arguments: []byte(arguments)}
+	}
+	tests := []struct {
+		update *update
+		want   switchyard.ReplyErrorType
+		says   string
+	}{
+		{mismatch, switchyard.DecisionMismatch, "another call"},
+		{l.decide(2*time.Minute, approve("1.1", " ")), switchyard.DecisionUnnamed, "whose"},
+		{l.decide(3*time.Minute, approve("2.1", "ada")), switchyard.DecisionUnknown, `no call "2.1" of the run waits for approval; waiting: 1.1, 1.2`},
+		{l.decide(4*time.Minute, switchyard.Decision{Call: "1.1", Kind: "maybe", By: "ada"}), switchyard.ReplyMalformed, "approve, deny or edit"},
+		{l.decide(5*time.Minute, edit(`{"value":101,"more":1}`)), switchyard.DecisionUnfit, "validation_error"},
+		{l.decide(6*time.Minute, edit(`{"value":null}`)), switchyard.DecisionUnfit, "validation_error"},
+		{l.decide(7*time.Minute, edit(`[1]`)), switchyard.DecisionUnfit, "must be an object"},
+		{l.decide(8*time.Minute, approve("1.1", "ada")), "", ""},
+		{l.decide(9*time.Minute, approve("1.1", "bob")), switchyard.DecisionClosed, "approved by ada"},
+		{l.decide(3*time.Hour, approve("1.2", "ada")), switchyard.DecisionClosed, "nobody decided in time"},
+		{l.decide(210*time.Minute, approve("1.3", "ada")), "", ""},
+	}
+	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`), call("wire", `{"text":"x"}`)), answer("done")), "Go.")
+	l.result()
+	for i, test := range tests {
+		e := test.update.refused(t)
+		if got := (switchyard.ReplyError{}); e != nil {
+			got = *e
+			if got.Type != test.want || !strings.Contains(got.Message, test.says) {
+				t.Errorf("decision %d: %+v", i, got)
+			}
+		} else if test.want != "" {
+			t.Errorf("decision %d counts", i)
+		}
+	}
+	if e := tests[4].update.refused(t); len(e.Problems) != 2 {
+		t.Errorf("an edit is told of %+v", e.Problems)
+	}
+	expect(t, "executed", l.executed, []string{"1.1 pay", "1.3 wire"})
+	if text := l.conversation()[4].Text; !strings.HasPrefix(text, "ERROR approval_timeout: nobody approved the call of pay within 2h") {
+		t.Errorf("the model was told %q", text)
+	}
+}
+
+// TestApprovalOrder proves that an exclusive call that waits for approval keeps its place: later calls of its lane wait for it,
+// calls of other lanes do not, and when it is denied they go on.
+func TestApprovalOrder(t *testing.T) {
+	for _, kind := range []switchyard.DecisionKind{switchyard.DecisionApprove, switchyard.DecisionDeny} {
+		l := newGuardedLab(t)
+		var before []string
+		l.after(time.Hour, func() { before = slices.Clone(l.executed) })
+		// The second is decided first, and waits for the first all the same.
+		l.decide(time.Minute, approve("1.3", "ada"))
+		l.decide(90*time.Minute, switchyard.Decision{Call: "1.2", Kind: kind, By: "ada"})
+		l.runAgent(guardedAgent(step(call("look", `{"text":"a"}`), call("wire", `{"text":"b"}`), call("wire", `{"text":"c"}`), call("look", `{"text":"d"}`), call("echo", `{"value":1}`)), answer("done")), "Go.")
+		l.result()
+		slices.Sort(before)
+		expect(t, "executed before", before, []string{"1.1 look", "1.5 echo"})
+		want := []string{"a", "b", "c", "d"}
+		if kind == switchyard.DecisionDeny {
+			want = []string{"a", "c", "d"}
+		}
+		expect(t, "stored", l.stored, want)
+	}
+}
+
+// TestApprovalEnds proves how approvals end without a decision: escalated ones are open twice as long, those of a cancelled run
+// and of one whose wall time is over are withdrawn, and nothing of them runs.
+func TestApprovalEnds(t *testing.T) {
+	t.Run("escalated", func(t *testing.T) {
+		l := newGuardedLab(t)
+		var later []switchyard.Approval
+		l.after(3*time.Hour, func() { later = l.awaiting() })
+		began := l.Now()
+		l.runAgent(guardedAgent(step(call("wire", `{"text":"x"}`)), answer("done")), "Go.")
+		l.result()
+		if len(later) != 1 || !later[0].Escalated || later[0].Text != "Wires.\ntext: ***" || l.Now().Sub(began) < 4*time.Hour {
+			t.Errorf("after %s, %+v", l.Now().Sub(began), later)
+		}
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		l := newGuardedLab(t)
+		l.after(time.Hour, l.CancelWorkflow)
+		l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`)), answer("done")), "Go.")
+		l.cancelled()
+	})
+	t.Run("wall time", func(t *testing.T) {
+		l := newGuardedLab(t)
+		a := guardedAgent(step(call("pay", `{"value":1}`)), answer("done"))
+		a.Limits.WallTime = switchyard.Duration(time.Hour)
+		l.runAgent(a, "Go.")
+		if r := l.result(); r.Limit != "wall_time" {
+			t.Errorf("result: %+v", r)
+		}
+		expect(t, "executed", l.executed, nil)
+	})
+}
+
+// TestApprovalPaused proves that a paused run takes decisions, and makes the approved call when it goes on.
+func TestApprovalPaused(t *testing.T) {
+	l := newGuardedLab(t)
+	var while []string
+	l.after(time.Minute, func() { l.tellRun(switchyard.PauseUpdate, "p", switchyard.Pause{By: "ada"}) })
+	l.decide(2*time.Minute, approve("1.1", "ada"))
+	l.after(3*time.Hour, func() {
+		while = slices.Clone(l.executed)
+		l.tellRun(switchyard.ResumeUpdate, "r", switchyard.Pause{By: "ada"})
+	})
+	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`)), answer("done")), "Go.")
+	l.result()
+	expect(t, "executed while paused", while, nil)
+	expect(t, "executed", l.executed, []string{"1.1 pay"})
+}
+
+// TestApprovalInPlans proves that a plan asks for all calls whose arguments are known at once, for the others when they are, and
+// no more for one that needs a denied call. A direct call waits too.
+func TestApprovalInPlans(t *testing.T) {
+	l := newGuardedLab(t)
+	var first, second []string
+	calls := func() (ids []string) {
+		for _, a := range l.awaiting() {
+			ids = append(ids, a.Call+" "+a.Text)
+		}
+		return ids
+	}
+	l.after(time.Minute, func() { first = calls() })
+	l.decide(2*time.Minute, approve("a", "ada"))
+	l.after(3*time.Minute, func() { second = calls() })
+	l.decide(4*time.Minute, switchyard.Decision{Call: "b", Kind: switchyard.DecisionDeny, By: "ada"})
+	l.runPlan(`
+calls:
+  - {id: a, tool: pay, arguments: {value: 1}}
+  - {id: b, tool: pay, arguments: {value: "${a}"}}
+  - {id: c, tool: pay, arguments: {value: 3}, depends_on: [b]}`)
+	var result switchyard.RunResult
+	l.failure(switchyard.RunCallsFailed, &result)
+	expect(t, "asked at first", first, []string{"a Pay 1?", "c Pay 3?"})
+	expect(t, "asked then", second, []string{"c Pay 3?", "b Pay 1?"})
+	expect(t, "executed", l.executed, []string{"a pay"})
+	if len(result.Failures) != 2 || result.Failures[0].Error.Type != switchyard.ErrApprovalDenied || result.Failures[1].Error.Type != switchyard.ErrPreconditionFailed {
+		t.Errorf("failures: %+v", result.Failures)
+	}
+
+	l = newGuardedLab(t)
+	l.decide(time.Minute, approve("1.1", "ada"))
+	l.ExecuteWorkflow(switchyard.CallWorkflow, switchyard.RunInput{Call: &switchyard.Call{Tool: "pay", Arguments: `{"value":5}`}})
+	if r := l.result(); string(r.Output) != "5" {
+		t.Errorf("result: %+v", r)
+	}
+}
+
+// TestApprovalHooks proves that hooks before calls see the arguments of an edit too: what they answer in the tool's place is the
+// call's result, and what they block leaves the approval open.
+func TestApprovalHooks(t *testing.T) {
+	l := newGuardedLab(t)
+	l.hooks.before = func(c activities.HookCall) (activities.HookVerdict, error) {
+		switch string(c.Arguments) {
+		case `{"value":2}`:
+			return activities.HookVerdict{Block: "never two"}, nil
+		case `{"value":3}`:
+			return activities.HookVerdict{Override: []byte(`"three"`)}, nil
+		}
+		return activities.HookVerdict{}, nil
+	}
+	edit := func(after time.Duration, arguments string) *update {
+		return l.decide(after, switchyard.Decision{Call: "1.1", Kind: switchyard.DecisionEdit, By: "ada", Arguments: []byte(arguments)})
+	}
+	blocked, answered := edit(time.Minute, `{"value":2}`), edit(2*time.Minute, `{"value":3}`)
+	l.runAgent(hooked(guardedAgent(step(call("pay", `{"value":1}`)), answer("done")), switchyard.HookBeforeCall), "Go.")
+	l.result()
+	if e := blocked.refused(t); e == nil || e.Type != switchyard.DecisionUnfit || !strings.Contains(e.Message, "never two") {
+		t.Errorf("a blocked edit: %+v", e)
+	}
+	if e := answered.refused(t); e != nil {
+		t.Errorf("an edit is refused: %+v", e)
+	}
+	expect(t, "executed", l.executed, nil)
+	if text := l.conversation()[3].Text; !strings.HasPrefix(text, "three") {
+		t.Errorf("the model was told %q", text)
+	}
+}

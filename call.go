@@ -161,6 +161,10 @@ type Result struct {
 // NotesBegin stands before the notes of a result in what a model is told.
 const NotesBegin = "\n[note: "
 
+// ResultBytes is how many bytes of history the output of a tool with that max_result takes at most: JSON writes some characters with
+// six bytes.
+func ResultBytes(maxResult int) int { return min(6*maxResult, max(2*maxResult, 64<<10)) }
+
 // ForModel returns the result as text: a JSON string without its quotes, any other value as compact JSON, then notes.
 func (r Result) ForModel() string {
 	text := PlainText(r.Output)

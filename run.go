@@ -272,6 +272,8 @@ type AdmitRequest struct {
 	Variables []string `json:"variables,omitempty"`
 	// Allow is how many more calls the run's budget allows; nil is no limit.
 	Allow *int `json:"allow,omitempty"`
+	// Full, where set, says why the run's history has no room for the calls: all of them are refused.
+	Full string `json:"full,omitempty"`
 	// Depth is the run's own; sub-agents stand one below it.
 	Depth int `json:"depth,omitempty"`
 	// Spent names the limit, tokens or cost, of which nothing is left for sub-agents; empty where there is.

@@ -29,7 +29,22 @@ const (
 //
 // The order is: the arguments, the budget, the hooks before the call, and then policies, which judge what the hooks left.
 func (a *Activities) Admit(ctx context.Context, r switchyard.AdmitRequest) ([]switchyard.Verdict, error) {
-	var verdicts []switchyard.Verdict
+	if r.Full != "" {
+		return noRoom(r), nil
+	}
+	verdicts, err := a.beforeCalls(ctx, r, a.verdictsOn(r))
+	if err != nil {
+		return nil, err
+	}
+	verdicts = together(r, recordable(a.withhold(r, a.afterHooks(ctx, r, verdicts))))
+	if err := a.openKeys(ctx, r, verdicts); err != nil {
+		return nil, err
+	}
+	return verdicts, nil
+}
+
+// verdictsOn answers for calls, the first ones alone where the prompts of all would be too long.
+func (a *Activities) verdictsOn(r switchyard.AdmitRequest) (verdicts []switchyard.Verdict) {
 	claimed, prompts := 0, 0
 	for _, c := range r.Calls {
 		v := withinRun(r, c, a.verdictOn(r, c), claimed)
@@ -41,15 +56,18 @@ func (a *Activities) Admit(ctx context.Context, r switchyard.AdmitRequest) ([]sw
 		}
 		verdicts = append(verdicts, v)
 	}
-	verdicts, err := a.beforeCalls(ctx, r, verdicts)
-	if err != nil {
-		return nil, err
+	return verdicts
+}
+
+// noRoom refuses calls for which the run's history has no room.
+func noRoom(r switchyard.AdmitRequest) []switchyard.Verdict {
+	verdicts := make([]switchyard.Verdict, len(r.Calls))
+	for i, c := range r.Calls {
+		e := switchyard.Errorf(switchyard.ErrBudgetExceeded, "%s", r.Full)
+		e.Phase = switchyard.PhasePreExecution
+		verdicts[i] = switchyard.Verdict{ID: c.ID, Error: e}
 	}
-	verdicts = together(r, recordable(a.withhold(r, a.afterHooks(ctx, r, verdicts))))
-	if err := a.openKeys(ctx, r, verdicts); err != nil {
-		return nil, err
-	}
-	return verdicts, nil
+	return verdicts
 }
 
 // withinRun refuses a call that the run does not allow any more, when those before it have claimed that many of its calls.

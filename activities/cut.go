@@ -13,14 +13,15 @@ import (
 // characters with six bytes.
 const maxEncoded = 3 << 19
 
-// cutOutput returns an output of at most about limit bytes, and how many bytes it left out. What is cut becomes text,
-// because half of a JSON value is none.
+// cutOutput returns an output of at most about limit bytes, which takes at most switchyard.ResultBytes(limit) in history, and how
+// many bytes it left out. What is cut becomes text, because half of a JSON value is none.
 func cutOutput(output json.RawMessage, limit int) (json.RawMessage, int) {
-	if limit <= 0 || len(output) <= limit && fitsHistory(output) {
+	most := min(switchyard.ResultBytes(limit), maxEncoded)
+	if limit <= 0 || len(output) <= limit && fitsHistory(output, most) {
 		return output, 0
 	}
 	text := switchyard.PlainText(output)
-	end := fitting(text, limit)
+	end := fittingIn(text, limit, most)
 	cut, err := json.Marshal(text[:end])
 	if err != nil {
 		return json.RawMessage(`""`), len(output)
@@ -28,24 +29,27 @@ func cutOutput(output json.RawMessage, limit int) (json.RawMessage, int) {
 	return cut, len(text) - end
 }
 
-// fitsHistory reports whether a JSON value surely takes at most maxEncoded there: of a value's own bytes only <, > and &
+// fitsHistory reports whether a JSON value surely takes at most so many bytes there: of a value's own bytes only <, > and &
 // grow, and the line separators, which begin with 0xE2.
-func fitsHistory(output json.RawMessage) bool {
-	if len(output) <= maxEncoded/6 {
+func fitsHistory(output json.RawMessage, most int) bool {
+	if len(output) <= most/6 {
 		return true
 	}
 	size := len(output) + 3*bytes.Count(output, []byte{0xE2})
 	for _, b := range []byte("<>&") {
 		size += 5 * bytes.Count(output, []byte{b})
 	}
-	return size <= maxEncoded
+	return size <= most
 }
 
 // fitting returns how many bytes of text are at most limit, and at most maxEncoded in history, without half characters.
-func fitting(text string, limit int) int {
+func fitting(text string, limit int) int { return fittingIn(text, limit, maxEncoded) }
+
+// fittingIn is fitting for a text that may take so many bytes in history.
+func fittingIn(text string, limit, most int) int {
 	end := min(limit, len(text))
-	if end > maxEncoded/6 {
-		end = encodedPrefix(text[:end])
+	if end > most/6 {
+		end = encodedPrefix(text[:end], most)
 	}
 	for end > 0 && end < len(text) && !utf8.RuneStart(text[end]) {
 		end--
@@ -53,7 +57,7 @@ func fitting(text string, limit int) int {
 	return end
 }
 
-func encodedPrefix(text string) int {
+func encodedPrefix(text string, most int) int {
 	size := 0
 	for i, r := range text {
 		switch {
@@ -64,7 +68,7 @@ func encodedPrefix(text string) int {
 		default:
 			size += utf8.RuneLen(r)
 		}
-		if size > maxEncoded {
+		if size > most {
 			return i
 		}
 	}

@@ -11,6 +11,12 @@ type batch struct {
 	waits [][]int
 	// launch starts calls that are ready, and gives for each its future, or nil where the call is over already.
 	launch func(ctx workflow.Context, ready []int) ([]workflow.Future, error)
+	// fits tells how many of the calls that are ready, from the first on, fit into the run's history beside those that run;
+	// refuse takes calls for which there will be no room any more.
+	fits   func(ctx workflow.Context, ready []int) int
+	refuse func(ctx workflow.Context, ready []int) error
+	// full is set where there is no room for any call, though none runs.
+	full bool
 	// skip takes a call that was ready when the context had been cancelled: it is not started any more.
 	skip func(i int)
 	// finish takes the future of a call that has ended. It returns another one where the call goes on after all.
@@ -45,8 +51,11 @@ func (b *batch) run(ctx workflow.Context) error {
 
 // take returns calls that are ready; none while the run is paused, and then has the selector tell of its end.
 func (b *batch) take(ctx workflow.Context, s workflow.Selector, q *queue) []int {
-	if b.control.paused == nil || ctx.Err() != nil {
+	if ctx.Err() != nil || b.full {
 		return q.take(maxInFlight)
+	}
+	if b.control.paused == nil {
+		return b.takeFitting(ctx, q)
 	}
 	if !b.resuming {
 		b.resuming = true
@@ -55,10 +64,27 @@ func (b *batch) take(ctx workflow.Context, s workflow.Selector, q *queue) []int 
 	return nil
 }
 
-// start launches calls, unless the context is cancelled: scheduling them then would let a worker begin what nobody waits
-// for.
+// takeFitting returns calls that are ready and for which there is room. Where there is none, those that run are waited for, and if
+// none does, there will never be any.
+func (b *batch) takeFitting(ctx workflow.Context, q *queue) []int {
+	n := min(len(q.ready), maxInFlight-q.running)
+	if n <= 0 {
+		return nil
+	}
+	if n = b.fits(ctx, q.ready[:n]); n == 0 && q.running == 0 {
+		b.full = true
+		return q.take(maxInFlight)
+	}
+	return q.take(q.running + n)
+}
+
+// start launches calls, unless there is no room for them, or the context is cancelled: scheduling them then would let a worker
+// begin what nobody waits for.
 func (b *batch) start(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
-	if ctx.Err() == nil {
+	switch {
+	case ctx.Err() == nil && b.full:
+		return make([]workflow.Future, len(ready)), b.refuse(ctx, ready)
+	case ctx.Err() == nil:
 		return b.launch(ctx, ready)
 	}
 	for _, i := range ready {

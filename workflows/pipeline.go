@@ -40,6 +40,7 @@ type pipeline struct {
 	questions *questions
 	instances *instances
 	inline    inline
+	room      room
 	undo      undo
 	// hooks are those of the run's agent, policies its rules and those of the agents above it.
 	hooks    switchyard.Hooks
@@ -216,6 +217,7 @@ func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard
 // begin starts the phase execution of a call: one activity on its lane, whose type is the tool's name.
 func (p *pipeline) begin(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
 	t := p.toolFor(c, v)
+	p.room.enter(c.ID, p.room.need(t, c, v))
 	if t.Lane == switchyard.LaneInline {
 		return p.inlineCall(ctx, c, v, t)
 	}
@@ -246,6 +248,7 @@ func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, v switchyard
 	} else {
 		out.Result = &r
 	}
+	p.room.leave(c.ID)
 	p.inline.leave(ctx, c.ID, len(r.Output))
 	delete(p.openUntil, c.ID)
 	delete(p.handedBack, c.ID)
@@ -289,6 +292,23 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order 
 				futures[n] = p.execute(ctx, calls[admitted[i]], verdicts[admitted[i]])
 			}
 			return futures, nil
+		},
+		fits: func(ctx workflow.Context, ready []int) int {
+			return p.fitting(ctx, len(ready), func(n int) int {
+				c := admitted[ready[n]]
+				return p.room.need(p.toolFor(calls[c], verdicts[c]), calls[c], verdicts[c])
+			})
+		},
+		refuse: func(ctx workflow.Context, ready []int) error {
+			refused := make([]switchyard.Call, len(ready))
+			for n, i := range ready {
+				refused[n] = calls[admitted[i]]
+			}
+			full, err := p.noRoom(ctx, refused)
+			for n, v := range full {
+				outcomes[admitted[ready[n]]] = p.refused(refused[n], v)
+			}
+			return err
 		},
 		skip: func(i int) { outcomes[admitted[i]] = p.notStarted(calls[admitted[i]]) },
 		finish: func(ctx workflow.Context, i int, f workflow.Future) (again workflow.Future) {

@@ -46,7 +46,7 @@ func Plan(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, e
 	if err := run.admitFixed(ctx); err != nil {
 		return switchyard.RunResult{}, err
 	}
-	b := batch{waits: run.waits(), launch: run.launch, skip: run.skip, finish: run.finish}
+	b := batch{waits: run.waits(), launch: run.launch, fits: run.fits, refuse: run.refuse, skip: run.skip, finish: run.finish}
 	err = run.pipeline.run(ctx, b)
 	run.pipeline.instances.close(ctx)
 	var result switchyard.RunResult
@@ -291,6 +291,36 @@ func (r *planRun) lookup(id string) (any, bool) {
 	}
 	r.values[id] = value
 	return value, true
+}
+
+// fits reckons calls whose arguments are not known yet with the results that they refer to.
+func (r *planRun) fits(ctx workflow.Context, ready []int) int {
+	return r.pipeline.fitting(ctx, len(ready), func(n int) int {
+		i := ready[n]
+		tool := r.pipeline.tools[r.calls[i].Tool]
+		if v := r.verdicts[i]; v != nil {
+			return r.pipeline.room.need(tool, r.requests[i], *v)
+		}
+		need := r.pipeline.room.need(tool, r.requests[i], switchyard.Verdict{})
+		for _, ref := range r.calls[i].References() {
+			if result := r.outcomes[r.index[ref.ID]].Result; result != nil {
+				need += len(result.Output)
+			}
+		}
+		return need
+	})
+}
+
+func (r *planRun) refuse(ctx workflow.Context, ready []int) error {
+	refused := make([]switchyard.Call, len(ready))
+	for n, i := range ready {
+		refused[n] = r.requests[i]
+	}
+	full, err := r.pipeline.noRoom(ctx, refused)
+	for n, v := range full {
+		r.outcomes[ready[n]], r.verdicts[ready[n]] = r.pipeline.refused(refused[n], v), &v
+	}
+	return err
 }
 
 func (r *planRun) skip(i int) { r.outcomes[i] = r.pipeline.notStarted(r.requests[i]) }

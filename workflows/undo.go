@@ -117,7 +117,7 @@ func (p *pipeline) undoCalls(ctx workflow.Context) []switchyard.Undone {
 	ctx, forget := workflow.NewDisconnectedContext(ctx)
 	defer forget()
 	calls := p.undo.calls
-	p.undo.calls, p.admitted = nil, nil
+	p.undo.calls, p.admitted, p.room.undoing = nil, nil, true
 	undone := make([]switchyard.Undone, 0, len(calls))
 	for i := len(calls) - 1; i >= 0; i-- {
 		undone = append(undone, p.undoCall(ctx, calls[i]))
@@ -127,6 +127,10 @@ func (p *pipeline) undoCalls(ctx workflow.Context) []switchyard.Undone {
 
 func (p *pipeline) undoCall(ctx workflow.Context, c switchyard.Call) switchyard.Undone {
 	undone := switchyard.Undone{Undoing: *c.Undo, ID: c.ID, With: c.Tool}
+	if p.fitting(ctx, 1, func(int) int { return p.room.need(p.tools[c.Tool], c, switchyard.Verdict{}) }) == 0 {
+		undone.Error = switchyard.Errorf(switchyard.ErrBudgetExceeded, "%s", p.fullness(ctx))
+		return undone
+	}
 	outcomes, err := p.runTurn(ctx, []switchyard.Call{c}, "")
 	if err != nil {
 		undone.Error = switchyard.Errorf(switchyard.ErrExecution, "the call could not be admitted: %s", cutText(err.Error()))

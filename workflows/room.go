@@ -1,0 +1,143 @@
+package workflows
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/workflow"
+)
+
+// roomChange is the change by which runs that older versions began are told from those that keep room in their history.
+const roomChange = "room"
+
+// Servers end a run whose history has 51,200 events or 50 MiB. Calls are begun up to these bounds, with all that those which run
+// may add; what is left is for the next model step, for people, and for the undoing, which has some more.
+const (
+	maxEvents     = 48_000
+	maxBytes      = 44 << 20
+	moreToUndo    = 2_000
+	moreToUndoMiB = 3 << 20
+)
+
+// What a call adds to history at most: so many events, and besides its arguments and its result so many bytes. A sub-agent's answer
+// comes with what undoes its calls.
+const (
+	eventsOfCall     = 9
+	bytesOfCall      = 4 << 10
+	bytesOfAgent     = 256 << 10
+	defaultMaxResult = 32 << 10
+)
+
+// room keeps count of what the calls that run may add to the run's history.
+type room struct {
+	held  map[string]int
+	bytes int
+	// results are the most bytes of a result, by the digest of the tool.
+	results map[string]int
+	// undoing is set where the run undoes what it has done.
+	undoing bool
+}
+
+func (r *room) enter(id string, bytes int) {
+	if r.held == nil {
+		r.held = map[string]int{}
+	}
+	r.bytes += bytes - r.held[id]
+	r.held[id] = bytes
+}
+
+func (r *room) leave(id string) {
+	r.bytes -= r.held[id]
+	delete(r.held, id)
+}
+
+// need is how many bytes a call may add to the history.
+func (r *room) need(t switchyard.Tool, c switchyard.Call, v switchyard.Verdict) int {
+	bytes := bytesOfCall + len(validated(c, v)) + switchyard.ResultBytes(r.maxResult(t))
+	if t.Kind == switchyard.KindAgent {
+		bytes += bytesOfAgent + len(t.Spec) + len(v.Prompt)
+	}
+	return bytes
+}
+
+// maxResult reads the bound of a tool's results out of its pinned toolspec.
+func (r *room) maxResult(t switchyard.Tool) int {
+	if known, ok := r.results[t.Digest]; ok {
+		return known
+	}
+	var spec struct {
+		Execution struct {
+			MaxResult int `json:"max_result"`
+		} `json:"execution"`
+	}
+	most := defaultMaxResult
+	if json.Unmarshal(t.Spec, &spec) == nil && spec.Execution.MaxResult > 0 {
+		most = spec.Execution.MaxResult
+	}
+	if r.results == nil {
+		r.results = map[string]int{}
+	}
+	r.results[t.Digest] = most
+	return most
+}
+
+// written is how long the history is, and with it what the workflow task has to record of what ran inline.
+func (p *pipeline) written(ctx workflow.Context) (events, bytes int) {
+	info := workflow.GetInfo(ctx)
+	events, bytes = info.GetCurrentHistoryLength(), info.GetCurrentHistorySize()
+	if p.inline.on {
+		p.inline.look(ctx)
+		events += p.inline.recorded / markerOverhead
+		bytes += p.inline.recorded
+	}
+	return events, bytes
+}
+
+// fitting returns how many of n calls, from the first on, may begin beside those that run, without the server ending the run for
+// the length of its history. need is what each of them may add, in bytes.
+func (p *pipeline) fitting(ctx workflow.Context, n int, need func(int) int) int {
+	events, bytes := p.written(ctx)
+	mostEvents, mostBytes := maxEvents, maxBytes
+	if p.room.undoing {
+		mostEvents, mostBytes = maxEvents+moreToUndo, maxBytes+moreToUndoMiB
+	}
+	events, bytes = events+len(p.room.held)*eventsOfCall, bytes+p.room.bytes
+	fit := 0
+	for ; fit < n; fit++ {
+		events, bytes = events+eventsOfCall, bytes+need(fit)
+		if events > mostEvents || bytes > mostBytes {
+			break
+		}
+	}
+	if fit < n && workflow.GetVersion(ctx, roomChange, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return n
+	}
+	return fit
+}
+
+// noRoom has calls refused and recorded so: the run's history is too long for them.
+func (p *pipeline) noRoom(ctx workflow.Context, calls []switchyard.Call) (verdicts []switchyard.Verdict, err error) {
+	why := p.fullness(ctx)
+	for len(verdicts) < len(calls) {
+		rest := calls[len(verdicts):]
+		request := switchyard.AdmitRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:portion(rest)], Full: why}
+		var part []switchyard.Verdict
+		if err := workflow.ExecuteLocalActivity(withAdmitOptions(ctx, nil), switchyard.AdmitActivity, request).Get(ctx, &part); err != nil {
+			return nil, err
+		}
+		verdicts = append(verdicts, part...)
+	}
+	return verdicts, nil
+}
+
+// fullness says why there is no room, and what to do.
+func (p *pipeline) fullness(ctx workflow.Context) string {
+	events, bytes := p.written(ctx)
+	what := "Split the plan, or have its tools answer with less"
+	if p.origin.Caller.Type == switchyard.CallerAgent {
+		what = "Call it again in the next turn, where there is room anew, with fewer calls at a time, or ask for less"
+	}
+	return fmt.Sprintf("the run's history has no room for this call: with those before it, it has %d events and %.1f MiB, and a server ends a run at 51200 or 50. %s",
+		events, float64(bytes)/(1<<20), what)
+}

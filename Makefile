@@ -89,10 +89,10 @@ test/replay: build npm ## The end-to-end suite with the workflow cache off: ever
 test/lanes: bin/devserver bin/toxiproxy ## Prove that lanes keep their limits while workers are killed, stopped and cut off
 	cd internal/lanetest && $(E2E)
 
-# This takes two minutes by itself, for which a build has no time.
+# This takes some minutes by itself, for which a build has no time.
 .PHONY: test/endurance
-test/endurance: bin/starter bin/worker bin/devserver ## Prove that a run of 3,000 calls outlives killed workers, deploys and its own history
-	cd internal/e2e && SWITCHYARD_ENDURANCE=1 $(E2E) -v -run TestEndurance
+test/endurance: bin/starter bin/worker bin/devserver ## Prove that long runs outlive killed workers, deploys and their own histories
+	cd internal/e2e && SWITCHYARD_ENDURANCE=1 $(E2E) -parallel 1 -timeout 20m -v -run TestEndurance
 
 .PHONY: pictures
 pictures: bin/starter bin/worker bin/devserver ## Draw the pictures of docs/lanes.md anew, from runs on a real server

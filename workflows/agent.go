@@ -316,10 +316,7 @@ func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
 // carriable returns the conversation as it is carried into a fresh history, made shorter where it is too long for that. Messages
 // that come while it waits are in it too: nothing else carries them.
 func (r *agentRun) carriable(ctx workflow.Context) ([]byte, error) {
-	earlier, err := r.readAll(ctx)
-	if err == nil && len(earlier) > switchyard.MaxPayload && mayCompact(ctx) {
-		earlier, err = r.compactToCarry(ctx)
-	}
+	earlier, err := r.shortened(ctx)
 	for err == nil && r.pipeline.inline.on && len(earlier) <= switchyard.MaxPayload {
 		// What is carried may be as large as what a task may record besides.
 		if err := r.pipeline.inline.await(ctx, maxRecorded); err != nil {
@@ -329,6 +326,22 @@ func (r *agentRun) carriable(ctx workflow.Context) ([]byte, error) {
 			break
 		}
 		earlier, err = r.readAll(ctx)
+	}
+	return earlier, err
+}
+
+// maxConversation bounds the conversation that a run tries to carry on, in bytes, however short it may be compressed: no model reads as
+// much, and writing it takes a workflow task longer than one may take.
+const maxConversation = 16 << 20
+
+func (r *agentRun) shortened(ctx workflow.Context) ([]byte, error) {
+	r.read(ctx)
+	if r.conversation.size() > maxConversation && keepsRoom(ctx) {
+		return r.compactToCarry(ctx)
+	}
+	earlier, err := r.readAll(ctx)
+	if err == nil && len(earlier) > switchyard.MaxPayload && mayCompact(ctx) {
+		earlier, err = r.compactToCarry(ctx)
 	}
 	return earlier, err
 }

@@ -165,6 +165,24 @@ func TestAgentTooLongToContinue(t *testing.T) {
 	}
 }
 
+// TestAgentTooLargeToContinue proves that a conversation of many megabytes is summed up before it is carried on, however short it may be
+// compressed.
+func TestAgentTooLargeToContinue(t *testing.T) {
+	long := strings.Repeat("the same line\n", 100_000)
+	earlier, err := switchyard.EncodeMessages(slices.Repeat([]switchyard.Message{{Role: switchyard.RoleUser, Text: long}}, 13))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLab(t)
+	l.SetContinueAsNewSuggested(true)
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: agent(step(call("store", `{"text":"a"}`)), answer("done")), Prompt: "Go."}, earlier)
+	expect(t, "activities", l.ids(), []string{"turn-1", "1.1", "compact-1"})
+	_, carried := l.continued()
+	if messages, err := switchyard.DecodeMessages(carried); err != nil || len(messages) > 5 {
+		t.Errorf("%d messages are carried, %v", len(messages), err)
+	}
+}
+
 // noise returns text of about n bytes that cannot be compressed.
 func noise(t *testing.T, n int) string {
 	t.Helper()

@@ -110,10 +110,15 @@ func (p *pipeline) fitting(ctx workflow.Context, n int, need func(int) int) int 
 			break
 		}
 	}
-	if fit < n && workflow.GetVersion(ctx, roomChange, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if fit < n && !keepsRoom(ctx) {
 		return n
 	}
 	return fit
+}
+
+// keepsRoom tells whether the run keeps room in its history: runs that an older version began go on as they did.
+func keepsRoom(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, roomChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
 // noRoom has calls refused and recorded so: the run's history is too long for them.

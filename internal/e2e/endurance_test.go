@@ -13,13 +13,28 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
 )
 
-// endurance has this package run the test below, and bounds it.
+// endurance has this package run the tests below, and endurancePatience bounds each.
 const (
 	endurance         = "SWITCHYARD_ENDURANCE"
 	endurancePatience = 8 * time.Minute
 )
+
+// newEndurance starts a lab for a test that takes minutes, with the gate open.
+func newEndurance(t *testing.T) *lab {
+	t.Helper()
+	if os.Getenv(endurance) == "" {
+		t.Skip(endurance + " is not set: this test takes minutes; make test/endurance runs it")
+	}
+	l := newLab(t)
+	ctx, cancel := context.WithTimeout(context.Background(), endurancePatience)
+	t.Cleanup(cancel)
+	l.ctx = ctx
+	l.openGate()
+	return l
+}
 
 // What the run of TestEndurance is made of: so many turns with ten calls each.
 const (
@@ -67,14 +82,7 @@ func longRun() *switchyard.Agent {
 // without a gap, every call has one record and is of the version that the run began with, and what must not be done twice was done
 // once, as the tools' own journal says.
 func TestEndurance(t *testing.T) {
-	if os.Getenv(endurance) == "" {
-		t.Skip(endurance + " is not set: this test takes minutes; make test/endurance runs it")
-	}
-	l := newLab(t)
-	ctx, cancel := context.WithTimeout(context.Background(), endurancePatience)
-	t.Cleanup(cancel)
-	l.ctx = ctx
-	l.openGate()
+	l := newEndurance(t)
 	dir := l.toolsFolder()
 	payments, err := os.ReadFile("testdata/tools/bookings.yaml")
 	if err != nil {
@@ -191,5 +199,44 @@ func (l *lab) enduredJournal(run string) {
 	}
 	if len(paid) != 4*longTurns || len(written) != 3*longTurns || greeted < 2*longTurns {
 		l.t.Errorf("%d payments, %d lines, %d greetings; there are %d turns", len(paid), len(written), greeted, longTurns)
+	}
+}
+
+// TestEnduranceOfATurn proves that a server does not end a run whose model asks for more in one turn than a history holds, in calls or
+// in bytes: the calls beyond that are refused, the model is told, and can make them in the next turn, in a fresh history.
+func TestEnduranceOfATurn(t *testing.T) {
+	for name, test := range map[string]struct{ calls, bytes, least int }{
+		"10,000 calls":              {10_000, 10, 7_000},
+		"2,000 results of 30,000 B": {2_000, 30_000, 1_200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newEndurance(t)
+			l.worker()
+			many := call("produce", fmt.Sprintf(`{"bytes":%d}`, test.bytes))
+			many.Repeat = test.calls
+			run := l.runAgent("run", withTools(agent(step(many), step(named("more", call("append", `{"text":"more"}`))), answer("${more.text}")), "produce append"))
+			first := run.GetRunID()
+			if r := l.result(run); r.Answer != "more" || r.Usage.Calls != test.calls+1 {
+				t.Errorf("result: %+v", r)
+			}
+			fates := map[string]int{}
+			for _, r := range l.records(run) {
+				fate := string(r.Status)
+				if r.Error != nil {
+					fate += " " + string(r.Error.Type)
+				}
+				fates[fate]++
+			}
+			if done, refused := fates["completed"], fates["refused budget_exceeded"]; done < test.least || refused == 0 || done+refused != test.calls+1 {
+				t.Errorf("calls: %v", fates)
+			}
+			for i, h := range l.histories("run", first) {
+				size := 0
+				for _, e := range h.GetEvents() {
+					size += proto.Size(e)
+				}
+				t.Logf("%v; part %d has %d events and %.1f MiB", fates, i+1, len(h.GetEvents()), float64(size)/(1<<20))
+			}
+		})
 	}
 }

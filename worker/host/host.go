@@ -193,6 +193,10 @@ const heartbeatThrottle = 200 * time.Millisecond
 // seconds are most of what a run would lose with a worker.
 const stickyTimeout = time.Second
 
+// taskPatience is how long a workflow's code may compute in one go. A conversation of many megabytes takes longer to write than the
+// SDK's one second where the machine is busy; the task would be tried again, with no better luck.
+const taskPatience = 5 * time.Second
+
 // fleet is the SDK workers of this process: the one that has the workflows and the general lane, one that answers for the
 // process, and those of the other lanes.
 type fleet struct {
@@ -212,6 +216,7 @@ func newFleet(c Config, deeds *activities.Activities, queues *queueServer) *flee
 	o := queues.options(switchyard.LaneGeneral, f.lanes.failedLane(switchyard.Lane{Name: switchyard.LaneGeneral}))
 	o.DisableWorkflowWorker, o.DisableEagerActivities = false, false
 	o.MaxConcurrentActivityExecutionSize, o.StickyScheduleToStartTimeout = c.Concurrency, stickyTimeout
+	o.DeadlockDetectionTimeout = taskPatience
 	// The SDK's two leave a worker idle where many runs wait and each workflow task is short, as with inline calls.
 	o.MaxConcurrentWorkflowTaskPollers = 8
 	w := worker.New(queues.conn, c.TaskQueue, o)

@@ -1,0 +1,111 @@
+package workflows_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+)
+
+// Where servers end a run.
+const (
+	serverEvents = 51_200
+	serverBytes  = 50 << 20
+)
+
+// grows gives the run a history of that length, to which each activity that ends adds so much, and returns what it has grown to.
+func (l *lab) grows(events, bytes, eventsOfCall, bytesOfCall int) (length func() (events, bytes int)) {
+	l.SetCurrentHistoryLength(events)
+	l.SetCurrentHistorySize(bytes)
+	l.SetOnActivityCompletedListener(func(*activity.Info, converter.EncodedValue, error) {
+		events, bytes = events+eventsOfCall, bytes+bytesOfCall
+		l.SetCurrentHistoryLength(events)
+		l.SetCurrentHistorySize(bytes)
+	})
+	return func() (int, int) { return events, bytes }
+}
+
+// TestRoom proves that a run whose turn would make its history longer than a server lets it be has the calls refused for which
+// there is no room, and tells the model so; that calls whose results might be too large, and are not, wait for each other and are made; and that the run goes
+// on.
+func TestRoom(t *testing.T) {
+	many := func(tool, arguments string, n int) switchyard.ScriptCall {
+		c := call(tool, arguments)
+		c.Repeat = n
+		return c
+	}
+	for name, test := range map[string]struct {
+		events, bytes, eventsOfCall, bytesOfCall int
+		executed                                 int
+	}{
+		"ordinary":        {4_000, 4 << 20, 9, 64 << 10, 40},
+		"many events":     {47_900, 1 << 20, 9, 1 << 10, 10},
+		"large results":   {4_000, 43 << 20, 9, 40 << 10, 23},
+		"nothing fits":    {48_000, 1 << 20, 9, 1 << 10, 0},
+		"one fits":        {47_991 - 9, 1 << 20, 9, 1 << 10, 1},
+		"small in effect": {4_000, 43 << 20, 9, 1 << 10, 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			length := l.grows(test.events, test.bytes, test.eventsOfCall, test.bytesOfCall)
+			l.runAgent(agent(step(many("greet", `{"name":"Ann"}`, 40)), answer("done")), "Go.")
+			if r := l.result(); r.Answer != "done" || r.Usage.Calls != 40 || r.Usage.Failed != 40-test.executed {
+				t.Errorf("result: %+v", r)
+			}
+			if len(l.executed) != test.executed {
+				t.Errorf("%d calls were executed, want %d", len(l.executed), test.executed)
+			}
+			if events, bytes := length(); events > serverEvents || bytes > serverBytes {
+				t.Errorf("the history has %d events and %d bytes", events, bytes)
+			}
+			refused := slices.DeleteFunc(l.conversation(), func(m switchyard.Message) bool { return !m.Failed })
+			for _, m := range refused {
+				if !strings.Contains(m.Text, "budget_exceeded: the run's history has no room for this call") || !strings.Contains(m.Text, "in the next turn") {
+					t.Errorf("the model was told %q", m.Text)
+				}
+			}
+			if len(refused) != 40-test.executed {
+				t.Errorf("%d calls were refused", len(refused))
+			}
+		})
+	}
+}
+
+// TestRoomOfPlan proves the same of a plan, which fails then, and that it undoes what it did as far as there is room, and tells what it
+// did not undo.
+func TestRoomOfPlan(t *testing.T) {
+	l := newBookings(t)
+	l.grows(47_800, 0, 100, 0)
+	var calls []string
+	for n := range 30 {
+		calls = append(calls, fmt.Sprintf(`{id: c%d, tool: book, arguments: {text: "%d"}, depends_on: [%s]}`, n, n, []string{"", fmt.Sprint("c", n-1)}[min(n, 1)]))
+	}
+	l.runPlan("calls: [" + strings.Join(calls, ", ") + "]")
+	var r switchyard.RunResult
+	l.failure(switchyard.RunCallsFailed, &r)
+	if len(r.Failures) != 28 || r.Failures[0].Error.Type != switchyard.ErrBudgetExceeded || !strings.Contains(r.Failures[0].Error.Message, "Split the plan") {
+		t.Errorf("failures: %+v", r.Failures)
+	}
+	expect(t, "undone", toldUndone(r.Undone), []string{"c1 book by undo-c1 unbook", "c0 book by undo-c0 unbook"})
+	l = newBookings(t)
+	l.grows(45_000, 0, 1_000, 0)
+	l.runPlan("calls: [" + strings.Join(calls[:5], ", ") + "]")
+	l.failure(switchyard.RunCallsFailed, &r)
+	expect(t, "undone", toldUndone(r.Undone), []string{"c2 book by undo-c2 unbook", "c1 book by undo-c1 unbook", "c0 book by undo-c0 unbook: budget_exceeded"})
+}
+
+// TestRoomOfEarlierVersions proves that a run that an older version began goes on as it did.
+func TestRoomOfEarlierVersions(t *testing.T) {
+	l := newLab(t)
+	l.grows(48_000, 0, 9, 0)
+	l.OnGetVersion("room", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
+	l.runAgent(agent(step(call("greet", `{"name":"Ann"}`)), answer("done")), "Go.")
+	if r := l.result(); r.Usage.Failed != 0 || len(l.executed) != 1 {
+		t.Errorf("result: %+v", r)
+	}
+}

@@ -111,8 +111,8 @@ func (a *app) busy(s *start, run *workflowpb.WorkflowExecutionInfo) error {
 	if run != nil {
 		id = run.GetExecution().GetWorkflowId()
 	}
-	return failure(exitUsage, "the conversation %q is busy: %s; nothing was started\nWait for its end: --if-busy wait; follow it: %s; end it: %s",
-		s.id, aboutRun(id, run, time.Now()), r.command("watch", id), r.command("cancel", id))
+	return failure(exitUsage, "the conversation %q is busy: %s; nothing was started\nWait for its end: --if-busy wait; follow it: %s; tell it something: %s TEXT; end it: %s",
+		s.id, aboutRun(id, run, time.Now()), r.command("watch", id), r.command("send", id), r.command("cancel", id))
 }
 
 // aboutRun says which run it is that goes on.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -181,6 +182,71 @@ func TestSubAgentBudgets(t *testing.T) {
 				if record.Status != switchyard.CallCompleted || string(record.Result.Output) != `"not all of it"` || !strings.Contains(fmt.Sprint(record.Notes), want) {
 					t.Errorf("call %s ended as %s with %s, notes %q", record.CallID, record.Status, record.Result.Output, record.Notes)
 				}
+			}
+		})
+	}
+}
+
+// stepsBelow returns of every agent of a run's tree what each of its model steps used.
+func (l *lab) stepsBelow(id string) (steps map[string][]switchyard.Usage) {
+	l.t.Helper()
+	steps = map[string][]switchyard.Usage{}
+	for e, err := range audit.Events(l.ctx, l.Client, id, "") {
+		switch {
+		case err != nil:
+			l.t.Fatal(err)
+		case e.Step != nil:
+			steps[id] = append(steps[id], e.Step.Usage)
+		case e.Child != nil:
+			maps.Copy(steps, l.stepsBelow(e.Child.WorkflowID))
+		}
+	}
+	return steps
+}
+
+// TestManySubAgentBudgets proves that twenty sub-agents at once, some of them with sub-agents of their own, share a budget that they do
+// not exceed by more than the step of each that reaches its share and the one with which it sums up, also where their worker is killed in
+// the middle; that calls are never exceeded at all; and that what the run tells of its usage is what all steps and calls used.
+func TestManySubAgentBudgets(t *testing.T) {
+	tokens := func(u switchyard.Usage) float64 { return float64(u.InputTokens + u.OutputTokens) }
+	for name, test := range map[string]struct {
+		limits switchyard.Limits
+		limit  float64
+		used   func(switchyard.Usage) float64
+	}{
+		"calls":  {switchyard.Limits{Calls: 100}, 100, func(u switchyard.Usage) float64 { return float64(u.Calls) }},
+		"tokens": {switchyard.Limits{Tokens: 12_000}, 12_000, tokens},
+		"cost":   {switchyard.Limits{Cost: 9}, 9, func(u switchyard.Usage) float64 { return u.Cost }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			first := l.worker()
+			clerks, editors := call("clerk", `{"task":"all"}`), call("editor", `{"about":"trees"}`)
+			clerks.Repeat, editors.Repeat = 16, 4
+			a := withTools(agent(step(clerks, editors), answer("done")), "clerk editor")
+			a.Limits = test.limits
+			run := l.runAgent("run", a)
+			l.awaitEntries(30)
+			first.Kill()
+			l.worker()
+			r := l.result(run)
+			allowed, sum := test.limit, 0.0
+			for id, steps := range l.stepsBelow("run") {
+				for _, s := range steps {
+					sum += test.used(s)
+				}
+				if id != "run" && name != "calls" {
+					for _, s := range steps[max(len(steps)-2, 0):] {
+						allowed += test.used(s)
+					}
+				}
+			}
+			if name == "calls" {
+				sum = float64(len(l.tree(run)))
+			}
+			t.Logf("used %v of %v, allowed %v", test.used(r.Usage), test.limit, allowed)
+			if used := test.used(r.Usage); used > allowed || used < test.limit*0.8 || math.Abs(used-sum) > 1e-6 {
+				t.Errorf("used %v, which in all steps and calls is %v; the limit is %v and %v is allowed", used, sum, test.limit, allowed)
 			}
 		})
 	}

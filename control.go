@@ -5,11 +5,16 @@ import (
 	"time"
 )
 
-// Bounds of what a run is told, in bytes.
+// Bounds of what a run is told.
 const (
-	// MaxSentText bounds one message to a running agent, MaxUnseen all those that it has not read yet.
+	// MaxSentText bounds one message to a running agent, MaxUnseen all those that it has not read yet, both in bytes.
 	MaxSentText = 256 << 10
 	MaxUnseen   = 512 << 10
+	// MaxUnseenMessages is how many messages a running agent has at most that it has not read yet.
+	MaxUnseenMessages = 200
+	// MaxControls is how many messages and pauses one history takes. A server takes 2,000 updates of a run; the rest is for what people
+	// answer, so that no run waits for an answer that nobody can give any more.
+	MaxControls = 1000
 )
 
 // Sent is a user's message to an agent that runs.
@@ -87,6 +92,8 @@ const (
 	SendNoAgent ControlErrorType = "no_agent"
 	// SendFull: the run has as many unread messages as it takes; it takes more when it has read them.
 	SendFull ControlErrorType = "messages_unread"
+	// ControlFull: the run's history takes no more messages and pauses; an agent takes more when it goes on in a fresh one.
+	ControlFull ControlErrorType = "too_many_updates"
 	// RunEnding: the run makes no more model steps, or is ending.
 	RunEnding ControlErrorType = "run_ending"
 	// PauseAlready: the run is paused, so that it cannot be paused again.

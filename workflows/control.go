@@ -18,6 +18,7 @@ type control struct {
 	paused *switchyard.Pause
 	// ended is set where the run has failed or is cancelled, so that it cannot be paused.
 	ended bool
+	taken *controls
 }
 
 // newControl makes the run take all updates. It comes before anything that waits, so that no update finds the run without.
@@ -30,11 +31,12 @@ func newControl(ctx workflow.Context, agent bool) (*control, error) {
 	if err != nil {
 		return nil, err
 	}
-	sent, err := newInbox(ctx, agent)
+	taken := new(controls)
+	sent, err := newInbox(ctx, agent, taken)
 	if err != nil {
 		return nil, err
 	}
-	c := &control{questions: asked, approvals: wanted, inbox: sent}
+	c := &control{questions: asked, approvals: wanted, inbox: sent, taken: taken}
 	err = workflow.SetUpdateHandlerWithOptions(ctx, switchyard.PauseUpdate, c.pause,
 		workflow.UpdateHandlerOptions{Validator: c.mayPause, Description: "the run pauses: what runs ends, nothing new starts"})
 	if err != nil {
@@ -55,6 +57,8 @@ func (c *control) mayPause(_ workflow.Context, p switchyard.Pause) error {
 	case e != nil:
 	case c.ended:
 		e = &switchyard.ControlError{Type: switchyard.RunEnding, Message: "the run is ending"}
+	case c.taken.full():
+		e = c.taken.refusal()
 	case c.paused != nil:
 		e = &switchyard.ControlError{Type: switchyard.PauseAlready, Message: "the run is " + c.paused.Note()}
 	}
@@ -63,6 +67,7 @@ func (c *control) mayPause(_ workflow.Context, p switchyard.Pause) error {
 
 // pause has the run start nothing more. A memo tells so where runs are listed.
 func (c *control) pause(ctx workflow.Context, p switchyard.Pause) error {
+	*c.taken++
 	p.Since = workflow.Now(ctx)
 	c.paused = &p
 	return workflow.UpsertMemo(ctx, map[string]any{switchyard.PausedMemo: p})
@@ -77,6 +82,7 @@ func (c *control) mayResume(_ workflow.Context, p switchyard.Pause) error {
 }
 
 func (c *control) resume(ctx workflow.Context, _ switchyard.Pause) error {
+	*c.taken++
 	c.paused = nil
 	return workflow.UpsertMemo(ctx, map[string]any{switchyard.PausedMemo: nil})
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -127,6 +128,32 @@ func TestSendRefused(t *testing.T) {
 		"nobody's": switchyard.ControlMalformed, "long name": switchyard.ControlMalformed, "first": "", "second": "", "full": switchyard.SendFull, "plan": switchyard.SendNoAgent} {
 		if refused := got[what].refusal(t); refused != want {
 			t.Errorf("%s: refused as %q, want %q", what, refused, want)
+		}
+	}
+}
+
+// TestControlsAreBounded proves that a run takes no more messages unread than it says, and no more messages and pauses in one history
+// than leave people updates to answer with, and that a paused run can be resumed all the same.
+func TestControlsAreBounded(t *testing.T) {
+	l := newLab(t)
+	var unread, over, paused, resumed *update
+	l.calls = func(context.Context) {
+		for n := range switchyard.MaxUnseenMessages {
+			l.tellRun(switchyard.SendUpdate, fmt.Sprint("m", n), message("x"))
+		}
+		unread = l.tellRun(switchyard.SendUpdate, "unread", message("x"))
+		for n := range (switchyard.MaxControls - switchyard.MaxUnseenMessages) / 2 {
+			l.tellRun(switchyard.PauseUpdate, fmt.Sprint("p", n), switchyard.Pause{By: "ada"})
+			resumed = l.tellRun(switchyard.ResumeUpdate, fmt.Sprint("r", n), switchyard.Pause{By: "ada"})
+		}
+		over = l.tellRun(switchyard.SendUpdate, "over", message("x"))
+		paused = l.tellRun(switchyard.PauseUpdate, "paused", switchyard.Pause{By: "ada"})
+	}
+	l.runAgent(agent(step(call("echo", `{"value":1}`)), answer("done")), "Go.")
+	l.result()
+	for u, want := range map[*update]switchyard.ControlErrorType{unread: switchyard.SendFull, over: switchyard.ControlFull, paused: switchyard.ControlFull, resumed: ""} {
+		if got := u.refusal(t); got != want {
+			t.Errorf("refused as %q, want %q", got, want)
 		}
 	}
 }

@@ -22,12 +22,23 @@ type inbox struct {
 	// known are the ids of the messages that came last.
 	known []string
 	// closed says why the run reads no more messages; empty while it does.
-	closed string
+	closed   string
+	controls *controls
+}
+
+// controls counts the messages and pauses that the run's history has.
+type controls int
+
+func (c *controls) full() bool { return *c >= switchyard.MaxControls }
+
+func (c *controls) refusal() *switchyard.ControlError {
+	return &switchyard.ControlError{Type: switchyard.ControlFull, Message: fmt.Sprintf("the run's history has %d messages and pauses, and takes no more; "+
+		"an agent takes more when it goes on in a fresh one, after its next turns", *c)}
 }
 
 // newInbox makes the run take messages, or refuse them where it is not an agent's.
-func newInbox(ctx workflow.Context, agent bool) (*inbox, error) {
-	i := &inbox{agent: agent}
+func newInbox(ctx workflow.Context, agent bool, c *controls) (*inbox, error) {
+	i := &inbox{agent: agent, controls: c}
 	return i, workflow.SetUpdateHandlerWithOptions(ctx, switchyard.SendUpdate, i.send,
 		workflow.UpdateHandlerOptions{Validator: i.maySend, Description: "a user's message to the agent"})
 }
@@ -44,7 +55,9 @@ func (i *inbox) maySend(ctx workflow.Context, s switchyard.Sent) error {
 		return refuseSend(switchyard.RunEnding, "the run reads no more messages: it "+cmp.Or(i.closed, "is being cancelled"))
 	case slices.Contains(i.known, sentID(ctx, s)):
 		return nil
-	case i.size+len(s.Text) > switchyard.MaxUnseen:
+	case i.controls.full():
+		return refuseControl(i.controls.refusal())
+	case i.size+len(s.Text) > switchyard.MaxUnseen || len(i.sent) >= switchyard.MaxUnseenMessages:
 		return refuseSend(switchyard.SendFull, fmt.Sprintf("%d messages with %d bytes wait to be read; the run takes more when it has read them", len(i.sent), i.size))
 	}
 	return nil
@@ -66,6 +79,7 @@ func sentID(ctx workflow.Context, s switchyard.Sent) string {
 }
 
 func (i *inbox) send(ctx workflow.Context, s switchyard.Sent) error {
+	*i.controls++
 	i.add(s, sentID(ctx, s))
 	return nil
 }

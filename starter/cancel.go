@@ -21,8 +21,8 @@ func (a *app) cancelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cancel RUN", Short: "Cancel a run",
 		Long: `Cancels a run: its running calls are told to stop, nothing new starts, and it ends as cancelled with its records whole.
-Before that, what the run did is undone where its tools say how, the last call first, unless its agent or plan says "undo: never"; the
-summary tells what was not undone. Cancelling once more does not stop that. Waits for the run's end. The exit code is 0 when the run is cancelled, also if it was so before; 1 when it had ended otherwise
+Before that, what the run did is undone where its tools say how, the last call first, unless its agent or plan says "undo: never";
+what was undone and what was not is told at the end. Cancelling once more does not stop that. Waits for the run's end. The exit code is 0 when the run is cancelled, also if it was so before; 1 when it had ended otherwise
 or does so first; 3 when nobody serves the run, which then ends as cancelled as soon as a worker comes.`,
 		Example: `  starter cancel demo-1a2b3c4d --reason "wrong folder"
   starter cancel demo-1a2b3c4d --no-wait`,
@@ -84,11 +84,24 @@ func (a *app) tellEnd(ctx context.Context, run *runReference, err error) error {
 	case ctx.Err() != nil:
 		return failure(exitCancelled, "interrupted; the run %q is asked to stop and may still be running", run.workflowID)
 	case endedCancelled(err):
-		return a.tellStatus(run.workflowID, string(audit.RunCancelled), "is cancelled")
+		return a.tellCancelled(run.workflowID, err)
 	case err != nil && unreachable(err):
 		return a.lookupError(run.workflowID, run.runID, err)
 	}
 	return failure(exitFailed, "the run %q ended before it could be cancelled; see: %s", run.workflowID, a.connection.reach().command("show", run.workflowID))
+}
+
+// tellCancelled says that a run is cancelled, and to people what became of what it had done, which err has.
+func (a *app) tellCancelled(id string, err error) error {
+	if err := a.tellStatus(id, string(audit.RunCancelled), "is cancelled"); err != nil || a.format.json() {
+		return err
+	}
+	var usage switchyard.Usage
+	var undone []switchyard.Undone
+	if cancelled, ok := errors.AsType[*temporal.CanceledError](err); ok && cancelled.Details(&usage, &undone) == nil {
+		writeUndone(a.Out, a.paletteFor(a.Out), undone, a.connection.reach().command("audit", id))
+	}
+	return nil
 }
 
 // endedCancelled reports whether a run's error says that it ended as cancelled.

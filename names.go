@@ -49,6 +49,8 @@ const (
 	EditActivity = "switchyard/edit"
 	// LimitActivity is the local activity that says what a person is asked where a run has reached a limit.
 	LimitActivity = "switchyard/limit"
+	// NotifyActivity tells the workers' webhook of a call that waits for approval, a Notice.
+	NotifyActivity = "switchyard/notify"
 	// RecallActivity fetches the messages of a conversation's earlier runs.
 	RecallActivity = "switchyard/recall"
 	// CatalogActivity answers with the CatalogAnswer of the worker on whose queue it is asked.

@@ -16,7 +16,7 @@ func TestNamesAreFrozen(t *testing.T) {
 		{AgentWorkflow, "AgentRun"}, {PlanWorkflow, "PlanRun"}, {CallWorkflow, "DirectCall"}, {CatalogWorkflow, "CatalogReport"}, {CatalogActivity, "switchyard/catalog"},
 		{WorkerQueue("q", "1@host"), "q/worker/1@host"},
 		{PinActivity, "switchyard/pin"}, {AdmitActivity, "switchyard/admit"}, {ModelActivity, "switchyard/model"},
-		{HoldActivity, "switchyard/hold"}, {HookActivity, "switchyard/hook"},
+		{HoldActivity, "switchyard/hold"}, {HookActivity, "switchyard/hook"}, {NotifyActivity, "switchyard/notify"},
 		{SetupQuery, "switchyard/setup"}, {ConversationQuery, "switchyard/conversation"},
 		{SendUpdate, "switchyard/send"}, {SendSignal, "switchyard/send"}, {PauseUpdate, "switchyard/pause"}, {ResumeUpdate, "switchyard/resume"}, {PausedMemo, "SwitchyardPaused"},
 		{AttributeAgent, "SwitchyardAgent"}, {AttributeConversation, "SwitchyardConversation"},

@@ -18,7 +18,8 @@ func (a *Activities) needApproval(r switchyard.AdmitRequest, c switchyard.Call, 
 		arguments = json.RawMessage(c.Arguments)
 	}
 	need := &switchyard.ApprovalNeed{Reason: reason, Rule: rule, Text: compiled.ApprovalText(arguments),
-		Digest: switchyard.ApprovalDigest(r.Run, c.ID, tool, arguments, v.Plan), Within: switchyard.DefaultApprovalTimeout}
+		Digest: switchyard.ApprovalDigest(r.Run, c.ID, tool, arguments, v.Plan), Within: switchyard.DefaultApprovalTimeout,
+		Notify: a.config.Webhook.set()}
 	if plan := v.Plan.Redacted(tool.ArgumentMask(), arguments); plan != nil {
 		need.Text += "\nintent: " + switchyard.Shorten(plan.Intent, maxIntent)
 	}
@@ -110,5 +111,7 @@ func changed(arguments, changes json.RawMessage) (json.RawMessage, error) {
 
 // Limit says what a person is asked where a run has reached a limit. It runs as a local activity, so that history tells of it.
 func (a *Activities) Limit(_ context.Context, r switchyard.LimitRequest) (switchyard.ApprovalNeed, error) {
-	return r.Need(), nil
+	need := r.Need()
+	need.Notify = a.config.Webhook.set()
+	return need, nil
 }

@@ -46,6 +46,8 @@ type Config struct {
 	Hooks *Hooks
 	// Policies returns the rules for the calls of all runs, as they are configured now; default none.
 	Policies func() *policies.Set
+	// Webhook is told of calls that wait for approval; the zero value is none.
+	Webhook Webhook
 	// Lanes returns the lanes as they are configured now; default lanes.Of(). By which rules a call was admitted is recorded.
 	Lanes func() *lanes.Set
 	// ServeQueue starts a worker for one task queue of a lane with a limit; nil where no such lane is served.

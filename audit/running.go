@@ -83,8 +83,8 @@ func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]
 		running = append(running, runningDecision(task, base))
 	}
 	for _, a := range r.GetPendingActivities() {
-		if a.GetActivityType().GetName() == switchyard.HoldActivity {
-			continue // it lasts as long as the run, and is nothing that the run waits for
+		if name := a.GetActivityType().GetName(); name == switchyard.HoldActivity || name == switchyard.NotifyActivity {
+			continue // the run does not wait for it
 		}
 		running = append(running, runningActivity(a, base))
 	}

@@ -51,7 +51,7 @@ func (c *catalogFlags) lanesPath() string {
 func (c *catalogFlags) workerCommand(queue, lane string) string {
 	command := workerCommand(queue, lane)
 	if path := c.lanesPath(); path != "" {
-		command += " --lanes-file " + shellWord(path)
+		command += " --lanes-file " + switchyard.ShellWord(path)
 	}
 	return command
 }

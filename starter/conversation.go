@@ -29,7 +29,7 @@ func (f *agentFlags) goOn(cmd *cobra.Command, s *start) error {
 		return usageError(cmd, "--if-busy %q is not one of refuse, wait", f.ifBusy)
 	case f.conversation == "":
 		return nil
-	case !sendable(f.conversation):
+	case !switchyard.Sendable(f.conversation):
 		return usageError(cmd, "--conversation %q: the id of an agent's conversation, which its runs have too, has letters, digits and _ - . : / only", f.conversation)
 	case f.id != "" && f.id != f.conversation:
 		return usageError(cmd, "--id %q and --conversation %q: the runs of a conversation have its id; leave out --id", f.id, f.conversation)

@@ -89,7 +89,7 @@ func suchAs(address string) string {
 	if err != nil || u.Hostname() == "" {
 		return ""
 	}
-	return ", such as --allow " + shellWord(u.Hostname())
+	return ", such as --allow " + switchyard.ShellWord(u.Hostname())
 }
 
 // insideHosts are those that a worker with this environment would let tools reach although they are not public.

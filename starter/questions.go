@@ -157,11 +157,3 @@ func wantsText(schema json.RawMessage) bool {
 	}
 	return json.Unmarshal(schema, &declared) == nil && declared.Type == "string"
 }
-
-// shellWord quotes what a shell would not take as one word.
-func shellWord(word string) string {
-	if sendable(word) && word != "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}

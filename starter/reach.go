@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
@@ -22,7 +23,7 @@ func (c *connectionFlags) reach() reach {
 		{"--address", c.address}, {"--namespace", namespace}, {"--profile", c.profile}, {"--config-file", c.configFile},
 	} {
 		if flag.value != "" {
-			text.WriteString(" " + flag.name + " " + shellWord(flag.value))
+			text.WriteString(" " + flag.name + " " + switchyard.ShellWord(flag.value))
 		}
 	}
 	return reach(text.String())
@@ -32,7 +33,7 @@ func (c *connectionFlags) reach() reach {
 func (r reach) command(name string, arguments ...string) string {
 	words := []string{"starter", name}
 	for _, argument := range arguments {
-		words = append(words, shellWord(argument))
+		words = append(words, switchyard.ShellWord(argument))
 	}
 	return strings.Join(words, " ") + string(r)
 }

@@ -131,7 +131,7 @@ const scheduleMemo = "switchyard"
 
 func (a *app) scheduleOptions(cmd *cobra.Command, flags *scheduleFlags, args []string) (*newSchedule, error) {
 	name := args[0]
-	if !sendable(name) || len(name) > switchyard.MaxAttribute {
+	if !switchyard.Sendable(name) || len(name) > switchyard.MaxAttribute {
 		return nil, usageError(cmd, "the name %q: a schedule's name has letters, digits and _ - . : / only", name)
 	}
 	spec, err := flags.spec(cmd)

@@ -11,8 +11,6 @@ import (
 	"os"
 	"os/user"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
@@ -115,7 +113,7 @@ func (s *startFlags) checkNames(cmd *cobra.Command) error {
 			return usageError(cmd, "%s has %d bytes; at most %d are searchable", flag, len(value), switchyard.MaxAttribute)
 		}
 	}
-	if !sendable(s.id) {
+	if !switchyard.Sendable(s.id) {
 		return usageError(cmd, "--id %q: a run's id has letters, digits and _ - . : / only", s.id)
 	}
 	if s.catalog.lanesFile != "" { // be it that no tool is looked up
@@ -124,13 +122,6 @@ func (s *startFlags) checkNames(cmd *cobra.Command) error {
 		}
 	}
 	return s.catalog.check(cmd)
-}
-
-// sendable reports whether an id can be written into addresses and command lines as it is.
-func sendable(id string) bool {
-	return !strings.ContainsFunc(id, func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.:/", r)
-	})
 }
 
 // begin starts the run on the server and returns its execution's id.

@@ -23,6 +23,9 @@ type approvals struct {
 	refused int
 	// edit admits a call anew with the arguments that a decision gives it.
 	edit func(workflow.Context, *approval, switchyard.Decision) (switchyard.Verdict, error)
+	// notify tells the webhook of an approval. notifying counts the notices under way, notices all that there were.
+	notify             func(workflow.Context, string, switchyard.Notice)
+	notifying, notices int
 }
 
 // approval is one call that waits, or waited.
@@ -79,6 +82,7 @@ func (a *approvals) ask(ctx workflow.Context, c switchyard.Call, v switchyard.Ve
 	if len(a.open) == 1 {
 		mark(ctx, now)
 	}
+	a.tell(ctx, o, switchyard.NoticeWaiting, nil)
 	workflow.Go(ctx, func(ctx workflow.Context) { a.watch(ctx, o) })
 }
 
@@ -105,9 +109,10 @@ func (a *approvals) watch(ctx workflow.Context, o *approval) {
 			a.withdraw(ctx, o.Call, "the run was cancelled")
 		case o.OnTimeout == switchyard.ApprovalEscalates && !o.Escalated:
 			o.Escalated, o.Until = true, workflow.Now(ctx).Add(o.Within.Std())
+			a.tell(ctx, o, switchyard.NoticeEscalated, nil)
 		default:
 			o.fault = switchyard.NotApproved(o.Tool, switchyard.Duration(o.Until.Sub(o.Asked)))
-			a.close(ctx, o, "nobody decided in time")
+			a.close(ctx, o, "nobody decided in time", switchyard.NoticeDecision{Decision: switchyard.DecisionTimeout})
 		}
 	}
 }
@@ -116,12 +121,14 @@ func (a *approvals) watch(ctx workflow.Context, o *approval) {
 func (a *approvals) withdraw(ctx workflow.Context, callID, why string) {
 	if o := a.known[callID]; o != nil && !o.over {
 		o.fault = switchyard.NotStarted()
-		a.close(ctx, o, why)
+		a.close(ctx, o, why, switchyard.NoticeDecision{Decision: switchyard.DecisionWithdrawn, Reason: why})
 	}
 }
 
-func (a *approvals) close(ctx workflow.Context, o *approval, how string) {
+// close ends an approval; how says why in words, for decisions that come later.
+func (a *approvals) close(ctx workflow.Context, o *approval, how string, decided switchyard.NoticeDecision) {
 	o.over, o.how = true, how
+	a.tell(ctx, o, switchyard.NoticeDecided, &decided)
 	a.open = slices.DeleteFunc(a.open, func(other *approval) bool { return other == o })
 	if len(a.open) == 0 {
 		mark(ctx, nil)
@@ -204,7 +211,7 @@ func (a *approvals) decide(ctx workflow.Context, d switchyard.Decision) error {
 		o.fault = d.Denied()
 	}
 	o.grant = d.Grant
-	a.close(ctx, o, d.Note())
+	a.close(ctx, o, d.Note(), switchyard.NoticeDecision{Decision: d.Kind, By: d.By, Reason: d.Reason})
 	return nil
 }
 
@@ -232,7 +239,7 @@ func (p *pipeline) editCall(ctx workflow.Context, o *approval, d switchyard.Deci
 	c.Arguments, c.Plan = string(validated(o.call, o.verdict)), o.verdict.Plan
 	request := switchyard.EditRequest{Admit: p.admission(0), Decision: d}
 	// It was counted when it was admitted first.
-	request.Admit.Allow = nil
+	request.Admit.Allow, request.Admit.Facts.Calls = nil, p.seen.past(c.ID)
 	request.Admit.Calls = []switchyard.Call{c}
 	request.Admit.Tools = p.toolsOf(request.Admit.Calls)
 	began := workflow.Now(ctx)

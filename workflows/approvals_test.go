@@ -313,3 +313,25 @@ func TestApprovalHooks(t *testing.T) {
 		t.Errorf("the model was told %q", text)
 	}
 }
+
+// TestApprovalEditCounts proves that policies which check an edit count the other calls of its turn, and not the edited call
+// itself.
+func TestApprovalEditCounts(t *testing.T) {
+	l := newGuardedLab(t)
+	l.rules = []switchyard.PolicyRule{{Name: "two", When: "tool.name == 'pay' && calls.pay.made >= 2", Then: switchyard.PolicyDeny, Message: "two are enough"}}
+	edits := make([]*update, 2)
+	for i := range edits {
+		edits[i] = l.decide(time.Duration(i+1)*time.Minute, switchyard.Decision{Call: switchyard.TurnCallID(1, i+1), Kind: switchyard.DecisionEdit, By: "ada",
+			Arguments: []byte(fmt.Sprintf(`{"value":%d}`, 7+i))})
+	}
+	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`), call("pay", `{"value":3}`)), answer("done")), "Go.")
+	if r := l.result(); r.Usage.Failed != 1 {
+		t.Errorf("result: %+v", r)
+	}
+	for i, u := range edits {
+		if e := u.refused(t); e != nil {
+			t.Errorf("edit %d is refused: %+v", i, e)
+		}
+	}
+	expect(t, "executed", l.executed, []string{"1.1 pay", "1.2 pay"})
+}

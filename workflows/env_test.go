@@ -190,6 +190,7 @@ func (l *lab) started(info *activity.Info, _ context.Context, args converter.Enc
 		err = args.Get(&s.step)
 	case switchyard.HookActivity:
 		err = args.Get(&s.hook)
+	case switchyard.NotifyActivity:
 	default:
 		err = args.Get(&s.call)
 	}

@@ -71,7 +71,7 @@ func newPipeline(ctx workflow.Context, in switchyard.RunInput, origin switchyard
 	}
 	p.started = workflow.Now(ctx)
 	p.instances = &instances{base: p.queue, origin: origin}
-	c.approvals.edit = p.editCall
+	c.approvals.edit, c.approvals.notify = p.editCall, p.notify
 	return p
 }
 

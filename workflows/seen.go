@@ -72,10 +72,13 @@ func (s *seen) ended(out switchyard.CallOutcome, t switchyard.Tool) {
 	s.label(t.Emits)
 }
 
-// past is what the run has done, by tool, sorted.
-func (s *seen) past() []switchyard.PastCalls {
+// past is what the run has done, by tool, sorted; without the call that is being judged, where it was let through before.
+func (s *seen) past(judged string) []switchyard.PastCalls {
 	calls := maps.Clone(s.calls)
-	for _, tool := range s.open {
+	for id, tool := range s.open {
+		if id == judged {
+			continue
+		}
 		p := calls[tool]
 		p.Running++
 		calls[tool] = p
@@ -91,7 +94,7 @@ func (s *seen) past() []switchyard.PastCalls {
 
 // facts are what policies can know of the run.
 func (p *pipeline) facts() switchyard.RunFacts {
-	return switchyard.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn, Labels: p.seen.labels, Calls: p.seen.past(),
+	return switchyard.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn, Labels: p.seen.labels, Calls: p.seen.past(""),
 		Usage: p.usage, Limits: p.limits, Started: p.started}
 }
 

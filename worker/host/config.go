@@ -36,6 +36,11 @@ type Config struct {
 	// PoliciesFile is the file with the rules that all calls are checked against; empty for none. Edits of it take effect while
 	// the worker runs.
 	PoliciesFile string
+	// ApprovalWebhook is an http or https URL, or env:NAME, that is told of calls that wait for approval; empty for none. Who runs the
+	// worker trusts it: it may be in an inner network. ApprovalWebhookSecret, env:NAME or file:/path, signs what is sent; it is
+	// read at each request. Give all workers that serve the lane general the same.
+	ApprovalWebhook       string
+	ApprovalWebhookSecret string
 	// Tools is a folder of toolspecs; empty for none. What is edited in it while the worker runs is for the runs that start
 	// after that.
 	Tools string
@@ -149,7 +154,18 @@ func (c Config) validate() error {
 	if _, err := outbound.NewGuard(outbound.Policy{Inside: c.Inside}); err != nil {
 		faults = append(faults, fmt.Errorf("Config.Inside: %w", err))
 	}
-	return errors.Join(append(faults, c.laneFaults()...)...)
+	return errors.Join(append(append(faults, c.webhookFault()), c.laneFaults()...)...)
+}
+
+func (c Config) webhookFault() error {
+	if err := c.webhook().Check(); err != nil {
+		return fmt.Errorf("Config.ApprovalWebhook: %w", err)
+	}
+	return nil
+}
+
+func (c Config) webhook() activities.Webhook {
+	return activities.Webhook{URL: c.ApprovalWebhook, Secret: c.ApprovalWebhookSecret}
 }
 
 func (c Config) laneFaults() []error {

@@ -118,6 +118,9 @@ func TestConfigValidate(t *testing.T) {
 		{"stop timeout", Config{StopTimeout: -time.Second}, []string{"Config.StopTimeout is -1s", "negative"}},
 		{"reload interval", Config{ReloadInterval: time.Millisecond}, []string{"Config.ReloadInterval is 1ms", "at least 10ms"}},
 		{"mode", Config{Mode: "loose"}, []string{`Config.Mode is "loose"`, "strict or lenient"}},
+		{"webhook", Config{ApprovalWebhook: "ftp://x", ApprovalWebhookSecret: "planted"}, []string{"Config.ApprovalWebhook", "http://", "env:NAME"}},
+		{"webhook without a secret", Config{ApprovalWebhook: "https://x"}, []string{"Config.ApprovalWebhook", "env:NAME"}},
+		{"secret without a webhook", Config{ApprovalWebhookSecret: "env:X"}, []string{"Config.ApprovalWebhook", "no URL"}},
 		{"lane", Config{Lanes: []string{"general", "a/b"}}, []string{"Config.Lanes[1]", `"a/b"`}},
 		{"empty lane", Config{Lanes: []string{""}}, []string{"Config.Lanes[0]", "cannot name a lane"}},
 		{"lane twice", Config{Lanes: []string{"a", "b", "a"}}, []string{`Config.Lanes[2]: lane "a" is named twice`}},
@@ -271,9 +274,10 @@ func TestFlagsGoOverConfig(t *testing.T) {
 		t.Errorf("payloads are stored as %+v", apply("--payload-compression", "none").Payloads)
 	}
 	c = apply("--address", "flag:1", "--namespace", "fn", "--task-queue", "fq", "--lanes", "a, b", "--tools", "ft", "--dir", "fd", "--concurrency", "9",
-		"--lenient", "--stop-timeout", "3s", "--metrics-address", ":0")
+		"--lenient", "--stop-timeout", "3s", "--metrics-address", ":0", "--approval-webhook", "https://x", "--approval-webhook-secret", "env:X")
 	if c.Connection.HostPort != "flag:1" || c.Connection.Namespace != "fn" || c.TaskQueue != "fq" || strings.Join(c.Lanes, "|") != "a|b" || c.Tools != "ft" ||
-		c.Dir != "fd" || c.Concurrency != 9 || c.Mode != switchyard.ModeLenient || c.StopTimeout != 3*time.Second || c.MetricsAddress != ":0" {
+		c.Dir != "fd" || c.Concurrency != 9 || c.Mode != switchyard.ModeLenient || c.StopTimeout != 3*time.Second || c.MetricsAddress != ":0" ||
+		c.ApprovalWebhook != "https://x" || c.ApprovalWebhookSecret != "env:X" {
 		t.Errorf("got %+v", c)
 	}
 	own.Logger = nil

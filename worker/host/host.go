@@ -172,6 +172,7 @@ func (c Config) activities(tools *toolspecs.Watcher, own registered, queues *que
 		Serve:      queues.instance,
 		Lanes:      own.lanes.current,
 		Policies:   own.rules.current,
+		Webhook:    c.webhook(),
 		ServeQueue: queues.lane,
 		Converter:  c.Connection.DataConverter,
 	})
@@ -243,6 +244,7 @@ func register(w worker.Worker, deeds *activities.Activities) {
 	w.RegisterActivityWithOptions(deeds.Admit, activity.RegisterOptions{Name: switchyard.AdmitActivity})
 	w.RegisterActivityWithOptions(deeds.Edit, activity.RegisterOptions{Name: switchyard.EditActivity})
 	w.RegisterActivityWithOptions(deeds.Limit, activity.RegisterOptions{Name: switchyard.LimitActivity})
+	w.RegisterActivityWithOptions(deeds.Notify, activity.RegisterOptions{Name: switchyard.NotifyActivity})
 	w.RegisterActivityWithOptions(deeds.Open, activity.RegisterOptions{Name: switchyard.OpenActivity})
 	w.RegisterActivityWithOptions(deeds.Reply, activity.RegisterOptions{Name: switchyard.ReplyActivity})
 	w.RegisterActivityWithOptions(deeds.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})

@@ -96,6 +96,7 @@ type flags struct {
 	taskQueue, lanes, lanesFile string
 	tools, modelsFile           string
 	policiesFile                string
+	webhook, webhookSecret      string
 	dir, files, logins          string
 	metricsAddress, logLevel    string
 	concurrency, parentPID      int
@@ -116,6 +117,8 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.StringVar(&f.lanesFile, "lanes-file", "", "file with the lanes and their rules; edits of it take effect at once (default none: the lanes general, serial and inline)")
 	set.StringVar(&f.tools, "tools", "", "folder of toolspecs; edits of it are for the runs that start after them")
 	set.StringVar(&f.policiesFile, "policies-file", "", "file with the rules that all calls are checked against; edits of it take effect at once (default none)")
+	set.StringVar(&f.webhook, "approval-webhook", "", "URL, or env:NAME, that is told of calls that wait for approval (default none)")
+	set.StringVar(&f.webhookSecret, "approval-webhook-secret", "", "env:NAME or file:/path of the secret that signs what the webhook is told")
 	set.StringVar(&f.modelsFile, "models-file", "", "file with what models cost and how much they read (default a table that comes with the worker)")
 	set.DurationVar(&f.reloadInterval, "reload-interval", 0, "how often toolspecs, lanes and policies are looked at for edits that the system did not tell of (default 5s)")
 	set.StringVar(&f.dir, "dir", "", "folder where relative working folders of command tools and MCP servers start (default the current one)")
@@ -165,6 +168,8 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	override(&c.Tools, f.tools)
 	override(&c.LanesFile, f.lanesFile)
 	override(&c.PoliciesFile, f.policiesFile)
+	override(&c.ApprovalWebhook, f.webhook)
+	override(&c.ApprovalWebhookSecret, f.webhookSecret)
 	override(&c.ModelsFile, f.modelsFile)
 	override(&c.Dir, f.dir)
 	override(&c.Files, f.files)

@@ -103,7 +103,8 @@ func (a *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.
 	ended()
 	took := time.Since(began)
 	switch info.ActivityType.Name {
-	case switchyard.PinActivity, switchyard.HoldActivity, switchyard.SlotsActivity, switchyard.OpenActivity, switchyard.EditActivity, switchyard.LimitActivity:
+	case switchyard.PinActivity, switchyard.HoldActivity, switchyard.SlotsActivity, switchyard.OpenActivity, switchyard.EditActivity, switchyard.LimitActivity,
+		switchyard.NotifyActivity:
 	case switchyard.AdmitActivity:
 		a.admitted(in.Args, result)
 	case switchyard.ModelActivity:

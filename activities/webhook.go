@@ -1,0 +1,153 @@
+package activities
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs/outbound"
+)
+
+// Headers of what the webhook is told. The signature is sha256= and the HMAC-SHA256, in hexadecimal, of the timestamp, a dot and
+// the body. The timestamp is when it was sent, in seconds since 1970: a receiver refuses old ones, which somebody may be repeating.
+const (
+	headerTimestamp = "X-Switchyard-Timestamp"
+	headerSignature = "X-Switchyard-Signature"
+)
+
+// webhookTimeout bounds one request; the run gives an attempt a little more.
+const webhookTimeout = 10 * time.Second
+
+// Webhook is where people are told of calls that wait for approval. The zero value is none.
+type Webhook struct {
+	// URL is an http or https URL, or env:NAME. Only its host is reached, wherever that is, and no redirect is followed.
+	URL string
+	// Secret is a reference, env:NAME or file:/path, to what signs the requests. It is read at each of them.
+	Secret string
+}
+
+func (w Webhook) set() bool { return w.URL != "" }
+
+// Check returns what is wrong with a webhook's configuration; nil if nothing is. The secret itself is not looked at.
+func (w Webhook) Check() error {
+	switch {
+	case w == Webhook{}:
+		return nil
+	case !w.set():
+		return errors.New("there is a secret and no URL")
+	}
+	var faults [2]error
+	if !outbound.IsReference(w.URL) {
+		_, faults[0] = webhookURL(w.URL)
+	}
+	if outbound.CheckSecret(w.Secret) != nil {
+		faults[1] = errors.New("what signs its requests is missing or no reference to a secret; " + outbound.HintSecret)
+	}
+	return errors.Join(faults[:]...)
+}
+
+// webhookURL reads the URL. Its error holds nothing of it: URLs of webhooks have secrets in them.
+func webhookURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, errors.New("it cannot be read as a URL")
+	}
+	if err := outbound.CheckURL(u); err != nil {
+		return nil, fmt.Errorf("%w; write a URL such as https://chat.example.com/hook, or env:NAME", err)
+	}
+	return u, nil
+}
+
+// Notify tells the webhook. Every error is one to try again: another worker may have the webhook, or the secret. None holds
+// the URL or the secret.
+func (a *Activities) Notify(ctx context.Context, n switchyard.Notice) error {
+	w := a.config.Webhook
+	if !w.set() {
+		return errors.New("this worker has no webhook; start all workers with the same --approval-webhook")
+	}
+	n.Command = n.CommandOf()
+	body, err := json.Marshal(n)
+	if err != nil {
+		return fmt.Errorf("the notice cannot be written: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, webhookTimeout)
+	defer cancel()
+	request, err := w.request(ctx, body, time.Now())
+	if err != nil {
+		return err
+	}
+	return send(request)
+}
+
+// request returns the signed request with a body.
+func (w Webhook) request(ctx context.Context, body []byte, now time.Time) (*http.Request, error) {
+	address := w.URL
+	if outbound.IsReference(address) {
+		value, err := outbound.Secret(address)
+		if err != nil {
+			return nil, err
+		}
+		address = value
+	}
+	u, err := webhookURL(address)
+	if err != nil {
+		return nil, fmt.Errorf("the webhook's URL: %w", err)
+	}
+	secret, err := outbound.SecretText(w.Secret)
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("the webhook's URL makes no request")
+	}
+	timestamp := strconv.FormatInt(now.Unix(), 10)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "switchyard")
+	request.Header.Set(headerTimestamp, timestamp)
+	request.Header.Set(headerSignature, signature(secret, timestamp, body))
+	return request, nil
+}
+
+func signature(secret, timestamp string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(timestamp + "."))
+	mac.Write(body)
+	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// send sends a request to its own host, and wants an answer of success.
+func send(request *http.Request) error {
+	guard, err := outbound.NewGuard(outbound.Policy{Allow: []string{request.URL.Hostname()}})
+	if err != nil {
+		return errors.New("the webhook's URL names no host that can be reached")
+	}
+	client := http.Client{Transport: guard.Transport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err // without the URL
+		}
+		return fmt.Errorf("the webhook cannot be reached: %s", validText(err.Error()))
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxIgnored))
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return fmt.Errorf("the webhook answered with the status %d", response.StatusCode)
+	}
+	return nil
+}
+
+// maxIgnored is how much of an answer is read, and not looked at.
+const maxIgnored = 64 << 10

@@ -1,0 +1,156 @@
+package activities
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+)
+
+// planted is a secret that must be found nowhere.
+const planted = "planted-webhook-secret"
+
+// received is what a webhook got: the body, if its signature is right.
+func received(t *testing.T, r *http.Request) switchyard.Notice {
+	t.Helper()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	timestamp := r.Header.Get("X-Switchyard-Timestamp")
+	mac := hmac.New(sha256.New, []byte(planted))
+	mac.Write([]byte(timestamp + "." + string(body)))
+	if got, want := r.Header.Get("X-Switchyard-Signature"), "sha256="+hex.EncodeToString(mac.Sum(nil)); got != want {
+		t.Errorf("the signature is %q, want %q", got, want)
+	}
+	if sent, err := strconv.ParseInt(timestamp, 10, 64); err != nil || time.Since(time.Unix(sent, 0)).Abs() > time.Minute {
+		t.Errorf("the timestamp is %q", timestamp)
+	}
+	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" || strings.Contains(string(body), planted) {
+		t.Errorf("the request is %s with %v and %s", r.Method, r.Header, body)
+	}
+	var n switchyard.Notice
+	if err := json.Unmarshal(body, &n); err != nil {
+		t.Errorf("the body is %s: %v", body, err)
+	}
+	return n
+}
+
+// A webhook is told by a signed request until it has taken the notice: the secret comes from a file or the environment, the
+// URL too, and a body that the receiver reads tells what waits and which command decides.
+func TestNotify(t *testing.T) {
+	t.Setenv("SWITCHYARD_TEST_SECRET", planted)
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(planted+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var requests []switchyard.Notice
+	url := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, received(t, r))
+		if len(requests) < 3 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}) + "/hook?channel=1"
+	t.Setenv("SWITCHYARD_TEST_HOOK", url)
+	sent := switchyard.Notice{Event: switchyard.NoticeWaiting, At: time.Unix(1e9, 0).UTC(), WorkflowID: "it's", Run: "r", Call: "1.1", Tool: "pay", Text: "Pay ***?",
+		Reason: "the tool asks", Rule: "big", Digest: "d", Until: time.Unix(2e9, 0).UTC()}
+	want := sent
+	want.Command = `starter approve 'it'\''s' 1.1`
+	for _, w := range []Webhook{{URL: url, Secret: "file:" + file}, {URL: "env:SWITCHYARD_TEST_HOOK", Secret: "env:SWITCHYARD_TEST_SECRET"}} {
+		if err := w.Check(); err != nil {
+			t.Fatal(err)
+		}
+		requests = nil
+		b := setUp(t, catalogOf(t, spec("pay", nil)), func(c *Config) { c.Webhook = w })
+		var suite testsuite.WorkflowTestSuite
+		env := suite.NewTestWorkflowEnvironment()
+		env.RegisterActivityWithOptions(b.Notify, activity.RegisterOptions{Name: switchyard.NotifyActivity})
+		env.ExecuteWorkflow(func(ctx workflow.Context) error {
+			ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
+			return workflow.ExecuteActivity(ctx, switchyard.NotifyActivity, sent).Get(ctx, nil)
+		})
+		if err := env.GetWorkflowError(); err != nil || len(requests) != 3 {
+			t.Fatalf("%d requests, %v", len(requests), err)
+		}
+		for _, got := range requests {
+			if got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		}
+	}
+}
+
+// What keeps a notice from being sent is told without the URL and the secret, may be tried again, and a redirect is not
+// followed.
+func TestNotifyFails(t *testing.T) {
+	t.Setenv("SWITCHYARD_TEST_SECRET", planted)
+	elsewhere := serving(t, func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") })
+	moved := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
+	})
+	const secret = "env:SWITCHYARD_TEST_SECRET"
+	for name, tt := range map[string]struct {
+		webhook Webhook
+		want    string
+	}{
+		"none":       {Webhook{}, "--approval-webhook"},
+		"redirect":   {Webhook{URL: moved + "/private-path", Secret: secret}, "status 307"},
+		"nobody":     {Webhook{URL: "http://127.0.0.1:1/private-path", Secret: secret}, "cannot be reached"},
+		"no secret":  {Webhook{URL: moved, Secret: "env:SWITCHYARD_TEST_NONE"}, "env:SWITCHYARD_TEST_NONE is not set"},
+		"no address": {Webhook{URL: "env:SWITCHYARD_TEST_NONE", Secret: secret}, "env:SWITCHYARD_TEST_NONE is not set"},
+		"bad":        {Webhook{URL: secret, Secret: secret}, "must begin with http"},
+	} {
+		b := setUp(t, catalogOf(t, spec("pay", nil)), func(c *Config) { c.Webhook = tt.webhook })
+		err := b.Notify(t.Context(), switchyard.Notice{Event: switchyard.NoticeWaiting})
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "private") || strings.Contains(err.Error(), planted) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if e, ok := errors.AsType[*temporal.ApplicationError](err); ok && e.NonRetryable() {
+			t.Errorf("%s cannot be tried again", name)
+		}
+	}
+}
+
+// A webhook without a way to sign, and a secret written out, are refused without repeating what was written.
+func TestWebhookCheck(t *testing.T) {
+	for _, w := range []Webhook{{URL: "https://x"}, {Secret: "env:X"}, {URL: "https://x", Secret: planted}, {URL: "https://user:" + planted + "@x", Secret: "env:X"},
+		{URL: "ftp://" + planted, Secret: "env:X"}, {URL: "http://%zz" + planted, Secret: "env:X"}} {
+		if err := w.Check(); err == nil || strings.Contains(err.Error(), planted) {
+			t.Errorf("%+v: %v", w, err)
+		}
+	}
+	for _, w := range []Webhook{{}, {URL: "https://x/y?z=1", Secret: "env:X"}, {URL: "env:HOOK", Secret: "file:/run/secret"}} {
+		if err := w.Check(); err != nil {
+			t.Errorf("%+v: %v", w, err)
+		}
+	}
+}
+
+// Verdicts and limits say that the webhook is to be told exactly where the worker that decided has one.
+func TestVerdictNotifies(t *testing.T) {
+	for _, w := range []Webhook{{}, {URL: "https://x", Secret: "env:X"}} {
+		catalog := catalogOf(t, spec("pay", func(s *toolspecs.Spec) { s.Approval = &toolspecs.Approval{} }))
+		b := setUp(t, catalog, func(c *Config) { c.Webhook = w })
+		verdicts := b.admit(t, switchyard.AdmitRequest{Tools: toolsOf(catalog), Known: []string{"pay"}, Calls: []switchyard.Call{textCall("pay", "a")}})
+		limit, err := b.Limit(t.Context(), switchyard.LimitRequest{Limit: "calls"})
+		if need := verdicts[0].Approval; need == nil || err != nil || need.Notify != w.set() || limit.Notify != w.set() {
+			t.Errorf("with %+v: %+v, %+v, %v", w, verdicts[0], limit, err)
+		}
+	}
+}

@@ -15,13 +15,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// tellRun has the run take an update, and expects that it does so at once.
-func (l *lab) tellRun(name, id string, arg any) *update {
-	u := &update{accepted: make(chan struct{}), over: make(chan struct{})}
-	l.UpdateWorkflow(name, id, u, arg)
-	return u
-}
-
 func message(text string) switchyard.Sent { return switchyard.Sent{Text: text, By: "ada"} }
 
 // refusal is the type with which an update was refused; empty where it was not.
@@ -60,14 +53,14 @@ func said(messages []switchyard.Message) []string {
 func TestSend(t *testing.T) {
 	l := newLab(t)
 	l.calls = func(context.Context) {
-		l.tellRun(switchyard.SendUpdate, "one", message("during calls"))
+		l.update(switchyard.SendUpdate, "one", message("during calls"))
 		l.SignalWorkflow(switchyard.SendSignal, switchyard.Sent{ID: "one", Text: "during calls", By: "ada"})
 		l.SignalWorkflow(switchyard.SendSignal, switchyard.Sent{ID: "two", Text: "by signal", By: "ada"})
 		l.SignalWorkflow(switchyard.SendSignal, switchyard.Sent{ID: "three", Text: " ", By: "ada"})
 	}
 	l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "echo", Arguments: `{"value":1}`}, {Tool: "broken", Arguments: `{}`}}})
 	l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
-		l.tellRun(switchyard.SendUpdate, "four", message("wait"))
+		l.update(switchyard.SendUpdate, "four", message("wait"))
 		return switchyard.ModelResponse{Message: switchyard.Message{Text: "too early"}, Stop: switchyard.StopAnswer}, nil
 	})
 	l.tell(switchyard.Message{Text: "now done"})
@@ -91,7 +84,7 @@ func TestSendAtLimit(t *testing.T) {
 	var late *update
 	for _, m := range []switchyard.Message{{Text: "my answer"}, {Text: "as far as I got"}} {
 		l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
-			late = l.tellRun(switchyard.SendUpdate, m.Text, message("what about it?"))
+			late = l.update(switchyard.SendUpdate, m.Text, message("what about it?"))
 			return switchyard.ModelResponse{Message: m, Stop: switchyard.StopAnswer}, nil
 		})
 	}
@@ -111,17 +104,17 @@ func TestSendRefused(t *testing.T) {
 	got := map[string]*update{}
 	l.calls = func(context.Context) {
 		long := strings.Repeat("x", switchyard.MaxSentText)
-		got["empty"] = l.tellRun(switchyard.SendUpdate, "a", message(" "))
-		got["too long"] = l.tellRun(switchyard.SendUpdate, "b", message(long+"x"))
-		got["nobody's"] = l.tellRun(switchyard.SendUpdate, "c", switchyard.Sent{Text: "x"})
-		got["long name"] = l.tellRun(switchyard.SendUpdate, "d", switchyard.Sent{Text: "x", By: strings.Repeat("b", 300)})
-		got["first"], got["second"] = l.tellRun(switchyard.SendUpdate, "e", message(long)), l.tellRun(switchyard.SendUpdate, "f", message(long))
-		got["full"] = l.tellRun(switchyard.SendUpdate, "g", message("x"))
+		got["empty"] = l.update(switchyard.SendUpdate, "a", message(" "))
+		got["too long"] = l.update(switchyard.SendUpdate, "b", message(long+"x"))
+		got["nobody's"] = l.update(switchyard.SendUpdate, "c", switchyard.Sent{Text: "x"})
+		got["long name"] = l.update(switchyard.SendUpdate, "d", switchyard.Sent{Text: "x", By: strings.Repeat("b", 300)})
+		got["first"], got["second"] = l.update(switchyard.SendUpdate, "e", message(long)), l.update(switchyard.SendUpdate, "f", message(long))
+		got["full"] = l.update(switchyard.SendUpdate, "g", message("x"))
 	}
 	l.runAgent(agent(step(call("echo", `{"value":1}`)), answer("done")), "Go.")
 	l.result()
 	p := newLab(t)
-	p.calls = func(context.Context) { got["plan"] = p.tellRun(switchyard.SendUpdate, "a", message("x")) }
+	p.calls = func(context.Context) { got["plan"] = p.update(switchyard.SendUpdate, "a", message("x")) }
 	p.runPlan("calls: [{id: a, tool: echo, arguments: {value: 1}}]")
 	p.result()
 	for what, want := range map[string]switchyard.ControlErrorType{"empty": switchyard.ControlMalformed, "too long": switchyard.ControlMalformed,
@@ -139,15 +132,15 @@ func TestControlsAreBounded(t *testing.T) {
 	var unread, over, paused, resumed *update
 	l.calls = func(context.Context) {
 		for n := range switchyard.MaxUnseenMessages {
-			l.tellRun(switchyard.SendUpdate, fmt.Sprint("m", n), message("x"))
+			l.update(switchyard.SendUpdate, fmt.Sprint("m", n), message("x"))
 		}
-		unread = l.tellRun(switchyard.SendUpdate, "unread", message("x"))
+		unread = l.update(switchyard.SendUpdate, "unread", message("x"))
 		for n := range (switchyard.MaxControls - switchyard.MaxUnseenMessages) / 2 {
-			l.tellRun(switchyard.PauseUpdate, fmt.Sprint("p", n), switchyard.Pause{By: "ada"})
-			resumed = l.tellRun(switchyard.ResumeUpdate, fmt.Sprint("r", n), switchyard.Pause{By: "ada"})
+			l.update(switchyard.PauseUpdate, fmt.Sprint("p", n), switchyard.Pause{By: "ada"})
+			resumed = l.update(switchyard.ResumeUpdate, fmt.Sprint("r", n), switchyard.Pause{By: "ada"})
 		}
-		over = l.tellRun(switchyard.SendUpdate, "over", message("x"))
-		paused = l.tellRun(switchyard.PauseUpdate, "paused", switchyard.Pause{By: "ada"})
+		over = l.update(switchyard.SendUpdate, "over", message("x"))
+		paused = l.update(switchyard.PauseUpdate, "paused", switchyard.Pause{By: "ada"})
 	}
 	l.runAgent(agent(step(call("echo", `{"value":1}`)), answer("done")), "Go.")
 	l.result()
@@ -165,7 +158,7 @@ func TestPausePlan(t *testing.T) {
 	var paused, again, resumed, twice *update
 	l.calls = func(ctx context.Context) {
 		if paused == nil {
-			paused = l.tellRun(switchyard.PauseUpdate, "p", switchyard.Pause{By: "ada", Reason: "a look"})
+			paused = l.update(switchyard.PauseUpdate, "p", switchyard.Pause{By: "ada", Reason: "a look"})
 		}
 	}
 	l.RegisterDelayedCallback(func() {
@@ -199,7 +192,7 @@ func TestPauseAgent(t *testing.T) {
 		t.Run(end, func(t *testing.T) {
 			l := newLab(t)
 			l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
-				l.tellRun(switchyard.PauseUpdate, "p", switchyard.Pause{By: "ada"})
+				l.update(switchyard.PauseUpdate, "p", switchyard.Pause{By: "ada"})
 				return switchyard.ModelResponse{Message: switchyard.Message{Text: "first"}, Stop: switchyard.StopAnswer}, nil
 			})
 			l.tell(switchyard.Message{Text: "second"})
@@ -250,7 +243,7 @@ func TestPauseKeepsCalls(t *testing.T) {
 	} {
 		t.Run(test.end, func(t *testing.T) {
 			l := newLab(t)
-			l.calls = func(context.Context) { l.tellRun(switchyard.PauseUpdate, "p", switchyard.Pause{By: "ada"}) }
+			l.calls = func(context.Context) { l.update(switchyard.PauseUpdate, "p", switchyard.Pause{By: "ada"}) }
 			l.RegisterDelayedCallback(func() {
 				expect(t, "stored while it is paused", l.stored, []string{"a"})
 				if test.end == "cancelled" {
@@ -281,8 +274,8 @@ func TestPauseKeepsCalls(t *testing.T) {
 func TestPauseIsCarried(t *testing.T) {
 	l := newLab(t)
 	l.calls = func(context.Context) {
-		l.tellRun(switchyard.SendUpdate, "one", message("remember"))
-		l.tellRun(switchyard.PauseUpdate, "p", switchyard.Pause{By: "ada", Reason: "a look"})
+		l.update(switchyard.SendUpdate, "one", message("remember"))
+		l.update(switchyard.PauseUpdate, "p", switchyard.Pause{By: "ada", Reason: "a look"})
 	}
 	l.SetContinueAsNewSuggested(true)
 	l.runAgent(agent(step(call("echo", `{"value":1}`)), answer("done")), "Go.")
@@ -326,7 +319,7 @@ func TestSentWhileCarrying(t *testing.T) {
 	l.says(10, greets(2))
 	var sent *update
 	l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
-		sent = l.tellRun(switchyard.SendUpdate, "late", message("remember"))
+		sent = l.update(switchyard.SendUpdate, "late", message("remember"))
 		return switchyard.ModelResponse{Message: switchyard.Message{Text: "noise"}, Stop: switchyard.StopAnswer}, nil
 	})
 	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: toldAgent(), Prompt: "Go."}, encoded)

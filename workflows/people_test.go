@@ -158,12 +158,19 @@ func (u *update) Get(ctx context.Context, into any) error {
 	return converter.GetDefaultDataConverter().FromPayload(payload, into)
 }
 
-func (l *lab) update(name, id string, args ...any) *update {
+// tellRun has the run take an update. It is for callbacks of the test environment, which takes updates in their goroutine
+// alone: nothing guards what it keeps of them.
+func (l *lab) tellRun(name, id string, args ...any) *update {
 	u := &update{accepted: make(chan struct{}), over: make(chan struct{})}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.UpdateWorkflow(name, id, u, args...)
 	return u
+}
+
+// update is tellRun for activities: when it returns, the run is sure to be told before it learns how the activity ended.
+func (l *lab) update(name, id string, args ...any) *update {
+	told := make(chan *update, 1)
+	l.RegisterDelayedCallback(func() { told <- l.tellRun(name, id, args...) }, 0)
+	return <-told
 }
 
 // open asks the run for its open questions.
@@ -333,7 +340,7 @@ func TestAskedInCalls(t *testing.T) {
 		most = max(most, len(open))
 		for _, q := range open {
 			if replied[q.ID] == nil {
-				replied[q.ID] = l.update(switchyard.ReplyUpdate, "", says(q.ID, "ada", `"`+q.ID+` `+q.Text+`"`))
+				replied[q.ID] = l.tellRun(switchyard.ReplyUpdate, "", says(q.ID, "ada", `"`+q.ID+` `+q.Text+`"`))
 			}
 		}
 		if len(replied) < len(calls) {

@@ -37,8 +37,10 @@ type listedRun struct {
 	Started time.Time       `json:"started"`
 	// Paused says who has the run pause; it is not known of one that the server holds.
 	Paused *switchyard.Pause `json:"paused,omitempty"`
-	// Awaits is since when calls of the run itself wait for approval.
-	Awaits   time.Time           `json:"awaits_approval_since,omitzero"`
+	// Awaits is since when calls of the run, or of the sub-agents' runs below it, wait for approval.
+	Awaits time.Time `json:"awaits_approval_since,omitzero"`
+	// root is the run at the top of the tree that this one belongs to.
+	root     string
 	Closed   time.Time           `json:"closed,omitzero"`
 	Duration switchyard.Duration `json:"duration"`
 }
@@ -140,7 +142,7 @@ func listRuns(ctx context.Context, c client.Client, namespace, query string, lim
 		}
 	}
 	slices.SortStableFunc(runs, func(x, y listedRun) int { return y.Started.Compare(x.Started) })
-	return runs, nil
+	return runs, awaitBelow(ctx, c, namespace, runs)
 }
 
 func listed(e *workflowpb.WorkflowExecutionInfo) listedRun {
@@ -148,7 +150,7 @@ func listed(e *workflowpb.WorkflowExecutionInfo) listedRun {
 	r := listedRun{
 		ID: e.GetExecution().GetWorkflowId(), RunID: e.GetExecution().GetRunId(), Kind: runTypes[e.GetType().GetName()],
 		Agent: text(fields[switchyard.AttributeAgent]), Conversation: text(fields[switchyard.AttributeConversation]),
-		Caller: text(fields[switchyard.AttributeCaller]), Parent: e.GetParentExecution().GetWorkflowId(), Status: statusOf(e.GetStatus()), Started: e.GetStartTime().AsTime(),
+		Caller: text(fields[switchyard.AttributeCaller]), Parent: e.GetParentExecution().GetWorkflowId(), Status: statusOf(e.GetStatus()), Started: e.GetStartTime().AsTime(), root: e.GetRootExecution().GetWorkflowId(),
 	}
 	var paused switchyard.Pause
 	if memo := e.GetMemo().GetFields()[switchyard.PausedMemo]; r.Status == audit.RunRunning && memo != nil &&

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// maxRoots bounds the trees of runs that the server is asked about at once.
+const maxRoots = 100
+
+// awaitBelow adds to the agents' runs of a list since when calls of the sub-agents' runs below them wait for approval. Only runs at
+// the top of their trees are told: those below stand in the list themselves where it has them. The error is the server's.
+func awaitBelow(ctx context.Context, c client.Client, namespace string, runs []listedRun) error {
+	tops := map[string]*listedRun{}
+	var roots []string
+	for i, r := range runs {
+		if r.mayAwaitBelow() {
+			tops[r.ID] = &runs[i]
+			roots = append(roots, quoted(r.ID))
+		}
+	}
+	for some := range slices.Chunk(roots, maxRoots) {
+		page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, PageSize: maxPage,
+			Query: "ExecutionStatus = 'Running' AND ParentWorkflowId IS NOT NULL AND RootWorkflowId IN (" + strings.Join(some, ", ") + ")"})
+		if err != nil {
+			return err
+		}
+		for _, e := range page.GetExecutions() {
+			below := listed(e)
+			if top := tops[below.root]; top != nil {
+				top.Awaits = earlier(top.Awaits, below.Awaits)
+			}
+		}
+	}
+	return nil
+}
+
+// mayAwaitBelow reports whether it is of interest what the runs below a listed one wait for.
+func (r listedRun) mayAwaitBelow() bool {
+	return r.Status == audit.RunRunning && r.Kind == audit.RunAgent && r.Awaits.IsZero() && r.root == r.ID
+}
+
+// earlier returns the earlier of two times; the zero time is none.
+func earlier(x, y time.Time) time.Time {
+	if x.IsZero() || !y.IsZero() && y.Before(x) {
+		return y
+	}
+	return x
+}

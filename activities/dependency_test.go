@@ -67,7 +67,7 @@ func TestDependencyDown(t *testing.T) {
 		{"its start fails", toolspecs.Dependency{Name: "db", Check: []string{"false"}, Start: shell("exit 7"), Within: switchyard.Duration(300 * time.Millisecond)},
 			[]string{"ended with exit code 7", "by hand"}},
 		{"it is slow", toolspecs.Dependency{Name: "db", Check: []string{"false"}, Start: []string{"sleep", "1"}, Within: switchyard.Duration(300 * time.Millisecond)},
-			[]string{"still runs", "exit code 1"}},
+			[]string{"still runs", "its check"}}, // which ended, or was under way when the time was over
 		{"its check hangs", toolspecs.Dependency{Name: "db", Check: []string{"sleep", "1000"}, Within: switchyard.Duration(100 * time.Millisecond)}, []string{"its time of 100ms is over"}},
 	}
 	for _, c := range cases {

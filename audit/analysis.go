@@ -88,7 +88,11 @@ type CallStats struct {
 	Refused   int `json:"refused"`
 	Cancelled int `json:"cancelled"`
 	Running   int `json:"running"`
-	// SuccessRate is the part of the calls that are over which completed.
+	// Withheld counts calls of dry runs that would have been made. They are in Calls, and in no other count.
+	Withheld int `json:"withheld"`
+	// Batched counts those that were made together with others.
+	Batched int `json:"batched"`
+	// SuccessRate is the part of the calls that are over, and were not withheld, which completed.
 	SuccessRate float64 `json:"success_rate"`
 	// Average and Longest are of the calls that were executed, AverageWait and LongestWait of what they waited for a worker.
 	Average     switchyard.Duration `json:"average,omitzero"`
@@ -162,18 +166,14 @@ func grouped(groups map[string]*CallStats, name string) *CallStats {
 
 func (s *CallStats) add(r switchyard.Record, t Thresholds) {
 	s.Calls++
-	switch r.Status {
-	case switchyard.CallCompleted:
-		s.Completed++
-	case switchyard.CallFailed:
-		s.Failed++
-	case switchyard.CallRefused:
-		s.Refused++
-	case switchyard.CallCancelled:
-		s.Cancelled++
-	default:
-		s.Running++
+	if r.DryRun {
+		s.Withheld++
+		return
 	}
+	if r.Batched {
+		s.Batched++
+	}
+	s.count(r.Status)
 	s.ArgumentTokens += r.EstimatedTokens
 	s.ResultTokens += r.ResultTokens
 	s.Retries += max(r.Attempts-1, 0)
@@ -189,9 +189,24 @@ func (s *CallStats) add(r switchyard.Record, t Thresholds) {
 	}
 }
 
+func (s *CallStats) count(status switchyard.CallStatus) {
+	switch status {
+	case switchyard.CallCompleted:
+		s.Completed++
+	case switchyard.CallFailed:
+		s.Failed++
+	case switchyard.CallRefused:
+		s.Refused++
+	case switchyard.CallCancelled:
+		s.Cancelled++
+	default:
+		s.Running++
+	}
+}
+
 // done returns the stats with what is worked out of the sums.
 func (s CallStats) done() CallStats {
-	if over := s.Calls - s.Running; over > 0 {
+	if over := s.Calls - s.Running - s.Withheld; over > 0 {
 		s.SuccessRate = float64(s.Completed) / float64(over)
 	}
 	if n := time.Duration(s.executed); n > 0 {
@@ -276,6 +291,8 @@ func (s *CallStats) merge(o CallStats) {
 	s.Refused += o.Refused
 	s.Cancelled += o.Cancelled
 	s.Running += o.Running
+	s.Withheld += o.Withheld
+	s.Batched += o.Batched
 	s.Slow += o.Slow
 	s.Retries += o.Retries
 	s.ArgumentTokens += o.ArgumentTokens

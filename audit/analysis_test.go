@@ -34,6 +34,9 @@ func madeUp(seed uint64, n int) []switchyard.Record {
 		case switchyard.CallFailed, switchyard.CallRefused:
 			r.Error = &switchyard.Error{Type: types[random.IntN(len(types))]}
 		}
+		if r.Status == switchyard.CallCompleted {
+			r.DryRun, r.Batched = i%5 == 0, i%7 == 0
+		}
 		list[i] = r
 	}
 	return list
@@ -94,15 +97,15 @@ func checkStats(t *testing.T, got CallStats, records []switchyard.Record, of fun
 		return n
 	}
 	in := func(s switchyard.CallStatus) int {
-		return count(func(r switchyard.Record) bool { return r.Status == s })
+		return count(func(r switchyard.Record) bool { return r.Status == s && !r.DryRun })
 	}
 	var took, waited, longest time.Duration
 	arguments, results, retries := 0, 0, 0
 	executed := func(r switchyard.Record) bool {
-		return r.Status != switchyard.CallRefused && r.Status != switchyard.CallRunning
+		return !r.DryRun && r.Status != switchyard.CallRefused && r.Status != switchyard.CallRunning
 	}
 	for _, r := range records {
-		if !of(r) {
+		if !of(r) || r.DryRun {
 			continue
 		}
 		arguments, results, retries = arguments+r.EstimatedTokens, results+r.ResultTokens, retries+max(r.Attempts-1, 0)
@@ -114,11 +117,12 @@ func checkStats(t *testing.T, got CallStats, records []switchyard.Record, of fun
 	want := CallStats{
 		Calls: count(func(switchyard.Record) bool { return true }), Completed: in(switchyard.CallCompleted), Failed: in(switchyard.CallFailed),
 		Refused: in(switchyard.CallRefused), Cancelled: in(switchyard.CallCancelled), Running: in(switchyard.CallRunning),
+		Withheld: count(func(r switchyard.Record) bool { return r.DryRun }), Batched: count(func(r switchyard.Record) bool { return r.Batched && !r.DryRun }),
 		Average: switchyard.Duration(took / n), AverageWait: switchyard.Duration(waited / n), Longest: switchyard.Duration(longest), LongestWait: got.LongestWait,
 		Slow:           count(func(r switchyard.Record) bool { return executed(r) && r.Duration.Std() > 6*time.Second }),
 		ArgumentTokens: arguments, ResultTokens: results, Retries: retries, executed: int(n), total: took, wait: waited,
 	}
-	want.SuccessRate = float64(want.Completed) / float64(want.Calls-want.Running)
+	want.SuccessRate = float64(want.Completed) / float64(want.Calls-want.Running-want.Withheld)
 	if got != want {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}

@@ -136,7 +136,7 @@ func broken(line int, format string, args ...any) error {
 }
 
 // csvColumns are the columns of an export as CSV.
-var csvColumns = []string{"workflow_id", "run", "path", "call_id", "turn", "tool", "version", "status", "error", "lane", "priority", "attempts", "worker",
+var csvColumns = []string{"workflow_id", "run", "path", "call_id", "turn", "tool", "version", "status", "dry_run", "batched", "error", "lane", "priority", "attempts", "worker",
 	"scheduled", "started", "closed", "queue_wait_ms", "duration_ms", "argument_tokens", "result_tokens", "caller_type", "caller", "conversation", "arguments"}
 
 // NewCSVExport writes records as CSV (RFC 4180) with a header. Times are in RFC 3339 and UTC, durations in milliseconds.
@@ -164,7 +164,7 @@ func (x *csvExport) Write(r switchyard.Record) error {
 	if r.Error != nil {
 		failed = string(r.Error.Type)
 	}
-	row := []string{r.WorkflowID, r.Run, r.Path, r.CallID, strconv.Itoa(r.Turn), r.Tool, r.Version, string(r.Status), failed, r.Lane, string(r.Priority),
+	row := []string{r.WorkflowID, r.Run, r.Path, r.CallID, strconv.Itoa(r.Turn), r.Tool, r.Version, string(r.Status), strconv.FormatBool(r.DryRun), strconv.FormatBool(r.Batched), failed, r.Lane, string(r.Priority),
 		strconv.Itoa(r.Attempts), r.Worker, csvTime(r.Scheduled), csvTime(r.Started), csvTime(r.Closed), milliseconds(r.QueueWait), milliseconds(r.Duration),
 		strconv.Itoa(r.EstimatedTokens), strconv.Itoa(r.ResultTokens), string(r.Caller.Type), r.Caller.ID, r.Conversation, string(r.Arguments)}
 	for i, cell := range row {

@@ -175,7 +175,7 @@ func writeAnalysis(w io.Writer, p palette, r audit.Report) {
 		line("TPST", fmt.Sprintf("%.0f tokens for each run that was solved", r.TPST))
 	}
 	c := r.Calls
-	line("calls", fmt.Sprintf("%d: %d completed (%.0f %%), %d failed, %d refused, %d cancelled, %d running", c.Calls, c.Completed, 100*c.SuccessRate, c.Failed, c.Refused, c.Cancelled, c.Running))
+	line("calls", fmt.Sprintf("%d: %d completed (%.0f %%), %d failed, %d refused, %d cancelled, %d running", c.Calls, c.Completed, 100*c.SuccessRate, c.Failed, c.Refused, c.Cancelled, c.Running)+asideCounts(c))
 	line("time", fmt.Sprintf("%s on average, %s at most; %d slow; waited %s on average, %s at most", brief(c.Average.Std()), brief(c.Longest.Std()), c.Slow, brief(c.AverageWait.Std()), brief(c.LongestWait.Std())))
 	if r.Violations > 0 {
 		line("rules", fmt.Sprintf("%d calls broke a policy, an execution plan, a budget or a hook's rule", r.Violations))
@@ -192,6 +192,17 @@ func writeAnalysis(w io.Writer, p palette, r audit.Report) {
 			fmt.Fprint(w, groupTable(groups.name, groups.list).text(p))
 		}
 	}
+}
+
+// asideCounts tells of calls that were not made one by one.
+func asideCounts(c audit.CallStats) (text string) {
+	if c.Batched > 0 {
+		text += fmt.Sprintf("; %d made together with others", c.Batched)
+	}
+	if c.Withheld > 0 {
+		text += fmt.Sprintf("; %d withheld in dry runs", c.Withheld)
+	}
+	return text
 }
 
 // errorCounts lists error types, the most frequent first.

@@ -58,6 +58,9 @@ type dryPlan struct {
 
 // planFromDryRun reads the plan of a dry run, and prints it or starts it.
 func (a *app) planFromDryRun(cmd *cobra.Command, flags *startFlags, d *dryRunFlags) error {
+	if flags.id != "" {
+		return usageError(cmd, "the plan of a dry run has the id %s-plan, so that it runs once: leave out --id", d.run)
+	}
 	var plan dryPlan
 	err := a.connected(cmd, func(ctx context.Context, c client.Client) (err error) {
 		plan, err = a.readDryPlan(ctx, c, d.run)
@@ -74,8 +77,8 @@ func (a *app) planFromDryRun(cmd *cobra.Command, flags *startFlags, d *dryRunFla
 	}
 	flags.caller = cmp.Or(flags.caller, d.by)
 	flags.conversation = cmp.Or(flags.conversation, plan.Conversation)
-	// One id for each dry run: the server does not let its plan run twice.
-	flags.id = cmp.Or(flags.id, d.run+"-plan")
+	// One id for each dry run, and no other: the server does not let its plan run twice.
+	flags.id = d.run + "-plan"
 	s, err := flags.newStart(cmd, switchyard.CallerPlan, switchyard.PlanWorkflow, plan.Name)
 	if err != nil {
 		return err

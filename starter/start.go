@@ -138,9 +138,17 @@ func (a *app) begin(ctx context.Context, c client.Client, s *start) (runID strin
 	}
 	runID, err = s.execute(ctx, c, attributes)
 	if _, taken := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); taken {
-		return "", failure(exitUsage, "there is a run %q already; nothing was started\nGive another --id, or look at that one: %s", s.id, a.connection.reach().command("show", s.id))
+		return "", s.taken(a.connection.reach().command("show", s.id))
 	}
 	return runID, err
+}
+
+// taken says that there is a run of that id, which the command show shows.
+func (s *start) taken(show string) error {
+	if s.input.FromDryRun != nil {
+		return failure(exitUsage, "there is a run %q already, which ran this plan; a dry run's plan runs once, and nothing was started\nLook at that run: %s", s.id, show)
+	}
+	return failure(exitUsage, "there is a run %q already; nothing was started\nGive another --id, or look at that one: %s", s.id, show)
 }
 
 // execute asks the server once to start the run.

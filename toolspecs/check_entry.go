@@ -107,6 +107,7 @@ func (c *checker) argv(s Spec) {
 		}
 		c.placeholders(path, element, declared, i == 0)
 	}
+	c.programs(s.Entry.Argv)
 }
 
 const hintPlaceholder = "write {{args.name}} with the name of a parameter"

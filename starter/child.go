@@ -34,10 +34,20 @@ type child struct {
 	err   error
 }
 
-// launch starts a program whose standard error, and standard output but for the first line, goes to a log file.
+// launch starts a program whose standard error goes to a log file, which begins anew. Of its standard output the first line
+// is kept.
 func launch(name, path, logDir string, args ...string) (*child, error) {
-	c := &child{name: name, log: filepath.Join(logDir, name+".log"), first: make(chan []byte, 1), ended: make(chan struct{})}
-	log, err := os.Create(c.log)
+	return launchInto(os.O_TRUNC, filepath.Join(logDir, name+".log"), name, path, args)
+}
+
+// relaunch starts the same program with the same arguments once more; its log goes on.
+func (c *child) relaunch() (*child, error) {
+	return launchInto(os.O_APPEND, c.log, c.name, c.cmd.Path, c.cmd.Args[1:])
+}
+
+func launchInto(how int, logPath, name, path string, args []string) (*child, error) {
+	c := &child{name: name, log: logPath, first: make(chan []byte, 1), ended: make(chan struct{})}
+	log, err := os.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|how, 0o666)
 	if err != nil {
 		return nil, err
 	}

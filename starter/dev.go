@@ -39,7 +39,7 @@ type devFlags struct {
 }
 
 const devHelp = `Brings up a Temporal server with its Web UI and a worker on this machine, prints their addresses, and stays until
-Ctrl-C. Runs are kept in memory, or in a file with --db-filename.
+Ctrl-C. Runs are kept in memory, or in a file with --db-filename. A worker that ends by itself is started again.
 
 Behind -- stands one command of starter: it runs against that server, then everything is taken down, and the exit code is
 the command's. Nothing is left running in any case.`
@@ -160,20 +160,13 @@ func (a *app) useStack(ctx context.Context, s *devStack, f *devFlags, command []
 		return 0, err
 	}
 	if len(command) > 0 {
-		code := a.runAgainst(ctx, s, f, command)
-		return code, a.tellKept(s.serverReady, f)
+		lost := s.whileKept(ctx, a.Err, func(ctx context.Context) { code = a.runAgainst(ctx, s, f, command) })
+		return code, cmp.Or(a.tellKept(s.serverReady, f), lost)
 	}
 	if err := a.tellReady(s, f); err != nil {
 		return 0, err
 	}
-	select {
-	case <-ctx.Done():
-		return exitDone, nil
-	case <-s.server.ended:
-		return 0, s.server.failure("ended by itself")
-	case <-s.worker.ended:
-		return 0, s.worker.failure("ended by itself")
-	}
+	return exitDone, s.whileKept(ctx, a.Err, func(ctx context.Context) { <-ctx.Done() })
 }
 
 func (s *devStack) openLogs(dir string) (err error) {

@@ -207,7 +207,7 @@ func (f *follower) missed(err error, now time.Time) error {
 // interrupt answers the first Ctrl-C, or another signal.
 func (f *follower) interrupt(ctx context.Context, cause error) {
 	switch {
-	case !f.owned:
+	case !f.owned, errors.Is(cause, errStackLost): // nobody is left who would cancel it
 		f.detached = true
 	case f.cancelOnInterrupt:
 		f.cancel(ctx)

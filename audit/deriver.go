@@ -40,6 +40,8 @@ type Deriver struct {
 	// clock is when the run last went on within its workflow task, decider the worker that made the last one.
 	clock   time.Time
 	decider string
+	// cancelRequest says who asked the run to stop, and why; empty while nobody has.
+	cancelRequest string
 	// withheld, if set, takes the calls that a dry run does not make, with arguments that are not redacted.
 	withheld func(switchyard.WithheldCall)
 	summary  Summary
@@ -114,6 +116,7 @@ var handlers = map[enumspb.EventType]func(*Deriver, *historypb.HistoryEvent) err
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:             (*Deriver).runCompleted,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:                (*Deriver).runFailed,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:             (*Deriver).runTimedOut,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:      (*Deriver).runCancelRequested,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:              (*Deriver).runCancelled,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:            (*Deriver).runTerminated,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:      (*Deriver).continued,

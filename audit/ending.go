@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/switchyard/switchyard"
@@ -147,8 +148,32 @@ func (d *Deriver) runTimedOut(e *historypb.HistoryEvent) error {
 	return nil
 }
 
+// runCancelRequested keeps who asked the run to stop, and why. The first request counts: another changes nothing.
+func (d *Deriver) runCancelRequested(e *historypb.HistoryEvent) error {
+	a := e.GetWorkflowExecutionCancelRequestedEventAttributes()
+	who := a.GetIdentity()
+	if run := a.GetExternalWorkflowExecution().GetWorkflowId(); run != "" {
+		who = "the run " + run // the identity is the server's
+	}
+	if d.cancelRequest == "" {
+		d.cancelRequest = stopped("the run was cancelled", who, a.GetCause())
+	}
+	return nil
+}
+
+// stopped says who stopped a run and why, as far as it is known.
+func stopped(words, who, why string) string {
+	if who != "" {
+		words += " by " + who
+	}
+	if why != "" {
+		words += ": " + why
+	}
+	return words
+}
+
 func (d *Deriver) runCancelled(e *historypb.HistoryEvent) error {
-	event := switchyard.Event{Type: switchyard.EventRunCancelled, Failure: "the run was cancelled"}
+	event := switchyard.Event{Type: switchyard.EventRunCancelled, Failure: cmp.Or(d.cancelRequest, "the run was cancelled")}
 	if details := e.GetWorkflowExecutionCanceledEventAttributes().GetDetails(); len(details.GetPayloads()) > 0 {
 		if err := d.usedAndUndone(e, details, &event); err != nil {
 			return err
@@ -160,13 +185,7 @@ func (d *Deriver) runCancelled(e *historypb.HistoryEvent) error {
 
 func (d *Deriver) runTerminated(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionTerminatedEventAttributes()
-	words := "the run was terminated"
-	if who := a.GetIdentity(); who != "" {
-		words += " by " + who
-	}
-	if why := a.GetReason(); why != "" {
-		words += ": " + why
-	}
+	words := stopped("the run was terminated", a.GetIdentity(), a.GetReason())
 	d.close(e, ending{RunTerminated, switchyard.Event{Type: switchyard.EventRunCancelled, Failure: words}})
 	return nil
 }

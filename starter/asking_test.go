@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/payloads"
 )
 
 func asked(run, id, text, schema string) audit.RunQuestion {
@@ -63,6 +64,8 @@ func TestHowToAnswer(t *testing.T) {
 		{connectionFlags{}, "it's $HOME", "", `starter answer 'it'\''s $HOME' 1.1 --text TEXT`},
 		{connectionFlags{address: "127.0.0.1:9", namespace: "default"}, "demo-1", "", "starter answer demo-1 1.1 --address 127.0.0.1:9 --text TEXT"},
 		{connectionFlags{namespace: "my team", profile: "prod", apiKey: "secret"}, "demo-1", "", "starter answer demo-1 1.1 --namespace 'my team' --profile prod --text TEXT"},
+		{connectionFlags{payloads: payloads.Config{Keys: "my keys", Compression: payloads.CompressionNone}}, "demo-1", "",
+			"starter answer demo-1 1.1 --payload-keys 'my keys' --payload-compression none --text TEXT"},
 	} {
 		if got := test.connection.reach().howToAnswer(asked(test.run, "1.1", "?", test.schema)); got != test.want {
 			t.Errorf("got %s, want %s", got, test.want)

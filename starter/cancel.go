@@ -32,7 +32,7 @@ or does so first; 3 when nobody serves the run, which then ends as cancelled as 
 		}),
 	}
 	ref.add(cmd.Flags())
-	cmd.Flags().StringVar(&reason, "reason", "", "`text` that the run's history keeps as the reason")
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` that says why; it is shown with the run, with your name")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the run's end")
 	return cmd
 }
@@ -113,13 +113,14 @@ func endedCancelled(err error) bool {
 // requestCancel asks a run to stop, with the reason in its history. Where the server holds it or a sub-agent's run below it, it
 // lets go of them: a run that is held hears of nothing.
 func (a *app) requestCancel(ctx context.Context, c client.Client, run *runReference, reason string) error {
+	by := currentUser() + "@" + hostname()
 	_, err := c.WorkflowService().RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
 		Namespace: a.connection.resolvedNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.workflowID, RunId: run.runID},
-		Identity: "starter@" + hostname(), Reason: reason, RequestId: randomHex(16),
+		Identity: by, Reason: reason, RequestId: randomHex(16),
 	})
 	if err != nil {
 		return err
 	}
-	_, err = a.resumeTree(ctx, c, run, switchyard.Pause{By: currentUser() + "@" + hostname(), Reason: "the run is cancelled"}, false)
+	_, err = a.resumeTree(ctx, c, run, switchyard.Pause{By: by, Reason: "the run is cancelled"}, false)
 	return err
 }

@@ -257,7 +257,7 @@ func (a *app) runAgainst(ctx context.Context, s *devStack, f *devFlags, command 
 	server := s.serverReady
 	inner := &app{Stdio: a.Stdio, again: a.again, served: s.workerReady.Tools}
 	inner.connection.local = true
-	tell := "starter: until this ends, other terminals reach the server with --address " + server.Address
+	tell := "starter: until this ends, other terminals reach the server with --address " + server.Address + a.connection.stored()
 	if server.UI != "" {
 		tell += ", and browsers its Web UI at " + server.UI
 	}
@@ -277,8 +277,8 @@ func (a *app) tellKept(server serverReady, f *devFlags) error {
 	if f.db == "" || !ok || a.format.json() {
 		return nil
 	}
-	_, err := fmt.Fprintf(a.Err, "\nThis server ends now and leaves its runs in %s. To open them at the same address:\n  %s dev --db-filename %s --ui-port %s\n",
-		f.db, os.Args[0], f.db, port)
+	_, err := fmt.Fprintf(a.Err, "\nThis server ends now and leaves its runs in %s. To open them at the same address:\n  %s dev --db-filename %s --ui-port %s%s\n",
+		f.db, os.Args[0], f.db, port, a.connection.stored())
 	return err
 }
 
@@ -302,5 +302,5 @@ func (a *app) tellReady(s *devStack, f *devFlags) error {
 	}
 	fmt.Fprintf(a.Out, "%s  lanes %s; tools %s\n", p.bold("worker"), strings.Join(s.workerReady.Lanes, ", "), strings.Join(s.workerReady.Tools, ", "))
 	fmt.Fprintf(a.Out, "%s  %s\n", p.bold("logs  "), s.logs)
-	return a.println("\nIn another terminal: starter" + connect + " call echo text=hello\nCtrl-C ends it all.")
+	return a.println("\nIn another terminal: starter" + connect + a.connection.stored() + " call echo text=hello\nCtrl-C ends it all.")
 }

@@ -26,7 +26,16 @@ func (c *connectionFlags) reach() reach {
 			text.WriteString(" " + flag.name + " " + switchyard.ShellWord(flag.value))
 		}
 	}
-	return reach(text.String())
+	return reach(text.String() + c.stored())
+}
+
+// stored are the flags that say how payloads are stored, as far as they were given, with a space before each.
+func (c *connectionFlags) stored() string {
+	text := ""
+	for _, argument := range c.payloads.Arguments() {
+		text += " " + switchyard.ShellWord(argument)
+	}
+	return text
 }
 
 // command is a command line of starter that can be pasted.

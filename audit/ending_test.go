@@ -1,0 +1,32 @@
+package audit_test
+
+import (
+	"testing"
+
+	"github.com/switchyard/switchyard/audit"
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+)
+
+// TestCancelled proves that a cancelled run says who asked for that, and why, as far as its history does.
+func TestCancelled(t *testing.T) {
+	above := &commonpb.WorkflowExecution{WorkflowId: "above"}
+	for want, request := range map[string]*historypb.WorkflowExecutionCancelRequestedEventAttributes{
+		"the run was cancelled":                                  {},
+		"the run was cancelled: wrong folder":                    {Cause: "wrong folder"},
+		"the run was cancelled by ada@desk: wrong folder":        {Cause: "wrong folder", Identity: "ada@desk"},
+		"the run was cancelled by the run above: its run closed": {Cause: "its run closed", Identity: "history", ExternalWorkflowExecution: above},
+	} {
+		history := histories(t, "cancelled")[0]
+		for _, e := range history {
+			if e.GetWorkflowExecutionCancelRequestedEventAttributes() != nil {
+				e.Attributes = &historypb.HistoryEvent_WorkflowExecutionCancelRequestedEventAttributes{WorkflowExecutionCancelRequestedEventAttributes: request}
+			}
+		}
+		d := audit.NewDeriver("", "")
+		events := derive(t, d, history)
+		if got := events[len(events)-1].Failure; got != want || d.Summary().Failure != want {
+			t.Errorf("%q, and the summary %q, want %q", got, d.Summary().Failure, want)
+		}
+	}
+}

@@ -32,6 +32,17 @@ func (s *recordSelection) meets(r switchyard.Record) bool {
 	return (s.tool == "" || r.Tool == s.tool) && (s.status == "" || string(r.Status) == s.status) && (s.caller == "" || r.Caller.ID == s.caller)
 }
 
+// check refuses a status that there is not, and a file of a kind that is not written.
+func (s *recordSelection) check(cmd *cobra.Command, file string) error {
+	if s.status != "" && !slices.Contains(callStatuses, s.status) {
+		return usageError(cmd, "--status %q is not one of %s", s.status, strings.Join(callStatuses, ", "))
+	}
+	if cmd.Flags().Changed("file") && !isCSV(file) && !strings.EqualFold(filepath.Ext(file), ".jsonl") {
+		return usageError(cmd, "--file %q ends neither in .jsonl nor in .csv; --output json writes the records to standard output, without a seal", file)
+	}
+	return nil
+}
+
 func (a *app) recordsCommand() *cobra.Command {
 	var s recordSelection
 	var file string
@@ -40,7 +51,7 @@ func (a *app) recordsCommand() *cobra.Command {
 		Long: `Shows one record for every call of the runs that are selected and of the sub-agents below them, the newest run first. With
 --output json every record is one line of JSON.
 
-With --file they are written to a file instead, as CSV where its name ends in .csv, else as JSON Lines in which every line
+With --file they are written to a file instead: as CSV where its name ends in .csv, and where it ends in .jsonl as JSON Lines in which every line
 holds the digest of the one before it. What is printed then is the seal of the whole: keep it elsewhere, and
 starter audit --verify FILE --seal SEAL tells later whether a line was changed, taken out, put in or cut off.`,
 		Example: `  starter records --since 24h --status failed
@@ -50,8 +61,8 @@ starter audit --verify FILE --seal SEAL tells later whether a line was changed, 
   starter audit --verify january.jsonl`,
 		Args: arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.status != "" && !slices.Contains(callStatuses, s.status) {
-				return usageError(cmd, "--status %q is not one of %s", s.status, strings.Join(callStatuses, ", "))
+			if err := s.check(cmd, file); err != nil {
+				return err
 			}
 			condition, err := s.condition(cmd, time.Now())
 			if err != nil {
@@ -102,6 +113,8 @@ func (a *app) recordsOf(ctx context.Context, c client.Client, list []listedRun, 
 	}
 }
 
+func isCSV(path string) bool { return strings.EqualFold(filepath.Ext(path), ".csv") }
+
 // exportRecords writes records to a file that is there when it is whole.
 func (a *app) exportRecords(path string, records iter.Seq2[switchyard.Record, error]) error {
 	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
@@ -112,7 +125,7 @@ func (a *app) exportRecords(path string, records iter.Seq2[switchyard.Record, er
 	defer temporary.Close()
 	w := bufio.NewWriter(temporary)
 	x := audit.NewJSONExport(w)
-	if strings.EqualFold(filepath.Ext(path), ".csv") {
+	if isCSV(path) {
 		x = audit.NewCSVExport(w)
 	}
 	n, seal, err := export(x, records)

@@ -75,10 +75,11 @@ func (s *seen) ended(out switchyard.CallOutcome, t switchyard.Tool) {
 // past is what the run has done, by tool, sorted; without the call that is being judged, where it was let through before.
 func (s *seen) past(judged string) []switchyard.PastCalls {
 	calls := maps.Clone(s.calls)
-	for id, tool := range s.open {
+	for _, id := range slices.Sorted(maps.Keys(s.open)) {
 		if id == judged {
 			continue
 		}
+		tool := s.open[id]
 		p := calls[tool]
 		p.Running++
 		calls[tool] = p

@@ -3,9 +3,15 @@ package programs
 import (
 	"errors"
 	"os/exec"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
+
+// endWithUs has the program killed when this process is gone, however that ends. The system goes by the thread that started
+// the program, and Go's threads live as long as the process, but for one whose goroutine locked itself to it and ended
+// without unlocking it: a tool in Go that does so may end a program that was started on that thread before.
+func endWithUs(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGKILL }
 
 // LimitMemory bounds the program's address space, and that of the processes it starts from now on. It does not report
 // errors: a program that has ended already needs no bound.

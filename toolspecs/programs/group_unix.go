@@ -7,8 +7,12 @@ import (
 	"syscall"
 )
 
-// OwnGroup makes the program the leader of a process group of its own.
-func OwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// OwnGroup makes the program the leader of a process group of its own. On Linux the program, but not what it has
+// started, ends with this process even where that is killed.
+func OwnGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	endWithUs(cmd.SysProcAttr)
+}
 
 // OwnSession makes the program independent of the worker: of its group, its terminal and its end.
 func OwnSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

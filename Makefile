@@ -109,8 +109,8 @@ test/devserver: ## Run devserver's own tests
 	$(DEVSERVER) test -C devserver .
 
 # The programs that tests start are built to be measured as well: go test adds what they covered to its own profile. The
-# conformance suite and the lanes' proof are left to their own targets. Tests mostly wait, so that three packages are tested at
-# a time; what takes longest begins first, the bench last: it loads the machine most.
+# conformance suite and the lanes' proof are left to their own targets, the bench's tests to test/e2e: they measure, and nothing
+# else may load the machine then. Tests mostly wait, so that three packages are tested at a time; what takes longest begins first.
 .PHONY: test/coverage
 test/coverage: bin/devserver npm ## Run all tests, on a real server too, and hold every package to its coverage
 	rm -rf coverage
@@ -119,7 +119,7 @@ test/coverage: bin/devserver npm ## Run all tests, on a real server too, and hol
 	$(GO) build -cover -coverpkg=./... -o coverage/bin/ ./starter ./worker ./examples/librarian ./examples/kinds
 	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' $(NPM) SWITCHYARD_E2E=1 \
 		$(GO) test -count=1 -p 3 -parallel 6 -timeout 10m -coverpkg=./... -coverprofile=coverage/tests.txt \
-		$$($(GO) list ./internal/e2e; $(GO) list ./... | grep -v -e /bench -e /internal/e2e -e /internal/conformance -e /internal/lanetest; $(GO) list ./bench)
+		$$($(GO) list ./internal/e2e; $(GO) list ./... | grep -v -e /bench -e /internal/e2e -e /internal/conformance -e /internal/lanetest)
 	$(GO) run ./internal/covergate coverage/tests.txt
 
 .PHONY: check

@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -58,7 +56,7 @@ var keyID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // Each key is a reference to 32 bytes in base64. The error is strictyaml.Faults with everything that is wrong; no
 // message holds a key.
 func LoadKeys(path string) (*Keys, error) {
-	data, err := changes.ReadLimited(os.DirFS(filepath.Dir(path)), filepath.Base(path), MaxKeysBytes)
+	data, err := changes.ReadFile(path, MaxKeysBytes)
 	if err != nil {
 		return nil, strictyaml.Faults{{File: path, Message: "cannot be read: " + changes.Reason(err)}}
 	}

@@ -1,15 +1,10 @@
 package toolspecs
 
-import (
-	"os"
-	"path/filepath"
-
-	"github.com/switchyard/switchyard/toolspecs/changes"
-)
+import "github.com/switchyard/switchyard/toolspecs/changes"
 
 // readFile reads a regular file that a user named, but no more than limit and one byte. The error is Faults.
 func readFile(path string, limit int) ([]byte, error) {
-	data, err := changes.ReadLimited(os.DirFS(filepath.Dir(path)), filepath.Base(path), limit)
+	data, err := changes.ReadFile(path, limit)
 	if err != nil {
 		return nil, Faults{{File: path, Message: "cannot be read: " + changes.Reason(err)}}
 	}

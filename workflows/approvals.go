@@ -58,15 +58,7 @@ func newApprovals(ctx workflow.Context) (*approvals, error) {
 
 // list answers the query with what waits, as much as fits.
 func (a *approvals) list() ([]switchyard.Approval, error) {
-	list := []switchyard.Approval{}
-	size := 0
-	for _, o := range a.open {
-		if size += len(o.Text) + len(o.Reason); size > maxAnswered && len(list) > 0 {
-			break
-		}
-		list = append(list, o.Approval)
-	}
-	return list, nil
+	return answering(a.open, func(o *approval) (switchyard.Approval, int) { return o.Approval, len(o.Text) + len(o.Reason) }), nil
 }
 
 // ask asks for the approval of an admitted call, if its verdict says so and that has not been done.

@@ -16,7 +16,7 @@ import (
 // flight, ten by default, and replies need some of them too.
 const maxAsking = 6
 
-// maxAnswered bounds what the query for open questions answers with, in bytes.
+// maxAnswered bounds what a query for open questions or approvals answers with, in bytes.
 const maxAnswered = 1 << 20
 
 // questions are what the run waits for people to answer: calls of human tools, and what other calls ask while they run.
@@ -77,15 +77,21 @@ func newQuestions(ctx workflow.Context) (*questions, error) {
 
 // list answers the query with the open questions, as many as fit.
 func (q *questions) list() ([]switchyard.Question, error) {
-	list := []switchyard.Question{}
+	return answering(q.open, func(o *question) (switchyard.Question, int) { return o.Question, len(o.Text) + len(o.Schema) }), nil
+}
+
+// answering is what a query answers with of what is open: as much as fits, one at least. of gives what is told of each, and its size.
+func answering[T, Told any](open []T, of func(T) (Told, int)) []Told {
+	list := []Told{}
 	size := 0
-	for _, o := range q.open {
-		if size += len(o.Text) + len(o.Schema); size > maxAnswered && len(list) > 0 {
+	for _, o := range open {
+		told, n := of(o)
+		if size += n; size > maxAnswered && len(list) > 0 {
 			break
 		}
-		list = append(list, o.Question)
+		list = append(list, told)
 	}
-	return list, nil
+	return list
 }
 
 // begin notes a call that has been scheduled. A call of a human tool is a question.

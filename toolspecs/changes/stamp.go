@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -36,6 +37,11 @@ const quick = 2 * time.Second
 // Doubtful reports whether the file may be another than the one that was read at that moment, though its stamp is the same.
 func (s Stamp) Doubtful(read time.Time) bool {
 	return s.info != nil && read.Sub(s.info.ModTime()) < quick
+}
+
+// ReadFile is ReadLimited for the file at path.
+func ReadFile(path string, limit int) ([]byte, error) {
+	return ReadLimited(os.DirFS(filepath.Dir(path)), filepath.Base(path), limit)
 }
 
 // ReadLimited reads a regular file of fsys, but no more than limit and one byte: enough to tell that it is too large.

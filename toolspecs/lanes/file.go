@@ -1,8 +1,6 @@
 package lanes
 
 import (
-	"os"
-	"path/filepath"
 	"reflect"
 
 	"github.com/switchyard/switchyard"
@@ -101,7 +99,7 @@ func Load(path string) (*Set, error) {
 }
 
 func read(path string) ([]byte, error) {
-	data, err := changes.ReadLimited(os.DirFS(filepath.Dir(path)), filepath.Base(path), MaxFileBytes)
+	data, err := changes.ReadFile(path, MaxFileBytes)
 	if err != nil {
 		return nil, strictyaml.Faults{{File: path, Message: "cannot be read: " + changes.Reason(err)}}
 	}

@@ -4,8 +4,6 @@ package models
 import (
 	_ "embed"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"sync"
 	"time"
@@ -85,7 +83,7 @@ func Decode(file string, data []byte) (*Table, error) {
 
 // Load reads the table in the file at path, as Decode does. That it cannot be read is a fault too.
 func Load(path string) (*Table, error) {
-	data, err := changes.ReadLimited(os.DirFS(filepath.Dir(path)), filepath.Base(path), MaxFileBytes)
+	data, err := changes.ReadFile(path, MaxFileBytes)
 	if err != nil {
 		return nil, strictyaml.Faults{{File: path, Message: "cannot be read: " + changes.Reason(err)}}
 	}

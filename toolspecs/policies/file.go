@@ -3,8 +3,6 @@ package policies
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -113,7 +111,7 @@ func Load(path string) (*Set, error) {
 }
 
 func read(path string) ([]byte, error) {
-	data, err := changes.ReadLimited(os.DirFS(filepath.Dir(path)), filepath.Base(path), MaxFileBytes)
+	data, err := changes.ReadFile(path, MaxFileBytes)
 	if err != nil {
 		return nil, strictyaml.Faults{{File: path, Message: "cannot be read: " + changes.Reason(err)}}
 	}

@@ -72,6 +72,29 @@ type Approval struct {
 	Escalated bool      `json:"escalated,omitempty"`
 }
 
+// approvalTimer begins the summary of the timer of an approval.
+const approvalTimer = "approval of "
+
+// ApprovalTimer is the summary, in history, of the timer that bounds the approval of a call.
+func ApprovalTimer(call string) string { return approvalTimer + call }
+
+// TimedApproval returns the call whose approval a timer with that summary bounds; empty for any other timer.
+func TimedApproval(summary string) (call string) {
+	call, _ = strings.CutPrefix(summary, approvalTimer)
+	if call == summary {
+		return ""
+	}
+	return call
+}
+
+// Waited is how long nobody has decided when the approval's time is over.
+func (a Approval) Waited() Duration {
+	if a.Escalated {
+		return 2 * a.Within
+	}
+	return a.Within
+}
+
 // Verdicts of people on a call that waits for approval, and what becomes of one that nobody decided.
 const (
 	DecisionApprove DecisionKind = "approve"
@@ -145,6 +168,8 @@ type Decided struct {
 	By       string       `json:"by,omitempty"`
 	Reason   string       `json:"reason,omitempty"`
 	At       time.Time    `json:"at,omitzero"`
+	// Escalated is when nobody had decided in time, where the approval stayed open for as long again.
+	Escalated time.Time `json:"escalated,omitzero"`
 	// Edited are, of an edit, the arguments that it made, with sensitive ones redacted.
 	Edited json.RawMessage `json:"edited,omitempty"`
 	// Grant is what a run at a limit was granted.

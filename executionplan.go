@@ -94,7 +94,15 @@ func (p *ExecutionPlan) Redacted(mask *Mask, arguments json.RawMessage) *Executi
 		return &shown
 	}
 	var none *Hider
-	hider := none.With(Redacted, mask.Values(arguments)...)
+	return p.Hidden(none.With(Redacted, mask.Values(arguments)...))
+}
+
+// Hidden returns the plan with its texts as the hider leaves them. It may be called on nil.
+func (p *ExecutionPlan) Hidden(hider *Hider) *ExecutionPlan {
+	if p == nil || hider == nil {
+		return p
+	}
+	shown := *p
 	shown.Intent, shown.Rollback = hider.Text(p.Intent), hider.Text(p.Rollback)
 	shown.Preconditions, shown.ExpectedOutcomes = hider.Texts(p.Preconditions), hider.Texts(p.ExpectedOutcomes)
 	return &shown

@@ -23,6 +23,8 @@ const (
 	EventApprovalRequested EventType = "approval_requested"
 	EventApprovalDecided   EventType = "approval_decided"
 	EventApprovalRefused   EventType = "approval_refused"
+	// EventApprovalEscalated: nobody decided in time, and the approval is open for as long again.
+	EventApprovalEscalated EventType = "approval_escalated"
 	EventHookEnded         EventType = "hook_ended"
 	EventMessageSent       EventType = "message_sent"
 	EventRunPaused         EventType = "run_paused"
@@ -59,7 +61,7 @@ type Event struct {
 	// the answer itself; it is nil where nobody did: the question was given up or withdrawn.
 	Question *Question `json:"question,omitempty"`
 	Reply    *Reply    `json:"reply,omitempty"`
-	// Approval is set on approval_requested. Decided is on approval_decided, and on approval_refused, where Failure says why the
+	// Approval is set on approval_requested and approval_escalated. Decided is on approval_decided, and on approval_refused, where Failure says why the
 	// decision did not count.
 	Approval *Approval `json:"approval,omitempty"`
 	Decided  *Decided  `json:"decided,omitempty"`

@@ -16,10 +16,15 @@ type approvals struct {
 	decisions map[string]switchyard.Decision
 	// edited are the arguments that edits made, by the call's id.
 	edited map[string]json.RawMessage
+	// timers are the calls whose approvals timers bound, by the timers' ids; late are those whose time was over while an edit was
+	// being checked.
+	timers map[string]string
+	late   map[string]bool
 }
 
 func newApprovals() approvals {
-	return approvals{decided: map[string]*switchyard.Decided{}, decisions: map[string]switchyard.Decision{}, edited: map[string]json.RawMessage{}}
+	return approvals{decided: map[string]*switchyard.Decided{}, decisions: map[string]switchyard.Decision{},
+		edited: map[string]json.RawMessage{}, timers: map[string]string{}, late: map[string]bool{}}
 }
 
 // approvalStep reads what the run recorded about an approval: the verdict on an edit, or what is asked at a limit.
@@ -73,6 +78,9 @@ func (d *Deriver) decisionTaken(e *historypb.HistoryEvent, updateID, failure str
 	if failure != "" {
 		decided.At = timeOf(e.GetEventTime())
 		d.emit(e, switchyard.Event{Type: switchyard.EventApprovalRefused, Turn: d.turn, CallID: decision.Call, Decided: &decided, Failure: failure})
+		if d.asked.approvals.late[decision.Call] {
+			d.escalated(e, decision.Call)
+		}
 		return
 	}
 	if decision.Kind == switchyard.DecisionEdit {
@@ -91,6 +99,8 @@ func (d *Deriver) approvalDecided(e *historypb.HistoryEvent, callID string, deci
 	tool := open[i].Tool
 	d.summary.Approvals = slices.Delete(slices.Clone(open), i, i+1) // a summary that was given out keeps its own
 	asked := d.asked.approvals.decided[callID]
+	delete(d.asked.approvals.late, callID)
+	decided.Escalated = asked.Escalated
 	decided.Asked, decided.Why, decided.Rule, decided.Digest, decided.At = asked.Asked, asked.Why, asked.Rule, asked.Digest, timeOf(e.GetEventTime())
 	d.asked.approvals.decided[callID] = &decided
 	d.emit(e, switchyard.Event{Type: switchyard.EventApprovalDecided, Turn: d.turn, CallID: callID, Tool: tool, Decided: &decided})

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,6 +85,10 @@ func (d *Deriver) Summary() Summary {
 	s.Parts = append([]Part(nil), s.Parts...)
 	s.SubAgents = append([]SubAgent(nil), s.SubAgents...)
 	s.Questions = append([]switchyard.Question(nil), d.asked.open...)
+	s.Approvals = slices.Clone(d.summary.Approvals)
+	for i := range s.Approvals {
+		s.Approvals[i] = *d.hidden.approval(&s.Approvals[i])
+	}
 	if h := d.hidden.hider; h != nil {
 		s.Prompt, s.Failure, s.Problems, s.Result = h.Text(s.Prompt), h.Text(s.Failure), h.Problems(s.Problems), d.hidden.runResult(s.Result)
 		for i, q := range s.Questions {
@@ -105,6 +110,9 @@ var handlers = map[enumspb.EventType]func(*Deriver, *historypb.HistoryEvent) err
 	enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:                  (*Deriver).timedOut,
 	enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:                   (*Deriver).cancelled,
 	enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED:           (*Deriver).cancelRequested,
+	enumspb.EVENT_TYPE_TIMER_STARTED:                            (*Deriver).timerStarted,
+	enumspb.EVENT_TYPE_TIMER_FIRED:                              (*Deriver).timerFired,
+	enumspb.EVENT_TYPE_TIMER_CANCELED:                           (*Deriver).timerCancelled,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED:       (*Deriver).updateAdmitted,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:       (*Deriver).updateAccepted,
 	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:      (*Deriver).updateCompleted,

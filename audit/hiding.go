@@ -76,6 +76,7 @@ func (h *hidden) event(e switchyard.Event) switchyard.Event {
 		q.Text = h.hider.Text(q.Text)
 		e.Question = &q
 	}
+	e.Approval, e.Decided = h.approval(e.Approval), h.decided(e.Decided)
 	if e.Sent != nil {
 		s := *e.Sent
 		s.Text = h.hider.Text(s.Text)
@@ -110,6 +111,7 @@ func (h *hidden) record(r switchyard.Record) switchyard.Record {
 	r.Arguments, _ = h.hider.JSON(r.Arguments)
 	r.Error, r.Notes, r.Hooks = h.hider.Error(r.Error), h.hider.Texts(r.Notes), h.hooks(r.Hooks)
 	r.LastFailure = h.hider.Text(r.LastFailure)
+	r.Policies, r.Approval, r.Plan = h.policies(r.Policies), h.decided(r.Approval), r.Plan.Hidden(h.hider)
 	if r.Result != nil {
 		shown := *r.Result
 		shown.Output, _ = h.hider.JSON(shown.Output)
@@ -117,6 +119,33 @@ func (h *hidden) record(r switchyard.Record) switchyard.Record {
 		r.Result = &shown
 	}
 	return r
+}
+
+func (h *hidden) policies(actions []switchyard.PolicyAction) []switchyard.PolicyAction {
+	shown := slices.Clone(actions)
+	for i, a := range shown {
+		shown[i].Message, shown[i].Failure = h.hider.Text(a.Message), h.hider.Text(a.Failure)
+	}
+	return shown
+}
+
+func (h *hidden) approval(a *switchyard.Approval) *switchyard.Approval {
+	if h.hider == nil || a == nil {
+		return a
+	}
+	shown := *a
+	shown.Reason, shown.Text = h.hider.Text(a.Reason), h.hider.Text(a.Text)
+	return &shown
+}
+
+func (h *hidden) decided(d *switchyard.Decided) *switchyard.Decided {
+	if h.hider == nil || d == nil {
+		return d
+	}
+	shown := *d
+	shown.Why, shown.Reason = h.hider.Text(d.Why), h.hider.Text(d.Reason)
+	shown.Edited, _ = h.hider.JSON(d.Edited)
+	return &shown
 }
 
 func (h *hidden) hooks(actions []switchyard.HookAction) []switchyard.HookAction {

@@ -19,8 +19,12 @@ func TestHidden(t *testing.T) {
 		Problems: []switchyard.Problem{{Message: value}},
 		Step: &switchyard.ModelResponse{Message: switchyard.Message{Text: "say " + value, Calls: []switchyard.Call{
 			{ID: value, Tool: value, Arguments: string(raw)}, {Arguments: "no JSON: " + value}}}},
-		Record: &switchyard.Record{CallID: value, Arguments: raw, Error: fault, Notes: []string{value}, Hooks: hooks, Timing: switchyard.Timing{Lane: value, LastFailure: value},
+		Record: &switchyard.Record{CallID: value, Arguments: raw, Error: fault, Notes: []string{value}, Hooks: hooks,
+			Policies: []switchyard.PolicyAction{{Message: value, Failure: value}}, Approval: &switchyard.Decided{Why: value, Reason: value, Edited: raw},
+			Plan: &switchyard.ExecutionPlan{Intent: value, Rollback: value, Preconditions: []string{value}, ExpectedOutcomes: []string{value}}, Timing: switchyard.Timing{Lane: value, LastFailure: value},
 			Result: &switchyard.Result{Output: raw, Notes: []string{value}, Hooks: hooks}},
+		Approval: &switchyard.Approval{ApprovalNeed: switchyard.ApprovalNeed{Reason: value, Text: value}, Call: value},
+		Decided:  &switchyard.Decided{Why: value, Reason: value, Edited: raw},
 		Question: &switchyard.Question{ID: value, Text: value}, Sent: &switchyard.Sent{ID: value, Text: value}, Hook: &hooks[0],
 		Result: &switchyard.RunResult{Answer: value, Output: raw, Failures: []switchyard.CallOutcome{{ID: value, Error: fault}}, Undone: []switchyard.Undone{{ID: value, Error: fault}}}}
 	before, err := json.Marshal(event)
@@ -36,7 +40,7 @@ func TestHidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const names = 13 // ids, tools, hooks, a lane
+	const names = 14 // ids, tools, hooks, a lane
 	if n := strings.Count(string(got), value); n != names {
 		t.Errorf("the value stands %d times, not %d, in %s", n, names, got)
 	}

@@ -122,11 +122,14 @@ func (f *formatFlags) writeApproval(w io.Writer, p palette, a listedApproval, no
 
 // approvalNote tells of a call that waits in two lines.
 func (r reach) approvalNote(a audit.RunApproval) string {
-	what := "call " + a.Call + " of " + a.Tool
+	waits, what := "waits", "call "+a.Call+" of "+a.Tool
+	if a.Escalated {
+		waits = "still waits"
+	}
 	if a.Limit != "" {
 		what = "more of its limit of " + a.Limit
 	}
-	return fmt.Sprintf("run %s waits for approval of %s: %s\n  look and decide: %s", a.WorkflowID, what,
+	return fmt.Sprintf("run %s %s for approval of %s: %s\n  look and decide: %s", a.WorkflowID, waits, what,
 		switchyard.Shorten(strings.Join(strings.Fields(a.Text), " "), 300), r.howToApprove(a))
 }
 
@@ -152,6 +155,14 @@ func (t *tracker) approvalEvent(e switchyard.Event) []string {
 		if e.Decided.By != "" {
 			return []string{t.palette.bold("call "+e.CallID) + " " + plainText(e.Decided.Note())}
 		}
+	case switchyard.EventApprovalEscalated:
+		t.approvals = slices.Clone(t.approvals)
+		for i, a := range t.approvals {
+			if a.Call == e.CallID {
+				t.approvals[i].Approval = *e.Approval
+			}
+		}
+		return []string{t.palette.warn("! ") + "nobody has decided about call " + plainText(e.CallID) + " in time; it stays open for as long again"}
 	case switchyard.EventApprovalRefused:
 		return []string{t.palette.warn("! ") + "a decision about call " + plainText(e.CallID) + " did not count: " + switchyard.Shorten(e.Failure, 300)}
 	}

@@ -58,7 +58,7 @@ func (v *quietView) event(e switchyard.Event) error {
 	if e.Type == switchyard.EventQuestionAsked {
 		v.note(v.reach.askedNote(audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question}))
 	}
-	if e.Type == switchyard.EventApprovalRequested {
+	if e.Type == switchyard.EventApprovalRequested || e.Type == switchyard.EventApprovalEscalated {
 		v.note(v.reach.approvalNote(audit.RunApproval{WorkflowID: e.WorkflowID, Approval: *e.Approval}))
 	}
 	return nil

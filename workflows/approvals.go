@@ -89,7 +89,7 @@ func mark(ctx workflow.Context, since any) {
 func (a *approvals) watch(ctx workflow.Context, o *approval) {
 	for !o.over {
 		options := workflow.AwaitOptions{Timeout: max(o.Until.Sub(workflow.Now(ctx)), time.Millisecond),
-			TimerOptions: workflow.TimerOptions{Summary: "approval of " + o.Call}}
+			TimerOptions: workflow.TimerOptions{Summary: switchyard.ApprovalTimer(o.Call)}}
 		decided, err := workflow.AwaitWithOptions(ctx, options, func() bool { return o.over })
 		if err == nil && !decided {
 			// An edit that came in time counts, however long its check takes.
@@ -103,7 +103,7 @@ func (a *approvals) watch(ctx workflow.Context, o *approval) {
 			o.Escalated, o.Until = true, workflow.Now(ctx).Add(o.Within.Std())
 			a.tell(ctx, o, switchyard.NoticeEscalated, nil)
 		default:
-			o.fault = switchyard.NotApproved(o.Tool, switchyard.Duration(o.Until.Sub(o.Asked)))
+			o.fault = switchyard.NotApproved(o.Tool, o.Waited())
 			a.close(ctx, o, "nobody decided in time", switchyard.NoticeDecision{Decision: switchyard.DecisionTimeout})
 		}
 	}

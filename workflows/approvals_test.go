@@ -211,6 +211,9 @@ func TestApprovalEnds(t *testing.T) {
 		if len(later) != 1 || !later[0].Escalated || later[0].Text != "Wires.\ntext: ***" || l.Now().Sub(began) < 4*time.Hour {
 			t.Errorf("after %s, %+v", l.Now().Sub(began), later)
 		}
+		if text := l.conversation()[3].Text; !strings.HasPrefix(text, "ERROR approval_timeout: nobody approved the call of wire within 4h") {
+			t.Errorf("the model was told %q", text)
+		}
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		l := newGuardedLab(t)

@@ -239,6 +239,18 @@ func TestDirectCall(t *testing.T) {
 	expect(t, "executed", named.executed, []string{"mine flaky", "mine flaky"})
 }
 
+// TestDirectCallOfRun proves that nobody starts a call as one that the run makes by itself, which would meet no policies and need no
+// approval.
+func TestDirectCallOfRun(t *testing.T) {
+	for _, c := range []switchyard.Call{{Undo: &switchyard.Undoing{Call: "1.1", Tool: "pay"}}, {Verifies: "1.1"}, {Plan: &switchyard.ExecutionPlan{}}} {
+		l := newGuardedLab(t)
+		c.Tool, c.Arguments = "pay", `{"value":1}`
+		l.runCall(&c)
+		l.failure(switchyard.RunInvalid, nil)
+		expect(t, "executed", l.executed, nil)
+	}
+}
+
 // TestDirectCallFails proves that a direct call that is refused or fails makes the run fail with the call's error, near
 // names from the whole catalog, and that a refused one runs nothing.
 func TestDirectCallFails(t *testing.T) {

@@ -15,6 +15,11 @@ func DirectCall(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunRes
 		return switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.call", Rule: switchyard.RuleRequired, Message: "the input has no call"}})
 	}
 	call := *in.Call
+	if call.OfRun() || call.Plan != nil {
+		// Calls of these kinds need no approval and meet no policies, or were checked before: who starts a run cannot say so.
+		return switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.call", Rule: switchyard.RuleType,
+			Message: "a direct call has a tool and arguments; only a run itself makes calls that undo or verify others, and an execution plan stands among the arguments"}})
+	}
 	if call.ID == "" {
 		call.ID = switchyard.TurnCallID(1, 1)
 	}

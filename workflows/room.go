@@ -121,19 +121,43 @@ func keepsRoom(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, roomChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
-// noRoom has calls refused and recorded so: the run's history is too long for them.
-func (p *pipeline) noRoom(ctx workflow.Context, calls []switchyard.Call) (verdicts []switchyard.Verdict, err error) {
+// noRoom has calls refused and recorded so: the run's history is too long for them. Each of those that were put together has a
+// verdict of its own in history; those of the calls that are given are returned. What waits for approval of them waits no more.
+func (p *pipeline) noRoom(ctx workflow.Context, calls []switchyard.Call) ([]switchyard.Verdict, error) {
 	why := p.fullness(ctx)
-	for len(verdicts) < len(calls) {
-		rest := calls[len(verdicts):]
-		request := switchyard.AdmitRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:portion(rest)], Full: why}
+	byCall := map[string]switchyard.Verdict{}
+	for rest := p.withParts(calls); len(rest) > 0; {
+		n := portion(rest)
+		request := switchyard.AdmitRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:n], Full: why}
 		var part []switchyard.Verdict
 		if err := workflow.ExecuteLocalActivity(withAdmitOptions(ctx, nil), switchyard.AdmitActivity, request).Get(ctx, &part); err != nil {
 			return nil, err
 		}
-		verdicts = append(verdicts, part...)
+		for _, v := range part {
+			byCall[v.ID] = v
+		}
+		rest = rest[n:]
+	}
+	verdicts := make([]switchyard.Verdict, len(calls))
+	for i, c := range calls {
+		verdicts[i] = byCall[c.ID]
+		p.control.approvals.withdraw(ctx, c.ID, "the run's history has no room for the call")
 	}
 	return verdicts, nil
+}
+
+// withParts returns calls as their caller made them: those that were put together one by one.
+func (p *pipeline) withParts(calls []switchyard.Call) (all []switchyard.Call) {
+	for _, c := range calls {
+		parts := p.parts[c.ID]
+		if len(parts) == 0 {
+			all = append(all, c)
+		}
+		for _, part := range parts {
+			all = append(all, part.call)
+		}
+	}
+	return all
 }
 
 // fullness says why there is no room, and what to do.

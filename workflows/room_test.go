@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
@@ -108,4 +110,41 @@ func TestRoomOfEarlierVersions(t *testing.T) {
 	if r := l.result(); r.Usage.Failed != 0 || len(l.executed) != 1 {
 		t.Errorf("result: %+v", r)
 	}
+}
+
+// TestRoomOfBatches proves that each of the calls that were put together is recorded as refused where there is no room for them, and
+// that nothing waits for approval of a call that is refused so.
+func TestRoomOfBatches(t *testing.T) {
+	guarded, err := toolspecs.Decode("guarded.yaml", []byte(guardedTools), toolspecs.Options{Lanes: lanes.Of(switchyard.Lane{Name: "bank"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLabOf(t, 1, append(guarded, many("many", "echo", nil))...)
+	l.grows(48_000, 0, 9, 0)
+	var refused []string
+	l.verdicts = func(verdicts []switchyard.Verdict) {
+		for _, v := range verdicts {
+			if v.Error != nil {
+				refused = append(refused, v.ID+" "+string(v.Error.Type))
+			}
+		}
+	}
+	var waiting []switchyard.Approval
+	l.answers = []func() (switchyard.ModelResponse, error){
+		func() (switchyard.ModelResponse, error) {
+			return switchyard.ModelResponse{Message: switchyard.Message{Calls: []switchyard.Call{
+				{Tool: "many", Arguments: `{"value":["a"]}`}, {Tool: "pay", Arguments: `{"value":2}`}, {Tool: "many", Arguments: `{"value":["b"]}`}}}}, nil
+		},
+		func() (switchyard.ModelResponse, error) {
+			waiting = l.awaiting()
+			return switchyard.ModelResponse{Message: switchyard.Message{Text: "done"}}, nil
+		},
+	}
+	a := toldAgent()
+	a.Tools = append(a.Tools, "many", "pay")
+	l.runAgent(a, "Go.")
+	if r := l.result(); r.Usage.Calls != 3 || r.Usage.Failed != 3 || len(waiting) != 0 {
+		t.Errorf("usage %+v; waiting: %+v", r.Usage, waiting)
+	}
+	expect(t, "refused", refused, []string{"1.1 budget_exceeded", "1.3 budget_exceeded", "1.2 budget_exceeded"})
 }

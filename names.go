@@ -98,14 +98,30 @@ const (
 
 // Search attributes of a run. The devserver registers them; `starter setup` does on any other server.
 const (
+	// These four are keywords, and set when the run is started.
 	AttributeAgent        = "SwitchyardAgent"
 	AttributeConversation = "SwitchyardConversation"
 	AttributeKind         = "SwitchyardKind"
 	AttributeCaller       = "SwitchyardCaller"
+
+	// AttributeWaiting is a boolean: the run waits for a person, who approves a call, answers a question or grants more of a limit.
+	AttributeWaiting = "SwitchyardWaiting"
+	// AttributeOutcome is a keyword, an Outcome; a run that has not ended has none.
+	AttributeOutcome = "SwitchyardOutcome"
+	// AttributeTools is a list of keywords: the tools that were called, those of sub-agents among them, and OtherTools.
+	AttributeTools = "SwitchyardTools"
+	// Turns, calls and tokens are whole numbers, the cost is a number, as in Usage.
+	AttributeTurns  = "SwitchyardTurns"
+	AttributeCalls  = "SwitchyardCalls"
+	AttributeTokens = "SwitchyardTokens"
+	AttributeCost   = "SwitchyardCost"
 )
 
 // MaxAttribute bounds the value of a search attribute, in bytes; SQL stores take 255 characters.
 const MaxAttribute = 250
+
+// OtherTools stands in AttributeTools where a run has called tools besides those that are listed.
+const OtherTools = "..."
 
 // DefaultTaskQueue is the task queue of workflows and of the general lane where nothing else is configured.
 const DefaultTaskQueue = "switchyard"

@@ -37,6 +37,9 @@ type RunInput struct {
 	// are those that the run above had seen.
 	Policies []PolicyRule `json:"policies,omitempty"`
 	Labels   []string     `json:"labels,omitempty"`
+	// Attributes names the search attributes that the run itself keeps, from AttributeWaiting on: those that the namespace has, with
+	// their types. A run that sets one that is not registered can do nothing any more.
+	Attributes []string `json:"attributes,omitempty"`
 	// Carry is set by the run itself when it continues as new.
 	Carry *Carry `json:"carry,omitempty"`
 }
@@ -69,6 +72,8 @@ type Carry struct {
 	// Labels are those that the run has seen, Calls what it has done, by tool.
 	Labels []string    `json:"labels,omitempty"`
 	Calls  []PastCalls `json:"calls,omitempty"`
+	// Below are the calls of its sub-agents, by tool.
+	Below []PastCalls `json:"below,omitempty"`
 	// Limits are the run's where a person was asked for more than its agent declares, Grants counts how often one was.
 	Limits *Limits `json:"limits,omitempty"`
 	Grants int     `json:"grants,omitempty"`
@@ -377,4 +382,6 @@ type RunResult struct {
 	Undo *Packed[[]Call] `json:"undo,omitempty"`
 	// Labels are those that the run has seen, sorted.
 	Labels []string `json:"labels,omitempty"`
+	// Brief tells of the run's calls; nil where it made none.
+	Brief *Brief `json:"brief,omitempty"`
 }

@@ -78,14 +78,22 @@ func days(d time.Duration) string {
 }
 
 func (d *doctor) attributes(ctx context.Context) ([]finding, error) {
-	missing, err := missingAttributes(ctx, d.client, d.namespace)
+	missing, taken, err := unregistered(ctx, d.client, d.namespace)
 	if err != nil {
 		return []finding{{markWarn, fmt.Sprintf("the search attributes cannot be listed: %v", err), "ask whoever runs the server"}}, nil
 	}
+	var findings []finding
 	if len(missing) > 0 {
-		return []finding{{markWarn, "search attributes are missing: " + strings.Join(missing, ", "), "starter setup"}}, nil
+		findings = append(findings, finding{markWarn, "search attributes are missing: " + strings.Join(attributeNames(missing), ", "), "starter setup"})
 	}
-	return []finding{{markGood, "all search attributes are registered", ""}}, nil
+	if len(taken) > 0 {
+		findings = append(findings, finding{markWarn, "search attributes have other types than Switchyard's: " + taken.text(),
+			"runs do without them: ask whoever runs the server to remove them, then starter setup"})
+	}
+	if len(findings) == 0 {
+		findings = []finding{{markGood, "all search attributes are registered", ""}}
+	}
+	return findings, nil
 }
 
 // latency measures the round trip of a question that the server answers from memory.

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard/internal/testserver"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 )
 
@@ -18,33 +21,73 @@ func starter(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), err.String()
 }
 
-// TestSetup proves that a server without our search attributes still takes runs, that starter says what is missing, and
-// that setup registers it.
+// TestSetup proves that a server without our search attributes, or with some of them, still takes runs and that these come to their
+// end, that starter says what is missing, and that setup registers what there is room for.
 func TestSetup(t *testing.T) {
 	if os.Getenv("SWITCHYARD_E2E") == "" {
 		t.Skip("SWITCHYARD_E2E is not set: this test runs a server; make check does")
 	}
 	server := testserver.NewServer(t)
-	_, err := server.Client.OperatorService().RemoveSearchAttributes(context.Background(),
-		&operatorservice.RemoveSearchAttributesRequest{Namespace: "default", SearchAttributes: attributeNames})
+	tools, err := filepath.Abs("testdata/tools")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		args string
-		code int
-		says string
-	}{
-		{"call echo text=hello --detach --id without", exitDone, "starter setup"},
-		{"doctor", exitFailed, "search attributes are missing: SwitchyardAgent, SwitchyardCaller, SwitchyardConversation, SwitchyardKind"},
-		{"setup", exitDone, "registered SwitchyardAgent, SwitchyardCaller, SwitchyardConversation, SwitchyardKind"},
-		{"setup", exitDone, "all search attributes are registered"},
-		{"call echo text=hello --detach --id with", exitDone, "with"},
-	} {
-		args := append(strings.Fields(c.args), "--address", server.Address)
-		code, stdout, stderr := starter(t, args...)
-		if code != c.code || !strings.Contains(stdout+stderr, c.says) {
-			t.Errorf("starter %s: exit code %d, want %d and %q:\n%s%s", c.args, code, c.code, c.says, stdout, stderr)
+	var ready map[string]any
+	testserver.Start(t, &ready, nil, testserver.Bin(t, "worker"), "--address", server.Address, "--tools", tools, "--parent-pid", strconv.Itoa(os.Getpid()))
+	operator := server.Client.OperatorService()
+	remove := func(names ...string) {
+		_, err := operator.RemoveSearchAttributes(context.Background(), &operatorservice.RemoveSearchAttributesRequest{Namespace: "default", SearchAttributes: names})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(args string, code int, says ...string) {
+		t.Helper()
+		got, stdout, stderr := starter(t, append(strings.Fields(args), "--address", server.Address)...)
+		if got != code {
+			t.Errorf("starter %s: exit code %d, want %d:\n%s%s", args, got, code, stdout, stderr)
+		}
+		for _, text := range says {
+			if !strings.Contains(stdout+stderr, text) {
+				t.Errorf("starter %s does not say %q:\n%s%s", args, text, stdout, stderr)
+			}
+		}
+	}
+	all := attributeNames(runAttributes)
+	remove(all...)
+	run("call echo text=hello --id without", exitDone, "starter setup", "hello")
+	run("doctor", exitDone, "search attributes are missing: SwitchyardAgent, SwitchyardCaller, SwitchyardConversation, SwitchyardKind, SwitchyardOutcome")
+
+	// One is there as something else, and of three whole numbers two are another program's.
+	_, err = operator.AddSearchAttributes(context.Background(), &operatorservice.AddSearchAttributesRequest{Namespace: "default", SearchAttributes: map[string]enumspb.IndexedValueType{
+		"SwitchyardCost": enumspb.INDEXED_VALUE_TYPE_KEYWORD, "Alien": enumspb.INDEXED_VALUE_TYPE_INT, "Alien2": enumspb.INDEXED_VALUE_TYPE_INT}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run("setup", exitFailed, "registered SwitchyardAgent, SwitchyardCaller, SwitchyardConversation, SwitchyardKind, SwitchyardOutcome, SwitchyardTools, SwitchyardWaiting, SwitchyardCalls\n",
+		"cannot register SwitchyardTokens (Int), SwitchyardTurns (Int)")
+	run("doctor", exitDone, "search attributes are missing: SwitchyardTokens, SwitchyardTurns", "have other types than Switchyard's: SwitchyardCost (Keyword, not Double)")
+	run("call echo text=hello --id some", exitDone, "hello")
+	remove("Alien", "Alien2")
+	run("setup", exitFailed, "registered SwitchyardTokens, SwitchyardTurns", "SwitchyardCost (Keyword, not Double)")
+	remove("SwitchyardCost")
+	run("setup", exitDone, "registered SwitchyardCost")
+	run("setup", exitDone, "all search attributes are registered")
+	run("call echo text=hello --id with", exitDone, "hello")
+	for id, want := range map[string]int{"without": 0, "some": 1, "with": 1} {
+		upserts := 0
+		history := server.Client.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for history.HasNext() {
+			event, err := history.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if event.GetEventType() == enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES {
+				upserts++
+			}
+		}
+		if upserts != want {
+			t.Errorf("the history of %s has %d upserts of search attributes, want %d", id, upserts, want)
 		}
 	}
 }

@@ -207,7 +207,8 @@ func (s *start) checkSize() error {
 	return nil
 }
 
-// searchAttributes returns the attributes of the run that the server knows, and tells how to register the others.
+// searchAttributes returns the attributes of the run that the server knows, and tells how to register the others. The run is told
+// which it can keep itself.
 func (a *app) searchAttributes(ctx context.Context, c client.Client, s *start) (temporal.SearchAttributes, error) {
 	known, err := registered(ctx, c, a.connection.resolvedNamespace)
 	if err != nil {
@@ -224,10 +225,11 @@ func (a *app) searchAttributes(ctx context.Context, c client.Client, s *start) (
 	if s.kind == switchyard.CallerAgent {
 		values[switchyard.AttributeAgent] = s.name
 	}
+	s.input.Attributes = known.kept()
 	var updates []temporal.SearchAttributeUpdate
 	missing := false
 	for name, value := range values {
-		if !known[name] {
+		if known[name] != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
 			missing = true
 			continue
 		}

@@ -22,14 +22,20 @@ func Agent(ctx workflow.Context, in switchyard.RunInput, earlier []byte) (switch
 		return switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.agent", Rule: switchyard.RuleRequired, Message: "the input has no agent"}})
 	}
 	run := &agentRun{in: in, agent: in.Agent, started: workflow.Now(ctx)}
-	if err := run.start(ctx, earlier); err != nil {
+	result, err := run.toEnd(ctx, earlier)
+	return ended(ctx, in, run.pipeline, result, err)
+}
+
+// toEnd takes the run from its start to its end, or to where it continues in a fresh history.
+func (r *agentRun) toEnd(ctx workflow.Context, earlier []byte) (switchyard.RunResult, error) {
+	if err := r.start(ctx, earlier); err != nil {
 		return switchyard.RunResult{}, err
 	}
-	result, err := run.loop(ctx)
-	run.pipeline.control.inbox.close("is ending")
+	result, err := r.loop(ctx)
+	r.pipeline.control.inbox.close("is ending")
 	if !workflow.IsContinueAsNewError(err) {
-		run.pipeline.instances.close(ctx)
-		result, err = run.endHooks(ctx, result, run.pipeline.end(ctx, err))
+		r.pipeline.instances.close(ctx)
+		result, err = r.endHooks(ctx, result, r.pipeline.end(ctx, err))
 	}
 	return result, err
 }
@@ -280,7 +286,8 @@ func (r *agentRun) modelError(err error, what string) error {
 
 // end finishes a result by why the model stopped.
 func (r *agentRun) end(result switchyard.RunResult, stop switchyard.Stop) (switchyard.RunResult, error) {
-	result.Usage, result.Labels = r.pipeline.usage, r.pipeline.seen.labels
+	result = r.pipeline.tally(result)
+	result.Labels = r.pipeline.seen.labels
 	if r.in.Parent != nil {
 		result.Undo = r.pipeline.undo.carry()
 	}
@@ -309,6 +316,7 @@ func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
 	next.Carry.Limits, next.Carry.Grants = r.carriedLimits(), r.asked
 	next.Carry.Window, next.Carry.Repeats = r.carriedWindow(), r.carriedRepeats()
 	next.Carry.Labels, next.Carry.Calls = r.pipeline.seen.labels, r.pipeline.seen.past("")
+	next.Carry.Below = r.pipeline.seen.carryBelow()
 	next.Carry.Paused, next.Carry.Sent = r.pipeline.control.paused, r.pipeline.control.inbox.known
 	return switchyard.RunResult{}, workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next, earlier)
 }

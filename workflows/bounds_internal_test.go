@@ -49,8 +49,8 @@ func TestCallsResultIsBounded(t *testing.T) {
 	none := func() ([]byte, error) { return nil, nil }
 	huge := func() ([]byte, error) { return make([]byte, switchyard.MaxPayload+1), nil }
 	for name, result := range map[string]func() (switchyard.RunResult, error){
-		"failures": func() (switchyard.RunResult, error) { return callsResult(failed, none, switchyard.Usage{}) },
-		"output":   func() (switchyard.RunResult, error) { return callsResult(nil, huge, switchyard.Usage{}) },
+		"failures": func() (switchyard.RunResult, error) { return new(pipeline).callsResult(failed, none) },
+		"output":   func() (switchyard.RunResult, error) { return new(pipeline).callsResult(nil, huge) },
 	} {
 		_, err := result()
 		app, ok := errors.AsType[*temporal.ApplicationError](err)

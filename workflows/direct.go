@@ -14,10 +14,16 @@ func DirectCall(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunRes
 	if in.Call == nil {
 		return switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.call", Rule: switchyard.RuleRequired, Message: "the input has no call"}})
 	}
+	p, result, err := directCall(ctx, in)
+	return ended(ctx, in, p, result, err)
+}
+
+// directCall makes the call. It has no pipeline where the run does not begin.
+func directCall(ctx workflow.Context, in switchyard.RunInput) (*pipeline, switchyard.RunResult, error) {
 	call := *in.Call
 	if call.OfRun() || call.Plan != nil {
 		// Calls of these kinds need no approval and meet no policies, or were checked before: who starts a run cannot say so.
-		return switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.call", Rule: switchyard.RuleType,
+		return nil, switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.call", Rule: switchyard.RuleType,
 			Message: "a direct call has a tool and arguments; only a run itself makes calls that undo or verify others, and an execution plan stands among the arguments"}})
 	}
 	if call.ID == "" {
@@ -26,21 +32,22 @@ func DirectCall(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunRes
 	var pinned switchyard.Pinned
 	asked, err := answerSetup(ctx, nil, &pinned)
 	if err != nil {
-		return switchyard.RunResult{}, err
+		return nil, switchyard.RunResult{}, err
 	}
 	origin := originOf(ctx, in, switchyard.Caller{Type: switchyard.CallerDirect, ID: in.Caller.ID})
 	pinned, err = pin(ctx, switchyard.PinRequest{Run: origin.Run, Tools: []string{call.Tool}})
 	if err != nil {
-		return switchyard.RunResult{}, err
+		return nil, switchyard.RunResult{}, err
 	}
 	p := newPipeline(ctx, in, origin, pinned.Catalog, in.Mode, asked)
 	p.need(pinned.Below)
 	outcomes, err := p.runTurn(ctx, []switchyard.Call{call}, "")
 	p.instances.close(ctx)
 	if err := stopped(ctx, err); err != nil {
-		return switchyard.RunResult{}, err
+		return p, switchyard.RunResult{}, err
 	}
-	return callsResult(outcomes, func() ([]byte, error) { return outcomes[0].Result.Output, nil }, p.usage)
+	result, err := p.callsResult(outcomes, func() ([]byte, error) { return outcomes[0].Result.Output, nil })
+	return p, result, err
 }
 
 // stopped returns why a run of calls ends before its result: the pipeline failed, or the run was cancelled.
@@ -52,8 +59,8 @@ func stopped(ctx workflow.Context, err error) error {
 }
 
 // callsResult is the result of a run of calls: a failure if one of them failed, else what output gives.
-func callsResult(outcomes []switchyard.CallOutcome, output func() ([]byte, error), usage switchyard.Usage) (switchyard.RunResult, error) {
-	result := switchyard.RunResult{Outcome: switchyard.OutcomeCompleted, Usage: usage}
+func (p *pipeline) callsResult(outcomes []switchyard.CallOutcome, output func() ([]byte, error)) (switchyard.RunResult, error) {
+	result := p.tally(switchyard.RunResult{Outcome: switchyard.OutcomeCompleted})
 	for _, o := range outcomes {
 		if o.Error != nil {
 			result.Failures = append(result.Failures, o)

@@ -111,8 +111,7 @@ func (r *agentRun) endHooks(ctx workflow.Context, result switchyard.RunResult, f
 
 // ending is how the run ended, as its hooks are told.
 func (r *agentRun) ending(ctx workflow.Context, result switchyard.RunResult, failure error) *switchyard.RunEnd {
-	end := &switchyard.RunEnd{RunResult: result}
-	end.Usage = r.pipeline.usage
+	end := &switchyard.RunEnd{RunResult: r.pipeline.tally(result)}
 	if failure == nil {
 		return end
 	}
@@ -181,6 +180,5 @@ func (r *agentRun) hookPrompt() string {
 
 // blockedBy is the failure of a run that a hook stopped, or failed after it was over. What the run gave by then is its detail.
 func (r *agentRun) blockedBy(message string, result switchyard.RunResult) error {
-	result.Usage = r.pipeline.usage
-	return runError(switchyard.RunBlocked, message, nil, result)
+	return runError(switchyard.RunBlocked, message, nil, r.pipeline.tally(result))
 }

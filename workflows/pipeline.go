@@ -51,7 +51,8 @@ type pipeline struct {
 	// admitted are verdicts that came with the model's answer, on the first calls of the turn.
 	admitted []switchyard.Verdict
 	// blocked are calls that failed so often that they are refused.
-	blocked []switchyard.Repeat
+	blocked    []switchyard.Repeat
+	attributes attributes
 	// stepsInline says that the run's model steps run inline.
 	stepsInline bool
 }
@@ -72,6 +73,8 @@ func newPipeline(ctx workflow.Context, in switchyard.RunInput, origin switchyard
 	p.started = workflow.Now(ctx)
 	p.instances = &instances{base: p.queue, origin: origin}
 	c.approvals.edit, c.approvals.notify = p.editCall, p.notify
+	p.attributes.known = in.Attributes
+	p.keepAttributes(ctx)
 	return p
 }
 

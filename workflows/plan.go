@@ -17,24 +17,29 @@ func Plan(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, e
 	if in.Plan == nil {
 		return switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.plan", Rule: switchyard.RuleRequired, Message: "the input has no plan"}})
 	}
-	plan := in.Plan.Value
+	p, result, err := runPlan(ctx, in, in.Plan.Value)
+	return ended(ctx, in, p, result, err)
+}
+
+// runPlan runs the calls of a plan. It has no pipeline where the run does not begin.
+func runPlan(ctx workflow.Context, in switchyard.RunInput, plan switchyard.Plan) (*pipeline, switchyard.RunResult, error) {
 	problems := plan.Check()
 	if len(plan.Calls) > maxPlanCalls {
 		problems = append(problems, switchyard.Problem{Path: "$.calls", Rule: "max_items",
 			Message: fmt.Sprintf("the plan has %d calls; one run's history holds at most %d", len(plan.Calls), maxPlanCalls)})
 	}
 	if len(problems) > 0 {
-		return switchyard.RunResult{}, invalid(problems)
+		return nil, switchyard.RunResult{}, invalid(problems)
 	}
 	var pinned switchyard.Pinned
 	asked, err := answerSetup(ctx, nil, &pinned)
 	if err != nil {
-		return switchyard.RunResult{}, err
+		return nil, switchyard.RunResult{}, err
 	}
 	origin := originOf(ctx, in, switchyard.Caller{Type: switchyard.CallerPlan, ID: plan.Name})
 	pinned, err = pin(ctx, switchyard.PinRequest{Run: origin.Run, Plan: &plan, Tools: toolsOf(plan)})
 	if err != nil {
-		return switchyard.RunResult{}, err
+		return nil, switchyard.RunResult{}, err
 	}
 	mode := in.Mode
 	if mode == "" {
@@ -44,16 +49,16 @@ func Plan(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, e
 	run.pipeline.need(pinned.Below)
 	run.pipeline.undo = newUndo(plan.Undo, nil)
 	if err := run.admitFixed(ctx); err != nil {
-		return switchyard.RunResult{}, err
+		return run.pipeline, switchyard.RunResult{}, err
 	}
 	b := batch{waits: run.waits(), launch: run.launch, fits: run.fits, refuse: run.refuse, skip: run.skip, finish: run.finish}
 	err = run.pipeline.run(ctx, b)
 	run.pipeline.instances.close(ctx)
 	var result switchyard.RunResult
 	if err = stopped(ctx, err); err == nil {
-		result, err = callsResult(run.outcomes, run.output, run.pipeline.usage)
+		result, err = run.pipeline.callsResult(run.outcomes, run.output)
 	}
-	return result, run.pipeline.end(ctx, err)
+	return run.pipeline, result, run.pipeline.end(ctx, err)
 }
 
 // maxPlanCalls keeps a plan's history under the 51,200 events at which servers end a run: a call takes six to nine.

@@ -30,15 +30,20 @@ func rankedTool(name string, priority switchyard.Priority) toolspecs.Spec {
 }
 
 // watchOptions notes with which options the run schedules activities, by id. The test environment does without most of them.
-func (l *lab) watchOptions() map[string]workflow.ActivityOptions {
+func (l *lab) watchOptions() map[string]workflow.ActivityOptions { return l.watch().seen }
+
+// watch notes what the run asks of the SDK.
+func (l *lab) watch() *optionsWatch {
 	w := &optionsWatch{seen: map[string]workflow.ActivityOptions{}}
 	l.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{w}, DeadlockDetectionTimeout: busy})
-	return w.seen
+	return w
 }
 
 type optionsWatch struct {
 	interceptor.WorkerInterceptorBase
 	seen map[string]workflow.ActivityOptions
+	// upserts are the search attributes that were set, in order.
+	upserts []string
 }
 
 func (w *optionsWatch) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {

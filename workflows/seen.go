@@ -12,20 +12,53 @@ type seen struct {
 	// labels are sorted.
 	labels []string
 	calls  map[string]switchyard.PastCalls
+	// below are the calls of sub-agents, by tool. switchyard.OtherTools is in it where one of them could not tell of its calls.
+	below map[string]switchyard.PastCalls
 	// open are the tools of the calls that were let through and have not ended, by call.
 	open map[string]string
 }
 
 func newSeen(in switchyard.RunInput) seen {
-	s := seen{calls: map[string]switchyard.PastCalls{}, open: map[string]string{}}
+	s := seen{calls: map[string]switchyard.PastCalls{}, open: map[string]string{}, below: map[string]switchyard.PastCalls{}}
 	s.label(in.Labels)
 	if in.Carry != nil {
 		s.label(in.Carry.Labels)
 		for _, p := range in.Carry.Calls {
 			s.calls[p.Tool] = p
 		}
+		for _, p := range in.Carry.Below {
+			s.below[p.Tool] = p
+		}
 	}
 	return s
+}
+
+// adopt takes in what a sub-agent tells of its calls, and of those below it.
+func (s *seen) adopt(b *switchyard.Brief) {
+	if b == nil {
+		return
+	}
+	for _, t := range b.Tools {
+		of := s.below[t.Tool].Plus(t)
+		of.Tool = t.Tool
+		s.below[t.Tool] = of
+	}
+	if b.Others > 0 {
+		s.untold()
+	}
+}
+
+// untold notes that there are calls of sub-agents besides those that are known.
+func (s *seen) untold() {
+	s.below[switchyard.OtherTools] = switchyard.PastCalls{Tool: switchyard.OtherTools}
+}
+
+// carryBelow are the calls of sub-agents, by tool, sorted.
+func (s *seen) carryBelow() (list []switchyard.PastCalls) {
+	for _, tool := range slices.Sorted(maps.Keys(s.below)) {
+		list = append(list, s.below[tool])
+	}
+	return list
 }
 
 // label adds labels. What a run has seen it never forgets: not even a compaction takes out of a conversation what it did to it.

@@ -46,7 +46,7 @@ func (p *pipeline) startAgent(ctx workflow.Context, c switchyard.Call, v switchy
 	id := switchyard.ChildWorkflowID(info.ID, c.ID)
 	input := switchyard.RunInput{Agent: agent, Prompt: v.Prompt, Caller: p.origin.Caller, Trace: p.origin.Trace,
 		Variables: p.origin.Variables, DryRun: p.origin.DryRun || v.Plan.IsDryRun(), Mode: p.override, Priority: cmp.Or(c.Priority, p.rank.run, p.tools[c.Tool].Priority),
-		Policies: p.policies, Labels: p.seen.labels,
+		Policies: p.policies, Labels: p.seen.labels, Attributes: p.attributes.known,
 		Parent: &switchyard.Parent{WorkflowID: info.ID, Run: p.origin.Run, Call: switchyard.CallPath(p.parent.Call, c.ID),
 			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1, Fairness: p.rank.conversation}}
 	data, err := json.Marshal(input)
@@ -128,7 +128,12 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 	var result switchyard.RunResult
 	if err := run.Get(ctx, &result); err != nil {
 		p.seen.label(p.emittedBy(request.Tool))
-		request.Error, request.Usage = agentFailure(err)
+		var used switchyard.RunResult
+		request.Error, used = agentFailure(err)
+		request.Usage = used.Usage
+		if p.seen.adopt(used.Brief); used.Brief == nil {
+			p.seen.untold()
+		}
 		if late {
 			// What it had done by then stands in its run's records, so that the outcome is known, whatever the tool's effect.
 			request.Error = switchyard.Errorf(switchyard.ErrTimeout, "%s did not answer within %s and was cancelled", request.Tool.Name, request.Tool.Timeout)
@@ -138,6 +143,7 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 	}
 	request.Answer, request.Usage = result.Answer, result.Usage
 	p.adopt(request.Call, result.Undo)
+	p.seen.adopt(result.Brief)
 	p.seen.label(result.Labels)
 	if result.Limit != "" {
 		request.Notes = append(request.Notes, fmt.Sprintf("the agent reached its limit of %s; this is what it knew by then", result.Limit))
@@ -147,9 +153,9 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 	}
 }
 
-// agentFailure says what the failure of a sub-agent's run means for the call, and what that run used.
-func agentFailure(err error) (*switchyard.Error, switchyard.Usage) {
-	var usage switchyard.Usage
+// agentFailure says what the failure of a sub-agent's run means for the call, and as much as is known of that run's result.
+func agentFailure(err error) (*switchyard.Error, switchyard.RunResult) {
+	var result switchyard.RunResult
 	cause := err
 	if child, ok := errors.AsType[*temporal.ChildWorkflowExecutionError](err); ok {
 		cause = child.Unwrap()
@@ -158,30 +164,29 @@ func agentFailure(err error) (*switchyard.Error, switchyard.Usage) {
 	switch cause := cause.(type) {
 	case *temporal.CanceledError:
 		e.Type, e.Message = switchyard.ErrCancelled, "the agent's run was cancelled"
-		usage = usageIn(cause.Details)
+		result.Usage = usageIn(cause.Details)
 	case *temporal.ApplicationError:
 		e.Message = fmt.Sprintf("the agent's run failed (%s): %s", cause.Type(), cutText(cause.Message()))
-		usage = failedUsage(cause)
+		result = failedResult(cause)
 	case *temporal.TerminatedError:
 		e.Message = "the agent's run was terminated"
 	default:
 		e.Message = "the agent's run failed: " + cutText(cause.Error())
 	}
-	return e, usage
+	return e, result
 }
 
-// failedUsage reads what a failed run used from the details that its type carries.
-func failedUsage(err *temporal.ApplicationError) switchyard.Usage {
+// failedResult reads what is known of a failed run's result from the details that its type carries.
+func failedResult(err *temporal.ApplicationError) (result switchyard.RunResult) {
 	switch switchyard.RunErrorType(err.Type()) {
 	case switchyard.RunModelFailed:
-		return usageIn(err.Details)
+		result.Usage = usageIn(err.Details)
 	case switchyard.RunRefused, switchyard.RunBlocked:
-		var result switchyard.RunResult
-		if err.Details(&result) == nil {
-			return result.Usage
+		if err.Details(&result) != nil {
+			return switchyard.RunResult{}
 		}
 	}
-	return switchyard.Usage{}
+	return result
 }
 
 func usageIn(details func(...any) error) switchyard.Usage {

@@ -173,8 +173,8 @@ func (p *pipeline) withUndone(err error, undone []switchyard.Undone) error {
 	case switchyard.RunRefused, switchyard.RunCallsFailed, switchyard.RunBlocked:
 		var result switchyard.RunResult
 		if app.Details(&result) == nil {
-			result.Usage, result.Undone = p.usage, undone
-			return runError(kind, message, app.Unwrap(), result)
+			result.Undone = undone
+			return runError(kind, message, app.Unwrap(), p.tally(result))
 		}
 	}
 	return err

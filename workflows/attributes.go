@@ -1,0 +1,150 @@
+package workflows
+
+import (
+	"slices"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// maxToolNames bounds the names of tools in a search attribute, in bytes as JSON: servers refuse a value of more than 2048, and with
+// it the workflow task.
+const maxToolNames = 1800
+
+// attributes are the search attributes that a run keeps: its input says which of them the namespace has, and it sets no others.
+type attributes struct {
+	known []string
+	// waiting is what was set last.
+	waiting bool
+}
+
+// attribute is a new value of a search attribute.
+type attribute struct {
+	name string
+	set  temporal.SearchAttributeUpdate
+}
+
+// set sets those of the attributes that the namespace has, in one command.
+func (a *attributes) set(ctx workflow.Context, all ...attribute) {
+	var updates []temporal.SearchAttributeUpdate
+	for _, one := range all {
+		if slices.Contains(a.known, one.name) {
+			updates = append(updates, one.set)
+		}
+	}
+	if len(updates) == 0 {
+		return
+	}
+	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
+		workflow.GetLogger(ctx).Warn("the run's search attributes are not up to date", "error", err)
+	}
+}
+
+// keepAttributes has the server told whenever the run begins to wait for a person, or does so no more: by a command of a workflow
+// task that there is anyway.
+func (p *pipeline) keepAttributes(ctx workflow.Context) {
+	if !slices.Contains(p.attributes.known, switchyard.AttributeWaiting) {
+		return
+	}
+	ctx, _ = workflow.NewDisconnectedContext(ctx) // a cancelled run may wait, too
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		for workflow.Await(ctx, func() bool { return p.attributes.waiting != p.waits() }) == nil {
+			p.attributes.waiting = p.waits()
+			p.attributes.set(ctx, p.figures()...)
+		}
+	})
+}
+
+// waits reports whether the run waits for a person.
+func (p *pipeline) waits() bool { return len(p.control.approvals.open)+len(p.questions.open) > 0 }
+
+// figures are what the run has used and called so far, and whether it waits.
+func (p *pipeline) figures() []attribute {
+	u := p.usage
+	whole := func(name string, n int) attribute {
+		return attribute{name, temporal.NewSearchAttributeKeyInt64(name).ValueSet(int64(n))}
+	}
+	all := []attribute{
+		{switchyard.AttributeWaiting, temporal.NewSearchAttributeKeyBool(switchyard.AttributeWaiting).ValueSet(p.attributes.waiting)},
+		whole(switchyard.AttributeTurns, u.Turns),
+		whole(switchyard.AttributeCalls, u.Calls),
+		whole(switchyard.AttributeTokens, u.InputTokens+u.OutputTokens),
+		{switchyard.AttributeCost, temporal.NewSearchAttributeKeyFloat64(switchyard.AttributeCost).ValueSet(u.Cost)},
+	}
+	if names := p.toolNames(); len(names) > 0 {
+		all = append(all, attribute{switchyard.AttributeTools, temporal.NewSearchAttributeKeyKeywordList(switchyard.AttributeTools).ValueSet(names)})
+	}
+	return all
+}
+
+// toolNames are the tools that were called, as many as there is room for; switchyard.OtherTools stands for all others.
+func (p *pipeline) toolNames() (names []string) {
+	b := p.brief()
+	if b == nil {
+		return nil
+	}
+	size := 0
+	for _, t := range b.Tools {
+		if size += len(t.Tool) + len(`"",`); size > maxToolNames {
+			break
+		}
+		names = append(names, t.Tool)
+	}
+	if _, untold := p.seen.below[switchyard.OtherTools]; untold || b.Others > 0 || len(names) < len(b.Tools) {
+		names = append(names, switchyard.OtherTools)
+	}
+	return names
+}
+
+// ended returns how a run ends, and has the server told before. p is nil where the run did not begin.
+func ended(ctx workflow.Context, in switchyard.RunInput, p *pipeline, result switchyard.RunResult, failure error) (switchyard.RunResult, error) {
+	goesOn := workflow.IsContinueAsNewError(failure)
+	a := &attributes{known: in.Attributes}
+	var all []attribute
+	if p != nil {
+		a = &p.attributes
+		a.waiting = goesOn && p.waits()
+		all = p.figures()
+	}
+	if !goesOn {
+		outcome := result.Outcome
+		if failure != nil {
+			outcome = failedAs(ctx, failure)
+		}
+		all = append(all, attribute{switchyard.AttributeOutcome, temporal.NewSearchAttributeKeyKeyword(switchyard.AttributeOutcome).ValueSet(string(outcome))})
+	}
+	a.set(ctx, all...)
+	return result, failure
+}
+
+// failedAs is the outcome of a run that ends with an error.
+func failedAs(ctx workflow.Context, failure error) switchyard.Outcome {
+	if ctx.Err() != nil && temporal.IsCanceledError(failure) {
+		return switchyard.OutcomeCancelled
+	}
+	return switchyard.OutcomeFailed
+}
+
+// tally returns a result with what the run has used and called.
+func (p *pipeline) tally(r switchyard.RunResult) switchyard.RunResult {
+	r.Usage, r.Brief = p.usage, p.brief()
+	return r
+}
+
+// brief tells of the run's calls. The names of tools that there are not are the model's own, and left out.
+func (p *pipeline) brief() *switchyard.Brief {
+	var tools []switchyard.PastCalls
+	for _, t := range p.seen.past("") {
+		if _, known := p.tools[t.Tool]; !known {
+			continue
+		}
+		tools = append(tools, t.Plus(p.seen.below[t.Tool]))
+	}
+	for _, t := range p.seen.carryBelow() {
+		if t.Tool != switchyard.OtherTools && !slices.ContainsFunc(tools, func(own switchyard.PastCalls) bool { return own.Tool == t.Tool }) {
+			tools = append(tools, t)
+		}
+	}
+	return switchyard.NewBrief(p.usage, tools)
+}

@@ -118,6 +118,7 @@ func askWorkers(ctx context.Context, c client.Client, queue string, request swit
 	}
 	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: "catalog-report-" + randomHex(4), TaskQueue: queue, WorkflowExecutionTimeout: reportTimeout,
+		StaticSummary: "asks the workers of " + queue + " what they hold",
 	}, switchyard.CatalogWorkflow, request)
 	if err != nil {
 		return report, err

@@ -90,6 +90,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	}
 	r.pipeline = newPipeline(ctx, r.in, origin, r.pinned.Catalog, r.mode(), asked)
 	r.pipeline.seen.label(r.recalled)
+	r.pipeline.details.before = r.before
 	r.pipeline.budget = budget{limits: r.limits, started: r.started}
 	r.pipeline.stepsInline = r.agent.Model.Lane == switchyard.LaneInline
 	r.pipeline.inline.on = r.pipeline.inline.on || r.pipeline.stepsInline

@@ -10,9 +10,9 @@ import "github.com/switchyard/switchyard"
 // All returns the workflows by the name they are registered under.
 func All() map[string]any {
 	return map[string]any{
-		switchyard.AgentWorkflow:     Agent,
-		switchyard.PlanWorkflow:      Plan,
-		switchyard.CallWorkflow:      DirectCall,
+		switchyard.AgentWorkflow:     showingAgent,
+		switchyard.PlanWorkflow:      showing(Plan),
+		switchyard.CallWorkflow:      showing(DirectCall),
 		switchyard.ScheduledWorkflow: ScheduledRun,
 		switchyard.CatalogWorkflow:   CatalogReport,
 		switchyard.LaneWorkflow:      LaneKeeper,

@@ -53,6 +53,7 @@ type pipeline struct {
 	// blocked are calls that failed so often that they are refused.
 	blocked    []switchyard.Repeat
 	attributes attributes
+	details    *details
 	// stepsInline says that the run's model steps run inline.
 	stepsInline bool
 }
@@ -75,6 +76,7 @@ func newPipeline(ctx workflow.Context, in switchyard.RunInput, origin switchyard
 	c.approvals.edit, c.approvals.notify = p.editCall, p.notify
 	p.attributes.known = in.Attributes
 	p.keepAttributes(ctx)
+	p.follow(ctx, in)
 	return p
 }
 
@@ -221,6 +223,7 @@ func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard
 func (p *pipeline) begin(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
 	t := p.toolFor(c, v)
 	p.room.enter(c.ID, p.room.need(t, c, v))
+	p.seen.begin(c.ID, p.parts[c.ID])
 	if t.Lane == switchyard.LaneInline {
 		return p.inlineCall(ctx, c, v, t)
 	}

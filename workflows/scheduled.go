@@ -34,6 +34,7 @@ func ScheduledRun(ctx workflow.Context, in switchyard.RunInput, earlier []byte) 
 		ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL, TypedSearchAttributes: temporal.NewSearchAttributes(updates...),
 		StaticSummary: switchyard.RunSummary(string(switchyard.CallerAgent), agentName(in.Agent), in.Prompt),
 	})
+	workflow.SetCurrentDetails(ctx, "**Started** the agent's run that goes on with the conversation "+plainMarkdown(in.Conversation, maxDetailsText)+", and ends as that does.")
 	inputs := []any{in}
 	if earlier != nil {
 		inputs = append(inputs, earlier)

@@ -16,10 +16,16 @@ type seen struct {
 	below map[string]switchyard.PastCalls
 	// open are the tools of the calls that were let through and have not ended, by call.
 	open map[string]string
+	// begun are those of them that were begun, tools how many calls of each tool run and wait.
+	begun map[string]bool
+	tools map[string]underWay
 }
 
+// underWay counts calls that were begun, and those that wait for their turn or for a person.
+type underWay struct{ running, waiting int }
+
 func newSeen(in switchyard.RunInput) seen {
-	s := seen{calls: map[string]switchyard.PastCalls{}, open: map[string]string{}, below: map[string]switchyard.PastCalls{}}
+	s := seen{calls: map[string]switchyard.PastCalls{}, open: map[string]string{}, below: map[string]switchyard.PastCalls{}, begun: map[string]bool{}, tools: map[string]underWay{}}
 	s.label(in.Labels)
 	if in.Carry != nil {
 		s.label(in.Carry.Labels)
@@ -74,14 +80,55 @@ func (s *seen) label(labels []string) {
 func (s *seen) admitted(calls []switchyard.Call, verdicts []switchyard.Verdict) {
 	for i, v := range verdicts {
 		if v.Error == nil {
+			s.close(v.ID)
 			s.open[v.ID] = calls[i].Tool
+			s.count(v.ID, 1)
 		}
+	}
+}
+
+// begin notes a call that is begun, and those that are made together with it.
+func (s *seen) begin(id string, parts []part) {
+	s.move(id)
+	for _, part := range parts {
+		s.move(part.ID)
+	}
+}
+
+func (s *seen) move(id string) {
+	if _, open := s.open[id]; open {
+		s.count(id, -1)
+		s.begun[id] = true
+		s.count(id, 1)
+	}
+}
+
+// close forgets a call that was let through.
+func (s *seen) close(id string) {
+	if _, open := s.open[id]; open {
+		s.count(id, -1)
+		delete(s.begun, id)
+		delete(s.open, id)
+	}
+}
+
+// count adds n to the calls of an open call's tool that run or wait, as that one does.
+func (s *seen) count(id string, n int) {
+	tool := s.open[id]
+	u := s.tools[tool]
+	if s.begun[id] {
+		u.running += n
+	} else {
+		u.waiting += n
+	}
+	if s.tools[tool] = u; u == (underWay{}) {
+		delete(s.tools, tool)
 	}
 }
 
 // refused counts a call that was not executed.
 func (s *seen) refused(c switchyard.Call) {
-	delete(s.open, c.ID)
+	s.close(c.ID)
 	p := s.calls[c.Tool]
 	p.Refused++
 	s.calls[c.Tool] = p
@@ -94,7 +141,7 @@ func (s *seen) ended(out switchyard.CallOutcome, t switchyard.Tool) {
 		s.refused(switchyard.Call{ID: out.ID, Tool: out.Tool})
 		return
 	}
-	delete(s.open, out.ID)
+	s.close(out.ID)
 	p := s.calls[out.Tool]
 	if out.Error == nil {
 		p.Completed++

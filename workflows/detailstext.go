@@ -1,0 +1,279 @@
+package workflows
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// maxDetails bounds the current details, in bytes.
+	maxDetails = 4 << 10
+	// maxListed bounds the approvals and questions that they list, maxToolsListed the tools, each.
+	maxListed      = 5
+	maxToolsListed = 8
+	// maxDetailsText bounds the text of one of them, maxDetailsEnd that of the run's end, in characters.
+	maxDetailsText = 200
+	maxDetailsEnd  = 800
+	// moreReserve is kept free for the line that says what is not shown.
+	moreReserve = 300
+)
+
+// detailsText is Markdown of at most maxDetails bytes.
+type detailsText struct{ strings.Builder }
+
+// line adds a paragraph and reports whether there was room for it.
+func (t *detailsText) line(text string) bool { return t.add(text, maxDetails) }
+
+func (t *detailsText) add(text string, limit int) bool {
+	if text == "" {
+		return true
+	}
+	if t.Len() > 0 {
+		text = "\n\n" + text
+	}
+	if t.Len()+len(text) > limit {
+		return false
+	}
+	t.WriteString(text)
+	return true
+}
+
+// plainMarkdown is text of somebody else within a line of Markdown: it stays text, whatever it contains. Every character by which
+// Markdown could be made to show something else is escaped, also the parts of addresses.
+func plainMarkdown(text string, limit int) string {
+	var b strings.Builder
+	for _, r := range switchyard.Shorten(strings.TrimSpace(text), limit) {
+		if r < 128 && strings.ContainsRune("\\`*_{}[]<>()#+-.!|~&$:@=^/", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// text shows a run that goes on.
+func (d *details) text(info *workflow.Info) string {
+	t := &detailsText{}
+	t.line(d.state())
+	t.line(d.used())
+	t.line(d.underWay())
+	d.listApprovals(t, info)
+	d.listQuestions(t, info)
+	return t.String()
+}
+
+// state says in words what the run does or waits for.
+func (d *details) state() string {
+	p := d.pipeline
+	var parts []string
+	if p.control.paused != nil {
+		parts = append(parts, "**Paused** "+plainMarkdown(strings.TrimPrefix(p.control.paused.Note(), "paused "), maxDetailsText))
+	}
+	if p.room.undoing {
+		parts = append(parts, "**Undoes** what it has done")
+	}
+	parts = append(parts, d.waitsFor()...)
+	switch running := len(p.seen.begun); {
+	case running > 0:
+		parts = append(parts, "**Runs** "+counted(running, "call"))
+	case len(parts) > 0:
+	case d.agent && len(p.seen.open) == 0:
+		parts = append(parts, "**Waits for its model**")
+	default:
+		parts = append(parts, "**Checks its calls**")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// waitsFor says what the run wants of people.
+func (d *details) waitsFor() (parts []string) {
+	open := d.pipeline.control.approvals.open
+	switch n := len(open); {
+	case n == 1 && open[0].Limit != "":
+		parts = append(parts, "**Waits at its limit** of "+plainMarkdown(open[0].Limit, maxDetailsText))
+	case n > 0:
+		parts = append(parts, "**Waits for approval** of "+counted(n, "call"))
+	}
+	if n := len(d.pipeline.questions.open); n > 0 {
+		parts = append(parts, "**Waits for an answer** to "+counted(n, "question"))
+	}
+	return parts
+}
+
+// counted is a number of things in words.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
+
+// used tells what the run has used of what it may use.
+func (d *details) used() string {
+	l, u := d.pipeline.limits, d.pipeline.usage
+	var parts []string
+	of := func(what, used, limit string) {
+		if part := what + " " + used; limit == "" {
+			parts = append(parts, part)
+		} else {
+			parts = append(parts, part+" of "+limit)
+		}
+	}
+	if d.agent {
+		of("turn", strconv.Itoa(d.pipeline.turn-d.before), strconv.Itoa(cmp.Or(l.Turns, switchyard.DefaultTurns)))
+	}
+	of("calls", strconv.Itoa(u.Calls), limited(l.Calls))
+	if u.Failed > 0 {
+		parts[len(parts)-1] += ", " + strconv.Itoa(u.Failed) + " failed"
+	}
+	if tokens := u.InputTokens + u.OutputTokens; d.agent || tokens > 0 {
+		of("tokens", strconv.Itoa(tokens), limited(l.Tokens))
+	}
+	if u.Cost > 0 || l.Cost > 0 {
+		of("US dollars", fmt.Sprintf("%.4g", u.Cost), limited(l.Cost))
+	}
+	if l.WallTime > 0 {
+		parts = append(parts, "until "+moment(d.pipeline.started.Add(l.WallTime.Std())))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// limited is a limit in words; empty where there is none.
+func limited[N int | float64](limit N) string {
+	if limit <= 0 {
+		return ""
+	}
+	return fmt.Sprint(limit)
+}
+
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// underWay names the tools of the calls that run, and of those that wait for others, for room or for a person.
+func (d *details) underWay() string {
+	var lines []string
+	for _, list := range []struct {
+		name  string
+		count func(underWay) int
+	}{{"running", func(u underWay) int { return u.running }}, {"waiting", func(u underWay) int { return u.waiting }}} {
+		if named := toolCounts(d.pipeline.seen.tools, list.count); named != "" {
+			lines = append(lines, list.name+": "+named)
+		}
+	}
+	return strings.Join(lines, " · ")
+}
+
+// toolCounts names tools with how many of their calls there are, most first.
+func toolCounts(tools map[string]underWay, count func(underWay) int) string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		if count(tools[name]) > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(count(tools[b]), count(tools[a])) })
+	var parts []string
+	for _, name := range names[:min(len(names), maxToolsListed)] {
+		part := plainMarkdown(name, maxDetailsText)
+		if n := count(tools[name]); n > 1 {
+			part += " ×" + strconv.Itoa(n)
+		}
+		parts = append(parts, part)
+	}
+	if more := len(names) - len(parts); more > 0 {
+		parts = append(parts, counted(more, "more tool"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (d *details) listApprovals(t *detailsText, info *workflow.Info) {
+	open := d.pipeline.control.approvals.open
+	listed(t, open, command(info, "approvals"), func(o *approval) string {
+		text := "**Call " + plainMarkdown(o.Call, maxDetailsText) + "**: "
+		approve, deny := command(info, "approve", o.Call), command(info, "deny", o.Call)+" --reason TEXT"
+		if o.Limit != "" {
+			text, approve = "**More of its limit of "+plainMarkdown(o.Limit, maxDetailsText)+"**: ", approve+" --grant "+o.Limit+"=AMOUNT"
+		}
+		text += plainMarkdown(o.Text, maxDetailsText) + " — " + plainMarkdown(o.Reason, maxDetailsText) + " (open until " + moment(o.Until)
+		if o.Escalated {
+			text += ", escalated"
+		}
+		return text + ")\n\n" + commands(approve, deny)
+	})
+}
+
+func (d *details) listQuestions(t *detailsText, info *workflow.Info) {
+	listed(t, d.pipeline.questions.open, command(info, "questions"), func(o *question) string {
+		text := "**Question " + plainMarkdown(o.ID, maxDetailsText) + "**: " + plainMarkdown(o.Text, maxDetailsText)
+		if !o.Until.IsZero() {
+			text += " (open until " + moment(o.Until) + ")"
+		}
+		return text + "\n\n" + commands(command(info, "answer", o.ID))
+	})
+}
+
+// listed adds the first of what is open, and how to see the rest.
+func listed[T any](t *detailsText, open []T, rest string, show func(T) string) {
+	for i, o := range open {
+		if i < maxListed && t.add(show(o), maxDetails-moreReserve) {
+			continue
+		}
+		if !t.line(fmt.Sprintf("and %d more:\n\n%s", len(open)-i, commands(rest))) {
+			t.line(fmt.Sprintf("and %d more", len(open)-i))
+		}
+		return
+	}
+}
+
+// command is a command line of starter about the run, to be pasted. An id that cannot stand in one stands there as RUN.
+func command(info *workflow.Info, name string, arguments ...string) string {
+	words := []string{"starter", name}
+	for _, argument := range append([]string{info.WorkflowExecution.ID}, arguments...) {
+		if switchyard.Shorten(argument, len(argument)) != argument {
+			argument = "RUN"
+		}
+		words = append(words, switchyard.ShellWord(argument))
+	}
+	if info.Namespace != "default" {
+		words = append(words, "--namespace", switchyard.ShellWord(info.Namespace))
+	}
+	return strings.Join(words, " ")
+}
+
+// commands is a block of command lines. A line of it begins with a command's name, so that nothing in it ends the block.
+func commands(lines ...string) string {
+	return "```\n" + strings.Join(lines, "\n") + "\n```"
+}
+
+// outcomes says in words how runs end.
+var outcomes = map[switchyard.Outcome]string{
+	switchyard.OutcomeAnswered: "Answered", switchyard.OutcomeCompleted: "Completed", switchyard.OutcomeFailed: "Failed", switchyard.OutcomeLimit: "Ended at its limit",
+}
+
+func (t *detailsText) result(r switchyard.RunResult) {
+	head := "**" + cmp.Or(outcomes[r.Outcome], plainMarkdown(string(r.Outcome), maxDetailsText)) + "**"
+	if r.Limit != "" {
+		head += " of " + plainMarkdown(r.Limit, maxDetailsText)
+	}
+	t.line(head)
+	if text := cmp.Or(r.Answer, string(r.Output)); text != "" {
+		t.line("Result: " + plainMarkdown(text, maxDetailsEnd))
+	}
+}
+
+func (t *detailsText) failure(err error) {
+	head, text := "**Failed**", err.Error()
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		head, text = head+" ("+plainMarkdown(app.Type(), maxDetailsText)+")", app.Message()
+	}
+	t.line(head + ": " + plainMarkdown(text, maxDetailsEnd))
+}

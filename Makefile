@@ -99,6 +99,10 @@ test/endurance: bin/starter bin/worker bin/devserver ## Prove that long runs out
 pictures: bin/starter bin/worker bin/devserver ## Draw the pictures of docs/lanes.md anew, from runs on a real server
 	$(E2E) ./internal/e2e -run TestLanePictures -update-pictures
 
+.PHONY: pictures/ui
+pictures/ui: bin/starter bin/worker bin/devserver ## Draw the pictures of the Web UI in docs/pictures anew, with Chromium, and check what it shows
+	internal/webui/draw docs/pictures
+
 # Tests that run in their own folder print what they have to say also when they pass.
 .PHONY: conformance
 conformance: build npm ## Run the official MCP conformance suite against the orchestrator, and print its table

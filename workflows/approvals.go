@@ -235,7 +235,7 @@ func (p *pipeline) editCall(ctx workflow.Context, o *approval, d switchyard.Deci
 	request.Admit.Calls = []switchyard.Call{c}
 	request.Admit.Tools = p.toolsOf(request.Admit.Calls)
 	began := workflow.Now(ctx)
-	err = workflow.ExecuteLocalActivity(withAdmitOptions(ctx, p.hooks.BeforeCall), switchyard.EditActivity, request).Get(ctx, &v)
+	err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall), "check of call "+c.ID+" as "+d.By+" changed it"), switchyard.EditActivity, request).Get(ctx, &v)
 	if err == nil {
 		p.admittedAt(v, began)
 	}

@@ -1,12 +1,14 @@
 package workflows_test
 
 import (
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/internal/histories"
 	sdkpb "go.temporal.io/api/sdk/v1"
 )
 
@@ -167,4 +169,23 @@ func TestDetailsAtStart(t *testing.T) {
 	l.runAgent(agent(answer("done")), "Go.")
 	l.result()
 	shows(t, "early", early, "**Starting**")
+}
+
+// TestActivitiesSay proves that every activity, timer and child workflow of the recorded runs says in words what it is for. What
+// runs within a workflow task says so only since they were recorded.
+func TestActivitiesSay(t *testing.T) {
+	files, err := histories.Files(historiesDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		for _, e := range readHistory(t, name).Events {
+			starts := e.GetActivityTaskScheduledEventAttributes() != nil || e.GetTimerStartedEventAttributes() != nil ||
+				e.GetStartChildWorkflowExecutionInitiatedEventAttributes() != nil
+			if starts && len(e.GetUserMetadata().GetSummary().GetData()) <= len(`""`) {
+				t.Errorf("%s: event %d, %s, does not say what it is for", name, e.GetEventId(), e.GetEventType())
+			}
+		}
+	}
 }

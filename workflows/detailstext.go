@@ -28,6 +28,9 @@ const (
 	moreReserve = 300
 )
 
+// hardBreak ends a line within a paragraph of Markdown.
+const hardBreak = "  \n"
+
 // detailsText is Markdown of at most maxDetails bytes.
 type detailsText struct{ strings.Builder }
 
@@ -64,9 +67,11 @@ func plainMarkdown(text string, limit int) string {
 // text shows a run that goes on.
 func (d *details) text(info *workflow.Info) string {
 	t := &detailsText{}
-	t.line(d.state())
-	t.line(d.used())
-	t.line(d.underWay())
+	lines := []string{d.state(), d.used()}
+	if named := d.underWay(); named != "" {
+		lines = append(lines, named)
+	}
+	t.line(strings.Join(lines, hardBreak))
 	d.listApprovals(t, info)
 	d.listQuestions(t, info)
 	return t.String()

@@ -59,7 +59,7 @@ func (r *agentRun) askMore(ctx workflow.Context, limit string) (*approval, error
 	request := switchyard.LimitRequest{Run: r.pipeline.origin.Run, Agent: r.agent.Name, Limit: limit, Limits: r.limits, Usage: r.pipeline.usage,
 		Turns: r.turn - r.before, Took: switchyard.Duration(workflow.Now(ctx).Sub(r.started)), Asked: r.asked}
 	var need switchyard.ApprovalNeed
-	if err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), switchyard.LimitActivity, request).Get(ctx, &need); err != nil {
+	if err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx), "asking for more of the limit of "+limit), switchyard.LimitActivity, request).Get(ctx, &need); err != nil {
 		return nil, err
 	}
 	r.asked++

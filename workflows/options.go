@@ -106,3 +106,21 @@ func withLocalOptions(ctx workflow.Context, hooks ...switchyard.Hook) workflow.C
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 3, InitialInterval: 100 * time.Millisecond},
 	})
 }
+
+// maxSaid bounds what a local activity says of itself, in characters.
+const maxSaid = 100
+
+// saying has a local activity say in the history, in a few words, what it is for.
+func saying(ctx workflow.Context, summary string) workflow.Context {
+	o := workflow.GetLocalActivityOptions(ctx)
+	o.Summary = switchyard.Shorten(summary, maxSaid)
+	return workflow.WithLocalActivityOptions(ctx, o)
+}
+
+// named names calls by the first and the last.
+func named(calls []switchyard.Call) string {
+	if len(calls) == 1 {
+		return "call " + calls[0].ID
+	}
+	return "calls " + calls[0].ID + " to " + calls[len(calls)-1].ID
+}

@@ -11,7 +11,7 @@ import (
 // pin fixes the run's tools: one recorded step, after which no reload and no deploy changes what the run works with.
 func pin(ctx workflow.Context, request switchyard.PinRequest) (switchyard.Pinned, error) {
 	var pinned switchyard.Packed[switchyard.Pinned]
-	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx), switchyard.PinActivity, request).Get(ctx, &pinned)
+	err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx), "tools and rules of the run"), switchyard.PinActivity, request).Get(ctx, &pinned)
 	if err != nil {
 		return switchyard.Pinned{}, err
 	}

@@ -179,7 +179,7 @@ func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, 
 	request.Tools = p.toolsOf(calls)
 	began := workflow.Now(ctx)
 	var verdicts []switchyard.Verdict
-	err := workflow.ExecuteLocalActivity(withAdmitOptions(ctx, p.hooks.BeforeCall), switchyard.AdmitActivity, request).Get(ctx, &verdicts)
+	err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall), "check of "+named(calls)), switchyard.AdmitActivity, request).Get(ctx, &verdicts)
 	if err == nil && len(verdicts) == 0 {
 		err = errors.New("admission answered for none of the calls")
 	}

@@ -286,7 +286,7 @@ func (q *questions) endCall(ctx workflow.Context, o *question, request switchyar
 }
 
 func (q *questions) judge(ctx workflow.Context, r switchyard.ReplyRequest) (verdict switchyard.ReplyVerdict, err error) {
-	err = workflow.ExecuteLocalActivity(withLocalOptions(ctx, r.Hooks...), switchyard.ReplyActivity, r).Get(ctx, &verdict)
+	err = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...), "check of the reply to "+r.Question.ID), switchyard.ReplyActivity, r).Get(ctx, &verdict)
 	return verdict, err
 }
 

@@ -130,7 +130,7 @@ func (p *pipeline) noRoom(ctx workflow.Context, calls []switchyard.Call) ([]swit
 		n := portion(rest)
 		request := switchyard.AdmitRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:n], Full: why}
 		var part []switchyard.Verdict
-		if err := workflow.ExecuteLocalActivity(withAdmitOptions(ctx, nil), switchyard.AdmitActivity, request).Get(ctx, &part); err != nil {
+		if err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, nil), "no room for "+named(request.Calls)), switchyard.AdmitActivity, request).Get(ctx, &part); err != nil {
 			return nil, err
 		}
 		for _, v := range part {

@@ -203,7 +203,7 @@ func (p *pipeline) settle(ctx workflow.Context, r switchyard.SettleRequest) (any
 	defer cancel()
 	p.usage.Add(r.Usage)
 	var settled switchyard.Settled
-	err := workflow.ExecuteLocalActivity(withLocalOptions(ctx, r.Hooks...), switchyard.SettleActivity, r).Get(ctx, &settled)
+	err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...), "end of call "+r.Call), switchyard.SettleActivity, r).Get(ctx, &settled)
 	switch {
 	case err != nil:
 		return nil, err

@@ -68,9 +68,11 @@ func recorded(event *historypb.HistoryEvent) string {
 		return "version " + payloads(a.GetDetails()["change-id"]) + " " + payloads(a.GetDetails()["version"])
 	}
 	details, failure := event.GetMarkerRecordedEventAttributes().GetDetails(), event.GetMarkerRecordedEventAttributes().GetFailure()
-	line := "recorded " + localActivity.FindStringSubmatch(string(details["data"].GetPayloads()[0].GetData()))[1] + " "
+	kind := localActivity.FindStringSubmatch(string(details["data"].GetPayloads()[0].GetData()))[1]
+	line := "recorded " + kind + " "
 	var summary string
-	if data := event.GetUserMetadata().GetSummary().GetData(); json.Unmarshal(data, &summary) == nil {
+	ranInline := kind == switchyard.ModelActivity || !strings.Contains(kind, "/") // as tools are named
+	if data := event.GetUserMetadata().GetSummary().GetData(); ranInline && json.Unmarshal(data, &summary) == nil {
 		line += switchyard.InlineID(summary) + " "
 	}
 	if failure != nil {

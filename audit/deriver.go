@@ -20,7 +20,11 @@ type Deriver struct {
 	// begun is set between the first and the last event of an execution.
 	begun    bool
 	sequence int
-	turn     int
+	// before is how many events the executions before this one had. unnumbered says that nobody knows, because their histories
+	// are gone.
+	before     int
+	unnumbered bool
+	turn       int
 	// base is the workflows' task queue, from which those of the lanes derive, level the priority of the workflow, zero for
 	// none.
 	base   string
@@ -150,6 +154,7 @@ func (d *Deriver) begin(e *historypb.HistoryEvent) error {
 	if d.workflowID == "" {
 		d.workflowID = a.GetWorkflowId()
 	}
+	d.before = d.sequence
 	d.begun, d.base, d.level = true, a.GetTaskQueue().GetName(), a.GetPriority().GetPriorityKey()
 	d.summary.Parts = append(d.summary.Parts, Part{RunID: d.runID, Started: timeOf(e.GetEventTime()), HistoryEvents: 1})
 	if d.summary.Kind != "" {
@@ -209,7 +214,10 @@ func (d *Deriver) continued(e *historypb.HistoryEvent) error {
 // emit completes an event that the history event e means, and appends it to what Add returns.
 func (d *Deriver) emit(e *historypb.HistoryEvent, event switchyard.Event) {
 	d.sequence++
-	event.Sequence, event.Time = d.sequence, timeOf(e.GetEventTime())
+	if !d.unnumbered {
+		event.Sequence = d.sequence
+	}
+	event.Time = timeOf(e.GetEventTime())
 	event.WorkflowID, event.RunID = d.workflowID, d.runID
 	d.out = append(d.out, d.hidden.event(event))
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,21 +20,33 @@ import (
 var (
 	// ErrNotFound: the server has no such run, or keeps it no longer.
 	ErrNotFound = errors.New("no such run")
+	// ErrIncomplete: the server keeps the run's first histories no longer. It is an ErrNotFound too, and comes after all that is
+	// still there, in which events have no number.
+	ErrIncomplete error = incompleteError{}
+	// ErrPosition: a Position is none of the run that it names.
+	ErrPosition = errors.New("no such position")
 	// ErrNotARun: the workflow is not one of Switchyard's.
 	ErrNotARun = errors.New("not a run of Switchyard")
 	// ErrUnreadable: the history holds something that cannot be decoded; the error says which event.
 	ErrUnreadable = errors.New("the history cannot be read")
 )
 
+type incompleteError struct{}
+
+func (incompleteError) Error() string { return "the beginning of the run is gone" }
+
+func (incompleteError) Is(target error) bool { return target == ErrNotFound }
+
 // Events gives the events of a run, as far as it has come, from the first execution of its chain over continue-as-new
 // to the last. It reads page by page and holds no more than one. runID is any execution of the chain, empty for the
-// latest run of that workflow id. The error, if there is one, comes last: ErrNotFound, ErrNotARun, ErrUnreadable, that
-// of ctx, or the server's.
+// latest run of that workflow id. The error, if there is one, comes last: ErrNotFound, ErrIncomplete, ErrNotARun,
+// ErrUnreadable, that of ctx, or the server's.
 func Events(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[switchyard.Event, error] {
 	return (&chain{client: c, workflowID: workflowID, runID: runID}).events(ctx)
 }
 
-// Follow is Events that waits for more until the run is closed or ctx ends.
+// Follow is Events that waits for more until the run is closed or ctx ends. Of a run whose beginning the server keeps no longer
+// it gives nothing but ErrIncomplete. Who wants to go on later where it stopped takes Subscribe.
 func Follow(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[switchyard.Event, error] {
 	return (&chain{client: c, workflowID: workflowID, runID: runID, wait: true}).events(ctx)
 }
@@ -43,8 +56,9 @@ func Follow(ctx context.Context, c client.Client, workflowID, runID string) iter
 func Records(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[switchyard.Record, error] {
 	return func(yield func(switchyard.Record, error) bool) {
 		ch := &chain{client: c, workflowID: workflowID, runID: runID}
+		var gone error
 		for event, err := range ch.events(ctx) {
-			if err != nil {
+			if gone = err; err != nil && !errors.Is(err, ErrIncomplete) {
 				yield(switchyard.Record{}, err)
 				return
 			}
@@ -58,18 +72,21 @@ func Records(ctx context.Context, c client.Client, workflowID, runID string) ite
 				return
 			}
 		}
-		if err != nil {
+		if err = cmp.Or(err, gone); err != nil {
 			yield(switchyard.Record{}, err)
 		}
 	}
 }
 
-// Describe returns a run's summary. Parameters and errors are those of Events. It reads the whole history.
+// Describe returns a run's summary; with ErrIncomplete, one of what is left. Parameters and errors are those of Events. It reads
+// the whole history.
 func Describe(ctx context.Context, c client.Client, workflowID, runID string) (Summary, error) {
 	ch := &chain{client: c, workflowID: workflowID, runID: runID}
 	for _, err := range ch.events(ctx) {
-		if err != nil {
+		if err != nil && !errors.Is(err, ErrIncomplete) {
 			return Summary{}, err
+		} else if err != nil {
+			return ch.deriver.Summary(), err
 		}
 	}
 	return ch.deriver.Summary(), nil
@@ -82,63 +99,6 @@ func ReadHistory(r io.Reader) ([]*historypb.HistoryEvent, error) {
 		return nil, fmt.Errorf("%w: this is not the JSON of a history: %w", ErrUnreadable, err)
 	}
 	return history.GetEvents(), nil
-}
-
-// chain reads the histories of a run's executions, one after the other.
-type chain struct {
-	client            client.Client
-	workflowID, runID string
-	// wait reads on until the run is closed.
-	wait bool
-	// withheld, if set, takes the calls that a dry run does not make.
-	withheld func(switchyard.WithheldCall)
-	deriver  *Deriver
-}
-
-func (ch *chain) events(ctx context.Context) iter.Seq2[switchyard.Event, error] {
-	return func(yield func(switchyard.Event, error) bool) {
-		info, err := describe(ctx, ch.client, ch.workflowID, ch.runID)
-		if err != nil {
-			yield(switchyard.Event{}, err)
-			return
-		}
-		runID := firstRun(info)
-		ch.deriver = NewDeriver(ch.workflowID, runID)
-		ch.deriver.withheld = ch.withheld
-		for runID != "" {
-			if !ch.execution(ctx, runID, yield) {
-				return
-			}
-			if next := ch.deriver.Next(); next != runID {
-				runID = next
-			} else {
-				runID = ""
-			}
-		}
-	}
-}
-
-// execution reads one history; it reports whether the reader wants more.
-func (ch *chain) execution(ctx context.Context, runID string, yield func(switchyard.Event, error) bool) bool {
-	history := ch.client.GetWorkflowHistory(ctx, ch.workflowID, runID, ch.wait, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for history.HasNext() {
-		event, err := history.Next()
-		if err != nil {
-			yield(switchyard.Event{}, readError(ctx, err, ch.workflowID, runID))
-			return false
-		}
-		derived, err := ch.deriver.Add(event)
-		for _, e := range derived {
-			if !yield(e, nil) {
-				return false
-			}
-		}
-		if err != nil {
-			yield(switchyard.Event{}, fmt.Errorf("workflow %q: %w", ch.workflowID, err))
-			return false
-		}
-	}
-	return true
 }
 
 // running completes the records of the calls that are not over with what the server says of them now.

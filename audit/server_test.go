@@ -106,6 +106,7 @@ func (a *archive) DescribeWorkflowExecution(_ context.Context, r *workflowservic
 	}
 	s := start(run.parts[i])
 	info.Type, info.TaskQueue, info.FirstRunId = s.GetWorkflowType(), s.GetTaskQueue().GetName(), s.GetFirstExecutionRunId()
+	info.HistoryLength = int64(len(run.parts[i]))
 	info.Execution = &commonpb.WorkflowExecution{WorkflowId: r.GetExecution().GetWorkflowId(), RunId: s.GetOriginalExecutionRunId()}
 	response.WorkflowExecutionInfo = info
 	return response, nil

@@ -139,7 +139,7 @@ func walk(ctx context.Context, c client.Client, run switchyard.ChildRun, gone *e
 	for r, err := range Records(ctx, c, run.WorkflowID, run.RunID) {
 		if errors.Is(err, ErrNotFound) {
 			*gone = cmp.Or(*gone, err)
-			return true
+			break // what came before is in order
 		}
 		if err != nil {
 			yield(switchyard.Record{}, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/columns"
 	"go.temporal.io/sdk/client"
 )
 
@@ -37,8 +38,8 @@ func (s *recordSelection) check(cmd *cobra.Command, file string) error {
 	if s.status != "" && !slices.Contains(callStatuses, s.status) {
 		return usageError(cmd, "--status %q is not one of %s", s.status, strings.Join(callStatuses, ", "))
 	}
-	if cmd.Flags().Changed("file") && !isCSV(file) && !strings.EqualFold(filepath.Ext(file), ".jsonl") {
-		return usageError(cmd, "--file %q ends neither in .jsonl nor in .csv; --output json writes the records to standard output, without a seal", file)
+	if cmd.Flags().Changed("file") && exporters[fileKind(file)] == nil {
+		return usageError(cmd, "--file %q ends neither in .jsonl nor in .csv nor in .parquet; --output json writes the records to standard output, without a seal", file)
 	}
 	return nil
 }
@@ -51,12 +52,14 @@ func (a *app) recordsCommand() *cobra.Command {
 		Long: `Shows one record for every call of the runs that are selected and of the sub-agents below them, the newest run first. With
 --output json every record is one line of JSON.
 
-With --file they are written to a file instead: as CSV where its name ends in .csv, and where it ends in .jsonl as JSON Lines in which every line
+With --file they are written to a file instead: as CSV where its name ends in .csv, as Parquet where it ends in .parquet, and where it ends in
+.jsonl as JSON Lines in which every line
 holds the digest of the one before it. What is printed then is the seal of the whole: keep it elsewhere, and
 starter audit --verify FILE --seal SEAL tells later whether a line was changed, taken out, put in or cut off.`,
 		Example: `  starter records --since 24h --status failed
   starter records --conversation support-42 --tool refund
   starter records --agent librarian --file records.csv
+  starter records --since 24h --file day.parquet
   starter records --since 2026-01-01 --until 2026-02-01 --limit 100000 --file january.jsonl
   starter audit --verify january.jsonl`,
 		Args: arguments(0),
@@ -92,7 +95,7 @@ starter audit --verify FILE --seal SEAL tells later whether a line was changed, 
 	f.StringVar(&s.tool, "tool", "", "`name` of the tool that was called")
 	f.StringVar(&s.status, "status", "", "`status` of the calls: "+strings.Join(callStatuses, ", "))
 	f.StringVar(&s.caller, "caller", "", "`name` of who made the calls: an agent, a plan, or who started a direct call")
-	f.StringVar(&file, "file", "", "`file` to write the records to, .jsonl or .csv")
+	f.StringVar(&file, "file", "", "`file` to write the records to: .jsonl, .csv or .parquet")
 	return cmd
 }
 
@@ -113,7 +116,14 @@ func (a *app) recordsOf(ctx context.Context, c client.Client, list []listedRun, 
 	}
 }
 
-func isCSV(path string) bool { return strings.EqualFold(filepath.Ext(path), ".csv") }
+// sealed is the kind of file whose lines are chained.
+const sealed = ".jsonl"
+
+// exporters are the kinds of file that records are written to, by what the file's name ends in.
+var exporters = map[string]func(io.Writer) audit.Exporter{sealed: audit.NewJSONExport, ".csv": audit.NewCSVExport, ".parquet": columns.NewExport}
+
+// fileKind is what a file's name ends in, as exporters have it.
+func fileKind(path string) string { return strings.ToLower(filepath.Ext(path)) }
 
 // exportRecords writes records to a file that is there when it is whole.
 func (a *app) exportRecords(path string, records iter.Seq2[switchyard.Record, error]) error {
@@ -124,11 +134,7 @@ func (a *app) exportRecords(path string, records iter.Seq2[switchyard.Record, er
 	defer func() { _ = os.Remove(temporary.Name()) }() // of an export that failed; a whole one has another name by then
 	defer temporary.Close()
 	w := bufio.NewWriter(temporary)
-	x := audit.NewJSONExport(w)
-	if isCSV(path) {
-		x = audit.NewCSVExport(w)
-	}
-	n, seal, err := export(x, records)
+	n, seal, err := export(exporters[fileKind(path)](w), records)
 	if err != nil {
 		return err
 	}

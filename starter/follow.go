@@ -269,6 +269,9 @@ func (a *app) lookupError(id, runID string, err error) error {
 		return nil
 	}
 	r := a.connection.reach()
+	if errors.Is(err, audit.ErrIncomplete) {
+		return failure(exitFailed, "this is not the whole run: %w", err)
+	}
 	if gone := errors.Is(err, audit.ErrNotFound) || isNotFound(err); gone && runID != "" {
 		return failure(exitFailed, "there is no execution %q of a run %q (or the server no longer keeps it)\nThe latest execution: leave out --run-id", runID, id)
 	} else if gone {

@@ -43,8 +43,8 @@ With --verify no run is read, but a file that starter records --file wrote: is i
 			if len(args) > 0 {
 				return usageError(cmd, "--verify reads a file, and no run")
 			}
-			if isCSV(verify) {
-				return usageError(cmd, "--verify %s: an export as CSV has no seal and cannot be checked; one to a .jsonl file can", verify)
+			if kind := fileKind(verify); kind != sealed && exporters[kind] != nil {
+				return usageError(cmd, "--verify %s: an export to a %s file has no seal and cannot be checked; one to a .jsonl file can", verify, kind)
 			}
 			return a.verifyExport(verify, seal)
 		},

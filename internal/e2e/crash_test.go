@@ -24,7 +24,7 @@ func appendTurns(n int) *switchyard.Agent {
 
 // TestKilledWorker proves that kill -9 of the worker in the middle of a run of 50 turns costs nothing: the answer is that
 // of an undisturbed run, every call has one record, and no call that had completed was executed again, as the tools'
-// own journal says.
+// own journal says; a subscriber who is stopped and goes on again and again sees each event once.
 func TestKilledWorker(t *testing.T) {
 	l := newLab(t)
 	const turns, killAt = 50, 20
@@ -33,6 +33,7 @@ func TestKilledWorker(t *testing.T) {
 	before := len(l.entries())
 
 	run := l.runAgent("disturbed", appendTurns(turns))
+	checkSubscriber := l.subscriber("disturbed")
 	l.awaitEntries(before + killAt)
 	first.Kill()
 	completed := map[string]bool{}
@@ -49,6 +50,7 @@ func TestKilledWorker(t *testing.T) {
 	if undisturbed.Answer != "from line 1 to line 50" {
 		t.Errorf("answer: %q", undisturbed.Answer)
 	}
+	checkSubscriber()
 	seen := map[string]int{}
 	for _, r := range l.records(run) {
 		seen[r.CallID]++

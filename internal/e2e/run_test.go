@@ -13,14 +13,17 @@ import (
 )
 
 // TestContinueAsNew proves that a run whose server suggests a new history every 100 events gives the answer of one that
-// was never cut, with one record per call and events numbered without gaps over all its parts.
+// was never cut, with one record per call and events numbered without gaps over all its parts, as a subscriber sees them who is
+// stopped and goes on again and again.
 func TestContinueAsNew(t *testing.T) {
 	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=100")
 	l.worker()
 	const turns = 60
 	run := l.runAgent("run", appendTurns(turns))
 	first := run.GetRunID()
+	checkSubscriber := l.subscriber("run")
 	r := l.result(run)
+	checkSubscriber()
 	if r.Outcome != switchyard.OutcomeAnswered || r.Answer != "from line 1 to line 60" || r.Usage.Turns != turns+1 || r.Usage.Calls != turns {
 		t.Errorf("result: %+v", r)
 	}

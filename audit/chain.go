@@ -1,0 +1,176 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/switchyard/switchyard"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// chain reads the histories of a run's executions, one after the other.
+type chain struct {
+	client            client.Client
+	workflowID, runID string
+	// wait reads on until the run is closed.
+	wait bool
+	// from is what the reader has seen already; its zero value is nothing.
+	from Position
+	// end is the last event that there was when reading began, by the execution and the event's id; it is asked for only where
+	// from has to be found.
+	end struct {
+		runID string
+		event int64
+	}
+	// withheld, if set, takes the calls that a dry run does not make.
+	withheld func(switchyard.WithheldCall)
+	deriver  *Deriver
+}
+
+func (ch *chain) events(ctx context.Context) iter.Seq2[switchyard.Event, error] {
+	return func(yield func(switchyard.Event, error) bool) {
+		runID, gone := ch.open(ctx)
+		if ch.deriver == nil {
+			yield(switchyard.Event{}, gone)
+			return
+		}
+		for runID != "" {
+			if !ch.execution(ctx, runID, yield) {
+				return
+			}
+			if next := ch.deriver.Next(); next != runID {
+				runID = next
+			} else {
+				runID = ""
+			}
+		}
+		if gone == nil {
+			gone = ch.pastEnd(true)
+		}
+		if gone != nil {
+			yield(switchyard.Event{}, gone)
+		}
+	}
+}
+
+// open finds the execution to begin with, and makes the deriver. Without a deriver the error is why nothing can be read; with
+// one it comes after all that can.
+func (ch *chain) open(ctx context.Context) (runID string, err error) {
+	info, err := describe(ctx, ch.client, ch.workflowID, ch.runID)
+	if err != nil {
+		return "", err
+	}
+	if err := ch.find(ctx, info); err != nil {
+		return "", err
+	}
+	runID, err = ch.beginning(ctx, info)
+	resumed := errors.Is(err, ErrIncomplete) && ch.from.Sequence > 0 && ch.from.Part == runID
+	if resumed {
+		err = nil
+	}
+	if err != nil && (ch.wait || !errors.Is(err, ErrIncomplete)) {
+		return "", err
+	}
+	ch.deriver = NewDeriver(ch.workflowID, runID)
+	ch.deriver.withheld, ch.deriver.unnumbered = ch.withheld, err != nil
+	if resumed {
+		ch.deriver.sequence = ch.from.Before
+	}
+	return runID, err
+}
+
+// find checks that the position to begin after is of this run, and notes how far the run has come.
+func (ch *chain) find(ctx context.Context, info *workflowservice.DescribeWorkflowExecutionResponse) error {
+	if ch.from.Sequence == 0 {
+		return nil
+	}
+	if first := firstRun(info); ch.from.Run != first {
+		return fmt.Errorf("%w: it is of run %q of workflow %q, and the execution %q belongs to run %q", ErrPosition, ch.from.Run, ch.workflowID, ch.from.Part, first)
+	}
+	latest, err := describeLatest(ctx, ch.client, ch.workflowID, ch.runID)
+	if err != nil {
+		return err
+	}
+	ch.end.runID = latest.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	ch.end.event = latest.GetWorkflowExecutionInfo().GetHistoryLength()
+	return nil
+}
+
+// beginning returns the first execution of the chain that the server still has. The error is ErrIncomplete where that is not
+// the first of all.
+func (ch *chain) beginning(ctx context.Context, info *workflowservice.DescribeWorkflowExecutionResponse) (runID string, err error) {
+	first, known := firstRun(info), info.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	if first == known {
+		return first, nil
+	}
+	if _, err := describe(ctx, ch.client, ch.workflowID, first); !errors.Is(err, ErrNotFound) {
+		return first, err
+	}
+	for {
+		previous, err := ch.previous(ctx, known)
+		if errors.Is(err, ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
+		known = previous
+	}
+	return known, fmt.Errorf("%w: workflow %q: the server keeps nothing from before the execution %q any more", ErrIncomplete, ch.workflowID, known)
+}
+
+// previous returns the execution that this one continues. ErrNotFound says that the server does not have that one.
+func (ch *chain) previous(ctx context.Context, runID string) (string, error) {
+	history := ch.client.GetWorkflowHistory(ctx, ch.workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	event, err := history.Next()
+	if err != nil {
+		return "", readError(ctx, err, ch.workflowID, runID)
+	}
+	previous := event.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
+	if previous == "" {
+		return "", fmt.Errorf("%w: nothing comes before the execution %q", ErrNotFound, runID)
+	}
+	if _, err := describe(ctx, ch.client, ch.workflowID, previous); err != nil {
+		return "", err
+	}
+	return previous, nil
+}
+
+// execution reads one history; it reports whether the reader wants more.
+func (ch *chain) execution(ctx context.Context, runID string, yield func(switchyard.Event, error) bool) bool {
+	history := ch.client.GetWorkflowHistory(ctx, ch.workflowID, runID, ch.wait, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for history.HasNext() {
+		event, err := history.Next()
+		if err != nil {
+			yield(switchyard.Event{}, readError(ctx, err, ch.workflowID, runID))
+			return false
+		}
+		derived, err := ch.deriver.Add(event)
+		for _, e := range derived {
+			if (ch.from.Sequence == 0 || e.Sequence > ch.from.Sequence) && !yield(e, nil) {
+				return false
+			}
+		}
+		if err != nil {
+			yield(switchyard.Event{}, fmt.Errorf("workflow %q: %w", ch.workflowID, err))
+			return false
+		}
+		if err := ch.pastEnd(runID == ch.end.runID && event.GetEventId() >= ch.end.event); err != nil {
+			yield(switchyard.Event{}, err)
+			return false
+		}
+	}
+	return true
+}
+
+// pastEnd is the error for a position that the run had not reached when reading began; atEnd says that reading has come to there.
+func (ch *chain) pastEnd(atEnd bool) error {
+	if !atEnd || ch.deriver.sequence >= ch.from.Sequence {
+		return nil
+	}
+	return fmt.Errorf("%w: it is after event %d, and the run %q of workflow %q has %d", ErrPosition, ch.from.Sequence, ch.from.Run, ch.workflowID, ch.deriver.sequence)
+}

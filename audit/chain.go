@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -68,18 +69,15 @@ func (ch *chain) open(ctx context.Context) (runID string, err error) {
 		return "", err
 	}
 	runID, err = ch.beginning(ctx, info)
-	resumed := errors.Is(err, ErrIncomplete) && ch.from.Sequence > 0 && ch.from.Part == runID
-	if resumed {
-		err = nil
+	incomplete, before := errors.Is(err, ErrIncomplete), 0
+	if incomplete && ch.from.Sequence > 0 && ch.from.Part == runID {
+		incomplete, before, err = false, ch.from.Before, nil
 	}
-	if err != nil && (ch.wait || !errors.Is(err, ErrIncomplete)) {
+	if err != nil && (ch.wait || !incomplete) {
 		return "", err
 	}
 	ch.deriver = NewDeriver(ch.workflowID, runID)
-	ch.deriver.withheld, ch.deriver.unnumbered = ch.withheld, err != nil
-	if resumed {
-		ch.deriver.sequence = ch.from.Before
-	}
+	ch.deriver.withheld, ch.deriver.unnumbered, ch.deriver.sequence = ch.withheld, incomplete, before
 	return runID, err
 }
 
@@ -149,14 +147,7 @@ func (ch *chain) execution(ctx context.Context, runID string, yield func(switchy
 			yield(switchyard.Event{}, readError(ctx, err, ch.workflowID, runID))
 			return false
 		}
-		derived, err := ch.deriver.Add(event)
-		for _, e := range derived {
-			if (ch.from.Sequence == 0 || e.Sequence > ch.from.Sequence) && !yield(e, nil) {
-				return false
-			}
-		}
-		if err != nil {
-			yield(switchyard.Event{}, fmt.Errorf("workflow %q: %w", ch.workflowID, err))
+		if !ch.take(event, yield) {
 			return false
 		}
 		if err := ch.pastEnd(runID == ch.end.runID && event.GetEventId() >= ch.end.event); err != nil {
@@ -165,6 +156,20 @@ func (ch *chain) execution(ctx context.Context, runID string, yield func(switchy
 		}
 	}
 	return true
+}
+
+// take gives what a history event means and the reader has not seen; it reports whether the reader wants more.
+func (ch *chain) take(event *historypb.HistoryEvent, yield func(switchyard.Event, error) bool) bool {
+	derived, err := ch.deriver.Add(event)
+	for _, e := range derived {
+		if (ch.from.Sequence == 0 || e.Sequence > ch.from.Sequence) && !yield(e, nil) {
+			return false
+		}
+	}
+	if err != nil {
+		yield(switchyard.Event{}, fmt.Errorf("workflow %q: %w", ch.workflowID, err))
+	}
+	return err == nil
 }
 
 // pastEnd is the error for a position that the run had not reached when reading began; atEnd says that reading has come to there.

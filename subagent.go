@@ -21,6 +21,9 @@ type Parent struct {
 	Depth int `json:"depth"`
 	// Fairness is the fairness key of the whole tree of runs, which is that of its top.
 	Fairness string `json:"fairness,omitempty"`
+	// Reserve has the run end its turns while what is left of its tokens and cost takes one more step and the answer that sums
+	// up. Runs that an older version began do without.
+	Reserve bool `json:"reserve,omitempty"`
 }
 
 // CallPath returns the path of a call in its whole tree of runs: its id, after the path of the call that its run works

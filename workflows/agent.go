@@ -55,6 +55,8 @@ type agentRun struct {
 	// limits are the agent's, with what a person has granted on top; asked is how often one was asked.
 	limits switchyard.Limits
 	asked  int
+	// last is what the last model step used.
+	last switchyard.Usage
 	// timeOver is set when the wall time has passed.
 	timeOver bool
 	// stopped names what else ends the run before its next turn: the limit conversation or repeats.
@@ -261,6 +263,7 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction 
 	}
 	c.markSeen()
 	r.learn(response)
+	r.last = response.Usage
 	r.pipeline.usage.AddStep(response.Usage)
 	return response, nil
 }

@@ -78,6 +78,38 @@ func TestSubAgentBudgetSpent(t *testing.T) {
 	}
 }
 
+// TestSubAgentReserve proves that a sub-agent sums up while its share has room for that, so that it uses no more than the share, and
+// that one which stops at a limit keeps nothing back. A first step that uses up the share is summed up.
+func TestSubAgentReserve(t *testing.T) {
+	for name, test := range map[string]struct {
+		limits switchyard.Limits
+		steps  int
+	}{
+		"tokens": {switchyard.Limits{Tokens: 60}, 4},
+		"cost":   {switchyard.Limits{Cost: 80}, 4},
+		"stops":  {switchyard.Limits{Tokens: 60, OnReached: switchyard.LimitStops}, 4},
+		"first":  {switchyard.Limits{Tokens: 10}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own := toldAgent()
+			own.Tools, own.Limits = []string{"greet"}, test.limits
+			l, _ := newTree(t, agentTool("sub", own))
+			// Each step takes 15 tokens and 20 dollars.
+			l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "sub"}}})
+			for range test.steps {
+				l.tell(switchyard.Message{Text: "so far", Calls: []switchyard.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}})
+			}
+			l.tell(switchyard.Message{Text: "done"})
+			a := toldAgent()
+			a.Tools = []string{"sub"}
+			l.runAgent(a, "Go.")
+			if r := l.result(); r.Answer != "done" || r.Usage.InputTokens+r.Usage.OutputTokens != 15*(test.steps+2) {
+				t.Errorf("result: %+v", r)
+			}
+		})
+	}
+}
+
 // TestSubAgentDepth proves that agents that call each other in a circle end at the greatest depth, where the call is
 // refused and told so.
 func TestSubAgentDepth(t *testing.T) {

@@ -47,8 +47,28 @@ func (r *agentRun) reached() string {
 			return limit.name
 		}
 	}
+	return r.reserved(l)
+}
+
+// reserved returns the limit of which a sub-agent has no more left than its next step and the answer that sums up may take, as its
+// last step tells: what each of many uses beyond its share is used beyond the budget of the run above. It returns nothing where there
+// is more, and for a run that works for nobody, or makes no such answer.
+func (r *agentRun) reserved(l switchyard.Limits) string {
+	if r.in.Parent == nil || !r.in.Parent.Reserve || l.OnReached != "" && l.OnReached != switchyard.LimitWrapsUp {
+		return ""
+	}
+	u, last := r.pipeline.usage, r.last
+	switch {
+	case l.Tokens > 0 && u.InputTokens+u.OutputTokens+2*(last.InputTokens+last.OutputTokens) > l.Tokens:
+		return limitTokens
+	case l.Cost > 0 && u.Cost+2*last.Cost > l.Cost*costSlack:
+		return limitCost
+	}
 	return ""
 }
+
+// costSlack keeps the error of adding up fractions from being taken for a limit that is reached.
+const costSlack = 1 + 1e-9
 
 // watchWallTime cancels the running turn when the run's wall time, counted from the start of its chain, has passed.
 func (r *agentRun) watchWallTime(ctx workflow.Context, stopTurns func()) {

@@ -48,7 +48,7 @@ func (p *pipeline) startAgent(ctx workflow.Context, c switchyard.Call, v switchy
 		Variables: p.origin.Variables, DryRun: p.origin.DryRun || v.Plan.IsDryRun(), Mode: p.override, Priority: cmp.Or(c.Priority, p.rank.run, p.tools[c.Tool].Priority),
 		Policies: p.policies, Labels: p.seen.labels, Attributes: p.attributes.known,
 		Parent: &switchyard.Parent{WorkflowID: info.ID, Run: p.origin.Run, Call: switchyard.CallPath(p.parent.Call, c.ID),
-			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1, Fairness: p.rank.conversation}}
+			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1, Fairness: p.rank.conversation, Reserve: true}}
 	data, err := json.Marshal(input)
 	if err != nil || len(data) > switchyard.MaxPayload {
 		return nil, notStartable(switchyard.ErrPreconditionFailed, "agent, prompt and variables have %d bytes in all; a run's input takes %d", len(data), switchyard.MaxPayload)

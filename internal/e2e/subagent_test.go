@@ -205,7 +205,7 @@ func (l *lab) stepsBelow(id string) (steps map[string][]switchyard.Usage) {
 }
 
 // TestManySubAgentBudgets proves that twenty sub-agents at once, some of them with sub-agents of their own, share a budget that they do
-// not exceed by more than the step of each that reaches its share and the one with which it sums up, also where their worker is killed in
+// not exceed by more than one step of each, also where their worker is killed in
 // the middle; that calls are never exceeded at all; and that what the run tells of its usage is what all steps and calls used.
 func TestManySubAgentBudgets(t *testing.T) {
 	tokens := func(u switchyard.Usage) float64 { return float64(u.InputTokens + u.OutputTokens) }
@@ -236,16 +236,14 @@ func TestManySubAgentBudgets(t *testing.T) {
 					sum += test.used(s)
 				}
 				if id != "run" && name != "calls" {
-					for _, s := range steps[max(len(steps)-2, 0):] {
-						allowed += test.used(s)
-					}
+					allowed += test.used(steps[len(steps)-1])
 				}
 			}
 			if name == "calls" {
 				sum = float64(len(l.tree(run)))
 			}
 			t.Logf("used %v of %v, allowed %v", test.used(r.Usage), test.limit, allowed)
-			if used := test.used(r.Usage); used > allowed || used < test.limit*0.8 || math.Abs(used-sum) > 1e-6 {
+			if used := test.used(r.Usage); used > allowed || used < test.limit*0.7 || math.Abs(used-sum) > 1e-6 {
 				t.Errorf("used %v, which in all steps and calls is %v; the limit is %v and %v is allowed", used, sum, test.limit, allowed)
 			}
 		})

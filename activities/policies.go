@@ -139,8 +139,8 @@ func lacksPolicy(compiled *toolspecs.Compiled, sets ...*policies.Set) *switchyar
 func factsOf(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, tool switchyard.Tool, compiled *toolspecs.Compiled) *policies.Facts {
 	now := time.Now()
 	f := &policies.Facts{
-		Tool: policies.Tool{Name: tool.Name, Version: tool.Version, Category: compiled.Spec.Category, Tags: compiled.Spec.Tags, Lane: tool.Lane,
-			Effect: string(tool.Effect), Effects: compiled.Spec.Effects, Emits: compiled.Spec.Emits},
+		Tool:   compiled.PolicyTool(tool),
+		Plan:   policies.PlanOf(v.Plan),
 		Caller: policies.Caller{Type: string(r.Caller.Type), ID: r.Caller.ID},
 		Run: policies.Run{ID: r.Facts.Run, Conversation: r.Facts.Conversation, Depth: int64(r.Depth), Turn: int64(r.Facts.Turn),
 			Variables: append([]string{}, r.Variables...)},

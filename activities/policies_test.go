@@ -95,6 +95,21 @@ func TestPoliciesFailClosed(t *testing.T) {
 	}
 }
 
+// A rule may require an execution plan, and read what it says.
+func TestPoliciesOfExecutionPlans(t *testing.T) {
+	b, r := governed(t, rule("planned", "'external_write' in tool.effects && (!plan.given || plan.intent.contains('leak'))", switchyard.PolicyDeny))
+	for _, plan := range []string{"", `,"execution_plan":{"intent":"answer"}`, `,"execution_plan":{"intent":"leak it"}`} {
+		r.Calls = append(r.Calls, switchyard.Call{ID: "2.1", Tool: "send", Arguments: `{"text":"a"` + plan + `}`})
+	}
+	var denied []bool
+	for _, v := range b.admit(t, r) {
+		denied = append(denied, v.Error != nil)
+	}
+	if !slices.Equal(denied, []bool{true, false, true}) {
+		t.Errorf("denied are %v", denied)
+	}
+}
+
 // Rules see what the hooks left, not a call that a hook has answered, and no call that the run makes by itself.
 func TestPoliciesAfterHooks(t *testing.T) {
 	b, r := governed(t, rule("text", "args.text == 'changed'", switchyard.PolicyDeny))

@@ -39,18 +39,51 @@ column and remedy; the exit code is 2 if there is one.`,
 }
 
 func (a *app) policyTestCommand() *cobra.Command {
-	return &cobra.Command{
+	catalog := &catalogFlags{}
+	cmd := &cobra.Command{
 		Use: "test FILE…", Short: "Try rules on the cases of a file",
 		Long: `Has rules judge the calls of files of cases, and compares what they say with what each case wants: deny, ask, warn or allow. A
 file of cases names the files of policies that it is about. No server is needed, and nothing is called. The exit code is 1 where
 a case does not come out as it wants, and 2 where a file is wrong.
 
+With --tools, what a case does not say of its tool (effects, emits, lane, …) is what the tool's toolspec says.
+
 Rules that hold in no case, or in every one that they are for, are named: nobody has tried whether they can do anything else.`,
 		Example: `  starter policy test policies.cases.yaml
+  starter policy test policies.cases.yaml --tools ./tools
   starter policy test policies.cases.yaml --output json | jq 'select(.ok | not)'`,
 		Args: arguments(1, "FILE…"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.testPolicies(args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := catalog.check(cmd); err != nil {
+				return err
+			}
+			find, err := catalog.policyTools()
+			if err != nil {
+				return err
+			}
+			return a.testPolicies(args, find)
+		},
 	}
+	catalog.add(cmd.Flags(), "of which the cases are")
+	return cmd
+}
+
+// policyTools returns what finds what rules can know of a tool, by its name; nil where no folder is named.
+func (c *catalogFlags) policyTools() (find func(name string) (policies.Tool, bool), err error) {
+	if c.dir == "" {
+		return nil, nil
+	}
+	tools, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	return func(name string) (policies.Tool, bool) {
+		compiled, ok := tools.Get(name)
+		if !ok {
+			return policies.Tool{}, false
+		}
+		return compiled.PolicyTool(compiled.Tool()), true
+	}, nil
 }
 
 // triedCase is a case as JSON.
@@ -59,12 +92,15 @@ type triedCase struct {
 	policies.Tried
 }
 
-func (a *app) testPolicies(paths []string) error {
+func (a *app) testPolicies(paths []string, find func(name string) (policies.Tool, bool)) error {
 	total, failed := 0, 0
 	for _, path := range paths {
 		cases, err := policies.LoadCases(path)
 		if err != nil {
 			return fileError(path, err)
+		}
+		if find != nil {
+			a.noteNames(path, "tools that are not in the folder", cases.Know(find))
 		}
 		for _, t := range cases.Try() {
 			total++
@@ -76,8 +112,8 @@ func (a *app) testPolicies(paths []string) error {
 			}
 		}
 		never, always := cases.OneSided()
-		a.noteRules(path, "hold in no case", never)
-		a.noteRules(path, "hold in every case", always)
+		a.noteNames(path, "rules that hold in no case", never)
+		a.noteNames(path, "rules that hold in every case", always)
 	}
 	if failed > 0 {
 		return failure(exitFailed, "%s, %d failed", plural(total, "case"), failed)
@@ -86,9 +122,9 @@ func (a *app) testPolicies(paths []string) error {
 	return nil
 }
 
-func (a *app) noteRules(path, what string, rules []string) {
-	if len(rules) > 0 {
-		fmt.Fprintf(a.Err, "note: %s: rules that %s: %s\n", path, what, strings.Join(rules, ", "))
+func (a *app) noteNames(path, what string, names []string) {
+	if len(names) > 0 {
+		fmt.Fprintf(a.Err, "note: %s: %s: %s\n", path, what, strings.Join(names, ", "))
 	}
 }
 

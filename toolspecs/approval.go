@@ -71,6 +71,12 @@ func (c *Compiled) NeedsApproval(f *policies.Facts) (reason string, needs bool) 
 	return "calls of " + c.Spec.Name + " need approval when " + a.When, holds
 }
 
+// PolicyTool returns what rules can know of the tool as it is pinned.
+func (c *Compiled) PolicyTool(pinned switchyard.Tool) policies.Tool {
+	return policies.Tool{Name: pinned.Name, Version: pinned.Version, Category: c.Spec.Category, Tags: c.Spec.Tags, Lane: pinned.Lane,
+		Effect: string(pinned.Effect), Effects: c.Spec.Effects, Emits: c.Spec.Emits}
+}
+
 // compileApproval compiles the condition under which calls wait; the spec has been checked.
 func (c *Compiled) compileApproval() error {
 	a := c.Spec.Approval

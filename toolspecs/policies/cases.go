@@ -45,6 +45,7 @@ type caseFile struct {
 	Name   string                  `yaml:"name" rule:"required"`
 	Tool   toolFile                `yaml:"tool" rule:"required,short=name"`
 	Args   json.RawMessage         `yaml:"args"`
+	Plan   *planFile               `yaml:"plan" rule:"short=intent"`
 	Caller callerFile              `yaml:"caller"`
 	Run    runFile                 `yaml:"run"`
 	Labels []string                `yaml:"labels"`
@@ -64,6 +65,22 @@ type toolFile struct {
 	Effect   string   `yaml:"effect" rule:"enum=read|idempotent|once"`
 	Effects  []string `yaml:"effects"`
 	Emits    []string `yaml:"emits"`
+}
+
+// planFile is an execution plan.
+type planFile struct {
+	Intent           string   `yaml:"intent" rule:"required"`
+	DryRun           bool     `yaml:"dry_run"`
+	Rollback         string   `yaml:"rollback"`
+	Preconditions    []string `yaml:"preconditions"`
+	ExpectedOutcomes []string `yaml:"expected_outcomes"`
+}
+
+func (f *planFile) plan() Plan {
+	if f == nil {
+		return Plan{}
+	}
+	return Plan{Given: true, Intent: f.Intent, DryRun: f.DryRun, Rollback: f.Rollback, Preconditions: f.Preconditions, ExpectedOutcomes: f.ExpectedOutcomes}
 }
 
 type callerFile struct {
@@ -177,7 +194,7 @@ func (c *Cases) read(doc *strictyaml.Document, at string, f caseFile) Case {
 }
 
 func (f caseFile) facts() Facts {
-	facts := Facts{Tool: Tool(f.Tool), Caller: Caller(f.Caller), Run: f.Run.run(), Arguments: f.Args, Labels: f.Labels, Now: noon}
+	facts := Facts{Tool: Tool(f.Tool), Caller: Caller(f.Caller), Run: f.Run.run(), Arguments: f.Args, Plan: f.Plan.plan(), Labels: f.Labels, Now: noon}
 	facts.Caller.Type = cmp.Or(facts.Caller.Type, string(switchyard.CallerAgent))
 	if facts.Caller.Type == string(switchyard.CallerAgent) {
 		facts.Run.Agent = cmp.Or(facts.Run.Agent, facts.Caller.ID)
@@ -208,6 +225,31 @@ func (f countFile) count() Count {
 		return Count{Used: int64(f.Used), Left: Unlimited}
 	}
 	return Count{Used: int64(f.Used), Left: int64(*f.Left)}
+}
+
+// Know gives the tools of the cases what the cases do not say of them. find returns what is known of a tool, by its name; unknown
+// are the names of those that it does not know, each once.
+func (c *Cases) Know(find func(name string) (Tool, bool)) (unknown []string) {
+	for i := range c.Cases {
+		t := &c.Cases[i].Facts.Tool
+		known, ok := find(t.Name)
+		if !ok {
+			if !slices.Contains(unknown, t.Name) {
+				unknown = append(unknown, t.Name)
+			}
+			continue
+		}
+		t.Version, t.Category, t.Lane, t.Effect = cmp.Or(t.Version, known.Version), cmp.Or(t.Category, known.Category), cmp.Or(t.Lane, known.Lane), cmp.Or(t.Effect, known.Effect)
+		for _, list := range []struct {
+			own   *[]string
+			known []string
+		}{{&t.Tags, known.Tags}, {&t.Effects, known.Effects}, {&t.Emits, known.Emits}} {
+			if *list.own == nil {
+				*list.own = list.known
+			}
+		}
+	}
+	return unknown
 }
 
 // Tried is what the rules say to a case.

@@ -19,7 +19,7 @@ func TestDocs(t *testing.T) {
 		name  string
 		typed reflect.Type
 	}{{nameTool, reflect.TypeFor[Tool]()}, {nameCaller, reflect.TypeFor[Caller]()}, {nameRun, reflect.TypeFor[Run]()}, {nameBudget, reflect.TypeFor[Budget]()},
-		{"", reflect.TypeFor[Count]()}, {"", reflect.TypeFor[Calls]()}} {
+		{namePlan, reflect.TypeFor[Plan]()}, {"", reflect.TypeFor[Count]()}, {"", reflect.TypeFor[Calls]()}} {
 		for _, f := range reflect.VisibleFields(value.typed) {
 			if told := "`" + value.name + "." + f.Tag.Get("cel") + "`"; !strings.Contains(page, told) {
 				t.Errorf("docs/policies.md does not tell %s", told)

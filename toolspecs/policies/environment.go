@@ -26,6 +26,7 @@ const (
 	nameNow    = "now"
 	nameBudget = "budget"
 	nameCalls  = "calls"
+	namePlan   = "plan"
 )
 
 // Bounds of one expression: how long it may be, how deep, and how much work one evaluation may be, in CEL's units of cost.
@@ -42,7 +43,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.OptionalTypes(),
 		cel.Types(cel.NativeTypeFor[Tool](tags), cel.NativeTypeFor[Caller](tags), cel.NativeTypeFor[Run](tags), cel.NativeTypeFor[Calls](tags),
-			cel.NativeTypeFor[Budget](tags), cel.NativeTypeFor[Count](tags), cel.NativeTypeFor[Money](tags), cel.NativeTypeFor[Clock](tags)),
+			cel.NativeTypeFor[Budget](tags), cel.NativeTypeFor[Count](tags), cel.NativeTypeFor[Money](tags), cel.NativeTypeFor[Clock](tags), cel.NativeTypeFor[Plan](tags)),
 		cel.Variable(nameTool, cel.ObjectType("policies.Tool")),
 		cel.Variable(nameArgs, cel.MapType(cel.StringType, cel.DynType)),
 		cel.Variable(nameCaller, cel.ObjectType("policies.Caller")),
@@ -51,6 +52,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.Variable(nameNow, cel.TimestampType),
 		cel.Variable(nameBudget, cel.ObjectType("policies.Budget")),
 		cel.Variable(nameCalls, cel.MapType(cel.StringType, cel.ObjectType("policies.Calls"))),
+		cel.Variable(namePlan, cel.ObjectType("policies.Plan")),
 		cel.DefaultUTCTimeZone(true),
 		cel.CrossTypeNumericComparisons(true),
 		cel.ParserExpressionSizeLimit(maxExpression),
@@ -86,26 +88,39 @@ func (v *values) ResolveName(name string) (any, bool) {
 func (v *values) Parent() cel.Activation { return nil }
 
 func (v *values) resolve(name string) (any, bool) {
-	f := v.facts
 	switch name {
-	case nameTool:
-		return v.adapt.NativeToValue(f.Tool), true
 	case nameArgs:
 		return v.arguments(), true
-	case nameCaller:
-		return v.adapt.NativeToValue(f.Caller), true
-	case nameRun:
-		return v.adapt.NativeToValue(f.Run), true
-	case nameLabels:
-		return v.adapt.NativeToValue(append([]string{}, f.Labels...)), true
-	case nameNow:
-		return v.adapt.NativeToValue(f.Now.UTC()), true
-	case nameBudget:
-		return v.adapt.NativeToValue(f.Budget), true
 	case nameCalls:
 		return v.calls(), true
 	}
-	return nil, false
+	value := v.plain(name)
+	if value == nil {
+		return nil, false
+	}
+	return v.adapt.NativeToValue(value), true
+}
+
+// plain returns the value of a name that is made of nothing else; nil where there is none.
+func (v *values) plain(name string) any {
+	f := v.facts
+	switch name {
+	case nameTool:
+		return f.Tool
+	case nameCaller:
+		return f.Caller
+	case nameRun:
+		return f.Run
+	case nameLabels:
+		return append([]string{}, f.Labels...)
+	case nameNow:
+		return f.Now.UTC()
+	case nameBudget:
+		return f.Budget
+	case namePlan:
+		return f.Plan
+	}
+	return nil
 }
 
 var errArguments = errors.New("the arguments are no JSON object")
@@ -182,7 +197,8 @@ func (p pastCalls) Get(key ref.Val) ref.Val {
 
 // fields are all fields that values have, for near names.
 var fields = []string{"name", "version", "category", "tags", "lane", "effect", "effects", "emits", "type", "id", "agent", "conversation", "depth", "turn", "variables",
-	"calls", "tokens", "cost", "wall_time", "used", "left", "completed", "failed", "refused", "running", "made"}
+	"calls", "tokens", "cost", "wall_time", "used", "left", "completed", "failed", "refused", "running", "made",
+	"given", "intent", "dry_run", "rollback", "preconditions", "expected_outcomes"}
 
 // fieldAt returns the field in a text whose dot is at the place of a fault; empty where there is none.
 func fieldAt(text string, line, column int) string {

@@ -14,6 +14,8 @@ type Facts struct {
 	Caller Caller
 	Run    Run
 	Budget Budget
+	// Plan is the call's execution plan.
+	Plan Plan
 	// Arguments are the call's, validated: a JSON object.
 	Arguments json.RawMessage
 	// Labels are those that the run has seen so far.
@@ -35,6 +37,25 @@ type Tool struct {
 	// Effects are the tool's powers, Emits the labels of its results.
 	Effects []string `cel:"effects"`
 	Emits   []string `cel:"emits"`
+}
+
+// Plan is the execution plan that a call carries; all of it but Given is empty where it carries none.
+type Plan struct {
+	// Given says that the call carries one.
+	Given            bool     `cel:"given"`
+	Intent           string   `cel:"intent"`
+	DryRun           bool     `cel:"dry_run"`
+	Rollback         string   `cel:"rollback"`
+	Preconditions    []string `cel:"preconditions"`
+	ExpectedOutcomes []string `cel:"expected_outcomes"`
+}
+
+// PlanOf returns what rules can know of an execution plan; nil is none.
+func PlanOf(p *switchyard.ExecutionPlan) Plan {
+	if p == nil {
+		return Plan{}
+	}
+	return Plan{Given: true, Intent: p.Intent, DryRun: p.DryRun, Rollback: p.Rollback, Preconditions: p.Preconditions, ExpectedOutcomes: p.ExpectedOutcomes}
 }
 
 // Caller is who makes the call.

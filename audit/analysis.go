@@ -155,6 +155,9 @@ func (a *Analysis) AddCall(r switchyard.Record) {
 	}
 }
 
+// Called reports whether there is a call of a tool among those that were added.
+func (a *Analysis) Called(tool string) bool { return a.tools[tool] != nil }
+
 func grouped(groups map[string]*CallStats, name string) *CallStats {
 	s := groups[name]
 	if s == nil {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
@@ -20,56 +19,6 @@ import (
 
 // readAtOnce is how many histories are read at a time.
 const readAtOnce = 16
-
-// selection says which runs are meant.
-type selection struct {
-	query, conversation, agent, since, until string
-	limit                                    int
-}
-
-func (s *selection) add(f *pflag.FlagSet, limit int) {
-	f.StringVarP(&s.query, "query", "q", "", "`condition` of Temporal's visibility that the runs meet")
-	f.StringVar(&s.conversation, "conversation", "", "`id` of the conversation that the runs belong to")
-	f.StringVar(&s.agent, "agent", "", "`name` of the agent that the runs are of")
-	f.StringVar(&s.since, "since", "", "runs that began at that `time` or later: 2026-01-31, 2026-01-31T08:00:00Z, or 24h for a day ago")
-	f.StringVar(&s.until, "until", "", "runs that began before that `time`")
-	f.IntVar(&s.limit, "limit", limit, "at most so many `runs`, the newest")
-}
-
-// condition is the selection as a query.
-func (s *selection) condition(cmd *cobra.Command, now time.Time) (string, error) {
-	if s.limit < 1 {
-		return "", usageError(cmd, "--limit %d: give at least 1", s.limit)
-	}
-	conditions := []string{listCondition(s.query, s.conversation, false)}
-	if s.agent != "" {
-		conditions = append(conditions, switchyard.AttributeAgent+" = "+quoted(s.agent))
-	}
-	for _, bound := range []struct{ flag, text, comparison string }{{"--since", s.since, ">="}, {"--until", s.until, "<"}} {
-		if bound.text == "" {
-			continue
-		}
-		t, err := pointInTime(bound.text, now)
-		if err != nil {
-			return "", usageError(cmd, "%s %q: %v", bound.flag, bound.text, err)
-		}
-		conditions = append(conditions, fmt.Sprintf("StartTime %s '%s'", bound.comparison, t.UTC().Format(time.RFC3339Nano)))
-	}
-	return strings.Join(conditions, " AND "), nil
-}
-
-// pointInTime reads a date, a date with a time, or how long ago it was.
-func pointInTime(text string, now time.Time) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
-			return t, nil
-		}
-	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return now.Add(-d), nil
-	}
-	return time.Time{}, errors.New("write a date (2026-01-31), a time (2026-01-31T08:00:00Z), or how long ago (24h)")
-}
 
 func (a *app) reportCommand() *cobra.Command {
 	var runs selection
@@ -84,20 +33,19 @@ A run is solved where its agent answered, or all of its calls ran. One that fail
 not, and what it used counts all the same.`,
 		Example: `  starter report --since 24h
   starter report --agent librarian --limit 200
-  starter report --query 'SwitchyardCaller="ada"' --slow 2s
+  starter report --caller ada --tool refund --slow 2s
   starter report --output json | jq .tpst`,
 		Args: arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			condition, err := runs.condition(cmd, time.Now())
-			if err != nil {
+			if err := runs.check(cmd); err != nil {
 				return err
 			}
 			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
-				list, err := listRuns(ctx, c, a.connection.resolvedNamespace, condition, runs.limit)
+				list, err := a.list(ctx, c, &runs)
 				if err != nil {
-					return queryError(runs.query, err)
+					return err
 				}
-				found, gone, err := analyse(ctx, c, list, t)
+				found, gone, err := analyse(ctx, c, list, runs.tool, t)
 				if err != nil {
 					return err
 				}
@@ -105,13 +53,15 @@ not, and what it used counts all the same.`,
 			})
 		},
 	}
-	runs.add(cmd.Flags(), 1000)
+	runs.maybe = true
+	runs.add(cmd.Flags(), 1000, "status")
 	cmd.Flags().DurationVar(&t.Slow, "slow", 5*time.Second, "calls that take longer are `slow`")
 	return cmd
 }
 
-// analyse reads runs, several at a time; gone is how many the server keeps no longer.
-func analyse(ctx context.Context, c client.Client, list []listedRun, t audit.Thresholds) (all *audit.Analysis, gone int, err error) {
+// analyse reads runs, several at a time, and adds up those in which a tool was called, where one is named; gone is how many the
+// server keeps no longer.
+func analyse(ctx context.Context, c client.Client, list []listedRun, tool string, t audit.Thresholds) (all *audit.Analysis, gone int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	all = audit.NewAnalysis(t)
@@ -131,7 +81,7 @@ func analyse(ctx context.Context, c client.Client, list []listedRun, t audit.Thr
 				gone++
 			case err != nil:
 				cancel(err)
-			default:
+			case tool == "" || one.Called(tool):
 				one.AddRun(s, audit.SolvedBy(s))
 				all.Add(one)
 			}

@@ -23,20 +23,20 @@ import (
 // recordSelection says which records of the selected runs are meant.
 type recordSelection struct {
 	selection
-	tool, status, caller string
+	callStatus string
 }
 
 // callStatuses are what --status may be.
 var callStatuses = []string{string(switchyard.CallCompleted), string(switchyard.CallFailed), string(switchyard.CallRefused), string(switchyard.CallCancelled), string(switchyard.CallRunning)}
 
 func (s *recordSelection) meets(r switchyard.Record) bool {
-	return (s.tool == "" || r.Tool == s.tool) && (s.status == "" || string(r.Status) == s.status) && (s.caller == "" || r.Caller.ID == s.caller)
+	return (s.tool == "" || r.Tool == s.tool) && (s.callStatus == "" || string(r.Status) == s.callStatus)
 }
 
 // check refuses a status that there is not, and a file of a kind that is not written.
 func (s *recordSelection) check(cmd *cobra.Command, file string) error {
-	if s.status != "" && !slices.Contains(callStatuses, s.status) {
-		return usageError(cmd, "--status %q is not one of %s", s.status, strings.Join(callStatuses, ", "))
+	if s.callStatus != "" && !slices.Contains(callStatuses, s.callStatus) {
+		return usageError(cmd, "--status %q is not one of %s", s.callStatus, strings.Join(callStatuses, ", "))
 	}
 	if cmd.Flags().Changed("file") && exporters[fileKind(file)] == nil {
 		return usageError(cmd, "--file %q ends neither in .jsonl nor in .csv nor in .parquet; --output json writes the records to standard output, without a seal", file)
@@ -55,7 +55,9 @@ func (a *app) recordsCommand() *cobra.Command {
 With --file they are written to a file instead: as CSV where its name ends in .csv, as Parquet where it ends in .parquet, and where it ends in
 .jsonl as JSON Lines in which every line
 holds the digest of the one before it. What is printed then is the seal of the whole: keep it elsewhere, and
-starter audit --verify FILE --seal SEAL tells later whether a line was changed, taken out, put in or cut off.`,
+starter audit --verify FILE --seal SEAL tells later whether a line was changed, taken out, put in or cut off.
+
+--tool and --status say which calls are meant, all other flags which runs.`,
 		Example: `  starter records --since 24h --status failed
   starter records --conversation support-42 --tool refund
   starter records --agent librarian --file records.csv
@@ -67,14 +69,13 @@ starter audit --verify FILE --seal SEAL tells later whether a line was changed, 
 			if err := s.check(cmd, file); err != nil {
 				return err
 			}
-			condition, err := s.condition(cmd, time.Now())
-			if err != nil {
+			if err := s.selection.check(cmd); err != nil {
 				return err
 			}
 			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
-				list, err := listRuns(ctx, c, a.connection.resolvedNamespace, condition, s.limit)
+				list, err := a.list(ctx, c, &s.selection)
 				if err != nil {
-					return queryError(s.query, err)
+					return err
 				}
 				records := a.recordsOf(ctx, c, list, &s)
 				if len(list) == s.limit {
@@ -90,11 +91,10 @@ starter audit --verify FILE --seal SEAL tells later whether a line was changed, 
 			})
 		},
 	}
-	s.add(cmd.Flags(), 100)
+	s.maybe = true
+	s.add(cmd.Flags(), 100, "run-status")
 	f := cmd.Flags()
-	f.StringVar(&s.tool, "tool", "", "`name` of the tool that was called")
-	f.StringVar(&s.status, "status", "", "`status` of the calls: "+strings.Join(callStatuses, ", "))
-	f.StringVar(&s.caller, "caller", "", "`name` of who made the calls: an agent, a plan, or who started a direct call")
+	f.StringVar(&s.callStatus, "status", "", "`status` of the calls: "+strings.Join(callStatuses, ", "))
 	f.StringVar(&file, "file", "", "`file` to write the records to: .jsonl, .csv or .parquet")
 	return cmd
 }

@@ -43,48 +43,55 @@ type listedRun struct {
 	root     string
 	Closed   time.Time           `json:"closed,omitzero"`
 	Duration switchyard.Duration `json:"duration"`
+	// What the run keeps of itself as search attributes: where the namespace has them, and as of when it set them last.
+	Waiting bool               `json:"waiting,omitempty"`
+	Outcome switchyard.Outcome `json:"outcome,omitempty"`
+	Tools   []string           `json:"tools,omitempty"`
+	Turns   int                `json:"turns,omitempty"`
+	Calls   int                `json:"calls,omitempty"`
+	Tokens  int                `json:"tokens,omitempty"`
+	Cost    float64            `json:"cost,omitempty"`
 }
 
 func (a *app) listCommand() *cobra.Command {
-	var query, conversation string
-	var limit int
-	var all bool
+	var runs selection
 	cmd := &cobra.Command{
 		Use: "list", Short: "List runs, the newest first",
 		Long: `Lists runs, the newest first. A query is one of Temporal's visibility; Switchyard's attributes are SwitchyardAgent,
-SwitchyardConversation, SwitchyardKind (agent, plan or direct) and SwitchyardCaller.
+SwitchyardConversation, SwitchyardKind (agent, plan or direct), SwitchyardCaller, SwitchyardOutcome, SwitchyardTools,
+SwitchyardWaiting, SwitchyardCalls, SwitchyardTurns, SwitchyardTokens and SwitchyardCost.
+
+Tools, calls, turns, tokens and cost are those of runs that are over; of others they are as of the last time that they waited
+for a person or went on in a fresh history.
 
 The runs of sub-agents are left out; --all lists them too. Their caller is the agent that called them.
 
 The runs of an agent's conversation have one id. --conversation lists them with the id of each execution, which other
 commands take as --run-id; without that they mean the latest.`,
 		Example: `  starter list
-  starter list --query 'SwitchyardAgent="librarian" AND ExecutionStatus="Failed"' --limit 5
-  starter list --query 'SwitchyardKind="direct" AND SwitchyardCaller="ada"'
-  starter list --conversation support-42 --query 'StartTime > "2026-01-31T00:00:00Z"'
-  starter list --all --query 'SwitchyardAgent="researcher"'
+  starter list --agent librarian --status failed --limit 5
+  starter list --tool refund --caller ada --since 24h
+  starter list --waiting
+  starter list --conversation support-42
+  starter list --query 'SwitchyardKind="direct" AND SwitchyardCost > 0.5'
+  starter list --all --agent researcher
   starter list --output json | jq -r .workflow_id`,
 		Args: arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 1 {
-				return usageError(cmd, "--limit %d: give at least 1", limit)
-			}
-			c, err := a.connect(cmd.Context(), cmd.Flags())
-			if err != nil {
+			if err := runs.check(cmd); err != nil {
 				return err
 			}
-			defer c.Close()
-			runs, err := listRuns(cmd.Context(), c, a.connection.resolvedNamespace, listCondition(query, conversation, all), limit)
-			if err != nil {
-				return queryError(query, err)
-			}
-			return a.printRuns(runs, conversation != "", time.Now())
+			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
+				list, err := a.list(ctx, c, &runs)
+				if err != nil {
+					return err
+				}
+				return a.printRuns(list, runs.conversation != "", time.Now())
+			})
 		},
 	}
-	cmd.Flags().StringVarP(&query, "query", "q", "", "`condition` that the runs meet")
-	cmd.Flags().StringVar(&conversation, "conversation", "", "`id` of the conversation that the runs belong to")
-	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many `runs`")
-	cmd.Flags().BoolVar(&all, "all", false, "the runs of sub-agents too")
+	runs.add(cmd.Flags(), 20, "status")
+	cmd.Flags().BoolVar(&runs.all, "all", false, "the runs of sub-agents too")
 	return cmd
 }
 
@@ -124,18 +131,21 @@ func listCondition(query, conversation string, all bool) string {
 	return condition
 }
 
-func listRuns(ctx context.Context, c client.Client, namespace, query string, limit int) ([]listedRun, error) {
+// listRuns returns the runs that meet a query and that keep, if set, keeps.
+func listRuns(ctx context.Context, c client.Client, namespace, query string, limit int, keep func(listedRun) bool) ([]listedRun, error) {
 	var runs []listedRun
 	var token []byte
 	for {
 		page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-			Namespace: namespace, Query: query, PageSize: int32(min(limit-len(runs), maxPage)), NextPageToken: token,
+			Namespace: namespace, Query: query, PageSize: int32(min(limit, maxPage)), NextPageToken: token,
 		})
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range page.GetExecutions() {
-			runs = append(runs, listed(e))
+			if r := listed(e); len(runs) < limit && (keep == nil || keep(r)) {
+				runs = append(runs, r)
+			}
 		}
 		if token = page.GetNextPageToken(); len(token) == 0 || len(runs) >= limit {
 			break
@@ -167,15 +177,27 @@ func listed(e *workflowpb.WorkflowExecutionInfo) listedRun {
 	} else {
 		r.Duration = switchyard.Duration(time.Since(r.Started))
 	}
+	r.takeKept(fields)
 	return r
 }
 
-func text(p *commonpb.Payload) string {
-	var s string
-	if p == nil || converter.GetDefaultDataConverter().FromPayload(p, &s) != nil {
-		return ""
+// takeKept reads what the run keeps of itself.
+func (r *listedRun) takeKept(fields map[string]*commonpb.Payload) {
+	r.Waiting = value[bool](fields[switchyard.AttributeWaiting]) && r.Closed.IsZero()
+	r.Outcome, r.Tools = value[switchyard.Outcome](fields[switchyard.AttributeOutcome]), value[[]string](fields[switchyard.AttributeTools])
+	r.Turns, r.Calls = value[int](fields[switchyard.AttributeTurns]), value[int](fields[switchyard.AttributeCalls])
+	r.Tokens, r.Cost = value[int](fields[switchyard.AttributeTokens]), value[float64](fields[switchyard.AttributeCost])
+}
+
+func text(p *commonpb.Payload) string { return value[string](p) }
+
+// value reads a search attribute; the zero value where there is none, or one of another type.
+func value[T any](p *commonpb.Payload) (v T) {
+	if p == nil || converter.GetDefaultDataConverter().FromPayload(p, &v) != nil {
+		var none T
+		return none
 	}
-	return s
+	return v
 }
 
 func statusOf(s enumspb.WorkflowExecutionStatus) audit.RunStatus {

@@ -79,7 +79,7 @@ func (a *app) allQuestions(ctx context.Context, c client.Client) ([]audit.RunQue
 
 // inAllRuns joins what of returns of the runs that run now. Runs that end meanwhile ask nothing any more.
 func inAllRuns[T any](ctx context.Context, a *app, c client.Client, of func(context.Context, client.Client, string, string) ([]T, error)) ([]T, error) {
-	runs, err := listRuns(ctx, c, a.connection.resolvedNamespace, listCondition(`ExecutionStatus = "Running"`, "", false), math.MaxInt32)
+	runs, err := listRuns(ctx, c, a.connection.resolvedNamespace, listCondition(`ExecutionStatus = "Running"`, "", false), math.MaxInt32, nil)
 	if err != nil {
 		return nil, err
 	}

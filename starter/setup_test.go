@@ -56,6 +56,9 @@ func TestSetup(t *testing.T) {
 	all := attributeNames(runAttributes)
 	remove(all...)
 	run("call echo text=hello --id without", exitDone, "starter setup", "hello")
+	run("list --tool echo --outcome completed", exitFailed, "lacks the search attributes SwitchyardOutcome, SwitchyardTools, so runs", "starter setup --address")
+	run("list --waiting", exitFailed, "lacks the search attributes SwitchyardWaiting", "starter setup --address")
+	run("records --tool echo", exitDone)
 	run("doctor", exitDone, "search attributes are missing: SwitchyardAgent, SwitchyardCaller, SwitchyardConversation, SwitchyardKind, SwitchyardOutcome")
 
 	// One is there as something else, and of three whole numbers two are another program's.

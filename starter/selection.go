@@ -1,0 +1,229 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// selection says which runs are meant.
+type selection struct {
+	query, conversation, agent, tool, status, outcome, caller, since, until string
+
+	waiting bool
+	limit   int
+	// all are the runs of sub-agents too. maybe takes runs of which the server cannot say whether they called the tool: their histories can.
+	all, maybe bool
+	// statusFlag is the flag that says how the runs stand.
+	statusFlag string
+	// from and to are since and until, once they were checked.
+	from, to time.Time
+}
+
+// runStatuses are what a run's status may be, outcomes what its outcome may be.
+var (
+	runStatuses = []audit.RunStatus{audit.RunRunning, audit.RunPaused, audit.RunCompleted, audit.RunFailed, audit.RunCancelled, audit.RunTerminated, audit.RunTimedOut}
+	outcomes    = []switchyard.Outcome{switchyard.OutcomeAnswered, switchyard.OutcomeCompleted, switchyard.OutcomeLimit, switchyard.OutcomeFailed, switchyard.OutcomeCancelled}
+)
+
+// add adds the flags, with that many runs at most where nothing else is said. statusFlag is the flag for the runs' status.
+func (s *selection) add(f *pflag.FlagSet, limit int, statusFlag string) {
+	s.statusFlag = statusFlag
+	f.StringVarP(&s.query, "query", "q", "", "`condition` of Temporal's visibility that the runs meet")
+	f.StringVar(&s.conversation, "conversation", "", "`id` of the conversation that the runs belong to")
+	f.StringVar(&s.agent, "agent", "", "`name` of the agent that the runs are of")
+	f.StringVar(&s.tool, "tool", "", "`name` of a tool that was called in the runs, or by their sub-agents")
+	f.StringVar(&s.status, statusFlag, "", "`status` of the runs: "+joined(runStatuses))
+	f.StringVar(&s.outcome, "outcome", "", "`outcome` of the runs: "+joined(outcomes))
+	f.StringVar(&s.caller, "caller", "", "`name` of who started the runs")
+	f.BoolVar(&s.waiting, "waiting", false, "runs that wait for a person, or whose sub-agents do")
+	f.StringVar(&s.since, "since", "", "runs that began at that `time` or later: 2026-01-31, 2026-01-31T08:00:00Z, or 24h for a day ago")
+	f.StringVar(&s.until, "until", "", "runs that began before that `time`")
+	f.IntVar(&s.limit, "limit", limit, "at most so many `runs`, the newest")
+}
+
+func joined[T ~string](words []T) string {
+	texts := make([]string, len(words))
+	for i, word := range words {
+		texts[i] = string(word)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// check refuses what no run can meet, before a server is asked.
+func (s *selection) check(cmd *cobra.Command) error {
+	if s.limit < 1 {
+		return usageError(cmd, "--limit %d: give at least 1", s.limit)
+	}
+	if s.status != "" && !slices.Contains(runStatuses, audit.RunStatus(s.status)) {
+		return usageError(cmd, "--%s %q is not one of %s", s.statusFlag, s.status, joined(runStatuses))
+	}
+	if s.outcome != "" && !slices.Contains(outcomes, switchyard.Outcome(s.outcome)) {
+		return usageError(cmd, "--outcome %q is not one of %s", s.outcome, joined(outcomes))
+	}
+	now := time.Now()
+	for _, bound := range []struct {
+		flag, text string
+		at         *time.Time
+	}{{"--since", s.since, &s.from}, {"--until", s.until, &s.to}} {
+		if bound.text == "" {
+			continue
+		}
+		t, err := pointInTime(bound.text, now)
+		if err != nil {
+			return usageError(cmd, "%s %q: %v", bound.flag, bound.text, err)
+		}
+		*bound.at = t.UTC()
+	}
+	return nil
+}
+
+// condition is a selection that was checked as a query, as far as the server can tell. roots are runs below which sub-agents wait for
+// people, quoted.
+func (s *selection) condition(roots []string) string {
+	conditions := []string{listCondition(s.query, s.conversation, s.all)}
+	for _, one := range []struct{ attribute, value string }{
+		{switchyard.AttributeAgent, s.agent}, {switchyard.AttributeOutcome, s.outcome}, {switchyard.AttributeCaller, s.caller},
+	} {
+		if one.value != "" {
+			conditions = append(conditions, one.attribute+" = "+quoted(one.value))
+		}
+	}
+	conditions = append(conditions, s.toolCondition(), s.statusCondition(), s.waitingCondition(roots))
+	for _, bound := range []struct {
+		comparison string
+		at         time.Time
+	}{{">=", s.from}, {"<", s.to}} {
+		if at := bound.at; !at.IsZero() {
+			conditions = append(conditions, fmt.Sprintf("StartTime %s '%s'", bound.comparison, at.Format(time.RFC3339Nano)))
+		}
+	}
+	return strings.Join(nonEmpty(conditions), " AND ")
+}
+
+func (s *selection) toolCondition() string {
+	switch {
+	case s.tool == "":
+		return ""
+	case s.maybe:
+		return fmt.Sprintf("(%[1]s IN (%[2]s, %[3]s) OR %[1]s IS NULL OR CloseTime IS NULL)", switchyard.AttributeTools, quoted(s.tool), quoted(switchyard.OtherTools))
+	}
+	return switchyard.AttributeTools + " = " + quoted(s.tool)
+}
+
+// statusCondition leaves it to keeps to tell running and paused runs apart: only a memo does.
+func (s *selection) statusCondition() string {
+	switch audit.RunStatus(s.status) {
+	case "":
+		return ""
+	case audit.RunRunning, audit.RunPaused:
+		return "CloseTime IS NULL"
+	}
+	return "ExecutionStatus = " + quoted(statusNames[audit.RunStatus(s.status)])
+}
+
+// statusNames are what the server calls the states of a run that is over.
+var statusNames = map[audit.RunStatus]string{audit.RunCompleted: "Completed", audit.RunFailed: "Failed", audit.RunCancelled: "Canceled",
+	audit.RunTerminated: "Terminated", audit.RunTimedOut: "TimedOut"}
+
+func (s *selection) waitingCondition(roots []string) string {
+	if !s.waiting {
+		return ""
+	}
+	condition := switchyard.AttributeWaiting + " = true"
+	if len(roots) > 0 {
+		condition = "(" + condition + " OR WorkflowId IN (" + strings.Join(roots, ", ") + "))"
+	}
+	return condition + " AND CloseTime IS NULL"
+}
+
+// keeps reports whether a run that meets the condition is selected.
+func (s *selection) keeps(r listedRun) bool { return s.status == "" || string(r.Status) == s.status }
+
+// list returns the runs of a selection that was checked, the newest first. The error says where the server lacks what it takes to find
+// them.
+func (a *app) list(ctx context.Context, c client.Client, s *selection) ([]listedRun, error) {
+	runs, err := a.find(ctx, c, s)
+	if _, invalid := errors.AsType[*serviceerror.InvalidArgument](err); !invalid {
+		return runs, err
+	}
+	lacking := a.lacking(ctx, c, s)
+	if s.maybe && slices.Equal(lacking, []string{switchyard.AttributeTools}) {
+		// Histories say which tools were called, only later.
+		anyTool := *s
+		anyTool.tool = ""
+		return a.list(ctx, c, &anyTool)
+	}
+	if len(lacking) > 0 {
+		return nil, failure(exitFailed, "the namespace %q lacks the search attributes %s, so runs cannot be found by them\nRegister them: %s. Runs that are started after that have them.",
+			a.connection.resolvedNamespace, strings.Join(lacking, ", "), a.connection.reach().command("setup"))
+	}
+	return nil, queryError(s.query, err)
+}
+
+// find asks the server for the runs of a selection.
+func (a *app) find(ctx context.Context, c client.Client, s *selection) (runs []listedRun, err error) {
+	namespace := a.connection.resolvedNamespace
+	var roots []string
+	if s.waiting && !s.all {
+		if roots, err = waitingBelow(ctx, c, namespace); err != nil {
+			return nil, err
+		}
+	}
+	return listRuns(ctx, c, namespace, s.condition(roots), s.limit, s.keeps)
+}
+
+// lacking names the search attributes of a selection that the namespace does not have; none where it cannot be told.
+func (a *app) lacking(ctx context.Context, c client.Client, s *selection) (names []string) {
+	missing, taken, err := unregistered(ctx, c, a.connection.resolvedNamespace)
+	if err != nil {
+		return nil
+	}
+	condition := s.condition(nil)
+	for _, one := range runAttributes {
+		if _, other := taken[one.name]; (other || slices.Contains(missing, one)) && strings.Contains(condition, one.name) {
+			names = append(names, one.name)
+		}
+	}
+	return names
+}
+
+// waitingBelow returns the runs at the top of the trees in which sub-agents wait for people, quoted for a query.
+func waitingBelow(ctx context.Context, c client.Client, namespace string) ([]string, error) {
+	page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, PageSize: maxPage,
+		Query: switchyard.AttributeWaiting + " = true AND ExecutionStatus = 'Running' AND ParentWorkflowId IS NOT NULL"})
+	if err != nil {
+		return nil, err
+	}
+	var roots []string
+	for _, e := range page.GetExecutions() {
+		roots = append(roots, quoted(cmp.Or(e.GetRootExecution().GetWorkflowId(), e.GetParentExecution().GetWorkflowId())))
+	}
+	slices.Sort(roots)
+	return slices.Compact(roots), nil
+}
+
+// pointInTime reads a date, a date with a time, or how long ago it was.
+func pointInTime(text string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, errors.New("write a date (2026-01-31), a time (2026-01-31T08:00:00Z), or how long ago (24h)")
+}

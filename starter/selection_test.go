@@ -1,0 +1,50 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// TestSelection proves which query each flag becomes, and that a value may hold what ends a text in a query.
+func TestSelection(t *testing.T) {
+	const base = "WorkflowType IN ('AgentRun', 'PlanRun', 'DirectCall') AND ExecutionStatus != 'ContinuedAsNew'"
+	const top = base + " AND (ParentWorkflowId IS NULL OR TemporalScheduledById IS NOT NULL)"
+	for _, test := range []struct {
+		flags string
+		maybe bool
+		roots []string
+		want  string
+	}{
+		{"", false, nil, top},
+		{"--agent it's --caller ada --outcome limit_reached", false, nil, top + ` AND SwitchyardAgent = 'it\'s' AND SwitchyardOutcome = 'limit_reached' AND SwitchyardCaller = 'ada'`},
+		{"--conversation talk --query A=1", false, nil, top + " AND SwitchyardConversation = 'talk' AND (A=1)"},
+		{"--tool refund", false, nil, top + " AND SwitchyardTools = 'refund'"},
+		{"--tool refund", true, nil, top + " AND (SwitchyardTools IN ('refund', '...') OR SwitchyardTools IS NULL OR CloseTime IS NULL)"},
+		{"--status cancelled", false, nil, top + " AND ExecutionStatus = 'Canceled'"},
+		{"--status paused", false, nil, top + " AND CloseTime IS NULL"},
+		{"--waiting", false, nil, top + " AND SwitchyardWaiting = true AND CloseTime IS NULL"},
+		{"--waiting", false, []string{"'a'", "'b'"}, top + " AND (SwitchyardWaiting = true OR WorkflowId IN ('a', 'b')) AND CloseTime IS NULL"},
+		{"--since 2026-01-31T08:00:00Z --until 2026-02-01T09:00:00+01:00", false, nil, top + " AND StartTime >= '2026-01-31T08:00:00Z' AND StartTime < '2026-02-01T08:00:00Z'"},
+	} {
+		var s selection
+		cmd := &cobra.Command{Use: "list"}
+		s.maybe = test.maybe
+		s.add(cmd.Flags(), 20, "status")
+		if err := cmd.ParseFlags(strings.Fields(test.flags)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.check(cmd); err != nil {
+			t.Errorf("%s: %v", test.flags, err)
+		}
+		if got := s.condition(test.roots); got != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.flags, got, test.want)
+		}
+	}
+	running := selection{status: "running"}
+	if !running.keeps(listedRun{Status: audit.RunRunning}) || running.keeps(listedRun{Status: audit.RunPaused}) {
+		t.Error("a paused run counts as running")
+	}
+}

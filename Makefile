@@ -66,6 +66,11 @@ bin/toxiproxy:
 npm: ## Install what tests run from npm into bin/npm: MCP servers, the MCP conformance suite, Prism
 	@internal/npm/install bin/npm
 
+# The pages' charts are committed: this is only needed to take other parts of ECharts, or a new version.
+.PHONY: charts
+charts: ## Bundle the charts of pages anew from npm packages
+	@audit/pictures/echarts/build bin/charts
+
 .PHONY: clean
 clean: ## Remove what was built; databases of the demo stay in .switchyard
 	rm -rf bin coverage

@@ -1,0 +1,151 @@
+package pictures
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// ending says in a few words how a run stands, and whether that is good, bad, or neither.
+func ending(s audit.Summary) (text, tone string) {
+	status := strings.ReplaceAll(string(s.Status), "_", " ")
+	switch {
+	case s.Status == audit.RunPaused:
+		return status, "wait"
+	case s.Closed.IsZero():
+		return "goes on", "wait"
+	case s.Status != audit.RunCompleted:
+		return status, "bad"
+	case s.Result == nil:
+		return status, "good"
+	}
+	return outcome(*s.Result, audit.SolvedBy(s))
+}
+
+// outcome is ending for a run that completed.
+func outcome(r switchyard.RunResult, verdict audit.Solved) (text, tone string) {
+	switch {
+	case r.Limit != "":
+		return "reached its limit of " + strings.ReplaceAll(r.Limit, "_", " "), "warn"
+	case verdict == audit.SolvedYes:
+		return string(r.Outcome), "good"
+	}
+	return strings.ReplaceAll(string(r.Outcome), "_", " "), "warn"
+}
+
+// words say what the run was, in sentences.
+func (t *Timeline) words(calls []shownCall) []string {
+	s := t.runs[0].summary
+	words := []string{howLong(s, t.Now), callWords(calls)}
+	words = append(words, usageWords(s.Usage), runWords(s, len(t.runs)-1, t.Gone))
+	kept := words[:0]
+	for _, w := range words {
+		if w != "" {
+			kept = append(kept, w)
+		}
+	}
+	return kept
+}
+
+// howLong says when a run began and how long it took.
+func howLong(s audit.Summary, now time.Time) string {
+	began := "It began at " + s.Started.UTC().Format("2006-01-02 15:04:05 UTC")
+	if s.Closed.IsZero() {
+		return began + " and had gone on for " + brief(now.Sub(s.Started)) + " when this page was made."
+	}
+	return began + " and took " + brief(s.Closed.Sub(s.Started)) + "."
+}
+
+// callWords counts calls by what became of them.
+func callWords(calls []shownCall) string {
+	if len(calls) == 0 {
+		return "It made no calls."
+	}
+	counts, retries := map[string]int{}, 0
+	for _, c := range calls {
+		counts[c.Status]++
+		retries += max(c.Attempts-1, 0)
+	}
+	var parts []string
+	for _, status := range []string{"completed", "failed", "refused", "cancelled", "withheld", "running"} {
+		if n := counts[status]; n > 0 {
+			parts = append(parts, thousands(n)+" "+strings.ReplaceAll(status, "running", "under way"))
+		}
+	}
+	text := plural(len(calls), "call") + ": " + strings.Join(parts, ", ")
+	if len(parts) == 1 {
+		text = plural(len(calls), "call") + ", " + strings.TrimPrefix(parts[0], thousands(len(calls))+" ")
+		if len(calls) > 1 {
+			text = thousands(len(calls)) + " calls, all " + strings.TrimPrefix(parts[0], thousands(len(calls))+" ")
+		}
+	}
+	if retries > 0 {
+		text += "; " + strings.Replace(plural(retries, "retry"), "retrys", "retries", 1)
+	}
+	return text + "."
+}
+
+// usageWords tells of model steps, tokens and cost.
+func usageWords(u switchyard.Usage) string {
+	if u.Turns == 0 && u.InputTokens+u.OutputTokens == 0 {
+		return ""
+	}
+	text := plural(u.Turns, "model step") + ": " + thousands(u.InputTokens) + " tokens in, " + thousands(u.OutputTokens) + " out"
+	if u.Cost > 0 {
+		text += ", for " + money(u.Cost)
+	}
+	return text + "."
+}
+
+// runWords tells of what else there is to a run.
+func runWords(s audit.Summary, below, gone int) string {
+	var parts []string
+	if len(s.SubAgents) > 0 {
+		text := plural(len(s.SubAgents), "sub-agent") + " worked for it"
+		if below == 0 {
+			text += " (starter timeline --tree shows what they did)"
+		}
+		parts = append(parts, text)
+	}
+	if gone > 0 {
+		parts = append(parts, fmt.Sprintf("of %s the calls are not here, because the server keeps their histories no longer or they are too many", plural(gone, "sub-agent")))
+	}
+	if n := len(s.Parts); n > 1 {
+		parts = append(parts, fmt.Sprintf("its history is in %d parts", n))
+	}
+	if s.Parent != nil {
+		parts = append(parts, "it worked for call "+s.Parent.Call+" of "+s.Parent.WorkflowID)
+	}
+	if s.DryRun {
+		parts = append(parts, "it was a dry run, which withholds calls that may change anything")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	text := strings.Join(parts, "; ") + "."
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// usedText says what a run used, in a few words.
+func usedText(u switchyard.Usage) string {
+	parts := []string{plural(u.Calls, "call")}
+	if n := u.InputTokens + u.OutputTokens; n > 0 {
+		parts = append(parts, thousands(n)+" tokens")
+	}
+	if u.Cost > 0 {
+		parts = append(parts, money(u.Cost))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// facts are a run's ids.
+func facts(s audit.Summary) [][2]string {
+	conversation := s.Conversation
+	if conversation == s.WorkflowID {
+		conversation = ""
+	}
+	return details(line("run", s.WorkflowID), line("conversation", conversation), line("started by", s.Caller.ID), line("task queue", s.TaskQueue))
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/audit/pictures"
+	"go.temporal.io/sdk/client"
+)
+
+func (a *app) timelineCommand() *cobra.Command {
+	var ref runReference
+	var file string
+	var tree bool
+	cmd := &cobra.Command{
+		Use: "timeline RUN", Short: "Draw a run: its calls over time, as a page for the browser",
+		Long: `Writes one HTML page that needs no network and nothing beside it: when each call of a run waited, for what, and when it ran, by
+lane; its attempts, failures and refusals; what people were asked and who answered; the model's steps and what tokens they took. Click
+on a bar for all that is known of the call. The page can be zoomed, searched and printed, and has a table of the calls as well.
+
+A run that goes on is drawn as far as it has come. With --tree the calls of the sub-agents below the run are on the page too.`,
+		Example: `  starter timeline demo-1a2b3c4d
+  starter timeline demo-1a2b3c4d --tree --file run.html
+  starter timeline demo-1a2b3c4d --file - | ssh desk 'cat > run.html'`,
+		Args: arguments(0, "RUN"),
+		RunE: a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
+			t, err := pictures.ReadTimeline(ctx, c, run.workflowID, run.runID, tree)
+			if err != nil {
+				return a.lookupError(run.workflowID, run.runID, err)
+			}
+			if file == "" {
+				file = pageName(run.workflowID)
+			}
+			return a.writePage(file, t.Write)
+		}),
+	}
+	ref.add(cmd.Flags())
+	cmd.Flags().StringVar(&file, "file", "", "`file` to write; - is standard output (default: the run's id with .html)")
+	cmd.Flags().BoolVar(&tree, "tree", false, "with the calls of the sub-agents below the run")
+	return cmd
+}
+
+// pageName is the name of a run's page, in the current folder whatever the run's id is.
+func pageName(workflowID string) string {
+	safe := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, r) || r < ' ' {
+			return '_'
+		}
+		return r
+	}, workflowID)
+	return cmp.Or(strings.TrimLeft(safe, ".-"), "run") + ".html"
+}
+
+// writePage writes a page to a file, or to standard output where it is called -, and tells where it is.
+func (a *app) writePage(file string, write func(io.Writer) error) error {
+	var page bytes.Buffer
+	if err := write(&page); err != nil {
+		return err
+	}
+	if file == "-" {
+		_, err := page.WriteTo(a.Out)
+		return err
+	}
+	size := page.Len()
+	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
+		return failure(exitUsage, "--file %s: %w", file, pathError(file, err))
+	}
+	if a.format.json() {
+		return writeJSON(a.Out, map[string]any{"file": file, "bytes": size}, false)
+	}
+	return a.println(fmt.Sprintf("%s (%s kB): open it in a browser", file, thousands(max(size/1000, 1))))
+}

@@ -106,6 +106,23 @@ func TestInlineStep(t *testing.T) {
 	}
 }
 
+// The calls of a model step that runs inline meet policies that know what the step itself has used.
+func TestInlineStepAdmits(t *testing.T) {
+	b, r := governed(t, rule("dear", "budget.tokens.used >= 150", switchyard.PolicyDeny))
+	script := switchyard.Pack(switchyard.Script{Steps: []switchyard.ScriptStep{{Calls: []switchyard.ScriptCall{{Tool: "send", ArgumentsText: `{"text":"a"}`}}}}})
+	agent := &switchyard.Agent{Name: "a", Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &script}}
+	for used, denied := range map[int]bool{0: false, 60: true} {
+		request := r
+		request.Facts.Usage.InputTokens = used
+		response, err := inline(t, b.ModelStep, switchyard.ModelRequest{Run: "run-1", Turn: 1, Inline: &switchyard.InlineStep{ID: "turn-1", Admit: &request,
+			Setup:    &switchyard.Setup{Agent: agent, Pinned: switchyard.Pack(switchyard.Pinned{Provider: switchyard.ProviderScripted})},
+			Messages: []switchyard.Message{{Role: switchyard.RoleUser, Text: strings.Repeat("x", 400)}}}})
+		if err != nil || len(response.Verdicts) != 1 || (response.Verdicts[0].Error != nil) != denied {
+			t.Errorf("with %d used: %+v, %v", used, response, err)
+		}
+	}
+}
+
 // An inline call's result is cut to what such calls may record together, by its text and by what it takes in history.
 func TestInlineResultIsSmall(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -95,7 +95,7 @@ func (a *Activities) ModelStep(ctx context.Context, r switchyard.ModelRequest) (
 		response.Message.Role = switchyard.RoleAssistant
 	}
 	if r.Inline != nil {
-		response.Verdicts = a.admitStep(ctx, r.Inline.Admit, response.Message)
+		response.Verdicts = a.admitStep(ctx, r.Inline.Admit, response)
 		return response, nil
 	}
 	if response.Compacted != nil {

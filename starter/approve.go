@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,6 +153,9 @@ func parseGrant(text string) (*switchyard.Grant, error) {
 func (f *decisionFlags) changes(a *app) (json.RawMessage, error) {
 	text := f.edit
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		if _, err := os.Stat(text); err != nil && text != "-" {
+			return nil, fmt.Errorf("%s is neither a JSON object with the changed arguments, such as --edit '{\"amount\": 80}', nor a file with one", switchyard.Shorten(text, 80))
+		}
 		data, err := answerFile(text, a.In)
 		if err != nil {
 			return nil, err

@@ -83,10 +83,30 @@ func (t *tracker) detailLines(r *callRow) []string {
 	if r.record.Error == nil {
 		return lines
 	}
+	for _, problem := range problemTexts(r.record.Error) {
+		lines = append(lines, t.palette.faint("      "+problem))
+	}
 	for _, detail := range r.record.Error.Details {
 		lines = append(lines, t.palette.faint("      "+switchyard.Shorten(detail, 1000)))
 	}
 	return lines
+}
+
+// maxProblems is how many problems of a failed call people are shown.
+const maxProblems = 5
+
+// problemTexts are the first of a failure's problems, each in a line.
+func problemTexts(e *switchyard.Error) (texts []string) {
+	if e == nil {
+		return nil
+	}
+	for _, p := range e.Problems[:min(len(e.Problems), maxProblems)] {
+		texts = append(texts, switchyard.Shorten(p.String(), 300))
+	}
+	if more := len(e.Problems) - maxProblems; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return texts
 }
 
 // nearLine offers what the caller may have meant.

@@ -22,6 +22,14 @@ func TestTrackerDetailsAndProgress(t *testing.T) {
 	if got := strings.Join(tr.flush(), "\n"); got != "  ✓ 1.2 cart()\n      note: a new instance\n      note: cut to 9 bytes" {
 		t.Errorf("got %q", got)
 	}
+	fault := &switchyard.Error{Type: switchyard.ErrInvalidExecutionPlan, Message: "no plan"}
+	for range maxProblems + 2 {
+		fault.Problems = append(fault.Problems, switchyard.Problem{Path: "$.execution_plan", Rule: "required", Message: "write\none"})
+	}
+	tr.calls = []*callRow{{id: "1.3", text: "pay()", record: &switchyard.Record{CallID: "1.3", Status: switchyard.CallRefused, Error: fault}}}
+	if got := strings.Join(tr.flush(), "\n"); got != "  ✗ 1.3 pay() · invalid_execution_plan: no plan"+strings.Repeat("\n      $.execution_plan: write one", maxProblems)+"\n      and 2 more" {
+		t.Errorf("got %q", got)
+	}
 	for want, p := range map[string]switchyard.Progress{
 		"37 of 100 · pages": {Done: 37, Total: 100, Message: "pages"},
 		"0.5":               {Done: 0.5},

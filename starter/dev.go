@@ -33,9 +33,11 @@ type devFlags struct {
 	db, stateDir, dir string
 	queue, metrics    string
 	policies          string
-	port, uiPort      int
-	headless          bool
-	uiPortGiven       bool
+	// webhook is what the worker tells of approvals, webhookSecret the reference to what signs that.
+	webhook, webhookSecret string
+	port, uiPort           int
+	headless               bool
+	uiPortGiven            bool
 }
 
 const devHelp = `Brings up a Temporal server with its Web UI and a worker on this machine, prints their addresses, and stays until
@@ -80,6 +82,8 @@ func (a *app) devCommand() *cobra.Command {
 	flags.StringVarP(&f.queue, "task-queue", "t", switchyard.DefaultTaskQueue, "task `queue` of the worker")
 	flags.StringVar(&f.dir, "dir", "", "`folder` where relative working folders of command tools start")
 	flags.StringVar(&f.policies, "policies-file", "", "`file` of policies that the worker checks all calls against (default: none)")
+	flags.StringVar(&f.webhook, "approval-webhook", "", "`URL`, or env:NAME, that the worker tells of calls that wait for approval (default: none)")
+	flags.StringVar(&f.webhookSecret, "approval-webhook-secret", "", "env:NAME or file:/path of the `secret` that signs what the webhook is told")
 	flags.StringVar(&f.metrics, "metrics-address", "", "`host:port` where the worker serves /metrics (default: none)")
 	flags.StringVar(&f.stateDir, "state-dir", "", "`folder` that keeps the logs (default: a temporary one, kept if something fails)")
 	return cmd
@@ -222,7 +226,8 @@ func (f *devFlags) serverArgs() []string {
 func (f *devFlags) workerArgs(server serverReady, stored payloads.Config) []string {
 	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--task-queue", f.queue,
 		"--parent-pid", strconv.Itoa(os.Getpid()), "--stop-timeout", workerStop}
-	for flag, value := range map[string]string{"--tools": f.catalog.dir, "--lanes-file": f.catalog.lanesPath(), "--policies-file": f.policies, "--dir": f.dir, "--metrics-address": f.metrics} {
+	for flag, value := range map[string]string{"--tools": f.catalog.dir, "--lanes-file": f.catalog.lanesPath(), "--policies-file": f.policies, "--dir": f.dir, "--metrics-address": f.metrics,
+		"--approval-webhook": f.webhook, "--approval-webhook-secret": f.webhookSecret} {
 		if value != "" {
 			args = append(args, flag, value)
 		}

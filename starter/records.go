@@ -121,12 +121,16 @@ func (a *app) printRecords(records iter.Seq2[switchyard.Record, error], tree boo
 	return failed
 }
 
-// printNotes tells what was noted of calls, such as that an instance was made anew: no cell has room for it.
+// printNotes tells what was noted of calls, such as that an instance was made anew, and what was wrong with those that were
+// refused: no cell has room for it.
 func (a *app) printNotes(rows []switchyard.Record) {
 	p := a.paletteFor(a.Err)
 	for _, r := range rows {
 		for _, note := range r.Notes {
 			fmt.Fprintln(a.Err, p.warn("note:"), r.CallID, r.Tool+":", note)
+		}
+		for _, problem := range problemTexts(r.Error) {
+			fmt.Fprintln(a.Err, p.warn("note:"), r.CallID, r.Tool+":", problem)
 		}
 	}
 }

@@ -38,11 +38,12 @@ func (c *Compiled) shown(args json.RawMessage) map[string]any {
 	return values
 }
 
-// ask is the description and the arguments, those declared in their order.
+// ask is the description and the arguments, those declared in their order. The lines of one after its first are set in, so that no
+// value passes for another argument.
 func (c *Compiled) ask(values map[string]any) string {
 	lines := []string{c.Spec.Description}
 	for _, name := range c.inputShape.order(values) {
-		lines = append(lines, name+": "+switchyard.TextOf(values[name]))
+		lines = append(lines, name+": "+strings.ReplaceAll(switchyard.TextOf(values[name]), "\n", "\n    "))
 	}
 	return strings.Join(lines, "\n")
 }

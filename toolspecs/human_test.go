@@ -47,6 +47,9 @@ func TestQuestion(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
 	}
+	if got := human(t, nil).ApprovalText(json.RawMessage(`{"question":"x\nb: 1","b":7}`)); got != "Says what to do.\nquestion: x\n    b: 1\nb: 7" {
+		t.Errorf("a value passes for another argument: %q", got)
+	}
 	long, _ := json.Marshal(map[string]string{"question": "a" + strings.Repeat("é", switchyard.MaxQuestionText)})
 	got := human(t, nil).Question(long)
 	if len(got) > switchyard.MaxQuestionText || !utf8.ValidString(got) || !strings.HasSuffix(got, "… (cut)") {

@@ -62,13 +62,24 @@ not, and what it used counts all the same.`,
 // analyse reads runs, several at a time, and adds up those in which a tool was called, where one is named; gone is how many the
 // server keeps no longer.
 func analyse(ctx context.Context, c client.Client, list []listedRun, tool string, t audit.Thresholds) (all *audit.Analysis, gone int, err error) {
+	all = audit.NewAnalysis(t)
+	gone, err = readEach(ctx, c, list, t, func(_ int, _ audit.Summary, one *audit.Analysis) {
+		if tool == "" || one.Called(tool) {
+			all.Add(one)
+		}
+	})
+	return all, gone, err
+}
+
+// readEach reads runs with the sub-agents below them, several at a time, and hands on each with what was found in it, one after the
+// other in any order; gone is how many the server keeps no longer.
+func readEach(ctx context.Context, c client.Client, list []listedRun, t audit.Thresholds, each func(i int, s audit.Summary, one *audit.Analysis)) (gone int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	all = audit.NewAnalysis(t)
 	var mu sync.Mutex
 	var readers sync.WaitGroup
 	slots := make(chan struct{}, readAtOnce)
-	for _, run := range list {
+	for i, run := range list {
 		readers.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
@@ -81,14 +92,14 @@ func analyse(ctx context.Context, c client.Client, list []listedRun, tool string
 				gone++
 			case err != nil:
 				cancel(err)
-			case tool == "" || one.Called(tool):
+			default:
 				one.AddRun(s, audit.SolvedBy(s))
-				all.Add(one)
+				each(i, s, one)
 			}
 		})
 	}
 	readers.Wait()
-	return all, gone, context.Cause(ctx)
+	return gone, context.Cause(ctx)
 }
 
 func (a *app) printAnalysis(r audit.Report, list []listedRun, limit, gone int) error {

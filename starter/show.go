@@ -109,6 +109,7 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 	field("conversation", s.Conversation)
 	field("task queue", s.TaskQueue)
 	field("used", usageText(s.Usage))
+	field("called", s.called())
 	field("tools", s.toolNames())
 	if len(s.Parts) > 1 {
 		field("parts", fmt.Sprintf("%d executions, because the history grew long", len(s.Parts)))
@@ -200,6 +201,25 @@ func (s shownRun) times(f *formatFlags, now time.Time) string {
 		took = "running for " + brief(now.Sub(s.Started))
 	}
 	return s.Started.Local().Format(time.DateTime) + " (" + f.when(s.Started, now) + "), " + took
+}
+
+// called says how often each tool was called, as far as the run's result tells.
+func (s shownRun) called() string {
+	if s.Result == nil || s.Result.Brief == nil {
+		return ""
+	}
+	var parts []string
+	for _, t := range s.Result.Brief.Tools {
+		text := fmt.Sprintf("%s %d", t.Tool, t.All())
+		if t.Completed < t.All() {
+			text += fmt.Sprintf(" (%d completed)", t.Completed)
+		}
+		parts = append(parts, text)
+	}
+	if n := s.Result.Brief.Others; n > 0 {
+		parts = append(parts, fmt.Sprintf("others %d", n))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (s shownRun) toolNames() string {

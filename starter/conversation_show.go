@@ -1,0 +1,140 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/sdk/client"
+)
+
+// summedConversation is what is told of a conversation.
+type summedConversation struct {
+	Conversation string `json:"conversation"`
+	// Gone counts the runs whose histories the server keeps no longer: nothing of them is in what follows.
+	Gone int `json:"gone,omitempty"`
+	// List are its runs, in the order in which they began. Those of sub-agents are part of them.
+	List []summedRun `json:"list"`
+	audit.Report
+}
+
+// summedRun is one run of a conversation.
+type summedRun struct {
+	WorkflowID string              `json:"workflow_id"`
+	RunID      string              `json:"run_id"`
+	Kind       audit.RunKind       `json:"kind"`
+	Name       string              `json:"name,omitempty"`
+	Caller     string              `json:"caller,omitempty"`
+	Status     audit.RunStatus     `json:"status"`
+	Outcome    switchyard.Outcome  `json:"outcome,omitempty"`
+	Started    time.Time           `json:"started"`
+	Duration   switchyard.Duration `json:"duration"`
+	// Calls are all of them, sub-agents' too, SuccessRate the part of those that are over which completed.
+	Calls       int              `json:"calls"`
+	SuccessRate float64          `json:"success_rate"`
+	Usage       switchyard.Usage `json:"usage"`
+}
+
+func (a *app) conversationCommand() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "conversation ID", Short: "Show the runs of a conversation, what they used, and how their calls went",
+		Long: `Reads the histories of a conversation's runs and of the sub-agents below them: each run in its order, with its end, its calls
+and which part of them succeeded, and the sums of all of them, by tool and lane as starter report has them.
+
+A run that was started without --conversation is a conversation of its own, with its id.`,
+		Example: `  starter conversation support-42
+  starter conversation support-42 --output json | jq .usage`,
+		Args: arguments(1, "ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s := selection{conversation: args[0], limit: limit}
+			if err := s.check(cmd); err != nil {
+				return err
+			}
+			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
+				list, err := a.list(ctx, c, &s)
+				if err != nil {
+					return err
+				}
+				if len(list) == 0 {
+					return failure(exitFailed, "there is no run of a conversation %q\nList runs with their conversations: %s", args[0], a.connection.reach().command("list", "--output", "json"))
+				}
+				slices.SortStableFunc(list, func(x, y listedRun) int { return x.Started.Compare(y.Started) })
+				told, err := sumUp(ctx, c, args[0], list)
+				if err != nil {
+					return err
+				}
+				return a.printConversation(told, len(list) == limit)
+			})
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 1000, "at most so many `runs`, the newest")
+	return cmd
+}
+
+// sumUp reads the runs of a conversation.
+func sumUp(ctx context.Context, c client.Client, id string, list []listedRun) (told summedConversation, err error) {
+	sum, runs := audit.NewAnalysis(audit.Thresholds{}), make([]*summedRun, len(list))
+	told.Conversation = id
+	told.Gone, err = readEach(ctx, c, list, audit.Thresholds{}, func(i int, s audit.Summary, one *audit.Analysis) {
+		run := summed(list[i], s, one.Report().Calls)
+		runs[i] = &run
+		sum.Add(one)
+	})
+	for _, run := range runs {
+		if run != nil {
+			told.List = append(told.List, *run)
+		}
+	}
+	told.Report = sum.Report()
+	return told, err
+}
+
+// summed is one run with the counts of its calls.
+func summed(listed listedRun, s audit.Summary, calls audit.CallStats) summedRun {
+	r := summedRun{WorkflowID: listed.ID, RunID: listed.RunID, Kind: listed.Kind, Name: s.Name, Caller: listed.Caller, Status: listed.Status, Started: listed.Started,
+		Duration: listed.Duration, Calls: calls.Calls, SuccessRate: calls.SuccessRate, Usage: s.Usage}
+	if s.Result != nil {
+		r.Outcome = s.Result.Outcome
+	}
+	r.Outcome = cmp.Or(r.Outcome, listed.Outcome)
+	return r
+}
+
+func (a *app) printConversation(told summedConversation, more bool) error {
+	if more {
+		fmt.Fprintf(a.Err, "the newest %d runs; --limit takes more\n", len(told.List)+told.Gone)
+	}
+	if told.Gone > 0 {
+		fmt.Fprintf(a.Err, "of %s more the server keeps the histories no longer\n", plural(told.Gone, "run"))
+	}
+	if a.format.json() {
+		return writeJSON(a.Out, told, false)
+	}
+	p, now := a.paletteFor(a.Out), time.Now()
+	t := table{header: []string{"started", "run id", "name", "caller", "status", "outcome", "turns", "calls", "succeeded", "tokens", "cost", "duration"},
+		right: map[int]bool{6: true, 7: true, 8: true, 9: true, 10: true, 11: true}}
+	for _, r := range told.List {
+		t.add(a.format.when(r.Started, now), r.RunID, r.Name, r.Caller, p.status(r.Status), string(r.Outcome), strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),
+			thousands(r.Usage.InputTokens+r.Usage.OutputTokens), fmt.Sprintf("$%.4f", r.Usage.Cost), brief(r.Duration.Std()))
+	}
+	if err := a.print(t.text(p) + "\n"); err != nil {
+		return err
+	}
+	writeAnalysis(a.Out, p, told.Report)
+	return nil
+}
+
+// succeeded is the part of the calls that completed; empty where there were none.
+func (r summedRun) succeeded() string {
+	if r.Calls == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", 100*r.SuccessRate)
+}

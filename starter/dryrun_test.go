@@ -18,6 +18,10 @@ func TestDryPlanRunsOnce(t *testing.T) {
 			t.Errorf("%s: exit code %d with %q", flag, code, out.String())
 		}
 	}
+	var out strings.Builder
+	if code := Run(t.Context(), []string{"plan", "--from-dry-run", "x", "--by", " "}, Stdio{Out: io.Discard, Err: &out}); code != exitUsage || !strings.Contains(out.String(), "--by does not say who") {
+		t.Errorf("by nobody: exit code %d with %q", code, out.String())
+	}
 	plan := &start{id: "x-plan"}
 	if text := plan.taken("starter show x-plan").Error(); !strings.Contains(text, "another --id") {
 		t.Error(text)

@@ -67,6 +67,8 @@ type linter struct {
 	catalog *catalogFlags
 	// options say what surrounds the toolspecs, as far as the lanes file can be read.
 	options toolspecs.Options
+	// tools are those that policies are about; nil where they are not known.
+	tools policies.Tools
 }
 
 // lint checks paths, prints every fault, and ends with exit code 2 if there is one.
@@ -172,7 +174,7 @@ func (l *linter) file(path string) error {
 		_, err := lanes.Decode(path, data)
 		return err
 	case lintPolicies:
-		_, err := policies.Decode(path, data)
+		_, err := policies.DecodeFor(path, data, l.tools)
 		return err
 	}
 	known, err := l.app.known(l.catalog)

@@ -25,17 +25,38 @@ in files that an agent names. What a rule can say is told by docs/policies.md.`,
 }
 
 func (a *app) policyLintCommand() *cobra.Command {
-	return &cobra.Command{
+	catalog := &catalogFlags{}
+	cmd := &cobra.Command{
 		Use: "lint FILE…", Short: "Check files of policies",
 		Long: `Checks files of policies: their form, and that every expression compiles and says yes or no. Lists every fault with file, line,
-column and remedy; the exit code is 2 if there is one.`,
+column and remedy; the exit code is 2 if there is one.
+
+With --tools, the tools that rules name are looked up there and among those that come with the worker, and so are the arguments
+that expressions read.`,
 		Example: `  starter policy lint policies.yaml
+  starter policy lint policies.yaml --tools ./tools
   starter policy lint rules/*.yaml --output json`,
 		Args: arguments(1, "FILE…"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.lint(args, &linter{kind: lintPolicies, app: a, catalog: &catalogFlags{}})
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := catalog.check(cmd); err != nil {
+				return err
+			}
+			l := &linter{kind: lintPolicies, app: a, catalog: catalog}
+			if catalog.dir != "" {
+				tools, err := catalog.load()
+				if err != nil {
+					return err
+				}
+				l.tools = policies.Tools{}
+				for _, t := range tools.All() {
+					l.tools[t.Spec.Name] = t.Takes()
+				}
+			}
+			return a.lint(args, l)
 		},
 	}
+	catalog.add(cmd.Flags(), "that rules are about")
+	return cmd
 }
 
 func (a *app) policyTestCommand() *cobra.Command {

@@ -77,6 +77,11 @@ func (c *Compiled) PolicyTool(pinned switchyard.Tool) policies.Tool {
 		Effect: string(pinned.Effect), Effects: c.Spec.Effects, Emits: c.Spec.Emits}
 }
 
+// Takes returns which arguments the tool takes, for policies.
+func (c *Compiled) Takes() policies.Takes {
+	return policies.Takes{Names: c.inputShape.declared(), Any: c.inputShape == nil || !c.inputShape.closed}
+}
+
 // compileApproval compiles the condition under which calls wait; the spec has been checked.
 func (c *Compiled) compileApproval() error {
 	a := c.Spec.Approval

@@ -17,6 +17,8 @@ import (
 type Condition struct {
 	program cel.Program
 	adapt   types.Adapter
+	// arguments are those that the expression names.
+	arguments []string
 }
 
 // Fault is what is wrong with an expression.
@@ -60,7 +62,36 @@ func Compile(expression string) (*Condition, error) {
 	if err != nil {
 		return nil, &Fault{Line: 1, Column: 1, Message: err.Error()}
 	}
-	return &Condition{program: program, adapt: env.CELTypeAdapter()}, nil
+	return &Condition{program: program, adapt: env.CELTypeAdapter(), arguments: argumentsIn(checked.NativeRep().Expr())}, nil
+}
+
+// argumentsIn returns the names of the arguments that an expression names, each once, in order.
+func argumentsIn(e ast.Expr) (names []string) {
+	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
+		if name := argumentIn(e); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}))
+	return names
+}
+
+// argumentIn returns the argument that an expression is: args.name, args['name'], or the same with a question mark.
+func argumentIn(e ast.Expr) string {
+	isArguments := func(e ast.Expr) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == nameArgs }
+	switch e.Kind() {
+	case ast.SelectKind:
+		if isArguments(e.AsSelect().Operand()) {
+			return e.AsSelect().FieldName()
+		}
+	case ast.CallKind:
+		call := e.AsCall()
+		reads := slices.Contains([]string{operators.Index, operators.OptSelect, operators.OptIndex}, call.FunctionName())
+		if reads && isArguments(call.Args()[0]) && call.Args()[1].Kind() == ast.LiteralKind {
+			name, _ := call.Args()[1].AsLiteral().Value().(string)
+			return name
+		}
+	}
+	return ""
 }
 
 // cheapCalls are the functions whose work is bounded by the sizes of expression and facts. Counting the work of an expression

@@ -41,7 +41,11 @@ const rulesPath = jsonpath.Root + ".policies"
 
 // Decode reads a file of rules. The error is strictyaml.Faults and lists everything that is wrong in the file, with the
 // expressions that do not compile.
-func Decode(file string, data []byte) (*Set, error) {
+func Decode(file string, data []byte) (*Set, error) { return DecodeFor(file, data, nil) }
+
+// DecodeFor is Decode where the tools are known: it also reports tools that there are not, and arguments that none of the tools a
+// rule is for takes. Nil tools are not known.
+func DecodeFor(file string, data []byte, tools Tools) (*Set, error) {
 	doc, faults := strictyaml.ParseOne(file, data, MaxFileBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
@@ -59,6 +63,7 @@ func Decode(file string, data []byte) (*Set, error) {
 	set := Of(rules...)
 	for i := range set.rules {
 		set.check(doc, i)
+		tools.check(doc, i, set.rules[i])
 	}
 	if err := doc.Faults().Err(); err != nil {
 		return nil, err

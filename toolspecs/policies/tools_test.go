@@ -1,0 +1,45 @@
+package policies
+
+import (
+	"strings"
+	"testing"
+)
+
+// Where the tools are known, a rule that names a tool or an argument that there is not is a fault, with what may have been meant; one
+// that reads what any of its tools takes is none.
+func TestDecodeFor(t *testing.T) {
+	tools := Tools{"pay": {Names: []string{"amount", "to"}}, "look": {Names: []string{"path"}}, "free": {Any: true}}
+	for when, want := range map[string]string{
+		"has(args.amount) && args['to'] == 'x', tools: [pay]": "",
+		"args.?amount.orValue(0) > 1, tools: [pay, look]":     "",
+		"args.amuont > 1, tools: [pay]":                       `rule "a" reads args.amuont, which no tool takes that it is for (did you mean "amount"?)`,
+		"args['path'] == 'x', tools: [pay]":                   `reads args.path, which no tool takes`,
+		"args.?amont.orValue(0) > 1, tools: [pay, look]":      `reads args.amont`,
+		"args.anything == 1, tools: [pay, free]":              "",
+		"args.anything == 1":                                  "",
+		"tool.name == 'x', tools: [pya]":                      `there is no tool "pya" (did you mean "pay"?)`,
+		"args.exists(k, k == 'amuont'), tools: [pay]":         "",
+	} {
+		expression, rest, _ := strings.Cut(when, ", tools")
+		if rest != "" {
+			rest = ", tools" + rest
+		}
+		file := "policies:\n  - {name: a, then: deny, message: no, when: \"" + expression + "\"" + rest + "}\n"
+		_, err := DecodeFor("rules.yaml", []byte(file), tools)
+		if got := ""; err != nil {
+			got = err.Error()
+			if want == "" || !strings.Contains(got, want) {
+				t.Errorf("%s: got %s", when, got)
+			}
+		} else if want != "" {
+			t.Errorf("%s: no fault", when)
+		}
+		if _, err := Decode("rules.yaml", []byte(file)); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	delete(tools, "free")
+	if _, err := DecodeFor("rules.yaml", []byte("policies:\n  - {name: a, then: deny, message: no, when: args.anything == 1}\n"), tools); err == nil {
+		t.Error("an argument that no tool takes is no fault")
+	}
+}

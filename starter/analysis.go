@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/pictures"
 	"go.temporal.io/sdk/client"
 )
 
@@ -23,6 +24,7 @@ const readAtOnce = 16
 func (a *app) reportCommand() *cobra.Command {
 	var runs selection
 	var t audit.Thresholds
+	var html string
 	cmd := &cobra.Command{
 		Use: "report", Short: "Tell what runs cost, how their calls went, and what is slow",
 		Long: `Reads the histories of the runs that are selected, their sub-agents' among them, and adds them up: how many were solved,
@@ -30,10 +32,13 @@ what they used, tokens per solved task (TPST: all input and output tokens over t
 tool and lane how its calls went, how long they took and waited.
 
 A run is solved where its agent answered, or all of its calls ran. One that failed, was cancelled or reached a limit is
-not, and what it used counts all the same.`,
+not, and what it used counts all the same.
+
+With --html the report is a page with charts, which needs no network: also by agent and over time.`,
 		Example: `  starter report --since 24h
   starter report --agent librarian --limit 200
   starter report --caller ada --tool refund --slow 2s
+  starter report --since 168h --html week.html
   starter report --output json | jq .tpst`,
 		Args: arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,27 +50,34 @@ not, and what it used counts all the same.`,
 				if err != nil {
 					return err
 				}
-				found, gone, err := analyse(ctx, c, list, runs.tool, t)
+				page := pictures.Report{Thresholds: t, Of: changedFlags(cmd, "html")}
+				found, gone, err := analyse(ctx, c, list, runs.tool, t, page.AddRun)
 				if err != nil {
 					return err
 				}
-				return a.printAnalysis(found.Report(), list, runs.limit, gone)
+				page.Found, page.Notes, page.Now = found.Report(), notIn(list, runs.limit, gone), time.Now()
+				if html != "" {
+					return a.writePage("--html", html, page.Write)
+				}
+				return a.printAnalysis(page.Found, page.Notes)
 			})
 		},
 	}
 	runs.maybe = true
 	runs.add(cmd.Flags(), 1000, "status")
 	cmd.Flags().DurationVar(&t.Slow, "slow", 5*time.Second, "calls that take longer are `slow`")
+	cmd.Flags().StringVar(&html, "html", "", "`file` to write a page with charts to; - is standard output")
 	return cmd
 }
 
 // analyse reads runs, several at a time, and adds up those in which a tool was called, where one is named; gone is how many the
-// server keeps no longer.
-func analyse(ctx context.Context, c client.Client, list []listedRun, tool string, t audit.Thresholds) (all *audit.Analysis, gone int, err error) {
+// server keeps no longer. each is given every run that is added.
+func analyse(ctx context.Context, c client.Client, list []listedRun, tool string, t audit.Thresholds, each func(audit.Summary, audit.Solved)) (all *audit.Analysis, gone int, err error) {
 	all = audit.NewAnalysis(t)
-	gone, err = readEach(ctx, c, list, t, func(_ int, _ audit.Summary, one *audit.Analysis) {
+	gone, err = readEach(ctx, c, list, t, func(_ int, s audit.Summary, one *audit.Analysis) {
 		if tool == "" || one.Called(tool) {
 			all.Add(one)
+			each(s, audit.SolvedBy(s))
 		}
 	})
 	return all, gone, err
@@ -102,12 +114,20 @@ func readEach(ctx context.Context, c client.Client, list []listedRun, t audit.Th
 	return gone, context.Cause(ctx)
 }
 
-func (a *app) printAnalysis(r audit.Report, list []listedRun, limit, gone int) error {
+// notIn are sentences about the runs that are not in the report.
+func notIn(list []listedRun, limit, gone int) (notes []string) {
 	if len(list) == limit {
-		fmt.Fprintf(a.Err, "the newest %d runs; --limit takes more\n", limit)
+		notes = append(notes, fmt.Sprintf("the newest %d runs; --limit takes more", limit))
 	}
 	if gone > 0 {
-		fmt.Fprintf(a.Err, "%d more runs are listed whose histories the server keeps no longer\n", gone)
+		notes = append(notes, fmt.Sprintf("%d more runs are listed whose histories the server keeps no longer", gone))
+	}
+	return notes
+}
+
+func (a *app) printAnalysis(r audit.Report, notes []string) error {
+	for _, note := range notes {
+		fmt.Fprintln(a.Err, note)
 	}
 	if a.format.json() {
 		return writeJSON(a.Out, r, false)

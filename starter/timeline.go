@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/audit/pictures"
 	"go.temporal.io/sdk/client"
 )
@@ -37,7 +38,7 @@ A run that goes on is drawn as far as it has come. With --tree the calls of the 
 			if file == "" {
 				file = pageName(run.workflowID)
 			}
-			return a.writePage(file, t.Write)
+			return a.writePage("--file", file, t.Write)
 		}),
 	}
 	ref.add(cmd.Flags())
@@ -57,8 +58,19 @@ func pageName(workflowID string) string {
 	return cmp.Or(strings.TrimLeft(safe, ".-"), "run") + ".html"
 }
 
-// writePage writes a page to a file, or to standard output where it is called -, and tells where it is.
-func (a *app) writePage(file string, write func(io.Writer) error) error {
+// changedFlags are a command's own flags that were given, as they were given, but for one.
+func changedFlags(cmd *cobra.Command, but string) string {
+	var given []string
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && f.Name != but {
+			given = append(given, "--"+f.Name+" "+f.Value.String())
+		}
+	})
+	return strings.Join(given, " ")
+}
+
+// writePage writes a page to the file that a flag names, or to standard output where it is called -, and tells where it is.
+func (a *app) writePage(flag, file string, write func(io.Writer) error) error {
 	var page bytes.Buffer
 	if err := write(&page); err != nil {
 		return err
@@ -69,7 +81,7 @@ func (a *app) writePage(file string, write func(io.Writer) error) error {
 	}
 	size := page.Len()
 	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
-		return failure(exitUsage, "--file %s: %w", file, pathError(file, err))
+		return failure(exitUsage, "%s %s: %w", flag, file, pathError(file, err))
 	}
 	if a.format.json() {
 		return writeJSON(a.Out, map[string]any{"file": file, "bytes": size}, false)

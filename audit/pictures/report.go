@@ -1,0 +1,150 @@
+package pictures
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// Report is what its page shows of many runs: what was found of all of them, and the runs one by one.
+type Report struct {
+	// Found is what an analysis of the runs came to, with the Thresholds that it was made by.
+	Found      audit.Report
+	Thresholds audit.Thresholds
+	// Of says in words which runs were selected; empty for all.
+	Of string
+	// Notes tell, without a full stop, what is not here, such as runs whose histories are gone.
+	Notes []string
+	// Now is when the runs were read.
+	Now  time.Time
+	runs []reportedRun
+}
+
+// reportedRun is what the charts need to know of a run.
+type reportedRun struct {
+	name    string
+	began   time.Time
+	verdict audit.Solved
+	usage   switchyard.Usage
+}
+
+// AddRun adds a run with the verdict on it.
+func (r *Report) AddRun(s audit.Summary, verdict audit.Solved) {
+	r.runs = append(r.runs, reportedRun{name: runName(s), began: s.Started, verdict: verdict, usage: s.Usage})
+}
+
+// reportPage is what pages/report.html shows.
+type reportPage struct {
+	frame
+	Words  []string
+	Tiles  []tile
+	Groups []chartGroup
+	Data   []chart
+}
+
+// tile is one figure, and what it is.
+type tile struct{ Figure, Name, Note string }
+
+// chartGroup is charts under a headline.
+type chartGroup struct {
+	Title  string
+	Charts []chart
+}
+
+// Write writes the page.
+func (r *Report) Write(w io.Writer) error {
+	slices.SortStableFunc(r.runs, func(x, y reportedRun) int { return x.began.Compare(y.began) })
+	p := reportPage{frame: newFrame("Report of "+plural(r.Found.Runs.All, "run"), "starter report, "+clock(r.Now), "page.js", "report.js"), Words: r.words(), Tiles: r.tiles(), Data: []chart{}}
+	for _, g := range []chartGroup{{"Runs", r.runCharts()}, {"Tokens and cost", r.tokenCharts()}, {"Calls", r.callCharts()}, {"Time", r.timeCharts()}} {
+		g.Charts = slices.DeleteFunc(g.Charts, chart.empty)
+		for i := range g.Charts {
+			g.Charts[i].Index = len(p.Data)
+			p.Data = append(p.Data, g.Charts[i])
+		}
+		if len(g.Charts) > 0 {
+			p.Groups = append(p.Groups, g)
+		}
+	}
+	return write(w, "report.html", p)
+}
+
+// words say which runs these are.
+func (r *Report) words() []string {
+	words := []string{}
+	if r.Of != "" {
+		words = append(words, "Selected: "+r.Of+".")
+	}
+	if n := len(r.runs); n > 0 {
+		words = append(words, "They began between "+clock(r.runs[0].began)[:16]+" and "+clock(r.runs[n-1].began)[:16]+" UTC.")
+	}
+	for _, note := range r.Notes {
+		words = append(words, strings.ToUpper(note[:1])+note[1:]+".")
+	}
+	return words
+}
+
+// tiles are the figures of the whole. One more is one more line.
+func (r *Report) tiles() []tile {
+	f, c := r.Found, r.Found.Calls
+	runs := thousands(f.Runs.Solved) + " solved, " + thousands(f.Runs.Failed) + " failed"
+	if f.Runs.Open > 0 {
+		runs += ", " + thousands(f.Runs.Open) + " go on"
+	}
+	calls := thousands(c.Completed) + " completed, " + thousands(c.Failed) + " failed, " + thousands(c.Refused) + " refused"
+	if c.Withheld > 0 {
+		calls += ", " + thousands(c.Withheld) + " withheld"
+	}
+	list := []tile{
+		{thousands(f.Runs.All), "runs", runs},
+		{ratio(f.Runs.Solved, f.Runs.Solved+f.Runs.Failed), "solved", "of the runs that are over"},
+		{figure(unitCount, f.TPST), "tokens per solved run", "TPST: all tokens over solved runs"},
+		{figure(unitCount, float64(f.Usage.InputTokens+f.Usage.OutputTokens)), "tokens", thousands(f.Usage.InputTokens) + " in, " + thousands(f.Usage.OutputTokens) + " out, " + plural(f.Usage.Turns, "model step")},
+		{money(f.Usage.Cost), "cost", "where models have a price"},
+		{thousands(c.Calls), "calls", calls},
+		{ratio(c.Completed, c.Calls-c.Running-c.Withheld), "of the calls completed", plural(c.Retries, "more attempt")},
+		{brief(c.Average.Std()), "a call on average", brief(c.Longest.Std()) + " at most"},
+		{brief(c.AverageWait.Std()), "waited for a worker", "on average; " + brief(c.LongestWait.Std()) + " at most"},
+		{thousands(c.Slow), "slow calls", "took longer than " + brief(slowFrom(r.Thresholds))},
+		{thousands(f.Violations), "violations", "of policies, plans, budgets, hooks"},
+		{thousands(c.Batched), "batched", "made together with others"},
+	}
+	if f.TPST == 0 {
+		list[2].Figure = "–"
+	}
+	return list
+}
+
+// ratio is a part of a whole in percent; – where there is no whole.
+func ratio(part, whole int) string {
+	if whole <= 0 {
+		return "–"
+	}
+	return figure(unitPercent, 100*float64(part)/float64(whole))
+}
+
+// slowFrom is the threshold of a slow call, with its default.
+func slowFrom(t audit.Thresholds) time.Duration {
+	if t.Slow == 0 {
+		return 5 * time.Second
+	}
+	return t.Slow
+}
+
+// errorTypes are the types of errors, the most frequent first.
+func errorTypes(errors map[switchyard.ErrorType]int) []switchyard.ErrorType {
+	var types []switchyard.ErrorType
+	for t := range errors {
+		types = append(types, t)
+	}
+	slices.SortFunc(types, func(x, y switchyard.ErrorType) int {
+		if errors[x] != errors[y] {
+			return errors[y] - errors[x]
+		}
+		return strings.Compare(string(x), string(y))
+	})
+	return types
+}

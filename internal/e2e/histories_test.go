@@ -46,6 +46,22 @@ func named(id string, c switchyard.ScriptCall) switchyard.ScriptCall {
 	return c
 }
 
+// grants runs an agent that asks for more calls twice, with these search attributes.
+func (l *lab) grants(id string, attributes ...string) client.WorkflowRun {
+	l.t.Helper()
+	a := withTools(appendTurns(5), "append")
+	a.Limits = switchyard.Limits{Calls: 2, OnReached: switchyard.LimitAsks}
+	run := l.run(switchyard.AgentWorkflow, id, switchyard.RunInput{Agent: a, Prompt: "Go.", Attributes: attributes})
+	for range 2 {
+		d := switchyard.Decision{Call: switchyard.LimitCall, Kind: switchyard.DecisionApprove, By: "ada", Grant: &switchyard.Grant{Calls: 2}}
+		d.Digest = l.awaitApprovals(id, 1)[switchyard.LimitCall].Digest
+		if refused := l.decide(id, d); refused != "" {
+			l.t.Fatalf("the grant is refused: %s", refused)
+		}
+	}
+	return run
+}
+
 var behaviours = []behaviour{
 	{name: "agent", run: func(l *lab) client.WorkflowRun {
 		l.worker()
@@ -76,17 +92,11 @@ var behaviours = []behaviour{
 	}},
 	{name: "agent_limit_granted", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=30"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		a := withTools(appendTurns(5), "append")
-		a.Limits = switchyard.Limits{Calls: 2, OnReached: switchyard.LimitAsks}
-		run := l.runAgent("agent_limit_granted", a)
-		for range 2 {
-			d := switchyard.Decision{Call: switchyard.LimitCall, Kind: switchyard.DecisionApprove, By: "ada", Grant: &switchyard.Grant{Calls: 2}}
-			d.Digest = l.awaitApprovals("agent_limit_granted", 1)[switchyard.LimitCall].Digest
-			if refused := l.decide("agent_limit_granted", d); refused != "" {
-				l.t.Fatalf("the grant is refused: %s", refused)
-			}
-		}
-		return run
+		return l.grants("agent_limit_granted")
+	}},
+	{name: "agent_attributes", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=30"}, run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		return l.grants("agent_attributes", switchyard.AttributeOutcome, switchyard.AttributeTools, switchyard.AttributeWaiting, switchyard.AttributeCalls)
 	}},
 	{name: "agent_limit_stop", run: func(l *lab) client.WorkflowRun {
 		l.worker()

@@ -1,9 +1,12 @@
 package histories
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +61,22 @@ func (s *script) line(event *historypb.HistoryEvent) string {
 	case event.GetTimerStartedEventAttributes() != nil:
 		return timer(event.GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration())
 	}
-	return ending(event)
+	return cmp.Or(attributes(event), ending(event))
+}
+
+// attributes shows which search attributes the run sets. The SDK sets one of its own where a run follows a version.
+func attributes(event *historypb.HistoryEvent) string {
+	fields := event.GetUpsertWorkflowSearchAttributesEventAttributes().GetSearchAttributes().GetIndexedFields()
+	line := ""
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if name != "TemporalChangeVersion" {
+			line += " " + name + "=" + string(fields[name].GetData())
+		}
+	}
+	if line == "" {
+		return ""
+	}
+	return "attributes" + line
 }
 
 // recorded shows the end of a local activity: with its id, where it has one, what it gave or why it failed; or which version
@@ -159,6 +177,8 @@ var masks = []struct {
 	{regexp.MustCompile(`"(digest|catalog|chain)":"[^"]*"`), `"$1":"…"`},
 	{regexp.MustCompile(`"(gzip)":"[^"]*"`), `"$1":"…"`},
 	{regexp.MustCompile(`,"fairness":"[0-9a-f]{8}"`), ``},
+	// It counts what other lines say, and older versions of a result have none.
+	{regexp.MustCompile(`,"brief":\{[^{}]*(\{[^{}]*\}[^{}]*)*\}`), ``},
 	{regexp.MustCompile(`"(execution_us|post_us)":\d+`), `"$1":0`},
 	// How many tokens the id of a run has differs from run to run.
 	{regexp.MustCompile(`("RUN/[^{}]*\},"tokens":)\d+`), `${1}0`},

@@ -184,13 +184,13 @@ func (d *Deriver) introduce(kind RunKind, started time.Time) {
 	in, s := &d.input, &d.summary
 	s.WorkflowID, s.Kind, s.Status, s.Started = d.workflowID, kind, RunRunning, started
 	s.Prompt, s.Conversation, s.TaskQueue, s.Parent = in.Prompt, in.Conversation, d.base, in.Parent
-	s.DryRun, s.FromDryRun = in.DryRun, in.FromDryRun
+	s.DryRun, s.FromDryRun, s.Trace = in.DryRun, in.FromDryRun, in.Trace
 	if s.Conversation == "" {
 		s.Conversation = d.workflowID
 	}
 	switch {
 	case kind == RunAgent && in.Agent != nil:
-		s.Name = in.Agent.Name
+		s.Name, s.Provider, s.Model = in.Agent.Name, in.Agent.Model.Provider, in.Agent.Model.Name
 		s.Caller = switchyard.Caller{Type: switchyard.CallerAgent, ID: s.Name}
 	case kind == RunPlan && in.Plan != nil:
 		s.Name = in.Plan.Value.Name

@@ -26,8 +26,9 @@ type Position struct {
 
 // Subscription gives the events of a run to one reader, each once. It is not to be used by several goroutines.
 type Subscription struct {
-	client client.Client
-	at     Position
+	client  client.Client
+	at      Position
+	deriver *Deriver
 }
 
 // Subscribe returns a subscription to the events after a position. One with a WorkflowID alone begins with the first.
@@ -39,6 +40,14 @@ func Subscribe(c client.Client, after Position) *Subscription {
 // event take effect once, whatever ends the reader.
 func (s *Subscription) Position() Position { return s.at }
 
+// Summary returns what is known of the run by the event that was given last; before the first, nothing.
+func (s *Subscription) Summary() Summary {
+	if s.deriver == nil {
+		return Summary{}
+	}
+	return s.deriver.Summary()
+}
+
 // Events gives the events after the position as they come, over continue-as-new, until the run is closed, ctx ends or the reader
 // stops; called again, it goes on from there. For that it reads the run's histories from the beginning, as the deriver needs what
 // came before: some 20,000 calls a second, in constant memory.
@@ -47,10 +56,21 @@ func (s *Subscription) Position() Position { return s.at }
 // keeps the executions before the position's own no longer, and that one neither, or the errors of Follow. After one of the
 // connection, Events can be called again.
 func (s *Subscription) Events(ctx context.Context) iter.Seq2[switchyard.Event, error] {
+	return s.read(ctx, true)
+}
+
+// Read is Events that does not wait for more. Of a run whose beginning is gone it gives the rest, whose events have no number and
+// no position.
+func (s *Subscription) Read(ctx context.Context) iter.Seq2[switchyard.Event, error] {
+	return s.read(ctx, false)
+}
+
+func (s *Subscription) read(ctx context.Context, wait bool) iter.Seq2[switchyard.Event, error] {
 	return func(yield func(switchyard.Event, error) bool) {
-		ch := &chain{client: s.client, workflowID: s.at.WorkflowID, runID: cmp.Or(s.at.Part, s.at.Run), wait: true, from: s.at}
+		ch := &chain{client: s.client, workflowID: s.at.WorkflowID, runID: cmp.Or(s.at.Part, s.at.Run), wait: wait, from: s.at}
 		for event, err := range ch.events(ctx) {
-			if err == nil {
+			s.deriver = ch.deriver
+			if err == nil && event.Sequence > 0 {
 				s.at = Position{WorkflowID: s.at.WorkflowID, Run: ch.deriver.summary.Run, Sequence: event.Sequence, Part: event.RunID, Before: ch.deriver.before}
 			}
 			if !yield(event, err) {

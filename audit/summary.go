@@ -42,6 +42,10 @@ type Summary struct {
 	Status       RunStatus         `json:"status"`
 	Conversation string            `json:"conversation,omitempty"`
 	Caller       switchyard.Caller `json:"caller,omitzero"`
+	// Provider and Model are those of an agent. Trace is what the run was started with: the caller's trace, as W3C's traceparent.
+	Provider switchyard.Provider `json:"provider,omitempty"`
+	Model    string              `json:"model,omitempty"`
+	Trace    string              `json:"trace,omitempty"`
 	// DryRun says that the run withholds calls, FromDryRun that it makes those that a dry run withheld.
 	DryRun     bool                   `json:"dry_run,omitempty"`
 	FromDryRun *switchyard.FromDryRun `json:"from_dry_run,omitempty"`

@@ -42,6 +42,9 @@ func TestFigures(t *testing.T) {
 		func() (map[string]float64, error) { return measureThroughput(t.Context(), l) },
 		func() (map[string]float64, error) { return measureKeyed(t.Context(), l) },
 		func() (map[string]float64, error) { return measureResume(t.Context(), l) },
+		func() (map[string]float64, error) { return l.records(t.Context(), 4) },
+		func() (map[string]float64, error) { return l.report(t.Context(), 20) },
+		func() (map[string]float64, error) { return l.follow(t.Context(), 10) },
 		func() (map[string]float64, error) { return measureImport(t.Context(), l) },
 		func() (map[string]float64, error) { return measureReload(t.Context(), l) },
 	} {
@@ -64,7 +67,9 @@ func isSize(name string) bool {
 }
 
 // isRest says that a figure is what is left when others are taken away: noise makes it anything.
-func isRest(name string) bool { return name == "mcp_overhead_ms" || name == "keyed_lanes_mb" }
+func isRest(name string) bool {
+	return name == "mcp_overhead_ms" || name == "keyed_lanes_mb" || name == "records_heap_mb"
+}
 
 // TestResultsAreKept proves that measuring one figure keeps the others in the file.
 func TestResultsAreKept(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 // figure is one thing that is measured.
 type figure struct {
 	name string
-	// what says in a few words what the value is; limit is what it may be at most, or of inlineThroughput at least.
+	// what says in a few words what the value is; limit is what it may be at most, or of a rate at least.
 	what  string
 	limit float64
 	// group is what measures it; one group may measure several figures.
@@ -48,16 +48,26 @@ var figures = []figure{
 	{"keyed_lanes_mb", "memory that 1,000 open keys of a serial lane add to a worker, MB", 200, measureKeyed},
 	{"keyed_takeover_s", "from kill -9 of a worker with 1,000 open keys to a call with each on another, s", 12, measureKeyed},
 	{"resume_s", "from kill -9 of a worker with a call under way to the start of the run's next call, s", 5, measureResume},
+	{recordRate, "records derived per second of the histories of a run of 10,000 calls", 20_000, measureRecords},
+	{"records_heap_mb", "by how much the heap grows while these are read, from the 1,000th call to the last, MB", 5, measureRecords},
+	{"report_s", "starter report over 1,000 runs, s", 10, measureReport},
+	{"follow_ms", "from an event, by the server's clock, to the line of starter watch, median, ms", 50, measureFollow},
 	{"openapi_import_s", "import of an OpenAPI document of 1,000 operations, s", 5, measureImport},
 	{"reload_s", "from the edit of one of 1,000 toolspecs to its effect, s", 1, measureReload},
 }
 
-// inlineThroughput is the figure of which more is better.
-const inlineThroughput = "inline_throughput_ratio"
+// inlineThroughput and recordRate are the figures of which more is better.
+const (
+	inlineThroughput = "inline_throughput_ratio"
+	recordRate       = "records_per_s"
+)
+
+// isRate says that more of a figure is better.
+func isRate(name string) bool { return name == inlineThroughput || name == recordRate }
 
 // bound says what the limit is.
 func (f figure) bound() string {
-	if f.name == inlineThroughput {
+	if isRate(f.name) {
 		return "at least"
 	}
 	return "at most"
@@ -65,7 +75,7 @@ func (f figure) bound() string {
 
 // met reports whether a value keeps within the limit.
 func (f figure) met(value float64) bool {
-	if f.name == inlineThroughput {
+	if isRate(f.name) {
 		return value >= f.limit
 	}
 	return value <= f.limit

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -127,19 +126,14 @@ func fileKind(path string) string { return strings.ToLower(filepath.Ext(path)) }
 
 // exportRecords writes records to a file that is there when it is whole.
 func (a *app) exportRecords(path string, records iter.Seq2[switchyard.Record, error]) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return failure(exitUsage, "--file %s: %w", path, pathError(path, err))
-	}
-	defer func() { _ = os.Remove(temporary.Name()) }() // of an export that failed; a whole one has another name by then
-	defer temporary.Close()
-	w := bufio.NewWriter(temporary)
-	n, seal, err := export(exporters[fileKind(path)](w), records)
+	var n int
+	var seal string
+	err := streamWhole("--file", path, func(w io.Writer) (err error) {
+		n, seal, err = export(exporters[fileKind(path)](w), records)
+		return err
+	})
 	if err != nil {
 		return err
-	}
-	if err := errors.Join(w.Flush(), temporary.Sync(), temporary.Close(), os.Rename(temporary.Name(), path)); err != nil {
-		return failure(exitFailed, "--file %s: %w", path, pathError(path, err))
 	}
 	if a.format.json() {
 		return writeJSON(a.Out, map[string]any{"file": path, "records": n, "seal": seal}, false)

@@ -52,10 +52,12 @@ func (l *lab) tree(run client.WorkflowRun) []string {
 }
 
 // TestSubAgents proves that sub-agents run at once with other calls of their turn, as deep as agents call agents, each in a
-// run of its own that can be looked at like any other, and that their records hang below the call that asked for them.
+// run of its own that can be looked at like any other, and that their records hang below the call that asked for them, and so
+// do their traces, as the worker sends them and as the histories tell them later.
 func TestSubAgents(t *testing.T) {
 	l := newLab(t)
-	l.worker()
+	collector := newCollector(t)
+	l.worker("--otlp-endpoint", collector.URL)
 	run := l.runAgent("run", withTools(agent(
 		step(named("w", call("writer", `{"about":"trees"}`)), named("e", call("editor", `{"about":"runs"}`)), call("append", `{"text":"top"}`)),
 		answer("${w}; ${e}"),
@@ -82,13 +84,16 @@ func TestSubAgents(t *testing.T) {
 	if first, second := spans["1.1"], spans["1.2"]; !first.Started.Before(second.Closed) || !second.Started.Before(first.Closed) {
 		t.Errorf("the sub-agents did not run at once: %v to %v, %v to %v", first.Started, first.Closed, second.Started, second.Closed)
 	}
+	const runs, calls, steps = 4, 9, 10
+	l.traced(collector, run, runs+calls+steps)
 }
 
 // TestSubAgentsKilled proves that kill -9 of the worker in the middle of two sub-agents costs nothing: the answer is that of
-// an undisturbed run, every call has one record, and no call that had completed was executed again.
+// an undisturbed run, every call has one record, and no call that had completed was executed again. The traces are whole.
 func TestSubAgentsKilled(t *testing.T) {
 	l := newLab(t)
-	first := l.worker()
+	collector := newCollector(t)
+	first := l.worker("--otlp-endpoint", collector.URL)
 	clerks := func() *switchyard.Agent {
 		return withTools(agent(step(named("a", call("clerk", `{"task":"first"}`)), named("b", call("clerk", `{"task":"second"}`))), answer("${a} and ${b}")), "clerk")
 	}
@@ -102,13 +107,15 @@ func TestSubAgentsKilled(t *testing.T) {
 	if len(completed) < 5 || len(completed) >= 40 {
 		t.Fatalf("%d calls had completed when the worker was killed; that is not the middle", len(completed))
 	}
-	l.worker()
+	l.worker("--otlp-endpoint", collector.URL)
 	if got := l.result(run); !reflect.DeepEqual(got, undisturbed) || got.Answer != "from line 1 to line 20 and from line 1 to line 20" {
 		t.Errorf("result: got %+v, want %+v", got, undisturbed)
 	}
 	if tree := l.tree(run); len(tree) != 42 || len(l.completed(run)) != 40 {
 		t.Errorf("%d records, want 42 completed ones: %q", len(tree), tree)
 	}
+	const runs, calls, steps = 3, 42, 44
+	l.traced(collector, run, runs+calls+steps)
 	executed := map[string]int{}
 	for _, e := range l.entries()[before:] {
 		executed[e.Run+" "+e.Call]++

@@ -13,6 +13,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/audit/traces"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
@@ -84,6 +85,11 @@ type Config struct {
 	StopTimeout time.Duration
 	// MetricsAddress serves /metrics, /healthz and /readyz; empty for none, port 0 for a free one.
 	MetricsAddress string
+	// OTLPEndpoint is the address of an OpenTelemetry collector that gets the traces of runs, by OTLP over HTTP; default that of
+	// OTEL_EXPORTER_OTLP_ENDPOINT, and without it none. OTLPContent has them tell arguments, results and texts, redacted. A collector
+	// that is slow or away costs spans, never a run's time.
+	OTLPEndpoint string
+	OTLPContent  bool
 	// Logger gets the logs; default slog's.
 	Logger *slog.Logger
 	// Ready is called once, when every lane is polled.
@@ -154,12 +160,19 @@ func (c Config) validate() error {
 	if _, err := outbound.NewGuard(outbound.Policy{Inside: c.Inside}); err != nil {
 		faults = append(faults, fmt.Errorf("Config.Inside: %w", err))
 	}
-	return errors.Join(append(append(faults, c.webhookFault()), c.laneFaults()...)...)
+	return errors.Join(append(append(faults, c.webhookFault(), c.endpointFault()), c.laneFaults()...)...)
 }
 
 func (c Config) webhookFault() error {
 	if err := c.webhook().Check(); err != nil {
 		return fmt.Errorf("Config.ApprovalWebhook: %w", err)
+	}
+	return nil
+}
+
+func (c Config) endpointFault() error {
+	if _, err := traces.NewEndpoint(c.OTLPEndpoint, os.Getenv); err != nil {
+		return fmt.Errorf("Config.OTLPEndpoint: %w", err)
 	}
 	return nil
 }

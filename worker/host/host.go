@@ -61,6 +61,8 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	queues.tracing = c.trace(ctx, conn, registry)
+	defer queues.tracing.stop()
 	fleet := newFleet(c, deeds, queues)
 	fleet.answerFor(c, conn, tools)
 	if err := fleet.start(own.lanes.current()); err != nil {
@@ -218,6 +220,9 @@ func newFleet(c Config, deeds *activities.Activities, queues *queueServer) *flee
 	o.DisableWorkflowWorker, o.DisableEagerActivities = false, false
 	o.MaxConcurrentActivityExecutionSize, o.StickyScheduleToStartTimeout = c.Concurrency, stickyTimeout
 	o.DeadlockDetectionTimeout = taskPatience
+	if queues.tracing != nil {
+		o.Interceptors = append(o.Interceptors, queues.tracing)
+	}
 	// The SDK's two leave a worker idle where many runs wait and each workflow task is short, as with inline calls.
 	o.MaxConcurrentWorkflowTaskPollers = 8
 	w := worker.New(queues.conn, c.TaskQueue, o)

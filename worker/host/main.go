@@ -99,6 +99,8 @@ type flags struct {
 	webhook, webhookSecret      string
 	dir, files, logins          string
 	metricsAddress, logLevel    string
+	otlpEndpoint                string
+	otlpContent                 bool
 	concurrency, parentPID      int
 	stickyCache                 int
 	lenient                     bool
@@ -130,6 +132,8 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.DurationVar(&f.stopTimeout, "stop-timeout", 0, "how long running calls may go on when the worker is stopped (default 30s)")
 	set.IntVar(&f.stickyCache, "sticky-cache", -1, "runs kept in memory between their steps; 0 replays every step from history, -1 means 10000")
 	set.StringVar(&f.metricsAddress, "metrics-address", "", "host:port that serves /metrics, /healthz and /readyz (default none)")
+	set.StringVar(&f.otlpEndpoint, "otlp-endpoint", "", "URL of an OTLP collector that gets the traces of runs (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS; default none)")
+	set.BoolVar(&f.otlpContent, "otlp-content", false, "have traces tell arguments, results and texts, redacted")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	set.IntVar(&f.parentPID, "parent-pid", 0, "end when this process, which must be the parent, is gone")
 	set.Usage = func() {
@@ -175,6 +179,8 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	override(&c.Files, f.files)
 	override(&c.Logins, f.logins)
 	override(&c.MetricsAddress, f.metricsAddress)
+	override(&c.OTLPEndpoint, f.otlpEndpoint)
+	override(&c.OTLPContent, f.otlpContent)
 	override(&c.Concurrency, f.concurrency)
 	override(&c.StopTimeout, f.stopTimeout)
 	override(&c.ReloadInterval, f.reloadInterval)

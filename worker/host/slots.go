@@ -89,6 +89,8 @@ type queueServer struct {
 	conn      client.Client
 	canceller *canceller
 	observer  *observer
+	// tracing is told of the runs that this process executes.
+	tracing *tracing
 }
 
 // options are those that the workers of all queues but the workflows' have in common.

@@ -1,0 +1,110 @@
+package traces
+
+import (
+	"strings"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	commonpb "go.opentelemetry.io/proto/slim/otlp/common/v1"
+)
+
+// attributes are those of a span. What is empty or zero is left out.
+type attributes struct{ list []*commonpb.KeyValue }
+
+func (a *attributes) add(key string, value *commonpb.AnyValue) {
+	a.list = append(a.list, &commonpb.KeyValue{Key: key, Value: value})
+}
+
+func (a *attributes) text(key, value string) {
+	if value != "" {
+		a.add(key, textValue(value))
+	}
+}
+
+func textValue(text string) *commonpb.AnyValue {
+	return &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: strings.ToValidUTF8(text, "\uFFFD")}}
+}
+
+func (a *attributes) texts(key string, values ...string) {
+	list := &commonpb.ArrayValue{}
+	for _, v := range values {
+		list.Values = append(list.Values, textValue(v))
+	}
+	a.add(key, &commonpb.AnyValue{Value: &commonpb.AnyValue_ArrayValue{ArrayValue: list}})
+}
+
+func (a *attributes) number(key string, value int) {
+	if value != 0 {
+		a.add(key, &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: int64(value)}})
+	}
+}
+
+func (a *attributes) real(key string, value float64) {
+	if value != 0 {
+		a.add(key, &commonpb.AnyValue{Value: &commonpb.AnyValue_DoubleValue{DoubleValue: value}})
+	}
+}
+
+func (a *attributes) yes(key string, value bool) {
+	if value {
+		a.add(key, &commonpb.AnyValue{Value: &commonpb.AnyValue_BoolValue{BoolValue: true}})
+	}
+}
+
+// model tells which model an agent's run asks, and of which conversation it is.
+func (a *attributes) model(s audit.Summary) {
+	a.text("gen_ai.provider.name", string(s.Provider))
+	a.text("gen_ai.request.model", s.Model)
+	a.text("gen_ai.conversation.id", s.Conversation)
+}
+
+func (a *attributes) usage(u switchyard.Usage) {
+	a.number("gen_ai.usage.input_tokens", u.InputTokens)
+	a.number("gen_ai.usage.output_tokens", u.OutputTokens)
+	a.number("gen_ai.usage.cache_read.input_tokens", u.CachedTokens)
+	a.number("gen_ai.usage.cache_creation.input_tokens", u.WrittenTokens)
+}
+
+// timing tells where a call or a step ran, and how long that took.
+func (a *attributes) timing(t switchyard.Timing) {
+	a.text("switchyard.lane", t.Lane)
+	a.number("switchyard.attempts", t.Attempts)
+	a.text("switchyard.worker", t.Worker)
+	a.real("switchyard.queue_wait_ms", 1e3*t.QueueWait.Std().Seconds())
+	a.real("switchyard.duration_ms", 1e3*t.Duration.Std().Seconds())
+}
+
+// record tells what only Switchyard knows of a call.
+func (a *attributes) record(r switchyard.Record) {
+	a.text("switchyard.status", string(r.Status))
+	a.text("switchyard.phase", string(r.Phase))
+	a.text("switchyard.tool.version", r.Version)
+	a.text("switchyard.priority", string(r.Priority))
+	a.text("switchyard.path", r.Path)
+	a.number("switchyard.turn", r.Turn)
+	a.number("switchyard.tokens.arguments", r.EstimatedTokens)
+	a.number("switchyard.tokens.result", r.ResultTokens)
+	a.text("switchyard.undoes", r.Undoes)
+	a.text("switchyard.verifies", r.Verifies)
+	a.yes("switchyard.batched", r.Batched)
+	a.yes("switchyard.dry_run", r.DryRun)
+	a.text("switchyard.workflow_id", r.WorkflowID)
+	a.text("switchyard.run_id", r.Run)
+}
+
+// said is what a model said as the conventions write it: one message of parts.
+func said(step switchyard.ModelResponse) string {
+	type part map[string]any
+	var parts []part
+	if step.Message.Text != "" {
+		parts = append(parts, part{"type": "text", "content": step.Message.Text})
+	}
+	for _, c := range step.Message.Calls {
+		parts = append(parts, part{"type": "tool_call", "id": c.ID, "name": c.Tool, "arguments": c.Arguments})
+	}
+	text, err := switchyard.EncodeJSON([]map[string]any{{"role": "assistant", "parts": parts, "finish_reason": string(step.Stop)}})
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}

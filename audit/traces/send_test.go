@@ -1,0 +1,157 @@
+package traces
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	collectorpb "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+func getenv(of map[string]string) func(string) string {
+	return func(name string) string { return of[name] }
+}
+
+func endpoint(t *testing.T, handle http.HandlerFunc) *Endpoint {
+	t.Helper()
+	server := httptest.NewServer(handle)
+	t.Cleanup(server.Close)
+	e, err := NewEndpoint(server.URL, getenv(map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Bearer%20planted, x-team=a"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestNewEndpoint proves where spans go by flag and environment, and that what is wrong is said without what may be secret.
+func TestNewEndpoint(t *testing.T) {
+	for name, tt := range map[string]struct {
+		base, want, fault string
+		env               map[string]string
+	}{
+		"none":               {},
+		"a base":             {base: "http://c:4318", want: "http://c:4318/v1/traces"},
+		"with a slash":       {base: "http://c:4318/", want: "http://c:4318/v1/traces"},
+		"whole":              {base: "http://c:4318/v1/traces", want: "http://c:4318/v1/traces"},
+		"below a path":       {base: "https://c/otlp", want: "https://c/otlp/v1/traces"},
+		"of the environment": {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, want: "http://c:4318/v1/traces"},
+		"for traces":         {env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://d/x"}, want: "http://d/x"},
+		"the flag first":     {base: "http://e", env: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://d/x"}, want: "http://e/v1/traces"},
+		"no address":         {base: "localhost:4318", fault: "http://host:4318"},
+		"a user":             {base: "http://u:planted@c/", want: "http://c/v1/traces"},
+		"a secret":           {base: "ftp://u:planted@c", fault: "http://host:4318"},
+		"headers":            {base: "http://c", env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "planted"}, fault: "name=value"},
+		"escapes":            {base: "http://c", env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=planted%"}, fault: "%25"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := NewEndpoint(tt.base, getenv(tt.env))
+			if tt.fault != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.fault) || strings.Contains(err.Error(), "planted") {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil || (e == nil) != (tt.want == "") || e != nil && e.Address() != tt.want {
+				t.Errorf("got %v, %v; want %s", e, err, tt.want)
+			}
+		})
+	}
+}
+
+// TestSend proves that an endpoint that is busy is asked again, one that refuses is not, that what it leaves out is told, and that
+// no secret is in an error.
+func TestSend(t *testing.T) {
+	spans := []*tracepb.Span{{Name: "a"}, {Name: "b"}}
+	var tries atomic.Int32
+	busy := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer planted" || r.Header.Get("X-Team") != "a" {
+			t.Errorf("the headers are %v", r.Header)
+		}
+		if tries.Add(1) < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	if refused, _, err := busy.SendAgain(t.Context(), spans); err != nil || refused != 0 || tries.Load() != 3 {
+		t.Errorf("after %d tries: %d refused, %v", tries.Load(), refused, err)
+	}
+	closed := endpoint(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	if _, _, err := closed.SendAgain(t.Context(), spans); err == nil || !strings.Contains(err.Error(), "401") || strings.Contains(err.Error(), "planted") {
+		t.Errorf("refused: %v", err)
+	}
+	part := endpoint(t, func(w http.ResponseWriter, _ *http.Request) {
+		answer, _ := proto.Marshal(&collectorpb.ExportTraceServiceResponse{PartialSuccess: &collectorpb.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "too old"}})
+		_, _ = w.Write(answer)
+	})
+	if refused, why, err := part.Send(t.Context(), spans); err != nil || refused != 1 || why != "too old" {
+		t.Errorf("in part: %d, %q, %v", refused, why, err)
+	}
+	away, err := NewEndpoint("http://u:planted@127.0.0.1:1", getenv(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := away.SendAgain(ended, spans); err == nil || strings.Contains(err.Error(), "planted") {
+		t.Errorf("away: %v", err)
+	}
+}
+
+// TestDropped proves that where nobody takes spans they are dropped and counted at no cost in time, which is told once, and again
+// when they were taken in between.
+func TestDropped(t *testing.T) {
+	var up atomic.Bool
+	e := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if !up.Load() {
+			w.WriteHeader(http.StatusForbidden)
+		}
+	})
+	var log bytes.Buffer
+	l := NewLive(nil, e, Options{}, slog.New(slog.NewTextHandler(&log, nil)))
+	for range queued + 10 {
+		l.queue(&tracepb.Span{})
+	}
+	if _, dropped := l.Counts(); dropped != 10 {
+		t.Errorf("%d were dropped, want 10", dropped)
+	}
+	one := []*tracepb.Span{{Name: "a"}}
+	l.sendBatch(t.Context(), one)
+	up.Store(true)
+	l.sendBatch(t.Context(), one)
+	up.Store(false)
+	l.sendBatch(t.Context(), one)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	l.sendBatch(ended, one)
+	if sent, dropped := l.Counts(); sent != 1 || dropped != 13 || strings.Count(log.String(), "\n") != 2 || strings.Contains(log.String(), "planted") {
+		t.Errorf("%d sent, %d dropped, log: %s", sent, dropped, log.String())
+	}
+}
+
+// TestSaw proves that a run is taken once, that there is a bound, and that a run that is over stays known for a while.
+func TestSaw(t *testing.T) {
+	l := NewLive(nil, nil, Options{}, slog.New(slog.DiscardHandler))
+	for range 3 {
+		l.Saw("w", "r")
+	}
+	if len(l.runs) != 1 {
+		t.Errorf("the run was taken %d times", len(l.runs))
+	}
+	l.forget("r")
+	l.Saw("w", "r")
+	for i := range waiting + 5 {
+		l.Saw("w", fmt.Sprint(i))
+	}
+	if len(l.runs) != waiting || l.seen[fmt.Sprint(waiting+3)] {
+		t.Errorf("%d runs wait, at most %d may", len(l.runs), waiting)
+	}
+}

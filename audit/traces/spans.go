@@ -1,0 +1,227 @@
+// Package traces makes OpenTelemetry spans of runs, by the semantic conventions for generative AI, and sends them. What it knows
+// comes from history alone, so that spans made while a run goes on and spans made a week later are the same, to the ids. It is
+// apart from audit because of what it imports.
+package traces
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+)
+
+// Conventions is the version of OpenTelemetry's semantic conventions that spans are named by.
+const Conventions = "1.41.0"
+
+// Options say what spans tell.
+type Options struct {
+	// Content has spans tell arguments, results, what models said and why something failed, with what is sensitive redacted. Without
+	// it they name only types, names, times and counts.
+	Content bool
+}
+
+// tree is the place of a run in its trace.
+type tree struct {
+	Options
+	// trace is the id of the trace, parent the span that the run's own is below; nil for none.
+	trace, parent []byte
+	// run is the id of the run's first execution.
+	run string
+}
+
+var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)
+
+// newTree places a run. root is the first execution of the run at the top.
+func newTree(s audit.Summary, root string, o Options) *tree {
+	t := &tree{Options: o, trace: digest("trace", root)[:16], run: s.Run}
+	if caller := traceparent.FindStringSubmatch(s.Trace); caller != nil {
+		t.trace, _ = hex.DecodeString(caller[1])
+		t.parent, _ = hex.DecodeString(caller[2])
+	}
+	if p := s.Parent; p != nil {
+		t.parent = spanID(p.Run, callPart(p.Call[strings.LastIndexByte(p.Call, '/')+1:]))
+	}
+	return t
+}
+
+// digest is the SHA-256 of texts, in which none can be taken for two.
+func digest(parts ...string) []byte {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p) // a hash never fails
+	}
+	return h.Sum(nil)
+}
+
+// spanID is the id of the span of a part of a run: the run itself is "".
+func spanID(run, part string) []byte { return digest("span", run, part)[:8] }
+
+func callPart(callID string) string { return "call " + callID }
+
+// ends reports whether a span ends with an event.
+func ends(e switchyard.Event) bool {
+	switch e.Type {
+	case switchyard.EventRunCompleted, switchyard.EventRunFailed, switchyard.EventRunCancelled:
+		return true
+	}
+	return e.Record != nil || e.Step != nil && e.Timing != nil
+}
+
+// of returns the span that ends with an event. s is what was known of the run then.
+func (t *tree) of(e switchyard.Event, s audit.Summary) *tracepb.Span {
+	switch {
+	case e.Record != nil:
+		return t.call(*e.Record, s)
+	case e.Step != nil:
+		return t.step(e, s)
+	}
+	return t.whole(e, s)
+}
+
+// span is what all have in common.
+func (t *tree) span(name, part string, kind tracepb.Span_SpanKind, from, to time.Time) *tracepb.Span {
+	parent := t.parent
+	if part != "" {
+		parent = spanID(t.run, "")
+	}
+	return &tracepb.Span{TraceId: t.trace, SpanId: spanID(t.run, part), ParentSpanId: parent, Name: name, Kind: kind,
+		StartTimeUnixNano: nanos(from), EndTimeUnixNano: max(nanos(from), nanos(to))}
+}
+
+func nanos(t time.Time) uint64 {
+	if t.IsZero() {
+		return 0
+	}
+	return uint64(t.UnixNano())
+}
+
+// whole is the span of a run.
+func (t *tree) whole(e switchyard.Event, s audit.Summary) *tracepb.Span {
+	operation, name := map[audit.RunKind]string{audit.RunAgent: "invoke_agent", audit.RunPlan: "invoke_workflow"}[s.Kind], s.Name
+	span := t.span(strings.TrimSpace(cmp.Or(operation, "call")+" "+name), "", tracepb.Span_SPAN_KIND_INTERNAL, s.Started, s.Closed)
+	a := attributes{}
+	a.text("gen_ai.operation.name", operation)
+	switch s.Kind {
+	case audit.RunAgent:
+		a.text("gen_ai.agent.name", name)
+	case audit.RunPlan:
+		a.text("gen_ai.workflow.name", name)
+	}
+	a.model(s)
+	a.usage(s.Usage)
+	a.text("switchyard.kind", string(s.Kind))
+	a.text("switchyard.status", string(s.Status))
+	a.text("switchyard.workflow_id", s.WorkflowID)
+	a.text("switchyard.run_id", s.Run)
+	if s.Result != nil {
+		a.text("switchyard.outcome", string(s.Result.Outcome))
+		a.text("switchyard.limit", s.Result.Limit)
+	}
+	a.number("switchyard.turns", s.Usage.Turns)
+	a.number("switchyard.calls", s.Usage.Calls)
+	a.number("switchyard.calls.failed", s.Usage.Failed)
+	a.real("switchyard.cost", s.Usage.Cost)
+	if e.Type != switchyard.EventRunCompleted {
+		kind := cmp.Or(string(e.FailureType), string(s.Status))
+		t.fail(span, &a, kind, e.Failure)
+	}
+	span.Attributes = a.list
+	return span
+}
+
+// step is the span of a model step, with all of its attempts.
+func (t *tree) step(e switchyard.Event, s audit.Summary) *tracepb.Span {
+	from := e.Timing.Scheduled
+	span := t.span(strings.TrimSpace("chat "+s.Model), fmt.Sprintf("step %d %d", e.Turn, from.UnixNano()), tracepb.Span_SPAN_KIND_CLIENT, from, cmp.Or(e.Timing.Closed, e.Time))
+	a := attributes{}
+	a.text("gen_ai.operation.name", "chat")
+	a.model(s)
+	a.text("gen_ai.response.model", e.Step.Model)
+	if e.Step.Stop != "" {
+		a.texts("gen_ai.response.finish_reasons", string(e.Step.Stop))
+	}
+	a.usage(e.Step.Usage)
+	a.number("switchyard.turn", e.Turn)
+	a.timing(*e.Timing)
+	if t.Content {
+		a.text("gen_ai.output.messages", said(*e.Step))
+	}
+	span.Events = t.attempts(*e.Timing)
+	span.Attributes = a.list
+	return span
+}
+
+// call is the span of a call, from when it was scheduled to its end, with all of its attempts. One that was refused takes no time.
+func (t *tree) call(r switchyard.Record, s audit.Summary) *tracepb.Span {
+	span := t.span("execute_tool "+r.Tool, callPart(r.CallID), tracepb.Span_SPAN_KIND_INTERNAL, cmp.Or(r.Scheduled, r.Closed), r.Closed)
+	a := attributes{}
+	a.text("gen_ai.operation.name", "execute_tool")
+	a.text("gen_ai.tool.name", r.Tool)
+	a.text("gen_ai.tool.call.id", r.CallID)
+	a.text("gen_ai.tool.type", "function")
+	a.text("gen_ai.conversation.id", r.Conversation)
+	if s.Kind == audit.RunAgent {
+		a.text("gen_ai.agent.name", s.Name)
+	}
+	a.record(r)
+	a.timing(r.Timing)
+	if t.Content {
+		a.text("gen_ai.tool.call.arguments", string(r.Arguments))
+		if r.Result != nil {
+			a.text("gen_ai.tool.call.result", string(r.Result.Output))
+		}
+	}
+	span.Events = append(t.attempts(r.Timing), t.approval(r.Approval)...)
+	if r.Error != nil {
+		t.fail(span, &a, string(r.Error.Type), r.Error.Message)
+	}
+	span.Attributes = a.list
+	return span
+}
+
+// fail marks a span as failed.
+func (t *tree) fail(span *tracepb.Span, a *attributes, kind, message string) {
+	span.Status = &tracepb.Status{Code: tracepb.Status_STATUS_CODE_ERROR}
+	if t.Content {
+		span.Status.Message = strings.ToValidUTF8(message, "\uFFFD")
+	}
+	a.text("error.type", kind)
+}
+
+// attempts are the events of a call or step that was not done at once: when the last attempt began, and why there had to be one.
+func (t *tree) attempts(timing switchyard.Timing) []*tracepb.Span_Event {
+	if timing.Started.IsZero() {
+		return nil
+	}
+	a := attributes{}
+	a.number("switchyard.attempt", timing.Attempts)
+	name := "switchyard.started"
+	if timing.Attempts > 1 {
+		name = "switchyard.retried"
+	}
+	if t.Content {
+		a.text("exception.message", timing.LastFailure)
+	}
+	return []*tracepb.Span_Event{{TimeUnixNano: nanos(timing.Started), Name: name, Attributes: a.list}}
+}
+
+// approval is the event of a person's decision.
+func (t *tree) approval(d *switchyard.Decided) []*tracepb.Span_Event {
+	if d == nil || d.Decision == "" {
+		return nil
+	}
+	a := attributes{}
+	a.text("switchyard.approval.decision", string(d.Decision))
+	a.text("switchyard.approval.by", d.By)
+	if t.Content {
+		a.text("switchyard.approval.reason", d.Reason)
+	}
+	return []*tracepb.Span_Event{{TimeUnixNano: nanos(d.At), Name: "switchyard.approval", Attributes: a.list}}
+}

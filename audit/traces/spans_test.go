@@ -1,0 +1,204 @@
+package traces
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	commonpb "go.opentelemetry.io/proto/slim/otlp/common/v1"
+	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// spansOf makes the spans of a recorded history of one part.
+func spansOf(t *testing.T, name string, o Options) []*tracepb.Span {
+	t.Helper()
+	file, err := os.Open(filepath.Join("..", "testdata", name+".1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	history, err := audit.ReadHistory(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := audit.NewDeriver("", "")
+	var spans []*tracepb.Span
+	var place *tree
+	for _, h := range history {
+		events, err := d.Add(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if place == nil {
+				place = newTree(d.Summary(), "root", o)
+			}
+			if ends(e) {
+				spans = append(spans, place.of(e, d.Summary()))
+			}
+		}
+	}
+	return spans
+}
+
+// values are a span's attributes as texts.
+func values(list []*commonpb.KeyValue) map[string]string {
+	all := map[string]string{}
+	for _, a := range list {
+		if text, ok := a.GetValue().GetValue().(*commonpb.AnyValue_StringValue); ok {
+			all[a.GetKey()] = text.StringValue
+		} else {
+			_, all[a.GetKey()], _ = strings.Cut(strings.ReplaceAll(a.GetValue().String(), " ", ""), ":")
+		}
+	}
+	return all
+}
+
+// find returns the span of that name, of those of a call the one with that id.
+func find(t *testing.T, spans []*tracepb.Span, name, call string) *tracepb.Span {
+	t.Helper()
+	i := slices.IndexFunc(spans, func(s *tracepb.Span) bool {
+		return s.GetName() == name && (call == "" || values(s.GetAttributes())["gen_ai.tool.call.id"] == call)
+	})
+	if i < 0 {
+		t.Fatalf("there is no span %q %s", name, call)
+	}
+	return spans[i]
+}
+
+// expect checks some attributes of a span; "" says that there is none.
+func expect(t *testing.T, span *tracepb.Span, want map[string]string) {
+	t.Helper()
+	got := values(span.GetAttributes())
+	for key, value := range want {
+		if got[key] != value {
+			t.Errorf("%s: %s is %q, want %q", span.GetName(), key, got[key], value)
+		}
+	}
+}
+
+// TestSpans proves that each run, model step and call is one span, named by the conventions, below the run's, with its times, its
+// failure and its attempts, and without any content.
+func TestSpans(t *testing.T) {
+	spans := spansOf(t, "agent", Options{})
+	if len(spans) != 1+3+10 {
+		t.Errorf("%d spans, want a run, 3 steps and 10 calls", len(spans))
+	}
+	run := find(t, spans, "invoke_agent tester", "")
+	expect(t, run, map[string]string{"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "tester", "gen_ai.provider.name": "scripted", "gen_ai.request.model": "scripted",
+		"gen_ai.conversation.id": "agent", "gen_ai.usage.output_tokens": "33", "switchyard.outcome": "answered", "switchyard.calls.failed": "7", "error.type": ""})
+	step := find(t, spans, "chat scripted", "")
+	expect(t, step, map[string]string{"gen_ai.operation.name": "chat", "gen_ai.provider.name": "scripted", "gen_ai.output.messages": "", "switchyard.turn": "1", "switchyard.lane": "general"})
+	if step.GetKind() != tracepb.Span_SPAN_KIND_CLIENT || run.GetKind() != tracepb.Span_SPAN_KIND_INTERNAL {
+		t.Errorf("kinds: %v, %v", step.GetKind(), run.GetKind())
+	}
+	flaky := find(t, spans, "execute_tool flaky", "2.2")
+	expect(t, flaky, map[string]string{"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "flaky", "gen_ai.tool.type": "function", "switchyard.attempts": "2", "error.type": "",
+		"gen_ai.tool.call.arguments": "", "gen_ai.tool.call.result": ""})
+	if e := flaky.GetEvents(); len(e) != 1 || e[0].GetName() != "switchyard.retried" || e[0].GetTimeUnixNano() < flaky.GetStartTimeUnixNano() || len(e[0].GetAttributes()) != 1 {
+		t.Errorf("its attempts: %v", e)
+	}
+	broken := find(t, spans, "execute_tool broken", "2.1")
+	expect(t, broken, map[string]string{"error.type": "execution_error", "switchyard.status": "failed"})
+	if s := broken.GetStatus(); s.GetCode() != tracepb.Status_STATUS_CODE_ERROR || s.GetMessage() != "" {
+		t.Errorf("its status: %v", s)
+	}
+	refused := find(t, spans, "execute_tool nosuch", "1.3")
+	expect(t, refused, map[string]string{"error.type": "tool_not_found", "switchyard.status": "refused"})
+	ids := map[string]bool{}
+	for _, s := range spans {
+		ids[string(s.GetSpanId())] = true
+		if len(s.GetTraceId()) != 16 || len(s.GetSpanId()) != 8 || s.GetStartTimeUnixNano() == 0 || s.GetEndTimeUnixNano() < s.GetStartTimeUnixNano() {
+			t.Errorf("%s: ids or times are wrong: %v", s.GetName(), s)
+		}
+		if s != run && string(s.GetParentSpanId()) != string(run.GetSpanId()) {
+			t.Errorf("%s is not below the run", s.GetName())
+		}
+	}
+	if len(ids) != len(spans) {
+		t.Errorf("%d spans have %d ids", len(spans), len(ids))
+	}
+	for i, again := range spansOf(t, "agent", Options{}) {
+		if !proto.Equal(again, spans[i]) {
+			t.Errorf("made once more, %s is another span", again.GetName())
+		}
+	}
+}
+
+// TestContent proves that with content spans tell arguments, results and reasons, and never what is sensitive.
+func TestContent(t *testing.T) {
+	spans := spansOf(t, "agent", Options{Content: true})
+	expect(t, find(t, spans, "execute_tool echo", "1.1"), map[string]string{"gen_ai.tool.call.arguments": `{"text":"a"}`, "gen_ai.tool.call.result": `"a"`})
+	if m := find(t, spans, "execute_tool broken", "2.1").GetStatus().GetMessage(); m != "it is broken" {
+		t.Errorf("the reason is %q", m)
+	}
+	said := values(find(t, spans, "chat scripted", "").GetAttributes())["gen_ai.output.messages"]
+	if !strings.Contains(said, "tool_call") {
+		t.Errorf("the model said %s", said)
+	}
+	for _, s := range spans {
+		if strings.Contains(s.String(), "secret") {
+			t.Errorf("a secret is shown: %v", s)
+		}
+	}
+}
+
+// TestKinds proves what the spans of plans, direct calls, failed and sub-agents' runs are.
+func TestKinds(t *testing.T) {
+	expect(t, find(t, spansOf(t, "plan", Options{}), "invoke_workflow steps", ""), map[string]string{"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": "steps", "gen_ai.conversation.id": "talk"})
+	expect(t, find(t, spansOf(t, "direct", Options{}), "call login", ""), map[string]string{"gen_ai.operation.name": "", "switchyard.kind": "call"})
+	expect(t, find(t, spansOf(t, "model_failed", Options{}), "invoke_agent tester", ""), map[string]string{"error.type": "model_failed"})
+	expect(t, find(t, spansOf(t, "terminated", Options{}), "invoke_agent tester", ""), map[string]string{"error.type": "terminated"})
+	caller := find(t, spansOf(t, "sub_agents", Options{}), "execute_tool wide", "1.1")
+	below := spansOf(t, "sub_agents_1.1", Options{})
+	run := below[len(below)-1]
+	if !strings.HasPrefix(run.GetName(), "invoke_agent ") || string(run.GetParentSpanId()) != string(caller.GetSpanId()) || string(run.GetTraceId()) != string(caller.GetTraceId()) {
+		t.Errorf("the sub-agent's run %s is not below its call", run.GetName())
+	}
+}
+
+// TestCallersTrace proves that a run that was started with its caller's trace is in that one.
+func TestCallersTrace(t *testing.T) {
+	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	place := newTree(audit.Summary{Run: "r", Trace: "00-" + trace + "-" + parent + "-01"}, "r", Options{})
+	span := place.of(switchyard.Event{Type: switchyard.EventRunCompleted}, audit.Summary{})
+	if hex.EncodeToString(span.GetTraceId()) != trace || hex.EncodeToString(span.GetParentSpanId()) != parent {
+		t.Errorf("the span is %x below %x", span.GetTraceId(), span.GetParentSpanId())
+	}
+	if other := newTree(audit.Summary{Run: "r", Trace: "something else"}, "r", Options{}); len(other.parent) != 0 || len(other.trace) != 16 {
+		t.Errorf("what is no trace was taken for one: %x", other.trace)
+	}
+}
+
+// TestWriteJSON proves that a line is OTLP's JSON: ids in hexadecimal, kinds as numbers, times as texts.
+func TestWriteJSON(t *testing.T) {
+	var b strings.Builder
+	if err := WriteJSON(&b, "", spansOf(t, "plan", Options{})); err != nil {
+		t.Fatal(err)
+	}
+	var line struct {
+		ResourceSpans []struct {
+			ScopeSpans []struct {
+				Spans []struct {
+					TraceID, SpanID, ParentSpanID, Name, StartTimeUnixNano string
+					Kind                                                   int
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(b.String()), &line); err != nil || strings.Count(b.String(), "\n") != 1 {
+		t.Fatalf("%v in %s", err, b.String())
+	}
+	for _, s := range line.ResourceSpans[0].ScopeSpans[0].Spans {
+		if trace, err := hex.DecodeString(s.TraceID); err != nil || len(trace) != 16 || len(s.SpanID) != 16 || s.Kind == 0 || s.StartTimeUnixNano == "" {
+			t.Errorf("the span %+v", s)
+		}
+	}
+}

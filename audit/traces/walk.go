@@ -1,0 +1,81 @@
+package traces
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// Of gives the spans of a run and of the sub-agents below it, as far as they have ended: each when the history tells of its end.
+// runID is as in audit.Events, and so are the errors; where the server keeps a part of the tree no longer, the rest is given all
+// the same, and the error comes last.
+func Of(ctx context.Context, c client.Client, workflowID, runID string, o Options) iter.Seq2[*tracepb.Span, error] {
+	return func(yield func(*tracepb.Span, error) bool) {
+		w := &walker{client: c, options: o, yield: yield}
+		if w.run(ctx, switchyard.ChildRun{WorkflowID: workflowID, RunID: runID}) && w.gone != nil {
+			yield(nil, w.gone)
+		}
+	}
+}
+
+type walker struct {
+	client  client.Client
+	options Options
+	// root is that of the tree, known once its first run has been read.
+	root  string
+	gone  error
+	yield func(*tracepb.Span, error) bool
+}
+
+// run gives the spans of one run and of those below; it reports whether the reader wants more.
+func (w *walker) run(ctx context.Context, run switchyard.ChildRun) bool {
+	events := audit.Subscribe(w.client, audit.Position{WorkflowID: run.WorkflowID, Run: run.RunID})
+	var place *tree
+	for e, err := range events.Read(ctx) {
+		if errors.Is(err, audit.ErrNotFound) {
+			w.gone = cmp.Or(w.gone, err)
+			break
+		}
+		if err == nil && place == nil {
+			place, err = w.place(ctx, events.Summary())
+		}
+		if err != nil {
+			w.yield(nil, err)
+			return false
+		}
+		if !w.event(ctx, place, e, events) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *walker) place(ctx context.Context, s audit.Summary) (*tree, error) {
+	if w.root == "" {
+		root, err := audit.Root(ctx, w.client, s)
+		if err != nil {
+			return nil, err
+		}
+		w.root = root
+	}
+	return newTree(s, w.root, w.options), nil
+}
+
+func (w *walker) event(ctx context.Context, place *tree, e switchyard.Event, events *audit.Subscription) bool {
+	if !ends(e) {
+		return true
+	}
+	if !w.yield(place.of(e, events.Summary()), nil) {
+		return false
+	}
+	if e.Record != nil && e.Record.Child != nil && e.Record.Child.RunID != "" {
+		return w.run(ctx, *e.Record.Child)
+	}
+	return true
+}

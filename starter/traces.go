@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/traces"
+	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// sendingPatience bounds how long a command tries to send a batch to an endpoint that is away.
+const sendingPatience = 20 * time.Second
+
+func (a *app) tracesCommand() *cobra.Command {
+	var ref runReference
+	var s selection
+	var options traces.Options
+	var endpoint, file string
+	cmd := &cobra.Command{
+		Use: "traces [RUN]", Short: "Send the traces of runs to OpenTelemetry, or write them to a file",
+		Long: `Makes OpenTelemetry spans of a run, or of the runs that are selected, and of the sub-agents below them, from their histories: one for
+the run, one for each model step, and one for each call, named by the semantic conventions for generative AI. They are sent by OTLP
+over HTTP to the --endpoint or to that of OTEL_EXPORTER_OTLP_ENDPOINT, with the headers of OTEL_EXPORTER_OTLP_HEADERS; with --file they are written
+as lines of OTLP's JSON instead.
+
+The ids of traces and spans come from those of runs and calls. To send a run twice, or after a worker has sent it (worker --otlp-endpoint),
+gives the same spans once more.
+
+Spans name no arguments, results or texts, unless --content has them do so; what is sensitive is redacted then.`,
+		Example: `  starter traces demo-1a2b3c4d --endpoint http://localhost:4318
+  starter traces --since 24h --agent librarian --endpoint http://localhost:4318
+  starter traces demo-1a2b3c4d --content --file demo.json`,
+		Args: arguments(0, "RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, err := a.traceSink(cmd, endpoint, file)
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 || ref.workflowID != "" {
+				return a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
+					return a.traceRuns(ctx, c, []listedRun{{ID: run.workflowID, RunID: run.runID}}, options, to)
+				})(cmd, args)
+			}
+			if err := s.check(cmd); err != nil {
+				return err
+			}
+			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
+				list, err := a.list(ctx, c, &s)
+				if err != nil {
+					return err
+				}
+				if len(list) == s.limit {
+					fmt.Fprintf(a.Err, "the newest %d runs; --limit takes more\n", s.limit)
+				}
+				return a.traceRuns(ctx, c, list, options, to)
+			})
+		},
+	}
+	ref.add(cmd.Flags())
+	s.add(cmd.Flags(), 100, "status")
+	f := cmd.Flags()
+	f.StringVar(&endpoint, "endpoint", "", "`URL` of an OTLP collector, such as http://localhost:4318")
+	f.StringVar(&file, "file", "", "`file` to write the spans to, as lines of JSON; - is standard output")
+	f.BoolVar(&options.Content, "content", false, "with arguments, results and texts, redacted")
+	return cmd
+}
+
+// traceSink is where spans go to: an endpoint or a file.
+type traceSink struct {
+	endpoint *traces.Endpoint
+	file     string
+	// spans and refused count what was sent.
+	spans, refused int
+	why            string
+}
+
+func (a *app) traceSink(cmd *cobra.Command, endpoint, file string) (*traceSink, error) {
+	if file != "" {
+		if endpoint != "" {
+			return nil, usageError(cmd, "--endpoint and --file: name one")
+		}
+		return &traceSink{file: file}, nil
+	}
+	to, err := traces.NewEndpoint(endpoint, os.Getenv)
+	if err != nil {
+		return nil, usageError(cmd, "--endpoint: %v", err)
+	}
+	if to == nil {
+		return nil, usageError(cmd, "nobody is named to send to: --endpoint http://localhost:4318, or OTEL_EXPORTER_OTLP_ENDPOINT, or --file")
+	}
+	return &traceSink{endpoint: to}, nil
+}
+
+// name is the sink's for people.
+func (s *traceSink) name() string {
+	if s.endpoint != nil {
+		return s.endpoint.Address()
+	}
+	return s.file
+}
+
+// traceRuns sends the spans of runs; those whose histories are gone are told of.
+func (a *app) traceRuns(ctx context.Context, c client.Client, list []listedRun, o traces.Options, to *traceSink) error {
+	if to.endpoint == nil {
+		return a.writeTraces(ctx, c, list, o, to)
+	}
+	give := func(spans []*tracepb.Span) error {
+		sending, cancel := context.WithTimeout(ctx, sendingPatience)
+		defer cancel()
+		refused, why, err := to.endpoint.SendAgain(sending, spans)
+		if err != nil {
+			return failure(exitFailed, "%w\n%d spans were sent; to send them again does no harm", err, to.spans)
+		}
+		to.spans, to.refused, to.why = to.spans+len(spans), to.refused+refused, why
+		return nil
+	}
+	if err := a.eachSpan(ctx, c, list, o, give); err != nil {
+		return err
+	}
+	return a.tellTraces(to, len(list))
+}
+
+func (a *app) writeTraces(ctx context.Context, c client.Client, list []listedRun, o traces.Options, to *traceSink) error {
+	write := func(w io.Writer) error {
+		return a.eachSpan(ctx, c, list, o, func(spans []*tracepb.Span) error {
+			to.spans += len(spans)
+			return traces.WriteJSON(w, os.Getenv("OTEL_SERVICE_NAME"), spans)
+		})
+	}
+	if to.file == "-" {
+		return write(a.Out)
+	}
+	if err := streamWhole("--file", to.file, write); err != nil {
+		return err
+	}
+	return a.tellTraces(to, len(list))
+}
+
+// eachSpan gives the spans of runs in batches.
+func (a *app) eachSpan(ctx context.Context, c client.Client, list []listedRun, o traces.Options, give func([]*tracepb.Span) error) error {
+	var batch traces.Batch
+	for _, run := range list {
+		for span, err := range traces.Of(ctx, c, run.ID, run.RunID, o) {
+			if errors.Is(err, audit.ErrNotFound) && len(list) > 1 {
+				fmt.Fprintf(a.Err, "not all of run %s is here: %v\n", run.ID, err)
+				break
+			}
+			if err != nil {
+				return a.lookupError(run.ID, run.RunID, err)
+			}
+			if spans := batch.Add(span); spans != nil {
+				if err := give(spans); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if spans := batch.Take(); len(spans) > 0 {
+		return give(spans)
+	}
+	return nil
+}
+
+func (a *app) tellTraces(to *traceSink, runs int) error {
+	if to.refused > 0 {
+		return failure(exitFailed, "%s refused %d of %d spans: %s", to.name(), to.refused, to.spans, to.why)
+	}
+	if a.format.json() {
+		return writeJSON(a.Out, map[string]any{"runs": runs, "spans": to.spans, "to": to.name()}, false)
+	}
+	return a.println(fmt.Sprintf("%s of %s to %s", plural(to.spans, "span"), plural(runs, "run"), to.name()))
+}

@@ -1,0 +1,63 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit/traces"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/workflow"
+)
+
+// tracing tells a traces.Live of the runs that this worker executes, and nothing more: the spans come from their histories.
+type tracing struct {
+	interceptor.WorkerInterceptorBase
+	live *traces.Live
+	// stop ends the sending, when the last spans have been sent or it has been tried.
+	stop func()
+}
+
+// trace begins to send the traces of runs, if the configuration has an endpoint for them; else what it returns does nothing.
+func (c Config) trace(ctx context.Context, conn client.Client, registry *prometheus.Registry) *tracing {
+	endpoint, err := traces.NewEndpoint(c.OTLPEndpoint, os.Getenv)
+	if err != nil || endpoint == nil { // an error was told when the configuration was checked
+		return &tracing{stop: func() {}}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	t := &tracing{live: traces.NewLive(conn, endpoint, traces.Options{Content: c.OTLPContent}, c.Logger)}
+	observeTraces(t.live.Counts, registry)
+	var running sync.WaitGroup
+	running.Go(func() { t.live.Run(ctx) })
+	t.stop = func() {
+		cancel()
+		running.Wait()
+	}
+	c.Logger.Info("traces of runs are sent", "endpoint", endpoint.Address())
+	return t
+}
+
+func observeTraces(counts func() (sent, dropped int64), registry prometheus.Registerer) {
+	registry.MustRegister(
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "switchyard_trace_spans_sent_total", Help: "Spans that the OTLP endpoint took from this worker."},
+			func() float64 { sent, _ := counts(); return float64(sent) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "switchyard_trace_spans_dropped_total",
+			Help: "Spans that were not sent, because the OTLP endpoint was away, refused them or was too slow."},
+			func() float64 { _, dropped := counts(); return float64(dropped) }))
+}
+
+// InterceptWorkflow stands around every workflow that begins here, or is taken up from another worker.
+func (t *tracing) InterceptWorkflow(ctx workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	info := workflow.GetInfo(ctx)
+	switch info.WorkflowType.Name {
+	case switchyard.AgentWorkflow, switchyard.PlanWorkflow, switchyard.CallWorkflow:
+		if t.live != nil {
+			t.live.Saw(info.WorkflowExecution.ID, cmp.Or(info.FirstRunID, info.WorkflowExecution.RunID))
+		}
+	}
+	return next
+}

@@ -101,8 +101,8 @@ test/endurance: bin/starter bin/worker bin/devserver ## Prove that long runs out
 	cd internal/e2e && SWITCHYARD_ENDURANCE=1 $(E2E) -parallel 1 -timeout 20m -v -run TestEndurance
 
 .PHONY: pictures
-pictures: bin/starter bin/worker bin/devserver ## Draw the pictures of docs/lanes.md anew, from runs on a real server
-	$(E2E) ./internal/e2e -run TestLanePictures -update-pictures
+pictures: build ## Draw the pictures of docs/lanes.md and docs/timeline.md anew, from runs on a real server; needs Chromium
+	$(E2E) ./internal/e2e -run 'TestLanePictures|TestRunPictures' -update-pictures
 
 .PHONY: pictures/ui
 pictures/ui: bin/starter bin/worker bin/devserver ## Draw the pictures of the Web UI in docs/pictures anew, with Chromium, and check what it shows

@@ -199,7 +199,7 @@ func every(step time.Duration) string {
 	if step >= 24*time.Hour {
 		return plural(int(step/(24*time.Hour)), "day") + " each, in UTC"
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(brief(step), " 00 s"), " 00 min") + " each, in UTC"
+	return strings.Replace(strings.TrimSuffix(strings.TrimSuffix(brief(step), " 00 s"), " 00 min"), ".00 s", " s", 1) + " each, in UTC"
 }
 
 func (r *Report) tokenCharts() []chart {

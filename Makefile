@@ -104,6 +104,13 @@ test/endurance: bin/starter bin/worker bin/devserver ## Prove that long runs out
 pictures: build ## Draw the pictures of docs/lanes.md and docs/timeline.md anew, from runs on a real server; needs Chromium
 	$(E2E) ./internal/e2e -run 'TestLanePictures|TestRunPictures' -update-pictures
 
+# It runs a minute, and loads the machine.
+.PHONY: test/dashboard
+test/dashboard: build ## Prove that the rules fire and that every panel of the dashboard gives data, on a real Prometheus
+	promtool check config deploy/prometheus/prometheus.yaml
+	promtool test rules deploy/prometheus/switchyard.rules.test.yaml
+	SWITCHYARD_PROMETHEUS=$$(command -v prometheus) $(E2E) ./internal/e2e -run TestDashboard
+
 .PHONY: pictures/ui
 pictures/ui: bin/starter bin/worker bin/devserver ## Draw the pictures of the Web UI in docs/pictures anew, with Chromium, and check what it shows
 	internal/webui/draw docs/pictures

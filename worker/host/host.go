@@ -70,6 +70,8 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer fleet.stop()
 	observeLanes(laneSamples(deeds.SlotStates, func(name string) (switchyard.Lane, bool) { return own.lanes.current().Lane(name) }), registry)
+	observeReadiness(health.ready.Load, fleet.lanes.names, registry)
+	c.observeRuns(ctx, conn, registry)
 	go fleet.lanes.follow(ctx, own.lanes.changed, tools.SetLanes)
 	health.setReady(true)
 	defer health.setReady(false)
@@ -81,6 +83,16 @@ func Run(ctx context.Context, c Config) error {
 	case err := <-fleet.failed:
 		return err
 	}
+}
+
+// observeRuns exports what runs and waits on the server, where the process decides runs and somebody can read it.
+func (c Config) observeRuns(ctx context.Context, conn client.Client, registry prometheus.Registerer) {
+	if c.MetricsAddress == "" || !c.decidesRuns() {
+		return
+	}
+	open := newOpenRuns(conn, c.Connection.Namespace, c.Connection.DataConverter)
+	registry.MustRegister(open)
+	go open.follow(ctx)
 }
 
 // prepare checks everything that can be checked before the server is asked.
@@ -213,7 +225,7 @@ type fleet struct {
 func newFleet(c Config, deeds *activities.Activities, queues *queueServer) *fleet {
 	f := &fleet{failed: make(chan error, 1), canceller: queues.canceller, stopTimeout: c.StopTimeout}
 	f.lanes = newLaneFleet(queues, deeds, f.fail)
-	if len(c.Lanes) > 0 && !slices.Contains(c.Lanes, switchyard.LaneGeneral) {
+	if !c.decidesRuns() {
 		return f
 	}
 	o := queues.options(switchyard.LaneGeneral, f.lanes.failedLane(switchyard.Lane{Name: switchyard.LaneGeneral}))
@@ -229,6 +241,11 @@ func newFleet(c Config, deeds *activities.Activities, queues *queueServer) *flee
 	register(w, deeds)
 	f.workers = append(f.workers, w)
 	return f
+}
+
+// decidesRuns reports whether the process has the workflows: it has the general lane.
+func (c Config) decidesRuns() bool {
+	return len(c.Lanes) == 0 || slices.Contains(c.Lanes, switchyard.LaneGeneral)
 }
 
 // fail ends the process; one reason is enough.

@@ -218,9 +218,9 @@ func TestObserver(t *testing.T) {
 		`switchyard_model_steps_total{model="m",outcome="completed"} 3`,
 		`switchyard_model_steps_total{model="",outcome="failed"} 1`,
 		`switchyard_model_step_duration_seconds_count{model="m"} 3`,
-		`switchyard_tokens_total{kind="result"} 42`,
-		`switchyard_tokens_total{kind="input"} 100`,
-		`switchyard_tokens_total{kind="output"} 7`,
+		`switchyard_tokens_total{kind="result",model=""} 42`,
+		`switchyard_tokens_total{kind="input",model="m"} 100`,
+		`switchyard_tokens_total{kind="output",model="m"} 7`,
 	)
 	if !contains(logs.String(), `msg="call ended"`, "tool=probe", "call_id=", "workflow_id=", "run_id=", "attempt=1", "outcome=timeout", "level=WARN", `msg="model step ended"`,
 		"call_id=7.1 lane=inline", "step=turn-7 model=m lane=inline") {

@@ -20,42 +20,14 @@ type observer struct {
 	interceptor.WorkerInterceptorBase
 	metrics *domainMetrics
 	counts  *laneCounts
-	models  *boundedLabels
-	logger  *slog.Logger
-	lane    string
+	// These bound the labels that hold names of models, agents and rules, and types of runs' failures.
+	models, agents, rules, failed *boundedLabels
+	logger                        *slog.Logger
+	lane                          string
 }
-
-// domainMetrics are Switchyard's own. Label values are bounded: tools of pinned catalogs, lanes, the closed set of
-// errors, the first models that answered.
-type domainMetrics struct {
-	calls      *prometheus.CounterVec
-	durations  *prometheus.HistogramVec
-	queueWaits *prometheus.HistogramVec
-	steps      *prometheus.CounterVec
-	stepTimes  *prometheus.HistogramVec
-	tokens     *prometheus.CounterVec
-}
-
-// callBuckets reach from a local function to a call that takes an hour.
-var callBuckets = []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 3600}
 
 func newObserver(r prometheus.Registerer, logger *slog.Logger) *observer {
-	m := &domainMetrics{
-		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "switchyard_calls_total",
-			Help: "Attempts at tool calls that ended on this worker, and calls it refused, by outcome: completed or an error type."}, []string{"tool", "lane", "outcome"}),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_call_duration_seconds", Buckets: callBuckets,
-			Help: "How long attempts at tool calls ran."}, []string{"tool", "lane"}),
-		queueWaits: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_call_queue_seconds", Buckets: callBuckets,
-			Help: "How long tool calls waited for a worker of their lane, and with the holder of its slots, before the first attempt."}, []string{"lane"}),
-		steps: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "switchyard_model_steps_total",
-			Help: "Attempts at model steps, by model and outcome: completed or failed."}, []string{"model", "outcome"}),
-		stepTimes: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "switchyard_model_step_duration_seconds", Buckets: callBuckets,
-			Help: "How long attempts at model steps ran."}, []string{"model"}),
-		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "switchyard_tokens_total",
-			Help: "Tokens by kind: input and output as the model's provider counts them, result as tools returned them."}, []string{"kind"}),
-	}
-	r.MustRegister(m.calls, m.durations, m.queueWaits, m.steps, m.stepTimes, m.tokens)
-	return &observer{metrics: m, counts: newLaneCounts(), models: newBoundedLabels(), logger: logger}
+	return &observer{metrics: newDomainMetrics(r), counts: newLaneCounts(), models: newBoundedLabels(), agents: newBoundedLabels(), rules: newBoundedLabels(), failed: newBoundedLabels(), logger: logger}
 }
 
 // boundedLabels lets the first values through and calls all later ones "other": providers name their models, and could
@@ -82,7 +54,9 @@ func (b *boundedLabels) of(value string) string {
 
 // forLane returns an observer of the activities of a lane, by its name alone: a key would be a label without bounds.
 func (o *observer) forLane(lane string) *observer {
-	return &observer{metrics: o.metrics, counts: o.counts, models: o.models, logger: o.logger, lane: lane}
+	of := *o
+	of.lane = lane
+	return &of
 }
 
 // InterceptActivity stands around every activity of the lane.
@@ -102,23 +76,47 @@ func (a *observedActivity) ExecuteActivity(ctx context.Context, in *interceptor.
 	result, err := a.Next.ExecuteActivity(ctx, in)
 	ended()
 	took := time.Since(began)
-	switch info.ActivityType.Name {
-	case switchyard.PinActivity, switchyard.HoldActivity, switchyard.SlotsActivity, switchyard.OpenActivity, switchyard.EditActivity, switchyard.LimitActivity,
-		switchyard.NotifyActivity:
-	case switchyard.AdmitActivity:
-		a.admitted(in.Args, result)
-	case switchyard.ModelActivity:
-		a.stepped(ctx, info, result, err, took)
-		a.admittedStep(in.Args, result)
-	case switchyard.HookActivity:
-		a.hooked(ctx, info, in.Args, err, took)
-	case switchyard.ReplyActivity:
-		a.replied(ctx, info, in.Args, result, err)
-	default:
+	if see, own := ofRun[info.ActivityType.Name]; own {
+		see(a, activityEnd{ctx: ctx, info: info, args: in.Args, result: result, err: err, took: took})
+	} else {
 		a.called(ctx, info, result, err, took)
 	}
 	return result, err
 }
+
+// activityEnd is an activity that has ended.
+type activityEnd struct {
+	ctx    context.Context
+	info   activity.Info
+	args   []any
+	result any
+	err    error
+	took   time.Duration
+}
+
+// ofRun are the activities that are no calls of tools, and what is counted and logged of them.
+var ofRun = map[string]func(*observedActivity, activityEnd){
+	switchyard.AdmitActivity: func(a *observedActivity, e activityEnd) { a.admitted(e.args, e.result) },
+	switchyard.ModelActivity: func(a *observedActivity, e activityEnd) {
+		a.stepped(e.ctx, e.info, e.result, e.err, e.took)
+		a.admittedStep(e.args, e.result)
+	},
+	switchyard.HookActivity:    func(a *observedActivity, e activityEnd) { a.hooked(e.ctx, e.info, e.args, e.err, e.took) },
+	switchyard.ReplyActivity:   func(a *observedActivity, e activityEnd) { a.replied(e.ctx, e.info, e.args, e.result, e.err) },
+	switchyard.SettleActivity:  (*observedActivity).settled,
+	switchyard.LimitActivity:   (*observedActivity).askedMore,
+	switchyard.PinActivity:     uncounted,
+	switchyard.HoldActivity:    uncounted,
+	switchyard.SlotsActivity:   uncounted,
+	switchyard.OpenActivity:    uncounted,
+	switchyard.EditActivity:    uncounted,
+	switchyard.NotifyActivity:  uncounted,
+	switchyard.RecallActivity:  uncounted,
+	switchyard.CatalogActivity: uncounted,
+	switchyard.LanesActivity:   uncounted,
+}
+
+func uncounted(*observedActivity, activityEnd) {}
 
 // placed returns the observer of the lane on which an activity runs, and its info with the id of its call or model step. What
 // runs inline is on no lane's worker, and brings its id along: the SDK numbers it.
@@ -140,7 +138,7 @@ func (a *observedActivity) placed(info activity.Info, args []any) (*observedActi
 	return &observedActivity{ActivityInboundInterceptorBase: a.ActivityInboundInterceptorBase, observer: a.forLane(switchyard.LaneInline)}, info
 }
 
-// admitted counts the calls that were refused. A name that the run does not know could be anything and gets no label.
+// admitted counts verdicts. A name that the run does not know could be anything and gets no label.
 func (a *observedActivity) admitted(args []any, result any) {
 	verdicts, ok := result.([]switchyard.Verdict)
 	if !ok || len(args) != 1 {
@@ -155,15 +153,12 @@ func (a *observedActivity) admitted(args []any, result any) {
 		lanes[t.Name] = t.Lane
 	}
 	for i, v := range verdicts {
-		if v.Error == nil {
-			continue
-		}
 		tool := request.Calls[i].Tool
 		lane, known := lanes[tool]
 		if !known {
 			tool = "unknown"
 		}
-		a.metrics.calls.WithLabelValues(tool, lane, string(v.Error.Type)).Inc()
+		a.judged(tool, lane, v)
 	}
 }
 
@@ -209,11 +204,13 @@ func (a *observedActivity) hooked(ctx context.Context, info activity.Info, args 
 	if len(args) == 1 {
 		request, _ = args[0].(switchyard.HookRequest)
 	}
+	a.metrics.hooks.WithLabelValues(request.Hook.Name, outcome).Inc()
 	a.log(ctx, "hook ended", info, outcome, took, err, "hook", request.Hook.Name, "point", request.Point)
 }
 
 func (a *observedActivity) called(ctx context.Context, info activity.Info, result any, err error, took time.Duration) {
 	if errors.Is(err, activity.ErrResultPending) {
+		a.metrics.asked.Inc()
 		a.log(ctx, "a person is asked", info, "pending", took, nil, "tool", info.ActivityType.Name, "call_id", info.ActivityID, "lane", a.lane)
 		return
 	}
@@ -222,7 +219,10 @@ func (a *observedActivity) called(ctx context.Context, info activity.Info, resul
 	wait := info.StartedTime.Sub(info.ScheduledTime) + held
 	took = max(took-held, 0)
 	if r, ok := result.(switchyard.Result); ok {
-		a.metrics.tokens.WithLabelValues("result").Add(float64(r.Tokens))
+		a.metrics.tokens.WithLabelValues("result", "").Add(float64(r.Tokens))
+	}
+	if info.Attempt > 1 {
+		a.metrics.retries.WithLabelValues(tool, a.lane).Inc()
 	}
 	a.metrics.calls.WithLabelValues(tool, a.lane, outcome).Inc()
 	if outcome != string(switchyard.ErrQueueFull) && outcome != string(switchyard.ErrQueueTimeout) { // these never ran
@@ -245,14 +245,13 @@ func heldOf(result any, err error) time.Duration {
 }
 
 func (a *observedActivity) stepped(ctx context.Context, info activity.Info, result any, err error, took time.Duration) {
-	model, outcome := "", "completed"
+	model, outcome := "", stepOutcome(err)
 	if r, ok := result.(switchyard.ModelResponse); ok {
 		model = a.models.of(r.Model)
-		a.metrics.tokens.WithLabelValues("input").Add(float64(r.Usage.InputTokens))
-		a.metrics.tokens.WithLabelValues("output").Add(float64(r.Usage.OutputTokens))
-	}
-	if err != nil {
-		outcome = "failed"
+		for kind, n := range map[string]int{"input": r.Usage.InputTokens, "output": r.Usage.OutputTokens, "cached": r.Usage.CachedTokens, "written": r.Usage.WrittenTokens} {
+			a.metrics.tokens.WithLabelValues(kind, model).Add(float64(n))
+		}
+		a.metrics.cost.WithLabelValues(model).Add(r.Usage.Cost)
 	}
 	a.metrics.steps.WithLabelValues(model, outcome).Inc()
 	a.metrics.stepTimes.WithLabelValues(model).Observe(took.Seconds())

@@ -1,0 +1,101 @@
+package host
+
+import (
+	"errors"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// observedRun counts what runs and people do. It looks at what passes and changes nothing, and what is only replayed does not
+// count. A workflow task that is lost when it is complete is done again, and counts twice.
+type observedRun struct {
+	interceptor.WorkflowInboundInterceptorBase
+	*observer
+}
+
+// InterceptWorkflow stands around every run that is decided here.
+func (o *observer) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &observedRun{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next}, observer: o}
+}
+
+// runKinds are the kinds of runs by their workflows.
+var runKinds = map[string]string{switchyard.AgentWorkflow: "agent", switchyard.PlanWorkflow: "plan", switchyard.CallWorkflow: "call"}
+
+// ExecuteWorkflow counts a run's start and its end.
+func (r *observedRun) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
+	info := workflow.GetInfo(ctx)
+	kind, known := runKinds[info.WorkflowType.Name]
+	if !known || len(in.Args) == 0 {
+		return r.Next.ExecuteWorkflow(ctx, in)
+	}
+	input, _ := in.Args[0].(switchyard.RunInput)
+	if input.Parent != nil {
+		kind = "sub_agent"
+	}
+	agent, began := "", info.WorkflowStartTime
+	if input.Agent != nil {
+		agent = r.agents.of(input.Agent.Name)
+	}
+	if input.Carry != nil {
+		began = input.Carry.Started
+	} else if !workflow.IsReplaying(ctx) {
+		r.metrics.started.WithLabelValues(kind, agent).Inc()
+	}
+	result, err := r.Next.ExecuteWorkflow(ctx, in)
+	if !workflow.IsReplaying(ctx) && !workflow.IsContinueAsNewError(err) {
+		r.ended(kind, agent, result, err, workflow.Now(ctx).Sub(began))
+	}
+	return result, err
+}
+
+func (r *observedRun) ended(kind, agent string, result any, err error, took time.Duration) {
+	end, _ := result.(switchyard.RunResult)
+	outcome := end.Outcome
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		outcome = switchyard.OutcomeFailed
+		r.metrics.failures.WithLabelValues(kind, r.failed.of(app.Type())).Inc()
+	} else if err != nil {
+		outcome = switchyard.OutcomeFailed
+		if temporal.IsCanceledError(err) {
+			outcome = switchyard.OutcomeCancelled
+		}
+	}
+	if end.Limit != "" {
+		r.metrics.limits.WithLabelValues(end.Limit, "ended").Inc()
+	}
+	r.metrics.ended.WithLabelValues(kind, agent, string(outcome)).Inc()
+	r.metrics.runTimes.WithLabelValues(kind).Observe(max(took, 0).Seconds())
+}
+
+// ExecuteUpdate counts what people decide and reply, and what calls ask them.
+func (r *observedRun) ExecuteUpdate(ctx workflow.Context, in *interceptor.UpdateInput) (any, error) {
+	if in.Name == switchyard.AskUpdate && !workflow.IsReplaying(ctx) {
+		r.metrics.asked.Inc()
+	}
+	result, err := r.Next.ExecuteUpdate(ctx, in)
+	if len(in.Args) == 1 && !workflow.IsReplaying(ctx) {
+		switch said := in.Args[0].(type) {
+		case switchyard.Decision:
+			r.metrics.decided.WithLabelValues(counted(err, string(said.Kind))).Inc()
+		case switchyard.Reply:
+			how := "answered"
+			if said.Decline {
+				how = "declined"
+			}
+			r.metrics.answered.WithLabelValues(counted(err, how)).Inc()
+		}
+	}
+	return result, err
+}
+
+// counted is how what a person said is counted.
+func counted(err error, how string) string {
+	if err != nil {
+		return "refused"
+	}
+	return how
+}

@@ -177,6 +177,17 @@ func (a *app) printManyRecords(records iter.Seq2[switchyard.Record, error]) erro
 	return a.print(t.text(p))
 }
 
+// intact says how much of a broken export is as it was written.
+func intact(records int) string {
+	switch records {
+	case 0:
+		return ""
+	case 1:
+		return "\nThe first record is as it was written."
+	}
+	return fmt.Sprintf("\nThe first %s are as they were written.", plural(records, "record"))
+}
+
 // verifyExport checks an export that was written before; seal is what it should have, empty where nobody kept it.
 func (a *app) verifyExport(path, seal string) error {
 	source := io.Reader(a.In)
@@ -191,7 +202,7 @@ func (a *app) verifyExport(path, seal string) error {
 	records, found, err := audit.Verify(source)
 	switch {
 	case errors.Is(err, audit.ErrChain):
-		return failure(exitFailed, "%s: %w\nThe first %d records are as they were written.", path, err, records)
+		return failure(exitFailed, "%s: %w%s", path, err, intact(records))
 	case err != nil:
 		return failure(exitUsage, "--verify %s: %w", path, pathError(path, err))
 	case seal != "" && seal != found:

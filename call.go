@@ -51,12 +51,14 @@ type Call struct {
 	// Undo is set for a call that undoes another one, Verifies for one that finds out what became of another: its id.
 	Undo     *Undoing `json:"undo,omitempty"`
 	Verifies string   `json:"verifies,omitempty"`
+	// Checks is set for the call that checks the run.
+	Checks bool `json:"checks,omitempty"`
 	// Plan is the call's execution plan where it has been taken off the arguments already.
 	Plan *ExecutionPlan `json:"plan,omitempty"`
 }
 
-// OfRun reports whether the run makes the call by itself, on behalf of another one.
-func (c Call) OfRun() bool { return c.Undo != nil || c.Verifies != "" }
+// OfRun reports whether the run makes the call by itself, on behalf of another one or to be checked.
+func (c Call) OfRun() bool { return c.Undo != nil || c.Verifies != "" || c.Checks }
 
 // Verdict is what admission decided about one call. It is recorded in history.
 type Verdict struct {
@@ -67,6 +69,8 @@ type Verdict struct {
 	Notes []string `json:"notes,omitempty"`
 	// Tokens estimates the arguments' size for a model.
 	Tokens int `json:"tokens,omitempty"`
+	// ExpectedTokens is what the result takes as a rule, as the toolspec says; zero where that says nothing.
+	ExpectedTokens int `json:"expected_tokens,omitempty"`
 	// Question is what a person is asked, for a call of a human tool; sensitive arguments are redacted.
 	Question string `json:"question,omitempty"`
 	// Prompt is what a sub-agent is asked: the tool's template, filled.
@@ -94,9 +98,10 @@ type Verdict struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// Error is set where the call must not run.
 	Error *Error `json:"error,omitempty"`
-	// Undo, Verifies and Tool are the call's, for one that the run makes by itself: nothing before its verdict tells of it.
+	// Undo, Verifies, Checks and Tool are the call's, for one that the run makes by itself: nothing before its verdict tells of it.
 	Undo     *Undoing `json:"undo,omitempty"`
 	Verifies string   `json:"verifies,omitempty"`
+	Checks   bool     `json:"checks,omitempty"`
 	Tool     string   `json:"tool,omitempty"`
 }
 

@@ -19,6 +19,9 @@ const (
 	ScheduledWorkflow = "ScheduledRun"
 	// CatalogWorkflow asks workers which tools they hold; it is no run.
 	CatalogWorkflow = "CatalogReport"
+	// VerdictWorkflow carries a person's RunVerdict on a run in its memo, and does nothing: a run that is over takes nothing in
+	// any more. It is no run.
+	VerdictWorkflow = "RunVerdict"
 	// LaneWorkflow keeps a lane's slots with workers, KeysWorkflow knows which keys of a keyed lane are open; neither is a run.
 	LaneWorkflow = "LaneKeeper"
 	KeysWorkflow = "LaneKeys"
@@ -91,6 +94,8 @@ const (
 	PausedMemo = "SwitchyardPaused"
 	// ApprovalsMemo is the field of a run's memo that says since when calls of it wait for approval.
 	ApprovalsMemo = "SwitchyardApprovals"
+	// VerdictMemo is the field of a VerdictWorkflow's memo that has the RunVerdict.
+	VerdictMemo = "SwitchyardVerdict"
 
 	// ModelOverflow is the type of a model step's failure where the conversation is longer than the model reads.
 	ModelOverflow = "model_overflow"
@@ -165,6 +170,16 @@ func LaneWorkflowID(base, lane string) string { return "switchyard/lane/" + base
 
 // KeysWorkflowID is described with LaneWorkflowID.
 func KeysWorkflowID(base, lane string) string { return LaneWorkflowID(base, lane) + "/keys" }
+
+// verdictPart begins the workflow ids of verdicts.
+const verdictPart = "switchyard/verdict/"
+
+// VerdictWorkflowID returns the workflow id of the verdicts on a run: runID is that of the last execution of its chain. JudgedRun
+// is its inverse.
+func VerdictWorkflowID(runID string) string { return verdictPart + runID }
+
+// JudgedRun is described with VerdictWorkflowID.
+func JudgedRun(workflowID string) string { return strings.TrimPrefix(workflowID, verdictPart) }
 
 // instancePart stands in a task queue's name between the lane's queue and whose instance it leads to.
 const instancePart = "/instance/"

@@ -164,9 +164,18 @@ type Record struct {
 	Undoes string `json:"undoes,omitempty"`
 	// Verifies is the id of the call of which this one finds out what became of it.
 	Verifies string `json:"verifies,omitempty"`
+	// Checks says that the call finds out whether the run did what it was for.
+	Checks bool `json:"checks,omitempty"`
 	// Child is the sub-agent's run that executed the call, and Usage what that run used.
-	Child           *ChildRun `json:"child,omitempty"`
-	Usage           Usage     `json:"usage,omitzero"`
-	EstimatedTokens int       `json:"estimated_tokens,omitempty"`
-	ResultTokens    int       `json:"result_tokens,omitempty"`
+	Child *ChildRun `json:"child,omitempty"`
+	Usage Usage     `json:"usage,omitzero"`
+	// EstimatedTokens are those of the arguments and, where the toolspec says how many a result takes as a rule, those too, which are ExpectedTokens.
+	EstimatedTokens int `json:"estimated_tokens,omitempty"`
+	ExpectedTokens  int `json:"expected_tokens,omitempty"`
+	// ResultTokens are those of the result, ActualTokens those of the arguments and the result of a call that its tool answered.
+	ResultTokens int `json:"result_tokens,omitempty"`
+	ActualTokens int `json:"actual_tokens,omitempty"`
 }
+
+// ArgumentTokens are those of the call's arguments.
+func (r Record) ArgumentTokens() int { return r.EstimatedTokens - r.ExpectedTokens }

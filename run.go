@@ -129,6 +129,8 @@ type Agent struct {
 	// Undo says at which ends of a run its calls are undone; default both.
 	Undo  UndoWhen `json:"undo,omitempty"`
 	Hooks Hooks    `json:"hooks,omitzero"`
+	// Checker says at the end of a run whether it did what it was for; nil for none.
+	Checker *Checker `json:"checker,omitempty"`
 	// Policies are the rules that the calls of its runs are checked against, beside those of the workers; and so are the calls
 	// of the sub-agents below it.
 	Policies []PolicyRule `json:"policies,omitempty"`
@@ -382,6 +384,8 @@ type RunResult struct {
 	Undo *Packed[[]Call] `json:"undo,omitempty"`
 	// Labels are those that the run has seen, sorted.
 	Labels []string `json:"labels,omitempty"`
+	// Checked is what the agent's checker said of the run; nil where it was not asked.
+	Checked *Checked `json:"checked,omitempty"`
 	// Brief tells of the run's calls; nil where it made none.
 	Brief *Brief `json:"brief,omitempty"`
 }

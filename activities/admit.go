@@ -125,7 +125,7 @@ func (a *Activities) verdictOn(r switchyard.AdmitRequest, c switchyard.Call) swi
 		v.Error = switchyard.Errorf(switchyard.ErrPreconditionFailed, "call %s of %s cannot be undone: %s", c.Undo.Call, c.Undo.Tool, c.Undo.Problem)
 		v.Error.Phase = switchyard.PhasePreValidation
 	}
-	v.Undo, v.Verifies, v.Tool = c.Undo, c.Verifies, c.Tool
+	v.Undo, v.Verifies, v.Checks, v.Tool = c.Undo, c.Verifies, c.Checks, c.Tool
 	if len(v.Arguments) == 0 && c.Arguments != "" {
 		v.Arguments = json.RawMessage(c.Arguments)
 	}
@@ -157,7 +157,7 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 	if tool.Status == switchyard.StatusDeprecated {
 		v.Notes = append(v.Notes, fmt.Sprintf("tool %s is deprecated", c.Tool))
 	}
-	v.Tokens = countTokens(string(arguments))
+	v.Tokens, v.ExpectedTokens = countTokens(string(arguments)), compiled.Spec.Execution.ExpectedTokens
 	preValidateKind(r, compiled, arguments, &v)
 	if v.Error == nil {
 		v.Route, v.Error = a.route(r, tool, arguments)

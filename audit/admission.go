@@ -187,7 +187,8 @@ func (d *Deriver) admitted(r switchyard.Record, v switchyard.Verdict, written js
 	if len(arguments) == 0 {
 		arguments = written
 	}
-	r.EstimatedTokens, r.Hooks, r.DryRun = v.Tokens, v.Hooks, v.DryRun
+	r.EstimatedTokens, r.ExpectedTokens = v.Tokens+v.ExpectedTokens, v.ExpectedTokens
+	r.Hooks, r.DryRun = v.Hooks, v.DryRun
 	r.Policies, r.Labels = v.Policies, v.Labels
 	r.Plan = v.Plan.Redacted(d.tools[r.Tool].ArgumentMask(), arguments)
 	return r

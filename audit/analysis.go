@@ -15,49 +15,22 @@ import (
 // Thresholds say from where on a call is slow and its tokens are wasted (requirement R5).
 type Thresholds struct {
 	// Slow is the duration of a slow call; default 5s.
-	Slow time.Duration
+	Slow switchyard.Duration `json:"slow"`
 	// Waste is how many times the estimated tokens a call may take; default 1.2.
-	Waste float64
+	Waste float64 `json:"waste"`
 	// Accuracy is the least ratio of the estimated and the actual tokens, the smaller to the larger; default 0.8.
-	Accuracy float64
+	Accuracy float64 `json:"accuracy"`
 }
 
 func (t Thresholds) withDefaults() Thresholds {
-	return Thresholds{Slow: cmp.Or(t.Slow, 5*time.Second), Waste: cmp.Or(t.Waste, 1.2), Accuracy: cmp.Or(t.Accuracy, 0.8)}
-}
-
-// Solved says whether a run did what it was for.
-type Solved string
-
-// The verdicts on a run.
-const (
-	SolvedYes Solved = "solved"
-	SolvedNo  Solved = "failed"
-	// SolvedOpen is a run that is not over.
-	SolvedOpen Solved = "open"
-)
-
-// SolvedBy is the verdict that the run's own end gives: it is solved where an agent answered, or every call of a plan or a
-// direct call ran.
-func SolvedBy(s Summary) Solved {
-	switch {
-	case s.Closed.IsZero():
-		return SolvedOpen
-	case s.Status == RunCompleted && s.Result != nil &&
-		(s.Result.Outcome == switchyard.OutcomeAnswered || s.Result.Outcome == switchyard.OutcomeCompleted):
-		return SolvedYes
-	}
-	return SolvedNo
+	return Thresholds{Slow: cmp.Or(t.Slow, switchyard.Duration(5*time.Second)), Waste: cmp.Or(t.Waste, 1.2), Accuracy: cmp.Or(t.Accuracy, 0.8)}
 }
 
 // Report is what an Analysis found.
 type Report struct {
-	Runs struct {
-		All    int `json:"all"`
-		Solved int `json:"solved"`
-		Failed int `json:"failed"`
-		Open   int `json:"open"`
-	} `json:"runs"`
+	Runs RunCounts `json:"runs"`
+	// Thresholds are those by which calls were judged.
+	Thresholds Thresholds `json:"thresholds"`
 	// Usage is that of all runs, their sub-agents' among it.
 	Usage switchyard.Usage `json:"usage"`
 	// TPST is tokens per solved task: the input and output tokens of all runs over the runs that were solved. Zero where none
@@ -72,77 +45,108 @@ type Report struct {
 	// Tools and Lanes are in order of the time they took in all, the longest first.
 	Tools []GroupStats `json:"tools,omitempty"`
 	Lanes []GroupStats `json:"lanes,omitempty"`
+	// Agents are in the same order, each with the runs that were added of it and the calls that it made, in runs of its own or as a sub-agent.
+	Agents []AgentStats `json:"agents,omitempty"`
+	// SlowTools are the names of the tools of which calls were slow, WastefulTools of those of which calls took more tokens
+	// than they were to, or were estimated too badly, the most such calls first.
+	SlowTools     []string `json:"slow_tools,omitempty"`
+	WastefulTools []string `json:"wasteful_tools,omitempty"`
 }
 
-// GroupStats are the calls of one tool or lane.
-type GroupStats struct {
-	Name string `json:"name"`
+// RunCounts count runs by the verdict on them.
+type RunCounts struct {
+	All    int `json:"all"`
+	Solved int `json:"solved"`
+	Failed int `json:"failed"`
+	Open   int `json:"open"`
+	// ByPeople and ByCheckers are those of the solved and failed ones on which a person or a checker gave the verdict, and not
+	// the run's end.
+	ByPeople   int `json:"by_people,omitempty"`
+	ByCheckers int `json:"by_checkers,omitempty"`
+}
+
+func (c *RunCounts) add(o RunCounts) {
+	c.All += o.All
+	c.Solved += o.Solved
+	c.Failed += o.Failed
+	c.Open += o.Open
+	c.ByPeople += o.ByPeople
+	c.ByCheckers += o.ByCheckers
+}
+
+// AgentStats tell of the runs and calls of one agent.
+type AgentStats struct {
+	Name string    `json:"name"`
+	Runs RunCounts `json:"runs"`
+	// Usage is that of these runs, TPST their tokens over those of them that were solved.
+	Usage switchyard.Usage `json:"usage"`
+	TPST  float64          `json:"tpst,omitempty"`
 	CallStats
 }
 
-// CallStats tell of a set of calls.
-type CallStats struct {
-	Calls     int `json:"calls"`
-	Completed int `json:"completed"`
-	Failed    int `json:"failed"`
-	Refused   int `json:"refused"`
-	Cancelled int `json:"cancelled"`
-	Running   int `json:"running"`
-	// Withheld counts calls of dry runs that would have been made. They are in Calls, and in no other count.
-	Withheld int `json:"withheld"`
-	// Batched counts those that were made together with others.
-	Batched int `json:"batched"`
-	// SuccessRate is the part of the calls that are over, and were not withheld, which completed.
-	SuccessRate float64 `json:"success_rate"`
-	// Average and Longest are of the calls that were executed, AverageWait and LongestWait of what they waited for a worker.
-	Average     switchyard.Duration `json:"average,omitzero"`
-	Longest     switchyard.Duration `json:"longest,omitzero"`
-	AverageWait switchyard.Duration `json:"average_wait,omitzero"`
-	LongestWait switchyard.Duration `json:"longest_wait,omitzero"`
-	// Slow counts the calls that took longer than the threshold.
-	Slow int `json:"slow"`
-	// Retries counts the attempts beyond the first.
-	Retries int `json:"retries"`
-	// ArgumentTokens and ResultTokens are what the calls took of models' windows.
-	ArgumentTokens int `json:"argument_tokens"`
-	ResultTokens   int `json:"result_tokens"`
-
-	executed    int
-	total, wait time.Duration
-}
-
-// Analysis adds up runs and their calls, in memory that grows with the number of tools and lanes alone.
+// Analysis adds up runs and their calls, in memory that grows with the number of tools, lanes and agents alone.
 type Analysis struct {
 	thresholds   Thresholds
 	report       Report
 	tools, lanes map[string]*CallStats
+	agents       map[string]*AgentStats
 }
 
 // NewAnalysis returns an empty analysis. Zero thresholds are the defaults.
 func NewAnalysis(t Thresholds) *Analysis {
-	return &Analysis{thresholds: t.withDefaults(), report: Report{Errors: map[switchyard.ErrorType]int{}}, tools: map[string]*CallStats{}, lanes: map[string]*CallStats{}}
+	return &Analysis{thresholds: t.withDefaults(), report: Report{Errors: map[switchyard.ErrorType]int{}}, tools: map[string]*CallStats{}, lanes: map[string]*CallStats{},
+		agents: map[string]*AgentStats{}}
 }
 
-// AddRun counts a run, with the verdict on it. Runs of sub-agents are not to be added: what they used is part of their
-// callers' usage.
-func (a *Analysis) AddRun(s Summary, verdict Solved) {
-	runs := &a.report.Runs
-	runs.All++
+// AddRun counts a run, with the verdict on it; person is a person's, nil where nobody gave one. Runs of sub-agents are not to
+// be added: what they used is part of their callers' usage.
+func (a *Analysis) AddRun(s Summary, person *switchyard.RunVerdict) {
+	one := RunCounts{All: 1}
+	verdict, source := Judge(s, person)
 	switch verdict {
 	case SolvedYes:
-		runs.Solved++
+		one.Solved = 1
 	case SolvedOpen:
-		runs.Open++
+		one.Open = 1
 	default:
-		runs.Failed++
+		one.Failed = 1
 	}
-	a.report.Usage.Add(s.Usage)
-	a.report.Usage.Turns += s.Usage.Turns
+	switch source {
+	case JudgedByPerson:
+		one.ByPeople = 1
+	case JudgedByChecker:
+		one.ByCheckers = 1
+	}
+	a.report.Runs.add(one)
+	addUsage(&a.report.Usage, s.Usage)
+	if s.Kind == RunAgent {
+		agent := a.agent(s.Name)
+		agent.Runs.add(one)
+		addUsage(&agent.Usage, s.Usage)
+	}
+}
+
+func addUsage(u *switchyard.Usage, o switchyard.Usage) {
+	u.Add(o)
+	u.Turns += o.Turns
+}
+
+func (a *Analysis) agent(name string) *AgentStats {
+	s := a.agents[name]
+	if s == nil {
+		s = &AgentStats{Name: name}
+		a.agents[name] = s
+	}
+	return s
 }
 
 // AddCall counts a call.
 func (a *Analysis) AddCall(r switchyard.Record) {
-	for _, s := range []*CallStats{&a.report.Calls, grouped(a.tools, r.Tool), grouped(a.lanes, r.Lane)} {
+	groups := []*CallStats{&a.report.Calls, grouped(a.tools, r.Tool), grouped(a.lanes, r.Lane)}
+	if r.Caller.Type == switchyard.CallerAgent {
+		groups = append(groups, &a.agent(r.Caller.ID).CallStats)
+	}
+	for _, s := range groups {
 		s.add(r, a.thresholds)
 	}
 	if r.Error == nil {
@@ -158,84 +162,29 @@ func (a *Analysis) AddCall(r switchyard.Record) {
 // Called reports whether there is a call of a tool among those that were added.
 func (a *Analysis) Called(tool string) bool { return a.tools[tool] != nil }
 
-func grouped(groups map[string]*CallStats, name string) *CallStats {
-	s := groups[name]
-	if s == nil {
-		s = &CallStats{}
-		groups[name] = s
-	}
-	return s
-}
-
-func (s *CallStats) add(r switchyard.Record, t Thresholds) {
-	s.Calls++
-	if r.DryRun {
-		s.Withheld++
-		return
-	}
-	if r.Batched {
-		s.Batched++
-	}
-	s.count(r.Status)
-	s.ArgumentTokens += r.EstimatedTokens
-	s.ResultTokens += r.ResultTokens
-	s.Retries += max(r.Attempts-1, 0)
-	if r.Started.IsZero() || r.Status == switchyard.CallRunning {
-		return
-	}
-	s.executed++
-	s.total += r.Duration.Std()
-	s.wait += r.QueueWait.Std()
-	s.Longest, s.LongestWait = max(s.Longest, r.Duration), max(s.LongestWait, r.QueueWait)
-	if r.Duration.Std() > t.Slow {
-		s.Slow++
-	}
-}
-
-func (s *CallStats) count(status switchyard.CallStatus) {
-	switch status {
-	case switchyard.CallCompleted:
-		s.Completed++
-	case switchyard.CallFailed:
-		s.Failed++
-	case switchyard.CallRefused:
-		s.Refused++
-	case switchyard.CallCancelled:
-		s.Cancelled++
-	default:
-		s.Running++
-	}
-}
-
-// done returns the stats with what is worked out of the sums.
-func (s CallStats) done() CallStats {
-	if over := s.Calls - s.Running - s.Withheld; over > 0 {
-		s.SuccessRate = float64(s.Completed) / float64(over)
-	}
-	if n := time.Duration(s.executed); n > 0 {
-		s.Average, s.AverageWait = switchyard.Duration(s.total/n), switchyard.Duration(s.wait/n)
-	}
-	return s
-}
-
 // Report returns what has been found so far.
 func (a *Analysis) Report() Report {
 	r := a.report
-	if r.Runs.Solved > 0 {
-		r.TPST = float64(r.Usage.InputTokens+r.Usage.OutputTokens) / float64(r.Runs.Solved)
-	}
+	r.Thresholds = a.thresholds
+	r.TPST = tokensPerSolved(r.Usage, r.Runs)
 	r.Errors = maps.Clone(r.Errors)
 	r.Calls, r.Tools, r.Lanes = r.Calls.done(), groups(a.tools), groups(a.lanes)
+	for _, s := range a.agents {
+		done := *s
+		done.CallStats, done.TPST = s.done(), tokensPerSolved(s.Usage, s.Runs)
+		r.Agents = append(r.Agents, done)
+	}
+	slices.SortFunc(r.Agents, func(x, y AgentStats) int { return cmp.Or(cmp.Compare(y.total, x.total), cmp.Compare(x.Name, y.Name)) })
+	r.SlowTools = worst(r.Tools, func(s CallStats) int { return s.Slow })
+	r.WastefulTools = worst(r.Tools, func(s CallStats) int { return s.Wasteful + s.Inaccurate })
 	return r
 }
 
-func groups(by map[string]*CallStats) []GroupStats {
-	var list []GroupStats
-	for name, s := range by {
-		list = append(list, GroupStats{Name: name, CallStats: s.done()})
+func tokensPerSolved(u switchyard.Usage, runs RunCounts) float64 {
+	if runs.Solved == 0 {
+		return 0
 	}
-	slices.SortFunc(list, func(x, y GroupStats) int { return cmp.Or(cmp.Compare(y.total, x.total), cmp.Compare(x.Name, y.Name)) })
-	return list
+	return float64(u.InputTokens+u.OutputTokens) / float64(runs.Solved)
 }
 
 // AddTree reads a run and the sub-agents below it, each history once, adds all calls, and returns the run's summary. The run
@@ -268,12 +217,8 @@ func (a *Analysis) AddTree(ctx context.Context, c client.Client, workflowID, run
 // Add adds what another analysis with the same thresholds has found.
 func (a *Analysis) Add(other *Analysis) {
 	r, o := &a.report, &other.report
-	r.Runs.All += o.Runs.All
-	r.Runs.Solved += o.Runs.Solved
-	r.Runs.Failed += o.Runs.Failed
-	r.Runs.Open += o.Runs.Open
-	r.Usage.Add(o.Usage)
-	r.Usage.Turns += o.Usage.Turns
+	r.Runs.add(o.Runs)
+	addUsage(&r.Usage, o.Usage)
 	r.Violations += o.Violations
 	for t, n := range o.Errors {
 		r.Errors[t] += n
@@ -285,23 +230,10 @@ func (a *Analysis) Add(other *Analysis) {
 	for name, s := range other.lanes {
 		grouped(a.lanes, name).merge(*s)
 	}
-}
-
-func (s *CallStats) merge(o CallStats) {
-	s.Calls += o.Calls
-	s.Completed += o.Completed
-	s.Failed += o.Failed
-	s.Refused += o.Refused
-	s.Cancelled += o.Cancelled
-	s.Running += o.Running
-	s.Withheld += o.Withheld
-	s.Batched += o.Batched
-	s.Slow += o.Slow
-	s.Retries += o.Retries
-	s.ArgumentTokens += o.ArgumentTokens
-	s.ResultTokens += o.ResultTokens
-	s.Longest, s.LongestWait = max(s.Longest, o.Longest), max(s.LongestWait, o.LongestWait)
-	s.executed += o.executed
-	s.total += o.total
-	s.wait += o.wait
+	for name, s := range other.agents {
+		own := a.agent(name)
+		own.Runs.add(s.Runs)
+		addUsage(&own.Usage, s.Usage)
+		own.merge(s.CallStats)
+	}
 }

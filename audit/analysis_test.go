@@ -19,7 +19,7 @@ func madeUp(seed uint64, n int) []switchyard.Record {
 	began := time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC)
 	list := make([]switchyard.Record, n)
 	for i := range list {
-		r := switchyard.Record{Tool: string(rune('a' + random.IntN(5))), Status: statuses[random.IntN(len(statuses))], EstimatedTokens: random.IntN(100)}
+		r := switchyard.Record{Tool: string(rune('a' + random.IntN(5))), Status: statuses[random.IntN(len(statuses))], EstimatedTokens: 1 + random.IntN(100)}
 		r.Lane = switchyard.LaneGeneral
 		if r.Tool == "a" {
 			r.Lane = switchyard.LaneSerial
@@ -30,12 +30,19 @@ func madeUp(seed uint64, n int) []switchyard.Record {
 		}
 		switch r.Status {
 		case switchyard.CallCompleted:
-			r.ResultTokens = random.IntN(1000)
+			r.ResultTokens = random.IntN(200)
+			r.ActualTokens = r.EstimatedTokens + r.ResultTokens
+			if random.IntN(3) > 0 {
+				r.ExpectedTokens = 1 + random.IntN(200)
+				r.EstimatedTokens += r.ExpectedTokens
+			}
 		case switchyard.CallFailed, switchyard.CallRefused:
 			r.Error = &switchyard.Error{Type: types[random.IntN(len(types))]}
 		}
 		if r.Status == switchyard.CallCompleted {
-			r.DryRun, r.Batched = i%5 == 0, i%7 == 0
+			if r.Batched = i%7 == 0; i%5 == 0 {
+				r.DryRun, r.ActualTokens = true, 0
+			}
 		}
 		list[i] = r
 	}
@@ -45,7 +52,7 @@ func madeUp(seed uint64, n int) []switchyard.Record {
 // What an analysis says of calls is what counting them in the plainest way says.
 func TestAnalysisCounts(t *testing.T) {
 	records := madeUp(1, 5000)
-	a := NewAnalysis(Thresholds{Slow: 6 * time.Second})
+	a := NewAnalysis(Thresholds{Slow: switchyard.Duration(6 * time.Second)})
 	for _, r := range records {
 		a.AddCall(r)
 	}
@@ -108,7 +115,7 @@ func checkStats(t *testing.T, got CallStats, records []switchyard.Record, of fun
 		if !of(r) || r.DryRun {
 			continue
 		}
-		arguments, results, retries = arguments+r.EstimatedTokens, results+r.ResultTokens, retries+max(r.Attempts-1, 0)
+		arguments, results, retries = arguments+r.ArgumentTokens(), results+r.ResultTokens, retries+max(r.Attempts-1, 0)
 		if executed(r) {
 			took, waited, longest = took+r.Duration.Std(), waited+r.QueueWait.Std(), max(longest, r.Duration.Std())
 		}
@@ -122,6 +129,30 @@ func checkStats(t *testing.T, got CallStats, records []switchyard.Record, of fun
 		Slow:           count(func(r switchyard.Record) bool { return executed(r) && r.Duration.Std() > 6*time.Second }),
 		ArgumentTokens: arguments, ResultTokens: results, Retries: retries, executed: int(n), total: took, wait: waited,
 	}
+	judged := func(r switchyard.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens > 0 }
+	ratio := func(r switchyard.Record) float64 {
+		x, y := float64(r.EstimatedTokens), float64(r.ActualTokens)
+		return min(x/y, y/x)
+	}
+	want.Estimated, want.Unestimated = count(judged), count(func(r switchyard.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens == 0 })
+	want.Wasteful = count(func(r switchyard.Record) bool {
+		return judged(r) && float64(r.ActualTokens)/float64(r.EstimatedTokens) > 1.2
+	})
+	want.Inaccurate = count(func(r switchyard.Record) bool { return judged(r) && ratio(r) < 0.8 })
+	sum := 0.0
+	for _, r := range records {
+		if !of(r) || !judged(r) {
+			continue
+		}
+		want.EstimatedTokens, want.ActualTokens, sum = want.EstimatedTokens+r.EstimatedTokens, want.ActualTokens+r.ActualTokens, sum+ratio(r)
+		if beyond := r.ActualTokens - r.EstimatedTokens; float64(beyond) > 0.2*float64(r.EstimatedTokens) {
+			want.WastedTokens += beyond
+		}
+	}
+	if mean := sum / float64(want.Estimated); mean-got.Accuracy > 1e-6 || got.Accuracy-mean > 1e-6 {
+		t.Errorf("accuracy %v, want %v", got.Accuracy, mean)
+	}
+	want.Accuracy, want.accuracy = got.Accuracy, got.accuracy
 	want.SuccessRate = float64(want.Completed) / float64(want.Calls-want.Running-want.Withheld)
 	if got != want {
 		t.Errorf("got %+v\nwant %+v", got, want)
@@ -136,7 +167,7 @@ func TestAnalysesAddUp(t *testing.T) {
 		s := Summary{Status: RunCompleted, Closed: time.Unix(1, 0), Usage: switchyard.Usage{Turns: 3, InputTokens: int(i) * 1000, OutputTokens: 7},
 			Result: &switchyard.RunResult{Outcome: switchyard.OutcomeAnswered}}
 		for _, a := range []*Analysis{whole, part} {
-			a.AddRun(s, SolvedBy(s))
+			a.AddRun(s, nil)
 			for _, r := range madeUp(i, 100) {
 				a.AddCall(r)
 			}
@@ -149,6 +180,44 @@ func TestAnalysesAddUp(t *testing.T) {
 	if r := sum.Report(); r.TPST != float64(21000+49)/7 || r.Usage.Turns != 21 {
 		t.Errorf("TPST %v, %d turns", r.TPST, r.Usage.Turns)
 	}
+}
+
+// A person's verdict goes before a checker's, that before the run's end, and none of them is on a run that is not over.
+func TestJudge(t *testing.T) {
+	over, yes := time.Unix(1, 0), &switchyard.RunVerdict{Solved: true, By: "ada"}
+	checked := func(c switchyard.Checked) *switchyard.RunResult {
+		return &switchyard.RunResult{Outcome: switchyard.OutcomeAnswered, Checked: &c}
+	}
+	for _, test := range []struct {
+		s      Summary
+		person *switchyard.RunVerdict
+		want   Solved
+		by     JudgedBy
+	}{
+		{Summary{Status: RunFailed, Closed: over}, yes, SolvedYes, JudgedByPerson},
+		{Summary{Status: RunCompleted, Closed: over, Result: checked(switchyard.Checked{})}, yes, SolvedYes, JudgedByPerson},
+		{Summary{Status: RunCompleted, Closed: over, Result: checked(switchyard.Checked{})}, nil, SolvedNo, JudgedByChecker},
+		{Summary{Status: RunCompleted, Closed: over, Result: checked(switchyard.Checked{Problem: "it broke"})}, nil, SolvedYes, JudgedByEnd},
+		{Summary{Status: RunRunning}, yes, SolvedOpen, JudgedByEnd},
+	} {
+		if got, by := Judge(test.s, test.person); got != test.want || by != test.by {
+			t.Errorf("%+v is %s by %s, want %s by %s", test.s, got, by, test.want, test.by)
+		}
+		a := NewAnalysis(Thresholds{})
+		test.s.Kind, test.s.Name, test.s.Usage = RunAgent, "clerk", switchyard.Usage{InputTokens: 70}
+		a.AddRun(test.s, test.person)
+		r := a.Report()
+		if r.Runs.ByPeople != count(test.by == JudgedByPerson) || r.Runs.ByCheckers != count(test.by == JudgedByChecker) || len(r.Agents) != 1 || r.Agents[0].Runs != r.Runs || r.Agents[0].TPST != r.TPST {
+			t.Errorf("%+v gives %+v", test.s, r)
+		}
+	}
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // Only a run that did what it was for is solved by its own end.

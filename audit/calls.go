@@ -222,7 +222,7 @@ func (d *Deriver) completed(e *historypb.HistoryEvent) error {
 // withResult completes the record of a call that gave a result.
 func withResult(r switchyard.Record, result switchyard.Result) switchyard.Record {
 	r.Status, r.Phase, r.Result = switchyard.CallCompleted, switchyard.PhasePostExecution, &result
-	r.Notes, r.ResultTokens = result.Notes, result.Tokens
+	r.Notes, r.ResultTokens, r.ActualTokens = result.Notes, result.Tokens, r.ArgumentTokens()+result.Tokens
 	r.Hooks = slices.Concat(r.Hooks, result.Hooks)
 	r = held(r, result.HeldMicros)
 	for phase, micros := range map[switchyard.Phase]int64{

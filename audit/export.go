@@ -166,7 +166,7 @@ func (x *csvExport) Write(r switchyard.Record) error {
 	}
 	row := []string{r.WorkflowID, r.Run, r.Path, r.CallID, strconv.Itoa(r.Turn), r.Tool, r.Version, string(r.Status), strconv.FormatBool(r.DryRun), strconv.FormatBool(r.Batched), failed, r.Lane, string(r.Priority),
 		strconv.Itoa(r.Attempts), r.Worker, csvTime(r.Scheduled), csvTime(r.Started), csvTime(r.Closed), milliseconds(r.QueueWait), milliseconds(r.Duration),
-		strconv.Itoa(r.EstimatedTokens), strconv.Itoa(r.ResultTokens), string(r.Caller.Type), r.Caller.ID, r.Conversation, string(r.Arguments)}
+		strconv.Itoa(r.ArgumentTokens()), strconv.Itoa(r.ResultTokens), string(r.Caller.Type), r.Caller.ID, r.Conversation, string(r.Arguments)}
 	for i, cell := range row {
 		if cell != "" && bytes.IndexByte([]byte("=+-@\t\r"), cell[0]) >= 0 {
 			row[i] = "'" + cell

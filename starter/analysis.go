@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,24 +26,31 @@ func (a *app) reportCommand() *cobra.Command {
 	var runs selection
 	var t audit.Thresholds
 	var html string
+	var slow time.Duration
 	cmd := &cobra.Command{
 		Use: "report", Short: "Tell what runs cost, how their calls went, and what is slow",
 		Long: `Reads the histories of the runs that are selected, their sub-agents' among them, and adds them up: how many were solved,
 what they used, tokens per solved task (TPST: all input and output tokens over the runs that were solved), and for each
-tool and lane how its calls went, how long they took and waited.
+tool, lane and agent how its calls went, how long they took and waited.
 
-A run is solved where its agent answered, or all of its calls ran. One that failed, was cancelled or reached a limit is
-not, and what it used counts all the same.
+A run is solved where a person says so (starter verdict), else where the agent's checker does, else where its agent answered
+or all of its calls ran. One that failed, was cancelled or reached a limit is not, and what it used counts all the same.
+
+Where a toolspec says how many tokens a result takes as a rule (expected_tokens), calls are judged by that: the wasteful ones
+took more than --waste times what was estimated for arguments and result, the inaccurate ones are further from it than
+--accuracy allows.
 
 With --html the report is a page with charts, which needs no network: also by agent and over time.`,
 		Example: `  starter report --since 24h
   starter report --agent librarian --limit 200
   starter report --caller ada --tool refund --slow 2s
+  starter report --since 24h --waste 1.5 --accuracy 0.6
   starter report --since 168h --html week.html
   starter report --output json | jq .tpst`,
 		Args: arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := runs.check(cmd); err != nil {
+			t.Slow = switchyard.Duration(slow)
+			if err := cmp.Or(runs.check(cmd), checkThresholds(cmd, t)); err != nil {
 				return err
 			}
 			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
@@ -50,7 +58,10 @@ With --html the report is a page with charts, which needs no network: also by ag
 				if err != nil {
 					return err
 				}
-				page := pictures.Report{Thresholds: t, Of: changedFlags(cmd, "html")}
+				if err := a.judged(ctx, c, list); err != nil {
+					return err
+				}
+				page := pictures.Report{Of: changedFlags(cmd, "html")}
 				found, gone, err := analyse(ctx, c, list, runs.tool, t, page.AddRun)
 				if err != nil {
 					return err
@@ -65,7 +76,9 @@ With --html the report is a page with charts, which needs no network: also by ag
 	}
 	runs.maybe = true
 	runs.add(cmd.Flags(), 1000, "status")
-	cmd.Flags().DurationVar(&t.Slow, "slow", 5*time.Second, "calls that take longer are `slow`")
+	cmd.Flags().DurationVar(&slow, "slow", 5*time.Second, "calls that take longer are `slow`")
+	cmd.Flags().Float64Var(&t.Waste, "waste", 1.2, "calls that take more than so many `times` the estimated tokens are wasteful")
+	cmd.Flags().Float64Var(&t.Accuracy, "accuracy", 0.8, "calls are inaccurate where the smaller of the estimated and the actual tokens is less than this `part` of the larger")
 	cmd.Flags().StringVar(&html, "html", "", "`file` to write a page with charts to; - is standard output")
 	return cmd
 }
@@ -74,10 +87,11 @@ With --html the report is a page with charts, which needs no network: also by ag
 // server keeps no longer. each is given every run that is added.
 func analyse(ctx context.Context, c client.Client, list []listedRun, tool string, t audit.Thresholds, each func(audit.Summary, audit.Solved)) (all *audit.Analysis, gone int, err error) {
 	all = audit.NewAnalysis(t)
-	gone, err = readEach(ctx, c, list, t, func(_ int, s audit.Summary, one *audit.Analysis) {
+	gone, err = readEach(ctx, c, list, t, func(i int, s audit.Summary, one *audit.Analysis) {
 		if tool == "" || one.Called(tool) {
 			all.Add(one)
-			each(s, audit.SolvedBy(s))
+			verdict, _ := audit.Judge(s, list[i].verdict)
+			each(s, verdict)
 		}
 	})
 	return all, gone, err
@@ -105,7 +119,7 @@ func readEach(ctx context.Context, c client.Client, list []listedRun, t audit.Th
 			case err != nil:
 				cancel(err)
 			default:
-				one.AddRun(s, audit.SolvedBy(s))
+				one.AddRun(s, run.verdict)
 				each(i, s, one)
 			}
 		})
@@ -146,7 +160,7 @@ func writeAnalysis(w io.Writer, p palette, r audit.Report) {
 	if r.Runs.Open > 0 {
 		runs += fmt.Sprintf(", %d still go on", r.Runs.Open)
 	}
-	line("runs", runs)
+	line("runs", runs+judgedCounts(r.Runs))
 	tokens := fmt.Sprintf("%d in, %d out, in %d model steps", r.Usage.InputTokens, r.Usage.OutputTokens, r.Usage.Turns)
 	if r.Usage.Cost > 0 {
 		tokens += fmt.Sprintf(", $%.4f", r.Usage.Cost)
@@ -158,6 +172,12 @@ func writeAnalysis(w io.Writer, p palette, r audit.Report) {
 	c := r.Calls
 	line("calls", fmt.Sprintf("%d: %d completed (%.0f %%), %d failed, %d refused, %d cancelled, %d running", c.Calls, c.Completed, 100*c.SuccessRate, c.Failed, c.Refused, c.Cancelled, c.Running)+asideCounts(c))
 	line("time", fmt.Sprintf("%s on average, %s at most; %d slow; waited %s on average, %s at most", brief(c.Average.Std()), brief(c.Longest.Std()), c.Slow, brief(c.AverageWait.Std()), brief(c.LongestWait.Std())))
+	if text := slowTools(r); text != "" {
+		line("slow", text)
+	}
+	if text := wasteText(r); text != "" {
+		line("waste", text)
+	}
 	if r.Violations > 0 {
 		line("rules", fmt.Sprintf("%d calls broke a policy, an execution plan, a budget or a hook's rule", r.Violations))
 	}
@@ -171,6 +191,12 @@ func writeAnalysis(w io.Writer, p palette, r audit.Report) {
 		if len(groups.list) > 0 {
 			fmt.Fprintln(w)
 			fmt.Fprint(w, groupTable(groups.name, groups.list).text(p))
+		}
+	}
+	for _, t := range []*table{agentTable(r.Agents), wasteTable("tool", r.Tools), wasteTable("lane", r.Lanes)} {
+		if len(t.rows) > 0 {
+			fmt.Fprintln(w)
+			fmt.Fprint(w, t.text(p))
 		}
 	}
 }

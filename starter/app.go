@@ -141,7 +141,7 @@ func (a *app) addCommands(root *cobra.Command) {
 		groupStart: {a.runCommand(), a.planCommand(), a.callCommand()},
 		groupRuns: {a.watchCommand(), a.listCommand(), a.showCommand(), a.auditCommand(), a.sendCommand(), a.pauseCommand(), a.resumeCommand(),
 			a.cancelCommand(), a.questionsCommand(), a.answerCommand(), a.recordsCommand(), a.timelineCommand(), a.reportCommand(), a.conversationCommand(),
-			a.tracesCommand()},
+			a.verdictCommand(), a.tracesCommand()},
 		groupHouse: {a.toolsCommand(), a.lanesCommand(), a.policyCommand(), a.scheduleCommand(), a.doctorCommand(), a.setupCommand(), a.devCommand(), a.codecCommand(),
 			a.payloadCommand()},
 	} {

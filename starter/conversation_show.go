@@ -26,15 +26,18 @@ type summedConversation struct {
 
 // summedRun is one run of a conversation.
 type summedRun struct {
-	WorkflowID string              `json:"workflow_id"`
-	RunID      string              `json:"run_id"`
-	Kind       audit.RunKind       `json:"kind"`
-	Name       string              `json:"name,omitempty"`
-	Caller     string              `json:"caller,omitempty"`
-	Status     audit.RunStatus     `json:"status"`
-	Outcome    switchyard.Outcome  `json:"outcome,omitempty"`
-	Started    time.Time           `json:"started"`
-	Duration   switchyard.Duration `json:"duration"`
+	WorkflowID string             `json:"workflow_id"`
+	RunID      string             `json:"run_id"`
+	Kind       audit.RunKind      `json:"kind"`
+	Name       string             `json:"name,omitempty"`
+	Caller     string             `json:"caller,omitempty"`
+	Status     audit.RunStatus    `json:"status"`
+	Outcome    switchyard.Outcome `json:"outcome,omitempty"`
+	// Verdict says whether the run is solved, JudgedBy by whose word.
+	Verdict  audit.Solved        `json:"verdict"`
+	JudgedBy audit.JudgedBy      `json:"judged_by"`
+	Started  time.Time           `json:"started"`
+	Duration switchyard.Duration `json:"duration"`
 	// Calls are all of them, sub-agents' too, SuccessRate the part of those that are over which completed.
 	Calls       int              `json:"calls"`
 	SuccessRate float64          `json:"success_rate"`
@@ -66,6 +69,9 @@ A run that was started without --conversation is a conversation of its own, with
 					return failure(exitFailed, "there is no run of a conversation %q\nList runs with their conversations: %s", args[0], a.connection.reach().command("list", "--output", "json"))
 				}
 				slices.SortStableFunc(list, func(x, y listedRun) int { return x.Started.Compare(y.Started) })
+				if err := a.judged(ctx, c, list); err != nil {
+					return err
+				}
 				told, err := sumUp(ctx, c, args[0], list)
 				if err != nil {
 					return err
@@ -100,6 +106,7 @@ func sumUp(ctx context.Context, c client.Client, id string, list []listedRun) (t
 func summed(listed listedRun, s audit.Summary, calls audit.CallStats) summedRun {
 	r := summedRun{WorkflowID: listed.ID, RunID: listed.RunID, Kind: listed.Kind, Name: s.Name, Caller: listed.Caller, Status: listed.Status, Started: listed.Started,
 		Duration: listed.Duration, Calls: calls.Calls, SuccessRate: calls.SuccessRate, Usage: s.Usage}
+	r.Verdict, r.JudgedBy = audit.Judge(s, listed.verdict)
 	if s.Result != nil {
 		r.Outcome = s.Result.Outcome
 	}
@@ -118,10 +125,10 @@ func (a *app) printConversation(told summedConversation, more bool) error {
 		return writeJSON(a.Out, told, false)
 	}
 	p, now := a.paletteFor(a.Out), time.Now()
-	t := table{header: []string{"started", "run id", "name", "caller", "status", "outcome", "turns", "calls", "succeeded", "tokens", "cost", "duration"},
-		right: map[int]bool{6: true, 7: true, 8: true, 9: true, 10: true, 11: true}}
+	t := table{header: []string{"started", "run id", "name", "caller", "status", "outcome", "verdict", "turns", "calls", "succeeded", "tokens", "cost", "duration"},
+		right: map[int]bool{7: true, 8: true, 9: true, 10: true, 11: true, 12: true}}
 	for _, r := range told.List {
-		t.add(a.format.when(r.Started, now), r.RunID, r.Name, r.Caller, p.status(r.Status), string(r.Outcome), strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),
+		t.add(a.format.when(r.Started, now), r.RunID, r.Name, r.Caller, p.status(r.Status), string(r.Outcome), string(r.Verdict), strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),
 			thousands(r.Usage.InputTokens+r.Usage.OutputTokens), fmt.Sprintf("$%.4f", r.Usage.Cost), brief(r.Duration.Std()))
 	}
 	if err := a.print(t.text(p) + "\n"); err != nil {

@@ -39,6 +39,8 @@ type listedRun struct {
 	Paused *switchyard.Pause `json:"paused,omitempty"`
 	// Awaits is since when calls of the run, or of the sub-agents' runs below it, wait for approval.
 	Awaits time.Time `json:"awaits_approval_since,omitzero"`
+	// verdict is what a person said of the run, where that was asked.
+	verdict *switchyard.RunVerdict
 	// root is the run at the top of the tree that this one belongs to.
 	root     string
 	Closed   time.Time           `json:"closed,omitzero"`

@@ -28,6 +28,10 @@ type shownRun struct {
 	// Approvals are the calls that wait for approval, those of the sub-agents below the run too.
 	Approvals []listedApproval `json:"approvals,omitempty"`
 	UI        string           `json:"ui,omitempty"`
+	// Verdict says whether the run is solved, and JudgedBy by whose word; Person is what a person said of it.
+	Verdict  audit.Solved           `json:"verdict"`
+	JudgedBy audit.JudgedBy         `json:"judged_by"`
+	Person   *switchyard.RunVerdict `json:"person,omitempty"`
 
 	reach reach
 	// noted are the calls of which something was noted, without their results; there may be more.
@@ -65,6 +69,9 @@ func (a *app) showCommand() *cobra.Command {
 			if n := len(summary.Parts); n > 0 {
 				shown.UI = a.connection.runURL(summary.WorkflowID, summary.Parts[n-1].RunID)
 			}
+			if err := a.judge(ctx, c, &shown); err != nil {
+				return err
+			}
 			if a.format.json() {
 				return writeJSON(a.Out, shown, true)
 			}
@@ -89,6 +96,7 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 	field("kind", string(s.Kind))
 	field(nameLabel(s.Kind), s.Name)
 	field("status", p.status(s.Status)+s.outcome())
+	field("verdict", verdictText(s.Summary, s.Person))
 	for _, pause := range []*switchyard.Pause{s.Paused, s.PausedOnServer} {
 		if pause != nil {
 			field("paused", f.pauseText(*pause, now))

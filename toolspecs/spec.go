@@ -263,6 +263,8 @@ type ExecutionSpec struct {
 	MaxResult int `json:"max_result" yaml:"max_result" rule:"min=1,max=1048576"`
 	// SlowAfter marks calls that take longer as slow; default 5s, and 10m for a sub-agent.
 	SlowAfter switchyard.Duration `json:"slow_after" yaml:"slow_after" rule:"above=0s"`
+	// ExpectedTokens is how many tokens a result takes as a rule, for the audit trail to compare with; zero says nothing.
+	ExpectedTokens int `json:"expected_tokens,omitempty" yaml:"expected_tokens" rule:"min=1,max=1000000"`
 	// Arguments is strict or lenient; empty leaves it to the run or the catalog.
 	Arguments switchyard.Mode `json:"arguments,omitempty" yaml:"arguments" rule:"enum=strict|lenient"`
 	// OnInvalidOutput is fail (the default) or warn.

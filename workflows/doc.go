@@ -14,6 +14,7 @@ func All() map[string]any {
 		switchyard.PlanWorkflow:      showing(Plan),
 		switchyard.CallWorkflow:      showing(DirectCall),
 		switchyard.ScheduledWorkflow: ScheduledRun,
+		switchyard.VerdictWorkflow:   Verdict,
 		switchyard.CatalogWorkflow:   CatalogReport,
 		switchyard.LaneWorkflow:      LaneKeeper,
 		switchyard.KeysWorkflow:      LaneKeys,

@@ -81,7 +81,7 @@ func rowOf(r switchyard.Record) row {
 	out := row{WorkflowID: r.WorkflowID, Run: r.Run, Path: r.Path, CallID: r.CallID, Turn: int32(r.Turn), Tool: r.Tool, Version: r.Version, Status: string(r.Status),
 		DryRun: r.DryRun, Batched: r.Batched, Lane: r.Lane, Priority: string(r.Priority), Attempts: int32(r.Attempts), Worker: r.Worker,
 		Scheduled: moment(r.Scheduled), Started: moment(r.Started), Closed: moment(r.Closed), QueueWait: milliseconds(r.QueueWait), Duration: milliseconds(r.Duration),
-		ArgumentTokens: int64(r.EstimatedTokens), ResultTokens: int64(r.ResultTokens), CallerType: string(r.Caller.Type), Caller: r.Caller.ID, Conversation: r.Conversation}
+		ArgumentTokens: int64(r.ArgumentTokens()), ResultTokens: int64(r.ResultTokens), CallerType: string(r.Caller.Type), Caller: r.Caller.ID, Conversation: r.Conversation}
 	if r.Error != nil {
 		kind := string(r.Error.Type)
 		out.Error = &kind

@@ -223,10 +223,23 @@ func (r *Report) tokenCharts() []chart {
 		}
 		tokens.Behind = append(tokens.Behind, tpst)
 	}
-	calls := groupChart(chart{Title: "Tokens of tools", Note: "what calls took of the models' windows: arguments as estimated, results as counted", Of: "tool", Unit: unitCount}, r.Found.Tools)
+	calls := groupChart(chart{Title: "Tokens of tools", Note: "what calls took of the models' windows: arguments and results", Of: "tool", Unit: unitCount}, r.Found.Tools)
 	add(&calls, "arguments", "in", r.Found.Tools, func(g audit.GroupStats) float64 { return float64(g.ArgumentTokens) })
 	add(&calls, "results", "out", r.Found.Tools, func(g audit.GroupStats) float64 { return float64(g.ResultTokens) })
-	return []chart{tokens, tokensOver, cost, costOver, calls}
+	return []chart{tokens, tokensOver, cost, costOver, calls, r.wasteChart()}
+}
+
+// wasteChart compares the tokens of calls with their estimates, where toolspecs give some.
+func (r *Report) wasteChart() chart {
+	judged := slices.DeleteFunc(slices.Clone(r.Found.Tools), func(g audit.GroupStats) bool { return g.Estimated == 0 })
+	c := groupChart(chart{Title: "Tokens of tools against their estimates", Note: "calls of tools whose toolspecs say how many tokens a result takes; behind the bars: the accuracy",
+		Of: "tool", Unit: unitCount, Apart: true}, judged)
+	add(&c, "estimated", "in", judged, func(g audit.GroupStats) float64 { return float64(g.EstimatedTokens) })
+	add(&c, "actual", "out", judged, func(g audit.GroupStats) float64 { return float64(g.ActualTokens) })
+	for _, g := range judged {
+		c.Behind = append(c.Behind, figure(unitPercent, 100*g.Accuracy))
+	}
+	return c
 }
 
 // groupChart returns a chart with a name for each tool or lane.
@@ -285,7 +298,7 @@ func (r *Report) timeCharts() []chart {
 		add(&waited, "longest", "queue", of.groups, func(g audit.GroupStats) float64 { return ms(g.LongestWait.Std()) })
 		list = append(list, took, waited)
 	}
-	slow := groupChart(chart{Title: "Slow calls and attempts beyond the first", Note: "slow is longer than " + brief(slowFrom(r.Thresholds)), Of: "tool", Unit: unitCount, Apart: true}, r.Found.Tools)
+	slow := groupChart(chart{Title: "Slow calls and attempts beyond the first", Note: "slow is longer than " + brief(r.Found.Thresholds.Slow.Std()), Of: "tool", Unit: unitCount, Apart: true}, r.Found.Tools)
 	add(&slow, "slow", "sum", r.Found.Tools, func(g audit.GroupStats) float64 { return float64(g.Slow) })
 	add(&slow, "more attempts", "tried", r.Found.Tools, func(g audit.GroupStats) float64 { return float64(g.Retries) })
 	return append(list, slow)

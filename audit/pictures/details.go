@@ -118,11 +118,14 @@ func errorText(e *switchyard.Error) string {
 
 func tokensText(r switchyard.Record) string {
 	var parts []string
-	if r.EstimatedTokens > 0 {
-		parts = append(parts, thousands(r.EstimatedTokens)+" for the arguments (estimated)")
+	if n := r.ArgumentTokens(); n > 0 {
+		parts = append(parts, thousands(n)+" for the arguments")
 	}
 	if r.ResultTokens > 0 {
 		parts = append(parts, thousands(r.ResultTokens)+" for the result")
+	}
+	if r.ExpectedTokens > 0 {
+		parts = append(parts, thousands(r.ExpectedTokens)+" expected of the result")
 	}
 	if used := r.Usage.InputTokens + r.Usage.OutputTokens; used > 0 {
 		parts = append(parts, thousands(used)+" used by the sub-agent")

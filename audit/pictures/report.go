@@ -12,9 +12,8 @@ import (
 
 // Report is what its page shows of many runs: what was found of all of them, and the runs one by one.
 type Report struct {
-	// Found is what an analysis of the runs came to, with the Thresholds that it was made by.
-	Found      audit.Report
-	Thresholds audit.Thresholds
+	// Found is what an analysis of the runs came to.
+	Found audit.Report
 	// Of says in words which runs were selected; empty for all.
 	Of string
 	// Notes tell, without a full stop, what is not here, such as runs whose histories are gone.
@@ -100,7 +99,7 @@ func (r *Report) tiles() []tile {
 	}
 	list := []tile{
 		{thousands(f.Runs.All), "runs", runs},
-		{ratio(f.Runs.Solved, f.Runs.Solved+f.Runs.Failed), "solved", "of the runs that are over"},
+		{ratio(f.Runs.Solved, f.Runs.Solved+f.Runs.Failed), "solved", "of the runs that are over" + byWhom(f.Runs)},
 		{figure(unitCount, f.TPST), "tokens per solved run", "TPST: all tokens over solved runs"},
 		{figure(unitCount, float64(f.Usage.InputTokens+f.Usage.OutputTokens)), "tokens", thousands(f.Usage.InputTokens) + " in, " + thousands(f.Usage.OutputTokens) + " out, " + plural(f.Usage.Turns, "model step")},
 		{money(f.Usage.Cost), "cost", "where models have a price"},
@@ -108,14 +107,29 @@ func (r *Report) tiles() []tile {
 		{ratio(c.Completed, c.Calls-c.Running-c.Withheld), "of the calls completed", plural(c.Retries, "more attempt")},
 		{brief(c.Average.Std()), "a call on average", brief(c.Longest.Std()) + " at most"},
 		{brief(c.AverageWait.Std()), "waited for a worker", "on average; " + brief(c.LongestWait.Std()) + " at most"},
-		{thousands(c.Slow), "slow calls", "took longer than " + brief(slowFrom(r.Thresholds))},
+		{thousands(c.Slow), "slow calls", "took longer than " + brief(f.Thresholds.Slow.Std())},
 		{thousands(f.Violations), "violations", "of policies, plans, budgets, hooks"},
 		{thousands(c.Batched), "batched", "made together with others"},
+	}
+	if c.Estimated > 0 {
+		list = append(list, tile{thousands(c.WastedTokens), "wasted tokens", "beyond the estimates of " + plural(c.Wasteful, "call")},
+			tile{figure(unitPercent, 100*c.Accuracy), "accuracy of estimates", "on average over " + plural(c.Estimated, "call") + "; " + thousands(c.Inaccurate) + " inaccurate"})
 	}
 	if f.TPST == 0 {
 		list[2].Figure = "–"
 	}
 	return list
+}
+
+// byWhom tells of the verdicts that were not those of the runs' ends.
+func byWhom(r audit.RunCounts) (text string) {
+	if r.ByPeople > 0 {
+		text += "; " + thousands(r.ByPeople) + " judged by people"
+	}
+	if r.ByCheckers > 0 {
+		text += "; " + thousands(r.ByCheckers) + " judged by checkers"
+	}
+	return text
 }
 
 // ratio is a part of a whole in percent; – where there is no whole.
@@ -124,14 +138,6 @@ func ratio(part, whole int) string {
 		return "–"
 	}
 	return figure(unitPercent, 100*float64(part)/float64(whole))
-}
-
-// slowFrom is the threshold of a slow call, with its default.
-func slowFrom(t audit.Thresholds) time.Duration {
-	if t.Slow == 0 {
-		return 5 * time.Second
-	}
-	return t.Slow
 }
 
 // errorTypes are the types of errors, the most frequent first.

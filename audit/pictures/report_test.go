@@ -26,7 +26,7 @@ func mixed(runs, tools int, name string) *pictures.Report {
 		case n%17 == 5:
 			s.Status, s.Closed = audit.RunRunning, time.Time{}
 		}
-		a.AddRun(s, audit.SolvedBy(s))
+		a.AddRun(s, nil)
 		r.AddRun(s, audit.SolvedBy(s))
 		for i := range 5 {
 			k := (n*3 + i) % tools
@@ -64,8 +64,8 @@ func cells(page, title string) string {
 // TestReportPage proves that a report's page has the figures of the analysis, the runs by agent and over time, and the numbers of
 // every chart as a table.
 func TestReportPage(t *testing.T) {
-	a := audit.NewAnalysis(audit.Thresholds{})
-	r := &pictures.Report{Now: noon, Of: "--agent a", Thresholds: audit.Thresholds{Slow: time.Second}}
+	a := audit.NewAnalysis(audit.Thresholds{Slow: switchyard.Duration(time.Second)})
+	r := &pictures.Report{Now: noon, Of: "--agent a"}
 	for n, name := range []string{"a", "b", "a", "a"} {
 		s := audit.Summary{Kind: audit.RunAgent, Name: name, Status: audit.RunCompleted, Started: noon.Add(time.Duration(n) * 20 * time.Hour), Closed: noon.Add(99 * time.Hour), Result: &switchyard.RunResult{Outcome: switchyard.OutcomeAnswered},
 			Usage: switchyard.Usage{Turns: 1, InputTokens: 1000, OutputTokens: 10, Cost: 0.5}}
@@ -75,10 +75,10 @@ func TestReportPage(t *testing.T) {
 		if n == 2 {
 			s.Status = audit.RunFailed
 		}
-		a.AddRun(s, audit.SolvedBy(s))
+		a.AddRun(s, nil)
 		r.AddRun(s, audit.SolvedBy(s))
 	}
-	a.AddCall(switchyard.Record{Tool: "pay", Status: switchyard.CallCompleted, Timing: switchyard.Timing{Lane: "bank", Attempts: 3, Started: noon, Duration: switchyard.Duration(7 * time.Second), QueueWait: switchyard.Duration(time.Second)}, ResultTokens: 40})
+	a.AddCall(switchyard.Record{Tool: "pay", Status: switchyard.CallCompleted, Timing: switchyard.Timing{Lane: "bank", Attempts: 3, Started: noon, Duration: switchyard.Duration(7 * time.Second), QueueWait: switchyard.Duration(time.Second)}, EstimatedTokens: 25, ExpectedTokens: 20, ResultTokens: 45, ActualTokens: 50})
 	a.AddCall(switchyard.Record{Tool: "pay", Status: switchyard.CallRefused, Error: switchyard.Errorf(switchyard.ErrPolicyViolation, "no")})
 	a.AddCall(switchyard.Record{Tool: "look", Status: switchyard.CallCompleted, DryRun: true})
 	r.Found = a.Report()
@@ -87,6 +87,7 @@ func TestReportPage(t *testing.T) {
 		"Runs by agent, plan and tool":             "run of solved failed goes on agent a 1 1 1 agent b 1 0 0",
 		"Cost by agent":                            "run of cost agent a $1.50 agent b $0.5000",
 		"Calls by tool":                            "tool completed failed refused cancelled goes on withheld pay 1 0 1 0 0 0 look 0 0 0 0 0 1",
+		"Tokens of tools against their estimates":  "tool estimated actual pay 25 50",
 		"Errors by type":                           "error calls policy_violation 1",
 		"How long calls took, by lane":             "lane average longest bank 7.00 s 7.00 s no lane 0 s 0 s",
 		"Slow calls and attempts beyond the first": "tool slow more attempts pay 1 2 look 0 0",
@@ -99,7 +100,8 @@ func TestReportPage(t *testing.T) {
 		t.Errorf("over time: %q", got)
 	}
 	for _, want := range []string{"<b>4</b>runs<span>2 solved, 1 failed, 1 go on", "<b>66.6 %</b>solved", "<b>2,020</b>tokens per solved run", "<b>$2.00</b>cost", "<b>50 %</b>of the calls completed", "<b>1</b>violations", "Selected: --agent a.",
-		"took longer than 1.00 s", "1 completed, 0 failed, 1 refused, 1 withheld"} {
+		"took longer than 1.00 s", "1 completed, 0 failed, 1 refused, 1 withheld",
+		"<b>25</b>wasted tokens", "<b>50 %</b>accuracy of estimates"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}

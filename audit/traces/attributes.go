@@ -82,7 +82,7 @@ func (a *attributes) record(r switchyard.Record) {
 	a.text("switchyard.priority", string(r.Priority))
 	a.text("switchyard.path", r.Path)
 	a.number("switchyard.turn", r.Turn)
-	a.number("switchyard.tokens.arguments", r.EstimatedTokens)
+	a.number("switchyard.tokens.arguments", r.ArgumentTokens())
 	a.number("switchyard.tokens.result", r.ResultTokens)
 	a.text("switchyard.undoes", r.Undoes)
 	a.text("switchyard.verifies", r.Verifies)

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// checkThresholds refuses those by which nothing, or everything, would stand out.
+func checkThresholds(cmd *cobra.Command, t audit.Thresholds) error {
+	switch {
+	case t.Slow <= 0:
+		return usageError(cmd, "--slow %s: give a time above zero", t.Slow)
+	case !(t.Waste >= 1):
+		return usageError(cmd, "--waste %v: give at least 1", t.Waste)
+	case !(t.Accuracy > 0 && t.Accuracy <= 1):
+		return usageError(cmd, "--accuracy %v: give a number above 0, at most 1", t.Accuracy)
+	}
+	return nil
+}
+
+// judgedCounts says on how many runs somebody else than their ends gave the verdict.
+func judgedCounts(r audit.RunCounts) (text string) {
+	if r.ByPeople > 0 {
+		text += fmt.Sprintf("; %d judged by people", r.ByPeople)
+	}
+	if r.ByCheckers > 0 {
+		text += fmt.Sprintf("; %d judged by checkers", r.ByCheckers)
+	}
+	return text
+}
+
+// maxNamed bounds the tools that one line of a report names.
+const maxNamed = 10
+
+// slowTools names the tools of which calls were slow; empty where there are none.
+func slowTools(r audit.Report) string {
+	return namedTools(r.SlowTools, r.Tools, func(s audit.CallStats) string {
+		return fmt.Sprintf("%d of %d over %s", s.Slow, s.Calls, brief(r.Thresholds.Slow.Std()))
+	})
+}
+
+// namedTools names tools, each with what stands out of its calls.
+func namedTools(names []string, tools []audit.GroupStats, what func(audit.CallStats) string) string {
+	stats := map[string]audit.CallStats{}
+	for _, g := range tools {
+		stats[g.Name] = g.CallStats
+	}
+	var parts []string
+	for _, name := range names[:min(len(names), maxNamed)] {
+		parts = append(parts, plainText(name)+" ("+what(stats[name])+")")
+	}
+	if more := len(names) - maxNamed; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// wasteText tells how the tokens of calls compare with what was estimated; empty where no call could be judged.
+func wasteText(r audit.Report) string {
+	c, t := r.Calls, r.Thresholds
+	if c.Estimated == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %d calls took more than %g times the estimated tokens, %s tokens beyond; accuracy %.2f on average, %d under %g",
+		c.Wasteful, c.Estimated, t.Waste, thousands(c.WastedTokens), c.Accuracy, c.Inaccurate, t.Accuracy)
+	if c.Unestimated > 0 {
+		text += fmt.Sprintf("; %d calls are without an estimate", c.Unestimated)
+	}
+	return text
+}
+
+// wasteTable compares the tokens of the calls that could be judged with their estimates.
+func wasteTable(name string, list []audit.GroupStats) *table {
+	t := &table{header: []string{name, "judged", "estimated", "actual", "accuracy", "wasteful", "wasted tokens", "inaccurate"},
+		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}}
+	for _, g := range list {
+		if g.Estimated > 0 {
+			t.add(plainText(g.Name), strconv.Itoa(g.Estimated), strconv.Itoa(g.EstimatedTokens), strconv.Itoa(g.ActualTokens), fmt.Sprintf("%.2f", g.Accuracy),
+				strconv.Itoa(g.Wasteful), strconv.Itoa(g.WastedTokens), strconv.Itoa(g.Inaccurate))
+		}
+	}
+	return t
+}
+
+// agentTable tells of agents, each with its own runs and with all of its calls.
+func agentTable(list []audit.AgentStats) *table {
+	t := &table{header: []string{"agent", "runs", "solved", "failed", "tokens", "TPST", "cost", "calls", "completed", "failed", "refused", "average"},
+		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 11: true}}
+	for _, g := range list {
+		t.add(plainText(g.Name), strconv.Itoa(g.Runs.All), strconv.Itoa(g.Runs.Solved), strconv.Itoa(g.Runs.Failed), strconv.Itoa(g.Usage.InputTokens+g.Usage.OutputTokens),
+			fmt.Sprintf("%.0f", g.TPST), fmt.Sprintf("$%.4f", g.Usage.Cost), strconv.Itoa(g.Calls), strconv.Itoa(g.Completed), strconv.Itoa(g.Failed),
+			strconv.Itoa(g.Refused), brief(g.Average.Std()))
+	}
+	return t
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+)
+
+func (a *app) verdictCommand() *cobra.Command {
+	var ref runReference
+	var by, reason string
+	cmd := &cobra.Command{
+		Use: "verdict RUN solved|failed", Short: "Say of a run that is over whether it did what it was for",
+		Long: `Says of a run that is over, however long, whether it solved its task. 'starter report' counts it so, whatever the run's end and
+its agent's checker say. The latest verdict on a run is the one that counts; earlier ones stay to be seen in the Web UI.
+
+The server keeps a verdict as a small workflow beside the run, as long as other workflows that have ended. It counts at once,
+also where no worker is there.`,
+		Example: `  starter verdict demo-1a2b3c4d solved
+  starter verdict demo-1a2b3c4d failed --reason "it named the wrong document"
+  starter verdict support-42 solved --run-id 0198c3c1-0d5b-7c5e-8a3c-5a0e1f6f7a10 --by ada`,
+		Args: arguments(1, "RUN", "solved|failed"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 && ref.workflowID == "" {
+				ref.workflowID, args = args[0], args[1:]
+			}
+			word := audit.Solved(args[0])
+			if len(args) != 1 || word != audit.SolvedYes && word != audit.SolvedNo {
+				return usageError(cmd, "%q is no verdict: write %s or %s", args[0], audit.SolvedYes, audit.SolvedNo)
+			}
+			v := switchyard.RunVerdict{Solved: word == audit.SolvedYes, By: by, Reason: reason, Time: time.Now().UTC()}
+			if !cmd.Flags().Changed("by") {
+				v.By = currentUser() + "@" + hostname()
+			}
+			if err := v.Check(); err != nil {
+				return usageError(cmd, "%v", err)
+			}
+			return a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
+				return a.giveVerdict(ctx, c, run, v)
+			})(cmd, nil)
+		},
+	}
+	ref.add(cmd.Flags())
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` that is kept as the reason")
+	cmd.Flags().StringVar(&by, "by", "", "`name` of who says so (default: the user of this system, at this host)")
+	return cmd
+}
+
+// giveVerdict keeps a verdict on a run that is over.
+func (a *app) giveVerdict(ctx context.Context, c client.Client, run *runReference, v switchyard.RunVerdict) error {
+	last, err := audit.Last(ctx, c, run.workflowID, run.runID)
+	if err != nil {
+		return a.lookupError(run.workflowID, run.runID, err)
+	}
+	if !last.Over {
+		return failure(exitFailed, "the run %q is not over, so there is no verdict on it yet\nWait for its end: %s", run.workflowID, a.connection.reach().command("watch", run.workflowID))
+	}
+	what := string(audit.SolvedNo)
+	if v.Solved {
+		what = string(audit.SolvedYes)
+	}
+	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: switchyard.VerdictWorkflowID(last.RunID), TaskQueue: last.TaskQueue,
+		Memo:                     map[string]any{switchyard.VerdictMemo: v},
+		StaticSummary:            switchyard.Shorten(what+", says "+v.By+": "+run.workflowID, 200),
+		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
+	}, switchyard.VerdictWorkflow)
+	if err != nil {
+		return err
+	}
+	if a.format.json() {
+		return writeJSON(a.Out, verdictOf{run.workflowID, last.RunID, v}, false)
+	}
+	return a.println("run " + run.workflowID + " is " + what + ", says " + plainText(v.By))
+}
+
+// verdictOf is what the command prints as JSON.
+type verdictOf struct {
+	WorkflowID string `json:"workflow_id"`
+	RunID      string `json:"run_id"`
+	switchyard.RunVerdict
+}
+
+// judged fills in what people said of runs.
+func (a *app) judged(ctx context.Context, c client.Client, list []listedRun) error {
+	ids := make([]string, len(list))
+	for i, run := range list {
+		ids[i] = run.RunID
+	}
+	verdicts, err := audit.Verdicts(ctx, c, a.connection.resolvedNamespace, ids)
+	if err != nil {
+		return err
+	}
+	for i, run := range list {
+		if v, ok := verdicts[run.RunID]; ok {
+			list[i].verdict = &v
+		}
+	}
+	return nil
+}
+
+// judge fills in the verdict on a run.
+func (a *app) judge(ctx context.Context, c client.Client, s *shownRun) error {
+	if n := len(s.Parts); n > 0 && !s.Closed.IsZero() {
+		list := []listedRun{{RunID: s.Parts[n-1].RunID}}
+		if err := a.judged(ctx, c, list); err != nil {
+			return err
+		}
+		s.Person = list[0].verdict
+	}
+	s.Verdict, s.JudgedBy = audit.Judge(s.Summary, s.Person)
+	return nil
+}
+
+// verdictText tells of the verdict on a run in a line.
+func verdictText(s audit.Summary, person *switchyard.RunVerdict) string {
+	verdict, by := audit.Judge(s, person)
+	switch {
+	case verdict == audit.SolvedOpen:
+		return ""
+	case by == audit.JudgedByPerson:
+		return withReason(string(verdict)+", says "+plainText(person.By), person.Reason)
+	case by == audit.JudgedByChecker:
+		return withReason(string(verdict)+", says the checker "+s.Result.Checked.Tool, s.Result.Checked.Reason)
+	case s.Result != nil && s.Result.Checked != nil:
+		return string(verdict) + " by its end; the checker " + s.Result.Checked.Tool + " gave no verdict: " + plainText(s.Result.Checked.Problem)
+	}
+	return string(verdict) + " by its end"
+}
+
+func withReason(text, reason string) string {
+	if reason == "" {
+		return text
+	}
+	return text + ": " + plainText(reason)
+}

@@ -229,7 +229,7 @@ func TestDetails(t *testing.T) {
 	page := written(t, timeline)
 	call := drawn(t, page).Calls[0]
 	for name, want := range map[string]string{"status": "failed (phase execution)", "arguments": "{\n  \"n\": 12345678901234567890,\n  \"password\": \"***\"\n}", "took": "1.00 s", "waited for a worker": "1.00 s", "attempts": "2",
-		"attempt before failed": "reset", "lane": "bank", "tokens": "1,200 for the arguments (estimated), 7 for the result, 5 used by the sub-agent", "rules": "no-money deny: never", "hooks": "log ran", "labels seen": "secret",
+		"attempt before failed": "reset", "lane": "bank", "tokens": "1,200 for the arguments, 7 for the result, 5 used by the sub-agent", "rules": "no-money deny: never", "hooks": "log ran", "labels seen": "secret",
 		"intent": "pay the bill", "notes": "twice", "made together with": "call 1.0", "undoes": "0.1", "finds out about": "0.2", "sub-agent's run": "run/1.1", "tool": "pay 1.2.0", "started": "2026-01-31 12:00:01.000 UTC"} {
 		if got := detail(call.Details, name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

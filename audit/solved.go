@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -106,18 +107,23 @@ func verdictsOn(ctx context.Context, c client.Client, namespace string, runIDs [
 			return fmt.Errorf("ask for people's verdicts: %w", err)
 		}
 		for _, e := range page.GetExecutions() {
-			var v switchyard.RunVerdict
-			memo := e.GetMemo().GetFields()[switchyard.VerdictMemo]
-			if memo == nil || dataConverter.FromPayload(memo, &v) != nil {
-				continue
-			}
-			run := switchyard.JudgedRun(e.GetExecution().GetWorkflowId())
-			if known, ok := found[run]; !ok || v.Time.After(known.Time) {
-				found[run] = v
-			}
+			keepLatest(found, e)
 		}
 		if token = page.GetNextPageToken(); len(token) == 0 {
 			return nil
 		}
+	}
+}
+
+// keepLatest takes the verdict that a workflow carries, unless there is a later one on the run.
+func keepLatest(found map[string]switchyard.RunVerdict, e *workflowpb.WorkflowExecutionInfo) {
+	var v switchyard.RunVerdict
+	memo := e.GetMemo().GetFields()[switchyard.VerdictMemo]
+	if memo == nil || dataConverter.FromPayload(memo, &v) != nil {
+		return
+	}
+	run := switchyard.JudgedRun(e.GetExecution().GetWorkflowId())
+	if known, ok := found[run]; !ok || v.Time.After(known.Time) {
+		found[run] = v
 	}
 }

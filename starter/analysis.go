@@ -172,28 +172,15 @@ func writeAnalysis(w io.Writer, p palette, r audit.Report) {
 	c := r.Calls
 	line("calls", fmt.Sprintf("%d: %d completed (%.0f %%), %d failed, %d refused, %d cancelled, %d running", c.Calls, c.Completed, 100*c.SuccessRate, c.Failed, c.Refused, c.Cancelled, c.Running)+asideCounts(c))
 	line("time", fmt.Sprintf("%s on average, %s at most; %d slow; waited %s on average, %s at most", brief(c.Average.Std()), brief(c.Longest.Std()), c.Slow, brief(c.AverageWait.Std()), brief(c.LongestWait.Std())))
-	if text := slowTools(r); text != "" {
-		line("slow", text)
+	for _, told := range standingOut(r) {
+		line(told.name, told.text)
 	}
-	if text := wasteText(r); text != "" {
-		line("waste", text)
-	}
-	if r.Violations > 0 {
-		line("rules", fmt.Sprintf("%d calls broke a policy, an execution plan, a budget or a hook's rule", r.Violations))
-	}
-	if len(r.Errors) > 0 {
-		line("errors", errorCounts(r.Errors))
-	}
-	for _, groups := range []struct {
-		name string
-		list []audit.GroupStats
-	}{{"tool", r.Tools}, {"lane", r.Lanes}} {
-		if len(groups.list) > 0 {
-			fmt.Fprintln(w)
-			fmt.Fprint(w, groupTable(groups.name, groups.list).text(p))
-		}
-	}
-	for _, t := range []*table{agentTable(r.Agents), wasteTable("tool", r.Tools), wasteTable("lane", r.Lanes)} {
+	writeTables(w, p, r)
+}
+
+// writeTables writes the figures by tool, lane and agent.
+func writeTables(w io.Writer, p palette, r audit.Report) {
+	for _, t := range []*table{groupTable("tool", r.Tools), groupTable("lane", r.Lanes), agentTable(r.Agents), wasteTable("tool", r.Tools), wasteTable("lane", r.Lanes)} {
 		if len(t.rows) > 0 {
 			fmt.Fprintln(w)
 			fmt.Fprint(w, t.text(p))

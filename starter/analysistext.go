@@ -97,3 +97,20 @@ func agentTable(list []audit.AgentStats) *table {
 	}
 	return t
 }
+
+// told is one line of a report.
+type told struct{ name, text string }
+
+// standingOut are the lines of a report that only some reports have.
+func standingOut(r audit.Report) (lines []told) {
+	broken := ""
+	if r.Violations > 0 {
+		broken = fmt.Sprintf("%d calls broke a policy, an execution plan, a budget or a hook's rule", r.Violations)
+	}
+	for _, l := range []told{{"slow", slowTools(r)}, {"waste", wasteText(r)}, {"rules", broken}, {"errors", errorCounts(r.Errors)}} {
+		if l.text != "" {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}

@@ -75,8 +75,8 @@ With --html the report is a page with charts, which needs no network: also by ag
 		},
 	}
 	runs.maybe = true
-	runs.add(cmd.Flags(), 1000, "status")
-	cmd.Flags().DurationVar(&slow, "slow", 5*time.Second, "calls that take longer are `slow`")
+	runs.add(cmd.Flags(), 1000)
+	cmd.Flags().DurationVar(&slow, "slow", 5*time.Second, "`duration` from which on calls are slow")
 	cmd.Flags().Float64Var(&t.Waste, "waste", 1.2, "calls that take more than so many `times` the estimated tokens are wasteful")
 	cmd.Flags().Float64Var(&t.Accuracy, "accuracy", 0.8, "calls are inaccurate where the smaller of the estimated and the actual tokens is less than this `part` of the larger")
 	cmd.Flags().StringVar(&html, "html", "", "`file` to write a page with charts to; - is standard output")

@@ -118,7 +118,7 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, "%v", err) })
 	root.SetUsageTemplate(root.UsageTemplate() + rootExitCodes)
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.format.check(cmd) }
 	a.format.add(root.PersistentFlags())
 	a.connection.add(root.PersistentFlags())
@@ -126,6 +126,7 @@ func (a *app) rootCommand() *cobra.Command {
 		&cobra.Group{ID: groupHouse, Title: "Tools, servers, workers:"})
 	a.addCommands(root)
 	a.addDecisions(root)
+	a.addCompletion(root)
 	return root
 }
 
@@ -143,7 +144,7 @@ func (a *app) addCommands(root *cobra.Command) {
 			a.cancelCommand(), a.questionsCommand(), a.answerCommand(), a.recordsCommand(), a.timelineCommand(), a.reportCommand(), a.conversationCommand(),
 			a.verdictCommand(), a.tracesCommand()},
 		groupHouse: {a.toolsCommand(), a.lanesCommand(), a.policyCommand(), a.scheduleCommand(), a.doctorCommand(), a.setupCommand(), a.devCommand(), a.codecCommand(),
-			a.payloadCommand()},
+			a.payloadCommand(), a.completionCommand()},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

@@ -18,7 +18,7 @@ import (
 func (a *app) callCommand() *cobra.Command {
 	var flags startFlags
 	cmd := &cobra.Command{
-		Use: "call TOOL [ARGS_JSON | name=value …]", Short: "Call one tool once", GroupID: groupStart,
+		Use: "call TOOL [ARGS_JSON|name=value…]", Short: "Call one tool once", GroupID: groupStart,
 		Long: `Calls one tool, through the same pipeline as every other call. The output alone goes to standard output, all else to
 standard error.
 

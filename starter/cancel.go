@@ -22,7 +22,9 @@ func (a *app) cancelCommand() *cobra.Command {
 		Use: "cancel RUN", Short: "Cancel a run",
 		Long: `Cancels a run: its running calls are told to stop, nothing new starts, and it ends as cancelled with its records whole.
 Before that, what the run did is undone where its tools say how, the last call first, unless its agent or plan says "undo: never";
-what was undone and what was not is told at the end. Cancelling once more does not stop that. Waits for the run's end. The exit code is 0 when the run is cancelled, also if it was so before; 1 when it had ended otherwise
+what was undone and what was not is told at the end. Cancelling once more does not stop that.
+
+Waits for the run's end. The exit code is 0 when the run is cancelled, also if it was so before; 1 when it had ended otherwise
 or does so first; 3 when nobody serves the run, which then ends as cancelled as soon as a worker comes.`,
 		Example: `  starter cancel demo-1a2b3c4d --reason "wrong folder"
   starter cancel demo-1a2b3c4d --no-wait`,

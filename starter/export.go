@@ -25,7 +25,7 @@ type recordSelection struct {
 	callStatus string
 }
 
-// callStatuses are what --status may be.
+// callStatuses are what --call-status may be.
 var callStatuses = []string{string(switchyard.CallCompleted), string(switchyard.CallFailed), string(switchyard.CallRefused), string(switchyard.CallCancelled), string(switchyard.CallRunning)}
 
 func (s *recordSelection) meets(r switchyard.Record) bool {
@@ -35,7 +35,7 @@ func (s *recordSelection) meets(r switchyard.Record) bool {
 // check refuses a status that there is not, and a file of a kind that is not written.
 func (s *recordSelection) check(cmd *cobra.Command, file string) error {
 	if s.callStatus != "" && !slices.Contains(callStatuses, s.callStatus) {
-		return usageError(cmd, "--status %q is not one of %s", s.callStatus, strings.Join(callStatuses, ", "))
+		return usageError(cmd, "--call-status %q is not one of %s", s.callStatus, strings.Join(callStatuses, ", "))
 	}
 	if cmd.Flags().Changed("file") && exporters[fileKind(file)] == nil {
 		return usageError(cmd, "--file %q ends neither in .jsonl nor in .csv nor in .parquet; --output json writes the records to standard output, without a seal", file)
@@ -51,13 +51,13 @@ func (a *app) recordsCommand() *cobra.Command {
 		Long: `Shows one record for every call of the runs that are selected and of the sub-agents below them, the newest run first. With
 --output json every record is one line of JSON.
 
-With --file they are written to a file instead: as CSV where its name ends in .csv, as Parquet where it ends in .parquet, and where it ends in
-.jsonl as JSON Lines in which every line
-holds the digest of the one before it. What is printed then is the seal of the whole: keep it elsewhere, and
-starter audit --verify FILE --seal SEAL tells later whether a line was changed, taken out, put in or cut off.
+With --file they are written to a file instead: as CSV where its name ends in .csv, as Parquet where it ends in .parquet,
+and where it ends in .jsonl as JSON Lines in which every line holds the digest of the one before it. What is printed then is the
+seal of the whole: keep it elsewhere, and starter audit --verify FILE --seal SEAL tells later whether a line was changed, taken
+out, put in or cut off.
 
---tool and --status say which calls are meant, all other flags which runs.`,
-		Example: `  starter records --since 24h --status failed
+The flags say which runs are meant. --tool and --call-status say, of those, which calls.`,
+		Example: `  starter records --since 24h --call-status failed
   starter records --conversation support-42 --tool refund
   starter records --agent librarian --file records.csv
   starter records --since 24h --file day.parquet
@@ -91,9 +91,9 @@ starter audit --verify FILE --seal SEAL tells later whether a line was changed, 
 		},
 	}
 	s.maybe = true
-	s.add(cmd.Flags(), 100, "run-status")
+	s.add(cmd.Flags(), 100)
 	f := cmd.Flags()
-	f.StringVar(&s.callStatus, "status", "", "`status` of the calls: "+strings.Join(callStatuses, ", "))
+	f.StringVar(&s.callStatus, "call-status", "", "`status` of the calls: "+strings.Join(callStatuses, ", "))
 	f.StringVar(&file, "file", "", "`file` to write the records to: .jsonl, .csv or .parquet")
 	return cmd
 }

@@ -55,7 +55,7 @@ asked every 5s then.`,
 				return err
 			}
 			if interval < minInterval {
-				return usageError(cmd, "--interval %s: give at least %s", interval, minInterval)
+				return usageError(cmd, "--every %s: give at least %s", interval, minInterval)
 			}
 			set, err := v.flags.set()
 			if err != nil {
@@ -73,8 +73,8 @@ asked every 5s then.`,
 	}
 	f := cmd.Flags()
 	v.flags.addLanes(f)
-	f.BoolVarP(&watch, "watch", "w", false, "keep the table up to date until Ctrl-C")
-	f.DurationVar(&interval, "interval", interval, "`time` between two looks, with --watch")
+	f.BoolVar(&watch, "watch", false, "keep the table up to date until Ctrl-C")
+	f.DurationVar(&interval, "every", interval, "`duration` between two looks, with --watch")
 	f.BoolVarP(&v.verbose, "verbose", "v", false, "tell which workers hold slots, or serve lanes without a limit")
 	f.StringVarP(&v.queue, "task-queue", "t", switchyard.DefaultTaskQueue, "task `queue` of the workers")
 	return cmd

@@ -92,7 +92,7 @@ commands take as --run-id; without that they mean the latest.`,
 			})
 		},
 	}
-	runs.add(cmd.Flags(), 20, "status")
+	runs.add(cmd.Flags(), 20)
 	cmd.Flags().BoolVar(&runs.all, "all", false, "the runs of sub-agents too")
 	return cmd
 }

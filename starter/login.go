@@ -28,7 +28,7 @@ func (f *oauthFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.auth.ClientMetadataURL, "client-metadata-url", "", "https `address` of a document about the client, for servers that take it in place of an id")
 	set.StringVar(&f.auth.RedirectURL, "redirect-url", "", "`address` where the browser is sent in the end; nothing need be there (default "+toolspecs.DefaultRedirectURL+")")
 	set.StringSliceVar(&f.auth.Scopes, "scopes", nil, "`scopes` to ask for in place of those that the server names")
-	set.StringVar(&f.auth.Grant, "grant", "", "authorization_code (a person logs in; the default) or client_credentials (the client does, with its secret)")
+	set.StringVar(&f.auth.Grant, "grant", "", "`grant` that gives the tokens: authorization_code (a person logs in; the default) or client_credentials (the client does, with its secret)")
 }
 
 // authOf returns the auth of a toolspec as the flags say: given is --auth's, or nil.

@@ -5,8 +5,11 @@ import (
 )
 
 func (a *app) payloadCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "payload", Short: "Read what is in the payload store", Args: a.unknownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{Use: "payload", Short: "Read what is in the payload store",
+		Long:    "Large values can be kept in a payload store beside the server; this reads them there.",
+		Example: "  starter payload get sha256:0f3a… --payload-store file:///var/lib/switchyard/payloads",
+		Args:    a.unknownCommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	get := &cobra.Command{
 		Use: "get REFERENCE", Short: "Print a result that a run holds a part of",
 		Long: `Prints the whole of a result that was cut in its run: its note names the reference. It is read from the payload store, and

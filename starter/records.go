@@ -28,7 +28,7 @@ every record is one line of JSON with all its fields. What was noted of calls fo
 
 With --tree the records of the sub-agents below the run follow those of the calls that they worked for, as deep as they go.
 
-With --verify no run is read, but a file that starter records --file wrote: is it still as it was written?`,
+With --verify no run is read, but a file that starter records --file wrote: it says whether that is still as it was written.`,
 		Example: `  starter audit demo-1a2b3c4d
   starter audit demo-1a2b3c4d --tree
   starter audit demo-1a2b3c4d --output json | jq 'select(.status != "completed")'

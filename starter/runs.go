@@ -42,7 +42,7 @@ was started without --conversation is that of its own one.`,
 	flags.add(cmd, "`id` of the conversation that the run goes on with (default: the run's own)")
 	flags.addAgent(cmd)
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, dryRunUsage)
-	cmd.Flags().StringVar(&flags.ifBusy, "if-busy", busyRefuse, "what to do while another run of the conversation goes on: refuse, or wait for its end")
+	cmd.Flags().StringVar(&flags.ifBusy, "if-busy", busyRefuse, "`what` to do while another run of the conversation goes on: refuse, or wait for its end")
 	return cmd
 }
 
@@ -56,7 +56,7 @@ type agentFlags struct {
 func (f *agentFlags) addAgent(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.messages, "messages", "", "JSON `file` with the conversation before the prompt, in place of earlier runs: [{\"role\": \"user\", \"text\": …}, …]")
 	cmd.Flags().StringVar(&f.model, "model", "", "`name` of the model in place of the file's")
-	cmd.Flags().IntVar(&f.turns, "max-turns", 0, "limit of turns in place of the file's")
+	cmd.Flags().IntVar(&f.turns, "max-turns", 0, "number of `turns` at most, in place of the file's")
 }
 
 func (a *app) agentStart(cmd *cobra.Command, flags *agentFlags, path, prompt string) (*start, error) {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,12 +22,17 @@ func (a *app) scheduleCommand() *cobra.Command {
 		Use: "schedule", Short: "Start runs at given times, again and again",
 		Long: `Schedules start runs by themselves: the server keeps them, and no program of yours needs to run but the workers. Every run
 of a schedule is a run like others; its id is the schedule's name and the time for which it was planned.`,
+		Example: `  starter schedule create nightly --agent librarian.yaml --prompt "What is new?" --cron "0 3 * * *"
+  starter schedule list
+  starter schedule show nightly`,
 		Args: a.unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.scheduleCreateCommand(), a.scheduleListCommand(), a.scheduleShowCommand(), a.scheduleTriggerCommand(),
-		a.schedulePauseCommand("pause", "Have a schedule start nothing for now", true),
-		a.schedulePauseCommand("resume", "Have a paused schedule start runs again", false), a.scheduleDeleteCommand())
+		a.schedulePauseCommand("pause", "Have a schedule start nothing for now",
+			"Has a schedule start no run until it is resumed. A run that goes on is left alone; times that pass meanwhile are not made up for.", true),
+		a.schedulePauseCommand("resume", "Have a paused schedule start runs again",
+			"Has a paused schedule start runs again, from its next time on.", false), a.scheduleDeleteCommand())
 	return cmd
 }
 
@@ -49,7 +56,7 @@ func (s *scheduleFlags) add(cmd *cobra.Command) {
 	s.timeFlags.add(cmd)
 	addOverlap(cmd, &s.overlap)
 	f.BoolVar(&s.pauseOnFailure, "pause-on-failure", false, "pause the schedule when one of its runs fails")
-	f.DurationVar(&s.catchup, "catchup-window", 0, "how late a start that the server missed may be made up for (default a year)")
+	f.DurationVar(&s.catchup, "catchup-window", 0, "`duration` by which a start that the server missed may be late (default a year)")
 	f.IntVar(&s.remaining, "remaining-actions", 0, "start so many `runs` and no more (default: any number)")
 	f.BoolVar(&s.paused, "paused", false, "create it paused")
 	f.StringVar(&s.notes, "notes", "", "`text` that is kept with the schedule")
@@ -64,9 +71,12 @@ var overlaps = map[string]enumspb.ScheduleOverlapPolicy{
 	"terminate_other": enumspb.SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER, "allow_all": enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
 }
 
+// overlapNames are what --overlap may be.
+func overlapNames() []string { return slices.Sorted(maps.Keys(overlaps)) }
+
 func addOverlap(cmd *cobra.Command, overlap *string) {
-	cmd.Flags().StringVar(overlap, "overlap", "", "what to do where the run before still goes on: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all (default skip)")
-	cmd.Flags().StringVar(overlap, "overlap-policy", "", "the same as --overlap, as the Temporal CLI calls it")
+	cmd.Flags().StringVar(overlap, "overlap", "", "`what` to do where the run before still goes on: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all (default skip)")
+	cmd.Flags().StringVar(overlap, "overlap-policy", "", "`what` to do there, as the Temporal CLI has it: the same as --overlap")
 }
 
 // overlapOf reads --overlap, also as the Temporal CLI writes it (BufferOne); nothing is UNSPECIFIED.
@@ -229,6 +239,8 @@ func (a *app) scheduleTriggerCommand() *cobra.Command {
 	var overlap string
 	cmd := &cobra.Command{
 		Use: "trigger NAME", Short: "Have a schedule start a run now",
+		Long: `Has a schedule start a run now, beside those at its times, be it paused or not. While its last run still goes on, --overlap says
+what happens, and else what was said when the schedule was created.`,
 		Example: `  starter schedule trigger nightly
   starter schedule trigger nightly --overlap allow_all`,
 		Args: arguments(1, "NAME"),
@@ -249,11 +261,11 @@ func (a *app) scheduleTriggerCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) schedulePauseCommand(name, short string, pause bool) *cobra.Command {
+func (a *app) schedulePauseCommand(name, short, long string, pause bool) *cobra.Command {
 	var reason string
 	done := name + "d"
 	cmd := &cobra.Command{
-		Use: name + " NAME", Short: short, Example: "  starter schedule " + name + ` nightly --reason "as agreed with Ada"`,
+		Use: name + " NAME", Short: short, Long: long, Example: "  starter schedule " + name + ` nightly --reason "as agreed with Ada"`,
 		Args: arguments(1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onSchedule(cmd, args[0], func(ctx context.Context, h client.ScheduleHandle, _ client.Client) error {

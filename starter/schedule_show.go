@@ -156,6 +156,7 @@ func (s shownSchedule) next(f *formatFlags, now time.Time) string {
 func (a *app) scheduleShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "Show a schedule, its next runs, and how the last ones ended",
+		Long:    "Shows what a schedule starts and when, how many runs it started, skipped and missed, its next times, and how its last runs ended.",
 		Example: "  starter schedule show nightly\n  starter schedule show nightly --output json | jq -r '.runs[].workflow_id'", Args: arguments(1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.onSchedule(cmd, args[0], func(ctx context.Context, h client.ScheduleHandle, c client.Client) error {

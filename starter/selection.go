@@ -26,8 +26,6 @@ type selection struct {
 	limit   int
 	// all are the runs of sub-agents too. maybe takes runs of which the server cannot say whether they called the tool: their histories can.
 	all, maybe bool
-	// statusFlag is the flag that says how the runs stand.
-	statusFlag string
 	// from and to are since and until, once they were checked.
 	from, to time.Time
 }
@@ -38,14 +36,13 @@ var (
 	outcomes    = []switchyard.Outcome{switchyard.OutcomeAnswered, switchyard.OutcomeCompleted, switchyard.OutcomeLimit, switchyard.OutcomeFailed, switchyard.OutcomeCancelled}
 )
 
-// add adds the flags, with that many runs at most where nothing else is said. statusFlag is the flag for the runs' status.
-func (s *selection) add(f *pflag.FlagSet, limit int, statusFlag string) {
-	s.statusFlag = statusFlag
+// add adds the flags, with that many runs at most where nothing else is said.
+func (s *selection) add(f *pflag.FlagSet, limit int) {
 	f.StringVarP(&s.query, "query", "q", "", "`condition` of Temporal's visibility that the runs meet")
 	f.StringVar(&s.conversation, "conversation", "", "`id` of the conversation that the runs belong to")
 	f.StringVar(&s.agent, "agent", "", "`name` of the agent that the runs are of")
 	f.StringVar(&s.tool, "tool", "", "`name` of a tool that was called in the runs, or by their sub-agents")
-	f.StringVar(&s.status, statusFlag, "", "`status` of the runs: "+joined(runStatuses))
+	f.StringVar(&s.status, "status", "", "`status` of the runs: "+joined(runStatuses))
 	f.StringVar(&s.outcome, "outcome", "", "`outcome` of the runs: "+joined(outcomes))
 	f.StringVar(&s.caller, "caller", "", "`name` of who started the runs")
 	f.BoolVar(&s.waiting, "waiting", false, "runs that wait for a person, or whose sub-agents do")
@@ -68,7 +65,7 @@ func (s *selection) check(cmd *cobra.Command) error {
 		return usageError(cmd, "--limit %d: give at least 1", s.limit)
 	}
 	if s.status != "" && !slices.Contains(runStatuses, audit.RunStatus(s.status)) {
-		return usageError(cmd, "--%s %q is not one of %s", s.statusFlag, s.status, joined(runStatuses))
+		return usageError(cmd, "--status %q is not one of %s", s.status, joined(runStatuses))
 	}
 	if s.outcome != "" && !slices.Contains(outcomes, switchyard.Outcome(s.outcome)) {
 		return usageError(cmd, "--outcome %q is not one of %s", s.outcome, joined(outcomes))

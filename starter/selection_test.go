@@ -32,7 +32,7 @@ func TestSelection(t *testing.T) {
 		var s selection
 		cmd := &cobra.Command{Use: "list"}
 		s.maybe = test.maybe
-		s.add(cmd.Flags(), 20, "status")
+		s.add(cmd.Flags(), 20)
 		if err := cmd.ParseFlags(strings.Fields(test.flags)); err != nil {
 			t.Fatal(err)
 		}

@@ -43,6 +43,9 @@ func (a *app) showCommand() *cobra.Command {
 	var ref runReference
 	cmd := &cobra.Command{
 		Use: "show RUN", Short: "Show how a run stands, what it used, and how it ended",
+		Long: `Shows a run: how it stands, what it was asked, what it used and called, what runs or waits now, what it asks people and
+the commands that answer, and how it ended. What each call did is shown by starter audit, all of it as it happens by
+starter watch.`,
 		Example: `  starter show demo-1a2b3c4d
   starter show demo-1a2b3c4d --output json | jq .usage`,
 		Args: arguments(0, "RUN"),

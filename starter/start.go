@@ -38,7 +38,7 @@ type startFlags struct {
 func (s *startFlags) add(cmd *cobra.Command, conversation string) {
 	f := cmd.Flags()
 	f.StringVar(&s.id, "id", "", "`id` of the run (default: its name and 8 random digits)")
-	f.StringVarP(&s.id, "workflow-id", "w", "", "the same as --id, as the Temporal CLI calls it")
+	f.StringVarP(&s.id, "workflow-id", "w", "", "`id` of the run, as the Temporal CLI has it: the same as --id")
 	f.BoolVar(&s.detach, "detach", false, "print the run's id and do not wait for its end")
 	f.BoolVar(&s.cancelOnInterrupt, "cancel-on-interrupt", false, "Ctrl-C cancels the run; without it the run goes on and a second Ctrl-C cancels it")
 	s.addInput(cmd, conversation)
@@ -51,8 +51,8 @@ func (s *startFlags) addInput(cmd *cobra.Command, conversation string) {
 	f.StringVarP(&s.queue, "task-queue", "t", switchyard.DefaultTaskQueue, "task `queue` of the workers that run it")
 	f.StringVar(&s.caller, "caller", "", "`name` of the person or program that starts the run (default: the user of this system)")
 	f.StringArrayVar(&s.variables, "var", nil, "`name=value` of a variable that tools can read, value in JSON or text; repeatable")
-	f.StringVar(&s.mode, "mode", "", "how arguments are read: strict or lenient (default: as the file or the tools say)")
-	f.StringVar(&s.priority, "priority", "", "which of the calls and model steps that wait come first: urgent, high, normal or low (default: as the plan's calls and the tools say)")
+	f.StringVar(&s.mode, "mode", "", "`how` arguments are read: strict or lenient (default: as the file or the tools say)")
+	f.StringVar(&s.priority, "priority", "", "`level` of the calls and model steps, by which those that wait come first: urgent, high, normal or low (default: as the plan's calls and the tools say)")
 	s.catalog.add(f, "to check names against before anything starts (default ./tools where it holds some)")
 }
 

@@ -129,6 +129,8 @@ type shownTool struct {
 func (a *app) toolsShowCommand(flags *catalogFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "Show a tool: its spec with all defaults, and the JSON Schema that models see",
+		Long: `Shows a tool of a folder, or one that comes with the worker: its toolspec with everything that it leaves to the defaults, and the
+JSON Schemas of its arguments, as models see it, and of its result. Needs no server.`,
 		Example: `  starter tools show calculator
   starter tools show calculator --output json | jq .compiled_input_schema`,
 		Args: arguments(1, "NAME"),

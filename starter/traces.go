@@ -27,8 +27,8 @@ func (a *app) tracesCommand() *cobra.Command {
 		Use: "traces [RUN]", Short: "Send the traces of runs to OpenTelemetry, or write them to a file",
 		Long: `Makes OpenTelemetry spans of a run, or of the runs that are selected, and of the sub-agents below them, from their histories: one for
 the run, one for each model step, and one for each call, named by the semantic conventions for generative AI. They are sent by OTLP
-over HTTP to the --endpoint or to that of OTEL_EXPORTER_OTLP_ENDPOINT, with the headers of OTEL_EXPORTER_OTLP_HEADERS; with --file they are written
-as lines of OTLP's JSON instead.
+over HTTP to the --endpoint or to that of OTEL_EXPORTER_OTLP_ENDPOINT, with the headers of OTEL_EXPORTER_OTLP_HEADERS;
+with --file they are written as lines of OTLP's JSON instead.
 
 The ids of traces and spans come from those of runs and calls. To send a run twice, or after a worker has sent it (worker --otlp-endpoint),
 gives the same spans once more.
@@ -64,7 +64,7 @@ Spans name no arguments, results or texts, unless --content has them do so; what
 		},
 	}
 	ref.add(cmd.Flags())
-	s.add(cmd.Flags(), 100, "status")
+	s.add(cmd.Flags(), 100)
 	f := cmd.Flags()
 	f.StringVar(&endpoint, "endpoint", "", "`URL` of an OTLP collector, such as http://localhost:4318")
 	f.StringVar(&file, "file", "", "`file` to write the spans to, as lines of JSON; - is standard output")

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+const completionHelp = `Prints a script that has a shell complete starter's command lines: commands, flags and what flags take, tools and their arguments,
+and from the server runs, agents, conversations, schedules, and the calls and questions that wait.
+
+bash needs the package bash-completion. What a shell may ask the server is bounded: where it does not answer at once, nothing is
+offered.`
+
+// shells write the script of each shell.
+var shells = []struct {
+	name  string
+	write func(root *cobra.Command) error
+}{
+	{"bash", func(root *cobra.Command) error { return root.GenBashCompletionV2(root.OutOrStdout(), true) }},
+	{"zsh", func(root *cobra.Command) error { return root.GenZshCompletion(root.OutOrStdout()) }},
+	{"fish", func(root *cobra.Command) error { return root.GenFishCompletion(root.OutOrStdout(), true) }},
+	{"powershell", func(root *cobra.Command) error { return root.GenPowerShellCompletionWithDesc(root.OutOrStdout()) }},
+}
+
+func (a *app) completionCommand() *cobra.Command {
+	var names []string
+	for _, shell := range shells {
+		names = append(names, shell.name)
+	}
+	return &cobra.Command{
+		Use: "completion SHELL", Short: "Print a script that completes command lines in a shell", Long: completionHelp,
+		Example: `  source <(starter completion bash)
+  starter completion zsh >"${fpath[1]}/_starter"
+  starter completion fish >~/.config/fish/completions/starter.fish`,
+		ValidArgs: names, Args: arguments(1, "SHELL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, shell := range shells {
+				if shell.name == args[0] {
+					return shell.write(cmd.Root())
+				}
+			}
+			return usageError(cmd, "%q is not one of %s", args[0], strings.Join(names, ", "))
+		},
+	}
+}
+
+// completer offers what a word of a command line may become; args are the arguments before it.
+type completer func(cmd *cobra.Command, args []string) []cobra.Completion
+
+// words offers the same words always.
+func words[T ~string](list ...T) completer {
+	offered := make([]cobra.Completion, len(list))
+	for i, word := range list {
+		offered[i] = string(word)
+	}
+	return func(*cobra.Command, []string) []cobra.Completion { return offered }
+}
+
+// addCompletion has a command and all below it complete their arguments, by the words in their usage, and what their flags take, by
+// the flags' names. What has no completer is left to the shell, which offers files.
+func (a *app) addCompletion(root *cobra.Command) {
+	byFlag, byArgument := a.flagCompleters(), a.argumentCompleters()
+	for _, cmd := range withSubcommands(root) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.NoOptDefVal == "" { // else it takes nothing
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, completeFlag(cmd, f, byFlag)) // the flag is there, and has none yet
+			}
+		})
+		if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
+			cmd.ValidArgsFunction = completeArguments(cmd, byArgument)
+		}
+	}
+}
+
+func withSubcommands(c *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{c}
+	for _, sub := range c.Commands() {
+		all = append(all, withSubcommands(sub)...)
+	}
+	return all
+}
+
+// completeFlag completes what a flag takes: what its completer offers, and else files or folders where it takes one.
+func completeFlag(cmd *cobra.Command, f *pflag.Flag, by map[string]completer) cobra.CompletionFunc {
+	complete, own := by[cmd.Name()+" --"+f.Name]
+	if !own {
+		complete = by["--"+f.Name]
+	}
+	if complete != nil {
+		return complete.offer
+	}
+	directive := cobra.ShellCompDirectiveNoFileComp
+	switch kind, _ := pflag.UnquoteUsage(f); kind {
+	case "file", "path":
+		directive = cobra.ShellCompDirectiveDefault
+	case "folder":
+		directive = cobra.ShellCompDirectiveFilterDirs
+	}
+	return cobra.FixedCompletions(nil, directive)
+}
+
+// offer is the completer as cobra wants it. Where it offers words, files are not offered.
+func (c completer) offer(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	offered := slices.DeleteFunc(slices.Clone(c(cmd, args)), func(o cobra.Completion) bool { return bare(o) == "" || !strings.HasPrefix(o, word) })
+	directive := cobra.ShellCompDirectiveNoFileComp
+	if slices.ContainsFunc(offered, func(o cobra.Completion) bool { return strings.HasSuffix(bare(o), "=") }) {
+		directive |= cobra.ShellCompDirectiveNoSpace
+	}
+	return offered, directive
+}
+
+// bare is what is offered without its description.
+func bare(o cobra.Completion) string {
+	text, _, _ := strings.Cut(o, "\t")
+	return text
+}
+
+// completeArguments completes the arguments that a command's usage names; the last one goes on where it ends in ….
+func completeArguments(cmd *cobra.Command, by map[string]completer) cobra.CompletionFunc {
+	names := strings.Fields(strings.NewReplacer("[", "", "]", "").Replace(cmd.Use))[1:]
+	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		i := len(args)
+		if len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…") {
+			i = min(i, len(names)-1)
+		}
+		if i >= len(names) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		name := strings.TrimSuffix(names[i], "…")
+		complete := by[cmd.CommandPath()+" "+name]
+		if complete == nil {
+			complete = by[name]
+		}
+		switch {
+		case complete != nil:
+			return complete.offer(cmd, args, word)
+		case strings.HasSuffix(name, ".yaml"):
+			return []cobra.Completion{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+		case strings.HasPrefix(name, "PATH"), strings.HasPrefix(name, "FILE"):
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// flagCompleters are what flags take; a command's own meaning of a flag goes before that of all others.
+func (a *app) flagCompleters() map[string]completer {
+	agents := a.ofRuns(func(r listedRun) string { return r.Agent })
+	return map[string]completer{
+		"--output": words(outputText, outputJSON), "--color": words(colorAuto, colorNever, colorAlways), "--time-format": words(timeRelative, timeISO),
+		"--mode": words(switchyard.ModeStrict, switchyard.ModeLenient), "--priority": words(switchyard.Priorities...),
+		"--if-busy": words(busyRefuse, busyWait), "--overlap": words(overlapNames()...), "--overlap-policy": words(overlapNames()...),
+		"--outcome": words(outcomes...), "--status": words(runStatuses...), "--call-status": words(callStatuses...), "--kind": words(lintKinds...),
+		"list --category": a.ofTools(func(s toolspecs.Spec) []string { return []string{s.Category} }), "list --tag": a.ofTools(func(s toolspecs.Spec) []string { return s.Tags }),
+		"--agent": agents, "--caller": a.ofRuns(func(r listedRun) string { return r.Caller }),
+		"--conversation": a.ofRuns(func(r listedRun) string { return r.Conversation }),
+		"--tool":         a.toolNames, "create --call": a.toolNames, "create --agent": nil,
+		"--workflow-id": a.anyRun(), "--from-dry-run": a.anyRun(), "--lanes": a.laneNames,
+		"--digest": a.openDigests,
+	}
+}
+
+// argumentCompleters are what arguments may be, by their names in the usage.
+func (a *app) argumentCompleters() map[string]completer {
+	return map[string]completer{
+		"RUN": a.anyRun(), "starter cancel RUN": a.anyRun(audit.RunRunning, audit.RunPaused), "starter pause RUN": a.anyRun(audit.RunRunning),
+		"starter send RUN": a.anyRun(audit.RunRunning, audit.RunPaused), "starter resume RUN": a.anyRun(audit.RunPaused),
+		"starter approve RUN": a.awaitingRuns, "starter deny RUN": a.awaitingRuns, "starter answer RUN": a.askingRuns,
+		"starter approve CALL": a.openCalls, "starter deny CALL": a.openCalls, "starter answer QUESTION": a.openQuestions,
+		"starter policy explain CALL": a.recordedCalls,
+		"TOOL":                        a.toolNames, "starter tools show NAME": a.toolNames, "ARGS_JSON|name=value": a.toolArguments,
+		"starter lanes NAME": a.laneNames, "ID": a.ofRuns(func(r listedRun) string { return r.Conversation }),
+		"starter schedule show NAME": a.scheduleNames, "starter schedule trigger NAME": a.scheduleNames, "starter schedule pause NAME": a.scheduleNames,
+		"starter schedule resume NAME": a.scheduleNames, "starter schedule delete NAME": a.scheduleNames,
+	}
+}

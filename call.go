@@ -60,6 +60,10 @@ type Call struct {
 // OfRun reports whether the run makes the call by itself, on behalf of another one or to be checked.
 func (c Call) OfRun() bool { return c.Undo != nil || c.Verifies != "" || c.Checks }
 
+// Governed reports whether policies and approvals apply to the call. They do not to one that puts back what another did, or finds
+// out what became of it.
+func (c Call) Governed() bool { return c.Undo == nil && c.Verifies == "" }
+
 // Verdict is what admission decided about one call. It is recorded in history.
 type Verdict struct {
 	ID string `json:"id"`

@@ -58,7 +58,7 @@ type Carry struct {
 	Window *Window `json:"window,omitempty"`
 	// Repeats are the failures that the run has seen again and again.
 	Repeats *Repeats `json:"repeats,omitempty"`
-	// Prompt is the beginning of the one that the run started with, for hooks after the run; empty where the agent has no hooks.
+	// Prompt is the beginning of the one that the run started with, for hooks after the run; empty where the agent has neither hooks nor a checker.
 	Prompt string `json:"prompt,omitempty"`
 	// Instances are those of stateful tools that the run has or had.
 	Instances []CarriedInstance `json:"instances,omitempty"`

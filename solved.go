@@ -38,6 +38,9 @@ type Checker struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
+// maxCheckArguments bounds the arguments of the call that checks a run, in bytes: history has them twice.
+const maxCheckArguments = 256 << 10
+
 // CheckCallID is the id of the call that checks a run.
 const CheckCallID = "check"
 
@@ -62,7 +65,18 @@ func (c Checker) Call(run CheckedRun) (Call, error) {
 	if err != nil {
 		return Call{}, err
 	}
-	arguments, err := c.call().For(UndoSource{Arguments: of})
+	template, err := DecodeJSON(c.call().Arguments)
+	if err != nil {
+		return Call{}, err
+	}
+	filled, _, err := UndoSource{Arguments: of}.fill(template)
+	if err != nil {
+		return Call{}, err
+	}
+	arguments, err := EncodeJSON(filled)
+	if err == nil && len(arguments) > maxCheckArguments {
+		err = fmt.Errorf("prompt and answer are too long to be checked: the arguments of %s would have %d bytes, and at most %d are sent", c.Tool, len(arguments), maxCheckArguments)
+	}
 	return Call{ID: CheckCallID, Tool: c.Tool, Arguments: string(arguments), Checks: true}, err
 }
 

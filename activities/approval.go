@@ -36,7 +36,7 @@ const maxIntent = 500
 // itself need no approval: who approved the call that they belong to has approved what undoes or verifies it.
 func (a *Activities) approvals(r switchyard.AdmitRequest, verdicts []switchyard.Verdict) []switchyard.Verdict {
 	for i, v := range verdicts {
-		if v.Error != nil || v.Result != nil || v.Approval != nil || r.Calls[i].OfRun() {
+		if v.Error != nil || v.Result != nil || v.Approval != nil || !r.Calls[i].Governed() {
 			continue
 		}
 		tool, compiled, fault := a.callable(r, r.Calls[i])

@@ -82,6 +82,11 @@ func (p *pinning) tools(r switchyard.PinRequest) {
 		digests = append(digests, compiled.Digest)
 		agents = append(agents, agentsIn(compiled, placesOf(r, i))...)
 	}
+	if r.Agent != nil {
+		agents = append(agents, p.checker(r.Agent, []string{"$.checker.tool"}, func(rule, message string) {
+			p.Problems = append(p.Problems, switchyard.Problem{Path: "$.checker.tool", Rule: rule, Message: message})
+		})...)
+	}
 	for len(agents) > 0 {
 		agents = append(p.below(agents[0]), agents[1:]...)
 	}
@@ -155,6 +160,7 @@ func (p *pinning) below(a agentBelow) []agentBelow {
 		p.Below = append(p.Below, compiled.Tool())
 		agents = append(agents, agentsIn(compiled, a.places)...)
 	}
+	agents = append(agents, p.checker(a.agent, a.places, report)...)
 	if _, problems := p.activities.provider(a.agent.Model, nil); len(problems) > 0 {
 		report(problems[0].Rule, problems[0].Message)
 	}
@@ -162,6 +168,23 @@ func (p *pinning) below(a agentBelow) []agentBelow {
 		report(problem.Rule, problem.Message)
 	}
 	return agents
+}
+
+// checker pins the tool that checks an agent's runs, and returns the agent that it is, if it is one. places are those in the request
+// through which the run reaches it; report takes a rule and what is wrong.
+func (p *pinning) checker(a *switchyard.Agent, places []string, report func(rule, message string)) []agentBelow {
+	if a.Checker == nil || p.seen[a.Checker.Tool] {
+		return nil
+	}
+	name := a.Checker.Tool
+	compiled, ok := p.find(name)
+	if !ok {
+		report(switchyard.RuleTool, "the checker: "+noTool(name, p.catalog.Near(name)))
+		return nil
+	}
+	p.seen[name] = true
+	p.Below = append(p.Below, compiled.Tool())
+	return agentsIn(compiled, places)
 }
 
 // byRun pins the tools whose calls the run makes by itself: those that undo or verify calls of the tools that are pinned. What

@@ -55,7 +55,7 @@ func (s *rulesOfRuns) of(rules []switchyard.PolicyRule) *policies.Set {
 // was declared with that one's tool. Those that a tool or a rule has wait for approval say so.
 func (a *Activities) afterHooks(ctx context.Context, r switchyard.AdmitRequest, verdicts []switchyard.Verdict) []switchyard.Verdict {
 	for i, v := range verdicts {
-		if v.Error == nil && v.Result == nil && !r.Calls[i].OfRun() {
+		if v.Error == nil && v.Result == nil && r.Calls[i].Governed() {
 			v = a.checkPolicies(ctx, r, r.Calls[i], v)
 			verdicts[i] = v
 		}

@@ -122,7 +122,7 @@ func (d *Deriver) pin(pinned switchyard.Pinned) {
 // admit takes verdicts: a refused call is over.
 func (d *Deriver) admit(e *historypb.HistoryEvent, verdicts []switchyard.Verdict) {
 	for _, v := range verdicts {
-		if c := (switchyard.Call{ID: v.ID, Tool: v.Tool, Arguments: string(v.Arguments), Undo: v.Undo, Verifies: v.Verifies}); c.OfRun() {
+		if c := (switchyard.Call{ID: v.ID, Tool: v.Tool, Arguments: string(v.Arguments), Undo: v.Undo, Verifies: v.Verifies, Checks: v.Checks}); c.OfRun() {
 			d.wanted.add(c)
 		}
 		w := d.wanted[v.ID]

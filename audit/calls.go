@@ -122,7 +122,8 @@ func (d *Deriver) record(id, tool string, arguments json.RawMessage) switchyard.
 
 // ofRun completes the record of a call that the run makes by itself, on behalf of another one; of others it changes nothing.
 func (d *Deriver) ofRun(r switchyard.Record, c switchyard.Call) switchyard.Record {
-	if !c.OfRun() {
+	r.Checks = c.Checks
+	if c.Governed() {
 		return r
 	}
 	of := c.Verifies

@@ -1,6 +1,7 @@
 package toolspecs
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"slices"
 
@@ -23,8 +24,15 @@ type agentFile struct {
 	// Undo says at which ends of a run its calls are undone; default both.
 	Undo  switchyard.UndoWhen `yaml:"undo" rule:"enum=on_failure|on_cancel|both|never"`
 	Hooks hooksFile           `yaml:"hooks"`
+	// Checker says which tool tells at a run's end whether it is solved.
+	Checker *checkerFile `yaml:"checker"`
 	// Policies are paths of files of rules, relative to the agent file.
 	Policies []string `yaml:"policies" rule:"min=1" hint:"leave policies away for none"`
+}
+
+type checkerFile struct {
+	Tool      string          `yaml:"tool" rule:"required"`
+	Arguments json.RawMessage `yaml:"arguments"`
 }
 
 type modelFile struct {
@@ -88,6 +96,7 @@ func decodeAgent(file string, data []byte, known []string, read reader) (*switch
 	}
 	checkToolNames(doc, "$.tools", f.Tools, known)
 	f.checkModel(doc)
+	f.checkChecker(doc, known)
 	checkHooks(doc, f.Hooks.hooks(), f.Tools)
 	script, scriptFaults := f.script(doc, file, read)
 	rules, ruleFaults := f.rules(doc, file, read)
@@ -163,7 +172,7 @@ func (f agentFile) agent(script *switchyard.Script) *switchyard.Agent {
 			ToolChoice: m.ToolChoice, ParallelCalls: m.ParallelCalls, Window: m.Window, CompactAt: m.CompactAt,
 		},
 		Tools: f.Tools, Order: f.Order, Mode: f.Mode, Limits: switchyard.Limits(f.Limits), Undo: f.Undo,
-		Hooks: f.Hooks.hooks(),
+		Hooks: f.Hooks.hooks(), Checker: (*switchyard.Checker)(f.Checker),
 	}
 	if script != nil {
 		packed := switchyard.Pack(*script)

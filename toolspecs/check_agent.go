@@ -63,9 +63,33 @@ func CheckAgents(specs []Spec, known []string) error {
 	return slices.Compact(faults).Err()
 }
 
+// toolsOf returns the tools that an agent's runs may need: those that it may call, and its checker.
+func toolsOf(a *switchyard.Agent) []string {
+	if a.Checker == nil || slices.Contains(a.Tools, a.Checker.Tool) {
+		return a.Tools
+	}
+	return append(a.Tools[:len(a.Tools):len(a.Tools)], a.Checker.Tool)
+}
+
+// checkChecker holds the checker against the tools there are.
+func (f agentFile) checkChecker(doc *strictyaml.Document, known []string) {
+	if f.Checker == nil {
+		return
+	}
+	const path = "$.checker"
+	checkToolName(doc, path+toolKey, f.Checker.Tool, known, "there is no tool")
+	if len(f.Checker.Arguments) > 0 {
+		if _, err := membersOf(f.Checker.Arguments); err != nil {
+			doc.Report(path+argumentsKey, "the arguments must be an object", "write a mapping of the arguments of "+f.Checker.Tool)
+			return
+		}
+	}
+	switchyard.Checker(*f.Checker).Problems(path+argumentsKey, func(at, fault string) { doc.Report(at, fault, "") })
+}
+
 func missingTools(s Spec, known []string) Faults {
 	var faults Faults
-	for _, name := range s.Entry.Agent.Tools {
+	for _, name := range toolsOf(s.Entry.Agent) {
 		if !slices.Contains(known, name) {
 			faults = append(faults, Fault{File: fmt.Sprintf("toolspec %q", s.Name),
 				Message: fmt.Sprintf("its agent %s names the tool %q, and there is none", s.Entry.Agent.Name, name), Hint: spelling.Hint(name, known)})

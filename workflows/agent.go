@@ -34,6 +34,9 @@ func (r *agentRun) toEnd(ctx workflow.Context, earlier []byte) (switchyard.RunRe
 	result, err := r.loop(ctx)
 	r.pipeline.control.inbox.close("is ending")
 	if !workflow.IsContinueAsNewError(err) {
+		if err == nil {
+			result = r.check(ctx, result)
+		}
 		r.pipeline.instances.close(ctx)
 		result, err = r.endHooks(ctx, result, r.pipeline.end(ctx, err))
 	}

@@ -170,7 +170,7 @@ func (r *agentRun) hookPrompt() string {
 	switch {
 	case r.in.Carry != nil:
 		return r.in.Carry.Prompt
-	case r.agent.Hooks.NoneOfRun():
+	case r.agent.Hooks.NoneOfRun() && r.agent.Checker == nil:
 		return ""
 	case len(r.in.Prompt) > maxHookPrompt:
 		return strings.ToValidUTF8(r.in.Prompt[:maxHookPrompt], "")

@@ -49,6 +49,9 @@ func (p *pipeline) scheduleNow(ctx workflow.Context, c switchyard.Call, v switch
 	} else if c.Verifies != "" {
 		summary, parent = "what became of "+c.Verifies+": "+summary, switchyard.CallPath(parent, c.Verifies)
 	}
+	if c.Checks {
+		summary = "is the run solved? " + summary
+	}
 	options := callOptions(p.queue, c.ID, t, v.Route, summary)
 	options.Priority = p.rank.call(c, t, v.Route)
 	execution := switchyard.Execution{Digest: t.Digest, Arguments: arguments, Origin: p.origin, Notes: v.Notes, Parent: parent,

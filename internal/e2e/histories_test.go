@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -72,6 +73,12 @@ var behaviours = []behaviour{
 			step(call("append", `{"text":"again ${a.text}"}`)),
 			answer("done"),
 		), "append store broken flaky"))
+	}},
+	{name: "agent_checked", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		a := withTools(agent(step(call("store", `{"text":"a"}`)), answer("done")), "store")
+		a.Checker = &switchyard.Checker{Tool: "append", Arguments: json.RawMessage(`{"text": "{{args.prompt}} {{args.answer}}"}`)}
+		return l.runAgent("agent_checked", a)
 	}},
 	{name: "agent_approvals", run: func(l *lab) client.WorkflowRun {
 		l.worker()

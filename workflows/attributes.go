@@ -17,6 +17,8 @@ type attributes struct {
 	known []string
 	// waiting is what was set last.
 	waiting bool
+	// over is set when the run has ended: what is set then stays.
+	over bool
 }
 
 // attribute is a new value of a search attribute.
@@ -49,7 +51,7 @@ func (p *pipeline) keepAttributes(ctx workflow.Context) {
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // a cancelled run may wait, too
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		for workflow.Await(ctx, func() bool { return p.attributes.waiting != p.waits() }) == nil {
+		for workflow.Await(ctx, func() bool { return !p.attributes.over && p.attributes.waiting != p.waits() }) == nil {
 			p.attributes.waiting = p.waits()
 			p.attributes.set(ctx, p.figures()...)
 		}
@@ -104,7 +106,7 @@ func ended(ctx workflow.Context, in switchyard.RunInput, p *pipeline, result swi
 	var all []attribute
 	if p != nil {
 		a = &p.attributes
-		a.waiting = goesOn && p.waits()
+		a.waiting, a.over = goesOn && p.waits(), true
 		all = p.figures()
 	}
 	if !goesOn {

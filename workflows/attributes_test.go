@@ -97,6 +97,19 @@ func TestAttributesAtEnds(t *testing.T) {
 	expect(t, "upserts of a cancelled run", watch.upserts, []string{"Outcome=cancelled"})
 }
 
+// TestAttributesAtALimit proves that nothing is set after the end of a run that is cancelled while it asks for more of a limit,
+// although what it asks is taken back only then.
+func TestAttributesAtALimit(t *testing.T) {
+	a := agent(step(call("echo", `{"value":1}`)), answer("never"))
+	a.Limits = switchyard.Limits{Turns: 1, OnReached: switchyard.LimitAsks}
+	l := newLab(t)
+	watch := l.watch()
+	l.RegisterDelayedCallback(l.CancelWorkflow, time.Minute)
+	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Prompt: "Go.", Agent: a, Attributes: []string{switchyard.AttributeWaiting, switchyard.AttributeOutcome}})
+	l.cancelled()
+	expect(t, "upserts", watch.upserts, []string{"Waiting=true", "Outcome=cancelled Waiting=false"})
+}
+
 // TestAttributesOfSubAgents proves that a sub-agent keeps the same attributes, that the run above it tells of the tools below, and
 // says that there are others where a sub-agent that failed could not tell.
 func TestAttributesOfSubAgents(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
 )
 
 // How much a Live takes on. What is more waits or is dropped: no run ever waits for it.
@@ -18,12 +19,13 @@ const (
 	// followed is how many runs are followed at a time, waiting how many wait to be.
 	followed = 64
 	waiting  = 10_000
-	// queued is how many spans wait to be sent.
-	queued = 20_000
+	// queued is how many spans wait to be sent, queuedBytes how many bytes they have at most: with content one may have a megabyte.
+	queued      = 20_000
+	queuedBytes = 64 << 20
 	// idle is after how long without an event a run makes room for one that waits.
 	idle = time.Minute
 	// sendPace is how long spans wait for others, to be sent together, sendPatience how long they are tried to be sent, and lastPatience
-	// how long the last ones when the process ends.
+	// how long all that are left when the process ends.
 	sendPace     = time.Second
 	sendPatience = 30 * time.Second
 	lastPatience = 3 * time.Second
@@ -38,7 +40,9 @@ type Live struct {
 	logger   *slog.Logger
 	runs     chan audit.Position
 	spans    chan *tracepb.Span
-	mu       sync.Mutex
+	// bytes are those of the spans that wait to be sent.
+	bytes atomic.Int64
+	mu    sync.Mutex
 	// seen are the runs that are followed or wait to be, and the last ones that were.
 	seen map[string]bool
 	past []string
@@ -189,11 +193,16 @@ func (l *Live) makeRoom(ctx context.Context, end context.CancelCauseFunc, last *
 
 // queue has a span sent, or drops it.
 func (l *Live) queue(span *tracepb.Span) {
-	select {
-	case l.spans <- span:
-	default:
-		l.drop(1, errors.New("too many spans wait to be sent"))
+	size := int64(proto.Size(span))
+	if l.bytes.Add(size) <= queuedBytes {
+		select {
+		case l.spans <- span:
+			return
+		default:
+		}
 	}
+	l.bytes.Add(-size)
+	l.drop(1, errors.New("too many spans wait to be sent"))
 }
 
 // drop counts spans that are not sent, and says so once until some are sent again.
@@ -209,22 +218,26 @@ func (l *Live) send(ctx context.Context) {
 	var batch Batch
 	tick := time.NewTicker(sendPace)
 	defer tick.Stop()
+	trying, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastPatience, stop) })()
 	for {
 		select {
 		case span, open := <-l.spans:
 			if !open {
-				l.sendBatch(ctx, batch.Take())
+				l.sendBatch(ctx, trying, batch.Take())
 				return
 			}
-			l.sendBatch(ctx, batch.Add(span))
+			l.bytes.Add(-int64(proto.Size(span)))
+			l.sendBatch(ctx, trying, batch.Add(span))
 		case <-tick.C:
-			l.sendBatch(ctx, batch.Take())
+			l.sendBatch(ctx, trying, batch.Take())
 		}
 	}
 }
 
-// sendBatch tries for a while; less where the process ends.
-func (l *Live) sendBatch(ctx context.Context, spans []*tracepb.Span) {
+// sendBatch tries for a while, and no longer than trying lasts: a little longer than ctx, with which the process ends.
+func (l *Live) sendBatch(ctx, trying context.Context, spans []*tracepb.Span) {
 	switch {
 	case len(spans) == 0:
 		return
@@ -232,9 +245,8 @@ func (l *Live) sendBatch(ctx context.Context, spans []*tracepb.Span) {
 		l.drop(len(spans), ctx.Err()) // nobody waits again for one who is away
 		return
 	}
-	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendPatience)
+	sending, cancel := context.WithTimeout(trying, sendPatience)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastPatience, cancel) })()
 	refused, why, err := l.endpoint.SendAgain(sending, spans)
 	if err != nil {
 		l.drop(len(spans), err)

@@ -55,9 +55,13 @@ func NewEndpoint(base string, getenv func(string) string) (*Endpoint, error) {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, errors.New("the address of the OTLP endpoint is none: write http://host:4318, or https://")
 	}
-	e := &Endpoint{url: address, headers: http.Header{}, service: cmp.Or(getenv("OTEL_SERVICE_NAME"), "switchyard"), client: &http.Client{Timeout: 10 * time.Second}}
+	e := &Endpoint{url: address, headers: http.Header{}, service: cmp.Or(getenv("OTEL_SERVICE_NAME"), "switchyard"), client: &http.Client{Timeout: 10 * time.Second, CheckRedirect: stay}}
 	return e, e.addHeaders(getenv("OTEL_EXPORTER_OTLP_HEADERS"))
 }
+
+// stay has a redirection be an answer: to follow it could take the headers to somebody else, and takes the spans along only where
+// it is of certain kinds.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // addHeaders reads name=value, name=value.
 func (e *Endpoint) addHeaders(list string) error {

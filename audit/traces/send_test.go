@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	collectorpb "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
@@ -87,6 +88,15 @@ func TestSend(t *testing.T) {
 	if _, _, err := closed.SendAgain(t.Context(), spans); err == nil || !strings.Contains(err.Error(), "401") || strings.Contains(err.Error(), "planted") {
 		t.Errorf("refused: %v", err)
 	}
+	elsewhere := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/traces" {
+			t.Errorf("the headers %v came to %s", r.Header, r.URL.Path)
+		}
+		http.Redirect(w, r, "/login", http.StatusFound)
+	})
+	if _, _, err := elsewhere.SendAgain(t.Context(), spans); err == nil || !strings.Contains(err.Error(), "302") {
+		t.Errorf("elsewhere: %v", err)
+	}
 	part := endpoint(t, func(w http.ResponseWriter, _ *http.Request) {
 		answer, _ := proto.Marshal(&collectorpb.ExportTraceServiceResponse{PartialSuccess: &collectorpb.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "too old"}})
 		_, _ = w.Write(answer)
@@ -124,16 +134,65 @@ func TestDropped(t *testing.T) {
 		t.Errorf("%d were dropped, want 10", dropped)
 	}
 	one := []*tracepb.Span{{Name: "a"}}
-	l.sendBatch(t.Context(), one)
+	l.sendBatch(t.Context(), t.Context(), one)
 	up.Store(true)
-	l.sendBatch(t.Context(), one)
+	l.sendBatch(t.Context(), t.Context(), one)
 	up.Store(false)
-	l.sendBatch(t.Context(), one)
+	l.sendBatch(t.Context(), t.Context(), one)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	l.sendBatch(ended, one)
+	l.sendBatch(ended, t.Context(), one)
 	if sent, dropped := l.Counts(); sent != 1 || dropped != 13 || strings.Count(log.String(), "\n") != 2 || strings.Contains(log.String(), "planted") {
 		t.Errorf("%d sent, %d dropped, log: %s", sent, dropped, log.String())
+	}
+}
+
+// TestQueueIsBounded proves that spans with much content, of which not so many fit, are dropped beyond a number of bytes, and that what
+// was sent makes room.
+func TestQueueIsBounded(t *testing.T) {
+	var got atomic.Int64
+	e := endpoint(t, func(_ http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		got.Add(n)
+	})
+	l := NewLive(nil, e, Options{}, slog.New(slog.DiscardHandler))
+	large := &tracepb.Span{Name: strings.Repeat("a", queuedBytes/4)}
+	for range 5 {
+		l.queue(large)
+	}
+	if _, dropped := l.Counts(); dropped != 2 || len(l.spans) != 3 {
+		t.Errorf("%d were dropped and %d wait, want 2 and 3", dropped, len(l.spans))
+	}
+	close(l.spans)
+	l.send(t.Context())
+	if sent, _ := l.Counts(); sent != 3 || l.bytes.Load() != 0 || got.Load() == 0 {
+		t.Errorf("%d were sent, and %d bytes wait", sent, l.bytes.Load())
+	}
+}
+
+// TestLastSpans proves that an endpoint that takes its time does not hold up the end of a worker by more than the last patience, however
+// many spans wait.
+func TestLastSpans(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	var asked atomic.Int32
+	e := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		asked.Add(1)
+		select {
+		case <-time.After(lastPatience * 2 / 3):
+		case <-r.Context().Done():
+		}
+	})
+	l := NewLive(nil, e, Options{}, slog.New(slog.DiscardHandler))
+	for range 10 * batchSpans {
+		l.queue(&tracepb.Span{})
+	}
+	close(l.spans)
+	l.send(ended)
+	if sent, dropped := l.Counts(); sent != batchSpans || dropped != 9*batchSpans || asked.Load() != 2 {
+		t.Errorf("%d were sent and %d dropped after %d messages", sent, dropped, asked.Load())
 	}
 }
 

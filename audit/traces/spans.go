@@ -38,10 +38,13 @@ type tree struct {
 
 var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)
 
+// noTrace is the id that stands for none, noTrace[:16] that of a span.
+var noTrace = strings.Repeat("0", 32)
+
 // newTree places a run. root is the first execution of the run at the top.
 func newTree(s audit.Summary, root string, o Options) *tree {
 	t := &tree{Options: o, trace: digest("trace", root)[:16], run: s.Run}
-	if caller := traceparent.FindStringSubmatch(s.Trace); caller != nil {
+	if caller := traceparent.FindStringSubmatch(s.Trace); caller != nil && caller[1] != noTrace && caller[2] != noTrace[:16] {
 		t.trace, _ = hex.DecodeString(caller[1])
 		t.parent, _ = hex.DecodeString(caller[2])
 	}

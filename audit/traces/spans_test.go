@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"os"
@@ -172,8 +173,11 @@ func TestCallersTrace(t *testing.T) {
 	if hex.EncodeToString(span.GetTraceId()) != trace || hex.EncodeToString(span.GetParentSpanId()) != parent {
 		t.Errorf("the span is %x below %x", span.GetTraceId(), span.GetParentSpanId())
 	}
-	if other := newTree(audit.Summary{Run: "r", Trace: "something else"}, "r", Options{}); len(other.parent) != 0 || len(other.trace) != 16 {
-		t.Errorf("what is no trace was taken for one: %x", other.trace)
+	for _, none := range []string{"something else", "00-" + noTrace + "-" + parent + "-01", "00-" + trace + "-" + noTrace[:16] + "-01"} {
+		own := newTree(audit.Summary{Run: "r"}, "r", Options{})
+		if other := newTree(audit.Summary{Run: "r", Trace: none}, "r", Options{}); len(other.parent) != 0 || !bytes.Equal(other.trace, own.trace) {
+			t.Errorf("%s, which is no trace, was taken for one: %x", none, other.trace)
+		}
 	}
 }
 

@@ -69,15 +69,15 @@ func (ch *chain) open(ctx context.Context) (runID string, err error) {
 		return "", err
 	}
 	runID, err = ch.beginning(ctx, info)
-	incomplete, before := errors.Is(err, ErrIncomplete), 0
-	if incomplete && ch.from.Sequence > 0 && ch.from.Part == runID {
-		incomplete, before, err = false, ch.from.Before, nil
+	incomplete := errors.Is(err, ErrIncomplete)
+	if incomplete && ch.from.Sequence > 0 {
+		err = nil // nothing is missing of what the reader has not seen
 	}
 	if err != nil && (ch.wait || !incomplete) {
 		return "", err
 	}
 	ch.deriver = NewDeriver(ch.workflowID, runID)
-	ch.deriver.withheld, ch.deriver.unnumbered, ch.deriver.sequence = ch.withheld, incomplete, before
+	ch.deriver.withheld, ch.deriver.unnumbered = ch.withheld, incomplete
 	return runID, err
 }
 
@@ -140,6 +140,9 @@ func (ch *chain) previous(ctx context.Context, runID string) (string, error) {
 
 // execution reads one history; it reports whether the reader wants more.
 func (ch *chain) execution(ctx context.Context, runID string, yield func(switchyard.Event, error) bool) bool {
+	if ch.deriver.unnumbered && ch.from.Sequence > 0 && runID == ch.from.Part {
+		ch.deriver.unnumbered, ch.deriver.sequence = false, ch.from.Before
+	}
 	history := ch.client.GetWorkflowHistory(ctx, ch.workflowID, runID, ch.wait, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for history.HasNext() {
 		event, err := history.Next()

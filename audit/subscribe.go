@@ -52,9 +52,9 @@ func (s *Subscription) Summary() Summary {
 // stops; called again, it goes on from there. For that it reads the run's histories from the beginning, as the deriver needs what
 // came before: some 20,000 calls a second, in constant memory.
 //
-// An error comes last: ErrPosition where the position is of another run or past the run's end, ErrIncomplete where the server
-// keeps the executions before the position's own no longer, and that one neither, or the errors of Follow. After one of the
-// connection, Events can be called again.
+// An error comes last: ErrPosition where the position is of another run or past the run's end, ErrNotFound where the server keeps the
+// position's own execution no longer, or the errors of Follow; it need not keep those before. After one of the connection, Events
+// can be called again.
 func (s *Subscription) Events(ctx context.Context) iter.Seq2[switchyard.Event, error] {
 	return s.read(ctx, true)
 }

@@ -81,7 +81,7 @@ func TestPositions(t *testing.T) {
 		"the end":                    {audit.Position{WorkflowID: "continued", Run: run, Sequence: end}, nil},
 		"before what is kept":        {audit.Position{WorkflowID: "gone", Run: run, Sequence: 3}, audit.ErrNotFound},
 		"from the start of a rest":   {audit.Position{WorkflowID: "gone"}, audit.ErrIncomplete},
-		"where only a later is kept": {audit.Position{WorkflowID: "gone", Run: run, Part: start(parts[2]).GetOriginalExecutionRunId(), Sequence: 70, Before: 60}, audit.ErrIncomplete},
+		"past the end of a rest":     {audit.Position{WorkflowID: "gone", Run: run, Part: start(parts[2]).GetOriginalExecutionRunId(), Sequence: 1000, Before: 60}, audit.ErrPosition},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for e, err := range audit.Subscribe(c, tt.position).Events(t.Context()) {
@@ -129,9 +129,11 @@ func TestBeginningGone(t *testing.T) {
 				}
 			}
 			checkRest(t, rest, name, want)
-			kept := mustJSON(t, positions[0])
-			if got, _, err := resume(t, rest, kept, len(want)); err != nil || !reflect.DeepEqual(got, want[1:]) {
-				t.Errorf("going on after %s: %d events, %v; want %d", kept, len(got), err, len(want)-1)
+			for i, position := range positions {
+				kept := mustJSON(t, position)
+				if got, _, err := resume(t, rest, kept, len(want)); err != nil || len(got) != len(want)-1-i || len(got) > 0 && !reflect.DeepEqual(got, want[i+1:]) {
+					t.Errorf("going on after %s: %d events, %v; want %d", kept, len(got), err, len(want)-1-i)
+				}
 			}
 		})
 	}

@@ -17,6 +17,8 @@ type Stdio struct {
 	Out, Err io.Writer
 	// Interrupts carries signals: the first ends what a command waits for, further ones insist. May be nil.
 	Interrupts <-chan os.Signal
+	// Program is how starter was called, for the commands that are shown; empty is starter.
+	Program string
 }
 
 // app is one invocation of starter.
@@ -41,7 +43,9 @@ func Run(ctx context.Context, args []string, stdio Stdio) int {
 }
 
 func (a *app) execute(ctx context.Context, args []string) int {
+	a.connection.program = a.Program
 	root := a.rootCommand()
+	calledAs(root, a.connection.called())
 	root.SetArgs(args)
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
@@ -51,6 +55,20 @@ func (a *app) execute(ctx context.Context, args []string) int {
 		a.format.output = outputJSON // a wrong flag ends the reading of those behind it
 	}
 	return a.report(err)
+}
+
+// programName is starter's own.
+const programName = "starter"
+
+// calledAs has help and errors show the commands as they can be typed.
+func calledAs(root *cobra.Command, program string) {
+	if program == programName {
+		return
+	}
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: program}
+	for _, c := range withSubcommands(root) {
+		c.Example = strings.ReplaceAll(c.Example, programName+" ", program+" ")
+	}
 }
 
 // asksJSON reports whether a command line asks for JSON, however wrong the rest of it is.
@@ -111,7 +129,7 @@ Exit codes: 0 done, 1 the run failed, 2 usage or bad input, 3 cancelled or inter
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use: "starter", Short: "Run agents, plans and tool calls durably", Long: rootHelp, Example: rootExamples,
+		Use: programName, Short: "Run agents, plans and tool calls durably", Long: rootHelp, Example: rootExamples,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: a.unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

@@ -81,6 +81,7 @@ CALL is its id, as 'starter approvals' prints it; it may be left out where one c
 	}
 	ref.add(cmd.Flags())
 	flags.add(cmd)
+	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "do not ask; a denial is never asked about, so this is for scripts that give it to all decisions")
 	return cmd
 }
 

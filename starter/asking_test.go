@@ -93,7 +93,7 @@ func TestChoose(t *testing.T) {
 		{name: "one of many", open: open, code: exitUsage},
 	} {
 		r := switchyard.Reply{Question: test.question}
-		run, err := choose(&runReference{workflowID: "demo"}, test.open, &r, "")
+		run, err := choose(&runReference{workflowID: "demo"}, test.open, &r, reach{})
 		if err != nil {
 			if own, ok := err.(*exitError); !ok || own.code != test.code {
 				t.Errorf("%s: %v", test.name, err)

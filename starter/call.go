@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,10 +24,14 @@ func (a *app) callCommand() *cobra.Command {
 standard error.
 
 A value of name=value is read as JSON where it is JSON, and as text otherwise: count=3 is a number, name=Ada is text, and
-count='"3"' is the text 3.`,
+count='"3"' is the text 3. Where the toolspec is known here, as one of --tools, ./tools or the worker's own, and says that an argument
+is a text, its value is: zip=01234 needs no quotes then.
+
+With --tools, the tool and its arguments are checked before anything starts.`,
 		Example: `  starter call calculator expression='2*(3+4)'
   starter call echo '{"text": "hello"}'
   echo '{"text": "hello"}' | starter call echo -
+  starter call greet name=Ada --tools ./tools
   starter call echo text=hello --output json`,
 		Args: arguments(1, "TOOL", "ARGUMENTS…"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,12 +49,19 @@ count='"3"' is the text 3.`,
 
 // callStart makes a run of a tool's name and the arguments behind it.
 func (a *app) callStart(cmd *cobra.Command, flags *startFlags, args []string) (*start, error) {
-	if err := checkTool(args[0], &flags.catalog); err != nil {
+	named := flags.catalog.dir != ""
+	tool, err := a.toolToCall(args[0], &flags.catalog)
+	if err != nil {
 		return nil, err
 	}
-	text, err := parseArguments(args[1:], a.In)
+	text, err := parseArguments(args[1:], a.In, takesText(tool))
 	if err != nil {
 		return nil, usageError(cmd, "%v", err)
+	}
+	if named {
+		if err := a.checkArguments(tool, text, flags); err != nil {
+			return nil, err
+		}
 	}
 	s, err := flags.newStart(cmd, switchyard.CallerDirect, switchyard.CallWorkflow, args[0])
 	if err != nil {
@@ -60,26 +72,63 @@ func (a *app) callStart(cmd *cobra.Command, flags *startFlags, args []string) (*
 	return s, nil
 }
 
-// checkTool refuses a name that no tool can have, and one that the folder of tools, if there is one, does not hold.
-func checkTool(name string, flags *catalogFlags) error {
+// toolToCall returns what is known here of a tool: nil where the workers alone know it. It refuses a name that no tool can have, one
+// that the folder of --tools does not hold, and one that the worker of 'starter dev' does not serve.
+func (a *app) toolToCall(name string, flags *catalogFlags) (*toolspecs.Compiled, error) {
 	if err := switchyard.CheckToolName(name); err != nil {
-		return failure(exitUsage, "%w", err)
+		return nil, failure(exitUsage, "%w", err)
 	}
-	if flags.dir == "" {
-		return nil
+	named := flags.dir != ""
+	if !named && a.served != nil && !slices.Contains(a.served, name) {
+		return nil, &hinted{failure(exitUsage, "there is no tool %q", name), a.lookedUp(flags)}
 	}
+	flags.orDefault()
 	catalog, err := flags.load()
-	if err != nil {
-		return err
+	switch {
+	case err != nil && named:
+		return nil, err
+	case err != nil: // the workers may have other tools than a folder that nobody named
+		return nil, nil
 	}
-	if _, ok := catalog.Get(name); !ok {
-		return unknownTool(catalog, name, flags.dir)
+	tool, ok := catalog.Get(name)
+	if !ok && named {
+		return nil, a.unknownTool(catalog, name, flags.dir)
 	}
-	return nil
+	return tool, nil
 }
 
-func unknownTool(catalog *toolspecs.Catalog, name, dir string) error {
-	hint := "List them: starter tools list"
+// takesText tells the arguments of a tool that are texts and nothing else.
+func takesText(tool *toolspecs.Compiled) func(name string) bool {
+	var schema struct {
+		Properties map[string]struct {
+			Type any `json:"type"`
+		} `json:"properties"`
+	}
+	if tool == nil || json.Unmarshal(tool.ModelSchema(), &schema) != nil {
+		return func(string) bool { return false }
+	}
+	return func(name string) bool { return schema.Properties[name].Type == "string" }
+}
+
+// checkArguments refuses arguments that a tool does not take, all that is wrong with them at once.
+func (a *app) checkArguments(tool *toolspecs.Compiled, text string, flags *startFlags) error {
+	rest, _, problems := tool.TakePlan(text)
+	if len(problems) == 0 {
+		_, _, problems = tool.Arguments(rest, switchyard.Mode(flags.mode))
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	lines := []string{fmt.Sprintf("the arguments do not fit the tool %q; nothing was started", tool.Spec.Name)}
+	for _, p := range problems {
+		lines = append(lines, "  "+p.String())
+	}
+	lines = append(lines, fmt.Sprintf("What it takes: %s tools show %s --tools %s", a.connection.called(), tool.Spec.Name, switchyard.ShellWord(flags.catalog.dir)))
+	return failure(exitUsage, "%s", strings.Join(lines, "\n"))
+}
+
+func (a *app) unknownTool(catalog *toolspecs.Catalog, name, dir string) error {
+	hint := "List them: " + a.connection.called() + " tools list"
 	if dir != "" {
 		hint += " --tools " + dir
 	}

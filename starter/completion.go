@@ -133,7 +133,7 @@ func completeArguments(cmd *cobra.Command, by map[string]completer) cobra.Comple
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		name := strings.TrimSuffix(names[i], "…")
-		complete := by[cmd.CommandPath()+" "+name]
+		complete := by[strings.TrimPrefix(cmd.CommandPath(), cmd.Root().DisplayName()+" ")+" "+name]
 		if complete == nil {
 			complete = by[name]
 		}
@@ -169,14 +169,14 @@ func (a *app) flagCompleters() map[string]completer {
 // argumentCompleters are what arguments may be, by their names in the usage.
 func (a *app) argumentCompleters() map[string]completer {
 	return map[string]completer{
-		"RUN": a.anyRun(), "starter cancel RUN": a.anyRun(audit.RunRunning, audit.RunPaused), "starter pause RUN": a.anyRun(audit.RunRunning),
-		"starter send RUN": a.anyRun(audit.RunRunning, audit.RunPaused), "starter resume RUN": a.anyRun(audit.RunPaused),
-		"starter approve RUN": a.awaitingRuns, "starter deny RUN": a.awaitingRuns, "starter answer RUN": a.askingRuns,
-		"starter approve CALL": a.openCalls, "starter deny CALL": a.openCalls, "starter answer QUESTION": a.openQuestions,
-		"starter policy explain CALL": a.recordedCalls,
-		"TOOL":                        a.toolNames, "starter tools show NAME": a.toolNames, "ARGS_JSON|name=value": a.toolArguments,
-		"starter lanes NAME": a.laneNames, "ID": a.ofRuns(func(r listedRun) string { return r.Conversation }),
-		"starter schedule show NAME": a.scheduleNames, "starter schedule trigger NAME": a.scheduleNames, "starter schedule pause NAME": a.scheduleNames,
-		"starter schedule resume NAME": a.scheduleNames, "starter schedule delete NAME": a.scheduleNames,
+		"RUN": a.anyRun(), "cancel RUN": a.anyRun(audit.RunRunning, audit.RunPaused), "pause RUN": a.anyRun(audit.RunRunning),
+		"send RUN": a.anyRun(audit.RunRunning, audit.RunPaused), "resume RUN": a.anyRun(audit.RunPaused),
+		"approve RUN": a.awaitingRuns, "deny RUN": a.awaitingRuns, "answer RUN": a.askingRuns,
+		"approve CALL": a.openCalls, "deny CALL": a.openCalls, "answer QUESTION": a.openQuestions,
+		"policy explain CALL": a.recordedCalls,
+		"TOOL":                a.toolNames, "tools show NAME": a.toolNames, "ARGS_JSON|name=value": a.toolArguments,
+		"lanes NAME": a.laneNames, "ID": a.ofRuns(func(r listedRun) string { return r.Conversation }),
+		"schedule show NAME": a.scheduleNames, "schedule trigger NAME": a.scheduleNames, "schedule pause NAME": a.scheduleNames,
+		"schedule resume NAME": a.scheduleNames, "schedule delete NAME": a.scheduleNames,
 	}
 }

@@ -154,7 +154,7 @@ func (a *app) recordedCalls(cmd *cobra.Command, args []string) []cobra.Completio
 
 func (a *app) scheduleNames(cmd *cobra.Command, _ []string) []cobra.Completion {
 	return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion, err error) {
-		schedules, err := listSchedules(ctx, c)
+		schedules, _, err := listSchedules(ctx, c)
 		for _, s := range schedules {
 			offered = append(offered, cobra.CompletionWithDesc(s.Schedule, s.runs()+", "+s.When))
 		}

@@ -27,6 +27,8 @@ type connectionFlags struct {
 	tls, tlsNoHostCheck               bool
 	cert, key, authority, tlsName, ui string
 	payloads                          payloads.Config
+	// program is how starter was called.
+	program string
 	// local says that the server is one of our own: environment and profiles are about others.
 	local bool
 	// resolvedAddress and resolvedNamespace are what the settings come to.
@@ -139,8 +141,8 @@ func (a *app) connect(ctx context.Context, flags *pflag.FlagSet) (client.Client,
 
 // unreachable says that no server answers, where, and how to get one.
 func (c *connectionFlags) unreachable(err error) string {
-	return fmt.Sprintf("no Temporal server answers at %s (%v)\nStart one on this machine: starter dev\nOr name another: --address host:port, --profile NAME, TEMPORAL_ADDRESS",
-		cmp.Or(c.resolvedAddress, c.address, client.DefaultHostPort), err)
+	return fmt.Sprintf("no Temporal server answers at %s (%v)\nStart one on this machine: %s dev\nOr name another: --address host:port, --profile NAME, TEMPORAL_ADDRESS",
+		cmp.Or(c.resolvedAddress, c.address, client.DefaultHostPort), err, c.called())
 }
 
 func hostname() string {

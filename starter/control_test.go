@@ -15,7 +15,7 @@ func TestPauseIsShown(t *testing.T) {
 	var done, logged []string
 	show := func(e switchyard.Event) {
 		done = append(done, view.event(e)...)
-		line := plainLine(e, "")
+		line := plainLine(e, reach{})
 		logged = append(logged, line[strings.Index(line, " ")+1:])
 	}
 	pause := &switchyard.Pause{By: "ada", Reason: "a look"}

@@ -251,7 +251,7 @@ func (s *devStack) down() {
 
 // withoutName leaves out the name of the program, which people write out of habit.
 func withoutName(command []string) []string {
-	if len(command) > 0 && command[0] == "starter" {
+	if len(command) > 0 && filepath.Base(command[0]) == programName {
 		return command[1:]
 	}
 	return command
@@ -283,7 +283,7 @@ func (a *app) tellKept(server serverReady, f *devFlags) error {
 		return nil
 	}
 	_, err := fmt.Fprintf(a.Err, "\nThis server ends now and leaves its runs in %s. To open them at the same address:\n  %s dev --db-filename %s --ui-port %s%s\n",
-		f.db, os.Args[0], f.db, port, a.connection.stored())
+		f.db, a.connection.called(), f.db, port, a.connection.stored())
 	return err
 }
 
@@ -307,5 +307,5 @@ func (a *app) tellReady(s *devStack, f *devFlags) error {
 	}
 	fmt.Fprintf(a.Out, "%s  lanes %s; tools %s\n", p.bold("worker"), strings.Join(s.workerReady.Lanes, ", "), strings.Join(s.workerReady.Tools, ", "))
 	fmt.Fprintf(a.Out, "%s  %s\n", p.bold("logs  "), s.logs)
-	return a.println("\nIn another terminal: starter" + connect + a.connection.stored() + " call echo text=hello\nCtrl-C ends it all.")
+	return a.println("\nIn another terminal: " + a.connection.called() + connect + a.connection.stored() + " call echo text=hello\nCtrl-C ends it all.")
 }

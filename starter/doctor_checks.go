@@ -84,11 +84,11 @@ func (d *doctor) attributes(ctx context.Context) ([]finding, error) {
 	}
 	var findings []finding
 	if len(missing) > 0 {
-		findings = append(findings, finding{markWarn, "search attributes are missing: " + strings.Join(attributeNames(missing), ", "), "starter setup"})
+		findings = append(findings, finding{markWarn, "search attributes are missing: " + strings.Join(attributeNames(missing), ", "), d.app.connection.reach().command("setup")})
 	}
 	if len(taken) > 0 {
 		findings = append(findings, finding{markWarn, "search attributes have other types than Switchyard's: " + taken.text(),
-			"runs do without them: ask whoever runs the server to remove them, then starter setup"})
+			"runs do without them: ask whoever runs the server to remove them, then " + d.app.connection.reach().command("setup")})
 	}
 	if len(findings) == 0 {
 		findings = []finding{{markGood, "all search attributes are registered", ""}}

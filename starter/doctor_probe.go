@@ -33,7 +33,7 @@ func (d *doctor) probe(ctx context.Context) ([]finding, error) {
 	for range probeRuns {
 		wall, wait, err := d.probeOnce(ctx)
 		if err != nil {
-			return []finding{{markBad, fmt.Sprintf("a call of %s did not succeed: %v", probeTool, err), "look at it: starter list --limit 1"}}, nil
+			return []finding{{markBad, fmt.Sprintf("a call of %s did not succeed: %v", probeTool, err), "look at it: " + d.app.connection.reach().command("list --limit 1")}}, nil
 		}
 		walls, waits = append(walls, wall), append(waits, wait)
 	}

@@ -103,7 +103,7 @@ func (a *app) readDryPlan(ctx context.Context, c client.Client, run string) (dry
 	}
 	switch {
 	case !summary.DryRun:
-		return dryPlan{}, failure(exitUsage, "%s was no dry run; make one: starter run AGENT.yaml … --dry-run", run)
+		return dryPlan{}, failure(exitUsage, "%s was no dry run; make one: %s", run, a.connection.reach().command("run AGENT.yaml … --dry-run"))
 	case summary.Status == audit.RunRunning:
 		return dryPlan{}, failure(exitUsage, "the dry run %s goes on; wait for its end: %s", run, a.connection.reach().command("watch", run))
 	}

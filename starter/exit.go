@@ -80,6 +80,9 @@ func (a *app) report(err error) int {
 	} else {
 		code, failed.Error = a.explain(err)
 	}
+	if h, ok := errors.AsType[*hinted](err); ok {
+		failed.Hint = h.hint
+	}
 	a.tell(failed)
 	return code
 }
@@ -88,6 +91,7 @@ func (a *app) report(err error) int {
 type failedCommand struct {
 	Error  string         `json:"error"`
 	Faults []writtenFault `json:"faults,omitempty"`
+	Hint   string         `json:"hint,omitempty"`
 }
 
 func (a *app) tell(f failedCommand) {
@@ -101,6 +105,9 @@ func (a *app) tell(f failedCommand) {
 	if len(f.Faults) == 0 {
 		fmt.Fprintln(a.Err, "starter: "+f.Error)
 	}
+	if f.Hint != "" {
+		fmt.Fprintln(a.Err, f.Hint)
+	}
 }
 
 // explain maps an error of the server or of the way to it to an exit code and a message. It goes by types and codes.
@@ -112,7 +119,7 @@ func (a *app) explain(err error) (code int, message string) {
 		return exitUsage, fmt.Sprintf("the server has no namespace %q: choose another with --namespace, or create it there", ns.Namespace)
 	}
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
-		return exitFailed, fmt.Sprintf("the server does not know it: %v\nList the runs: starter list", err)
+		return exitFailed, fmt.Sprintf("the server does not know it: %v\nList the runs: %s", err, a.connection.reach().command("list"))
 	}
 	if _, ok := errors.AsType[*serviceerror.PermissionDenied](err); ok {
 		return exitNoServer, fmt.Sprintf("the server refuses access: %v\nCheck --namespace and --api-key, or the profile.", err)

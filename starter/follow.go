@@ -211,6 +211,11 @@ func (f *follower) interrupt(ctx context.Context, cause error) {
 		f.detached = true
 	case f.cancelOnInterrupt:
 		f.cancel(ctx)
+	case f.app.connection.local && errors.Is(cause, errTerminated):
+		f.detached = true
+	case f.app.connection.local:
+		f.view.note(fmt.Sprintf("the server of this command ends with it, so the run stops where it is; Ctrl-C again within %s cancels it first", insistWithin))
+		f.insist = time.After(insistWithin)
 	case errors.Is(cause, errTerminated):
 		f.view.note("the run goes on without this terminal" + f.howToGoOn())
 		f.detached = true

@@ -14,7 +14,7 @@ import (
 func TestHookLines(t *testing.T) {
 	failed := switchyard.Event{Type: switchyard.EventHookEnded, Hook: &switchyard.HookAction{Hook: "ledger", Point: switchyard.HookMemoryWrite,
 		Did: switchyard.HookFailed, Reason: "the store\nis down"}}
-	if line := plainLine(failed, ""); !strings.HasSuffix(line, ` hook_ended hook=ledger point=memory_write did=failed reason="the store is down"`) {
+	if line := plainLine(failed, reach{}); !strings.HasSuffix(line, ` hook_ended hook=ledger point=memory_write did=failed reason="the store is down"`) {
 		t.Errorf("got %s", line)
 	}
 	var tr tracker

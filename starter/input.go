@@ -25,6 +25,11 @@ func typed(text string) json.RawMessage {
 	if _, err := switchyard.DecodeJSON([]byte(text)); err == nil {
 		return json.RawMessage(text)
 	}
+	return quotedJSON(text)
+}
+
+// quotedJSON is a text as a JSON string.
+func quotedJSON(text string) json.RawMessage {
 	quoted, err := switchyard.EncodeJSON(text)
 	if err != nil { // text is a string: it can always be encoded
 		panic(err)
@@ -32,7 +37,8 @@ func typed(text string) json.RawMessage {
 	return quoted
 }
 
-func parsePairs(pairs []string) (map[string]json.RawMessage, error) {
+// parsePairs reads name=value pairs; the values of those that isText names are texts, whatever else they could be.
+func parsePairs(pairs []string, isText func(name string) bool) (map[string]json.RawMessage, error) {
 	values := map[string]json.RawMessage{}
 	for _, p := range pairs {
 		name, value, err := splitPair(p)
@@ -43,13 +49,16 @@ func parsePairs(pairs []string) (map[string]json.RawMessage, error) {
 			return nil, fmt.Errorf("%q is given twice", name)
 		}
 		values[name] = typed(value)
+		if isText(name) && values[name][0] != '"' {
+			values[name] = quotedJSON(value)
+		}
 	}
 	return values, nil
 }
 
 // parseVariables reads the values of --var.
 func parseVariables(pairs []string) (map[string]any, error) {
-	raw, err := parsePairs(pairs)
+	raw, err := parsePairs(pairs, func(string) bool { return false })
 	if err != nil {
 		return nil, fmt.Errorf("--var %w", err)
 	}
@@ -67,7 +76,7 @@ func parseVariables(pairs []string) (map[string]any, error) {
 
 // parseArguments makes a call's arguments of what stands behind the tool's name: one JSON object, - for one on stdin,
 // or name=value pairs.
-func parseArguments(args []string, stdin io.Reader) (string, error) {
+func parseArguments(args []string, stdin io.Reader, isText func(name string) bool) (string, error) {
 	if len(args) == 1 && args[0] == "-" {
 		data, err := io.ReadAll(io.LimitReader(stdin, maxInput+1))
 		if err != nil {
@@ -81,7 +90,7 @@ func parseArguments(args []string, stdin io.Reader) (string, error) {
 	if len(args) == 1 && strings.HasPrefix(strings.TrimSpace(args[0]), "{") {
 		return objectText(args[0])
 	}
-	values, err := parsePairs(args)
+	values, err := parsePairs(args, isText)
 	if err != nil {
 		return "", fmt.Errorf("argument %w; write name=value pairs, or all arguments as one JSON object", err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,18 +36,26 @@ var lintKinds = []string{lintAuto, lintTool, lintAgent, lintPlan, lintScript, li
 func (a *app) lintCommand(catalog *catalogFlags) *cobra.Command {
 	kind := lintAuto
 	cmd := &cobra.Command{
-		Use: "lint PATH…", Short: "Check toolspecs, agents, plans, scripts, lanes and policies",
+		Use: "lint [PATH…]", Short: "Check toolspecs, agents, plans, scripts, lanes and policies",
 		Long: `Checks files and folders of toolspecs, and files of agents, plans, scripts, lanes and policies. Lists every fault with file, line,
-column and remedy; the exit code is 2 if there is one. What a file is shows in its keys; --kind says it outright.
+column and remedy; the exit code is 2 if there is one. What a file is shows in its keys; --kind says it outright. Without a path it
+is the folder of --tools, by default ./tools.
 
 The tools that agents, plans and scripts name are looked up in the folder of --tools, by default ./tools where it holds
 some, and among those that come with the worker. Without a folder any legal name will do. The lanes that tools name are
 looked up in the file of --lanes-file, by default ./lanes.yaml where it exists, which is checked too.`,
-		Example: `  starter tools lint ./tools
+		Example: `  starter tools lint
+  starter tools lint ./tools
   starter tools lint agent.yaml plan.yaml lanes.yaml
   starter tools lint answers.yaml --kind script`,
-		Args: arguments(1, "PATH…"),
+		Args: arguments(0, "PATH…"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				if catalog.orDefault(); catalog.dir == "" {
+					return usageError(cmd, "PATH is missing, and there is no folder ./tools with toolspecs to check")
+				}
+				args = []string{catalog.dir}
+			}
 			if !slices.Contains(lintKinds, kind) {
 				return usageError(cmd, "--kind %q is not one of %s", kind, strings.Join(lintKinds, ", "))
 			}
@@ -224,10 +233,13 @@ var kindsByKey = []struct{ key, kind string }{
 }
 
 // detect tells the kind of a file. What cannot be told, or read, is taken for a toolspec.
-func detect(path string, data []byte) string {
+func detect(path string, data []byte) string { return cmp.Or(kindOf(path, data), lintTool) }
+
+// kindOf tells the kind of a file; empty where that cannot be told.
+func kindOf(path string, data []byte) string {
 	docs, _ := strictyaml.Parse(path, data, maxLintBytes)
 	if len(docs) == 0 {
-		return lintTool
+		return ""
 	}
 	if docs[0].IsList() {
 		return lintPlan
@@ -236,12 +248,12 @@ func detect(path string, data []byte) string {
 	docs[0].Decode(&content)
 	var top map[string]json.RawMessage
 	if json.Unmarshal(content, &top) != nil {
-		return lintTool
+		return ""
 	}
 	for _, rule := range kindsByKey {
 		if _, ok := top[rule.key]; ok {
 			return rule.kind
 		}
 	}
-	return lintTool
+	return ""
 }

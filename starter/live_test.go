@@ -24,7 +24,7 @@ func TestLiveView(t *testing.T) {
 		data, _ := io.ReadAll(read)
 		drawn <- string(data)
 	}()
-	v := newLiveView(write, palette{}, "")
+	v := newLiveView(write, palette{}, reach{})
 	finished := &tracker{}
 	var want []string
 	for _, e := range agentRun() {

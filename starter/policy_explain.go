@@ -27,7 +27,7 @@ values, and the labels that the run had seen by then. All of it is read from the
 				ref.workflowID, args = args[0], args[1:]
 			}
 			if len(args) != 1 && ref.workflowID != "" {
-				return usageError(cmd, "CALL is missing; the calls of a run are shown by: starter audit %s", ref.workflowID)
+				return usageError(cmd, "CALL is missing; the calls of a run are shown by: %s", a.connection.reach().command("audit", ref.workflowID))
 			}
 			return a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
 				explained, err := explain(audit.Records(ctx, c, run.workflowID, run.runID), args[0])

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/switchyard/switchyard"
@@ -8,9 +9,16 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// reach is what a command that is shown to people needs beside its arguments to reach the server that this one reaches:
-// the flags that were given for that, with a space before each. What environment and profiles say, they say to it too.
-type reach string
+// reach is what a command that is shown to people needs beside its arguments to reach the server that this one reaches.
+type reach struct {
+	// program is how starter was called.
+	program string
+	// flags are those that were given for that, with a space before each. What environment and profiles say, they say to it too.
+	flags string
+}
+
+// called is how starter was called.
+func (c *connectionFlags) called() string { return cmp.Or(c.program, programName) }
 
 // reach leaves out secrets, which are not to be printed.
 func (c *connectionFlags) reach() reach {
@@ -26,7 +34,7 @@ func (c *connectionFlags) reach() reach {
 			text.WriteString(" " + flag.name + " " + switchyard.ShellWord(flag.value))
 		}
 	}
-	return reach(text.String() + c.stored())
+	return reach{program: c.called(), flags: text.String() + c.stored()}
 }
 
 // stored are the flags that say how payloads are stored, as far as they were given, with a space before each.
@@ -40,11 +48,11 @@ func (c *connectionFlags) stored() string {
 
 // command is a command line of starter that can be pasted.
 func (r reach) command(name string, arguments ...string) string {
-	words := []string{"starter", name}
+	words := []string{cmp.Or(r.program, programName), name}
 	for _, argument := range arguments {
 		words = append(words, switchyard.ShellWord(argument))
 	}
-	return strings.Join(words, " ") + string(r)
+	return strings.Join(words, " ") + r.flags
 }
 
 // howToAnswer is the command line that answers a question, up to the answer itself.

@@ -69,7 +69,10 @@ func (a *app) agentStart(cmd *cobra.Command, flags *agentFlags, path, prompt str
 	}
 	agent, err := toolspecs.LoadAgent(path, known)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, a.cannotRun(path, lintAgent, &flags.catalog, err, func(known []string) error {
+			_, err := toolspecs.LoadAgent(path, known)
+			return err
+		})
 	}
 	agent.Model.Name = cmp.Or(flags.model, agent.Model.Name)
 	agent.Limits.Turns = cmp.Or(flags.turns, agent.Limits.Turns)
@@ -127,7 +130,10 @@ func (a *app) planStart(cmd *cobra.Command, flags *startFlags, path string) (*st
 	}
 	plan, err := toolspecs.LoadPlan(path, known)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, a.cannotRun(path, lintPlan, &flags.catalog, err, func(known []string) error {
+			_, err := toolspecs.LoadPlan(path, known)
+			return err
+		})
 	}
 	if plan.Name == "" {
 		plan.Name = baseName(path)

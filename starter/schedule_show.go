@@ -48,9 +48,10 @@ type scheduledRun struct {
 }
 
 // aboutOf reads a schedule's memo; false says that the schedule is none of starter's.
-func aboutOf(memo *commonpb.Memo) (about scheduleAbout, ours bool) {
+func aboutOf(memo *commonpb.Memo) (about scheduleAbout, ours, unreadable bool) {
 	payload, ok := memo.GetFields()[scheduleMemo]
-	return about, ok && converter.GetDefaultDataConverter().FromPayload(payload, &about) == nil
+	err := converter.GetDefaultDataConverter().FromPayload(payload, &about)
+	return about, ok && err == nil, ok && err != nil
 }
 
 func runsOf(actions []client.ScheduleActionResult) []scheduledRun {
@@ -71,9 +72,15 @@ func (a *app) scheduleListCommand() *cobra.Command {
 		Example: "  starter schedule list\n  starter schedule list --output json | jq -r .schedule", Args: arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
-				schedules, err := listSchedules(ctx, c)
+				schedules, unreadable, err := listSchedules(ctx, c)
 				if err != nil {
 					return err
+				}
+				if unreadable > 0 {
+					fmt.Fprintf(a.Err, "%s cannot be read here; are they encrypted? Give the keys: --payload-keys FILE\n", plural(unreadable, "schedule"))
+					if len(schedules) == 0 {
+						return nil
+					}
 				}
 				return a.printSchedules(schedules, time.Now())
 			})
@@ -81,25 +88,29 @@ func (a *app) scheduleListCommand() *cobra.Command {
 	}
 }
 
-func listSchedules(ctx context.Context, c client.Client) ([]shownSchedule, error) {
+// listSchedules returns the schedules that starter has created, and how many more of them cannot be read here.
+func listSchedules(ctx context.Context, c client.Client) (schedules []shownSchedule, unreadable int, err error) {
 	entries, err := c.ScheduleClient().List(ctx, client.ScheduleListOptions{PageSize: maxPage})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var schedules []shownSchedule
 	for entries.HasNext() {
 		entry, err := entries.Next()
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		if about, ours := aboutOf(entry.Memo); ours {
+		about, ours, sealed := aboutOf(entry.Memo)
+		if sealed {
+			unreadable++
+		}
+		if ours {
 			runs := runsOf(entry.RecentActions)
 			schedules = append(schedules, shownSchedule{Schedule: entry.ID, scheduleAbout: about, Paused: entry.Paused, Notes: entry.Note,
 				Next: entry.NextActionTimes[:min(1, len(entry.NextActionTimes))], Runs: runs[:min(1, len(runs))]})
 		}
 	}
 	slices.SortFunc(schedules, func(x, y shownSchedule) int { return strings.Compare(x.Schedule, y.Schedule) })
-	return schedules, nil
+	return schedules, unreadable, nil
 }
 
 func (a *app) printSchedules(schedules []shownSchedule, now time.Time) error {
@@ -178,7 +189,10 @@ func describeSchedule(ctx context.Context, h client.ScheduleHandle, c client.Cli
 	if err != nil {
 		return nil, err
 	}
-	about, ours := aboutOf(d.Memo)
+	about, ours, unreadable := aboutOf(d.Memo)
+	if unreadable {
+		return nil, failure(exitFailed, "the schedule %q cannot be read here; is it encrypted? Give the keys: --payload-keys FILE", h.GetID())
+	}
 	if !ours {
 		return nil, failure(exitFailed, "the schedule %q is none of Switchyard's", h.GetID())
 	}

@@ -236,7 +236,7 @@ func (a *app) searchAttributes(ctx context.Context, c client.Client, s *start) (
 		updates = append(updates, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value))
 	}
 	if missing {
-		fmt.Fprintln(a.Err, "starter: the server lacks Switchyard's search attributes, so runs cannot be searched by agent or conversation; register them once: starter setup")
+		fmt.Fprintln(a.Err, "starter: the server lacks Switchyard's search attributes, so runs cannot be searched by agent or conversation; register them once: "+a.connection.reach().command("setup"))
 	}
 	return temporal.NewSearchAttributes(updates...), nil
 }

@@ -142,7 +142,7 @@ JSON Schemas of its arguments, as models see it, and of its result. Needs no ser
 			}
 			tool, ok := catalog.Get(args[0])
 			if !ok {
-				return unknownTool(catalog, args[0], flags.dir)
+				return a.unknownTool(catalog, args[0], flags.dir)
 			}
 			shown := shownTool{Digest: tool.Digest, Spec: tool.Spec, Input: tool.ModelSchema(), Output: tool.OutputSchema()}
 			if a.format.json() {

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -62,4 +65,38 @@ func checkFlag(t *testing.T, path string, f *pflag.Flag, shorts map[string]strin
 		t.Errorf("%s: -%s means --%s here, and --%s elsewhere", path, f.Shorthand, f.Name, other)
 	}
 	shorts[f.Shorthand] = f.Name
+}
+
+// TestProgram proves that commands are shown as starter was called: in hints, in usage, in examples, and in completion.
+func TestProgram(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"list --address 127.0.0.1:1", "Start one on this machine: bin/starter dev\n"},
+		{"list --limit 0", "See 'bin/starter list --help'."},
+		{"watch", "list them: bin/starter list"},
+		{"plan --help", "\n  bin/starter plan nightly.yaml\n"},
+		{"plan --help", "\n  bin/starter plan PLAN.yaml [flags]\n"},
+		{"call grete --tools testdata/tools", "List them: bin/starter tools list --tools testdata/tools"},
+		{"__complete tools show ech", "echo\t"},
+	} {
+		var out strings.Builder
+		Run(context.Background(), strings.Fields(c.args), Stdio{Out: &out, Err: &out, Program: "bin/starter"})
+		if !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: want %q in\n%s", c.args, c.want, &out)
+		}
+	}
+}
+
+// TestTypedAs proves that a program on the PATH is called by its name, and any other by its path.
+func TestTypedAs(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "starter")
+	if err := os.WriteFile(path, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	for typed, want := range map[string]string{"starter": "starter", path: "starter", "bin/starter": "bin/starter", "my bin/starter": "'my bin/starter'"} {
+		if got := typedAs(typed); got != want {
+			t.Errorf("%s: %s, want %s", typed, got, want)
+		}
+	}
 }

@@ -27,6 +27,8 @@ func TestParseArguments(t *testing.T) {
 		{name: "none", want: `{}`},
 		{name: "values are JSON or text", args: []string{"n=3", "s=Ada", "b=true", "l=[1,2]", `q="3"`, "e=", "half={"},
 			want: `{"b":true,"e":"","half":"{","l":[1,2],"n":3,"q":"3","s":"Ada"}`},
+		{name: "a text is one whatever it looks like", args: []string{"zip=01234", "n=1", "zip2=3"}, want: `{"n":1,"zip":"01234","zip2":3}`},
+		{name: "a text in quotes", args: []string{`zip="3"`}, want: `{"zip":"3"}`},
 		{name: "a value may hold =", args: []string{"expression=a==b"}, want: `{"expression":"a==b"}`},
 		{name: "big numbers keep their digits", args: []string{"n=12345678901234567890"}, want: `{"n":12345678901234567890}`},
 		{name: "an object", args: []string{` {"n": 1.50} `}, want: `{"n": 1.50}`},
@@ -39,7 +41,7 @@ func TestParseArguments(t *testing.T) {
 		{name: "a list", args: []string{"-"}, stdin: "[]", fault: "not a JSON object"},
 		{name: "nothing on standard input", args: []string{"-"}, fault: "not JSON"},
 	} {
-		got, err := parseArguments(c.args, strings.NewReader(c.stdin))
+		got, err := parseArguments(c.args, strings.NewReader(c.stdin), func(name string) bool { return name == "zip" })
 		switch {
 		case c.fault != "" && (err == nil || !strings.Contains(err.Error(), c.fault)):
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.fault)

@@ -36,7 +36,7 @@ func (r *runReference) resolve(cmd *cobra.Command, args []string) (*runReference
 	case r.runID != "" && !executionID.MatchString(r.runID):
 		return nil, usageError(cmd, "--run-id %q is not an execution's id, which looks like 01234567-89ab-cdef-0123-456789abcdef", r.runID)
 	case len(args) == 0 && r.workflowID == "":
-		return nil, usageError(cmd, "RUN is missing: name a run by its id; list them: starter list")
+		return nil, usageError(cmd, "RUN is missing: name a run by its id; list them: %s list", cmd.Root().DisplayName())
 	case len(args) == 1 && r.workflowID != "" && r.workflowID != args[0]:
 		return nil, usageError(cmd, "two runs are named, %q and %q", args[0], r.workflowID)
 	case len(args) == 1:

@@ -67,6 +67,16 @@ type WorkerCatalog struct {
 	Loaded time.Time `json:"loaded,omitzero"`
 	// Error says what is wrong in its folder of toolspecs, and therefore not among its tools.
 	Error string `json:"error,omitempty"`
+	// Policies are the rules that it checks all calls against; nil where it has none, or does not say.
+	Policies *PoliciesInForce `json:"policies,omitempty"`
+}
+
+// PoliciesInForce are the rules of a worker's policies file.
+type PoliciesInForce struct {
+	File  string `json:"file"`
+	Rules int    `json:"rules"`
+	// Error says what is wrong in the file now; the rules are then those that it had before.
+	Error string `json:"error,omitempty"`
 }
 
 // CatalogAnswer is a worker's answer: the result of CatalogActivity.

@@ -78,22 +78,26 @@ func (a *app) toolToCall(name string, flags *catalogFlags) (*toolspecs.Compiled,
 	if err := switchyard.CheckToolName(name); err != nil {
 		return nil, failure(exitUsage, "%w", err)
 	}
-	named := flags.dir != ""
-	if !named && a.served != nil && !slices.Contains(a.served, name) {
+	if flags.dir != "" {
+		catalog, err := flags.load()
+		if err != nil {
+			return nil, err
+		}
+		tool, ok := catalog.Get(name)
+		if !ok {
+			return nil, a.unknownTool(catalog, name, flags.dir)
+		}
+		return tool, nil
+	}
+	if a.served != nil && !slices.Contains(a.served, name) {
 		return nil, &hinted{failure(exitUsage, "there is no tool %q", name), a.lookedUp(flags)}
 	}
 	flags.orDefault()
 	catalog, err := flags.load()
-	switch {
-	case err != nil && named:
-		return nil, err
-	case err != nil: // the workers may have other tools than a folder that nobody named
+	if err != nil { // the workers may have other tools than a folder that nobody named
 		return nil, nil
 	}
-	tool, ok := catalog.Get(name)
-	if !ok && named {
-		return nil, a.unknownTool(catalog, name, flags.dir)
-	}
+	tool, _ := catalog.Get(name)
 	return tool, nil
 }
 

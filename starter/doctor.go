@@ -49,7 +49,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use: "doctor", Short: "Check the server, its settings and its workers",
 		Long: `Checks whether the server answers and how fast, whether the namespace and the search attributes are there, which lanes
 nobody serves and who holds the slots of those with a limit, and whether what waits on a lane goes by priority and is fair
-between conversations.
+between conversations. Asks every worker what is wrong in its folder of toolspecs, and which policies it goes by.
 
 The server's own settings cannot be read from outside. The order is measured, in a fraction of a second, with a workflow on a
 task queue of its own that is gone afterwards; --probe measures what a call costs.
@@ -106,7 +106,7 @@ func (c *catalogFlags) servedLanes() ([]string, error) {
 
 // examine prints every finding as it comes; the exit code is 1 if one is a problem.
 func (d *doctor) examine(ctx context.Context, probe bool) error {
-	steps := []func(context.Context) ([]finding, error){d.server, d.namespaces, d.attributes, d.latency, d.order, d.workers, d.laneStates}
+	steps := []func(context.Context) ([]finding, error){d.server, d.namespaces, d.attributes, d.latency, d.order, d.workers, d.laneStates, d.held}
 	if probe {
 		steps = append(steps, d.probe)
 	}

@@ -54,6 +54,18 @@ func aboutOf(memo *commonpb.Memo) (about scheduleAbout, ours, unreadable bool) {
 	return about, ok && err == nil, ok && err != nil
 }
 
+// aboutSchedule is aboutOf for a schedule that somebody named.
+func aboutSchedule(id string, memo *commonpb.Memo) (scheduleAbout, error) {
+	about, ours, unreadable := aboutOf(memo)
+	switch {
+	case unreadable:
+		return about, failure(exitFailed, "the schedule %q cannot be read here; is it encrypted? Give the keys: --payload-keys FILE", id)
+	case !ours:
+		return about, failure(exitFailed, "the schedule %q is none of Switchyard's", id)
+	}
+	return about, nil
+}
+
 func runsOf(actions []client.ScheduleActionResult) []scheduledRun {
 	var runs []scheduledRun
 	for _, action := range actions {
@@ -189,12 +201,9 @@ func describeSchedule(ctx context.Context, h client.ScheduleHandle, c client.Cli
 	if err != nil {
 		return nil, err
 	}
-	about, ours, unreadable := aboutOf(d.Memo)
-	if unreadable {
-		return nil, failure(exitFailed, "the schedule %q cannot be read here; is it encrypted? Give the keys: --payload-keys FILE", h.GetID())
-	}
-	if !ours {
-		return nil, failure(exitFailed, "the schedule %q is none of Switchyard's", h.GetID())
+	about, err := aboutSchedule(h.GetID(), d.Memo)
+	if err != nil {
+		return nil, err
 	}
 	s := &shownSchedule{Schedule: h.GetID(), scheduleAbout: about, Started: d.Info.NumActions, Skipped: d.Info.NumActionsSkippedOverlap,
 		Missed: d.Info.NumActionsMissedCatchupWindow, Next: d.Info.NextActionTimes, Runs: runsOf(d.Info.RecentActions)}

@@ -17,7 +17,7 @@ const maxReported = 500
 
 // answerFor adds a worker to the fleet that polls this process's own queue and answers there what tools it holds
 // and what happened on its lanes.
-func (f *fleet) answerFor(c Config, conn client.Client, tools *toolspecs.Watcher) {
+func (f *fleet) answerFor(c Config, conn client.Client, tools *toolspecs.Watcher, rules *policySource) {
 	w := worker.New(conn, switchyard.WorkerQueue(c.TaskQueue, c.Connection.Identity), worker.Options{
 		DisableWorkflowWorker:              true,
 		MaxConcurrentActivityExecutionSize: 2,
@@ -25,7 +25,9 @@ func (f *fleet) answerFor(c Config, conn client.Client, tools *toolspecs.Watcher
 		OnFatalError:                       func(err error) { f.fail(fmt.Errorf("the worker that answers for this process failed: %w", err)) },
 	})
 	w.RegisterActivityWithOptions(func(context.Context) (switchyard.CatalogAnswer, error) {
-		return c.catalogAnswer(tools.Status(), f.lanes.names())
+		answer, err := c.catalogAnswer(tools.Status(), f.lanes.names())
+		answer.Policies = rules.inForce()
+		return answer, err
 	}, activity.RegisterOptions{Name: switchyard.CatalogActivity})
 	w.RegisterActivityWithOptions(func(context.Context) (switchyard.WorkerLanes, error) {
 		return f.lanes.observer.counts.answer(c.Connection.Identity), nil

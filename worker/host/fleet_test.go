@@ -35,7 +35,7 @@ func TestFleetWithoutServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFleet(c, deeds, queues)
-	f.answerFor(c, conn, tools)
+	f.answerFor(c, conn, tools, nil)
 	if len(f.workers) != 2 {
 		t.Errorf("%d workers for the workflows and the process itself", len(f.workers))
 	}

@@ -64,7 +64,7 @@ func Run(ctx context.Context, c Config) error {
 	queues.tracing = c.trace(ctx, conn, registry)
 	defer queues.tracing.stop()
 	fleet := newFleet(c, deeds, queues)
-	fleet.answerFor(c, conn, tools)
+	fleet.answerFor(c, conn, tools, own.rules)
 	if err := fleet.start(own.lanes.current()); err != nil {
 		return err
 	}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/switchyard/switchyard"
+)
+
+// held asks the workers what they hold: whether all do the same, what is wrong in their folders, and which policies they go by.
+func (d *doctor) held(ctx context.Context) ([]finding, error) {
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	workers, err := workersOf(ctx, d.client, d.namespace, d.queue, d.lanes)
+	if err != nil || len(workers) == 0 {
+		return nil, nil // that there are none, or none for runs, is found already
+	}
+	report, err := askWorkers(ctx, d.client, d.queue, switchyard.CatalogRequest{Workers: workers})
+	if err != nil {
+		return []finding{{markWarn, fmt.Sprintf("the workers cannot be asked what they hold: %v", err), "look at their logs"}}, nil
+	}
+	return d.judgeHeld(report.Workers), nil
+}
+
+// judgeHeld says what is to be known of what workers hold.
+func (d *doctor) judgeHeld(workers []switchyard.WorkerCatalog) []finding {
+	var findings []finding
+	tools, rules := map[string]bool{}, map[string]bool{}
+	text := ""
+	for _, w := range workers {
+		if w.Failure != "" {
+			findings = append(findings, finding{markWarn, fmt.Sprintf("the worker %s does not answer: %s", w.Worker, w.Failure), "look at its log"})
+			continue
+		}
+		if w.Error != "" {
+			findings = append(findings, finding{markBad, fmt.Sprintf("the worker %s goes on with the tools that it had: in its folder is wrong: %s", w.Worker, w.Error),
+				"correct that; " + d.app.connection.called() + " tools lint shows all of it"})
+		}
+		if p := w.Policies; p != nil && p.Error != "" {
+			findings = append(findings, finding{markBad, fmt.Sprintf("the worker %s goes on with the policies that it had: its file %s is wrong: %s", w.Worker, p.File, p.Error),
+				"correct that; " + d.app.connection.called() + " policy lint shows all of it"})
+		}
+		text = policiesText(w.Policies)
+		tools[w.Digest], rules[text] = true, true
+	}
+	if len(tools) > 1 {
+		findings = append(findings, finding{markWarn, "workers hold different tools", "see which: " + d.app.connection.reach().command("tools list --workers")})
+	}
+	switch {
+	case len(rules) > 1:
+		findings = append(findings, finding{markWarn, "workers go by different policies", "start all of them with the same --policies-file"})
+	case len(rules) == 1:
+		findings = append(findings, finding{markGood, text, ""})
+	}
+	return findings
+}
+
+// policiesText says by which rules calls are checked.
+func policiesText(p *switchyard.PoliciesInForce) string {
+	if p == nil {
+		return "no policies are in force, but those that agents name"
+	}
+	return fmt.Sprintf("policies in force: %s of %s", plural(p.Rules, "rule"), p.File)
+}

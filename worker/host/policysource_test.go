@@ -1,0 +1,47 @@
+package host
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestPoliciesInForce proves what a worker tells of its policies file: its rules, what is wrong in it while the rules before stay, and
+// that it is right again.
+func TestPoliciesInForce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const rules = "policies:\n  - {name: none, when: tool.name == 'echo', then: deny, message: not today}\n"
+	write(rules)
+	var logs output
+	c := Config{PoliciesFile: path, ReloadInterval: 20 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&logs, nil))}
+	source, err := c.readPolicies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(source.close)
+	if p := source.inForce(); p == nil || p.File != path || p.Rules != 1 || p.Error != "" {
+		t.Errorf("it tells %+v", p)
+	}
+	write("policies: nonsense\n")
+	awaitLog(t, &logs, "the policies file is wrong")
+	if p := source.inForce(); p.Rules != 1 || !contains(p.Error, "rules.yaml:1:") {
+		t.Errorf("of a faulty file it tells %+v", p)
+	}
+	write(rules)
+	awaitLog(t, &logs, "policies reloaded")
+	if p := source.inForce(); p.Rules != 1 || p.Error != "" {
+		t.Errorf("of a file that is right again it tells %+v", p)
+	}
+	none, err := Config{}.readPolicies()
+	if err != nil || none.inForce() != nil {
+		t.Errorf("without a file it tells %+v, %v", none.inForce(), err)
+	}
+}

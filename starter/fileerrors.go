@@ -69,6 +69,6 @@ func (a *app) lookedUp(c *catalogFlags) string {
 		return fmt.Sprintf("Tools are those of the folder %s and those that come with the worker; another folder: --tools DIR; all of them: %s tools list --tools %s",
 			c.dir, a.connection.called(), switchyard.ShellWord(c.dir))
 	}
-	return fmt.Sprintf("Tools are those that the worker of dev serves: %s\nGive it a folder of toolspecs: %s dev --tools DIR -- …; without that it takes ./tools",
+	return fmt.Sprintf("Tools are those that the worker of dev serves: %s\nHave it serve others: %s dev --tools DIR -- … (by default ./tools)",
 		strings.Join(a.served, ", "), a.connection.called())
 }

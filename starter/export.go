@@ -128,7 +128,7 @@ func fileKind(path string) string { return strings.ToLower(filepath.Ext(path)) }
 func (a *app) exportRecords(path string, records iter.Seq2[switchyard.Record, error]) error {
 	var n int
 	var seal string
-	err := streamWhole("--file", path, func(w io.Writer) (err error) {
+	err := streamWhole("--file", path, 0o600, func(w io.Writer) (err error) {
 		n, seal, err = export(exporters[fileKind(path)](w), records)
 		return err
 	})

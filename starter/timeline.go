@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -80,8 +79,12 @@ func (a *app) writePage(flag, file string, write func(io.Writer) error) error {
 		return err
 	}
 	size := page.Len()
-	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
-		return failure(exitUsage, "%s %s: %w", flag, file, pathError(file, err))
+	err := streamWhole(flag, file, 0o644, func(w io.Writer) error {
+		_, err := page.WriteTo(w)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if a.format.json() {
 		return writeJSON(a.Out, map[string]any{"file": file, "bytes": size}, false)

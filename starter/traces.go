@@ -137,7 +137,7 @@ func (a *app) writeTraces(ctx context.Context, c client.Client, list []listedRun
 	if to.file == "-" {
 		return write(a.Out)
 	}
-	if err := streamWhole("--file", to.file, write); err != nil {
+	if err := streamWhole("--file", to.file, 0o600, write); err != nil {
 		return err
 	}
 	return a.tellTraces(to, len(list))

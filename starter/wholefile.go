@@ -2,27 +2,67 @@ package main
 
 import (
 	"bufio"
-	"errors"
+	"crypto/rand"
 	"io"
 	"os"
 	"path/filepath"
 )
 
-// streamWhole writes a file that is there when it is whole: until then it has another name. path stands after flag on the command
-// line.
-func streamWhole(flag, path string, write func(io.Writer) error) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+// streamWhole writes a file that is there when it is whole: until then it has another name, and what was there before stays. path
+// stands after flag on the command line. A new file gets the mode, one that is replaced keeps its own; a link stays, and what it leads
+// to is replaced. What is no file, such as /dev/null or a pipe, is written to.
+func streamWhole(flag, path string, mode os.FileMode, write func(io.Writer) error) error {
+	place := path
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		place = target
+	}
+	before, err := os.Stat(place)
+	if err == nil && !before.Mode().IsRegular() {
+		return streamInto(flag, path, write)
+	}
+	temporary, err := os.OpenFile(filepath.Join(filepath.Dir(place), "."+filepath.Base(place)+"."+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return failure(exitUsage, "%s %s: %w", flag, path, pathError(path, err))
 	}
 	defer func() { _ = os.Remove(temporary.Name()) }() // of a file that failed; a whole one has another name by then
 	defer temporary.Close()
-	w := bufio.NewWriter(temporary)
-	if err := write(w); err != nil {
+	if err := stream(flag, path, temporary, write); err != nil {
 		return err
 	}
-	if err := errors.Join(w.Flush(), temporary.Sync(), temporary.Close(), os.Rename(temporary.Name(), path)); err != nil {
+	if before != nil {
+		err = temporary.Chmod(before.Mode().Perm())
+	}
+	// Nothing takes the name before all of it is on the disk.
+	for _, step := range []func() error{temporary.Sync, temporary.Close, func() error { return os.Rename(temporary.Name(), place) }} {
+		if err == nil {
+			err = step()
+		}
+	}
+	if err != nil {
 		return failure(exitFailed, "%s %s: %w", flag, path, pathError(path, err))
 	}
 	return nil
+}
+
+// streamInto writes to what is there and is no file.
+func streamInto(flag, path string, write func(io.Writer) error) error {
+	out, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return failure(exitUsage, "%s %s: %w", flag, path, pathError(path, err))
+	}
+	failed := stream(flag, path, out, write)
+	if err := out.Close(); failed == nil && err != nil {
+		return failure(exitFailed, "%s %s: %w", flag, path, pathError(path, err))
+	}
+	return failed
+}
+
+// stream has an open file written. What keeps it from taking more is told before what that led to.
+func stream(flag, path string, file *os.File, write func(io.Writer) error) error {
+	w := bufio.NewWriter(file)
+	failed := write(w)
+	if err := w.Flush(); err != nil {
+		return failure(exitFailed, "%s %s: %w", flag, path, pathError(file.Name(), err))
+	}
+	return failed
 }

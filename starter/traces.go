@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"time"
 
@@ -121,7 +122,7 @@ func (a *app) traceRuns(ctx context.Context, c client.Client, list []listedRun, 
 		to.spans, to.refused, to.why = to.spans+len(spans), to.refused+refused, why
 		return nil
 	}
-	if err := a.eachSpan(ctx, c, list, o, give); err != nil {
+	if err := a.eachSpan(list, spansFrom(ctx, c, o), give); err != nil {
 		return err
 	}
 	return a.tellTraces(to, len(list))
@@ -129,7 +130,7 @@ func (a *app) traceRuns(ctx context.Context, c client.Client, list []listedRun, 
 
 func (a *app) writeTraces(ctx context.Context, c client.Client, list []listedRun, o traces.Options, to *traceSink) error {
 	write := func(w io.Writer) error {
-		return a.eachSpan(ctx, c, list, o, func(spans []*tracepb.Span) error {
+		return a.eachSpan(list, spansFrom(ctx, c, o), func(spans []*tracepb.Span) error {
 			to.spans += len(spans)
 			return traces.WriteJSON(w, os.Getenv("OTEL_SERVICE_NAME"), spans)
 		})
@@ -143,18 +144,26 @@ func (a *app) writeTraces(ctx context.Context, c client.Client, list []listedRun
 	return a.tellTraces(to, len(list))
 }
 
-// eachSpan gives the spans of runs in batches.
-func (a *app) eachSpan(ctx context.Context, c client.Client, list []listedRun, o traces.Options, give func([]*tracepb.Span) error) error {
+// spansFrom reads the spans of a run from its history.
+func spansFrom(ctx context.Context, c client.Client, o traces.Options) func(listedRun) iter.Seq2[*tracepb.Span, error] {
+	return func(run listedRun) iter.Seq2[*tracepb.Span, error] { return traces.Of(ctx, c, run.ID, run.RunID, o) }
+}
+
+// eachSpan gives the spans of runs in batches: all that there are, also where the server keeps a part of a run no longer, which is
+// told of. It fails where nothing is left of the only run.
+func (a *app) eachSpan(list []listedRun, spansOf func(listedRun) iter.Seq2[*tracepb.Span, error], give func([]*tracepb.Span) error) error {
 	var batch traces.Batch
 	for _, run := range list {
-		for span, err := range traces.Of(ctx, c, run.ID, run.RunID, o) {
-			if errors.Is(err, audit.ErrNotFound) && len(list) > 1 {
+		some := len(list) > 1
+		for span, err := range spansOf(run) {
+			if some && errors.Is(err, audit.ErrNotFound) {
 				fmt.Fprintf(a.Err, "not all of run %s is here: %v\n", run.ID, err)
 				break
 			}
 			if err != nil {
 				return a.lookupError(run.ID, run.RunID, err)
 			}
+			some = true
 			if spans := batch.Add(span); spans != nil {
 				if err := give(spans); err != nil {
 					return err

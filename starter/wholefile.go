@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"crypto/rand"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -29,19 +30,23 @@ func streamWhole(flag, path string, mode os.FileMode, write func(io.Writer) erro
 	if err := stream(flag, path, temporary, write); err != nil {
 		return err
 	}
-	if before != nil {
-		err = temporary.Chmod(before.Mode().Perm())
-	}
-	// Nothing takes the name before all of it is on the disk.
-	for _, step := range []func() error{temporary.Sync, temporary.Close, func() error { return os.Rename(temporary.Name(), place) }} {
-		if err == nil {
-			err = step()
-		}
-	}
-	if err != nil {
+	if err := rename(temporary, place, before); err != nil {
 		return failure(exitFailed, "%s %s: %w", flag, path, pathError(path, err))
 	}
 	return nil
+}
+
+// rename gives a file its place when all of it is on the disk, with the mode of the one that it replaces; nil for none.
+func rename(file *os.File, place string, before os.FileInfo) error {
+	if before != nil {
+		if err := file.Chmod(before.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), place)
 }
 
 // streamInto writes to what is there and is no file.

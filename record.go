@@ -55,6 +55,9 @@ type Event struct {
 	Delta *Live `json:"delta,omitempty"`
 	// Timing is set on step_completed, and on tool_started as far as it is known then: the lane and when it was scheduled.
 	Timing *Timing `json:"timing,omitempty"`
+	// StepFailures are set on step_completed and on the event that ends the run: the model steps since the last of these events that
+	// failed for good, with all of their attempts.
+	StepFailures []StepFailure `json:"step_failures,omitempty"`
 	// Child is set on tool_started where a sub-agent executes the call.
 	Child *ChildRun `json:"child,omitempty"`
 	// Question is set on question_asked and, without its schema, on question_closed. There Reply says who replied, without
@@ -79,6 +82,14 @@ type Event struct {
 	Failure     string       `json:"failure,omitempty"`
 	FailureType RunErrorType `json:"failure_type,omitempty"`
 	Problems    []Problem    `json:"problems,omitempty"`
+}
+
+// StepFailure is a model step that gave no result. Where the run ended by it, its end says why.
+type StepFailure struct {
+	Turn int `json:"turn,omitempty"`
+	// Type is that of the failure, such as ModelOverflow; "timeout" where the step took too long or its worker was lost.
+	Type string `json:"type"`
+	Timing
 }
 
 // Timing is where and when a call or a model step ran, by the server's clock.

@@ -257,7 +257,24 @@ func (d *Deriver) stepCompleted(e *historypb.HistoryEvent, a *activity, response
 			response.Message.Calls[i].Arguments = string(d.shown(c.Tool, json.RawMessage(c.Arguments)))
 		}
 	}
-	d.emit(e, switchyard.Event{Type: switchyard.EventStepCompleted, Turn: d.turn, Step: &response, Timing: &a.record.Timing})
+	d.emit(e, switchyard.Event{Type: switchyard.EventStepCompleted, Turn: d.turn, Step: &response, Timing: &a.record.Timing, StepFailures: d.takeStepFailures()})
+}
+
+// stepFailed keeps a model step that failed for good: what the run did about it tells of it, another step or its end.
+func (d *Deriver) stepFailed(a *activity, f switchyard.ActivityFailure) {
+	kind := f.Type
+	if f.Timeout != "" {
+		kind = string(switchyard.ErrTimeout)
+	}
+	if !f.Cancelled {
+		d.stepFailures = append(d.stepFailures, switchyard.StepFailure{Turn: d.turn, Type: kind, Timing: a.record.Timing})
+	}
+}
+
+func (d *Deriver) takeStepFailures() []switchyard.StepFailure {
+	failures := d.stepFailures
+	d.stepFailures = nil
+	return failures
 }
 
 func (d *Deriver) failed(e *historypb.HistoryEvent) error {
@@ -278,17 +295,20 @@ func (d *Deriver) cancelled(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// endFailed ends a call that gave no result. A failed model step ends the run, which tells of it.
+// endFailed ends a call or a model step that gave no result.
 func (d *Deriver) endFailed(e *historypb.HistoryEvent, scheduled int64, f switchyard.ActivityFailure) {
 	if d.holdFailed(scheduled, f) {
 		return
 	}
 	a := d.take(scheduled, timeOf(e.GetEventTime()))
-	if a != nil && a.hook != nil {
+	switch {
+	case a == nil:
+		return
+	case a.hook != nil:
 		d.hookFailed(e, a, f)
 		return
-	}
-	if a == nil || a.step {
+	case a.step:
+		d.stepFailed(a, f)
 		return
 	}
 	fault := d.callError(a.record.Tool, a.route, f)

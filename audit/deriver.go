@@ -49,8 +49,10 @@ type Deriver struct {
 	cancelRequest string
 	// withheld, if set, takes the calls that a dry run does not make, with arguments that are not redacted.
 	withheld func(switchyard.WithheldCall)
-	summary  Summary
-	out      []switchyard.Event
+	// stepFailures are the model steps that failed since the last one that did not.
+	stepFailures []switchyard.StepFailure
+	summary      Summary
+	out          []switchyard.Event
 }
 
 // NewDeriver returns a Deriver for the chain that starts with execution runID of workflowID. Either may be empty: the

@@ -71,6 +71,10 @@ func (h *hidden) event(e switchyard.Event) switchyard.Event {
 		r := h.record(*e.Record)
 		e.Record = &r
 	}
+	e.Timing, e.StepFailures = h.timing(e.Timing), slices.Clone(e.StepFailures)
+	for i := range e.StepFailures {
+		e.StepFailures[i].Timing = *h.timing(&e.StepFailures[i].Timing)
+	}
 	if e.Question != nil {
 		q := *e.Question
 		q.Text = h.hider.Text(q.Text)
@@ -86,6 +90,16 @@ func (h *hidden) event(e switchyard.Event) switchyard.Event {
 		e.Hook = &h.hooks([]switchyard.HookAction{*e.Hook})[0]
 	}
 	return e
+}
+
+// timing returns a timing whose failure repeats no sensitive value.
+func (h *hidden) timing(t *switchyard.Timing) *switchyard.Timing {
+	if t == nil {
+		return nil
+	}
+	shown := *t
+	shown.LastFailure = h.hider.Text(t.LastFailure)
+	return &shown
 }
 
 func (h *hidden) step(step *switchyard.ModelResponse) *switchyard.ModelResponse {

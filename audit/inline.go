@@ -63,7 +63,7 @@ func (d *Deriver) taskCompleted(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// inlineStep reads a model step that ran inline. One that failed ends the run, which tells of it.
+// inlineStep reads a model step that ran inline.
 func (d *Deriver) inlineStep(l local) error {
 	a := d.takeInline(l.id)
 	if a == nil {
@@ -76,15 +76,20 @@ func (d *Deriver) inlineStep(l local) error {
 		a.record.Lane, a.record.Scheduled, a.record.Started = switchyard.LaneInline, d.clock, d.clock
 	}
 	d.attempted(a, l)
+	if l.failure != nil && l.again {
+		d.tryAgain(a, l)
+		return nil
+	}
+	a.record.Closed = timeOf(l.event.GetEventTime())
+	a.record.Duration = between(a.record.Started, a.record.Closed)
 	if l.failure != nil {
-		return d.tryAgain(a, l)
+		d.stepFailed(a, activityFailure(l.failure))
+		return nil
 	}
 	var response switchyard.ModelResponse
 	if err := d.decodeEvent(l.event, "model response", l.result, &response); err != nil {
 		return err
 	}
-	a.record.Closed = timeOf(l.event.GetEventTime())
-	a.record.Duration = between(a.record.Started, a.record.Closed)
 	verdicts := response.Verdicts
 	response.Verdicts = nil // each stands in its call's record
 	d.stepCompleted(l.event, a, response)
@@ -100,7 +105,8 @@ func (d *Deriver) inlineCall(l local) error {
 	}
 	d.attempted(a, l)
 	if l.failure != nil && l.again {
-		return d.tryAgain(a, l)
+		d.tryAgain(a, l)
+		return nil
 	}
 	r := a.record
 	var result switchyard.Result
@@ -146,12 +152,9 @@ func (d *Deriver) attempted(a *activity, l local) {
 }
 
 // tryAgain keeps what waits for its next attempt.
-func (d *Deriver) tryAgain(a *activity, l local) error {
-	if l.again {
-		a.record.LastFailure = failureMessage(l.failure)
-		d.open[l.event.GetEventId()] = a
-	}
-	return nil
+func (d *Deriver) tryAgain(a *activity, l local) {
+	a.record.LastFailure = failureMessage(l.failure)
+	d.open[l.event.GetEventId()] = a
 }
 
 // takeInline removes and returns what waited for another attempt inline; nil if it was not that.

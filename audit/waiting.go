@@ -96,5 +96,8 @@ func asks[T any](ctx context.Context, c client.Client, workflowID, runID, query 
 		return list, nil
 	}
 	summary, err := Describe(ctx, c, workflowID, runID)
+	if errors.Is(err, ErrIncomplete) {
+		err = nil // what is open was asked in the last execution
+	}
 	return from(summary), err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -32,6 +33,8 @@ type shownRun struct {
 	Verdict  audit.Solved           `json:"verdict"`
 	JudgedBy audit.JudgedBy         `json:"judged_by"`
 	Person   *switchyard.RunVerdict `json:"person,omitempty"`
+	// Incomplete says that the server keeps the run's first histories no longer: what is shown is of the rest.
+	Incomplete bool `json:"incomplete,omitempty"`
 
 	reach reach
 	// noted are the calls of which something was noted, without their results; there may be more.
@@ -50,36 +53,12 @@ starter watch.`,
   starter show demo-1a2b3c4d --output json | jq .usage`,
 		Args: arguments(0, "RUN"),
 		RunE: a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
-			summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
+			shown, err := a.shown(ctx, c, run)
 			if err != nil {
-				return a.lookupError(run.workflowID, run.runID, err)
-			}
-			shown := shownRun{Summary: summary, RunID: summary.Run, Kind: kindWord(summary.Kind), Caller: summary.Caller.ID, reach: a.connection.reach()}
-			if shown.Running, err = audit.Pending(ctx, c, run.workflowID, run.runID); err != nil {
-				return a.lookupError(run.workflowID, run.runID, err)
-			}
-			open, err := audit.Questions(ctx, c, run.workflowID, run.runID)
-			if err != nil {
-				return a.lookupError(run.workflowID, run.runID, err)
-			}
-			audit.Asking(shown.Running, run.workflowID, open)
-			shown.Questions = shown.reach.listed(open)
-			waiting, err := audit.Approvals(ctx, c, run.workflowID, run.runID)
-			if err != nil {
-				return a.lookupError(run.workflowID, run.runID, err)
-			}
-			shown.Approvals = shown.reach.listedApprovals(waiting)
-			if n := len(summary.Parts); n > 0 {
-				shown.UI = a.connection.runURL(summary.WorkflowID, summary.Parts[n-1].RunID)
-			}
-			if err := a.judge(ctx, c, &shown); err != nil {
 				return err
 			}
 			if a.format.json() {
 				return writeJSON(a.Out, shown, true)
-			}
-			if err := shown.takeNotes(audit.Records(ctx, c, run.workflowID, run.runID)); err != nil {
-				return a.lookupError(run.workflowID, run.runID, err)
 			}
 			shown.write(a.Out, a.paletteFor(a.Out), &a.format, time.Now())
 			return nil
@@ -87,6 +66,45 @@ starter watch.`,
 	}
 	ref.add(cmd.Flags())
 	return cmd
+}
+
+// shown reads a run, or what is left of it.
+func (a *app) shown(ctx context.Context, c client.Client, run *runReference) (shownRun, error) {
+	summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
+	incomplete := errors.Is(err, audit.ErrIncomplete)
+	if incomplete {
+		err = nil
+	}
+	shown := shownRun{Summary: summary, RunID: summary.Run, Kind: kindWord(summary.Kind), Caller: summary.Caller.ID, Incomplete: incomplete, reach: a.connection.reach()}
+	if n := len(summary.Parts); n > 0 {
+		shown.UI = a.connection.runURL(summary.WorkflowID, summary.Parts[n-1].RunID)
+	}
+	if err == nil {
+		err = shown.takePresent(ctx, c, run)
+	}
+	if err == nil && !a.format.json() {
+		err = shown.takeNotes(audit.Records(ctx, c, run.workflowID, run.runID))
+	}
+	if err != nil {
+		return shown, a.lookupError(run.workflowID, run.runID, err)
+	}
+	return shown, a.judge(ctx, c, &shown)
+}
+
+// takePresent asks what of the run, and of the sub-agents below it, runs and waits now.
+func (s *shownRun) takePresent(ctx context.Context, c client.Client, run *runReference) (err error) {
+	if s.Running, err = audit.Pending(ctx, c, run.workflowID, run.runID); err != nil {
+		return err
+	}
+	open, err := audit.Questions(ctx, c, run.workflowID, run.runID)
+	if err != nil {
+		return err
+	}
+	audit.Asking(s.Running, run.workflowID, open)
+	s.Questions = s.reach.listed(open)
+	waiting, err := audit.Approvals(ctx, c, run.workflowID, run.runID)
+	s.Approvals = s.reach.listedApprovals(waiting)
+	return err
 }
 
 func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
@@ -98,6 +116,9 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 	field("run", s.WorkflowID)
 	field("kind", string(s.Kind))
 	field(nameLabel(s.Kind), s.Name)
+	if s.Incomplete {
+		field("incomplete", p.warn("the server keeps the run's first histories no longer; this is what is left"))
+	}
 	field("status", p.status(s.Status)+s.outcome())
 	field("verdict", verdictText(s.Summary, s.Person))
 	for _, pause := range []*switchyard.Pause{s.Paused, s.PausedOnServer} {
@@ -148,9 +169,12 @@ func (s shownRun) writeAsked(w io.Writer, p palette, f *formatFlags, now time.Ti
 // maxNoted bounds the calls whose notes show lists.
 const maxNoted = 20
 
-// takeNotes keeps what was noted of the first calls that have notes.
+// takeNotes keeps what was noted of the first calls that have notes, where the run's beginning is gone of those of the rest.
 func (s *shownRun) takeNotes(records iter.Seq2[switchyard.Record, error]) error {
 	for r, err := range records {
+		if errors.Is(err, audit.ErrIncomplete) {
+			return nil // it comes last
+		}
 		if err != nil {
 			return err
 		}

@@ -135,8 +135,20 @@ func (t *tree) whole(e switchyard.Event, s audit.Summary) *tracepb.Span {
 		kind := cmp.Or(string(e.FailureType), string(s.Status))
 		t.fail(span, &a, kind, e.Failure)
 	}
-	span.Attributes = a.list
+	span.Events, span.Attributes = failedSteps(e), a.list
 	return span
+}
+
+// failedSteps are the events of the model steps that failed for good before another one was made, or the run ended.
+func failedSteps(e switchyard.Event) (events []*tracepb.Span_Event) {
+	for _, f := range e.StepFailures {
+		a := attributes{}
+		a.number("switchyard.turn", f.Turn)
+		a.text("error.type", f.Type)
+		a.timing(f.Timing)
+		events = append(events, &tracepb.Span_Event{TimeUnixNano: nanos(f.Closed), Name: "switchyard.step_failed", Attributes: a.list})
+	}
+	return events
 }
 
 // step is the span of a model step, with all of its attempts.
@@ -156,7 +168,7 @@ func (t *tree) step(e switchyard.Event, s audit.Summary) *tracepb.Span {
 	if t.Content {
 		a.text("gen_ai.output.messages", said(*e.Step))
 	}
-	span.Events = t.attempts(*e.Timing)
+	span.Events = append(failedSteps(e), t.attempts(*e.Timing)...)
 	span.Attributes = a.list
 	return span
 }

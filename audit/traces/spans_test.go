@@ -17,10 +17,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// spansOf makes the spans of a recorded history of one part.
+// spansOf makes the spans of a recorded history of one part, of audit's or of the workflows' own.
 func spansOf(t *testing.T, name string, o Options) []*tracepb.Span {
 	t.Helper()
-	file, err := os.Open(filepath.Join("..", "testdata", name+".1.json"))
+	path := filepath.Join("..", "testdata", name+".1.json")
+	if _, err := os.Stat(path); err != nil {
+		path = filepath.Join("..", "..", "workflows", "testdata", "histories", name+".json")
+	}
+	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,6 +166,37 @@ func TestKinds(t *testing.T) {
 	run := below[len(below)-1]
 	if !strings.HasPrefix(run.GetName(), "invoke_agent ") || string(run.GetParentSpanId()) != string(caller.GetSpanId()) || string(run.GetTraceId()) != string(caller.GetTraceId()) {
 		t.Errorf("the sub-agent's run %s is not below its call", run.GetName())
+	}
+}
+
+// TestFailedSteps proves that a model step that failed for good is told by the step that was made in its place, or by the run that
+// ended by it, whether it was an activity or ran inline.
+func TestFailedSteps(t *testing.T) {
+	for name, want := range map[string]map[string]string{
+		"model_failed":        {"switchyard.turn": "2", "switchyard.attempts": "1", "switchyard.lane": "general", "below": "invoke_agent tester"},
+		"inline_model_failed": {"switchyard.lane": "inline", "below": "invoke_agent tester"},
+		"agent_overflow":      {"error.type": switchyard.ModelOverflow, "below": "chat"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var found []map[string]string
+			for _, span := range spansOf(t, name, Options{}) {
+				for _, e := range span.GetEvents() {
+					if e.GetName() == "switchyard.step_failed" && e.GetTimeUnixNano() > 0 {
+						told := values(e.GetAttributes())
+						told["below"] = span.GetName()
+						found = append(found, told)
+					}
+				}
+			}
+			if len(found) == 0 || found[0]["error.type"] == "" {
+				t.Fatalf("the failed steps: %v", found)
+			}
+			for key, value := range want {
+				if found[0][key] != value {
+					t.Errorf("%s is %q, want %q", key, found[0][key], value)
+				}
+			}
+		})
 	}
 }
 

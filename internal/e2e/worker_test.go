@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asWorker) == "" {
 		os.Exit(m.Run())
 	}
-	code := host.Main(host.Config{Specs: toolspecs.Shipped(), Functions: append(tools.All(tools.Config{}), slices.Concat(functions(), bookings(), payments())...), Stateful: stateful(),
+	code := host.Main(host.Config{Specs: toolspecs.Shipped(), Functions: append(tools.All(tools.Config{}), slices.Concat(functions(), bookings(), payments(), recorded)...), Stateful: stateful(),
 		Hooks: hooks()})
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" && testing.CoverMode() != "" {
 		if err := errors.Join(coverage.WriteMetaDir(dir), coverage.WriteCountersDir(dir)); err != nil {

@@ -40,13 +40,14 @@ func (r *recorder) MustRegister(all ...prometheus.Collector) {
 	}
 }
 
-// ownMetrics are all that a worker registers of its own, by name, with their help.
+// ownMetrics are all that a worker registers of its own, by name, with their help; those of one that sends traces among them.
 func ownMetrics(t *testing.T) map[string]string {
 	t.Helper()
 	r := &recorder{help: map[string]string{}}
 	newObserver(r, slog.New(slog.DiscardHandler))
 	observeLanes(func() map[string]LaneSample { return nil }, r)
 	observeInstances(nil, r)
+	observeTraces(func() (sent, dropped int64) { return 0, 0 }, r)
 	r.MustRegister(newOpenRuns(nil, "", nil))
 	observeReadiness(func() bool { return true }, func() []string { return nil }, r)
 	c := Config{Tools: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}.withDefaults()

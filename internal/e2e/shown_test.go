@@ -1,0 +1,365 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// everything is an agent whose calls fail and are retried, fail for good, are refused by their schema, by there being no such tool and by a
+// policy, are made together, approved, edited, denied, answered by a person, made by agents below, and interrupted.
+func everything() *switchyard.Agent {
+	a := withTools(agent(
+		step(named("a", call("work", `{"text":"a1"}`)), call("work", `{"text":"a2","fails":2}`), call("work", `{"text":"a3","fails":9}`), call("work", `{"text":"a4","broken":true}`)),
+		step(call("work", `{"txet":"b1"}`), call("nothing", `{"text":"b2"}`), call("work", `{"text":"forbidden"}`), call("work_all", `{"texts":["b4","b5"]}`), call("work_all", `{"texts":["b6"]}`)),
+		step(call("work_asked", `{"text":"c1"}`), call("work_asked", `{"text":"c2"}`), call("work_asked", `{"text":"c3"}`), call("clerk", `{"question":"May I?"}`)),
+		step(call("work", `{"text":"d1","hold":true}`), call("work_once", `{"text":"d2","hold":true}`), call("foreman", `{"job":"it"}`)),
+		step(call("work", `{"text":"e1"}`), call("work", `{"text":"e2","fails":1}`)),
+		step(named("f", call("work", `{"text":"f1"}`))),
+		answer("${a} to ${f}"),
+	), "work work_once work_asked work_all clerk foreman")
+	a.Policies = []switchyard.PolicyRule{{Name: "house", When: "args.text == 'forbidden'", Then: switchyard.PolicyDeny, Message: "not in this house", Tools: []string{"work"}}}
+	return a
+}
+
+// untold are the calls of everything that no tool may have executed, by their paths: "tool status error".
+var untold = map[string]string{
+	"2.1": "work refused validation_error", "2.2": "nothing refused tool_not_found", "2.3": "work refused policy_violation",
+	"3.2": "work_asked refused approval_denied", "3.4": "clerk completed",
+	"4.3": "foreman completed", "4.3/1.2": "hand completed", "4.3/2.2": "work refused validation_error",
+}
+
+// deed is what the journal tells of one activity: what it was to do, and how many executions of it began, were done, and failed.
+type deed struct {
+	tool, text          string
+	begun, done, failed int
+}
+
+// deeds counts what the tools really did, by the run and the call that they did it as. It knows nothing but the journal.
+func (l *lab) deeds() map[string]deed {
+	l.t.Helper()
+	deeds := map[string]deed{}
+	for _, e := range l.entries() {
+		key := e.Run + " " + e.Call
+		d, what := deeds[key], ""
+		what, d.text, _ = strings.Cut(e.Text, " ")
+		d.tool = e.Tool
+		switch what + " " {
+		case wroteBegun:
+			d.begun++
+		case wroteDone:
+			d.done++
+		case wroteFailed:
+			d.failed++
+		default:
+			l.t.Fatalf("journal: %+v", e)
+		}
+		deeds[key] = d
+	}
+	return deeds
+}
+
+// fate is what the journal says about an activity, in the words of differences.
+func (d deed) fate() string {
+	status := switchyard.CallFailed
+	if d.done > 0 {
+		status = switchyard.CallCompleted
+	}
+	return fmt.Sprintf("%s of %s %s in %d attempts", d.text, d.tool, status, d.begun)
+}
+
+// differences compares records with what the tools really did: each deed has to have records that together are of all that it did,
+// one for each call, and that tell of its attempts and its end; and all other records have to be those of untold.
+func differences(records []switchyard.Record, deeds map[string]deed) (found []string) {
+	told, others := map[string][]switchyard.Record{}, map[string]int{}
+	for _, r := range records {
+		key := r.Run + " " + r.CallID
+		if r.Activity != "" {
+			key = r.Run + " " + r.Activity
+		}
+		if _, did := deeds[key]; did {
+			told[key] = append(told[key], r)
+			continue
+		}
+		line := r.Tool + " " + string(r.Status)
+		if r.Error != nil {
+			line += " " + string(r.Error.Type)
+		}
+		if others[r.Path]++; untold[r.Path] != line {
+			found = append(found, fmt.Sprintf("nothing was done as %s, and its record says %s", r.Path, line))
+		}
+	}
+	for path := range untold {
+		if others[path] != 1 {
+			found = append(found, fmt.Sprintf("%s has %d records", path, others[path]))
+		}
+	}
+	for key, d := range deeds {
+		for _, fate := range fates(told[key]) {
+			if fate != d.fate() {
+				found = append(found, fmt.Sprintf("the journal says %q, the records say %q", d.fate(), fate))
+			}
+		}
+	}
+	return found
+}
+
+// fates are what the records of calls that were made as one say of it, each once. Their texts are put together.
+func fates(records []switchyard.Record) (list []string) {
+	var texts []string
+	for _, r := range records {
+		var in struct {
+			Text  string
+			Texts []string
+		}
+		if err := json.Unmarshal(r.Arguments, &in); err != nil {
+			return []string{err.Error()}
+		}
+		texts = append(texts, append(in.Texts, in.Text)...)
+	}
+	text := strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), "+")
+	for _, r := range records {
+		list = append(list, fmt.Sprintf("%s of %s %s in %d attempts", text, r.Tool, r.Status, r.Attempts))
+	}
+	if slices.Sort(list); len(list) == 0 {
+		return []string{"nothing"}
+	}
+	return slices.Compact(list)
+}
+
+// TestShown proves that the records of a run in which everything happens, its worker killed in the middle of three calls and its
+// history continued in new ones, tell exactly what the tools really did, by a journal that they write themselves, when
+// they begin and when they end: each call that was executed has one record, with as many attempts as began, and no other has one that says
+// it was. It proves too that the events of each run of the tree are numbered without gaps, that the records say who
+// decided, that starter prints the same ones, that the totals of starter report are those of the journal, and
+// that starter show tells what is left when the run's first history is past its retention.
+func TestShown(t *testing.T) {
+	l := newLab(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=60",
+		// What is deleted is gone at once, and not after half a minute.
+		"--dynamic-config-value", `history.transferProcessorUpdateAckInterval="100ms"`, "--dynamic-config-value", `history.visibilityProcessorUpdateAckInterval="100ms"`)
+	first := l.workerIn(nil, "--tools", "testdata/shown/tools")
+	run := l.startAgent("shown", switchyard.RunInput{Agent: everything(), Prompt: "Go.", Conversation: "shown"})
+	firstRun := run.GetRunID()
+	l.decideShown()
+	l.await("for three calls to hold", func() bool {
+		n := l.executions()
+		return n["4.1 work"] == 1 && n["4.2 work_once"] == 1 && n["2.1 work"] == 1
+	})
+	first.Kill()
+	l.openGate()
+	l.workerIn(nil, "--tools", "testdata/shown/tools")
+	r := l.result(run)
+	if r.Answer != "a1 to f1" {
+		t.Errorf("result: %+v", r)
+	}
+	var records []switchyard.Record
+	for r, err := range audit.Tree(l.ctx, l.Client, "shown", "") {
+		l.must(err)
+		records = append(records, r)
+	}
+	deeds := l.deeds()
+	if found := differences(records, deeds); len(found) > 0 {
+		t.Errorf("%s\nthe journal has %+v", strings.Join(found, "\n"), deeds)
+	}
+	lost := 0
+	for _, d := range deeds {
+		lost += d.begun - d.done - d.failed
+	}
+	if lost != 3 || deeds[firstRun+" 4.1"].begun != 2 || deeds[firstRun+" 4.2"].begun != 1 {
+		t.Errorf("%d executions were interrupted, want those of three calls; the journal has %+v", lost, deeds)
+	}
+	checkTampering(t, records, deeds)
+	checkDecided(t, records)
+	l.checkNumbers(run)
+	l.checkPrinted(records)
+	l.checkTotals(r.Usage, deeds)
+	l.replay("shown", firstRun)
+	l.checkRest(firstRun, r.Usage)
+}
+
+// checkRest has the server forget the run's first execution, and fails the test unless starter show tells what is left.
+func (l *lab) checkRest(firstRun string, used switchyard.Usage) {
+	l.t.Helper()
+	_, err := l.Client.WorkflowService().DeleteWorkflowExecution(l.ctx, &workflowservice.DeleteWorkflowExecutionRequest{Namespace: "default",
+		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "shown", RunId: firstRun}})
+	l.must(err)
+	l.await("for the first execution to be gone", func() bool {
+		_, err := audit.Describe(l.ctx, l.Client, "shown", "")
+		return errors.Is(err, audit.ErrIncomplete)
+	})
+	code, out := l.command("show", "shown", "--output", "json")
+	var shown struct {
+		Status     audit.RunStatus
+		Usage      switchyard.Usage
+		Incomplete bool
+	}
+	if err := json.Unmarshal([]byte(out), &shown); err != nil || code != 0 || !shown.Incomplete || shown.Usage != used || shown.Status != audit.RunCompleted {
+		l.t.Errorf("starter show: exit code %d, %v\n%s", code, err, out)
+	}
+	if code, out := l.command("show", "shown"); code != 0 || !strings.Contains(out, "this is what is left") || !strings.Contains(out, "a1 to f1") {
+		l.t.Errorf("starter show: exit code %d\n%s", code, out)
+	}
+}
+
+// decideShown edits, denies and approves the calls of everything that wait for that, and answers its question.
+func (l *lab) decideShown() {
+	l.t.Helper()
+	open := l.awaitApprovals("shown", 3)
+	for _, d := range []switchyard.Decision{
+		{Call: "3.1", Kind: switchyard.DecisionEdit, By: "ada", Reason: "better", Arguments: []byte(`{"text":"C1"}`)},
+		{Call: "3.2", Kind: switchyard.DecisionDeny, By: "bob", Reason: "no"},
+		{Call: "3.3", Kind: switchyard.DecisionApprove, By: "eve"},
+	} {
+		d.Digest = open[d.Call].Digest
+		if refused := l.decide("shown", d); refused != "" {
+			l.t.Fatalf("the decision about %s is refused: %s", d.Call, refused)
+		}
+	}
+	l.awaitQuestions("shown", 1)
+	if refused := l.reply("shown", value("3.4", "dan", `"yes"`)); refused != nil {
+		l.t.Fatalf("the reply: %+v", refused)
+	}
+}
+
+// checkTampering fails the test unless every wrong record is found, so that what finds none has looked.
+func checkTampering(t *testing.T, records []switchyard.Record, deeds map[string]deed) {
+	t.Helper()
+	for i, r := range records {
+		wrong := func(change func(r *switchyard.Record)) []switchyard.Record {
+			list := slices.Clone(records)
+			change(&list[i])
+			return list
+		}
+		for name, list := range map[string][]switchyard.Record{
+			"is missing":     slices.Delete(slices.Clone(records), i, i+1),
+			"is there twice": append(slices.Clone(records), r),
+			"has another status": wrong(func(r *switchyard.Record) {
+				if r.Status = switchyard.CallCompleted; records[i].Status == r.Status {
+					r.Status = switchyard.CallFailed
+				}
+			}),
+			"is of another tool": wrong(func(r *switchyard.Record) { r.Tool = "other" }),
+			"is of another call": wrong(func(r *switchyard.Record) { r.CallID, r.Activity, r.Path = "9.9", "", "9.9" }),
+		} {
+			if len(differences(list, deeds)) == 0 {
+				t.Errorf("nobody sees that the record of %s %s", r.Path, name)
+			}
+		}
+		more := wrong(func(r *switchyard.Record) { r.Attempts++ })
+		if _, nothing := untold[r.Path]; !nothing && len(differences(more, deeds)) == 0 {
+			t.Errorf("nobody sees that the record of %s has an attempt too many", r.Path)
+		}
+	}
+}
+
+// checkDecided fails the test unless the records tell who decided what, and of no other call that anybody did.
+func checkDecided(t *testing.T, records []switchyard.Record) {
+	t.Helper()
+	decided := map[string]string{}
+	for _, r := range records {
+		if a := r.Approval; a != nil {
+			decided[r.Path] = strings.TrimSpace(fmt.Sprint(a.By, " ", a.Decision, " ", a.Reason))
+		}
+	}
+	if want := map[string]string{"3.1": "ada edit better", "3.2": "bob deny no", "3.3": "eve approve"}; !maps.Equal(decided, want) {
+		t.Errorf("decided: %v, want %v", decided, want)
+	}
+}
+
+// checkNumbers fails the test unless the events of each run of the tree are numbered without gaps, and the run at the top went on in a new
+// history between its first call and its last.
+func (l *lab) checkNumbers(run client.WorkflowRun) {
+	l.t.Helper()
+	for _, id := range []string{run.GetID(), "shown/4.3", "shown/4.3/1.2"} {
+		sequence, parts := 0, []string{}
+		for e, err := range audit.Events(l.ctx, l.Client, id, "") {
+			l.must(err)
+			if sequence++; e.Sequence != sequence {
+				l.t.Fatalf("event %d of %s has the number %d", sequence, id, e.Sequence)
+			}
+			if e.Record != nil {
+				parts = append(parts, e.RunID)
+			}
+		}
+		if id == run.GetID() && parts[0] == parts[len(parts)-1] {
+			l.t.Errorf("%s did not continue as new between its first call and its last", id)
+		}
+	}
+}
+
+// checkPrinted fails the test unless starter prints these records.
+func (l *lab) checkPrinted(records []switchyard.Record) {
+	l.t.Helper()
+	var lines strings.Builder
+	for _, r := range records {
+		line, err := switchyard.EncodeJSON(r)
+		l.must(err)
+		lines.Write(append(line, '\n'))
+	}
+	if code, out := l.command("audit", "shown", "--tree", "--output", "json"); code != 0 || out != lines.String() {
+		l.t.Errorf("starter audit: exit code %d, printed\n%s\nwant\n%s", code, out, lines.String())
+	}
+}
+
+// checkTotals fails the test unless the run's own count and the totals of starter report are what the journal adds up to, with the
+// calls that no tool executed.
+func (l *lab) checkTotals(used switchyard.Usage, deeds map[string]deed) {
+	l.t.Helper()
+	var want audit.CallStats
+	tools := map[string]int{}
+	for _, d := range deeds {
+		calls := 1
+		if d.tool == "work_all" {
+			calls = 2 // which were made as one
+			want.Batched += calls
+		}
+		want.Calls += calls
+		tools[d.tool] += calls
+		want.Retries += d.begun - 1
+		if d.done > 0 {
+			want.Completed += calls
+		} else {
+			want.Failed += calls
+		}
+	}
+	for _, line := range untold {
+		tool, rest, _ := strings.Cut(line, " ")
+		want.Calls++
+		tools[tool]++
+		if rest == "completed" {
+			want.Completed++
+		} else {
+			want.Refused++
+		}
+	}
+	code, out := l.command("report", "--output", "json")
+	var report audit.Report
+	if err := json.Unmarshal([]byte(out), &report); err != nil || code != 0 {
+		l.t.Fatalf("starter report: exit code %d, %v\n%s", code, err, out)
+	}
+	got := audit.CallStats{Calls: report.Calls.Calls, Completed: report.Calls.Completed, Failed: report.Calls.Failed, Refused: report.Calls.Refused,
+		Batched: report.Calls.Batched, Retries: report.Calls.Retries}
+	if got != want || report.Runs != (audit.RunCounts{All: 1, Solved: 1}) || report.Violations != 1 {
+		l.t.Errorf("starter report says %+v of %+v with %d violations, want %+v", got, report.Runs, report.Violations, want)
+	}
+	if used.Calls != want.Calls || used.Failed != want.Failed+want.Refused {
+		l.t.Errorf("the run counts %+v, want %d calls of which %d failed", used, want.Calls, want.Failed+want.Refused)
+	}
+	byTool := map[string]int{}
+	for _, g := range report.Tools {
+		byTool[g.Name] = g.Calls
+	}
+	if !maps.Equal(byTool, tools) {
+		l.t.Errorf("starter report counts %v by tool, want %v", byTool, tools)
+	}
+}

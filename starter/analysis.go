@@ -222,7 +222,7 @@ func groupTable(name string, list []audit.GroupStats) *table {
 	t := &table{header: []string{name, "calls", "completed", "failed", "refused", "average", "longest", "wait", "slow", "retries", "result tokens"},
 		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true}}
 	for _, g := range list {
-		t.add(g.Name, strconv.Itoa(g.Calls), strconv.Itoa(g.Completed), strconv.Itoa(g.Failed), strconv.Itoa(g.Refused), brief(g.Average.Std()), brief(g.Longest.Std()),
+		t.add(cmp.Or(g.Name, noLane), strconv.Itoa(g.Calls), strconv.Itoa(g.Completed), strconv.Itoa(g.Failed), strconv.Itoa(g.Refused), brief(g.Average.Std()), brief(g.Longest.Std()),
 			brief(g.AverageWait.Std()), strconv.Itoa(g.Slow), strconv.Itoa(g.Retries), strconv.Itoa(g.ResultTokens))
 	}
 	return t

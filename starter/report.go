@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -106,15 +107,14 @@ func plural(n int, word string) string {
 	return thousands(n) + " " + word + "s"
 }
 
+// noLane stands for the lane of calls that never came to one: they were refused.
+const noLane = "-"
+
 func writeLanes(w *strings.Builder, p palette, lanes []audit.LaneUse) {
 	t := table{header: []string{"lane", "calls", "failed", "refused", "total", "average", "longest", "wait", "longest wait"},
 		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true}}
 	for _, l := range lanes {
-		name := l.Lane
-		if name == "" {
-			name = "-"
-		}
-		t.add(name, thousands(l.Calls), thousands(l.Failed), thousands(l.Refused), brief(l.Total.Std()), brief(l.Average.Std()),
+		t.add(cmp.Or(l.Lane, noLane), thousands(l.Calls), thousands(l.Failed), thousands(l.Refused), brief(l.Total.Std()), brief(l.Average.Std()),
 			brief(l.Max.Std()), brief(l.WaitAverage.Std()), brief(l.WaitMax.Std()))
 	}
 	w.WriteString(t.text(p))

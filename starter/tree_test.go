@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard/audit"
 )
 
 // commands returns a command and all below it, without those that cobra hides.
@@ -98,5 +99,13 @@ func TestTypedAs(t *testing.T) {
 		if got := typedAs(typed); got != want {
 			t.Errorf("%s: %s, want %s", typed, got, want)
 		}
+	}
+}
+
+// TestNoLane proves that the calls that came to no lane have a row with something in its first cell.
+func TestNoLane(t *testing.T) {
+	text := groupTable("lane", []audit.GroupStats{{}, {Name: "general"}}).text(palette{})
+	if !strings.Contains(text, "\n-            0 ") {
+		t.Errorf("the table is\n%s", text)
 	}
 }

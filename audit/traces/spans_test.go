@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -239,5 +242,50 @@ func TestWriteJSON(t *testing.T) {
 		if trace, err := hex.DecodeString(s.TraceID); err != nil || len(trace) != 16 || len(s.SpanID) != 16 || s.Kind == 0 || s.StartTimeUnixNano == "" {
 			t.Errorf("the span %+v", s)
 		}
+	}
+}
+
+// TestDecisions proves that the span of a call tells who decided about it and how, why only with content, and that it was made
+// together with others.
+func TestDecisions(t *testing.T) {
+	for _, content := range []bool{false, true} {
+		decided := map[string]string{}
+		for _, span := range spansOf(t, "agent_approvals", Options{Content: content}) {
+			for _, e := range span.GetEvents() {
+				if e.GetName() == "switchyard.approval" {
+					told := values(e.GetAttributes())
+					decided[values(span.GetAttributes())["gen_ai.tool.call.id"]] = strings.TrimSpace(told["switchyard.approval.by"] + " " + told["switchyard.approval.decision"] + " " + told["switchyard.approval.reason"])
+				}
+			}
+		}
+		want := map[string]string{"1.1": "ada edit", "1.2": "bob deny", "1.3": "timeout"}
+		if content {
+			want["1.2"] += " no"
+		}
+		if !maps.Equal(decided, want) {
+			t.Errorf("with content %v: %v, want %v", content, decided, want)
+		}
+	}
+	expect(t, find(t, spansOf(t, "agent_batched", Options{}), "execute_tool append_all", "1.1"), map[string]string{"switchyard.batched": "true"})
+}
+
+// TestRoom proves that a run that makes room for another waits behind it where there is room, and that the runs that are over are
+// kept in mind up to a number.
+func TestRoom(t *testing.T) {
+	l := NewLive(nil, nil, Options{}, slog.New(slog.DiscardHandler))
+	for i := range waiting {
+		l.Saw("w", fmt.Sprint(i))
+	}
+	if l.later(audit.Position{}) {
+		t.Error("there is room behind as many runs as may wait")
+	}
+	if first := <-l.runs; first.Run != "0" || !l.later(first) {
+		t.Errorf("the first run is %q, or it cannot wait again", first.Run)
+	}
+	for i := range waiting + 1 {
+		l.forget(fmt.Sprint(i))
+	}
+	if len(l.past) != waiting || l.seen["0"] || !l.seen["1"] {
+		t.Errorf("%d runs are kept in mind, the first of them %v", len(l.past), l.seen["0"])
 	}
 }

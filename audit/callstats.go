@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -194,4 +195,11 @@ func (s *CallStats) merge(o CallStats) {
 	s.executed += o.executed
 	s.total += o.total
 	s.wait += o.wait
+}
+
+// ErrorTypes are the types of errors that were counted, the most frequent first.
+func ErrorTypes(counts map[switchyard.ErrorType]int) []switchyard.ErrorType {
+	return slices.SortedFunc(maps.Keys(counts), func(x, y switchyard.ErrorType) int {
+		return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y))
+	})
 }

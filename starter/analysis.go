@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -200,20 +199,10 @@ func asideCounts(c audit.CallStats) (text string) {
 }
 
 // errorCounts lists error types, the most frequent first.
-func errorCounts(errors map[switchyard.ErrorType]int) string {
-	var types []switchyard.ErrorType
-	for t := range errors {
-		types = append(types, t)
-	}
-	slices.SortFunc(types, func(x, y switchyard.ErrorType) int {
-		if errors[x] != errors[y] {
-			return errors[y] - errors[x]
-		}
-		return strings.Compare(string(x), string(y))
-	})
-	parts := make([]string, len(types))
-	for i, t := range types {
-		parts[i] = fmt.Sprintf("%d %s", errors[t], t)
+func errorCounts(counts map[switchyard.ErrorType]int) string {
+	var parts []string
+	for _, t := range audit.ErrorTypes(counts) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[t], t))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -222,7 +211,7 @@ func groupTable(name string, list []audit.GroupStats) *table {
 	t := &table{header: []string{name, "calls", "completed", "failed", "refused", "average", "longest", "wait", "slow", "retries", "result tokens"},
 		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true}}
 	for _, g := range list {
-		t.add(cmp.Or(g.Name, noLane), strconv.Itoa(g.Calls), strconv.Itoa(g.Completed), strconv.Itoa(g.Failed), strconv.Itoa(g.Refused), brief(g.Average.Std()), brief(g.Longest.Std()),
+		t.add(cmp.Or(plainText(g.Name), noLane), strconv.Itoa(g.Calls), strconv.Itoa(g.Completed), strconv.Itoa(g.Failed), strconv.Itoa(g.Refused), brief(g.Average.Std()), brief(g.Longest.Std()),
 			brief(g.AverageWait.Std()), strconv.Itoa(g.Slow), strconv.Itoa(g.Retries), strconv.Itoa(g.ResultTokens))
 	}
 	return t

@@ -154,7 +154,7 @@ func recordCells(r switchyard.Record, p palette, now time.Time) []string {
 		wait, duration = "", "running "+brief(now.Sub(cmp.Or(r.Started, r.Scheduled)))
 	}
 	arguments := strings.TrimSpace(switchyard.Summary("", r.Arguments, nil))
-	return []string{r.CallID, r.Tool, r.Lane, p.call(r.Status), attempts, wait, duration, failed, switchyard.Shorten(arguments, 80)}
+	return []string{r.CallID, plainText(r.Tool), r.Lane, p.call(r.Status), attempts, wait, duration, failed, switchyard.Shorten(arguments, 80)}
 }
 
 // call colours a call's status.

@@ -253,7 +253,7 @@ func groupChart(c chart, groups []audit.GroupStats) chart {
 
 func (r *Report) callCharts() []chart {
 	list := []chart{outcomes("tool", r.Found.Tools), outcomes("lane", r.Found.Lanes)}
-	types := errorTypes(r.Found.Errors)
+	types := audit.ErrorTypes(r.Found.Errors)
 	errors := chart{Title: "Errors by type", Note: "of calls that failed or were refused", Of: "error", Unit: unitCount, Names: []string{}}
 	s := series{Name: "calls", Tone: "failed", Values: []float64{}}
 	for _, t := range types {

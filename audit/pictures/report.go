@@ -139,18 +139,3 @@ func ratio(part, whole int) string {
 	}
 	return figure(unitPercent, 100*float64(part)/float64(whole))
 }
-
-// errorTypes are the types of errors, the most frequent first.
-func errorTypes(errors map[switchyard.ErrorType]int) []switchyard.ErrorType {
-	var types []switchyard.ErrorType
-	for t := range errors {
-		types = append(types, t)
-	}
-	slices.SortFunc(types, func(x, y switchyard.ErrorType) int {
-		if errors[x] != errors[y] {
-			return errors[y] - errors[x]
-		}
-		return strings.Compare(string(x), string(y))
-	})
-	return types
-}

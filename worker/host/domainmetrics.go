@@ -9,7 +9,7 @@ import (
 )
 
 // domainMetrics are Switchyard's own, as far as this process sees what happens; docs/metrics.md lists them. Label values are
-// bounded: tools of pinned catalogs, lanes, the closed set of errors, the first models, agents and rules that there were.
+// bounded: tools of pinned catalogs, lanes, the closed set of errors, the first models, agents, rules and hooks that there were.
 type domainMetrics struct {
 	calls, retries, refusals  *prometheus.CounterVec
 	durations, queueWaits     *prometheus.HistogramVec

@@ -20,14 +20,14 @@ type observer struct {
 	interceptor.WorkerInterceptorBase
 	metrics *domainMetrics
 	counts  *laneCounts
-	// These bound the labels that hold names of models, agents and rules, and types of runs' failures.
-	models, agents, rules, failed *boundedLabels
-	logger                        *slog.Logger
-	lane                          string
+	// These bound the labels that hold names of models, agents, rules and hooks, and types of runs' failures.
+	models, agents, rules, hooks, failed *boundedLabels
+	logger                               *slog.Logger
+	lane                                 string
 }
 
 func newObserver(r prometheus.Registerer, logger *slog.Logger) *observer {
-	return &observer{metrics: newDomainMetrics(r), counts: newLaneCounts(), models: newBoundedLabels(), agents: newBoundedLabels(), rules: newBoundedLabels(), failed: newBoundedLabels(), logger: logger}
+	return &observer{metrics: newDomainMetrics(r), counts: newLaneCounts(), models: newBoundedLabels(), agents: newBoundedLabels(), rules: newBoundedLabels(), hooks: newBoundedLabels(), failed: newBoundedLabels(), logger: logger}
 }
 
 // boundedLabels lets the first values through and calls all later ones "other": providers name their models, and could
@@ -204,7 +204,7 @@ func (a *observedActivity) hooked(ctx context.Context, info activity.Info, args 
 	if len(args) == 1 {
 		request, _ = args[0].(switchyard.HookRequest)
 	}
-	a.metrics.hooks.WithLabelValues(request.Hook.Name, outcome).Inc()
+	a.metrics.hooks.WithLabelValues(a.hooks.of(request.Hook.Name), outcome).Inc()
 	a.log(ctx, "hook ended", info, outcome, took, err, "hook", request.Hook.Name, "point", request.Point)
 }
 

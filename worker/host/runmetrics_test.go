@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -108,6 +109,9 @@ func TestVerdictMetrics(t *testing.T) {
 	observe(t, o, switchyard.LimitActivity, ended{}, switchyard.LimitRequest{Limit: "cost"})
 	observe(t, o, switchyard.LimitActivity, ended{err: errors.New("x")}, switchyard.LimitRequest{Limit: "cost"})
 	observe(t, o, switchyard.HookActivity, ended{}, switchyard.HookRequest{Hook: switchyard.Hook{Name: "audit"}})
+	for i := range maxLabels { // the last one has no label of its own
+		observe(t, o, switchyard.HookActivity, ended{err: errors.New("no such hook")}, switchyard.HookRequest{Hook: switchyard.Hook{Name: fmt.Sprint("hook ", i)}})
+	}
 	observe(t, o, switchyard.RecallActivity, ended{})
 	wait := temporal.NewApplicationErrorWithOptions("x", "", temporal.ApplicationErrorOptions{NextRetryDelay: time.Second})
 	for _, err := range []error{wait, temporal.NewCanceledError(), temporal.NewApplicationError("x", switchyard.ModelOverflow)} {
@@ -126,6 +130,7 @@ func TestVerdictMetrics(t *testing.T) {
 		`switchyard_call_duration_seconds_count{lane="",tool="helper"} 1`,
 		`switchyard_limits_reached_total{limit="cost",then="asked"} 1`,
 		`switchyard_hooks_total{hook="audit",outcome="completed"} 1`,
+		`switchyard_hooks_total{hook="other",outcome="failed"} 1`,
 		`switchyard_model_steps_total{model="",outcome="rate_limited"} 1`,
 		`switchyard_model_steps_total{model="",outcome="cancelled"} 1`,
 		`switchyard_model_steps_total{model="",outcome="overflow"} 1`,

@@ -70,7 +70,11 @@ func (s *selection) check(cmd *cobra.Command) error {
 	if s.outcome != "" && !slices.Contains(outcomes, switchyard.Outcome(s.outcome)) {
 		return usageError(cmd, "--outcome %q is not one of %s", s.outcome, joined(outcomes))
 	}
-	now := time.Now()
+	return s.checkTimes(cmd, time.Now())
+}
+
+// checkTimes reads since and until.
+func (s *selection) checkTimes(cmd *cobra.Command, now time.Time) error {
 	for _, bound := range []struct {
 		flag, text string
 		at         *time.Time
@@ -83,6 +87,9 @@ func (s *selection) check(cmd *cobra.Command) error {
 			return usageError(cmd, "%s %q: %v", bound.flag, bound.text, err)
 		}
 		*bound.at = t.UTC()
+	}
+	if !s.to.IsZero() && !s.from.Before(s.to) {
+		return usageError(cmd, "--since %s is not before --until %s: no run can be in between", s.since, s.until)
 	}
 	return nil
 }

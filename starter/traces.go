@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/traces"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
@@ -24,6 +25,7 @@ func (a *app) tracesCommand() *cobra.Command {
 	var s selection
 	var options traces.Options
 	var endpoint, file string
+	selecting := pflag.NewFlagSet("selection", pflag.ContinueOnError)
 	cmd := &cobra.Command{
 		Use: "traces [RUN]", Short: "Send the traces of runs to OpenTelemetry, or write them to a file",
 		Long: `Makes OpenTelemetry spans of a run, or of the runs that are selected, and of the sub-agents below them, from their histories: one for
@@ -45,6 +47,9 @@ Spans name no arguments, results or texts, unless --content has them do so; what
 				return err
 			}
 			if len(args) > 0 || ref.workflowID != "" {
+				if flag := firstChanged(selecting); flag != "" {
+					return usageError(cmd, "--%s selects runs: leave it out, or the RUN", flag)
+				}
 				return a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
 					return a.traceRuns(ctx, c, []listedRun{{ID: run.workflowID, RunID: run.runID}}, options, to)
 				})(cmd, args)
@@ -65,12 +70,23 @@ Spans name no arguments, results or texts, unless --content has them do so; what
 		},
 	}
 	ref.add(cmd.Flags())
-	s.add(cmd.Flags(), 100)
+	s.add(selecting, 100)
+	cmd.Flags().AddFlagSet(selecting)
 	f := cmd.Flags()
 	f.StringVar(&endpoint, "endpoint", "", "`URL` of an OTLP collector, such as http://localhost:4318")
 	f.StringVar(&file, "file", "", "`file` to write the spans to, as lines of JSON; - is standard output")
 	f.BoolVar(&options.Content, "content", false, "with arguments, results and texts, redacted")
 	return cmd
+}
+
+// firstChanged is the first of some flags that was given; empty for none.
+func firstChanged(flags *pflag.FlagSet) (name string) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed && name == "" {
+			name = f.Name
+		}
+	})
+	return name
 }
 
 // traceSink is where spans go to: an endpoint or a file.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -22,6 +23,9 @@ func streamWhole(flag, path string, mode os.FileMode, write func(io.Writer) erro
 		return streamInto(flag, path, write)
 	}
 	temporary, err := os.OpenFile(filepath.Join(filepath.Dir(place), "."+filepath.Base(place)+"."+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, fs.ErrNotExist) {
+		return failure(exitUsage, "%s %s: there is no folder %s", flag, path, filepath.Dir(place))
+	}
 	if err != nil {
 		return failure(exitUsage, "%s %s: %w", flag, path, pathError(path, err))
 	}

@@ -115,7 +115,7 @@ func (d *Deriver) priorityAt(p *commonpb.Priority) switchyard.Priority {
 func (d *Deriver) record(id, tool string, arguments json.RawMessage) switchyard.Record {
 	t := d.tools[tool]
 	return switchyard.Record{CallID: id, Tool: tool, Version: t.Version, Digest: t.Digest, Arguments: d.shown(tool, arguments),
-		Status: switchyard.CallRunning, Turn: d.turn, Caller: d.summary.Caller, Conversation: d.summary.Conversation,
+		Status: switchyard.CallRunning, Turn: d.turn, Caller: d.caller, Conversation: d.summary.Conversation,
 		Run: d.summary.Run, WorkflowID: d.workflowID, Parent: d.parent(), Path: switchyard.CallPath(d.parent(), id),
 		Approval: d.asked.approvals.decided[id]}
 }

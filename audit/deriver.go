@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,9 +28,11 @@ type Deriver struct {
 	turn       int
 	// base is the workflows' task queue, from which those of the lanes derive, level the priority of the workflow, zero for
 	// none.
-	base   string
-	level  int32
-	input  switchyard.RunInput
+	base  string
+	level int32
+	input switchyard.RunInput
+	// caller is that of the calls.
+	caller switchyard.Caller
 	tools  map[string]switchyard.Tool
 	wanted wantedCalls
 	open   map[int64]*activity
@@ -186,20 +189,23 @@ func (d *Deriver) introduce(kind RunKind, started time.Time) {
 	in, s := &d.input, &d.summary
 	s.WorkflowID, s.Kind, s.Status, s.Started = d.workflowID, kind, RunRunning, started
 	s.Prompt, s.Conversation, s.TaskQueue, s.Parent = in.Prompt, in.Conversation, d.base, in.Parent
-	s.DryRun, s.FromDryRun, s.Trace = in.DryRun, in.FromDryRun, in.Trace
+	s.DryRun, s.FromDryRun, s.Trace, s.Caller = in.DryRun, in.FromDryRun, in.Trace, in.Caller
 	if s.Conversation == "" {
 		s.Conversation = d.workflowID
+	}
+	if s.Caller.ID != "" {
+		s.Caller.Type = cmp.Or(s.Caller.Type, switchyard.CallerDirect)
 	}
 	switch {
 	case kind == RunAgent && in.Agent != nil:
 		s.Name, s.Provider, s.Model = in.Agent.Name, in.Agent.Model.Provider, in.Agent.Model.Name
-		s.Caller = switchyard.Caller{Type: switchyard.CallerAgent, ID: s.Name}
+		d.caller = switchyard.Caller{Type: switchyard.CallerAgent, ID: s.Name}
 	case kind == RunPlan && in.Plan != nil:
 		s.Name = in.Plan.Value.Name
-		s.Caller = switchyard.Caller{Type: switchyard.CallerPlan, ID: s.Name}
+		d.caller = switchyard.Caller{Type: switchyard.CallerPlan, ID: s.Name}
 	case kind == RunCall && in.Call != nil:
 		s.Name = in.Call.Tool
-		s.Caller = switchyard.Caller{Type: switchyard.CallerDirect, ID: in.Caller.ID}
+		d.caller = switchyard.Caller{Type: switchyard.CallerDirect, ID: in.Caller.ID}
 	}
 }
 

@@ -37,11 +37,12 @@ type Summary struct {
 	Run  string  `json:"run"`
 	Kind RunKind `json:"kind"`
 	// Name is the agent's, the plan's or the tool's.
-	Name         string            `json:"name,omitempty"`
-	Prompt       string            `json:"prompt,omitempty"`
-	Status       RunStatus         `json:"status"`
-	Conversation string            `json:"conversation,omitempty"`
-	Caller       switchyard.Caller `json:"caller,omitzero"`
+	Name         string    `json:"name,omitempty"`
+	Prompt       string    `json:"prompt,omitempty"`
+	Status       RunStatus `json:"status"`
+	Conversation string    `json:"conversation,omitempty"`
+	// Caller is who started the run, of a sub-agent's the caller of the call that it works for.
+	Caller switchyard.Caller `json:"caller,omitzero"`
 	// Provider and Model are those of an agent. Trace is what the run was started with: the caller's trace, as W3C's traceparent.
 	Provider switchyard.Provider `json:"provider,omitempty"`
 	Model    string              `json:"model,omitempty"`

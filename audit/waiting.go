@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 )
 
 // RunApproval is a call that waits for approval, and the run that makes it.
@@ -70,8 +71,13 @@ func ownQuestions(ctx context.Context, c client.Client, r *workflowservice.Descr
 // ownApprovals returns the calls of one run that wait for approval; its memo says whether there are some.
 func ownApprovals(ctx context.Context, c client.Client, r *workflowservice.DescribeWorkflowExecutionResponse) ([]RunApproval, error) {
 	info := r.GetWorkflowExecutionInfo()
-	if since := new(time.Time); info.GetMemo().GetFields()[switchyard.ApprovalsMemo] == nil ||
-		dataConverter.FromPayload(info.GetMemo().GetFields()[switchyard.ApprovalsMemo], since) != nil || since.IsZero() {
+	memo := info.GetMemo().GetFields()[switchyard.ApprovalsMemo]
+	if memo == nil {
+		return nil, nil
+	}
+	// Of a memo that only keys make readable nobody knows what it says: the run is asked, and what is missing told.
+	var since time.Time
+	if err := dataConverter.FromPayload(memo, &since); !errors.Is(err, converter.ErrEncodingIsNotSupported) && (err != nil || since.IsZero()) {
 		return nil, nil
 	}
 	id, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()

@@ -88,7 +88,7 @@ func usageText(u switchyard.Usage) string {
 	}
 	calls := plural(u.Calls, "call")
 	if u.Failed > 0 {
-		calls += fmt.Sprintf(" (%d failed)", u.Failed)
+		calls += fmt.Sprintf(" (%d failed or refused)", u.Failed)
 	}
 	parts = append(parts, calls)
 	if u.InputTokens+u.OutputTokens > 0 {
@@ -136,7 +136,7 @@ func (r report) writeFailures(w *strings.Builder, p palette) {
 	if len(failed) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\n", p.bold("failed calls"))
+	fmt.Fprintf(w, "\n%s\n", p.bold("failed and refused calls"))
 	for _, record := range failed[:min(len(failed), maxFailures)] {
 		fmt.Fprintf(w, "  %s %s %s\n", record.CallID, record.Tool, p.bad(errorLine(record.Error)))
 	}

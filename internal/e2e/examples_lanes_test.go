@@ -17,7 +17,7 @@ var lanesAnswers = map[string]string{
 	"parallel-first.yaml": "The site is in order.",
 	"keyed.yaml":          "three phones",
 	"priority.yaml":       "five pictures",
-	"queue.yaml":          "calls (3 failed)",
+	"queue.yaml":          "calls (3 failed or refused)",
 	"apart.yaml":          "It is 379.5, and 72 of tax.",
 	"inline.yaml":         "It is 379.5, and 72 of tax.",
 	"limit.yaml":          "six pages",

@@ -133,15 +133,16 @@ COVERED = .,./toolspecs/...,./workflows/...,./activities/...,./audit/...
 # lanes' proof are left to their own targets, the bench's tests to test/e2e: they measure, and nothing else may load the
 # machine then. Tests mostly wait, so that three packages are tested at a time; what takes longest begins first.
 .PHONY: test/coverage
-test/coverage: bin/devserver npm ## Run all tests, on a real server too, and hold every package to its coverage
+test/coverage: bin/devserver npm ## Run all tests, on a real server too (its longest in short), and hold every package to its coverage
 	rm -rf coverage/bin coverage/e2e.txt
 	mkdir -p coverage/bin
 	ln -s ../../bin/devserver coverage/bin/devserver
 	$(if $(UNIT),,$(MAKE) --no-print-directory test PROFILE=coverage/unit.txt)
 	$(GO) build -cover -coverpkg=$(COVERED) -o coverage/bin/ ./starter ./worker ./examples/librarian ./examples/kinds
 	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' $(NPM) SWITCHYARD_E2E=1 \
-		$(GO) test -count=1 -vet=off -p 3 -parallel 6 -timeout 10m -coverpkg=$(COVERED) -coverprofile=coverage/e2e.txt \
-		./internal/e2e ./activities ./audit/... ./starter/... ./toolspecs/lanes ./toolspecs/policies
+		$(GO) test -count=1 -vet=off -short -p 3 -parallel 6 -timeout 10m -coverpkg=$(COVERED) -coverprofile=coverage/e2e.txt \
+		./internal/e2e ./audit/... ./starter/... ./toolspecs/lanes ./toolspecs/policies
+	$(NPM) $(GO) test -count=1 -vet=off -run 'NPM|Prism' ./activities
 	$(GO) run ./internal/covergate $(or $(UNIT),coverage/unit.txt) coverage/e2e.txt
 
 .PHONY: check

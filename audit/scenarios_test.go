@@ -31,7 +31,7 @@ func scenarios() []scenario {
 				call("echo", `{"txt":1}`), {Tool: "echo", ArgumentsText: `{"text":`}, {Tool: "login", ArgumentsText: `{"password":"secret"`}},
 			[]switchyard.ScriptCall{call("broken", `{}`), call("flaky", `{}`), call("unserved", `{}`), call("slow", `{}`)})...)},
 		scenario{name: "continued", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{}, turns(many(20), many(20), many(3))...)},
-		scenario{name: "wall_time", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{WallTime: switchyard.Duration(300 * time.Millisecond)}, turns(
+		scenario{name: "wall_time", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{WallTime: switchyard.Duration(time.Second)}, turns(
 			[]switchyard.ScriptCall{call("hanging", `{}`), call("hanging", `{}`), call("echo", `{"text":"a"}`)})...)},
 		scenario{name: "compacted", workflow: switchyard.AgentWorkflow, input: compacted()},
 		scenario{name: "turns", workflow: switchyard.AgentWorkflow, input: agent(switchyard.Limits{Turns: 1}, turns(many(1), many(1))...)},

@@ -412,7 +412,7 @@ var behaviours = []behaviour{
 	}},
 	{name: "plan_opened_again", run: func(l *lab) client.WorkflowRun {
 		l.laneWorker()
-		return l.runPlan("plan_opened_again", switchyard.Plan{Calls: []switchyard.PlanCall{{ID: "first", Tool: "nap", Arguments: []byte(`{"ms":1500}`)},
+		return l.runPlan("plan_opened_again", switchyard.Plan{Calls: []switchyard.PlanCall{{ID: "first", Tool: "nap", Arguments: []byte(`{"ms":2500}`)},
 			{ID: "then", Tool: "press_late", Arguments: []byte(`{"text":"a"}`), DependsOn: []string{"first"}}}})
 	}},
 	{name: "call_refused", run: func(l *lab) client.WorkflowRun {

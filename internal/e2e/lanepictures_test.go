@@ -376,6 +376,9 @@ func listed(calls []switchyard.Record) string {
 // TestLanePictures proves that what the pictures of docs/lanes.md show is so: it makes the calls for each, on two shipped
 // workers with the files of examples/lanes. With -update-pictures it draws them anew from the call records.
 func TestLanePictures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("pictures take half a minute; make test/e2e looks at them")
+	}
 	if withoutCache() {
 		t.Skip("the pictures are of workers with the cache that they have by default")
 	}

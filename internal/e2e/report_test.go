@@ -63,7 +63,10 @@ var mixed = []struct {
 func TestReport(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	const all = 200
+	all := 200
+	if testing.Short() {
+		all = 50
+	}
 	solved, runs := 0, []client.WorkflowRun{l.decisions("approved")}
 	for n := 1; n < all; n++ {
 		one := mixed[n%len(mixed)]

@@ -129,9 +129,9 @@ test/devserver: ## Run devserver's own tests
 COVERED = .,./toolspecs/...,./workflows/...,./activities/...,./audit/...
 # The programs that tests start are built to be measured as well: go test adds what they covered to its own profile. Tests that
 # need Go alone are measured by make test, which CI has run before: UNIT names its profile then. Packages that others cover more
-# than their own tests do run with them. The conformance suite and the
-# lanes' proof are left to their own targets, the bench's tests to test/e2e: they measure, and nothing else may load the
-# machine then. Tests mostly wait, so that three packages are tested at a time; what takes longest begins first.
+# than their own tests do run with them. The conformance suite and the lanes' proof are left to their own targets, the bench's
+# tests to test/e2e: they measure, and nothing else may load the machine then. Tests mostly wait, so that three packages are
+# tested at a time; what takes longest begins first.
 .PHONY: test/coverage
 test/coverage: bin/devserver npm ## Run all tests, on a real server too (its longest in short), and hold every package to its coverage
 	rm -rf coverage/bin coverage/e2e.txt

@@ -92,8 +92,8 @@ test/replay: build npm ## The end-to-end suite with the workflow cache off: ever
 
 # These run by themselves: they load the machine, and measure how soon another worker takes over.
 .PHONY: test/lanes
-test/lanes: bin/devserver bin/toxiproxy ## Prove that lanes keep their limits while workers are killed, stopped and cut off
-	cd internal/lanetest && $(E2E)
+test/lanes: bin/devserver bin/toxiproxy ## Prove that lanes keep their limits while workers are killed, stopped and cut off; ONLY=TestLimitsHold proves one
+	cd internal/lanetest && $(E2E) $(if $(ONLY),-run '$(ONLY)')
 
 # This takes some minutes by itself, for which a build has no time.
 .PHONY: test/endurance
@@ -142,8 +142,8 @@ test/coverage: bin/devserver npm ## Run all tests, on a real server too (its lon
 	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' $(NPM) SWITCHYARD_E2E=1 \
 		$(GO) test -count=1 -vet=off -short -p 3 -parallel 6 -timeout 10m -coverpkg=$(COVERED) -coverprofile=coverage/e2e.txt \
 		./internal/e2e ./audit/... ./starter/... ./toolspecs/lanes ./toolspecs/policies
-	$(NPM) $(GO) test -count=1 -vet=off -run 'NPM|Prism' ./activities
-	$(GO) run ./internal/covergate $(or $(UNIT),coverage/unit.txt) coverage/e2e.txt
+	$(NPM) $(GO) test -count=1 -vet=off -run 'NPM|Prism|Command' -coverpkg=./toolspecs/programs -coverprofile=coverage/programs.txt ./activities
+	$(GO) run ./internal/covergate $(or $(UNIT),coverage/unit.txt) coverage/e2e.txt coverage/programs.txt
 
 .PHONY: check
 check: ## Everything that must hold before a change goes in

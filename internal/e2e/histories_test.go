@@ -458,7 +458,10 @@ func (l *lab) runCall(id, tool, arguments string) client.WorkflowRun {
 // with which ids, inputs, lanes and timeouts, in which order, and how the run ends. The workflow cache is off, so that every
 // workflow task of every behaviour is a replay. The recorded histories themselves are replayed in package workflows.
 func TestHistories(t *testing.T) {
-	for _, b := range slices.Concat(behaviours, controlled, accountable) {
+	for i, b := range slices.Concat(behaviours, controlled, accountable) {
+		if testing.Short() && i%3 > 0 {
+			continue // make test/e2e has them all; what is recorded of all is replayed by make test
+		}
 		t.Run(b.name, func(t *testing.T) {
 			l := newLab(t, b.server...)
 			l.cacheless = l.cacheless || !*updateHistories

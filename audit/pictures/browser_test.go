@@ -13,14 +13,22 @@ import (
 	"time"
 )
 
-// chromium returns the path of a Chromium: SWITCHYARD_CHROMIUM, or one on the PATH. Where there is none, the test is skipped.
+// chromium returns the path of a Chromium: SWITCHYARD_CHROMIUM, or one on the PATH. Where there is none, the test is skipped; one
+// that is named has to be there, so that a build cannot go without.
 func chromium(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("SWITCHYARD_E2E") == "" {
 		t.Skip("SWITCHYARD_E2E is not set: this test runs a browser; make test/e2e does")
 	}
-	for _, name := range []string{os.Getenv("SWITCHYARD_CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); name != "" && err == nil {
+	if name := os.Getenv("SWITCHYARD_CHROMIUM"); name != "" {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal("SWITCHYARD_CHROMIUM: ", err)
+		}
+		return path
+	}
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/temporal"
 )
 
 // TestAgentLimits proves that each limit ends the run with one summary step without tools that answers with what is
@@ -126,11 +127,57 @@ func TestAgentWallTimeInAdmission(t *testing.T) {
 	a := agent(step(call("greet", `{"name":"a"}`), call("greet", `{"name":"b"}`)), answer("never"))
 	a.Limits.WallTime = switchyard.Duration(200 * time.Millisecond)
 	l.runAgent(a, "Go.")
-	if r := l.result(); r.Limit != "wall_time" {
+	if r := l.result(); r.Limit != "wall_time" || r.Usage.Calls != 2 || r.Usage.Failed != 2 {
 		t.Errorf("result: %+v", r)
 	}
 	expect(t, "calls", l.answeredCalls(), []string{"1.1 cancelled", "1.2 cancelled"})
 	expect(t, "executed", l.executed, nil)
+}
+
+// TestCancelledInAdmission proves that a run that is cancelled while its calls are admitted counts them: their records tell of
+// them as cancelled.
+func TestCancelledInAdmission(t *testing.T) {
+	for name, test := range map[string]struct {
+		input switchyard.RunInput
+		// cancelled is the admission that is cancelled.
+		cancelled int
+		want      switchyard.Usage
+	}{
+		"agent": {switchyard.RunInput{Agent: agent(step(call("greet", `{"name":"a"}`), call("greet", `{"name":"b"}`)))}, 1, switchyard.Usage{Turns: 1, Calls: 2, Failed: 2}},
+		"later calls of a plan": {switchyard.RunInput{Plan: plan(t, `
+calls:
+  - {id: first, tool: echo, arguments: {value: a}}
+  - {id: second, tool: echo, arguments: {value: "${first}"}}
+  - {id: third, tool: echo, arguments: {value: "${second}"}}
+`)}, 2, switchyard.Usage{Calls: 3, Failed: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			admissions := 0
+			l.admits = func(ctx context.Context) {
+				if admissions++; admissions == test.cancelled {
+					l.CancelWorkflow()
+					<-ctx.Done()
+				}
+			}
+			workflow := switchyard.AgentWorkflow
+			if test.input.Plan != nil {
+				workflow = switchyard.PlanWorkflow
+			}
+			l.ExecuteWorkflow(workflow, test.input)
+			cancelled, ok := errors.AsType[*temporal.CanceledError](l.GetWorkflowError())
+			if !ok {
+				t.Fatalf("error: %v", l.GetWorkflowError())
+			}
+			var used switchyard.Usage
+			if err := cancelled.Details(&used); err != nil {
+				t.Fatal(err)
+			}
+			if used.Turns != test.want.Turns || used.Calls != test.want.Calls || used.Failed != test.want.Failed {
+				t.Errorf("used %+v, want %+v", used, test.want)
+			}
+		})
+	}
 }
 
 // answeredCalls returns for each answered call of the conversation whether it is done, failed or cancelled.

@@ -78,19 +78,26 @@ func (b *batch) takeFitting(ctx workflow.Context, q *queue) []int {
 	return q.take(q.running + n)
 }
 
-// start launches calls, unless there is no room for them, or the context is cancelled: scheduling them then would let a worker
-// begin what nobody waits for.
+// start launches calls, unless there is no room for them, or the context is cancelled, be it while they are admitted: scheduling
+// them then would let a worker begin what nobody waits for.
 func (b *batch) start(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
-	switch {
-	case ctx.Err() == nil && b.full:
-		return make([]workflow.Future, len(ready)), b.refuse(ctx, ready)
-	case ctx.Err() == nil:
-		return b.launch(ctx, ready)
+	if ctx.Err() == nil {
+		futures, err := b.begin(ctx, ready)
+		if err == nil || ctx.Err() == nil || !countsUnadmitted(ctx) {
+			return futures, err
+		}
 	}
 	for _, i := range ready {
 		b.skip(i)
 	}
 	return make([]workflow.Future, len(ready)), nil
+}
+
+func (b *batch) begin(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
+	if b.full {
+		return make([]workflow.Future, len(ready)), b.refuse(ctx, ready)
+	}
+	return b.launch(ctx, ready)
 }
 
 func (b *batch) follow(ctx workflow.Context, s workflow.Selector, q *queue, ready []int, futures []workflow.Future) {

@@ -210,6 +210,27 @@ func (p *pipeline) notStarted(c switchyard.Call) switchyard.CallOutcome {
 	return p.refused(c, switchyard.Verdict{Error: switchyard.NotStarted()})
 }
 
+// unadmittedChange is the change by which runs that older versions began, which did not count the calls that their end kept from
+// being admitted, are told from those that do.
+const unadmittedChange = "unadmitted"
+
+func countsUnadmitted(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, unadmittedChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// unadmitted returns the outcomes of calls that were not admitted because the run was cancelled or its wall time was over, and counts
+// them: their records tell of them too. It returns nil where admission failed for another reason, which ends the run.
+func (p *pipeline) unadmitted(ctx workflow.Context, calls []switchyard.Call) []switchyard.CallOutcome {
+	if ctx.Err() == nil || !countsUnadmitted(ctx) {
+		return nil
+	}
+	outcomes := make([]switchyard.CallOutcome, len(calls))
+	for i, c := range calls {
+		outcomes[i] = p.notStarted(c)
+	}
+	return outcomes
+}
+
 // execute starts an admitted call, at once or when a person has approved it.
 func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
 	p.usage.Calls++
@@ -269,7 +290,7 @@ func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, v switchyard
 func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order switchyard.Order) ([]switchyard.CallOutcome, error) {
 	verdicts, err := p.admit(ctx, calls)
 	if err != nil {
-		return nil, err
+		return p.unadmitted(ctx, calls), err
 	}
 	p.divide(p.usage, verdicts)
 	t := p.together(calls, verdicts)

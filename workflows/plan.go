@@ -49,6 +49,7 @@ func runPlan(ctx workflow.Context, in switchyard.RunInput, plan switchyard.Plan)
 	run.pipeline.need(pinned.Below)
 	run.pipeline.undo = newUndo(plan.Undo, nil)
 	if err := run.admitFixed(ctx); err != nil {
+		run.pipeline.unadmitted(ctx, run.requests)
 		return run.pipeline, switchyard.RunResult{}, err
 	}
 	b := batch{waits: run.waits(), launch: run.launch, fits: run.fits, refuse: run.refuse, skip: run.skip, finish: run.finish}

@@ -130,27 +130,19 @@ type Decision struct {
 // refuse, which keeps that.
 func (d Decision) Check() *ReplyError {
 	edits := d.Kind == DecisionEdit
-	for _, fault := range []struct {
-		is      bool
-		message string
-	}{
-		{d.Call == "", "the decision does not say which call it is about"},
-		{!edits && d.Kind != DecisionApprove && d.Kind != DecisionDeny, "a decision is approve, deny or edit"},
-		{len(d.By) > maxBy, "the name of who decides is too long"},
-		{len(d.Reason) > maxReason, "the reason is too long"},
-		{len(d.Call) > maxReason, "the call's id is too long"},
-		{len(d.Digest) > maxBy, "the digest is too long"},
-		{edits && len(d.Arguments) == 0, "an edit says which arguments it changes"},
-		{!edits && len(d.Arguments) > 0, "only an edit has arguments"},
-		{len(d.Arguments) > MaxPayload/2, "the changed arguments are too large"},
-		{d.Grant != nil && d.Kind != DecisionApprove, "only an approval grants something"},
-		{d.Grant.negative(), "what is granted cannot be less than nothing"},
-	} {
-		if fault.is {
-			return &ReplyError{Type: ReplyMalformed, Message: fault.message}
-		}
-	}
-	return nil
+	return malformedReply(
+		replyFault{d.Call == "", "the decision does not say which call it is about"},
+		replyFault{!edits && d.Kind != DecisionApprove && d.Kind != DecisionDeny, "a decision is approve, deny or edit"},
+		replyFault{len(d.By) > maxBy, "the name of who decides is too long"},
+		replyFault{len(d.Reason) > maxReason, "the reason is too long"},
+		replyFault{len(d.Call) > maxReason, "the call's id is too long"},
+		replyFault{len(d.Digest) > maxBy, "the digest is too long"},
+		replyFault{edits && len(d.Arguments) == 0, "an edit says which arguments it changes"},
+		replyFault{!edits && len(d.Arguments) > 0, "only an edit has arguments"},
+		replyFault{len(d.Arguments) > MaxPayload/2, "the changed arguments are too large"},
+		replyFault{d.Grant != nil && d.Kind != DecisionApprove, "only an approval grants something"},
+		replyFault{d.Grant.negative(), "what is granted cannot be less than nothing"},
+	)
 }
 
 // Named reports whether the decision says whose it is.

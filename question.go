@@ -80,24 +80,30 @@ const (
 
 // Check returns what is wrong with a reply whatever the question; nil if nothing is.
 func (r Reply) Check() *ReplyError {
-	e := &ReplyError{Type: ReplyMalformed}
-	switch {
-	case strings.TrimSpace(r.By) == "":
-		e.Message = "the reply does not say whose it is"
-	case len(r.By) > maxBy:
-		e.Message = "the name of who replies is too long"
-	case len(r.Reason) > maxReason:
-		e.Message = "the reason is too long"
-	case r.Decline && len(r.Value) > 0:
-		e.Message = "a reply has a value or declines, not both"
-	case !r.Decline && len(r.Value) == 0:
-		e.Message = "the reply has no value, and does not decline"
-	case len(r.Value) > MaxPayload:
-		e.Message = "the answer is too large: histories take at most 1.5 MiB of JSON"
-	default:
-		return nil
+	return malformedReply(
+		replyFault{strings.TrimSpace(r.By) == "", "the reply does not say whose it is"},
+		replyFault{len(r.By) > maxBy, "the name of who replies is too long"},
+		replyFault{len(r.Reason) > maxReason, "the reason is too long"},
+		replyFault{r.Decline && len(r.Value) > 0, "a reply has a value or declines, not both"},
+		replyFault{!r.Decline && len(r.Value) == 0, "the reply has no value, and does not decline"},
+		replyFault{len(r.Value) > MaxPayload, "the answer is too large: histories take at most 1.5 MiB of JSON"},
+	)
+}
+
+// replyFault is something that may be wrong with a reply or a decision, and whether it is.
+type replyFault struct {
+	is      bool
+	message string
+}
+
+// malformedReply returns the first fault that there is; nil if there is none.
+func malformedReply(faults ...replyFault) *ReplyError {
+	for _, fault := range faults {
+		if fault.is {
+			return &ReplyError{Type: ReplyMalformed, Message: fault.message}
+		}
 	}
-	return e
+	return nil
 }
 
 // ReplyErrorType names why a question or a reply to one was refused. These are the types of the failures of AskUpdate and

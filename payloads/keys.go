@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/toolspecs/changes"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
@@ -56,9 +55,9 @@ var keyID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // Each key is a reference to 32 bytes in base64. The error is strictyaml.Faults with everything that is wrong; no
 // message holds a key.
 func LoadKeys(path string) (*Keys, error) {
-	data, err := changes.ReadFile(path, MaxKeysBytes)
+	data, err := strictyaml.ReadFile(path, MaxKeysBytes)
 	if err != nil {
-		return nil, strictyaml.Faults{{File: path, Message: "cannot be read: " + changes.Reason(err)}}
+		return nil, err
 	}
 	return decodeKeys(path, data)
 }

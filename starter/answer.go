@@ -27,7 +27,8 @@ const replyWithin = 15 * time.Second
 type replyFlags struct {
 	value, text, file string
 	decline           bool
-	reason, by        string
+	reason            string
+	by                byFlag
 }
 
 func (a *app) answerCommand() *cobra.Command {
@@ -67,13 +68,13 @@ the question stays open. A question takes one reply; the run's records keep who 
 	f.StringVar(&flags.file, "file", "", "`file` with the answer, JSON or text; - is standard input")
 	f.BoolVar(&flags.decline, "decline", false, "do not answer: the call fails as approval_denied")
 	f.StringVar(&flags.reason, "reason", "", "`text` that is kept with the answer")
-	f.StringVar(&flags.by, "by", "", "`name` of who answers (default: the user of this system, at this host)")
+	flags.by.add(f, "answers")
 	return cmd
 }
 
 // reply makes the reply of the flags; its question is not set.
 func (f *replyFlags) reply(cmd *cobra.Command, stdin io.Reader) (switchyard.Reply, error) {
-	r := switchyard.Reply{By: cmp.Or(f.by, currentUser()+"@"+hostname()), Reason: f.reason, Decline: f.decline}
+	r := switchyard.Reply{By: f.by.name(), Reason: f.reason, Decline: f.decline}
 	var given []string
 	for _, name := range []string{"value", "text", "file", "decline"} {
 		if cmd.Flags().Changed(name) {

@@ -76,26 +76,9 @@ and no program needs to stay connected. The digest stands for exactly this call:
 }
 
 func (a *app) printApprovals(open []audit.RunApproval) error {
-	listed := a.connection.reach().listedApprovals(open)
-	if a.format.json() {
-		for _, approval := range listed {
-			if err := writeJSON(a.Out, approval, false); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if len(open) == 0 {
-		fmt.Fprintln(a.Err, "no call waits for approval")
-		return nil
-	}
-	for i, approval := range listed {
-		if i > 0 {
-			fmt.Fprintln(a.Out)
-		}
-		a.format.writeApproval(a.Out, a.paletteFor(a.Out), approval, time.Now())
-	}
-	return nil
+	return printBlocks(a, a.connection.reach().listedApprovals(open), "no call waits for approval", func(l listedApproval) {
+		a.format.writeApproval(a.Out, a.paletteFor(a.Out), l, time.Now())
+	})
 }
 
 // writeApproval shows a call that waits with all that is needed to decide about it.

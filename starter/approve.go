@@ -27,13 +27,14 @@ func (a *app) addDecisions(root *cobra.Command) {
 
 // decisionFlags say what is decided about a call.
 type decisionFlags struct {
-	reason, by, digest, edit, grant string
-	yes                             bool
+	reason, digest, edit, grant string
+	by                          byFlag
+	yes                         bool
 }
 
 func (f *decisionFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` that is kept with the decision")
-	cmd.Flags().StringVar(&f.by, "by", "", "`name` of who decides (default: the user of this system, at this host)")
+	f.by.add(cmd.Flags(), "decides")
 	cmd.Flags().StringVar(&f.digest, "digest", "", "`digest` of the call that is meant, as 'starter approvals' shows it (default: that of what is shown now)")
 }
 
@@ -88,7 +89,7 @@ CALL is its id, as 'starter approvals' prints it; it may be left out where one c
 // onDecision is what a command does that decides about a call.
 func (a *app) onDecision(ref *runReference, flags *decisionFlags, kind switchyard.DecisionKind) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		d := switchyard.Decision{Kind: kind, By: cmp.Or(flags.by, currentUser()+"@"+hostname()), Reason: flags.reason, Digest: flags.digest}
+		d := switchyard.Decision{Kind: kind, By: flags.by.name(), Reason: flags.reason, Digest: flags.digest}
 		if cmd.Flags().Changed("edit") {
 			arguments, err := flags.changes(a)
 			if err != nil {

@@ -115,7 +115,7 @@ func endedCancelled(err error) bool {
 // requestCancel asks a run to stop, with the reason in its history. Where the server holds it or a sub-agent's run below it, it
 // lets go of them: a run that is held hears of nothing.
 func (a *app) requestCancel(ctx context.Context, c client.Client, run *runReference, reason string) error {
-	by := currentUser() + "@" + hostname()
+	by := userHere()
 	_, err := c.WorkflowService().RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
 		Namespace: a.connection.resolvedNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.workflowID, RunId: run.runID},
 		Identity: by, Reason: reason, RequestId: randomHex(16),

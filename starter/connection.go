@@ -144,11 +144,3 @@ func (c *connectionFlags) unreachable(err error) string {
 	return fmt.Sprintf("no Temporal server answers at %s (%v)\nStart one on this machine: %s dev\nOr name another: --address host:port, --profile NAME, TEMPORAL_ADDRESS",
 		cmp.Or(c.resolvedAddress, c.address, client.DefaultHostPort), err, c.called())
 }
-
-func hostname() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return "unknown"
-	}
-	return name
-}

@@ -16,16 +16,19 @@ import (
 )
 
 // pauseFlags say who pauses or resumes a run, and why.
-type pauseFlags struct{ by, reason string }
+type pauseFlags struct {
+	reason string
+	by     byFlag
+}
 
 func (f *pauseFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` that the run's history keeps as the reason")
-	cmd.Flags().StringVar(&f.by, "by", "", "`name` of who says so (default: the user of this system, at this host)")
+	f.by.add(cmd.Flags(), "says so")
 }
 
 // pause makes a checked Pause of the flags.
 func (f *pauseFlags) pause(cmd *cobra.Command) (switchyard.Pause, error) {
-	p := switchyard.Pause{By: cmp.Or(f.by, currentUser()+"@"+hostname()), Reason: f.reason}
+	p := switchyard.Pause{By: f.by.name(), Reason: f.reason}
 	if e := p.Check(); e != nil {
 		return p, usageError(cmd, "%v", e)
 	}

@@ -152,6 +152,35 @@ func writeJSON(w io.Writer, value any, indent bool) error {
 	return e.Encode(value)
 }
 
+// writeJSONLines writes each value on a line of its own.
+func writeJSONLines[T any](w io.Writer, values []T) error {
+	for _, value := range values {
+		if err := writeJSON(w, value, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printBlocks prints each value as show does, with an empty line between two of them, or on a line of its own as JSON. Where
+// there are none, people are told so.
+func printBlocks[T any](a *app, values []T, none string, show func(T)) error {
+	if a.format.json() {
+		return writeJSONLines(a.Out, values)
+	}
+	if len(values) == 0 {
+		fmt.Fprintln(a.Err, none)
+		return nil
+	}
+	for i, value := range values {
+		if i > 0 {
+			fmt.Fprintln(a.Out)
+		}
+		show(value)
+	}
+	return nil
+}
+
 func (a *app) println(text string) error { return a.print(text + "\n") }
 
 func (a *app) print(text string) error {

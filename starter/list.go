@@ -222,12 +222,7 @@ func statusOf(s enumspb.WorkflowExecutionStatus) audit.RunStatus {
 
 func (a *app) printRuns(runs []listedRun, executions bool, now time.Time) error {
 	if a.format.json() {
-		for _, r := range runs {
-			if err := writeJSON(a.Out, r, false); err != nil {
-				return err
-			}
-		}
-		return nil
+		return writeJSONLines(a.Out, runs)
 	}
 	if len(runs) == 0 {
 		fmt.Fprintln(a.Err, "no runs")

@@ -103,26 +103,9 @@ func inAllRuns[T any](ctx context.Context, a *app, c client.Client, of func(cont
 }
 
 func (a *app) printQuestions(open []audit.RunQuestion) error {
-	listed := a.connection.reach().listed(open)
-	if a.format.json() {
-		for _, q := range listed {
-			if err := writeJSON(a.Out, q, false); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if len(open) == 0 {
-		fmt.Fprintln(a.Err, "no open questions")
-		return nil
-	}
-	for i, q := range listed {
-		if i > 0 {
-			fmt.Fprintln(a.Out)
-		}
-		a.format.writeQuestion(a.Out, a.paletteFor(a.Out), q, time.Now())
-	}
-	return nil
+	return printBlocks(a, a.connection.reach().listed(open), "no open questions", func(l listedQuestion) {
+		a.format.writeQuestion(a.Out, a.paletteFor(a.Out), l, time.Now())
+	})
 }
 
 // writeQuestion shows a question with all that is needed to answer it.

@@ -127,12 +127,7 @@ func listSchedules(ctx context.Context, c client.Client) (schedules []shownSched
 
 func (a *app) printSchedules(schedules []shownSchedule, now time.Time) error {
 	if a.format.json() {
-		for _, s := range schedules {
-			if err := writeJSON(a.Out, s, false); err != nil {
-				return err
-			}
-		}
-		return nil
+		return writeJSONLines(a.Out, schedules)
 	}
 	if len(schedules) == 0 {
 		fmt.Fprintln(a.Err, "no schedules")

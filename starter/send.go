@@ -15,7 +15,8 @@ import (
 
 func (a *app) sendCommand() *cobra.Command {
 	var ref runReference
-	var by, id string
+	var by byFlag
+	var id string
 	cmd := &cobra.Command{
 		Use: "send RUN TEXT", Short: "Send a running agent a message",
 		Long: `Sends a user's message to an agent that runs. The agent reads it before its next model step, when the calls that run are
@@ -37,7 +38,7 @@ Sending the same --id again is the same message. The exit code is 1 when the run
 			if err != nil {
 				return err
 			}
-			sent := switchyard.Sent{Text: text, By: cmp.Or(by, currentUser()+"@"+hostname()), ID: cmp.Or(id, randomHex(16))}
+			sent := switchyard.Sent{Text: text, By: by.name(), ID: cmp.Or(id, randomHex(16))}
 			if e := sent.Check(); e != nil {
 				return usageError(cmd, "%v", e)
 			}
@@ -47,7 +48,7 @@ Sending the same --id again is the same message. The exit code is 1 when the run
 		},
 	}
 	ref.add(cmd.Flags())
-	cmd.Flags().StringVar(&by, "by", "", "`name` of who sends it (default: the user of this system, at this host)")
+	by.add(cmd.Flags(), "sends it")
 	cmd.Flags().StringVar(&id, "id", "", "`id` of the message (default: a new one)")
 	return cmd
 }

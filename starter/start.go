@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/user"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -245,11 +243,4 @@ func randomHex(bytes int) string {
 	b := make([]byte, bytes)
 	rand.Read(b) // never fails
 	return hex.EncodeToString(b)
-}
-
-func currentUser() string {
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return u.Username
-	}
-	return cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "unknown")
 }

@@ -13,7 +13,8 @@ import (
 
 func (a *app) verdictCommand() *cobra.Command {
 	var ref runReference
-	var by, reason string
+	var by byFlag
+	var reason string
 	cmd := &cobra.Command{
 		Use: "verdict RUN solved|failed", Short: "Say of a run that is over whether it did what it was for",
 		Long: `Says of a run that is over, however long, whether it solved its task. 'starter report' counts it so, whatever the run's end and
@@ -33,9 +34,9 @@ also where no worker is there.`,
 			if len(args) != 1 || word != audit.SolvedYes && word != audit.SolvedNo {
 				return usageError(cmd, "%q is no verdict: write %s or %s", args[0], audit.SolvedYes, audit.SolvedNo)
 			}
-			v := switchyard.RunVerdict{Solved: word == audit.SolvedYes, By: by, Reason: reason, Time: time.Now().UTC()}
-			if !cmd.Flags().Changed("by") {
-				v.By = currentUser() + "@" + hostname()
+			v := switchyard.RunVerdict{Solved: word == audit.SolvedYes, By: by.name(), Reason: reason, Time: time.Now().UTC()}
+			if cmd.Flags().Changed("by") {
+				v.By = by.given // which must not be empty
 			}
 			if err := v.Check(); err != nil {
 				return usageError(cmd, "%v", err)
@@ -47,7 +48,7 @@ also where no worker is there.`,
 	}
 	ref.add(cmd.Flags())
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` that is kept as the reason")
-	cmd.Flags().StringVar(&by, "by", "", "`name` of who says so (default: the user of this system, at this host)")
+	by.add(cmd.Flags(), "says so")
 	return cmd
 }
 

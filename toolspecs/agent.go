@@ -76,10 +76,10 @@ type limitsFile struct {
 // DecodeAgent reads an agent file. file is its path: scripts that it names are read relative to it. known are the names
 // of the tools there are; nil leaves them unchecked. The error is Faults.
 func DecodeAgent(file string, data []byte, known []string) (*switchyard.Agent, error) {
-	return decodeAgent(file, data, known, readFile)
+	return decodeAgent(file, data, known, strictyaml.ReadFile)
 }
 
-// reader is readFile, or one that notes what was read.
+// reader is strictyaml.ReadFile, or one that notes what was read.
 type reader func(path string, limit int) ([]byte, error)
 
 func decodeAgent(file string, data []byte, known []string, read reader) (*switchyard.Agent, error) {
@@ -110,7 +110,7 @@ func decodeAgent(file string, data []byte, known []string, read reader) (*switch
 
 // LoadAgent is DecodeAgent for a file.
 func LoadAgent(path string, known []string) (*switchyard.Agent, error) {
-	return loadAgent(path, known, readFile)
+	return loadAgent(path, known, strictyaml.ReadFile)
 }
 
 func loadAgent(path string, known []string, read reader) (*switchyard.Agent, error) {

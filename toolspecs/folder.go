@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs/changes"
+	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
 // folder is a folder of toolspecs: what its files say, and which version of each is in effect. It reads and compiles only
@@ -63,9 +64,9 @@ type otherFile struct {
 	digest string
 }
 
-// read is readFile that notes the file as one that the toolspec being decoded depends on.
+// read is strictyaml.ReadFile that notes the file as one that the toolspec being decoded depends on.
 func (o Options) read(path string, limit int) ([]byte, error) {
-	data, err := readFile(path, limit)
+	data, err := strictyaml.ReadFile(path, limit)
 	if o.others != nil {
 		o.others[path] = otherFile{limit: limit, digest: digestOf(data, err)}
 	}
@@ -99,7 +100,7 @@ func (r *reading) same(earlier *reading) bool {
 		return false
 	}
 	for path, other := range earlier.others {
-		if digestOf(readFile(path, other.limit)) != other.digest {
+		if digestOf(strictyaml.ReadFile(path, other.limit)) != other.digest {
 			return false
 		}
 	}

@@ -80,7 +80,7 @@ func checkPlan(doc *strictyaml.Document, p switchyard.Plan, calls string, known 
 
 // LoadPlan is DecodePlan for a file.
 func LoadPlan(path string, known []string) (*switchyard.Plan, error) {
-	data, err := readFile(path, MaxPlanBytes)
+	data, err := strictyaml.ReadFile(path, MaxPlanBytes)
 	if err != nil {
 		return nil, err
 	}

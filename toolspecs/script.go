@@ -43,7 +43,7 @@ func DecodeScript(file string, data []byte, known []string) (*switchyard.Script,
 
 // LoadScript is DecodeScript for a file.
 func LoadScript(path string, known []string) (*switchyard.Script, error) {
-	data, err := readFile(path, MaxPlanBytes)
+	data, err := strictyaml.ReadFile(path, MaxPlanBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package workflows
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard"
@@ -163,11 +162,7 @@ func (a *approvals) unknown(callID string) switchyard.ReplyError {
 	for _, o := range a.open {
 		e.Open = append(e.Open, o.Call)
 	}
-	if len(e.Open) == 0 {
-		e.Message += "; none does"
-	} else {
-		e.Message += "; waiting: " + strings.Join(e.Open[:min(len(e.Open), maxNamed)], ", ")
-	}
+	e.Message += meant(e.Open, "none does", "waiting")
 	return e
 }
 

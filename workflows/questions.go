@@ -223,16 +223,21 @@ func (q *questions) notOpen(id string) switchyard.ReplyError {
 	for _, o := range q.open {
 		e.Open = append(e.Open, o.ID)
 	}
-	if len(e.Open) == 0 {
-		e.Message += "; none is open"
-	} else {
-		e.Message += "; open: " + strings.Join(e.Open[:min(len(e.Open), maxNamed)], ", ")
-	}
+	e.Message += meant(e.Open, "none is open", "open")
 	return e
 }
 
-// maxNamed bounds the open questions that a refusal names in its message.
+// maxNamed bounds the ids that a refusal names in its message.
 const maxNamed = 10
+
+// meant ends the message of a refusal with what could be meant: the first of the open ones, behind a word for how they stand,
+// or none where there are none.
+func meant(open []string, none, standing string) string {
+	if len(open) == 0 {
+		return "; " + none
+	}
+	return "; " + standing + ": " + strings.Join(open[:min(len(open), maxNamed)], ", ")
+}
 
 // reply has a reply checked. One that does not fit leaves the question open; one that fits ends it, and where the call
 // itself is the question, the call.

@@ -4,7 +4,6 @@ import (
 	"reflect"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/toolspecs/changes"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
@@ -98,13 +97,7 @@ func Load(path string) (*Set, error) {
 	return Decode(path, data)
 }
 
-func read(path string) ([]byte, error) {
-	data, err := changes.ReadFile(path, MaxFileBytes)
-	if err != nil {
-		return nil, strictyaml.Faults{{File: path, Message: "cannot be read: " + changes.Reason(err)}}
-	}
-	return data, nil
-}
+func read(path string) ([]byte, error) { return strictyaml.ReadFile(path, MaxFileBytes) }
 
 // Named returns the names that a lanes file gives to lanes, whatever else is wrong in it: for checks that go on although it
 // has faults.

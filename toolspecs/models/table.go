@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/toolspecs/changes"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
@@ -83,9 +82,9 @@ func Decode(file string, data []byte) (*Table, error) {
 
 // Load reads the table in the file at path, as Decode does. That it cannot be read is a fault too.
 func Load(path string) (*Table, error) {
-	data, err := changes.ReadFile(path, MaxFileBytes)
+	data, err := strictyaml.ReadFile(path, MaxFileBytes)
 	if err != nil {
-		return nil, strictyaml.Faults{{File: path, Message: "cannot be read: " + changes.Reason(err)}}
+		return nil, err
 	}
 	return Decode(path, data)
 }

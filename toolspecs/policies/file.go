@@ -115,13 +115,7 @@ func Load(path string) (*Set, error) {
 	return Decode(path, data)
 }
 
-func read(path string) ([]byte, error) {
-	data, err := changes.ReadFile(path, MaxFileBytes)
-	if err != nil {
-		return nil, strictyaml.Faults{{File: path, Message: "cannot be read: " + changes.Reason(err)}}
-	}
-	return data, nil
-}
+func read(path string) ([]byte, error) { return strictyaml.ReadFile(path, MaxFileBytes) }
 
 // Watch loads the file of rules at path and keeps watching it until it is closed, as lanes.Watch does a lanes file: one that
 // is broken by an edit, or gone, keeps the rules that were in effect.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -27,8 +26,6 @@ import (
 // update records the histories of testdata anew, from runs on a real server, and the lines that are derived of them:
 //
 //	SWITCHYARD_DEVSERVER=$PWD/bin/devserver go test ./audit -run 'Live|Golden' -update
-var update = flag.Bool("update", false, "record the histories and golden lines of testdata anew")
-
 const queue = "audit-test"
 
 // devserver starts a server with a limit of history events that a few turns reach, and returns a client of it. The test

@@ -12,6 +12,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/golden"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
@@ -34,7 +35,7 @@ func TestLive(t *testing.T) {
 				t.Errorf("followed %d events, read %d: they differ", len(followed), len(read))
 			}
 			checkEvents(t, read)
-			if *update {
+			if golden.Updating() {
 				record(ctx, t, c, s.name, run.GetRunID())
 				for _, call := range s.below {
 					child, err := c.DescribeWorkflowExecution(ctx, switchyard.ChildWorkflowID(s.name, call), "")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/golden"
 	historypb "go.temporal.io/api/history/v1"
 )
 
@@ -25,7 +26,7 @@ func TestGolden(t *testing.T) {
 				events = append(events, derive(t, d, part)...)
 			}
 			checkEvents(t, events)
-			compareGolden(t, filepath.Join("testdata", s.name+".txt"), lines(events, d.Summary()))
+			golden.Compare(t, filepath.Join("testdata", s.name+".txt"), lines(events, d.Summary()))
 		})
 	}
 }
@@ -259,21 +260,4 @@ func recordLine(r switchyard.Record) string {
 		text += fmt.Sprintf(" result=%s", r.Result.Output)
 	}
 	return text
-}
-
-func compareGolden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != got {
-		t.Errorf("%s differs (-update writes it anew):\ngot:\n%s\nwant:\n%s", file, got, want)
-	}
 }

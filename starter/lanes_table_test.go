@@ -5,13 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/api/serviceerror"
@@ -128,25 +125,9 @@ func TestLanesScreen(t *testing.T) {
 	report := v.reportOf(states)
 	for _, size := range []struct{ width, height int }{{200, 24}, {40, 5}, {20, 2}} {
 		m := &lanesModel{lanesText: lanesText{v.text(report, palette{})}, width: size.width, height: size.height}
-		lines := strings.Split(m.View().Content, "\n")
-		if len(lines) > size.height {
-			t.Errorf("%d lines in a window of %d", len(lines), size.height)
-		}
-		for _, line := range lines {
-			if w := ansi.StringWidth(line); w > size.width {
-				t.Errorf("a line of %d columns in a window of %d: %q", w, size.width, line)
-			}
-		}
+		fits(t, m.View().Content, size.width, size.height)
 	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	drawn := make(chan string)
-	go func() {
-		data, _ := io.ReadAll(read)
-		drawn <- string(data)
-	}()
+	write, drawn := terminal(t)
 	v.app.Out = write
 	screen := newLanesScreen(v)
 	for range 3 {
@@ -155,10 +136,7 @@ func TestLanesScreen(t *testing.T) {
 		}
 	}
 	screen.close()
-	if err := write.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if data := <-drawn; !strings.HasSuffix(data, v.text(report, palette{})) {
+	if data := drawn(); !strings.HasSuffix(data, v.text(report, palette{})) {
 		t.Errorf("the drawing ends with %q", data[max(0, len(data)-200):])
 	}
 	newLanesScreen(v).close() // before there was anything to draw

@@ -15,15 +15,7 @@ import (
 // fast the events come, that it ends, and that what it prints before there is something to draw moves no cursor: the
 // screen above belongs to others.
 func TestLiveView(t *testing.T) {
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	drawn := make(chan string)
-	go func() {
-		data, _ := io.ReadAll(read)
-		drawn <- string(data)
-	}()
+	write, drawn := terminal(t)
 	v := newLiveView(write, palette{}, reach{})
 	finished := &tracker{}
 	var want []string
@@ -36,10 +28,7 @@ func TestLiveView(t *testing.T) {
 	}
 	v.note("a note")
 	v.close()
-	if err := write.Close(); err != nil {
-		t.Fatal(err)
-	}
-	data := <-drawn
+	data := drawn()
 	if first := want[0] + "\n"; !strings.HasPrefix(data, first) {
 		t.Errorf("the drawing begins with %q, want %q alone", data[:min(len(data), 40)], first)
 	}
@@ -62,17 +51,43 @@ func TestLiveModel(t *testing.T) {
 	tr.event(step(2, 1, 900, strings.Repeat("long ", 50), `1.1 list {"path":"docs"}`, `1.2 read {"path":"a.md"}`, `1.3 deploy {"to":"test"}`))
 	for _, size := range []struct{ width, height int }{{100, 24}, {30, 5}, {20, 4}} {
 		m := &liveModel{frame: frame{tracker: tr}, width: size.width, height: size.height}
-		lines := strings.Split(m.View().Content, "\n")
-		if len(lines) > size.height {
-			t.Errorf("%d lines in a window of %d", len(lines), size.height)
-		}
-		for _, line := range lines {
-			if w := ansi.StringWidth(line); w > size.width {
-				t.Errorf("a line of %d columns in a window of %d: %q", w, size.width, line)
-			}
-		}
+		fits(t, m.View().Content, size.width, size.height)
 	}
 	if content := (&liveModel{}).View().Content; content != "" {
 		t.Errorf("without a run %q is drawn", content)
+	}
+}
+
+// terminal returns what to draw on, and what ends the drawing and returns all that was drawn.
+func terminal(t *testing.T) (*os.File, func() string) {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := make(chan string)
+	go func() {
+		data, _ := io.ReadAll(read)
+		drawn <- string(data)
+	}()
+	return write, func() string {
+		if err := write.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return <-drawn
+	}
+}
+
+// fits fails the test where what is drawn is larger than the window.
+func fits(t *testing.T, content string, width, height int) {
+	t.Helper()
+	lines := strings.Split(content, "\n")
+	if len(lines) > height {
+		t.Errorf("%d lines in a window of %d", len(lines), height)
+	}
+	for _, line := range lines {
+		if w := ansi.StringWidth(line); w > width {
+			t.Errorf("a line of %d columns in a window of %d: %q", w, width, line)
+		}
 	}
 }

@@ -39,7 +39,7 @@ func TestWholeLines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "spoken_plain.txt", b.String())
+	compareGolden(t, "spoken_plain.txt", b.String())
 }
 
 // TestSpokenOnTerminal proves that a text is drawn as it grows, below the step that says it, within its room, that it goes with
@@ -65,7 +65,7 @@ func TestSpokenOnTerminal(t *testing.T) {
 	draw("anew", 20)
 	tr.event(step(3, 2, 2600, "The answer is short."))
 	draw("it is over", 20)
-	golden(t, "spoken_live.txt", b.String())
+	compareGolden(t, "spoken_live.txt", b.String())
 }
 
 // TestSpokenFits proves that what is drawn of a long text fits the window, and that little of it is kept.

@@ -2,18 +2,15 @@ package main
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/golden"
 	"go.temporal.io/api/serviceerror"
 )
-
-var update = flag.Bool("update", false, "write golden files anew")
 
 // noon is the time at which the runs of these tests start.
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -81,21 +78,9 @@ func agentRun() []switchyard.Event {
 }
 
 // golden compares text with a file of testdata/golden, or writes the file with -update.
-func golden(t *testing.T, name, text string) {
+func compareGolden(t *testing.T, name, text string) {
 	t.Helper()
-	path := "testdata/golden/" + name
-	if *update {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text != string(want) {
-		t.Errorf("%s differs (go test -update writes it anew):\n%s\nwant:\n%s", path, text, want)
-	}
+	golden.Compare(t, "testdata/golden/"+name, text)
 }
 
 // TestTrackerFinishedLines proves what scrolls into the terminal for a whole run: each turn once, its calls in the order
@@ -106,7 +91,7 @@ func TestTrackerFinishedLines(t *testing.T) {
 	for _, e := range agentRun() {
 		lines = append(lines, tr.event(e)...)
 	}
-	golden(t, "finished.txt", strings.Join(lines, "\n")+"\n")
+	compareGolden(t, "finished.txt", strings.Join(lines, "\n")+"\n")
 	if rest := tr.rest(at(7000)); len(rest) > 0 {
 		t.Errorf("still open at the end: %q", rest)
 	}
@@ -132,9 +117,9 @@ func TestTrackerLive(t *testing.T) {
 		{Kind: audit.KindStep, ID: "turn-2", State: audit.StateRunning, Attempt: 1, Since: at(1500)},
 		{Kind: audit.KindRun, State: audit.StateWaiting, Since: at(1500)},
 	})
-	golden(t, "live.txt", strings.Join(tr.live(at(3000), "*", 20), "\n")+"\n")
-	golden(t, "live_small.txt", strings.Join(tr.live(at(3000), "*", 6), "\n")+"\n")
-	golden(t, "rest.txt", strings.Join(tr.rest(at(3000)), "\n")+"\n")
+	compareGolden(t, "live.txt", strings.Join(tr.live(at(3000), "*", 20), "\n")+"\n")
+	compareGolden(t, "live_small.txt", strings.Join(tr.live(at(3000), "*", 6), "\n")+"\n")
+	compareGolden(t, "rest.txt", strings.Join(tr.rest(at(3000)), "\n")+"\n")
 	for limit := 1; limit < 10; limit++ {
 		if n := len(tr.live(at(3000), "*", limit)); n > max(limit, 4) {
 			t.Errorf("%d lines where there is room for %d", n, limit)
@@ -172,7 +157,7 @@ func TestPlainLines(t *testing.T) {
 	if err := v.event(failed); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "plain.txt", b.String())
+	compareGolden(t, "plain.txt", b.String())
 }
 
 // TestReport proves what is told at the end of a run that answered, failed, was cancelled or reached a limit.
@@ -185,12 +170,12 @@ func TestReport(t *testing.T) {
 	}
 	a := &app{connection: connectionFlags{ui: "http://ui.example/", resolvedNamespace: "default"}}
 	r := a.newReport(f)
-	golden(t, "report.txt", r.text(palette{}))
+	compareGolden(t, "report.txt", r.text(palette{}))
 
 	r.end.Type, r.end.Result, r.end.Failure, r.end.FailureType = switchyard.EventRunFailed, nil, "no route to the model", switchyard.RunModelFailed
 	r.usage = switchyard.Usage{Calls: 1}
-	golden(t, "report_failed.txt", r.text(palette{}))
-	golden(t, "report_brief.txt", r.brief(palette{}))
+	compareGolden(t, "report_failed.txt", r.text(palette{}))
+	compareGolden(t, "report_brief.txt", r.brief(palette{}))
 
 	for _, c := range []struct {
 		name  string

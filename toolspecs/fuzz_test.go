@@ -2,31 +2,18 @@ package toolspecs
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/internal/golden"
 )
 
 // FuzzDecode feeds any bytes to every decoder: they give a value or faults with a place, and never panic or hang. What
 // decodes as a toolspec also compiles and survives pinning.
 func FuzzDecode(f *testing.F) {
-	for _, kind := range []string{"specs", "agents", "plans", "scripts"} {
-		files, err := filepath.Glob(filepath.Join("testdata", kind, "*"))
-		if err != nil {
-			f.Fatal(err)
-		}
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(data)
-		}
-	}
+	golden.Seed(f, "testdata/specs/*", "testdata/agents/*", "testdata/plans/*", "testdata/scripts/*")
 	f.Add([]byte(searchSpec))
 	f.Add([]byte(schemaSpec))
 	f.Fuzz(func(t *testing.T, data []byte) {

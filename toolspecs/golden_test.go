@@ -1,7 +1,6 @@
 package toolspecs
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,10 +9,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/internal/golden"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // someLanes are those of the specs in testdata that are about lanes.
 var someLanes = lanes.Of(switchyard.Lane{Name: "android", Key: "{{args.device}}"}, switchyard.Lane{Name: "net", Limit: 5, Categories: []string{"http"}},
@@ -78,24 +76,7 @@ func compareFaults(t *testing.T, file string, decode func(string, []byte) error)
 	if good := strings.Contains(file, "_good."); good != (got == "") {
 		t.Fatalf("faults: %q", got)
 	}
-	if want := golden(t, file+".faults", got); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
-// golden returns what a golden file holds, "" where there is none. With -update it holds got from now on.
-func golden(t *testing.T, file, got string) string {
-	t.Helper()
-	if *update && got != "" {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	return string(want)
+	golden.Compare(t, file+".faults", got)
 }
 
 // What a spec says in other words comes out in the words that Spec has, with every default filled in.

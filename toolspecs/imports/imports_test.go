@@ -3,17 +3,15 @@ package imports
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/switchyard/switchyard/internal/golden"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // written shows a result: every file that is written, what was refused, and all notes. Every file lints clean and gives the
 // very spec that was imported.
@@ -80,7 +78,7 @@ func serve(e toolspecs.Entry) ([]mcptools.Tool, error) {
 func TestMCP(t *testing.T) {
 	entry := toolspecs.Entry{Argv: []string{"mcp-files", "."}, Env: []string{"FILES_ROOT"}}
 	r := MCP(entry, remoteTools, MCPOptions{Prefix: "fs_", Output: true})
-	compareGolden(t, filepath.Join("testdata", "mcp.golden"), written(t, r, nil))
+	golden.Compare(t, filepath.Join("testdata", "mcp.golden"), written(t, r, nil))
 	for i, tool := range r.Tools {
 		if tool.Spec.Entry.Pin != remoteTools[i].Digest() {
 			t.Errorf("%s is pinned as %s", tool.Source, tool.Spec.Entry.Pin)
@@ -88,22 +86,6 @@ func TestMCP(t *testing.T) {
 	}
 	if r := MCP(entry, remoteTools, MCPOptions{Names: []string{"read_*"}}); len(r.Tools) != 1 || r.Tools[0].Spec.Entry.Remote != "" {
 		t.Errorf("picked %+v", r.Tools)
-	}
-}
-
-func compareGolden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s", file, got)
 	}
 }
 
@@ -139,7 +121,7 @@ func TestGolden(t *testing.T) {
 				}
 				r, err = OpenAPI(name, data, o)
 			}
-			compareGolden(t, file+".golden", written(t, r, err))
+			golden.Compare(t, file+".golden", written(t, r, err))
 		})
 	}
 	if ran < 8 {

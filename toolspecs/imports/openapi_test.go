@@ -12,6 +12,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/internal/cases"
+	"github.com/switchyard/switchyard/internal/golden"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -233,17 +234,7 @@ func TestNaughtyTexts(t *testing.T) {
 
 // FuzzImports feeds any bytes to every importer: they give tools that compile, and faults, and never panic or hang.
 func FuzzImports(f *testing.F) {
-	files, err := filepath.Glob(filepath.Join("testdata", "*.*"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
+	golden.Seed(f, filepath.Join("testdata", "*.*"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, read := range []func() (Result, error){
 			func() (Result, error) { return OpenAPI("f.yaml", data, Options{Output: true, MaxSchema: 200}) },

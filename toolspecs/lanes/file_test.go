@@ -3,7 +3,6 @@ package lanes
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,10 +12,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/internal/golden"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // Every file in testdata is decoded, and the faults are those of the golden file beside it: each with line, column and
 // hint, all in one go. Files named _good have none.
@@ -44,16 +42,7 @@ func TestFaultsOfFiles(t *testing.T) {
 			if faults, ok := errors.AsType[strictyaml.Faults](err); !ok || slices.ContainsFunc(faults, func(f strictyaml.Fault) bool { return f.Line < 1 || f.Column < 1 }) {
 				t.Errorf("a fault has no place: %v", err)
 			}
-			got := err.Error() + "\n"
-			if *update {
-				if err := os.WriteFile(file+".faults", []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file + ".faults")
-			if err != nil || got != string(want) {
-				t.Errorf("%v: got\n%s\nwant\n%s", err, got, want)
-			}
+			golden.Compare(t, file+".faults", err.Error()+"\n")
 		})
 	}
 }
@@ -144,17 +133,7 @@ func TestLoadFaults(t *testing.T) {
 
 // No bytes make the decoder panic, and what it accepts keeps to the rules that the rest relies on.
 func FuzzDecode(f *testing.F) {
-	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
+	golden.Seed(f, filepath.Join("testdata", "*.yaml"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		set, err := Decode("f.yaml", data)
 		if err != nil {

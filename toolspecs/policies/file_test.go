@@ -2,7 +2,6 @@ package policies
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,10 +11,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/internal/golden"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // Every file in testdata is decoded, and the faults are those of the golden file beside it: each with line, column, the rule,
 // the place in its expression and a hint, all in one go. Files named _good have none.
@@ -36,16 +34,7 @@ func TestFaultsOfFiles(t *testing.T) {
 		if err == nil {
 			continue
 		}
-		got := err.Error() + "\n"
-		if *update {
-			if err := os.WriteFile(file+".faults", []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file + ".faults")
-		if err != nil || got != string(want) {
-			t.Errorf("%s: %v: got\n%s\nwant\n%s", file, err, got, want)
-		}
+		golden.Compare(t, file+".faults", err.Error()+"\n")
 	}
 }
 
@@ -124,13 +113,7 @@ func TestWatch(t *testing.T) {
 
 // No bytes make the decoder panic, and whatever it accepts can be evaluated.
 func FuzzDecode(f *testing.F) {
-	for _, file := range []string{"all_good.yaml", "faults.yaml"} {
-		data, err := os.ReadFile(filepath.Join("testdata", file))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
+	golden.Seed(f, filepath.Join("testdata", "*.yaml"))
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		if set, err := Decode("f.yaml", data); err == nil {
 			Check(sending(), set)

@@ -1,0 +1,49 @@
+// Package golden compares what tests get with files that hold what they are to get. go test -update writes these anew.
+package golden
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// Updating reports whether golden files are written anew, for tests that have more to write.
+func Updating() bool { return *update }
+
+// Compare fails the test where got is not what the file holds. What is empty has no file.
+func Compare(t testing.TB, file, got string) {
+	t.Helper()
+	if *update && got != "" {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil && (got != "" || !os.IsNotExist(err)) {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (go test -update writes it anew): got\n%s\nwant\n%s", file, got, want)
+	}
+}
+
+// Seed has fuzzing begin with the files that match the patterns, of which each must match some.
+func Seed(f *testing.F, patterns ...string) {
+	f.Helper()
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			f.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Reference points into the result of an earlier call: ${id} is the whole result, ${id.items.0.name} a part of it.
@@ -289,11 +291,34 @@ func DecodeJSON(data []byte) (any, error) {
 	if err := d.Decode(&v); err == io.EOF {
 		return nil, errors.New("there is no JSON value, only nothing or blanks")
 	} else if err != nil {
-		return nil, err
+		return nil, unreadableJSON(data, err)
 	}
 	end := d.InputOffset()
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("there is something after the JSON value, at byte %d", end)
 	}
 	return v, nil
+}
+
+// maxJSONDepth is how deep encoding/json reads.
+const maxJSONDepth = 10000
+
+// unreadableJSON says in our words where data is no JSON; err is what the decoder says.
+func unreadableJSON(data []byte, err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ends too early: something in it is not closed, or not whole")
+	}
+	wrong, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok || wrong.Offset < 1 || wrong.Offset > int64(len(data)) {
+		return err
+	}
+	if before := data[:wrong.Offset]; bytes.Count(before, []byte("["))+bytes.Count(before, []byte("{")) > maxJSONDepth {
+		return fmt.Errorf("it nests too deep: more than %d brackets and braces are open", maxJSONDepth)
+	}
+	found, _ := utf8.DecodeRune(data[wrong.Offset-1:])
+	hint := ""
+	if found == '\'' || unicode.IsLetter(found) {
+		hint = "; names and texts stand in double quotes"
+	}
+	return fmt.Errorf("%q cannot stand at byte %d%s", found, wrong.Offset, hint)
 }

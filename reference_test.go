@@ -144,9 +144,10 @@ func TestDecodeJSON(t *testing.T) {
 		`{"a":1}]`:                 "after the JSON value",
 		`1 2`:                      "after the JSON value",
 		`"a" garbage`:              "after the JSON value",
-		`{"a":`:                    "unexpected EOF",
-		`{'a':1}`:                  "invalid character",
-		strings.Repeat("[", 20000): "depth",
+		`{"a":`:                    "ends too early",
+		`{'a':1}`:                  `'\'' cannot stand at byte 2; names and texts stand in double quotes`,
+		`["é",]`:                   `']' cannot stand at byte 7`,
+		strings.Repeat("[", 20000): "too deep",
 	} {
 		if v, err := DecodeJSON([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("DecodeJSON(%.20q) = %v, %v, want …%s…", text, v, err, says)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -67,4 +68,24 @@ func Shorten(text string, limit int) string {
 		text = text[size:]
 	}
 	return b.String()
+}
+
+// Thousands writes a number with a comma after every three digits.
+func Thousands(n int) string {
+	digits := strconv.Itoa(n)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Plural writes how many there are of what a word names: 1 call, 1,200 calls, 2 retries.
+func Plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	if stem, ok := strings.CutSuffix(word, "ry"); ok {
+		return Thousands(n) + " " + stem + "ries"
+	}
+	return Thousands(n) + " " + word + "s"
 }

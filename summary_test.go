@@ -148,3 +148,17 @@ func TestRedact(t *testing.T) {
 		}
 	}
 }
+
+// TestNumbers proves the separators, and that a count agrees with its word.
+func TestNumbers(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", 1234567: "1,234,567"} {
+		if got := Thousands(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+	for want, got := range map[string]string{"1 run": Plural(1, "run"), "0 runs": Plural(0, "run"), "1,200 calls": Plural(1200, "call"), "2 retries": Plural(2, "retry")} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

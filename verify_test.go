@@ -20,7 +20,7 @@ func TestVerifyJudge(t *testing.T) {
 		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`{"found":1}`)}, `! the answer of t has neither true nor false at "found"`},
 		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`null`)}, `! the answer of t has neither true nor false at "found"`},
 		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`{"found":true`), Cut: 1}, `! 1 bytes of the answer of t were cut`},
-		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`{`)}, `! the answer of t is no JSON: unexpected EOF`},
+		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`{`)}, `! the answer of t is no JSON: it ends too early: something in it is not closed, or not whole`},
 	} {
 		done, output, err := test.verify.Judge(&test.result)
 		got := "false " + string(output)

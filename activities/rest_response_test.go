@@ -51,7 +51,7 @@ func TestRESTAnswers(t *testing.T) {
 // What was promised as JSON and is none is an error that shows its beginning; a failing status needs to be none.
 func TestRESTBrokenJSON(t *testing.T) {
 	for _, c := range []struct{ entry, contentType, body, want string }{
-		{"path: /", "application/json", `{"a":`, `unexpected EOF: {"a":`},
+		{"path: /", "application/json", `{"a":`, `not whole: {"a":`},
 		{"path: /", "application/json", `<html>`, `<html>`},
 		{"path: /", "application/json", `{} {}`, `something after`},
 		{"extract: a", "text/html", `<html>`, `<html>`},

@@ -99,7 +99,7 @@ func Verify(r io.Reader) (records int, seal string, err error) {
 			return max(last.Line-1, 0), "", broken(last.Line+1, "this is no line of an export: %v", err)
 		}
 		if end.Line != last.Line+1 || end.Previous != last.Previous {
-			return max(last.Line-1, 0), "", broken(last.Line+1, "it does not follow the line before it: that one was changed, or lines were taken out or put in")
+			return max(last.Line-1, 0), "", unchained(last.Line, end.link)
 		}
 		last = link{Line: end.Line, Previous: digestOf(data)}
 		if end.Records != nil {
@@ -112,6 +112,8 @@ func Verify(r io.Reader) (records int, seal string, err error) {
 func readLine(r *bufio.Reader, after int) ([]byte, error) {
 	data, err := r.ReadBytes('\n')
 	switch {
+	case err == io.EOF && len(data) == 0 && after == 0:
+		return nil, fmt.Errorf("%w: it is empty; even an export of no records has one line", ErrChain)
 	case err == io.EOF && len(data) == 0:
 		return nil, broken(after, "the export ends here without its last line: it was cut off")
 	case err == io.EOF:
@@ -129,6 +131,18 @@ func checkEnd(rest *bufio.Reader, records int, last link) (int, string, error) {
 		return records, "", broken(last.Line+1, "it stands after the last one")
 	}
 	return records, last.Previous, nil
+}
+
+// unchained says why a line does not follow the first few. That it has their number but not their digest tells that one of two was
+// changed: the last of them, which was not found out before because only the next line has its digest, or that line itself.
+func unchained(before int, next link) error {
+	switch {
+	case before == 0:
+		return broken(1, "it is not the first line of an export: lines before it were taken out, or it was changed")
+	case next.Line != before+1:
+		return broken(before+1, "it says that it is line %d: lines were taken out or put in, or it was changed", next.Line)
+	}
+	return fmt.Errorf("%w: line %d or line %d was changed: the digest that line %d has is not that of line %d", ErrChain, before, before+1, before+1, before)
 }
 
 func broken(line int, format string, args ...any) error {

@@ -211,8 +211,8 @@ func (c *comparer) decide() error {
 	switch {
 	case c.flags.yes:
 	case a.format.json() || !isTerminal(a.In):
-		return failure(exitUsage, "%s to accept, and nothing was written; look at the differences and give --yes", plural(open, "tool"))
-	case !a.confirmed(fmt.Sprintf("Accept %s?", plural(open, "tool"))):
+		return failure(exitUsage, "%s to accept, and nothing was written; look at the differences and give --yes", switchyard.Plural(open, "tool"))
+	case !a.confirmed(fmt.Sprintf("Accept %s?", switchyard.Plural(open, "tool"))):
 		return failure(exitCancelled, "nothing was written")
 	}
 	return c.write()

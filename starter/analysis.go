@@ -49,7 +49,7 @@ With --html the report is a page with charts, which needs no network: also by ag
 		Args: arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t.Slow = switchyard.Duration(slow)
-			if err := cmp.Or(runs.check(cmd), checkThresholds(cmd, t)); err != nil {
+			if err := cmp.Or(runs.check(cmd), checkThresholds(cmd, t), checkPage(cmd, "--html", html)); err != nil {
 				return err
 			}
 			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
@@ -130,7 +130,7 @@ func readEach(ctx context.Context, c client.Client, list []listedRun, t audit.Th
 // notIn are sentences about the runs that are not in the report.
 func notIn(list []listedRun, limit, gone int) (notes []string) {
 	if len(list) == limit {
-		notes = append(notes, fmt.Sprintf("the newest %d runs; --limit takes more", limit))
+		notes = append(notes, newestOnly(limit))
 	}
 	if gone > 0 {
 		notes = append(notes, fmt.Sprintf("%d more runs are listed whose histories the server keeps no longer", gone))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -66,9 +67,9 @@ func wasteText(r audit.Report) string {
 		return ""
 	}
 	text := fmt.Sprintf("%d of %d calls took more than %g times the estimated tokens, %s tokens beyond; accuracy %.2f on average, %d under %g",
-		c.Wasteful, c.Estimated, t.Waste, thousands(c.WastedTokens), c.Accuracy, c.Inaccurate, t.Accuracy)
+		c.Wasteful, c.Estimated, t.Waste, switchyard.Thousands(c.WastedTokens), c.Accuracy, c.Inaccurate, t.Accuracy)
 	if c.Unestimated > 0 {
-		text += fmt.Sprintf("; %d calls are without an estimate", c.Unestimated)
+		text += "; " + isAre(c.Unestimated, "call") + " without an estimate"
 	}
 	return text
 }
@@ -105,7 +106,7 @@ type told struct{ name, text string }
 func standingOut(r audit.Report) (lines []told) {
 	broken := ""
 	if r.Violations > 0 {
-		broken = fmt.Sprintf("%d calls broke a policy, an execution plan, a budget or a hook's rule", r.Violations)
+		broken = switchyard.Plural(r.Violations, "call") + " broke a policy, an execution plan, a budget or a hook's rule"
 	}
 	for _, l := range []told{{"slow", slowTools(r)}, {"waste", wasteText(r)}, {"rules", broken}, {"errors", errorCounts(r.Errors)}} {
 		if l.text != "" {

@@ -134,7 +134,7 @@ func (a *app) rootCommand() *cobra.Command {
 		Args: a.unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, "%v", err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usageError(cmd, "%v", flagProblem(cmd, err)) })
 	root.SetUsageTemplate(root.UsageTemplate() + rootExitCodes)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.format.check(cmd) }

@@ -122,6 +122,9 @@ func (a *app) onDecision(ref *runReference, flags *decisionFlags, kind switchyar
 	}
 }
 
+// grantTypes are the types of the amounts that are numbers, as expected has them.
+var grantTypes = map[string]string{"turns": "int", "calls": "int", "tokens": "int", "cost": "float64"}
+
 // parseGrant reads amounts such as calls=20,cost=1.50.
 func parseGrant(text string) (*switchyard.Grant, error) {
 	g := &switchyard.Grant{}
@@ -145,7 +148,7 @@ func parseGrant(text string) (*switchyard.Grant, error) {
 			return nil, fmt.Errorf("there is no %q to grant; there are: turns, calls, tokens, cost, wall_time", name)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s=%s: %w", name, value, err)
+			return nil, fmt.Errorf("%s=%s: %s", name, value, expected(grantTypes[name], err))
 		}
 	}
 	return g, nil
@@ -166,7 +169,7 @@ func (f *decisionFlags) changes(a *app) (json.RawMessage, error) {
 	}
 	var object map[string]json.RawMessage
 	if _, err := switchyard.DecodeJSON([]byte(text)); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the changed arguments are not JSON: %w; write a JSON object, such as --edit '{\"amount\": 80}'", err)
 	}
 	if json.Unmarshal([]byte(text), &object) != nil {
 		return nil, fmt.Errorf("the changed arguments must be a JSON object, such as {\"amount\": 80}")

@@ -190,12 +190,3 @@ func laneName(lane string) string {
 	}
 	return lane
 }
-
-// thousands writes a count with separators.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}

@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,7 +90,7 @@ func (c *connectionFlags) storesPayloads() bool {
 func (a *app) serveCodec(ctx context.Context, listen string, handler http.Handler, ready codecReady) error {
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
-		return failure(exitUsage, "--listen: %w", err)
+		return failure(exitUsage, "--listen %s: %s", listen, cannotListen(listen, err))
 	}
 	ready.Endpoint = "http://" + listener.Addr().String() + "/" + ready.Endpoint
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: codecHeaders}
@@ -104,6 +106,23 @@ func (a *app) serveCodec(ctx context.Context, listen string, handler http.Handle
 		return failure(exitFailed, "the codec server: %w", err)
 	}
 	return nil
+}
+
+// cannotListen says why it cannot be listened on an address, and what to do.
+func cannotListen(address string, err error) string {
+	_, port, split := net.SplitHostPort(address)
+	if _, number := strconv.ParseUint(port, 10, 16); split != nil || number != nil {
+		return "write host:port, with a port from 0 to 65535, such as 127.0.0.1:8081"
+	}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "another program listens there; give another port, or 0 for a free one"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "this machine does not have that address; 127.0.0.1 is for this machine alone, 0.0.0.0 for all its addresses"
+	case errors.Is(err, syscall.EACCES):
+		return "the system does not allow it; ports from 1024 on are for everybody"
+	}
+	return err.Error()
 }
 
 func (a *app) tellCodec(ready codecReady) error {

@@ -127,7 +127,8 @@ func TestCodecUsage(t *testing.T) {
 		{"codec --payload-compression zstd", "short", "SWITCHYARD_CODEC_TOKEN is no token"},
 		{"codec --payload-compression zstd", "a/token/with/slashes", "SWITCHYARD_CODEC_TOKEN is no token"},
 		{"codec --payload-compression gzip", "", `"gzip"`},
-		{"codec --payload-compression zstd --listen " + strings.TrimPrefix(endpoint, "http://"), "", "--listen"},
+		{"codec --payload-compression zstd --listen " + strings.TrimPrefix(endpoint, "http://"), "", "another program listens there; give another port"},
+		{"codec --payload-compression zstd --listen 127.0.0.1:99999", "", "write host:port, with a port from 0 to 65535"},
 	} {
 		t.Setenv(codecVariable, c.token)
 		if code, stdout, stderr := starter(t, strings.Fields(c.args)...); code != exitUsage || !strings.Contains(stderr, c.want) || stdout != "" {

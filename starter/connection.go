@@ -65,6 +65,9 @@ func (c *connectionFlags) options(flags *pflag.FlagSet) (client.Options, error) 
 	if _, _, err := net.SplitHostPort(profile.Address); err != nil {
 		return client.Options{}, failure(exitUsage, "the server's address %q is not host:port: correct --address or TEMPORAL_ADDRESS", profile.Address)
 	}
+	if err := c.checkTLSFiles(); err != nil {
+		return client.Options{}, err
+	}
 	options, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{IncludeRemoteCodec: true})
 	if err != nil {
 		return client.Options{}, failure(exitUsage, "the connection's settings: %w", err)
@@ -86,25 +89,6 @@ func (c *connectionFlags) storage() (*payloads.Storage, error) {
 		return nil, failure(exitUsage, "%w", err)
 	}
 	return storage, nil
-}
-
-// surroundings are what profile and environment say of the connection.
-func (c *connectionFlags) surroundings() (envconfig.ClientConfigProfile, error) {
-	if c.local {
-		return envconfig.ClientConfigProfile{}, nil
-	}
-	if c.configFile != "" {
-		if _, err := os.Stat(c.configFile); err != nil {
-			return envconfig.ClientConfigProfile{}, failure(exitUsage, "--config-file: %w", err)
-		}
-	}
-	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{
-		ConfigFilePath: c.configFile, ConfigFileProfile: c.profile,
-	})
-	if err != nil {
-		return profile, failure(exitUsage, "the connection's settings: %w", err)
-	}
-	return profile, nil
 }
 
 func (c *connectionFlags) applyTLS(p *envconfig.ClientConfigProfile, flags *pflag.FlagSet) {

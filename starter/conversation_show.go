@@ -116,10 +116,10 @@ func summed(listed listedRun, s audit.Summary, calls audit.CallStats) summedRun 
 
 func (a *app) printConversation(told summedConversation, more bool) error {
 	if more {
-		fmt.Fprintf(a.Err, "the newest %d runs; --limit takes more\n", len(told.List)+told.Gone)
+		fmt.Fprintln(a.Err, newestOnly(len(told.List)+told.Gone))
 	}
 	if told.Gone > 0 {
-		fmt.Fprintf(a.Err, "of %s more the server keeps the histories no longer\n", plural(told.Gone, "run"))
+		fmt.Fprintf(a.Err, "of %s more the server keeps the histories no longer\n", switchyard.Plural(told.Gone, "run"))
 	}
 	if a.format.json() {
 		return writeJSON(a.Out, told, false)
@@ -129,7 +129,7 @@ func (a *app) printConversation(told summedConversation, more bool) error {
 		right: map[int]bool{7: true, 8: true, 9: true, 10: true, 11: true, 12: true}}
 	for _, r := range told.List {
 		t.add(a.format.when(r.Started, now), r.RunID, r.Name, r.Caller, p.status(r.Status), string(r.Outcome), string(r.Verdict), strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),
-			thousands(r.Usage.InputTokens+r.Usage.OutputTokens), fmt.Sprintf("$%.4f", r.Usage.Cost), brief(r.Duration.Std()))
+			switchyard.Thousands(r.Usage.InputTokens+r.Usage.OutputTokens), fmt.Sprintf("$%.4f", r.Usage.Cost), brief(r.Duration.Std()))
 	}
 	if err := a.print(t.text(p) + "\n"); err != nil {
 		return err

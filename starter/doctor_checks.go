@@ -72,7 +72,7 @@ func (d *doctor) namespaces(ctx context.Context) ([]finding, error) {
 
 func days(d time.Duration) string {
 	if d >= 48*time.Hour {
-		return fmt.Sprintf("%d days", d/(24*time.Hour))
+		return switchyard.Plural(int(d/(24*time.Hour)), "day")
 	}
 	return brief(d)
 }
@@ -128,5 +128,5 @@ func served(n int, what, command string) finding {
 	if n == 0 {
 		return finding{markBad, "no worker serves " + what, "start one: " + command}
 	}
-	return finding{markGood, fmt.Sprintf("%s: %s", what, plural(n, "worker")), ""}
+	return finding{markGood, fmt.Sprintf("%s: %s", what, switchyard.Plural(n, "worker")), ""}
 }

@@ -54,7 +54,7 @@ func (d *doctor) lane(s audit.LaneState) finding {
 	by := " by " + strings.Join(holdersOf(s), ", ")
 	switch slots := slotsOf(s.Lane); {
 	case held == 0:
-		return finding{markBad, fmt.Sprintf("%s: no worker holds %s, so its calls wait, although %s would", what, slots, plural(len(s.Workers), "worker")),
+		return finding{markBad, fmt.Sprintf("%s: no worker holds %s, so its calls wait, although %s would", what, slots, switchyard.Plural(len(s.Workers), "worker")),
 			"look again in a few seconds; if it stays so, look at the workers' logs"}
 	case held < groups:
 		return finding{markWarn, fmt.Sprintf("%s: only %d of %d groups of %s are held,%s", what, held, groups, slots, by),

@@ -60,5 +60,5 @@ func policiesText(p *switchyard.PoliciesInForce) string {
 	if p == nil {
 		return "no policies are in force, but those that agents name"
 	}
-	return fmt.Sprintf("policies in force: %s of %s", plural(p.Rules, "rule"), p.File)
+	return fmt.Sprintf("policies in force: %s of %s", switchyard.Plural(p.Rules, "rule"), p.File)
 }

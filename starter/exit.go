@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/api/serviceerror"
 	"google.golang.org/grpc/codes"
@@ -73,7 +74,7 @@ func (a *app) report(err error) int {
 		}
 		code, failed.Error = own.code, own.Error()
 	} else if faults, ok := errors.AsType[toolspecs.Faults](err); ok {
-		failed.Error = plural(len(faults), "fault")
+		failed.Error = switchyard.Plural(len(faults), "fault")
 		for _, f := range faults {
 			failed.Faults = append(failed.Faults, writtenFault(f))
 		}

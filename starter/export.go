@@ -78,7 +78,7 @@ The flags say which runs are meant. --tool and --call-status say, of those, whic
 				}
 				records := a.recordsOf(ctx, c, list, &s)
 				if len(list) == s.limit {
-					fmt.Fprintf(a.Err, "the newest %d runs; --limit takes more\n", s.limit)
+					fmt.Fprintln(a.Err, newestOnly(s.limit))
 				}
 				switch {
 				case file != "":
@@ -138,7 +138,7 @@ func (a *app) exportRecords(path string, records iter.Seq2[switchyard.Record, er
 	if a.format.json() {
 		return writeJSON(a.Out, map[string]any{"file": path, "records": n, "seal": seal}, false)
 	}
-	text := fmt.Sprintf("%d records written to %s", n, path)
+	text := fmt.Sprintf("%s written to %s", switchyard.Plural(n, "record"), path)
 	if seal != "" {
 		text += "\nseal " + seal
 	}
@@ -185,7 +185,7 @@ func intact(records int) string {
 	case 1:
 		return "\nThe first record is as it was written."
 	}
-	return fmt.Sprintf("\nThe first %s are as they were written.", plural(records, "record"))
+	return fmt.Sprintf("\nThe first %s are as they were written.", switchyard.Plural(records, "record"))
 }
 
 // verifyExport checks an export that was written before; seal is what it should have, empty where nobody kept it.
@@ -211,7 +211,7 @@ func (a *app) verifyExport(path, seal string) error {
 	if a.format.json() {
 		return writeJSON(a.Out, map[string]any{"file": path, "records": records, "seal": found}, false)
 	}
-	text := fmt.Sprintf("%s is as it was written: %d records", path, records)
+	text := fmt.Sprintf("%s is as it was written: %s", path, switchyard.Plural(records, "record"))
 	if seal == "" {
 		text += "\nseal " + found + "\nOnly a seal that was kept elsewhere tells that the whole was not written anew."
 	}

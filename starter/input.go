@@ -83,7 +83,7 @@ func parseArguments(args []string, stdin io.Reader, isText func(name string) boo
 			return "", fmt.Errorf("cannot read the arguments from standard input: %w", err)
 		}
 		if len(data) > maxInput {
-			return "", fmt.Errorf("the arguments on standard input are too large: at most %s bytes can be sent", thousands(maxInput))
+			return "", fmt.Errorf("the arguments on standard input are too large: at most %s bytes can be sent", switchyard.Thousands(maxInput))
 		}
 		return objectText(string(data))
 	}

@@ -155,7 +155,7 @@ func (l laneLine) holders(p palette) string {
 	case l.Limit == 0 && len(l.Workers) == 0:
 		return p.bad("0 workers")
 	case l.Limit == 0:
-		return plural(len(l.Workers), "worker")
+		return switchyard.Plural(len(l.Workers), "worker")
 	case l.Held == 0:
 		return p.bad(text)
 	case l.Held < l.Groups:

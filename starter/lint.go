@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/policies"
@@ -96,7 +97,7 @@ func (a *app) lint(paths []string, l *linter) error {
 		}
 	}
 	if len(faults) > 0 {
-		fmt.Fprintln(a.Err, plural(len(faults), "fault")+note)
+		fmt.Fprintln(a.Err, switchyard.Plural(len(faults), "fault")+note)
 		return exitWith(exitUsage)
 	}
 	fmt.Fprintln(a.Err, "no faults"+note)

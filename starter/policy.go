@@ -137,9 +137,9 @@ func (a *app) testPolicies(paths []string, find func(name string) (policies.Tool
 		a.noteNames(path, "rules that hold in every case", always)
 	}
 	if failed > 0 {
-		return failure(exitFailed, "%s, %d failed", plural(total, "case"), failed)
+		return failure(exitFailed, "%s, %d failed", switchyard.Plural(total, "case"), failed)
 	}
-	fmt.Fprintln(a.Err, plural(total, "case")+", all as wanted")
+	fmt.Fprintln(a.Err, switchyard.Plural(total, "case")+", all as wanted")
 	return nil
 }
 

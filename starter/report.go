@@ -84,27 +84,20 @@ func (r report) used() switchyard.Usage {
 func usageText(u switchyard.Usage) string {
 	var parts []string
 	if u.Turns > 0 {
-		parts = append(parts, plural(u.Turns, "turn"))
+		parts = append(parts, switchyard.Plural(u.Turns, "turn"))
 	}
-	calls := plural(u.Calls, "call")
+	calls := switchyard.Plural(u.Calls, "call")
 	if u.Failed > 0 {
 		calls += fmt.Sprintf(" (%d failed or refused)", u.Failed)
 	}
 	parts = append(parts, calls)
 	if u.InputTokens+u.OutputTokens > 0 {
-		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", thousands(u.InputTokens), thousands(u.OutputTokens)))
+		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", switchyard.Thousands(u.InputTokens), switchyard.Thousands(u.OutputTokens)))
 	}
 	if u.Cost > 0 {
 		parts = append(parts, fmt.Sprintf("$%.4f", u.Cost))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return thousands(n) + " " + word + "s"
 }
 
 // noLane stands for the lane of calls that never came to one: they were refused.
@@ -114,7 +107,7 @@ func writeLanes(w *strings.Builder, p palette, lanes []audit.LaneUse) {
 	t := table{header: []string{"lane", "calls", "failed", "refused", "total", "average", "longest", "wait", "longest wait"},
 		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true}}
 	for _, l := range lanes {
-		t.add(cmp.Or(l.Lane, noLane), thousands(l.Calls), thousands(l.Failed), thousands(l.Refused), brief(l.Total.Std()), brief(l.Average.Std()),
+		t.add(cmp.Or(l.Lane, noLane), switchyard.Thousands(l.Calls), switchyard.Thousands(l.Failed), switchyard.Thousands(l.Refused), brief(l.Total.Std()), brief(l.Average.Std()),
 			brief(l.Max.Std()), brief(l.WaitAverage.Std()), brief(l.WaitMax.Std()))
 	}
 	w.WriteString(t.text(p))

@@ -32,7 +32,7 @@ was started without --conversation is that of its own one.`,
   starter run agent.yaml "Count them" --output json | jq .type`,
 		Args: arguments(1, "AGENT.yaml", "PROMPT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.agentStart(cmd, &flags, args[0], strings.Join(args[1:], ""))
+			s, err := a.agentStart(cmd, &flags, args[0], args[1:])
 			if err != nil {
 				return err
 			}
@@ -59,26 +59,35 @@ func (f *agentFlags) addAgent(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.turns, "max-turns", 0, "number of `turns` at most, in place of the file's")
 }
 
-func (a *app) agentStart(cmd *cobra.Command, flags *agentFlags, path, prompt string) (*start, error) {
-	if cmd.Flags().Changed("max-turns") && flags.turns < 1 {
-		return nil, usageError(cmd, "--max-turns %d: give at least 1", flags.turns)
+// check refuses what no run can have; words are the prompt, or nothing.
+func (f *agentFlags) check(cmd *cobra.Command, words []string) error {
+	if cmd.Flags().Changed("max-turns") && f.turns < 1 {
+		return usageError(cmd, "--max-turns %d: give at least 1", f.turns)
 	}
-	known, err := a.known(&flags.catalog)
-	if err != nil {
+	if len(words) > 0 && strings.TrimSpace(words[0]) == "" {
+		return usageError(cmd, "the prompt is empty: say what the agent is to do, or leave it out where its file says that")
+	}
+	return nil
+}
+
+// agentStart is the run of the agent in a file; words are the prompt, or nothing.
+func (a *app) agentStart(cmd *cobra.Command, flags *agentFlags, path string, words []string) (*start, error) {
+	if err := flags.check(cmd, words); err != nil {
 		return nil, err
 	}
-	agent, err := toolspecs.LoadAgent(path, known)
+	agent, err := a.loadAgent(&flags.catalog, path)
 	if err != nil {
-		return nil, a.cannotRun(path, lintAgent, &flags.catalog, err, func(known []string) error {
-			_, err := toolspecs.LoadAgent(path, known)
-			return err
-		})
+		return nil, err
 	}
 	agent.Model.Name = cmp.Or(flags.model, agent.Model.Name)
 	agent.Limits.Turns = cmp.Or(flags.turns, agent.Limits.Turns)
 	earlier, err := loadMessages(flags.messages)
 	if err != nil {
 		return nil, err
+	}
+	prompt := strings.Join(words, "")
+	if prompt == "" && !flags.instructs(agent, earlier) {
+		return nil, usageError(cmd, "the prompt is missing, and %s has no instructions: nothing would tell the model what to do", path)
 	}
 	s, err := flags.newStart(cmd, switchyard.CallerAgent, switchyard.AgentWorkflow, agent.Name)
 	if err != nil {
@@ -89,6 +98,27 @@ func (a *app) agentStart(cmd *cobra.Command, flags *agentFlags, path, prompt str
 		return nil, err
 	}
 	return s, flags.goOn(cmd, s)
+}
+
+// loadAgent reads the agent in a file, with the tools that it may have.
+func (a *app) loadAgent(c *catalogFlags, path string) (*switchyard.Agent, error) {
+	known, err := a.known(c)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := toolspecs.LoadAgent(path, known)
+	if err != nil {
+		return nil, a.cannotRun(path, lintAgent, c, err, func(known []string) error {
+			_, err := toolspecs.LoadAgent(path, known)
+			return err
+		})
+	}
+	return agent, nil
+}
+
+// instructs reports whether an agent knows what to do without a prompt.
+func (f *agentFlags) instructs(agent *switchyard.Agent, earlier []switchyard.Message) bool {
+	return agent.Instructions != "" || agent.Model.Provider == switchyard.ProviderScripted || len(earlier) > 0 || f.conversation != ""
 }
 
 func (a *app) planCommand() *cobra.Command {

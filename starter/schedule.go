@@ -182,7 +182,11 @@ func (a *app) scheduledStart(cmd *cobra.Command, flags *scheduleFlags, args []st
 	case flags.call != "":
 		return a.callStart(cmd, &flags.startFlags, append([]string{flags.call}, args[1:]...))
 	}
-	return a.agentStart(cmd, &flags.agentFlags, flags.agent, flags.prompt)
+	var prompt []string
+	if cmd.Flags().Changed("prompt") {
+		prompt = []string{flags.prompt}
+	}
+	return a.agentStart(cmd, &flags.agentFlags, flags.agent, prompt)
 }
 
 func (a *app) createSchedule(ctx context.Context, c client.Client, n *newSchedule) error {

@@ -89,7 +89,7 @@ func (a *app) scheduleListCommand() *cobra.Command {
 					return err
 				}
 				if unreadable > 0 {
-					fmt.Fprintf(a.Err, "%s cannot be read here; are they encrypted? Give the keys: --payload-keys FILE\n", plural(unreadable, "schedule"))
+					fmt.Fprintf(a.Err, "%s cannot be read here; are they encrypted? Give the keys: --payload-keys FILE\n", switchyard.Plural(unreadable, "schedule"))
 					if len(schedules) == 0 {
 						return nil
 					}

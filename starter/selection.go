@@ -177,6 +177,14 @@ func (a *app) list(ctx context.Context, c client.Client, s *selection) ([]listed
 	return nil, queryError(s.query, err)
 }
 
+// newestOnly says that there may be more runs than the limit of them that was looked at.
+func newestOnly(limit int) string {
+	if limit == 1 {
+		return "only the newest run; --limit takes more"
+	}
+	return "only the newest " + switchyard.Plural(limit, "run") + "; --limit takes more"
+}
+
 // find asks the server for the runs of a selection.
 func (a *app) find(ctx context.Context, c client.Client, s *selection) (runs []listedRun, err error) {
 	namespace := a.connection.resolvedNamespace

@@ -201,7 +201,7 @@ func (s *shownRun) writeNotes(w io.Writer, p palette) {
 		}
 	}
 	if s.moreNoted > 0 {
-		fmt.Fprintf(w, "  … and of %s more: %s\n", plural(s.moreNoted, "call"), s.reach.command("audit", s.WorkflowID))
+		fmt.Fprintf(w, "  … and of %s more: %s\n", switchyard.Plural(s.moreNoted, "call"), s.reach.command("audit", s.WorkflowID))
 	}
 }
 

@@ -6,10 +6,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit/pictures"
 	"go.temporal.io/sdk/client"
 )
@@ -28,7 +30,8 @@ A run that goes on is drawn as far as it has come. With --tree the calls of the 
 		Example: `  starter timeline demo-1a2b3c4d
   starter timeline demo-1a2b3c4d --tree --file run.html
   starter timeline demo-1a2b3c4d --file - | ssh desk 'cat > run.html'`,
-		Args: arguments(0, "RUN"),
+		Args:    arguments(0, "RUN"),
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return checkPage(cmd, "--file", file) },
 		RunE: a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
 			t, err := pictures.ReadTimeline(ctx, c, run.workflowID, run.runID, tree)
 			if err != nil {
@@ -68,6 +71,14 @@ func changedFlags(cmd *cobra.Command, but string) string {
 	return strings.Join(given, " ")
 }
 
+// checkPage refuses a file that a flag names for a page where its name says that it is something else.
+func checkPage(cmd *cobra.Command, flag, file string) error {
+	if ending := strings.ToLower(filepath.Ext(file)); file != "" && file != "-" && ending != ".html" && ending != ".htm" {
+		return usageError(cmd, "%s %q does not end in .html: what is written is a page for the browser, which can print it as PDF", flag, file)
+	}
+	return nil
+}
+
 // writePage writes a page to the file that a flag names, or to standard output where it is called -, and tells where it is.
 func (a *app) writePage(flag, file string, write func(io.Writer) error) error {
 	var page bytes.Buffer
@@ -89,5 +100,5 @@ func (a *app) writePage(flag, file string, write func(io.Writer) error) error {
 	if a.format.json() {
 		return writeJSON(a.Out, map[string]any{"file": file, "bytes": size}, false)
 	}
-	return a.println(fmt.Sprintf("%s (%s kB): open it in a browser", file, thousands(max(size/1000, 1))))
+	return a.println(fmt.Sprintf("%s (%s kB): open it in a browser", file, switchyard.Thousands(max(size/1000, 1))))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/traces"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
@@ -63,7 +64,7 @@ Spans name no arguments, results or texts, unless --content has them do so; what
 					return err
 				}
 				if len(list) == s.limit {
-					fmt.Fprintf(a.Err, "the newest %d runs; --limit takes more\n", s.limit)
+					fmt.Fprintln(a.Err, newestOnly(s.limit))
 				}
 				return a.traceRuns(ctx, c, list, options, to)
 			})
@@ -133,7 +134,7 @@ func (a *app) traceRuns(ctx context.Context, c client.Client, list []listedRun, 
 		defer cancel()
 		refused, why, err := to.endpoint.SendAgain(sending, spans)
 		if err != nil {
-			return failure(exitFailed, "%w\n%d spans were sent; to send them again does no harm", err, to.spans)
+			return failure(exitFailed, "%w\nSent so far: %s; to send them again does no harm", err, switchyard.Plural(to.spans, "span"))
 		}
 		to.spans, to.refused, to.why = to.spans+len(spans), to.refused+refused, why
 		return nil
@@ -195,10 +196,10 @@ func (a *app) eachSpan(list []listedRun, spansOf func(listedRun) iter.Seq2[*trac
 
 func (a *app) tellTraces(to *traceSink, runs int) error {
 	if to.refused > 0 {
-		return failure(exitFailed, "%s refused %d of %d spans: %s", to.name(), to.refused, to.spans, to.why)
+		return failure(exitFailed, "%s refused %s of %s: %s", to.name(), switchyard.Thousands(to.refused), switchyard.Plural(to.spans, "span"), to.why)
 	}
 	if a.format.json() {
 		return writeJSON(a.Out, map[string]any{"runs": runs, "spans": to.spans, "to": to.name()}, false)
 	}
-	return a.println(fmt.Sprintf("%s of %s to %s", plural(to.spans, "span"), plural(runs, "run"), to.name()))
+	return a.println(fmt.Sprintf("%s of %s to %s", switchyard.Plural(to.spans, "span"), switchyard.Plural(runs, "run"), to.name()))
 }

@@ -118,7 +118,7 @@ func (t *tracker) stepLine(e switchyard.Event) string {
 			parts = append(parts, t.palette.faint(s.Model))
 		}
 		if n := s.Usage.InputTokens + s.Usage.OutputTokens; n > 0 {
-			parts = append(parts, t.palette.faint(thousands(n)+" tokens"))
+			parts = append(parts, t.palette.faint(switchyard.Thousands(n)+" tokens"))
 		}
 	}
 	return strings.Join(append(parts, nonEmpty([]string{what})...), " · ")
@@ -130,7 +130,7 @@ func stepWords(e switchyard.Event) (name, what string) {
 	switch s := e.Step; {
 	case s == nil:
 	case s.Compacted != nil:
-		return "compaction", fmt.Sprintf("summed up %d messages", s.Compacted.Messages)
+		return "compaction", "summed up " + switchyard.Plural(s.Compacted.Messages, "message")
 	case len(s.Message.Calls) == 0:
 		what = "answered"
 	default:

@@ -132,7 +132,7 @@ func TestTrackerLive(t *testing.T) {
 func TestTrackerPlan(t *testing.T) {
 	tr := &tracker{}
 	for i := range 1000 {
-		id := "call" + thousands(i)
+		id := "call" + switchyard.Thousands(i)
 		tr.event(toolStarted(2*i, 0, 10*i, id, "echo", "echo text=x"))
 		if lines := tr.event(toolEnded(2*i+1, 0, 10*i+5, id, "echo", `{"text":"x"}`, "")); len(lines) != 1 {
 			t.Fatalf("call %d: %q scrolled away, want one line", i, lines)

@@ -131,15 +131,6 @@ func TestWhen(t *testing.T) {
 	}
 }
 
-// TestThousands proves the separators.
-func TestThousands(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", 1234567: "1,234,567"} {
-		if got := thousands(n); got != want {
-			t.Errorf("%d: %q, want %q", n, got, want)
-		}
-	}
-}
-
 // TestTable proves that columns line up, coloured cells too, and that no line ends in spaces.
 func TestTable(t *testing.T) {
 	tab := table{header: []string{"name", "n", "note"}, right: map[int]bool{1: true}}

@@ -3,6 +3,7 @@ package toolspecs
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/switchyard/switchyard"
@@ -45,7 +46,11 @@ func (c *checker) approval(s Spec) {
 	}
 	if a.When != ApprovalAlways {
 		if _, err := policies.Compile(a.When); err != nil {
-			c.add("$.approval.when", "write always, never, or an expression such as args.amount > 100", "%v", err)
+			message, hint := err.Error(), "write always, never, or an expression such as args.amount > 100"
+			if f, ok := errors.AsType[*policies.Fault](err); ok && f.Hint != "" {
+				message, hint = f.Where()+f.Message, f.Hint
+			}
+			c.add("$.approval.when", hint, "%s", message)
 		}
 	}
 	c.placeholders("$.approval.ask", a.Ask, s.argumentNames(), false)

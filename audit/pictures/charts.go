@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -55,7 +56,7 @@ func figure(u unit, value float64) string {
 	case unitPercent:
 		return fmt.Sprintf("%.4g %%", float64(int(value*10))/10)
 	}
-	return thousands(int(value + .5))
+	return switchyard.Thousands(int(value + .5))
 }
 
 // Rows are the chart's numbers as the rows of a table.
@@ -197,7 +198,7 @@ func (r *Report) runCharts() []chart {
 // every says how long the parts of the time are.
 func every(step time.Duration) string {
 	if step >= 24*time.Hour {
-		return plural(int(step/(24*time.Hour)), "day") + " each, in UTC"
+		return switchyard.Plural(int(step/(24*time.Hour)), "day") + " each, in UTC"
 	}
 	return strings.Replace(strings.TrimSuffix(strings.TrimSuffix(brief(step), " 00 s"), " 00 min"), ".00 s", " s", 1) + " each, in UTC"
 }
@@ -219,7 +220,7 @@ func (r *Report) tokenCharts() []chart {
 	for _, s := range by {
 		tpst := "none solved"
 		if s.solved > 0 {
-			tpst = thousands((s.in+s.out)/s.solved) + " TPST"
+			tpst = switchyard.Thousands((s.in+s.out)/s.solved) + " TPST"
 		}
 		tokens.Behind = append(tokens.Behind, tpst)
 	}

@@ -76,14 +76,14 @@ func stepDetails(e switchyard.Event, t switchyard.Timing) [][2]string {
 			cost = money(u.Cost)
 		}
 		if u.CachedTokens > 0 {
-			cached = thousands(u.CachedTokens) + " of the input were in the provider's cache"
+			cached = switchyard.Thousands(u.CachedTokens) + " of the input were in the provider's cache"
 		}
 		var calls []string
 		for _, c := range s.Message.Calls {
 			calls = append(calls, c.ID+" "+c.Tool)
 		}
 		list = details(line("said", s.Message.Text), line("asks for", strings.Join(calls, ", ")), line("stopped by", string(s.Stop)), line("model", s.Model),
-			line("tokens", thousands(u.InputTokens)+" in, "+thousands(u.OutputTokens)+" out"), line("cached", cached), line("cost", cost))
+			line("tokens", switchyard.Thousands(u.InputTokens)+" in, "+switchyard.Thousands(u.OutputTokens)+" out"), line("cached", cached), line("cost", cost))
 	}
 	return append(append(list, details(line("lane", t.Lane))...), timingDetails(t)...)
 }
@@ -119,16 +119,16 @@ func errorText(e *switchyard.Error) string {
 func tokensText(r switchyard.Record) string {
 	var parts []string
 	if n := r.ArgumentTokens(); n > 0 {
-		parts = append(parts, thousands(n)+" for the arguments")
+		parts = append(parts, switchyard.Thousands(n)+" for the arguments")
 	}
 	if r.ResultTokens > 0 {
-		parts = append(parts, thousands(r.ResultTokens)+" for the result")
+		parts = append(parts, switchyard.Thousands(r.ResultTokens)+" for the result")
 	}
 	if r.ExpectedTokens > 0 {
-		parts = append(parts, thousands(r.ExpectedTokens)+" expected of the result")
+		parts = append(parts, switchyard.Thousands(r.ExpectedTokens)+" expected of the result")
 	}
 	if used := r.Usage.InputTokens + r.Usage.OutputTokens; used > 0 {
-		parts = append(parts, thousands(used)+" used by the sub-agent")
+		parts = append(parts, switchyard.Thousands(used)+" used by the sub-agent")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -203,15 +203,6 @@ func clock(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05.000 UTC")
 }
 
-// thousands writes a number with a comma after every three digits.
-func thousands(n int) string {
-	digits := strconv.Itoa(n)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
 // money writes US dollars, with more digits the less it is.
 func money(dollars float64) string {
 	if dollars >= 1 || dollars == 0 {
@@ -239,12 +230,4 @@ func brief(d time.Duration) string {
 		return fmt.Sprintf("%d h %02d min", d/time.Hour, d%time.Hour/time.Minute)
 	}
 	return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
-}
-
-// plural writes how many there are of something.
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return thousands(n) + " " + word + "s"
 }

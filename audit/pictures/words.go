@@ -72,18 +72,18 @@ func callWords(calls []shownCall) string {
 	var parts []string
 	for _, status := range []string{"completed", "failed", "refused", "cancelled", "withheld", "running"} {
 		if n := counts[status]; n > 0 {
-			parts = append(parts, thousands(n)+" "+strings.ReplaceAll(status, "running", "under way"))
+			parts = append(parts, switchyard.Thousands(n)+" "+strings.ReplaceAll(status, "running", "under way"))
 		}
 	}
-	text := plural(len(calls), "call") + ": " + strings.Join(parts, ", ")
+	text := switchyard.Plural(len(calls), "call") + ": " + strings.Join(parts, ", ")
 	if len(parts) == 1 {
-		text = plural(len(calls), "call") + ", " + strings.TrimPrefix(parts[0], thousands(len(calls))+" ")
+		text = switchyard.Plural(len(calls), "call") + ", " + strings.TrimPrefix(parts[0], switchyard.Thousands(len(calls))+" ")
 		if len(calls) > 1 {
-			text = thousands(len(calls)) + " calls, all " + strings.TrimPrefix(parts[0], thousands(len(calls))+" ")
+			text = switchyard.Thousands(len(calls)) + " calls, all " + strings.TrimPrefix(parts[0], switchyard.Thousands(len(calls))+" ")
 		}
 	}
 	if retries > 0 {
-		text += "; " + strings.Replace(plural(retries, "retry"), "retrys", "retries", 1)
+		text += "; " + switchyard.Plural(retries, "retry")
 	}
 	return text + "."
 }
@@ -93,7 +93,7 @@ func usageWords(u switchyard.Usage) string {
 	if u.Turns == 0 && u.InputTokens+u.OutputTokens == 0 {
 		return ""
 	}
-	text := plural(u.Turns, "model step") + ": " + thousands(u.InputTokens) + " tokens in, " + thousands(u.OutputTokens) + " out"
+	text := switchyard.Plural(u.Turns, "model step") + ": " + switchyard.Thousands(u.InputTokens) + " tokens in, " + switchyard.Thousands(u.OutputTokens) + " out"
 	if u.Cost > 0 {
 		text += ", for " + money(u.Cost)
 	}
@@ -104,14 +104,14 @@ func usageWords(u switchyard.Usage) string {
 func runWords(s audit.Summary, below, gone int) string {
 	var parts []string
 	if len(s.SubAgents) > 0 {
-		text := plural(len(s.SubAgents), "sub-agent") + " worked for it"
+		text := switchyard.Plural(len(s.SubAgents), "sub-agent") + " worked for it"
 		if below == 0 {
 			text += " (starter timeline --tree shows what they did)"
 		}
 		parts = append(parts, text)
 	}
 	if gone > 0 {
-		parts = append(parts, fmt.Sprintf("of %s the calls are not here, because the server keeps their histories no longer or they are too many", plural(gone, "sub-agent")))
+		parts = append(parts, fmt.Sprintf("of %s the calls are not here, because the server keeps their histories no longer or they are too many", switchyard.Plural(gone, "sub-agent")))
 	}
 	if n := len(s.Parts); n > 1 {
 		parts = append(parts, fmt.Sprintf("its history is in %d parts", n))
@@ -131,9 +131,9 @@ func runWords(s audit.Summary, below, gone int) string {
 
 // usedText says what a run used, in a few words.
 func usedText(u switchyard.Usage) string {
-	parts := []string{plural(u.Calls, "call")}
+	parts := []string{switchyard.Plural(u.Calls, "call")}
 	if n := u.InputTokens + u.OutputTokens; n > 0 {
-		parts = append(parts, thousands(n)+" tokens")
+		parts = append(parts, switchyard.Thousands(n)+" tokens")
 	}
 	if u.Cost > 0 {
 		parts = append(parts, money(u.Cost))

@@ -30,8 +30,11 @@ type Fault struct {
 	Hint string
 }
 
+// Where says the place, for the message to follow.
+func (f *Fault) Where() string { return fmt.Sprintf("at %d:%d of the expression: ", f.Line, f.Column) }
+
 func (f *Fault) Error() string {
-	text := fmt.Sprintf("at %d:%d of the expression: %s", f.Line, f.Column, f.Message)
+	text := f.Where() + f.Message
 	if f.Hint != "" {
 		text += " (" + f.Hint + ")"
 	}
@@ -120,6 +123,10 @@ func firstFault(expression string, found []*cel.Error) *Fault {
 	})
 	line, column := max(first.Location.Line(), 1), max(first.Location.Column(), 0)
 	f := &Fault{Line: line, Column: column + 1, Message: strings.TrimSpace(first.Message)}
+	if first.ExprID == 0 && first.Location.Line() > 0 { // what could not be parsed has a place, and belongs to no part of the expression
+		f.Message, f.Hint = unparsed(expression, line, column)
+		return f
+	}
 	if field := fieldAt(expression, line, column); field != "" && !slices.Contains(fields, field) {
 		f.Hint = spelling.Hint(field, fields)
 	}

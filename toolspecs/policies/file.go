@@ -86,7 +86,7 @@ func (s *Set) check(doc *strictyaml.Document, i int) {
 		doc.Report(at+".name", fmt.Sprintf("there is a rule %q already", r.Name), "every rule has a name of its own, because verdicts name it")
 	}
 	if f, ok := errors.AsType[*Fault](r.fault); ok && r.When != "" {
-		doc.Report(at+".when", fmt.Sprintf("rule %q, at %d:%d of the expression: %s", r.Name, f.Line, f.Column, f.Message), f.Hint)
+		doc.Report(at+".when", fmt.Sprintf("rule %q, %s%s", r.Name, f.Where(), f.Message), f.Hint)
 	}
 	if len(r.Message) > maxMessage {
 		doc.Report(at+".message", fmt.Sprintf("the message has %d bytes; it may have %d", len(r.Message), maxMessage), "say why in a sentence; the caller reads it with every call that meets the rule")

@@ -289,6 +289,26 @@ func TestFlagsGoOverConfig(t *testing.T) {
 	}
 }
 
+// TestWrongFlags proves that a wrong command line of a worker is told in one line that says which flag, and what it takes.
+func TestWrongFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"--tools x --bogus":      "there is no flag --bogus",
+		"-bogus=1":               "there is no flag --bogus",
+		"--lenient --bogus":      "there is no flag --bogus",
+		"--concurrency many":     `--concurrency "many": write a whole number`,
+		"--lenient=perhaps":      `--lenient "perhaps": write true or false`,
+		"--stop-timeout=3":       `--stop-timeout "3": write a number and a unit`,
+		"--lanes serial --tools": "--tools is given without its value",
+		"extra":                  `unexpected argument "extra"`,
+	} {
+		var stderr strings.Builder
+		err := new(flags).parse(strings.Fields(args), &stderr)
+		if got := stderr.String(); !errors.Is(err, errUsage) || !strings.HasPrefix(got, "worker: "+want) || !strings.HasSuffix(got, " --help\n") || strings.Count(got, "\n") != 1 {
+			t.Errorf("%s: %v, %s", args, err, got)
+		}
+	}
+}
+
 func probeSpec(parameter, handler string) toolspecs.Spec {
 	return toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.", Entry: toolspecs.Entry{Type: switchyard.KindFunction, Handler: handler},
 		Parameters: []toolspecs.Parameter{{Name: parameter, Type: "string", Required: true}}}

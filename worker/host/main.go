@@ -110,7 +110,7 @@ type flags struct {
 
 func (f *flags) parse(args []string, stderr io.Writer) error {
 	set := flag.NewFlagSet("worker", flag.ContinueOnError)
-	set.SetOutput(stderr)
+	set.SetOutput(io.Discard) // what it says of errors is said better
 	set.StringVar(&f.address, "address", "", "host:port of the Temporal server (TEMPORAL_ADDRESS; default localhost:7233)")
 	set.StringVar(&f.namespace, "namespace", "", "namespace (TEMPORAL_NAMESPACE; default \"default\")")
 	set.StringVar(&f.profile, "profile", "", "profile of the Temporal CLI's configuration file (TEMPORAL_PROFILE)")
@@ -136,19 +136,30 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.BoolVar(&f.otlpContent, "otlp-content", false, "have traces tell arguments, results and texts, redacted")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	set.IntVar(&f.parentPID, "parent-pid", 0, "end when this process, which must be the parent, is gone")
-	set.Usage = func() {
-		fmt.Fprintln(stderr, "A Switchyard worker executes runs and their tool calls. Start as many as you like, anywhere.\n\nUsage: worker [flags]")
-		set.PrintDefaults()
-		fmt.Fprintln(stderr, "\nExamples:\n  worker --tools ./tools --metrics-address :9090\n  worker --tools ./tools --lanes-file lanes.yaml\n  worker --tools ./tools --lanes serial")
-	}
-	if err := set.Parse(args); err != nil {
+	set.Usage = func() {}
+	switch err := set.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		printUsage(stderr, set)
 		return err
-	}
-	if set.NArg() > 0 {
-		fmt.Fprintf(stderr, "worker: unexpected argument %q; see worker --help\n", set.Arg(0))
-		return errUsage
+	case err != nil:
+		return wrongUsage(stderr, misread(set, args))
+	case set.NArg() > 0:
+		return wrongUsage(stderr, fmt.Sprintf("unexpected argument %q", set.Arg(0)))
 	}
 	return nil
+}
+
+// printUsage tells how a worker is started.
+func printUsage(stderr io.Writer, set *flag.FlagSet) {
+	fmt.Fprintln(stderr, "A Switchyard worker executes runs and their tool calls. Start as many as you like, anywhere.\n\nUsage:\n  worker [flags]\n\nFlags:")
+	printFlags(stderr, set)
+	fmt.Fprintln(stderr, "\nExamples:\n  worker --tools ./tools --metrics-address :9090\n  worker --tools ./tools --lanes-file lanes.yaml\n  worker --tools ./tools --lanes serial")
+}
+
+// wrongUsage says what is wrong with a command line, and where to read on.
+func wrongUsage(stderr io.Writer, text string) error {
+	fmt.Fprintf(stderr, "worker: %s; see %s --help\n", text, switchyard.ShellWord(os.Args[0]))
+	return errUsage
 }
 
 // apply puts what the flags say over c.

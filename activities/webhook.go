@@ -39,22 +39,38 @@ type Webhook struct {
 
 func (w Webhook) set() bool { return w.URL != "" }
 
-// Check returns what is wrong with a webhook's configuration; nil if nothing is. The secret itself is not looked at.
+// Check returns what is wrong with a webhook's configuration, by the flags that set it; nil if nothing is. What its references name
+// must be there: otherwise nobody would hear of it before the first call waits.
 func (w Webhook) Check() error {
 	switch {
 	case w == Webhook{}:
 		return nil
 	case !w.set():
-		return errors.New("there is a secret and no URL")
+		return errors.New("--approval-webhook-secret is given and --approval-webhook is not: name the URL, too")
 	}
 	var faults [2]error
-	if !outbound.IsReference(w.URL) {
-		_, faults[0] = webhookURL(w.URL)
+	if _, err := w.address(); err != nil {
+		faults[0] = fmt.Errorf("--approval-webhook: %w", err)
 	}
-	if outbound.CheckSecret(w.Secret) != nil {
-		faults[1] = errors.New("what signs its requests is missing or no reference to a secret; " + outbound.HintSecret)
+	if w.Secret == "" {
+		faults[1] = errors.New("--approval-webhook-secret is missing: it names what signs the requests; " + outbound.HintSecret)
+	} else if _, err := outbound.SecretHere(w.Secret); err != nil {
+		faults[1] = fmt.Errorf("--approval-webhook-secret: %w", err)
 	}
 	return errors.Join(faults[:]...)
+}
+
+// address returns the URL, which may be in the environment.
+func (w Webhook) address() (*url.URL, error) {
+	address := w.URL
+	if outbound.IsReference(address) {
+		value, err := outbound.SecretHere(address)
+		if err != nil {
+			return nil, err
+		}
+		address = value
+	}
+	return webhookURL(address)
 }
 
 // webhookURL reads the URL. Its error holds nothing of it: URLs of webhooks have secrets in them.
@@ -92,17 +108,9 @@ func (a *Activities) Notify(ctx context.Context, n switchyard.Notice) error {
 
 // request returns the signed request with a body.
 func (w Webhook) request(ctx context.Context, body []byte, now time.Time) (*http.Request, error) {
-	address := w.URL
-	if outbound.IsReference(address) {
-		value, err := outbound.Secret(address)
-		if err != nil {
-			return nil, err
-		}
-		address = value
-	}
-	u, err := webhookURL(address)
+	u, err := w.address()
 	if err != nil {
-		return nil, fmt.Errorf("the webhook's URL: %w", err)
+		return nil, fmt.Errorf("the webhook's URL on this worker: %w", err)
 	}
 	secret, err := outbound.SecretText(w.Secret)
 	if err != nil {

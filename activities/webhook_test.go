@@ -127,15 +127,21 @@ func TestNotifyFails(t *testing.T) {
 	}
 }
 
-// A webhook without a way to sign, and a secret written out, are refused without repeating what was written.
+// A webhook without a way to sign, one whose secret or URL is not there, and a secret written out, are refused without repeating what was written.
 func TestWebhookCheck(t *testing.T) {
+	t.Setenv("X", planted)
+	t.Setenv("HOOK", "https://x/y")
 	for _, w := range []Webhook{{URL: "https://x"}, {Secret: "env:X"}, {URL: "https://x", Secret: planted}, {URL: "https://user:" + planted + "@x", Secret: "env:X"},
-		{URL: "ftp://" + planted, Secret: "env:X"}, {URL: "http://%zz" + planted, Secret: "env:X"}} {
+		{URL: "ftp://" + planted, Secret: "env:X"}, {URL: "http://%zz" + planted, Secret: "env:X"}, {URL: "env:NOT_SET", Secret: "env:X"}, {URL: "https://x", Secret: "env:NOT_SET"}} {
 		if err := w.Check(); err == nil || strings.Contains(err.Error(), planted) {
 			t.Errorf("%+v: %v", w, err)
 		}
 	}
-	for _, w := range []Webhook{{}, {URL: "https://x/y?z=1", Secret: "env:X"}, {URL: "env:HOOK", Secret: "file:/run/secret"}} {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte(planted), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []Webhook{{}, {URL: "https://x/y?z=1", Secret: "env:X"}, {URL: "env:HOOK", Secret: "file:" + secret}} {
 		if err := w.Check(); err != nil {
 			t.Errorf("%+v: %v", w, err)
 		}

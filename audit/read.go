@@ -27,7 +27,7 @@ var (
 	ErrPosition = errors.New("no such position")
 	// ErrNotARun: the workflow is not one of Switchyard's.
 	ErrNotARun = errors.New("not a run of Switchyard")
-	// ErrUnreadable: the history holds something that cannot be decoded; the error says which event.
+	// ErrUnreadable: the history holds something that cannot be decoded; the error says which event, or what is missing to read it.
 	ErrUnreadable = errors.New("the history cannot be read")
 )
 
@@ -178,5 +178,29 @@ func readError(ctx context.Context, err error, workflowID, runID string) error {
 	if _, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok {
 		return fmt.Errorf("%w: %s: the server does not take this for an id: %w", ErrNotFound, run, err)
 	}
+	if _, ok := errors.AsType[*serviceerror.FailedPrecondition](err); ok { // what decodes a connection's payloads says so, see package payloads
+		return &unreadableError{run, err}
+	}
 	return fmt.Errorf("%s: %w", run, err)
 }
+
+// Missing reports whether err says that a part of a tree of runs cannot be had while others can: ErrNotFound or ErrUnreadable.
+func Missing(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnreadable) }
+
+// Graver returns of two errors of parts that are missing the one to tell: an ErrUnreadable, which can be mended, else the first.
+func Graver(first, second error) error {
+	if first == nil || errors.Is(second, ErrUnreadable) {
+		return second
+	}
+	return first
+}
+
+// unreadableError is an ErrUnreadable of a run whose payloads cannot be decoded.
+type unreadableError struct {
+	run string
+	err error
+}
+
+func (e *unreadableError) Error() string { return e.run + ": " + e.err.Error() }
+
+func (e *unreadableError) Unwrap() []error { return []error{ErrUnreadable, e.err} }

@@ -3,7 +3,6 @@ package audit
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"strconv"
@@ -123,7 +122,8 @@ func runningChild(parent string, c *workflowpb.PendingChildExecutionInfo) (Runni
 
 // Tree gives the records of a run and of all sub-agents below it, in the order of their paths: each call before those of
 // the run that executed it, the calls of one run as ByCall orders them. Parameters and errors are those of Events; where
-// the server keeps a sub-agent's history no longer, the others come all the same, and ErrNotFound last.
+// the server keeps a sub-agent's history no longer, or it cannot be decoded, the others come all the same, and ErrNotFound or
+// ErrUnreadable last.
 func Tree(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[switchyard.Record, error] {
 	return func(yield func(switchyard.Record, error) bool) {
 		var gone error
@@ -137,8 +137,8 @@ func Tree(ctx context.Context, c client.Client, workflowID, runID string) iter.S
 func walk(ctx context.Context, c client.Client, run switchyard.ChildRun, gone *error, yield func(switchyard.Record, error) bool) bool {
 	var records []switchyard.Record
 	for r, err := range Records(ctx, c, run.WorkflowID, run.RunID) {
-		if errors.Is(err, ErrNotFound) {
-			*gone = cmp.Or(*gone, err)
+		if Missing(err) {
+			*gone = Graver(*gone, err)
 			break // what came before is in order
 		}
 		if err != nil {

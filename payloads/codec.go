@@ -87,6 +87,9 @@ func (c *codec) compress(p *commonpb.Payload) (*commonpb.Payload, error) {
 
 func (c *codec) decode(p *commonpb.Payload) (*commonpb.Payload, error) {
 	if isEncoded(p, encodingEncrypted) {
+		if used := string(p.GetMetadata()[metadataCipher]); used != cipherName {
+			return nil, fmt.Errorf("%w: another program encrypted it, with the cipher %q", ErrPayload, used)
+		}
 		plain, err := c.ring.open(string(p.GetMetadata()[metadataKeyID]), p.GetData())
 		if err != nil {
 			return nil, err
@@ -103,6 +106,11 @@ func (c *codec) decode(p *commonpb.Payload) (*commonpb.Payload, error) {
 		return unmarshal(plain)
 	}
 	return p, nil
+}
+
+// KeyOf returns the id of the key that a payload is encrypted with; false where it is not encrypted.
+func KeyOf(p *commonpb.Payload) (id string, encrypted bool) {
+	return string(p.GetMetadata()[metadataKeyID]), isEncoded(p, encodingEncrypted)
 }
 
 func isEncoded(p *commonpb.Payload, encoding string) bool {

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
@@ -57,12 +56,47 @@ var keyID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 func LoadKeys(path string) (*Keys, error) {
 	data, err := strictyaml.ReadFile(path, MaxKeysBytes)
 	if err != nil {
+		if faults, ok := errors.AsType[strictyaml.Faults](err); ok {
+			for i := range faults {
+				faults[i].Hint = cmp.Or(faults[i].Hint, "--"+flagKeys+" or SWITCHYARD_PAYLOAD_KEYS names it")
+			}
+		}
 		return nil, err
 	}
 	return decodeKeys(path, data)
 }
 
+const (
+	hintKeyFile = "write active: ID and keys: {ID: file:/path or env:NAME}; " + hintKey
+	hintKey     = "make a key: head -c 32 /dev/urandom | base64"
+)
+
+// longQuote finds quoted text that may be a key: ids are shorter as a rule.
+var longQuote = regexp.MustCompile(`"[^"]{16,}"`)
+
+// withoutKeys takes out of faults what may be a key that was written into the file, or is the file, and says what belongs there
+// where they do not.
+func withoutKeys(err error) error {
+	faults, ok := errors.AsType[strictyaml.Faults](err)
+	if !ok {
+		return err
+	}
+	for i := range faults {
+		faults[i].Message = longQuote.ReplaceAllString(faults[i].Message, `"…"`)
+		faults[i].Hint = cmp.Or(longQuote.ReplaceAllString(faults[i].Hint, `"…"`), hintKeyFile)
+	}
+	return faults
+}
+
 func decodeKeys(file string, data []byte) (*Keys, error) {
+	k, err := parseKeys(file, data)
+	if err != nil {
+		return nil, withoutKeys(err)
+	}
+	return k, nil
+}
+
+func parseKeys(file string, data []byte) (*Keys, error) {
 	doc, faults := strictyaml.ParseOne(file, data, MaxKeysBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
@@ -102,13 +136,16 @@ func readKey(ref string) (aead cipher.AEAD, fault, hint string) {
 	if err := outbound.CheckSecret(ref); err != nil {
 		return nil, err.Error(), outbound.HintSecret
 	}
-	text, err := outbound.Secret(ref)
+	text, err := outbound.SecretHere(ref)
 	if err != nil {
-		return nil, switchyard.AsError(err).Message, ""
+		return nil, err.Error(), hintKey
 	}
 	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
-	if err != nil || len(key) != keyBytes {
-		return nil, "what " + ref + " holds is not a key: 32 bytes in base64", "make one: head -c 32 /dev/urandom | base64"
+	if err != nil {
+		return nil, "what " + ref + " holds is not base64; a key is 32 bytes in base64", hintKey
+	}
+	if len(key) != keyBytes {
+		return nil, fmt.Sprintf("what %s holds is %d bytes in base64; a key is 32", ref, len(key)), hintKey
 	}
 	if aead, err = newAEAD(key); err != nil {
 		return nil, err.Error(), ""

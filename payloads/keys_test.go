@@ -13,12 +13,17 @@ func TestKeysFaults(t *testing.T) {
 	t.Setenv("SHORT", base64.StdEncoding.EncodeToString([]byte("0123456789abcdef")))
 	t.Setenv("NO_BASE64", "hunter2 hunter2")
 	cases := []struct{ name, text, want string }{
-		{"empty", "{}", "k.yaml:1:1: active is missing\nk.yaml:1:1: keys is missing"},
+		{"empty", "{}", "k.yaml:1:1: active is missing (write active: ID and keys: {ID: file:/path or env:NAME}; make a key: head -c 32 /dev/urandom | base64)\nk.yaml:1:1: keys is missing"},
 		{"no such key", "active: k3\nkeys: {k1: env:GOOD, k2: env:GOOD}", `k.yaml:1:9: there is no key "k3"`},
 		{"the key itself", "active: k1\nkeys: {k1: " + key + "}", "k.yaml:2:12: this is not a reference to a secret (write env:NAME or file:/path"},
 		{"not set", "active: k1\nkeys: {k1: env:NOT_SET_ANYWHERE}", "k.yaml:2:12: the secret env:NOT_SET_ANYWHERE is not set"},
-		{"too short", "active: k1\nkeys: {k1: env:SHORT}", "k.yaml:2:12: what env:SHORT holds is not a key: 32 bytes in base64 (make one: head -c 32"},
-		{"no base64", "active: k1\nkeys: {k1: env:NO_BASE64}", "k.yaml:2:12: what env:NO_BASE64 holds is not a key"},
+		{"too short", "active: k1\nkeys: {k1: env:SHORT}", "k.yaml:2:12: what env:SHORT holds is 16 bytes in base64; a key is 32 (make a key: head -c 32"},
+		{"no base64", "active: k1\nkeys: {k1: env:NO_BASE64}", "k.yaml:2:12: what env:NO_BASE64 holds is not base64; a key is 32 bytes in base64 (make a key: "},
+		{"a file that is the key", key, "k.yaml:1:1: this must be a mapping, not the text \"…\" (write active: ID and keys: {"},
+		{"keys that are the key", "active: k1\nkeys: " + key, "k.yaml:1:9: there is no key \"k1\" (name one of keys, or none to encrypt nothing from now on)\nk.yaml:2:7: this must be a mapping, not the text \"…\" (write active: ID"},
+		{"an active that is the key", "active: " + key + "\nkeys: {k1: env:GOOD}", "k.yaml:1:9: there is no key \"…\" (known: k1)"},
+		{"no file", "active: k1\nkeys: {k1: file:/no/such/key}", "k.yaml:2:12: the secret file:/no/such/key cannot be read: no such file or directory (make a key: "},
+		{"none of them", "active: k1\nkeys: {}", "k.yaml:1:9: there is no key \"k1\""},
 		{"names", "active: a\nkeys: {a: env:GOOD, none: env:GOOD, 'b c': env:GOOD}", "k.yaml:2:21: this cannot name a key"},
 		{"unknown field", "active: a\nkeys: {a: env:GOOD}\nrotate: true", `k.yaml:3:1: unknown field "rotate"`},
 		{"twice", "active: a\nkeys: {a: env:GOOD, a: env:GOOD}", "k.yaml:2:21: "},
@@ -29,7 +34,7 @@ func TestKeysFaults(t *testing.T) {
 			t.Errorf("%s: got\n%v\nwant\n%s", c.name, err, c.want)
 			continue
 		}
-		for _, secret := range []string{key, "hunter2"} {
+		for _, secret := range []string{key[:8], "hunter2"} {
 			if strings.Contains(err.Error(), secret) {
 				t.Errorf("%s: the fault holds the key: %v", c.name, err)
 			}

@@ -61,15 +61,15 @@ With --html the report is a page with charts, which needs no network: also by ag
 					return err
 				}
 				page := pictures.Report{Of: changedFlags(cmd, "html")}
-				found, gone, err := analyse(ctx, c, list, runs.tool, t, page.AddRun)
+				found, missed, err := analyse(ctx, c, list, runs.tool, t, page.AddRun)
 				if err != nil {
 					return err
 				}
-				page.Found, page.Notes, page.Now = found.Report(), notIn(list, runs.limit, gone), time.Now()
+				page.Found, page.Notes, page.Now = found.Report(), notIn(list, runs.limit, missed), time.Now()
 				if html != "" {
-					return a.writePage("--html", html, page.Write)
+					return cmp.Or(a.writePage("--html", html, page.Write), missed.unread.err())
 				}
-				return a.printAnalysis(page.Found, page.Notes)
+				return a.printAnalysis(page.Found, page.Notes, missed.unread)
 			})
 		},
 	}
@@ -82,23 +82,29 @@ With --html the report is a page with charts, which needs no network: also by ag
 	return cmd
 }
 
-// analyse reads runs, several at a time, and adds up those in which a tool was called, where one is named; gone is how many the
-// server keeps no longer. each is given every run that is added.
-func analyse(ctx context.Context, c client.Client, list []listedRun, tool string, t audit.Thresholds, each func(audit.Summary, audit.Solved)) (all *audit.Analysis, gone int, err error) {
+// analyse reads runs, several at a time, and adds up those in which a tool was called, where one is named. each is given every run
+// that is added.
+func analyse(ctx context.Context, c client.Client, list []listedRun, tool string, t audit.Thresholds, each func(audit.Summary, audit.Solved)) (all *audit.Analysis, missed missedRuns, err error) {
 	all = audit.NewAnalysis(t)
-	gone, err = readEach(ctx, c, list, t, func(i int, s audit.Summary, one *audit.Analysis) {
+	missed, err = readEach(ctx, c, list, t, func(i int, s audit.Summary, one *audit.Analysis) {
 		if tool == "" || one.Called(tool) {
 			all.Add(one)
 			verdict, _ := audit.Judge(s, list[i].verdict)
 			each(s, verdict)
 		}
 	})
-	return all, gone, err
+	return all, missed, err
+}
+
+// missedRuns are the runs that are listed and not added up: gone is how many the server keeps no longer.
+type missedRuns struct {
+	gone   int
+	unread unread
 }
 
 // readEach reads runs with the sub-agents below them, several at a time, and hands on each with what was found in it, one after the
-// other in any order; gone is how many the server keeps no longer.
-func readEach(ctx context.Context, c client.Client, list []listedRun, t audit.Thresholds, each func(i int, s audit.Summary, one *audit.Analysis)) (gone int, err error) {
+// other in any order.
+func readEach(ctx context.Context, c client.Client, list []listedRun, t audit.Thresholds, each func(i int, s audit.Summary, one *audit.Analysis)) (missed missedRuns, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex
@@ -114,7 +120,8 @@ func readEach(ctx context.Context, c client.Client, list []listedRun, t audit.Th
 			defer mu.Unlock()
 			switch {
 			case errors.Is(err, audit.ErrNotFound):
-				gone++
+				missed.gone++
+			case err != nil && missed.unread.take(run, err):
 			case err != nil:
 				cancel(err)
 			default:
@@ -124,33 +131,45 @@ func readEach(ctx context.Context, c client.Client, list []listedRun, t audit.Th
 		})
 	}
 	readers.Wait()
-	return gone, context.Cause(ctx)
+	return missed, context.Cause(ctx)
 }
 
 // notIn are sentences about the runs that are not in the report.
-func notIn(list []listedRun, limit, gone int) (notes []string) {
+func notIn(list []listedRun, limit int, missed missedRuns) (notes []string) {
 	if len(list) == limit {
 		notes = append(notes, newestOnly(limit))
 	}
-	if gone > 0 {
-		notes = append(notes, fmt.Sprintf("%d more runs are listed whose histories the server keeps no longer", gone))
+	if missed.gone > 0 {
+		notes = append(notes, fmt.Sprintf("%d more runs are listed whose histories the server keeps no longer", missed.gone))
+	}
+	if n := len(missed.unread); n > 0 {
+		notes = append(notes, fmt.Sprintf("%d more runs are listed whose histories cannot be read here", n))
 	}
 	return notes
 }
 
-func (a *app) printAnalysis(r audit.Report, notes []string) error {
+// analysedRuns is what report prints as JSON.
+type analysedRuns struct {
+	audit.Report
+	Unread unread `json:"unread,omitempty"`
+}
+
+func (a *app) printAnalysis(r audit.Report, notes []string, missing unread) error {
 	for _, note := range notes {
 		fmt.Fprintln(a.Err, note)
 	}
 	if a.format.json() {
-		return writeJSON(a.Out, r, false)
+		return missing.exit(writeJSON(a.Out, analysedRuns{r, missing}, false))
+	}
+	if r.Runs.All == 0 && len(missing) > 0 {
+		return missing.err()
 	}
 	if r.Runs.All == 0 {
 		fmt.Fprintln(a.Err, "no runs")
 		return nil
 	}
 	writeAnalysis(a.Out, a.paletteFor(a.Out), r)
-	return nil
+	return missing.err()
 }
 
 func writeAnalysis(w io.Writer, p palette, r audit.Report) {

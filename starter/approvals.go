@@ -54,12 +54,12 @@ and no program needs to stay connected. The digest stands for exactly this call:
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && ref.workflowID == "" {
 				return a.connected(cmd, func(ctx context.Context, c client.Client) error {
-					open, err := inAllRuns(ctx, a, c, audit.Approvals)
+					open, missing, err := inAllRuns(ctx, a, c, audit.Approvals)
 					if err != nil {
 						return err
 					}
 					slices.SortStableFunc(open, func(x, y audit.RunApproval) int { return x.Asked.Compare(y.Asked) })
-					return a.printApprovals(open)
+					return cmp.Or(missing.or(len(open), func() error { return a.printApprovals(open) }), missing.err())
 				})
 			}
 			return a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {

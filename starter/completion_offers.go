@@ -91,7 +91,7 @@ func (a *app) approvals(of func(audit.RunApproval) string, inAll bool) completer
 		return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion, err error) {
 			var open []audit.RunApproval
 			if inAll {
-				open, err = inAllRuns(ctx, a, c, audit.Approvals)
+				open, _, err = inAllRuns(ctx, a, c, audit.Approvals)
 			} else {
 				open, err = audit.Approvals(ctx, c, runNamed(cmd, args), "")
 			}
@@ -121,7 +121,7 @@ func (a *app) openDigests(cmd *cobra.Command, args []string) []cobra.Completion 
 
 func (a *app) askingRuns(cmd *cobra.Command, _ []string) []cobra.Completion {
 	return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion, err error) {
-		open, err := a.allQuestions(ctx, c)
+		open, _, err := inAllRuns(ctx, a, c, audit.Questions)
 		for _, q := range open {
 			offered = append(offered, cobra.CompletionWithDesc(q.WorkflowID, about(q.Text)))
 		}

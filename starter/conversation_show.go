@@ -22,6 +22,8 @@ type summedConversation struct {
 	// List are its runs, in the order in which they began. Those of sub-agents are part of them.
 	List []summedRun `json:"list"`
 	audit.Report
+	// Unread are the runs that cannot be read here: nothing of them is in what stands above.
+	Unread unread `json:"unread,omitempty"`
 }
 
 // summedRun is one run of a conversation.
@@ -88,7 +90,7 @@ A run that was started without --conversation is a conversation of its own, with
 func sumUp(ctx context.Context, c client.Client, id string, list []listedRun) (told summedConversation, err error) {
 	sum, runs := audit.NewAnalysis(audit.Thresholds{}), make([]*summedRun, len(list))
 	told.Conversation = id
-	told.Gone, err = readEach(ctx, c, list, audit.Thresholds{}, func(i int, s audit.Summary, one *audit.Analysis) {
+	missed, err := readEach(ctx, c, list, audit.Thresholds{}, func(i int, s audit.Summary, one *audit.Analysis) {
 		run := summed(list[i], s, one.Report().Calls)
 		runs[i] = &run
 		sum.Add(one)
@@ -98,7 +100,7 @@ func sumUp(ctx context.Context, c client.Client, id string, list []listedRun) (t
 			told.List = append(told.List, *run)
 		}
 	}
-	told.Report = sum.Report()
+	told.Report, told.Gone, told.Unread = sum.Report(), missed.gone, missed.unread
 	return told, err
 }
 
@@ -116,13 +118,16 @@ func summed(listed listedRun, s audit.Summary, calls audit.CallStats) summedRun 
 
 func (a *app) printConversation(told summedConversation, more bool) error {
 	if more {
-		fmt.Fprintln(a.Err, newestOnly(len(told.List)+told.Gone))
+		fmt.Fprintln(a.Err, newestOnly(len(told.List)+told.Gone+len(told.Unread)))
 	}
 	if told.Gone > 0 {
 		fmt.Fprintf(a.Err, "of %s more the server keeps the histories no longer\n", switchyard.Plural(told.Gone, "run"))
 	}
 	if a.format.json() {
-		return writeJSON(a.Out, told, false)
+		return told.Unread.exit(writeJSON(a.Out, told, false))
+	}
+	if len(told.List) == 0 && len(told.Unread) > 0 {
+		return told.Unread.err()
 	}
 	p, now := a.paletteFor(a.Out), time.Now()
 	t := table{header: []string{"started", "run id", "name", "caller", "status", "outcome", "verdict", "turns", "calls", "succeeded", "tokens", "cost", "duration"},
@@ -135,7 +140,7 @@ func (a *app) printConversation(told summedConversation, more bool) error {
 		return err
 	}
 	writeAnalysis(a.Out, p, told.Report)
-	return nil
+	return told.Unread.err()
 }
 
 // succeeded is the part of the calls that completed; empty where there were none.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/payloads"
+	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
 const (
@@ -108,12 +109,25 @@ func (f *devFlags) check(cmd *cobra.Command, command []string) error {
 			return usageError(cmd, "--%s %d is not a port: 0 to %d", name, port, math.MaxUint16)
 		}
 	}
-	if err := f.catalog.check(cmd); err != nil {
+	if err := cmp.Or(f.checkWebhook(), f.catalog.check(cmd)); err != nil {
 		return err
 	}
 	f.catalog.orDefault()
 	_, err := f.catalog.load()
 	return err
+}
+
+// checkWebhook refuses references to what is not there; the worker says what else is wrong.
+func (f *devFlags) checkWebhook() error {
+	for _, named := range []struct{ flag, ref string }{{"approval-webhook", f.webhook}, {"approval-webhook-secret", f.webhookSecret}} {
+		if outbound.CheckSecret(named.ref) != nil {
+			continue
+		}
+		if _, err := outbound.SecretHere(named.ref); err != nil {
+			return failure(exitUsage, "--%s: %w", named.flag, err)
+		}
+	}
+	return nil
 }
 
 // serverReady and workerReady are what the children print when they are ready.

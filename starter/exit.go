@@ -78,6 +78,9 @@ func (a *app) report(err error) int {
 		for _, f := range faults {
 			failed.Faults = append(failed.Faults, writtenFault(f))
 		}
+	} else if u, ok := errors.AsType[*unreadError](err); ok {
+		code, failed.Error, failed.Unread = exitFailed, u.Error(), u.runs
+		failed.lines = u.lines()
 	} else {
 		code, failed.Error = a.explain(err)
 	}
@@ -93,6 +96,9 @@ type failedCommand struct {
 	Error  string         `json:"error"`
 	Faults []writtenFault `json:"faults,omitempty"`
 	Hint   string         `json:"hint,omitempty"`
+	// Unread are the runs that are missing from what was printed before, lines the same for people.
+	Unread []unreadRun `json:"unread,omitempty"`
+	lines  []string
 }
 
 func (a *app) tell(f failedCommand) {
@@ -105,6 +111,9 @@ func (a *app) tell(f failedCommand) {
 	}
 	if len(f.Faults) == 0 {
 		fmt.Fprintln(a.Err, "starter: "+f.Error)
+	}
+	for _, line := range f.lines {
+		fmt.Fprintln(a.Err, line)
 	}
 	if f.Hint != "" {
 		fmt.Fprintln(a.Err, f.Hint)

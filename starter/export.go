@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,17 +77,18 @@ The flags say which runs are meant. --tool and --call-status say, of those, whic
 				if err != nil {
 					return err
 				}
-				records := a.recordsOf(ctx, c, list, &s)
+				var missing unread
+				records := a.recordsOf(ctx, c, list, &s, &missing)
 				if len(list) == s.limit {
 					fmt.Fprintln(a.Err, newestOnly(s.limit))
 				}
 				switch {
 				case file != "":
-					return a.exportRecords(file, records)
+					return a.exportRecords(file, records, &missing)
 				case a.format.json():
-					return a.writeRecords(records, true)
+					return cmp.Or(a.writeRecords(records, true), missing.err())
 				}
-				return a.printManyRecords(records)
+				return cmp.Or(a.printManyRecords(records, &missing), missing.err())
 			})
 		},
 	}
@@ -98,13 +100,17 @@ The flags say which runs are meant. --tool and --call-status say, of those, whic
 	return cmd
 }
 
-// recordsOf gives the records of runs. Those of a run whose history the server keeps no longer are left out, and told of.
-func (a *app) recordsOf(ctx context.Context, c client.Client, list []listedRun, s *recordSelection) iter.Seq2[switchyard.Record, error] {
+// recordsOf gives the records of runs. Those of a run whose history the server keeps no longer are left out, and told of;
+// runs that cannot be read are noted in missing.
+func (a *app) recordsOf(ctx context.Context, c client.Client, list []listedRun, s *recordSelection, missing *unread) iter.Seq2[switchyard.Record, error] {
 	return func(yield func(switchyard.Record, error) bool) {
 		for _, run := range list {
 			for r, err := range audit.Tree(ctx, c, run.ID, run.RunID) {
 				if errors.Is(err, audit.ErrNotFound) {
 					fmt.Fprintf(a.Err, "not all of run %s is here: %v\n", run.ID, err)
+					break
+				}
+				if err != nil && missing.take(run, err) {
 					break
 				}
 				if (err != nil || s.meets(r)) && !yield(r, err) {
@@ -125,7 +131,7 @@ var exporters = map[string]func(io.Writer) audit.Exporter{sealed: audit.NewJSONE
 func fileKind(path string) string { return strings.ToLower(filepath.Ext(path)) }
 
 // exportRecords writes records to a file that is there when it is whole.
-func (a *app) exportRecords(path string, records iter.Seq2[switchyard.Record, error]) error {
+func (a *app) exportRecords(path string, records iter.Seq2[switchyard.Record, error], missing *unread) error {
 	var n int
 	var seal string
 	err := streamWhole("--file", path, 0o600, func(w io.Writer) (err error) {
@@ -136,13 +142,17 @@ func (a *app) exportRecords(path string, records iter.Seq2[switchyard.Record, er
 		return err
 	}
 	if a.format.json() {
-		return writeJSON(a.Out, map[string]any{"file": path, "records": n, "seal": seal}, false)
+		written := map[string]any{"file": path, "records": n, "seal": seal}
+		if len(*missing) > 0 {
+			written["unread"] = *missing
+		}
+		return missing.exit(writeJSON(a.Out, written, false))
 	}
 	text := fmt.Sprintf("%s written to %s", switchyard.Plural(n, "record"), path)
 	if seal != "" {
 		text += "\nseal " + seal
 	}
-	return a.println(text)
+	return cmp.Or(a.println(text), missing.err())
 }
 
 func export(x audit.Exporter, records iter.Seq2[switchyard.Record, error]) (n int, seal string, err error) {
@@ -160,7 +170,7 @@ func export(x audit.Exporter, records iter.Seq2[switchyard.Record, error]) (n in
 }
 
 // printManyRecords prints a table of the records of several runs.
-func (a *app) printManyRecords(records iter.Seq2[switchyard.Record, error]) error {
+func (a *app) printManyRecords(records iter.Seq2[switchyard.Record, error], missing *unread) error {
 	p := a.paletteFor(a.Out)
 	t := table{header: append([]string{"run"}, recordHeader...), right: map[int]bool{5: true, 6: true, 7: true}}
 	for r, err := range records {
@@ -169,6 +179,9 @@ func (a *app) printManyRecords(records iter.Seq2[switchyard.Record, error]) erro
 		}
 		r.CallID = r.Path
 		t.add(append([]string{r.WorkflowID}, recordCells(r, p, time.Now())...)...)
+	}
+	if len(t.rows) == 0 && len(*missing) > 0 {
+		return nil
 	}
 	if len(t.rows) == 0 {
 		fmt.Fprintln(a.Err, "no calls")

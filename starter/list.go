@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/payloads"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -39,6 +41,8 @@ type listedRun struct {
 	Paused *switchyard.Pause `json:"paused,omitempty"`
 	// Awaits is since when calls of the run, or of the sub-agents' runs below it, wait for approval.
 	Awaits time.Time `json:"awaits_approval_since,omitzero"`
+	// Unread is why it is not known whether the run is paused or waits for approval; empty where it is.
+	Unread string `json:"unread,omitempty"`
 	// verdict is what a person said of the run, where that was asked.
 	verdict *switchyard.RunVerdict
 	// root is the run at the top of the tree that this one belongs to.
@@ -88,7 +92,7 @@ commands take as --run-id; without that they mean the latest.`,
 				if err != nil {
 					return err
 				}
-				return a.printRuns(list, runs.conversation != "", time.Now())
+				return cmp.Or(a.printRuns(list, runs.conversation != "", time.Now()), a.tellUnsure(list))
 			})
 		},
 	}
@@ -164,15 +168,7 @@ func listed(e *workflowpb.WorkflowExecutionInfo) listedRun {
 		Agent: text(fields[switchyard.AttributeAgent]), Conversation: text(fields[switchyard.AttributeConversation]),
 		Caller: text(fields[switchyard.AttributeCaller]), Parent: e.GetParentExecution().GetWorkflowId(), Status: statusOf(e.GetStatus()), Started: e.GetStartTime().AsTime(), root: e.GetRootExecution().GetWorkflowId(),
 	}
-	var paused switchyard.Pause
-	if memo := e.GetMemo().GetFields()[switchyard.PausedMemo]; r.Status == audit.RunRunning && memo != nil &&
-		converter.GetDefaultDataConverter().FromPayload(memo, &paused) == nil && paused.By != "" {
-		r.Status, r.Paused = audit.RunPaused, &paused
-	}
-	if memo := e.GetMemo().GetFields()[switchyard.ApprovalsMemo]; e.GetCloseTime() == nil && memo != nil &&
-		converter.GetDefaultDataConverter().FromPayload(memo, &r.Awaits) != nil {
-		r.Awaits = time.Time{} // it waits no more
-	}
+	r.takeMemo(e)
 	if e.GetCloseTime() != nil {
 		r.Closed = e.GetCloseTime().AsTime()
 		r.Duration = switchyard.Duration(r.Closed.Sub(r.Started))
@@ -181,6 +177,23 @@ func listed(e *workflowpb.WorkflowExecutionInfo) listedRun {
 	}
 	r.takeKept(fields)
 	return r
+}
+
+// takeMemo reads from the memo of a run that is open whether it is paused, and waits for approval.
+func (r *listedRun) takeMemo(e *workflowpb.WorkflowExecutionInfo) {
+	fields := e.GetMemo().GetFields()
+	if e.GetCloseTime() != nil {
+		return
+	}
+	for _, name := range []string{switchyard.PausedMemo, switchyard.ApprovalsMemo} {
+		if key, sealed := payloads.KeyOf(fields[name]); sealed {
+			r.Unread = fmt.Sprintf("whether it is paused or waits for approval is encrypted with the key %q; name a file that has it with --payload-keys", key)
+		}
+	}
+	if paused := value[switchyard.Pause](fields[switchyard.PausedMemo]); r.Status == audit.RunRunning && paused.By != "" {
+		r.Status, r.Paused = audit.RunPaused, &paused
+	}
+	r.Awaits = value[time.Time](fields[switchyard.ApprovalsMemo])
 }
 
 // takeKept reads what the run keeps of itself.
@@ -193,7 +206,7 @@ func (r *listedRun) takeKept(fields map[string]*commonpb.Payload) {
 
 func text(p *commonpb.Payload) string { return value[string](p) }
 
-// value reads a search attribute; the zero value where there is none, or one of another type.
+// value reads a search attribute or a field of a memo; the zero value where there is none, or one of another type.
 func value[T any](p *commonpb.Payload) (v T) {
 	if p == nil || converter.GetDefaultDataConverter().FromPayload(p, &v) != nil {
 		var none T
@@ -218,6 +231,20 @@ func statusOf(s enumspb.WorkflowExecutionStatus) audit.RunStatus {
 		return audit.RunTimedOut
 	}
 	return audit.RunRunning
+}
+
+// tellUnsure is an error where it is not known of some runs how they stand. As JSON each says so itself.
+func (a *app) tellUnsure(list []listedRun) error {
+	var missing unread
+	for _, r := range list {
+		if r.Unread != "" {
+			missing = append(missing, unreadRun{r.ID, r.RunID, r.Unread})
+		}
+	}
+	if a.format.json() {
+		return missing.exit(nil)
+	}
+	return missing.err()
 }
 
 func (a *app) printRuns(runs []listedRun, executions bool, now time.Time) error {
@@ -247,6 +274,9 @@ func (a *app) printRuns(runs []listedRun, executions bool, now time.Time) error 
 func (r listedRun) standing(p palette) string {
 	if r.Status == audit.RunRunning && !r.Awaits.IsZero() {
 		return p.warn("waits for approval")
+	}
+	if r.Status == audit.RunRunning && r.Unread != "" {
+		return p.status(r.Status) + p.warn(" (or paused, or waits)")
 	}
 	return p.status(r.Status)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -35,6 +36,7 @@ func awaitBelow(ctx context.Context, c client.Client, namespace string, runs []l
 			below := listed(e)
 			if top := tops[below.root]; top != nil {
 				top.Awaits = earlier(top.Awaits, below.Awaits)
+				top.Unread = cmp.Or(top.Unread, below.Unread)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,11 +51,12 @@ call; it waits for the answer for as long as the toolspec says, and no program n
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && ref.workflowID == "" {
 				return a.connected(cmd, func(ctx context.Context, c client.Client) error {
-					open, err := a.allQuestions(ctx, c)
+					open, missing, err := inAllRuns(ctx, a, c, audit.Questions)
 					if err != nil {
 						return err
 					}
-					return a.printQuestions(open)
+					slices.SortStableFunc(open, func(x, y audit.RunQuestion) int { return x.Asked.Compare(y.Asked) })
+					return cmp.Or(missing.or(len(open), func() error { return a.printQuestions(open) }), missing.err())
 				})
 			}
 			return a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
@@ -70,18 +72,12 @@ call; it waits for the answer for as long as the toolspec says, and no program n
 	return cmd
 }
 
-// allQuestions returns the open questions of all runs that run now.
-func (a *app) allQuestions(ctx context.Context, c client.Client) ([]audit.RunQuestion, error) {
-	open, err := inAllRuns(ctx, a, c, audit.Questions)
-	slices.SortStableFunc(open, func(x, y audit.RunQuestion) int { return x.Asked.Compare(y.Asked) })
-	return open, err
-}
-
-// inAllRuns joins what of returns of the runs that run now. Runs that end meanwhile ask nothing any more.
-func inAllRuns[T any](ctx context.Context, a *app, c client.Client, of func(context.Context, client.Client, string, string) ([]T, error)) ([]T, error) {
+// inAllRuns joins what of returns of the runs that run now. Runs that end meanwhile ask nothing any more; what
+// those ask that cannot be read is not known.
+func inAllRuns[T any](ctx context.Context, a *app, c client.Client, of func(context.Context, client.Client, string, string) ([]T, error)) (open []T, missing unread, err error) {
 	runs, err := listRuns(ctx, c, a.connection.resolvedNamespace, listCondition(`ExecutionStatus = "Running"`, "", false), math.MaxInt32, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found, faults := make([][]T, len(runs)), make([]error, len(runs))
 	slots := make(chan struct{}, askedAtOnce)
@@ -94,12 +90,12 @@ func inAllRuns[T any](ctx context.Context, a *app, c client.Client, of func(cont
 		})
 	}
 	all.Wait()
-	for _, err := range faults {
-		if err != nil && !errors.Is(err, audit.ErrNotFound) {
-			return nil, err
+	for i, err := range faults {
+		if err != nil && !errors.Is(err, audit.ErrNotFound) && !missing.take(runs[i], err) {
+			return nil, nil, err
 		}
 	}
-	return slices.Concat(found...), nil
+	return slices.Concat(found...), missing, nil
 }
 
 func (a *app) printQuestions(open []audit.RunQuestion) error {

@@ -151,7 +151,10 @@ func recordCells(r switchyard.Record, p palette, now time.Time) []string {
 		wait, duration = brief(r.QueueWait.Std()), brief(r.Duration.Std())
 	}
 	if r.Status == switchyard.CallRunning {
-		wait, duration = "", "running "+brief(now.Sub(cmp.Or(r.Started, r.Scheduled)))
+		wait, duration = "", "waits" // for approval, or for its turn
+		if since := cmp.Or(r.Started, r.Scheduled); !since.IsZero() {
+			duration = "running " + brief(now.Sub(since))
+		}
 	}
 	arguments := strings.TrimSpace(switchyard.Summary("", r.Arguments, nil))
 	return []string{r.CallID, plainText(r.Tool), r.Lane, p.call(r.Status), attempts, wait, duration, failed, switchyard.Shorten(arguments, 80)}

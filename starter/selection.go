@@ -153,8 +153,10 @@ func (s *selection) waitingCondition(roots []string) string {
 	return condition + " AND CloseTime IS NULL"
 }
 
-// keeps reports whether a run that meets the condition is selected.
-func (s *selection) keeps(r listedRun) bool { return s.status == "" || string(r.Status) == s.status }
+// keeps reports whether a run that meets the condition is selected, or may be.
+func (s *selection) keeps(r listedRun) bool {
+	return s.status == "" || string(r.Status) == s.status || r.Unread != "" && s.status == string(audit.RunPaused)
+}
 
 // list returns the runs of a selection that was checked, the newest first. The error says where the server lacks what it takes to find
 // them.

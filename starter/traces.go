@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,6 +98,8 @@ type traceSink struct {
 	// spans and refused count what was sent.
 	spans, refused int
 	why            string
+	// unread are the runs whose spans are not among them, or not all.
+	unread unread
 }
 
 func (a *app) traceSink(cmd *cobra.Command, endpoint, file string) (*traceSink, error) {
@@ -139,26 +142,26 @@ func (a *app) traceRuns(ctx context.Context, c client.Client, list []listedRun, 
 		to.spans, to.refused, to.why = to.spans+len(spans), to.refused+refused, why
 		return nil
 	}
-	if err := a.eachSpan(list, spansFrom(ctx, c, o), give); err != nil {
+	if err := a.eachSpan(list, spansFrom(ctx, c, o), &to.unread, give); err != nil {
 		return err
 	}
-	return a.tellTraces(to, len(list))
+	return a.tellTraces(to, len(list)-len(to.unread))
 }
 
 func (a *app) writeTraces(ctx context.Context, c client.Client, list []listedRun, o traces.Options, to *traceSink) error {
 	write := func(w io.Writer) error {
-		return a.eachSpan(list, spansFrom(ctx, c, o), func(spans []*tracepb.Span) error {
+		return a.eachSpan(list, spansFrom(ctx, c, o), &to.unread, func(spans []*tracepb.Span) error {
 			to.spans += len(spans)
 			return traces.WriteJSON(w, os.Getenv("OTEL_SERVICE_NAME"), spans)
 		})
 	}
 	if to.file == "-" {
-		return write(a.Out)
+		return cmp.Or(write(a.Out), to.unread.err())
 	}
 	if err := streamWhole("--file", to.file, 0o600, write); err != nil {
 		return err
 	}
-	return a.tellTraces(to, len(list))
+	return a.tellTraces(to, len(list)-len(to.unread))
 }
 
 // spansFrom reads the spans of a run from its history.
@@ -167,18 +170,17 @@ func spansFrom(ctx context.Context, c client.Client, o traces.Options) func(list
 }
 
 // eachSpan gives the spans of runs in batches: all that there are, also where the server keeps a part of a run no longer, which is
-// told of. It fails where nothing is left of the only run.
-func (a *app) eachSpan(list []listedRun, spansOf func(listedRun) iter.Seq2[*tracepb.Span, error], give func([]*tracepb.Span) error) error {
+// told of. Runs that cannot be read are noted in missing. It fails where nothing is left of the only run, or it cannot be read.
+func (a *app) eachSpan(list []listedRun, spansOf func(listedRun) iter.Seq2[*tracepb.Span, error], missing *unread, give func([]*tracepb.Span) error) error {
 	var batch traces.Batch
 	for _, run := range list {
 		some := len(list) > 1
 		for span, err := range spansOf(run) {
-			if some && errors.Is(err, audit.ErrNotFound) {
-				fmt.Fprintf(a.Err, "not all of run %s is here: %v\n", run.ID, err)
-				break
-			}
 			if err != nil {
-				return a.lookupError(run.ID, run.RunID, err)
+				if err := a.spansMissing(run, err, some, len(list) > 1, missing); err != nil {
+					return err
+				}
+				break
 			}
 			some = true
 			if spans := batch.Add(span); spans != nil {
@@ -194,12 +196,28 @@ func (a *app) eachSpan(list []listedRun, spansOf func(listedRun) iter.Seq2[*trac
 	return nil
 }
 
+// spansMissing tells that the spans of a run end early, or fails: some says that the server may lack the rest, several that others
+// are given where this one cannot be read.
+func (a *app) spansMissing(run listedRun, err error, some, several bool, missing *unread) error {
+	switch {
+	case some && errors.Is(err, audit.ErrNotFound):
+		fmt.Fprintf(a.Err, "not all of run %s is here: %v\n", run.ID, err)
+	case !several || !missing.take(run, err):
+		return a.lookupError(run.ID, run.RunID, err)
+	}
+	return nil
+}
+
 func (a *app) tellTraces(to *traceSink, runs int) error {
 	if to.refused > 0 {
 		return failure(exitFailed, "%s refused %s of %s: %s", to.name(), switchyard.Thousands(to.refused), switchyard.Plural(to.spans, "span"), to.why)
 	}
 	if a.format.json() {
-		return writeJSON(a.Out, map[string]any{"runs": runs, "spans": to.spans, "to": to.name()}, false)
+		sent := map[string]any{"runs": runs, "spans": to.spans, "to": to.name()}
+		if len(to.unread) > 0 {
+			sent["unread"] = to.unread
+		}
+		return to.unread.exit(writeJSON(a.Out, sent, false))
 	}
-	return a.println(fmt.Sprintf("%s of %s to %s", switchyard.Plural(to.spans, "span"), switchyard.Plural(runs, "run"), to.name()))
+	return cmp.Or(a.println(fmt.Sprintf("%s of %s to %s", switchyard.Plural(to.spans, "span"), switchyard.Plural(runs, "run"), to.name())), to.unread.err())
 }

@@ -43,7 +43,7 @@ func TestSpansOfWhatIsLeft(t *testing.T) {
 					}
 					yield(nil, gone)
 				}
-			}, func(spans []*tracepb.Span) error {
+			}, &unread{}, func(spans []*tracepb.Span) error {
 				given += len(spans)
 				return nil
 			})

@@ -1,9 +1,7 @@
 package traces
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"iter"
 
 	"github.com/switchyard/switchyard"
@@ -13,8 +11,8 @@ import (
 )
 
 // Of gives the spans of a run and of the sub-agents below it, as far as they have ended: each when the history tells of its end.
-// runID is as in audit.Events, and so are the errors; where the server keeps a part of the tree no longer, the rest is given all
-// the same, and the error comes last.
+// runID is as in audit.Events, and so are the errors; where the server keeps a part of the tree no longer, or it cannot be
+// decoded, the rest is given all the same, and the error comes last.
 func Of(ctx context.Context, c client.Client, workflowID, runID string, o Options) iter.Seq2[*tracepb.Span, error] {
 	return func(yield func(*tracepb.Span, error) bool) {
 		w := &walker{client: c, options: o, yield: yield}
@@ -38,8 +36,8 @@ func (w *walker) run(ctx context.Context, run switchyard.ChildRun) bool {
 	events := audit.Subscribe(w.client, audit.Position{WorkflowID: run.WorkflowID, Run: run.RunID})
 	var place *tree
 	for e, err := range events.Read(ctx) {
-		if errors.Is(err, audit.ErrNotFound) {
-			w.gone = cmp.Or(w.gone, err)
+		if audit.Missing(err) {
+			w.gone = audit.Graver(w.gone, err)
 			break
 		}
 		if err == nil && place == nil {

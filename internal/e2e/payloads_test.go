@@ -191,6 +191,19 @@ func (v *vault) expectUnread(c payloads.Config, id string) {
 	}
 }
 
+// expectPartly proves that commands about many runs give those that can be read and name the one that cannot, with its key.
+func (v *vault) expectPartly(c payloads.Config, readable, unread, key string) {
+	t := v.lab.t
+	t.Helper()
+	for _, args := range [][]string{{"records"}, {"report", "--output", "json"}, {"traces", "--file", filepath.Join(t.TempDir(), "spans.json")}} {
+		code, said := v.starter(c, args...)
+		some := map[string]string{"records": readable, "report": `"all":1`, "traces": " of 1 run to "}[args[0]]
+		if code != 1 || !strings.Contains(said, some) || !strings.Contains(said, unread) || !strings.Contains(said, key) {
+			t.Errorf("%s ends with %d and says %.700s", args, code, said)
+		}
+	}
+}
+
 // refusals are what workers said of workflow tasks that they could not read.
 func (v *vault) refusals(id string) (list []string) {
 	for _, e := range v.raw(id).GetEvents() {
@@ -204,7 +217,8 @@ func (v *vault) refusals(id string) (list []string) {
 // TestPayloads proves what holds where payloads are compressed, encrypted and stored outside of history. A run with a result
 // of 5 MB outlives its worker's kill -9 and a change of the key; nothing of what it read or wrote stands in the server's
 // history or in the store in clear, while every command reads it, and the whole result. A worker without a key damages no
-// run: it gives the task back and says which key is missing, and the run goes on where there is one; the commands say it, too.
+// run: it gives the task back and says which key is missing, and the run goes on where there is one; the commands say it, too,
+// and those about many runs tell of the others.
 func TestPayloads(t *testing.T) {
 	l := newLab(t)
 	v := newVault(l)
@@ -252,4 +266,5 @@ func TestPayloads(t *testing.T) {
 	if r := l.result(l.Client.GetWorkflow(l.ctx, "stranger", "")); r.Answer != "done" {
 		t.Errorf("the stranger ends with %+v", r)
 	}
+	v.expectPartly(v.config("k1", "k2"), run.GetID(), "stranger", "k9")
 }

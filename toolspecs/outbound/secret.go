@@ -52,12 +52,29 @@ func Secret(ref string) (string, error) {
 
 // SecretText is Secret for what goes to a program or a Go function: it may have several lines, as keys have, but no NUL.
 func SecretText(ref string) (string, error) {
-	return secretThat(ref, func(value string) bool { return !strings.ContainsRune(value, 0) }, "holds a NUL character, which no program can take")
+	return secretThat(ref, oneText, noText)
+}
+
+const noText = "holds a NUL character, which no program can take"
+
+func oneText(value string) bool { return !strings.ContainsRune(value, 0) }
+
+// SecretHere is SecretText for what a program needs when it starts: its error is no call's.
+func SecretHere(ref string) (string, error) {
+	return secretOf(ref, oneText, noText, "")
 }
 
 func secretThat(ref string, fits func(string) bool, misfit string) (string, error) {
+	value, err := secretOf(ref, fits, misfit, " on this worker")
+	if err != nil {
+		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed, "%v", err)
+	}
+	return value, nil
+}
+
+func secretOf(ref string, fits func(string) bool, misfit, where string) (string, error) {
 	if err := CheckSecret(ref); err != nil {
-		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed, "%v; %s", err, HintSecret)
+		return "", fmt.Errorf("%w; %s", err, HintSecret)
 	}
 	value, err := lookUp(ref)
 	if err == nil && value == "" {
@@ -67,7 +84,7 @@ func secretThat(ref string, fits func(string) bool, misfit string) (string, erro
 		err = errors.New(misfit)
 	}
 	if err != nil {
-		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed, "the secret %s %v on this worker", ref, err)
+		return "", fmt.Errorf("the secret %s %w%s", ref, err, where)
 	}
 	return value, nil
 }

@@ -165,7 +165,7 @@ func (c Config) validate() error {
 
 func (c Config) webhookFault() error {
 	if err := c.webhook().Check(); err != nil {
-		return fmt.Errorf("Config.ApprovalWebhook: %w", err)
+		return fmt.Errorf("the webhook for approvals: %w", err)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func expressions(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill := strings.NewReplacer("$__rate_interval", "20s", "$__range", "1m", "$lane", ".*", "$tool", ".*", "$agent", ".*")
+	fill := strings.NewReplacer("$__rate_interval", "20s", "$__range", "1m", "$job", ".*", "$instance", ".*", "$lane", ".*", "$tool", ".*", "$agent", ".*")
 	for _, p := range d.Panels {
 		for i, target := range p.Targets {
 			all[fmt.Sprintf("panel %s, %c", p.Title, 'A'+i)] = fill.Replace(target.Expr)

@@ -93,7 +93,7 @@ func (c WithheldCall) planned() (json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	return EncodeJSON(EscapeReferences(value))
+	return EncodeJSON(escapeReferences(value))
 }
 
 // planID makes the id of a plan's call of a call's path, other than those that are taken.

@@ -35,8 +35,8 @@ const (
 	HookIgnored HookFailure = "ignore"
 )
 
-// DefaultHookTimeout bounds one hook where the agent names no timeout.
-const DefaultHookTimeout = Duration(10 * time.Second)
+// defaultHookTimeout bounds one hook where the agent names no timeout.
+const defaultHookTimeout = Duration(10 * time.Second)
 
 // Hook names a hook that the worker has registered.
 type Hook struct {
@@ -65,7 +65,7 @@ func (h Hook) Within() time.Duration {
 	if h.Timeout > 0 {
 		return h.Timeout.Std()
 	}
-	return DefaultHookTimeout.Std()
+	return defaultHookTimeout.Std()
 }
 
 // HooksWithin is how long hooks that run one after the other may take.

@@ -88,15 +88,15 @@ type Page struct {
 	Labels []string `json:"labels,omitempty"`
 }
 
-// PageBytes is about how much text one Page holds; a single longer message makes a longer page.
-const PageBytes = 1 << 20
+// pageBytes is about how much text one Page holds; a single longer message makes a longer page.
+const pageBytes = 1 << 20
 
 // PageOf returns the page that starts at message from. An index beyond the end gives an empty page.
 func PageOf(messages []Message, from int) Page {
 	from = min(max(from, 0), len(messages))
 	to, size := from, 0
 	for to < len(messages) {
-		if size += messages[to].Size(); size > PageBytes && to > from {
+		if size += messages[to].Size(); size > pageBytes && to > from {
 			break
 		}
 		to++

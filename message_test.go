@@ -83,14 +83,14 @@ func TestOutcomeMessage(t *testing.T) {
 }
 
 // TestPagesHoldTheConversation proves that reading page after page gives every message once and in order, that no page
-// is much larger than PageBytes unless one message is, and that every index outside gives a sane page.
+// is much larger than pageBytes unless one message is, and that every index outside gives a sane page.
 func TestPagesHoldTheConversation(t *testing.T) {
-	large := strings.Repeat("x", PageBytes/3)
+	large := strings.Repeat("x", pageBytes/3)
 	var conversation []Message
 	for i := range 10 {
 		conversation = append(conversation, Message{Role: RoleUser, CallID: string(rune('a' + i)), Text: large})
 	}
-	conversation[4].Text = strings.Repeat("y", 3*PageBytes)
+	conversation[4].Text = strings.Repeat("y", 3*pageBytes)
 	conversation[7] = Message{Role: RoleAssistant, CallID: "h", Calls: []Call{{Arguments: large}, {Arguments: large}, {Arguments: large}}}
 	var read []Message
 	pages := 0
@@ -103,7 +103,7 @@ func TestPagesHoldTheConversation(t *testing.T) {
 		for _, m := range page.Messages.Value[:len(page.Messages.Value)-1] {
 			size += m.Size()
 		}
-		if size >= PageBytes {
+		if size >= pageBytes {
 			t.Errorf("page from %d was full before its last message: %d bytes", page.From, size)
 		}
 		read = append(read, page.Messages.Value...)

@@ -146,6 +146,6 @@ func (c PlanCall) References() []Reference {
 	if err != nil {
 		return nil
 	}
-	refs, _ := References(value)
+	refs, _ := references(value)
 	return refs
 }

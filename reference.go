@@ -41,10 +41,10 @@ const (
 	howToRefer  = "write ${id} or ${id.field.0}, or $${ for a literal ${"
 )
 
-// References returns the references in the strings of a JSON value (of the types that encoding/json decodes into), in
+// references returns the references in the strings of a JSON value (of the types that encoding/json decodes into), in
 // a fixed order, each once. A malformed one, such as ${} or ${id without a brace, is an error; the others are returned
 // all the same.
-func References(value any) ([]Reference, error) {
+func references(value any) ([]Reference, error) {
 	var found []Reference
 	var failure error
 	seen := map[string]bool{}
@@ -172,21 +172,21 @@ func Resolve(value any, lookup func(id string) (any, bool)) (any, error) {
 	}
 }
 
-// EscapeReferences returns value with every ${ in its strings escaped, so that Resolve gives it back.
-func EscapeReferences(value any) any {
+// escapeReferences returns value with every ${ in its strings escaped, so that Resolve gives it back.
+func escapeReferences(value any) any {
 	switch v := value.(type) {
 	case string:
 		return strings.ReplaceAll(v, opening, escapedOpening)
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = EscapeReferences(e)
+			out[i] = escapeReferences(e)
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			out[k] = EscapeReferences(e)
+			out[k] = escapeReferences(e)
 		}
 		return out
 	}

@@ -35,7 +35,7 @@ func TestReferences(t *testing.T) {
 		{`[1,true,null]`, nil},
 	}
 	for _, tt := range tests {
-		refs, err := References(decoded(t, tt.value))
+		refs, err := references(decoded(t, tt.value))
 		if err != nil {
 			t.Errorf("%s: %v", tt.value, err)
 		}
@@ -53,7 +53,7 @@ func TestReferences(t *testing.T) {
 func TestMalformedReferences(t *testing.T) {
 	for _, text := range []string{"${}", "${ }", "${.a}", "${a.}", "${a..b}", "${a", "${ open", "${a{b}", "$${a} ${", "fine ${a} then ${}"} {
 		for _, value := range []any{text, []any{1, text}, map[string]any{"x": text}} {
-			if _, err := References(value); err == nil || !strings.Contains(err.Error(), "write ${id}") {
+			if _, err := references(value); err == nil || !strings.Contains(err.Error(), "write ${id}") {
 				t.Errorf("References(%q): %v", value, err)
 			}
 			if _, err := Resolve(value, func(string) (any, bool) { return "", true }); err == nil || !strings.Contains(err.Error(), "write ${id}") {

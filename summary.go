@@ -23,7 +23,7 @@ const Redacted = "***"
 // redacted, long ones shortened, line ends and control characters made visible.
 func Summary(tool string, arguments json.RawMessage, sensitive []string) string {
 	var object map[string]json.RawMessage
-	if json.Unmarshal(Redact(arguments, sensitive), &object) != nil {
+	if json.Unmarshal(redact(arguments, sensitive), &object) != nil {
 		return tool
 	}
 	parts := []string{tool}
@@ -46,9 +46,9 @@ func RunSummary(what, name, prompt string) string {
 	return Shorten(line, runLine)
 }
 
-// Redact returns the arguments with the values of the sensitive parameters replaced; arguments that are no object come
+// redact returns the arguments with the values of the sensitive parameters replaced; arguments that are no object come
 // back unchanged if nothing is sensitive, and wholly redacted otherwise.
-func Redact(arguments json.RawMessage, sensitive []string) json.RawMessage {
+func redact(arguments json.RawMessage, sensitive []string) json.RawMessage {
 	return Tool{Sensitive: sensitive}.Redact(arguments)
 }
 

@@ -41,7 +41,7 @@ func TestNaughtyStrings(t *testing.T) {
 		checkLine(t, Summary("tool", arguments, []string{"secret"}), summaryLine)
 		checkLine(t, Shorten(s, 20), 20)
 		var redacted map[string]string
-		if err := json.Unmarshal(Redact(arguments, []string{"secret"}), &redacted); err != nil {
+		if err := json.Unmarshal(redact(arguments, []string{"secret"}), &redacted); err != nil {
 			t.Fatal(err)
 		}
 		if redacted["secret"] != Redacted || redacted["value"] != strings.ToValidUTF8(s, "\ufffd") {
@@ -140,10 +140,10 @@ func TestRedact(t *testing.T) {
 		{`{"token":"abc"}}`, `"***"`},
 	}
 	for _, tt := range tests {
-		if got := string(Redact(json.RawMessage(tt.arguments), []string{"token"})); got != tt.want {
+		if got := string(redact(json.RawMessage(tt.arguments), []string{"token"})); got != tt.want {
 			t.Errorf("Redact(%s) = %s, want %s", tt.arguments, got, tt.want)
 		}
-		if got := string(Redact(json.RawMessage(tt.arguments), nil)); got != tt.arguments {
+		if got := string(redact(json.RawMessage(tt.arguments), nil)); got != tt.arguments {
 			t.Errorf("Redact(%s) without secrets = %s", tt.arguments, got)
 		}
 	}

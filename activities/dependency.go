@@ -27,10 +27,10 @@ const checkOutput = 64 << 10
 // process's because a dependency is the machine's.
 var starting sync.Map
 
-// EnsureDependencies checks that everything the tool depends on is up, in the spec's order. What is down and can be
+// ensureDependencies checks that everything the tool depends on is up, in the spec's order. What is down and can be
 // started is started, outlives the call and the worker, and is checked again until it is up or its time is over. The
 // programs see the same environment as the tool's own. A dependency that stays down gives precondition_failed.
-func EnsureDependencies(ctx context.Context, spec *toolspecs.Spec) *switchyard.Error {
+func ensureDependencies(ctx context.Context, spec *toolspecs.Spec) *switchyard.Error {
 	for _, d := range spec.Requires.Dependencies {
 		if err := ensure(ctx, d, programs.Env(spec.Entry.Env)); err != nil {
 			return switchyard.Errorf(switchyard.ErrPreconditionFailed, "%s needs %s, which is not up: %v", spec.Name, d.Name, err)

@@ -36,7 +36,7 @@ func TestDependencyIsStartedOnceAndStays(t *testing.T) {
 	var calls sync.WaitGroup
 	for range 5 {
 		calls.Go(func() {
-			if e := EnsureDependencies(ctx, specNeeding(startsServer(file))); e != nil {
+			if e := ensureDependencies(ctx, specNeeding(startsServer(file))); e != nil {
 				t.Error(e)
 			}
 		})
@@ -72,7 +72,7 @@ func TestDependencyDown(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			e := EnsureDependencies(t.Context(), specNeeding(up, c.dependency))
+			e := ensureDependencies(t.Context(), specNeeding(up, c.dependency))
 			if e == nil || e.Type != switchyard.ErrPreconditionFailed {
 				t.Fatalf("got %v; want precondition_failed", e)
 			}
@@ -95,7 +95,7 @@ func TestDependencyCancelledWhileWaiting(t *testing.T) {
 	defer release()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if e := EnsureDependencies(ctx, specNeeding(d)); e == nil {
+	if e := ensureDependencies(ctx, specNeeding(d)); e == nil {
 		t.Fatal("the call went on without the token")
 	}
 }

@@ -165,7 +165,7 @@ func (h *holder) createOnce(ctx context.Context) (*instance, error) {
 	hidden := &hiding{references: h.spec.Entry.Secrets}
 	ctx = withHiding(ctx, hidden)
 	timeout := leased{ctx, h.lease, cancel}
-	if e := EnsureDependencies(timeout, h.spec); e != nil {
+	if e := ensureDependencies(timeout, h.spec); e != nil {
 		return nil, e
 	}
 	origin := h.request.Origin

@@ -89,7 +89,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (switchyard.Result, *s
 	hidden := newHiding(compiled, t.Arguments)
 	timeout, cancel := a.withTimeout(hidden.reporting(withHiding(t.withContext(ctx, spec), hidden)), t, spec)
 	defer cancel()
-	if e := EnsureDependencies(timeout, spec); e != nil {
+	if e := ensureDependencies(timeout, spec); e != nil {
 		if timeout.Err() != nil {
 			e = executionError(timeout, context.Cause(timeout), spec)
 		}

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// MaxKeysBytes bounds a file of keys.
-	MaxKeysBytes = 64 << 10
+	// maxKeysBytes bounds a file of keys.
+	maxKeysBytes = 64 << 10
 	// keyBytes is the length of a key: AES-256.
 	keyBytes = 32
 	// NoKey as the active key says that payloads are not encrypted any more, while those of before can be read.
@@ -54,7 +54,7 @@ var keyID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // Each key is a reference to 32 bytes in base64. The error is strictyaml.Faults with everything that is wrong; no
 // message holds a key.
 func LoadKeys(path string) (*Keys, error) {
-	data, err := strictyaml.ReadFile(path, MaxKeysBytes)
+	data, err := strictyaml.ReadFile(path, maxKeysBytes)
 	if err != nil {
 		if faults, ok := errors.AsType[strictyaml.Faults](err); ok {
 			for i := range faults {
@@ -97,7 +97,7 @@ func decodeKeys(file string, data []byte) (*Keys, error) {
 }
 
 func parseKeys(file string, data []byte) (*Keys, error) {
-	doc, faults := strictyaml.ParseOne(file, data, MaxKeysBytes)
+	doc, faults := strictyaml.ParseOne(file, data, maxKeysBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}

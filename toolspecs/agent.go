@@ -83,7 +83,7 @@ func DecodeAgent(file string, data []byte, known []string) (*switchyard.Agent, e
 type reader func(path string, limit int) ([]byte, error)
 
 func decodeAgent(file string, data []byte, known []string, read reader) (*switchyard.Agent, error) {
-	doc, faults := strictyaml.ParseOne(file, data, MaxSpecBytes)
+	doc, faults := strictyaml.ParseOne(file, data, maxSpecBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func LoadAgent(path string, known []string) (*switchyard.Agent, error) {
 }
 
 func loadAgent(path string, known []string, read reader) (*switchyard.Agent, error) {
-	data, err := read(path, MaxSpecBytes)
+	data, err := read(path, maxSpecBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (e *Entry) readAgent(doc *strictyaml.Document, file string, read reader) Fa
 		return nil
 	}
 	e.AgentFile = beside(file, e.AgentFile)
-	data, err := read(e.AgentFile, MaxSpecBytes)
+	data, err := read(e.AgentFile, maxSpecBytes)
 	if err != nil {
 		doc.Report("$.entry.agent", err.Error(), "paths are relative to the toolspec's file")
 		return nil
@@ -191,7 +191,7 @@ func (f agentFile) script(doc *strictyaml.Document, file string, read reader) (*
 		return nil, nil
 	}
 	path = beside(file, path)
-	data, err := read(path, MaxPlanBytes)
+	data, err := read(path, maxPlanBytes)
 	if err != nil {
 		doc.Report(at, err.Error(), "paths are relative to the agent file")
 		return nil, nil

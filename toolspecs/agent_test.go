@@ -102,7 +102,7 @@ func TestCheckAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = catalog.CheckAgents()
+	err = CheckAgents(catalog.specs(), catalog.names())
 	if want := file + `:3:15: there is no tool "serch"`; err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, want %s…", err, want)
 	}

@@ -143,6 +143,15 @@ func (c *Catalog) names() []string {
 // maxNear is how many names are offered for one that does not exist.
 const maxNear = 3
 
+// specs returns those of all tools.
+func (c *Catalog) specs() []Spec {
+	specs := make([]Spec, len(c.tools))
+	for i, t := range c.tools {
+		specs[i] = t.Spec
+	}
+	return specs
+}
+
 // Near returns up to three names like the given one, the nearest first.
 func (c *Catalog) Near(name string) []string { return spelling.Near(name, c.names(), maxNear) }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -243,14 +244,17 @@ func TestRunFiles(t *testing.T) {
 		`{"id":"second","tool":"read","arguments":{"path":"${call-1.0}"},"depends_on":["call-1"]}]}`)
 	plan, err = LoadPlan("testdata/plans/json_good.json", nil)
 	compareJSON(t, plan, err, `{"name":"json","calls":[{"id":"a","tool":"search","arguments":{"text":"a/b 😀 \\ud83d","n":1e3,"t":true,"z":null}}],"output":"${a}"}`)
-	script, err := LoadScript("testdata/scripts/one_good.yaml", nil)
+	data, err := os.ReadFile("testdata/scripts/one_good.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := DecodeScript("one_good.yaml", data, nil)
 	compareJSON(t, script, err, `{"steps":[{"text":"Let me look.","calls":[{"id":"found","tool":"search","arguments":{"query":"x"}},`+
 		`{"tool":"search","arguments_text":"{broken","repeat":3}]},{"calls":[{"id":"text","tool":"read","arguments":{"path":"${found.0.path}"}}]},`+
 		`{"answer":"It says ${text}, for $${PRICE}.","delay":"2s"}],"summary":"So far: ${found}"}`)
 	for name, load := range map[string]func(string) error{
-		"agent":  func(path string) error { _, err := LoadAgent(path, nil); return err },
-		"plan":   func(path string) error { _, err := LoadPlan(path, nil); return err },
-		"script": func(path string) error { _, err := LoadScript(path, nil); return err },
+		"agent": func(path string) error { _, err := LoadAgent(path, nil); return err },
+		"plan":  func(path string) error { _, err := LoadPlan(path, nil); return err },
 	} {
 		if err := load("testdata/none.yaml"); err == nil || err.Error() != "testdata/none.yaml: cannot be read: no such file or directory" {
 			t.Errorf("%s: %v", name, err)

@@ -104,15 +104,6 @@ func missingTools(s Spec, known []string) Faults {
 	return faults
 }
 
-// CheckAgents is CheckAgents for all tools of the catalog.
-func (c *Catalog) CheckAgents() error {
-	specs := make([]Spec, len(c.tools))
-	for i, t := range c.tools {
-		specs[i] = t.Spec
-	}
-	return CheckAgents(specs, c.names())
-}
-
 // checkModel holds the fields of a model against its provider and the agent's tools.
 func (f agentFile) checkModel(doc *strictyaml.Document) {
 	f.Model.checkProvider(doc)

@@ -325,12 +325,3 @@ func (s Spec) requiredArguments() (names []string) {
 	}
 	return names
 }
-
-// CheckCalls is CheckCalls for all tools of the catalog.
-func (c *Catalog) CheckCalls() error {
-	specs := make([]Spec, len(c.tools))
-	for i, t := range c.tools {
-		specs[i] = t.Spec
-	}
-	return CheckCalls(specs, c.names())
-}

@@ -212,11 +212,8 @@ func FromTool(t switchyard.Tool) (*Compiled, error) {
 	return c, nil
 }
 
-// Mask returns which parts of the arguments are sensitive, OutputMask which of the result; nil says that none is.
+// Mask returns which parts of the arguments are sensitive; nil says that none is.
 func (c *Compiled) Mask() *switchyard.Mask { return c.mask }
-
-// OutputMask is Mask for the result.
-func (c *Compiled) OutputMask() *switchyard.Mask { return c.outputMask }
 
 // CheckOutput returns what is wrong with a result by the spec's output; nothing where that is open.
 func (c *Compiled) CheckOutput(value json.RawMessage) []switchyard.Problem {

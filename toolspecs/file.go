@@ -14,8 +14,8 @@ type Fault = strictyaml.Fault
 // Faults are all things wrong in a file or folder. It is an error; errors.As finds it.
 type Faults = strictyaml.Faults
 
-// MaxSpecBytes bounds a toolspec file.
-const MaxSpecBytes = 1 << 20
+// maxSpecBytes bounds a toolspec file.
+const maxSpecBytes = 1 << 20
 
 // Options say what surrounds the toolspecs that are read.
 type Options struct {
@@ -92,7 +92,7 @@ func (l located) twice(other located) Fault {
 }
 
 func decodeFile(file string, data []byte, o Options) ([]located, Faults) {
-	docs, faults := strictyaml.Parse(file, data, MaxSpecBytes)
+	docs, faults := strictyaml.Parse(file, data, maxSpecBytes)
 	var specs []located
 	for _, doc := range docs {
 		spec, agentFaults := decodeSpec(doc, file, o)

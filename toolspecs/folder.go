@@ -86,7 +86,7 @@ func (f *folder) path(name string) string { return filepath.Join(f.dir, filepath
 
 // fetch reads a file without decoding it: enough to tell whether it has changed.
 func (f *folder) fetch(root *os.Root, name string) (*reading, []byte) {
-	data, err := changes.ReadLimited(root.FS(), name, MaxSpecBytes)
+	data, err := changes.ReadLimited(root.FS(), name, maxSpecBytes)
 	if err != nil {
 		fault := Fault{File: f.path(name), Message: "cannot be read: " + changes.Reason(err)}
 		return &reading{file: fault.File, failed: true, digest: changes.Reason(err), faults: Faults{fault}}, nil

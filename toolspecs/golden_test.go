@@ -170,7 +170,7 @@ func TestLoadFolder(t *testing.T) {
 	if err := os.Symlink(filepath.Join(outside, "secret.yaml"), filepath.Join(dir, "link.yaml")); err != nil {
 		t.Skip("no symbolic links here: ", err)
 	}
-	write(t, filepath.Join(dir, "large.yaml"), "# "+strings.Repeat("x", MaxSpecBytes))
+	write(t, filepath.Join(dir, "large.yaml"), "# "+strings.Repeat("x", maxSpecBytes))
 	_, err = Load(dir, Options{})
 	if err == nil {
 		t.Fatal("no faults")

@@ -10,8 +10,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
-// MaxPlanBytes bounds a plan or script file.
-const MaxPlanBytes = 16 << 20
+// maxPlanBytes bounds a plan or script file.
+const maxPlanBytes = 16 << 20
 
 // planFile is a plan as written; a file may also hold the list of calls alone.
 type planFile struct {
@@ -36,7 +36,7 @@ type planCallFile struct {
 // "call-N", N its place from 1. known are the names of the tools there are; nil leaves them unchecked. The error is
 // Faults and holds every problem of Plan.Check at its place in the file.
 func DecodePlan(file string, data []byte, known []string) (*switchyard.Plan, error) {
-	doc, faults := strictyaml.ParseOne(file, data, MaxPlanBytes)
+	doc, faults := strictyaml.ParseOne(file, data, maxPlanBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func checkPlan(doc *strictyaml.Document, p switchyard.Plan, calls string, known 
 
 // LoadPlan is DecodePlan for a file.
 func LoadPlan(path string, known []string) (*switchyard.Plan, error) {
-	data, err := strictyaml.ReadFile(path, MaxPlanBytes)
+	data, err := strictyaml.ReadFile(path, maxPlanBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -41,17 +41,8 @@ func DecodeScript(file string, data []byte, known []string) (*switchyard.Script,
 	return script, nil
 }
 
-// LoadScript is DecodeScript for a file.
-func LoadScript(path string, known []string) (*switchyard.Script, error) {
-	data, err := strictyaml.ReadFile(path, MaxPlanBytes)
-	if err != nil {
-		return nil, err
-	}
-	return DecodeScript(path, data, known)
-}
-
 func decodeScript(file string, data []byte, known []string, complaint string) (*switchyard.Script, Faults) {
-	doc, faults := strictyaml.ParseOne(file, data, MaxPlanBytes)
+	doc, faults := strictyaml.ParseOne(file, data, maxPlanBytes)
 	if len(faults) > 0 {
 		return nil, faults
 	}

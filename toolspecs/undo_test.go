@@ -52,7 +52,7 @@ func TestCheckCalls(t *testing.T) {
 		}
 		want.WriteString(file + ":" + line)
 	}
-	if err := catalog.CheckCalls(); err == nil || err.Error() != want.String() {
+	if err := CheckCalls(catalog.specs(), catalog.names()); err == nil || err.Error() != want.String() {
 		t.Errorf("got\n%v\nwant\n%s", err, want.String())
 	}
 	spec := Spec{Name: "a", Undo: &switchyard.Undo{Tool: "cancel"}}

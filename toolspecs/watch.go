@@ -102,10 +102,11 @@ func newWatcher(c WatchConfig) (*Watcher, error) {
 		}
 	}
 	w.status = Status{Catalog: w.folder.catalog(), Loaded: now}
-	if err := w.status.Catalog.CheckAgents(); err != nil {
+	specs, names := w.status.Catalog.specs(), w.status.Catalog.names()
+	if err := CheckAgents(specs, names); err != nil {
 		return nil, err
 	}
-	if err := w.status.Catalog.CheckCalls(); err != nil {
+	if err := CheckCalls(specs, names); err != nil {
 		return nil, err
 	}
 	w.files = w.folder.declared()

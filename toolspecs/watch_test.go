@@ -146,7 +146,7 @@ func TestReload(t *testing.T) {
 			[]string{"error d.yaml: d.yaml:1:1: version is missing\nd.yaml:1:1: description is missing\nd.yaml:1:1: entry is missing"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"emptied", func(l *watchLab) { l.write("a.yaml", "") }, []string{"error a.yaml: a.yaml:1:1: the file is empty"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"alias bomb", func(l *watchLab) { l.write("a.yaml", bomb) }, []string{"error a.yaml: …"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
-		{"too large", func(l *watchLab) { l.write("a.yaml", "# "+strings.Repeat("x", MaxSpecBytes)) }, []string{"error a.yaml: …"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
+		{"too large", func(l *watchLab) { l.write("a.yaml", "# "+strings.Repeat("x", maxSpecBytes)) }, []string{"error a.yaml: …"}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"taken by a new file", func(l *watchLab) { l.write("0.yaml", specOf("a@2.0.0")) },
 			[]string{`error 0.yaml: 0.yaml:1:7: there is another tool "a", at a.yaml:1:7 (rename or remove one of them)`}, 1, "a@1.0.0 b@1.0.0 c@1.0.0"},
 		{"taken by two edits", func(l *watchLab) { l.write("0.yaml", specOf("a@2.0.0")); l.write("a.yaml", specOf("a@3.0.0")) },

@@ -91,7 +91,7 @@ func (e *Endpoint) Address() string {
 
 // data is a message of spans.
 func data(service string, spans []*tracepb.Span) *tracepb.TracesData {
-	schema := "https://opentelemetry.io/schemas/" + Conventions
+	schema := "https://opentelemetry.io/schemas/" + conventions
 	return &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
 		Resource:  &resourcepb.Resource{Attributes: []*commonpb.KeyValue{{Key: "service.name", Value: textValue(service)}}},
 		SchemaUrl: schema,

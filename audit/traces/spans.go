@@ -17,8 +17,8 @@ import (
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 )
 
-// Conventions is the version of OpenTelemetry's semantic conventions that spans are named by.
-const Conventions = "1.41.0"
+// conventions is the version of OpenTelemetry's semantic conventions that spans are named by.
+const conventions = "1.41.0"
 
 // Options say what spans tell.
 type Options struct {

@@ -78,7 +78,7 @@ func TestDocs(t *testing.T) {
 	}
 	keyed := WithDefaults(switchyard.Lane{Key: "{{args.a}}"})
 	for name, want := range map[string]string{
-		"limit": strconv.Itoa(keyed.Limit), "holders": strconv.Itoa(DefaultHolders), "idle_timeout": strings.TrimSuffix(keyed.IdleTimeout.String(), "0s"), "strategy": string(keyed.Strategy),
+		"limit": strconv.Itoa(keyed.Limit), "holders": strconv.Itoa(defaultHolders), "idle_timeout": strings.TrimSuffix(keyed.IdleTimeout.String(), "0s"), "strategy": string(keyed.Strategy),
 		"fairness": string(keyed.Fairness), "on_lost_lease": string(keyed.OnLostLease),
 	} {
 		if !slices.Contains(rows[name].defaults, want) {

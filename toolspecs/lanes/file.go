@@ -7,8 +7,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
-// MaxFileBytes bounds a lanes file.
-const MaxFileBytes = 1 << 20
+// maxFileBytes bounds a lanes file.
+const maxFileBytes = 1 << 20
 
 // Categories are the kinds of work that a tool may say it does: a tool of a category has the lane that is the category's
 // default.
@@ -58,7 +58,7 @@ func Decode(file string, data []byte) (*Set, error) { return decode(file, data, 
 
 // decode is Decode of a file that has been edited while the lanes before were in effect; nil for one that has not.
 func decode(file string, data []byte, before *Set) (*Set, error) {
-	doc, faults := strictyaml.ParseOne(file, data, MaxFileBytes)
+	doc, faults := strictyaml.ParseOne(file, data, maxFileBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
@@ -97,12 +97,12 @@ func Load(path string) (*Set, error) {
 	return Decode(path, data)
 }
 
-func read(path string) ([]byte, error) { return strictyaml.ReadFile(path, MaxFileBytes) }
+func read(path string) ([]byte, error) { return strictyaml.ReadFile(path, maxFileBytes) }
 
 // Named returns the names that a lanes file gives to lanes, whatever else is wrong in it: for checks that go on although it
 // has faults.
 func Named(file string, data []byte) []string {
-	doc, faults := strictyaml.ParseOne(file, data, MaxFileBytes)
+	doc, faults := strictyaml.ParseOne(file, data, maxFileBytes)
 	if len(faults) > 0 {
 		return nil
 	}

@@ -120,7 +120,7 @@ func TestLoadFaults(t *testing.T) {
 	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "it is not a regular file") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Decode("large.yaml", []byte("# "+strings.Repeat("x", MaxFileBytes))); err == nil || !strings.Contains(err.Error(), "the file has more than 1 MiB") {
+	if _, err := Decode("large.yaml", []byte("# "+strings.Repeat("x", maxFileBytes))); err == nil || !strings.Contains(err.Error(), "the file has more than 1 MiB") {
 		t.Errorf("got %v", err)
 	}
 	if got := Named("f.yaml", []byte("lanes: {a: {limit: 0}, b: }\nbuckets: {c: 1}\nwrong: 1")); !slices.Equal(got, []string{"a", "b", "c"}) {

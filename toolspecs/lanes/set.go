@@ -16,10 +16,10 @@ import (
 const (
 	// DefaultIdleTimeout is how long a keyed lane keeps a key that nobody uses.
 	DefaultIdleTimeout = switchyard.Duration(5 * time.Minute)
-	// DefaultHolders is the most groups that a limit is divided into where nothing else is said, DefaultKeyHolders how many
+	// defaultHolders is the most groups that a limit is divided into where nothing else is said, defaultKeyHolders how many
 	// groups the keys of a keyed lane make.
-	DefaultHolders    = 4
-	DefaultKeyHolders = 4
+	defaultHolders    = 4
+	defaultKeyHolders = 4
 )
 
 // Set is the lanes that there are, those that exist without being configured among them. It does not change.
@@ -84,11 +84,11 @@ func WithDefaults(l switchyard.Lane) switchyard.Lane {
 	l.OnLostLease = cmp.Or(l.OnLostLease, switchyard.OnLostLeaseExit)
 	switch {
 	case l.Keyed():
-		l.Holders = cmp.Or(l.Holders, DefaultKeyHolders)
+		l.Holders = cmp.Or(l.Holders, defaultKeyHolders)
 	case l.Holds():
 		l.Holders = 1 // one place decides who waits
 	default:
-		l.Holders = cmp.Or(l.Holders, min(l.Limit, DefaultHolders))
+		l.Holders = cmp.Or(l.Holders, min(l.Limit, defaultHolders))
 	}
 	return l
 }

@@ -38,12 +38,12 @@ func TestDefaults(t *testing.T) {
 	}{
 		{switchyard.Lane{}, 0, 0},
 		{switchyard.Lane{Limit: 2}, 2, 2},
-		{switchyard.Lane{Limit: 100}, DefaultHolders, 100},
+		{switchyard.Lane{Limit: 100}, defaultHolders, 100},
 		{switchyard.Lane{Limit: 100, Holders: 9}, 9, 100},
 		{switchyard.Lane{Limit: 100, QueueSize: &size}, 1, 100},
 		{switchyard.Lane{Limit: 100, Strategy: switchyard.StrategyReject}, 1, 100},
-		{switchyard.Lane{Key: "{{args.a}}"}, DefaultKeyHolders, 1},
-		{switchyard.Lane{Key: "{{args.a}}", QueueSize: &size, Limit: 7}, DefaultKeyHolders, 7},
+		{switchyard.Lane{Key: "{{args.a}}"}, defaultKeyHolders, 1},
+		{switchyard.Lane{Key: "{{args.a}}", QueueSize: &size, Limit: 7}, defaultKeyHolders, 7},
 		{switchyard.Lane{Name: switchyard.LaneSerial}, 1, 1},
 		{switchyard.Lane{Name: switchyard.LaneSerial, Limit: 3}, 3, 3},
 	} {

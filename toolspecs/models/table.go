@@ -13,8 +13,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
-// MaxFileBytes bounds a file with a table of models.
-const MaxFileBytes = 1 << 20
+// maxFileBytes bounds a file with a table of models.
+const maxFileBytes = 1 << 20
 
 // Model is what is known of a model.
 type Model struct {
@@ -50,7 +50,7 @@ type modelFile struct {
 
 // Decode reads a table. The error is strictyaml.Faults and lists everything that is wrong in the file.
 func Decode(file string, data []byte) (*Table, error) {
-	doc, faults := strictyaml.ParseOne(file, data, MaxFileBytes)
+	doc, faults := strictyaml.ParseOne(file, data, maxFileBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func Decode(file string, data []byte) (*Table, error) {
 
 // Load reads the table in the file at path, as Decode does. That it cannot be read is a fault too.
 func Load(path string) (*Table, error) {
-	data, err := strictyaml.ReadFile(path, MaxFileBytes)
+	data, err := strictyaml.ReadFile(path, maxFileBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -111,12 +111,6 @@ func (t *Table) Find(name string) (Model, bool) {
 	}
 	m, ok := t.byName[dated.ReplaceAllString(name, "")]
 	return m, ok
-}
-
-// Window returns how many tokens a model reads and writes at most; zero where that is not known.
-func (t *Table) Window(name string) int {
-	m, _ := t.Find(name)
-	return m.Window
 }
 
 // Len returns how many models there are.

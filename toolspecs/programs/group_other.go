@@ -10,8 +10,8 @@ func OwnGroup(*exec.Cmd) {}
 // OwnSession does nothing, for the same reason.
 func OwnSession(*exec.Cmd) {}
 
-// EndGroup kills the program.
-func EndGroup(cmd *exec.Cmd) { KillGroup(cmd) }
+// endGroup kills the program.
+func endGroup(cmd *exec.Cmd) { KillGroup(cmd) }
 
 // KillGroup kills the program.
 func KillGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }

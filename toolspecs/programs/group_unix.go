@@ -17,8 +17,8 @@ func OwnGroup(cmd *exec.Cmd) {
 // OwnSession makes the program independent of the worker: of its group, its terminal and its end.
 func OwnSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
-// EndGroup asks every process of the program's group to end.
-func EndGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGTERM) }
+// endGroup asks every process of the program's group to end.
+func endGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGTERM) }
 
 // KillGroup kills every process of the program's group.
 func KillGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGKILL) }

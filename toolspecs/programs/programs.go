@@ -20,8 +20,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
-// Grace is how long a program has between being asked to end and being killed.
-const Grace = 500 * time.Millisecond
+// grace is how long a program has between being asked to end and being killed.
+const grace = 500 * time.Millisecond
 
 // inheritedEnv are the environment variables of the worker that every program sees.
 var inheritedEnv = []string{"PATH", "HOME", "LANG", "TMPDIR"}
@@ -117,15 +117,15 @@ func StartError(program string, err error) error {
 	}
 }
 
-// End asks the program's group to end, and kills it when it still runs after Grace. ended is closed when the program has
+// End asks the program's group to end, and kills it when it still runs after grace. ended is closed when the program has
 // ended, as Reap does.
 func End(cmd *exec.Cmd, ended <-chan struct{}) {
-	EndGroup(cmd)
-	grace := time.NewTimer(Grace)
-	defer grace.Stop()
+	endGroup(cmd)
+	left := time.NewTimer(grace)
+	defer left.Stop()
 	select {
 	case <-ended:
-	case <-grace.C:
+	case <-left.C:
 		KillGroup(cmd)
 	}
 }

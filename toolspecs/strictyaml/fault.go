@@ -48,12 +48,12 @@ func (f Faults) Err() error {
 	if len(f) == 0 {
 		return nil
 	}
-	f.Sort()
+	f.sort()
 	return f
 }
 
-// Sort orders by file, line and column.
-func (f Faults) Sort() {
+// sort orders by file, line and column.
+func (f Faults) sort() {
 	slices.SortStableFunc(f, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})

@@ -5,9 +5,9 @@ import (
 	"github.com/switchyard/switchyard"
 )
 
-// LaneSample is what this process holds of a lane with a limit. A group of slots brings along the counts of those who held it
+// laneSample is what this process holds of a lane with a limit. A group of slots brings along the counts of those who held it
 // before, so that they add up over all workers.
-type LaneSample struct {
+type laneSample struct {
 	// Limit is the lane's limit, of a keyed lane that of each key. Slots is how many calls may run here at a time.
 	Limit, Slots int
 	switchyard.LaneCounts
@@ -15,13 +15,13 @@ type LaneSample struct {
 
 // laneMetrics collects what this process holds of lanes with a limit. The only label is the lane's name, without keys.
 type laneMetrics struct {
-	sample                               func() map[string]LaneSample
+	sample                               func() map[string]laneSample
 	limit, slots, running, waiting, keys *prometheus.Desc
 	acquired, rejected, timedOut         *prometheus.Desc
 }
 
 // observeLanes exports what sample returns, by the names of lanes; a lane of which nothing is held is not among them.
-func observeLanes(sample func() map[string]LaneSample, registry prometheus.Registerer) {
+func observeLanes(sample func() map[string]laneSample, registry prometheus.Registerer) {
 	describe := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc("switchyard_lane_"+name, help, []string{"lane"}, nil)
 	}
@@ -62,12 +62,12 @@ func (m *laneMetrics) Collect(metrics chan<- prometheus.Metric) {
 }
 
 // laneSamples returns what the holders of this process tell, for observeLanes. lane says how a lane is configured.
-func laneSamples(states func() map[string][]switchyard.SlotsState, lane func(string) (switchyard.Lane, bool)) func() map[string]LaneSample {
-	return func() map[string]LaneSample {
-		samples := map[string]LaneSample{}
+func laneSamples(states func() map[string][]switchyard.SlotsState, lane func(string) (switchyard.Lane, bool)) func() map[string]laneSample {
+	return func() map[string]laneSample {
+		samples := map[string]laneSample{}
 		for name, held := range states() {
 			configured, _ := lane(name) // a lane that is configured no more has no limit
-			s := LaneSample{Limit: configured.Limit}
+			s := laneSample{Limit: configured.Limit}
 			for _, state := range held {
 				if configured.Keyed() {
 					state.Slots *= state.Keys

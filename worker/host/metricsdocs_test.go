@@ -45,7 +45,7 @@ func ownMetrics(t *testing.T) map[string]string {
 	t.Helper()
 	r := &recorder{help: map[string]string{}}
 	newObserver(r, slog.New(slog.DiscardHandler))
-	observeLanes(func() map[string]LaneSample { return nil }, r)
+	observeLanes(func() map[string]laneSample { return nil }, r)
 	observeInstances(nil, r)
 	observeTraces(func() (sent, dropped int64) { return 0, 0 }, r)
 	r.MustRegister(newOpenRuns(nil, "", nil))

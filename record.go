@@ -186,6 +186,8 @@ type Record struct {
 	// ResultTokens are those of the result, ActualTokens those of the arguments and the result of a call that its tool answered.
 	ResultTokens int `json:"result_tokens,omitempty"`
 	ActualTokens int `json:"actual_tokens,omitempty"`
+	// Verdict is that on the run at the top of the call's tree, where records of many runs are read; nil elsewhere.
+	Verdict *Judged `json:"verdict,omitempty"`
 }
 
 // ArgumentTokens are those of the call's arguments.

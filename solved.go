@@ -16,6 +16,19 @@ type RunVerdict struct {
 	Time   time.Time `json:"time"`
 }
 
+// Judged is the verdict on a run, as records of its calls carry it.
+type Judged struct {
+	// WorkflowID and RunID are the run's, the id of the last execution of its chain that was read.
+	WorkflowID string `json:"workflow_id"`
+	RunID      string `json:"run_id,omitempty"`
+	// Verdict is solved, failed or open.
+	Verdict string `json:"verdict"`
+	// JudgedBy is person, checker or end, By the person's name or the checker's tool.
+	JudgedBy string `json:"judged_by"`
+	By       string `json:"by,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}
+
 // maxVerdictText bounds the name and the reason of a verdict, in bytes.
 const maxVerdictText = 2000
 

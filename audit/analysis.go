@@ -47,6 +47,9 @@ type Report struct {
 	Lanes []GroupStats `json:"lanes,omitempty"`
 	// Agents are in the same order, each with the runs that were added of it and the calls that it made, in runs of its own or as a sub-agent.
 	Agents []AgentStats `json:"agents,omitempty"`
+	// Plans and Direct are the same of plans, and of the tools of direct calls.
+	Plans  []AgentStats `json:"plans,omitempty"`
+	Direct []AgentStats `json:"direct,omitempty"`
 	// SlowTools are the names of the tools of which calls were slow, WastefulTools of those of which calls took more tokens
 	// than they were to, or were estimated too badly, the most such calls first.
 	SlowTools     []string `json:"slow_tools,omitempty"`
@@ -74,7 +77,7 @@ func (c *RunCounts) add(o RunCounts) {
 	c.ByCheckers += o.ByCheckers
 }
 
-// AgentStats tell of the runs and calls of one agent.
+// AgentStats tell of the runs and calls of one agent, of one plan, or of the direct calls of one tool.
 type AgentStats struct {
 	Name string    `json:"name"`
 	Runs RunCounts `json:"runs"`
@@ -89,13 +92,19 @@ type Analysis struct {
 	thresholds   Thresholds
 	report       Report
 	tools, lanes map[string]*CallStats
-	agents       map[string]*AgentStats
+	starters     map[starter]*AgentStats
+}
+
+// starter is what makes calls: an agent, a plan, or the direct calls of a tool.
+type starter struct {
+	kind RunKind
+	name string
 }
 
 // NewAnalysis returns an empty analysis. Zero thresholds are the defaults.
 func NewAnalysis(t Thresholds) *Analysis {
 	return &Analysis{thresholds: t.withDefaults(), report: Report{Errors: map[switchyard.ErrorType]int{}}, tools: map[string]*CallStats{}, lanes: map[string]*CallStats{},
-		agents: map[string]*AgentStats{}}
+		starters: map[starter]*AgentStats{}}
 }
 
 // AddRun counts a run, with the verdict on it; person is a person's, nil where nobody gave one. Runs of sub-agents are not to
@@ -119,11 +128,9 @@ func (a *Analysis) AddRun(s Summary, person *switchyard.RunVerdict) {
 	}
 	a.report.Runs.add(one)
 	addUsage(&a.report.Usage, s.Usage)
-	if s.Kind == RunAgent {
-		agent := a.agent(s.Name)
-		agent.Runs.add(one)
-		addUsage(&agent.Usage, s.Usage)
-	}
+	of := a.of(starter{s.Kind, s.Name})
+	of.Runs.add(one)
+	addUsage(&of.Usage, s.Usage)
 }
 
 func addUsage(u *switchyard.Usage, o switchyard.Usage) {
@@ -131,22 +138,29 @@ func addUsage(u *switchyard.Usage, o switchyard.Usage) {
 	u.Turns += o.Turns
 }
 
-func (a *Analysis) agent(name string) *AgentStats {
-	s := a.agents[name]
+func (a *Analysis) of(made starter) *AgentStats {
+	s := a.starters[made]
 	if s == nil {
-		s = &AgentStats{Name: name}
-		a.agents[name] = s
+		s = &AgentStats{Name: made.name}
+		a.starters[made] = s
 	}
 	return s
 }
 
+// starterOf is what made a call.
+func starterOf(r switchyard.Record) starter {
+	switch r.Caller.Type {
+	case switchyard.CallerAgent:
+		return starter{RunAgent, r.Caller.ID}
+	case switchyard.CallerPlan:
+		return starter{RunPlan, r.Caller.ID}
+	}
+	return starter{RunCall, r.Tool}
+}
+
 // AddCall counts a call.
 func (a *Analysis) AddCall(r switchyard.Record) {
-	groups := []*CallStats{&a.report.Calls, grouped(a.tools, r.Tool), grouped(a.lanes, r.Lane)}
-	if r.Caller.Type == switchyard.CallerAgent {
-		groups = append(groups, &a.agent(r.Caller.ID).CallStats)
-	}
-	for _, s := range groups {
+	for _, s := range []*CallStats{&a.report.Calls, grouped(a.tools, r.Tool), grouped(a.lanes, r.Lane), &a.of(starterOf(r)).CallStats} {
 		s.add(r, a.thresholds)
 	}
 	if r.Error == nil {
@@ -169,15 +183,23 @@ func (a *Analysis) Report() Report {
 	r.TPST = tokensPerSolved(r.Usage, r.Runs)
 	r.Errors = maps.Clone(r.Errors)
 	r.Calls, r.Tools, r.Lanes = r.Calls.done(), groups(a.tools), groups(a.lanes)
-	for _, s := range a.agents {
-		done := *s
-		done.CallStats, done.TPST = s.done(), tokensPerSolved(s.Usage, s.Runs)
-		r.Agents = append(r.Agents, done)
-	}
-	slices.SortFunc(r.Agents, func(x, y AgentStats) int { return cmp.Or(cmp.Compare(y.total, x.total), cmp.Compare(x.Name, y.Name)) })
+	r.Agents, r.Plans, r.Direct = a.made(RunAgent), a.made(RunPlan), a.made(RunCall)
 	r.SlowTools = worst(r.Tools, func(s CallStats) int { return s.Slow })
 	r.WastefulTools = worst(r.Tools, func(s CallStats) int { return s.Wasteful + s.Inaccurate })
 	return r
+}
+
+// made tells of everything of a kind that made calls, in order of the time that these took.
+func (a *Analysis) made(kind RunKind) (list []AgentStats) {
+	for of, s := range a.starters {
+		if of.kind == kind {
+			done := *s
+			done.CallStats, done.TPST = s.done(), tokensPerSolved(s.Usage, s.Runs)
+			list = append(list, done)
+		}
+	}
+	slices.SortFunc(list, func(x, y AgentStats) int { return cmp.Or(cmp.Compare(y.total, x.total), cmp.Compare(x.Name, y.Name)) })
+	return list
 }
 
 func tokensPerSolved(u switchyard.Usage, runs RunCounts) float64 {
@@ -230,8 +252,8 @@ func (a *Analysis) Add(other *Analysis) {
 	for name, s := range other.lanes {
 		grouped(a.lanes, name).merge(*s)
 	}
-	for name, s := range other.agents {
-		own := a.agent(name)
+	for of, s := range other.starters {
+		own := a.of(of)
 		own.Runs.add(s.Runs)
 		addUsage(&own.Usage, s.Usage)
 		own.merge(s.CallStats)

@@ -177,6 +177,9 @@ func TestAnalysesAddUp(t *testing.T) {
 	if got, want := sum.Report(), whole.Report(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
+	if r := sum.Report(); len(r.Direct) != 5 || r.Direct[0].Calls == 0 {
+		t.Errorf("direct calls: %+v", r.Direct)
+	}
 	if r := sum.Report(); r.TPST != float64(21000+49)/7 || r.Usage.Turns != 21 {
 		t.Errorf("TPST %v, %d turns", r.TPST, r.Usage.Turns)
 	}
@@ -193,13 +196,19 @@ func TestJudge(t *testing.T) {
 		person *switchyard.RunVerdict
 		want   Solved
 		by     JudgedBy
+		text   string
 	}{
-		{Summary{Status: RunFailed, Closed: over}, yes, SolvedYes, JudgedByPerson},
-		{Summary{Status: RunCompleted, Closed: over, Result: checked(switchyard.Checked{})}, yes, SolvedYes, JudgedByPerson},
-		{Summary{Status: RunCompleted, Closed: over, Result: checked(switchyard.Checked{})}, nil, SolvedNo, JudgedByChecker},
-		{Summary{Status: RunCompleted, Closed: over, Result: checked(switchyard.Checked{Problem: "it broke"})}, nil, SolvedYes, JudgedByEnd},
-		{Summary{Status: RunRunning}, yes, SolvedOpen, JudgedByEnd},
+		{Summary{Status: RunFailed, Closed: over}, yes, SolvedYes, JudgedByPerson, "solved, says ada"},
+		{Summary{Status: RunFailed, Closed: over}, &switchyard.RunVerdict{By: "ada", Reason: "no"}, SolvedNo, JudgedByPerson, "failed, says ada: no"},
+		{Summary{Status: RunCompleted, Closed: over, Result: checked(switchyard.Checked{})}, yes, SolvedYes, JudgedByPerson, "solved, says ada"},
+		{Summary{Status: RunCompleted, Closed: over, Result: checked(switchyard.Checked{Tool: "grade", Reason: "wrong"})}, nil, SolvedNo, JudgedByChecker, "failed, says the checker grade: wrong"},
+		{Summary{Status: RunCompleted, Closed: over, Result: checked(switchyard.Checked{Tool: "grade", Problem: "it broke"})}, nil, SolvedYes, JudgedByEnd, "solved by its end; the checker grade gave no verdict: it broke"},
+		{Summary{Status: RunTerminated, Closed: over}, nil, SolvedNo, JudgedByEnd, "failed by its end"},
+		{Summary{Status: RunRunning}, yes, SolvedOpen, JudgedByEnd, ""},
 	} {
+		if got := VerdictText(Verdict(test.s, test.person)); got != test.text {
+			t.Errorf("%+v: %q, want %q", test.s, got, test.text)
+		}
 		if got, by := Judge(test.s, test.person); got != test.want || by != test.by {
 			t.Errorf("%+v is %s by %s, want %s by %s", test.s, got, by, test.want, test.by)
 		}

@@ -151,7 +151,7 @@ func broken(line int, format string, args ...any) error {
 
 // csvColumns are the columns of an export as CSV.
 var csvColumns = []string{"workflow_id", "run", "path", "call_id", "turn", "tool", "version", "status", "dry_run", "batched", "error", "lane", "priority", "attempts", "worker",
-	"scheduled", "started", "closed", "queue_wait_ms", "duration_ms", "argument_tokens", "result_tokens", "caller_type", "caller", "conversation", "arguments"}
+	"scheduled", "started", "closed", "queue_wait_ms", "duration_ms", "argument_tokens", "result_tokens", "caller_type", "caller", "conversation", "arguments", "verdict", "judged_by"}
 
 // NewCSVExport writes records as CSV (RFC 4180) with a header. Times are in RFC 3339 and UTC, durations in milliseconds.
 // Values that a spreadsheet would take for a formula begin with an apostrophe.
@@ -174,13 +174,17 @@ func (x *csvExport) Write(r switchyard.Record) error {
 	if err := x.begin(); err != nil {
 		return err
 	}
-	failed := ""
+	failed, verdict := "", switchyard.Judged{}
 	if r.Error != nil {
 		failed = string(r.Error.Type)
 	}
+	if r.Verdict != nil {
+		verdict = *r.Verdict
+	}
 	row := []string{r.WorkflowID, r.Run, r.Path, r.CallID, strconv.Itoa(r.Turn), r.Tool, r.Version, string(r.Status), strconv.FormatBool(r.DryRun), strconv.FormatBool(r.Batched), failed, r.Lane, string(r.Priority),
 		strconv.Itoa(r.Attempts), r.Worker, csvTime(r.Scheduled), csvTime(r.Started), csvTime(r.Closed), milliseconds(r.QueueWait), milliseconds(r.Duration),
-		strconv.Itoa(r.ArgumentTokens()), strconv.Itoa(r.ResultTokens), string(r.Caller.Type), r.Caller.ID, r.Conversation, string(r.Arguments)}
+		strconv.Itoa(r.ArgumentTokens()), strconv.Itoa(r.ResultTokens), string(r.Caller.Type), r.Caller.ID, r.Conversation, string(r.Arguments),
+		verdict.Verdict, verdict.JudgedBy}
 	for i, cell := range row {
 		if cell != "" && bytes.IndexByte([]byte("=+-@\t\r"), cell[0]) >= 0 {
 			row[i] = "'" + cell

@@ -74,7 +74,8 @@ func TestVerifyFindsTampering(t *testing.T) {
 func TestCSVExport(t *testing.T) {
 	var b bytes.Buffer
 	x := NewCSVExport(&b)
-	r := switchyard.Record{CallID: "1.1", Tool: "=cmd()", Status: switchyard.CallCompleted, Arguments: []byte("{\"text\":\"a \\\"b\\\", c\"}"), Timing: switchyard.Timing{Duration: 1500000}}
+	r := switchyard.Record{CallID: "1.1", Tool: "=cmd()", Status: switchyard.CallCompleted, Arguments: []byte("{\"text\":\"a \\\"b\\\", c\"}"), Timing: switchyard.Timing{Duration: 1500000},
+		Verdict: &switchyard.Judged{WorkflowID: "demo", Verdict: "failed", JudgedBy: "person", By: "ada"}}
 	if err := x.Write(r); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestCSVExport(t *testing.T) {
 		t.Fatalf("%q, %v", rows, err)
 	}
 	cell := func(column string) string { return rows[1][slices.Index(csvColumns, column)] }
-	for column, want := range map[string]string{"call_id": "1.1", "tool": "'=cmd()", "status": "completed", "arguments": `{"text":"a \"b\", c"}`, "duration_ms": "1.5", "started": ""} {
+	for column, want := range map[string]string{"call_id": "1.1", "tool": "'=cmd()", "status": "completed", "arguments": `{"text":"a \"b\", c"}`, "duration_ms": "1.5", "started": "", "verdict": "failed", "judged_by": "person"} {
 		if got := cell(column); got != want {
 			t.Errorf("%s is %q, want %q", column, got, want)
 		}

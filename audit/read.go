@@ -54,8 +54,11 @@ func Follow(ctx context.Context, c client.Client, workflowID, runID string) iter
 // Records gives one record for every call of a run, in the order in which they ended; calls that run or wait now come
 // last. The calls of a plan exist from the moment its tools are pinned. Parameters and errors are those of Events.
 func Records(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[switchyard.Record, error] {
+	return (&chain{client: c, workflowID: workflowID, runID: runID}).records(ctx)
+}
+
+func (ch *chain) records(ctx context.Context) iter.Seq2[switchyard.Record, error] {
 	return func(yield func(switchyard.Record, error) bool) {
-		ch := &chain{client: c, workflowID: workflowID, runID: runID}
 		var gone error
 		for event, err := range ch.events(ctx) {
 			if gone = err; err != nil && !errors.Is(err, ErrIncomplete) {

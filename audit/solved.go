@@ -53,6 +53,45 @@ func Judge(s Summary, person *switchyard.RunVerdict) (Solved, JudgedBy) {
 		(s.Result.Outcome == switchyard.OutcomeAnswered || s.Result.Outcome == switchyard.OutcomeCompleted)), JudgedByEnd
 }
 
+// Verdict is Judge with all that is told of it.
+func Verdict(s Summary, person *switchyard.RunVerdict) switchyard.Judged {
+	verdict, by := Judge(s, person)
+	j := switchyard.Judged{WorkflowID: s.WorkflowID, Verdict: string(verdict), JudgedBy: string(by)}
+	if n := len(s.Parts); n > 0 {
+		j.RunID = s.Parts[n-1].RunID
+	}
+	switch by {
+	case JudgedByPerson:
+		j.By, j.Reason = person.By, person.Reason
+	case JudgedByChecker:
+		j.By, j.Reason = s.Result.Checked.Tool, s.Result.Checked.Reason
+	default:
+		if s.Result != nil && s.Result.Checked != nil {
+			j.Reason = "the checker " + s.Result.Checked.Tool + " gave no verdict: " + s.Result.Checked.Problem
+		}
+	}
+	return j
+}
+
+// VerdictText tells of a verdict in a line: what it is, who says so, and why. It is empty for a run that is not over.
+func VerdictText(j switchyard.Judged) string {
+	text := j.Verdict + " by its end"
+	switch {
+	case j.Verdict == string(SolvedOpen):
+		return ""
+	case j.JudgedBy == string(JudgedByPerson):
+		text = j.Verdict + ", says " + j.By
+	case j.JudgedBy == string(JudgedByChecker):
+		text = j.Verdict + ", says the checker " + j.By
+	case j.Reason != "":
+		return text + "; " + j.Reason
+	}
+	if j.Reason != "" {
+		text += ": " + j.Reason
+	}
+	return text
+}
+
 func solved(yes bool) Solved {
 	if yes {
 		return SolvedYes

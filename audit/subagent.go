@@ -125,38 +125,71 @@ func runningChild(parent string, c *workflowpb.PendingChildExecutionInfo) (Runni
 // the server keeps a sub-agent's history no longer, or it cannot be decoded, the others come all the same, and ErrNotFound or
 // ErrUnreadable last.
 func Tree(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[switchyard.Record, error] {
+	return (&tree{client: c, judge: func(Summary) *switchyard.Judged { return nil }}).records(ctx, workflowID, runID)
+}
+
+// JudgedTree is Tree with the verdict on the run in every record; person is a person's, nil where nobody gave one.
+func JudgedTree(ctx context.Context, c client.Client, workflowID, runID string, person *switchyard.RunVerdict) iter.Seq2[switchyard.Record, error] {
+	return (&tree{client: c, judge: func(s Summary) *switchyard.Judged {
+		verdict := Verdict(s, person)
+		return &verdict
+	}}).records(ctx, workflowID, runID)
+}
+
+// tree reads a run and those below it.
+type tree struct {
+	client client.Client
+	// judge returns the verdict on the run at the top, once that has been read, and verdict keeps it.
+	judge   func(Summary) *switchyard.Judged
+	verdict *switchyard.Judged
+	// gone is why a history could not be read.
+	gone error
+}
+
+func (t *tree) records(ctx context.Context, workflowID, runID string) iter.Seq2[switchyard.Record, error] {
 	return func(yield func(switchyard.Record, error) bool) {
-		var gone error
-		if walk(ctx, c, switchyard.ChildRun{WorkflowID: workflowID, RunID: runID}, &gone, yield) && gone != nil {
-			yield(switchyard.Record{}, gone)
+		if t.walk(ctx, &chain{client: t.client, workflowID: workflowID, runID: runID}, true, yield) && t.gone != nil {
+			yield(switchyard.Record{}, t.gone)
 		}
 	}
 }
 
 // walk yields a run's records and those below; it reports whether the reader wants more.
-func walk(ctx context.Context, c client.Client, run switchyard.ChildRun, gone *error, yield func(switchyard.Record, error) bool) bool {
-	var records []switchyard.Record
-	for r, err := range Records(ctx, c, run.WorkflowID, run.RunID) {
-		if Missing(err) {
-			*gone = Graver(*gone, err)
-			break // what came before is in order
-		}
-		if err != nil {
-			yield(switchyard.Record{}, err)
-			return false
-		}
-		records = append(records, r)
+func (t *tree) walk(ctx context.Context, run *chain, top bool, yield func(switchyard.Record, error) bool) bool {
+	records, err := t.read(ctx, run)
+	if err != nil {
+		yield(switchyard.Record{}, err)
+		return false
 	}
-	slices.SortStableFunc(records, ByCall)
+	if top && run.deriver != nil {
+		t.verdict = t.judge(run.deriver.Summary())
+	}
 	for _, r := range records {
+		r.Verdict = t.verdict
 		if !yield(r, nil) {
 			return false
 		}
-		if r.Child != nil && r.Child.RunID != "" && !walk(ctx, c, *r.Child, gone, yield) {
+		if r.Child != nil && r.Child.RunID != "" && !t.walk(ctx, &chain{client: t.client, workflowID: r.Child.WorkflowID, runID: r.Child.RunID}, false, yield) {
 			return false
 		}
 	}
 	return true
+}
+
+// read returns the records of one run in order, as far as the server has its history.
+func (t *tree) read(ctx context.Context, run *chain) (records []switchyard.Record, err error) {
+	for r, err := range run.records(ctx) {
+		if Missing(err) {
+			t.gone = Graver(t.gone, err)
+			break // what came before is whole
+		}
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+	}
+	slices.SortStableFunc(records, ByCall)
+	return records, nil
 }
 
 // ByCall orders an agent's calls as it made them, and a plan's as they were scheduled, those that never were last; calls that

@@ -87,9 +87,9 @@ func wasteTable(name string, list []audit.GroupStats) *table {
 	return t
 }
 
-// agentTable tells of agents, each with its own runs and with all of its calls.
-func agentTable(list []audit.AgentStats) *table {
-	t := &table{header: []string{"agent", "runs", "solved", "failed", "tokens", "TPST", "cost", "calls", "completed", "failed", "refused", "average"},
+// agentTable tells of agents, plans or directly called tools, each with its own runs and with all of its calls.
+func agentTable(name string, list []audit.AgentStats) *table {
+	t := &table{header: []string{name, "runs", "solved", "failed", "tokens", "TPST", "cost", "calls", "completed", "failed", "refused", "average"},
 		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 11: true}}
 	for _, g := range list {
 		t.add(plainText(g.Name), strconv.Itoa(g.Runs.All), strconv.Itoa(g.Runs.Solved), strconv.Itoa(g.Runs.Failed), strconv.Itoa(g.Usage.InputTokens+g.Usage.OutputTokens),

@@ -30,7 +30,7 @@ func TestLiveQuestions(t *testing.T) {
 	}
 	v.pending([]audit.Running{{Kind: audit.KindCall, ID: "1.1", Tool: "ask", State: audit.StateRunning}})
 	v.below = []audit.RunQuestion{asked("demo/1.2", "1.1", "And I?", `{"type":"object"}`)}
-	want := []string{"turn 1 · say", "  * 1.1 ask · waits for a person", "? 1.1 Shall I  [2Jgo on?", "  starter answer demo 1.1 --text TEXT",
+	want := []string{"turn 1 · say", "  * 1.1 ask · waits for an answer", "? 1.1 Shall I  [2Jgo on?", "  starter answer demo 1.1 --text TEXT",
 		"? 1.1 And I?", "  starter answer demo/1.2 1.1 --value JSON"}
 	got := v.live(now, "*", 20)
 	want[0] = got[0]

@@ -194,7 +194,7 @@ func (a *app) printCall(f *follower, s *start) error {
 	}
 	p := a.paletteFor(a.Err)
 	for _, record := range f.records {
-		for _, note := range notesOf(record) {
+		for _, note := range notesBesideError(record) {
 			fmt.Fprintln(a.Err, p.faint("note: "+note))
 		}
 	}
@@ -217,11 +217,36 @@ func notesOf(r switchyard.Record) []string {
 		}
 		notes = append(notes, hookNote(h))
 	}
-	if r.Approval != nil {
-		notes = append(notes, r.Approval.Note())
+	if note := approvalNote(r); note != "" {
+		notes = append(notes, note)
 	}
 	slices.Sort(notes)
 	return slices.Compact(notes)
+}
+
+// approvalNote tells what a person decided about a call. Of an edit the call's own note says who changed what, so that only the
+// reason is left to be told.
+func approvalNote(r switchyard.Record) string {
+	switch d := r.Approval; {
+	case d == nil:
+		return ""
+	case d.Decision != switchyard.DecisionEdit || len(r.Notes) == 0:
+		return d.Note()
+	case d.Reason == "":
+		return ""
+	default:
+		return "the arguments were changed because: " + d.Reason
+	}
+}
+
+// notesBesideError are the notes of a call whose error is shown too: that of one that a person denied says who did, and why.
+func notesBesideError(r switchyard.Record) []string {
+	notes := notesOf(r)
+	if r.Error == nil || r.Error.Type != switchyard.ErrApprovalDenied || r.Approval == nil {
+		return notes
+	}
+	said := approvalNote(r)
+	return slices.DeleteFunc(notes, func(note string) bool { return note == said })
 }
 
 // typeHint tells how to pass text that looks like another JSON value where a call of name=value pairs was refused for

@@ -77,7 +77,7 @@ func (t *tracker) detailLines(r *callRow) []string {
 		return nil
 	}
 	var lines []string
-	for _, note := range notesOf(*r.record) {
+	for _, note := range notesBesideError(*r.record) {
 		lines = append(lines, t.palette.faint("      note: "+switchyard.Shorten(note, 300)))
 	}
 	if r.record.Error == nil {
@@ -134,7 +134,7 @@ func (t *tracker) runningParts(r audit.Running, now time.Time) []string {
 	case audit.StateBackingOff:
 		parts = append(parts, t.palette.warn("next attempt in "+brief(r.NextAttempt.Sub(now))))
 	case audit.StateAsking:
-		parts = append(parts, t.palette.warn("waits for a person"))
+		parts = append(parts, t.palette.warn(audit.Standing(audit.RunRunning, []audit.Awaited{audit.AwaitsAnswer})))
 	case audit.StateCancelling, audit.StatePaused:
 		parts = append(parts, t.palette.warn(string(r.State)))
 	}

@@ -56,7 +56,7 @@ func (a *app) anyRun(statuses ...audit.RunStatus) completer {
 			if len(statuses) > 0 && !slices.Contains(statuses, r.Status) {
 				return nil
 			}
-			standing := nonEmpty([]string{r.Agent, string(r.Status), ago(time.Since(r.Started))})
+			standing := nonEmpty([]string{r.Agent, audit.Standing(r.Status, r.WaitsFor), ago(time.Since(r.Started))})
 			return []cobra.Completion{cobra.CompletionWithDesc(r.ID, strings.Join(standing, ", "))}
 		})
 	}

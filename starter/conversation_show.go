@@ -28,13 +28,15 @@ type summedConversation struct {
 
 // summedRun is one run of a conversation.
 type summedRun struct {
-	WorkflowID string             `json:"workflow_id"`
-	RunID      string             `json:"run_id"`
-	Kind       audit.RunKind      `json:"kind"`
-	Name       string             `json:"name,omitempty"`
-	Caller     string             `json:"caller,omitempty"`
-	Status     audit.RunStatus    `json:"status"`
-	Outcome    switchyard.Outcome `json:"outcome,omitempty"`
+	WorkflowID string          `json:"workflow_id"`
+	RunID      string          `json:"run_id"`
+	Kind       audit.RunKind   `json:"kind"`
+	Name       string          `json:"name,omitempty"`
+	Caller     string          `json:"caller,omitempty"`
+	Status     audit.RunStatus `json:"status"`
+	// WaitsFor is what a run that goes on wants of people.
+	WaitsFor []audit.Awaited    `json:"waits_for,omitempty"`
+	Outcome  switchyard.Outcome `json:"outcome,omitempty"`
 	// Verdict says whether the run is solved, JudgedBy by whose word.
 	Verdict  audit.Solved        `json:"verdict"`
 	JudgedBy audit.JudgedBy      `json:"judged_by"`
@@ -106,7 +108,7 @@ func sumUp(ctx context.Context, c client.Client, id string, list []listedRun) (t
 
 // summed is one run with the counts of its calls.
 func summed(listed listedRun, s audit.Summary, calls audit.CallStats) summedRun {
-	r := summedRun{WorkflowID: listed.ID, RunID: listed.RunID, Kind: listed.Kind, Name: s.Name, Caller: listed.Caller, Status: listed.Status, Started: listed.Started,
+	r := summedRun{WorkflowID: listed.ID, RunID: listed.RunID, Kind: listed.Kind, Name: s.Name, Caller: listed.Caller, Status: listed.Status, WaitsFor: listed.WaitsFor, Started: listed.Started,
 		Duration: listed.Duration, Calls: calls.Calls, SuccessRate: calls.SuccessRate, Usage: s.Usage}
 	r.Verdict, r.JudgedBy = audit.Judge(s, listed.verdict)
 	if s.Result != nil {
@@ -133,7 +135,7 @@ func (a *app) printConversation(told summedConversation, more bool) error {
 	t := table{header: []string{"started", "run id", "name", "caller", "status", "outcome", "verdict", "turns", "calls", "succeeded", "tokens", "cost", "duration"},
 		right: map[int]bool{7: true, 8: true, 9: true, 10: true, 11: true, 12: true}}
 	for _, r := range told.List {
-		t.add(a.format.when(r.Started, now), r.RunID, r.Name, r.Caller, p.status(r.Status), string(r.Outcome), string(r.Verdict), strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),
+		t.add(a.format.when(r.Started, now), r.RunID, r.Name, r.Caller, p.standing(r.Status, r.WaitsFor), string(r.Outcome), string(r.Verdict), strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),
 			switchyard.Thousands(r.Usage.InputTokens+r.Usage.OutputTokens), fmt.Sprintf("$%.4f", r.Usage.Cost), brief(r.Duration.Std()))
 	}
 	if err := a.print(t.text(p) + "\n"); err != nil {

@@ -50,7 +50,8 @@ func (a *app) recordsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "records", Short: "Show or export the call records of many runs",
 		Long: `Shows one record for every call of the runs that are selected and of the sub-agents below them, the newest run first. With
---output json every record is one line of JSON.
+--output json every record is one line of JSON. Each tells the verdict on the run that is selected: whether it is solved, who says so
+and why, as starter report counts it.
 
 With --file they are written to a file instead: as CSV where its name ends in .csv, as Parquet where it ends in .parquet,
 and where it ends in .jsonl as JSON Lines in which every line holds the digest of the one before it. What is printed then is the
@@ -75,6 +76,9 @@ The flags say which runs are meant. --tool and --call-status say, of those, whic
 			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
 				list, err := a.list(ctx, c, &s.selection)
 				if err != nil {
+					return err
+				}
+				if err := a.judged(ctx, c, list); err != nil {
 					return err
 				}
 				var missing unread
@@ -105,7 +109,7 @@ The flags say which runs are meant. --tool and --call-status say, of those, whic
 func (a *app) recordsOf(ctx context.Context, c client.Client, list []listedRun, s *recordSelection, missing *unread) iter.Seq2[switchyard.Record, error] {
 	return func(yield func(switchyard.Record, error) bool) {
 		for _, run := range list {
-			for r, err := range audit.Tree(ctx, c, run.ID, run.RunID) {
+			for r, err := range audit.JudgedTree(ctx, c, run.ID, run.RunID, run.verdict) {
 				if errors.Is(err, audit.ErrNotFound) {
 					fmt.Fprintf(a.Err, "not all of run %s is here: %v\n", run.ID, err)
 					break
@@ -169,16 +173,22 @@ func export(x audit.Exporter, records iter.Seq2[switchyard.Record, error]) (n in
 	return n, seal, err
 }
 
-// printManyRecords prints a table of the records of several runs.
+// printManyRecords prints a table of the records of several runs, and one of the verdicts on these.
 func (a *app) printManyRecords(records iter.Seq2[switchyard.Record, error], missing *unread) error {
 	p := a.paletteFor(a.Out)
 	t := table{header: append([]string{"run"}, recordHeader...), right: map[int]bool{5: true, 6: true, 7: true}}
+	runs := table{header: []string{"run", "verdict"}}
+	var last *switchyard.Judged
 	for r, err := range records {
 		if err != nil {
 			return err
 		}
 		r.CallID = r.Path
 		t.add(append([]string{r.WorkflowID}, recordCells(r, p, time.Now())...)...)
+		if r.Verdict != nil && r.Verdict != last {
+			last = r.Verdict
+			runs.add(last.WorkflowID, cmp.Or(plainText(audit.VerdictText(*last)), "not over"))
+		}
 	}
 	if len(t.rows) == 0 && len(*missing) > 0 {
 		return nil
@@ -187,7 +197,7 @@ func (a *app) printManyRecords(records iter.Seq2[switchyard.Record, error], miss
 		fmt.Fprintln(a.Err, "no calls")
 		return nil
 	}
-	return a.print(t.text(p))
+	return a.print(t.text(p) + "\n" + runs.text(p))
 }
 
 // intact says how much of a broken export is as it was written.

@@ -43,8 +43,12 @@ type listedRun struct {
 	Awaits time.Time `json:"awaits_approval_since,omitzero"`
 	// Unread is why it is not known whether the run is paused or waits for approval; empty where it is.
 	Unread string `json:"unread,omitempty"`
+	// WaitsFor is what the run, or one below it, wants of people, as far as the server tells without being asked for each run.
+	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
 	// verdict is what a person said of the run, where that was asked.
 	verdict *switchyard.RunVerdict
+	// asks says that the run, or one below it, waits for an answer.
+	asks bool
 	// root is the run at the top of the tree that this one belongs to.
 	root     string
 	Closed   time.Time           `json:"closed,omitzero"`
@@ -158,7 +162,7 @@ func listRuns(ctx context.Context, c client.Client, namespace, query string, lim
 		}
 	}
 	slices.SortStableFunc(runs, func(x, y listedRun) int { return y.Started.Compare(x.Started) })
-	return runs, awaitBelow(ctx, c, namespace, runs)
+	return runs, awaited(ctx, c, namespace, runs)
 }
 
 func listed(e *workflowpb.WorkflowExecutionInfo) listedRun {
@@ -199,7 +203,8 @@ func (r *listedRun) takeMemo(e *workflowpb.WorkflowExecutionInfo) {
 // takeKept reads what the run keeps of itself.
 func (r *listedRun) takeKept(fields map[string]*commonpb.Payload) {
 	r.Waiting = value[bool](fields[switchyard.AttributeWaiting]) && r.Closed.IsZero()
-	r.Outcome, r.Tools = value[switchyard.Outcome](fields[switchyard.AttributeOutcome]), value[[]string](fields[switchyard.AttributeTools])
+	r.asks = r.Waiting && r.Awaits.IsZero() && r.Unread == ""
+	r.Outcome, r.Tools = cmp.Or(value[switchyard.Outcome](fields[switchyard.AttributeOutcome]), untold[r.Status]), value[[]string](fields[switchyard.AttributeTools])
 	r.Turns, r.Calls = value[int](fields[switchyard.AttributeTurns]), value[int](fields[switchyard.AttributeCalls])
 	r.Tokens, r.Cost = value[int](fields[switchyard.AttributeTokens]), value[float64](fields[switchyard.AttributeCost])
 }
@@ -272,13 +277,18 @@ func (a *app) printRuns(runs []listedRun, executions bool, now time.Time) error 
 
 // standing is the run's status in words.
 func (r listedRun) standing(p palette) string {
-	if r.Status == audit.RunRunning && !r.Awaits.IsZero() {
-		return p.warn("waits for approval")
-	}
-	if r.Status == audit.RunRunning && r.Unread != "" {
+	if r.Status == audit.RunRunning && len(r.WaitsFor) == 0 && r.Unread != "" {
 		return p.status(r.Status) + p.warn(" (or paused, or waits)")
 	}
-	return p.status(r.Status)
+	return p.standing(r.Status, r.WaitsFor)
+}
+
+// standing colours a run's status, or what people it waits for.
+func (p palette) standing(s audit.RunStatus, awaited []audit.Awaited) string {
+	if words := audit.Standing(s, awaited); words != string(s) {
+		return p.warn(words)
+	}
+	return p.status(s)
 }
 
 // status colours a run's status.

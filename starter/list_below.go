@@ -15,8 +15,18 @@ import (
 // maxRoots bounds the trees of runs that the server is asked about at once.
 const maxRoots = 100
 
-// awaitBelow adds to the agents' runs of a list since when calls of the sub-agents' runs below them wait for approval. Only runs at
-// the top of their trees are told: those below stand in the list themselves where it has them. The error is the server's.
+// awaited adds to the runs of a list what they, and the runs below them, want of people. The error is the server's.
+func awaited(ctx context.Context, c client.Client, namespace string, runs []listedRun) error {
+	err := awaitBelow(ctx, c, namespace, runs)
+	for i, r := range runs {
+		// A run tells that it waits, and since when for approval: without that it waits for an answer.
+		runs[i].WaitsFor = audit.Awaiting(!r.Awaits.IsZero(), r.asks)
+	}
+	return err
+}
+
+// awaitBelow adds to the agents' runs of a list since when calls of the sub-agents' runs below them wait for approval, and whether
+// these ask something. Only runs at the top of their trees are told: those below stand in the list themselves where it has them. The error is the server's.
 func awaitBelow(ctx context.Context, c client.Client, namespace string, runs []listedRun) error {
 	tops := map[string]*listedRun{}
 	var roots []string
@@ -35,7 +45,7 @@ func awaitBelow(ctx context.Context, c client.Client, namespace string, runs []l
 		for _, e := range page.GetExecutions() {
 			below := listed(e)
 			if top := tops[below.root]; top != nil {
-				top.Awaits = earlier(top.Awaits, below.Awaits)
+				top.Awaits, top.asks = earlier(top.Awaits, below.Awaits), top.asks || below.asks
 				top.Unread = cmp.Or(top.Unread, below.Unread)
 			}
 		}

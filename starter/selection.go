@@ -99,13 +99,13 @@ func (s *selection) checkTimes(cmd *cobra.Command, now time.Time) error {
 func (s *selection) condition(roots []string) string {
 	conditions := []string{listCondition(s.query, s.conversation, s.all)}
 	for _, one := range []struct{ attribute, value string }{
-		{switchyard.AttributeAgent, s.agent}, {switchyard.AttributeOutcome, s.outcome}, {switchyard.AttributeCaller, s.caller},
+		{switchyard.AttributeAgent, s.agent}, {switchyard.AttributeCaller, s.caller},
 	} {
 		if one.value != "" {
 			conditions = append(conditions, one.attribute+" = "+quoted(one.value))
 		}
 	}
-	conditions = append(conditions, s.toolCondition(), s.statusCondition(), s.waitingCondition(roots))
+	conditions = append(conditions, s.outcomeCondition(), s.toolCondition(), s.statusCondition(), s.waitingCondition(roots))
 	for _, bound := range []struct {
 		comparison string
 		at         time.Time
@@ -115,6 +115,27 @@ func (s *selection) condition(roots []string) string {
 		}
 	}
 	return strings.Join(nonEmpty(conditions), " AND ")
+}
+
+// untold are the outcomes of runs that the server ended, or that failed before they began: they could not tell it themselves.
+var untold = map[audit.RunStatus]switchyard.Outcome{audit.RunFailed: switchyard.OutcomeFailed, audit.RunTimedOut: switchyard.OutcomeFailed,
+	audit.RunCancelled: switchyard.OutcomeCancelled, audit.RunTerminated: switchyard.OutcomeCancelled}
+
+func (s *selection) outcomeCondition() string {
+	if s.outcome == "" {
+		return ""
+	}
+	told := switchyard.AttributeOutcome + " = " + quoted(s.outcome)
+	var ends []string
+	for _, status := range runStatuses {
+		if untold[status] == switchyard.Outcome(s.outcome) {
+			ends = append(ends, quoted(statusNames[status]))
+		}
+	}
+	if len(ends) == 0 {
+		return told
+	}
+	return fmt.Sprintf("(%s OR (%s IS NULL AND ExecutionStatus IN (%s)))", told, switchyard.AttributeOutcome, strings.Join(ends, ", "))
 }
 
 func (s *selection) toolCondition() string {

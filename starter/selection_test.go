@@ -19,7 +19,9 @@ func TestSelection(t *testing.T) {
 		want  string
 	}{
 		{"", false, nil, top},
-		{"--agent it's --caller ada --outcome limit_reached", false, nil, top + ` AND SwitchyardAgent = 'it\'s' AND SwitchyardOutcome = 'limit_reached' AND SwitchyardCaller = 'ada'`},
+		{"--agent it's --caller ada --outcome limit_reached", false, nil, top + ` AND SwitchyardAgent = 'it\'s' AND SwitchyardCaller = 'ada' AND SwitchyardOutcome = 'limit_reached'`},
+		{"--outcome cancelled", false, nil, top + " AND (SwitchyardOutcome = 'cancelled' OR (SwitchyardOutcome IS NULL AND ExecutionStatus IN ('Canceled', 'Terminated')))"},
+		{"--outcome failed", false, nil, top + " AND (SwitchyardOutcome = 'failed' OR (SwitchyardOutcome IS NULL AND ExecutionStatus IN ('Failed', 'TimedOut')))"},
 		{"--conversation talk --query A=1", false, nil, top + " AND SwitchyardConversation = 'talk' AND (A=1)"},
 		{"--tool refund", false, nil, top + " AND SwitchyardTools = 'refund'"},
 		{"--tool refund", true, nil, top + " AND (SwitchyardTools IN ('refund', '...') OR SwitchyardTools IS NULL OR CloseTime IS NULL)"},

@@ -28,7 +28,9 @@ type shownRun struct {
 	Questions []listedQuestion `json:"questions,omitempty"`
 	// Approvals are the calls that wait for approval, those of the sub-agents below the run too.
 	Approvals []listedApproval `json:"approvals,omitempty"`
-	UI        string           `json:"ui,omitempty"`
+	// WaitsFor says what of both there is.
+	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
+	UI       string          `json:"ui,omitempty"`
 	// Verdict says whether the run is solved, and JudgedBy by whose word; Person is what a person said of it.
 	Verdict  audit.Solved           `json:"verdict"`
 	JudgedBy audit.JudgedBy         `json:"judged_by"`
@@ -104,6 +106,7 @@ func (s *shownRun) takePresent(ctx context.Context, c client.Client, run *runRef
 	s.Questions = s.reach.listed(open)
 	waiting, err := audit.Approvals(ctx, c, run.workflowID, run.runID)
 	s.Approvals = s.reach.listedApprovals(waiting)
+	s.WaitsFor = audit.Awaiting(len(waiting) > 0, len(open) > 0)
 	return err
 }
 
@@ -119,7 +122,7 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 	if s.Incomplete {
 		field("incomplete", p.warn("the server keeps the run's first histories no longer; this is what is left"))
 	}
-	field("status", p.status(s.Status)+s.outcome())
+	field("status", p.standing(s.Status, s.WaitsFor)+s.outcome())
 	field("verdict", verdictText(s.Summary, s.Person))
 	for _, pause := range []*switchyard.Pause{s.Paused, s.PausedOnServer} {
 		if pause != nil {

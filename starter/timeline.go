@@ -37,6 +37,13 @@ A run that goes on is drawn as far as it has come. With --tree the calls of the 
 			if err != nil {
 				return a.lookupError(run.workflowID, run.runID, err)
 			}
+			shown := shownRun{Summary: t.Run()}
+			if err := a.judge(ctx, c, &shown); err != nil {
+				return err
+			}
+			if t.Person = shown.Person; t.Incomplete {
+				fmt.Fprintln(a.Err, "the server keeps the first histories no longer; this is what is left")
+			}
 			if file == "" {
 				file = pageName(run.workflowID)
 			}

@@ -121,23 +121,5 @@ func (a *app) judge(ctx context.Context, c client.Client, s *shownRun) error {
 
 // verdictText tells of the verdict on a run in a line.
 func verdictText(s audit.Summary, person *switchyard.RunVerdict) string {
-	verdict, by := audit.Judge(s, person)
-	switch {
-	case verdict == audit.SolvedOpen:
-		return ""
-	case by == audit.JudgedByPerson:
-		return withReason(string(verdict)+", says "+plainText(person.By), person.Reason)
-	case by == audit.JudgedByChecker:
-		return withReason(string(verdict)+", says the checker "+s.Result.Checked.Tool, s.Result.Checked.Reason)
-	case s.Result != nil && s.Result.Checked != nil:
-		return string(verdict) + " by its end; the checker " + s.Result.Checked.Tool + " gave no verdict: " + plainText(s.Result.Checked.Problem)
-	}
-	return string(verdict) + " by its end"
-}
-
-func withReason(text, reason string) string {
-	if reason == "" {
-		return text
-	}
-	return text + ": " + plainText(reason)
+	return plainText(audit.VerdictText(audit.Verdict(s, person)))
 }

@@ -120,7 +120,7 @@ func TestDetailsAtLimit(t *testing.T) {
 	l.grants(time.Hour, switchyard.Grant{Calls: 3})
 	l.runAgent(a, "Go.")
 	l.result()
-	shows(t, "at its limit", *shown, "**Waits at its limit** of calls", "calls 1 of 1", "--grant calls=AMOUNT")
+	shows(t, "at its limit", *shown, "**Waits for approval** at its limit of calls", "calls 1 of 1", "--grant calls=AMOUNT")
 	shows(t, "granted", l.details(), "calls 2 of 4")
 }
 

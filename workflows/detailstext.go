@@ -105,7 +105,7 @@ func (d *details) waitsFor() (parts []string) {
 	open := d.pipeline.control.approvals.open
 	switch n := len(open); {
 	case n == 1 && open[0].Limit != "":
-		parts = append(parts, "**Waits at its limit** of "+plainMarkdown(open[0].Limit, maxDetailsText))
+		parts = append(parts, "**Waits for approval** at its limit of "+plainMarkdown(open[0].Limit, maxDetailsText))
 	case n > 0:
 		parts = append(parts, "**Waits for approval** of "+counted(n, "call"))
 	}

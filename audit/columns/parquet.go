@@ -47,6 +47,8 @@ type row struct {
 	Caller         string     `parquet:"caller,dict"`
 	Conversation   string     `parquet:"conversation,dict"`
 	Arguments      *string    `parquet:"arguments,optional"`
+	Verdict        *string    `parquet:"verdict,optional,dict"`
+	JudgedBy       *string    `parquet:"judged_by,optional,dict"`
 }
 
 // NewExport writes records as Parquet, compressed with zstd, in groups of rows, so that memory does not grow with their number.
@@ -89,6 +91,9 @@ func rowOf(r switchyard.Record) row {
 	if len(r.Arguments) > 0 {
 		text := string(r.Arguments)
 		out.Arguments = &text
+	}
+	if v := r.Verdict; v != nil {
+		out.Verdict, out.JudgedBy = &v.Verdict, &v.JudgedBy
 	}
 	return out
 }

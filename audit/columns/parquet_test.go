@@ -65,19 +65,20 @@ func TestParquet(t *testing.T) {
 	r := switchyard.Record{WorkflowID: "run-1", Run: "first", Path: "1.1", CallID: "1.1", Turn: 1, Tool: "send", Version: "1.0.0", Status: switchyard.CallFailed, Batched: true,
 		Error:  &switchyard.Error{Type: switchyard.ErrExecution, Message: "no"},
 		Timing: switchyard.Timing{Lane: "general", Attempts: 2, Worker: "w", Scheduled: at, Started: at.Add(time.Second), QueueWait: switchyard.Duration(time.Second), Duration: switchyard.Duration(1500 * time.Microsecond)},
-		Caller: switchyard.Caller{Type: switchyard.CallerAgent, ID: "clerk"}, Conversation: "=SUM(A1)", Arguments: json.RawMessage(`{"text":"ä\u0000"}`), EstimatedTokens: 12, ResultTokens: 34}
+		Caller: switchyard.Caller{Type: switchyard.CallerAgent, ID: "clerk"}, Conversation: "=SUM(A1)", Arguments: json.RawMessage(`{"text":"ä\u0000"}`), EstimatedTokens: 12, ResultTokens: 34,
+		Verdict: &switchyard.Judged{Verdict: "solved", JudgedBy: "checker"}}
 	file, rows := read(t, write(t, r, switchyard.Record{CallID: "2.1", Status: switchyard.CallRunning}))
 	if len(rows) != 2 || file.NumRows() != 2 {
 		t.Fatalf("%d rows", len(rows))
 	}
 	for name, want := range map[string]any{"workflow_id": "run-1", "tool": "send", "turn": int32(1), "status": "failed", "batched": true, "error": "execution_error", "attempts": int32(2),
 		"scheduled": at.UnixMicro(), "queue_wait_ms": 1000.0, "duration_ms": 1.5, "argument_tokens": int64(12), "result_tokens": int64(34), "caller_type": "agent", "caller": "clerk",
-		"conversation": "=SUM(A1)", "arguments": `{"text":"ä\u0000"}`} {
+		"conversation": "=SUM(A1)", "arguments": `{"text":"ä\u0000"}`, "verdict": "solved", "judged_by": "checker"} {
 		if got := plain(rows[0][name]); got != want {
 			t.Errorf("%s is %v (%T), want %v", name, got, got, want)
 		}
 	}
-	for _, name := range []string{"error", "scheduled", "started", "closed", "arguments"} {
+	for _, name := range []string{"error", "scheduled", "started", "closed", "arguments", "verdict"} {
 		if got := rows[1][name]; got != nil {
 			t.Errorf("%s of a call without one is %v", name, got)
 		}

@@ -3,6 +3,7 @@ package pictures
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func figure(u unit, value float64) string {
 	case unitMoney:
 		return money(value)
 	case unitPercent:
-		return fmt.Sprintf("%.4g %%", float64(int(value*10))/10)
+		return fmt.Sprintf("%.4g %%", math.Round(value*10)/10)
 	}
 	return switchyard.Thousands(int(value + .5))
 }
@@ -132,10 +133,11 @@ const maxParts = 48
 
 // byTime adds up the runs that began in each part of the time; step is how long a part is.
 func (r *Report) byTime() (list []*sum, step time.Duration) {
-	if len(r.runs) == 0 {
+	runs := r.dated()
+	if len(runs) == 0 {
 		return nil, 0
 	}
-	first, last := r.runs[0].began.UTC(), r.runs[len(r.runs)-1].began.UTC()
+	first, last := runs[0].began.UTC(), runs[len(runs)-1].began.UTC()
 	step = steps[len(steps)-1]
 	for _, s := range steps {
 		if last.Sub(first.Truncate(s))/s < maxParts {
@@ -148,7 +150,7 @@ func (r *Report) byTime() (list []*sum, step time.Duration) {
 	for at := first; !at.After(last); at = at.Add(step) {
 		list = append(list, &sum{name: at.Format(layout)})
 	}
-	for _, run := range r.runs {
+	for _, run := range runs {
 		list[int(run.began.UTC().Sub(first)/step)].add(run)
 	}
 	return list, step
@@ -220,7 +222,7 @@ func (r *Report) tokenCharts() []chart {
 	for _, s := range by {
 		tpst := "none solved"
 		if s.solved > 0 {
-			tpst = switchyard.Thousands((s.in+s.out)/s.solved) + " TPST"
+			tpst = figure(unitCount, float64(s.in+s.out)/float64(s.solved)) + " TPST"
 		}
 		tokens.Behind = append(tokens.Behind, tpst)
 	}
@@ -274,7 +276,7 @@ func outcomes(of string, groups []audit.GroupStats) chart {
 	}{
 		{"completed", "runs", func(g audit.GroupStats) int { return g.Completed }}, {"failed", "failed", func(g audit.GroupStats) int { return g.Failed }},
 		{"refused", "tried", func(g audit.GroupStats) int { return g.Refused }}, {"cancelled", "cancelled", func(g audit.GroupStats) int { return g.Cancelled }},
-		{"goes on", "queue", func(g audit.GroupStats) int { return g.Running }}, {"withheld", "withheld", func(g audit.GroupStats) int { return g.Withheld }},
+		{"running", "queue", func(g audit.GroupStats) int { return g.Running }}, {"withheld", "withheld", func(g audit.GroupStats) int { return g.Withheld }},
 	} {
 		add(&c, s.name, s.tone, groups, func(g audit.GroupStats) float64 { return float64(s.value(g)) })
 	}

@@ -186,13 +186,17 @@ func childText(r switchyard.Record) string {
 
 // joined are the texts that say something, with ": " between them.
 func joined(texts ...string) string {
-	var kept []string
+	return strings.Join(nonEmpty(texts), ": ")
+}
+
+// nonEmpty are the texts that say something.
+func nonEmpty(texts []string) (kept []string) {
 	for _, t := range texts {
 		if t != "" {
 			kept = append(kept, t)
 		}
 	}
-	return strings.Join(kept, ": ")
+	return kept
 }
 
 // clock is a time of day with its date, in UTC: who reads a page may be elsewhere than who made it.

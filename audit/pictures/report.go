@@ -71,16 +71,26 @@ func (r *Report) Write(w io.Writer) error {
 	return write(w, "report.html", p)
 }
 
+// dated are the runs of which it is known when they began: history says so, where there is any.
+func (r *Report) dated() []reportedRun {
+	first := slices.IndexFunc(r.runs, func(run reportedRun) bool { return !run.began.IsZero() })
+	if first < 0 {
+		return nil
+	}
+	return r.runs[first:]
+}
+
 // words say which runs these are.
 func (r *Report) words() []string {
 	words := []string{}
 	if r.Of != "" {
 		words = append(words, "Selected: "+r.Of+".")
 	}
-	if n := len(r.runs); n > 0 {
-		words = append(words, "They began between "+clock(r.runs[0].began)[:16]+" and "+clock(r.runs[n-1].began)[:16]+" UTC.")
+	if dated := r.dated(); len(dated) > 0 {
+		const minute = "2006-01-02 15:04"
+		words = append(words, "They began between "+dated[0].began.UTC().Format(minute)+" and "+dated[len(dated)-1].began.UTC().Format(minute)+" UTC.")
 	}
-	for _, note := range r.Notes {
+	for _, note := range nonEmpty(r.Notes) {
 		words = append(words, strings.ToUpper(note[:1])+note[1:]+".")
 	}
 	return words

@@ -16,6 +16,12 @@ import (
 type Timeline struct {
 	// Now is when the runs were read: what goes on still is drawn up to then.
 	Now time.Time
+	// Person is what a person said of the run; nil where nobody did.
+	Person *switchyard.RunVerdict
+	// Awaited is what the run, and those below it, want of people.
+	Awaited []audit.Awaited
+	// Incomplete says that the server keeps the first histories of one of the runs no longer.
+	Incomplete bool
 	// Gone counts the sub-agents whose histories the server keeps no longer.
 	Gone  int
 	start time.Time
@@ -87,7 +93,8 @@ func (k markKind) lasts() bool { return k == markApproval || k == markQuestion |
 const maxRuns = 2000
 
 // ReadTimeline reads a run, and with tree the sub-agents below it, as far as they have come. Parameters and errors are those of
-// audit.Events; sub-agents whose histories the server keeps no longer are counted in Gone.
+// audit.Events; sub-agents whose histories the server keeps no longer are counted in Gone, and of a run whose first histories are
+// gone the rest is there.
 func ReadTimeline(ctx context.Context, c client.Client, workflowID, runID string, tree bool) (*Timeline, error) {
 	t := &Timeline{}
 	waiting := []switchyard.ChildRun{{WorkflowID: workflowID, RunID: runID}}
@@ -95,6 +102,9 @@ func ReadTimeline(ctx context.Context, c client.Client, workflowID, runID string
 		next := waiting[0]
 		waiting = waiting[1:]
 		err := t.read(ctx, c, next)
+		if errors.Is(err, audit.ErrIncomplete) {
+			t.Incomplete, err = true, nil
+		}
 		if errors.Is(err, audit.ErrNotFound) && len(t.runs) > 0 {
 			t.Gone++
 			continue
@@ -112,20 +122,29 @@ func ReadTimeline(ctx context.Context, c client.Client, workflowID, runID string
 
 func (t *Timeline) read(ctx context.Context, c client.Client, run switchyard.ChildRun) error {
 	b := NewRun()
-	summary, running, err := audit.Read(ctx, c, run.WorkflowID, run.RunID, b.Add)
-	if err != nil {
-		return err
+	summary, running, incomplete := audit.Read(ctx, c, run.WorkflowID, run.RunID, b.Add)
+	if incomplete != nil && !errors.Is(incomplete, audit.ErrIncomplete) {
+		return incomplete
 	}
 	var pending []audit.Running
 	if summary.Closed.IsZero() {
-		if pending, err = audit.Pending(ctx, c, summary.WorkflowID, summary.Run); err != nil {
+		var err error
+		if pending, err = audit.Pending(ctx, c, run.WorkflowID, run.RunID); err != nil {
 			return err
+		}
+		if len(t.runs) == 0 {
+			if t.Awaited, err = audit.Awaits(ctx, c, run.WorkflowID, run.RunID); err != nil {
+				return err
+			}
 		}
 	}
 	t.Now = time.Now()
 	t.AddRun(b, summary, running, pending)
-	return nil
+	return incomplete
 }
+
+// Run returns the summary of the run that the page is about.
+func (t *Timeline) Run() audit.Summary { return t.runs[0].summary }
 
 // Run collects the events of one run for a Timeline.
 type Run struct {

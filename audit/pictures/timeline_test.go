@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"os"
 	"regexp"
 	"strings"
@@ -78,7 +79,7 @@ func TestTimelineHasAllCalls(t *testing.T) {
 	}{
 		{"agent", 1, 10, []string{"agent tester", "answered", "10 calls: 3 completed, 3 failed, 4 refused; 3 retries.", "3 model steps: 556 tokens in, 33 out."}},
 		{"people", 2, 6, []string{"6 calls: 3 completed, 3 failed.", "Its history is in 2 parts."}},
-		{"people", 1, 5, []string{"goes on", "had gone on for"}},
+		{"people", 1, 5, []string{">running<", "had gone on for"}},
 		{"plan_failed", 1, 4, []string{"plan "}},
 		{"direct_refused", 1, 1, []string{"direct call of", "1 call, refused."}},
 		{"terminated", 1, 2, []string{"terminated"}},
@@ -94,6 +95,33 @@ func TestTimelineHasAllCalls(t *testing.T) {
 				t.Errorf("%s: the page does not say %q", tt.name, w)
 			}
 		}
+	}
+}
+
+// TestTimelineSaysHowRunStands proves that a page tells the verdict on its run with who gave it, what a run that goes on wants of people,
+// and that a beginning is missing; and that a page of nothing is an error.
+func TestTimelineSaysHowRunStands(t *testing.T) {
+	judged := recorded(t, 1, "agent")
+	judged.Person, judged.Incomplete = &switchyard.RunVerdict{By: "ada", Reason: "the wrong document"}, true
+	waiting := recorded(t, 1, "people")
+	waiting.Awaited = []audit.Awaited{audit.AwaitsApproval, audit.AwaitsAnswer}
+	for _, tt := range []struct {
+		timeline *pictures.Timeline
+		words    []string
+	}{
+		{judged, []string{"failed, says ada: the wrong document", "This is not all: "}},
+		{recorded(t, 1, "agent"), []string{"solved by its end"}},
+		{waiting, []string{"waits for approval and an answer"}},
+	} {
+		page := written(t, tt.timeline)
+		for _, w := range tt.words {
+			if !strings.Contains(page, w) {
+				t.Errorf("the page does not say %q", w)
+			}
+		}
+	}
+	if err := (&pictures.Timeline{}).Write(io.Discard); err == nil {
+		t.Error("a page of no run was written")
 	}
 }
 

@@ -2,6 +2,7 @@ package pictures
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -57,14 +58,20 @@ type use struct {
 // maxAnswer bounds the answer that a page shows, in bytes.
 const maxAnswer = 20 << 10
 
-// Write writes the page. There must be a run.
+// errNoRun says that nothing was added to a page.
+var errNoRun = errors.New("there is no run to draw")
+
+// Write writes the page. The error is the writer's, or says that no run was added.
 func (t *Timeline) Write(w io.Writer) error {
+	if len(t.runs) == 0 {
+		return errNoRun
+	}
 	s := t.runs[0].summary
 	calls := t.sorted()
 	p := timelinePage{frame: newFrame(runName(s)+" · "+s.WorkflowID, "starter timeline, "+clock(t.Now), "page.js", "rows.js", "bars.js", "timeline.js", "moves.js"),
-		Heading: runName(s), Prompt: cut(s.Prompt), Words: t.words(calls), Facts: facts(s), Runs: t.runRows(),
+		Heading: runName(s), Prompt: cut(s.Prompt), Words: t.words(calls), Facts: append(facts(s), t.verdict()...), Runs: t.runRows(),
 		Data: timelineData{Start: s.Started.UTC().Format(time.RFC3339Nano), Open: s.Closed.IsZero(), Runs: t.runs, Calls: calls, Steps: append([]shownStep{}, t.steps...), Marks: append([]mark{}, t.marks...), Uses: t.uses()}}
-	p.Status, p.Tone = ending(s)
+	p.Status, p.Tone = ending(s, t.Person, t.awaited(0))
 	if s.Failure != "" {
 		p.Failure = joined(string(s.FailureType), cut(s.Failure))
 	}
@@ -123,8 +130,8 @@ func elapsed(m millis) string { return "+" + brief(time.Duration(max(m, 0))) }
 // runRows are the rows of the table of runs, where there are several.
 func (t *Timeline) runRows() []runRow {
 	var rows []runRow
-	for _, r := range t.runs {
-		status, _ := ending(r.summary)
+	for i, r := range t.runs {
+		status, _ := ending(r.summary, nil, t.awaited(i))
 		rows = append(rows, runRow{Path: r.Path, Name: r.Name, ID: r.ID, Status: status, At: elapsed(r.From), Took: brief(time.Duration(r.To - r.From)), Used: usedText(r.summary.Usage)})
 	}
 	if len(rows) < 2 {

@@ -9,20 +9,33 @@ import (
 	"github.com/switchyard/switchyard/audit"
 )
 
-// ending says in a few words how a run stands, and whether that is good, bad, or neither.
-func ending(s audit.Summary) (text, tone string) {
-	status := strings.ReplaceAll(string(s.Status), "_", " ")
+// ending says in a few words how a run stands, and whether that is good, bad, or neither; awaited is what it wants of people.
+func ending(s audit.Summary, person *switchyard.RunVerdict, awaited []audit.Awaited) (text, tone string) {
+	status := strings.ReplaceAll(audit.Standing(s.Status, awaited), "_", " ")
 	switch {
-	case s.Status == audit.RunPaused:
-		return status, "wait"
 	case s.Closed.IsZero():
-		return "goes on", "wait"
+		return status, "wait"
 	case s.Status != audit.RunCompleted:
 		return status, "bad"
 	case s.Result == nil:
 		return status, "good"
 	}
-	return outcome(*s.Result, audit.SolvedBy(s))
+	verdict, _ := audit.Judge(s, person)
+	return outcome(*s.Result, verdict)
+}
+
+// awaited is what a run of the page wants of people.
+func (t *Timeline) awaited(run int) []audit.Awaited {
+	if run == 0 && len(t.Awaited) > 0 {
+		return t.Awaited
+	}
+	s := t.runs[run].summary
+	return audit.Awaiting(len(s.Approvals) > 0, len(s.Questions) > 0)
+}
+
+// verdict is the line that tells whether the run is solved, who says so, and why; none of one that is not over.
+func (t *Timeline) verdict() [][2]string {
+	return details(line("verdict", audit.VerdictText(audit.Verdict(t.runs[0].summary, t.Person))))
 }
 
 // outcome is ending for a run that completed.
@@ -40,14 +53,11 @@ func outcome(r switchyard.RunResult, verdict audit.Solved) (text, tone string) {
 func (t *Timeline) words(calls []shownCall) []string {
 	s := t.runs[0].summary
 	words := []string{howLong(s, t.Now), callWords(calls)}
-	words = append(words, usageWords(s.Usage), runWords(s, len(t.runs)-1, t.Gone))
-	kept := words[:0]
-	for _, w := range words {
-		if w != "" {
-			kept = append(kept, w)
-		}
+	if t.Incomplete {
+		words = append([]string{"This is not all: the server keeps the first histories no longer, and what they told is missing here."}, words...)
 	}
-	return kept
+	words = append(words, usageWords(s.Usage), runWords(s, len(t.runs)-1, t.Gone))
+	return nonEmpty(words)
 }
 
 // howLong says when a run began and how long it took.
@@ -72,7 +82,7 @@ func callWords(calls []shownCall) string {
 	var parts []string
 	for _, status := range []string{"completed", "failed", "refused", "cancelled", "withheld", "running"} {
 		if n := counts[status]; n > 0 {
-			parts = append(parts, switchyard.Thousands(n)+" "+strings.ReplaceAll(status, "running", "under way"))
+			parts = append(parts, switchyard.Thousands(n)+" "+status)
 		}
 	}
 	text := switchyard.Plural(len(calls), "call") + ": " + strings.Join(parts, ", ")

@@ -29,7 +29,7 @@ function legend(items) {
 	for (const [status, name, text] of [['completed', 'runs', 'runs'], ['failed', 'failed', 'ran and failed'], ['cancelled', 'cancelled', 'cancelled'], ['withheld', 'withheld', 'withheld (dry run)']]) {
 		if (calls.some((i) => i.of.status === status && (i.ran || status !== 'failed')) || status === 'completed' && calls.some((i) => i.of.status === 'running')) entry(name, text);
 	}
-	if (calls.some((i) => i.of.status === 'running')) entry('runs', 'goes on: open at its end (▸)', 'hollow');
+	if (calls.some((i) => i.of.status === 'running')) entry('runs', 'running still: open at its end (▸)', 'hollow');
 	if (calls.some((i) => i.of.status === 'refused')) entry('failed', 'refused: never ran (×)', 'hollow');
 	if (items.some((i) => i.type === 'step')) entry('model', 'model step');
 }
@@ -53,7 +53,7 @@ function hint(item) {
 		return tip(of.label, ['at ' + lasting(of.from) + (of.to > of.from ? ', for ' + lasting(of.to - of.from) : ''), of.open ? 'not over yet' : '']);
 	}
 	const lines = item.spans.map(([kind, from, to]) => (kind === runs ? 'ran for ' : words[kind] + ' for ') + lasting(to - from));
-	if (item.type === 'step') return tip(of.id, [of.open ? 'goes on' : thousands(of.in) + ' tokens in, ' + thousands(of.out) + ' out', ...lines]);
+	if (item.type === 'step') return tip(of.id, [of.open ? 'running' : thousands(of.in) + ' tokens in, ' + thousands(of.out) + ' out', ...lines]);
 	return tip(of.id + ' ' + of.tool, [of.status + (of.error ? ': ' + of.error : ''), 'lane ' + of.lane, of.attempts > 1 ? of.attempts + ' attempts' : '', ...lines, 'click for all of it']);
 }
 

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -239,5 +240,39 @@ func TestDevserverIsAModuleOfItsOwn(t *testing.T) {
 	}
 	if strings.Contains(readText(t, "go.mod"), "go.temporal.io/server") {
 		t.Error("the main module requires the Temporal server")
+	}
+}
+
+// TestArchitectureNamesWhatIsThere proves that docs/architecture.md has every room of the import rule, and that every file
+// which it sends readers to is where it says.
+func TestArchitectureNamesWhatIsThere(t *testing.T) {
+	document := readText(t, "docs/architecture.md")
+	var named []string
+	for _, r := range tableRows(document, "room", "what lives there", "imports of ours") {
+		for _, folder := range quoted.FindAllStringSubmatch(r.cells[0], -1) {
+			named = append(named, strings.TrimSuffix(folder[1], "/"))
+		}
+	}
+	for _, r := range rooms {
+		if !slices.Contains(named, r.folder) {
+			t.Errorf("the table of rooms has no row for %s", r.folder)
+		}
+	}
+	places := tableRows(document, "what", "words", "decided by `workflows/`", "done by `activities/` and others", "seen through `audit/` and `starter/`")
+	if len(places) < 20 {
+		t.Fatalf("%d rows say where to find things", len(places))
+	}
+	for _, r := range places {
+		for i, folder := range map[int]string{1: "", 2: "workflows", 3: "activities", 4: ""} {
+			for _, name := range quoted.FindAllStringSubmatch(r.cells[i], -1) {
+				place := name[1]
+				if !strings.Contains(place, "/") {
+					place = path.Join(folder, place)
+				}
+				if _, err := os.Stat(place); err != nil {
+					t.Errorf("docs/architecture.md:%d: %v", r.line, err)
+				}
+			}
+		}
 	}
 }

@@ -1,6 +1,9 @@
 // Package activities does what runs decide: it pins tools, admits calls, executes them and asks models. Everything
 // that touches the outside world, or whose answer could change between two deploys, happens here, and what comes of it
 // is recorded in the run's history.
+//
+// Hooks and policies have their say when calls are admitted. Long activities hold the slots of lanes (Slots) and the instances
+// of stateful tools (Hold) for as long as they can prove the lease.
 package activities
 
 import (

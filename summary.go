@@ -2,6 +2,7 @@ package switchyard
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -88,4 +89,20 @@ func Plural(n int, word string) string {
 		return Thousands(n) + " " + stem + "ries"
 	}
 	return Thousands(n) + " " + word + "s"
+}
+
+// ShortenLines returns the first lines of text, whole ones that take up no more than limit characters, and says how many more there
+// are. Of a first line that is longer it is the beginning. Each line is made harmless as Shorten does it.
+func ShortenLines(text string, limit int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	var kept []string
+	for i, left := 0, limit; i < len(lines); i++ {
+		length := utf8.RuneCountInString(lines[i])
+		if i > 0 && length > left {
+			return strings.Join(append(kept, fmt.Sprintf("… and %d more", len(lines)-i)), "\n")
+		}
+		kept = append(kept, Shorten(lines[i], limit))
+		left -= length + 1
+	}
+	return strings.Join(kept, "\n")
 }

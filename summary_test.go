@@ -162,3 +162,24 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestShortenLines proves that lines stay whole as long as there is room, and that it is said how many are left out.
+func TestShortenLines(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		limit int
+		want  string
+	}{
+		{"", 5, ""},
+		{"one\n", 5, "one"},
+		{"one\ntwo\nthree", 8, "one\ntwo\n… and 1 more"},
+		{"one\ntwo\nthree", 13, "one\ntwo\nthree"},
+		{"one\ntwo\nthree", 3, "one\n… and 2 more"},
+		{"a line too long\ntwo", 6, "a lin…\n… and 1 more"},
+		{"a\x1b[31m\nb\u2028c", 20, "a [31m\nb c"},
+	} {
+		if got := ShortenLines(c.text, c.limit); got != c.want {
+			t.Errorf("%q to %d: %q, want %q", c.text, c.limit, got, c.want)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/accept"
+	"github.com/switchyard/switchyard/toolspecs/changes"
 	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
@@ -145,7 +146,7 @@ type comparedFile struct {
 }
 
 func (c *comparer) file(ctx context.Context, path string) error {
-	data, err := os.ReadFile(path)
+	data, err := changes.ReadFile(path, maxLintBytes)
 	if err != nil {
 		return failure(exitUsage, "%s: %w", path, pathError(path, err))
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,6 +26,8 @@ type catalogFlags struct {
 	dir       string
 	lanes     []string
 	lanesFile string
+	// assumed says that nobody named the folder: it is the default one.
+	assumed bool
 }
 
 func (c *catalogFlags) add(f *pflag.FlagSet, purpose string) {
@@ -73,9 +77,7 @@ func (c *catalogFlags) set() (*lanes.Set, error) {
 func (c *catalogFlags) named() *lanes.Set {
 	var names []string
 	if path := c.lanesPath(); path != "" {
-		if data, err := os.ReadFile(path); err == nil {
-			names = lanes.Named(path, data)
-		}
+		names = lanes.Named(path)
 	}
 	return lanes.Of().Plain(append(names, c.lanes...)...)
 }
@@ -116,19 +118,47 @@ func (c *catalogFlags) orDefault() {
 			return fs.SkipAll
 		}
 		if ending := filepath.Ext(path); !entry.IsDir() && (ending == ".yaml" || ending == ".yml") {
-			c.dir = defaultToolsDir
+			c.dir, c.assumed = defaultToolsDir, true
 			return fs.SkipAll
 		}
 		return nil
 	})
 }
 
-// load returns the tools of the folder together with those that come with the worker, on their lanes.
+// load returns the tools of the folder together with those that come with the worker, on their lanes. The error is Faults with all that is
+// wrong in the lanes file and in the folder.
 func (c *catalogFlags) load() (*toolspecs.Catalog, error) {
-	set, err := c.set()
+	catalog, err := c.loadPartly()
 	if err != nil {
 		return nil, err
 	}
+	return catalog, nil
+}
+
+// loadPartly is load as far as nothing is wrong: without files of the folder that have faults. Faults come beside the catalog.
+func (c *catalogFlags) loadPartly() (*toolspecs.Catalog, error) {
+	set, wrong := c.set()
+	if wrong != nil {
+		set = c.named()
+	}
+	catalog, err := c.loadOn(set)
+	if catalog == nil {
+		return nil, err
+	}
+	return catalog, allFaults(wrong, err)
+}
+
+// loadToShow is loadPartly where the lanes are right: without them it cannot be told which tool has which.
+func (c *catalogFlags) loadToShow() (*toolspecs.Catalog, error) {
+	catalog, err := c.loadPartly()
+	if _, wrong := c.set(); wrong != nil {
+		return nil, err
+	}
+	return catalog, err
+}
+
+// loadOn is loadPartly with lanes that are known.
+func (c *catalogFlags) loadOn(set *lanes.Set) (*toolspecs.Catalog, error) {
 	shipped, err := toolspecs.NewCatalog(toolspecs.Shipped())
 	if err == nil {
 		shipped, err = shipped.OnLanes(set)
@@ -136,19 +166,39 @@ func (c *catalogFlags) load() (*toolspecs.Catalog, error) {
 	if err != nil || c.dir == "" {
 		return shipped, err
 	}
-	own, err := c.folder("")
-	if err != nil {
+	if err := c.checkDir(); err != nil {
 		return nil, err
 	}
-	return shipped.Merge(own)
+	return toolspecs.LoadPartly(c.dir, toolspecs.Options{Lanes: set}, shipped)
+}
+
+// allFaults returns the faults of several files as one error; another error stands for all.
+func allFaults(errs ...error) error {
+	var all toolspecs.Faults
+	for _, err := range errs {
+		faults, ok := errors.AsType[toolspecs.Faults](err)
+		if err != nil && !ok {
+			return err
+		}
+		all = append(all, faults...)
+	}
+	return all.Err()
+}
+
+// checkDir refuses what is no folder.
+func (c *catalogFlags) checkDir() error {
+	if info, err := os.Stat(c.dir); err != nil {
+		return failure(exitUsage, "--tools %s: %w", c.dir, pathError(c.dir, err))
+	} else if !info.IsDir() {
+		return failure(exitUsage, "--tools %s is not a folder", c.dir)
+	}
+	return nil
 }
 
 // folder returns the tools of the folder alone, as a worker of that mode reads them.
 func (c *catalogFlags) folder(mode switchyard.Mode) (*toolspecs.Catalog, error) {
-	if info, err := os.Stat(c.dir); err != nil {
-		return nil, failure(exitUsage, "--tools %s: %w", c.dir, pathError(c.dir, err))
-	} else if !info.IsDir() {
-		return nil, failure(exitUsage, "--tools %s is not a folder", c.dir)
+	if err := c.checkDir(); err != nil {
+		return nil, err
 	}
 	o, err := c.options()
 	if err != nil {
@@ -159,7 +209,8 @@ func (c *catalogFlags) folder(mode switchyard.Mode) (*toolspecs.Catalog, error) 
 }
 
 // known returns the names of the tools of the folder, named or default, and of those that ship. Without a folder they
-// are those that the worker of 'starter dev' said it serves, else nil: names are then checked when the run starts.
+// are those that the worker of 'starter dev' said it serves, else nil: names are then checked when the run starts. So they are where
+// something is wrong in a folder or a lanes file that nobody named, which is told.
 func (a *app) known(c *catalogFlags) ([]string, error) {
 	if c.dir == "" && a.served != nil {
 		return a.served, nil
@@ -168,6 +219,10 @@ func (a *app) known(c *catalogFlags) ([]string, error) {
 		return nil, nil
 	}
 	catalog, err := c.load()
+	if faults, ok := errors.AsType[toolspecs.Faults](err); ok && c.assumed && c.lanesFile == "" {
+		a.warnFaults(faults, c, "names of tools are not looked up there; the workers know theirs")
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -176,4 +231,35 @@ func (a *app) known(c *catalogFlags) ([]string, error) {
 		names = append(names, tool.Spec.Name)
 	}
 	return names, nil
+}
+
+// warnFaults says that files that a command can do without have faults, and what it does without them.
+func (a *app) warnFaults(faults toolspecs.Faults, c *catalogFlags, so string) {
+	fmt.Fprintf(a.Err, "starter: %s: %s\n  see all: %s\n", whereFaults(faults), so, c.lintCommand(a.connection.called()))
+}
+
+// whereFaults counts faults, and names their file where it is one.
+func whereFaults(faults toolspecs.Faults) string {
+	files := map[string]bool{}
+	for _, f := range faults {
+		files[f.File] = true
+	}
+	if len(files) == 1 {
+		return switchyard.Plural(len(faults), "fault") + " in " + faults[0].File
+	}
+	return switchyard.Plural(len(faults), "fault") + " in " + switchyard.Plural(len(files), "file")
+}
+
+// lintCommand is the command that shows all that is wrong in the folder and the lanes file.
+func (c *catalogFlags) lintCommand(called string) string {
+	command := called + " tools lint"
+	if c.dir == "" {
+		command += " " + switchyard.ShellWord(c.lanesPath())
+	} else if !c.assumed {
+		command += " " + switchyard.ShellWord(c.dir)
+	}
+	if c.lanesFile != "" && c.dir != "" {
+		command += " --lanes-file " + switchyard.ShellWord(c.lanesFile)
+	}
+	return command
 }

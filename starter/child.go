@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -20,7 +21,7 @@ const (
 	// readyTimeout bounds the wait for a child's line that says it is ready.
 	readyTimeout = 60 * time.Second
 	// tailLines is how much of a log is shown when a child fails.
-	tailLines = 15
+	tailLines = 60
 )
 
 // child is a process of ours that must not outlive us.
@@ -127,7 +128,7 @@ func (c *child) failure(what string) error {
 	case len(tail) == 0:
 		text += "; it wrote nothing"
 	case c.exit() != nil: // it ended by itself, with the reason last
-		text += ": " + tail[len(tail)-1] + "\nIts log: " + c.log
+		text += ": " + strings.Join(c.lastWords(tail), "\n") + "\nIts log: " + c.log
 	default:
 		text += "; its last lines, from " + c.log + ":\n  " + strings.Join(tail, "\n  ")
 	}
@@ -142,6 +143,16 @@ func (c *child) exit() error {
 	default:
 		return nil
 	}
+}
+
+// lastWords are the lines of the tail that say why it ended: those from the last one on that begins with its name, else the last one.
+func (c *child) lastWords(tail []string) []string {
+	for i, line := range slices.Backward(tail) {
+		if strings.HasPrefix(line, c.name+": ") {
+			return tail[i:]
+		}
+	}
+	return tail[len(tail)-1:]
 }
 
 func tailOf(path string) []string {

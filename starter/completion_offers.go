@@ -166,12 +166,10 @@ func (a *app) scheduleNames(cmd *cobra.Command, _ []string) []cobra.Completion {
 func catalogOf(cmd *cobra.Command) *toolspecs.Catalog {
 	flags := catalogFlags{dir: given(cmd.Flags(), "tools"), lanesFile: given(cmd.Flags(), "lanes-file")}
 	flags.orDefault()
-	catalog, err := flags.load()
-	if err != nil {
+	catalog, _ := flags.loadPartly()
+	if catalog == nil { // there is no such folder
 		flags.dir = ""
-		if catalog, err = flags.load(); err != nil {
-			return nil
-		}
+		catalog, _ = flags.loadPartly()
 	}
 	return catalog
 }
@@ -242,9 +240,8 @@ func (a *app) ofTools(of func(toolspecs.Spec) []string) completer {
 func (a *app) laneNames(cmd *cobra.Command, _ []string) []cobra.Completion {
 	flags := catalogFlags{lanesFile: given(cmd.Flags(), "lanes-file"), dir: given(cmd.Flags(), "tools")}
 	names := flags.allLanes()
-	if served, err := flags.servedLanes(); err == nil {
-		names = append(names, served...)
-	}
+	served, _ := flags.servedLanes()
+	names = append(names, served...)
 	return sorted(names)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -14,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/payloads"
+	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
 const (
@@ -38,7 +41,9 @@ type devFlags struct {
 	webhook, webhookSecret string
 	port, uiPort           int
 	headless               bool
-	uiPortGiven            bool
+	// partly has the worker begin with the toolspecs that have no faults.
+	partly      bool
+	uiPortGiven bool
 }
 
 const devHelp = `Brings up a Temporal server with its Web UI and a worker on this machine, prints their addresses, and stays until
@@ -60,6 +65,9 @@ func (a *app) devCommand() *cobra.Command {
 				return usageError(cmd, "unexpected argument %q; a command to run stands behind --", args[0])
 			}
 			if err := f.check(cmd, args); err != nil {
+				return err
+			}
+			if err := a.checkServed(&f); err != nil {
 				return err
 			}
 			if _, err := a.connection.storage(); err != nil {
@@ -94,7 +102,7 @@ func (a *app) devCommand() *cobra.Command {
 var notForDev = []string{"address", "namespace", "api-key", "profile", "config-file", "tls", "tls-cert-path", "tls-key-path", "tls-ca-path",
 	"tls-server-name", "tls-disable-host-verification", "ui-address"}
 
-// check refuses what does not fit before anything is started; the folder of tools is read whole.
+// check refuses flags that do not fit.
 func (f *devFlags) check(cmd *cobra.Command, command []string) error {
 	for _, name := range notForDev {
 		if cmd.Flags().Changed(name) {
@@ -109,12 +117,31 @@ func (f *devFlags) check(cmd *cobra.Command, command []string) error {
 			return usageError(cmd, "--%s %d is not a port: 0 to %d", name, port, math.MaxUint16)
 		}
 	}
-	if err := cmp.Or(f.checkWebhook(), f.catalog.check(cmd)); err != nil {
-		return err
-	}
+	return cmp.Or(f.checkWebhook(), f.catalog.check(cmd))
+}
+
+// checkServed reads the files that the worker will read, and refuses all that is wrong in them, before anything is started. A folder of
+// tools that nobody named is served without the files that have faults, which is told.
+func (a *app) checkServed(f *devFlags) error {
 	f.catalog.orDefault()
-	_, err := f.catalog.load()
-	return err
+	set, wrong := f.catalog.set()
+	if wrong != nil {
+		set = f.catalog.named()
+	}
+	if f.policies != "" {
+		_, err := policies.Load(f.policies)
+		wrong = allFaults(wrong, err)
+	}
+	_, err := f.catalog.loadOn(set)
+	faults, ok := errors.AsType[toolspecs.Faults](err)
+	if f.partly = ok && f.catalog.assumed; wrong != nil || !f.partly {
+		return allFaults(wrong, err)
+	}
+	for _, fault := range faults {
+		fmt.Fprintln(a.Err, fault)
+	}
+	fmt.Fprintf(a.Err, "starter: %s: the tools there are served when that is mended\n", whereFaults(faults))
+	return nil
 }
 
 // checkWebhook refuses references to what is not there; the worker says what else is wrong.
@@ -247,6 +274,9 @@ func (f *devFlags) workerArgs(server serverReady, stored payloads.Config) []stri
 		}
 	}
 	args = append(args, stored.Arguments()...)
+	if f.partly {
+		args = append(args, "--partly")
+	}
 	if len(f.catalog.lanes) > 0 {
 		args = append(args, "--lanes", strings.Join(f.catalog.allLanes(), ","))
 	}

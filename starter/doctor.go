@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/client"
 )
@@ -34,8 +36,10 @@ type doctor struct {
 	queue     string
 	catalog   *catalogFlags
 	// lanes are the names of those of set that should be served.
-	lanes  []string
-	set    *lanes.Set
+	lanes []string
+	set   *lanes.Set
+	// wrong is what is wrong in the folder of tools and in the lanes file.
+	wrong  toolspecs.Faults
 	failed bool
 	// unusable says that nothing more can be looked at.
 	unusable bool
@@ -64,15 +68,19 @@ The exit code is 1 if there is a problem, 4 if no server answers.`,
 				return err
 			}
 			names, err := catalog.servedLanes()
-			if err != nil {
+			wrong, isWrong := errors.AsType[toolspecs.Faults](err)
+			if err != nil && !isWrong {
 				return err
 			}
 			set, err := catalog.set()
-			if err != nil {
-				return err
+			switch {
+			case err != nil && catalog.lanesFile != "":
+				return err // it is what the lanes are checked against
+			case err != nil:
+				set = catalog.named()
 			}
 			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
-				d := &doctor{app: a, client: c, namespace: a.connection.resolvedNamespace, queue: queue, catalog: &catalog, lanes: names, set: set.Plain(names...)}
+				d := &doctor{wrong: wrong, app: a, client: c, namespace: a.connection.resolvedNamespace, queue: queue, catalog: &catalog, lanes: names, set: set.Plain(names...)}
 				return d.examine(ctx, probe)
 			})
 		},
@@ -83,11 +91,12 @@ The exit code is 1 if there is a problem, 4 if no server answers.`,
 	return cmd
 }
 
-// servedLanes returns the lanes that should have a worker: the general one, those named, and those that tools name.
+// servedLanes returns the lanes that should have a worker: the general one, those named, and those that tools name. Faults in the lanes
+// file or the folder come beside the lanes, as far as they are known.
 func (c *catalogFlags) servedLanes() ([]string, error) {
 	c.orDefault()
-	catalog, err := c.load()
-	if err != nil {
+	catalog, err := c.loadPartly()
+	if catalog == nil {
 		return nil, err
 	}
 	lanes := c.allLanes()
@@ -101,12 +110,12 @@ func (c *catalogFlags) servedLanes() ([]string, error) {
 			lanes = append(lanes, lane)
 		}
 	}
-	return lanes, nil
+	return lanes, err
 }
 
 // examine prints every finding as it comes; the exit code is 1 if one is a problem.
 func (d *doctor) examine(ctx context.Context, probe bool) error {
-	steps := []func(context.Context) ([]finding, error){d.server, d.namespaces, d.attributes, d.latency, d.order, d.workers, d.laneStates, d.held}
+	steps := []func(context.Context) ([]finding, error){d.files, d.server, d.namespaces, d.attributes, d.latency, d.order, d.workers, d.laneStates, d.held}
 	if probe {
 		steps = append(steps, d.probe)
 	}

@@ -7,6 +7,15 @@ import (
 	"github.com/switchyard/switchyard"
 )
 
+// files says that something is wrong in the files that tell which lanes there should be.
+func (d *doctor) files(context.Context) ([]finding, error) {
+	if len(d.wrong) == 0 {
+		return nil, nil
+	}
+	return []finding{{markWarn, whereFaults(d.wrong) + ": lanes are looked at as far as they can be known",
+		"see all: " + d.catalog.lintCommand(d.app.connection.called())}}, nil
+}
+
 // held asks the workers what they hold: whether all do the same, what is wrong in their folders, and which policies they go by.
 func (d *doctor) held(ctx context.Context) ([]finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
@@ -33,11 +42,11 @@ func (d *doctor) judgeHeld(workers []switchyard.WorkerCatalog) []finding {
 			continue
 		}
 		if w.Error != "" {
-			findings = append(findings, finding{markBad, fmt.Sprintf("the worker %s goes on with the tools that it had: in its folder is wrong: %s", w.Worker, w.Error),
+			findings = append(findings, finding{markBad, fmt.Sprintf("the worker %s goes on with the tools that it had: wrong in its folder is:%s", w.Worker, below(w.Error)),
 				"correct that; " + d.app.connection.called() + " tools lint shows all of it"})
 		}
 		if p := w.Policies; p != nil && p.Error != "" {
-			findings = append(findings, finding{markBad, fmt.Sprintf("the worker %s goes on with the policies that it had: its file %s is wrong: %s", w.Worker, p.File, p.Error),
+			findings = append(findings, finding{markBad, fmt.Sprintf("the worker %s goes on with the policies that it had: its file %s is wrong:%s", w.Worker, p.File, below(p.Error)),
 				"correct that; " + d.app.connection.called() + " policy lint shows all of it"})
 		}
 		text = policiesText(w.Policies)

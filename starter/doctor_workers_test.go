@@ -23,9 +23,9 @@ func TestDoctorOnWorkers(t *testing.T) {
 		{"no rules", []switchyard.WorkerCatalog{{Worker: "a", Digest: "1"}}, []string{"ok: no policies are in force"}},
 		{"rules", []switchyard.WorkerCatalog{{Worker: "a", Policies: rules(2, "")}, {Worker: "b", Policies: rules(2, "")}}, []string{"ok: policies in force: 2 rules of rules.yaml"}},
 		{"a faulty file", []switchyard.WorkerCatalog{{Worker: "a", Policies: rules(1, "rules.yaml:1:1: no")}},
-			[]string{"problem: the worker a goes on with the policies that it had: its file rules.yaml is wrong: rules.yaml:1:1: no", "ok: policies in force: 1 rule of"}},
+			[]string{"problem: the worker a goes on with the policies that it had: its file rules.yaml is wrong:\n    rules.yaml:1:1: no", "ok: policies in force: 1 rule of"}},
 		{"a faulty folder", []switchyard.WorkerCatalog{{Worker: "a", Error: "x.yaml:1:1: no"}},
-			[]string{"problem: the worker a goes on with the tools that it had: in its folder is wrong: x.yaml:1:1: no", "ok: no policies"}},
+			[]string{"problem: the worker a goes on with the tools that it had: wrong in its folder is:\n    x.yaml:1:1: no", "ok: no policies"}},
 		{"differences", []switchyard.WorkerCatalog{{Worker: "a", Digest: "1"}, {Worker: "b", Digest: "2", Policies: rules(1, "")}, {Worker: "c", Failure: "gone"}},
 			[]string{"warning: the worker c does not answer: gone", "warning: workers hold different tools", "warning: workers go by different policies"}},
 	} {

@@ -3,11 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/changes"
 )
 
 // hinted is an error with what to do about it, which is told last.
@@ -29,7 +29,7 @@ func (a *app) cannotRun(path, kind string, c *catalogFlags, err error, load func
 	if !ok {
 		return err
 	}
-	if data, err := os.ReadFile(path); err == nil {
+	if data, err := changes.ReadFile(path, maxLintBytes); err == nil {
 		if other := kindOf(path, data); other != "" && other != kind {
 			return a.otherKind(path, kind, other)
 		}

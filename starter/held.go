@@ -61,10 +61,7 @@ func (a *app) listHeld(cmd *cobra.Command, flags *catalogFlags, queue string) er
 	}
 	lanes, err := flags.servedLanes()
 	wrong, isWrong := errors.AsType[toolspecs.Faults](err)
-	if isWrong {
-		// What the workers hold is worth the most just then.
-		lanes = flags.allLanes()
-	} else if err != nil {
+	if err != nil && !isWrong { // what the workers hold is worth the most where something is wrong
 		return err
 	}
 	return a.connected(cmd, func(ctx context.Context, c client.Client) error {
@@ -142,7 +139,7 @@ func (c *catalogFlags) compare(report switchyard.CatalogReport, wrong toolspecs.
 		return held, err
 	}
 	if len(wrong) > 0 {
-		held.FolderError = switchyard.Shorten(wrong.Error(), maxFolderError)
+		held.FolderError = switchyard.ShortenLines(wrong.Error(), maxFolderError)
 	} else if c.dir != "" && len(owners) > 0 {
 		folder, err := c.folder(modeOf(report))
 		if err != nil {
@@ -264,11 +261,14 @@ func (a *app) printHeld(held heldTools, dir, queue string) error {
 	return a.print(text + "\n" + held.table(p, dir))
 }
 
+// below puts every line of a text below what stands before it.
+func below(text string) string { return "\n    " + strings.ReplaceAll(text, "\n", "\n    ") }
+
 // notes are what is to be known of the workers beside what they hold.
 func (h heldTools) notes(dir string) []string {
 	var notes []string
 	if h.FolderError != "" {
-		notes = append(notes, fmt.Sprintf("the folder %s is not compared, because something is wrong in it (starter tools lint %s): %s", dir, dir, h.FolderError))
+		notes = append(notes, fmt.Sprintf("the folder %s is not compared, because something is wrong in it (starter tools lint %s):%s", dir, dir, below(h.FolderError)))
 	}
 	modes := map[switchyard.Mode]bool{}
 	for _, w := range h.Workers {
@@ -277,7 +277,7 @@ func (h heldTools) notes(dir string) []string {
 			notes = append(notes, w.Worker+": "+w.Failure)
 			continue
 		case w.Error != "":
-			notes = append(notes, w.Worker+": in its folder is wrong, and not in effect: "+w.Error)
+			notes = append(notes, w.Worker+": wrong in its folder, and not in effect:"+below(w.Error))
 		}
 		if w.Uncompared {
 			notes = append(notes, w.Worker+": its tools are too many to be told, so only their digest can be compared")

@@ -72,7 +72,7 @@ func TestHeldTools(t *testing.T) {
 	if err := a.printHeld(held, dir, "switchyard"); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"3@c     no answer", "! 3@c: it did not answer", "! 2@b: in its folder is wrong, and not in effect: wrong.yaml:1:1: it is wrong",
+	for _, line := range []string{"3@c     no answer", "! 3@c: it did not answer", "! 2@b: wrong in its folder, and not in effect:\n    wrong.yaml:1:1: it is wrong",
 		"! 5@e: its tools are too many to be told", "! some workers read arguments strictly", "greet    1.0.0    digest of greet@1.0.0  1@a, 4@d",
 		"         2.0.0    digest of greet@2.0.0  2@b", "own      missing                         1@a, 4@d"} {
 		if !strings.Contains(out.String(), line) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/changes"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
@@ -148,10 +150,11 @@ type writtenFault struct {
 
 func (l *linter) path(path string) error {
 	info, err := os.Stat(path)
-	if err != nil {
-		return err
+	folder := err == nil && info.IsDir()
+	if folder && l.kind != lintAuto && l.kind != lintTool {
+		return errors.New("this is a folder; name files of " + l.kind)
 	}
-	if info.IsDir() {
+	if folder {
 		folder, err := toolspecs.Load(path, l.options)
 		if err != nil {
 			return err
@@ -162,16 +165,15 @@ func (l *linter) path(path string) error {
 		}
 		return checkNamed(specs, nil)
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxLintBytes {
-		return fmt.Errorf("not a file of at most %d MiB", maxLintBytes>>20)
-	}
 	return l.file(path)
 }
 
 func (l *linter) file(path string) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
+	data, err := changes.ReadFile(path, maxLintBytes)
+	if errors.Is(err, fs.ErrNotExist) {
 		return err
+	} else if err != nil {
+		return toolspecs.Faults{{File: path, Message: "cannot be read: " + changes.Reason(err)}}
 	}
 	kind := l.kind
 	if kind == lintAuto {
@@ -187,10 +189,7 @@ func (l *linter) file(path string) error {
 		_, err := policies.DecodeFor(path, data, l.tools)
 		return err
 	}
-	known, err := l.app.known(l.catalog)
-	if err != nil {
-		return err
-	}
+	known, wrong := l.app.known(l.catalog)
 	switch kind {
 	case lintAgent:
 		_, err = toolspecs.DecodeAgent(path, data, known)
@@ -199,7 +198,7 @@ func (l *linter) file(path string) error {
 	default:
 		_, err = toolspecs.DecodeScript(path, data, known)
 	}
-	return err
+	return allFaults(err, wrong)
 }
 
 // tool checks a file of toolspecs, and the tools of agents in it where those that there are, are known.

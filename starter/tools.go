@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -77,11 +78,14 @@ general, serial and those that the folder's tools name are found with --lanes.`,
 				return usageError(cmd, "--status %q is not one of active, deprecated, disabled", status)
 			}
 			flags.orDefault()
-			catalog, err := flags.load()
-			if err != nil {
+			catalog, wrong := flags.loadToShow()
+			if catalog == nil {
+				return wrong
+			}
+			if err := a.printTools(catalog.Select(query)); err != nil {
 				return err
 			}
-			return a.printTools(catalog.Select(query))
+			return wrong
 		},
 	}
 	cmd.Flags().StringVar(&query.Category, "category", "", "only tools of this `category`")
@@ -136,13 +140,13 @@ JSON Schemas of its arguments, as models see it, and of its result. Needs no ser
 		Args: arguments(1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			flags.orDefault()
-			catalog, err := flags.load()
-			if err != nil {
-				return err
+			catalog, wrong := flags.loadToShow()
+			if catalog == nil {
+				return wrong
 			}
 			tool, ok := catalog.Get(args[0])
 			if !ok {
-				return a.unknownTool(catalog, args[0], flags.dir)
+				return cmp.Or(wrong, a.unknownTool(catalog, args[0], flags.dir))
 			}
 			shown := shownTool{Digest: tool.Digest, Spec: tool.Spec, Input: tool.ModelSchema(), Output: tool.OutputSchema()}
 			if a.format.json() {

@@ -71,6 +71,18 @@ func Load(dir string, o Options) (*Catalog, error) {
 	return f.catalog(), nil
 }
 
+// LoadPartly is Load as far as nothing is wrong: the catalog has base, and the tools of every file of the folder without faults; of two
+// files that claim a name it is the first. The error, which comes beside it, is Faults with all the others. A folder that cannot be read
+// at all gives base and an error that is none.
+func LoadPartly(dir string, o Options, base *Catalog) (*Catalog, error) {
+	f := &folder{dir: dir, options: o, base: base, given: base}
+	err := f.load(time.Now())
+	if err != nil {
+		f.keepSound()
+	}
+	return f.catalog(), err
+}
+
 // repeatedAcross reports names that are taken by a tool of an earlier file; within a file decoding has reported them.
 func repeatedAcross(all []located) Faults {
 	firsts := slices.Clone(all)

@@ -166,6 +166,39 @@ func (f *folder) load(now time.Time) error {
 	return append(faults, repeatedAcross(all)...).Err()
 }
 
+// keepSound puts only those files into effect in which nothing is wrong.
+func (f *folder) keepSound() {
+	c := f.nothingYet()
+	for c.settleNames() {
+	}
+	for name, file := range f.files {
+		file.good = c.chosen[name]
+	}
+}
+
+// begin loads the folder, if there is one. With partly, files that are wrong are left out, as those are that are added later.
+func (f *folder) begin(now time.Time, partly bool) error {
+	if f.dir == "" {
+		return nil
+	}
+	err := f.load(now)
+	if err == nil || !partly || f.files == nil {
+		return err
+	}
+	f.nothingYet()
+	f.shut = f.seen.closed
+	f.choose()
+	return nil
+}
+
+// nothingYet has nothing of the folder be in effect, so that whatever is wrong is left out, and begins to choose.
+func (f *folder) nothingYet() *choice {
+	for _, file := range f.files {
+		file.good = nil
+	}
+	return f.beginChoice()
+}
+
 // look looks at the folder, and returns it open unless it is lost.
 func (f *folder) look() (*os.Root, snapshot) {
 	root, err := os.OpenRoot(f.dir)

@@ -180,15 +180,7 @@ func (f *folder) placeBase() error {
 // and has no agent that names a tool that there is not. Of every other file the version that was in effect stays. Where
 // two files that have both changed claim a name, the one that had it keeps it, else the first by name.
 func (f *folder) choose() {
-	c := &choice{folder: f, names: slices.Sorted(maps.Keys(f.files)), chosen: map[string]*reading{}}
-	for _, name := range c.names {
-		file := f.files[name]
-		file.wrong = file.latest.faults
-		c.chosen[name] = file.latest
-		if len(file.wrong) > 0 {
-			c.chosen[name] = file.good
-		}
-	}
+	c := f.beginChoice()
 	// Whatever falls back to an earlier version takes names that others may claim by now, and lacks tools that others need.
 	for c.settleNames() || c.settleAgents() {
 	}
@@ -199,6 +191,20 @@ func (f *folder) choose() {
 			file.wrong = lacking(file.good, known) // another file's tool has gone; what is in effect has no better version
 		}
 	}
+}
+
+// beginChoice chooses the latest version of every file that has no fault in itself.
+func (f *folder) beginChoice() *choice {
+	c := &choice{folder: f, names: slices.Sorted(maps.Keys(f.files)), chosen: map[string]*reading{}}
+	for _, name := range c.names {
+		file := f.files[name]
+		file.wrong = file.latest.faults
+		c.chosen[name] = file.latest
+		if len(file.wrong) > 0 {
+			c.chosen[name] = file.good
+		}
+	}
+	return c
 }
 
 // choice is which version of every file of a folder is to be in effect, while that is being decided.

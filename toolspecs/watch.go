@@ -26,6 +26,8 @@ type WatchConfig struct {
 	// category. A tool of the folder that has the name of one
 	// of them and is another tool is a fault.
 	Base *Catalog
+	// Partly has the watching begin although something is wrong in the folder, with what is not; default is an error.
+	Partly bool
 	// Check returns what else is wrong with a tool of the folder; default nothing.
 	Check func(*Compiled) []string
 	// Interval is how often the folder is looked at for changes that the file system did not tell of; default 5s.
@@ -96,17 +98,18 @@ func newWatcher(c WatchConfig) (*Watcher, error) {
 		return nil, err
 	}
 	now := time.Now()
-	if c.Dir != "" {
-		if err := w.folder.load(now); err != nil {
-			return nil, err
-		}
+	if err := w.folder.begin(now, c.Partly); err != nil {
+		return nil, err
 	}
-	w.status = Status{Catalog: w.folder.catalog(), Loaded: now}
+	w.status = Status{Catalog: w.folder.catalog(), Loaded: now, Faults: w.folder.faults()}
+	if len(w.status.Faults) > 0 {
+		w.status.Failed = now
+	}
 	specs, names := w.status.Catalog.specs(), w.status.Catalog.names()
 	if err := CheckAgents(specs, names); err != nil {
 		return nil, err
 	}
-	if err := CheckCalls(specs, names); err != nil {
+	if err := CheckCalls(specs, names); err != nil && len(w.status.Faults) == 0 { // else what they name may be among what is wrong
 		return nil, err
 	}
 	w.files = w.folder.declared()

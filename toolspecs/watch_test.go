@@ -338,3 +338,73 @@ func TestWatchStart(t *testing.T) {
 		t.Errorf("after the end: %v", got)
 	}
 }
+
+// A folder that is wrong in places is watched all the same where that is wanted: what is right is in effect, what is wrong is told, and
+// what is mended is added. Of two files with the same tool the first by name has it.
+func TestWatchPartly(t *testing.T) {
+	files := map[string]string{"a.yaml": specOf("one"), "b.yaml": specOf("one@2.0.0"), "c.yaml": "name: broken\n", "d.yaml": specOf("two")}
+	dir := filepath.Join(t.TempDir(), "tools")
+	for name, text := range files {
+		write(t, filepath.Join(dir, name), text)
+	}
+	if _, err := newWatcher(WatchConfig{Dir: dir}); err == nil {
+		t.Error("it begins unasked")
+	}
+	if _, err := newWatcher(WatchConfig{Dir: filepath.Join(dir, "none"), Partly: true}); err == nil {
+		t.Error("it begins without a folder")
+	}
+	l := newWatchLab(t, WatchConfig{Partly: true}, files)
+	s := l.w.Status()
+	one, _ := s.Catalog.Get("one")
+	if names := s.Catalog.names(); !slices.Equal(names, []string{"one", "two"}) || one.Spec.Version != "1.0.0" {
+		t.Errorf("in effect are %v", names)
+	}
+	if s.Failed.IsZero() || len(s.Faults) != 2 || s.Faults[l.path("b.yaml")] == nil || s.Faults[l.path("c.yaml")] == nil {
+		t.Errorf("the faults are %v", s.Faults)
+	}
+	l.write("c.yaml", specOf("broken"))
+	for range 3 {
+		l.w.reload(time.Now())
+	}
+	if s := l.w.Status(); len(s.Faults) != 1 || !slices.Equal(s.Catalog.names(), []string{"broken", "one", "two"}) {
+		t.Errorf("mended, in effect are %v, and wrong is %v", s.Catalog.names(), s.Faults)
+	}
+}
+
+// LoadPartly gives what is right beside the base, and everything that is wrong; of a folder that is not there, the base alone.
+func TestLoadPartly(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "tools")
+	for name, text := range map[string]string{"a.yaml": specOf("one"), "b.yaml": specOf("one@2.0.0", "three"), "c.yaml": "name: broken\n", "d.yaml": specOf("echo@9.0.0")} {
+		write(t, filepath.Join(dir, name), text)
+	}
+	base, err := NewCatalog([]Spec{shippedSpec(t, "echo")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := LoadPartly(dir, Options{}, base)
+	faults, ok := errors.AsType[Faults](err)
+	if !slices.Equal(catalog.names(), []string{"echo", "one"}) || !ok {
+		t.Errorf("got %v, %v", catalog.names(), err)
+	}
+	wrong := map[string]bool{}
+	for _, f := range faults {
+		wrong[filepath.Base(f.File)] = true
+	}
+	if len(wrong) != 3 || wrong["a.yaml"] {
+		t.Errorf("the faults are %v", faults)
+	}
+	catalog, err = LoadPartly(filepath.Join(dir, "none"), Options{}, base)
+	if _, ok := errors.AsType[Faults](err); err == nil || ok || !slices.Equal(catalog.names(), []string{"echo"}) {
+		t.Errorf("of no folder: %v, %v", catalog.names(), err)
+	}
+}
+
+func shippedSpec(t *testing.T, name string) Spec {
+	t.Helper()
+	specs := Shipped()
+	i := slices.IndexFunc(specs, func(s Spec) bool { return s.Name == name })
+	if i < 0 {
+		t.Fatalf("no shipped tool %s", name)
+	}
+	return specs[i]
+}

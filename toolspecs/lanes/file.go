@@ -99,9 +99,17 @@ func Load(path string) (*Set, error) {
 
 func read(path string) ([]byte, error) { return strictyaml.ReadFile(path, maxFileBytes) }
 
-// Named returns the names that a lanes file gives to lanes, whatever else is wrong in it: for checks that go on although it
-// has faults.
-func Named(file string, data []byte) []string {
+// Named returns the names that the lanes file at path gives to lanes, whatever else is wrong in it: for checks that go on although it
+// has faults. One that cannot be read gives none.
+func Named(path string) []string {
+	data, err := read(path)
+	if err != nil {
+		return nil
+	}
+	return named(path, data)
+}
+
+func named(file string, data []byte) []string {
 	doc, faults := strictyaml.ParseOne(file, data, maxFileBytes)
 	if len(faults) > 0 {
 		return nil

@@ -123,10 +123,10 @@ func TestLoadFaults(t *testing.T) {
 	if _, err := Decode("large.yaml", []byte("# "+strings.Repeat("x", maxFileBytes))); err == nil || !strings.Contains(err.Error(), "the file has more than 1 MiB") {
 		t.Errorf("got %v", err)
 	}
-	if got := Named("f.yaml", []byte("lanes: {a: {limit: 0}, b: }\nbuckets: {c: 1}\nwrong: 1")); !slices.Equal(got, []string{"a", "b", "c"}) {
+	if got := named("f.yaml", []byte("lanes: {a: {limit: 0}, b: }\nbuckets: {c: 1}\nwrong: 1")); !slices.Equal(got, []string{"a", "b", "c"}) {
 		t.Errorf("the names are %q", got)
 	}
-	if got := Named("f.yaml", []byte("lanes: [")); got != nil {
+	if got := named("f.yaml", []byte("lanes: [")); got != nil {
 		t.Errorf("the names are %q", got)
 	}
 }

@@ -115,6 +115,15 @@ func load(path string) (*Set, error) {
 	return Decode(path, data)
 }
 
+// Load reads the file of rules at path, as Decode does. That it cannot be read is a fault too.
+func Load(path string) (*Set, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return Decode(path, data)
+}
+
 func read(path string) ([]byte, error) { return strictyaml.ReadFile(path, MaxFileBytes) }
 
 // Watch loads the file of rules at path and keeps watching it until it is closed, as lanes.Watch does a lanes file: one that

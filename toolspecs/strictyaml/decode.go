@@ -13,6 +13,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
@@ -317,11 +318,14 @@ var textTags = []string{tagString, tagTimestamp, tagMerge}
 
 func (d *Document) number(n *yaml.Node, v reflect.Value) {
 	tag := n.ShortTag()
+	text, hint := numberText(n.Value)
+	if wholeNumber.MatchString(text) {
+		tag = tagInt // YAML takes one with many digits for a fraction
+	}
 	if tag != tagInt && (tag != tagFloat || v.Kind() == reflect.Int) {
 		d.wrongType(n, v.Type())
 		return
 	}
-	text, hint := numberText(n.Value)
 	if hint != "" {
 		d.fault(n, fmt.Sprintf("%s is not a number that JSON has", n.Value), hint)
 		return
@@ -340,6 +344,6 @@ func (d *Document) number(n *yaml.Node, v reflect.Value) {
 		v.SetFloat(f)
 	}
 	if err != nil {
-		d.fault(n, fmt.Sprintf("%s is too large", n.Value), "")
+		d.fault(n, fmt.Sprintf("%s is too large", switchyard.Shorten(n.Value, 40)), "")
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Fault is one thing wrong in a file.
@@ -22,8 +24,11 @@ type Fault struct {
 // String returns file:line:column: message (hint).
 func (f Fault) String() string {
 	where := f.File
+	if strings.ContainsFunc(where, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		where = strconv.Quote(where) // a line end in a name would make one fault look like two
+	}
 	if f.Line > 0 {
-		where = fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
+		where = fmt.Sprintf("%s:%d:%d", where, f.Line, f.Column)
 	}
 	text := where + ": " + f.Message
 	if f.Hint != "" {

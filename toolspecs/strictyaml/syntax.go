@@ -73,6 +73,10 @@ func aliasPosition(text, name string) (line, column int) {
 
 func syntaxHint(message string) string {
 	switch {
+	case strings.Contains(message, "tab character"):
+		return "indent with spaces, not tabs"
+	case strings.Contains(message, "exceeded max depth"):
+		return "write it flatter; a few levels are enough for everything"
 	case strings.Contains(message, "cannot start any token"):
 		return "indent with spaces, not tabs, and put text that begins with a special character in quotes"
 	case strings.Contains(message, "mapping values are not allowed"):

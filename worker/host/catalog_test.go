@@ -108,3 +108,35 @@ func TestCatalogReloads(t *testing.T) {
 		t.Errorf("the log is %s", logs.String())
 	}
 }
+
+// A worker that does not start says all that is wrong in all of its files; one that may start with a part of the tools does.
+func TestAllFaultsAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string]string{"lanes.yaml": "lanes:\n  gpu: {limit: 0}\n", "rules.yaml": "policies: [{name: a, when: tol, then: deny, message: No.}]\n",
+		"tools/a.yaml": "name: a\n", "tools/b.yaml": "name: b\nversion: 1.0.0\ndescription: B.\nentry: {type: command, argv: [ls]}\nexecution: {lane: gpu}\n"}
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := Config{Tools: filepath.Join(dir, "tools"), LanesFile: filepath.Join(dir, "lanes.yaml"), PoliciesFile: filepath.Join(dir, "rules.yaml"),
+		Logger: slog.New(slog.DiscardHandler)}.withDefaults()
+	_, _, err := c.prepare()
+	if err == nil || !contains(err.Error(), "lanes.yaml:2:", "rules.yaml:1:", "a.yaml:1:1: version is missing") || strings.Contains(err.Error(), "b.yaml") {
+		t.Errorf("it says %v", err)
+	}
+	c.Partly, c.LanesFile, c.PoliciesFile, c.Lanes = true, "", "", []string{"gpu"}
+	own, tools, err := c.prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.close()
+	defer tools.Close()
+	if _, ok := tools.Catalog().Get("b"); !ok || len(tools.Status().Faults) != 1 {
+		t.Errorf("it holds %v, and wrong is %v", namesOf(tools.Catalog()), tools.Status().Faults)
+	}
+}

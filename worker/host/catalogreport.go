@@ -13,7 +13,7 @@ import (
 )
 
 // maxReported bounds what a worker tells of what is wrong in its folder; its log has it all.
-const maxReported = 500
+const maxReported = 1000
 
 // answerFor adds a worker to the fleet that polls this process's own queue and answers there what tools it holds
 // and what happened on its lanes.
@@ -52,7 +52,7 @@ func (c Config) catalogAnswer(s toolspecs.Status, lanes []string) (switchyard.Ca
 		Worker: c.Connection.Identity, Lanes: lanes, Mode: c.Mode, Digest: s.Catalog.Digest(), Tools: len(held), Loaded: s.Loaded.UTC(),
 	}}
 	if err := s.Err(); err != nil {
-		a.Error = switchyard.Shorten(err.Error(), maxReported)
+		a.Error = switchyard.ShortenLines(err.Error(), maxReported)
 	}
 	return a, nil
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,8 +36,7 @@ func Run(ctx context.Context, c Config) error {
 		return invalidError{err}
 	}
 	defer tools.Close()
-	defer own.lanes.close()
-	defer own.rules.close()
+	defer own.close()
 	defer own.servers.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -104,15 +104,23 @@ func (c Config) prepare() (registered, *toolspecs.Watcher, error) {
 	if err != nil {
 		return own, nil, err
 	}
-	if own.lanes, err = c.readLanes(); err != nil {
+	// All that is wrong is told at once: the lanes as far as they have names are enough to look at the tools.
+	var lanesWrong, rulesWrong error
+	if own.lanes, lanesWrong = c.readLanes(); lanesWrong != nil {
+		own.lanes = c.namedLanes()
+	}
+	if own.rules, rulesWrong = c.readPolicies(); rulesWrong != nil {
+		own.rules = noPolicies()
+	}
+	tools, toolsWrong := c.watchCatalog(own)
+	if err := errors.Join(lanesWrong, rulesWrong, toolsWrong); err != nil {
+		own.close()
+		if tools != nil {
+			tools.Close()
+		}
 		return own, nil, err
 	}
-	if own.rules, err = c.readPolicies(); err != nil {
-		own.lanes.close()
-		return own, nil, err
-	}
-	tools, err := c.watchCatalog(own)
-	return own, tools, err
+	return own, tools, nil
 }
 
 // openPayloads readies the connection's options for payloads as they are stored, and makes sure that the store can be used.

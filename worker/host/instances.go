@@ -38,6 +38,12 @@ type registered struct {
 	models    *models.Table
 }
 
+// close ends the watching of files.
+func (r registered) close() {
+	r.lanes.close()
+	r.rules.close()
+}
+
 func (c Config) register() (r registered, err error) {
 	if c.ModelsFile != "" {
 		if r.models, err = models.Load(c.ModelsFile); err != nil {

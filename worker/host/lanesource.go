@@ -36,6 +36,13 @@ func (c Config) readLanes() (*laneSource, error) {
 	return s, nil
 }
 
+// namedLanes are the lanes that a wrong lanes file names, without rules: enough to check what else is wrong.
+func (c Config) namedLanes() *laneSource {
+	s := &laneSource{close: func() {}}
+	s.set.Store(lanes.Of().Plain(append(lanes.Named(c.LanesFile), c.Lanes...)...))
+	return s
+}
+
 // current returns the lanes as they are configured now.
 func (s *laneSource) current() *lanes.Set { return s.set.Load() }
 

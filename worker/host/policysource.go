@@ -22,13 +22,17 @@ func (p *policySource) inForce() *switchyard.PoliciesInForce {
 		return nil
 	}
 	fault, _ := p.fault.Load().(string)
-	return &switchyard.PoliciesInForce{File: p.file, Rules: p.current().Len(), Error: switchyard.Shorten(fault, maxReported)}
+	return &switchyard.PoliciesInForce{File: p.file, Rules: p.current().Len(), Error: switchyard.ShortenLines(fault, maxReported)}
+}
+
+func noPolicies() *policySource {
+	return &policySource{current: func() *policies.Set { return nil }, close: func() {}}
 }
 
 // readPolicies reads the policies file and goes on to read it; without one there are no rules for all.
 func (c Config) readPolicies() (*policySource, error) {
 	if c.PoliciesFile == "" {
-		return &policySource{current: func() *policies.Set { return nil }, close: func() {}}, nil
+		return noPolicies(), nil
 	}
 	source := &policySource{file: c.PoliciesFile}
 	file, err := policies.Watch(c.PoliciesFile, c.ReloadInterval, func(set *policies.Set) {

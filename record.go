@@ -75,6 +75,8 @@ type Event struct {
 	Pause *Pause `json:"pause,omitempty"`
 	// Record is set on the event that ends a call.
 	Record *Record `json:"record,omitempty"`
+	// Continues is set on the event that ends the run, where that went on with an earlier run of its conversation.
+	Continues *ContinuedRun `json:"continues,omitempty"`
 	// Result is set on the event that ends the run; of a run that did not complete it may hold the usage alone, or be nil.
 	Result *RunResult `json:"result,omitempty"`
 	// Failure says in words why the run failed or who stopped it; FailureType and Problems are set where the run itself
@@ -82,6 +84,12 @@ type Event struct {
 	Failure     string       `json:"failure,omitempty"`
 	FailureType RunErrorType `json:"failure_type,omitempty"`
 	Problems    []Problem    `json:"problems,omitempty"`
+}
+
+// ContinuedRun is a run that a later one of its conversation goes on with.
+type ContinuedRun struct {
+	WorkflowID string `json:"workflow_id"`
+	RunID      string `json:"run_id"`
 }
 
 // StepFailure is a model step that gave no result. Where the run ended by it, its end says why.

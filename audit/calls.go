@@ -52,6 +52,8 @@ func (d *Deriver) scheduled(e *historypb.HistoryEvent) error {
 		return nil
 	}
 	switch name {
+	case switchyard.RecallActivity:
+		d.recall = e.GetEventId()
 	case switchyard.HoldActivity:
 		return d.held(e)
 	case switchyard.HookActivity:
@@ -197,6 +199,9 @@ func (d *Deriver) take(scheduled int64, closed time.Time) *activity {
 
 func (d *Deriver) completed(e *historypb.HistoryEvent) error {
 	attributes := e.GetActivityTaskCompletedEventAttributes()
+	if scheduled := attributes.GetScheduledEventId(); scheduled > 0 && scheduled == d.recall {
+		return d.recalled(e, attributes.GetResult())
+	}
 	a := d.take(attributes.GetScheduledEventId(), timeOf(e.GetEventTime()))
 	if a == nil {
 		return nil
@@ -217,6 +222,21 @@ func (d *Deriver) completed(e *historypb.HistoryEvent) error {
 		return err
 	}
 	d.end(e, withResult(a.record, result))
+	return nil
+}
+
+// recalled reads which run this one goes on with.
+func (d *Deriver) recalled(e *historypb.HistoryEvent, result *commonpb.Payloads) error {
+	var r struct { // the messages beside it are large, and of no use here
+		switchyard.Recalled
+		Messages json.RawMessage `json:"messages"`
+	}
+	if err := d.decodeEvent(e, "earlier messages", result, &r); err != nil {
+		return err
+	}
+	if r.RunID != "" {
+		d.summary.Continues = &switchyard.ContinuedRun{WorkflowID: r.WorkflowID, RunID: r.RunID}
+	}
 	return nil
 }
 

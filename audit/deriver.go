@@ -40,8 +40,10 @@ type Deriver struct {
 	together map[string][]switchyard.Record
 	// handedBack are calls that workers gave up before they began them, and that the run is about to make again, by id.
 	handedBack map[string]*activity
-	asked      asked
-	hidden     hidden
+	// recall is the event that scheduled the reading of the conversation's earlier runs; zero where there was none.
+	recall int64
+	asked  asked
+	hidden hidden
 	// sent are the ids of the messages that the run was sent.
 	sent  map[string]bool
 	holds holds

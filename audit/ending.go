@@ -23,6 +23,7 @@ func (d *Deriver) close(e *historypb.HistoryEvent, end ending) {
 	d.abandon(e, "the run ended before this call ran")
 	end.event.Result, end.event.StepFailures = d.output(end.event.Result), d.takeStepFailures()
 	s := &d.summary
+	end.event.Continues = s.Continues
 	s.Status, s.Closed, s.Paused, s.PausedOnServer = end.status, timeOf(e.GetEventTime()), nil, nil
 	s.Result, s.Failure, s.FailureType, s.Problems = end.event.Result, end.event.Failure, end.event.FailureType, end.event.Problems
 	if r := end.event.Result; r != nil {

@@ -41,6 +41,8 @@ type Summary struct {
 	Prompt       string    `json:"prompt,omitempty"`
 	Status       RunStatus `json:"status"`
 	Conversation string    `json:"conversation,omitempty"`
+	// Continues is the run of the conversation with whose messages this one began, where it went on with one.
+	Continues *switchyard.ContinuedRun `json:"continues,omitempty"`
 	// Caller is who started the run, of a sub-agent's the caller of the call that it works for.
 	Caller switchyard.Caller `json:"caller,omitzero"`
 	// Provider and Model are those of an agent. Trace is what the run was started with: the caller's trace, as W3C's traceparent.

@@ -74,7 +74,7 @@ func (a *app) awaitCancelled(ctx context.Context, c client.Client, run *runRefer
 		case <-look.C:
 			running, err := audit.Pending(ctx, c, run.workflowID, run.runID)
 			if queue, waits := unserved(running, time.Now()); err == nil && waits {
-				return failure(exitCancelled, "%s", endsLater(queue))
+				return failure(exitCancelled, "%s", a.connection.reach().endsLater(queue))
 			}
 		}
 	}

@@ -52,12 +52,11 @@ func (c *catalogFlags) lanesPath() string {
 }
 
 // workerCommand is how to start a worker for a lane, as it is configured.
-func (c *catalogFlags) workerCommand(queue, lane string) string {
-	command := workerCommand(queue, lane)
+func (c *catalogFlags) workerCommand(way reach, queue, lane string) string {
 	if path := c.lanesPath(); path != "" {
-		command += " --lanes-file " + switchyard.ShellWord(path)
+		return way.workerCommand(queue, lane, "--lanes-file", switchyard.ShellWord(path))
 	}
-	return command
+	return way.workerCommand(queue, lane)
 }
 
 // set returns the lanes of the file, those that exist anyway, and without rules those of the flag. The error is Faults of

@@ -121,7 +121,7 @@ func (d *doctor) workers(ctx context.Context) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []finding{served(len(workers), fmt.Sprintf("runs on the task queue %s", d.queue), workerCommand(d.queue, switchyard.LaneGeneral))}, nil
+	return []finding{served(len(workers), fmt.Sprintf("runs on the task queue %s", d.queue), d.app.connection.reach().workerCommand(d.queue, switchyard.LaneGeneral))}, nil
 }
 
 func served(n int, what, command string) finding {

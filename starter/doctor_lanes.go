@@ -46,7 +46,7 @@ func (d *doctor) laneStates(ctx context.Context) ([]finding, error) {
 
 // lane says who serves a lane, of one with a limit who holds its slots.
 func (d *doctor) lane(s audit.LaneState) finding {
-	what, command := "the lane "+s.Lane.Name, d.catalog.workerCommand(d.queue, s.Lane.Name)
+	what, command := "the lane "+s.Lane.Name, d.catalog.workerCommand(d.app.connection.reach(), d.queue, s.Lane.Name)
 	held, groups := s.Held(), len(s.Holders)
 	if !s.Lane.Limited() || held == 0 && len(s.Workers) == 0 {
 		return served(len(s.Workers), what, command)

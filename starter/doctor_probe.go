@@ -25,7 +25,7 @@ func (d *doctor) probe(ctx context.Context) ([]finding, error) {
 		return nil, err
 	}
 	if len(workers) == 0 {
-		return []finding{{markWarn, "no worker, so a call cannot be probed", "start one: " + workerCommand(d.queue, switchyard.LaneGeneral)}}, nil
+		return []finding{{markWarn, "no worker, so a call cannot be probed", "start one: " + d.app.connection.reach().workerCommand(d.queue, switchyard.LaneGeneral)}}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

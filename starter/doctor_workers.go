@@ -20,7 +20,7 @@ func (d *doctor) files(context.Context) ([]finding, error) {
 func (d *doctor) held(ctx context.Context) ([]finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
-	workers, err := workersOf(ctx, d.client, d.namespace, d.queue, d.lanes)
+	workers, err := workersOf(ctx, d.client, d.app.connection.reach(), d.namespace, d.queue, d.lanes)
 	if err != nil || len(workers) == 0 {
 		return nil, nil // that there are none, or none for runs, is found already
 	}

@@ -93,7 +93,10 @@ func (a *app) planFromDryRun(cmd *cobra.Command, flags *startFlags, d *dryRunFla
 	packed := switchyard.Pack(plan.Plan)
 	s.input.Plan = &packed
 	s.input.FromDryRun = &switchyard.FromDryRun{WorkflowID: d.run, Run: plan.runID, Digest: plan.Digest, By: d.by}
-	return a.startAndFollow(cmd, s, flags)
+	return a.startRun(cmd, s, flags, func(ctx context.Context, f *follower) error {
+		f.view, f.whole, f.each = a.newView(a.Out), true, true
+		return a.followToReport(ctx, f)
+	})
 }
 
 func (a *app) readDryPlan(ctx context.Context, c client.Client, run string) (dryPlan, error) {
@@ -133,7 +136,8 @@ func (a *app) printDryPlan(plan dryPlan) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "# The calls that the dry run %s withheld, one after the other. Its digest is %s.\n", plan.Run, plan.Digest)
+	fmt.Fprintf(a.Out, "# The calls that the dry run %s withheld, one after the other. The digest of the whole plan is %s.\n", plan.Run, plan.Digest)
+	fmt.Fprintf(a.Out, "# The digest of a call is that of its tool as it was in the dry run: nothing starts where that has changed since.\n")
 	if slices.ContainsFunc(plan.calls, func(c switchyard.WithheldCall) bool { return c.Mask != nil }) {
 		fmt.Fprintf(a.Out, "# Values of sensitive arguments are not shown; the plan that runs has them.\n")
 	}

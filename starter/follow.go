@@ -41,6 +41,8 @@ type follower struct {
 	cancelOnInterrupt bool
 	// whole keeps the records' arguments and results.
 	whole bool
+	// each has the report tell the results of all calls.
+	each bool
 	// dry says that the run withholds calls.
 	dry    bool
 	insist <-chan time.Time
@@ -159,7 +161,7 @@ func (f *follower) askPending(ctx context.Context) error {
 		f.view.note(note)
 	}
 	if queue, waits := unserved(running, time.Now()); waits && !f.cancelled.IsZero() && time.Since(f.cancelled) >= patience {
-		f.view.note(endsLater(queue))
+		f.view.note(f.app.connection.reach().endsLater(queue))
 		f.detached = true
 	}
 	return nil
@@ -187,8 +189,8 @@ func unserved(running []audit.Running, now time.Time) (queue string, waits bool)
 }
 
 // endsLater says that a run that was asked to stop cannot do so now.
-func endsLater(queue string) string {
-	return fmt.Sprintf("nobody serves the run: it ends as cancelled when a worker comes to the task queue %q\n  start one: worker --task-queue %s", queue, queue)
+func (r reach) endsLater(queue string) string {
+	return fmt.Sprintf("nobody serves the run: it ends as cancelled when a worker comes to the task queue %q\n  start one: %s", queue, r.workerCommand(queue, ""))
 }
 
 // missed notes that the server did not answer.

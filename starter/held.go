@@ -65,7 +65,7 @@ func (a *app) listHeld(cmd *cobra.Command, flags *catalogFlags, queue string) er
 		return err
 	}
 	return a.connected(cmd, func(ctx context.Context, c client.Client) error {
-		workers, err := workersOf(ctx, c, a.connection.resolvedNamespace, queue, lanes)
+		workers, err := workersOf(ctx, c, a.connection.reach(), a.connection.resolvedNamespace, queue, lanes)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (a *app) listHeld(cmd *cobra.Command, flags *catalogFlags, queue string) er
 }
 
 // workersOf returns the identities of the workers that lately served runs or one of the lanes, sorted.
-func workersOf(ctx context.Context, c client.Client, namespace, queue string, lanes []string) ([]string, error) {
+func workersOf(ctx context.Context, c client.Client, way reach, namespace, queue string, lanes []string) ([]string, error) {
 	workers, err := audit.Pollers(ctx, c, namespace, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func workersOf(ctx context.Context, c client.Client, namespace, queue string, la
 		}
 	}
 	if decide == 0 && len(workers) > 0 {
-		return nil, failure(exitFailed, "no worker serves runs on the task queue %s, and only such a one can ask the others\nStart one: %s", queue, workerCommand(queue, switchyard.LaneGeneral))
+		return nil, failure(exitFailed, "no worker serves runs on the task queue %s, and only such a one can ask the others\nStart one: %s", queue, way.workerCommand(queue, switchyard.LaneGeneral))
 	}
 	slices.Sort(workers)
 	return slices.Compact(workers), nil
@@ -239,7 +239,7 @@ func versionsBy(owners []owner, name string) []heldVersion {
 
 func (a *app) printHeld(held heldTools, dir, queue string) error {
 	if len(held.Workers) == 0 {
-		fmt.Fprintf(a.Err, "no worker serves the task queue %s\n  start one: %s\n", queue, workerCommand(queue, switchyard.LaneGeneral))
+		fmt.Fprintf(a.Err, "no worker serves the task queue %s\n  start one: %s\n", queue, a.connection.reach().workerCommand(queue, switchyard.LaneGeneral))
 		return nil
 	}
 	p, now := a.paletteFor(a.Out), time.Now()

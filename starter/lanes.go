@@ -25,12 +25,13 @@ type laneWatch struct {
 	namespace string
 	// queue is the task queue of the run.
 	queue   string
+	reach   reach
 	checked map[string]time.Time
 	told    map[string]bool
 }
 
-func newLaneWatch(c client.Client, namespace, queue string) *laneWatch {
-	return &laneWatch{client: c, namespace: namespace, queue: queue, checked: map[string]time.Time{}, told: map[string]bool{}}
+func newLaneWatch(c client.Client, namespace, queue string, way reach) *laneWatch {
+	return &laneWatch{client: c, namespace: namespace, queue: queue, reach: way, checked: map[string]time.Time{}, told: map[string]bool{}}
 }
 
 // check returns a note for every lane that nobody serves and that was not told of yet.
@@ -66,18 +67,9 @@ func (l *laneWatch) note(r audit.Running, served bool) string {
 	}
 	l.told[r.Queue] = true
 	if r.Kind == audit.KindRun {
-		return fmt.Sprintf("the run waits: no worker serves the task queue %q\n  start one: worker --task-queue %s", r.Queue, r.Queue)
+		return fmt.Sprintf("the run waits: no worker serves the task queue %q\n  start one: %s", r.Queue, l.reach.workerCommand(r.Queue, ""))
 	}
-	return fmt.Sprintf("%s waits: nobody serves the lane %q (task queue %q)\n  start a worker for it: %s", r.ID, laneName(r.Lane), r.Queue, workerCommand(l.queue, r.Lane))
-}
-
-// workerCommand is how to start a worker for a lane.
-func workerCommand(queue, lane string) string {
-	command := "worker --lanes " + laneOf(laneName(lane))
-	if queue != switchyard.DefaultTaskQueue && queue != "" {
-		command += " --task-queue " + queue
-	}
-	return command
+	return fmt.Sprintf("%s waits: nobody serves the lane %q (task queue %q)\n  start a worker for it: %s", r.ID, laneName(r.Lane), r.Queue, l.reach.workerCommand(l.queue, r.Lane))
 }
 
 // served reports whether a worker polled the queue lately, or would hold slots of its lane: all of them may be taken for long.

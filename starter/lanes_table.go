@@ -76,7 +76,7 @@ func (v *lanesView) notes(s audit.LaneState) []string {
 	var notes []string
 	name := s.Lane.Name
 	if len(s.Workers) == 0 && s.Held() == 0 && name != switchyard.LaneInline {
-		notes = append(notes, fmt.Sprintf("nobody serves the lane %s\n  start a worker for it: %s", name, v.flags.workerCommand(v.queue, name)))
+		notes = append(notes, fmt.Sprintf("nobody serves the lane %s\n  start a worker for it: %s", name, v.flags.workerCommand(v.app.connection.reach(), v.queue, name)))
 	}
 	if s.KeysAsked < s.Keys {
 		notes = append(notes, fmt.Sprintf("of the lane %s %d keys are open, and only %d of them were asked what waits", name, s.Keys, s.KeysAsked))

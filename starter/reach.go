@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/switchyard/switchyard"
@@ -13,6 +15,9 @@ import (
 type reach struct {
 	// program is how starter was called.
 	program string
+	// worker is how to call the worker program that stands beside this one, profiles the file that it is to read them from, where one
+	// was named.
+	worker, profiles string
 	// flags are those that were given for that, with a space before each. What environment and profiles say, they say to it too.
 	flags string
 }
@@ -28,13 +33,49 @@ func (c *connectionFlags) reach() reach {
 	}
 	var text strings.Builder
 	for _, flag := range []struct{ name, value string }{
-		{"--address", c.address}, {"--namespace", namespace}, {"--profile", c.profile}, {"--config-file", c.configFile},
+		{"--address", c.address}, {"--namespace", namespace}, {"--profile", c.profile},
 	} {
 		if flag.value != "" {
 			text.WriteString(" " + flag.name + " " + switchyard.ShellWord(flag.value))
 		}
 	}
-	return reach{program: c.called(), flags: text.String() + c.stored()}
+	r := reach{program: c.called(), worker: c.workerProgram(), flags: text.String()}
+	if c.configFile != "" {
+		r.profiles = switchyard.ShellWord(c.configFile)
+	}
+	r.flags += c.stored()
+	return r
+}
+
+// workerName is the worker program's own.
+const workerName = "worker"
+
+// workerProgram is how to call the worker: by the path beside starter's, where starter was called by one and it is there.
+func (c *connectionFlags) workerProgram() string {
+	if !strings.ContainsRune(c.called(), filepath.Separator) {
+		return workerName
+	}
+	// Not Join, which takes away the ./ that keeps a name from being looked up on the PATH.
+	beside := filepath.Dir(c.called()) + string(filepath.Separator) + workerName
+	if _, err := exec.LookPath(beside); err != nil {
+		return workerName
+	}
+	return beside
+}
+
+// workerCommand is a command line that starts a worker for a lane, or for whatever runs wait for where lane is empty.
+func (r reach) workerCommand(queue, lane string, more ...string) string {
+	words := []string{cmp.Or(r.worker, workerName)}
+	if r.profiles != "" {
+		words = []string{configFileVariable + "=" + r.profiles, words[0]}
+	}
+	if lane != "" {
+		words = append(words, "--lanes", laneOf(laneName(lane)))
+	}
+	if queue != "" && queue != switchyard.DefaultTaskQueue {
+		words = append(words, "--task-queue", switchyard.ShellWord(queue))
+	}
+	return strings.Join(append(words, more...), " ") + r.flags
 }
 
 // stored are the flags that say how payloads are stored, as far as they were given, with a space before each.
@@ -51,6 +92,9 @@ func (r reach) command(name string, arguments ...string) string {
 	words := []string{cmp.Or(r.program, programName), name}
 	for _, argument := range arguments {
 		words = append(words, switchyard.ShellWord(argument))
+	}
+	if r.profiles != "" {
+		words = append(words, "--config-file", r.profiles)
 	}
 	return strings.Join(words, " ") + r.flags
 }

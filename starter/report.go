@@ -21,12 +21,14 @@ type report struct {
 	records []switchyard.Record
 	ui      string
 	reach   reach
+	// each has the results of all calls told, whatever the run itself returns.
+	each bool
 	// usage is the run's where its end does not say it.
 	usage switchyard.Usage
 }
 
 func (a *app) newReport(f *follower) report {
-	return report{id: f.id, started: f.started, end: f.last, records: f.records, usage: f.usage,
+	return report{id: f.id, started: f.started, end: f.last, records: f.records, usage: f.usage, each: f.each,
 		ui: a.connection.runURL(f.id, f.last.RunID), reach: a.connection.reach()}
 }
 
@@ -34,11 +36,14 @@ func (a *app) newReport(f *follower) report {
 func (r report) text(p palette) string {
 	w := &strings.Builder{}
 	if result := r.end.Result; result != nil {
-		if text := resultText(*result); text != "" {
+		if text := r.told(*result); text != "" {
 			fmt.Fprintf(w, "\n%s\n", text)
 		}
 	}
 	fmt.Fprintf(w, "\n%s  %s %s in %s\n", p.bold("run     "), r.id, r.outcome(p), brief(r.end.Time.Sub(r.started)))
+	if earlier := r.end.Continues; earlier != nil {
+		fmt.Fprintf(w, "%s  %s\n", p.bold("after   "), r.reach.command("show", earlier.WorkflowID, "--run-id", earlier.RunID))
+	}
 	r.writeUsage(w, p)
 	if len(r.records) > 0 {
 		fmt.Fprintln(w)
@@ -52,6 +57,20 @@ func (r report) text(p palette) string {
 		fmt.Fprintf(w, "\n%s  %s\n", p.bold("Web UI  "), r.ui)
 	}
 	return w.String()
+}
+
+// told is what the run returned, or where they are wanted the results of all of its calls.
+func (r report) told(result switchyard.RunResult) string {
+	if !r.each {
+		return resultText(result)
+	}
+	var results []string
+	for _, record := range r.records {
+		if record.Result != nil && record.Error == nil {
+			results = append(results, string(quotedJSON(record.CallID))+":"+string(record.Result.Output))
+		}
+	}
+	return readable(json.RawMessage("{" + strings.Join(results, ",") + "}"))
 }
 
 func (r report) outcome(p palette) string {

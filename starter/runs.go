@@ -203,7 +203,7 @@ func (a *app) startRun(cmd *cobra.Command, s *start, flags *startFlags, follow f
 }
 
 func (a *app) newFollower(c client.Client, id, runID, queue string) *follower {
-	return &follower{app: a, client: c, id: id, run: runID, lanes: newLaneWatch(c, a.connection.resolvedNamespace, queue)}
+	return &follower{app: a, client: c, id: id, run: runID, lanes: newLaneWatch(c, a.connection.resolvedNamespace, queue, a.connection.reach())}
 }
 
 // followToReport follows a run to its end, prints the report, and gives the exit code as an error.

@@ -69,6 +69,12 @@ func (a *app) ofRuns(of func(listedRun) string) completer {
 	}
 }
 
+// callers offers who started the newest runs. The agents that called sub-agents are among them only where --all finds those runs.
+func (a *app) callers(cmd *cobra.Command, _ []string) []cobra.Completion {
+	all := given(cmd.Flags(), "all") == "true"
+	return sorted(a.newestRuns(cmd, all, func(r listedRun) []cobra.Completion { return []cobra.Completion{r.Caller} }))
+}
+
 func sorted(offered []cobra.Completion) []cobra.Completion {
 	slices.Sort(offered)
 	return slices.Compact(offered)
@@ -203,7 +209,11 @@ func (a *app) toolArguments(cmd *cobra.Command, args []string) []cobra.Completio
 	if catalog == nil {
 		return nil
 	}
-	tool, ok := catalog.Get(args[0])
+	name := args[0]
+	if cmd.Flags().Lookup("call") != nil { // a schedule's arguments stand behind its own name
+		name = given(cmd.Flags(), "call")
+	}
+	tool, ok := catalog.Get(name)
 	if !ok {
 		return nil
 	}

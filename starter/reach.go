@@ -99,6 +99,14 @@ func (r reach) command(name string, arguments ...string) string {
 	return strings.Join(words, " ") + r.flags
 }
 
+// showing is the command line that shows the run that another one goes on from; empty for none.
+func (r reach) showing(run *switchyard.ContinuedRun) string {
+	if run == nil {
+		return ""
+	}
+	return r.command("show", run.WorkflowID, "--run-id", run.RunID)
+}
+
 // howToAnswer is the command line that answers a question, up to the answer itself.
 func (r reach) howToAnswer(q audit.RunQuestion) string {
 	answer := " --value JSON"

@@ -41,8 +41,8 @@ func (r report) text(p palette) string {
 		}
 	}
 	fmt.Fprintf(w, "\n%s  %s %s in %s\n", p.bold("run     "), r.id, r.outcome(p), brief(r.end.Time.Sub(r.started)))
-	if earlier := r.end.Continues; earlier != nil {
-		fmt.Fprintf(w, "%s  %s\n", p.bold("after   "), r.reach.command("show", earlier.WorkflowID, "--run-id", earlier.RunID))
+	if earlier := r.reach.showing(r.end.Continues); earlier != "" {
+		fmt.Fprintf(w, "%s  %s\n", p.bold("after   "), earlier)
 	}
 	r.writeUsage(w, p)
 	if len(r.records) > 0 {

@@ -142,9 +142,7 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 		field("works for", "call "+s.Parent.Call+" of "+s.Parent.WorkflowID)
 	}
 	field("conversation", s.Conversation)
-	if c := s.Continues; c != nil {
-		field("goes on from", s.reach.command("show", c.WorkflowID, "--run-id", c.RunID))
-	}
+	field("goes on from", s.reach.showing(s.Continues))
 	field("task queue", s.TaskQueue)
 	field("used", usageText(s.Usage))
 	field("called", s.called())

@@ -51,7 +51,7 @@ func TestAdmitPlan(t *testing.T) {
 // still takes the call, and that a hook that stops it leaves the plan in the record.
 func TestPlanOverHooks(t *testing.T) {
 	for _, verdict := range []HookVerdict{{Arguments: json.RawMessage(`{"text":"b"}`)}, {Block: "no"}} {
-		hooks, err := NewHooks(before("h", verdict, nil))
+		hooks, err := NewHooks(before(verdict, nil))
 		if err != nil {
 			t.Fatal(err)
 		}

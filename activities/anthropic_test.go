@@ -197,26 +197,26 @@ var anthropicAnswers = []struct {
 	means  switchyard.Stop
 }{
 	{"text", `[{"type":"text","text":"do"},{"type":"text","text":"ne"}]`, "end_turn",
-		[]string{textStart(0), textDelta(0, "do"), textDelta(0, "ne"), blockStop(0)}, switchyard.Message{Text: "done"}, switchyard.StopAnswer},
+		[]string{textStart(), textDelta("do"), textDelta("ne"), blockStop(0)}, switchyard.Message{Text: "done"}, switchyard.StopAnswer},
 	{"parallel calls", `[{"type":"text","text":"I call"},{"type":"tool_use","id":"a","name":"one","input":{"x":1}},{"type":"tool_use","id":"b","name":"two","input":{}}]`, "tool_use",
-		[]string{textStart(0), textDelta(0, "I call"), blockStop(0), callStart(1, "one"), argumentDelta(1, `{"x"`), argumentDelta(1, `:1}`), blockStop(1), callStart(2, "two"), argumentDelta(2, "{}"), blockStop(2)},
+		[]string{textStart(), textDelta("I call"), blockStop(0), callStart(1, "one"), argumentDelta(1, `{"x"`), argumentDelta(1, `:1}`), blockStop(1), callStart(2, "two"), argumentDelta(2, "{}"), blockStop(2)},
 		switchyard.Message{Text: "I call", Calls: []switchyard.Call{{Tool: "one", Arguments: `{"x":1}`}, {Tool: "two", Arguments: `{}`}}}, switchyard.StopCalls},
 	{"cut at max_tokens in the middle of a call", "", "max_tokens", []string{callStart(0, "one"), argumentDelta(0, `{"x": "aaaa`), blockStop(0)},
 		switchyard.Message{Calls: []switchyard.Call{{Tool: "one", Arguments: `{"x": "aaaa`}}}, switchyard.StopCalls},
-	{"length", `[{"type":"text","text":"and so on and"}]`, "max_tokens", []string{textStart(0), textDelta(0, "and so on and"), blockStop(0)}, switchyard.Message{Text: "and so on and"}, switchyard.StopLength},
-	{"stop sequence", `[{"type":"text","text":"x"}]`, "stop_sequence", []string{textStart(0), textDelta(0, "x"), blockStop(0)}, switchyard.Message{Text: "x"}, switchyard.StopAnswer},
+	{"length", `[{"type":"text","text":"and so on and"}]`, "max_tokens", []string{textStart(), textDelta("and so on and"), blockStop(0)}, switchyard.Message{Text: "and so on and"}, switchyard.StopLength},
+	{"stop sequence", `[{"type":"text","text":"x"}]`, "stop_sequence", []string{textStart(), textDelta("x"), blockStop(0)}, switchyard.Message{Text: "x"}, switchyard.StopAnswer},
 	{"refusal", `[]`, "refusal", []string{}, switchyard.Message{Text: "the provider withheld the answer"}, switchyard.StopRefusal},
 	{"refusal in the middle", `[{"type":"text","text":"half"},{"type":"tool_use","id":"a","name":"one","input":{}}]`, "refusal",
-		[]string{textStart(0), textDelta(0, "half"), blockStop(0), callStart(1, "one")}, switchyard.Message{Text: "half"}, switchyard.StopRefusal},
+		[]string{textStart(), textDelta("half"), blockStop(0), callStart(1, "one")}, switchyard.Message{Text: "half"}, switchyard.StopRefusal},
 	{"thinking", `[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"x"}]`, "end_turn", nil, switchyard.Message{Text: "x"}, switchyard.StopAnswer},
 }
 
-func textStart(i int) string {
-	return fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"text","text":""}}`, i)
+func textStart() string {
+	return `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`
 }
 
-func textDelta(i int, text string) string {
-	return fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":%q}}`, i, text)
+func textDelta(text string) string {
+	return fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}`, text)
 }
 
 func callStart(i int, name string) string {
@@ -275,7 +275,7 @@ func TestAnthropicAnswers(t *testing.T) {
 
 // An answer that may be long is streamed also where nobody follows it, so that no connection is silent for minutes.
 func TestAnthropicStreamsLongAnswers(t *testing.T) {
-	server, model := serveMessages(t, stream("end_turn", textStart(0), textDelta(0, "long")))
+	server, model := serveMessages(t, stream("end_turn", textStart(), textDelta("long")))
 	p := promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"})
 	p.Agent.Model.MaxTokens = 64000
 	if r, err := model.Answer(t.Context(), p); err != nil || r.Message.Text != "long" || server.body["stream"] != true {
@@ -385,7 +385,7 @@ func TestAnthropicCutStreams(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 	}
-	begun := []string{streamStart, textStart(0), textDelta(0, "half an ans")}
+	begun := []string{streamStart, textStart(), textDelta("half an ans")}
 	cases := []struct {
 		name      string
 		handle    http.HandlerFunc

@@ -58,8 +58,8 @@ func hookBench(t testing.TB, hooks ...Hook) (*bench, switchyard.AdmitRequest) {
 }
 
 // before makes a hook before calls that decides always the same.
-func before(name string, v HookVerdict, err error) Hook {
-	return NewBeforeCall(name, func(context.Context, HookCall) (HookVerdict, error) { return v, err })
+func before(v HookVerdict, err error) Hook {
+	return NewBeforeCall("h", func(context.Context, HookCall) (HookVerdict, error) { return v, err })
 }
 
 // TestBeforeCall proves what comes of everything that a hook before a call can decide, and of all that can be wrong with it, where
@@ -73,20 +73,20 @@ func TestBeforeCall(t *testing.T) {
 		changed string
 		did     switchyard.HookDeed
 	}{
-		{name: "proceeds", hook: before("h", HookVerdict{}, nil)},
-		{name: "blocks", hook: before("h", HookVerdict{Block: "no\xff"}, nil), error: []string{`the hook "h" says: no`}, did: switchyard.HookBlocked},
-		{name: "changes", hook: before("h", HookVerdict{Arguments: json.RawMessage(`{"text":"b"}`)}, nil), changed: `{"text":"b","n":1}`, did: switchyard.HookModified},
-		{name: "changes to the same", hook: before("h", HookVerdict{Arguments: json.RawMessage(`{"text":"b","n":2}`)}, nil), changed: `{"text":"b","n":2}`, did: switchyard.HookModified},
-		{name: "changes wrongly", hook: before("h", HookVerdict{Arguments: json.RawMessage(`{"txt":"b"}`)}, nil), error: []string{"refused", "$.txt"}, did: switchyard.HookFailed},
-		{name: "changes too much", hook: before("h", HookVerdict{Arguments: json.RawMessage(`{"text":"` + strings.Repeat("b", maxHooked) + `"}`)}, nil),
+		{name: "proceeds", hook: before(HookVerdict{}, nil)},
+		{name: "blocks", hook: before(HookVerdict{Block: "no\xff"}, nil), error: []string{`the hook "h" says: no`}, did: switchyard.HookBlocked},
+		{name: "changes", hook: before(HookVerdict{Arguments: json.RawMessage(`{"text":"b"}`)}, nil), changed: `{"text":"b","n":1}`, did: switchyard.HookModified},
+		{name: "changes to the same", hook: before(HookVerdict{Arguments: json.RawMessage(`{"text":"b","n":2}`)}, nil), changed: `{"text":"b","n":2}`, did: switchyard.HookModified},
+		{name: "changes wrongly", hook: before(HookVerdict{Arguments: json.RawMessage(`{"txt":"b"}`)}, nil), error: []string{"refused", "$.txt"}, did: switchyard.HookFailed},
+		{name: "changes too much", hook: before(HookVerdict{Arguments: json.RawMessage(`{"text":"` + strings.Repeat("b", maxHooked) + `"}`)}, nil),
 			error: []string{"its arguments take"}, did: switchyard.HookFailed},
-		{name: "overrides", hook: before("h", HookVerdict{Override: json.RawMessage(` "<mine>" `)}, nil), output: `"<mine>"`, did: switchyard.HookOverrode},
-		{name: "overrides with no JSON", hook: before("h", HookVerdict{Override: json.RawMessage(`mine`)}, nil), error: []string{"no JSON"}, did: switchyard.HookFailed},
-		{name: "overrides in another form", hook: before("h", HookVerdict{Override: json.RawMessage(`7`)}, nil), error: []string{"form that probe declares"}, did: switchyard.HookFailed},
-		{name: "overrides with too much", hook: before("h", HookVerdict{Override: json.RawMessage(`"` + strings.Repeat("<", maxHooked/3) + `"`)}, nil),
+		{name: "overrides", hook: before(HookVerdict{Override: json.RawMessage(` "<mine>" `)}, nil), output: `"<mine>"`, did: switchyard.HookOverrode},
+		{name: "overrides with no JSON", hook: before(HookVerdict{Override: json.RawMessage(`mine`)}, nil), error: []string{"no JSON"}, did: switchyard.HookFailed},
+		{name: "overrides in another form", hook: before(HookVerdict{Override: json.RawMessage(`7`)}, nil), error: []string{"form that probe declares"}, did: switchyard.HookFailed},
+		{name: "overrides with too much", hook: before(HookVerdict{Override: json.RawMessage(`"` + strings.Repeat("<", maxHooked/3) + `"`)}, nil),
 			error: []string{"its answer takes"}, did: switchyard.HookFailed},
-		{name: "decides twice", hook: before("h", HookVerdict{Block: "a", Override: json.RawMessage(`"b"`)}, nil), error: []string{"several things"}, did: switchyard.HookFailed},
-		{name: "fails", hook: before("h", HookVerdict{}, errors.New("no database")), error: []string{`the hook "h" before the call failed: no database`}, did: switchyard.HookFailed},
+		{name: "decides twice", hook: before(HookVerdict{Block: "a", Override: json.RawMessage(`"b"`)}, nil), error: []string{"several things"}, did: switchyard.HookFailed},
+		{name: "fails", hook: before(HookVerdict{}, errors.New("no database")), error: []string{`the hook "h" before the call failed: no database`}, did: switchyard.HookFailed},
 		{name: "panics", hook: NewBeforeCall("h", func(context.Context, HookCall) (HookVerdict, error) { panic("oh") }), error: []string{"it panicked: oh"}, did: switchyard.HookFailed},
 		{name: "hangs", hook: NewBeforeCall("h", func(context.Context, HookCall) (HookVerdict, error) { select {} }), error: []string{"did not end within 50ms"}, did: switchyard.HookFailed},
 		{name: "obeys its context", hook: NewBeforeCall("h", func(ctx context.Context, _ HookCall) (HookVerdict, error) {
@@ -166,7 +166,7 @@ func TestBeforeCallsInOrder(t *testing.T) {
 // TestBeforeCallsAreBounded proves that where hooks make the verdicts of a turn too long for one marker, the first calls are
 // answered alone, and that hooks that a run's end overtakes decide nothing.
 func TestBeforeCallsAreBounded(t *testing.T) {
-	b, r := hookBench(t, before("h", HookVerdict{Override: json.RawMessage(`"` + strings.Repeat("x", 200<<10) + `"`)}, nil))
+	b, r := hookBench(t, before(HookVerdict{Override: json.RawMessage(`"` + strings.Repeat("x", 200<<10) + `"`)}, nil))
 	for i := range 20 {
 		r.Calls = append(r.Calls, switchyard.Call{ID: fmt.Sprint("1.", i), Tool: "probe", Arguments: `{"text":"a"}`})
 	}

@@ -64,7 +64,7 @@ func TestMCPErrors(t *testing.T) {
 
 // Beside structured content, an image is kept and noted.
 func TestMCPStructuredAndImage(t *testing.T) {
-	b := stdioBench(t, mcpserver.Good)
+	b := stdioBench(t)
 	a := b.mustCall(t, "chart", `{"count":10}`)
 	if string(a.Output) != `{"points":3}` || len(a.Notes) != 1 || !strings.Contains(a.Notes[0], "image (image/png): 10 bytes, SHA-256") {
 		t.Errorf("got %s, %q", a.Output, a.Notes)
@@ -74,7 +74,7 @@ func TestMCPStructuredAndImage(t *testing.T) {
 // Calls that may ask people have a connection each, or take turns on their run's; one whose time is up while it waits for
 // its turn leaves the others alone.
 func TestMCPAskingConnections(t *testing.T) {
-	b := stdioBench(t, mcpserver.Good)
+	b := stdioBench(t)
 	execute := func(ctx context.Context, session, tool string) (Answer, error) {
 		ctx = switchyard.WithCallContext(ctx, switchyard.CallContext{Origin: switchyard.Origin{Run: "run-1"}})
 		spec := b.spec(tool, func(s *toolspecs.Spec) {

@@ -31,8 +31,8 @@ type mcpBench struct {
 	pins  map[string]mcptools.Tool
 }
 
-func stdioBench(t *testing.T, mode string) *mcpBench {
-	return newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mode)}, MCPOptions{})
+func stdioBench(t *testing.T) *mcpBench {
+	return newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good)}, MCPOptions{})
 }
 
 func httpBench(t *testing.T, mode string) *mcpBench {
@@ -92,7 +92,7 @@ func (b *mcpBench) mustCall(t *testing.T, tool, args string) Answer {
 
 // bothTransports runs a test against a server that is a program and against one behind a URL.
 func bothTransports(t *testing.T, test func(t *testing.T, b *mcpBench)) {
-	t.Run("stdio", func(t *testing.T) { test(t, stdioBench(t, mcpserver.Good)) })
+	t.Run("stdio", func(t *testing.T) { test(t, stdioBench(t)) })
 	t.Run("http", func(t *testing.T) { test(t, httpBench(t, mcpserver.Good)) })
 }
 
@@ -119,7 +119,7 @@ func TestMCPAnswers(t *testing.T) {
 // Bytes that are too large for a result are in a file that only this user can read, once however often they come; the
 // answer says where.
 func TestMCPLargeParts(t *testing.T) {
-	b := stdioBench(t, mcpserver.Good)
+	b := stdioBench(t)
 	paths := map[string]bool{}
 	for range 2 {
 		var parts []struct {
@@ -273,7 +273,7 @@ func (b *mcpBench) countIn(t *testing.T, run, session string) string {
 
 // Calls share a connection; runs with sessions of their own do not.
 func TestMCPSessions(t *testing.T) {
-	b := stdioBench(t, mcpserver.Good)
+	b := stdioBench(t)
 	got := []string{b.countIn(t, "a", "worker"), b.countIn(t, "b", "worker"), b.countIn(t, "a", "run"), b.countIn(t, "b", "run"), b.countIn(t, "a", "run")}
 	if strings.Join(got, " ") != "1 2 1 1 2" {
 		t.Errorf("got %v", got)
@@ -315,7 +315,7 @@ func TestMCPCancelled(t *testing.T) {
 
 // A server that reacts to nothing any more costs the call its time, and the next call gets a new one.
 func TestMCPStalled(t *testing.T) {
-	b := stdioBench(t, mcpserver.Good)
+	b := stdioBench(t)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, errToolTimeout)
 	defer cancel()
 	if _, err := b.call(ctx, "stall", `{}`); !errors.Is(err, errToolTimeout) {

@@ -46,9 +46,9 @@ func activityFailed(scheduled int64, f *failurepb.Failure) *historypb.HistoryEve
 		ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{ScheduledEventId: scheduled, Failure: f}})
 }
 
-func activityTimedOut(scheduled int64, kind enumspb.TimeoutType) *historypb.HistoryEvent {
+func activityTimedOut(scheduled int64) *historypb.HistoryEvent {
 	return event(902, enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT, &historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes{
-		ActivityTaskTimedOutEventAttributes: &historypb.ActivityTaskTimedOutEventAttributes{ScheduledEventId: scheduled, Failure: timeout(kind)}})
+		ActivityTaskTimedOutEventAttributes: &historypb.ActivityTaskTimedOutEventAttributes{ScheduledEventId: scheduled, Failure: timeout(enumspb.TIMEOUT_TYPE_HEARTBEAT)}})
 }
 
 func activityCancelled(scheduled int64) *historypb.HistoryEvent {
@@ -75,9 +75,9 @@ func TestHoldFailures(t *testing.T) {
 			switchyard.CallFailed, switchyard.ErrPreconditionFailed},
 		"given up": {[]*historypb.HistoryEvent{activityFailed(hold, application("worker_lost", "m", payloads(t, given, switchyard.HoldState{}))), activityCancelled(call)},
 			switchyard.CallFailed, switchyard.ErrWorkerLost},
-		"lost":          {[]*historypb.HistoryEvent{activityTimedOut(hold, enumspb.TIMEOUT_TYPE_HEARTBEAT), activityCancelled(call)}, switchyard.CallFailed, switchyard.ErrWorkerLost},
-		"lost, running": {[]*historypb.HistoryEvent{activityTimedOut(hold, enumspb.TIMEOUT_TYPE_HEARTBEAT), activityTimedOut(call, enumspb.TIMEOUT_TYPE_HEARTBEAT)}, switchyard.CallFailed, switchyard.ErrOutcomeUnknown},
-		"asked anew": {[]*historypb.HistoryEvent{activityTimedOut(hold, enumspb.TIMEOUT_TYPE_HEARTBEAT), history[i-1], activityCancelled(call)},
+		"lost":          {[]*historypb.HistoryEvent{activityTimedOut(hold), activityCancelled(call)}, switchyard.CallFailed, switchyard.ErrWorkerLost},
+		"lost, running": {[]*historypb.HistoryEvent{activityTimedOut(hold), activityTimedOut(call)}, switchyard.CallFailed, switchyard.ErrOutcomeUnknown},
+		"asked anew": {[]*historypb.HistoryEvent{activityTimedOut(hold), history[i-1], activityCancelled(call)},
 			switchyard.CallCancelled, switchyard.ErrCancelled},
 		"cancelled": {[]*historypb.HistoryEvent{activityCancelled(hold), activityCancelled(call)}, switchyard.CallCancelled, switchyard.ErrCancelled},
 	} {
@@ -104,7 +104,7 @@ func TestCallsOfLostInstance(t *testing.T) {
 	history := replayedHistory(t, "agent_stateful")
 	hold := history[scheduledAs(t, history, "hold/counter")].GetEventId()
 	call, next := scheduledAs(t, history, "2.1"), scheduledAs(t, history, "turn-3")
-	lost := slices.Concat(history[:call], []*historypb.HistoryEvent{activityTimedOut(hold, enumspb.TIMEOUT_TYPE_HEARTBEAT)}, history[next:])
+	lost := slices.Concat(history[:call], []*historypb.HistoryEvent{activityTimedOut(hold)}, history[next:])
 	byCall = map[string]switchyard.Record{}
 	for _, r := range recordsOf(derive(t, audit.NewDeriver("", ""), lost)) {
 		byCall[r.CallID] = r

@@ -40,8 +40,8 @@ type hold struct {
 }
 
 // statefulTool is a stateful tool of the tests.
-func statefulTool(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
-	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Counts.", Entry: toolspecs.Entry{Type: switchyard.KindStateful},
+func statefulTool(change func(*toolspecs.Spec)) toolspecs.Spec {
+	s := toolspecs.Spec{Name: "counter", Version: "1.0.0", Description: "Counts.", Entry: toolspecs.Entry{Type: switchyard.KindStateful},
 		InputSchema: []byte(`{"type":"object"}`)}
 	s.Execution.Heartbeat = switchyard.Duration(time.Second)
 	if change != nil {
@@ -183,7 +183,7 @@ func TestInstanceOfRun(t *testing.T) {
 			[]string{"hold/counter asked", "1.1 executed", "hold/counter cancelled"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)})
+			w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 			test.run(w)
 			w.result()
 			expect(t, "events", w.events(), test.want)
@@ -198,13 +198,13 @@ func TestInstanceOfRun(t *testing.T) {
 
 // TestInstanceIsClosedWhateverEnds proves that a run that is cancelled, or fails, closes its instances before it ends.
 func TestInstanceIsClosedWhateverEnds(t *testing.T) {
-	w := newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)})
+	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	w.cancelAt("hang")
 	w.runAgent("counter", step(call("counter", `{}`)), step(call("hang", `{}`)), answer("never"))
 	w.cancelled()
 	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed", "hold/counter cancelled"})
 
-	w = newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)})
+	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	w.runAgent("counter", step(call("counter", `{}`)))
 	w.failure(switchyard.RunModelFailed, nil)
 	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed", "hold/counter cancelled"})
@@ -214,7 +214,7 @@ func TestInstanceIsClosedWhateverEnds(t *testing.T) {
 // of it; and by a call that had been scheduled while it was closing.
 func TestIdleInstanceIsAskedAnew(t *testing.T) {
 	left := switchyard.HoldState{Generation: 1, Used: true, State: []byte("state")}
-	w := newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)}, hold{serves: true, until: "1.1 executed", left: left})
+	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hold{serves: true, until: "1.1 executed", left: left})
 	w.runAgent("counter", step(call("counter", `{}`)), step(call("flaky", `{}`)), step(call("counter", `{}`)), answer("done"))
 	w.result()
 	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed", "hold/counter ended", "hold/counter/2 asked", "3.1 executed", "hold/counter/2 cancelled"})
@@ -222,7 +222,7 @@ func TestIdleInstanceIsAskedAnew(t *testing.T) {
 		t.Errorf("asked with %+v", r)
 	}
 
-	w = newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)}, hold{until: "1.1 waits", left: left})
+	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hold{until: "1.1 waits", left: left})
 	w.runAgent("counter", step(call("counter", `{}`)), answer("done"))
 	w.result()
 	expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended", "hold/counter/2 asked", "1.1 executed", "hold/counter/2 cancelled"})
@@ -232,7 +232,7 @@ func TestIdleInstanceIsAskedAnew(t *testing.T) {
 // the next one asks again, with what is known of the instances before.
 func TestUnmadeInstance(t *testing.T) {
 	unmade := switchyard.Error{Type: switchyard.ErrExecution, Message: "no disk", Phase: switchyard.PhaseExecution}
-	w := newWorkers(t, []toolspecs.Spec{statefulTool("counter", func(s *toolspecs.Spec) { s.Execution.Access = switchyard.AccessShared })},
+	w := newWorkers(t, []toolspecs.Spec{statefulTool(func(s *toolspecs.Spec) { s.Execution.Access = switchyard.AccessShared })},
 		hold{until: "1.2 waits", err: holdError(unmade, switchyard.HoldState{Generation: 1})})
 	w.runAgent("counter", step(call("counter", `{}`), call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
 	if r := w.result(); r.Usage.Failed != 2 {
@@ -253,7 +253,7 @@ func TestLostInstance(t *testing.T) {
 		"given up": holdError(switchyard.Error{Type: switchyard.ErrWorkerLost, Message: "it stops"}, switchyard.HoldState{}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)}, hold{until: "1.1 waits", err: lost})
+			w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hold{until: "1.1 waits", err: lost})
 			w.runAgent("counter", step(call("counter", `{}`), call("counter", `{}`)), step(call("counter", `{}`), call("echo", `{"value":1}`)), answer("done"))
 			if r := w.result(); r.Usage.Failed != 3 || r.Usage.Calls != 4 {
 				t.Errorf("usage %+v", r.Usage)
@@ -273,7 +273,7 @@ func TestInstanceIsMadeAnewByTheServer(t *testing.T) {
 		asked  int
 	}{{recreated, 3}, {nil, 1}} {
 		lost := hold{until: "1.1 waits", err: temporal.NewApplicationError("it stops", string(switchyard.ErrWorkerLost), switchyard.Error{Type: switchyard.ErrWorkerLost}, switchyard.HoldState{})}
-		w := newWorkers(t, []toolspecs.Spec{statefulTool("counter", test.change)}, lost, lost)
+		w := newWorkers(t, []toolspecs.Spec{statefulTool(test.change)}, lost, lost)
 		w.runAgent("counter", step(call("counter", `{}`)), answer("done"))
 		w.result()
 		if len(w.asked) != test.asked {
@@ -283,10 +283,10 @@ func TestInstanceIsMadeAnewByTheServer(t *testing.T) {
 }
 
 // carryOver runs an agent until it continues as new, and returns the next execution's input and conversation.
-func (w *workers) carryOver(tool string, steps ...switchyard.ScriptStep) (in switchyard.RunInput, earlier []byte) {
+func (w *workers) carryOver(steps ...switchyard.ScriptStep) (in switchyard.RunInput, earlier []byte) {
 	w.t.Helper()
 	w.SetContinueAsNewSuggested(true)
-	w.runAgent(tool, steps...)
+	w.runAgent("counter", steps...)
 	return w.continued()
 }
 
@@ -294,13 +294,13 @@ func (w *workers) carryOver(tool string, steps ...switchyard.ScriptStep) (in swi
 // one that idled out what is left, and one that is lost stays so.
 func TestInstanceIsCarried(t *testing.T) {
 	steps := []switchyard.ScriptStep{step(call("counter", `{}`)), step(call("counter", `{}`)), answer("done")}
-	w := newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)})
-	in, earlier := w.carryOver("counter", steps...)
+	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
+	in, earlier := w.carryOver(steps...)
 	c := in.Carry.Instances
 	if len(c) != 1 || c[0].Tool != "counter" || !c[0].Held || c[0].Lost || len(c[0].Before) != 1 || c[0].Before[0].ActivityID != "hold/counter" || c[0].Before[0].RunID == "" {
 		t.Fatalf("carried %+v", c)
 	}
-	w = newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)})
+	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	w.ExecuteWorkflow(switchyard.AgentWorkflow, in, earlier)
 	w.result()
 	if r := w.asked[0]; !r.Adopt || r.Origin.Run != in.Carry.Run || !strings.Contains(r.Queue, in.Carry.Run) {
@@ -309,11 +309,11 @@ func TestInstanceIsCarried(t *testing.T) {
 	expect(t, "events", w.events(), []string{"hold/counter asked", "2.1 executed", "hold/counter cancelled"})
 
 	idle := hold{serves: true, until: "1.1 executed", left: switchyard.HoldState{Generation: 4, Used: true, State: []byte("state")}}
-	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)}, idle).carryOver("counter", append([]switchyard.ScriptStep{step(call("counter", `{}`), call("flaky", `{}`))}, steps[1:]...)...)
+	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, idle).carryOver(append([]switchyard.ScriptStep{step(call("counter", `{}`), call("flaky", `{}`))}, steps[1:]...)...)
 	if c := in.Carry.Instances; len(c) != 1 || c[0].Held || string(c[0].Last.State) != "state" || c[0].Before != nil {
 		t.Fatalf("carried %+v", c)
 	}
-	w = newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)})
+	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	w.ExecuteWorkflow(switchyard.AgentWorkflow, in, earlier)
 	w.result()
 	if r := w.asked[0]; r.Adopt || r.Last.Generation != 4 || string(r.Last.State) != "state" {
@@ -321,8 +321,8 @@ func TestInstanceIsCarried(t *testing.T) {
 	}
 
 	gone := hold{until: "1.1 waits", err: temporal.NewHeartbeatTimeoutError()}
-	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)}, gone).carryOver("counter", steps...)
-	w = newWorkers(t, []toolspecs.Spec{statefulTool("counter", nil)})
+	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, gone).carryOver(steps...)
+	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	w.ExecuteWorkflow(switchyard.AgentWorkflow, in, earlier)
 	if w.result(); !in.Carry.Instances[0].Lost || len(w.asked) != 0 {
 		t.Errorf("carried %+v, asked %+v", in.Carry.Instances, w.asked)
@@ -346,8 +346,8 @@ func TestAdoptionFails(t *testing.T) {
 		"lost for good": {nil, temporal.NewHeartbeatTimeoutError(told), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tools := []toolspecs.Spec{statefulTool("counter", test.change)}
-			in, earlier := newWorkers(t, tools).carryOver("counter", step(call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
+			tools := []toolspecs.Spec{statefulTool(test.change)}
+			in, earlier := newWorkers(t, tools).carryOver(step(call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
 			w := newWorkers(t, tools, hold{until: "2.1 waits", err: test.lost})
 			w.ExecuteWorkflow(switchyard.AgentWorkflow, in, earlier)
 			w.result()

@@ -119,7 +119,7 @@ func TestRoomOfBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLabOf(t, 1, append(guarded, many("many", "echo", nil))...)
+	l := newLabOf(t, 1, append(guarded, many("echo", nil))...)
 	l.grows(48_000, 0, 9, 0)
 	var refused []string
 	l.verdicts = func(verdicts []switchyard.Verdict) {

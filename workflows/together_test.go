@@ -13,8 +13,8 @@ import (
 )
 
 // many is a tool whose calls are made together: it answers with the list that it gets.
-func many(name, handler string, change func(*toolspecs.Spec)) toolspecs.Spec {
-	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Takes many.",
+func many(handler string, change func(*toolspecs.Spec)) toolspecs.Spec {
+	s := toolspecs.Spec{Name: "many", Version: "1.0.0", Description: "Takes many.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"value":{"type":"array"},"unit":{"type":"string"}},"required":["value"],"additionalProperties":false}`),
 		Entry:       toolspecs.Entry{Type: switchyard.KindFunction, Handler: handler}, Batch: &switchyard.Batch{Argument: "value", Max: 4}}
 	if change != nil {
@@ -27,7 +27,7 @@ func many(name, handler string, change func(*toolspecs.Spec)) toolspecs.Spec {
 // its own id and its own place in the turn, and that calls that would be too many together, have other arguments, or bounds of
 // their own, are made alone.
 func TestBatch(t *testing.T) {
-	l := newLabOf(t, 2, many("many", "echo", nil))
+	l := newLabOf(t, 2, many("echo", nil))
 	var told []switchyard.Part
 	l.calls = func(ctx context.Context) {
 		if c, _ := switchyard.ContextOf(ctx); c.CallID == "1.1" {
@@ -77,7 +77,7 @@ func TestBatchFails(t *testing.T) {
 		"no declared form": {`["a",2]`, "ERROR invalid_output: the answer of many does not have the declared form"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLabOf(t, 1, many("many", "found", func(s *toolspecs.Spec) {
+			l := newLabOf(t, 1, many("found", func(s *toolspecs.Spec) {
 				s.OutputSchema = json.RawMessage(`{"type":"array","items":{"type":"integer"}}`)
 			}))
 			l.founds = []string{test.founds}
@@ -107,7 +107,7 @@ func TestBatchFails(t *testing.T) {
 // TestBatchUndone proves that each of the calls that were made together is undone by itself, with its own arguments and its own part
 // of the answer, the last one first.
 func TestBatchUndone(t *testing.T) {
-	l := newLabOf(t, 1, many("many", "echo", func(s *toolspecs.Spec) {
+	l := newLabOf(t, 1, many("echo", func(s *toolspecs.Spec) {
 		s.Undo = &switchyard.Undo{Tool: "store", Arguments: json.RawMessage(`{"text":"{{args.value}} {{result.0}} {{call.key}}"}`)}
 	}))
 	l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "many", Arguments: `{"value":["a"]}`}, {Tool: "many", Arguments: `{"value":["b"]}`}}})

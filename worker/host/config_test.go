@@ -77,12 +77,12 @@ func closedPort(t *testing.T) string {
 }
 
 // runMain runs a worker program's main function to its end.
-func runMain(t *testing.T, c Config, args ...string) (code int, stdout, stderr string) {
+func runMain(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	var out, errs output
-	code = main(ctx, c, args, &out, &errs)
+	code = main(ctx, Config{}, args, &out, &errs)
 	if ctx.Err() != nil {
 		t.Fatalf("the worker did not end; it said %s", errs.String())
 	}
@@ -170,12 +170,12 @@ func TestMainUsage(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if code, stdout, stderr := runMain(t, Config{}, c.args...); code != exitUsage || !contains(stderr, c.want...) || stdout != "" {
+			if code, stdout, stderr := runMain(t, c.args...); code != exitUsage || !contains(stderr, c.want...) || stdout != "" {
 				t.Errorf("exit %d, stdout %q, stderr:\n%s", code, stdout, stderr)
 			}
 		})
 	}
-	if code, _, stderr := runMain(t, Config{}, "--help"); code != exitOK || !contains(stderr, "Usage", "--tools", "Examples") {
+	if code, _, stderr := runMain(t, "--help"); code != exitOK || !contains(stderr, "Usage", "--tools", "Examples") {
 		t.Errorf("--help: exit %d:\n%s", code, stderr)
 	}
 }
@@ -185,7 +185,7 @@ func TestMainWithoutServer(t *testing.T) {
 	quietEnvironment(t)
 	address := closedPort(t)
 	began := time.Now()
-	code, stdout, stderr := runMain(t, Config{}, "--address", address, "--metrics-address", "127.0.0.1:0")
+	code, stdout, stderr := runMain(t, "--address", address, "--metrics-address", "127.0.0.1:0")
 	if code != exitConnect || !contains(stderr, address) || stdout != "" || time.Since(began) > 15*time.Second {
 		t.Errorf("exit %d after %v: %s", code, time.Since(began), stderr)
 	}
@@ -207,7 +207,7 @@ func TestMainStopsWhileConnecting(t *testing.T) {
 		t.Errorf("exit %d: %s", code, out.String())
 	}
 	began := time.Now()
-	if code, _, stderr := runMain(t, Config{}, "--address", listener.Addr().String(), "--parent-pid", "1073741823"); code != exitOK || time.Since(began) > 4*time.Second {
+	if code, _, stderr := runMain(t, "--address", listener.Addr().String(), "--parent-pid", "1073741823"); code != exitOK || time.Since(began) > 4*time.Second {
 		t.Errorf("exit %d after %v: %s", code, time.Since(began), stderr)
 	}
 }
@@ -239,7 +239,7 @@ func TestMainMetricsAddressTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	code, _, stderr := runMain(t, Config{}, "--address", closedPort(t), "--metrics-address", listener.Addr().String())
+	code, _, stderr := runMain(t, "--address", closedPort(t), "--metrics-address", listener.Addr().String())
 	if code == exitOK || !contains(stderr, listener.Addr().String(), "--metrics-address") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}

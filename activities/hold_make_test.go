@@ -1,0 +1,142 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/temporal"
+)
+
+// What a factory answers is told to those who wait: a plain error at once, one that may pass after as many attempts as the
+// tool has; a panic, a missing factory and a time that is over too. What had been made is closed.
+func TestHoldCannotMake(t *testing.T) {
+	attempts := 0
+	retry := func(s *toolspecs.Spec) {
+		s.Execution.Effect, s.Execution.Timeout = switchyard.EffectIdempotent, switchyard.Duration(50*time.Millisecond)
+		s.Execution.Retry = switchyard.Retry{MaxAttempts: 3, InitialInterval: switchyard.Duration(time.Millisecond)}
+	}
+	factory := func(f func(context.Context) (*keptLoud, error)) func(*holds) Stateful {
+		return func(*holds) Stateful {
+			return NewStateful("counter", func(ctx context.Context, _ StartInfo) (*keptLoud, error) {
+				attempts++
+				return f(ctx)
+			}, (*keptLoud).Add)
+		}
+	}
+	for name, c := range map[string]struct {
+		factory  func(*holds) Stateful
+		want     switchyard.ErrorType
+		says     string
+		attempts int
+	}{
+		"plain":     {factory(func(context.Context) (*keptLoud, error) { return nil, errors.New("no disk") }), switchyard.ErrExecution, "the instance of counter could not be made: no disk", 1},
+		"transient": {factory(func(context.Context) (*keptLoud, error) { return nil, switchyard.Transient(errors.New("busy"), 0) }), switchyard.ErrExecution, "busy", 3},
+		"panic":     {factory(func(context.Context) (*keptLoud, error) { panic("kaboom") }), switchyard.ErrExecution, "kaboom", 1},
+		"own type": {factory(func(context.Context) (*keptLoud, error) {
+			return nil, switchyard.Errorf(switchyard.ErrPolicyViolation, "not here")
+		}), switchyard.ErrPolicyViolation, "not here", 1},
+		"late":    {factory(func(ctx context.Context) (*keptLoud, error) { <-ctx.Done(); return nil, ctx.Err() }), switchyard.ErrTimeout, "was not made within 50ms", 1},
+		"unknown": {func(*holds) Stateful { return NewStateful("other", makes(&keptLoud{}), (*keptLoud).Add) }, switchyard.ErrExecutorNotFound, `no factory "counter"`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			attempts = 0
+			h := newHolds(t, retry, c.factory)
+			e, _, again := h.failed(h.start(h.request()))
+			if e.Type != c.want || !strings.Contains(e.Message, c.says) || again || attempts != c.attempts {
+				t.Errorf("%+v, again %v, %d attempts", e, again, attempts)
+			}
+		})
+	}
+	t.Run("state", func(t *testing.T) {
+		h := newHolds(t, recreate, keptBy(nil))
+		damaged := switchyard.HoldState{Generation: 1, Used: true, State: []byte("text")}
+		e, left, again := h.failed(h.start(h.request(), damaged))
+		if again || !strings.Contains(e.Message, "kept state") || string(left.State) != "text" || left.Generation != 2 || h.said() != "make2 close" {
+			t.Errorf("%+v, left %+v, %s", e, left, h.said())
+		}
+	})
+	t.Run("other version", func(t *testing.T) {
+		packed, err := kept{state: []byte("1")}.pack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := newHolds(t, nil, plain)
+		if e, _, _ := h.failed(h.start(h.request(), switchyard.HoldState{Used: true, State: packed})); !strings.Contains(e.Message, "another version") {
+			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("dependency", func(t *testing.T) {
+		h := newHolds(t, func(s *toolspecs.Spec) {
+			s.Requires.Dependencies = []toolspecs.Dependency{{Name: "db", Check: []string{"no-such-program-here"}}}
+		}, plain)
+		if e, _, again := h.failed(h.start(h.request())); e.Type != switchyard.ErrPreconditionFailed || again {
+			t.Errorf("%+v, again %v", e, again)
+		}
+	})
+	t.Run("no stateful tools", func(t *testing.T) {
+		h := newHolds(t, nil, plain)
+		h.config.Stateful = nil
+		if e, _, _ := h.failed(h.start(h.request())); e.Type != switchyard.ErrExecutorNotFound {
+			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("unknown digest", func(t *testing.T) {
+		h := newHolds(t, nil, plain)
+		r := h.request()
+		r.Digest = "other"
+		if e, _, _ := h.failed(h.start(r)); e.Type != switchyard.ErrExecutorNotFound {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// An instance that is not yet made when its hold ends is closed if it is made nevertheless.
+func TestHoldEndsBeforeInstanceIsMade(t *testing.T) {
+	making, finish := make(chan struct{}), make(chan struct{})
+	h := newHolds(t, nil, func(h *holds) Stateful {
+		return NewStateful("counter", func(ctx context.Context, _ StartInfo) (*loud, error) {
+			close(making)
+			<-finish // it does not listen
+			h.say("made")
+			return &loud{holds: h}, nil
+		}, (*loud).Add)
+	})
+	running := h.start(h.request())
+	soon(t, "the factory", making)
+	h.server.say(temporal.NewCanceledError())
+	soon(t, "a heartbeat", h.server.watch())
+	close(finish)
+	if err := soon(t, "the end", running.done); err != nil {
+		t.Error(err)
+	}
+	if got := h.said(); got != "made close" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A hold whose first heartbeat does not arrive, or says that the run is over, makes nothing.
+func TestHoldMakesNothing(t *testing.T) {
+	h := newHolds(t, nil, plain)
+	h.server.say(errors.New("broken pipe"))
+	if e, _, again := h.failed(h.start(h.request())); e.Type != switchyard.ErrWorkerLost || !again {
+		t.Errorf("%+v, again %v", e, again)
+	}
+	h.server.say(temporal.NewCanceledError())
+	if err := soon(t, "the end", h.start(h.request()).done); err != nil {
+		t.Error(err)
+	}
+	h.server.say(nil)
+	r := h.request()
+	r.Adopt = true
+	if e, _, _ := h.failed(h.start(r)); !strings.Contains(e.Message, "not here") {
+		t.Errorf("%+v", e)
+	}
+	if h.said() != "" {
+		t.Errorf("it did %s", h.said())
+	}
+}

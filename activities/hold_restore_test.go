@@ -1,0 +1,135 @@
+package activities
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+)
+
+// An instance that is made anew after a loss has the state of the last call that reported, and answers that call itself
+// where it comes again. Every heartbeat carries that state.
+func TestHoldRestores(t *testing.T) {
+	h := newHolds(t, recreate, keptBy(nil))
+	running := h.start(h.request())
+	first := h.add(soon(t, "the instance", h.served), 5)
+	told := h.server.last()
+	if !told.Used || told.State == nil || told.Generation != 1 {
+		t.Fatalf("told %+v", told)
+	}
+	soon(t, "the next heartbeat", h.server.watch())
+	if next := h.server.last(); string(next.State) != string(told.State) {
+		t.Errorf("the next heartbeat told %+v", next)
+	}
+	running.end(errors.New("lost"))
+	h.failed(running)
+
+	again := h.start(h.request(), told)
+	s := soon(t, "the next instance", h.served)
+	// The environment gives every call the same id: this one is the call that had been executed.
+	if got := h.add(s, 5); string(got.Output) != string(first.Output) || len(got.Notes) > 0 {
+		t.Errorf("the call is answered with %+v, want %+v", got, first)
+	}
+	if got := h.said(); !strings.HasSuffix(got, "close make2 restore serve") {
+		t.Errorf("got %s", got)
+	}
+	again.end(errors.New("lost"))
+	h.failed(again)
+}
+
+// An instance whose state is gone says so with its first answer, and why.
+func TestHoldTellsOfLostState(t *testing.T) {
+	used := switchyard.HoldState{Generation: 4, Used: true}
+	before := toldBefore(t, used)
+	for name, c := range map[string]struct {
+		change  func(*switchyard.HoldRequest)
+		details []any
+		says    string
+	}{
+		"first":    {nil, nil, ""},
+		"unused":   {nil, []any{switchyard.HoldState{Generation: 4}}, ""},
+		"lost":     {nil, []any{used}, "the worker that held the last one was lost: this is a new instance of counter"},
+		"idle":     {func(r *switchyard.HoldRequest) { r.Last = used }, nil, "the last one was closed after 10m0s without a call"},
+		"run told": {func(r *switchyard.HoldRequest) { r.Last, r.Lost = used, true }, nil, "was lost"},
+		"server told": {func(r *switchyard.HoldRequest) {
+			r.Before = []switchyard.HoldRef{{RunID: "old", ActivityID: "hold/counter"}}
+		}, nil, "was lost"},
+		"earlier told": {func(r *switchyard.HoldRequest) {
+			r.Before = []switchyard.HoldRef{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "empty", ActivityID: "hold/counter"}}
+		}, nil, "was lost"},
+		"nobody told": {func(r *switchyard.HoldRequest) {
+			r.Last.Generation = 4
+			r.Before = []switchyard.HoldRef{{RunID: "empty", ActivityID: "hold/counter"}}
+		}, nil, "was lost"},
+		"forgotten": {func(r *switchyard.HoldRequest) {
+			r.Last.Generation = 4
+			r.Before = []switchyard.HoldRef{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "empty", ActivityID: "hold/counter/2"}}
+		}, nil, "was lost"},
+		"deleted": {func(r *switchyard.HoldRequest) {
+			r.Last.Generation = 4
+			r.Before = []switchyard.HoldRef{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "deleted", ActivityID: "hold/counter"}}
+		}, nil, "was lost"},
+		"unreadable": {nil, []any{"text"}, "was lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHolds(t, nil, plain)
+			h.server.describe("old", before)
+			empty := executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW)
+			empty.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityId: "hold/counter"}}
+			h.server.describe("empty", empty)
+			r := h.request()
+			if c.change != nil {
+				c.change(&r)
+			}
+			running := h.start(r, c.details...)
+			s := soon(t, "the instance", h.served)
+			notes := strings.Join(h.add(s, 1).Notes, "|")
+			if !strings.Contains(notes, c.says) || notes != "" && c.says == "" {
+				t.Errorf("the first answer says %q, want %q", notes, c.says)
+			}
+			if more := h.add(s, 1).Notes; len(more) > 0 {
+				t.Errorf("the second answer says %q", more)
+			}
+			if want := map[bool]int{true: 1, false: 5}[name == "first" || name == "unreadable"]; h.server.last().Generation != want {
+				t.Errorf("generation %d, want %d", h.server.last().Generation, want)
+			}
+			running.end(errors.New("over"))
+			h.failed(running)
+		})
+	}
+}
+
+// toldBefore is an execution that is over, whose hold's last heartbeat told a state.
+func toldBefore(t *testing.T, told switchyard.HoldState) *workflowservice.DescribeWorkflowExecutionResponse {
+	t.Helper()
+	details, err := converter.GetDefaultDataConverter().ToPayloads(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW)
+	d.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityId: "other", HeartbeatDetails: &commonpb.Payloads{}}, {ActivityId: "hold/counter", HeartbeatDetails: details}}
+	return d
+}
+
+// A state that cannot be kept is noted once, and then not kept.
+func TestHoldWithoutSnapshot(t *testing.T) {
+	for size, says := range map[int]string{maxKept + 1: "bytes compressed", -1: "no ink"} {
+		h := newHolds(t, recreate, keptBy(func(c *keptLoud) { c.size = size }))
+		running := h.start(h.request())
+		s := soon(t, "the instance", h.served)
+		if notes := h.add(s, 1).Notes; len(notes) != 1 || !contains(notes[0], "not kept", says, "cannot be rebuilt") {
+			t.Errorf("notes %q", notes)
+		}
+		if told := h.server.last(); told.State != nil || !told.Used {
+			t.Errorf("told %+v", told)
+		}
+		running.end(errors.New("over"))
+		h.failed(running)
+	}
+}

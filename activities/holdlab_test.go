@@ -1,0 +1,226 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/toolspecs"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+)
+
+// holds is a process that holds instances of the tool "counter", the server that it talks to, and what it did.
+type holds struct {
+	*Activities
+	t        *testing.T
+	server   *heldServer
+	compiled *toolspecs.Compiled
+	// served gets what is to be served when an instance has been made; refuse keeps it from being served.
+	served chan Served
+	refuse error
+
+	mu  sync.Mutex
+	log []string
+}
+
+func (h *holds) say(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.log = append(h.log, text)
+}
+
+func (h *holds) said() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(h.log, " ")
+}
+
+// loud is a counter that says what is done with it.
+type loud struct {
+	tally
+	holds *holds
+	call  func(ctx context.Context) error
+}
+
+func (c *loud) Add(ctx context.Context, in tallyArgs) (int, error) {
+	call, _ := switchyard.ContextOf(ctx)
+	c.holds.say(fmt.Sprint("add", in.By, "/", call.Generation))
+	c.n += in.By
+	if c.call != nil {
+		if err := c.call(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return c.n, nil
+}
+
+func (c *loud) Close() error {
+	c.holds.say("close")
+	return nil
+}
+
+// keptLoud can be rebuilt; size is how many bytes its snapshots take beside its number.
+type keptLoud struct {
+	loud
+	size int
+}
+
+func (c *keptLoud) Add(ctx context.Context, in tallyArgs) (int, error) { return c.loud.Add(ctx, in) }
+
+func (c *keptLoud) Snapshot(context.Context) ([]byte, error) {
+	c.holds.say("snapshot")
+	if c.size < 0 {
+		return nil, errors.New("no ink")
+	}
+	return slices.Concat([]byte(fmt.Sprintln(c.n)), noise(c.holds.t, c.size)), nil
+}
+
+func (c *keptLoud) Restore(_ context.Context, state []byte) error {
+	c.holds.say("restore")
+	_, err := fmt.Sscanln(string(state), &c.n)
+	return err
+}
+
+// newHolds makes a process whose factory is that of s; change completes the spec.
+func newHolds(t *testing.T, change func(*toolspecs.Spec), factory func(*holds) Stateful) *holds {
+	t.Helper()
+	h := &holds{t: t, server: &heldServer{described: map[string]*workflowservice.DescribeWorkflowExecutionResponse{}, completed: make(chan holdReport, 1)},
+		served: make(chan Served, 10)}
+	catalog := catalogOf(t, spec("counter", func(s *toolspecs.Spec) {
+		s.Entry.Type = switchyard.KindStateful
+		s.Parameters = []toolspecs.Parameter{{Name: "by", Type: "integer", Required: true}}
+		s.Execution.Heartbeat = second
+		if change != nil {
+			change(s)
+		}
+	}))
+	factories, err := NewFactories(factory(h))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := setUp(t, catalog, func(c *Config) {
+		c.Client, c.Stateful = h.server, factories
+		c.Executors = map[string]Executor{switchyard.KindStateful: factories}
+		c.Serve = func(s Served) (func(), error) {
+			if h.refuse != nil {
+				return nil, h.refuse
+			}
+			h.say("serve")
+			h.served <- s
+			return func() { h.say("stop") }, nil
+		}
+	})
+	h.Activities = b.Activities
+	h.compiled, _ = catalog.Get("counter")
+	return h
+}
+
+func plain(h *holds) Stateful {
+	return NewStateful("counter", func(_ context.Context, info StartInfo) (*loud, error) {
+		h.say(fmt.Sprint("make", info.Generation))
+		return &loud{holds: h}, nil
+	}, (*loud).Add)
+}
+
+func keptBy(change func(*keptLoud)) func(*holds) Stateful {
+	return func(h *holds) Stateful {
+		return NewStateful("counter", func(_ context.Context, info StartInfo) (*keptLoud, error) {
+			h.say(fmt.Sprint("make", info.Generation))
+			c := &keptLoud{loud: loud{holds: h}}
+			if change != nil {
+				change(c)
+			}
+			return c, nil
+		}, (*keptLoud).Add)
+	}
+}
+
+func recreate(s *toolspecs.Spec) { s.Entry.OnLoss = switchyard.OnLossRecreate }
+
+// held is a running hold.
+type held struct {
+	end  context.CancelCauseFunc
+	stop chan struct{}
+	done chan error
+	left switchyard.HoldState
+}
+
+func (h *holds) request() switchyard.HoldRequest {
+	return switchyard.HoldRequest{Tool: "counter", Digest: h.compiled.Digest, Origin: switchyard.Origin{Run: "run-1"}, Queue: "q/instance/run-1/counter"}
+}
+
+// start starts a hold; details are those of the attempt before, if there was one.
+func (h *holds) start(r switchyard.HoldRequest, details ...any) *held {
+	h.t.Helper()
+	running := &held{stop: make(chan struct{}), done: make(chan error, 1)}
+	ends := make(chan context.CancelCauseFunc, 1)
+	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+	env.SetWorkerStopChannel(running.stop)
+	if len(details) > 0 {
+		env.SetHeartbeatDetails(details[0])
+	}
+	env.RegisterActivityWithOptions(func(ctx context.Context, r switchyard.HoldRequest) (switchyard.HoldState, error) {
+		ctx, end := context.WithCancelCause(ctx)
+		ends <- end
+		return h.Hold(ctx, r)
+	}, activity.RegisterOptions{Name: switchyard.HoldActivity})
+	go func() {
+		value, err := env.ExecuteActivity(switchyard.HoldActivity, r)
+		if err == nil {
+			err = value.Get(&running.left)
+		}
+		running.done <- err
+	}()
+	running.end = soon(h.t, "the hold", ends)
+	return running
+}
+
+// call executes a call on the instance that is served.
+func (h *holds) call(s Served, by int) (result switchyard.Result, err error) {
+	h.t.Helper()
+	x := executionOf(h.compiled)
+	x.Arguments = json.RawMessage(fmt.Sprintf(`{"by":%d}`, by))
+	value, err := within(h.t, "counter", x, func(ctx context.Context, in converter.EncodedValues) (any, error) { return s.Tool(ctx, in) })
+	if err == nil {
+		err = value.Get(&result)
+	}
+	return result, err
+}
+
+func (h *holds) add(s Served, by int) switchyard.Result {
+	h.t.Helper()
+	result, err := h.call(s, by)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return result
+}
+
+// failed waits for a hold's failure and returns it with what it tells of the instance.
+func (h *holds) failed(running *held) (e switchyard.Error, left switchyard.HoldState, again bool) {
+	h.t.Helper()
+	app, ok := errors.AsType[*temporal.ApplicationError](soon(h.t, "the hold's end", running.done))
+	if !ok || app.Details(&e, &left) != nil {
+		h.t.Fatalf("the hold ended with %v", app)
+	}
+	return e, left, !app.NonRetryable()
+}
+
+func executionIn(s enumspb.WorkflowExecutionStatus) *workflowservice.DescribeWorkflowExecutionResponse {
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: s, FirstRunId: "run-1"}}
+}
+
+// runID is that of the execution in the test environment.
+const runID = "default-test-run-id"

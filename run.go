@@ -328,6 +328,9 @@ type ModelResponse struct {
 	Stop  Stop   `json:"stop,omitempty"`
 	Model string `json:"model,omitempty"`
 	Usage Usage  `json:"usage"`
+	// Estimated is how many tokens our own tokenizer counts of the request and the answer, where Usage is the provider's count; zero
+	// where it is ours, and where images were sent.
+	Estimated int `json:"estimated,omitempty"`
 	// Window is how many tokens the model reads at most, where that is known.
 	Window int `json:"window,omitempty"`
 	// Compacted is set on the answer to a Compaction. Message is then what stands for the messages that were summed up.

@@ -53,8 +53,8 @@ func (a *Anthropic) Answer(ctx context.Context, p Prompt) (switchyard.ModelRespo
 		params.Messages = append(anthropicMessages(p), anthropic.NewAssistantMessage(anthropic.NewTextBlock(whole.text.String())))
 	}
 	response, err := whole.response()
-	if err == nil && response.Usage.InputTokens+response.Usage.OutputTokens == 0 {
-		response.Usage = countUsage(p, response.Message)
+	if err == nil {
+		settleUsage(p, &response)
 	}
 	return response, err
 }

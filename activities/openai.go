@@ -44,9 +44,7 @@ func (o *OpenAI) Answer(ctx context.Context, p Prompt) (switchyard.ModelResponse
 		return switchyard.ModelResponse{}, &ModelError{Message: "the model's answer has no choices"}
 	}
 	response := openAIResponse(completion)
-	if response.Usage.InputTokens+response.Usage.OutputTokens == 0 {
-		response.Usage = countUsage(p, response.Message)
-	}
+	settleUsage(p, &response)
 	return response, nil
 }
 

@@ -53,6 +53,17 @@ func countUsage(p Prompt, answer switchyard.Message) switchyard.Usage {
 	return u
 }
 
+// settleUsage has a step's response say what our own count comes to, in place of the provider's where that says nothing.
+func settleUsage(p Prompt, response *switchyard.ModelResponse) {
+	own := countUsage(p, response.Message)
+	switch {
+	case response.Usage.InputTokens+response.Usage.OutputTokens == 0:
+		response.Usage = own
+	case len(p.Images) == 0:
+		response.Estimated = own.InputTokens + own.OutputTokens
+	}
+}
+
 func messageTokens(m switchyard.Message) int {
 	n := countTokens(m.Text)
 	for _, c := range m.Calls {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/internal/cases"
 )
 
@@ -169,4 +170,25 @@ func BenchmarkCountTokens(b *testing.B) {
 			countTokens(all)
 		}
 	})
+}
+
+// TestSettleUsage proves that our own count stands in for a provider's that is missing, and beside one that is there; not where images
+// were sent, which it does not count.
+func TestSettleUsage(t *testing.T) {
+	for name, test := range map[string]struct {
+		usage     switchyard.Usage
+		images    map[string][]Image
+		in        int
+		estimated bool
+	}{
+		"none":        {switchyard.Usage{}, nil, 2, false},
+		"provider's":  {switchyard.Usage{InputTokens: 50}, nil, 50, true},
+		"with images": {switchyard.Usage{InputTokens: 50}, map[string][]Image{"1.1": {{}}}, 50, false},
+	} {
+		r := switchyard.ModelResponse{Usage: test.usage, Message: switchyard.Message{Text: "good day"}}
+		settleUsage(Prompt{Messages: []switchyard.Message{{Text: "hello world"}}, Images: test.images}, &r)
+		if r.Usage.InputTokens != test.in || (r.Estimated == 4) != test.estimated {
+			t.Errorf("%s: %+v, estimated %d", name, r.Usage, r.Estimated)
+		}
+	}
 }

@@ -50,6 +50,8 @@ type Report struct {
 	// Plans and Direct are the same of plans, and of the tools of direct calls.
 	Plans  []AgentStats `json:"plans,omitempty"`
 	Direct []AgentStats `json:"direct,omitempty"`
+	// Models tell how well our own count of whole model requests meets the providers'.
+	Models []ModelStats `json:"models,omitempty"`
 	// SlowTools are the names of the tools of which calls were slow, WastefulTools of those of which calls took more tokens
 	// than they were to, or were estimated too badly, the most such calls first.
 	SlowTools     []string `json:"slow_tools,omitempty"`
@@ -93,6 +95,7 @@ type Analysis struct {
 	report       Report
 	tools, lanes map[string]*CallStats
 	starters     map[starter]*AgentStats
+	steps        map[agentModel]*StepStats
 }
 
 // starter is what makes calls: an agent, a plan, or the direct calls of a tool.
@@ -104,7 +107,7 @@ type starter struct {
 // NewAnalysis returns an empty analysis. Zero thresholds are the defaults.
 func NewAnalysis(t Thresholds) *Analysis {
 	return &Analysis{thresholds: t.withDefaults(), report: Report{Errors: map[switchyard.ErrorType]int{}}, tools: map[string]*CallStats{}, lanes: map[string]*CallStats{},
-		starters: map[starter]*AgentStats{}}
+		starters: map[starter]*AgentStats{}, steps: map[agentModel]*StepStats{}}
 }
 
 // AddRun counts a run, with the verdict on it; person is a person's, nil where nobody gave one. Runs of sub-agents are not to
@@ -184,6 +187,7 @@ func (a *Analysis) Report() Report {
 	r.Errors = maps.Clone(r.Errors)
 	r.Calls, r.Tools, r.Lanes = r.Calls.done(), groups(a.tools), groups(a.lanes)
 	r.Agents, r.Plans, r.Direct = a.made(RunAgent), a.made(RunPlan), a.made(RunCall)
+	r.Models = a.models()
 	r.SlowTools = worst(r.Tools, func(s CallStats) int { return s.Slow })
 	r.WastefulTools = worst(r.Tools, func(s CallStats) int { return s.Wasteful + s.Inaccurate })
 	return r
@@ -218,6 +222,7 @@ func (a *Analysis) AddTree(ctx context.Context, c client.Client, workflowID, run
 		if err != nil {
 			return Summary{}, err
 		}
+		a.AddStep(ch.deriver.summary.Name, event.Step)
 		r := event.Record
 		if r == nil {
 			continue
@@ -251,6 +256,9 @@ func (a *Analysis) Add(other *Analysis) {
 	}
 	for name, s := range other.lanes {
 		grouped(a.lanes, name).merge(*s)
+	}
+	for of, s := range other.steps {
+		a.step(of).merge(*s)
 	}
 	for of, s := range other.starters {
 		own := a.of(of)

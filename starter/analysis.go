@@ -198,7 +198,7 @@ func writeAnalysis(w io.Writer, p palette, r audit.Report) {
 
 // writeTables writes the figures by tool, lane and agent.
 func writeTables(w io.Writer, p palette, r audit.Report) {
-	for _, t := range []*table{groupTable("tool", r.Tools), groupTable("lane", r.Lanes), agentTable("agent", r.Agents), agentTable("plan", r.Plans), agentTable("direct call", r.Direct), wasteTable("tool", r.Tools), wasteTable("lane", r.Lanes)} {
+	for _, t := range []*table{groupTable("tool", r.Tools), groupTable("lane", r.Lanes), agentTable("agent", r.Agents), agentTable("plan", r.Plans), agentTable("direct call", r.Direct), wasteTable("tool", r.Tools), wasteTable("lane", r.Lanes), modelTable(r.Models)} {
 		if len(t.rows) > 0 {
 			fmt.Fprintln(w)
 			fmt.Fprint(w, t.text(p))

@@ -99,6 +99,15 @@ func agentTable(name string, list []audit.AgentStats) *table {
 	return t
 }
 
+// modelTable compares our own count of the tokens of whole model requests with the providers'.
+func modelTable(list []audit.ModelStats) *table {
+	t := &table{header: []string{"agent", "model", "model steps", "estimated", "actual", "accuracy"}, right: map[int]bool{2: true, 3: true, 4: true, 5: true}}
+	for _, m := range list {
+		t.add(plainText(m.Agent), plainText(m.Model), strconv.Itoa(m.Steps), strconv.Itoa(m.EstimatedTokens), strconv.Itoa(m.ActualTokens), fmt.Sprintf("%.2f", m.Accuracy))
+	}
+	return t
+}
+
 // told is one line of a report.
 type told struct{ name, text string }
 

@@ -139,7 +139,7 @@ func (a *app) answer(ctx context.Context, c client.Client, run *runReference, r 
 		return err
 	}
 	if target.runID != "" {
-		if _, err := a.open(ctx, c, target); err != nil {
+		if _, err := a.open(ctx, c, target, audit.Describe); err != nil {
 			return err
 		}
 	}

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
 	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -40,7 +42,7 @@ or does so first; 3 when nobody serves the run, which then ends as cancelled as 
 }
 
 func (a *app) cancelRun(ctx context.Context, c client.Client, run *runReference, reason string, noWait bool) error {
-	summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
+	summary, err := stands(ctx, c, run.workflowID, run.runID)
 	if err != nil {
 		return a.lookupError(run.workflowID, run.runID, err)
 	}
@@ -70,7 +72,7 @@ func (a *app) awaitCancelled(ctx context.Context, c client.Client, run *runRefer
 	for {
 		select {
 		case err := <-ended:
-			return a.tellEnd(ctx, run, err)
+			return a.tellEnd(ctx, c, run, err)
 		case <-look.C:
 			running, err := audit.Pending(ctx, c, run.workflowID, run.runID)
 			if queue, waits := unserved(running, time.Now()); err == nil && waits {
@@ -81,12 +83,18 @@ func (a *app) awaitCancelled(ctx context.Context, c client.Client, run *runRefer
 }
 
 // tellEnd says how a run that was asked to stop ended; err is what waiting for it returned.
-func (a *app) tellEnd(ctx context.Context, run *runReference, err error) error {
+func (a *app) tellEnd(ctx context.Context, c client.Client, run *runReference, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return failure(exitCancelled, "interrupted; the run %q is asked to stop and may still be running", run.workflowID)
 	case endedCancelled(err):
 		return a.tellCancelled(run.workflowID, err)
+	case unreadableEnd(err):
+		summary, described := audit.Outline(ctx, c, run.workflowID, run.runID)
+		if described == nil && summary.Status == audit.RunCancelled {
+			fmt.Fprintln(a.Err, "what was undone cannot be read here: "+unreadReason(err))
+			return a.tellStatus(run.workflowID, string(audit.RunCancelled), "is cancelled")
+		}
 	case err != nil && unreachable(err):
 		return a.lookupError(run.workflowID, run.runID, err)
 	}
@@ -104,6 +112,12 @@ func (a *app) tellCancelled(id string, err error) error {
 		writeUndone(a.Out, a.paletteFor(a.Out), undone, a.connection.reach().command("audit", id))
 	}
 	return nil
+}
+
+// unreadableEnd reports whether a run has ended and how cannot be decoded.
+func unreadableEnd(err error) bool {
+	_, ok := errors.AsType[*serviceerror.FailedPrecondition](err)
+	return ok
 }
 
 // endedCancelled reports whether a run's error says that it ended as cancelled.

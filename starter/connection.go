@@ -29,6 +29,8 @@ type connectionFlags struct {
 	payloads                          payloads.Config
 	// program is how starter was called.
 	program string
+	// opened is how payloads are stored, once there is a connection.
+	opened *payloads.Storage
 	// local says that the server is one of our own: environment and profiles are about others.
 	local bool
 	// resolvedAddress and resolvedNamespace are what the settings come to.
@@ -79,6 +81,7 @@ func (c *connectionFlags) options(flags *pflag.FlagSet) (client.Options, error) 
 	if err != nil {
 		return client.Options{}, err
 	}
+	c.opened = storage
 	return options, storage.Apply(&options)
 }
 

@@ -87,7 +87,7 @@ func (a *app) onPause(ref *runReference, flags *pauseFlags, f func(context.Conte
 }
 
 func (a *app) pauseRun(ctx context.Context, c client.Client, run *runReference, p switchyard.Pause, onServer bool) error {
-	summary, err := a.open(ctx, c, run)
+	summary, err := a.open(ctx, c, run, stands)
 	if err != nil {
 		return err
 	}
@@ -105,12 +105,24 @@ func standing(s audit.Summary, onServer bool) *switchyard.Pause {
 	if onServer {
 		return s.PausedOnServer
 	}
+	if s.Paused != nil && s.Paused.By == "" {
+		return s.PausedOnServer // whether it pauses itself cannot be read: the run knows
+	}
 	return cmp.Or(s.Paused, s.PausedOnServer)
 }
 
-// open returns the summary of a run that has not ended. From then on the reference is to its last execution.
-func (a *app) open(ctx context.Context, c client.Client, run *runReference) (audit.Summary, error) {
-	summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
+// stands returns a run's summary, or where its history cannot be read what the server says of it: enough to stop it.
+func stands(ctx context.Context, c client.Client, workflowID, runID string) (audit.Summary, error) {
+	summary, err := audit.Describe(ctx, c, workflowID, runID)
+	if errors.Is(err, audit.ErrUnreadable) {
+		return audit.Outline(ctx, c, workflowID, runID)
+	}
+	return summary, err
+}
+
+// open returns the summary, as describe reads it, of a run that has not ended. From then on the reference is to its last execution.
+func (a *app) open(ctx context.Context, c client.Client, run *runReference, describe func(context.Context, client.Client, string, string) (audit.Summary, error)) (audit.Summary, error) {
+	summary, err := describe(ctx, c, run.workflowID, run.runID)
 	switch {
 	case err != nil:
 		return summary, a.lookupError(run.workflowID, run.runID, err)
@@ -134,7 +146,7 @@ func (a *app) pauseTree(ctx context.Context, c client.Client, run *runReference,
 		return a.controlError(run, err)
 	}
 	return a.below(ctx, c, run, func(child *runReference) error {
-		summary, err := audit.Describe(ctx, c, child.workflowID, child.runID)
+		summary, err := stands(ctx, c, child.workflowID, child.runID)
 		if err != nil || !summary.Closed.IsZero() || standing(summary, onServer) != nil {
 			return a.lookupError(child.workflowID, child.runID, err)
 		}
@@ -154,7 +166,7 @@ func (a *app) below(ctx context.Context, c client.Client, run *runReference, f f
 		}
 		child := &runReference{workflowID: r.Child.WorkflowID}
 		if err := f(child); err != nil {
-			if summary, gone := audit.Describe(ctx, c, child.workflowID, ""); gone == nil && !summary.Closed.IsZero() {
+			if summary, gone := stands(ctx, c, child.workflowID, ""); gone == nil && !summary.Closed.IsZero() {
 				continue
 			}
 			return err
@@ -164,7 +176,7 @@ func (a *app) below(ctx context.Context, c client.Client, run *runReference, f f
 }
 
 func (a *app) resumeRun(ctx context.Context, c client.Client, run *runReference, p switchyard.Pause) error {
-	if _, err := a.open(ctx, c, run); err != nil {
+	if _, err := a.open(ctx, c, run, stands); err != nil {
 		return err
 	}
 	resumed, err := a.resumeTree(ctx, c, run, p, true)
@@ -180,7 +192,7 @@ func (a *app) resumeRun(ctx context.Context, c client.Client, run *runReference,
 // resumeTree ends the pauses of a run and of the sub-agents' runs below it: those on the server, and where own is set those of
 // the runs themselves. It reports whether there was one.
 func (a *app) resumeTree(ctx context.Context, c client.Client, run *runReference, p switchyard.Pause, own bool) (resumed bool, err error) {
-	summary, err := audit.Describe(ctx, c, run.workflowID, run.runID)
+	summary, err := stands(ctx, c, run.workflowID, run.runID)
 	if err != nil {
 		return false, a.lookupError(run.workflowID, run.runID, err)
 	}
@@ -190,8 +202,9 @@ func (a *app) resumeTree(ctx context.Context, c client.Client, run *runReference
 			WorkflowId: run.workflowID, RunId: run.runID, Identity: p.By, Reason: p.Reason, RequestId: randomHex(16)})
 	}
 	if err == nil && own && summary.Paused != nil {
-		resumed = true
-		err = control(ctx, c, run, randomHex(16), switchyard.ResumeUpdate, p)
+		var was bool
+		was, err = resumeOwn(ctx, c, run, p)
+		resumed = resumed || was
 	}
 	if err != nil {
 		return resumed, a.controlError(run, err)
@@ -201,6 +214,15 @@ func (a *app) resumeTree(ctx context.Context, c client.Client, run *runReference
 		resumed = resumed || also
 		return err
 	})
+}
+
+// resumeOwn ends the pause of a run itself. It reports false where there was none, which cannot be read of every run.
+func resumeOwn(ctx context.Context, c client.Client, run *runReference, p switchyard.Pause) (bool, error) {
+	err := control(ctx, c, run, randomHex(16), switchyard.ResumeUpdate, p)
+	if refused, ok := controlRefusal(err); ok && refused.Type == switchyard.NotPaused {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // control sends an update and waits until the run has taken it.
@@ -231,12 +253,26 @@ func (a *app) controlError(run *runReference, err error) error {
 	if _, ok := errors.AsType[*serviceerror.FailedPrecondition](err); ok {
 		return failure(exitFailed, "the run %q is not in a state for that: %w\nSee how it stands: %s", run.workflowID, err, r.command("show", run.workflowID))
 	}
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	var refused switchyard.ControlError
-	if !ok || app.Details(&refused) != nil {
+	refused, ok := controlRefusal(err)
+	if !ok {
 		return a.lookupError(run.workflowID, "", err)
 	}
 	return failure(exitFailed, "run %s: %s", run.workflowID, refused.Message)
+}
+
+// refusals are what a run that cannot be read refuses, in our words.
+var refusals = map[switchyard.ControlErrorType]string{switchyard.PauseAlready: "the run is paused already", switchyard.NotPaused: "the run is not paused",
+	switchyard.RunEnding: "the run is ending", switchyard.ControlFull: "the run has been told to pause, go on or read a message too often"}
+
+// controlRefusal is why the run itself refused what it was told. The type stands there in the clear where the rest is encrypted.
+func controlRefusal(err error) (refused switchyard.ControlError, ok bool) {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok || app.Details(&refused) == nil {
+		return refused, ok
+	}
+	kind := switchyard.ControlErrorType(app.Type())
+	text, known := refusals[kind]
+	return switchyard.ControlError{Type: kind, Message: text}, known
 }
 
 // tellStatus says how a run stands after a command.

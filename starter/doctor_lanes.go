@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,9 @@ func (d *doctor) laneStates(ctx context.Context) ([]finding, error) {
 		}
 	}
 	states, err := audit.NewLaneReader(d.client, d.namespace, d.queue).Read(ctx, read...)
+	if errors.Is(err, audit.ErrUnreadable) {
+		return []finding{{markBad, "who serves the lanes cannot be read: " + unreadReason(err), "give starter the --payload-keys and the --payload-store of the workers"}}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/payloads"
 	commonpb "go.temporal.io/api/common/v1"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -170,7 +169,7 @@ func listed(e *workflowpb.WorkflowExecutionInfo) listedRun {
 	r := listedRun{
 		ID: e.GetExecution().GetWorkflowId(), RunID: e.GetExecution().GetRunId(), Kind: runTypes[e.GetType().GetName()],
 		Agent: text(fields[switchyard.AttributeAgent]), Conversation: text(fields[switchyard.AttributeConversation]),
-		Caller: text(fields[switchyard.AttributeCaller]), Parent: e.GetParentExecution().GetWorkflowId(), Status: statusOf(e.GetStatus()), Started: e.GetStartTime().AsTime(), root: e.GetRootExecution().GetWorkflowId(),
+		Caller: text(fields[switchyard.AttributeCaller]), Parent: e.GetParentExecution().GetWorkflowId(), Status: audit.StatusOf(e.GetStatus()), Started: e.GetStartTime().AsTime(), root: e.GetRootExecution().GetWorkflowId(),
 	}
 	r.takeMemo(e)
 	if e.GetCloseTime() != nil {
@@ -218,24 +217,6 @@ func value[T any](p *commonpb.Payload) (v T) {
 		return none
 	}
 	return v
-}
-
-func statusOf(s enumspb.WorkflowExecutionStatus) audit.RunStatus {
-	switch s {
-	case enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
-		return audit.RunPaused
-	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		return audit.RunCompleted
-	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
-		return audit.RunFailed
-	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
-		return audit.RunCancelled
-	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
-		return audit.RunTerminated
-	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
-		return audit.RunTimedOut
-	}
-	return audit.RunRunning
 }
 
 // tellUnsure is an error where it is not known of some runs how they stand. As JSON each says so itself.

@@ -231,7 +231,7 @@ func (r *scheduledRun) look(ctx context.Context, c client.Client) error {
 		return err
 	}
 	info := now.GetWorkflowExecutionInfo()
-	r.Status = statusOf(info.GetStatus())
+	r.Status = audit.StatusOf(info.GetStatus())
 	if info.GetCloseTime() == nil {
 		return nil
 	}

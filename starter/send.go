@@ -72,7 +72,7 @@ func messageText(arg string, stdin io.Reader) (string, error) {
 // send sends a message by update, which the run answers, or where the server holds the run by signal: the run reads it then
 // when it goes on.
 func (a *app) send(ctx context.Context, c client.Client, run *runReference, s switchyard.Sent) error {
-	summary, err := a.open(ctx, c, run)
+	summary, err := a.open(ctx, c, run, audit.Describe)
 	if err != nil {
 		return err
 	}

@@ -127,6 +127,9 @@ func (a *app) begin(ctx context.Context, c client.Client, s *start) (runID strin
 	if err := s.checkSize(); err != nil {
 		return "", err
 	}
+	if err := a.checkReadable(ctx, c, s.queue); err != nil {
+		return "", err
+	}
 	attributes, err := a.searchAttributes(ctx, c, s)
 	if err != nil {
 		return "", err

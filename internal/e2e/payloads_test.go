@@ -50,6 +50,7 @@ func (v *vault) flooding() string {
 	v.write(filepath.Join(dir, "tools.yaml"), string(tools))
 	v.write(filepath.Join(dir, "flood.yaml"), "name: flood\nversion: 1.0.0\ndescription: Answers with many bytes.\nparameters: [{name: bytes, type: integer, required: true}]\n"+
 		"entry: {type: function, handler: produce}\nexecution: {effect: read}\n")
+	v.write(filepath.Join(dir, "wonder.yaml"), "name: wonder\nversion: 1.0.0\ndescription: Asks a person.\nparameters: [{name: what, type: string, required: true}]\nentry: {type: human}\n")
 	return dir
 }
 
@@ -197,9 +198,42 @@ func (v *vault) expectPartly(c payloads.Config, readable, unread, key string) {
 	t.Helper()
 	for _, args := range [][]string{{"records"}, {"report", "--output", "json"}, {"traces", "--file", filepath.Join(t.TempDir(), "spans.json")}} {
 		code, said := v.starter(c, args...)
-		some := map[string]string{"records": readable, "report": `"all":1`, "traces": " of 1 run to "}[args[0]]
+		some := map[string]string{"records": readable, "report": `"all":2`, "traces": " of 2 runs to "}[args[0]]
 		if code != 1 || !strings.Contains(said, some) || !strings.Contains(said, unread) || !strings.Contains(said, key) {
 			t.Errorf("%s ends with %d and says %.700s", args, code, said)
+		}
+	}
+}
+
+// expectControl proves what works without the keys: a run is paused, resumed and cancelled, which takes nothing of what it holds. What
+// takes more is refused before anything is sent, with the key that is missing: answers, and runs of which nothing could be read.
+func (v *vault) expectControl(keyed payloads.Config) {
+	t := v.lab.t
+	t.Helper()
+	if code, said := v.starter(keyed, "call", "wonder", "what=why", "--id", "asked", "--detach"); code != 0 {
+		t.Fatalf("it ends with %d and says %s", code, said)
+	}
+	v.lab.await("for the question", func() bool {
+		_, said := v.starter(keyed, "questions", "asked")
+		return strings.Contains(said, "what: why")
+	})
+	for _, step := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{2, `nothing was started.*with the key "k[12]" and no keys`, []string{"call", "wonder", "what=why"}},
+		{0, "run asked is paused by ada: lunch", []string{"pause", "asked", "--by", "ada", "--reason", "lunch"}},
+		{1, "the run is paused already", []string{"pause", "asked"}},
+		{0, "run asked goes on", []string{"resume", "asked"}},
+		{0, "run asked is not paused", []string{"resume", "asked"}},
+		{1, `with the key "k2" and no keys`, []string{"answer", "asked", "--text", "because"}},
+		{1, `cannot be read.*with the key "k2" and no keys`, []string{"doctor"}},
+		{0, "run asked is cancelled", []string{"cancel", "asked"}},
+	} {
+		code, said := v.starter(payloads.Config{}, step.args...)
+		if code != step.code || !regexp.MustCompile(step.want).MatchString(said) {
+			t.Errorf("%s ends with %d, want %d, and says %.700s", step.args, code, step.code, said)
 		}
 	}
 }
@@ -218,7 +252,7 @@ func (v *vault) refusals(id string) (list []string) {
 // of 5 MB outlives its worker's kill -9 and a change of the key; nothing of what it read or wrote stands in the server's
 // history or in the store in clear, while every command reads it, and the whole result. A worker without a key damages no
 // run: it gives the task back and says which key is missing, and the run goes on where there is one; the commands say it, too,
-// and those about many runs tell of the others.
+// and those about many runs tell of the others, and what needs no payload of a run works.
 func TestPayloads(t *testing.T) {
 	l := newLab(t)
 	v := newVault(l)
@@ -266,5 +300,6 @@ func TestPayloads(t *testing.T) {
 	if r := l.result(l.Client.GetWorkflow(l.ctx, "stranger", "")); r.Answer != "done" {
 		t.Errorf("the stranger ends with %+v", r)
 	}
+	v.expectControl(after)
 	v.expectPartly(v.config("k1", "k2"), run.GetID(), "stranger", "k9")
 }

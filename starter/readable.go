@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// checkReadable refuses to start a run of which nothing could be read here. It looks at what a worker of the task queue has written
+// last: who holds the lane serial tells time and again how that stands. Without such a one it is not known, and the run is started.
+func (a *app) checkReadable(ctx context.Context, c client.Client, queue string) error {
+	keeper, err := c.DescribeWorkflowExecution(ctx, switchyard.LaneWorkflowID(queue, switchyard.LaneSerial), "")
+	if err != nil {
+		return nil // there is none, or the start itself meets the trouble
+	}
+	for _, holding := range keeper.GetPendingActivities() {
+		if !toldLately(holding, time.Now()) {
+			continue
+		}
+		if err := a.connection.opened.Decode(ctx, holding.GetHeartbeatDetails()); err != nil {
+			return failure(exitUsage, "nothing was started, because what the workers of the task queue %s write cannot be read here: %w", queue, err)
+		}
+	}
+	return nil
+}
+
+// lately is how old what a holder told may be, so that a worker which is gone, and wrote with another key, does not count.
+const lately = 10 * time.Second
+
+// toldLately reports whether the worker that holds slots now has told how they stand.
+func toldLately(holding *workflowpb.PendingActivityInfo, now time.Time) bool {
+	told := holding.GetLastHeartbeatTime().AsTime()
+	return holding.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED && holding.GetHeartbeatDetails() != nil &&
+		told.After(holding.GetLastStartedTime().AsTime()) && now.Sub(told) < lately
+}

@@ -23,7 +23,8 @@ import (
 	tlog "go.temporal.io/sdk/log"
 )
 
-// update records the histories of testdata anew, from runs on a real server, and the lines that are derived of them:
+// queue is the task queue of the runs here, of which testdata holds histories. They are recorded anew, with the lines that are derived
+// of them, by
 //
 //	SWITCHYARD_DEVSERVER=$PWD/bin/devserver go test ./audit -run 'Live|Golden' -update
 const queue = "audit-test"

@@ -20,8 +20,9 @@ import (
 const (
 	// readyTimeout bounds the wait for a child's line that says it is ready.
 	readyTimeout = 60 * time.Second
-	// tailLines is how much of a log is shown when a child fails.
-	tailLines = 60
+	// tailLines is how much of a log is read when a child fails: all that it may say of why it ended. shownLines is how much is shown
+	// where it says nothing of that.
+	tailLines, shownLines = 60, 15
 )
 
 // child is a process of ours that must not outlive us.
@@ -130,7 +131,7 @@ func (c *child) failure(what string) error {
 	case c.exit() != nil: // it ended by itself, with the reason last
 		text += ": " + strings.Join(c.lastWords(tail), "\n") + "\nIts log: " + c.log
 	default:
-		text += "; its last lines, from " + c.log + ":\n  " + strings.Join(tail, "\n  ")
+		text += "; its last lines, from " + c.log + ":\n  " + strings.Join(tail[max(len(tail)-shownLines, 0):], "\n  ")
 	}
 	return failure(exitFailed, "%s", text)
 }

@@ -77,7 +77,7 @@ func agentRun() []switchyard.Event {
 	}
 }
 
-// golden compares text with a file of testdata/golden, or writes the file with -update.
+// compareGolden compares text with a file of testdata/golden, or writes the file with -update.
 func compareGolden(t *testing.T, name, text string) {
 	t.Helper()
 	golden.Compare(t, "testdata/golden/"+name, text)

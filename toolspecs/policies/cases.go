@@ -152,7 +152,7 @@ func LoadCases(path string) (*Cases, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(path), name)
 		}
-		set, err := load(name)
+		set, err := Load(name)
 		if err != nil {
 			doc.Report(jsonpath.Index(rulesPath, i), "the file of policies cannot be used", "correct it there; paths are relative to this file")
 			theirs, _ := errors.AsType[strictyaml.Faults](err)

@@ -106,15 +106,6 @@ func checkNames(doc *strictyaml.Document, at string, names []string) {
 	}
 }
 
-// load reads the file of rules at path, as Decode does. That it cannot be read is a fault too.
-func load(path string) (*Set, error) {
-	data, err := read(path)
-	if err != nil {
-		return nil, err
-	}
-	return Decode(path, data)
-}
-
 // Load reads the file of rules at path, as Decode does. That it cannot be read is a fault too.
 func Load(path string) (*Set, error) {
 	data, err := read(path)

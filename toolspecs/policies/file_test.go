@@ -40,7 +40,7 @@ func TestFaultsOfFiles(t *testing.T) {
 
 // A file's rules are as written, in order, and what comes out of it compiles again.
 func TestLoad(t *testing.T) {
-	set, err := load(filepath.Join("testdata", "all_good.yaml"))
+	set, err := Load(filepath.Join("testdata", "all_good.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestLoad(t *testing.T) {
 	if len(met) != 2 || met[0].Rule != "no-leak.1" || met[1].Rule != "big" {
 		t.Errorf("met are %+v", met)
 	}
-	if _, err := load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := Load(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("got %v", err)
 	}
 	var many strings.Builder

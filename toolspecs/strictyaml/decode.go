@@ -316,13 +316,17 @@ func (d *Document) scalar(n *yaml.Node, v reflect.Value) {
 // textTags are the tags of scalars that are text; a date is text that looks like one.
 var textTags = []string{tagString, tagTimestamp, tagMerge}
 
-func (d *Document) number(n *yaml.Node, v reflect.Value) {
-	tag := n.ShortTag()
-	text, hint := numberText(n.Value)
-	if wholeNumber.MatchString(text) {
-		tag = tagInt // YAML takes one with many digits for a fraction
+// numberTag is the tag of a scalar, of which text is the number: YAML takes a whole one with many digits for a fraction.
+func numberTag(n *yaml.Node, text string) string {
+	if tag := n.ShortTag(); tag != tagFloat || !wholeNumber.MatchString(text) {
+		return tag
 	}
-	if tag != tagInt && (tag != tagFloat || v.Kind() == reflect.Int) {
+	return tagInt
+}
+
+func (d *Document) number(n *yaml.Node, v reflect.Value) {
+	text, hint := numberText(n.Value)
+	if tag := numberTag(n, text); tag != tagInt && (tag != tagFloat || v.Kind() == reflect.Int) {
 		d.wrongType(n, v.Type())
 		return
 	}

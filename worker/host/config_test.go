@@ -151,7 +151,7 @@ func TestMainUsage(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"unknown flag", []string{"--nope"}, []string{"nope", "Usage"}},
+		{"unknown flag", []string{"--nope"}, []string{"there is no flag --nope", "--help"}},
 		{"no number", []string{"--concurrency", "many"}, []string{"concurrency", "many"}},
 		{"argument", []string{"serve"}, []string{`"serve"`, "--help"}},
 		{"log level", []string{"--log-level", "loud"}, []string{`--log-level "loud"`, "debug, info, warn or error"}},
@@ -175,7 +175,7 @@ func TestMainUsage(t *testing.T) {
 			}
 		})
 	}
-	if code, _, stderr := runMain(t, "--help"); code != exitOK || !contains(stderr, "Usage", "--tools", "Examples") {
+	if code, _, stderr := runMain(t, "--help"); code != exitOK || !contains(stderr, "Usage", "--tools", "(default info)", "Examples") {
 		t.Errorf("--help: exit %d:\n%s", code, stderr)
 	}
 }

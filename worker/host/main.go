@@ -135,7 +135,7 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.StringVar(&f.metricsAddress, "metrics-address", "", "host:port that serves /metrics, /healthz and /readyz (default none)")
 	set.StringVar(&f.otlpEndpoint, "otlp-endpoint", "", "URL of an OTLP collector that gets the traces of runs (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS; default none)")
 	set.BoolVar(&f.otlpContent, "otlp-content", false, "have traces tell arguments, results and texts, redacted")
-	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error (default info)")
 	set.IntVar(&f.parentPID, "parent-pid", 0, "end when this process, which must be the parent, is gone")
 	set.Usage = func() {}
 	switch err := set.Parse(args); {

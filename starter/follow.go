@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard"
@@ -52,7 +53,9 @@ type follower struct {
 	missing time.Time
 	// askedBelow is when the sub-agents were asked for their questions.
 	askedBelow time.Time
-	detached   bool
+	// undecided is why workers fail to decide what the run does next, as it was told of last.
+	undecided string
+	detached  bool
 }
 
 // arrival is the next event of the run, or why there is none.
@@ -157,6 +160,7 @@ func (f *follower) askPending(ctx context.Context) error {
 		return err
 	}
 	f.askBelow(ctx, running, time.Now())
+	f.tellUndecided(ctx, running)
 	for _, note := range f.lanes.check(ctx, running, time.Now()) {
 		f.view.note(note)
 	}
@@ -165,6 +169,18 @@ func (f *follower) askPending(ctx context.Context) error {
 		f.detached = true
 	}
 	return nil
+}
+
+// tellUndecided says once why workers fail to decide what the run does next.
+func (f *follower) tellUndecided(ctx context.Context, running []audit.Running) {
+	if audit.Undecided(ctx, f.client, f.app.connection.resolvedNamespace, f.id, running) != nil {
+		return // what reads the events meets the same trouble
+	}
+	failed := slices.IndexFunc(running, func(r audit.Running) bool { return r.Kind == audit.KindRun && r.LastFailure != "" })
+	if failed >= 0 && running[failed].LastFailure != f.undecided {
+		f.undecided = running[failed].LastFailure
+		f.view.note(standsStill(running[failed]))
+	}
 }
 
 // tell shows what the model said since the last time. The ids are those of the last event: it is the same run's.

@@ -84,6 +84,9 @@ func (a *app) shown(ctx context.Context, c client.Client, run *runReference) (sh
 	if err == nil {
 		err = shown.takePresent(ctx, c, run)
 	}
+	if err == nil {
+		err = audit.Undecided(ctx, c, a.connection.resolvedNamespace, run.workflowID, shown.Running)
+	}
 	if err == nil && !a.format.json() {
 		err = shown.takeNotes(audit.Records(ctx, c, run.workflowID, run.runID))
 	}
@@ -292,6 +295,10 @@ func (s shownRun) writeRunning(w io.Writer, p palette, now time.Time) {
 	fmt.Fprintf(w, "\n%s\n", p.bold("now"))
 	t := tracker{palette: p}
 	for _, r := range s.Running {
+		if r.Kind == audit.KindRun && r.LastFailure != "" {
+			fmt.Fprintln(w, "  "+strings.ReplaceAll(standsStill(r), "\n", "\n  "))
+			continue
+		}
 		fmt.Fprintln(w, "  "+strings.Join(append([]string{whatRuns(r)}, t.runningParts(r, now)...), " · "))
 	}
 }
@@ -312,6 +319,11 @@ func whatRuns(r audit.Running) string {
 		return "the hook " + r.ID + " is " + string(r.State)
 	}
 	return "the run's next decision is " + string(r.State)
+}
+
+// standsStill says of a decision that workers fail to take why the run stands still, and what to do.
+func standsStill(r audit.Running) string {
+	return fmt.Sprintf("the run stands still: its workers fail to decide what comes next (attempt %d): %s\n  it is tried again, and goes on as soon as a worker can: look at the workers' logs, keys and last deploy", r.Attempt, r.LastFailure)
 }
 
 func (s shownRun) writeEnd(w io.Writer, p palette) {

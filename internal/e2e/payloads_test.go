@@ -280,6 +280,10 @@ func TestPayloads(t *testing.T) {
 	if said := v.refusals("stranger")[0]; !strings.Contains(said, `the key "k9", which is not one of those in`) {
 		t.Errorf("the worker says %s", said)
 	}
+	l.await("for show to say why the run stands still", func() bool {
+		_, said := v.starter(v.config("k9"), "show", "stranger")
+		return strings.Contains(said, "the run stands still") && strings.Contains(said, `the key "k9", which is not one of those in`)
+	})
 	l.Client = v.dial(v.config("k1", "k2", "k9"))
 	kept := call("append", string(arguments))
 	kept.ID = "c1"

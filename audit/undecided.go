@@ -1,0 +1,36 @@
+package audit
+
+import (
+	"context"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// failureWithin is within how many events of a history's end the failure of its last decision is looked for: of attempts that
+// fail one after the other, the server writes down the first, and beside it only what came to the run meanwhile.
+const failureWithin = 20
+
+// Undecided adds to a run's next decision, where it is among what Pending gave and workers fail to take it again and again, why they
+// do, as its LastFailure: the worker lacks a key, or a deploy has changed what the run does. The error is the server's.
+func Undecided(ctx context.Context, c client.Client, namespace, workflowID string, running []Running) error {
+	for i, r := range running {
+		if r.Kind != KindRun || r.Attempt < 2 {
+			continue
+		}
+		answer, err := c.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+			Namespace: namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID}, MaximumPageSize: failureWithin})
+		if err != nil {
+			return err
+		}
+		for _, e := range answer.GetHistory().GetEvents() {
+			if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED {
+				running[i].LastFailure = failureMessage(e.GetWorkflowTaskFailedEventAttributes().GetFailure())
+				break
+			}
+		}
+	}
+	return nil
+}

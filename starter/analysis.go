@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -67,7 +68,7 @@ With --html the report is a page with charts, which needs no network: also by ag
 				}
 				page.Found, page.Notes, page.Now = found.Report(), notIn(list, runs.limit, missed), time.Now()
 				if html != "" {
-					return cmp.Or(a.writePage("--html", html, page.Write), missed.unread.err())
+					return a.writePage("--html", html, page.Write, missed.unread)
 				}
 				return a.printAnalysis(page.Found, page.Notes, missed.unread)
 			})
@@ -131,6 +132,9 @@ func readEach(ctx context.Context, c client.Client, list []listedRun, t audit.Th
 		})
 	}
 	readers.Wait()
+	slices.SortFunc(missed.unread, func(x, y unreadRun) int {
+		return cmp.Or(cmp.Compare(x.WorkflowID, y.WorkflowID), cmp.Compare(x.RunID, y.RunID))
+	})
 	return missed, context.Cause(ctx)
 }
 
@@ -140,10 +144,10 @@ func notIn(list []listedRun, limit int, missed missedRuns) (notes []string) {
 		notes = append(notes, newestOnly(limit))
 	}
 	if missed.gone > 0 {
-		notes = append(notes, fmt.Sprintf("%d more runs are listed whose histories the server keeps no longer", missed.gone))
+		notes = append(notes, isAre(missed.gone, "more run")+" listed of which the server keeps the history no longer")
 	}
 	if n := len(missed.unread); n > 0 {
-		notes = append(notes, fmt.Sprintf("%d more runs are listed whose histories cannot be read here", n))
+		notes = append(notes, isAre(n, "more run")+" listed of which the history cannot be read here")
 	}
 	return notes
 }

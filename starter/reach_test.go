@@ -48,4 +48,8 @@ func TestAllResults(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
+	r.records = []switchyard.Record{{CallID: "a", Error: &switchyard.Error{}}}
+	if text := r.text(palette{}); strings.Contains(text, "{}") {
+		t.Errorf("where no call has a result it says\n%s", text)
+	}
 }

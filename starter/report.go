@@ -70,6 +70,9 @@ func (r report) told(result switchyard.RunResult) string {
 			results = append(results, string(quotedJSON(record.CallID))+":"+string(record.Result.Output))
 		}
 	}
+	if len(results) == 0 {
+		return ""
+	}
 	return readable(json.RawMessage("{" + strings.Join(results, ",") + "}"))
 }
 

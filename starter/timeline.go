@@ -47,7 +47,7 @@ A run that goes on is drawn as far as it has come. With --tree the calls of the 
 			if file == "" {
 				file = pageName(run.workflowID)
 			}
-			return a.writePage("--file", file, t.Write)
+			return a.writePage("--file", file, t.Write, nil)
 		}),
 	}
 	ref.add(cmd.Flags())
@@ -87,14 +87,15 @@ func checkPage(cmd *cobra.Command, flag, file string) error {
 }
 
 // writePage writes a page to the file that a flag names, or to standard output where it is called -, and tells where it is.
-func (a *app) writePage(flag, file string, write func(io.Writer) error) error {
+// missing are the runs that are to be on it and cannot be read.
+func (a *app) writePage(flag, file string, write func(io.Writer) error, missing unread) error {
 	var page bytes.Buffer
 	if err := write(&page); err != nil {
 		return err
 	}
 	if file == "-" {
 		_, err := page.WriteTo(a.Out)
-		return err
+		return cmp.Or(err, missing.err())
 	}
 	size := page.Len()
 	err := streamWhole(flag, file, 0o644, func(w io.Writer) error {
@@ -105,7 +106,11 @@ func (a *app) writePage(flag, file string, write func(io.Writer) error) error {
 		return err
 	}
 	if a.format.json() {
-		return writeJSON(a.Out, map[string]any{"file": file, "bytes": size}, false)
+		written := map[string]any{"file": file, "bytes": size}
+		if len(missing) > 0 {
+			written["unread"] = missing
+		}
+		return missing.exit(writeJSON(a.Out, written, false))
 	}
-	return a.println(fmt.Sprintf("%s (%s kB): open it in a browser", file, switchyard.Thousands(max(size/1000, 1))))
+	return cmp.Or(a.println(fmt.Sprintf("%s (%s kB): open it in a browser", file, switchyard.Thousands(max(size/1000, 1)))), missing.err())
 }

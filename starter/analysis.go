@@ -180,10 +180,10 @@ func writeAnalysis(w io.Writer, p palette, r audit.Report) {
 	line := func(name, text string) { fmt.Fprintf(w, "%s %s\n", p.bold(fmt.Sprintf("%-8s", name)), text) }
 	runs := fmt.Sprintf("%d: %s solved, %s failed", r.Runs.All, p.good(strconv.Itoa(r.Runs.Solved)), p.bad(strconv.Itoa(r.Runs.Failed)))
 	if r.Runs.Open > 0 {
-		runs += fmt.Sprintf(", %d still go on", r.Runs.Open)
+		runs += ", " + goOn(r.Runs.Open)
 	}
 	line("runs", runs+judgedCounts(r.Runs))
-	tokens := fmt.Sprintf("%d in, %d out, in %d model steps", r.Usage.InputTokens, r.Usage.OutputTokens, r.Usage.Turns)
+	tokens := fmt.Sprintf("%d in, %d out, in %s", r.Usage.InputTokens, r.Usage.OutputTokens, switchyard.Plural(r.Usage.Turns, "model step"))
 	if r.Usage.Cost > 0 {
 		tokens += fmt.Sprintf(", $%.4f", r.Usage.Cost)
 	}
@@ -198,6 +198,14 @@ func writeAnalysis(w io.Writer, p palette, r audit.Report) {
 		line(told.name, told.text)
 	}
 	writeTables(w, p, r)
+}
+
+// goOn says how many runs are not over.
+func goOn(runs int) string {
+	if runs == 1 {
+		return "1 still goes on"
+	}
+	return fmt.Sprintf("%d still go on", runs)
 }
 
 // writeTables writes the figures by tool, lane and agent.

@@ -93,10 +93,18 @@ func agentTable(name string, list []audit.AgentStats) *table {
 		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 11: true}}
 	for _, g := range list {
 		t.add(plainText(g.Name), strconv.Itoa(g.Runs.All), strconv.Itoa(g.Runs.Solved), strconv.Itoa(g.Runs.Failed), strconv.Itoa(g.Usage.InputTokens+g.Usage.OutputTokens),
-			fmt.Sprintf("%.0f", g.TPST), fmt.Sprintf("$%.4f", g.Usage.Cost), strconv.Itoa(g.Calls), strconv.Itoa(g.Completed), strconv.Itoa(g.Failed),
+			perSolved(g), fmt.Sprintf("$%.4f", g.Usage.Cost), strconv.Itoa(g.Calls), strconv.Itoa(g.Completed), strconv.Itoa(g.Failed),
 			strconv.Itoa(g.Refused), brief(g.Average.Std()))
 	}
 	return t
+}
+
+// perSolved are the tokens for each run that was solved; - where none was.
+func perSolved(g audit.AgentStats) string {
+	if g.Runs.Solved == 0 {
+		return unknown
+	}
+	return fmt.Sprintf("%.0f", g.TPST)
 }
 
 // modelTable compares our own count of the tokens of whole model requests with the providers'.

@@ -177,17 +177,15 @@ func export(x audit.Exporter, records iter.Seq2[switchyard.Record, error]) (n in
 func (a *app) printManyRecords(records iter.Seq2[switchyard.Record, error], missing *unread) error {
 	p := a.paletteFor(a.Out)
 	t := table{header: append([]string{"run"}, recordHeader...), right: map[int]bool{5: true, 6: true, 7: true}}
-	runs := table{header: []string{"run", "verdict"}}
-	var last *switchyard.Judged
+	var judged []*switchyard.Judged
 	for r, err := range records {
 		if err != nil {
 			return err
 		}
 		r.CallID = r.Path
 		t.add(append([]string{r.WorkflowID}, recordCells(r, p, time.Now())...)...)
-		if r.Verdict != nil && r.Verdict != last {
-			last = r.Verdict
-			runs.add(last.WorkflowID, cmp.Or(plainText(audit.VerdictText(*last)), "not over"))
+		if n := len(judged); r.Verdict != nil && (n == 0 || r.Verdict != judged[n-1]) {
+			judged = append(judged, r.Verdict)
 		}
 	}
 	if len(t.rows) == 0 && len(*missing) > 0 {
@@ -197,7 +195,31 @@ func (a *app) printManyRecords(records iter.Seq2[switchyard.Record, error], miss
 		fmt.Fprintln(a.Err, "no calls")
 		return nil
 	}
-	return a.print(t.text(p) + "\n" + runs.text(p))
+	return a.print(t.text(p) + "\n" + verdictTable(judged).text(p))
+}
+
+// verdictTable tells the verdicts on runs, with the ids of their executions where a run's id is there more than once.
+func verdictTable(judged []*switchyard.Judged) *table {
+	seen := map[string]bool{}
+	for _, j := range judged {
+		seen[j.WorkflowID] = true
+	}
+	if len(seen) == len(judged) {
+		t := &table{header: []string{"run", "verdict"}}
+		for _, j := range judged {
+			t.add(j.WorkflowID, verdictCell(*j))
+		}
+		return t
+	}
+	t := &table{header: []string{"run", "run id", "verdict"}}
+	for _, j := range judged {
+		t.add(j.WorkflowID, j.RunID, verdictCell(*j))
+	}
+	return t
+}
+
+func verdictCell(j switchyard.Judged) string {
+	return cmp.Or(oneLine(audit.VerdictText(j)), "not over")
 }
 
 // intact says how much of a broken export is as it was written.

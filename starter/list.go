@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,6 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 )
@@ -138,30 +136,6 @@ func listCondition(query, conversation string, all bool) string {
 		condition += " AND (" + query + ")"
 	}
 	return condition
-}
-
-// listRuns returns the runs that meet a query and that keep, if set, keeps.
-func listRuns(ctx context.Context, c client.Client, namespace, query string, limit int, keep func(listedRun) bool) ([]listedRun, error) {
-	var runs []listedRun
-	var token []byte
-	for {
-		page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-			Namespace: namespace, Query: query, PageSize: int32(min(limit, maxPage)), NextPageToken: token,
-		})
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range page.GetExecutions() {
-			if r := listed(e); len(runs) < limit && (keep == nil || keep(r)) {
-				runs = append(runs, r)
-			}
-		}
-		if token = page.GetNextPageToken(); len(token) == 0 || len(runs) >= limit {
-			break
-		}
-	}
-	slices.SortStableFunc(runs, func(x, y listedRun) int { return y.Started.Compare(x.Started) })
-	return runs, awaited(ctx, c, namespace, runs)
 }
 
 func listed(e *workflowpb.WorkflowExecutionInfo) listedRun {

@@ -45,6 +45,9 @@ func (r report) text(p palette) string {
 		fmt.Fprintf(w, "%s  %s\n", p.bold("after   "), earlier)
 	}
 	r.writeUsage(w, p)
+	if checked := r.checked(); checked != "" {
+		fmt.Fprintf(w, "%s  %s\n", p.bold("checker "), checked)
+	}
 	if len(r.records) > 0 {
 		fmt.Fprintln(w)
 		writeLanes(w, p, audit.Lanes(slices.Values(r.records)))
@@ -75,6 +78,28 @@ func (r report) told(result switchyard.RunResult) string {
 	}
 	return readable(json.RawMessage("{" + strings.Join(results, ",") + "}"))
 }
+
+// checked is what the agent's checker says of the run; empty where it has none.
+func (r report) checked() string {
+	if r.end.Result == nil || r.end.Result.Checked == nil {
+		return ""
+	}
+	c := r.end.Result.Checked
+	text := c.Tool + " says that it is not solved"
+	switch {
+	case c.Problem != "":
+		return oneLine(c.Tool + " gave no verdict: " + c.Problem)
+	case c.Solved:
+		text = c.Tool + " says that it is solved"
+	}
+	if c.Reason != "" {
+		text += ": " + c.Reason
+	}
+	return oneLine(text)
+}
+
+// oneLine is a text of several lines in one.
+func oneLine(text string) string { return plainText(strings.Join(strings.Fields(text), " ")) }
 
 func (r report) outcome(p palette) string {
 	switch {

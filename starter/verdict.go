@@ -121,5 +121,5 @@ func (a *app) judge(ctx context.Context, c client.Client, s *shownRun) error {
 
 // verdictText tells of the verdict on a run in a line.
 func verdictText(s audit.Summary, person *switchyard.RunVerdict) string {
-	return plainText(audit.VerdictText(audit.Verdict(s, person)))
+	return oneLine(audit.VerdictText(audit.Verdict(s, person)))
 }

@@ -28,6 +28,8 @@ type chart struct {
 	Series []series `json:"series"`
 	// Behind is what stands behind each bar; nil for nothing.
 	Behind []string `json:"behind,omitempty"`
+	// BehindOf says what that is, in the table of the numbers.
+	BehindOf string `json:"-"`
 }
 
 // series is one number for every name of a chart; Tone is its colour in the style sheet.
@@ -67,6 +69,9 @@ func (c chart) Rows() [][]string {
 		rows[i] = []string{name}
 		for _, s := range c.Series {
 			rows[i] = append(rows[i], figure(c.Unit, s.Values[i]))
+		}
+		if c.Behind != nil {
+			rows[i] = append(rows[i], c.Behind[i])
 		}
 	}
 	return rows
@@ -181,7 +186,7 @@ func layoutOf(step time.Duration, first, last time.Time) string {
 func (r *Report) runCharts() []chart {
 	by := r.byName()
 	times, step := r.byTime()
-	byName := named(chart{Title: "Runs by agent, plan and tool", Of: "run of", Unit: unitCount}, by)
+	byName := named(chart{Title: "Runs by agent, plan and tool", Of: "run of", Unit: unitCount, BehindOf: "part solved"}, by)
 	overTime := named(chart{Title: "Runs over time", Note: "by when they began, " + every(step), Of: "from (UTC)", Unit: unitCount, Upright: true}, times)
 	for _, c := range []struct {
 		chart *chart
@@ -208,7 +213,7 @@ func every(step time.Duration) string {
 func (r *Report) tokenCharts() []chart {
 	by := r.byName()
 	times, step := r.byTime()
-	tokens := named(chart{Title: "Tokens by agent", Note: "behind the bars: tokens for each run that was solved", Of: "run of", Unit: unitCount}, by)
+	tokens := named(chart{Title: "Tokens by agent", Note: "behind the bars: tokens for each run that was solved", Of: "run of", Unit: unitCount, BehindOf: "for each solved run"}, by)
 	cost := named(chart{Title: "Cost by agent", Of: "run of", Unit: unitMoney}, by)
 	tokensOver := named(chart{Title: "Tokens over time", Note: "by when the runs began, " + every(step), Of: "from (UTC)", Unit: unitCount, Upright: true}, times)
 	costOver := named(chart{Title: "Cost over time", Note: "by when the runs began, " + every(step), Of: "from (UTC)", Unit: unitMoney, Upright: true}, times)
@@ -236,7 +241,7 @@ func (r *Report) tokenCharts() []chart {
 func (r *Report) wasteChart() chart {
 	judged := slices.DeleteFunc(slices.Clone(r.Found.Tools), func(g audit.GroupStats) bool { return g.Estimated == 0 })
 	c := groupChart(chart{Title: "Tokens of tools against their estimates", Note: "calls of tools whose toolspecs say how many tokens a result takes; behind the bars: the accuracy",
-		Of: "tool", Unit: unitCount, Apart: true}, judged)
+		Of: "tool", Unit: unitCount, Apart: true, BehindOf: "accuracy"}, judged)
 	add(&c, "estimated", "in", judged, func(g audit.GroupStats) float64 { return float64(g.EstimatedTokens) })
 	add(&c, "actual", "out", judged, func(g audit.GroupStats) float64 { return float64(g.ActualTokens) })
 	for _, g := range judged {
@@ -269,7 +274,7 @@ func (r *Report) callCharts() []chart {
 
 // outcomes tells what became of the calls of each tool or lane.
 func outcomes(of string, groups []audit.GroupStats) chart {
-	c := groupChart(chart{Title: "Calls by " + of, Note: "behind the bars: the part of those that are over which completed", Of: of, Unit: unitCount}, groups)
+	c := groupChart(chart{Title: "Calls by " + of, Note: "behind the bars: the part of those that are over which completed", Of: of, Unit: unitCount, BehindOf: "part completed"}, groups)
 	for _, s := range []struct {
 		name, tone string
 		value      func(audit.GroupStats) int

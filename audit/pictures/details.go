@@ -221,7 +221,7 @@ func brief(d time.Duration) string {
 	case d <= 0:
 		return "0 s"
 	case d < time.Millisecond:
-		return fmt.Sprintf("%d µs", d.Microseconds())
+		return fmt.Sprintf("%d µs", d.Round(time.Microsecond).Microseconds())
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
 	case d < 10*time.Second:

@@ -33,7 +33,7 @@ type reportedRun struct {
 
 // AddRun adds a run with the verdict on it.
 func (r *Report) AddRun(s audit.Summary, verdict audit.Solved) {
-	r.runs = append(r.runs, reportedRun{name: runName(s), began: s.Started, verdict: verdict, usage: s.Usage})
+	r.runs = append(r.runs, reportedRun{name: string(s.Kind) + " " + s.Name, began: s.Started, verdict: verdict, usage: s.Usage})
 }
 
 // reportPage is what pages/report.html shows.
@@ -101,7 +101,7 @@ func (r *Report) tiles() []tile {
 	f, c := r.Found, r.Found.Calls
 	runs := switchyard.Thousands(f.Runs.Solved) + " solved, " + switchyard.Thousands(f.Runs.Failed) + " failed"
 	if f.Runs.Open > 0 {
-		runs += ", " + switchyard.Thousands(f.Runs.Open) + " go on"
+		runs += ", " + switchyard.Thousands(f.Runs.Open) + " not over"
 	}
 	calls := switchyard.Thousands(c.Completed) + " completed, " + switchyard.Thousands(c.Failed) + " failed, " + switchyard.Thousands(c.Refused) + " refused"
 	if c.Withheld > 0 {

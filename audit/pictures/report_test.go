@@ -84,10 +84,10 @@ func TestReportPage(t *testing.T) {
 	r.Found = a.Report()
 	page := reported(t, r)
 	for title, want := range map[string]string{
-		"Runs by agent, plan and tool":             "run of solved failed goes on agent a 1 1 1 agent b 1 0 0",
+		"Runs by agent, plan and tool":             "run of solved failed goes on part solved agent a 1 1 1 50 % solved agent b 1 0 0 100 % solved",
 		"Cost by agent":                            "run of cost agent a $1.50 agent b $0.5000",
-		"Calls by tool":                            "tool completed failed refused cancelled running withheld pay 1 0 1 0 0 0 look 0 0 0 0 0 1",
-		"Tokens of tools against their estimates":  "tool estimated actual pay 25 50",
+		"Calls by tool":                            "tool completed failed refused cancelled running withheld part completed pay 1 0 1 0 0 0 50 % look 0 0 0 0 0 1 –",
+		"Tokens of tools against their estimates":  "tool estimated actual accuracy pay 25 50 50 %",
 		"Errors by type":                           "error calls policy_violation 1",
 		"How long calls took, by lane":             "lane average longest bank 7.00 s 7.00 s no lane 0 s 0 s",
 		"Slow calls and attempts beyond the first": "tool slow more attempts pay 1 2 look 0 0",
@@ -99,7 +99,7 @@ func TestReportPage(t *testing.T) {
 	if got := cells(page, "Tokens over time"); !strings.HasPrefix(got, "from (UTC) in out 01-31 12:00 1,000 10") || !strings.HasSuffix(got, "02-03 00:00 1,000 10") {
 		t.Errorf("over time: %q", got)
 	}
-	for _, want := range []string{"<b>4</b>runs<span>2 solved, 1 failed, 1 go on", "<b>66.7 %</b>solved", "<b>2,020</b>tokens per solved run", "<b>$2.00</b>cost", "<b>50 %</b>of the calls completed", "<b>1</b>violations", "Selected: --agent a.",
+	for _, want := range []string{"<b>4</b>runs<span>2 solved, 1 failed, 1 not over", "<b>66.7 %</b>solved", "<b>2,020</b>tokens per solved run", "<b>$2.00</b>cost", "<b>50 %</b>of the calls completed", "<b>1</b>violations", "Selected: --agent a.",
 		"took longer than 1.00 s", "1 completed, 0 failed, 1 refused, 1 withheld",
 		"<b>25</b>wasted tokens", "<b>50 %</b>accuracy of estimates"} {
 		if !strings.Contains(page, want) {

@@ -134,6 +134,7 @@ func (d Decision) Check() *ReplyError {
 		replyFault{d.Call == "", "the decision does not say which call it is about"},
 		replyFault{!edits && d.Kind != DecisionApprove && d.Kind != DecisionDeny, "a decision is approve, deny or edit"},
 		replyFault{len(d.By) > maxBy, "the name of who decides is too long"},
+		replyFault{d.Named() && Nameless(d.By), "the name of who decides has no letter and no digit"},
 		replyFault{len(d.Reason) > maxReason, "the reason is too long"},
 		replyFault{len(d.Call) > maxReason, "the call's id is too long"},
 		replyFault{len(d.Digest) > maxBy, "the digest is too long"},

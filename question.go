@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -81,7 +80,7 @@ const (
 // Check returns what is wrong with a reply whatever the question; nil if nothing is.
 func (r Reply) Check() *ReplyError {
 	return malformedReply(
-		replyFault{strings.TrimSpace(r.By) == "", "the reply does not say whose it is"},
+		replyFault{Nameless(r.By), "the reply does not say whose it is"},
 		replyFault{len(r.By) > maxBy, "the name of who replies is too long"},
 		replyFault{len(r.Reason) > maxReason, "the reason is too long"},
 		replyFault{r.Decline && len(r.Value) > 0, "a reply has a value or declines, not both"},

@@ -3,7 +3,6 @@ package switchyard
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -35,7 +34,7 @@ const maxVerdictText = 2000
 // Check returns why the verdict cannot be taken; nil where it can.
 func (v RunVerdict) Check() error {
 	switch {
-	case strings.TrimSpace(v.By) == "":
+	case Nameless(v.By):
 		return fmt.Errorf("a verdict needs the name of who gives it")
 	case len(v.By) > maxVerdictText || len(v.Reason) > maxVerdictText:
 		return fmt.Errorf("a verdict's name and reason take at most %d bytes each", maxVerdictText)

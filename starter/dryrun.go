@@ -31,7 +31,7 @@ func (d *dryRunFlags) add(cmd *cobra.Command) {
 
 // check refuses what does not go together.
 func (d *dryRunFlags) check(cmd *cobra.Command, args []string) error {
-	if d.by = strings.TrimSpace(d.by); d.by == "" && cmd.Flags().Changed("by") {
+	if d.by = strings.TrimSpace(d.by); switchyard.Nameless(d.by) && cmd.Flags().Changed("by") {
 		return usageError(cmd, "--by does not say who lets the plan run")
 	}
 	return d.together(cmd, args)

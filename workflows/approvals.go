@@ -103,7 +103,7 @@ func (a *approvals) watch(ctx workflow.Context, o *approval) {
 			a.tell(ctx, o, switchyard.NoticeEscalated, nil)
 		default:
 			o.fault = switchyard.NotApproved(o.Tool, o.Waited())
-			a.close(ctx, o, "nobody decided in time", switchyard.NoticeDecision{Decision: switchyard.DecisionTimeout})
+			a.close(ctx, o, undecided, switchyard.NoticeDecision{Decision: switchyard.DecisionTimeout})
 		}
 	}
 }
@@ -170,7 +170,7 @@ func (a *approvals) unknown(callID string) switchyard.ReplyError {
 func (a *approvals) fault(o *approval, d switchyard.Decision) *switchyard.ReplyError {
 	switch {
 	case o.over:
-		return &switchyard.ReplyError{Type: switchyard.DecisionClosed, Message: fmt.Sprintf("nothing is left to decide about call %q: %s", d.Call, o.how)}
+		return o.closed(o.how)
 	case !d.Named():
 		return &switchyard.ReplyError{Type: switchyard.DecisionUnnamed, Message: "the decision does not say whose it is"}
 	case d.Digest != o.Digest:
@@ -180,10 +180,32 @@ func (a *approvals) fault(o *approval, d switchyard.Decision) *switchyard.ReplyE
 	return o.unfit(d)
 }
 
+// closed refuses a decision on an approval that is over; how says why.
+func (o *approval) closed(how string) *switchyard.ReplyError {
+	return &switchyard.ReplyError{Type: switchyard.DecisionClosed, Message: fmt.Sprintf("nothing is left to decide about call %q: %s", o.Call, how)}
+}
+
+// lateChange is the change by which runs that older versions began are told from those that refuse a decision which comes after
+// the approval's time.
+const lateChange = "late decision"
+
+// late reports whether the approval's time is over, though the run has not taken note of it: where no worker was there for a while, a
+// decision can come together with the timer, and the SDK hands it over first. An approval that is still to be escalated stays open.
+func (o *approval) late(ctx workflow.Context) bool {
+	open := o.OnTimeout == switchyard.ApprovalEscalates && !o.Escalated || workflow.Now(ctx).Before(o.Until)
+	return !open && workflow.GetVersion(ctx, lateChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// undecided says why an approval is over of which the time has passed.
+const undecided = "nobody decided in time"
+
 // decide takes a decision. One that does not count is refused after it was accepted, so that history keeps who tried what.
 func (a *approvals) decide(ctx workflow.Context, d switchyard.Decision) error {
 	o := a.known[d.Call]
 	e := a.fault(o, d)
+	if e == nil && o.late(ctx) {
+		e = o.closed(undecided)
+	}
 	if e == nil && d.Kind == switchyard.DecisionEdit {
 		var err error
 		if e, err = a.change(ctx, o, d); err != nil {

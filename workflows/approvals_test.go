@@ -338,3 +338,58 @@ func TestApprovalEditCounts(t *testing.T) {
 	}
 	expect(t, "executed", l.executed, []string{"1.1 pay", "1.2 pay"})
 }
+
+// TestApprovalUnseenNames proves that who has a name that nobody can see decides nothing.
+func TestApprovalUnseenNames(t *testing.T) {
+	l := newGuardedLab(t)
+	var tried []*update
+	for i, by := range []string{"\u200b", "\ufeff", "\u3164", "--", "\u2800\u00ad"} {
+		tried = append(tried, l.decide(time.Duration(i+1)*time.Minute, approve("1.1", by)))
+	}
+	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`)), answer("done")), "Go.")
+	l.result()
+	for i, u := range tried {
+		if e := u.refused(t); e == nil || e.Type != switchyard.ReplyMalformed {
+			t.Errorf("name %d: %+v", i, e)
+		}
+	}
+	expect(t, "executed", l.executed, nil)
+}
+
+// TestApprovalEditAnswered proves that an edit which is answered in the tool's place, by a hook or because it makes the call a dry
+// run, leaves nothing to undo, and that no call of a plan takes what a dry run says for a result.
+func TestApprovalEditAnswered(t *testing.T) {
+	const askedFirst = `
+name: rent
+version: 1.0.0
+description: Rents.
+parameters: [{name: text, type: string, required: true}]
+entry: {type: function, handler: store}
+execution: {effect: once}
+approval: always
+undo: {tool: unbook, arguments: {text: "{{args.text}}"}}
+`
+	specs, err := toolspecs.Decode("rent.yaml", []byte(askedFirst), toolspecs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dry := switchyard.Decision{Kind: switchyard.DecisionEdit, By: "ada", Arguments: []byte(`{"execution_plan":{"intent":"see","dry_run":true}}`)}
+	l := newBookings(t, specs...)
+	dry.Call = "1.1"
+	edited := l.decide(time.Minute, dry)
+	a := booker("", step(call("rent", `{"text":"car"}`)))
+	a.Tools = append(a.Tools, "rent")
+	l.runAgent(a, "Go.")
+	l.failure(switchyard.RunModelFailed, nil)
+	if e := edited.refused(t); e != nil {
+		t.Errorf("the edit is refused: %+v", e)
+	}
+	expect(t, "executed", l.executed, nil)
+
+	l = newBookings(t, specs...)
+	dry.Call = "a"
+	l.decide(time.Minute, dry)
+	l.runPlan(`{calls: [{id: a, tool: rent, arguments: {text: car}}, {id: b, tool: book, arguments: {text: "${a}"}}]}`)
+	l.failure(switchyard.RunCallsFailed, nil)
+	expect(t, "executed by the plan", l.executed, nil)
+}

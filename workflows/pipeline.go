@@ -282,7 +282,9 @@ func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, v switchyard
 	delete(p.verified, c.ID)
 	p.questions.end(out)
 	p.seen.ended(out, p.tools[c.Tool])
-	p.noteAll(c, v, out, err)
+	if v.Result == nil || !heedsAnswers(ctx) { // else an edit was answered in the tool's place, and there is nothing to undo
+		p.noteAll(c, v, out, err)
+	}
 	return out, nil
 }
 

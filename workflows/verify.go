@@ -66,8 +66,11 @@ func (p *pipeline) askWhether(ctx workflow.Context, c switchyard.Call, v switchy
 	if err != nil {
 		return false, nil, err
 	}
-	if verdicts[0].Error != nil {
-		return false, nil, p.refused(asks, verdicts[0]).Error
+	switch v := verdicts[0]; {
+	case v.Error != nil:
+		return false, nil, p.refused(asks, v).Error
+	case v.Result != nil && heedsAnswers(ctx):
+		return how.Judge(p.overridden(asks, v).Result)
 	}
 	out, again := p.outcome(ctx, asks, verdicts[0], p.execute(ctx, asks, verdicts[0]))
 	for again != nil {

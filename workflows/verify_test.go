@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities"
 )
 
 // TestVerify proves what becomes of a call whose outcome is unknown where its tool says how to find out: what has taken effect
@@ -89,5 +90,23 @@ func TestVerifyCancelled(t *testing.T) {
 		if e == "1.1 order" {
 			t.Errorf("executed: %v", l.executed)
 		}
+	}
+}
+
+// TestVerifyAnswered proves that a hook's answer in place of the tool that verifies is taken for it, and that the tool is not called.
+func TestVerifyAnswered(t *testing.T) {
+	l := newBookings(t)
+	l.hooks.before = func(c activities.HookCall) (activities.HookVerdict, error) {
+		if c.Tool == "found" {
+			return activities.HookVerdict{Override: []byte(`{"there":true,"order":{"name":"known"}}`)}, nil
+		}
+		return activities.HookVerdict{}, nil
+	}
+	l.founds = []string{`{"there":false}`, `{"there":false}`}
+	l.runAgent(hooked(booker("", step(call("order", `{}`)), answer("done")), switchyard.HookBeforeCall), "Go.")
+	l.result()
+	expect(t, "executed", l.executed, []string{"1.1 order"})
+	if got := l.conversation()[3].Text; !strings.HasPrefix(got, "known") {
+		t.Errorf("the model was told %q", got)
 	}
 }

@@ -1,0 +1,59 @@
+package workflows
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+)
+
+// TestApprovalLate proves that a decision which comes when an approval's time is over counts for nothing though the run has not taken
+// note of that yet, as where no worker was there for a while: then the SDK hands it to the run before the timer. An approval that is
+// still to be escalated takes it.
+func TestApprovalLate(t *testing.T) {
+	refusals := map[string]string{}
+	run := func(ctx workflow.Context) error {
+		a, err := newApprovals(ctx)
+		if err != nil {
+			return err
+		}
+		a.edit = func(workflow.Context, *approval, switchyard.Decision) (v switchyard.Verdict, err error) { return v, nil }
+		past := workflow.Now(ctx).Add(-time.Minute)
+		for _, o := range []*approval{
+			{Approval: switchyard.Approval{Call: "over", Until: past}},
+			{Approval: switchyard.Approval{Call: "open", Until: past.Add(time.Hour)}},
+			{Approval: switchyard.Approval{Call: "to escalate", Until: past, ApprovalNeed: switchyard.ApprovalNeed{OnTimeout: switchyard.ApprovalEscalates}}},
+			{Approval: switchyard.Approval{Call: "escalated", Until: past, Escalated: true, ApprovalNeed: switchyard.ApprovalNeed{OnTimeout: switchyard.ApprovalEscalates}}},
+		} {
+			o.Digest = o.Call
+			a.known[o.Call], a.open = o, append(a.open, o)
+			for _, kind := range []switchyard.DecisionKind{switchyard.DecisionEdit, switchyard.DecisionApprove} {
+				if err := a.decide(ctx, switchyard.Decision{Call: o.Call, Digest: o.Digest, Kind: kind, By: "ada"}); err != nil {
+					refusals[o.Call+" "+string(kind)] = err.Error()
+				}
+				if kind == switchyard.DecisionEdit && o.over {
+					o.over, a.open = false, append(a.open, o)
+				}
+			}
+		}
+		return nil
+	}
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterWorkflow(run)
+	env.ExecuteWorkflow(run)
+	if err := env.GetWorkflowError(); err != nil {
+		t.Fatal(err)
+	}
+	if len(refusals) != 4 {
+		t.Errorf("refused: %q", refusals)
+	}
+	for _, decision := range []string{"over edit", "over approve", "escalated edit", "escalated approve"} {
+		if !strings.Contains(refusals[decision], "nobody decided in time") {
+			t.Errorf("%s: %q", decision, refusals[decision])
+		}
+	}
+}

@@ -45,9 +45,10 @@ type ApprovalNeed struct {
 }
 
 // ApprovalDigest identifies a call of a run: any other call, of the same run or of another, and the same call with other
-// arguments, another execution plan or of another version of the tool, has another digest.
-func ApprovalDigest(run, call string, tool Tool, arguments json.RawMessage, plan *ExecutionPlan) string {
-	parts := []string{run, call, tool.Name, tool.Digest, string(arguments)}
+// arguments, another execution plan or of another version of the tool, has another digest. The salt is kept from all who are shown the
+// digest: without it, they could find out a short sensitive argument by trying. So the same call asked about anew has another one too.
+func ApprovalDigest(salt, run, call string, tool Tool, arguments json.RawMessage, plan *ExecutionPlan) string {
+	parts := []string{salt, run, call, tool.Name, tool.Digest, string(arguments)}
 	if plan != nil {
 		written, _ := json.Marshal(plan) // it has texts and numbers alone
 		parts = append(parts, string(written))

@@ -116,6 +116,6 @@ func (r LimitRequest) Need() ApprovalNeed {
 	add("wall time", l.WallTime > 0, Duration(r.Took.Std().Round(time.Second)).String(), l.WallTime.String())
 	text := strings.Join(lines, "\n")
 	return ApprovalNeed{Reason: "the run has reached its limit of " + r.Limit, Limit: r.Limit, Text: text,
-		Digest: ApprovalDigest(r.Run, LimitCall, Tool{Name: r.Limit}, []byte(fmt.Sprint(r.Asked, " ", text)), nil),
+		Digest: ApprovalDigest("", r.Run, LimitCall, Tool{Name: r.Limit}, []byte(fmt.Sprint(r.Asked, " ", text)), nil),
 		Within: cmp.Or(l.AskTimeout, DefaultApprovalTimeout)}
 }

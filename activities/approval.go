@@ -3,6 +3,7 @@ package activities
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -18,7 +19,7 @@ func (a *Activities) needApproval(r switchyard.AdmitRequest, c switchyard.Call, 
 		arguments = json.RawMessage(c.Arguments)
 	}
 	need := &switchyard.ApprovalNeed{Reason: reason, Rule: rule, Text: compiled.ApprovalText(arguments),
-		Digest: switchyard.ApprovalDigest(r.Run, c.ID, tool, arguments, v.Plan), Within: switchyard.DefaultApprovalTimeout,
+		Digest: switchyard.ApprovalDigest(rand.Text(), r.Run, c.ID, tool, arguments, v.Plan), Within: switchyard.DefaultApprovalTimeout,
 		Notify: a.config.Webhook.set()}
 	if plan := v.Plan.Redacted(tool.ArgumentMask(), arguments); plan != nil {
 		need.Text += "\nintent: " + switchyard.Shorten(plan.Intent, maxIntent)
@@ -79,9 +80,15 @@ func (a *Activities) Edit(ctx context.Context, r switchyard.EditRequest) (switch
 		v.Arguments = arguments
 	}
 	v.Approval = nil
-	v.Notes = append(v.Notes, fmt.Sprintf("%s approved this call with changed arguments: %s", switchyard.Shorten(r.Decision.By, maxEditor),
-		strings.TrimSpace(switchyard.Summary("", r.Decision.Arguments, tool.Sensitive))))
+	v.Notes = append(v.Notes, noteOfEdit(r.Decision, tool, v.Arguments))
 	return v, nil
+}
+
+// noteOfEdit tells who changed what of a call that has these arguments now. A sensitive one is repeated nowhere in it.
+func noteOfEdit(d switchyard.Decision, tool switchyard.Tool, arguments json.RawMessage) string {
+	var none *switchyard.Hider
+	shown, _ := none.With(switchyard.Redacted, tool.ArgumentMask().Values(arguments)...).JSON(tool.Redact(d.Arguments))
+	return fmt.Sprintf("%s approved this call with changed arguments: %s", switchyard.Shorten(d.By, maxEditor), strings.TrimSpace(switchyard.Summary("", shown, nil)))
 }
 
 // maxEditor bounds the name that a note of a call has, in characters.

@@ -20,7 +20,9 @@ func TestApprovalLate(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		a.edit = func(workflow.Context, *approval, switchyard.Decision) (v switchyard.Verdict, err error) { return v, nil }
+		a.edit = func(workflow.Context, *approval, switchyard.Decision) (v switchyard.Verdict, err error) {
+			return v, nil
+		}
 		past := workflow.Now(ctx).Add(-time.Minute)
 		for _, o := range []*approval{
 			{Approval: switchyard.Approval{Call: "over", Until: past}},

@@ -17,8 +17,8 @@ function options(of, wide) {
 		axisLabel: of.upright ? {...text, hideOverlap: true} : {color: colour('ink'), fontSize: 12, width: left - 14, overflow: 'truncate', interval: 0}};
 	const value = {type: 'value', minInterval: of.unit === 'count' ? 1 : 0, splitNumber: 4, axisLabel: {...text, formatter: unit, hideOverlap: true}, splitLine: {lineStyle: {color: colour('line'), opacity: .6}}};
 	const bars = used.map((s, n) => ({name: s.name, type: 'bar', stack: of.apart ? undefined : 'all', barMaxWidth: of.apart ? 11 : 18, barGap: '15%', itemStyle: {color: colour(s.tone), borderRadius: of.apart ? 2 : 0}, data: s.values.slice(0, names.length), emphasis: {disabled: true},
-		label: of.apart && !of.upright ? {show: true, position: 'right', color: colour('quiet'), fontSize: 10.5, formatter: ({value}) => value ? unit(value) : ''} : {show: false}}));
-	const behind = of.behind && {name: '', type: 'bar', stack: 'all', silent: true, data: names.map(() => 0), tooltip: {show: false}, label: {show: true, position: 'right', color: colour('quiet'), fontSize: 11, formatter: ({dataIndex}) => of.behind[dataIndex]}};
+		label: of.apart && !of.upright ? {show: true, position: 'right', color: colour('quiet'), fontSize: 10.5, formatter: ({value, dataIndex}) => [value ? unit(value) : '', n === used.length - 1 ? of.behind?.[dataIndex] : ''].filter(Boolean).join(' · ')} : {show: false}}));
+	const behind = of.behind && !of.apart && {name: '', type: 'bar', stack: 'all', silent: true, data: names.map(() => 0), tooltip: {show: false}, label: {show: true, position: 'right', color: colour('quiet'), fontSize: 11, formatter: ({dataIndex}) => of.behind[dataIndex]}};
 	return {
 		animation: false, backgroundColor: colour('ground'), textStyle: {fontFamily: font, color: colour('ink')},
 		grid: {left: of.upright ? 52 : left, right: of.upright ? 16 : of.behind ? 92 : 64, top: 10, bottom: used.length > 1 ? 52 : 28},
@@ -34,7 +34,7 @@ function options(of, wide) {
 
 onLook(() => {
 	for (const {element, of, chart} of plots) {
-		const shown = Math.min(of.names.length, mostBars), wide = onPaper() ? 330 : element.clientWidth;
+		const shown = Math.min(of.names.length, mostBars), wide = onPaper() ? 310 : element.clientWidth;
 		chart.resize({width: wide, height: of.upright ? 230 : shown * (of.apart ? 34 : 26) + 66});
 		chart.setOption(options(of, wide), {notMerge: true});
 		if (!of.upright && of.names.length > mostBars && !element.nextElementSibling.matches('.more')) {

@@ -67,6 +67,10 @@ func (c *checker) command(s Spec) {
 	c.argv(s)
 	c.env(e.Env)
 	c.exitCodes(e)
+	if o := s.Output; o != nil && e.Stdout == stdoutText && o.Type != "" && o.Type != "string" && s.Execution.OnInvalidOutput == onInvalidFail {
+		c.add("$.output.type", "write stdout: json in entry, if the program prints JSON",
+			"the answer of a command with stdout: text is a string, so that no answer fits the type %s", o.Type)
+	}
 }
 
 func (c *checker) env(names []string) {

@@ -140,7 +140,7 @@ func (s scriptPlay) arguments(c switchyard.ScriptCall) (string, error) {
 	}
 	value, err := switchyard.DecodeJSON(c.Arguments)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("the arguments that the script gives %s are not JSON: %w", c.Tool, err)
 	}
 	resolved, err := switchyard.Resolve(value, s.lookup)
 	if err != nil {

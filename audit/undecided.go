@@ -5,6 +5,7 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -25,12 +26,21 @@ func Undecided(ctx context.Context, c client.Client, namespace, workflowID strin
 		if err != nil {
 			return err
 		}
-		for _, e := range answer.GetHistory().GetEvents() {
-			if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED {
-				running[i].LastFailure = failureMessage(e.GetWorkflowTaskFailedEventAttributes().GetFailure())
-				break
-			}
-		}
+		running[i].LastFailure = undecided(answer.GetHistory().GetEvents())
 	}
 	return nil
+}
+
+// undecided is why the last decision of a history failed, of which the last event comes first; empty where it did not. What failed before
+// a decision that was taken is over.
+func undecided(events []*historypb.HistoryEvent) string {
+	for _, e := range events {
+		switch e.GetEventType() {
+		case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+			return failureMessage(e.GetWorkflowTaskFailedEventAttributes().GetFailure())
+		case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+			return ""
+		}
+	}
+	return ""
 }

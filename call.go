@@ -53,6 +53,8 @@ type Call struct {
 	Verifies string   `json:"verifies,omitempty"`
 	// Checks is set for the call that checks the run.
 	Checks bool `json:"checks,omitempty"`
+	// Ask is why a person has to approve the call, beside what its tool and the rules say; only calls of a plan have one.
+	Ask string `json:"ask,omitempty"`
 	// Plan is the call's execution plan where it has been taken off the arguments already.
 	Plan *ExecutionPlan `json:"plan,omitempty"`
 }

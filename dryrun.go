@@ -43,6 +43,8 @@ type WithheldCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 	// Plan is the call's execution plan.
 	Plan *ExecutionPlan `json:"plan,omitempty"`
+	// Ask is what the rules said for which a person would have had to approve the call; empty where none did.
+	Ask string `json:"ask,omitempty"`
 	// Mask says which parts of the arguments are not shown.
 	Mask *Mask `json:"-"`
 }
@@ -57,7 +59,8 @@ type FromDryRun struct {
 }
 
 // PlanOfDryRun returns the plan that makes the calls that a dry run withheld: exactly those, each with its toolspec as it was
-// then, one after the other.
+// then, one after the other. A call that a rule would have had a person approve waits for that in the plan as well: the rules of
+// the agent are not there any more.
 func PlanOfDryRun(name string, calls []WithheldCall) (Plan, error) {
 	plan := Plan{Name: name}
 	taken := map[string]bool{}
@@ -66,7 +69,7 @@ func PlanOfDryRun(name string, calls []WithheldCall) (Plan, error) {
 		if err != nil {
 			return Plan{}, fmt.Errorf("call %s of %s: %w", c.Path, c.Tool, err)
 		}
-		call := PlanCall{ID: planID(c.Path, taken), Tool: c.Tool, Arguments: arguments, Digest: c.Digest}
+		call := PlanCall{ID: planID(c.Path, taken), Tool: c.Tool, Arguments: arguments, Digest: c.Digest, Ask: c.Ask}
 		if n := len(plan.Calls); n > 0 {
 			call.DependsOn = []string{plan.Calls[n-1].ID}
 		}

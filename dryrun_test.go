@@ -8,11 +8,11 @@ import (
 )
 
 // TestPlanOfDryRun proves that the plan of withheld calls has them in their order with legal ids that differ, bound to their
-// toolspecs, that texts that look like references stay texts, and that execution plans go with them without the dry run.
+// toolspecs and to what people are to approve, that texts that look like references stay texts, and that execution plans go with them without the dry run.
 func TestPlanOfDryRun(t *testing.T) {
 	calls := []WithheldCall{
 		{Path: "1.1", Tool: "a", Digest: "d1", Arguments: json.RawMessage(`{"text":"${x} and $${y}","list":["${z}",1],"pin":"4711"}`), Mask: Tool{Sensitive: []string{"pin"}}.ArgumentMask()},
-		{Path: "1.2/3.1", Tool: "b", Digest: "d2", Arguments: json.RawMessage(`{"card":"card-4711"}`), Plan: &ExecutionPlan{Intent: "try card-4711", DryRun: true},
+		{Path: "1.2/3.1", Tool: "b", Digest: "d2", Arguments: json.RawMessage(`{"card":"card-4711"}`), Plan: &ExecutionPlan{Intent: "try card-4711", DryRun: true}, Ask: "large",
 			Mask: Tool{Sensitive: []string{"card"}}.ArgumentMask()},
 		{Path: "1-2/3.1", Tool: "b", Arguments: json.RawMessage(`{"n":12345678901234567890}`)},
 		{Path: strings.Repeat("1.1/", 40), Tool: "b", Arguments: json.RawMessage(`{}`)},
@@ -27,7 +27,7 @@ func TestPlanOfDryRun(t *testing.T) {
 	var ids []string
 	for i, c := range plan.Calls {
 		ids = append(ids, c.ID)
-		if c.Digest != calls[i].Digest || i > 0 && !slices.Equal(c.DependsOn, []string{ids[i-1]}) || len(c.References()) > 0 {
+		if c.Digest != calls[i].Digest || c.Ask != calls[i].Ask || i > 0 && !slices.Equal(c.DependsOn, []string{ids[i-1]}) || len(c.References()) > 0 {
 			t.Errorf("call %d is %+v", i, c)
 		}
 	}

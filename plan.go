@@ -30,7 +30,12 @@ type PlanCall struct {
 	Priority Priority `json:"priority,omitempty"`
 	// Digest names the exact toolspec that the call is to be made with; empty takes the one that there is.
 	Digest string `json:"digest,omitempty"`
+	// Ask, where set, has the call wait until a person has approved it, whatever its tool and the rules say: it tells that person why.
+	Ask string `json:"ask,omitempty"`
 }
+
+// MaxAsk bounds what is kept of why a call of a plan waits for approval, in characters.
+const MaxAsk = 1000
 
 // Rules that Plan.Check names in its problems.
 const (

@@ -1,6 +1,12 @@
 package switchyard
 
-import "time"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
 
 // PolicyEffect is what comes of a rule that a call meets (requirement G1).
 type PolicyEffect string
@@ -38,6 +44,24 @@ type PolicyAction struct {
 	// Failure is why the expression could not be evaluated on this call; a rule that fails denies.
 	Failure string `json:"failure,omitempty"`
 }
+
+// PoliciesSaid puts what rules of some effects say into words, a rule after the other; empty where there is none.
+func PoliciesSaid(met []PolicyAction, effects ...PolicyEffect) string {
+	var texts []string
+	for _, p := range met {
+		if !slices.Contains(effects, p.Effect) {
+			continue
+		}
+		text := fmt.Sprintf("the policy %q %s: %s", p.Rule, cmp.Or(policySaying[p.Effect], string(p.Effect)), p.Message)
+		if p.Failure != "" {
+			text = fmt.Sprintf("the policy %q cannot be evaluated on this call, and so denies it: %s (its message: %s)", p.Rule, p.Failure, p.Message)
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "; ")
+}
+
+var policySaying = map[PolicyEffect]string{PolicyDeny: "says", PolicyAsk: "asks for approval", PolicyWarn: "warns"}
 
 // PastCalls counts what a run has done with one tool so far, for policies.
 type PastCalls struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// needApproval says that an admitted call waits for a person: because of what the tool says, or of a policy rule.
+// needApproval says that an admitted call waits for a person: because of what the tool or a plan says, or of a policy rule.
 func (a *Activities) needApproval(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, tool switchyard.Tool, compiled *toolspecs.Compiled, reason, rule string) *switchyard.ApprovalNeed {
 	arguments := v.Arguments
 	if len(arguments) == 0 {
@@ -33,7 +33,8 @@ func (a *Activities) needApproval(r switchyard.AdmitRequest, c switchyard.Call, 
 // maxIntent bounds what people are shown of the intent of a call's execution plan, in characters.
 const maxIntent = 500
 
-// approvals completes the verdicts on calls that must not run before a person has approved them. Calls that the run makes by
+// approvals completes the verdicts on calls that must not run before a person has approved them: because of
+// what their tool says, or their plan. Calls that the run makes by
 // itself need no approval: who approved the call that they belong to has approved what undoes or verifies it.
 func (a *Activities) approvals(r switchyard.AdmitRequest, verdicts []switchyard.Verdict) []switchyard.Verdict {
 	for i, v := range verdicts {
@@ -41,14 +42,25 @@ func (a *Activities) approvals(r switchyard.AdmitRequest, verdicts []switchyard.
 			continue
 		}
 		tool, compiled, fault := a.callable(r, r.Calls[i])
-		if fault != nil || compiled.Spec.Approval == nil {
+		if fault != nil {
 			continue
 		}
-		if reason, needs := compiled.NeedsApproval(factsOf(r, r.Calls[i], v, tool, compiled)); needs {
+		if reason, needs := asked(r, r.Calls[i], v, tool, compiled); needs {
 			verdicts[i].Approval = a.needApproval(r, r.Calls[i], v, tool, compiled, validText(reason), "")
 		}
 	}
 	return verdicts
+}
+
+// asked says whether a call's plan or tool has it wait for approval, and why.
+func asked(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, tool switchyard.Tool, compiled *toolspecs.Compiled) (reason string, needs bool) {
+	switch {
+	case c.Ask != "":
+		return switchyard.Shorten(c.Ask, switchyard.MaxAsk), true
+	case compiled.Spec.Approval == nil:
+		return "", false
+	}
+	return compiled.NeedsApproval(factsOf(r, c, v, tool, compiled))
 }
 
 // Edit admits a call that waits for approval anew, with what a person changed of its arguments: they are validated and checked

@@ -1,12 +1,9 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -99,7 +96,7 @@ func (a *Activities) checkPolicies(_ context.Context, r switchyard.AdmitRequest,
 	case switchyard.PolicyDeny:
 		return denied(v)
 	case switchyard.PolicyAsk:
-		v.Approval = a.needApproval(r, c, v, tool, compiled, said(v.Policies, switchyard.PolicyAsk), met[0].Rule)
+		v.Approval = a.needApproval(r, c, v, tool, compiled, switchyard.PoliciesSaid(v.Policies, switchyard.PolicyAsk), met[0].Rule)
 	}
 	return warned(v)
 }
@@ -108,7 +105,7 @@ func (a *Activities) checkPolicies(_ context.Context, r switchyard.AdmitRequest,
 func warned(v switchyard.Verdict) switchyard.Verdict {
 	for _, p := range v.Policies {
 		if p.Effect == switchyard.PolicyWarn {
-			v.Notes = append(slices.Clip(v.Notes), said([]switchyard.PolicyAction{p}, switchyard.PolicyWarn))
+			v.Notes = append(slices.Clip(v.Notes), switchyard.PoliciesSaid([]switchyard.PolicyAction{p}, switchyard.PolicyWarn))
 		}
 	}
 	return v
@@ -116,7 +113,7 @@ func warned(v switchyard.Verdict) switchyard.Verdict {
 
 // denied is a verdict on a call that its rules refuse; all of them are told.
 func denied(v switchyard.Verdict) switchyard.Verdict {
-	v.Error = switchyard.Errorf(switchyard.ErrPolicyViolation, "%s", said(v.Policies, switchyard.PolicyDeny, switchyard.PolicyAsk, switchyard.PolicyWarn))
+	v.Error = switchyard.Errorf(switchyard.ErrPolicyViolation, "%s", switchyard.PoliciesSaid(v.Policies, switchyard.PolicyDeny, switchyard.PolicyAsk, switchyard.PolicyWarn))
 	v.Error.Phase = switchyard.PhasePreExecution
 	return stopped(v)
 }
@@ -168,21 +165,3 @@ func recordedPolicies(met []switchyard.PolicyAction, sensitive bool) []switchyar
 	}
 	return met
 }
-
-// said puts what rules of some effects say into words, a rule after the other.
-func said(met []switchyard.PolicyAction, effects ...switchyard.PolicyEffect) string {
-	var texts []string
-	for _, p := range met {
-		if !slices.Contains(effects, p.Effect) {
-			continue
-		}
-		text := fmt.Sprintf("the policy %q %s: %s", p.Rule, cmp.Or(saying[p.Effect], string(p.Effect)), p.Message)
-		if p.Failure != "" {
-			text = fmt.Sprintf("the policy %q cannot be evaluated on this call, and so denies it: %s (its message: %s)", p.Rule, p.Failure, p.Message)
-		}
-		texts = append(texts, text)
-	}
-	return strings.Join(texts, "; ")
-}
-
-var saying = map[switchyard.PolicyEffect]string{switchyard.PolicyDeny: "says", switchyard.PolicyAsk: "asks for approval", switchyard.PolicyWarn: "warns"}

@@ -62,5 +62,6 @@ func (d *Deriver) withheldCall(w *wantedCall, v switchyard.Verdict) switchyard.W
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(w.Arguments)
 	}
-	return switchyard.WithheldCall{Path: w.ID, Tool: w.Tool, Version: t.Version, Digest: t.Digest, Arguments: arguments, Plan: v.Plan, Mask: t.ArgumentMask()}
+	return switchyard.WithheldCall{Path: w.ID, Tool: w.Tool, Version: t.Version, Digest: t.Digest, Arguments: arguments, Plan: v.Plan,
+		Ask: switchyard.Shorten(switchyard.PoliciesSaid(v.Policies, switchyard.PolicyAsk), switchyard.MaxAsk), Mask: t.ArgumentMask()}
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"os/user"
+	"strings"
 
 	"github.com/spf13/pflag"
 )
@@ -13,8 +15,24 @@ type byFlag struct{ given string }
 
 // add adds the flag; does is what the one who is named does.
 func (f *byFlag) add(flags *pflag.FlagSet, does string) {
-	flags.StringVar(&f.given, "by", "", "`name` of who "+does+" (default: the user of this system, at this host)")
+	flags.Var(f, "by", "`name` of who "+does+" (default: the user of this system, at this host)")
 }
+
+// Set takes the name; an empty one, such as that of a variable of a script that is not set, is a fault and never the default.
+func (f *byFlag) Set(name string) error {
+	if f.given = strings.TrimSpace(name); f.given == "" {
+		return errors.New("it must name somebody")
+	}
+	return nil
+}
+
+func (f *byFlag) String() string { return f.given }
+
+// Type is how errors about flags know it.
+func (*byFlag) Type() string { return byType }
+
+// byType is the type of a flag with the name of a person.
+const byType = "name"
 
 // name returns the name that was given, or that of the user here.
 func (f *byFlag) name() string { return cmp.Or(f.given, userHere()) }

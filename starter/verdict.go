@@ -35,9 +35,6 @@ also where no worker is there.`,
 				return usageError(cmd, "%q is no verdict: write %s or %s", args[0], audit.SolvedYes, audit.SolvedNo)
 			}
 			v := switchyard.RunVerdict{Solved: word == audit.SolvedYes, By: by.name(), Reason: reason, Time: time.Now().UTC()}
-			if cmd.Flags().Changed("by") {
-				v.By = by.given // which must not be empty
-			}
 			if err := v.Check(); err != nil {
 				return usageError(cmd, "%v", err)
 			}

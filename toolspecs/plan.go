@@ -30,6 +30,7 @@ type planCallFile struct {
 	DependsOn []string            `yaml:"depends_on"`
 	Priority  switchyard.Priority `yaml:"priority" rule:"enum=urgent|high|normal|low"`
 	Digest    string              `yaml:"digest"`
+	Ask       string              `yaml:"ask"`
 }
 
 // DecodePlan reads a plan file, YAML or JSON: a list of calls, or a mapping that holds one. A call without an id gets

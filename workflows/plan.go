@@ -100,7 +100,7 @@ func newPlanRun(plan switchyard.Plan, p *pipeline) *planRun {
 	for i, c := range r.calls {
 		r.needs[i] = c.Needs()
 		r.index[c.ID] = i
-		r.requests[i] = switchyard.Call{ID: c.ID, Tool: c.Tool, Arguments: literal(c), Priority: c.Priority}
+		r.requests[i] = switchyard.Call{ID: c.ID, Tool: c.Tool, Arguments: literal(c), Priority: c.Priority, Ask: c.Ask}
 	}
 	return r
 }

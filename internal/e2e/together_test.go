@@ -180,11 +180,13 @@ func TestDryRun(t *testing.T) {
 	l.dryAtCommandLine()
 }
 
-// dryAtCommandLine makes a dry run with starter run.
+// dryAtCommandLine makes a dry run with starter run. What a rule of the agent would have asked a person about is asked in the plan's
+// run too, which has no such rules.
 func (l *lab) dryAtCommandLine() {
 	dir := l.t.TempDir()
 	for name, text := range map[string]string{
-		"agent.yaml":  "name: talker\nmodel: {provider: scripted, script: script.yaml}\ntools: [append]\n",
+		"agent.yaml":  "name: talker\nmodel: {provider: scripted, script: script.yaml}\ntools: [append]\npolicies: [rules.yaml]\n",
+		"rules.yaml":  "policies:\n  - {name: seen-first, when: 'true', then: ask, message: somebody reads it first}\n",
 		"script.yaml": "steps:\n  - {calls: [{tool: append, arguments: {text: later}}]}\n  - {answer: I would.}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -200,4 +202,16 @@ func (l *lab) dryAtCommandLine() {
 	if code, out := l.command("show", "typed"); code != 0 || !strings.Contains(out, "withholds calls") {
 		l.t.Errorf("%d: %s", code, out)
 	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if code, out := l.command("plan", "--from-dry-run", "typed", "--by", "ada"); code != 0 {
+			l.t.Errorf("%d: %s", code, out)
+		}
+	}()
+	asked := l.awaitApprovals("typed-plan", 1)["call-1-1"]
+	if code, out := l.command("approve", "typed-plan", "--digest", asked.Digest); code != 0 || !strings.Contains(asked.Reason, "somebody reads it first") {
+		l.t.Errorf("%d: %s; asked because %s", code, out, asked.Reason)
+	}
+	<-done
 }

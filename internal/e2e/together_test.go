@@ -133,7 +133,7 @@ func TestDryRun(t *testing.T) {
 		t.Errorf("a wrong call: %+v", r)
 	}
 	code, out := l.command("plan", "--from-dry-run", "dry")
-	digest := regexp.MustCompile(`Its digest is (\S+)\.`).FindStringSubmatch(out)
+	digest := regexp.MustCompile(`The digest of the whole plan is (\S+)\.`).FindStringSubmatch(out)
 	if code != 0 || digest == nil || strings.Contains(out, "471147") || strings.Contains(out, "produce") || !strings.Contains(out, "text: $${not} a reference") {
 		t.Fatalf("%d: %s", code, out)
 	}

@@ -84,6 +84,13 @@ var behaviours = []behaviour{
 		l.worker()
 		return l.decisions("agent_approvals")
 	}},
+	{name: "agent_edit_dry", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		run := l.runAgent("agent_edit_dry", guarded(step(call("publish", `{"text":"a"}`)), answer("done")))
+		l.decide("agent_edit_dry", switchyard.Decision{Call: "1.1", Kind: switchyard.DecisionEdit, Digest: l.awaitApprovals("agent_edit_dry", 1)["1.1"].Digest, By: "ada",
+			Arguments: []byte(`{"execution_plan":{"intent":"see what it would do","dry_run":true}}`)})
+		return run
+	}},
 	{name: "agent_exclusive", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runAgent("agent_exclusive", withTools(agent(

@@ -146,6 +146,7 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 	}
 	arguments, notes, problems := compiled.Arguments(c.Arguments, r.Mode)
 	v.Notes = notes
+	problems = append(problems, notShown(tool, json.RawMessage(arguments))...)
 	if len(problems) > 0 {
 		v.Error = argumentsError(c.Tool, problems)
 		return v
@@ -221,6 +222,14 @@ func lacksVariable(r switchyard.AdmitRequest, compiled *toolspecs.Compiled) *swi
 		}
 	}
 	return nil
+}
+
+// notShown is the fault of arguments that were copied from where sensitive values are not shown, such as a dry run's plan.
+func notShown(tool switchyard.Tool, arguments json.RawMessage) []switchyard.Problem {
+	if !slices.Contains(tool.ArgumentMask().Values(arguments), switchyard.Redacted) {
+		return nil
+	}
+	return []switchyard.Problem{{Path: "$", Rule: "sensitive", Message: switchyard.Redacted + " stands for a sensitive value that is not shown; give the value itself"}}
 }
 
 func argumentsError(tool string, problems []switchyard.Problem) *switchyard.Error {

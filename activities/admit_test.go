@@ -17,6 +17,9 @@ func admitBench(t testing.TB) (*bench, switchyard.AdmitRequest) {
 		spec("count", func(s *toolspecs.Spec) {
 			s.Parameters = []toolspecs.Parameter{{Name: "n", Type: "integer", Required: true}, {Name: "unit", Type: "string", Default: json.RawMessage(`"words"`)}}
 		}),
+		spec("pay", func(s *toolspecs.Spec) {
+			s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "card", Type: "string", Sensitive: true})
+		}),
 		spec("old", func(s *toolspecs.Spec) { s.Status = switchyard.StatusDeprecated }),
 		spec("off", func(s *toolspecs.Spec) { s.Status = switchyard.StatusDisabled }),
 		spec("needs", func(s *toolspecs.Spec) { s.Requires.Variables = []string{"project", "region"} }),
@@ -52,13 +55,14 @@ func TestAdmitRefuses(t *testing.T) {
 		near                  []string
 	}{
 		{"unknown with a near name", "readFile", `{}`, switchyard.ErrToolNotFound, []string{`"readFile"`}, []string{"read_file"}},
-		{"unknown without one", "launch_rocket", `{}`, switchyard.ErrToolNotFound, []string{"there are: count, needs, off, old, read_file"}, nil},
+		{"unknown without one", "launch_rocket", `{}`, switchyard.ErrToolNotFound, []string{"there are: count, needs, off, old, pay, read_file"}, nil},
 		{"no name", "", `{}`, switchyard.ErrToolNotFound, []string{"there are: "}, nil},
 		{"a very long name", strings.Repeat("x", 1<<20), `{}`, switchyard.ErrToolNotFound, []string{"xxx…"}, nil},
-		{"disabled", "off", `{}`, switchyard.ErrToolNotActive, []string{`"off"`}, []string{"count", "needs", "old", "read_file"}},
+		{"disabled", "off", `{}`, switchyard.ErrToolNotActive, []string{`"off"`}, []string{"count", "needs", "old", "pay", "read_file"}},
 		{"variable missing", "needs", `{"text":"a"}`, switchyard.ErrPreconditionFailed, []string{`"region"`, "--var region="}, nil},
 		{"no JSON", "count", `{"n": 1`, switchyard.ErrValidation, []string{"count"}, nil},
 		{"several faults", "count", `{"n":"one","m":2}`, switchyard.ErrValidation, []string{"$.n", "$.m"}, nil},
+		{"what stands for a value that is not shown", "pay", `{"text":"a","card":"***"}`, switchyard.ErrValidation, []string{"give the value itself"}, nil},
 		{"no object", "count", `[1]`, switchyard.ErrValidation, []string{"$"}, nil},
 	}
 	r.Variables = []string{"project"}
@@ -90,7 +94,7 @@ func TestAdmitDirectCall(t *testing.T) {
 	if e := verdicts[0].Error; e.Type != switchyard.ErrToolNotFound || !slices.Contains(e.Near, "count") {
 		t.Errorf("got %v, near %q", e, e.Near)
 	}
-	if e := verdicts[1].Error; e.Type != switchyard.ErrToolNotActive || !slices.Equal(e.Near, []string{"count", "needs", "old", "read_file"}) {
+	if e := verdicts[1].Error; e.Type != switchyard.ErrToolNotActive || !slices.Equal(e.Near, []string{"count", "needs", "old", "pay", "read_file"}) {
 		t.Errorf("got %v, near %q", e, e.Near)
 	}
 }

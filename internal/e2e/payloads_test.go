@@ -22,6 +22,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/proxy"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 )
@@ -216,6 +217,14 @@ func (v *vault) expectControl(keyed payloads.Config) {
 	v.lab.await("for the question", func() bool {
 		_, said := v.starter(keyed, "questions", "asked")
 		return strings.Contains(said, "what: why")
+	})
+	v.lab.await("for the worker to tell that it holds the lane serial", func() bool {
+		keeper, err := v.plain.DescribeWorkflowExecution(v.lab.ctx, switchyard.LaneWorkflowID(switchyard.DefaultTaskQueue, switchyard.LaneSerial), "")
+		return err == nil && slices.ContainsFunc(keeper.GetPendingActivities(), func(holding *workflowpb.PendingActivityInfo) bool {
+			told := holding.GetHeartbeatDetails().GetPayloads()
+			return holding.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED && holding.GetLastHeartbeatTime().AsTime().After(holding.GetLastStartedTime().AsTime()) &&
+				len(told) > 0 && string(told[0].GetMetadata()["encryption-key-id"]) == "k2" // not that of the worker before, which was killed
+		})
 	})
 	for _, step := range []struct {
 		code int

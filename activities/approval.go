@@ -33,9 +33,9 @@ func (a *Activities) needApproval(r switchyard.AdmitRequest, c switchyard.Call, 
 // maxIntent bounds what people are shown of the intent of a call's execution plan, in characters.
 const maxIntent = 500
 
-// approvals completes the verdicts on calls that must not run before a person has approved them: because of
-// what their tool says, or their plan. Calls that the run makes by
-// itself need no approval: who approved the call that they belong to has approved what undoes or verifies it.
+// approvals completes the verdicts on calls that must not run before a person has approved them: because of what their tool says,
+// or their plan. Calls that the run makes by itself need no approval: who approved the call that they belong to has approved what
+// undoes or verifies it.
 func (a *Activities) approvals(r switchyard.AdmitRequest, verdicts []switchyard.Verdict) []switchyard.Verdict {
 	for i, v := range verdicts {
 		if v.Error != nil || v.Result != nil || v.Approval != nil || !r.Calls[i].Governed() {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -15,11 +16,12 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// probeFile writes a toolspec for the function probe, with one parameter.
+// probeFile writes a toolspec for the function probe, with one parameter, as a whole: who watches the folder never sees half of it.
 func probeFile(t *testing.T, dir, version, parameter string) {
 	t.Helper()
+	path := filepath.Join(dir, "probe.yaml")
 	text := fmt.Sprintf("name: probe\nversion: %s\ndescription: Probes.\nparameters: [{name: %s, type: string, required: true}]\nentry: {type: function}\n", version, parameter)
-	if err := os.WriteFile(filepath.Join(dir, "probe.yaml"), []byte(text), 0o600); err != nil {
+	if err := errors.Join(os.WriteFile(path+".new", []byte(text), 0o600), os.Rename(path+".new", path)); err != nil {
 		t.Fatal(err)
 	}
 }

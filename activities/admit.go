@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
@@ -28,7 +28,7 @@ const (
 // of an admitted call's key cannot be opened now, or that ctx ended before the hooks had decided.
 //
 // The order is: the arguments, the budget, the hooks before the call, and then policies, which judge what the hooks left.
-func (a *Activities) Admit(ctx context.Context, r switchyard.AdmitRequest) ([]switchyard.Verdict, error) {
+func (a *Activities) Admit(ctx context.Context, r api.AdmitRequest) ([]api.Verdict, error) {
 	if r.Full != "" {
 		return noRoom(r), nil
 	}
@@ -44,7 +44,7 @@ func (a *Activities) Admit(ctx context.Context, r switchyard.AdmitRequest) ([]sw
 }
 
 // verdictsOn answers for calls, the first ones alone where the prompts of all would be too long.
-func (a *Activities) verdictsOn(r switchyard.AdmitRequest) (verdicts []switchyard.Verdict) {
+func (a *Activities) verdictsOn(r api.AdmitRequest) (verdicts []api.Verdict) {
 	claimed, prompts := 0, 0
 	for _, c := range r.Calls {
 		v := withinRun(r, c, a.verdictOn(r, c), claimed)
@@ -60,18 +60,18 @@ func (a *Activities) verdictsOn(r switchyard.AdmitRequest) (verdicts []switchyar
 }
 
 // noRoom refuses calls for which the run's history has no room.
-func noRoom(r switchyard.AdmitRequest) []switchyard.Verdict {
-	verdicts := make([]switchyard.Verdict, len(r.Calls))
+func noRoom(r api.AdmitRequest) []api.Verdict {
+	verdicts := make([]api.Verdict, len(r.Calls))
 	for i, c := range r.Calls {
-		e := switchyard.Errorf(switchyard.ErrBudgetExceeded, "%s", r.Full)
-		e.Phase = switchyard.PhasePreExecution
-		verdicts[i] = switchyard.Verdict{ID: c.ID, Error: e}
+		e := api.Errorf(api.ErrBudgetExceeded, "%s", r.Full)
+		e.Phase = api.PhasePreExecution
+		verdicts[i] = api.Verdict{ID: c.ID, Error: e}
 	}
 	return verdicts
 }
 
 // withinRun refuses a call that the run does not allow any more, when those before it have claimed that many of its calls.
-func withinRun(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, claimed int) switchyard.Verdict {
+func withinRun(r api.AdmitRequest, c api.Call, v api.Verdict, claimed int) api.Verdict {
 	switch {
 	case v.Error != nil || c.OfRun():
 		return v
@@ -87,43 +87,43 @@ func withinRun(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdic
 }
 
 // blockedRepeat refuses a call that has failed so often that another time would not be worth it; nil for any other.
-func blockedRepeat(r switchyard.AdmitRequest, c switchyard.Call) *switchyard.Error {
+func blockedRepeat(r api.AdmitRequest, c api.Call) *api.Error {
 	if len(r.Blocked) == 0 {
 		return nil
 	}
-	digest := switchyard.CallDigest(c.Tool, c.Arguments)
-	i := slices.IndexFunc(r.Blocked, func(known switchyard.Repeat) bool { return known.Call == digest })
+	digest := api.CallDigest(c.Tool, c.Arguments)
+	i := slices.IndexFunc(r.Blocked, func(known api.Repeat) bool { return known.Call == digest })
 	if i < 0 {
 		return nil
 	}
-	e := switchyard.Errorf(switchyard.ErrPolicyViolation, "this call has failed or been refused %d times, and nothing has changed since, so it is not made again; "+
+	e := api.Errorf(api.ErrPolicyViolation, "this call has failed or been refused %d times, and nothing has changed since, so it is not made again; "+
 		"change the arguments, use another tool, or answer with what is known", r.Blocked[i].All)
-	e.Phase = switchyard.PhasePreExecution
+	e.Phase = api.PhasePreExecution
 	return e
 }
 
 // tooMany refuses a call that the run's budget of calls does not allow any more.
-func tooMany(allowed int, v switchyard.Verdict) *switchyard.Error {
-	e := switchyard.Errorf(switchyard.ErrBudgetExceeded, "the run may make %d more calls, and this is one too many", allowed)
+func tooMany(allowed int, v api.Verdict) *api.Error {
+	e := api.Errorf(api.ErrBudgetExceeded, "the run may make %d more calls, and this is one too many", allowed)
 	if v.Claim > 0 {
 		e.Message += "; an agent needs calls of its own beside it"
 	}
-	e.Phase = switchyard.PhasePreExecution
+	e.Phase = api.PhasePreExecution
 	return e
 }
 
 // verdictOn is preValidate for any call. A call that the run makes by itself has its tool and arguments in its verdict, because
 // nothing else in history tells of it before it runs.
-func (a *Activities) verdictOn(r switchyard.AdmitRequest, c switchyard.Call) switchyard.Verdict {
+func (a *Activities) verdictOn(r api.AdmitRequest, c api.Call) api.Verdict {
 	if !c.OfRun() {
 		return a.preValidate(r, c)
 	}
-	v := switchyard.Verdict{ID: c.ID}
+	v := api.Verdict{ID: c.ID}
 	if c.Undo == nil || c.Undo.Problem == "" {
 		v = a.preValidate(r, c)
 	} else {
-		v.Error = switchyard.Errorf(switchyard.ErrPreconditionFailed, "call %s of %s cannot be undone: %s", c.Undo.Call, c.Undo.Tool, c.Undo.Problem)
-		v.Error.Phase = switchyard.PhasePreValidation
+		v.Error = api.Errorf(api.ErrPreconditionFailed, "call %s of %s cannot be undone: %s", c.Undo.Call, c.Undo.Tool, c.Undo.Problem)
+		v.Error.Phase = api.PhasePreValidation
 	}
 	v.Undo, v.Verifies, v.Checks, v.Tool = c.Undo, c.Verifies, c.Checks, c.Tool
 	if len(v.Arguments) == 0 && c.Arguments != "" {
@@ -133,8 +133,8 @@ func (a *Activities) verdictOn(r switchyard.AdmitRequest, c switchyard.Call) swi
 }
 
 // preValidate checks that the tool exists and is active, what it requires, and the arguments.
-func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) switchyard.Verdict {
-	v := switchyard.Verdict{ID: c.ID}
+func (a *Activities) preValidate(r api.AdmitRequest, c api.Call) api.Verdict {
+	v := api.Verdict{ID: c.ID}
 	written := c.Arguments
 	tool, compiled, fault := a.callable(r, c)
 	if fault == nil {
@@ -152,10 +152,10 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 		return v
 	}
 	// History tells of an inline call's arguments nowhere else, where they are not as the plan has them.
-	if !bytes.Equal(arguments, []byte(written)) || tool.Lane == switchyard.LaneInline && r.Caller.Type == switchyard.CallerPlan {
+	if !bytes.Equal(arguments, []byte(written)) || tool.Lane == api.LaneInline && r.Caller.Type == api.CallerPlan {
 		v.Arguments = json.RawMessage(arguments)
 	}
-	if tool.Status == switchyard.StatusDeprecated {
+	if tool.Status == api.StatusDeprecated {
 		v.Notes = append(v.Notes, fmt.Sprintf("tool %s is deprecated", c.Tool))
 	}
 	v.Tokens, v.ExpectedTokens = countTokens(string(arguments)), compiled.Spec.Execution.ExpectedTokens
@@ -167,7 +167,7 @@ func (a *Activities) preValidate(r switchyard.AdmitRequest, c switchyard.Call) s
 }
 
 // ready takes a call's execution plan off its arguments, or says what the call lacks besides the right arguments.
-func ready(r switchyard.AdmitRequest, c *switchyard.Call, compiled *toolspecs.Compiled) *switchyard.Error {
+func ready(r api.AdmitRequest, c *api.Call, compiled *toolspecs.Compiled) *api.Error {
 	if fault := takePlan(c, compiled); fault != nil {
 		return fault
 	}
@@ -175,14 +175,14 @@ func ready(r switchyard.AdmitRequest, c *switchyard.Call, compiled *toolspecs.Co
 }
 
 // callable returns the tool of a call, or why there is none that can be called.
-func (a *Activities) callable(r switchyard.AdmitRequest, c switchyard.Call) (switchyard.Tool, *toolspecs.Compiled, *switchyard.Error) {
+func (a *Activities) callable(r api.AdmitRequest, c api.Call) (api.Tool, *toolspecs.Compiled, *api.Error) {
 	tool, found := toolOf(r, c.Tool)
 	if !found {
 		return tool, nil, a.notFound(r, c.Tool)
 	}
-	if tool.Status == switchyard.StatusDisabled {
-		e := switchyard.Errorf(switchyard.ErrToolNotActive, "tool %q is disabled", c.Tool)
-		e.Near, e.Phase = a.active(r, c.Tool), switchyard.PhasePreValidation
+	if tool.Status == api.StatusDisabled {
+		e := api.Errorf(api.ErrToolNotActive, "tool %q is disabled", c.Tool)
+		e.Near, e.Phase = a.active(r, c.Tool), api.PhasePreValidation
 		return tool, nil, e
 	}
 	if e := tool.InlineFault(); e != nil {
@@ -190,34 +190,34 @@ func (a *Activities) callable(r switchyard.AdmitRequest, c switchyard.Call) (swi
 	}
 	compiled, err := a.specs.of(tool)
 	if err != nil {
-		e := switchyard.Errorf(switchyard.ErrExecutorNotFound, "the pinned toolspec of %q cannot be used here: %v", c.Tool, err)
-		e.Phase = switchyard.PhasePreValidation
+		e := api.Errorf(api.ErrExecutorNotFound, "the pinned toolspec of %q cannot be used here: %v", c.Tool, err)
+		e.Phase = api.PhasePreValidation
 		return tool, nil, e
 	}
 	return tool, compiled, nil
 }
 
 // toolOf returns the pinned tool of a name, and whether there is one.
-func toolOf(r switchyard.AdmitRequest, name string) (switchyard.Tool, bool) {
-	return switchyard.Catalog{Tools: r.Tools}.Find(name)
+func toolOf(r api.AdmitRequest, name string) (api.Tool, bool) {
+	return api.Catalog{Tools: r.Tools}.Find(name)
 }
 
 // preValidateKind adds to a verdict what only calls of some kinds have.
-func preValidateKind(r switchyard.AdmitRequest, compiled *toolspecs.Compiled, arguments json.RawMessage, v *switchyard.Verdict) {
+func preValidateKind(r api.AdmitRequest, compiled *toolspecs.Compiled, arguments json.RawMessage, v *api.Verdict) {
 	switch compiled.Spec.Entry.Type {
-	case switchyard.KindAgent:
+	case api.KindAgent:
 		v.Error = admitAgent(r, compiled, arguments, v)
-	case switchyard.KindHuman:
+	case api.KindHuman:
 		v.Question = compiled.Question(arguments)
 	}
 }
 
 // lacksVariable refuses a call whose tool requires a variable that the run does not have.
-func lacksVariable(r switchyard.AdmitRequest, compiled *toolspecs.Compiled) *switchyard.Error {
+func lacksVariable(r api.AdmitRequest, compiled *toolspecs.Compiled) *api.Error {
 	for _, name := range compiled.Spec.Requires.Variables {
 		if !slices.Contains(r.Variables, name) {
-			e := switchyard.Errorf(switchyard.ErrPreconditionFailed, "tool %q needs the run variable %q; start the run with --var %s=…", compiled.Spec.Name, name, name)
-			e.Phase = switchyard.PhasePreValidation
+			e := api.Errorf(api.ErrPreconditionFailed, "tool %q needs the run variable %q; start the run with --var %s=…", compiled.Spec.Name, name, name)
+			e.Phase = api.PhasePreValidation
 			return e
 		}
 	}
@@ -225,26 +225,26 @@ func lacksVariable(r switchyard.AdmitRequest, compiled *toolspecs.Compiled) *swi
 }
 
 // notShown is the fault of arguments that were copied from where sensitive values are not shown, such as a dry run's plan.
-func notShown(tool switchyard.Tool, arguments json.RawMessage) []switchyard.Problem {
-	if !slices.Contains(tool.ArgumentMask().Values(arguments), switchyard.Redacted) {
+func notShown(tool api.Tool, arguments json.RawMessage) []api.Problem {
+	if !slices.Contains(tool.ArgumentMask().Values(arguments), api.Redacted) {
 		return nil
 	}
-	return []switchyard.Problem{{Path: "$", Rule: "sensitive", Message: switchyard.Redacted + " stands for a sensitive value that is not shown; give the value itself"}}
+	return []api.Problem{{Path: "$", Rule: "sensitive", Message: api.Redacted + " stands for a sensitive value that is not shown; give the value itself"}}
 }
 
-func argumentsError(tool string, problems []switchyard.Problem) *switchyard.Error {
+func argumentsError(tool string, problems []api.Problem) *api.Error {
 	if extra := len(problems) - maxProblems; extra > 0 {
-		problems = append(problems[:maxProblems:maxProblems], switchyard.Problem{Path: "$", Rule: "more", Message: fmt.Sprintf("and %d more faults", extra)})
+		problems = append(problems[:maxProblems:maxProblems], api.Problem{Path: "$", Rule: "more", Message: fmt.Sprintf("and %d more faults", extra)})
 	}
-	e := switchyard.Errorf(switchyard.ErrValidation, "the arguments of %s do not fit", tool)
-	e.Problems, e.Phase = problems, switchyard.PhasePreValidation
+	e := api.Errorf(api.ErrValidation, "the arguments of %s do not fit", tool)
+	e.Problems, e.Phase = problems, api.PhasePreValidation
 	return e
 }
 
 // notFound answers a call of a tool that the run does not have.
-func (a *Activities) notFound(r switchyard.AdmitRequest, name string) *switchyard.Error {
-	e := switchyard.Errorf(switchyard.ErrToolNotFound, "there is no tool %q", switchyard.Shorten(name, 2*switchyard.MaxToolName))
-	e.Phase = switchyard.PhasePreValidation
+func (a *Activities) notFound(r api.AdmitRequest, name string) *api.Error {
+	e := api.Errorf(api.ErrToolNotFound, "there is no tool %q", api.Shorten(name, 2*api.MaxToolName))
+	e.Phase = api.PhasePreValidation
 	if r.AnyTool {
 		if e.Near = a.config.Catalog().Near(name); len(e.Near) == 0 {
 			e.Message += " on the worker that was asked; which worker holds which tools is shown by: starter tools list --workers"
@@ -256,13 +256,13 @@ func (a *Activities) notFound(r switchyard.AdmitRequest, name string) *switchyar
 	case len(r.Known) == 0:
 		e.Message += "; this run has no tools"
 	case len(e.Near) == 0:
-		e.Message += "; there are: " + switchyard.Shorten(strings.Join(r.Known, ", "), maxNames)
+		e.Message += "; there are: " + api.Shorten(strings.Join(r.Known, ", "), maxNames)
 	}
 	return e
 }
 
 // active returns the names of the tools that may be called besides one.
-func (a *Activities) active(r switchyard.AdmitRequest, besides string) []string {
+func (a *Activities) active(r api.AdmitRequest, besides string) []string {
 	return slices.DeleteFunc(a.config.Catalog().Active(), func(n string) bool {
 		return n == besides || !r.AnyTool && !slices.Contains(r.Known, n)
 	})

@@ -3,12 +3,12 @@ package activities
 import (
 	"encoding/json"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // withhold answers the admitted calls of a dry run that may change something in place of their tools. It comes after all else
 // that admission decides, so that they are refused like those of any other run.
-func (a *Activities) withhold(r switchyard.AdmitRequest, verdicts []switchyard.Verdict) []switchyard.Verdict {
+func (a *Activities) withhold(r api.AdmitRequest, verdicts []api.Verdict) []api.Verdict {
 	for i, v := range verdicts {
 		if v.Error != nil || v.Result != nil || !r.DryRun && !v.Plan.IsDryRun() {
 			continue
@@ -21,25 +21,25 @@ func (a *Activities) withhold(r switchyard.AdmitRequest, verdicts []switchyard.V
 }
 
 // withheld is the verdict on a call that is not made.
-func withheld(tool switchyard.Tool, c switchyard.Call, v switchyard.Verdict) switchyard.Verdict {
+func withheld(tool api.Tool, c api.Call, v api.Verdict) api.Verdict {
 	arguments := v.Arguments
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(c.Arguments)
 	}
-	told := switchyard.Withheld{DryRun: true, Tool: c.Tool, Arguments: tool.Redact(arguments), Lane: tool.Lane}
+	told := api.Withheld{DryRun: true, Tool: c.Tool, Arguments: tool.Redact(arguments), Lane: tool.Lane}
 	if v.Route.Key != "" {
 		told.Lane += "/" + v.Route.Key
 	}
 	if v.Approval != nil {
 		told.Approval = v.Approval.Reason
 	}
-	output, err := switchyard.EncodeJSON(told)
+	output, err := api.EncodeJSON(told)
 	if err != nil {
-		v.Error = switchyard.Errorf(switchyard.ErrExecution, "what the call would do cannot be written as JSON: %v", err)
-		v.Error.Phase = switchyard.PhasePreExecution
+		v.Error = api.Errorf(api.ErrExecution, "what the call would do cannot be written as JSON: %v", err)
+		v.Error.Phase = api.PhasePreExecution
 		return stopped(v)
 	}
-	result := switchyard.Result{Output: output, Notes: append(v.Notes[:len(v.Notes):len(v.Notes)], "dry run: nothing was done")}
+	result := api.Result{Output: output, Notes: append(v.Notes[:len(v.Notes):len(v.Notes)], "dry run: nothing was done")}
 	result.Tokens = countTokens(result.ForModel())
 	v.Result = &result
 	v = stopped(v)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -14,13 +14,13 @@ import (
 func TestWithhold(t *testing.T) {
 	catalog := catalogOf(t, spec("look", nil),
 		spec("book", func(s *toolspecs.Spec) {
-			s.Execution.Effect = switchyard.EffectOnce
+			s.Execution.Effect = api.EffectOnce
 			s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "card", Type: "string", Sensitive: true},
 				toolspecs.Parameter{Name: "n", Type: "integer", Default: json.RawMessage(`1`)})
 			s.Output = &toolspecs.Parameter{Type: "integer"}
 		}))
 	b := setUp(t, catalog, nil)
-	r := switchyard.AdmitRequest{Tools: toolsOf(catalog), DryRun: true, Calls: []switchyard.Call{
+	r := api.AdmitRequest{Tools: toolsOf(catalog), DryRun: true, Calls: []api.Call{
 		{ID: "1", Tool: "look", Arguments: `{"text":"a"}`},
 		{ID: "2", Tool: "book", Arguments: `{"text":"a","card":"4711"}`},
 		{ID: "3", Tool: "book", Arguments: `{"txt":"a"}`},
@@ -35,7 +35,7 @@ func TestWithhold(t *testing.T) {
 		!contains(v.Result.ForModel(), "nothing was done") || v.Result.Tokens == 0 {
 		t.Errorf("a call that changes something: %+v, result %+v", v, v.Result)
 	}
-	if v := verdicts[2]; v.Error == nil || v.Error.Type != switchyard.ErrValidation || v.DryRun {
+	if v := verdicts[2]; v.Error == nil || v.Error.Type != api.ErrValidation || v.DryRun {
 		t.Errorf("a call with wrong arguments: %+v", v)
 	}
 	r.DryRun = false
@@ -51,9 +51,9 @@ func TestWithhold(t *testing.T) {
 
 // TestWithheldSaysWhere proves that a withheld call tells its lane with the key, and whether a person would have been asked.
 func TestWithheldSaysWhere(t *testing.T) {
-	tool := switchyard.Tool{Name: "tap", Lane: "android"}
-	v := withheld(tool, switchyard.Call{Tool: "tap", Arguments: `{}`}, switchyard.Verdict{ID: "1", Route: switchyard.Route{Key: "pixel"},
-		Approval: &switchyard.ApprovalNeed{Reason: "it costs money"}})
+	tool := api.Tool{Name: "tap", Lane: "android"}
+	v := withheld(tool, api.Call{Tool: "tap", Arguments: `{}`}, api.Verdict{ID: "1", Route: api.Route{Key: "pixel"},
+		Approval: &api.ApprovalNeed{Reason: "it costs money"}})
 	want := `{"dry_run":true,"would_call":"tap","arguments":{},"lane":"android/pixel","approval":"it costs money"}`
 	if string(v.Result.Output) != want || v.Route.Key != "" || v.Approval != nil {
 		t.Errorf("got %+v: %s", v, v.Result.Output)

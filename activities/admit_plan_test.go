@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -14,26 +14,26 @@ import (
 func TestAdmitPlan(t *testing.T) {
 	catalog := catalogOf(t, spec("read_file", nil),
 		spec("careful", func(s *toolspecs.Spec) { s.ExecutionPlan = toolspecs.PlanRequired }),
-		spec("strange", func(s *toolspecs.Spec) { s.Parameters[0].Name = switchyard.PlanArgument }))
-	b, r := setUp(t, catalog, nil), switchyard.AdmitRequest{Tools: toolsOf(catalog)}
-	undo := &switchyard.Undoing{Call: "0.1", Tool: "read_file"}
+		spec("strange", func(s *toolspecs.Spec) { s.Parameters[0].Name = api.PlanArgument }))
+	b, r := setUp(t, catalog, nil), api.AdmitRequest{Tools: toolsOf(catalog)}
+	undo := &api.Undoing{Call: "0.1", Tool: "read_file"}
 	for _, test := range []struct {
-		call      switchyard.Call
+		call      api.Call
 		arguments string
 		intent    string
-		refused   switchyard.ErrorType
+		refused   api.ErrorType
 		told      []string
 	}{
-		{switchyard.Call{Tool: "read_file", Arguments: `{"text":"a"}`}, "", "", "", nil},
-		{switchyard.Call{Tool: "read_file", Arguments: `{"text":"a","execution_plan":{"intent":"look"}}`}, `{"text":"a"}`, "look", "", nil},
-		{switchyard.Call{Tool: "read_file", Arguments: `{"text":"a"}`, Plan: &switchyard.ExecutionPlan{Intent: "taken off"}}, "", "taken off", "", nil},
-		{switchyard.Call{Tool: "read_file", Arguments: `{"text":"a","execution_plan":{}}`}, "", "", switchyard.ErrInvalidExecutionPlan, []string{"$.execution_plan", "intent"}},
-		{switchyard.Call{Tool: "read_file", Arguments: `{"txt":"a","execution_plan":{"intent":"look"}}`}, "", "look", switchyard.ErrValidation, []string{"$.txt"}},
-		{switchyard.Call{Tool: "careful", Arguments: `{"text":"a"}`}, "", "", switchyard.ErrInvalidExecutionPlan, []string{"has to carry", `{"intent"`}},
-		{switchyard.Call{Tool: "careful", Arguments: `{"text":"a"}`, Undo: undo}, `{"text":"a"}`, "", "", nil},
-		{switchyard.Call{Tool: "strange", Arguments: `{"execution_plan":"mine"}`}, "", "", "", nil},
+		{api.Call{Tool: "read_file", Arguments: `{"text":"a"}`}, "", "", "", nil},
+		{api.Call{Tool: "read_file", Arguments: `{"text":"a","execution_plan":{"intent":"look"}}`}, `{"text":"a"}`, "look", "", nil},
+		{api.Call{Tool: "read_file", Arguments: `{"text":"a"}`, Plan: &api.ExecutionPlan{Intent: "taken off"}}, "", "taken off", "", nil},
+		{api.Call{Tool: "read_file", Arguments: `{"text":"a","execution_plan":{}}`}, "", "", api.ErrInvalidExecutionPlan, []string{"$.execution_plan", "intent"}},
+		{api.Call{Tool: "read_file", Arguments: `{"txt":"a","execution_plan":{"intent":"look"}}`}, "", "look", api.ErrValidation, []string{"$.txt"}},
+		{api.Call{Tool: "careful", Arguments: `{"text":"a"}`}, "", "", api.ErrInvalidExecutionPlan, []string{"has to carry", `{"intent"`}},
+		{api.Call{Tool: "careful", Arguments: `{"text":"a"}`, Undo: undo}, `{"text":"a"}`, "", "", nil},
+		{api.Call{Tool: "strange", Arguments: `{"execution_plan":"mine"}`}, "", "", "", nil},
 	} {
-		r.Calls = []switchyard.Call{test.call}
+		r.Calls = []api.Call{test.call}
 		v := b.admit(t, r)[0]
 		switch {
 		case test.refused == "" && v.Error != nil, test.refused != "" && (v.Error == nil || v.Error.Type != test.refused):
@@ -57,8 +57,8 @@ func TestPlanOverHooks(t *testing.T) {
 		}
 		catalog := catalogOf(t, spec("careful", func(s *toolspecs.Spec) { s.ExecutionPlan = toolspecs.PlanRequired }))
 		b := setUp(t, catalog, func(c *Config) { c.Hooks = hooks })
-		r := switchyard.AdmitRequest{Tools: toolsOf(catalog), Hooks: []switchyard.Hook{{Name: "h"}}, Origin: &switchyard.Origin{},
-			Calls: []switchyard.Call{{ID: "1", Tool: "careful", Arguments: `{"text":"a","execution_plan":{"intent":"look"}}`}}}
+		r := api.AdmitRequest{Tools: toolsOf(catalog), Hooks: []api.Hook{{Name: "h"}}, Origin: &api.Origin{},
+			Calls: []api.Call{{ID: "1", Tool: "careful", Arguments: `{"text":"a","execution_plan":{"intent":"look"}}`}}}
 		v := b.admit(t, r)[0]
 		if v.Plan == nil || v.Plan.Intent != "look" || (v.Error != nil) != (verdict.Block != "") {
 			t.Errorf("%+v: %+v", verdict, v)
@@ -68,9 +68,9 @@ func TestPlanOverHooks(t *testing.T) {
 
 // TestBoundedByPlan proves that the tool's timeout is the shorter one of its own and the plan's.
 func TestBoundedByPlan(t *testing.T) {
-	s := &toolspecs.Spec{Execution: toolspecs.ExecutionSpec{Timeout: switchyard.Duration(time.Minute)}}
+	s := &toolspecs.Spec{Execution: toolspecs.ExecutionSpec{Timeout: api.Duration(time.Minute)}}
 	for plan, want := range map[time.Duration]time.Duration{0: time.Minute, time.Second: time.Second, time.Hour: time.Minute} {
-		a := attempt{Execution: switchyard.Execution{Timeout: switchyard.Duration(plan)}}
+		a := attempt{Execution: api.Execution{Timeout: api.Duration(plan)}}
 		if got := a.bounded(s).Execution.Timeout.Std(); got != want {
 			t.Errorf("%s: %s", plan, got)
 		}

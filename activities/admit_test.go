@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/cases"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-func admitBench(t testing.TB) (*bench, switchyard.AdmitRequest) {
+func admitBench(t testing.TB) (*bench, api.AdmitRequest) {
 	catalog := catalogOf(t,
 		spec("read_file", nil),
 		spec("count", func(s *toolspecs.Spec) {
@@ -20,18 +20,18 @@ func admitBench(t testing.TB) (*bench, switchyard.AdmitRequest) {
 		spec("pay", func(s *toolspecs.Spec) {
 			s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "card", Type: "string", Sensitive: true})
 		}),
-		spec("old", func(s *toolspecs.Spec) { s.Status = switchyard.StatusDeprecated }),
-		spec("off", func(s *toolspecs.Spec) { s.Status = switchyard.StatusDisabled }),
+		spec("old", func(s *toolspecs.Spec) { s.Status = api.StatusDeprecated }),
+		spec("off", func(s *toolspecs.Spec) { s.Status = api.StatusDisabled }),
 		spec("needs", func(s *toolspecs.Spec) { s.Requires.Variables = []string{"project", "region"} }),
 	)
-	r := switchyard.AdmitRequest{Tools: toolsOf(catalog)}
+	r := api.AdmitRequest{Tools: toolsOf(catalog)}
 	for _, tool := range r.Tools {
 		r.Known = append(r.Known, tool.Name)
 	}
 	return setUp(t, catalog, nil), r
 }
 
-func (b *bench) admit(t testing.TB, r switchyard.AdmitRequest) []switchyard.Verdict {
+func (b *bench) admit(t testing.TB, r api.AdmitRequest) []api.Verdict {
 	t.Helper()
 	verdicts, err := b.Admit(t.Context(), r)
 	if err != nil || len(verdicts) != len(r.Calls) {
@@ -50,24 +50,24 @@ func TestAdmitRefuses(t *testing.T) {
 	b, r := admitBench(t)
 	cases := []struct {
 		name, tool, arguments string
-		want                  switchyard.ErrorType
+		want                  api.ErrorType
 		message               []string
 		near                  []string
 	}{
-		{"unknown with a near name", "readFile", `{}`, switchyard.ErrToolNotFound, []string{`"readFile"`}, []string{"read_file"}},
-		{"unknown without one", "launch_rocket", `{}`, switchyard.ErrToolNotFound, []string{"there are: count, needs, off, old, pay, read_file"}, nil},
-		{"no name", "", `{}`, switchyard.ErrToolNotFound, []string{"there are: "}, nil},
-		{"a very long name", strings.Repeat("x", 1<<20), `{}`, switchyard.ErrToolNotFound, []string{"xxx…"}, nil},
-		{"disabled", "off", `{}`, switchyard.ErrToolNotActive, []string{`"off"`}, []string{"count", "needs", "old", "pay", "read_file"}},
-		{"variable missing", "needs", `{"text":"a"}`, switchyard.ErrPreconditionFailed, []string{`"region"`, "--var region="}, nil},
-		{"no JSON", "count", `{"n": 1`, switchyard.ErrValidation, []string{"count"}, nil},
-		{"several faults", "count", `{"n":"one","m":2}`, switchyard.ErrValidation, []string{"$.n", "$.m"}, nil},
-		{"what stands for a value that is not shown", "pay", `{"text":"a","card":"***"}`, switchyard.ErrValidation, []string{"give the value itself"}, nil},
-		{"no object", "count", `[1]`, switchyard.ErrValidation, []string{"$"}, nil},
+		{"unknown with a near name", "readFile", `{}`, api.ErrToolNotFound, []string{`"readFile"`}, []string{"read_file"}},
+		{"unknown without one", "launch_rocket", `{}`, api.ErrToolNotFound, []string{"there are: count, needs, off, old, pay, read_file"}, nil},
+		{"no name", "", `{}`, api.ErrToolNotFound, []string{"there are: "}, nil},
+		{"a very long name", strings.Repeat("x", 1<<20), `{}`, api.ErrToolNotFound, []string{"xxx…"}, nil},
+		{"disabled", "off", `{}`, api.ErrToolNotActive, []string{`"off"`}, []string{"count", "needs", "old", "pay", "read_file"}},
+		{"variable missing", "needs", `{"text":"a"}`, api.ErrPreconditionFailed, []string{`"region"`, "--var region="}, nil},
+		{"no JSON", "count", `{"n": 1`, api.ErrValidation, []string{"count"}, nil},
+		{"several faults", "count", `{"n":"one","m":2}`, api.ErrValidation, []string{"$.n", "$.m"}, nil},
+		{"what stands for a value that is not shown", "pay", `{"text":"a","card":"***"}`, api.ErrValidation, []string{"give the value itself"}, nil},
+		{"no object", "count", `[1]`, api.ErrValidation, []string{"$"}, nil},
 	}
 	r.Variables = []string{"project"}
 	for _, c := range cases {
-		r.Calls = append(r.Calls, switchyard.Call{ID: c.name, Tool: c.tool, Arguments: c.arguments}, switchyard.Call{ID: "good", Tool: "count", Arguments: `{"n":1}`})
+		r.Calls = append(r.Calls, api.Call{ID: c.name, Tool: c.tool, Arguments: c.arguments}, api.Call{ID: "good", Tool: "count", Arguments: `{"n":1}`})
 	}
 	verdicts := b.admit(t, r)
 	for i, c := range cases {
@@ -86,15 +86,15 @@ func TestAdmitRefuses(t *testing.T) {
 func TestAdmitDirectCall(t *testing.T) {
 	b, r := admitBench(t)
 	r.Known, r.AnyTool = nil, true
-	r.Calls = []switchyard.Call{{ID: "1", Tool: "cuont"}, {ID: "2", Tool: "off"}, {ID: "3", Tool: "elsewhere"}}
+	r.Calls = []api.Call{{ID: "1", Tool: "cuont"}, {ID: "2", Tool: "off"}, {ID: "3", Tool: "elsewhere"}}
 	verdicts := b.admit(t, r)
-	if e := verdicts[2].Error; e.Type != switchyard.ErrToolNotFound || len(e.Near) > 0 || !strings.Contains(e.Message, "tools list --workers") {
+	if e := verdicts[2].Error; e.Type != api.ErrToolNotFound || len(e.Near) > 0 || !strings.Contains(e.Message, "tools list --workers") {
 		t.Errorf("got %v, near %q", e, e.Near)
 	}
-	if e := verdicts[0].Error; e.Type != switchyard.ErrToolNotFound || !slices.Contains(e.Near, "count") {
+	if e := verdicts[0].Error; e.Type != api.ErrToolNotFound || !slices.Contains(e.Near, "count") {
 		t.Errorf("got %v, near %q", e, e.Near)
 	}
-	if e := verdicts[1].Error; e.Type != switchyard.ErrToolNotActive || !slices.Equal(e.Near, []string{"count", "needs", "old", "pay", "read_file"}) {
+	if e := verdicts[1].Error; e.Type != api.ErrToolNotActive || !slices.Equal(e.Near, []string{"count", "needs", "old", "pay", "read_file"}) {
 		t.Errorf("got %v, near %q", e, e.Near)
 	}
 }
@@ -104,19 +104,19 @@ func TestAdmitArguments(t *testing.T) {
 	b, r := admitBench(t)
 	cases := []struct {
 		name, tool, arguments string
-		mode                  switchyard.Mode
+		mode                  api.Mode
 		want                  string
 		notes                 int
 	}{
 		{"as written", "read_file", `{"text":"a"}`, "", "", 0},
 		{"white space", "read_file", `{ "text" : "a" }`, "", `{"text":"a"}`, 0},
-		{"default", "count", `{"n":1}`, switchyard.ModeStrict, `{"n":1,"unit":"words"}`, 0},
-		{"lenient", "count", `{"n":"5","unit":"lines","extra":true}`, switchyard.ModeLenient, `{"n":5,"unit":"lines"}`, 2},
+		{"default", "count", `{"n":1}`, api.ModeStrict, `{"n":1,"unit":"words"}`, 0},
+		{"lenient", "count", `{"n":"5","unit":"lines","extra":true}`, api.ModeLenient, `{"n":5,"unit":"lines"}`, 2},
 		{"deprecated", "old", `{"text":"a"}`, "", "", 1},
 		{"big number", "count", `{"n":123456789012345678901234567890,"unit":"x"}`, "", "", 0},
 	}
 	for _, c := range cases {
-		r.Calls, r.Mode = []switchyard.Call{{ID: "1", Tool: c.tool, Arguments: c.arguments}}, c.mode
+		r.Calls, r.Mode = []api.Call{{ID: "1", Tool: c.tool, Arguments: c.arguments}}, c.mode
 		v := b.admit(t, r)[0]
 		if v.Error != nil || string(v.Arguments) != c.want || len(v.Notes) != c.notes || v.Tokens == 0 {
 			t.Errorf("%s: got %s, notes %q, %d tokens, %v", c.name, v.Arguments, v.Notes, v.Tokens, v.Error)
@@ -127,15 +127,15 @@ func TestAdmitArguments(t *testing.T) {
 // The budget goes to the first calls that are admitted: refused ones cost nothing.
 func TestAdmitBudget(t *testing.T) {
 	b, r := admitBench(t)
-	good, bad := switchyard.Call{Tool: "count", Arguments: `{"n":1}`}, switchyard.Call{Tool: "nothing"}
-	r.Calls = []switchyard.Call{bad, good, bad, good, good}
+	good, bad := api.Call{Tool: "count", Arguments: `{"n":1}`}, api.Call{Tool: "nothing"}
+	r.Calls = []api.Call{bad, good, bad, good, good}
 	for allow := range 5 {
 		r.Allow = &allow
 		admitted := 0
 		for i, v := range b.admit(t, r) {
 			switch {
 			case r.Calls[i].Tool == "nothing":
-				if v.Error.Type != switchyard.ErrToolNotFound {
+				if v.Error.Type != api.ErrToolNotFound {
 					t.Errorf("got %v", v.Error)
 				}
 			case admitted < allow:
@@ -143,7 +143,7 @@ func TestAdmitBudget(t *testing.T) {
 				if v.Error != nil {
 					t.Errorf("allow %d: call %d was refused: %v", allow, i, v.Error)
 				}
-			case v.Error == nil || v.Error.Type != switchyard.ErrBudgetExceeded || v.Error.Phase != switchyard.PhasePreExecution:
+			case v.Error == nil || v.Error.Type != api.ErrBudgetExceeded || v.Error.Phase != api.PhasePreExecution:
 				t.Errorf("allow %d: call %d got %v", allow, i, v.Error)
 			}
 		}
@@ -159,9 +159,9 @@ func TestAdmitBudget(t *testing.T) {
 // A pinned spec that this worker cannot read is told with its reason, and no other call suffers.
 func TestAdmitUnusablePinnedSpec(t *testing.T) {
 	b, r := admitBench(t)
-	r.Tools = []switchyard.Tool{{Name: "broken", Digest: "x", Spec: json.RawMessage(`{"name":"broken","of":"the future"}`)}}
-	r.Calls = []switchyard.Call{{ID: "1", Tool: "broken", Arguments: "{}"}}
-	if e := b.admit(t, r)[0].Error; e == nil || e.Type != switchyard.ErrExecutorNotFound || !contains(e.Message, "broken") {
+	r.Tools = []api.Tool{{Name: "broken", Digest: "x", Spec: json.RawMessage(`{"name":"broken","of":"the future"}`)}}
+	r.Calls = []api.Call{{ID: "1", Tool: "broken", Arguments: "{}"}}
+	if e := b.admit(t, r)[0].Error; e == nil || e.Type != api.ErrExecutorNotFound || !contains(e.Message, "broken") {
 		t.Errorf("got %v", e)
 	}
 }
@@ -171,7 +171,7 @@ func TestAdmitNaughtyStrings(t *testing.T) {
 	b, r := admitBench(t)
 	for _, s := range cases.NaughtyStrings(t) {
 		text, _ := json.Marshal(s)
-		r.Calls = []switchyard.Call{{ID: "1", Tool: s, Arguments: s}, {ID: "2", Tool: "count", Arguments: s}, {ID: "3", Tool: "read_file", Arguments: `{"text":` + string(text) + `}`}}
+		r.Calls = []api.Call{{ID: "1", Tool: s, Arguments: s}, {ID: "2", Tool: "count", Arguments: s}, {ID: "3", Tool: "read_file", Arguments: `{"text":` + string(text) + `}`}}
 		verdicts := b.admit(t, r)
 		if verdicts[0].Error == nil || verdicts[1].Error == nil || verdicts[2].Error != nil {
 			t.Errorf("%q: got %+v", s, verdicts)
@@ -184,7 +184,7 @@ func BenchmarkAdmit(b *testing.B) {
 	bench, r := admitBench(b)
 	for name, size := range map[string]int{"100B": 100, "1KB": 1024} {
 		text, _ := json.Marshal(map[string]string{"text": realText(b)[:size]})
-		r.Calls = []switchyard.Call{{ID: "1.1", Tool: "read_file", Arguments: string(text)}}
+		r.Calls = []api.Call{{ID: "1.1", Tool: "read_file", Arguments: string(text)}}
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if v, err := bench.Admit(b.Context(), r); err != nil || v[0].Error != nil {

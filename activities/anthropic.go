@@ -7,7 +7,7 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Anthropic reaches models by Anthropic's messages, at Anthropic or any server that speaks the same. Make one with
@@ -37,15 +37,15 @@ const (
 )
 
 // Answer makes one request, and another one each time the model pauses in its answer.
-func (a *Anthropic) Answer(ctx context.Context, p Prompt) (switchyard.ModelResponse, error) {
+func (a *Anthropic) Answer(ctx context.Context, p Prompt) (api.ModelResponse, error) {
 	if err := a.Ready(); err != nil {
-		return switchyard.ModelResponse{}, &ModelError{Message: err.Error()}
+		return api.ModelResponse{}, &ModelError{Message: err.Error()}
 	}
 	params := anthropicParams(p)
 	var whole anthropicReply
 	for range maxPauses {
 		if err := a.ask(ctx, params, p.Live, &whole); err != nil {
-			return switchyard.ModelResponse{}, a.failure(err)
+			return api.ModelResponse{}, a.failure(err)
 		}
 		if whole.stop != anthropic.StopReasonPauseTurn || whole.text.Len() == 0 {
 			break
@@ -88,19 +88,19 @@ func (a *Anthropic) stream(ctx context.Context, params anthropic.MessageNewParam
 
 // failure tells what another attempt can cure, and when.
 func (a *Anthropic) failure(err error) error {
-	api, ok := errors.AsType[*anthropic.Error](err)
+	apiErr, ok := errors.AsType[*anthropic.Error](err)
 	if !ok {
 		return &ModelError{Message: a.shown(err.Error())}
 	}
-	r := serverRefusal{status: api.StatusCode, message: serverMessage([]byte(api.RawJSON())), broke: api.Type() == anthropic.ErrorTypeBillingError}
-	switch api.Type() {
+	r := serverRefusal{status: apiErr.StatusCode, message: serverMessage([]byte(apiErr.RawJSON())), broke: apiErr.Type() == anthropic.ErrorTypeBillingError}
+	switch apiErr.Type() {
 	case "request_too_large":
 		r.overflow = true
 	case anthropic.ErrorTypeOverloadedError, anthropic.ErrorTypeAPIError, anthropic.ErrorTypeRateLimitError, anthropic.ErrorTypeTimeoutError:
 		r.passing = true // in the middle of an answer the status is 200
 	}
-	if api.Response != nil {
-		r.header = api.Response.Header
+	if apiErr.Response != nil {
+		r.header = apiErr.Response.Header
 	}
 	return a.secret.failure(r)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // anthropicReply is what a model has answered so far: whole messages, or the events of streamed ones. The client's own
@@ -142,38 +142,38 @@ func (r *anthropicReply) count(u anthropic.MessageDeltaUsage) {
 	}
 }
 
-func (r *anthropicReply) calls() []switchyard.Call {
-	var calls []switchyard.Call
+func (r *anthropicReply) calls() []api.Call {
+	var calls []api.Call
 	for _, b := range r.blocks {
-		calls = append(calls, switchyard.Call{Tool: b.name, Arguments: b.arguments.String()})
+		calls = append(calls, api.Call{Tool: b.name, Arguments: b.arguments.String()})
 	}
 	return calls
 }
 
-func (r *anthropicReply) usage() switchyard.Usage {
+func (r *anthropicReply) usage() api.Usage {
 	t := r.base.plus(r.last)
-	return switchyard.Usage{InputTokens: int(t.input + t.written + t.cached), OutputTokens: int(t.output), CachedTokens: int(t.cached), WrittenTokens: int(t.written)}
+	return api.Usage{InputTokens: int(t.input + t.written + t.cached), OutputTokens: int(t.output), CachedTokens: int(t.cached), WrittenTokens: int(t.written)}
 }
 
 // response returns what the model answered.
-func (r *anthropicReply) response() (switchyard.ModelResponse, error) {
-	response := switchyard.ModelResponse{Message: switchyard.Message{Text: r.text.String(), Calls: r.calls()}, Stop: switchyard.StopAnswer, Model: r.model, Usage: r.usage()}
+func (r *anthropicReply) response() (api.ModelResponse, error) {
+	response := api.ModelResponse{Message: api.Message{Text: r.text.String(), Calls: r.calls()}, Stop: api.StopAnswer, Model: r.model, Usage: r.usage()}
 	m := &response.Message
 	switch r.stop {
 	case "":
-		return switchyard.ModelResponse{}, &ModelError{Message: errCutStream.Error() + ": it does not say why it stopped"}
+		return api.ModelResponse{}, &ModelError{Message: errCutStream.Error() + ": it does not say why it stopped"}
 	case anthropic.StopReasonModelContextWindowExceeded:
-		return switchyard.ModelResponse{}, &ModelError{Overflow: true, Message: "the conversation and the answer together are longer than the model's window"}
+		return api.ModelResponse{}, &ModelError{Overflow: true, Message: "the conversation and the answer together are longer than the model's window"}
 	case anthropic.StopReasonRefusal:
 		// What it had begun to call does not count.
-		response.Stop, m.Calls = switchyard.StopRefusal, nil
+		response.Stop, m.Calls = api.StopRefusal, nil
 		m.Text = refusalText(m.Text, r.why)
 		return response, nil
 	case anthropic.StopReasonMaxTokens, anthropic.StopReasonPauseTurn:
-		response.Stop = switchyard.StopLength
+		response.Stop = api.StopLength
 	}
 	if len(m.Calls) > 0 {
-		response.Stop = switchyard.StopCalls
+		response.Stop = api.StopCalls
 	}
 	return response, nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // anthropicParams returns the request for a prompt. Its beginning and its end are marked for the provider's cache: the
@@ -64,13 +64,13 @@ func anthropicTools(params *anthropic.MessageNewParams, p Prompt) {
 		single = anthropic.Bool(true)
 	}
 	switch choice := p.choice(); choice {
-	case switchyard.ChoiceAuto:
+	case api.ChoiceAuto:
 		if p.single() {
 			params.ToolChoice.OfAuto = &anthropic.ToolChoiceAutoParam{DisableParallelToolUse: single}
 		}
-	case switchyard.ChoiceNone:
+	case api.ChoiceNone:
 		params.ToolChoice.OfNone = &anthropic.ToolChoiceNoneParam{}
-	case switchyard.ChoiceRequired:
+	case api.ChoiceRequired:
 		params.ToolChoice.OfAny = &anthropic.ToolChoiceAnyParam{DisableParallelToolUse: single}
 	default:
 		params.ToolChoice.OfTool = &anthropic.ToolChoiceToolParam{Name: choice, DisableParallelToolUse: single}
@@ -78,7 +78,7 @@ func anthropicTools(params *anthropic.MessageNewParams, p Prompt) {
 }
 
 // calledTools returns the names of the tools that a conversation has calls of.
-func calledTools(messages []switchyard.Message) []string {
+func calledTools(messages []api.Message) []string {
 	var names []string
 	for _, m := range messages {
 		for _, c := range m.Calls {
@@ -104,7 +104,7 @@ func anthropicTool(o Offer) anthropic.ToolUnionParam {
 				delete(schema, keyword)
 			}
 		}
-		data, err := switchyard.EncodeJSON(also)
+		data, err := api.EncodeJSON(also)
 		if len(also) > 0 && err == nil {
 			o.Description += "\nThe arguments must also fit this JSON Schema: " + string(data)
 		}
@@ -117,8 +117,8 @@ func anthropicTool(o Offer) anthropic.ToolUnionParam {
 }
 
 // systemPart returns how many messages at the beginning of a conversation are instructions.
-func systemPart(messages []switchyard.Message) int {
-	n := slices.IndexFunc(messages, func(m switchyard.Message) bool { return m.Role != switchyard.RoleSystem })
+func systemPart(messages []api.Message) int {
+	n := slices.IndexFunc(messages, func(m api.Message) bool { return m.Role != api.RoleSystem })
 	if n < 0 {
 		return len(messages)
 	}
@@ -130,7 +130,7 @@ func systemPart(messages []switchyard.Message) int {
 func anthropicMessages(p Prompt) []anthropic.MessageParam {
 	var t turns
 	for _, m := range paired(p.Messages[systemPart(p.Messages):]) {
-		if m.Role == switchyard.RoleAssistant {
+		if m.Role == api.RoleAssistant {
 			t.user("Begin.", len(t.messages) == 0)
 			t.add(anthropic.MessageParamRoleAssistant, assistantBlocks(m)...)
 		} else {
@@ -165,7 +165,7 @@ func (t *turns) user(text string, wanted bool) {
 // blank reports whether a text says nothing: the protocol refuses such blocks.
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
-func assistantBlocks(m switchyard.Message) []anthropic.ContentBlockParamUnion {
+func assistantBlocks(m api.Message) []anthropic.ContentBlockParamUnion {
 	var blocks []anthropic.ContentBlockParamUnion
 	if !blank(m.Text) {
 		blocks = append(blocks, anthropic.NewTextBlock(m.Text))
@@ -177,8 +177,8 @@ func assistantBlocks(m switchyard.Message) []anthropic.ContentBlockParamUnion {
 }
 
 // userBlocks returns what a message of the user or of a tool says. images are those of a tool's result.
-func userBlocks(m switchyard.Message, images []Image) []anthropic.ContentBlockParamUnion {
-	if m.Role == switchyard.RoleTool {
+func userBlocks(m api.Message, images []Image) []anthropic.ContentBlockParamUnion {
+	if m.Role == api.RoleTool {
 		result := anthropic.ToolResultBlockParam{ToolUseID: legalID(m.CallID)}
 		if m.Failed {
 			result.IsError = anthropic.Bool(true)
@@ -201,7 +201,7 @@ func userBlocks(m switchyard.Message, images []Image) []anthropic.ContentBlockPa
 // legalID spells a call's id without the dots and slashes that the protocol does not take in ids.
 func legalID(id string) string {
 	return strings.Map(func(r rune) rune {
-		if switchyard.CheckToolName(string(r)) == nil {
+		if api.CheckToolName(string(r)) == nil {
 			return r
 		}
 		return '_'
@@ -214,7 +214,7 @@ func legalObject(arguments string) json.RawMessage {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return json.RawMessage(text)
 	}
-	wrapped, err := switchyard.EncodeJSON(map[string]json.RawMessage{"not_an_object": json.RawMessage(text)})
+	wrapped, err := api.EncodeJSON(map[string]json.RawMessage{"not_an_object": json.RawMessage(text)})
 	if err != nil {
 		return json.RawMessage(`{}`)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 func serveMessages(t testing.TB, handle http.HandlerFunc) (*chatServer, *Anthropic) {
@@ -49,20 +49,20 @@ func events(list ...string) http.HandlerFunc {
 func TestAnthropicRequest(t *testing.T) {
 	server, model := serveMessages(t, message(`[{"type":"text","text":"hi"}]`, "end_turn"))
 	p := promptOf(
-		switchyard.Message{Role: switchyard.RoleSystem, Text: "be brief"},
-		switchyard.Message{Role: switchyard.RoleUser, Text: "count"},
-		switchyard.Message{Role: switchyard.RoleUser, Text: "now"},
-		switchyard.Message{Role: switchyard.RoleAssistant, Text: "calling", Calls: []switchyard.Call{
+		api.Message{Role: api.RoleSystem, Text: "be brief"},
+		api.Message{Role: api.RoleUser, Text: "count"},
+		api.Message{Role: api.RoleUser, Text: "now"},
+		api.Message{Role: api.RoleAssistant, Text: "calling", Calls: []api.Call{
 			{ID: "1.1", Tool: "count", Arguments: `{"n":12345678901234567890}`},
 			{ID: "1.2", Tool: "fs.read", Arguments: `{"n": 1`},
 			{ID: "1.3", Tool: "count", Arguments: `[1]`},
 		}},
-		switchyard.Message{Role: switchyard.RoleTool, CallID: "1.2", Text: "no such tool", Failed: true},
-		switchyard.Message{Role: switchyard.RoleTool, CallID: "1.1", Text: "5"},
-		switchyard.Message{Role: switchyard.RoleTool, CallID: "9.9", Text: "of nothing"},
-		switchyard.Message{Role: switchyard.RoleSystem, Text: "hurry"},
-		switchyard.Message{Role: switchyard.RoleAssistant, Calls: []switchyard.Call{{ID: "2.1", Tool: "count", Arguments: ""}}},
-		switchyard.Message{Role: switchyard.RoleTool, CallID: "2.1", Text: " "},
+		api.Message{Role: api.RoleTool, CallID: "1.2", Text: "no such tool", Failed: true},
+		api.Message{Role: api.RoleTool, CallID: "1.1", Text: "5"},
+		api.Message{Role: api.RoleTool, CallID: "9.9", Text: "of nothing"},
+		api.Message{Role: api.RoleSystem, Text: "hurry"},
+		api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: "2.1", Tool: "count", Arguments: ""}}},
+		api.Message{Role: api.RoleTool, CallID: "2.1", Text: " "},
 	)
 	temperature := 0.5
 	p.Agent.Model.Temperature, p.Agent.Model.MaxTokens = &temperature, 99
@@ -95,7 +95,7 @@ func TestAnthropicRequest(t *testing.T) {
 		t.Errorf("%s with %v", server.path, server.header)
 	}
 	// At a limit no tool may be called, though the conversation's have to be named, and the model is told why.
-	p.Tools, p.Limit, p.Agent.Model = nil, "turns", switchyard.Model{Name: "gpt-x"}
+	p.Tools, p.Limit, p.Agent.Model = nil, "turns", api.Model{Name: "gpt-x"}
 	if _, err := model.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -110,13 +110,13 @@ func TestAnthropicRequest(t *testing.T) {
 func TestAnthropicOddConversations(t *testing.T) {
 	cases := []struct {
 		name     string
-		messages []switchyard.Message
+		messages []api.Message
 		want     string
 	}{
 		{"nothing", nil, `[{"role":"user","content":[{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]}]`},
-		{"blank", []switchyard.Message{{Role: switchyard.RoleSystem, Text: " "}, {Role: switchyard.RoleUser, Text: "\n"}},
+		{"blank", []api.Message{{Role: api.RoleSystem, Text: " "}, {Role: api.RoleUser, Text: "\n"}},
 			`[{"role":"user","content":[{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]}]`},
-		{"the assistant first and last", []switchyard.Message{{Role: switchyard.RoleAssistant, Text: "a"}, {Role: switchyard.RoleAssistant, Text: "b"}},
+		{"the assistant first and last", []api.Message{{Role: api.RoleAssistant, Text: "a"}, {Role: api.RoleAssistant, Text: "b"}},
 			`[{"role":"user","content":[{"type":"text","text":"Begin."}]},{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
 			{"role":"user","content":[{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]}]`},
 	}
@@ -156,10 +156,10 @@ var choicePrompts = []struct {
 func TestToolChoice(t *testing.T) {
 	for _, c := range choicePrompts {
 		t.Run(c.name, func(t *testing.T) {
-			earlier := []switchyard.Message{{Role: switchyard.RoleUser, Text: "x"}, {Role: switchyard.RoleAssistant, Calls: []switchyard.Call{{ID: "1.1", Tool: "count"}}},
-				{Role: switchyard.RoleTool, CallID: "1.1", Text: "5"}}
+			earlier := []api.Message{{Role: api.RoleUser, Text: "x"}, {Role: api.RoleAssistant, Calls: []api.Call{{ID: "1.1", Tool: "count"}}},
+				{Role: api.RoleTool, CallID: "1.1", Text: "5"}}
 			if !c.made {
-				earlier = append(earlier, switchyard.Message{Role: switchyard.RoleUser, Text: "again"})
+				earlier = append(earlier, api.Message{Role: api.RoleUser, Text: "again"})
 			}
 			p := promptOf(earlier...)
 			p.Tools = []Offer{{Name: "count", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "other", Schema: json.RawMessage(`{"type":"object"}`)}}
@@ -193,22 +193,22 @@ var anthropicAnswers = []struct {
 	name, whole, stop string
 	// stream are the content's events; empty where there is no such answer.
 	stream []string
-	want   switchyard.Message
-	means  switchyard.Stop
+	want   api.Message
+	means  api.Stop
 }{
 	{"text", `[{"type":"text","text":"do"},{"type":"text","text":"ne"}]`, "end_turn",
-		[]string{textStart(), textDelta("do"), textDelta("ne"), blockStop(0)}, switchyard.Message{Text: "done"}, switchyard.StopAnswer},
+		[]string{textStart(), textDelta("do"), textDelta("ne"), blockStop(0)}, api.Message{Text: "done"}, api.StopAnswer},
 	{"parallel calls", `[{"type":"text","text":"I call"},{"type":"tool_use","id":"a","name":"one","input":{"x":1}},{"type":"tool_use","id":"b","name":"two","input":{}}]`, "tool_use",
 		[]string{textStart(), textDelta("I call"), blockStop(0), callStart(1, "one"), argumentDelta(1, `{"x"`), argumentDelta(1, `:1}`), blockStop(1), callStart(2, "two"), argumentDelta(2, "{}"), blockStop(2)},
-		switchyard.Message{Text: "I call", Calls: []switchyard.Call{{Tool: "one", Arguments: `{"x":1}`}, {Tool: "two", Arguments: `{}`}}}, switchyard.StopCalls},
+		api.Message{Text: "I call", Calls: []api.Call{{Tool: "one", Arguments: `{"x":1}`}, {Tool: "two", Arguments: `{}`}}}, api.StopCalls},
 	{"cut at max_tokens in the middle of a call", "", "max_tokens", []string{callStart(0, "one"), argumentDelta(0, `{"x": "aaaa`), blockStop(0)},
-		switchyard.Message{Calls: []switchyard.Call{{Tool: "one", Arguments: `{"x": "aaaa`}}}, switchyard.StopCalls},
-	{"length", `[{"type":"text","text":"and so on and"}]`, "max_tokens", []string{textStart(), textDelta("and so on and"), blockStop(0)}, switchyard.Message{Text: "and so on and"}, switchyard.StopLength},
-	{"stop sequence", `[{"type":"text","text":"x"}]`, "stop_sequence", []string{textStart(), textDelta("x"), blockStop(0)}, switchyard.Message{Text: "x"}, switchyard.StopAnswer},
-	{"refusal", `[]`, "refusal", []string{}, switchyard.Message{Text: "the provider withheld the answer"}, switchyard.StopRefusal},
+		api.Message{Calls: []api.Call{{Tool: "one", Arguments: `{"x": "aaaa`}}}, api.StopCalls},
+	{"length", `[{"type":"text","text":"and so on and"}]`, "max_tokens", []string{textStart(), textDelta("and so on and"), blockStop(0)}, api.Message{Text: "and so on and"}, api.StopLength},
+	{"stop sequence", `[{"type":"text","text":"x"}]`, "stop_sequence", []string{textStart(), textDelta("x"), blockStop(0)}, api.Message{Text: "x"}, api.StopAnswer},
+	{"refusal", `[]`, "refusal", []string{}, api.Message{Text: "the provider withheld the answer"}, api.StopRefusal},
 	{"refusal in the middle", `[{"type":"text","text":"half"},{"type":"tool_use","id":"a","name":"one","input":{}}]`, "refusal",
-		[]string{textStart(), textDelta("half"), blockStop(0), callStart(1, "one")}, switchyard.Message{Text: "half"}, switchyard.StopRefusal},
-	{"thinking", `[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"x"}]`, "end_turn", nil, switchyard.Message{Text: "x"}, switchyard.StopAnswer},
+		[]string{textStart(), textDelta("half"), blockStop(0), callStart(1, "one")}, api.Message{Text: "half"}, api.StopRefusal},
+	{"thinking", `[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"x"}]`, "end_turn", nil, api.Message{Text: "x"}, api.StopAnswer},
 }
 
 func textStart() string {
@@ -244,13 +244,13 @@ func TestAnthropicAnswers(t *testing.T) {
 	for _, c := range anthropicAnswers {
 		check := func(t *testing.T, model *Anthropic, live func(string)) {
 			t.Helper()
-			p := promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"})
+			p := promptOf(api.Message{Role: api.RoleUser, Text: "go"})
 			p.Live = live
 			r, err := model.Answer(t.Context(), p)
 			if err != nil || !reflect.DeepEqual(r.Message, c.want) || r.Stop != c.means || r.Model != "served-model" {
 				t.Errorf("got %+v, %v", r, err)
 			}
-			if want := (switchyard.Usage{InputTokens: 116, OutputTokens: 7, CachedTokens: 100, WrittenTokens: 5}); r.Usage != want {
+			if want := (api.Usage{InputTokens: 116, OutputTokens: 7, CachedTokens: 100, WrittenTokens: 5}); r.Usage != want {
 				t.Errorf("usage %+v", r.Usage)
 			}
 		}
@@ -265,7 +265,7 @@ func TestAnthropicAnswers(t *testing.T) {
 				server, model := serveMessages(t, stream(c.stop, c.stream...))
 				var pieces []string
 				check(t, model, func(piece string) { pieces = append(pieces, piece) })
-				if server.body["stream"] != true || c.means != switchyard.StopRefusal && strings.Join(pieces, "") != c.want.Text {
+				if server.body["stream"] != true || c.means != api.StopRefusal && strings.Join(pieces, "") != c.want.Text {
 					t.Errorf("stream: %v, followed as %q", server.body["stream"], pieces)
 				}
 			})
@@ -276,7 +276,7 @@ func TestAnthropicAnswers(t *testing.T) {
 // An answer that may be long is streamed also where nobody follows it, so that no connection is silent for minutes.
 func TestAnthropicStreamsLongAnswers(t *testing.T) {
 	server, model := serveMessages(t, stream("end_turn", textStart(), textDelta("long")))
-	p := promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"})
+	p := promptOf(api.Message{Role: api.RoleUser, Text: "go"})
 	p.Agent.Model.MaxTokens = 64000
 	if r, err := model.Answer(t.Context(), p); err != nil || r.Message.Text != "long" || server.body["stream"] != true {
 		t.Errorf("got %+v, %v", r, err)
@@ -286,7 +286,7 @@ func TestAnthropicStreamsLongAnswers(t *testing.T) {
 // A server that does not stream, or does not count tokens, is as good.
 func TestAnthropicPlainServers(t *testing.T) {
 	_, model := serveMessages(t, jsonAnswer(`{"type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"four words of text"}],"stop_reason":"end_turn"}`))
-	p := promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go on"})
+	p := promptOf(api.Message{Role: api.RoleUser, Text: "go on"})
 	p.Live = func(string) {}
 	r, err := model.Answer(t.Context(), p)
 	if err != nil || r.Message.Text != "four words of text" || r.Usage.OutputTokens != 4 || r.Usage.InputTokens < 2 {
@@ -304,16 +304,16 @@ func TestAnthropicPauses(t *testing.T) {
 		}
 		message(`[{"type":"text","text":"end"}]`, "end_turn")(w, r)
 	})
-	p := promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"})
+	p := promptOf(api.Message{Role: api.RoleUser, Text: "go"})
 	r, err := model.Answer(t.Context(), p)
-	if err != nil || r.Message.Text != "part 1, part 2, end" || r.Stop != switchyard.StopAnswer || r.Usage.InputTokens != 3*116 || r.Usage.OutputTokens != 21 {
+	if err != nil || r.Message.Text != "part 1, part 2, end" || r.Stop != api.StopAnswer || r.Usage.InputTokens != 3*116 || r.Usage.OutputTokens != 21 {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	if last := server.body["messages"].([]any); len(last) != 2 || !contains(fmt.Sprint(last[1]), "assistant", "part 1, part 2,") {
 		t.Errorf("the last request has %v", last)
 	}
 	server, model = serveMessages(t, message(`[{"type":"text","text":"on "}]`, "pause_turn"))
-	if r, err := model.Answer(t.Context(), p); err != nil || r.Stop != switchyard.StopLength || server.requests.Load() != maxPauses {
+	if r, err := model.Answer(t.Context(), p); err != nil || r.Stop != api.StopLength || server.requests.Load() != maxPauses {
 		t.Errorf("got %+v, %v after %d requests", r, err, server.requests.Load())
 	}
 }
@@ -349,7 +349,7 @@ func TestAnthropicFailures(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			server, model := serveMessages(t, c.handle)
-			_, err := model.Answer(t.Context(), promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"}))
+			_, err := model.Answer(t.Context(), promptOf(api.Message{Role: api.RoleUser, Text: "go"}))
 			e := checkFailure(t, server, err, c.want...)
 			if e.Permanent != c.permanent || e.Overflow != c.overflow || (e.RetryAfter-c.after).Abs() > 2*time.Second {
 				t.Errorf("got %+v", e)
@@ -404,7 +404,7 @@ func TestAnthropicCutStreams(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			server, model := serveMessages(t, c.handle)
-			p := promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"})
+			p := promptOf(api.Message{Role: api.RoleUser, Text: "go"})
 			p.Live = func(string) {}
 			_, err := model.Answer(t.Context(), p)
 			if e := checkFailure(t, server, err, c.want...); e.Permanent != c.permanent {
@@ -440,7 +440,7 @@ func TestAnswerIsBounded(t *testing.T) {
 	t.Cleanup(endless.Close)
 	t.Setenv("ANTHROPIC_BASE_URL", endless.URL)
 	t.Setenv("ANTHROPIC_API_KEY", testKey)
-	_, err := NewAnthropic().Answer(t.Context(), promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"}))
+	_, err := NewAnthropic().Answer(t.Context(), promptOf(api.Message{Role: api.RoleUser, Text: "go"}))
 	if e, ok := errors.AsType[*ModelError](err); !ok || !contains(e.Message, "too large") {
 		t.Errorf("got %v", err)
 	}

@@ -8,21 +8,21 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // needApproval says that an admitted call waits for a person: because of what the tool or a plan says, or of a policy rule.
-func (a *Activities) needApproval(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, tool switchyard.Tool, compiled *toolspecs.Compiled, reason, rule string) *switchyard.ApprovalNeed {
+func (a *Activities) needApproval(r api.AdmitRequest, c api.Call, v api.Verdict, tool api.Tool, compiled *toolspecs.Compiled, reason, rule string) *api.ApprovalNeed {
 	arguments := v.Arguments
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(c.Arguments)
 	}
-	need := &switchyard.ApprovalNeed{Reason: reason, Rule: rule, Text: compiled.ApprovalText(arguments),
-		Digest: switchyard.ApprovalDigest(rand.Text(), r.Run, c.ID, tool, arguments, v.Plan), Within: switchyard.DefaultApprovalTimeout,
+	need := &api.ApprovalNeed{Reason: reason, Rule: rule, Text: compiled.ApprovalText(arguments),
+		Digest: api.ApprovalDigest(rand.Text(), r.Run, c.ID, tool, arguments, v.Plan), Within: api.DefaultApprovalTimeout,
 		Notify: a.config.Webhook.set()}
 	if plan := v.Plan.Redacted(tool.ArgumentMask(), arguments); plan != nil {
-		need.Text += "\nintent: " + switchyard.Shorten(plan.Intent, maxIntent)
+		need.Text += "\nintent: " + api.Shorten(plan.Intent, maxIntent)
 	}
 	if declared := compiled.Spec.Approval; declared != nil {
 		need.Within, need.OnTimeout = cmp.Or(declared.Timeout, need.Within), declared.OnTimeout
@@ -36,7 +36,7 @@ const maxIntent = 500
 // approvals completes the verdicts on calls that must not run before a person has approved them: because of what their tool says,
 // or their plan. Calls that the run makes by itself need no approval: who approved the call that they belong to has approved what
 // undoes or verifies it.
-func (a *Activities) approvals(r switchyard.AdmitRequest, verdicts []switchyard.Verdict) []switchyard.Verdict {
+func (a *Activities) approvals(r api.AdmitRequest, verdicts []api.Verdict) []api.Verdict {
 	for i, v := range verdicts {
 		if v.Error != nil || v.Result != nil || v.Approval != nil || !r.Calls[i].Governed() {
 			continue
@@ -53,10 +53,10 @@ func (a *Activities) approvals(r switchyard.AdmitRequest, verdicts []switchyard.
 }
 
 // asked says whether a call's plan or tool has it wait for approval, and why.
-func asked(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, tool switchyard.Tool, compiled *toolspecs.Compiled) (reason string, needs bool) {
+func asked(r api.AdmitRequest, c api.Call, v api.Verdict, tool api.Tool, compiled *toolspecs.Compiled) (reason string, needs bool) {
 	switch {
 	case c.Ask != "":
-		return switchyard.Shorten(c.Ask, switchyard.MaxAsk), true
+		return api.Shorten(c.Ask, api.MaxAsk), true
 	case compiled.Spec.Approval == nil:
 		return "", false
 	}
@@ -66,7 +66,7 @@ func asked(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, t
 // Edit admits a call that waits for approval anew, with what a person changed of its arguments: they are validated and checked
 // like those of any other call. The verdict has no approval, because the edit is one. It runs as a local activity of the update
 // that brought the edit. Errors are those of Admit.
-func (a *Activities) Edit(ctx context.Context, r switchyard.EditRequest) (switchyard.Verdict, error) {
+func (a *Activities) Edit(ctx context.Context, r api.EditRequest) (api.Verdict, error) {
 	c := r.Admit.Calls[0]
 	tool, _ := toolOf(r.Admit, c.Tool)
 	arguments, err := changed(json.RawMessage(c.Arguments), r.Decision.Arguments)
@@ -74,15 +74,15 @@ func (a *Activities) Edit(ctx context.Context, r switchyard.EditRequest) (switch
 		err = fmt.Errorf("the arguments have %d bytes in all, and may have %d", len(arguments), maxHooked)
 	}
 	if err != nil {
-		fault := switchyard.Errorf(switchyard.ErrValidation, "%v", err)
-		fault.Phase = switchyard.PhasePreValidation
-		return switchyard.Verdict{ID: c.ID, Error: fault}, nil
+		fault := api.Errorf(api.ErrValidation, "%v", err)
+		fault.Phase = api.PhasePreValidation
+		return api.Verdict{ID: c.ID, Error: fault}, nil
 	}
 	c.Arguments = string(arguments)
-	r.Admit.Calls = []switchyard.Call{c}
+	r.Admit.Calls = []api.Call{c}
 	verdicts, err := a.Admit(ctx, r.Admit)
 	if err != nil {
-		return switchyard.Verdict{}, err
+		return api.Verdict{}, err
 	}
 	v := verdicts[0]
 	if v.Error != nil {
@@ -97,10 +97,10 @@ func (a *Activities) Edit(ctx context.Context, r switchyard.EditRequest) (switch
 }
 
 // noteOfEdit tells who changed what of a call that has these arguments now. A sensitive one is repeated nowhere in it.
-func noteOfEdit(d switchyard.Decision, tool switchyard.Tool, arguments json.RawMessage) string {
-	var none *switchyard.Hider
-	shown, _ := none.With(switchyard.Redacted, tool.ArgumentMask().Values(arguments)...).JSON(tool.Redact(d.Arguments))
-	return fmt.Sprintf("%s approved this call with changed arguments: %s", switchyard.Shorten(d.By, maxEditor), strings.TrimSpace(switchyard.Summary("", shown, nil)))
+func noteOfEdit(d api.Decision, tool api.Tool, arguments json.RawMessage) string {
+	var none *api.Hider
+	shown, _ := none.With(api.Redacted, tool.ArgumentMask().Values(arguments)...).JSON(tool.Redact(d.Arguments))
+	return fmt.Sprintf("%s approved this call with changed arguments: %s", api.Shorten(d.By, maxEditor), strings.TrimSpace(api.Summary("", shown, nil)))
 }
 
 // maxEditor bounds the name that a note of a call has, in characters.
@@ -108,12 +108,12 @@ const maxEditor = 100
 
 // changed returns arguments with the changes made to them: what those name is replaced, and what is null in them taken out.
 func changed(arguments, changes json.RawMessage) (json.RawMessage, error) {
-	value, err := switchyard.DecodeJSON(changes)
+	value, err := api.DecodeJSON(changes)
 	patch, ok := value.(map[string]any)
 	if err != nil || !ok {
 		return nil, fmt.Errorf("the changed arguments must be an object, such as {\"path\": \"a.md\"}")
 	}
-	whole, err := switchyard.DecodeJSON(arguments)
+	whole, err := api.DecodeJSON(arguments)
 	object, ok := whole.(map[string]any)
 	if err != nil || !ok {
 		object = map[string]any{} // validated arguments are an object
@@ -125,11 +125,11 @@ func changed(arguments, changes json.RawMessage) (json.RawMessage, error) {
 		}
 		object[name] = value
 	}
-	return switchyard.EncodeJSON(object)
+	return api.EncodeJSON(object)
 }
 
 // Limit says what a person is asked where a run has reached a limit. It runs as a local activity, so that history tells of it.
-func (a *Activities) Limit(_ context.Context, r switchyard.LimitRequest) (switchyard.ApprovalNeed, error) {
+func (a *Activities) Limit(_ context.Context, r api.LimitRequest) (api.ApprovalNeed, error) {
 	need := r.Need()
 	need.Notify = a.config.Webhook.set()
 	return need, nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -23,8 +23,8 @@ func TestApprovalDigestTellsNothing(t *testing.T) {
 	catalog := payCatalog(t)
 	b := setUp(t, catalog, nil)
 	arguments := `{"pin":"4711","text":"a"}`
-	r := switchyard.AdmitRequest{Run: "run-1", Tools: toolsOf(catalog), Known: []string{"pay"}, Calls: []switchyard.Call{{ID: "1.1", Tool: "pay", Arguments: arguments}}}
-	tried := switchyard.ApprovalDigest("", r.Run, "1.1", r.Tools[0], json.RawMessage(arguments), nil)
+	r := api.AdmitRequest{Run: "run-1", Tools: toolsOf(catalog), Known: []string{"pay"}, Calls: []api.Call{{ID: "1.1", Tool: "pay", Arguments: arguments}}}
+	tried := api.ApprovalDigest("", r.Run, "1.1", r.Tools[0], json.RawMessage(arguments), nil)
 	var digests []string
 	for range 2 {
 		digests = append(digests, b.admit(t, r)[0].Approval.Digest)
@@ -38,8 +38,8 @@ func TestApprovalDigestTellsNothing(t *testing.T) {
 func TestEditHides(t *testing.T) {
 	catalog := payCatalog(t)
 	b := setUp(t, catalog, nil)
-	r := switchyard.AdmitRequest{Run: "run-1", Tools: toolsOf(catalog), Known: []string{"pay"}, Calls: []switchyard.Call{{ID: "1.1", Tool: "pay", Arguments: `{"text":"a","pin":"000000"}`}}}
-	v, err := b.Edit(t.Context(), switchyard.EditRequest{Admit: r, Decision: switchyard.Decision{Call: "1.1", Kind: switchyard.DecisionEdit, By: "ada",
+	r := api.AdmitRequest{Run: "run-1", Tools: toolsOf(catalog), Known: []string{"pay"}, Calls: []api.Call{{ID: "1.1", Tool: "pay", Arguments: `{"text":"a","pin":"000000"}`}}}
+	v, err := b.Edit(t.Context(), api.EditRequest{Admit: r, Decision: api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada",
 		Arguments: json.RawMessage(`{"pin":"planted-pin","text":"by planted-pin","execution_plan":{"intent":"use planted-pin"}}`)}})
 	if err != nil || v.Error != nil {
 		t.Fatal(err, v.Error)

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -33,11 +33,11 @@ const (
 // Errors are of the closed set: precondition_failed where the tool has no answer_within, execution_error where the
 // question is none, approval_timeout where nobody answered in time, cancelled where the call is over for the run. When
 // ctx ends first, the error is its cause.
-func Ask(ctx context.Context, text string, schema json.RawMessage) (switchyard.Reply, error) {
+func Ask(ctx context.Context, text string, schema json.RawMessage) (api.Reply, error) {
 	a, ok := ctx.Value(askerKey{}).(*asker)
 	if !ok {
-		call, _ := switchyard.ContextOf(ctx)
-		return switchyard.Reply{}, switchyard.Errorf(switchyard.ErrPreconditionFailed,
+		call, _ := api.ContextOf(ctx)
+		return api.Reply{}, api.Errorf(api.ErrPreconditionFailed,
 			"%s wants to ask a person, and its toolspec does not allow that: give it an entry.answer_within", call.Tool)
 	}
 	return a.ask(ctx, text, schema)
@@ -81,13 +81,13 @@ func repliesOf(ctx context.Context) []string {
 	return slices.Clone(a.notes)
 }
 
-func (a *asker) ask(ctx context.Context, text string, schema json.RawMessage) (switchyard.Reply, error) {
+func (a *asker) ask(ctx context.Context, text string, schema json.RawMessage) (api.Reply, error) {
 	a.clock.pause()
 	defer a.clock.resume()
-	q := switchyard.Question{Call: a.callID, Tool: a.tool, Text: hidingOf(ctx).text(validText(text)), Schema: schema,
+	q := api.Question{Call: a.callID, Tool: a.tool, Text: hidingOf(ctx).text(validText(text)), Schema: schema,
 		Until: time.Now().Add(a.within - a.clock.asked())}
 	if e := checkQuestion(q); e != nil {
-		return switchyard.Reply{}, e
+		return api.Reply{}, e
 	}
 	id := a.updateID(q)
 	for wait := a.askAgain; ; wait = min(2*wait, a.maxAgain) {
@@ -97,33 +97,33 @@ func (a *asker) ask(ctx context.Context, text string, schema json.RawMessage) (s
 			a.note(reply)
 			return reply, nil
 		case ctx.Err() != nil:
-			return switchyard.Reply{}, context.Cause(ctx)
+			return api.Reply{}, context.Cause(ctx)
 		case !time.Now().Before(q.Until):
-			return switchyard.Reply{}, switchyard.NotAnswered(a.tool, switchyard.Duration(a.within))
+			return api.Reply{}, api.NotAnswered(a.tool, api.Duration(a.within))
 		}
 		if final := a.final(err); final != nil {
-			return switchyard.Reply{}, final
+			return api.Reply{}, final
 		}
 		select {
 		case <-ctx.Done():
-			return switchyard.Reply{}, context.Cause(ctx)
+			return api.Reply{}, context.Cause(ctx)
 		case <-time.After(min(wait, time.Until(q.Until))):
 		}
 	}
 }
 
 // checkQuestion returns why this cannot be asked.
-func checkQuestion(q switchyard.Question) error {
+func checkQuestion(q api.Question) error {
 	switch {
 	case strings.TrimSpace(q.Text) == "":
-		return switchyard.Errorf(switchyard.ErrExecution, "%s asks a person nothing: the text is empty", q.Tool)
-	case len(q.Text) > switchyard.MaxQuestionText:
-		return switchyard.Errorf(switchyard.ErrExecution, "%s asks a person with a text of %d bytes; at most %d", q.Tool, len(q.Text), switchyard.MaxQuestionText)
-	case len(q.Schema) > switchyard.MaxQuestionSchema:
-		return switchyard.Errorf(switchyard.ErrExecution, "%s asks a person with a schema of %d bytes; at most %d", q.Tool, len(q.Schema), switchyard.MaxQuestionSchema)
+		return api.Errorf(api.ErrExecution, "%s asks a person nothing: the text is empty", q.Tool)
+	case len(q.Text) > api.MaxQuestionText:
+		return api.Errorf(api.ErrExecution, "%s asks a person with a text of %d bytes; at most %d", q.Tool, len(q.Text), api.MaxQuestionText)
+	case len(q.Schema) > api.MaxQuestionSchema:
+		return api.Errorf(api.ErrExecution, "%s asks a person with a schema of %d bytes; at most %d", q.Tool, len(q.Schema), api.MaxQuestionSchema)
 	}
 	if _, err := toolspecs.NewForm(q.Schema); err != nil {
-		return switchyard.Errorf(switchyard.ErrExecution, "%s asks a person with a schema that is none: %v", q.Tool, err)
+		return api.Errorf(api.ErrExecution, "%s asks a person with a schema that is none: %v", q.Tool, err)
 	}
 	return nil
 }
@@ -131,8 +131,8 @@ func checkQuestion(q switchyard.Question) error {
 // updateID names the question by what it says, so that a later attempt of the call finds it and its reply again, in
 // whatever order it asks. The run is a part of it: one that was reset brings along the updates of its other past, and a
 // server that has seen one refused takes no other of its id.
-func (a *asker) updateID(q switchyard.Question) string {
-	digest := switchyard.Digest([]byte(strconv.Itoa(len(q.Text)) + q.Text + string(q.Schema)))
+func (a *asker) updateID(q api.Question) string {
+	digest := api.Digest([]byte(strconv.Itoa(len(q.Text)) + q.Text + string(q.Schema)))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked[digest]++
@@ -141,9 +141,9 @@ func (a *asker) updateID(q switchyard.Question) string {
 
 // post hands the question to the run and waits for the reply. The server answers a second post of one id with the
 // outcome of the first.
-func (a *asker) post(ctx context.Context, id string, q switchyard.Question) (reply switchyard.Reply, err error) {
+func (a *asker) post(ctx context.Context, id string, q api.Question) (reply api.Reply, err error) {
 	handle, err := a.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: a.workflowID, RunID: a.runID,
-		UpdateID: id, UpdateName: switchyard.AskUpdate, Args: []any{q}, WaitForStage: client.WorkflowUpdateStageAccepted})
+		UpdateID: id, UpdateName: api.AskUpdate, Args: []any{q}, WaitForStage: client.WorkflowUpdateStageAccepted})
 	if err != nil {
 		return reply, err
 	}
@@ -151,7 +151,7 @@ func (a *asker) post(ctx context.Context, id string, q switchyard.Question) (rep
 	return reply, err
 }
 
-func (a *asker) note(r switchyard.Reply) {
+func (a *asker) note(r api.Reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.notes = append(a.notes, "question "+r.Question+" was "+r.Note())
@@ -161,24 +161,24 @@ func (a *asker) note(r switchyard.Reply) {
 // has to wait, or nobody answers at the moment.
 func (a *asker) final(err error) error {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		switch switchyard.ReplyErrorType(app.Type()) {
-		case switchyard.ReplyBusy:
+		switch api.ReplyErrorType(app.Type()) {
+		case api.ReplyBusy:
 			return nil
-		case switchyard.ReplyTimeout:
-			return switchyard.NotAnswered(a.tool, switchyard.Duration(a.within))
-		case switchyard.AskRefused:
-			return switchyard.Errorf(switchyard.ErrExecution, "%s asks a person what the run does not pass on: %s", a.tool, app.Message())
+		case api.ReplyTimeout:
+			return api.NotAnswered(a.tool, api.Duration(a.within))
+		case api.AskRefused:
+			return api.Errorf(api.ErrExecution, "%s asks a person what the run does not pass on: %s", a.tool, app.Message())
 		}
-		return switchyard.Errorf(switchyard.ErrCancelled, "the question was withdrawn: %s", app.Message())
+		return api.Errorf(api.ErrCancelled, "the question was withdrawn: %s", app.Message())
 	}
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-		return switchyard.Errorf(switchyard.ErrCancelled, "the run that asks has ended")
+		return api.Errorf(api.ErrCancelled, "the run that asks has ended")
 	}
 	if _, refused := errors.AsType[*serviceerror.InvalidArgument](err); refused {
-		return switchyard.Errorf(switchyard.ErrExecution, "the server refuses the question of %s: %v", a.tool, err)
+		return api.Errorf(api.ErrExecution, "the server refuses the question of %s: %v", a.tool, err)
 	}
 	if _, refused := errors.AsType[*serviceerror.PermissionDenied](err); refused {
-		return switchyard.Errorf(switchyard.ErrExecution, "the worker may not ask on behalf of %s: %v", a.tool, err)
+		return api.Errorf(api.ErrExecution, "the worker may not ask on behalf of %s: %v", a.tool, err)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -26,7 +26,7 @@ type askedRun struct {
 	mu sync.Mutex
 	// posts are the questions that came, by update id and in order; replies are what they get, one a try.
 	posts   []client.UpdateWorkflowOptions
-	replies []func(switchyard.Question) (switchyard.Reply, error)
+	replies []func(api.Question) (api.Reply, error)
 	// pending is the state of the call 1.1 at the server, which is over without one; ended is its end.
 	pending enumspb.PendingActivityState
 	result  any
@@ -45,7 +45,7 @@ func (r *askedRun) UpdateWorkflow(_ context.Context, o client.UpdateWorkflowOpti
 	if len(r.replies) > 1 {
 		r.replies = r.replies[1:]
 	}
-	answer, err := reply(o.Args[0].(switchyard.Question))
+	answer, err := reply(o.Args[0].(api.Question))
 	if _, ours := errors.AsType[serviceerror.ServiceError](err); ours {
 		return nil, err
 	}
@@ -54,12 +54,12 @@ func (r *askedRun) UpdateWorkflow(_ context.Context, o client.UpdateWorkflowOpti
 
 type replied struct {
 	client.WorkflowUpdateHandle
-	reply switchyard.Reply
+	reply api.Reply
 	err   error
 }
 
 func (r replied) Get(_ context.Context, into any) error {
-	*into.(*switchyard.Reply) = r.reply
+	*into.(*api.Reply) = r.reply
 	return r.err
 }
 
@@ -80,17 +80,17 @@ func (r *askedRun) CompleteActivityByID(_ context.Context, _, _, _, _ string, re
 	return nil
 }
 
-func says(value string) func(switchyard.Question) (switchyard.Reply, error) {
-	return func(switchyard.Question) (switchyard.Reply, error) {
-		return switchyard.Reply{Question: "1.1/1", By: "ada", Value: json.RawMessage(value)}, nil
+func says(value string) func(api.Question) (api.Reply, error) {
+	return func(api.Question) (api.Reply, error) {
+		return api.Reply{Question: "1.1/1", By: "ada", Value: json.RawMessage(value)}, nil
 	}
 }
 
-func refuses(err error) func(switchyard.Question) (switchyard.Reply, error) {
-	return func(switchyard.Question) (switchyard.Reply, error) { return switchyard.Reply{}, err }
+func refuses(err error) func(api.Question) (api.Reply, error) {
+	return func(api.Question) (api.Reply, error) { return api.Reply{}, err }
 }
 
-func refusal(kind switchyard.ReplyErrorType) error {
+func refusal(kind api.ReplyErrorType) error {
 	return temporal.NewApplicationErrorWithOptions("because", string(kind), temporal.ApplicationErrorOptions{NonRetryable: true})
 }
 
@@ -98,7 +98,7 @@ func refusal(kind switchyard.ReplyErrorType) error {
 func askingBench(t *testing.T, ask func(context.Context) (Answer, error), change func(*toolspecs.Spec)) (*bench, *askedRun, *toolspecs.Compiled) {
 	t.Helper()
 	catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) {
-		s.Entry.AnswerWithin, s.Execution.Timeout = switchyard.Duration(time.Minute), switchyard.Duration(time.Second)
+		s.Entry.AnswerWithin, s.Execution.Timeout = api.Duration(time.Minute), api.Duration(time.Second)
 		if change != nil {
 			change(s)
 		}
@@ -106,7 +106,7 @@ func askingBench(t *testing.T, ask func(context.Context) (Answer, error), change
 	run := &askedRun{}
 	b := setUp(t, catalog, func(c *Config) {
 		c.Client = run
-		c.Executors = map[string]Executor{switchyard.KindHuman: People{}, switchyard.KindFunction: answerFunc(func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
+		c.Executors = map[string]Executor{api.KindHuman: People{}, api.KindFunction: answerFunc(func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
 			return ask(ctx)
 		})}
 	})
@@ -127,7 +127,7 @@ func asks(text, schema string) func(context.Context) (Answer, error) {
 // was.
 func TestAsk(t *testing.T) {
 	b, run, compiled := askingBench(t, asks("Go \xffon?", `{"type":"string"}`), nil)
-	run.replies = []func(switchyard.Question) (switchyard.Reply, error){refuses(refusal(switchyard.ReplyBusy)), refuses(serviceerror.NewUnavailable("away")), says(`"yes"`)}
+	run.replies = []func(api.Question) (api.Reply, error){refuses(refusal(api.ReplyBusy)), refuses(serviceerror.NewUnavailable("away")), says(`"yes"`)}
 	result, err := b.execute(t, executionOf(compiled), nil)
 	if err != nil || string(result.Output) != `"yes"` || strings.Join(result.Notes, "|") != "question 1.1/1 was answered by ada|own" {
 		t.Errorf("got %+v, %v", result, err)
@@ -136,9 +136,9 @@ func TestAsk(t *testing.T) {
 		t.Fatalf("%d posts", len(run.posts))
 	}
 	for _, p := range run.posts {
-		q := p.Args[0].(switchyard.Question)
+		q := p.Args[0].(api.Question)
 		left := time.Until(q.Until)
-		if p.UpdateName != switchyard.AskUpdate || p.UpdateID != run.posts[0].UpdateID || q.Text != "Go \uFFFDon?" || q.Tool != "probe" || q.Call == "" ||
+		if p.UpdateName != api.AskUpdate || p.UpdateID != run.posts[0].UpdateID || q.Text != "Go \uFFFDon?" || q.Tool != "probe" || q.Call == "" ||
 			string(q.Schema) != `{"type":"string"}` || left <= 0 || left > time.Minute {
 			t.Errorf("posted %+v", p)
 		}
@@ -156,13 +156,13 @@ func TestAskTwice(t *testing.T) {
 			}
 			return Answer{Output: json.RawMessage(`1`)}, nil
 		}, nil)
-		run.replies = []func(switchyard.Question) (switchyard.Reply, error){says(`1`)}
+		run.replies = []func(api.Question) (api.Reply, error){says(`1`)}
 		if _, err := b.execute(t, executionOf(compiled), nil); err != nil {
 			t.Fatal(err)
 		}
 		ids := map[string]string{}
 		for _, p := range run.posts {
-			ids[p.UpdateID] = p.Args[0].(switchyard.Question).Text
+			ids[p.UpdateID] = p.Args[0].(api.Question).Text
 		}
 		return ids
 	}
@@ -178,26 +178,26 @@ func TestAskFails(t *testing.T) {
 		name, text, schema string
 		reply              error
 		change             func(*toolspecs.Spec)
-		want               switchyard.ErrorType
+		want               api.ErrorType
 		words              string
 	}{
-		{name: "nobody in time", text: "?", reply: refusal(switchyard.ReplyTimeout), want: switchyard.ErrApprovalTimeout, words: "within 1m"},
-		{name: "withdrawn", text: "?", reply: refusal(switchyard.ReplyClosed), want: switchyard.ErrCancelled, words: "withdrawn: because"},
-		{name: "not passed on", text: "?", reply: refusal(switchyard.AskRefused), want: switchyard.ErrExecution, words: "because"},
-		{name: "the run is over", text: "?", reply: serviceerror.NewNotFound("gone"), want: switchyard.ErrCancelled, words: "has ended"},
-		{name: "the server refuses", text: "?", reply: serviceerror.NewInvalidArgument("what"), want: switchyard.ErrExecution, words: "what"},
-		{name: "not allowed to", text: "?", reply: serviceerror.NewPermissionDenied("no", ""), want: switchyard.ErrExecution, words: "may not ask"},
-		{name: "away until the end", text: "?", reply: serviceerror.NewUnavailable("away"), want: switchyard.ErrApprovalTimeout, words: "within 20ms",
-			change: func(s *toolspecs.Spec) { s.Entry.AnswerWithin = switchyard.Duration(20 * time.Millisecond) }},
-		{name: "nothing", text: " \n", want: switchyard.ErrExecution, words: "empty"},
-		{name: "too long", text: strings.Repeat("?", switchyard.MaxQuestionText+1), want: switchyard.ErrExecution, words: "at most 16384"},
-		{name: "a large schema", text: "?", schema: `"` + strings.Repeat("x", switchyard.MaxQuestionSchema) + `"`, want: switchyard.ErrExecution, words: "at most 65536"},
-		{name: "no schema", text: "?", schema: `{"type":7}`, want: switchyard.ErrExecution, words: "a schema that is none"},
-		{name: "not declared", text: "?", want: switchyard.ErrPreconditionFailed, words: "entry.answer_within", change: func(s *toolspecs.Spec) { s.Entry.AnswerWithin = 0 }},
+		{name: "nobody in time", text: "?", reply: refusal(api.ReplyTimeout), want: api.ErrApprovalTimeout, words: "within 1m"},
+		{name: "withdrawn", text: "?", reply: refusal(api.ReplyClosed), want: api.ErrCancelled, words: "withdrawn: because"},
+		{name: "not passed on", text: "?", reply: refusal(api.AskRefused), want: api.ErrExecution, words: "because"},
+		{name: "the run is over", text: "?", reply: serviceerror.NewNotFound("gone"), want: api.ErrCancelled, words: "has ended"},
+		{name: "the server refuses", text: "?", reply: serviceerror.NewInvalidArgument("what"), want: api.ErrExecution, words: "what"},
+		{name: "not allowed to", text: "?", reply: serviceerror.NewPermissionDenied("no", ""), want: api.ErrExecution, words: "may not ask"},
+		{name: "away until the end", text: "?", reply: serviceerror.NewUnavailable("away"), want: api.ErrApprovalTimeout, words: "within 20ms",
+			change: func(s *toolspecs.Spec) { s.Entry.AnswerWithin = api.Duration(20 * time.Millisecond) }},
+		{name: "nothing", text: " \n", want: api.ErrExecution, words: "empty"},
+		{name: "too long", text: strings.Repeat("?", api.MaxQuestionText+1), want: api.ErrExecution, words: "at most 16384"},
+		{name: "a large schema", text: "?", schema: `"` + strings.Repeat("x", api.MaxQuestionSchema) + `"`, want: api.ErrExecution, words: "at most 65536"},
+		{name: "no schema", text: "?", schema: `{"type":7}`, want: api.ErrExecution, words: "a schema that is none"},
+		{name: "not declared", text: "?", want: api.ErrPreconditionFailed, words: "entry.answer_within", change: func(s *toolspecs.Spec) { s.Entry.AnswerWithin = 0 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b, run, compiled := askingBench(t, asks(test.text, test.schema), test.change)
-			run.replies = []func(switchyard.Question) (switchyard.Reply, error){refuses(test.reply)}
+			run.replies = []func(api.Question) (api.Reply, error){refuses(test.reply)}
 			_, err := b.execute(t, executionOf(compiled), nil)
 			if e, _ := callError(t, err); e.Type != test.want || !strings.Contains(e.Message, test.words) || e.Retryable {
 				t.Errorf("got %+v", e)
@@ -209,15 +209,15 @@ func TestAskFails(t *testing.T) {
 // TestAskStopped proves that a call that asks is cancelled, timed out and handed back like every other one.
 func TestAskStopped(t *testing.T) {
 	stopping := errors.New("worker shutdown")
-	for cause, want := range map[error]switchyard.ErrorType{stopping: switchyard.ErrWorkerLost, temporal.NewCanceledError(): switchyard.ErrCancelled} {
+	for cause, want := range map[error]api.ErrorType{stopping: api.ErrWorkerLost, temporal.NewCanceledError(): api.ErrCancelled} {
 		asked := make(chan struct{})
 		b, run, compiled := askingBench(t, asks("?", ""), nil)
-		run.replies = []func(switchyard.Question) (switchyard.Reply, error){func(switchyard.Question) (switchyard.Reply, error) {
+		run.replies = []func(api.Question) (api.Reply, error){func(api.Question) (api.Reply, error) {
 			close(asked)
-			return switchyard.Reply{}, refusal(switchyard.ReplyBusy)
-		}, refuses(refusal(switchyard.ReplyBusy))}
+			return api.Reply{}, refusal(api.ReplyBusy)
+		}, refuses(refusal(api.ReplyBusy))}
 		_, err := b.execute(t, executionOf(compiled), func(end context.CancelCauseFunc) { go func() { <-asked; end(cause) }() })
-		if want == switchyard.ErrCancelled {
+		if want == api.ErrCancelled {
 			if !temporal.IsCanceledError(err) {
 				t.Errorf("got %v", err)
 			}

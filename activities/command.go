@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/programs"
 )
@@ -88,7 +88,7 @@ func (c Commands) program(ctx context.Context, entry *toolspecs.Entry, args json
 }
 
 func callEnv(ctx context.Context) []string {
-	call, ok := switchyard.ContextOf(ctx)
+	call, ok := api.ContextOf(ctx)
 	if !ok {
 		return nil
 	}
@@ -115,7 +115,7 @@ func checkExit(entry *toolspecs.Entry, result programResult) error {
 	}
 	err := fmt.Errorf("the program %s%s", result.ending, programs.Quoted(": ", result.stderr))
 	if slices.Contains(entry.TransientExitCodes, result.exitCode) {
-		return switchyard.Transient(err, 0)
+		return api.Transient(err, 0)
 	}
 	return err
 }
@@ -127,12 +127,12 @@ func commandAnswer(entry *toolspecs.Entry, stdout []byte) (Answer, error) {
 		answer.Notes = append(answer.Notes, "the output was not valid UTF-8; the wrong bytes were replaced by U+FFFD")
 	}
 	if entry.Stdout != "json" {
-		output, err := switchyard.EncodeJSON(string(stdout))
+		output, err := api.EncodeJSON(string(stdout))
 		answer.Output = output
 		return answer, err
 	}
-	if _, err := switchyard.DecodeJSON(stdout); err != nil {
-		return Answer{}, switchyard.Errorf(switchyard.ErrInvalidOutput,
+	if _, err := api.DecodeJSON(stdout); err != nil {
+		return Answer{}, api.Errorf(api.ErrInvalidOutput,
 			"the program was to write one JSON value to standard output, but: %v%s", err, programs.Quoted("; it wrote: ", stdout[:min(len(stdout), outputHead)]))
 	}
 	answer.Output = bytes.TrimSpace(stdout)

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/templates"
 )
 
@@ -13,7 +13,7 @@ import (
 // Every element stays one element, whatever the argument holds.
 func expandArgv(argv []string, args json.RawMessage) ([]string, error) {
 	if len(argv) == 0 || argv[0] == "" || len(templates.Names(argv[0])) > 0 {
-		return nil, switchyard.Errorf(switchyard.ErrExecutorNotFound,
+		return nil, api.Errorf(api.ErrExecutorNotFound,
 			"the command has no program: the first element of entry.argv must name one, without a placeholder")
 	}
 	values, err := templates.Values(args)
@@ -21,19 +21,19 @@ func expandArgv(argv []string, args json.RawMessage) ([]string, error) {
 		return nil, err
 	}
 	expanded := []string{argv[0]}
-	var problems []switchyard.Problem
+	var problems []api.Problem
 	for _, element := range argv[1:] {
 		text, keep := templates.Text(element, values)
 		if keep {
 			expanded = append(expanded, text)
 		}
 		if strings.ContainsRune(text, 0) {
-			problems = append(problems, switchyard.Problem{Path: pathOf(element), Rule: "nul",
+			problems = append(problems, api.Problem{Path: pathOf(element), Rule: "nul",
 				Message: "the value contains a NUL character, which no program can take as an argument"})
 		}
 	}
 	if len(problems) > 0 {
-		e := switchyard.Errorf(switchyard.ErrValidation, "the arguments cannot be passed to the program")
+		e := api.Errorf(api.ErrValidation, "the arguments cannot be passed to the program")
 		e.Problems = problems
 		return nil, e
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -83,7 +83,7 @@ func TestCommandEscapedChild(t *testing.T) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	if err != nil || switchyard.PlainText(answer.Output) != "done\n" || len(answer.Notes) != 1 {
+	if err != nil || api.PlainText(answer.Output) != "done\n" || len(answer.Notes) != 1 {
 		t.Fatalf("got %s, %q, %v", answer.Output, answer.Notes, err)
 	}
 }

@@ -16,13 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/cases"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 func commandSpec(entry toolspecs.Entry) *toolspecs.Spec {
-	entry.Type = switchyard.KindCommand
+	entry.Type = api.KindCommand
 	return &toolspecs.Spec{Name: "probe", Entry: entry}
 }
 
@@ -34,7 +34,7 @@ func shell(script string, more ...string) []string {
 func runCommand(t *testing.T, entry toolspecs.Entry, args string) (string, error) {
 	t.Helper()
 	answer, err := Commands{}.Execute(t.Context(), commandSpec(entry), json.RawMessage(args))
-	return switchyard.PlainText(answer.Output), err
+	return api.PlainText(answer.Output), err
 }
 
 // eventually waits for a condition.
@@ -108,7 +108,7 @@ func TestCommandArgv(t *testing.T) {
 // Naughty strings reach a program byte for byte, by argv and by standard input, and come back so.
 func TestCommandNaughtyStrings(t *testing.T) {
 	for _, s := range cases.NaughtyStrings(t) {
-		args, err := switchyard.EncodeJSON(map[string]string{"text": s})
+		args, err := api.EncodeJSON(map[string]string{"text": s})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,35 +134,35 @@ func TestCommandOutcomes(t *testing.T) {
 		entry   toolspecs.Entry
 		args    string
 		want    string
-		failure switchyard.ErrorType
+		failure api.ErrorType
 		message string
 	}{
 		{name: "text as it is", entry: toolspecs.Entry{Argv: shell(`printf 'a\n'`)}, want: "a\n"},
 		{name: "json", entry: toolspecs.Entry{Argv: shell(`echo '{"n": 12345678901234567890}'`), Stdout: "json"}, want: `{"n":12345678901234567890}`},
-		{name: "no json", entry: toolspecs.Entry{Argv: shell(`echo hello`), Stdout: "json"}, failure: switchyard.ErrInvalidOutput, message: "it wrote: hello"},
-		{name: "two json values", entry: toolspecs.Entry{Argv: shell(`echo 1 2`), Stdout: "json"}, failure: switchyard.ErrInvalidOutput},
-		{name: "nothing for json", entry: toolspecs.Entry{Argv: shell(`:`), Stdout: "json"}, failure: switchyard.ErrInvalidOutput, message: "one JSON value"},
+		{name: "no json", entry: toolspecs.Entry{Argv: shell(`echo hello`), Stdout: "json"}, failure: api.ErrInvalidOutput, message: "it wrote: hello"},
+		{name: "two json values", entry: toolspecs.Entry{Argv: shell(`echo 1 2`), Stdout: "json"}, failure: api.ErrInvalidOutput},
+		{name: "nothing for json", entry: toolspecs.Entry{Argv: shell(`:`), Stdout: "json"}, failure: api.ErrInvalidOutput, message: "one JSON value"},
 		{name: "no standard input", entry: toolspecs.Entry{Argv: []string{"cat"}, Stdin: "none"}, args: `{"a":1}`, want: ""},
 		{name: "input not read", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `{"a":"` + strings.Repeat("x", 300_000) + `"}`, want: ""},
-		{name: "exit code", entry: toolspecs.Entry{Argv: shell(`echo no such thing >&2; exit 3`)}, failure: switchyard.ErrExecution, message: "ended with exit code 3: no such thing"},
-		{name: "standard error that is no text", entry: toolspecs.Entry{Argv: shell(`printf 'a\377b' >&2; exit 3`)}, failure: switchyard.ErrExecution, message: "a\uFFFDb"},
+		{name: "exit code", entry: toolspecs.Entry{Argv: shell(`echo no such thing >&2; exit 3`)}, failure: api.ErrExecution, message: "ended with exit code 3: no such thing"},
+		{name: "standard error that is no text", entry: toolspecs.Entry{Argv: shell(`printf 'a\377b' >&2; exit 3`)}, failure: api.ErrExecution, message: "a\uFFFDb"},
 		{name: "the end of a long standard error", entry: toolspecs.Entry{Argv: shell(`i=0; while [ $i -lt 999 ]; do echo line $i >&2; i=$((i+1)); done; exit 1`)},
-			failure: switchyard.ErrExecution, message: "line 998"},
+			failure: api.ErrExecution, message: "line 998"},
 		{name: "allowed exit code", entry: toolspecs.Entry{Argv: shell(`echo none; exit 1`), OKExitCodes: []int{0, 1}}, want: "none\n"},
-		{name: "zero not allowed", entry: toolspecs.Entry{Argv: []string{"true"}, OKExitCodes: []int{7}}, failure: switchyard.ErrExecution, message: "exit code 0"},
-		{name: "signal", entry: toolspecs.Entry{Argv: shell(`kill -KILL $$`)}, failure: switchyard.ErrExecution, message: "killed"},
-		{name: "too much output", entry: toolspecs.Entry{Argv: []string{"yes"}, MaxOutput: 1000}, failure: switchyard.ErrExecution, message: "more than 1000 bytes"},
-		{name: "too much error output", entry: toolspecs.Entry{Argv: shell(`yes >&2`), MaxOutput: 1000}, failure: switchyard.ErrExecution, message: "entry.max_output"},
+		{name: "zero not allowed", entry: toolspecs.Entry{Argv: []string{"true"}, OKExitCodes: []int{7}}, failure: api.ErrExecution, message: "exit code 0"},
+		{name: "signal", entry: toolspecs.Entry{Argv: shell(`kill -KILL $$`)}, failure: api.ErrExecution, message: "killed"},
+		{name: "too much output", entry: toolspecs.Entry{Argv: []string{"yes"}, MaxOutput: 1000}, failure: api.ErrExecution, message: "more than 1000 bytes"},
+		{name: "too much error output", entry: toolspecs.Entry{Argv: shell(`yes >&2`), MaxOutput: 1000}, failure: api.ErrExecution, message: "entry.max_output"},
 		{name: "all of the output", entry: toolspecs.Entry{Argv: shell(`printf 12345`), MaxOutput: 5}, want: "12345"},
-		{name: "one byte more", entry: toolspecs.Entry{Argv: shell(`printf 123456`), MaxOutput: 5}, failure: switchyard.ErrExecution, message: "more than 5 bytes"},
-		{name: "no program", entry: toolspecs.Entry{}, failure: switchyard.ErrExecutorNotFound, message: "entry.argv"},
-		{name: "a program by argument", entry: toolspecs.Entry{Argv: []string{"{{args.a}}"}}, args: `{"a":"ls"}`, failure: switchyard.ErrExecutorNotFound},
-		{name: "unknown program", entry: toolspecs.Entry{Argv: []string{"no-such-program-here"}}, failure: switchyard.ErrExecutorNotFound, message: "no-such-program-here is not on this worker"},
-		{name: "not a program", entry: toolspecs.Entry{Argv: []string{file}}, failure: switchyard.ErrExecutorNotFound, message: "cannot be executed"},
-		{name: "no folder", entry: toolspecs.Entry{Argv: []string{"true"}, Dir: "no/such/folder"}, failure: switchyard.ErrPreconditionFailed, message: "entry.dir"},
-		{name: "NUL", entry: toolspecs.Entry{Argv: []string{"echo", "x{{args.a}}"}}, args: `{"a":"b\u0000c"}`, failure: switchyard.ErrValidation, message: "$.a"},
-		{name: "no JSON", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `{`, failure: switchyard.ErrValidation},
-		{name: "no object", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `[]`, failure: switchyard.ErrValidation},
+		{name: "one byte more", entry: toolspecs.Entry{Argv: shell(`printf 123456`), MaxOutput: 5}, failure: api.ErrExecution, message: "more than 5 bytes"},
+		{name: "no program", entry: toolspecs.Entry{}, failure: api.ErrExecutorNotFound, message: "entry.argv"},
+		{name: "a program by argument", entry: toolspecs.Entry{Argv: []string{"{{args.a}}"}}, args: `{"a":"ls"}`, failure: api.ErrExecutorNotFound},
+		{name: "unknown program", entry: toolspecs.Entry{Argv: []string{"no-such-program-here"}}, failure: api.ErrExecutorNotFound, message: "no-such-program-here is not on this worker"},
+		{name: "not a program", entry: toolspecs.Entry{Argv: []string{file}}, failure: api.ErrExecutorNotFound, message: "cannot be executed"},
+		{name: "no folder", entry: toolspecs.Entry{Argv: []string{"true"}, Dir: "no/such/folder"}, failure: api.ErrPreconditionFailed, message: "entry.dir"},
+		{name: "NUL", entry: toolspecs.Entry{Argv: []string{"echo", "x{{args.a}}"}}, args: `{"a":"b\u0000c"}`, failure: api.ErrValidation, message: "$.a"},
+		{name: "no JSON", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `{`, failure: api.ErrValidation},
+		{name: "no object", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `[]`, failure: api.ErrValidation},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -178,15 +178,15 @@ func TestCommandOutcomes(t *testing.T) {
 }
 
 // failedWith reports whether err is a permanent error of the type and says what is wanted.
-func failedWith(err error, failure switchyard.ErrorType, message string) bool {
-	e := switchyard.AsError(err)
+func failedWith(err error, failure api.ErrorType, message string) bool {
+	e := api.AsError(err)
 	return e != nil && e.Type == failure && !e.Retryable && strings.Contains(e.Error(), message)
 }
 
 // A transient exit code lets the retry policy try again; the model is told the same.
 func TestCommandTransientExitCode(t *testing.T) {
 	_, err := runCommand(t, toolspecs.Entry{Argv: shell(`exit 75`), TransientExitCodes: []int{75}}, "{}")
-	if e := switchyard.AsError(err); e == nil || !e.Retryable || e.Type != switchyard.ErrExecution {
+	if e := api.AsError(err); e == nil || !e.Retryable || e.Type != api.ErrExecution {
 		t.Fatalf("got %#v; want a retryable execution_error", e)
 	}
 }
@@ -197,7 +197,7 @@ func TestCommandArgumentTooLong(t *testing.T) {
 		t.Skip("the limit of one argument is Linux's")
 	}
 	_, err := runCommand(t, toolspecs.Entry{Argv: []string{"true", "{{args.a}}"}}, `{"a":"`+strings.Repeat("x", 300_000)+`"}`)
-	if e := switchyard.AsError(err); e == nil || e.Retryable || !strings.Contains(e.Message, "standard input") {
+	if e := api.AsError(err); e == nil || e.Retryable || !strings.Contains(e.Message, "standard input") {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -205,7 +205,7 @@ func TestCommandArgumentTooLong(t *testing.T) {
 // Output that is not UTF-8 is repaired, and the call's result says so.
 func TestCommandInvalidUTF8(t *testing.T) {
 	answer, err := Commands{}.Execute(t.Context(), commandSpec(toolspecs.Entry{Argv: shell(`printf 'a\377b'`)}), nil)
-	if err != nil || switchyard.PlainText(answer.Output) != "a\uFFFDb" || len(answer.Notes) != 1 {
+	if err != nil || api.PlainText(answer.Output) != "a\uFFFDb" || len(answer.Notes) != 1 {
 		t.Fatalf("got %s, %q, %v", answer.Output, answer.Notes, err)
 	}
 }
@@ -214,14 +214,14 @@ func TestCommandInvalidUTF8(t *testing.T) {
 func TestCommandEnvironment(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_WORKER", "hidden")
 	t.Setenv("LISTED", "a=b")
-	ctx := switchyard.WithCallContext(t.Context(), switchyard.CallContext{
-		CallID: "3.1", Origin: switchyard.Origin{Run: "first"}, RunID: "later", Attempt: 2, Key: "first/3.1", Lane: "printer", Fence: 7})
+	ctx := api.WithCallContext(t.Context(), api.CallContext{
+		CallID: "3.1", Origin: api.Origin{Run: "first"}, RunID: "later", Attempt: 2, Key: "first/3.1", Lane: "printer", Fence: 7})
 	entry := toolspecs.Entry{Argv: []string{"env"}, Env: []string{"LISTED", "NOT_SET_ANYWHERE"}}
 	answer, err := Commands{}.Execute(ctx, commandSpec(entry), json.RawMessage("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Split(strings.TrimSpace(switchyard.PlainText(answer.Output)), "\n")
+	got := strings.Split(strings.TrimSpace(api.PlainText(answer.Output)), "\n")
 	for _, want := range []string{"LISTED=a=b", "PATH=" + os.Getenv("PATH"), "SWITCHYARD_CALL_ID=3.1", "SWITCHYARD_RUN_ID=first",
 		"SWITCHYARD_ATTEMPT=2", "SWITCHYARD_IDEMPOTENCY_KEY=first/3.1", "SWITCHYARD_LANE=printer", "SWITCHYARD_FENCE=7"} {
 		if !slices.Contains(got, want) {
@@ -256,7 +256,7 @@ func TestCommandWorkingFolder(t *testing.T) {
 		{"/nowhere", filepath.Join(base, "sub"), "./where", filepath.Join(base, "sub")},
 	} {
 		answer, err := Commands{Dir: c.dir}.Execute(t.Context(), commandSpec(toolspecs.Entry{Argv: []string{c.program}, Dir: c.entry}), nil)
-		if got := strings.TrimSpace(switchyard.PlainText(answer.Output)); err != nil || got != c.want {
+		if got := strings.TrimSpace(api.PlainText(answer.Output)); err != nil || got != c.want {
 			t.Errorf("%+v: got %q, %v", c, got, err)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // compactPrompt is what a model is told that sums up a conversation.
@@ -24,7 +24,7 @@ const whyCut = "too long to be summed up whole"
 
 // prompt makes what the model is asked; compacted is what a step does that sums up. Such a step's text is not told as it is
 // produced: it is nothing for the user.
-func (a *Activities) prompt(setup *switchyard.Setup, messages []switchyard.Message, r switchyard.ModelRequest, say func(string)) (p Prompt, compacted switchyard.Compacted, err error) {
+func (a *Activities) prompt(setup *api.Setup, messages []api.Message, r api.ModelRequest, say func(string)) (p Prompt, compacted api.Compacted, err error) {
 	if r.Compact != nil {
 		return compactionPrompt(setup.Agent, r.Turn, messages, *r.Compact)
 	}
@@ -38,7 +38,7 @@ func (a *Activities) prompt(setup *switchyard.Setup, messages []switchyard.Messa
 }
 
 // settleStep makes a model's answer one that the run can go on with.
-func settleStep(response *switchyard.ModelResponse, r switchyard.ModelRequest, compacted switchyard.Compacted) error {
+func settleStep(response *api.ModelResponse, r api.ModelRequest, compacted api.Compacted) error {
 	if r.Compact != nil {
 		return settleSummary(response, *r.Compact, compacted)
 	}
@@ -46,41 +46,41 @@ func settleStep(response *switchyard.ModelResponse, r switchyard.ModelRequest, c
 }
 
 // compactionPrompt makes the prompt of a model step that sums up a part of a conversation.
-func compactionPrompt(agent *switchyard.Agent, turn int, messages []switchyard.Message, c switchyard.Compaction) (Prompt, switchyard.Compacted, error) {
+func compactionPrompt(agent *api.Agent, turn int, messages []api.Message, c api.Compaction) (Prompt, api.Compacted, error) {
 	if c.From < 0 || c.From >= c.To || c.To > len(messages) || c.Task >= len(messages) {
-		return Prompt{}, switchyard.Compacted{}, &ModelError{Permanent: true,
+		return Prompt{}, api.Compacted{}, &ModelError{Permanent: true,
 			Message: fmt.Sprintf("the conversation has %d messages, and those from %d to %d of it are to be summed up", len(messages), c.From+1, c.To)}
 	}
 	var task string
 	if c.Task >= 0 {
-		task = "The agent's task, which it keeps:\n" + switchyard.CutText(messages[c.Task].Text, c.MaxTranscript/4, whyCut) + "\n\n"
+		task = "The agent's task, which it keeps:\n" + api.CutText(messages[c.Task].Text, c.MaxTranscript/4, whyCut) + "\n\n"
 	}
-	var older []switchyard.Message
+	var older []api.Message
 	for i := c.From; i < c.To; i++ {
 		if i != c.Task {
 			older = append(older, messages[i])
 		}
 	}
 	transcript, cut := transcribe(older, max(c.MaxTranscript-len(task), 0))
-	p := Prompt{Agent: agent, Turn: turn, Older: older, Messages: []switchyard.Message{
-		{Role: switchyard.RoleSystem, Text: fmt.Sprintf(compactPrompt, max(c.MaxSummary/bytesPerWord, 1))},
-		{Role: switchyard.RoleUser, Text: task + "The messages:\n" + transcript},
+	p := Prompt{Agent: agent, Turn: turn, Older: older, Messages: []api.Message{
+		{Role: api.RoleSystem, Text: fmt.Sprintf(compactPrompt, max(c.MaxSummary/bytesPerWord, 1))},
+		{Role: api.RoleUser, Text: task + "The messages:\n" + transcript},
 	}}
-	return p, switchyard.Compacted{Messages: len(older), Cut: cut}, nil
+	return p, api.Compacted{Messages: len(older), Cut: cut}, nil
 }
 
 // settleSummary makes the answer of a model that summed up the message that stands for the messages.
-func settleSummary(response *switchyard.ModelResponse, c switchyard.Compaction, done switchyard.Compacted) error {
+func settleSummary(response *api.ModelResponse, c api.Compaction, done api.Compacted) error {
 	text := strings.TrimSpace(validText(response.Message.Text))
 	switch {
-	case response.Stop == switchyard.StopRefusal:
+	case response.Stop == api.StopRefusal:
 		return &ModelError{Message: "the model declined to sum up the conversation: " + text, Permanent: true}
 	case text == "":
 		return &ModelError{Message: "the model was asked to sum up the conversation and answered with nothing"}
 	case len(text) > c.MaxSummary:
-		text = switchyard.CutText(text, c.MaxSummary, "the summary was to be shorter")
+		text = api.CutText(text, c.MaxSummary, "the summary was to be shorter")
 	}
-	response.Message, response.Compacted = switchyard.SummaryMessage(text, done), &done
+	response.Message, response.Compacted = api.SummaryMessage(text, done), &done
 	return nil
 }
 
@@ -89,7 +89,7 @@ const shortestPart = 120
 
 // transcribe writes messages down in about limit bytes: the longest are cut, and where that is not enough, those in the
 // middle are left out. cut is how many messages are not there whole.
-func transcribe(messages []switchyard.Message, limit int) (text string, cut int) {
+func transcribe(messages []api.Message, limit int) (text string, cut int) {
 	most := max(limit, shortestPart)
 	for most > shortestPart && transcriptSize(messages, most) > limit {
 		most = max(most/2, shortestPart)
@@ -133,7 +133,7 @@ func ends(parts []string, limit int) (first, last int) {
 // perPart is about what a part takes besides its texts.
 const perPart = 64
 
-func transcriptSize(messages []switchyard.Message, most int) (size int) {
+func transcriptSize(messages []api.Message, most int) (size int) {
 	for _, m := range messages {
 		size += min(len(m.Text), most) + perPart
 		for _, c := range m.Calls {
@@ -144,19 +144,19 @@ func transcriptSize(messages []switchyard.Message, most int) (size int) {
 }
 
 // transcribed writes one message down, with no text in it longer than most; whole says that nothing is cut.
-func transcribed(m switchyard.Message, most int) (part string, whole bool) {
+func transcribed(m api.Message, most int) (part string, whole bool) {
 	var b strings.Builder
 	whole = true
 	cut := func(text string) string {
 		if len(text) <= most {
 			return text
 		}
-		short := switchyard.CutText(text, most, whyCut)
+		short := api.CutText(text, most, whyCut)
 		whole = whole && short == text
 		return short
 	}
 	speaker := string(m.Role)
-	if m.Role == switchyard.RoleTool {
+	if m.Role == api.RoleTool {
 		speaker = "result of call " + m.CallID
 		if m.Failed {
 			speaker = "failure of call " + m.CallID

@@ -7,26 +7,26 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 )
 
 // longTalk is a conversation of instructions, a task, and turns of one call each with results of that many bytes.
-func longTalk(turns, bytes int) []switchyard.Message {
-	talk := []switchyard.Message{{Role: switchyard.RoleSystem, Text: "You are an agent."}, {Role: switchyard.RoleUser, Text: "Find the code."}}
+func longTalk(turns, bytes int) []api.Message {
+	talk := []api.Message{{Role: api.RoleSystem, Text: "You are an agent."}, {Role: api.RoleUser, Text: "Find the code."}}
 	for i := range turns {
-		id := switchyard.TurnCallID(i+1, 1)
-		talk = append(talk, switchyard.Message{Role: switchyard.RoleAssistant, Calls: []switchyard.Call{{ID: id, Tool: "probe", Arguments: `{"text":"x"}`}}},
-			switchyard.Message{Role: switchyard.RoleTool, CallID: id, Text: fmt.Sprint(i+1, strings.Repeat(" é", bytes/3)), Failed: i == 1})
+		id := api.TurnCallID(i+1, 1)
+		talk = append(talk, api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: id, Tool: "probe", Arguments: `{"text":"x"}`}}},
+			api.Message{Role: api.RoleTool, CallID: id, Text: fmt.Sprint(i+1, strings.Repeat(" é", bytes/3)), Failed: i == 1})
 	}
 	return talk
 }
 
 // compactRequest asks for everything after the task to be summed up.
-func compactRequest(talk []switchyard.Message, transcript int) switchyard.ModelRequest {
-	r := switchyard.ModelRequest{Turn: 3, Seen: len(talk), Compact: &switchyard.Compaction{From: 2, To: len(talk), Task: 1, MaxTranscript: transcript, MaxSummary: 600}}
+func compactRequest(talk []api.Message, transcript int) api.ModelRequest {
+	r := api.ModelRequest{Turn: 3, Seen: len(talk), Compact: &api.Compaction{From: 2, To: len(talk), Task: 1, MaxTranscript: transcript, MaxSummary: 600}}
 	for _, m := range talk {
-		r.Chain = switchyard.NextChain(r.Chain, m.Digest())
+		r.Chain = api.NextChain(r.Chain, m.Digest())
 	}
 	return r
 }
@@ -48,9 +48,9 @@ func TestCompactStep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var prompt Prompt
-			b := modelBench(t, switchyard.Agent{Name: "a", Model: switchyard.Model{Window: 5000}}, func(_ context.Context, p Prompt) (switchyard.ModelResponse, error) {
+			b := modelBench(t, api.Agent{Name: "a", Model: api.Model{Window: 5000}}, func(_ context.Context, p Prompt) (api.ModelResponse, error) {
 				prompt = p
-				return switchyard.ModelResponse{Message: switchyard.Message{Text: c.answer, Calls: []switchyard.Call{{Tool: "probe"}}}, Usage: switchyard.Usage{InputTokens: 9}}, nil
+				return api.ModelResponse{Message: api.Message{Text: c.answer, Calls: []api.Call{{Tool: "probe"}}}, Usage: api.Usage{InputTokens: 9}}, nil
 			})
 			b.run.messages = longTalk(c.turns, c.bytes)
 			response, err := b.step(t, compactRequest(b.run.messages, c.transcript), nil)
@@ -88,19 +88,19 @@ func TestCompactStep(t *testing.T) {
 func TestCompactStepFails(t *testing.T) {
 	talk := longTalk(2, 10)
 	for name, c := range map[string]struct {
-		response  switchyard.ModelResponse
+		response  api.ModelResponse
 		to        int
 		permanent bool
 		want      string
 	}{
-		"declined":  {switchyard.ModelResponse{Message: switchyard.Message{Text: "no"}, Stop: switchyard.StopRefusal}, len(talk), true, "declined to sum up the conversation: no"},
-		"nothing":   {switchyard.ModelResponse{Message: switchyard.Message{Text: " \n"}}, len(talk), false, "answered with nothing"},
-		"no such":   {switchyard.ModelResponse{}, len(talk) + 1, true, "has 6 messages, and those from 3 to 7"},
-		"empty":     {switchyard.ModelResponse{}, 2, true, "has 6 messages"},
-		"backwards": {switchyard.ModelResponse{}, 1, true, "has 6 messages"},
+		"declined":  {api.ModelResponse{Message: api.Message{Text: "no"}, Stop: api.StopRefusal}, len(talk), true, "declined to sum up the conversation: no"},
+		"nothing":   {api.ModelResponse{Message: api.Message{Text: " \n"}}, len(talk), false, "answered with nothing"},
+		"no such":   {api.ModelResponse{}, len(talk) + 1, true, "has 6 messages, and those from 3 to 7"},
+		"empty":     {api.ModelResponse{}, 2, true, "has 6 messages"},
+		"backwards": {api.ModelResponse{}, 1, true, "has 6 messages"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := modelBench(t, switchyard.Agent{Name: "a"}, func(context.Context, Prompt) (switchyard.ModelResponse, error) { return c.response, nil })
+			b := modelBench(t, api.Agent{Name: "a"}, func(context.Context, Prompt) (api.ModelResponse, error) { return c.response, nil })
 			b.run.messages = talk
 			r := compactRequest(talk, 1000)
 			r.Compact.To = c.to
@@ -116,9 +116,9 @@ func TestCompactStepFails(t *testing.T) {
 // The scripted model overflows beyond its window, sums up what later steps can refer to, and reads it there, also from the
 // summary of a summary.
 func TestScriptedCompacts(t *testing.T) {
-	script := switchyard.Script{Window: 100, Steps: []switchyard.ScriptStep{
-		{Calls: []switchyard.ScriptCall{{ID: "fact", Tool: "x"}, {Tool: "y"}, {ID: "text", Tool: "x"}, {ID: "failed", Tool: "x"}, {ID: "unmade", Tool: "x"}}}, {Answer: "${fact.code} ${text} ${failed}"}}}
-	talk := []switchyard.Message{{Role: switchyard.RoleUser, Text: "go"}, resultOf("1.1", `{"code":4711}`, false), resultOf("1.2", strings.Repeat("y", 500), false),
+	script := api.Script{Window: 100, Steps: []api.ScriptStep{
+		{Calls: []api.ScriptCall{{ID: "fact", Tool: "x"}, {Tool: "y"}, {ID: "text", Tool: "x"}, {ID: "failed", Tool: "x"}, {ID: "unmade", Tool: "x"}}}, {Answer: "${fact.code} ${text} ${failed}"}}}
+	talk := []api.Message{{Role: api.RoleUser, Text: "go"}, resultOf("1.1", `{"code":4711}`, false), resultOf("1.2", strings.Repeat("y", 500), false),
 		resultOf("1.3", "two\nlines", false), resultOf("1.4", "ERROR boom", true)}
 	_, err := scripted(script, 2, "", talk...)
 	var failure *ModelError
@@ -127,12 +127,12 @@ func TestScriptedCompacts(t *testing.T) {
 	}
 	older := talk[1:]
 	for range 2 {
-		agent := &switchyard.Agent{Model: switchyard.Model{Script: new(switchyard.Pack(script))}}
+		agent := &api.Agent{Model: api.Model{Script: new(api.Pack(script))}}
 		response, err := Scripted{}.Answer(t.Context(), Prompt{Agent: agent, Turn: 2, Older: older, Messages: talk[:1]})
 		if err != nil {
 			t.Fatal(err)
 		}
-		older = []switchyard.Message{switchyard.SummaryMessage(response.Message.Text, switchyard.Compacted{Messages: 4})}
+		older = []api.Message{api.SummaryMessage(response.Message.Text, api.Compacted{Messages: 4})}
 	}
 	r, err := scripted(script, 2, "", talk[0], older[0])
 	if err != nil || r.Message.Text != "4711 two\nlines ERROR boom" {

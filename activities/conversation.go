@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 )
 
 // setup returns what the run is pinned to: from memory if that is right, or by asking the run. What is in memory may
 // belong to another past of the run, which was reset.
-func (a *Activities) setup(ctx context.Context, run string, right func(switchyard.Pinned) bool) (*switchyard.Setup, error) {
+func (a *Activities) setup(ctx context.Context, run string, right func(api.Pinned) bool) (*api.Setup, error) {
 	if s := a.runs.setup(run); s != nil && right(s.Pinned.Value) {
 		return s, nil
 	}
-	var s switchyard.Setup
-	if err := a.ask(ctx, &s, switchyard.SetupQuery); err != nil {
+	var s api.Setup
+	if err := a.ask(ctx, &s, api.SetupQuery); err != nil {
 		return nil, err
 	}
 	a.runs.keepSetup(run, &s)
@@ -25,7 +25,7 @@ func (a *Activities) setup(ctx context.Context, run string, right func(switchyar
 
 // conversation returns the whole conversation that a model step is about: from memory, and what is missing there by
 // asking the run for pages of it.
-func (a *Activities) conversation(ctx context.Context, r switchyard.ModelRequest) ([]switchyard.Message, error) {
+func (a *Activities) conversation(ctx context.Context, r api.ModelRequest) ([]api.Message, error) {
 	total := r.Seen + len(r.New)
 	known := a.runs.known(r)
 	if len(known.messages) == total {
@@ -33,7 +33,7 @@ func (a *Activities) conversation(ctx context.Context, r switchyard.ModelRequest
 	}
 	want := r.Chain
 	for _, digest := range r.New {
-		want = switchyard.NextChain(want, digest)
+		want = api.NextChain(want, digest)
 	}
 	whole, fetched, err := a.fetch(ctx, known, total)
 	if err == nil && whole.chain(total) != want && len(known.messages) > 0 {
@@ -53,9 +53,9 @@ func (a *Activities) conversation(ctx context.Context, r switchyard.ModelRequest
 // fetch completes a conversation that has total messages. It returns the digests of those it asked the run for, too.
 func (a *Activities) fetch(ctx context.Context, t talk, total int) (whole talk, fetched []string, err error) {
 	for len(t.messages) < total {
-		var page switchyard.Page
+		var page api.Page
 		next := len(t.messages)
-		if err := a.ask(ctx, &page, switchyard.ConversationQuery, next); err != nil {
+		if err := a.ask(ctx, &page, api.ConversationQuery, next); err != nil {
 			return talk{}, nil, err
 		}
 		messages := page.Messages.Value

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/converter"
 	"pgregory.net/rapid"
 )
@@ -30,36 +30,36 @@ func activityContext(t testing.TB) context.Context {
 
 // story is a run's conversation as its workflow keeps it: what model steps saw already, and what is new since.
 type story struct {
-	messages []switchyard.Message
+	messages []api.Message
 	chain    string
 	seen     int
 	seenHash string
 	fresh    []string
 }
 
-func (s *story) add(m switchyard.Message) {
+func (s *story) add(m api.Message) {
 	s.messages = append(s.messages[:len(s.messages):len(s.messages)], m)
-	s.chain = switchyard.NextChain(s.chain, m.Digest())
+	s.chain = api.NextChain(s.chain, m.Digest())
 	s.fresh = append(s.fresh[:len(s.fresh):len(s.fresh)], m.Digest())
 }
 
 func (s *story) markSeen() { s.seen, s.seenHash, s.fresh = len(s.messages), s.chain, nil }
 
-func (s *story) request(run string) switchyard.ModelRequest {
-	return switchyard.ModelRequest{Run: run, Turn: 1, Chain: s.seenHash, Seen: s.seen, New: s.fresh}
+func (s *story) request(run string) api.ModelRequest {
+	return api.ModelRequest{Run: run, Turn: 1, Chain: s.seenHash, Seen: s.seen, New: s.fresh}
 }
 
-func toolMessage(n int) switchyard.Message {
-	return switchyard.Message{Role: switchyard.RoleTool, CallID: fmt.Sprintf("%d.1", n), Text: strings.Repeat("x", n%50)}
+func toolMessage(n int) api.Message {
+	return api.Message{Role: api.RoleTool, CallID: fmt.Sprintf("%d.1", n), Text: strings.Repeat("x", n%50)}
 }
 
 // talkBench is a process whose memory holds few runs, and asks pages of few messages.
 func talkBench(t testing.TB, s *story, pageSize int) *bench {
 	b := setUp(t, catalogOf(t), func(c *Config) { c.CacheRuns = 2 })
-	b.run.page = func(from int) switchyard.Page {
+	b.run.page = func(from int) api.Page {
 		to := min(from+pageSize, len(s.messages))
 		from = min(from, to)
-		return switchyard.Page{From: from, Messages: switchyard.Pack(s.messages[from:to]), Total: len(s.messages)}
+		return api.Page{From: from, Messages: api.Pack(s.messages[from:to]), Total: len(s.messages)}
 	}
 	return b
 }
@@ -73,7 +73,7 @@ func TestConversationIsAlwaysTheRuns(t *testing.T) {
 		b := talkBench(&testing.T{}, s, rapid.IntRange(1, 5).Draw(t, "page"))
 		n, known := 0, true
 		past := []story{*s}
-		message := func() switchyard.Message {
+		message := func() api.Message {
 			n++
 			return toolMessage(n)
 		}
@@ -93,7 +93,7 @@ func TestConversationIsAlwaysTheRuns(t *testing.T) {
 				*s = story{}
 				s.add(message())
 				s.markSeen()
-				b.runs.begin("r", &switchyard.Setup{}, s.messages)
+				b.runs.begin("r", &api.Setup{}, s.messages)
 				past, known = []story{*s}, true
 			},
 			"produced": func(*rapid.T) {
@@ -162,7 +162,7 @@ func TestConversationForgottenMeanwhile(t *testing.T) {
 	s.markSeen()
 	b := talkBench(t, s, 3)
 	page := b.run.page
-	b.run.page = func(from int) switchyard.Page {
+	b.run.page = func(from int) api.Page {
 		for _, other := range []string{"a", "b", "c"} {
 			b.runs.setup(other)
 		}
@@ -197,7 +197,7 @@ func TestConversationIsNotTheRuns(t *testing.T) {
 		t.Errorf("after it: %d messages, %v", len(got), err)
 	}
 	b.run.failure = errors.New("no such run")
-	if _, err := b.conversation(ctx, s.request("r2")); err == nil || !contains(err.Error(), switchyard.ConversationQuery, "no such run") {
+	if _, err := b.conversation(ctx, s.request("r2")); err == nil || !contains(err.Error(), api.ConversationQuery, "no such run") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -243,9 +243,9 @@ func TestRunCacheBounds(t *testing.T) {
 				s.add(toolMessage(n))
 				switch rapid.IntRange(0, 5).Draw(t, "what") {
 				case 0:
-					agent := &switchyard.Agent{Instructions: strings.Repeat("i", n%300)}
-					tools := []switchyard.Tool{{Spec: []byte(strings.Repeat("s", n%500))}}
-					c.begin(run, &switchyard.Setup{Agent: agent, Pinned: switchyard.Pack(switchyard.Pinned{Catalog: switchyard.Catalog{Tools: tools}})}, s.messages)
+					agent := &api.Agent{Instructions: strings.Repeat("i", n%300)}
+					tools := []api.Tool{{Spec: []byte(strings.Repeat("s", n%500))}}
+					c.begin(run, &api.Setup{Agent: agent, Pinned: api.Pack(api.Pinned{Catalog: api.Catalog{Tools: tools}})}, s.messages)
 				case 1, 2:
 					c.keep(run, s.messages[len(s.messages)-1])
 				case 3:
@@ -258,7 +258,7 @@ func TestRunCacheBounds(t *testing.T) {
 					}
 					c.learn(run, whole, s.fresh)
 				case 5:
-					c.keepSetup(run, &switchyard.Setup{})
+					c.keepSetup(run, &api.Setup{})
 				}
 				if c.order.Front().Value.(*runEntry).run != run {
 					t.Fatalf("the run used last is not the first")
@@ -270,8 +270,8 @@ func TestRunCacheBounds(t *testing.T) {
 
 // A setup's scripts and specs count as what they take.
 func TestSetupWeight(t *testing.T) {
-	script := switchyard.Pack(switchyard.Script{Steps: []switchyard.ScriptStep{{Text: "12345", Calls: []switchyard.ScriptCall{{ArgumentsText: "1234567"}}}, {Answer: "123"}}})
-	s := &switchyard.Setup{Agent: &switchyard.Agent{Instructions: "12", Model: switchyard.Model{Script: &script}}}
+	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Text: "12345", Calls: []api.ScriptCall{{ArgumentsText: "1234567"}}}, {Answer: "123"}}})
+	s := &api.Setup{Agent: &api.Agent{Instructions: "12", Model: api.Model{Script: &script}}}
 	if got, want := setupWeight(s), 2+5+7+3+3*perMessage; got != want {
 		t.Errorf("got %d; want %d", got, want)
 	}
@@ -307,8 +307,8 @@ func TestConversationsAtOnce(t *testing.T) {
 func BenchmarkConversation(b *testing.B) {
 	ctx, s := activityContext(b), &story{}
 	text := realText(b)[:1024]
-	message := func(n int) switchyard.Message {
-		return switchyard.Message{Role: switchyard.RoleTool, CallID: fmt.Sprint(n), Text: text}
+	message := func(n int) api.Message {
+		return api.Message{Role: api.RoleTool, CallID: fmt.Sprint(n), Text: text}
 	}
 	for n := range 1000 {
 		s.add(message(n))
@@ -317,14 +317,14 @@ func BenchmarkConversation(b *testing.B) {
 	bench := setUp(b, catalogOf(b), nil)
 	b.Run("turn", func(b *testing.B) {
 		n, s := 1000, *s
-		bench.runs.begin("r", &switchyard.Setup{}, s.messages)
+		bench.runs.begin("r", &api.Setup{}, s.messages)
 		for b.Loop() {
 			for range 2 {
 				n++
 				m := message(n)
 				bench.runs.keep("r", m)
 				s.fresh = append(s.fresh, m.Digest())
-				s.chain = switchyard.NextChain(s.chain, s.fresh[len(s.fresh)-1])
+				s.chain = api.NextChain(s.chain, s.fresh[len(s.fresh)-1])
 			}
 			got, err := bench.conversation(ctx, s.request("r"))
 			if err != nil || len(got) != s.seen+2 {

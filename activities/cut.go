@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // maxEncoded bounds a text as it is written into history, where a server takes 2 MiB: encoding/json writes some
@@ -16,11 +16,11 @@ const maxEncoded = 3 << 19
 // cutOutput returns an output of at most about limit bytes, which takes at most switchyard.ResultBytes(limit) in history, and how
 // many bytes it left out. What is cut becomes text, because half of a JSON value is none.
 func cutOutput(output json.RawMessage, limit int) (json.RawMessage, int) {
-	most := min(switchyard.ResultBytes(limit), maxEncoded)
+	most := min(api.ResultBytes(limit), maxEncoded)
 	if limit <= 0 || len(output) <= limit && fitsHistory(output, most) {
 		return output, 0
 	}
-	text := switchyard.PlainText(output)
+	text := api.PlainText(output)
 	end := fittingIn(text, limit, most)
 	cut, err := json.Marshal(text[:end])
 	if err != nil {

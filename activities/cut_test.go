@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -34,7 +34,7 @@ func TestToolCutsResults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := switchyard.PlainText(result.Output); got != c.want || result.Cut != c.cut || (result.Cut > 0) != (len(result.Notes) == 1) {
+			if got := api.PlainText(result.Output); got != c.want || result.Cut != c.cut || (result.Cut > 0) != (len(result.Notes) == 1) {
 				t.Errorf("got %q, cut %d, notes %q; want %q, %d", got, result.Cut, result.Notes, c.want, c.cut)
 			}
 			if c.cut > 0 && !contains(result.Notes[0], "the limit of probe", fmt.Sprintf("cut to %d of", len(c.want))) {
@@ -48,13 +48,13 @@ func TestToolCutsResults(t *testing.T) {
 // refused there and the tool would run again.
 func TestToolResultsFitHistory(t *testing.T) {
 	for _, unit := range []string{"<", "\x01", "\xff", "\u2028", "\"", "a", "é", "&日"} {
-		output, err := switchyard.EncodeJSON(strings.Repeat(unit, (1<<20-200)/len(unit)))
+		output, err := api.EncodeJSON(strings.Repeat(unit, (1<<20-200)/len(unit)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range []json.RawMessage{output, json.RawMessage(`[` + string(output) + `]`)} {
 			cut, left := cutOutput(o, 1<<20)
-			data, err := json.Marshal(switchyard.Result{Output: cut})
+			data, err := json.Marshal(api.Result{Output: cut})
 			if err != nil || len(data) > 2<<20-1024 || left == 0 && len(cut) != len(o) {
 				t.Errorf("%q: %d bytes in history, %d left out, %v", unit, len(data), left, err)
 			}

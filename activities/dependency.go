@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/programs"
 )
@@ -30,10 +30,10 @@ var starting sync.Map
 // ensureDependencies checks that everything the tool depends on is up, in the spec's order. What is down and can be
 // started is started, outlives the call and the worker, and is checked again until it is up or its time is over. The
 // programs see the same environment as the tool's own. A dependency that stays down gives precondition_failed.
-func ensureDependencies(ctx context.Context, spec *toolspecs.Spec) *switchyard.Error {
+func ensureDependencies(ctx context.Context, spec *toolspecs.Spec) *api.Error {
 	for _, d := range spec.Requires.Dependencies {
 		if err := ensure(ctx, d, programs.Env(spec.Entry.Env)); err != nil {
-			return switchyard.Errorf(switchyard.ErrPreconditionFailed, "%s needs %s, which is not up: %v", spec.Name, d.Name, err)
+			return api.Errorf(api.ErrPreconditionFailed, "%s needs %s, which is not up: %v", spec.Name, d.Name, err)
 		}
 	}
 	return nil

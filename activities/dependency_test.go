@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"golang.org/x/sys/unix"
 )
@@ -64,16 +64,16 @@ func TestDependencyDown(t *testing.T) {
 		{"its check is missing", toolspecs.Dependency{Name: "db", Check: []string{"no-such-program"}}, []string{"no-such-program is not on this worker"}},
 		{"no check", toolspecs.Dependency{Name: "db"}, []string{"names no program"}},
 		{"its start is missing", toolspecs.Dependency{Name: "db", Check: []string{"false"}, Start: []string{"no-such-program"}}, []string{"no-such-program is not on"}},
-		{"its start fails", toolspecs.Dependency{Name: "db", Check: []string{"false"}, Start: shell("exit 7"), Within: switchyard.Duration(300 * time.Millisecond)},
+		{"its start fails", toolspecs.Dependency{Name: "db", Check: []string{"false"}, Start: shell("exit 7"), Within: api.Duration(300 * time.Millisecond)},
 			[]string{"ended with exit code 7", "by hand"}},
-		{"it is slow", toolspecs.Dependency{Name: "db", Check: []string{"false"}, Start: []string{"sleep", "1"}, Within: switchyard.Duration(300 * time.Millisecond)},
+		{"it is slow", toolspecs.Dependency{Name: "db", Check: []string{"false"}, Start: []string{"sleep", "1"}, Within: api.Duration(300 * time.Millisecond)},
 			[]string{"still runs", "its check"}}, // which ended, or was under way when the time was over
-		{"its check hangs", toolspecs.Dependency{Name: "db", Check: []string{"sleep", "1000"}, Within: switchyard.Duration(100 * time.Millisecond)}, []string{"its time of 100ms is over"}},
+		{"its check hangs", toolspecs.Dependency{Name: "db", Check: []string{"sleep", "1000"}, Within: api.Duration(100 * time.Millisecond)}, []string{"its time of 100ms is over"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			e := ensureDependencies(t.Context(), specNeeding(up, c.dependency))
-			if e == nil || e.Type != switchyard.ErrPreconditionFailed {
+			if e == nil || e.Type != api.ErrPreconditionFailed {
 				t.Fatalf("got %v; want precondition_failed", e)
 			}
 			for _, want := range c.want {

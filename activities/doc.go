@@ -14,7 +14,7 @@ import (
 	"os"
 	"sync/atomic"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/models"
@@ -34,7 +34,7 @@ type Config struct {
 	// Executors execute calls, by kind of tool (switchyard.KindFunction …).
 	Executors map[string]Executor
 	// Models answer model steps, by provider.
-	Models map[switchyard.Provider]Model
+	Models map[api.Provider]Model
 	// ModelTable is what is known of models by their names; default models.Shipped().
 	ModelTable *models.Table
 	// Stored reads bytes that results left in files here, as MCP.Stored does; nil where there are none.

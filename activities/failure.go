@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 )
 
@@ -13,7 +13,7 @@ import (
 // workflows map it back.
 //
 // Text that is not UTF-8 is made so: what the server refuses would be a call whose end is never reported.
-func Failure(failed *switchyard.Error, more ...any) error {
+func Failure(failed *api.Error, more ...any) error {
 	e := validError(failed)
 	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type), temporal.ApplicationErrorOptions{
 		NonRetryable:   !e.Retryable,
@@ -25,12 +25,12 @@ func Failure(failed *switchyard.Error, more ...any) error {
 }
 
 // validError returns the error with all its text as UTF-8.
-func validError(failed *switchyard.Error) switchyard.Error {
+func validError(failed *api.Error) api.Error {
 	e := *failed
 	e.Message = validText(e.Message)
 	e.Problems = slices.Clone(e.Problems)
 	for i, p := range e.Problems {
-		e.Problems[i] = switchyard.Problem{Path: validText(p.Path), Rule: validText(p.Rule), Message: validText(p.Message)}
+		e.Problems[i] = api.Problem{Path: validText(p.Path), Rule: validText(p.Rule), Message: validText(p.Message)}
 	}
 	e.Near, e.Details = validTexts(e.Near), validTexts(e.Details)
 	return e

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/proto"
 )
@@ -12,8 +12,8 @@ import (
 // A failure holds only what the server takes: text that is not UTF-8 is made so, everywhere, and the tool's own value is
 // left as it was.
 func TestFailureIsLegalText(t *testing.T) {
-	own := &switchyard.Error{Type: switchyard.ErrExecution, Message: "caf\xe9",
-		Problems: []switchyard.Problem{{Path: "$.\xff", Rule: "r", Message: "m\xff"}}, Near: []string{"n\xff"}}
+	own := &api.Error{Type: api.ErrExecution, Message: "caf\xe9",
+		Problems: []api.Problem{{Path: "$.\xff", Rule: "r", Message: "m\xff"}}, Near: []string{"n\xff"}}
 	converter := temporal.GetDefaultFailureConverter()
 	failure := converter.ErrorToFailure(Failure(own))
 	if _, err := proto.Marshal(failure); err != nil {

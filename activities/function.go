@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -92,7 +92,7 @@ func guarded[T any](ctx context.Context, handler string, f func() (T, error)) (o
 			said := hidingOf(ctx).text(fmt.Sprint(p))
 			slog.ErrorContext(ctx, "tool panicked", "handler", handler, "panic", said, "stack", string(debug.Stack()))
 			var nothing T
-			out, err = nothing, switchyard.Errorf(switchyard.ErrExecution, "the tool's function panicked: %s", said)
+			out, err = nothing, api.Errorf(api.ErrExecution, "the tool's function panicked: %s", said)
 		}
 	}()
 	return f()
@@ -102,13 +102,13 @@ func decodeArguments(args json.RawMessage, takes *jsonschema.Schema, into any) e
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	value, err := switchyard.DecodeJSON(args)
+	value, err := api.DecodeJSON(args)
 	if err != nil {
-		return argumentError("$", switchyard.RuleType, err.Error())
+		return argumentError("$", api.RuleType, err.Error())
 	}
 	// encoding/json takes "PATH" for a field path. What was validated under one name must not arrive under another.
 	if problems := unknownKeys(takes, value, "$"); len(problems) > 0 {
-		e := switchyard.Errorf(switchyard.ErrValidation, "the tool's function does not know all of the arguments")
+		e := api.Errorf(api.ErrValidation, "the tool's function does not know all of the arguments")
 		e.Problems = problems
 		return e
 	}
@@ -117,25 +117,25 @@ func decodeArguments(args json.RawMessage, takes *jsonschema.Schema, into any) e
 	err = d.Decode(into)
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		path := strings.TrimSuffix("$."+t.Field, ".")
-		return argumentError(path, switchyard.RuleType, fmt.Sprintf("a %s does not fit the function's type %s", t.Value, t.Type))
+		return argumentError(path, api.RuleType, fmt.Sprintf("a %s does not fit the function's type %s", t.Value, t.Type))
 	}
 	if err != nil {
-		return argumentError("$", switchyard.RuleType, err.Error())
+		return argumentError("$", api.RuleType, err.Error())
 	}
 	return nil
 }
 
 func argumentError(path, rule, message string) error {
-	e := switchyard.Errorf(switchyard.ErrValidation, "the tool's function cannot take these arguments")
-	e.Problems = []switchyard.Problem{{Path: path, Rule: rule, Message: message}}
+	e := api.Errorf(api.ErrValidation, "the tool's function cannot take these arguments")
+	e.Problems = []api.Problem{{Path: path, Rule: rule, Message: message}}
 	return e
 }
 
-func unknownKeys(takes *jsonschema.Schema, value any, path string) []switchyard.Problem {
+func unknownKeys(takes *jsonschema.Schema, value any, path string) []api.Problem {
 	if takes == nil {
 		return nil
 	}
-	var problems []switchyard.Problem
+	var problems []api.Problem
 	switch v := value.(type) {
 	case []any:
 		for i, e := range v {
@@ -145,7 +145,7 @@ func unknownKeys(takes *jsonschema.Schema, value any, path string) []switchyard.
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			field, ok := fieldOf(takes, key)
 			if !ok {
-				problems = append(problems, switchyard.Problem{Path: path + "." + key, Rule: "additionalProperties",
+				problems = append(problems, api.Problem{Path: path + "." + key, Rule: "additionalProperties",
 					Message: fmt.Sprintf("the function takes no argument %q; it takes %s", key, nameList(takes.PropertyOrder))})
 			}
 			problems = append(problems, unknownKeys(field, v[key], path+"."+key)...)
@@ -162,9 +162,9 @@ func nameList(names []string) string {
 }
 
 func encodeAnswer(out any) (Answer, error) {
-	data, err := switchyard.EncodeJSON(out)
+	data, err := api.EncodeJSON(out)
 	if err != nil {
-		return Answer{}, switchyard.Errorf(switchyard.ErrInvalidOutput, "the answer of the tool's function is no JSON: %v", err)
+		return Answer{}, api.Errorf(api.ErrInvalidOutput, "the answer of the tool's function is no JSON: %v", err)
 	}
 	answer := Answer{Output: data}
 	if n, ok := out.(Noted); ok {
@@ -198,7 +198,7 @@ func named[T any](what string, all []T, of func(T) (name string, fault error)) (
 	for _, one := range all {
 		name, fault := of(one)
 		if fault == nil {
-			fault = switchyard.CheckToolName(name)
+			fault = api.CheckToolName(name)
 		}
 		if _, taken := byName[name]; taken && fault == nil {
 			fault = errors.New("another " + what + " has this name too")
@@ -232,7 +232,7 @@ func handlerOf(spec *toolspecs.Spec) string {
 func (r *Functions) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error) {
 	f, ok := r.Find(spec)
 	if !ok {
-		return Answer{}, switchyard.Errorf(switchyard.ErrExecutorNotFound,
+		return Answer{}, api.Errorf(api.ErrExecutorNotFound,
 			"the worker has no function %q for the tool %s; it has %s", handlerOf(spec), spec.Name, nameList(r.Names()))
 	}
 	return guarded(ctx, f.name, func() (Answer, error) { return f.run(ctx, args) })

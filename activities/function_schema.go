@@ -9,16 +9,16 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // goTypes are Go types whose JSON form is not the one of their kind.
 var goTypes = map[reflect.Type]*jsonschema.Schema{
-	reflect.TypeFor[json.Number]():         {Type: "number"},
-	reflect.TypeFor[json.RawMessage]():     {},
-	reflect.TypeFor[[]byte]():              {Type: "string"},
-	reflect.TypeFor[switchyard.Duration](): {Type: "string"},
+	reflect.TypeFor[json.Number]():     {Type: "number"},
+	reflect.TypeFor[json.RawMessage](): {},
+	reflect.TypeFor[[]byte]():          {Type: "string"},
+	reflect.TypeFor[api.Duration]():    {Type: "string"},
 }
 
 func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {

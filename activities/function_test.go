@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -19,20 +19,20 @@ type probePoint struct {
 }
 
 type probeInput struct {
-	Path   string              `json:"path"`
-	Count  int64               `json:"count,omitzero"`
-	Wait   switchyard.Duration `json:"wait,omitzero"`
-	Points []probePoint        `json:"points,omitempty"`
-	Any    any                 `json:"any,omitempty"`
-	Raw    json.RawMessage     `json:"raw,omitempty"`
-	Level  *float64            `json:"level"`
-	Labels map[string]string   `json:"labels,omitempty"`
+	Path   string            `json:"path"`
+	Count  int64             `json:"count,omitzero"`
+	Wait   api.Duration      `json:"wait,omitzero"`
+	Points []probePoint      `json:"points,omitempty"`
+	Any    any               `json:"any,omitempty"`
+	Raw    json.RawMessage   `json:"raw,omitempty"`
+	Level  *float64          `json:"level"`
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 func identity[T any](_ context.Context, in T) (T, error) { return in, nil }
 
 func functionSpec(handler string) *toolspecs.Spec {
-	return &toolspecs.Spec{Name: "probe", Entry: toolspecs.Entry{Type: switchyard.KindFunction, Handler: handler}}
+	return &toolspecs.Spec{Name: "probe", Entry: toolspecs.Entry{Type: api.KindFunction, Handler: handler}}
 }
 
 func register(t *testing.T, functions ...Function) *Functions {
@@ -68,8 +68,8 @@ func TestFunctionRefusesArguments(t *testing.T) {
 		`[]`:                          "$",
 	} {
 		_, err := r.Execute(t.Context(), functionSpec(""), json.RawMessage(args))
-		e, ok := errors.AsType[*switchyard.Error](err)
-		if !ok || e.Type != switchyard.ErrValidation || len(e.Problems) != 1 || e.Problems[0].Path != path {
+		e, ok := errors.AsType[*api.Error](err)
+		if !ok || e.Type != api.ErrValidation || len(e.Problems) != 1 || e.Problems[0].Path != path {
 			t.Errorf("%s: got %v; want a validation_error at %s", args, err, path)
 		}
 	}
@@ -81,7 +81,7 @@ func (notedOutput) Notes() []string { return []string{"cut"} }
 
 // Answers, notes and errors of functions come back as they are; what is no JSON is an invalid_output.
 func TestFunctionOutcomes(t *testing.T) {
-	own := switchyard.Errorf(switchyard.ErrPolicyViolation, "no")
+	own := api.Errorf(api.ErrPolicyViolation, "no")
 	r := register(t,
 		NewFunction("none", func(_ context.Context, _ struct{}) (any, error) { return nil, nil }),
 		NewFunction("noted", func(_ context.Context, _ struct{}) (notedOutput, error) { return notedOutput{}, nil }),
@@ -95,23 +95,23 @@ func TestFunctionOutcomes(t *testing.T) {
 	cases := []struct {
 		handler, args, want string
 		notes               int
-		failure             switchyard.ErrorType
+		failure             api.ErrorType
 	}{
 		{handler: "none", want: "null"},
 		{handler: "noted", args: "{}", want: "{}", notes: 1},
 		{handler: "map", args: `{"b":1e400,"A":2}`, want: `{"A":2,"b":1e400}`},
-		{handler: "fails", args: "{}", failure: switchyard.ErrPolicyViolation},
-		{handler: "nan", args: "{}", failure: switchyard.ErrInvalidOutput},
+		{handler: "fails", args: "{}", failure: api.ErrPolicyViolation},
+		{handler: "nan", args: "{}", failure: api.ErrInvalidOutput},
 		{handler: "raw", args: `{"b":1,"b":2}`, want: `{"b":1,"b":2}`},
-		{handler: "rawfails", args: "{}", failure: switchyard.ErrPolicyViolation},
-		{handler: "rawbad", args: "{}", failure: switchyard.ErrInvalidOutput},
-		{handler: "missing", args: "{}", failure: switchyard.ErrExecutorNotFound},
+		{handler: "rawfails", args: "{}", failure: api.ErrPolicyViolation},
+		{handler: "rawbad", args: "{}", failure: api.ErrInvalidOutput},
+		{handler: "missing", args: "{}", failure: api.ErrExecutorNotFound},
 	}
 	for _, c := range cases {
 		t.Run(c.handler, func(t *testing.T) {
 			answer, err := r.Execute(t.Context(), functionSpec(c.handler), json.RawMessage(c.args))
 			if c.failure != "" {
-				if e := switchyard.AsError(err); e == nil || e.Type != c.failure {
+				if e := api.AsError(err); e == nil || e.Type != c.failure {
 					t.Fatalf("got %s, %v; want %s", answer.Output, err, c.failure)
 				}
 				return
@@ -131,8 +131,8 @@ func TestFunctionPanic(t *testing.T) {
 	t.Cleanup(func() { slog.SetDefault(before) })
 	r := register(t, NewFunction("probe", func(context.Context, struct{}) (int, error) { panic("out of cheese") }))
 	_, err := r.Execute(t.Context(), functionSpec(""), json.RawMessage("{}"))
-	e := switchyard.AsError(err)
-	if e == nil || e.Type != switchyard.ErrExecution || !strings.Contains(e.Message, "out of cheese") || strings.Contains(e.Message, "goroutine") {
+	e := api.AsError(err)
+	if e == nil || e.Type != api.ErrExecution || !strings.Contains(e.Message, "out of cheese") || strings.Contains(e.Message, "goroutine") {
 		t.Fatalf("got %v", err)
 	}
 	if !strings.Contains(log.String(), "TestFunctionPanic") || !strings.Contains(log.String(), "handler=probe") {

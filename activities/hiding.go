@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
@@ -20,7 +20,7 @@ import (
 func Secret(ctx context.Context, name string) (string, error) {
 	h, _ := ctx.Value(hidingKey{}).(*hiding)
 	if h == nil || h.references[name] == "" {
-		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed,
+		return "", api.Errorf(api.ErrPreconditionFailed,
 			"the tool asks for the secret %q, and its toolspec does not name it; write entry.secrets: {%s: env:NAME} or file:/path", name, name)
 	}
 	value, err := outbound.SecretText(h.references[name])
@@ -44,14 +44,14 @@ type hiding struct {
 	mu sync.Mutex
 	// values are the secrets that were used.
 	values       []string
-	secrets, all *switchyard.Hider
+	secrets, all *api.Hider
 }
 
 func newHiding(compiled *toolspecs.Compiled, args json.RawMessage) *hiding {
-	var none *switchyard.Hider
+	var none *api.Hider
 	entry := &compiled.Spec.Entry
 	return &hiding{references: entry.Secrets, named: entry.Auth != nil || len(entry.Secrets) > 0,
-		all: none.With(switchyard.Redacted, compiled.Mask().Values(args)...)}
+		all: none.With(api.Redacted, compiled.Mask().Values(args)...)}
 }
 
 func withHiding(ctx context.Context, h *hiding) context.Context {
@@ -77,7 +77,7 @@ func (h *hiding) used(secrets ...string) {
 			h.values = append(h.values, s)
 		}
 	}
-	h.secrets, h.all = h.secrets.With(switchyard.HiddenSecret, secrets...), h.all.With(switchyard.HiddenSecret, secrets...)
+	h.secrets, h.all = h.secrets.With(api.HiddenSecret, secrets...), h.all.With(api.HiddenSecret, secrets...)
 }
 
 // join has a call hide what its instance has to.
@@ -94,7 +94,7 @@ func (h *hiding) join(other *hiding) {
 }
 
 // hiders returns what takes out the secrets alone, and all that must not be told.
-func (h *hiding) hiders() (secrets, all *switchyard.Hider) {
+func (h *hiding) hiders() (secrets, all *api.Hider) {
 	if h == nil {
 		return nil, nil
 	}
@@ -121,13 +121,13 @@ func (h *hiding) plain(err error) error {
 }
 
 // error returns a call's error as it may be told.
-func (h *hiding) error(e *switchyard.Error) *switchyard.Error {
+func (h *hiding) error(e *api.Error) *api.Error {
 	_, all := h.hiders()
 	return all.Error(e)
 }
 
 // noteHidden tells of an answer that had a secret in it.
-const noteHidden = "a secret that was in the answer was replaced by " + switchyard.HiddenSecret
+const noteHidden = "a secret that was in the answer was replaced by " + api.HiddenSecret
 
 // answer returns an answer without the secrets of the call, its notes without the sensitive arguments either.
 func (h *hiding) answer(a Answer) Answer {
@@ -137,7 +137,7 @@ func (h *hiding) answer(a Answer) Answer {
 	secrets, all := h.hiders()
 	a.Output, _ = secrets.JSON(a.Output)
 	a.Notes = all.Texts(a.Notes)
-	if h.named && strings.Contains(string(a.Output), switchyard.HiddenSecret) && !slices.Contains(a.Notes, noteHidden) {
+	if h.named && strings.Contains(string(a.Output), api.HiddenSecret) && !slices.Contains(a.Notes, noteHidden) {
 		a.Notes = append(slices.Clip(a.Notes), noteHidden)
 	}
 	return a
@@ -145,8 +145,8 @@ func (h *hiding) answer(a Answer) Answer {
 
 // reporting returns a context whose progress is told without what must not be.
 func (h *hiding) reporting(ctx context.Context) context.Context {
-	return switchyard.WithProgress(ctx, func(p switchyard.Progress) {
+	return api.WithProgress(ctx, func(p api.Progress) {
 		p.Message = h.text(p.Message)
-		switchyard.ReportProgress(ctx, p)
+		api.ReportProgress(ctx, p)
 	})
 }

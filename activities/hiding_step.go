@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // sensitiveIn returns what takes the sensitive values of a conversation out of texts: those in the arguments of calls, and
 // in results. It is nil where no tool of the catalog has any.
-func sensitiveIn(catalog switchyard.Catalog, messages []switchyard.Message) *switchyard.Hider {
-	masked := map[string]switchyard.Tool{}
+func sensitiveIn(catalog api.Catalog, messages []api.Message) *api.Hider {
+	masked := map[string]api.Tool{}
 	for _, t := range catalog.Tools {
 		if t.ArgumentMask() != nil || t.OutputMask != nil {
 			masked[t.Name] = t
@@ -22,7 +22,7 @@ func sensitiveIn(catalog switchyard.Catalog, messages []switchyard.Message) *swi
 		return nil
 	}
 	var values []string
-	tools := map[string]switchyard.Tool{}
+	tools := map[string]api.Tool{}
 	for _, m := range messages {
 		for _, c := range m.Calls {
 			tools[c.ID] = masked[c.Tool]
@@ -32,19 +32,19 @@ func sensitiveIn(catalog switchyard.Catalog, messages []switchyard.Message) *swi
 			values = append(values, tools[m.CallID].OutputMask.Values(outputIn(m.Text))...)
 		}
 	}
-	var none *switchyard.Hider
-	return none.With(switchyard.Redacted, values...)
+	var none *api.Hider
+	return none.With(api.Redacted, values...)
 }
 
 // outputIn is the output in what a model is told of a result.
 func outputIn(text string) json.RawMessage {
-	if i := strings.LastIndex(text, switchyard.NotesBegin); i >= 0 {
+	if i := strings.LastIndex(text, api.NotesBegin); i >= 0 {
 		text = text[:i]
 	}
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
-	data, err := switchyard.EncodeJSON(text)
+	data, err := api.EncodeJSON(text)
 	if err != nil {
 		return nil
 	}
@@ -53,7 +53,7 @@ func outputIn(text string) json.RawMessage {
 
 // hiddenLive returns a taker of a step's text that passes it on without what hider takes out. It keeps back the end of what
 // was said for as long as that may be the beginning of a value.
-func hiddenLive(hider *switchyard.Hider, say func(string)) func(string) {
+func hiddenLive(hider *api.Hider, say func(string)) func(string) {
 	if hider == nil || say == nil {
 		return say
 	}
@@ -66,7 +66,7 @@ func hiddenLive(hider *switchyard.Hider, say func(string)) func(string) {
 }
 
 // hiddenFailure returns the error of a model step without what hider takes out: servers quote what they refuse.
-func hiddenFailure(hider *switchyard.Hider, err error) error {
+func hiddenFailure(hider *api.Hider, err error) error {
 	text := hider.Text(err.Error())
 	if text == err.Error() {
 		return err

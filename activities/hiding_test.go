@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // hidingCall executes a call as the activity does between the spec and the result, without a server.
-func hidingCall(t *testing.T, spec toolspecs.Spec, args string, execute func(context.Context, *toolspecs.Spec, json.RawMessage) (Answer, error)) (Answer, *switchyard.Error) {
+func hidingCall(t *testing.T, spec toolspecs.Spec, args string, execute func(context.Context, *toolspecs.Spec, json.RawMessage) (Answer, error)) (Answer, *api.Error) {
 	t.Helper()
 	compiled, err := spec.Compile()
 	if err != nil {
@@ -47,11 +47,11 @@ func TestCommandSecrets(t *testing.T) {
 	path, key := keyFile(t)
 	spec := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
 		Parameters: []toolspecs.Parameter{{Name: "card", Type: "string", Sensitive: true}},
-		Entry: toolspecs.Entry{Type: switchyard.KindCommand, Argv: shell(`printf '%s|%s|%s|%s' "$PGPASSWORD" "$API_TOKEN" "$KEY" "$1" | tee /dev/stderr; exit "$2"`, "{{args.card}}", "0"),
+		Entry: toolspecs.Entry{Type: api.KindCommand, Argv: shell(`printf '%s|%s|%s|%s' "$PGPASSWORD" "$API_TOKEN" "$KEY" "$1" | tee /dev/stderr; exit "$2"`, "{{args.card}}", "0"),
 			Env: []string{"API_TOKEN"}, Secrets: map[string]string{"PGPASSWORD": "env:BASE_PASSWORD", "KEY": "file:" + path}}}
 	const args = `{"card":"4111-1111-1111"}`
 	answer, failure := hidingCall(t, spec, args, Commands{}.Execute)
-	if failure != nil || switchyard.PlainText(answer.Output) != "[secret]|[secret]|[secret]|4111-1111-1111" || len(answer.Notes) != 1 || answer.Notes[0] != noteHidden {
+	if failure != nil || api.PlainText(answer.Output) != "[secret]|[secret]|[secret]|4111-1111-1111" || len(answer.Notes) != 1 || answer.Notes[0] != noteHidden {
 		t.Errorf("got %s, %q, %v", answer.Output, answer.Notes, failure)
 	}
 	spec.Entry.Argv[len(spec.Entry.Argv)-1] = "3"
@@ -63,7 +63,7 @@ func TestCommandSecrets(t *testing.T) {
 		t.Errorf("a line of the key is in %v", failure)
 	}
 	spec.Entry.Secrets["PGPASSWORD"] = "env:NOT_SET_ANYWHERE"
-	if _, failure = hidingCall(t, spec, args, Commands{}.Execute); failure == nil || failure.Type != switchyard.ErrPreconditionFailed || !strings.Contains(failure.Message, "env:NOT_SET_ANYWHERE is not set") {
+	if _, failure = hidingCall(t, spec, args, Commands{}.Execute); failure == nil || failure.Type != api.ErrPreconditionFailed || !strings.Contains(failure.Message, "env:NOT_SET_ANYWHERE is not set") {
 		t.Errorf("got %v", failure)
 	}
 }
@@ -74,7 +74,7 @@ func TestFunctionSecrets(t *testing.T) {
 	t.Setenv("BASE_PASSWORD", "planted-password")
 	spec := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
 		Parameters: []toolspecs.Parameter{{Name: "how", Type: "string"}, {Name: "card", Type: "string", Sensitive: true}},
-		Entry:      toolspecs.Entry{Type: switchyard.KindFunction, Secrets: map[string]string{"password": "env:BASE_PASSWORD"}}}
+		Entry:      toolspecs.Entry{Type: api.KindFunction, Secrets: map[string]string{"password": "env:BASE_PASSWORD"}}}
 	var told []string
 	f := NewFunction("probe", func(ctx context.Context, in struct{ How, Card string }) (map[string]string, error) {
 		password, err := Secret(ctx, "password")
@@ -82,7 +82,7 @@ func TestFunctionSecrets(t *testing.T) {
 			return nil, err
 		}
 		said := password + " " + in.Card
-		switchyard.ReportProgress(ctx, switchyard.Progress{Message: said})
+		api.ReportProgress(ctx, api.Progress{Message: said})
 		switch in.How {
 		case "fails":
 			return nil, errors.New("no: " + said)
@@ -98,7 +98,7 @@ func TestFunctionSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	execute := func(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error) {
-		ctx = switchyard.WithProgress(ctx, func(p switchyard.Progress) { told = append(told, p.Message) })
+		ctx = api.WithProgress(ctx, func(p api.Progress) { told = append(told, p.Message) })
 		return functions.Execute(hidingOf(ctx).reporting(ctx), spec, args)
 	}
 	for how, want := range map[string]string{
@@ -132,14 +132,14 @@ func TestFunctionSecrets(t *testing.T) {
 
 // What a model says while it answers, and what its server says of a failure, has no sensitive value of the conversation.
 func TestStepHides(t *testing.T) {
-	catalog := switchyard.Catalog{Tools: []switchyard.Tool{{Name: "plain"},
-		{Name: "login", Sensitive: []string{"password"}, OutputMask: &switchyard.Mask{Keys: map[string]*switchyard.Mask{"token": {All: true}}}},
-		{Name: "secret_word", OutputMask: &switchyard.Mask{All: true}}}}
-	messages := []switchyard.Message{
-		{Role: switchyard.RoleAssistant, Calls: []switchyard.Call{{ID: "1.1", Tool: "login", Arguments: `{"password":"hunter22"}`}, {ID: "1.2", Tool: "secret_word", Arguments: "{}"}}},
-		{Role: switchyard.RoleTool, CallID: "1.1", Text: `{"token":"token-42"}` + switchyard.NotesBegin + "slow]"},
-		{Role: switchyard.RoleTool, CallID: "1.2", Text: "open sesame"},
-		{Role: switchyard.RoleTool, CallID: "1.3", Text: "anything"},
+	catalog := api.Catalog{Tools: []api.Tool{{Name: "plain"},
+		{Name: "login", Sensitive: []string{"password"}, OutputMask: &api.Mask{Keys: map[string]*api.Mask{"token": {All: true}}}},
+		{Name: "secret_word", OutputMask: &api.Mask{All: true}}}}
+	messages := []api.Message{
+		{Role: api.RoleAssistant, Calls: []api.Call{{ID: "1.1", Tool: "login", Arguments: `{"password":"hunter22"}`}, {ID: "1.2", Tool: "secret_word", Arguments: "{}"}}},
+		{Role: api.RoleTool, CallID: "1.1", Text: `{"token":"token-42"}` + api.NotesBegin + "slow]"},
+		{Role: api.RoleTool, CallID: "1.2", Text: "open sesame"},
+		{Role: api.RoleTool, CallID: "1.3", Text: "anything"},
 	}
 	hider := sensitiveIn(catalog, messages)
 	told := ""
@@ -157,7 +157,7 @@ func TestStepHides(t *testing.T) {
 	if err := hiddenFailure(hider, errors.New("hunter22")); err.Error() != "***" {
 		t.Errorf("got %v", err)
 	}
-	if sensitiveIn(switchyard.Catalog{Tools: catalog.Tools[:1]}, messages) != nil || hiddenLive(nil, nil) != nil {
+	if sensitiveIn(api.Catalog{Tools: catalog.Tools[:1]}, messages) != nil || hiddenLive(nil, nil) != nil {
 		t.Error("there is nothing to hide")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -19,8 +19,8 @@ type Served struct {
 	// Queue is the task queue that leads to the instance, Lane the lane of its tool.
 	Queue, Lane string
 	// Tool executes the calls, as the dynamic activity; Hold is HoldActivity.
-	Tool func(context.Context, converter.EncodedValues) (switchyard.Result, error)
-	Hold func(context.Context, switchyard.HoldRequest) (switchyard.HoldState, error)
+	Tool func(context.Context, converter.EncodedValues) (api.Result, error)
+	Hold func(context.Context, api.HoldRequest) (api.HoldState, error)
 	// Failed is told why the worker cannot go on. It does not block.
 	Failed func(error)
 }
@@ -36,16 +36,16 @@ type Serve func(Served) (stop func(), err error)
 // It completes where the run needs the instance no more, and where it idled out, with what is left of it. Its failure is
 // worker_lost where the instance was given up, anything else where it could not be made; the failure's second detail is
 // what is left of the instance.
-func (a *Activities) Hold(ctx context.Context, r switchyard.HoldRequest) (switchyard.HoldState, error) {
+func (a *Activities) Hold(ctx context.Context, r api.HoldRequest) (api.HoldState, error) {
 	h := &holder{Activities: a, request: r, info: activity.GetInfo(ctx), log: activity.GetLogger(ctx),
 		created: make(chan creation, 1), failed: make(chan error, 1), adoptions: make(chan activity.Info), over: make(chan struct{})}
 	if e := h.prepare(ctx); e != nil {
-		return switchyard.HoldState{}, holdFailure(e, r.Last)
+		return api.HoldState{}, holdFailure(e, r.Last)
 	}
 	h.lease = newLease(a.config.Client, h.info.TaskToken, cmp.Or(h.info.HeartbeatTimeout, h.spec.Execution.Heartbeat.Std()), func() any { return h.state() })
 	switch err := h.lease.beat(ctx); {
 	case errors.Is(err, errHoldCancelled):
-		return switchyard.HoldState{}, nil
+		return api.HoldState{}, nil
 	case err != nil:
 		return h.last, holdFailure(h.lostError("its first heartbeat did not arrive: "+err.Error()), h.last)
 	}
@@ -58,13 +58,13 @@ func (a *Activities) Hold(ctx context.Context, r switchyard.HoldRequest) (switch
 // holder is one execution of Hold.
 type holder struct {
 	*Activities
-	request  switchyard.HoldRequest
+	request  api.HoldRequest
 	spec     *toolspecs.Spec
 	stateful Stateful
 	log      logger
 	lease    *lease
 	// last is what is known of the run's instances so far, gone why the state of the last one may be gone.
-	last switchyard.HoldState
+	last api.HoldState
 	gone string
 	// info is that of the hold by which the instance is held now: another than this execution's where it was adopted.
 	info    activity.Info
@@ -94,22 +94,22 @@ type logger interface {
 // creation is what came of making the instance.
 type creation struct {
 	instance *instance
-	err      *switchyard.Error
+	err      *api.Error
 }
 
 // prepare finds out what is to be made.
-func (h *holder) prepare(ctx context.Context) *switchyard.Error {
-	compiled, err := h.pinnedSpec(ctx, h.request.Tool, switchyard.Execution{Digest: h.request.Digest, Origin: h.request.Origin})
+func (h *holder) prepare(ctx context.Context) *api.Error {
+	compiled, err := h.pinnedSpec(ctx, h.request.Tool, api.Execution{Digest: h.request.Digest, Origin: h.request.Origin})
 	if err != nil {
-		return switchyard.Errorf(switchyard.ErrExecutorNotFound, "the worker cannot get the pinned toolspec of %s: %v", h.request.Tool, err)
+		return api.Errorf(api.ErrExecutorNotFound, "the worker cannot get the pinned toolspec of %s: %v", h.request.Tool, err)
 	}
 	h.spec = &compiled.Spec
 	if h.config.Stateful == nil || h.config.Serve == nil {
-		return switchyard.Errorf(switchyard.ErrExecutorNotFound, "this worker holds no instances of stateful tools")
+		return api.Errorf(api.ErrExecutorNotFound, "this worker holds no instances of stateful tools")
 	}
 	var ok bool
 	if h.stateful, ok = h.config.Stateful.Find(h.spec); !ok {
-		return switchyard.Errorf(switchyard.ErrExecutorNotFound, "the worker has no factory %q for the tool %s; it has %s",
+		return api.Errorf(api.ErrExecutorNotFound, "the worker has no factory %q for the tool %s; it has %s",
 			handlerOf(h.spec), h.spec.Name, nameList(h.config.Stateful.Names()))
 	}
 	if h.request.Adopt {
@@ -124,16 +124,16 @@ func (h *holder) prepare(ctx context.Context) *switchyard.Error {
 }
 
 // state is what heartbeats tell.
-func (h *holder) state() switchyard.HoldState {
+func (h *holder) state() api.HoldState {
 	if i := h.instance.Load(); i != nil {
 		return i.state()
 	}
 	return h.last
 }
 
-func (h *holder) lostError(why string) *switchyard.Error {
-	e := switchyard.Errorf(switchyard.ErrWorkerLost, "the worker gave up the instance of %s: %s", h.request.Tool, why)
-	e.Phase, e.Retryable = switchyard.PhaseExecution, true
+func (h *holder) lostError(why string) *api.Error {
+	e := api.Errorf(api.ErrWorkerLost, "the worker gave up the instance of %s: %s", h.request.Tool, why)
+	e.Phase, e.Retryable = api.PhaseExecution, true
 	return e
 }
 
@@ -143,7 +143,7 @@ func (h *holder) create(ctx context.Context) creation {
 	wait := retry.InitialInterval.Std()
 	for attempt := 1; ; attempt++ {
 		i, err := h.createOnce(ctx)
-		e := switchyard.AsError(err)
+		e := api.AsError(err)
 		if e == nil || !e.Retryable || attempt >= retry.MaxAttempts {
 			return creation{i, e}
 		}
@@ -187,7 +187,7 @@ func (h *holder) createOnce(ctx context.Context) (*instance, error) {
 
 func (h *holder) creationError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errToolTimeout) && (errors.Is(err, cause) || errors.Is(err, ctx.Err())) {
-		return switchyard.Errorf(switchyard.ErrTimeout, "the instance of %s was not made within %s", h.spec.Name, h.spec.Execution.Timeout)
+		return api.Errorf(api.ErrTimeout, "the instance of %s was not made within %s", h.spec.Name, h.spec.Execution.Timeout)
 	}
 	e := hidingOf(ctx).error(ownError(err, h.spec))
 	e.Message = fmt.Sprintf("the instance of %s could not be made: %s", h.spec.Name, e.Message)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 )
@@ -14,7 +14,7 @@ import (
 const closeWithin = 10 * time.Second
 
 // finish ends the instance and reports that.
-func (h *holder) finish(end ending) (switchyard.HoldState, error) {
+func (h *holder) finish(end ending) (api.HoldState, error) {
 	close(h.over)
 	h.endCreation(errLeaseOver)
 	if end.kind != endIdle && end.kind != endStopped {
@@ -94,7 +94,7 @@ func (h *holder) waitClosed(closed <-chan struct{}, end ending) {
 
 // report tells the run how the hold has ended. A hold that was adopted has no execution of its own: it is completed from
 // here.
-func (h *holder) report(end ending) (state switchyard.HoldState, err error) {
+func (h *holder) report(end ending) (state api.HoldState, err error) {
 	switch end.kind {
 	case endIdle:
 		state = h.state()
@@ -122,8 +122,8 @@ func (h *holder) report(end ending) (state switchyard.HoldState, err error) {
 }
 
 // holdFailure is Failure with what is left of the instance. Only an instance that was given up is asked for again.
-func holdFailure(e *switchyard.Error, state switchyard.HoldState) error {
+func holdFailure(e *api.Error, state api.HoldState) error {
 	again := *e
-	again.Retryable = e.Type == switchyard.ErrWorkerLost
+	again.Retryable = e.Type == api.ErrWorkerLost
 	return Failure(&again, state)
 }

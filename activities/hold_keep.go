@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -21,7 +21,7 @@ import (
 type ending struct {
 	kind endKind
 	// err is why it could not be made or was given up.
-	err *switchyard.Error
+	err *api.Error
 }
 
 type endKind string
@@ -109,7 +109,7 @@ func (h *holder) begin(c creation) *ending {
 	h.config.Stateful.count(h.spec.Name, 1)
 	h.log.Info("instance made", "tool", h.spec.Name, "run", h.request.Origin.Run, "generation", h.last.Generation)
 	stop, err := h.config.Serve(Served{Queue: h.request.Queue, Lane: h.spec.Execution.Lane,
-		Tool: func(ctx context.Context, in converter.EncodedValues) (switchyard.Result, error) {
+		Tool: func(ctx context.Context, in converter.EncodedValues) (api.Result, error) {
 			return h.Tool(context.WithValue(ctx, instanceKey{}, i), in)
 		},
 		Hold: h.adopt,
@@ -129,14 +129,14 @@ func (h *holder) begin(c creation) *ending {
 
 // adopt is the hold of an execution that continues the run, as the worker of the instance's own queue gets it. The
 // execution of Hold that made the instance goes on with it, and reports for it.
-func (h *holder) adopt(ctx context.Context, _ switchyard.HoldRequest) (switchyard.HoldState, error) {
+func (h *holder) adopt(ctx context.Context, _ api.HoldRequest) (api.HoldState, error) {
 	select {
 	case h.adoptions <- activity.GetInfo(ctx):
-		return switchyard.HoldState{}, activity.ErrResultPending
+		return api.HoldState{}, activity.ErrResultPending
 	case <-h.over:
 	case <-ctx.Done():
 	}
-	return switchyard.HoldState{}, holdFailure(h.lostError("it is being closed"), h.state())
+	return api.HoldState{}, holdFailure(h.lostError("it is being closed"), h.state())
 }
 
 // goOn goes on with the instance for the hold that has adopted it.
@@ -188,7 +188,7 @@ func (h *holder) forgotten(ctx context.Context, open *ending) *ending {
 // awaitAdoption sees whether the run that is to adopt the instance is still there.
 func (h *holder) awaitAdoption(ctx context.Context) *ending {
 	switch now := time.Now(); {
-	case now.Sub(h.parked) > switchyard.AdoptWithin.Std():
+	case now.Sub(h.parked) > api.AdoptWithin.Std():
 		h.unknown = true
 		return h.lost("the run did not adopt it when it continued as new")
 	case now.Sub(h.asked) < askPause:
@@ -213,7 +213,7 @@ func (h *holder) describe(ctx context.Context, runID string) (*workflowservice.D
 
 // before returns what is known of the run's last instance, and why its state is gone where it is: from the last heartbeat
 // of whoever held it, or from the run.
-func (h *holder) before(ctx context.Context) (last switchyard.HoldState, gone string, err error) {
+func (h *holder) before(ctx context.Context) (last api.HoldState, gone string, err error) {
 	const lost = "the worker that held the last one was lost"
 	if activity.HasHeartbeatDetails(ctx) {
 		err := activity.GetHeartbeatDetails(ctx, &last)
@@ -242,17 +242,17 @@ func (h *holder) before(ctx context.Context) (last switchyard.HoldState, gone st
 }
 
 // readable returns a state as it was read. One that cannot be read is gone, which must not go unnoticed.
-func (h *holder) readable(s switchyard.HoldState, err error) switchyard.HoldState {
+func (h *holder) readable(s api.HoldState, err error) api.HoldState {
 	if err == nil {
 		return s
 	}
 	h.log.Warn("the state of an instance is gone", "tool", h.request.Tool, "run", h.request.Origin.Run, "error", err)
-	return switchyard.HoldState{Generation: max(s.Generation, h.request.Last.Generation), Used: true}
+	return api.HoldState{Generation: max(s.Generation, h.request.Last.Generation), Used: true}
 }
 
 // lastHeartbeat returns what the last heartbeat told of a hold that ended with its execution, nil where there was none. known
 // says that the server still has that hold: it does for as long as it keeps the execution.
-func (h *holder) lastHeartbeat(ctx context.Context, ref switchyard.HoldRef) (details *commonpb.Payloads, known bool, err error) {
+func (h *holder) lastHeartbeat(ctx context.Context, ref api.HoldRef) (details *commonpb.Payloads, known bool, err error) {
 	described, err := h.config.Client.DescribeWorkflowExecution(ctx, h.info.WorkflowExecution.ID, ref.RunID)
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return nil, false, nil

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/temporal"
 )
@@ -17,8 +17,8 @@ import (
 func TestHoldCannotMake(t *testing.T) {
 	attempts := 0
 	retry := func(s *toolspecs.Spec) {
-		s.Execution.Effect, s.Execution.Timeout = switchyard.EffectIdempotent, switchyard.Duration(50*time.Millisecond)
-		s.Execution.Retry = switchyard.Retry{MaxAttempts: 3, InitialInterval: switchyard.Duration(time.Millisecond)}
+		s.Execution.Effect, s.Execution.Timeout = api.EffectIdempotent, api.Duration(50*time.Millisecond)
+		s.Execution.Retry = api.Retry{MaxAttempts: 3, InitialInterval: api.Duration(time.Millisecond)}
 	}
 	factory := func(f func(context.Context) (*keptLoud, error)) func(*holds) Stateful {
 		return func(*holds) Stateful {
@@ -30,18 +30,18 @@ func TestHoldCannotMake(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		factory  func(*holds) Stateful
-		want     switchyard.ErrorType
+		want     api.ErrorType
 		says     string
 		attempts int
 	}{
-		"plain":     {factory(func(context.Context) (*keptLoud, error) { return nil, errors.New("no disk") }), switchyard.ErrExecution, "the instance of counter could not be made: no disk", 1},
-		"transient": {factory(func(context.Context) (*keptLoud, error) { return nil, switchyard.Transient(errors.New("busy"), 0) }), switchyard.ErrExecution, "busy", 3},
-		"panic":     {factory(func(context.Context) (*keptLoud, error) { panic("kaboom") }), switchyard.ErrExecution, "kaboom", 1},
+		"plain":     {factory(func(context.Context) (*keptLoud, error) { return nil, errors.New("no disk") }), api.ErrExecution, "the instance of counter could not be made: no disk", 1},
+		"transient": {factory(func(context.Context) (*keptLoud, error) { return nil, api.Transient(errors.New("busy"), 0) }), api.ErrExecution, "busy", 3},
+		"panic":     {factory(func(context.Context) (*keptLoud, error) { panic("kaboom") }), api.ErrExecution, "kaboom", 1},
 		"own type": {factory(func(context.Context) (*keptLoud, error) {
-			return nil, switchyard.Errorf(switchyard.ErrPolicyViolation, "not here")
-		}), switchyard.ErrPolicyViolation, "not here", 1},
-		"late":    {factory(func(ctx context.Context) (*keptLoud, error) { <-ctx.Done(); return nil, ctx.Err() }), switchyard.ErrTimeout, "was not made within 50ms", 1},
-		"unknown": {func(*holds) Stateful { return NewStateful("other", makes(&keptLoud{}), (*keptLoud).Add) }, switchyard.ErrExecutorNotFound, `no factory "counter"`, 0},
+			return nil, api.Errorf(api.ErrPolicyViolation, "not here")
+		}), api.ErrPolicyViolation, "not here", 1},
+		"late":    {factory(func(ctx context.Context) (*keptLoud, error) { <-ctx.Done(); return nil, ctx.Err() }), api.ErrTimeout, "was not made within 50ms", 1},
+		"unknown": {func(*holds) Stateful { return NewStateful("other", makes(&keptLoud{}), (*keptLoud).Add) }, api.ErrExecutorNotFound, `no factory "counter"`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			attempts = 0
@@ -54,7 +54,7 @@ func TestHoldCannotMake(t *testing.T) {
 	}
 	t.Run("state", func(t *testing.T) {
 		h := newHolds(t, recreate, keptBy(nil))
-		damaged := switchyard.HoldState{Generation: 1, Used: true, State: []byte("text")}
+		damaged := api.HoldState{Generation: 1, Used: true, State: []byte("text")}
 		e, left, again := h.failed(h.start(h.request(), damaged))
 		if again || !strings.Contains(e.Message, "kept state") || string(left.State) != "text" || left.Generation != 2 || h.said() != "make2 close" {
 			t.Errorf("%+v, left %+v, %s", e, left, h.said())
@@ -66,7 +66,7 @@ func TestHoldCannotMake(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := newHolds(t, nil, plain)
-		if e, _, _ := h.failed(h.start(h.request(), switchyard.HoldState{Used: true, State: packed})); !strings.Contains(e.Message, "another version") {
+		if e, _, _ := h.failed(h.start(h.request(), api.HoldState{Used: true, State: packed})); !strings.Contains(e.Message, "another version") {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -74,14 +74,14 @@ func TestHoldCannotMake(t *testing.T) {
 		h := newHolds(t, func(s *toolspecs.Spec) {
 			s.Requires.Dependencies = []toolspecs.Dependency{{Name: "db", Check: []string{"no-such-program-here"}}}
 		}, plain)
-		if e, _, again := h.failed(h.start(h.request())); e.Type != switchyard.ErrPreconditionFailed || again {
+		if e, _, again := h.failed(h.start(h.request())); e.Type != api.ErrPreconditionFailed || again {
 			t.Errorf("%+v, again %v", e, again)
 		}
 	})
 	t.Run("no stateful tools", func(t *testing.T) {
 		h := newHolds(t, nil, plain)
 		h.config.Stateful = nil
-		if e, _, _ := h.failed(h.start(h.request())); e.Type != switchyard.ErrExecutorNotFound {
+		if e, _, _ := h.failed(h.start(h.request())); e.Type != api.ErrExecutorNotFound {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -89,7 +89,7 @@ func TestHoldCannotMake(t *testing.T) {
 		h := newHolds(t, nil, plain)
 		r := h.request()
 		r.Digest = "other"
-		if e, _, _ := h.failed(h.start(r)); e.Type != switchyard.ErrExecutorNotFound {
+		if e, _, _ := h.failed(h.start(r)); e.Type != api.ErrExecutorNotFound {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -123,7 +123,7 @@ func TestHoldEndsBeforeInstanceIsMade(t *testing.T) {
 func TestHoldMakesNothing(t *testing.T) {
 	h := newHolds(t, nil, plain)
 	h.server.say(errors.New("broken pipe"))
-	if e, _, again := h.failed(h.start(h.request())); e.Type != switchyard.ErrWorkerLost || !again {
+	if e, _, again := h.failed(h.start(h.request())); e.Type != api.ErrWorkerLost || !again {
 		t.Errorf("%+v, again %v", e, again)
 	}
 	h.server.say(temporal.NewCanceledError())

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -45,35 +45,35 @@ func TestHoldRestores(t *testing.T) {
 
 // An instance whose state is gone says so with its first answer, and why.
 func TestHoldTellsOfLostState(t *testing.T) {
-	used := switchyard.HoldState{Generation: 4, Used: true}
+	used := api.HoldState{Generation: 4, Used: true}
 	before := toldBefore(t, used)
 	for name, c := range map[string]struct {
-		change  func(*switchyard.HoldRequest)
+		change  func(*api.HoldRequest)
 		details []any
 		says    string
 	}{
 		"first":    {nil, nil, ""},
-		"unused":   {nil, []any{switchyard.HoldState{Generation: 4}}, ""},
+		"unused":   {nil, []any{api.HoldState{Generation: 4}}, ""},
 		"lost":     {nil, []any{used}, "the worker that held the last one was lost: this is a new instance of counter"},
-		"idle":     {func(r *switchyard.HoldRequest) { r.Last = used }, nil, "the last one was closed after 10m0s without a call"},
-		"run told": {func(r *switchyard.HoldRequest) { r.Last, r.Lost = used, true }, nil, "was lost"},
-		"server told": {func(r *switchyard.HoldRequest) {
-			r.Before = []switchyard.HoldRef{{RunID: "old", ActivityID: "hold/counter"}}
+		"idle":     {func(r *api.HoldRequest) { r.Last = used }, nil, "the last one was closed after 10m0s without a call"},
+		"run told": {func(r *api.HoldRequest) { r.Last, r.Lost = used, true }, nil, "was lost"},
+		"server told": {func(r *api.HoldRequest) {
+			r.Before = []api.HoldRef{{RunID: "old", ActivityID: "hold/counter"}}
 		}, nil, "was lost"},
-		"earlier told": {func(r *switchyard.HoldRequest) {
-			r.Before = []switchyard.HoldRef{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "empty", ActivityID: "hold/counter"}}
+		"earlier told": {func(r *api.HoldRequest) {
+			r.Before = []api.HoldRef{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "empty", ActivityID: "hold/counter"}}
 		}, nil, "was lost"},
-		"nobody told": {func(r *switchyard.HoldRequest) {
+		"nobody told": {func(r *api.HoldRequest) {
 			r.Last.Generation = 4
-			r.Before = []switchyard.HoldRef{{RunID: "empty", ActivityID: "hold/counter"}}
+			r.Before = []api.HoldRef{{RunID: "empty", ActivityID: "hold/counter"}}
 		}, nil, "was lost"},
-		"forgotten": {func(r *switchyard.HoldRequest) {
+		"forgotten": {func(r *api.HoldRequest) {
 			r.Last.Generation = 4
-			r.Before = []switchyard.HoldRef{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "empty", ActivityID: "hold/counter/2"}}
+			r.Before = []api.HoldRef{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "empty", ActivityID: "hold/counter/2"}}
 		}, nil, "was lost"},
-		"deleted": {func(r *switchyard.HoldRequest) {
+		"deleted": {func(r *api.HoldRequest) {
 			r.Last.Generation = 4
-			r.Before = []switchyard.HoldRef{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "deleted", ActivityID: "hold/counter"}}
+			r.Before = []api.HoldRef{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "deleted", ActivityID: "hold/counter"}}
 		}, nil, "was lost"},
 		"unreadable": {nil, []any{"text"}, "was lost"},
 	} {
@@ -106,7 +106,7 @@ func TestHoldTellsOfLostState(t *testing.T) {
 }
 
 // toldBefore is an execution that is over, whose hold's last heartbeat told a state.
-func toldBefore(t *testing.T, told switchyard.HoldState) *workflowservice.DescribeWorkflowExecutionResponse {
+func toldBefore(t *testing.T, told api.HoldState) *workflowservice.DescribeWorkflowExecutionResponse {
 	t.Helper()
 	details, err := converter.GetDefaultDataConverter().ToPayloads(told)
 	if err != nil {

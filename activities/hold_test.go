@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -82,16 +82,16 @@ func TestHoldOfEndedRun(t *testing.T) {
 // be tried again or not, and the instance closed, before the server can give it to another.
 func TestHoldIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
-		effect switchyard.Effect
+		effect api.Effect
 		cut    func(*holds)
-		want   switchyard.ErrorType
+		want   api.ErrorType
 	}{
-		"cut off, idempotent": {switchyard.EffectIdempotent, func(h *holds) { h.server.say(errors.New("broken pipe")) }, switchyard.ErrWorkerLost},
-		"cut off, once":       {switchyard.EffectOnce, func(h *holds) { h.server.say(errors.New("broken pipe")) }, switchyard.ErrOutcomeUnknown},
-		"replaced": {switchyard.EffectOnce, func(h *holds) {
+		"cut off, idempotent": {api.EffectIdempotent, func(h *holds) { h.server.say(errors.New("broken pipe")) }, api.ErrWorkerLost},
+		"cut off, once":       {api.EffectOnce, func(h *holds) { h.server.say(errors.New("broken pipe")) }, api.ErrOutcomeUnknown},
+		"replaced": {api.EffectOnce, func(h *holds) {
 			h.server.describe(runID, executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING))
 			h.server.say(serviceerror.NewNotFound("no such activity"))
-		}, switchyard.ErrOutcomeUnknown},
+		}, api.ErrOutcomeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calling := make(chan struct{})
@@ -115,7 +115,7 @@ func TestHoldIsLost(t *testing.T) {
 			began := time.Now()
 			c.cut(h)
 			e, _ := callError(t, soon(t, "the call's end", called))
-			if e.Type != c.want || e.Retryable != (c.effect != switchyard.EffectOnce) || !contains(e.Message, "interrupted", errLeaseOver.Error()) {
+			if e.Type != c.want || e.Retryable != (c.effect != api.EffectOnce) || !contains(e.Message, "interrupted", errLeaseOver.Error()) {
 				t.Errorf("the call ended with %+v", e)
 			}
 			err := soon(t, "the end", running.done)
@@ -123,7 +123,7 @@ func TestHoldIsLost(t *testing.T) {
 				t.Errorf("it took %s to give the instance up, and the heartbeat timeout is 1s", took)
 			}
 			if app, failed := errors.AsType[*temporal.ApplicationError](err); name == "replaced" && !errors.Is(err, activity.ErrResultPending) ||
-				name != "replaced" && (!failed || app.Type() != string(switchyard.ErrWorkerLost) || app.NonRetryable()) {
+				name != "replaced" && (!failed || app.Type() != string(api.ErrWorkerLost) || app.NonRetryable()) {
 				t.Errorf("the hold ended with %v", err)
 			}
 			if got := h.said(); got != "serve add1/1 stop close" {
@@ -131,7 +131,7 @@ func TestHoldIsLost(t *testing.T) {
 			}
 			if _, err := h.call(s, 1); err == nil {
 				t.Error("a call was executed on an instance that was given up")
-			} else if e, _ := callError(t, err); e.Type != switchyard.ErrWorkerLost || !strings.Contains(e.Message, "nothing ran") {
+			} else if e, _ := callError(t, err); e.Type != api.ErrWorkerLost || !strings.Contains(e.Message, "nothing ran") {
 				t.Errorf("a call after the loss ended with %+v", e)
 			}
 		})
@@ -144,7 +144,7 @@ func TestHoldStops(t *testing.T) {
 	running := h.start(h.request())
 	h.add(soon(t, "the instance", h.served), 5)
 	close(running.stop)
-	if e, left, again := h.failed(running); e.Type != switchyard.ErrWorkerLost || !again || left.State != nil || left.Generation != 1 || !strings.Contains(e.Message, "its worker stops") {
+	if e, left, again := h.failed(running); e.Type != api.ErrWorkerLost || !again || left.State != nil || left.Generation != 1 || !strings.Contains(e.Message, "its worker stops") {
 		t.Errorf("%+v, left %+v, again %v", e, left, again)
 	}
 	if got := h.said(); got != "make1 serve add5/1 snapshot stop close" {
@@ -196,8 +196,8 @@ func TestHoldIdles(t *testing.T) {
 func (h *holds) adopt(s Served) error {
 	h.t.Helper()
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	env.RegisterActivityWithOptions(s.Hold, activity.RegisterOptions{Name: switchyard.HoldActivity})
-	_, err := env.ExecuteActivity(switchyard.HoldActivity, switchyard.HoldRequest{Adopt: true})
+	env.RegisterActivityWithOptions(s.Hold, activity.RegisterOptions{Name: api.HoldActivity})
+	_, err := env.ExecuteActivity(api.HoldActivity, api.HoldRequest{Adopt: true})
 	return err
 }
 
@@ -232,8 +232,8 @@ func TestHoldIsAdopted(t *testing.T) {
 				t.Errorf("reported %+v", report)
 			}
 			if want.kind == endStopped {
-				var e switchyard.Error
-				var left switchyard.HoldState
+				var e api.Error
+				var left api.HoldState
 				if app, ok := errors.AsType[*temporal.ApplicationError](report.err); !ok || app.Details(&e, &left) != nil || left.State == nil {
 					t.Errorf("reported %v, left %+v", report.err, left)
 				}

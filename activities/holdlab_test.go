@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -55,7 +55,7 @@ type loud struct {
 }
 
 func (c *loud) Add(ctx context.Context, in tallyArgs) (int, error) {
-	call, _ := switchyard.ContextOf(ctx)
+	call, _ := api.ContextOf(ctx)
 	c.holds.say(fmt.Sprint("add", in.By, "/", call.Generation))
 	c.n += in.By
 	if c.call != nil {
@@ -99,7 +99,7 @@ func newHolds(t *testing.T, change func(*toolspecs.Spec), factory func(*holds) S
 	h := &holds{t: t, server: &heldServer{described: map[string]*workflowservice.DescribeWorkflowExecutionResponse{}, completed: make(chan holdReport, 1)},
 		served: make(chan Served, 10)}
 	catalog := catalogOf(t, spec("counter", func(s *toolspecs.Spec) {
-		s.Entry.Type = switchyard.KindStateful
+		s.Entry.Type = api.KindStateful
 		s.Parameters = []toolspecs.Parameter{{Name: "by", Type: "integer", Required: true}}
 		s.Execution.Heartbeat = second
 		if change != nil {
@@ -112,7 +112,7 @@ func newHolds(t *testing.T, change func(*toolspecs.Spec), factory func(*holds) S
 	}
 	b := setUp(t, catalog, func(c *Config) {
 		c.Client, c.Stateful = h.server, factories
-		c.Executors = map[string]Executor{switchyard.KindStateful: factories}
+		c.Executors = map[string]Executor{api.KindStateful: factories}
 		c.Serve = func(s Served) (func(), error) {
 			if h.refuse != nil {
 				return nil, h.refuse
@@ -147,22 +147,22 @@ func keptBy(change func(*keptLoud)) func(*holds) Stateful {
 	}
 }
 
-func recreate(s *toolspecs.Spec) { s.Entry.OnLoss = switchyard.OnLossRecreate }
+func recreate(s *toolspecs.Spec) { s.Entry.OnLoss = api.OnLossRecreate }
 
 // held is a running hold.
 type held struct {
 	end  context.CancelCauseFunc
 	stop chan struct{}
 	done chan error
-	left switchyard.HoldState
+	left api.HoldState
 }
 
-func (h *holds) request() switchyard.HoldRequest {
-	return switchyard.HoldRequest{Tool: "counter", Digest: h.compiled.Digest, Origin: switchyard.Origin{Run: "run-1"}, Queue: "q/instance/run-1/counter"}
+func (h *holds) request() api.HoldRequest {
+	return api.HoldRequest{Tool: "counter", Digest: h.compiled.Digest, Origin: api.Origin{Run: "run-1"}, Queue: "q/instance/run-1/counter"}
 }
 
 // start starts a hold; details are those of the attempt before, if there was one.
-func (h *holds) start(r switchyard.HoldRequest, details ...any) *held {
+func (h *holds) start(r api.HoldRequest, details ...any) *held {
 	h.t.Helper()
 	running := &held{stop: make(chan struct{}), done: make(chan error, 1)}
 	ends := make(chan context.CancelCauseFunc, 1)
@@ -171,13 +171,13 @@ func (h *holds) start(r switchyard.HoldRequest, details ...any) *held {
 	if len(details) > 0 {
 		env.SetHeartbeatDetails(details[0])
 	}
-	env.RegisterActivityWithOptions(func(ctx context.Context, r switchyard.HoldRequest) (switchyard.HoldState, error) {
+	env.RegisterActivityWithOptions(func(ctx context.Context, r api.HoldRequest) (api.HoldState, error) {
 		ctx, end := context.WithCancelCause(ctx)
 		ends <- end
 		return h.Hold(ctx, r)
-	}, activity.RegisterOptions{Name: switchyard.HoldActivity})
+	}, activity.RegisterOptions{Name: api.HoldActivity})
 	go func() {
-		value, err := env.ExecuteActivity(switchyard.HoldActivity, r)
+		value, err := env.ExecuteActivity(api.HoldActivity, r)
 		if err == nil {
 			err = value.Get(&running.left)
 		}
@@ -188,7 +188,7 @@ func (h *holds) start(r switchyard.HoldRequest, details ...any) *held {
 }
 
 // call executes a call on the instance that is served.
-func (h *holds) call(s Served, by int) (result switchyard.Result, err error) {
+func (h *holds) call(s Served, by int) (result api.Result, err error) {
 	h.t.Helper()
 	x := executionOf(h.compiled)
 	x.Arguments = json.RawMessage(fmt.Sprintf(`{"by":%d}`, by))
@@ -199,7 +199,7 @@ func (h *holds) call(s Served, by int) (result switchyard.Result, err error) {
 	return result, err
 }
 
-func (h *holds) add(s Served, by int) switchyard.Result {
+func (h *holds) add(s Served, by int) api.Result {
 	h.t.Helper()
 	result, err := h.call(s, by)
 	if err != nil {
@@ -209,7 +209,7 @@ func (h *holds) add(s Served, by int) switchyard.Result {
 }
 
 // failed waits for a hold's failure and returns it with what it tells of the instance.
-func (h *holds) failed(running *held) (e switchyard.Error, left switchyard.HoldState, again bool) {
+func (h *holds) failed(running *held) (e api.Error, left api.HoldState, again bool) {
 	h.t.Helper()
 	app, ok := errors.AsType[*temporal.ApplicationError](soon(h.t, "the hold's end", running.done))
 	if !ok || app.Details(&e, &left) != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
 
@@ -23,9 +24,9 @@ import (
 // over, and what it does after that counts for nothing.
 type Hook struct {
 	name  string
-	point switchyard.HookPoint
+	point api.HookPoint
 	// One of these is set, by the point.
-	begin  func(context.Context, HookRun) (switchyard.HookAnswer, error)
+	begin  func(context.Context, HookRun) (api.HookAnswer, error)
 	before func(context.Context, HookCall) (HookVerdict, error)
 	after  func(context.Context, HookCall, json.RawMessage) (json.RawMessage, error)
 	end    func(context.Context, HookEnd) error
@@ -39,11 +40,11 @@ type HookRun struct {
 	Agent string
 	// Prompt is the user's message that the run started with, its first 64 KiB; empty where there is none.
 	Prompt       string
-	conversation func(context.Context) ([]switchyard.Message, error)
+	conversation func(context.Context) ([]api.Message, error)
 }
 
 // Conversation returns the run's conversation so far, from its first message on. The error says that the run cannot be asked.
-func (r HookRun) Conversation(ctx context.Context) ([]switchyard.Message, error) {
+func (r HookRun) Conversation(ctx context.Context) ([]api.Message, error) {
 	return r.conversation(ctx)
 }
 
@@ -57,7 +58,7 @@ type HookEnd struct {
 type HookCall struct {
 	// ID is the call's, Tool its tool's name, and Effect what calling that twice would do.
 	ID, Tool string
-	Effect   switchyard.Effect
+	Effect   api.Effect
 	// Arguments are validated, a JSON object. Values of sensitive parameters are among them; what a hook says in an error, a
 	// reason or a log must not repeat those. Secrets of a tool's spec are not.
 	Arguments json.RawMessage
@@ -76,43 +77,43 @@ type HookVerdict struct {
 // NewBeforeRun makes a hook that runs before an agent's first model step. A refusal that is not empty is why the run must not
 // begin.
 func NewBeforeRun(name string, f func(ctx context.Context, r HookRun) (refusal string, err error)) Hook {
-	return Hook{name: name, point: switchyard.HookBeforeRun, fault: noFunction(f == nil),
-		begin: func(ctx context.Context, r HookRun) (switchyard.HookAnswer, error) {
+	return Hook{name: name, point: api.HookBeforeRun, fault: noFunction(f == nil),
+		begin: func(ctx context.Context, r HookRun) (api.HookAnswer, error) {
 			refusal, err := f(ctx, r)
-			return switchyard.HookAnswer{Refused: refusal}, err
+			return api.HookAnswer{Refused: refusal}, err
 		}}
 }
 
 // NewMemoryRetrieve makes a hook that runs before an agent's first model step. The text that it returns stands in the run's
 // conversation, as a message of the role system before the prompt; an empty one does not.
 func NewMemoryRetrieve(name string, f func(ctx context.Context, r HookRun) (text string, err error)) Hook {
-	return Hook{name: name, point: switchyard.HookMemoryRetrieve, fault: noFunction(f == nil),
-		begin: func(ctx context.Context, r HookRun) (switchyard.HookAnswer, error) {
+	return Hook{name: name, point: api.HookMemoryRetrieve, fault: noFunction(f == nil),
+		begin: func(ctx context.Context, r HookRun) (api.HookAnswer, error) {
 			text, err := f(ctx, r)
-			return switchyard.HookAnswer{Text: text}, err
+			return api.HookAnswer{Text: text}, err
 		}}
 }
 
 // NewBeforeCall makes a hook that decides about calls before they run.
 func NewBeforeCall(name string, f func(ctx context.Context, c HookCall) (HookVerdict, error)) Hook {
-	return Hook{name: name, point: switchyard.HookBeforeCall, before: f, fault: noFunction(f == nil)}
+	return Hook{name: name, point: api.HookBeforeCall, before: f, fault: noFunction(f == nil)}
 }
 
 // NewAfterCall makes a hook that sees the whole output of calls that succeeded, a JSON value, before it is cut to size. What
 // it returns, a JSON value of the form that the tool declares, takes the output's place; nil leaves it.
 func NewAfterCall(name string, f func(ctx context.Context, c HookCall, output json.RawMessage) (json.RawMessage, error)) Hook {
-	return Hook{name: name, point: switchyard.HookAfterCall, after: f, fault: noFunction(f == nil)}
+	return Hook{name: name, point: api.HookAfterCall, after: f, fault: noFunction(f == nil)}
 }
 
 // NewMemoryWrite makes a hook that is told how a run ended, to remember what of it is worth that. It comes before those of
 // NewAfterRun.
 func NewMemoryWrite(name string, f func(ctx context.Context, e HookEnd) error) Hook {
-	return Hook{name: name, point: switchyard.HookMemoryWrite, end: f, fault: noFunction(f == nil)}
+	return Hook{name: name, point: api.HookMemoryWrite, end: f, fault: noFunction(f == nil)}
 }
 
 // NewAfterRun makes a hook that is told how a run ended.
 func NewAfterRun(name string, f func(ctx context.Context, e HookEnd) error) Hook {
-	return Hook{name: name, point: switchyard.HookAfterRun, end: f, fault: noFunction(f == nil)}
+	return Hook{name: name, point: api.HookAfterRun, end: f, fault: noFunction(f == nil)}
 }
 
 func noFunction(missing bool) error {
@@ -140,7 +141,7 @@ func NewHooks(hooks ...Hook) (*Hooks, error) {
 }
 
 // find returns the hook of a name, or why none of that name runs at the point.
-func (r *Hooks) find(point switchyard.HookPoint, name string) (Hook, error) {
+func (r *Hooks) find(point api.HookPoint, name string) (Hook, error) {
 	var known []string
 	if r != nil {
 		if h, ok := r.byName[name]; ok && h.point == point {
@@ -161,12 +162,12 @@ func (r *Hooks) find(point switchyard.HookPoint, name string) (Hook, error) {
 }
 
 // missingHooks reports the hooks of an agent that this worker does not have.
-func (a *Activities) missingHooks(agent *switchyard.Agent) []switchyard.Problem {
-	var problems []switchyard.Problem
+func (a *Activities) missingHooks(agent *api.Agent) []api.Problem {
+	var problems []api.Problem
 	for _, p := range agent.Hooks.Points() {
 		for i, h := range p.Hooks {
 			if _, err := a.config.Hooks.find(p.Point, h.Name); err != nil {
-				problems = append(problems, switchyard.Problem{Path: fmt.Sprintf("$.hooks.%s[%d]", p.Point, i), Rule: "hook", Message: err.Error()})
+				problems = append(problems, api.Problem{Path: fmt.Sprintf("$.hooks.%s[%d]", p.Point, i), Rule: "hook", Message: err.Error()})
 			}
 		}
 	}
@@ -186,7 +187,7 @@ func hookText(text string) string {
 var errHookTimeout = errors.New("the hook's timeout has passed")
 
 // inTime runs a hook within its timeout. What must not show of its call is not in its error. One that does not end when its context does is left behind; one that panics fails.
-func inTime[T any](ctx context.Context, h switchyard.Hook, f func(context.Context) (T, error)) (T, error) {
+func inTime[T any](ctx context.Context, h api.Hook, f func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Within(), errHookTimeout)
 	defer cancel()
 	type ended struct {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 )
@@ -24,13 +24,13 @@ const (
 
 // beforeCalls has the hooks before calls decide about those that are admitted, about all at once. The error is
 // that of ctx.
-func (a *Activities) beforeCalls(ctx context.Context, r switchyard.AdmitRequest, verdicts []switchyard.Verdict) ([]switchyard.Verdict, error) {
+func (a *Activities) beforeCalls(ctx context.Context, r api.AdmitRequest, verdicts []api.Verdict) ([]api.Verdict, error) {
 	if len(r.Hooks) == 0 {
 		return verdicts, nil
 	}
 	var all sync.WaitGroup
 	for i, v := range verdicts {
-		if hooks := switchyard.HooksFor(r.Hooks, r.Calls[i].Tool); v.Error == nil && len(hooks) > 0 {
+		if hooks := api.HooksFor(r.Hooks, r.Calls[i].Tool); v.Error == nil && len(hooks) > 0 {
 			all.Go(func() { verdicts[i] = a.beforeCall(ctx, r, r.Calls[i], v, hooks) })
 		}
 	}
@@ -42,7 +42,7 @@ func (a *Activities) beforeCalls(ctx context.Context, r switchyard.AdmitRequest,
 }
 
 // recordable returns the verdicts of the first calls, as many as fit into one marker.
-func recordable(verdicts []switchyard.Verdict) []switchyard.Verdict {
+func recordable(verdicts []api.Verdict) []api.Verdict {
 	size := 0
 	for i, v := range verdicts {
 		if len(v.Hooks)+len(v.Policies) > 0 || v.Approval != nil {
@@ -59,13 +59,13 @@ func recordable(verdicts []switchyard.Verdict) []switchyard.Verdict {
 func recordedSize(v any) int {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return switchyard.MaxPayload
+		return api.MaxPayload
 	}
 	return len(data)
 }
 
 // beforeCall takes one call past its hooks, in order: each sees the arguments as the one before it left them.
-func (a *Activities) beforeCall(ctx context.Context, r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, hooks []switchyard.Hook) switchyard.Verdict {
+func (a *Activities) beforeCall(ctx context.Context, r api.AdmitRequest, c api.Call, v api.Verdict, hooks []api.Hook) api.Verdict {
 	tool, _ := toolOf(r, c.Tool)
 	ctx = withHookContext(ctx, *r.Origin, r.Parent, c.ID, tool)
 	if len(v.Arguments) > 0 {
@@ -78,9 +78,9 @@ func (a *Activities) beforeCall(ctx context.Context, r switchyard.AdmitRequest, 
 		next, err := a.decide(ctx, r, c, v, h)
 		if err != nil {
 			next = v
-			next.Hooks = append(slices.Clone(v.Hooks), acted(h, switchyard.HookBeforeCall, switchyard.HookFailed, err.Error()))
-			logHook(ctx, h, switchyard.HookBeforeCall, err)
-			if h.Blocks(switchyard.HookBeforeCall) {
+			next.Hooks = append(slices.Clone(v.Hooks), acted(h, api.HookBeforeCall, api.HookFailed, err.Error()))
+			logHook(ctx, h, api.HookBeforeCall, err)
+			if h.Blocks(api.HookBeforeCall) {
 				next.Error = blocked("the hook %q before the call failed: %s", h.Name, hookText(err.Error()))
 			}
 		}
@@ -95,14 +95,14 @@ func (a *Activities) beforeCall(ctx context.Context, r switchyard.AdmitRequest, 
 }
 
 // stopped leaves in a verdict what a call needs that does not run.
-func stopped(v switchyard.Verdict) switchyard.Verdict {
-	return switchyard.Verdict{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens, Plan: v.Plan, Hooks: v.Hooks,
+func stopped(v api.Verdict) api.Verdict {
+	return api.Verdict{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens, Plan: v.Plan, Hooks: v.Hooks,
 		Policies: v.Policies, Labels: v.Labels, Result: v.Result, Error: v.Error}
 }
 
 // decide returns the verdict as one hook changes it. The error is the hook's failure.
-func (a *Activities) decide(ctx context.Context, r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, h switchyard.Hook) (switchyard.Verdict, error) {
-	registered, err := a.config.Hooks.find(switchyard.HookBeforeCall, h.Name)
+func (a *Activities) decide(ctx context.Context, r api.AdmitRequest, c api.Call, v api.Verdict, h api.Hook) (api.Verdict, error) {
+	registered, err := a.config.Hooks.find(api.HookBeforeCall, h.Name)
 	if err != nil {
 		return v, err
 	}
@@ -118,7 +118,7 @@ func (a *Activities) decide(ctx context.Context, r switchyard.AdmitRequest, c sw
 		return v, errors.New("it decided several things at once; a verdict has one of Block, Arguments and Override")
 	case decided.Block != "":
 		reason := hookText(hidingOf(ctx).text(decided.Block))
-		v.Hooks = append(v.Hooks, acted(h, switchyard.HookBeforeCall, switchyard.HookBlocked, reason))
+		v.Hooks = append(v.Hooks, acted(h, api.HookBeforeCall, api.HookBlocked, reason))
 		v.Error = blocked("the hook %q says: %s", h.Name, reason)
 	case decided.Override != nil:
 		return a.override(ctx, tool, v, h, decided.Override)
@@ -138,14 +138,14 @@ func (v HookVerdict) several() bool {
 	return n > 1
 }
 
-func blocked(format string, args ...any) *switchyard.Error {
-	e := switchyard.Errorf(switchyard.ErrBlockedByHook, format, args...)
-	e.Phase = switchyard.PhasePreExecution
+func blocked(format string, args ...any) *api.Error {
+	e := api.Errorf(api.ErrBlockedByHook, format, args...)
+	e.Phase = api.PhasePreExecution
 	return e
 }
 
 // override takes a hook's answer through the phase post_execution, as if it were the tool's.
-func (a *Activities) override(ctx context.Context, tool switchyard.Tool, v switchyard.Verdict, h switchyard.Hook, output json.RawMessage) (switchyard.Verdict, error) {
+func (a *Activities) override(ctx context.Context, tool api.Tool, v api.Verdict, h api.Hook, output json.RawMessage) (api.Verdict, error) {
 	compiled, err := a.specs.of(tool)
 	if err != nil {
 		return v, err
@@ -160,7 +160,7 @@ func (a *Activities) override(ctx context.Context, tool switchyard.Tool, v switc
 		return v, fmt.Errorf("its answer takes %d bytes in history, and may take %d", n, maxHooked)
 	}
 	v.Result = &result
-	v.Hooks = append(v.Hooks, acted(h, switchyard.HookBeforeCall, switchyard.HookOverrode, ""))
+	v.Hooks = append(v.Hooks, acted(h, api.HookBeforeCall, api.HookOverrode, ""))
 	return v, nil
 }
 
@@ -177,7 +177,7 @@ func hookOutput(compiled *toolspecs.Compiled, output json.RawMessage) (Answer, e
 }
 
 // listed names some problems in a line.
-func listed(problems []switchyard.Problem) string {
+func listed(problems []api.Problem) string {
 	const most = 5
 	var texts []string
 	for _, p := range problems[:min(len(problems), most)] {
@@ -187,7 +187,7 @@ func listed(problems []switchyard.Problem) string {
 }
 
 // rewrite admits a call anew with a hook's arguments: they may be for another key of the lane, or be asked as another question.
-func (a *Activities) rewrite(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, h switchyard.Hook, arguments json.RawMessage) (switchyard.Verdict, error) {
+func (a *Activities) rewrite(r api.AdmitRequest, c api.Call, v api.Verdict, h api.Hook, arguments json.RawMessage) (api.Verdict, error) {
 	c.Arguments, c.Plan = string(arguments), v.Plan
 	next := a.preValidate(r, c)
 	if e := next.Error; e != nil {
@@ -202,27 +202,27 @@ func (a *Activities) rewrite(r switchyard.AdmitRequest, c switchyard.Call, v swi
 	next.Notes = append(slices.DeleteFunc(next.Notes, func(n string) bool { return slices.Contains(v.Notes, n) }),
 		fmt.Sprintf("the hook %s changed the arguments", h.Name))
 	next.Notes = slices.Concat(v.Notes, next.Notes)
-	next.Hooks = append(v.Hooks, acted(h, switchyard.HookBeforeCall, switchyard.HookModified, ""))
+	next.Hooks = append(v.Hooks, acted(h, api.HookBeforeCall, api.HookModified, ""))
 	return next, nil
 }
 
-func acted(h switchyard.Hook, point switchyard.HookPoint, did switchyard.HookDeed, reason string) switchyard.HookAction {
-	return switchyard.HookAction{Hook: h.Name, Point: point, Did: did, Reason: hookText(reason)}
+func acted(h api.Hook, point api.HookPoint, did api.HookDeed, reason string) api.HookAction {
+	return api.HookAction{Hook: h.Name, Point: point, Did: did, Reason: hookText(reason)}
 }
 
-func logHook(ctx context.Context, h switchyard.Hook, point switchyard.HookPoint, err error) {
+func logHook(ctx context.Context, h api.Hook, point api.HookPoint, err error) {
 	if !activity.IsActivity(ctx) {
 		return
 	}
-	call, _ := switchyard.ContextOf(ctx)
+	call, _ := api.ContextOf(ctx)
 	activity.GetLogger(ctx).Warn("hook failed", "hook", h.Name, "point", point, "blocks", h.Blocks(point), "call_id", call.CallID, "error", err)
 }
 
 // withHookContext puts into ctx what a hook can know about the run, and about the call where it is one of a call.
-func withHookContext(ctx context.Context, origin switchyard.Origin, parent, call string, tool switchyard.Tool) context.Context {
-	c := switchyard.CallContext{CallID: call, Tool: tool.Name, Origin: origin, ParentCall: parent, Attempt: 1, Timeout: tool.Timeout, Lane: tool.Lane}
+func withHookContext(ctx context.Context, origin api.Origin, parent, call string, tool api.Tool) context.Context {
+	c := api.CallContext{CallID: call, Tool: tool.Name, Origin: origin, ParentCall: parent, Attempt: 1, Timeout: tool.Timeout, Lane: tool.Lane}
 	if call != "" {
-		c.Key = switchyard.IdempotencyKey(origin.Run, call)
+		c.Key = api.IdempotencyKey(origin.Run, call)
 	}
 	if activity.IsActivity(ctx) {
 		info := activity.GetInfo(ctx)
@@ -231,24 +231,24 @@ func withHookContext(ctx context.Context, origin switchyard.Origin, parent, call
 	if c.Conversation == "" {
 		c.Conversation = c.WorkflowID
 	}
-	return switchyard.WithCallContext(ctx, c)
+	return api.WithCallContext(ctx, c)
 }
 
 // hooked is a call that ran and goes past the hooks after it; ctx has the call's context.
 type hooked struct {
 	ctx   context.Context
-	hooks []switchyard.Hook
+	hooks []api.Hook
 	call  HookCall
 }
 
 // postExecute is the phase post_execution: the output's check, the hooks after the call, the output's cut to size, its count
 // of tokens. What hooks make of the output is checked like the tool's own.
-func (a *Activities) postExecute(ctx context.Context, compiled *toolspecs.Compiled, answer Answer, h hooked) (switchyard.Result, *switchyard.Error) {
+func (a *Activities) postExecute(ctx context.Context, compiled *toolspecs.Compiled, answer Answer, h hooked) (api.Result, *api.Error) {
 	answer, failure := checked(compiled, answer)
 	if failure != nil {
-		return switchyard.Result{}, failure
+		return api.Result{}, failure
 	}
-	var actions []switchyard.HookAction
+	var actions []api.HookAction
 	for _, hook := range h.hooks {
 		output, err := a.afterCall(h, hook, compiled, answer.Output)
 		switch {
@@ -256,17 +256,17 @@ func (a *Activities) postExecute(ctx context.Context, compiled *toolspecs.Compil
 			continue
 		case err == nil:
 			answer.Output = output
-			actions = append(actions, acted(hook, switchyard.HookAfterCall, switchyard.HookModified, ""))
+			actions = append(actions, acted(hook, api.HookAfterCall, api.HookModified, ""))
 			continue
 		}
-		logHook(h.ctx, hook, switchyard.HookAfterCall, err)
-		if hook.Blocks(switchyard.HookAfterCall) {
-			e := switchyard.Errorf(switchyard.ErrExecution, "%s answered, but the hook %q after the call failed, and so its answer is not told: %s",
+		logHook(h.ctx, hook, api.HookAfterCall, err)
+		if hook.Blocks(api.HookAfterCall) {
+			e := api.Errorf(api.ErrExecution, "%s answered, but the hook %q after the call failed, and so its answer is not told: %s",
 				compiled.Spec.Name, hook.Name, hookText(err.Error()))
-			e.Phase = switchyard.PhasePostExecution
-			return switchyard.Result{}, e
+			e.Phase = api.PhasePostExecution
+			return api.Result{}, e
 		}
-		actions = append(actions, acted(hook, switchyard.HookAfterCall, switchyard.HookFailed, err.Error()))
+		actions = append(actions, acted(hook, api.HookAfterCall, api.HookFailed, err.Error()))
 	}
 	result := a.sized(ctx, compiled, answer)
 	result.Hooks = actions
@@ -274,8 +274,8 @@ func (a *Activities) postExecute(ctx context.Context, compiled *toolspecs.Compil
 }
 
 // afterCall runs one hook after a call. It returns what takes the output's place, or nil.
-func (a *Activities) afterCall(h hooked, hook switchyard.Hook, compiled *toolspecs.Compiled, output json.RawMessage) (json.RawMessage, error) {
-	registered, err := a.config.Hooks.find(switchyard.HookAfterCall, hook.Name)
+func (a *Activities) afterCall(h hooked, hook api.Hook, compiled *toolspecs.Compiled, output json.RawMessage) (json.RawMessage, error) {
+	registered, err := a.config.Hooks.find(api.HookAfterCall, hook.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +290,7 @@ func (a *Activities) afterCall(h hooked, hook switchyard.Hook, compiled *toolspe
 }
 
 // unexecuted is a call that no executor's activity answered, a person or a sub-agent did, as the hooks after it see it.
-func unexecuted(ctx context.Context, origin switchyard.Origin, parent, id string, tool switchyard.Tool, arguments json.RawMessage, hooks []switchyard.Hook) hooked {
+func unexecuted(ctx context.Context, origin api.Origin, parent, id string, tool api.Tool, arguments json.RawMessage, hooks []api.Hook) hooked {
 	if len(hooks) == 0 {
 		return hooked{}
 	}

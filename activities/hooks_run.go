@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 )
 
@@ -16,29 +16,29 @@ const maxMemory = 64 << 10
 const hookFailed = "hook_failed"
 
 // RunHook runs one hook of a run. Its error is the hook's failure: one that switchyard.Transient marked is tried again.
-func (a *Activities) RunHook(ctx context.Context, r switchyard.HookRequest) (switchyard.HookAnswer, error) {
+func (a *Activities) RunHook(ctx context.Context, r api.HookRequest) (api.HookAnswer, error) {
 	ctx, rest := keepAlive(ctx)
 	defer rest()
 	registered, err := a.config.Hooks.find(r.Point, r.Hook.Name)
 	if err != nil {
-		return switchyard.HookAnswer{}, hookFailure(err)
+		return api.HookAnswer{}, hookFailure(err)
 	}
-	run := HookRun{Agent: r.Agent, Prompt: r.Prompt, conversation: func(context.Context) ([]switchyard.Message, error) {
+	run := HookRun{Agent: r.Agent, Prompt: r.Prompt, conversation: func(context.Context) ([]api.Message, error) {
 		return a.conversation(ctx, r.Conversation)
 	}}
-	inner := withHookContext(ctx, r.Origin, r.Parent, "", switchyard.Tool{})
-	answer, err := inTime(inner, r.Hook, func(ctx context.Context) (switchyard.HookAnswer, error) {
+	inner := withHookContext(ctx, r.Origin, r.Parent, "", api.Tool{})
+	answer, err := inTime(inner, r.Hook, func(ctx context.Context) (api.HookAnswer, error) {
 		if r.End != nil {
-			return switchyard.HookAnswer{}, registered.end(ctx, HookEnd{HookRun: run, RunEnd: *r.End})
+			return api.HookAnswer{}, registered.end(ctx, HookEnd{HookRun: run, RunEnd: *r.End})
 		}
 		return registered.begin(ctx, run)
 	})
 	switch {
 	case err != nil && temporal.IsCanceledError(context.Cause(ctx)):
-		return switchyard.HookAnswer{}, temporal.NewCanceledError()
+		return api.HookAnswer{}, temporal.NewCanceledError()
 	case err != nil:
 		logHook(inner, r.Hook, r.Point, err)
-		return switchyard.HookAnswer{}, hookFailure(err)
+		return api.HookAnswer{}, hookFailure(err)
 	}
 	answer.Refused, answer.Text = hookText(answer.Refused), validText(answer.Text)
 	if n := len(answer.Text); n > maxMemory {
@@ -48,7 +48,7 @@ func (a *Activities) RunHook(ctx context.Context, r switchyard.HookRequest) (swi
 }
 
 func hookFailure(err error) error {
-	transient, _ := errors.AsType[*switchyard.Error](switchyard.AsError(err))
+	transient, _ := errors.AsType[*api.Error](api.AsError(err))
 	return temporal.NewApplicationErrorWithOptions(hookText(err.Error()), hookFailed,
 		temporal.ApplicationErrorOptions{NonRetryable: !transient.Retryable, NextRetryDelay: transient.RetryAfter.Std()})
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -35,13 +35,13 @@ func TestNewHooks(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	var none *Hooks
-	if _, err := none.find(switchyard.HookAfterRun, "good"); err == nil || !contains(err.Error(), `"good"`, "it has none") {
+	if _, err := none.find(api.HookAfterRun, "good"); err == nil || !contains(err.Error(), `"good"`, "it has none") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // hookedRequest is a request with hooks before calls of the tool "probe", which takes a text and a number.
-func hookBench(t testing.TB, hooks ...Hook) (*bench, switchyard.AdmitRequest) {
+func hookBench(t testing.TB, hooks ...Hook) (*bench, api.AdmitRequest) {
 	t.Helper()
 	catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) {
 		s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "n", Type: "integer", Default: json.RawMessage("1")})
@@ -49,10 +49,10 @@ func hookBench(t testing.TB, hooks ...Hook) (*bench, switchyard.AdmitRequest) {
 		s.Execution.MaxResult = 400 << 10
 	}), spec("other", nil))
 	b := setUp(t, catalog, func(c *Config) { c.Hooks = hooksOf(t, hooks...) })
-	r := switchyard.AdmitRequest{Tools: toolsOf(catalog), Known: []string{"probe", "other"},
-		Origin: &switchyard.Origin{Run: "run-1", Caller: switchyard.Caller{Type: switchyard.CallerAgent, ID: "tester"}}}
+	r := api.AdmitRequest{Tools: toolsOf(catalog), Known: []string{"probe", "other"},
+		Origin: &api.Origin{Run: "run-1", Caller: api.Caller{Type: api.CallerAgent, ID: "tester"}}}
 	for _, h := range hooks {
-		r.Hooks = append(r.Hooks, switchyard.Hook{Name: h.name})
+		r.Hooks = append(r.Hooks, api.Hook{Name: h.name})
 	}
 	return b, r
 }
@@ -71,49 +71,49 @@ func TestBeforeCall(t *testing.T) {
 		error   []string
 		output  string
 		changed string
-		did     switchyard.HookDeed
+		did     api.HookDeed
 	}{
 		{name: "proceeds", hook: before(HookVerdict{}, nil)},
-		{name: "blocks", hook: before(HookVerdict{Block: "no\xff"}, nil), error: []string{`the hook "h" says: no`}, did: switchyard.HookBlocked},
-		{name: "changes", hook: before(HookVerdict{Arguments: json.RawMessage(`{"text":"b"}`)}, nil), changed: `{"text":"b","n":1}`, did: switchyard.HookModified},
-		{name: "changes to the same", hook: before(HookVerdict{Arguments: json.RawMessage(`{"text":"b","n":2}`)}, nil), changed: `{"text":"b","n":2}`, did: switchyard.HookModified},
-		{name: "changes wrongly", hook: before(HookVerdict{Arguments: json.RawMessage(`{"txt":"b"}`)}, nil), error: []string{"refused", "$.txt"}, did: switchyard.HookFailed},
+		{name: "blocks", hook: before(HookVerdict{Block: "no\xff"}, nil), error: []string{`the hook "h" says: no`}, did: api.HookBlocked},
+		{name: "changes", hook: before(HookVerdict{Arguments: json.RawMessage(`{"text":"b"}`)}, nil), changed: `{"text":"b","n":1}`, did: api.HookModified},
+		{name: "changes to the same", hook: before(HookVerdict{Arguments: json.RawMessage(`{"text":"b","n":2}`)}, nil), changed: `{"text":"b","n":2}`, did: api.HookModified},
+		{name: "changes wrongly", hook: before(HookVerdict{Arguments: json.RawMessage(`{"txt":"b"}`)}, nil), error: []string{"refused", "$.txt"}, did: api.HookFailed},
 		{name: "changes too much", hook: before(HookVerdict{Arguments: json.RawMessage(`{"text":"` + strings.Repeat("b", maxHooked) + `"}`)}, nil),
-			error: []string{"its arguments take"}, did: switchyard.HookFailed},
-		{name: "overrides", hook: before(HookVerdict{Override: json.RawMessage(` "<mine>" `)}, nil), output: `"<mine>"`, did: switchyard.HookOverrode},
-		{name: "overrides with no JSON", hook: before(HookVerdict{Override: json.RawMessage(`mine`)}, nil), error: []string{"no JSON"}, did: switchyard.HookFailed},
-		{name: "overrides in another form", hook: before(HookVerdict{Override: json.RawMessage(`7`)}, nil), error: []string{"form that probe declares"}, did: switchyard.HookFailed},
+			error: []string{"its arguments take"}, did: api.HookFailed},
+		{name: "overrides", hook: before(HookVerdict{Override: json.RawMessage(` "<mine>" `)}, nil), output: `"<mine>"`, did: api.HookOverrode},
+		{name: "overrides with no JSON", hook: before(HookVerdict{Override: json.RawMessage(`mine`)}, nil), error: []string{"no JSON"}, did: api.HookFailed},
+		{name: "overrides in another form", hook: before(HookVerdict{Override: json.RawMessage(`7`)}, nil), error: []string{"form that probe declares"}, did: api.HookFailed},
 		{name: "overrides with too much", hook: before(HookVerdict{Override: json.RawMessage(`"` + strings.Repeat("<", maxHooked/3) + `"`)}, nil),
-			error: []string{"its answer takes"}, did: switchyard.HookFailed},
-		{name: "decides twice", hook: before(HookVerdict{Block: "a", Override: json.RawMessage(`"b"`)}, nil), error: []string{"several things"}, did: switchyard.HookFailed},
-		{name: "fails", hook: before(HookVerdict{}, errors.New("no database")), error: []string{`the hook "h" before the call failed: no database`}, did: switchyard.HookFailed},
-		{name: "panics", hook: NewBeforeCall("h", func(context.Context, HookCall) (HookVerdict, error) { panic("oh") }), error: []string{"it panicked: oh"}, did: switchyard.HookFailed},
-		{name: "hangs", hook: NewBeforeCall("h", func(context.Context, HookCall) (HookVerdict, error) { select {} }), error: []string{"did not end within 50ms"}, did: switchyard.HookFailed},
+			error: []string{"its answer takes"}, did: api.HookFailed},
+		{name: "decides twice", hook: before(HookVerdict{Block: "a", Override: json.RawMessage(`"b"`)}, nil), error: []string{"several things"}, did: api.HookFailed},
+		{name: "fails", hook: before(HookVerdict{}, errors.New("no database")), error: []string{`the hook "h" before the call failed: no database`}, did: api.HookFailed},
+		{name: "panics", hook: NewBeforeCall("h", func(context.Context, HookCall) (HookVerdict, error) { panic("oh") }), error: []string{"it panicked: oh"}, did: api.HookFailed},
+		{name: "hangs", hook: NewBeforeCall("h", func(context.Context, HookCall) (HookVerdict, error) { select {} }), error: []string{"did not end within 50ms"}, did: api.HookFailed},
 		{name: "obeys its context", hook: NewBeforeCall("h", func(ctx context.Context, _ HookCall) (HookVerdict, error) {
 			<-ctx.Done()
 			return HookVerdict{}, ctx.Err()
 		}),
-			error: []string{"did not end within 50ms"}, did: switchyard.HookFailed},
-		{name: "is not there", hook: Hook{name: "gone"}, error: []string{`no hook "gone" for before_call; it has none`}, did: switchyard.HookFailed},
+			error: []string{"did not end within 50ms"}, did: api.HookFailed},
+		{name: "is not there", hook: Hook{name: "gone"}, error: []string{`no hook "gone" for before_call; it has none`}, did: api.HookFailed},
 	} {
-		for _, on := range []switchyard.HookFailure{switchyard.HookBlocks, switchyard.HookIgnored} {
+		for _, on := range []api.HookFailure{api.HookBlocks, api.HookIgnored} {
 			t.Run(test.name+" "+string(on), func(t *testing.T) {
 				var registered []Hook
 				if test.hook.point != "" {
 					registered = append(registered, test.hook)
 				}
 				b, r := hookBench(t, registered...)
-				r.Hooks = []switchyard.Hook{{Name: test.hook.name, OnError: on, Tools: []string{"probe"}, Timeout: second / 20}}
-				r.Calls = []switchyard.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}, {ID: "1.2", Tool: "other", Arguments: `{"text":"a"}`}}
+				r.Hooks = []api.Hook{{Name: test.hook.name, OnError: on, Tools: []string{"probe"}, Timeout: second / 20}}
+				r.Calls = []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}, {ID: "1.2", Tool: "other", Arguments: `{"text":"a"}`}}
 				verdicts := b.admit(t, r)
 				if other := verdicts[1]; other.Error != nil || len(other.Hooks) > 0 {
 					t.Errorf("a call of another tool has the verdict %+v", other)
 				}
 				v := verdicts[0]
-				ignored := test.did == switchyard.HookFailed && on == switchyard.HookIgnored
+				ignored := test.did == api.HookFailed && on == api.HookIgnored
 				switch {
 				case test.error != nil && !ignored:
-					if v.Error == nil || v.Error.Type != switchyard.ErrBlockedByHook || v.Error.Phase != switchyard.PhasePreExecution || !contains(v.Error.Message, test.error...) {
+					if v.Error == nil || v.Error.Type != api.ErrBlockedByHook || v.Error.Phase != api.PhasePreExecution || !contains(v.Error.Message, test.error...) {
 						t.Errorf("got %v", v.Error)
 					}
 				case v.Error != nil:
@@ -140,7 +140,7 @@ func TestBeforeCallsInOrder(t *testing.T) {
 	var seen []string
 	see := func(name string, v HookVerdict) Hook {
 		return NewBeforeCall(name, func(ctx context.Context, c HookCall) (HookVerdict, error) {
-			call, _ := switchyard.ContextOf(ctx)
+			call, _ := api.ContextOf(ctx)
 			mu.Lock()
 			defer mu.Unlock()
 			seen = append(seen, fmt.Sprintf("%s %s %s %s %s %s", name, c.ID, c.Tool, c.Arguments, call.Key, c.Effect))
@@ -149,7 +149,7 @@ func TestBeforeCallsInOrder(t *testing.T) {
 	}
 	b, r := hookBench(t, see("one", HookVerdict{Arguments: json.RawMessage(`{"text":"b"}`)}), see("two", HookVerdict{Arguments: json.RawMessage(`{"text":"c","n":2}`)}),
 		see("three", HookVerdict{Block: "enough"}), see("four", HookVerdict{}))
-	r.Calls = []switchyard.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}, {ID: "1.2", Tool: "probe", Arguments: `{"text":1}`}}
+	r.Calls = []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}, {ID: "1.2", Tool: "probe", Arguments: `{"text":1}`}}
 	v := b.admit(t, r)[0]
 	want := []string{`one 1.1 probe {"text":"a","n":1} run-1/1.1 read`, `two 1.1 probe {"text":"b","n":1} run-1/1.1 read`, `three 1.1 probe {"text":"c","n":2} run-1/1.1 read`}
 	if strings.Join(seen, "\n") != strings.Join(want, "\n") {
@@ -168,10 +168,10 @@ func TestBeforeCallsInOrder(t *testing.T) {
 func TestBeforeCallsAreBounded(t *testing.T) {
 	b, r := hookBench(t, before(HookVerdict{Override: json.RawMessage(`"` + strings.Repeat("x", 200<<10) + `"`)}, nil))
 	for i := range 20 {
-		r.Calls = append(r.Calls, switchyard.Call{ID: fmt.Sprint("1.", i), Tool: "probe", Arguments: `{"text":"a"}`})
+		r.Calls = append(r.Calls, api.Call{ID: fmt.Sprint("1.", i), Tool: "probe", Arguments: `{"text":"a"}`})
 	}
 	verdicts, err := b.Admit(t.Context(), r)
-	if err != nil || len(verdicts) == 0 || len(verdicts) > 5 || recordedSize(verdicts) > switchyard.MaxPayload {
+	if err != nil || len(verdicts) == 0 || len(verdicts) > 5 || recordedSize(verdicts) > api.MaxPayload {
 		t.Errorf("%d verdicts of %d bytes, %v", len(verdicts), recordedSize(verdicts), err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -198,32 +198,32 @@ func TestAfterCall(t *testing.T) {
 	for _, test := range []struct {
 		name, want string
 		hook       Hook
-		on         switchyard.HookFailure
-		did        switchyard.HookDeed
+		on         api.HookFailure
+		did        api.HookDeed
 		failure    string
 	}{
 		{"leaves it", "secret", after("", nil), "", "", ""},
-		{"changes it", "***", after(`"***"`, nil), "", switchyard.HookModified, ""},
-		{"fails", "secret", after("", errors.New("down")), "", switchyard.HookFailed, ""},
-		{"fails and blocks", "", after("", errors.New("down")), switchyard.HookBlocks, "", `the hook "h" after the call failed, and so its answer is not told: down`},
-		{"breaks the form", "secret", after("7", nil), "", switchyard.HookFailed, ""},
-		{"is not there", "", Hook{}, switchyard.HookBlocks, "", "no hook"},
+		{"changes it", "***", after(`"***"`, nil), "", api.HookModified, ""},
+		{"fails", "secret", after("", errors.New("down")), "", api.HookFailed, ""},
+		{"fails and blocks", "", after("", errors.New("down")), api.HookBlocks, "", `the hook "h" after the call failed, and so its answer is not told: down`},
+		{"breaks the form", "secret", after("7", nil), "", api.HookFailed, ""},
+		{"is not there", "", Hook{}, api.HookBlocks, "", "no hook"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) { s.OutputSchema = json.RawMessage(`{"type":"string"}`) }))
 			b := setUp(t, catalog, func(c *Config) {
-				c.Executors = map[string]Executor{switchyard.KindFunction: answers(`"secret"`)}
+				c.Executors = map[string]Executor{api.KindFunction: answers(`"secret"`)}
 				if test.hook.point != "" {
 					c.Hooks = hooksOf(t, test.hook)
 				}
 			})
 			compiled, _ := catalog.Get("probe")
 			x := executionOf(compiled)
-			x.Hooks = []switchyard.Hook{{Name: "h", OnError: test.on}}
+			x.Hooks = []api.Hook{{Name: "h", OnError: test.on}}
 			result, err := b.execute(t, x, nil)
 			if test.failure != "" {
 				e, _ := callError(t, err)
-				if e.Type != switchyard.ErrExecution || e.Phase != switchyard.PhasePostExecution || !contains(e.Message, test.failure) || contains(e.Message, "secret") {
+				if e.Type != api.ErrExecution || e.Phase != api.PhasePostExecution || !contains(e.Message, test.failure) || contains(e.Message, "secret") {
 					t.Errorf("got %+v", e)
 				}
 				return
@@ -241,12 +241,12 @@ func TestAfterCall(t *testing.T) {
 // TestRunHook proves what a hook of a run knows, that what it remembers is bounded, that it can read the conversation, and which
 // of its failures are tried again.
 func TestRunHook(t *testing.T) {
-	messages := []switchyard.Message{{Role: switchyard.RoleUser, Text: "Go."}}
-	asked := switchyard.ModelRequest{Run: "run-1", Chain: switchyard.NextChain("", messages[0].Digest()), Seen: 1}
-	run := func(h Hook, r switchyard.HookRequest) (answer switchyard.HookAnswer, err error) {
+	messages := []api.Message{{Role: api.RoleUser, Text: "Go."}}
+	asked := api.ModelRequest{Run: "run-1", Chain: api.NextChain("", messages[0].Digest()), Seen: 1}
+	run := func(h Hook, r api.HookRequest) (answer api.HookAnswer, err error) {
 		b := setUp(t, catalogOf(t), func(c *Config) { c.Hooks = hooksOf(t, h) })
 		b.run.messages = messages
-		r.Hook, r.Origin.Run, r.Conversation = switchyard.Hook{Name: "h"}, "run-1", asked
+		r.Hook, r.Origin.Run, r.Conversation = api.Hook{Name: "h"}, "run-1", asked
 		value, err := within(t, "x", nil, func(ctx context.Context, _ converter.EncodedValues) (any, error) { return b.RunHook(ctx, r) })
 		if err == nil {
 			err = value.Get(&answer)
@@ -255,27 +255,27 @@ func TestRunHook(t *testing.T) {
 	}
 	answer, err := run(NewMemoryRetrieve("h", func(ctx context.Context, r HookRun) (string, error) {
 		talk, err := r.Conversation(ctx)
-		call, _ := switchyard.ContextOf(ctx)
+		call, _ := api.ContextOf(ctx)
 		if len(talk) != 1 || talk[0].Text != "Go." || r.Agent != "me" || r.Prompt != "Go." || call.Run != "run-1" || call.Conversation == "" || call.Key != "" {
 			t.Errorf("the hook sees %+v, %+v in %+v", r, talk, call)
 		}
 		return strings.Repeat("é", maxMemory), err
-	}), switchyard.HookRequest{Point: switchyard.HookMemoryRetrieve, Agent: "me", Prompt: "Go."})
+	}), api.HookRequest{Point: api.HookMemoryRetrieve, Agent: "me", Prompt: "Go."})
 	if err != nil || len(answer.Text) > maxMemory+100 || !strings.Contains(answer.Text, "[cut to") {
 		t.Errorf("remembered are %d bytes, %v", len(answer.Text), err)
 	}
 	end := func(err error) Hook { return NewAfterRun("h", func(context.Context, HookEnd) error { return err }) }
-	ended := switchyard.HookRequest{Point: switchyard.HookAfterRun, End: &switchyard.RunEnd{}}
+	ended := api.HookRequest{Point: api.HookAfterRun, End: &api.RunEnd{}}
 	for _, test := range []struct {
 		err   error
 		again bool
-	}{{errors.New("down"), false}, {switchyard.Transient(errors.New("down"), 0), true}} {
+	}{{errors.New("down"), false}, {api.Transient(errors.New("down"), 0), true}} {
 		_, err := run(end(test.err), ended)
 		if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != hookFailed || app.NonRetryable() == test.again || !contains(app.Message(), "down") {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := run(end(nil), switchyard.HookRequest{Point: switchyard.HookMemoryWrite}); err == nil || !contains(err.Error(), "is one for after_run, not for memory_write") {
+	if _, err := run(end(nil), api.HookRequest{Point: api.HookMemoryWrite}); err == nil || !contains(err.Error(), "is one for after_run, not for memory_write") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -24,25 +24,25 @@ func (People) Execute(context.Context, *toolspecs.Spec, json.RawMessage) (Answer
 }
 
 // waiting stands for the error of a call that is not over when its execution is.
-var waiting = &switchyard.Error{Message: "a person is asked"}
+var waiting = &api.Error{Message: "a person is asked"}
 
 // Reply checks a reply to an open question, or has one that was found to fit end the call that was the question: an
 // answer becomes its result, through the phase post_execution like every other one, and a refusal its error. Reply runs
 // as a local activity of the update that brought the reply, and may run again: a call that is over stays as it is.
-func (a *Activities) Reply(ctx context.Context, r switchyard.ReplyRequest) (switchyard.ReplyVerdict, error) {
+func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyVerdict, error) {
 	if !r.Complete {
 		problems, err := checkReply(r)
-		return switchyard.ReplyVerdict{Problems: problems}, err
+		return api.ReplyVerdict{Problems: problems}, err
 	}
-	outcome := switchyard.CallOutcome{ID: r.Question.Call, Tool: r.Tool.Name, Error: r.Reply.Denied()}
+	outcome := api.CallOutcome{ID: r.Question.Call, Tool: r.Tool.Name, Error: r.Reply.Denied()}
 	if !r.Reply.Decline {
 		compiled, err := a.specs.of(*r.Tool)
 		if err != nil {
-			return switchyard.ReplyVerdict{}, fmt.Errorf("the pinned toolspec of %s cannot be used here: %w", r.Tool.Name, err)
+			return api.ReplyVerdict{}, fmt.Errorf("the pinned toolspec of %s cannot be used here: %w", r.Tool.Name, err)
 		}
 		var value bytes.Buffer
 		if err := json.Compact(&value, r.Reply.Value); err != nil {
-			return switchyard.ReplyVerdict{}, err
+			return api.ReplyVerdict{}, err
 		}
 		result, failure := a.postExecute(ctx, compiled, Answer{Output: value.Bytes(), Notes: append(slices.Clone(r.Notes), r.Reply.Note())},
 			unexecuted(ctx, r.Origin, r.Parent, r.Question.Call, *r.Tool, r.Arguments, r.Hooks))
@@ -50,16 +50,16 @@ func (a *Activities) Reply(ctx context.Context, r switchyard.ReplyRequest) (swit
 	}
 	early, err := a.complete(ctx, outcome)
 	if early {
-		return switchyard.ReplyVerdict{Early: true}, nil
+		return api.ReplyVerdict{Early: true}, nil
 	}
 	if err == nil {
 		a.remember(r.Origin, outcome)
 	}
-	return switchyard.ReplyVerdict{}, err
+	return api.ReplyVerdict{}, err
 }
 
 // checkReply returns everything that keeps a reply's value from being an answer.
-func checkReply(r switchyard.ReplyRequest) ([]switchyard.Problem, error) {
+func checkReply(r api.ReplyRequest) ([]api.Problem, error) {
 	if r.Reply.Decline {
 		return nil, nil
 	}
@@ -75,7 +75,7 @@ func checkReply(r switchyard.ReplyRequest) ([]switchyard.Problem, error) {
 //
 // It looks before it asks: this runs within a step of the run itself, and a server that refuses a call's end may have the
 // run do its step again.
-func (a *Activities) complete(ctx context.Context, o switchyard.CallOutcome) (early bool, err error) {
+func (a *Activities) complete(ctx context.Context, o api.CallOutcome) (early bool, err error) {
 	info := activity.GetInfo(ctx)
 	run := info.WorkflowExecution
 	described, err := a.config.Client.DescribeWorkflowExecution(ctx, run.ID, run.RunID)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -16,26 +16,26 @@ import (
 )
 
 func asHuman(s *toolspecs.Spec) {
-	s.Entry, s.Execution.Timeout = toolspecs.Entry{Type: switchyard.KindHuman}, 0
+	s.Entry, s.Execution.Timeout = toolspecs.Entry{Type: api.KindHuman}, 0
 	s.Output = &toolspecs.Parameter{Type: "object", Validation: &toolspecs.Validation{Properties: []toolspecs.Parameter{{Name: "n", Type: "integer", Required: true}}}}
 }
 
 // humanBench is a process, a run that waits at call 1.1 for a person, and a request of a reply.
-func humanBench(t *testing.T) (*bench, *askedRun, switchyard.ReplyRequest) {
+func humanBench(t *testing.T) (*bench, *askedRun, api.ReplyRequest) {
 	t.Helper()
 	b, run, compiled := askingBench(t, nil, asHuman)
 	tool := compiled.Tool()
 	run.pending = enumspb.PENDING_ACTIVITY_STATE_STARTED
-	return b, run, switchyard.ReplyRequest{Reply: switchyard.Reply{Question: "1.1", By: "ada", Value: json.RawMessage(`{"n": 1}`)},
-		Question: switchyard.Question{ID: "1.1", Call: "1.1", Tool: "probe", Schema: tool.OutputSchema}, Tool: &tool, Notes: []string{"of admission"},
+	return b, run, api.ReplyRequest{Reply: api.Reply{Question: "1.1", By: "ada", Value: json.RawMessage(`{"n": 1}`)},
+		Question: api.Question{ID: "1.1", Call: "1.1", Tool: "probe", Schema: tool.OutputSchema}, Tool: &tool, Notes: []string{"of admission"},
 		Origin: executionOf(compiled).Origin}
 }
 
-func (b *bench) reply(t *testing.T, r switchyard.ReplyRequest) (switchyard.ReplyVerdict, error) {
+func (b *bench) reply(t *testing.T, r api.ReplyRequest) (api.ReplyVerdict, error) {
 	t.Helper()
-	var verdict switchyard.ReplyVerdict
-	value, err := within(t, switchyard.ReplyActivity, r, func(ctx context.Context, in converter.EncodedValues) (any, error) {
-		var r switchyard.ReplyRequest
+	var verdict api.ReplyVerdict
+	value, err := within(t, api.ReplyActivity, r, func(ctx context.Context, in converter.EncodedValues) (any, error) {
+		var r api.ReplyRequest
 		if err := in.Get(&r); err != nil {
 			return nil, err
 		}
@@ -80,11 +80,11 @@ func TestReplyIsChecked(t *testing.T) {
 			t.Errorf("%s: %+v, %v", value, verdict, err)
 		}
 	}
-	r.Reply = switchyard.Reply{Question: "1.1", By: "ada", Decline: true}
+	r.Reply = api.Reply{Question: "1.1", By: "ada", Decline: true}
 	if verdict, err := b.reply(t, r); err != nil || len(verdict.Problems) > 0 {
 		t.Errorf("a refusal: %+v, %v", verdict, err)
 	}
-	r.Reply, r.Question.Schema = switchyard.Reply{Value: json.RawMessage(`1`)}, json.RawMessage(`{"type":7}`)
+	r.Reply, r.Question.Schema = api.Reply{Value: json.RawMessage(`1`)}, json.RawMessage(`{"type":7}`)
 	if _, err := b.reply(t, r); err == nil {
 		t.Error("a form that is none checks replies")
 	}
@@ -101,20 +101,20 @@ func TestReplyEndsCall(t *testing.T) {
 	if verdict, err := b.reply(t, r); err != nil || verdict.Early {
 		t.Fatalf("%+v, %v", verdict, err)
 	}
-	result := run.result.(*switchyard.Result)
+	result := run.result.(*api.Result)
 	if string(result.Output) != `{"n":1}` || strings.Join(result.Notes, "|") != "of admission|answered by ada: enough" || result.Tokens == 0 || run.failure != nil {
 		t.Errorf("got %+v, %v", result, run.failure)
 	}
-	m := switchyard.CallOutcome{ID: "1.1", Result: result}.Message()
+	m := api.CallOutcome{ID: "1.1", Result: result}.Message()
 	if _, ok := b.runs.byRun["run-1"].Value.(*runEntry).produced[m.Digest()]; !ok {
 		t.Error("the message is not remembered")
 	}
 	b, run, r = humanBench(t)
-	r.Complete, r.Reply = true, switchyard.Reply{Question: "1.1", By: "ada", Decline: true, Reason: "no"}
+	r.Complete, r.Reply = true, api.Reply{Question: "1.1", By: "ada", Decline: true, Reason: "no"}
 	if verdict, err := b.reply(t, r); err != nil || verdict.Early {
 		t.Fatalf("%+v, %v", verdict, err)
 	}
-	if e, _ := callError(t, run.failure); e.Type != switchyard.ErrApprovalDenied || e.Message != "declined by ada: no" || e.Retryable || run.result != nil {
+	if e, _ := callError(t, run.failure); e.Type != api.ErrApprovalDenied || e.Message != "declined by ada: no" || e.Retryable || run.result != nil {
 		t.Errorf("got %+v, %v", e, run.result)
 	}
 }
@@ -122,17 +122,17 @@ func TestReplyEndsCall(t *testing.T) {
 // TestReplyToCallElsewhere proves what becomes of a reply by where its call is: over already, at no worker yet, or at a
 // server that does not answer.
 func TestReplyToCallElsewhere(t *testing.T) {
-	no := switchyard.Reply{Question: "1.1", By: "ada", Decline: true}
+	no := api.Reply{Question: "1.1", By: "ada", Decline: true}
 	for _, test := range []struct {
 		name  string
 		state enumspb.PendingActivityState
-		reply switchyard.Reply
+		reply api.Reply
 		early bool
 		ended bool
 	}{
-		{"over", 0, switchyard.Reply{}, false, false},
+		{"over", 0, api.Reply{}, false, false},
 		{"refused when over", 0, no, false, false},
-		{"answered before a worker has it", enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, switchyard.Reply{}, false, true},
+		{"answered before a worker has it", enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, api.Reply{}, false, true},
 		{"refused before a worker has it", enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, no, true, false},
 		{"refused while it is cancelled", enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, no, false, true},
 	} {
@@ -166,11 +166,11 @@ func TestAdmitQuestions(t *testing.T) {
 		s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "pin", Type: "string", Sensitive: true})
 		s.Entry.Question = "{{args.text}} {{args.pin}}"
 	})
-	request := switchyard.AdmitRequest{Tools: []switchyard.Tool{compiled.Tool()}}
-	long, _ := json.Marshal(strings.Repeat("<", switchyard.MaxQuestionText))
-	request.Calls = append(request.Calls, switchyard.Call{ID: "1.1", Tool: "probe", Arguments: `{"text":"Well?","pin":"4711"}`}, switchyard.Call{ID: "1.2", Tool: "probe", Arguments: `{"text":7}`})
+	request := api.AdmitRequest{Tools: []api.Tool{compiled.Tool()}}
+	long, _ := json.Marshal(strings.Repeat("<", api.MaxQuestionText))
+	request.Calls = append(request.Calls, api.Call{ID: "1.1", Tool: "probe", Arguments: `{"text":"Well?","pin":"4711"}`}, api.Call{ID: "1.2", Tool: "probe", Arguments: `{"text":7}`})
 	for range 40 {
-		request.Calls = append(request.Calls, switchyard.Call{ID: "1.3", Tool: "probe", Arguments: `{"text":` + string(long) + `}`})
+		request.Calls = append(request.Calls, api.Call{ID: "1.3", Tool: "probe", Arguments: `{"text":` + string(long) + `}`})
 	}
 	verdicts, err := b.Admit(t.Context(), request)
 	if err != nil || len(verdicts) < 3 || len(verdicts) > 20 {
@@ -179,7 +179,7 @@ func TestAdmitQuestions(t *testing.T) {
 	if verdicts[0].Question != "Well? ***" || verdicts[1].Question != "" || verdicts[1].Error == nil || verdicts[2].Question == "" {
 		t.Errorf("got %+v", verdicts[:2])
 	}
-	if data, _ := json.Marshal(verdicts); len(data) > switchyard.MaxPayload {
+	if data, _ := json.Marshal(verdicts); len(data) > api.MaxPayload {
 		t.Errorf("the verdicts take %d bytes", len(data))
 	}
 }

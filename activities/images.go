@@ -17,7 +17,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Image is an image in the result of a call, as a model is shown it.
@@ -37,14 +37,14 @@ const (
 // images returns the images in the results of calls, by the calls' ids, for a model that sees them; none for another one. An
 // image that is too large, that is no image or whose file is on another worker is not among them: the result's text says
 // where its file is.
-func (a *Activities) images(setup *switchyard.Setup, messages []switchyard.Message) map[string][]Image {
+func (a *Activities) images(setup *api.Setup, messages []api.Message) map[string][]Image {
 	if !a.known(setup, "").Images {
 		return nil
 	}
 	found := map[string][]Image{}
 	n, size := 0, 0
 	for _, m := range slices.Backward(messages) {
-		if m.Role != switchyard.RoleTool || m.Failed {
+		if m.Role != api.RoleTool || m.Failed {
 			continue
 		}
 		for _, part := range imageParts(m.Text) {

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/models"
 )
 
@@ -36,7 +36,7 @@ func picture(t testing.TB, side int, noise bool) []byte {
 }
 
 // seeing is a process whose model sees images, and the run's setup.
-func seeing(t *testing.T, images bool) (*bench, *switchyard.Setup, *MCP) {
+func seeing(t *testing.T, images bool) (*bench, *api.Setup, *MCP) {
 	t.Helper()
 	files := NewMCP(MCPOptions{Files: filepath.Join(t.TempDir(), "files")})
 	t.Cleanup(files.Close)
@@ -51,17 +51,17 @@ func seeing(t *testing.T, images bool) (*bench, *switchyard.Setup, *MCP) {
 	if images {
 		name = "sees"
 	}
-	return b, &switchyard.Setup{Agent: &switchyard.Agent{Model: switchyard.Model{Name: name}}}, files
+	return b, &api.Setup{Agent: &api.Agent{Model: api.Model{Name: name}}}, files
 }
 
 // answeredWith is the message about a call whose MCP server answered with content.
-func answeredWith(t testing.TB, m *MCP, id string, content ...mcp.Content) switchyard.Message {
+func answeredWith(t testing.TB, m *MCP, id string, content ...mcp.Content) api.Message {
 	t.Helper()
 	output, err := m.encodeParts(content, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return switchyard.CallOutcome{ID: id, Result: &switchyard.Result{Output: output, Notes: []string{"a note"}}}.Message()
+	return api.CallOutcome{ID: id, Result: &api.Result{Output: output, Notes: []string{"a note"}}}.Message()
 }
 
 // TestImagesOfResults proves which images a model is shown: those of answers of MCP servers that are small enough, whole and
@@ -95,12 +95,12 @@ func TestImagesOfResults(t *testing.T) {
 			b, setup, files := seeing(t, true)
 			message := answeredWith(t, files, "1.1", &mcp.TextContent{Text: "see:"}, c.content)
 			for range 2 { // the second time it is known already
-				if got := b.images(setup, []switchyard.Message{message})["1.1"]; !reflect.DeepEqual(got, c.want) {
+				if got := b.images(setup, []api.Message{message})["1.1"]; !reflect.DeepEqual(got, c.want) {
 					t.Errorf("%d images are shown, want %d", len(got), len(c.want))
 				}
 			}
 			message.Failed = true
-			if got := b.images(setup, []switchyard.Message{message}); len(got) > 0 {
+			if got := b.images(setup, []api.Message{message}); len(got) > 0 {
 				t.Error("a failure shows images")
 			}
 		})
@@ -112,9 +112,9 @@ func TestImagesOfResults(t *testing.T) {
 func TestImagesAreBounded(t *testing.T) {
 	b, setup, files := seeing(t, true)
 	one := &mcp.ImageContent{MIMEType: "image/png", Data: picture(t, 200, true)}
-	var messages []switchyard.Message
+	var messages []api.Message
 	for i := range maxImages + 2 {
-		messages = append(messages, answeredWith(t, files, switchyard.TurnCallID(i+1, 1), one))
+		messages = append(messages, answeredWith(t, files, api.TurnCallID(i+1, 1), one))
 	}
 	got := b.images(setup, messages)
 	if len(got) != maxImages || got["1.1"] != nil || got["2.1"] != nil || got["3.1"] == nil {
@@ -157,10 +157,10 @@ func TestImagesAreBounded(t *testing.T) {
 func TestImagesOnTheWire(t *testing.T) {
 	data := picture(t, 4, false)
 	p := promptOf(
-		switchyard.Message{Role: switchyard.RoleUser, Text: "look"},
-		switchyard.Message{Role: switchyard.RoleAssistant, Calls: []switchyard.Call{{ID: "1.1", Tool: "see"}, {ID: "1.2", Tool: "see"}}},
-		switchyard.Message{Role: switchyard.RoleTool, CallID: "1.1", Text: "one"},
-		switchyard.Message{Role: switchyard.RoleTool, CallID: "1.2", Text: "two"},
+		api.Message{Role: api.RoleUser, Text: "look"},
+		api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: "1.1", Tool: "see"}, {ID: "1.2", Tool: "see"}}},
+		api.Message{Role: api.RoleTool, CallID: "1.1", Text: "one"},
+		api.Message{Role: api.RoleTool, CallID: "1.2", Text: "two"},
 	)
 	p.Images = map[string][]Image{"1.1": {{"image/png", data}}}
 	encoded, err := json.Marshal(base64.StdEncoding.EncodeToString(data))

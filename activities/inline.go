@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -22,7 +23,7 @@ type attempt struct {
 	id, tool string
 	// inline is set where the call runs within its run's workflow task. Then the run can be asked for nothing: it answers when
 	// the call is over.
-	inline *switchyard.InlineCall
+	inline *api.InlineCall
 }
 
 // attemptOf reads the attempt that an activity is to make. An activity's type and id are the call's tool and id, but for an
@@ -30,7 +31,7 @@ type attempt struct {
 func attemptOf(ctx context.Context, input converter.EncodedValues) (attempt, error) {
 	info := activity.GetInfo(ctx)
 	t := attempt{info: info, id: info.ActivityID, tool: info.ActivityType.Name}
-	if call, ok := input.(*switchyard.InlineCall); ok {
+	if call, ok := input.(*api.InlineCall); ok {
 		t.Execution, t.id, t.tool, t.inline = call.Execution, call.ID, call.Tool.Name, call
 		return t, nil
 	}
@@ -44,34 +45,34 @@ func (t attempt) spent() []any {
 	if t.inline == nil {
 		return nil
 	}
-	return []any{switchyard.Result{ExecutionMicros: time.Since(t.info.StartedTime).Microseconds()}}
+	return []any{api.Result{ExecutionMicros: time.Since(t.info.StartedTime).Microseconds()}}
 }
 
 // inlineSpec returns the spec of a tool whose call runs inline, from what the call brought along. What runs inline is
 // recorded together and has to be small.
-func (a *Activities) inlineSpec(tool switchyard.Tool) (*toolspecs.Compiled, error) {
+func (a *Activities) inlineSpec(tool api.Tool) (*toolspecs.Compiled, error) {
 	c, err := a.specs.of(tool)
-	if err != nil || c.Spec.Execution.MaxResult <= switchyard.MaxInlineResult {
+	if err != nil || c.Spec.Execution.MaxResult <= api.MaxInlineResult {
 		return c, err
 	}
 	smaller := *c
-	smaller.Spec.Execution.MaxResult = switchyard.MaxInlineResult
+	smaller.Spec.Execution.MaxResult = api.MaxInlineResult
 	return &smaller, nil
 }
 
 // fitInline cuts a result that takes too much room in history although its text does not: JSON writes some characters with
 // six bytes.
-func fitInline(r switchyard.Result) switchyard.Result {
-	const longest = (switchyard.MaxInlineRecord - 2) / 6 // without the quotes
+func fitInline(r api.Result) api.Result {
+	const longest = (api.MaxInlineRecord - 2) / 6 // without the quotes
 	if len(r.Output) <= longest {
 		return r
 	}
-	if data, err := json.Marshal(r.Output); err == nil && len(data) <= switchyard.MaxInlineRecord {
+	if data, err := json.Marshal(r.Output); err == nil && len(data) <= api.MaxInlineRecord {
 		return r
 	}
 	output, cut := cutOutput(r.Output, longest)
 	r.Output, r.Cut = output, r.Cut+cut
-	r.Notes = append(r.Notes, fmt.Sprintf("cut by %d bytes: what runs inline may take %d bytes in history", cut, switchyard.MaxInlineRecord))
+	r.Notes = append(r.Notes, fmt.Sprintf("cut by %d bytes: what runs inline may take %d bytes in history", cut, api.MaxInlineRecord))
 	r.Tokens = countTokens(r.ForModel())
 	return r
 }
@@ -84,7 +85,7 @@ const (
 )
 
 // admitStep returns the verdicts on the calls of an answer, as Admit does; none where it is left to the run.
-func (a *Activities) admitStep(ctx context.Context, r *switchyard.AdmitRequest, answer switchyard.ModelResponse) []switchyard.Verdict {
+func (a *Activities) admitStep(ctx context.Context, r *api.AdmitRequest, answer api.ModelResponse) []api.Verdict {
 	m := answer.Message
 	if r == nil || len(m.Calls) == 0 || len(m.Calls) > maxStepCalls || m.Size() > maxStepBytes {
 		return nil
@@ -110,7 +111,7 @@ const clockLag = 250 * time.Millisecond
 
 // inlineContext returns a context for what runs inline. It ends when the run's wall time has passed, because no event of that
 // reaches the run meanwhile, and its cause tells a cancelled run from a stopped worker.
-func inlineContext(ctx context.Context, left switchyard.Duration) (context.Context, context.CancelFunc) {
+func inlineContext(ctx context.Context, left api.Duration) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	follow := context.AfterFunc(ctx, func() {
 		cause := context.Cause(ctx)

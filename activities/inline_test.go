@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -17,10 +17,10 @@ import (
 )
 
 // inlineOf is the input of an inline call of a tool, as a run gives it.
-func inlineOf(c *toolspecs.Compiled) *switchyard.InlineCall {
+func inlineOf(c *toolspecs.Compiled) *api.InlineCall {
 	tool := c.Tool()
-	tool.Lane = switchyard.LaneInline
-	return &switchyard.InlineCall{ID: "7.3", Tool: tool, Execution: executionOf(c), Apart: true}
+	tool.Lane = api.LaneInline
+	return &api.InlineCall{ID: "7.3", Tool: tool, Execution: executionOf(c), Apart: true}
 }
 
 // inline executes f as the SDK executes a local activity: its input goes over as it is.
@@ -35,9 +35,9 @@ func inline[In, Out any](t testing.TB, f func(context.Context, In) (Out, error),
 }
 
 // call runs one attempt of an inline call, which cancel may end.
-func (b *bench) inline(t testing.TB, call *switchyard.InlineCall, cancel func(context.CancelCauseFunc)) (switchyard.Result, error) {
+func (b *bench) inline(t testing.TB, call *api.InlineCall, cancel func(context.CancelCauseFunc)) (api.Result, error) {
 	t.Helper()
-	return inline(t, func(ctx context.Context, in converter.EncodedValues) (switchyard.Result, error) {
+	return inline(t, func(ctx context.Context, in converter.EncodedValues) (api.Result, error) {
 		ctx, end := context.WithCancelCause(ctx)
 		defer end(nil)
 		if cancel != nil {
@@ -71,24 +71,24 @@ func TestInlineBringsItsSpec(t *testing.T) {
 // not for a person's answer, whatever the toolspec says. It is told so at once.
 func TestInlineAsksNothing(t *testing.T) {
 	b := setUp(t, catalogOf(t, spec("probe", nil)), nil)
-	_, err := inline(t, b.ModelStep, switchyard.ModelRequest{Run: "run-1", Turn: 1, Catalog: "other", New: []string{"unknown"}})
+	_, err := inline(t, b.ModelStep, api.ModelRequest{Run: "run-1", Turn: 1, Catalog: "other", New: []string{"unknown"}})
 	if err == nil || !contains(err.Error(), errInline.Error()) || b.run.queries.Load() > 0 {
 		t.Errorf("a step without its run's setup: %v, %d queries", err, b.run.queries.Load())
 	}
-	_, err = inline(t, func(ctx context.Context, r switchyard.ModelRequest) (int, error) {
+	_, err = inline(t, func(ctx context.Context, r api.ModelRequest) (int, error) {
 		_, err := b.conversation(ctx, r)
 		return 0, err
-	}, switchyard.ModelRequest{Run: "run-1", New: []string{"unknown"}})
+	}, api.ModelRequest{Run: "run-1", New: []string{"unknown"}})
 	if err == nil || !contains(err.Error(), errInline.Error()) || b.run.queries.Load() > 0 {
 		t.Errorf("a step without its conversation: %v, %d queries", err, b.run.queries.Load())
 	}
-	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Entry.AnswerWithin = switchyard.Duration(time.Hour) },
+	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Entry.AnswerWithin = api.Duration(time.Hour) },
 		func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
 			_, err := Ask(ctx, "May I?", nil)
 			return Answer{}, err
 		})
 	_, err = b.inline(t, inlineOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != switchyard.ErrPreconditionFailed {
+	if e, _ := callError(t, err); e.Type != api.ErrPreconditionFailed {
 		t.Errorf("a tool that asks a person: %v", e)
 	}
 }
@@ -96,11 +96,11 @@ func TestInlineAsksNothing(t *testing.T) {
 // A model step that runs inline answers from what it is given, and leaves nothing behind for later ones.
 func TestInlineStep(t *testing.T) {
 	b := setUp(t, catalogOf(t, spec("probe", nil)), nil)
-	script := switchyard.Pack(switchyard.Script{Steps: []switchyard.ScriptStep{{Answer: "x"}, {Calls: []switchyard.ScriptCall{{Tool: "probe"}, {Tool: "probe"}}}}})
-	agent := &switchyard.Agent{Name: "a", Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &script}}
-	step := &switchyard.InlineStep{ID: "turn-2", Setup: &switchyard.Setup{Agent: agent, Pinned: switchyard.Pack(switchyard.Pinned{Provider: switchyard.ProviderScripted})},
-		Messages: []switchyard.Message{{Role: switchyard.RoleUser, Text: strings.Repeat("x", 400)}}}
-	r, err := inline(t, b.ModelStep, switchyard.ModelRequest{Run: "run-1", Turn: 2, Inline: step})
+	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: "x"}, {Calls: []api.ScriptCall{{Tool: "probe"}, {Tool: "probe"}}}}})
+	agent := &api.Agent{Name: "a", Model: api.Model{Provider: api.ProviderScripted, Script: &script}}
+	step := &api.InlineStep{ID: "turn-2", Setup: &api.Setup{Agent: agent, Pinned: api.Pack(api.Pinned{Provider: api.ProviderScripted})},
+		Messages: []api.Message{{Role: api.RoleUser, Text: strings.Repeat("x", 400)}}}
+	r, err := inline(t, b.ModelStep, api.ModelRequest{Run: "run-1", Turn: 2, Inline: step})
 	if err != nil || r.Usage.InputTokens != 100 || len(r.Message.Calls) != 2 || r.Message.Calls[1].ID != "2.2" || len(b.runs.byRun) > 0 {
 		t.Errorf("got %+v, %v; %d runs are remembered", r, err, len(b.runs.byRun))
 	}
@@ -108,15 +108,15 @@ func TestInlineStep(t *testing.T) {
 
 // The calls of a model step that runs inline meet policies that know what the step itself has used.
 func TestInlineStepAdmits(t *testing.T) {
-	b, r := governed(t, rule("dear", "budget.tokens.used >= 150", switchyard.PolicyDeny))
-	script := switchyard.Pack(switchyard.Script{Steps: []switchyard.ScriptStep{{Calls: []switchyard.ScriptCall{{Tool: "send", ArgumentsText: `{"text":"a"}`}}}}})
-	agent := &switchyard.Agent{Name: "a", Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &script}}
+	b, r := governed(t, rule("dear", "budget.tokens.used >= 150", api.PolicyDeny))
+	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Calls: []api.ScriptCall{{Tool: "send", ArgumentsText: `{"text":"a"}`}}}}})
+	agent := &api.Agent{Name: "a", Model: api.Model{Provider: api.ProviderScripted, Script: &script}}
 	for used, denied := range map[int]bool{0: false, 60: true} {
 		request := r
 		request.Facts.Usage.InputTokens = used
-		response, err := inline(t, b.ModelStep, switchyard.ModelRequest{Run: "run-1", Turn: 1, Inline: &switchyard.InlineStep{ID: "turn-1", Admit: &request,
-			Setup:    &switchyard.Setup{Agent: agent, Pinned: switchyard.Pack(switchyard.Pinned{Provider: switchyard.ProviderScripted})},
-			Messages: []switchyard.Message{{Role: switchyard.RoleUser, Text: strings.Repeat("x", 400)}}}})
+		response, err := inline(t, b.ModelStep, api.ModelRequest{Run: "run-1", Turn: 1, Inline: &api.InlineStep{ID: "turn-1", Admit: &request,
+			Setup:    &api.Setup{Agent: agent, Pinned: api.Pack(api.Pinned{Provider: api.ProviderScripted})},
+			Messages: []api.Message{{Role: api.RoleUser, Text: strings.Repeat("x", 400)}}}})
 		if err != nil || len(response.Verdicts) != 1 || (response.Verdicts[0].Error != nil) != denied {
 			t.Errorf("with %d used: %+v, %v", used, response, err)
 		}
@@ -131,11 +131,11 @@ func TestInlineResultIsSmall(t *testing.T) {
 		longest  int
 		maxBytes int
 	}{
-		"plain, as long as it may be": {strings.Repeat("x", switchyard.MaxInlineResult-2), true, switchyard.MaxInlineResult, 1 << 20},
-		"plain, too long":             {strings.Repeat("x", 2*switchyard.MaxInlineResult), false, switchyard.MaxInlineResult + 2, 1 << 20},
+		"plain, as long as it may be": {strings.Repeat("x", api.MaxInlineResult-2), true, api.MaxInlineResult, 1 << 20},
+		"plain, too long":             {strings.Repeat("x", 2*api.MaxInlineResult), false, api.MaxInlineResult + 2, 1 << 20},
 		"its tool's own bound":        {strings.Repeat("x", 2000), false, 1002, 1000},
-		"written with six bytes each": {strings.Repeat("<", switchyard.MaxInlineResult-2), false, switchyard.MaxInlineRecord, 1 << 20},
-		"real text":                   {realText(t), true, switchyard.MaxInlineResult, 1 << 20},
+		"written with six bytes each": {strings.Repeat("<", api.MaxInlineResult-2), false, api.MaxInlineRecord, 1 << 20},
+		"real text":                   {realText(t), true, api.MaxInlineResult, 1 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			output, err := json.Marshal(test.text)
@@ -151,8 +151,8 @@ func TestInlineResultIsSmall(t *testing.T) {
 			if err != nil || len(written) > test.longest || test.whole != (r.Cut == 0) || test.whole != (len(r.Notes) == 0) {
 				t.Errorf("%d bytes, cut by %d, notes %q, %v", len(written), r.Cut, r.Notes, err)
 			}
-			if r.Cut > 0 && r.Cut != len(test.text)-len(switchyard.PlainText(r.Output)) {
-				t.Errorf("%d of %d bytes are there, and %d are said to be cut", len(switchyard.PlainText(r.Output)), len(test.text), r.Cut)
+			if r.Cut > 0 && r.Cut != len(test.text)-len(api.PlainText(r.Output)) {
+				t.Errorf("%d of %d bytes are there, and %d are said to be cut", len(api.PlainText(r.Output)), len(test.text), r.Cut)
 			}
 		})
 	}
@@ -162,13 +162,13 @@ func TestInlineResultIsSmall(t *testing.T) {
 // because history has no other sign of that.
 func TestInlineIsStopped(t *testing.T) {
 	for name, test := range map[string]struct {
-		left switchyard.Duration
+		left api.Duration
 		stop error
-		want switchyard.ErrorType
+		want api.ErrorType
 	}{
-		"cancelled":   {0, context.Canceled, switchyard.ErrCancelled},
-		"wall time":   {switchyard.Duration(20 * time.Millisecond), nil, switchyard.ErrCancelled},
-		"worker lost": {0, worker.ErrWorkerShutdown, switchyard.ErrWorkerLost},
+		"cancelled":   {0, context.Canceled, api.ErrCancelled},
+		"wall time":   {api.Duration(20 * time.Millisecond), nil, api.ErrCancelled},
+		"worker lost": {0, worker.ErrWorkerShutdown, api.ErrWorkerLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			running := make(chan struct{})
@@ -183,14 +183,14 @@ func TestInlineIsStopped(t *testing.T) {
 					}
 				}()
 			})
-			if test.want == switchyard.ErrCancelled {
+			if test.want == api.ErrCancelled {
 				if _, ok := errors.AsType[*temporal.CanceledError](err); !ok {
 					t.Errorf("got %v", err)
 				}
 				return
 			}
 			e, app := callError(t, err)
-			var took switchyard.Result
+			var took api.Result
 			if err := app.Details(e, &took); err != nil || e.Type != test.want || took.ExecutionMicros <= 0 {
 				t.Errorf("got %v after %dµs, %v", e, took.ExecutionMicros, err)
 			}
@@ -204,18 +204,18 @@ func TestInlineRefusals(t *testing.T) {
 	call := inlineOf(compiled)
 	call.Tool.Spec, call.Tool.Digest = []byte(`{"name":1}`), "none"
 	_, err := b.inline(t, call, nil)
-	if e, _ := callError(t, err); e.Type != switchyard.ErrExecutorNotFound || !contains(e.Message, "probe") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !contains(e.Message, "probe") {
 		t.Errorf("got %v", e)
 	}
 	tool := compiled.Tool()
-	tool.Lane, tool.Effect, tool.Timeout = switchyard.LaneInline, switchyard.EffectOnce, switchyard.MaxInlineTimeout
-	request := switchyard.AdmitRequest{Tools: []switchyard.Tool{tool}, Calls: []switchyard.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}}}
+	tool.Lane, tool.Effect, tool.Timeout = api.LaneInline, api.EffectOnce, api.MaxInlineTimeout
+	request := api.AdmitRequest{Tools: []api.Tool{tool}, Calls: []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}}}
 	verdicts, err := b.Admit(t.Context(), request)
-	if err != nil || verdicts[0].Error == nil || verdicts[0].Error.Type != switchyard.ErrPreconditionFailed {
+	if err != nil || verdicts[0].Error == nil || verdicts[0].Error.Type != api.ErrPreconditionFailed {
 		t.Errorf("got %+v, %v", verdicts, err)
 	}
 	// The arguments of a plan's call stand in history with the verdict, because an inline call's input does not.
-	request.Tools[0].Effect, request.Caller.Type = switchyard.EffectRead, switchyard.CallerPlan
+	request.Tools[0].Effect, request.Caller.Type = api.EffectRead, api.CallerPlan
 	verdicts, err = b.Admit(t.Context(), request)
 	if err != nil || string(verdicts[0].Arguments) != `{"text":"a"}` {
 		t.Errorf("got %+v, %v", verdicts, err)

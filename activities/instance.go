@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -37,19 +37,19 @@ type instance struct {
 	// note is what the next answer tells of the instance.
 	note   string
 	unkept bool
-	hold   switchyard.HoldState
+	hold   api.HoldState
 	// kept is read and written by whoever has the turn.
 	kept kept
 }
 
 // newInstance returns an instance that no call has used yet. last is what is known of the run's one before; the answer to
 // the first call tells where its state is gone.
-func newInstance(spec *toolspecs.Spec, m made, l *lease, last switchyard.HoldState, gone string) *instance {
+func newInstance(spec *toolspecs.Spec, m made, l *lease, last api.HoldState, gone string) *instance {
 	i := &instance{handler: handlerOf(spec), made: m, lease: l, hold: last, lastUsed: time.Now(), drained: make(chan struct{})}
 	close(i.drained)
 	i.snapshots, _ = m.value.(Snapshotter)
-	i.everyCall = i.snapshots != nil && spec.Entry.OnLoss == switchyard.OnLossRecreate
-	if i.snapshots != nil || spec.Execution.Access == switchyard.AccessExclusive {
+	i.everyCall = i.snapshots != nil && spec.Entry.OnLoss == api.OnLossRecreate
+	if i.snapshots != nil || spec.Execution.Access == api.AccessExclusive {
 		i.turn = make(chan struct{}, 1)
 	}
 	if last.Used && last.State == nil {
@@ -78,7 +78,7 @@ func (i *instance) restore(ctx context.Context) error {
 }
 
 // state is what a heartbeat tells of the instance.
-func (i *instance) state() switchyard.HoldState {
+func (i *instance) state() api.HoldState {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.hold
@@ -93,14 +93,14 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec, args json.
 		return Answer{}, notBegun(err, spec)
 	}
 	defer i.leave()
-	call, _ := switchyard.ContextOf(ctx)
+	call, _ := api.ContextOf(ctx)
 	if c, ok := i.kept.find(call.CallID); ok {
 		return c.answer()
 	}
 	call.Generation = i.state().Generation
 	hidden := hidingOf(ctx)
 	hidden.join(i.hidden)
-	inner, cancel := context.WithCancelCause(switchyard.WithCallContext(ctx, call))
+	inner, cancel := context.WithCancelCause(api.WithCallContext(ctx, call))
 	defer cancel(nil)
 	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
 	answer, err := guarded(ctx, i.handler, func() (Answer, error) { return i.made.call(leased{inner, i.lease, cancel}, args) })
@@ -177,8 +177,8 @@ func notBegun(err error, spec *toolspecs.Spec) error {
 	if !errors.Is(err, errLeaseOver) {
 		return err
 	}
-	e := switchyard.Errorf(switchyard.ErrWorkerLost, "the instance of %s was lost before the call began; nothing ran", spec.Name)
-	e.Phase, e.Retryable = switchyard.PhaseExecution, true
+	e := api.Errorf(api.ErrWorkerLost, "the instance of %s was lost before the call began; nothing ran", spec.Name)
+	e.Phase, e.Retryable = api.PhaseExecution, true
 	return e
 }
 
@@ -234,10 +234,10 @@ func (i *instance) notes(answered bool) []string {
 
 // interrupted is the error of a call whose instance was given up while it ran.
 func interrupted(cause error, spec *toolspecs.Spec) error {
-	e := &switchyard.Error{Type: switchyard.ErrOutcomeUnknown, Phase: switchyard.PhaseExecution,
+	e := &api.Error{Type: api.ErrOutcomeUnknown, Phase: api.PhaseExecution,
 		Message: "the call was interrupted while the tool ran: " + cause.Error()}
-	if spec.Execution.Effect != switchyard.EffectOnce {
-		e.Type, e.Retryable = switchyard.ErrWorkerLost, true
+	if spec.Execution.Effect != api.EffectOnce {
+		e.Type, e.Retryable = api.ErrWorkerLost, true
 	}
 	return e
 }
@@ -254,7 +254,7 @@ func (i *instance) close() error {
 	}
 	_, err := guarded(withHiding(context.Background(), i.hidden), i.handler, func() (struct{}, error) { return struct{}{}, closer.Close() })
 	if err != nil {
-		err = i.hidden.error(switchyard.AsError(err))
+		err = i.hidden.error(api.AsError(err))
 	}
 	return err
 }

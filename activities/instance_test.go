@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -29,7 +29,7 @@ func (s *scriptedInstance) call(ctx context.Context, args json.RawMessage) (Answ
 	case `"fail"`:
 		return Answer{}, errors.New("no such row")
 	case `"busy"`:
-		return Answer{}, switchyard.Transient(errors.New("busy"), 0)
+		return Answer{}, api.Transient(errors.New("busy"), 0)
 	case `"hang"`:
 		<-ctx.Done()
 		return Answer{}, context.Cause(ctx)
@@ -61,8 +61,8 @@ type liveInstance struct {
 func newLive(t *testing.T, kept bool, change func(*toolspecs.Spec)) *liveInstance {
 	t.Helper()
 	compiled, err := spec("counter", func(s *toolspecs.Spec) {
-		s.Entry.Type = switchyard.KindStateful
-		s.Entry.OnLoss = switchyard.OnLossRecreate
+		s.Entry.Type = api.KindStateful
+		s.Entry.OnLoss = api.OnLossRecreate
 		if change != nil {
 			change(s)
 		}
@@ -77,7 +77,7 @@ func newLive(t *testing.T, kept bool, change func(*toolspecs.Spec)) *liveInstanc
 	if kept {
 		m.value = i.scripted
 	}
-	i.instance = newInstance(&i.spec, m, l, switchyard.HoldState{Generation: 1}, "")
+	i.instance = newInstance(&i.spec, m, l, api.HoldState{Generation: 1}, "")
 	if err := l.beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func newLive(t *testing.T, kept bool, change func(*toolspecs.Spec)) *liveInstanc
 }
 
 func (i *liveInstance) do(ctx context.Context, id, args string) (Answer, error) {
-	return i.execute(switchyard.WithCallContext(ctx, switchyard.CallContext{CallID: id}), &i.spec, json.RawMessage(args))
+	return i.execute(api.WithCallContext(ctx, api.CallContext{CallID: id}), &i.spec, json.RawMessage(args))
 }
 
 // told returns what the last heartbeat told of the instance's state and of the calls that it remembers.
@@ -109,7 +109,7 @@ func (i *liveInstance) told() (state string, calls []string) {
 // failure that another attempt may cure is not, nor a call that was stopped and may be made again. A call that has ended for
 // good is never executed again.
 func TestInstanceKeepsWhatIsFinal(t *testing.T) {
-	i := newLive(t, true, func(s *toolspecs.Spec) { s.Execution.Effect = switchyard.EffectIdempotent })
+	i := newLive(t, true, func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectIdempotent })
 	stopped, stop := context.WithTimeoutCause(t.Context(), 500*time.Millisecond, errToolTimeout)
 	defer stop()
 	for _, c := range []struct {
@@ -134,7 +134,7 @@ func TestInstanceKeepsWhatIsFinal(t *testing.T) {
 	if answer, err := i.do(t.Context(), "1", `"go"`); err != nil || string(answer.Output) != "1" || i.scripted.n != 6 {
 		t.Errorf("the first call, made again, is answered with %+v, %v", answer, err)
 	}
-	if _, err := i.do(t.Context(), "3", `"go"`); !errors.Is(err, &switchyard.Error{Type: switchyard.ErrExecution}) || i.scripted.n != 6 {
+	if _, err := i.do(t.Context(), "3", `"go"`); !errors.Is(err, &api.Error{Type: api.ErrExecution}) || i.scripted.n != 6 {
 		t.Errorf("the failed call, made again, is answered with %v", err)
 	}
 }
@@ -142,7 +142,7 @@ func TestInstanceKeepsWhatIsFinal(t *testing.T) {
 // A tool that is not made anew tells the server no state, and an instance that cannot be rebuilt only that it was used.
 func TestInstanceTellsNoState(t *testing.T) {
 	for name, i := range map[string]*liveInstance{
-		"fail":  newLive(t, true, func(s *toolspecs.Spec) { s.Entry.OnLoss = switchyard.OnLossFail }),
+		"fail":  newLive(t, true, func(s *toolspecs.Spec) { s.Entry.OnLoss = api.OnLossFail }),
 		"plain": newLive(t, false, nil),
 	} {
 		for _, id := range []string{"1", "2", "3"} {
@@ -158,7 +158,7 @@ func TestInstanceTellsNoState(t *testing.T) {
 
 // Calls of an instance overlap only where its tool is shared and it takes no snapshots, which would hold half of a call.
 func TestInstanceTurns(t *testing.T) {
-	shared := func(s *toolspecs.Spec) { s.Execution.Access = switchyard.AccessShared }
+	shared := func(s *toolspecs.Spec) { s.Execution.Access = api.AccessShared }
 	for name, c := range map[string]struct {
 		kept     bool
 		change   func(*toolspecs.Spec)

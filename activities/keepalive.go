@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 )
 
@@ -27,7 +27,7 @@ func keepAlive(ctx context.Context) (reporting context.Context, stop func()) {
 	if p == nil {
 		return ctx, func() {}
 	}
-	return switchyard.WithProgress(ctx, p.report), p.stop
+	return api.WithProgress(ctx, p.report), p.stop
 }
 
 // newPulse begins the heartbeats of the activity of ctx; nil where nobody waits for any, as of what runs inline.
@@ -83,7 +83,7 @@ func (p *pulse) next(wait time.Duration) {
 }
 
 // report takes what the tool says of its progress. Numbers that JSON cannot hold say nothing.
-func (p *pulse) report(progress switchyard.Progress) {
+func (p *pulse) report(progress api.Progress) {
 	if unreal(progress.Done) || unreal(progress.Total) {
 		return
 	}

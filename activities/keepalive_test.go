@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -52,11 +52,11 @@ func TestToolIsKeptAlive(t *testing.T) {
 // What a tool reports of its progress is what its next heartbeat carries, and every one after that; a report that JSON
 // cannot hold is dropped.
 func TestProgressIsInHeartbeats(t *testing.T) {
-	beats := make(chan switchyard.Progress, 100)
+	beats := make(chan api.Progress, 100)
 	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
-		switchyard.ReportProgress(ctx, switchyard.Progress{Done: 1})
-		switchyard.ReportProgress(ctx, switchyard.Progress{Done: 37, Total: 100, Message: "pages\xff" + strings.Repeat("é", maxProgressMessage)})
-		switchyard.ReportProgress(ctx, switchyard.Progress{Done: math.NaN()})
+		api.ReportProgress(ctx, api.Progress{Done: 1})
+		api.ReportProgress(ctx, api.Progress{Done: 37, Total: 100, Message: "pages\xff" + strings.Repeat("é", maxProgressMessage)})
+		api.ReportProgress(ctx, api.Progress{Done: math.NaN()})
 		for range 2 {
 			if p := <-beats; p.Done != 37 || p.Total != 100 || !strings.HasPrefix(p.Message, "pages\uFFFDé") || len(p.Message) > maxProgressMessage {
 				return Answer{}, fmt.Errorf("a beat carries %+v", p)
@@ -69,7 +69,7 @@ func TestProgressIsInHeartbeats(t *testing.T) {
 	env.SetTestTimeout(20 * time.Second)
 	env.RegisterDynamicActivity(func(ctx context.Context, in converter.EncodedValues) (any, error) { return b.Tool(ctx, in) }, activity.DynamicRegisterOptions{})
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
-		var p switchyard.Progress
+		var p api.Progress
 		if details.HasValues() && details.Get(&p) == nil {
 			beats <- p
 		}

@@ -10,7 +10,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 const (
@@ -31,10 +31,10 @@ type kept struct {
 
 // keptCall is how a call ended: with an answer or a failure that is final.
 type keptCall struct {
-	ID     string            `json:"id"`
-	Output json.RawMessage   `json:"output,omitempty"`
-	Notes  []string          `json:"notes,omitempty"`
-	Error  *switchyard.Error `json:"error,omitempty"`
+	ID     string          `json:"id"`
+	Output json.RawMessage `json:"output,omitempty"`
+	Notes  []string        `json:"notes,omitempty"`
+	Error  *api.Error      `json:"error,omitempty"`
 	// Left says that the output was left out, because it is large.
 	Left bool `json:"left,omitempty"`
 }
@@ -54,7 +54,7 @@ func (c keptCall) answer() (Answer, error) {
 	case c.Error != nil:
 		return Answer{}, c.Error
 	case c.Left:
-		return Answer{}, switchyard.Errorf(switchyard.ErrOutcomeUnknown,
+		return Answer{}, api.Errorf(api.ErrOutcomeUnknown,
 			"the call took effect, but its result, which was too large to be kept, was lost with its worker")
 	}
 	return Answer{Output: c.Output, Notes: c.Notes}, nil

@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 func noise(t *testing.T, n int) []byte {
@@ -26,7 +26,7 @@ func TestKeptRoundTrip(t *testing.T) {
 	for i := range keptCalls + 4 {
 		k = k.with(keptCall{ID: fmt.Sprint(i), Output: json.RawMessage(fmt.Sprint(i)), Notes: []string{"n"}})
 	}
-	k = k.with(keptCall{ID: "failed", Error: &switchyard.Error{Type: switchyard.ErrExecution, Message: "no", Phase: switchyard.PhaseExecution}})
+	k = k.with(keptCall{ID: "failed", Error: &api.Error{Type: api.ErrExecution, Message: "no", Phase: api.PhaseExecution}})
 	packed, err := k.pack()
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestKeptIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, _ := got.find("a")
-	if _, err := first.answer(); !errors.Is(err, &switchyard.Error{Type: switchyard.ErrOutcomeUnknown}) {
+	if _, err := first.answer(); !errors.Is(err, &api.Error{Type: api.ErrOutcomeUnknown}) {
 		t.Errorf("a call whose output was left out is answered with %v", err)
 	}
 	second, _ := got.find("b")

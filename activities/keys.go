@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
 )
 
@@ -31,7 +31,7 @@ type keys struct {
 	client  keySignals
 	places  chan struct{}
 	mu      sync.Mutex
-	openers map[switchyard.OpenRequest]*opening
+	openers map[api.OpenRequest]*opening
 }
 
 // opening is a key that is being opened or was.
@@ -43,18 +43,18 @@ type opening struct {
 }
 
 func newKeys(c keySignals) *keys {
-	return &keys{client: c, places: make(chan struct{}, maxOpening), openers: map[switchyard.OpenRequest]*opening{}}
+	return &keys{client: c, places: make(chan struct{}, maxOpening), openers: map[api.OpenRequest]*opening{}}
 }
 
 // open has a key opened, unless that began less than fresh ago and has not failed. It does not wait for it.
-func (k *keys) open(r switchyard.OpenRequest, fresh time.Duration) *opening {
+func (k *keys) open(r api.OpenRequest, fresh time.Duration) *opening {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if o, ok := k.openers[r]; ok && time.Since(o.began) < fresh && !o.failed() {
 		return o
 	}
 	if len(k.openers) >= maxOpened {
-		maps.DeleteFunc(k.openers, func(_ switchyard.OpenRequest, o *opening) bool { return o.over() })
+		maps.DeleteFunc(k.openers, func(_ api.OpenRequest, o *opening) bool { return o.over() })
 	}
 	o := &opening{began: time.Now(), done: make(chan struct{})}
 	k.openers[r] = o
@@ -87,7 +87,7 @@ func (o *opening) wait(ctx context.Context) error {
 }
 
 // tell tells the lane's KeysWorkflow of a key. It belongs to no single caller: several may wait for it.
-func (k *keys) tell(r switchyard.OpenRequest) error {
+func (k *keys) tell(r api.OpenRequest) error {
 	ctx, cancel := context.WithTimeout(context.Background(), openWithin)
 	defer cancel()
 	select {
@@ -96,9 +96,9 @@ func (k *keys) tell(r switchyard.OpenRequest) error {
 	case <-ctx.Done():
 		return fmt.Errorf("open the key %s of the lane %s: %d others are being opened and do not end", r.Key, r.Lane, maxOpening)
 	}
-	options := client.StartWorkflowOptions{ID: switchyard.KeysWorkflowID(r.Base, r.Lane), TaskQueue: r.Base, StaticSummary: "open keys of the lane " + r.Lane}
-	_, err := k.client.SignalWithStartWorkflow(ctx, options.ID, switchyard.KeySignal, switchyard.KeyOrder{Open: r.Key}, options,
-		switchyard.KeysWorkflow, switchyard.KeysInput{Lane: r.Lane})
+	options := client.StartWorkflowOptions{ID: api.KeysWorkflowID(r.Base, r.Lane), TaskQueue: r.Base, StaticSummary: "open keys of the lane " + r.Lane}
+	_, err := k.client.SignalWithStartWorkflow(ctx, options.ID, api.KeySignal, api.KeyOrder{Open: r.Key}, options,
+		api.KeysWorkflow, api.KeysInput{Lane: r.Lane})
 	if err != nil {
 		return fmt.Errorf("open the key %s of the lane %s: %w", r.Key, r.Lane, err)
 	}

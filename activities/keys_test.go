@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
 )
 
@@ -27,12 +27,12 @@ type openedKeys struct {
 func (o *openedKeys) SignalWithStartWorkflow(ctx context.Context, id, signal string, argument any, options client.StartWorkflowOptions,
 	workflow any, inputs ...any) (client.WorkflowRun, error) {
 	base := options.TaskQueue
-	lane := inputs[0].(switchyard.KeysInput).Lane
-	if id != switchyard.KeysWorkflowID(base, lane) || options.ID != id || signal != switchyard.KeySignal || workflow != switchyard.KeysWorkflow {
+	lane := inputs[0].(api.KeysInput).Lane
+	if id != api.KeysWorkflowID(base, lane) || options.ID != id || signal != api.KeySignal || workflow != api.KeysWorkflow {
 		return nil, fmt.Errorf("signal %s of %v %s with %+v", signal, workflow, id, options)
 	}
 	o.mu.Lock()
-	o.keys = append(o.keys, base+"/"+lane+"/"+argument.(switchyard.KeyOrder).Open)
+	o.keys = append(o.keys, base+"/"+lane+"/"+argument.(api.KeyOrder).Open)
 	o.running++
 	o.most = max(o.most, o.running)
 	o.mu.Unlock()
@@ -78,12 +78,12 @@ func TestAdmitOpensKeys(t *testing.T) {
 	b, opened, r := laneBench(t)
 	for i, call := range []string{`android {"device":"a"}`, `android {"device":"b"}`, `android {"device":"a"}`, `phones {"device":"a"}`, `general {"device":"a"}`, `android {"device":7}`} {
 		tool, arguments, _ := strings.Cut(call, " ")
-		r.Calls = append(r.Calls, switchyard.Call{ID: fmt.Sprint("1.", i+1), Tool: tool, Arguments: arguments})
+		r.Calls = append(r.Calls, api.Call{ID: fmt.Sprint("1.", i+1), Tool: tool, Arguments: arguments})
 	}
 	b.admit(t, r)
 	expectOpened(t, opened, "base/android/a", "base/android/b", "base/phones/a")
 	b.admit(t, r)
-	if err := b.Open(t.Context(), switchyard.OpenRequest{Base: "base", Lane: "android", Key: "a"}); err != nil {
+	if err := b.Open(t.Context(), api.OpenRequest{Base: "base", Lane: "android", Key: "a"}); err != nil {
 		t.Error(err)
 	}
 	expectOpened(t, opened, "base/android/a", "base/android/b", "base/phones/a")
@@ -96,13 +96,13 @@ func TestAdmitOpensKeys(t *testing.T) {
 // the failed one for an open key.
 func TestAdmitWithoutServer(t *testing.T) {
 	b, opened, r := laneBench(t)
-	r.Calls = []switchyard.Call{{ID: "1.1", Tool: "android", Arguments: `{"device":"a"}`}}
+	r.Calls = []api.Call{{ID: "1.1", Tool: "android", Arguments: `{"device":"a"}`}}
 	unreachable := errors.New("unreachable")
 	opened.fail(unreachable)
 	if verdicts, err := b.Admit(t.Context(), r); !errors.Is(err, unreachable) || !strings.Contains(err.Error(), "key a of the lane android") || verdicts != nil {
 		t.Errorf("admitted %+v, %v", verdicts, err)
 	}
-	if err := b.Open(t.Context(), switchyard.OpenRequest{Base: "base", Lane: "nosuch", Key: "a"}); !errors.Is(err, unreachable) {
+	if err := b.Open(t.Context(), api.OpenRequest{Base: "base", Lane: "nosuch", Key: "a"}); !errors.Is(err, unreachable) {
 		t.Errorf("opened: %v", err)
 	}
 	opened.fail(nil)
@@ -116,8 +116,8 @@ func TestKeysAtOnce(t *testing.T) {
 	opened := &openedKeys{hold: make(chan struct{})}
 	k := newKeys(opened)
 	var begun []*opening
-	request := func(i int) switchyard.OpenRequest {
-		return switchyard.OpenRequest{Base: "base", Lane: "android", Key: fmt.Sprint(i)}
+	request := func(i int) api.OpenRequest {
+		return api.OpenRequest{Base: "base", Lane: "android", Key: fmt.Sprint(i)}
 	}
 	for i := range 3 * maxOpening {
 		begun = append(begun, k.open(request(i), time.Hour))
@@ -146,7 +146,7 @@ func TestKeysAtOnce(t *testing.T) {
 func TestKeysForgotten(t *testing.T) {
 	opened := &openedKeys{}
 	k := newKeys(opened)
-	r := switchyard.OpenRequest{Base: "base", Lane: "android", Key: "a"}
+	r := api.OpenRequest{Base: "base", Lane: "android", Key: "a"}
 	for range 2 {
 		if err := k.open(r, 0).wait(t.Context()); err != nil {
 			t.Error(err)
@@ -155,7 +155,7 @@ func TestKeysForgotten(t *testing.T) {
 	expectOpened(t, opened, "base/android/a", "base/android/a")
 	var last *opening
 	for i := range maxOpened + 1 {
-		last = k.open(switchyard.OpenRequest{Base: "base", Lane: "android", Key: fmt.Sprint(i)}, time.Hour)
+		last = k.open(api.OpenRequest{Base: "base", Lane: "android", Key: fmt.Sprint(i)}, time.Hour)
 		if err := last.wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}

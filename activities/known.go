@@ -4,16 +4,16 @@ import (
 	"cmp"
 	"errors"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/models"
 )
 
 // known returns what is known of a run's model: by what its agent says, by its name, and by the name that the provider gave
 // with an answer, served. A script that stands in costs nothing unless the agent says so.
-func (a *Activities) known(setup *switchyard.Setup, served string) models.Model {
+func (a *Activities) known(setup *api.Setup, served string) models.Model {
 	m := setup.Agent.Model
 	known := models.Model{Price: m.Price, Window: m.Window}
-	if setup.Pinned.Value.Provider == switchyard.ProviderScripted {
+	if setup.Pinned.Value.Provider == api.ProviderScripted {
 		return known
 	}
 	listed, ok := a.config.ModelTable.Find(m.Name)
@@ -31,13 +31,13 @@ const surelyTooLong = 0.75
 
 // overflown marks the failure of a model step as an overflow where its server took the request for a wrong one without a
 // code that says why, and the prompt is about as long as the window: their words for it differ from server to server.
-func (a *Activities) overflown(err error, setup *switchyard.Setup, p Prompt) error {
+func (a *Activities) overflown(err error, setup *api.Setup, p Prompt) error {
 	e, ok := errors.AsType[*ModelError](err)
 	if !ok || !e.unread || e.Overflow {
 		return err
 	}
 	window := a.known(setup, "").Window
-	if n := countUsage(p, switchyard.Message{}).InputTokens; window > 0 && float64(n) > surelyTooLong*float64(window) {
+	if n := countUsage(p, api.Message{}).InputTokens; window > 0 && float64(n) > surelyTooLong*float64(window) {
 		marked := *e
 		marked.Overflow = true
 		return &marked

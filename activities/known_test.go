@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/models"
 	"go.temporal.io/sdk/temporal"
 )
 
 // knownBench is a process that knows some models by a table, and one run of the agent.
-func knownBench(t *testing.T, agent switchyard.Agent, answer func(context.Context, Prompt) (switchyard.ModelResponse, error)) *bench {
+func knownBench(t *testing.T, agent api.Agent, answer func(context.Context, Prompt) (api.ModelResponse, error)) *bench {
 	t.Helper()
 	table, err := models.Decode("m.yaml", []byte("as_of: 2026-06-21\nmodels:\n  listed: {input: 2, cached_input: 1, output: 8, window: 1000}\n  unbounded: {input: 1, output: 1}\n"))
 	if err != nil {
@@ -29,26 +29,26 @@ func knownBench(t *testing.T, agent switchyard.Agent, answer func(context.Contex
 func TestCostOfStep(t *testing.T) {
 	cases := []struct {
 		name, model, served string
-		price               switchyard.Price
+		price               api.Price
 		want                float64
 	}{
-		{"listed", "listed", "", switchyard.Price{}, 0.0036},
-		{"an edition", "listed-2026-01-01", "", switchyard.Price{}, 0.0036},
-		{"as served", "alias", "listed", switchyard.Price{}, 0.0036},
-		{"the agent's own price", "listed", "listed", switchyard.Price{Input: 1}, 0.001},
-		{"unknown", "other", "other", switchyard.Price{}, 0},
+		{"listed", "listed", "", api.Price{}, 0.0036},
+		{"an edition", "listed-2026-01-01", "", api.Price{}, 0.0036},
+		{"as served", "alias", "listed", api.Price{}, 0.0036},
+		{"the agent's own price", "listed", "listed", api.Price{Input: 1}, 0.001},
+		{"unknown", "other", "other", api.Price{}, 0},
 	}
 	for _, c := range cases {
-		b := knownBench(t, switchyard.Agent{Model: switchyard.Model{Name: c.model, Price: c.price}}, func(context.Context, Prompt) (switchyard.ModelResponse, error) {
-			return switchyard.ModelResponse{Message: switchyard.Message{Text: "hi"}, Model: c.served, Usage: switchyard.Usage{InputTokens: 1000, CachedTokens: 400, OutputTokens: 250}}, nil
+		b := knownBench(t, api.Agent{Model: api.Model{Name: c.model, Price: c.price}}, func(context.Context, Prompt) (api.ModelResponse, error) {
+			return api.ModelResponse{Message: api.Message{Text: "hi"}, Model: c.served, Usage: api.Usage{InputTokens: 1000, CachedTokens: 400, OutputTokens: 250}}, nil
 		})
-		if r, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil); err != nil || math.Abs(r.Usage.Cost-c.want) > 1e-12 {
+		if r, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil || math.Abs(r.Usage.Cost-c.want) > 1e-12 {
 			t.Errorf("%s: %v, %v, want %v", c.name, r.Usage.Cost, err, c.want)
 		}
 	}
 	// A script that stands in for a listed model is free.
-	b := knownBench(t, switchyard.Agent{}, nil)
-	setup := &switchyard.Setup{Agent: &switchyard.Agent{Model: switchyard.Model{Name: "listed"}}, Pinned: switchyard.Pack(switchyard.Pinned{Provider: switchyard.ProviderScripted})}
+	b := knownBench(t, api.Agent{}, nil)
+	setup := &api.Setup{Agent: &api.Agent{Model: api.Model{Name: "listed"}}, Pinned: api.Pack(api.Pinned{Provider: api.ProviderScripted})}
 	if known := b.known(setup, "listed"); known != (models.Model{}) {
 		t.Errorf("a script is known as %+v", known)
 	}
@@ -63,7 +63,7 @@ func TestOverflowByCount(t *testing.T) {
 		name, model, text string
 		kind              string
 	}{
-		{"long", "listed", long, switchyard.ModelOverflow},
+		{"long", "listed", long, api.ModelOverflow},
 		{"short", "listed", "word", modelFailed},
 		{"no window known", "unbounded", long, modelFailed},
 		{"not known", "other", long, modelFailed},
@@ -73,10 +73,10 @@ func TestOverflowByCount(t *testing.T) {
 			_, chat := serveChat(t, refuse)
 			_, messages := serveMessages(t, refuse)
 			for _, model := range []Model{chat, messages} {
-				b := knownBench(t, switchyard.Agent{Model: switchyard.Model{Name: c.model}}, model.Answer)
-				first := switchyard.Message{Role: switchyard.RoleUser, Text: c.text}
-				b.run.messages = []switchyard.Message{first}
-				_, err := b.step(t, switchyard.ModelRequest{Turn: 1, New: []string{first.Digest()}}, nil)
+				b := knownBench(t, api.Agent{Model: api.Model{Name: c.model}}, model.Answer)
+				first := api.Message{Role: api.RoleUser, Text: c.text}
+				b.run.messages = []api.Message{first}
+				_, err := b.step(t, api.ModelRequest{Turn: 1, New: []string{first.Digest()}}, nil)
 				if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != c.kind || !app.NonRetryable() {
 					t.Errorf("%T: %v", model, err)
 				}

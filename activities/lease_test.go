@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
@@ -26,7 +26,7 @@ type heldServer struct {
 	answer error
 	// hang holds heartbeats back until their time is over.
 	hang  bool
-	beats []switchyard.HoldState
+	beats []api.HoldState
 	// tokens are those of the heartbeats.
 	tokens []string
 	// beaten, if there is one, gets a word of every heartbeat.
@@ -39,7 +39,7 @@ type heldServer struct {
 // holdReport is how an activity was completed by its token.
 type holdReport struct {
 	token string
-	state switchyard.HoldState
+	state api.HoldState
 	err   error
 }
 
@@ -47,7 +47,7 @@ func (s *heldServer) RecordActivityHeartbeat(ctx context.Context, token []byte, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokens = append(s.tokens, string(token))
-	s.beats = append(s.beats, details[0].(switchyard.HoldState))
+	s.beats = append(s.beats, details[0].(api.HoldState))
 	if s.beaten != nil {
 		s.beaten <- struct{}{}
 	}
@@ -74,7 +74,7 @@ func (s *heldServer) CompleteActivity(_ context.Context, token []byte, result an
 		failures := temporal.GetDefaultFailureConverter()
 		err = failures.FailureToError(failures.ErrorToFailure(err))
 	}
-	s.completed <- holdReport{string(token), result.(switchyard.HoldState), err}
+	s.completed <- holdReport{string(token), result.(api.HoldState), err}
 	return nil
 }
 
@@ -105,14 +105,14 @@ func (s *heldServer) describe(runID string, d *workflowservice.DescribeWorkflowE
 }
 
 // last returns what the last heartbeat told.
-func (s *heldServer) last() switchyard.HoldState {
+func (s *heldServer) last() api.HoldState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.beats[len(s.beats)-1]
 }
 
 func leaseOf(server *heldServer, timeout time.Duration) *lease {
-	return newLease(server, []byte("token"), timeout, func() any { return switchyard.HoldState{Generation: 7} })
+	return newLease(server, []byte("token"), timeout, func() any { return api.HoldState{Generation: 7} })
 }
 
 // soon fails the test where something does not happen.

@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 )
 
@@ -79,10 +79,10 @@ func (s *speech) add(piece string) {
 }
 
 // live returns the end of the text, without half a character at its beginning.
-func (s *speech) live() switchyard.Live {
+func (s *speech) live() api.Live {
 	end := s.tail[max(0, len(s.tail)-maxLive):]
 	for len(end) > 0 && !utf8.RuneStart(end[0]) {
 		end = end[1:]
 	}
-	return switchyard.Live{Turn: s.turn, Attempt: s.attempt, From: s.said - len(end), Text: string(end)}
+	return api.Live{Turn: s.turn, Attempt: s.attempt, From: s.said - len(end), Text: string(end)}
 }

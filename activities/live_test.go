@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/testsuite"
@@ -18,16 +18,16 @@ import (
 )
 
 // liveStep makes a model step whose heartbeats are passed to beat as they reach the server.
-func (b *bench) liveStep(t *testing.T, turn int, beat func(switchyard.Live)) error {
+func (b *bench) liveStep(t *testing.T, turn int, beat func(api.Live)) error {
 	t.Helper()
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(20 * time.Second)
-	env.RegisterActivityWithOptions(func(ctx context.Context) (switchyard.ModelResponse, error) {
-		return b.ModelStep(ctx, switchyard.ModelRequest{Run: "r", Turn: turn, Catalog: b.runs.setup("r").Pinned.Value.Catalog.Digest})
-	}, activity.RegisterOptions{Name: switchyard.ModelActivity})
+	env.RegisterActivityWithOptions(func(ctx context.Context) (api.ModelResponse, error) {
+		return b.ModelStep(ctx, api.ModelRequest{Run: "r", Turn: turn, Catalog: b.runs.setup("r").Pinned.Value.Catalog.Digest})
+	}, activity.RegisterOptions{Name: api.ModelActivity})
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
-		var l switchyard.Live
+		var l api.Live
 		if details.HasValues() {
 			if err := details.Get(&l); err != nil {
 				t.Error(err)
@@ -37,7 +37,7 @@ func (b *bench) liveStep(t *testing.T, turn int, beat func(switchyard.Live)) err
 	})
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
 		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, HeartbeatTimeout: time.Second})
-		return workflow.ExecuteActivity(ctx, switchyard.ModelActivity).Get(ctx, nil)
+		return workflow.ExecuteActivity(ctx, api.ModelActivity).Get(ctx, nil)
 	})
 	return env.GetWorkflowError()
 }
@@ -46,20 +46,20 @@ func (b *bench) liveStep(t *testing.T, turn int, beat func(switchyard.Live)) err
 // begin, that join to what was said, and that are few, however many pieces there are.
 func TestLiveTextIsInHeartbeats(t *testing.T) {
 	var mu sync.Mutex
-	var beats []switchyard.Live
+	var beats []api.Live
 	heard := make(chan struct{}, 100)
 	var said strings.Builder
 	began := time.Now()
-	b := modelBench(t, switchyard.Agent{}, func(_ context.Context, p Prompt) (switchyard.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(_ context.Context, p Prompt) (api.ModelResponse, error) {
 		for len(heard) < 3 {
 			piece := fmt.Sprintf("piece %d: é\n", strings.Count(said.String(), "\n"))
 			said.WriteString(piece)
 			p.Live(piece)
 			<-time.After(time.Millisecond)
 		}
-		return switchyard.ModelResponse{Message: switchyard.Message{Text: said.String()}}, nil
+		return api.ModelResponse{Message: api.Message{Text: said.String()}}, nil
 	})
-	err := b.liveStep(t, 7, func(l switchyard.Live) {
+	err := b.liveStep(t, 7, func(l api.Live) {
 		mu.Lock()
 		defer mu.Unlock()
 		beats = append(beats, l)
@@ -89,14 +89,14 @@ func TestLiveTextIsInHeartbeats(t *testing.T) {
 // A step that nobody could hear is not asked to speak, and what is said after a step's end goes nowhere.
 func TestLiveTextGoesNowhere(t *testing.T) {
 	var live []func(string)
-	b := modelBench(t, switchyard.Agent{}, func(_ context.Context, p Prompt) (switchyard.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(_ context.Context, p Prompt) (api.ModelResponse, error) {
 		live = append(live, p.Live)
-		return switchyard.ModelResponse{Message: switchyard.Message{Text: "done"}}, nil
+		return api.ModelResponse{Message: api.Message{Text: "done"}}, nil
 	})
-	if _, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil); err != nil || live[0] != nil {
+	if _, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil || live[0] != nil {
 		t.Errorf("without heartbeats a step is asked to speak, %v", err)
 	}
-	if err := b.liveStep(t, 2, func(l switchyard.Live) { t.Errorf("a short step beats: %+v", l) }); err != nil {
+	if err := b.liveStep(t, 2, func(l api.Live) { t.Errorf("a short step beats: %+v", l) }); err != nil {
 		t.Fatal(err)
 	}
 	live[1]("too late")
@@ -150,11 +150,11 @@ func TestManySpeak(t *testing.T) {
 
 // A step that fails in the middle of its text keeps nothing of it: the failure is what history gets.
 func TestLiveTextOfAFailure(t *testing.T) {
-	b := modelBench(t, switchyard.Agent{}, func(_ context.Context, p Prompt) (switchyard.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(_ context.Context, p Prompt) (api.ModelResponse, error) {
 		p.Live("half an answer")
-		return switchyard.ModelResponse{}, &ModelError{Message: "cut", Permanent: true}
+		return api.ModelResponse{}, &ModelError{Message: "cut", Permanent: true}
 	})
-	err := b.liveStep(t, 1, func(switchyard.Live) {})
+	err := b.liveStep(t, 1, func(api.Live) {})
 	if err == nil || strings.Contains(err.Error(), "half") || errors.Unwrap(err) == nil {
 		t.Errorf("got %v", err)
 	}

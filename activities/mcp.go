@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
@@ -98,8 +98,8 @@ func (m *MCP) call(ctx context.Context, spec *toolspecs.Spec, args json.RawMessa
 	}
 	asking := &mcpQuestions{}
 	request := mcptools.Request{Tool: spec.Entry.Remote, Arguments: args,
-		Progress: func(p switchyard.Progress) { switchyard.ReportProgress(ctx, p) }, Note: asking.note}
-	if call, ok := switchyard.ContextOf(ctx); ok {
+		Progress: func(p api.Progress) { api.ReportProgress(ctx, p) }, Note: asking.note}
+	if call, ok := api.ContextOf(ctx); ok {
 		request.Meta = map[string]any{MCPKey: call.Key}
 	}
 	if spec.Entry.AnswerWithin > 0 {
@@ -129,13 +129,13 @@ const maxDifferences = 20
 // for people alone.
 func checkPin(spec *toolspecs.Spec, tool mcptools.Tool, found bool) error {
 	if !found {
-		return switchyard.Errorf(switchyard.ErrPreconditionFailed, "the MCP server of %s has no tool %q any more; nothing was called. "+
+		return api.Errorf(api.ErrPreconditionFailed, "the MCP server of %s has no tool %q any more; nothing was called. "+
 			"Look at its tools with starter tools import mcp, and correct entry.remote or disable the tool", spec.Name, spec.Entry.Remote)
 	}
 	if tool.Digest() == spec.Entry.Pin {
 		return nil
 	}
-	e := switchyard.Errorf(switchyard.ErrPreconditionFailed, "the MCP server changed the tool %q since it was accepted, so nothing was called; "+
+	e := api.Errorf(api.ErrPreconditionFailed, "the MCP server changed the tool %q since it was accepted, so nothing was called; "+
 		"look at the difference and run starter tools accept with the file of %s", spec.Entry.Remote, spec.Name)
 	changes := mcptools.Diff(spec, tool)
 	for _, change := range changes[:min(len(changes), maxDifferences)] {
@@ -156,10 +156,10 @@ func mcpError(err error, spec *toolspecs.Spec) error {
 		return refusedError(refused, spec)
 	}
 	if fault, ok := errors.AsType[*mcptools.Fault](err); ok {
-		if spec.Execution.Effect == switchyard.EffectOnce {
-			return switchyard.Errorf(switchyard.ErrOutcomeUnknown, "%v", fault)
+		if spec.Execution.Effect == api.EffectOnce {
+			return api.Errorf(api.ErrOutcomeUnknown, "%v", fault)
 		}
-		return switchyard.Errorf(switchyard.ErrInvalidOutput, "%v", fault)
+		return api.Errorf(api.ErrInvalidOutput, "%v", fault)
 	}
 	if lost, ok := errors.AsType[*mcptools.Lost](err); ok {
 		return lostError(lost, spec)
@@ -172,13 +172,13 @@ func mcpError(err error, spec *toolspecs.Spec) error {
 func lostError(lost *mcptools.Lost, spec *toolspecs.Spec) error {
 	switch {
 	case !lost.Sent:
-		e := switchyard.Errorf(switchyard.ErrPreconditionFailed, "%v; nothing was called", lost)
+		e := api.Errorf(api.ErrPreconditionFailed, "%v; nothing was called", lost)
 		e.Retryable = true
 		return e
-	case spec.Execution.Effect == switchyard.EffectOnce:
-		return switchyard.Errorf(switchyard.ErrOutcomeUnknown, "%v", lost)
+	case spec.Execution.Effect == api.EffectOnce:
+		return api.Errorf(api.ErrOutcomeUnknown, "%v", lost)
 	default:
-		return switchyard.Transient(lost, 0)
+		return api.Transient(lost, 0)
 	}
 }
 
@@ -186,16 +186,16 @@ func lostError(lost *mcptools.Lost, spec *toolspecs.Spec) error {
 const codeInvalidParams = -32602
 
 func refusedError(r *mcptools.Refused, spec *toolspecs.Spec) error {
-	after := switchyard.Duration(RetryAfter(r.Header, time.Now()))
+	after := api.Duration(RetryAfter(r.Header, time.Now()))
 	switch {
 	case r.Code == codeInvalidParams:
-		return switchyard.Errorf(switchyard.ErrValidation, "%v", r)
+		return api.Errorf(api.ErrValidation, "%v", r)
 	case r.Status == http.StatusUnauthorized, r.Status == http.StatusForbidden:
-		return switchyard.Errorf(switchyard.ErrPreconditionFailed, "%v; check entry.auth and the secret that it names", r)
+		return api.Errorf(api.ErrPreconditionFailed, "%v; check entry.auth and the secret that it names", r)
 	case r.Status == http.StatusBadGateway, r.Status == http.StatusGatewayTimeout:
 		return lostError(&mcptools.Lost{Sent: true, Err: r}, spec)
 	case r.Busy():
-		return switchyard.Transient(r, after)
+		return api.Transient(r, after)
 	default:
 		return r
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
@@ -44,7 +44,7 @@ func (m *MCP) answerOf(got mcptools.Answer, spec *toolspecs.Spec) (Answer, error
 		answer.Output = json.RawMessage(strings.ToValidUTF8(string(got.Structured), "\uFFFD"))
 		answer.Notes = m.noteBytes(got.Content)
 	case isText:
-		answer.Output, err = switchyard.EncodeJSON(strings.ToValidUTF8(text, "\uFFFD"))
+		answer.Output, err = api.EncodeJSON(strings.ToValidUTF8(text, "\uFFFD"))
 	default:
 		answer.Output, err = m.encodeParts(got.Content, spec.Execution.MaxResult)
 	}
@@ -80,7 +80,7 @@ func (m *MCP) encodeParts(content []mcp.Content, limit int) (json.RawMessage, er
 		for i, c := range content {
 			parts[i] = m.partOf(c, inline)
 		}
-		output, err := switchyard.EncodeJSON(parts)
+		output, err := api.EncodeJSON(parts)
 		if err != nil || inline == 0 || limit <= 0 || len(output) <= limit {
 			return output, err
 		}

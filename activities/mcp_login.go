@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // loginAnswer is the schema of the answer to askLogin's question.
@@ -24,7 +24,7 @@ func askLogin(ctx context.Context, address string) (string, error) {
 	}
 	var final string
 	if err := json.Unmarshal(reply.Value, &final); err != nil {
-		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed, "the answer to the question for a login is no text, so nothing was called")
+		return "", api.Errorf(api.ErrPreconditionFailed, "the answer to the question for a login is no text, so nothing was called")
 	}
 	return final, nil
 }

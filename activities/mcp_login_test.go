@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/mcptools"
@@ -20,8 +20,8 @@ func guardedBench(t *testing.T) (*mcpserver.Guarded, *MCP, *toolspecs.Spec) {
 	g := mcpserver.NewGuarded(mcpserver.Good)
 	t.Cleanup(g.Close)
 	t.Cleanup(g.CloseClientConnections)
-	entry := toolspecs.Entry{Type: switchyard.KindMCP, URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"}, Remote: "echo",
-		Auth: &toolspecs.Auth{Type: toolspecs.AuthOAuth}, AnswerWithin: switchyard.Duration(time.Minute)}
+	entry := toolspecs.Entry{Type: api.KindMCP, URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"}, Remote: "echo",
+		Auth: &toolspecs.Auth{Type: toolspecs.AuthOAuth}, AnswerWithin: api.Duration(time.Minute)}
 	c, err := mcptools.Connect(t.Context(), &entry, mcptools.Options{Login: mcpserver.Browse})
 	if err != nil {
 		t.Fatal(err)
@@ -34,22 +34,22 @@ func guardedBench(t *testing.T) (*mcpserver.Guarded, *MCP, *toolspecs.Spec) {
 	entry.Pin = remote.Digest()
 	m := NewMCP(MCPOptions{Files: t.TempDir(), Logins: filepath.Join(t.TempDir(), "logins")})
 	t.Cleanup(m.Close)
-	return g, m, &toolspecs.Spec{Name: "echo", Version: "1.0.0", Entry: entry, Execution: toolspecs.ExecutionSpec{Effect: switchyard.EffectOnce, MaxResult: 1000}}
+	return g, m, &toolspecs.Spec{Name: "echo", Version: "1.0.0", Entry: entry, Execution: toolspecs.ExecutionSpec{Effect: api.EffectOnce, MaxResult: 1000}}
 }
 
 // unhurried gives a tool time for what it has to do besides asking.
-func unhurried(s *toolspecs.Spec) { s.Execution.Timeout = switchyard.Duration(time.Minute) }
+func unhurried(s *toolspecs.Spec) { s.Execution.Timeout = api.Duration(time.Minute) }
 
 // logsIn is a person who goes where a question says.
-func logsIn(t *testing.T) func(switchyard.Question) (switchyard.Reply, error) {
-	return func(q switchyard.Question) (switchyard.Reply, error) {
+func logsIn(t *testing.T) func(api.Question) (api.Reply, error) {
+	return func(q api.Question) (api.Reply, error) {
 		text, address, _ := strings.Cut(q.Text, "\n")
 		final, err := mcpserver.Browse(t.Context(), address)
 		if err != nil || !strings.Contains(text, "wants a login") || !strings.Contains(string(q.Schema), `"string"`) {
 			t.Errorf("asked %+v: %v", q, err)
 		}
-		value, err := switchyard.EncodeJSON(final)
-		return switchyard.Reply{Question: "1.1/1", By: "ada", Value: value}, err
+		value, err := api.EncodeJSON(final)
+		return api.Reply{Question: "1.1/1", By: "ada", Value: value}, err
 	}
 }
 
@@ -60,14 +60,14 @@ func TestMCPLogin(t *testing.T) {
 	b, run, compiled := askingBench(t, func(ctx context.Context) (Answer, error) {
 		return m.Execute(ctx, spec, json.RawMessage(`{"text":"in"}`))
 	}, unhurried)
-	declines := func(switchyard.Question) (switchyard.Reply, error) {
-		return switchyard.Reply{Question: "1.1/1", By: "ada", Decline: true, Reason: "not today"}, nil
+	declines := func(api.Question) (api.Reply, error) {
+		return api.Reply{Question: "1.1/1", By: "ada", Decline: true, Reason: "not today"}, nil
 	}
-	run.replies = []func(switchyard.Question) (switchyard.Reply, error){declines, says(`17`), logsIn(t)}
+	run.replies = []func(api.Question) (api.Reply, error){declines, says(`17`), logsIn(t)}
 	for _, want := range []struct {
-		kind  switchyard.ErrorType
+		kind  api.ErrorType
 		words string
-	}{{switchyard.ErrApprovalDenied, "not today"}, {switchyard.ErrPreconditionFailed, "no text"}} {
+	}{{api.ErrApprovalDenied, "not today"}, {api.ErrPreconditionFailed, "no text"}} {
 		_, err := b.execute(t, executionOf(compiled), nil)
 		if e, _ := callError(t, err); e.Type != want.kind || !strings.Contains(e.Message, want.words) {
 			t.Errorf("got %v, want %s", err, want.kind)
@@ -98,7 +98,7 @@ func TestMCPLoginUnasked(t *testing.T) {
 	_, m, spec := guardedBench(t)
 	spec.Entry.AnswerWithin = 0
 	_, err := m.Execute(t.Context(), spec, json.RawMessage(`{}`))
-	if e := switchyard.AsError(err); e == nil || e.Type != switchyard.ErrPreconditionFailed || e.Retryable || !strings.Contains(e.Message, "entry.answer_within") {
+	if e := api.AsError(err); e == nil || e.Type != api.ErrPreconditionFailed || e.Retryable || !strings.Contains(e.Message, "entry.answer_within") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -108,19 +108,19 @@ func TestMCPLoginAbandoned(t *testing.T) {
 	_, m, spec := guardedBench(t)
 	spec.Entry.Session = toolspecs.SessionRun
 	asked, left := make(chan struct{}), make(chan struct{})
-	first, abandon := context.WithCancel(switchyard.WithCallContext(t.Context(), switchyard.CallContext{Origin: switchyard.Origin{Run: "r"}}))
+	first, abandon := context.WithCancel(api.WithCallContext(t.Context(), api.CallContext{Origin: api.Origin{Run: "r"}}))
 	go func() {
 		defer close(left)
 		bench, run, compiled := askingBench(t, func(ctx context.Context) (Answer, error) {
-			within, cancel := context.WithCancel(switchyard.WithCallContext(ctx, switchyard.CallContext{Origin: switchyard.Origin{Run: "r"}}))
+			within, cancel := context.WithCancel(api.WithCallContext(ctx, api.CallContext{Origin: api.Origin{Run: "r"}}))
 			defer cancel()
 			defer context.AfterFunc(first, cancel)()
 			return m.Execute(within, spec, json.RawMessage(`{"text":"first"}`))
 		}, unhurried)
-		run.replies = []func(switchyard.Question) (switchyard.Reply, error){func(switchyard.Question) (switchyard.Reply, error) {
+		run.replies = []func(api.Question) (api.Reply, error){func(api.Question) (api.Reply, error) {
 			close(asked)
 			<-first.Done()
-			return switchyard.Reply{}, refusal(switchyard.ReplyTimeout)
+			return api.Reply{}, refusal(api.ReplyTimeout)
 		}}
 		if _, err := bench.execute(t, executionOf(compiled), nil); err == nil {
 			t.Error("the call that was ended has a result")
@@ -128,11 +128,11 @@ func TestMCPLoginAbandoned(t *testing.T) {
 	}()
 	<-asked
 	b, run, compiled := askingBench(t, func(ctx context.Context) (Answer, error) {
-		ctx = switchyard.WithCallContext(ctx, switchyard.CallContext{Origin: switchyard.Origin{Run: "r"}})
+		ctx = api.WithCallContext(ctx, api.CallContext{Origin: api.Origin{Run: "r"}})
 		abandon()
 		return m.Execute(ctx, spec, json.RawMessage(`{"text":"second"}`))
 	}, unhurried)
-	run.replies = []func(switchyard.Question) (switchyard.Reply, error){logsIn(t)}
+	run.replies = []func(api.Question) (api.Reply, error){logsIn(t)}
 	if result, err := b.execute(t, executionOf(compiled), nil); err != nil || string(result.Output) != `"second"` {
 		t.Errorf("got %+v, %v", result, err)
 	}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -89,21 +89,21 @@ func TestNPMEverything(t *testing.T) {
 					t.Errorf("%s: got %s", tt.tool, got.Output)
 				}
 			}
-			if e := failureOf(b.call(t.Context(), "get-sum", `{"a":"x"}`)); e == nil || e.Type != switchyard.ErrExecution && e.Type != switchyard.ErrValidation || !strings.Contains(e.Message, "expected number") {
+			if e := failureOf(b.call(t.Context(), "get-sum", `{"a":"x"}`)); e == nil || e.Type != api.ErrExecution && e.Type != api.ErrValidation || !strings.Contains(e.Message, "expected number") {
 				t.Errorf("wrong arguments: got %v", e)
 			}
 			if entry.URL == "" && strings.Contains(string(b.mustCall(t, "get-env", `{}`).Output), "s3cret") {
 				t.Error("the server sees the worker's environment")
 			}
-			var seen []switchyard.Progress
+			var seen []api.Progress
 			reason := errors.New("seen enough")
 			ctx, cancel := context.WithCancelCause(t.Context())
-			ctx = switchyard.WithProgress(ctx, func(p switchyard.Progress) {
+			ctx = api.WithProgress(ctx, func(p api.Progress) {
 				if seen = append(seen, p); len(seen) == 2 {
 					cancel(reason)
 				}
 			})
-			if _, err := b.call(ctx, "trigger-long-running-operation", `{"duration":600,"steps":6000}`); !errors.Is(err, reason) || seen[1] != (switchyard.Progress{Done: 2, Total: 6000}) {
+			if _, err := b.call(ctx, "trigger-long-running-operation", `{"duration":600,"steps":6000}`); !errors.Is(err, reason) || seen[1] != (api.Progress{Done: 2, Total: 6000}) {
 				t.Errorf("got %v after %v", err, seen)
 			}
 			b.mustCall(t, "echo", `{"message":"next"}`)
@@ -111,7 +111,7 @@ func TestNPMEverything(t *testing.T) {
 	}
 }
 
-func failureOf(_ Answer, err error) *switchyard.Error { return switchyard.AsError(err) }
+func failureOf(_ Answer, err error) *api.Error { return api.AsError(err) }
 
 // A server that is killed between calls, or in the middle of one, is an attempt that failed and no more: the next call
 // goes to the new one, although that answers sessions of the old one with 400.
@@ -127,15 +127,15 @@ func TestNPMEverythingRestarts(t *testing.T) {
 	b.mustCall(t, "echo", `{"message":"second"}`)
 
 	begun := make(chan struct{}, 10)
-	ctx := switchyard.WithProgress(t.Context(), func(switchyard.Progress) { begun <- struct{}{} })
+	ctx := api.WithProgress(t.Context(), func(api.Progress) { begun <- struct{}{} })
 	failed := make(chan error, 1)
 	go func() {
-		_, err := b.Execute(ctx, b.spec("trigger-long-running-operation", func(s *toolspecs.Spec) { s.Execution.Effect = switchyard.EffectOnce }), json.RawMessage(`{"duration":600,"steps":6000}`))
+		_, err := b.Execute(ctx, b.spec("trigger-long-running-operation", func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectOnce }), json.RawMessage(`{"duration":600,"steps":6000}`))
 		failed <- err
 	}()
 	<-begun
 	e.kill()
-	if f := failureOf(Answer{}, <-failed); f == nil || f.Type != switchyard.ErrOutcomeUnknown {
+	if f := failureOf(Answer{}, <-failed); f == nil || f.Type != api.ErrOutcomeUnknown {
 		t.Errorf("killed in the middle of a call: %v", f)
 	}
 	e.start()
@@ -156,7 +156,7 @@ func TestNPMFilesystemAndMemory(t *testing.T) {
 	if string(read.Output) != `{"content":"one\ntwo\n"}` {
 		t.Errorf("got %s", read.Output)
 	}
-	if f := failureOf(b.call(t.Context(), "read_text_file", `{"path":"/etc/hostname"}`)); f == nil || f.Type != switchyard.ErrExecution || !strings.Contains(f.Message, "outside allowed directories") {
+	if f := failureOf(b.call(t.Context(), "read_text_file", `{"path":"/etc/hostname"}`)); f == nil || f.Type != api.ErrExecution || !strings.Contains(f.Message, "outside allowed directories") {
 		t.Errorf("got %v", f)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "a.png"), make([]byte, 100_000), 0o600); err != nil {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
@@ -100,7 +100,7 @@ func mcpKeyOf(ctx context.Context, spec *toolspecs.Spec) (mcpKey, error) {
 		return mcpKey{}, err
 	}
 	key := mcpKey{server: string(server)}
-	if call, ok := switchyard.ContextOf(ctx); ok && e.Session == toolspecs.SessionRun {
+	if call, ok := api.ContextOf(ctx); ok && e.Session == toolspecs.SessionRun {
 		key.run = call.Run
 	}
 	return key, nil
@@ -112,7 +112,7 @@ func (p *mcpPool) join(ctx context.Context, key mcpKey, spec *toolspecs.Spec) (*
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		e := switchyard.Errorf(switchyard.ErrPreconditionFailed, "the worker is being stopped; nothing was called")
+		e := api.Errorf(api.ErrPreconditionFailed, "the worker is being stopped; nothing was called")
 		e.Retryable = true
 		return nil, key, e
 	}

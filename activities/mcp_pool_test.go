@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/mcptools"
@@ -25,36 +25,36 @@ func TestMCPErrors(t *testing.T) {
 	tests := []struct {
 		name      string
 		err       error
-		effect    switchyard.Effect
-		want      switchyard.ErrorType
+		effect    api.Effect
+		want      api.ErrorType
 		retryable bool
 	}{
-		{"lost before it was sent", &mcptools.Lost{Err: cause}, switchyard.EffectOnce, switchyard.ErrPreconditionFailed, true},
-		{"lost", &mcptools.Lost{Sent: true, Err: cause}, switchyard.EffectIdempotent, switchyard.ErrExecution, true},
-		{"lost, once", &mcptools.Lost{Sent: true, Err: cause}, switchyard.EffectOnce, switchyard.ErrOutcomeUnknown, false},
-		{"no answer", &mcptools.Fault{Reason: "talks nonsense"}, switchyard.EffectRead, switchyard.ErrInvalidOutput, false},
-		{"no answer, once", &mcptools.Fault{Reason: "talks nonsense"}, switchyard.EffectOnce, switchyard.ErrOutcomeUnknown, false},
-		{"arguments", refused(0, -32602), switchyard.EffectRead, switchyard.ErrValidation, false},
-		{"login", refused(401, 0), switchyard.EffectRead, switchyard.ErrPreconditionFailed, false},
-		{"forbidden", refused(403, 0), switchyard.EffectRead, switchyard.ErrPreconditionFailed, false},
-		{"busy", refused(429, 0), switchyard.EffectRead, switchyard.ErrExecution, true},
-		{"broken", refused(500, 0), switchyard.EffectRead, switchyard.ErrExecution, true},
-		{"gateway", refused(502, 0), switchyard.EffectRead, switchyard.ErrExecution, true},
-		{"gateway, once", refused(504, 0), switchyard.EffectOnce, switchyard.ErrOutcomeUnknown, false},
-		{"another error", refused(0, -32000), switchyard.EffectRead, switchyard.ErrExecution, false},
-		{"its own", switchyard.Errorf(switchyard.ErrPolicyViolation, "no"), switchyard.EffectRead, switchyard.ErrPolicyViolation, false},
+		{"lost before it was sent", &mcptools.Lost{Err: cause}, api.EffectOnce, api.ErrPreconditionFailed, true},
+		{"lost", &mcptools.Lost{Sent: true, Err: cause}, api.EffectIdempotent, api.ErrExecution, true},
+		{"lost, once", &mcptools.Lost{Sent: true, Err: cause}, api.EffectOnce, api.ErrOutcomeUnknown, false},
+		{"no answer", &mcptools.Fault{Reason: "talks nonsense"}, api.EffectRead, api.ErrInvalidOutput, false},
+		{"no answer, once", &mcptools.Fault{Reason: "talks nonsense"}, api.EffectOnce, api.ErrOutcomeUnknown, false},
+		{"arguments", refused(0, -32602), api.EffectRead, api.ErrValidation, false},
+		{"login", refused(401, 0), api.EffectRead, api.ErrPreconditionFailed, false},
+		{"forbidden", refused(403, 0), api.EffectRead, api.ErrPreconditionFailed, false},
+		{"busy", refused(429, 0), api.EffectRead, api.ErrExecution, true},
+		{"broken", refused(500, 0), api.EffectRead, api.ErrExecution, true},
+		{"gateway", refused(502, 0), api.EffectRead, api.ErrExecution, true},
+		{"gateway, once", refused(504, 0), api.EffectOnce, api.ErrOutcomeUnknown, false},
+		{"another error", refused(0, -32000), api.EffectRead, api.ErrExecution, false},
+		{"its own", api.Errorf(api.ErrPolicyViolation, "no"), api.EffectRead, api.ErrPolicyViolation, false},
 	}
 	for _, tt := range tests {
 		spec := &toolspecs.Spec{Name: "probe", Execution: toolspecs.ExecutionSpec{Effect: tt.effect}}
-		e := switchyard.AsError(mcpError(tt.err, spec))
+		e := api.AsError(mcpError(tt.err, spec))
 		if e.Type != tt.want || e.Retryable != tt.retryable {
 			t.Errorf("%s: got %v, retryable %v", tt.name, e, e.Retryable)
 		}
-		if tt.name == "busy" && e.RetryAfter != switchyard.Duration(7*time.Second) {
+		if tt.name == "busy" && e.RetryAfter != api.Duration(7*time.Second) {
 			t.Errorf("the next attempt is after %s", e.RetryAfter)
 		}
 	}
-	if err := notListed(&mcptools.Lost{Sent: true, Err: cause}); switchyard.AsError(mcpError(err, &toolspecs.Spec{})).Type != switchyard.ErrPreconditionFailed {
+	if err := notListed(&mcptools.Lost{Sent: true, Err: cause}); api.AsError(mcpError(err, &toolspecs.Spec{})).Type != api.ErrPreconditionFailed {
 		t.Errorf("a list that was lost is taken for a call: %v", err)
 	}
 	if err := notListed(cause); !errors.Is(err, cause) {
@@ -76,9 +76,9 @@ func TestMCPStructuredAndImage(t *testing.T) {
 func TestMCPAskingConnections(t *testing.T) {
 	b := stdioBench(t)
 	execute := func(ctx context.Context, session, tool string) (Answer, error) {
-		ctx = switchyard.WithCallContext(ctx, switchyard.CallContext{Origin: switchyard.Origin{Run: "run-1"}})
+		ctx = api.WithCallContext(ctx, api.CallContext{Origin: api.Origin{Run: "run-1"}})
 		spec := b.spec(tool, func(s *toolspecs.Spec) {
-			s.Entry.AnswerWithin, s.Entry.Session = switchyard.Duration(time.Hour), session
+			s.Entry.AnswerWithin, s.Entry.Session = api.Duration(time.Hour), session
 		})
 		return b.Execute(ctx, spec, json.RawMessage(`{"count":1,"text":"wait"}`))
 	}
@@ -88,7 +88,7 @@ func TestMCPAskingConnections(t *testing.T) {
 		begun := make(chan struct{}, 1)
 		ended := make(chan error, 1)
 		go func() {
-			_, err := execute(switchyard.WithProgress(busy, func(switchyard.Progress) { begun <- struct{}{} }), session, "progress")
+			_, err := execute(api.WithProgress(busy, func(api.Progress) { begun <- struct{}{} }), session, "progress")
 			ended <- err
 		}()
 		<-begun

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/mcptools"
@@ -44,7 +44,7 @@ func httpBench(t *testing.T, mode string) *mcpBench {
 
 func newMCPBench(t *testing.T, entry toolspecs.Entry, o MCPOptions) *mcpBench {
 	t.Helper()
-	entry.Type = switchyard.KindMCP
+	entry.Type = api.KindMCP
 	if o.Files == "" {
 		o.Files = filepath.Join(t.TempDir(), "files")
 	}
@@ -70,7 +70,7 @@ func (b *mcpBench) spec(tool string, change func(*toolspecs.Spec)) *toolspecs.Sp
 	s := &toolspecs.Spec{Name: tool, Version: "1.0.0", Description: b.pins[tool].Description, InputSchema: b.pins[tool].InputSchema,
 		OutputSchema: b.pins[tool].OutputSchema, Entry: b.entry}
 	s.Entry.Remote, s.Entry.Pin, s.Entry.Session = tool, b.pins[tool].Digest(), toolspecs.SessionWorker
-	s.Execution = toolspecs.ExecutionSpec{Effect: switchyard.EffectRead, MaxResult: 32 << 10}
+	s.Execution = toolspecs.ExecutionSpec{Effect: api.EffectRead, MaxResult: 32 << 10}
 	if change != nil {
 		change(s)
 	}
@@ -172,12 +172,12 @@ func TestMCPWhatServersSee(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", "s3cret")
 	t.Setenv("SWITCHYARD_TEST_LISTED", "listed")
 	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good), Env: []string{"SWITCHYARD_TEST_LISTED"}}, MCPOptions{})
-	ctx := switchyard.WithCallContext(t.Context(), switchyard.CallContext{Key: "run-1/3.1"})
+	ctx := api.WithCallContext(t.Context(), api.CallContext{Key: "run-1/3.1"})
 	meta, err := b.call(ctx, "meta", `{}`)
-	if err != nil || !strings.Contains(switchyard.PlainText(meta.Output), `"io.github.switchyard/idempotency-key":"run-1/3.1"`) {
+	if err != nil || !strings.Contains(api.PlainText(meta.Output), `"io.github.switchyard/idempotency-key":"run-1/3.1"`) {
 		t.Errorf("got %s, %v", meta.Output, err)
 	}
-	for line := range strings.SplitSeq(switchyard.PlainText(b.mustCall(t, "env", `{}`).Output), "\n") {
+	for line := range strings.SplitSeq(api.PlainText(b.mustCall(t, "env", `{}`).Output), "\n") {
 		switch name, _, _ := strings.Cut(line, "="); name {
 		case "PATH", "HOME", "LANG", "TMPDIR", "SWITCHYARD_TEST_LISTED":
 		default:
@@ -188,28 +188,28 @@ func TestMCPWhatServersSee(t *testing.T) {
 
 // Every failure has its type, and the next call works.
 func TestMCPFailures(t *testing.T) {
-	once := func(s *toolspecs.Spec) { s.Execution.Effect = switchyard.EffectOnce }
+	once := func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectOnce }
 	tests := []struct {
 		name, tool, args string
 		change           func(*toolspecs.Spec)
-		want             switchyard.ErrorType
+		want             api.ErrorType
 		retryable        bool
 		words            string
 		stdioOnly        bool
 	}{
-		{"tool error", "fail", `{}`, nil, switchyard.ErrExecution, false, "the disk is full", false},
-		{"tool error in structured content", "fail_wordless", `{"text":"no paper"}`, nil, switchyard.ErrExecution, false, `"no paper"`, false},
-		{"tool error without a word", "fail_wordless", `{}`, nil, switchyard.ErrExecution, false, "not why", false},
-		{"protocol error", "refuse", `{}`, nil, switchyard.ErrExecution, false, "the database is locked", false},
-		{"refused arguments", "invalid", `{}`, nil, switchyard.ErrValidation, false, "text must be a colour", false},
-		{"too large", "large", `{"count":20000000}`, nil, switchyard.ErrInvalidOutput, false, "more than 16777216 bytes", false},
-		{"too large, once", "large", `{"count":20000000}`, once, switchyard.ErrOutcomeUnknown, false, "more than 16777216 bytes", false},
-		{"dies", "die", `{}`, nil, switchyard.ErrExecution, true, "exit code 7; it wrote to standard error: out of cheese", true},
-		{"dies, once", "die", `{}`, once, switchyard.ErrOutcomeUnknown, false, "exit code 7", true},
-		{"garbage", "litter", `{}`, nil, switchyard.ErrInvalidOutput, false, "DEBUG: cache miss", true},
-		{"endless line", "litter", `{"text":"endless"}`, nil, switchyard.ErrInvalidOutput, false, "more than 16777216 bytes", true},
-		{"changed", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Pin = "sha256:0" }, switchyard.ErrPreconditionFailed, false, "starter tools accept", false},
-		{"gone", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Remote = "ecko" }, switchyard.ErrPreconditionFailed, false, `no tool "ecko" any more`, false},
+		{"tool error", "fail", `{}`, nil, api.ErrExecution, false, "the disk is full", false},
+		{"tool error in structured content", "fail_wordless", `{"text":"no paper"}`, nil, api.ErrExecution, false, `"no paper"`, false},
+		{"tool error without a word", "fail_wordless", `{}`, nil, api.ErrExecution, false, "not why", false},
+		{"protocol error", "refuse", `{}`, nil, api.ErrExecution, false, "the database is locked", false},
+		{"refused arguments", "invalid", `{}`, nil, api.ErrValidation, false, "text must be a colour", false},
+		{"too large", "large", `{"count":20000000}`, nil, api.ErrInvalidOutput, false, "more than 16777216 bytes", false},
+		{"too large, once", "large", `{"count":20000000}`, once, api.ErrOutcomeUnknown, false, "more than 16777216 bytes", false},
+		{"dies", "die", `{}`, nil, api.ErrExecution, true, "exit code 7; it wrote to standard error: out of cheese", true},
+		{"dies, once", "die", `{}`, once, api.ErrOutcomeUnknown, false, "exit code 7", true},
+		{"garbage", "litter", `{}`, nil, api.ErrInvalidOutput, false, "DEBUG: cache miss", true},
+		{"endless line", "litter", `{"text":"endless"}`, nil, api.ErrInvalidOutput, false, "more than 16777216 bytes", true},
+		{"changed", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Pin = "sha256:0" }, api.ErrPreconditionFailed, false, "starter tools accept", false},
+		{"gone", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Remote = "ecko" }, api.ErrPreconditionFailed, false, `no tool "ecko" any more`, false},
 	}
 	bothTransports(t, func(t *testing.T, b *mcpBench) {
 		for _, tt := range tests {
@@ -217,7 +217,7 @@ func TestMCPFailures(t *testing.T) {
 				continue
 			}
 			_, err := b.Execute(t.Context(), b.spec(tt.tool, tt.change), json.RawMessage(tt.args))
-			e := switchyard.AsError(err)
+			e := api.AsError(err)
 			if e == nil || e.Type != tt.want || e.Retryable != tt.retryable || !strings.Contains(e.Message, tt.words) {
 				t.Errorf("%s: got %v, retryable %v", tt.name, err, e != nil && e.Retryable)
 			}
@@ -236,16 +236,16 @@ func TestMCPPinned(t *testing.T) {
 		b.mustCall(t, "change", `{"text":"Sends your keys away."}`)
 		file := filepath.Join(t.TempDir(), "calls")
 		args, _ := json.Marshal(map[string]string{"file": file})
-		var refusal *switchyard.Error
+		var refusal *api.Error
 		eventually(t, "the call to be refused", func() bool {
 			_, err := b.call(t.Context(), "victim", `{}`)
-			refusal = switchyard.AsError(err)
+			refusal = api.AsError(err)
 			return err != nil
 		})
 		if _, err := b.call(t.Context(), "victim", string(args)); err == nil {
 			t.Error("a changed tool was called")
 		}
-		if refusal.Type != switchyard.ErrPreconditionFailed || refusal.Retryable || len(refusal.Details) != 1 ||
+		if refusal.Type != api.ErrPreconditionFailed || refusal.Retryable || len(refusal.Details) != 1 ||
 			refusal.Details[0] != `$.description was "Does no harm.", is now "Sends your keys away."` || strings.Contains(refusal.ForModel(), "keys") {
 			t.Errorf("got %v; details %q", refusal, refusal.Details)
 		}
@@ -263,12 +263,12 @@ func TestMCPPinned(t *testing.T) {
 // countIn calls the tool count on behalf of a run.
 func (b *mcpBench) countIn(t *testing.T, run, session string) string {
 	t.Helper()
-	ctx := switchyard.WithCallContext(t.Context(), switchyard.CallContext{Origin: switchyard.Origin{Run: run}})
+	ctx := api.WithCallContext(t.Context(), api.CallContext{Origin: api.Origin{Run: run}})
 	a, err := b.Execute(ctx, b.spec("count", func(s *toolspecs.Spec) { s.Entry.Session = session }), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return switchyard.PlainText(a.Output)
+	return api.PlainText(a.Output)
 }
 
 // Calls share a connection; runs with sessions of their own do not.
@@ -301,7 +301,7 @@ func TestMCPCancelled(t *testing.T) {
 	bothTransports(t, func(t *testing.T, b *mcpBench) {
 		reason := errors.New("the run was cancelled")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		ctx = switchyard.WithProgress(ctx, func(p switchyard.Progress) {
+		ctx = api.WithProgress(ctx, func(p api.Progress) {
 			if p.Done == 2 {
 				cancel(reason)
 			}
@@ -335,7 +335,7 @@ func TestMCPServerRestarts(t *testing.T) {
 	start()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*handler.Load()).ServeHTTP(w, r) }))
 	b := newMCPBench(t, toolspecs.Entry{URL: server.URL, Allow: []string{"127.0.0.1"}}, MCPOptions{})
-	once := b.spec("count", func(s *toolspecs.Spec) { s.Execution.Effect = switchyard.EffectOnce })
+	once := b.spec("count", func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectOnce })
 	for range 2 {
 		start()
 		if a, err := b.Execute(t.Context(), once, nil); err != nil || string(a.Output) != `"1"` {
@@ -346,7 +346,7 @@ func TestMCPServerRestarts(t *testing.T) {
 	server.Close()
 	eventually(t, "calls to be told that the server is away", func() bool {
 		_, err := b.call(t.Context(), "echo", `{}`)
-		e := switchyard.AsError(err)
-		return e != nil && e.Type == switchyard.ErrPreconditionFailed && e.Retryable && strings.Contains(e.Message, "connection refused")
+		e := api.AsError(err)
+		return e != nil && e.Type == api.ErrPreconditionFailed && e.Retryable && strings.Contains(e.Message, "connection refused")
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 )
@@ -19,22 +19,22 @@ type Model interface {
 	// Ready reports why this process cannot reach the model; nil if it can.
 	Ready() error
 	// Answer makes one model step. Its error is a *ModelError, or any other for one that may pass.
-	Answer(ctx context.Context, p Prompt) (switchyard.ModelResponse, error)
+	Answer(ctx context.Context, p Prompt) (api.ModelResponse, error)
 }
 
 // Prompt is what a model is asked.
 type Prompt struct {
-	Agent *switchyard.Agent
+	Agent *api.Agent
 	Turn  int
 	// Before is how many of the turns belong to earlier runs of the conversation.
 	Before   int
-	Messages []switchyard.Message
+	Messages []api.Message
 	// Tools are what the model may call; none when a limit was reached.
 	Tools []Offer
 	// Limit names the limit that was reached: the model is to answer with what is known.
 	Limit string
 	// Older, where set, are messages to be summed up in place of an answer. Messages say so already, and tell what they say.
-	Older []switchyard.Message
+	Older []api.Message
 	// Images are those in the results of calls, by the calls' ids.
 	Images map[string][]Image
 	// Live, where set, takes the text of the answer as it is produced, piece by piece. It never waits.
@@ -76,7 +76,7 @@ const limitPrompt = "The limit of this run has been reached: %s. You cannot call
 
 // ModelStep asks the run's model about the conversation that r names. The model's calls get the ids of this turn; what
 // ids the provider used stays here.
-func (a *Activities) ModelStep(ctx context.Context, r switchyard.ModelRequest) (switchyard.ModelResponse, error) {
+func (a *Activities) ModelStep(ctx context.Context, r api.ModelRequest) (api.ModelResponse, error) {
 	say, rest := a.keepStepAlive(ctx, r.Turn)
 	defer rest()
 	if r.Inline != nil {
@@ -86,13 +86,13 @@ func (a *Activities) ModelStep(ctx context.Context, r switchyard.ModelRequest) (
 	}
 	response, err := a.answer(ctx, r, say)
 	if err != nil {
-		return switchyard.ModelResponse{}, modelFailure(ctx, err)
+		return api.ModelResponse{}, modelFailure(ctx, err)
 	}
 	for i := range response.Message.Calls {
-		response.Message.Calls[i].ID = switchyard.TurnCallID(r.Turn, i+1)
+		response.Message.Calls[i].ID = api.TurnCallID(r.Turn, i+1)
 	}
 	if response.Compacted == nil {
-		response.Message.Role = switchyard.RoleAssistant
+		response.Message.Role = api.RoleAssistant
 	}
 	if r.Inline != nil {
 		response.Verdicts = a.admitStep(ctx, r.Inline.Admit, response)
@@ -107,11 +107,11 @@ func (a *Activities) ModelStep(ctx context.Context, r switchyard.ModelRequest) (
 
 // subject returns what a model step is about: what the run is pinned to, and the conversation. A step that runs inline
 // brings both along.
-func (a *Activities) subject(ctx context.Context, r switchyard.ModelRequest) (*switchyard.Setup, []switchyard.Message, error) {
+func (a *Activities) subject(ctx context.Context, r api.ModelRequest) (*api.Setup, []api.Message, error) {
 	if r.Inline != nil {
 		return r.Inline.Setup, r.Inline.Messages, nil
 	}
-	setup, err := a.setup(ctx, r.Run, func(p switchyard.Pinned) bool { return p.Catalog.Digest == r.Catalog })
+	setup, err := a.setup(ctx, r.Run, func(p api.Pinned) bool { return p.Catalog.Digest == r.Catalog })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,30 +119,30 @@ func (a *Activities) subject(ctx context.Context, r switchyard.ModelRequest) (*s
 	return setup, messages, err
 }
 
-func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest, say func(string)) (switchyard.ModelResponse, error) {
+func (a *Activities) answer(ctx context.Context, r api.ModelRequest, say func(string)) (api.ModelResponse, error) {
 	setup, messages, err := a.subject(ctx, r)
 	if err != nil {
-		return switchyard.ModelResponse{}, err
+		return api.ModelResponse{}, err
 	}
 	model, ok := a.config.Models[setup.Pinned.Value.Provider]
 	if !ok {
-		return switchyard.ModelResponse{}, &ModelError{Message: "this worker has no models of the provider " + string(setup.Pinned.Value.Provider)}
+		return api.ModelResponse{}, &ModelError{Message: "this worker has no models of the provider " + string(setup.Pinned.Value.Provider)}
 	}
 	p, compacted, err := a.prompt(setup, messages, r, say)
 	if err != nil {
-		return switchyard.ModelResponse{}, err
+		return api.ModelResponse{}, err
 	}
 	p.Images = a.images(setup, p.Messages)
 	hider := sensitiveIn(setup.Pinned.Value.Catalog, messages)
 	p.Live = hiddenLive(hider, p.Live)
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(setup.Agent.Model.Timeout, switchyard.DefaultModelTimeout).Std())
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(setup.Agent.Model.Timeout, api.DefaultModelTimeout).Std())
 	defer cancel()
 	response, err := model.Answer(ctx, p)
 	if err != nil {
-		return switchyard.ModelResponse{}, hiddenFailure(hider, a.overflown(err, setup, p))
+		return api.ModelResponse{}, hiddenFailure(hider, a.overflown(err, setup, p))
 	}
 	if err := settleStep(&response, r, compacted); err != nil {
-		return switchyard.ModelResponse{}, err
+		return api.ModelResponse{}, err
 	}
 	known := a.known(setup, response.Model)
 	response.Window, response.Usage.Cost = known.Window, known.Price.Cost(response.Usage)
@@ -150,7 +150,7 @@ func (a *Activities) answer(ctx context.Context, r switchyard.ModelRequest, say 
 }
 
 // settle makes a model's message one that the run can go on with; last says that it has no tools any more.
-func settle(m *switchyard.Message, last bool) error {
+func settle(m *api.Message, last bool) error {
 	if last {
 		m.Calls = nil
 		m.Text = cmp.Or(m.Text, "The model gave no summary.")
@@ -167,7 +167,7 @@ const maxAnswer = 128 << 10
 
 // bound makes an answer fit into history: its text is cut, and its longest arguments are replaced by text that admission
 // refuses and the model sees.
-func bound(m *switchyard.Message) {
+func bound(m *api.Message) {
 	m.Text = validText(m.Text)
 	if len(m.Text) > maxAnswer {
 		m.Text = fmt.Sprintf("%s… [cut to %d of %d bytes]", m.Text[:fitting(m.Text, maxAnswer)], maxAnswer, len(m.Text))
@@ -182,7 +182,7 @@ func bound(m *switchyard.Message) {
 				longest = &m.Calls[i]
 			}
 		}
-		dropped := fmt.Sprintf("[%d bytes of arguments were dropped: an answer may have %d bytes in all]", len(longest.Arguments), switchyard.MaxPayload)
+		dropped := fmt.Sprintf("[%d bytes of arguments were dropped: an answer may have %d bytes in all]", len(longest.Arguments), api.MaxPayload)
 		if len(longest.Arguments) <= len(dropped) {
 			m.Calls = m.Calls[:len(m.Calls)/2] // tens of thousands of small calls
 			continue
@@ -192,12 +192,12 @@ func bound(m *switchyard.Message) {
 }
 
 // answerFits measures the message as it is written into history, only if it could be too long at all.
-func answerFits(m *switchyard.Message) bool {
-	if m.Size()+len(m.Calls)*2*switchyard.MaxToolName < switchyard.MaxPayload/6 {
+func answerFits(m *api.Message) bool {
+	if m.Size()+len(m.Calls)*2*api.MaxToolName < api.MaxPayload/6 {
 		return true
 	}
 	data, err := json.Marshal(m)
-	return err == nil && len(data) < switchyard.MaxPayload*3/4 // the calls' ids come on top
+	return err == nil && len(data) < api.MaxPayload*3/4 // the calls' ids come on top
 }
 
 // modelFailure maps a model's error to what Temporal records: one owner of retries, which honours the provider's wish.
@@ -214,7 +214,7 @@ func modelFailure(ctx context.Context, err error) error {
 			kind = modelFailed
 		}
 		if e.Overflow {
-			kind = switchyard.ModelOverflow
+			kind = api.ModelOverflow
 		}
 	}
 	if activity.IsActivity(ctx) {
@@ -234,7 +234,7 @@ const maxOffers = 256
 
 func newOffers() *offers { return &offers{byCatalog: map[string][]Offer{}} }
 
-func (o *offers) of(s *specs, catalog switchyard.Catalog) ([]Offer, error) {
+func (o *offers) of(s *specs, catalog api.Catalog) ([]Offer, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if known, ok := o.byCatalog[catalog.Digest]; ok {
@@ -242,7 +242,7 @@ func (o *offers) of(s *specs, catalog switchyard.Catalog) ([]Offer, error) {
 	}
 	var made []Offer
 	for _, tool := range catalog.Tools {
-		if tool.Status == switchyard.StatusDisabled {
+		if tool.Status == api.StatusDisabled {
 			continue
 		}
 		compiled, err := s.of(tool)

@@ -9,20 +9,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 )
 
 // step makes one model step of run "r", whose model answers by answer.
-func (b *bench) step(t testing.TB, r switchyard.ModelRequest, cause error) (response switchyard.ModelResponse, err error) {
+func (b *bench) step(t testing.TB, r api.ModelRequest, cause error) (response api.ModelResponse, err error) {
 	t.Helper()
 	r.Run, r.Catalog = "r", b.run.setup.Pinned.Value.Catalog.Digest
 	if known := b.runs.setup("r"); known != nil && r.Catalog == "" {
 		r.Catalog = known.Pinned.Value.Catalog.Digest
 	}
-	value, err := within(t, switchyard.ModelActivity, r, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
+	value, err := within(t, api.ModelActivity, r, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
 		ctx, end := context.WithCancelCause(ctx)
 		defer end(nil)
 		if cause != nil {
@@ -36,12 +36,12 @@ func (b *bench) step(t testing.TB, r switchyard.ModelRequest, cause error) (resp
 	return response, err
 }
 
-func modelBench(t testing.TB, agent switchyard.Agent, answer func(context.Context, Prompt) (switchyard.ModelResponse, error)) *bench {
+func modelBench(t testing.TB, agent api.Agent, answer func(context.Context, Prompt) (api.ModelResponse, error)) *bench {
 	t.Helper()
-	catalog := catalogOf(t, spec("probe", nil), spec("off", func(s *toolspecs.Spec) { s.Status = switchyard.StatusDisabled }))
+	catalog := catalogOf(t, spec("probe", nil), spec("off", func(s *toolspecs.Spec) { s.Status = api.StatusDisabled }))
 	b := setUp(t, catalog, func(c *Config) { c.Models["stub"] = modelStub{answer: answer} })
 	agent.Model.Provider = "stub"
-	b.pin(t, switchyard.PinRequest{Run: "r", Agent: &agent, Tools: []string{"probe", "off"}})
+	b.pin(t, api.PinRequest{Run: "r", Agent: &agent, Tools: []string{"probe", "off"}})
 	return b
 }
 
@@ -49,18 +49,18 @@ func modelBench(t testing.TB, agent switchyard.Agent, answer func(context.Contex
 // price, and its message is remembered as the workflow will have it.
 func TestModelStep(t *testing.T) {
 	var prompt Prompt
-	agent := switchyard.Agent{Name: "a", Model: switchyard.Model{Price: switchyard.Price{Input: 2, Output: 8}}}
-	b := modelBench(t, agent, func(_ context.Context, p Prompt) (switchyard.ModelResponse, error) {
+	agent := api.Agent{Name: "a", Model: api.Model{Price: api.Price{Input: 2, Output: 8}}}
+	b := modelBench(t, agent, func(_ context.Context, p Prompt) (api.ModelResponse, error) {
 		prompt = p
-		return switchyard.ModelResponse{Message: switchyard.Message{Calls: []switchyard.Call{{ID: "call_x", Tool: "probe"}, {Tool: "probe"}}},
-			Usage: switchyard.Usage{InputTokens: 1000, OutputTokens: 250}}, nil
+		return api.ModelResponse{Message: api.Message{Calls: []api.Call{{ID: "call_x", Tool: "probe"}, {Tool: "probe"}}},
+			Usage: api.Usage{InputTokens: 1000, OutputTokens: 250}}, nil
 	})
-	response, err := b.step(t, switchyard.ModelRequest{Turn: 3}, nil)
+	response, err := b.step(t, api.ModelRequest{Turn: 3}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := response.Message
-	if m.Role != switchyard.RoleAssistant || m.Calls[0].ID != "3.1" || m.Calls[1].ID != "3.2" || math.Abs(response.Usage.Cost-0.004) > 1e-12 {
+	if m.Role != api.RoleAssistant || m.Calls[0].ID != "3.1" || m.Calls[1].ID != "3.2" || math.Abs(response.Usage.Cost-0.004) > 1e-12 {
 		t.Errorf("got %+v", response)
 	}
 	if len(prompt.Tools) != 1 || prompt.Tools[0].Name != "probe" || !json.Valid(prompt.Tools[0].Schema) || prompt.Turn != 3 || prompt.Agent.Name != "a" {
@@ -69,7 +69,7 @@ func TestModelStep(t *testing.T) {
 	if _, ok := b.runs.byRun["r"].Value.(*runEntry).produced[m.Digest()]; !ok {
 		t.Error("the answer is not remembered")
 	}
-	if _, err := b.step(t, switchyard.ModelRequest{Turn: 4, Limit: "turns"}, nil); err != nil || prompt.Tools != nil || prompt.Limit != "turns" {
+	if _, err := b.step(t, api.ModelRequest{Turn: 4, Limit: "turns"}, nil); err != nil || prompt.Tools != nil || prompt.Limit != "turns" {
 		t.Errorf("at a limit the model was asked %+v, %v", prompt, err)
 	}
 	if b.run.queries.Load() != 0 {
@@ -79,13 +79,13 @@ func TestModelStep(t *testing.T) {
 
 // A worker that did not pin the run asks it once for its setup.
 func TestModelStepAsksForSetup(t *testing.T) {
-	b := modelBench(t, switchyard.Agent{}, func(context.Context, Prompt) (switchyard.ModelResponse, error) {
-		return switchyard.ModelResponse{Message: switchyard.Message{Text: "hi"}}, nil
+	b := modelBench(t, api.Agent{}, func(context.Context, Prompt) (api.ModelResponse, error) {
+		return api.ModelResponse{Message: api.Message{Text: "hi"}}, nil
 	})
 	b.run.setup = *b.runs.setup("r")
 	b.runs = newRunCache(10, 1<<20)
 	for range 2 {
-		if response, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil); err != nil || response.Message.Text != "hi" || b.run.queries.Load() != 1 {
+		if response, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil || response.Message.Text != "hi" || b.run.queries.Load() != 1 {
 			t.Errorf("got %+v, %v after %d queries", response, err, b.run.queries.Load())
 		}
 	}
@@ -94,28 +94,28 @@ func TestModelStepAsksForSetup(t *testing.T) {
 // A process that remembers what the run was pinned to before it was reset asks again, and answers with what it is now.
 func TestModelStepAfterReset(t *testing.T) {
 	offered := 0
-	b := modelBench(t, switchyard.Agent{}, func(_ context.Context, p Prompt) (switchyard.ModelResponse, error) {
+	b := modelBench(t, api.Agent{}, func(_ context.Context, p Prompt) (api.ModelResponse, error) {
 		offered = len(p.Tools)
-		return switchyard.ModelResponse{Message: switchyard.Message{Text: "hi"}}, nil
+		return api.ModelResponse{Message: api.Message{Text: "hi"}}, nil
 	})
 	b.run.setup = *b.runs.setup("r")
-	b.run.setup.Pinned.Value.Catalog = switchyard.Catalog{Digest: "another"}
-	if _, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil); err != nil || offered != 0 || b.run.queries.Load() != 1 {
+	b.run.setup.Pinned.Value.Catalog = api.Catalog{Digest: "another"}
+	if _, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil || offered != 0 || b.run.queries.Load() != 1 {
 		t.Errorf("%d tools were offered after %d queries, %v", offered, b.run.queries.Load(), err)
 	}
 }
 
 // An answer that would not fit into history is cut, and the model learns it: its arguments are refused by admission.
 func TestModelStepIsBounded(t *testing.T) {
-	b := modelBench(t, switchyard.Agent{}, func(context.Context, Prompt) (switchyard.ModelResponse, error) {
-		return switchyard.ModelResponse{Message: switchyard.Message{Text: strings.Repeat("é", 1<<20) + "\xff",
-			Calls: []switchyard.Call{{Tool: "probe", Arguments: `{"text":"a"}`}, {Tool: "probe", Arguments: strings.Repeat("<", 500<<10)}}}}, nil
+	b := modelBench(t, api.Agent{}, func(context.Context, Prompt) (api.ModelResponse, error) {
+		return api.ModelResponse{Message: api.Message{Text: strings.Repeat("é", 1<<20) + "\xff",
+			Calls: []api.Call{{Tool: "probe", Arguments: `{"text":"a"}`}, {Tool: "probe", Arguments: strings.Repeat("<", 500<<10)}}}}, nil
 	})
-	response, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil)
+	response, err := b.step(t, api.ModelRequest{Turn: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data, err := json.Marshal(response); err != nil || len(data) > switchyard.MaxPayload {
+	if data, err := json.Marshal(response); err != nil || len(data) > api.MaxPayload {
 		t.Errorf("the answer has %d bytes, %v", len(data), err)
 	}
 	if calls := response.Message.Calls; calls[0].Arguments != `{"text":"a"}` || json.Valid([]byte(calls[1].Arguments)) {
@@ -125,10 +125,10 @@ func TestModelStepIsBounded(t *testing.T) {
 
 // A step without tools gives an answer, whatever the model asks for.
 func TestModelStepAtLimit(t *testing.T) {
-	b := modelBench(t, switchyard.Agent{}, func(context.Context, Prompt) (switchyard.ModelResponse, error) {
-		return switchyard.ModelResponse{Message: switchyard.Message{Calls: []switchyard.Call{{Tool: "probe"}}}}, nil
+	b := modelBench(t, api.Agent{}, func(context.Context, Prompt) (api.ModelResponse, error) {
+		return api.ModelResponse{Message: api.Message{Calls: []api.Call{{Tool: "probe"}}}}, nil
 	})
-	response, err := b.step(t, switchyard.ModelRequest{Turn: 1, Limit: "turns"}, nil)
+	response, err := b.step(t, api.ModelRequest{Turn: 1, Limit: "turns"}, nil)
 	if err != nil || len(response.Message.Calls) > 0 || response.Message.Text == "" {
 		t.Errorf("got %+v, %v", response.Message, err)
 	}
@@ -138,7 +138,7 @@ func TestModelStepAtLimit(t *testing.T) {
 func TestModelStepFails(t *testing.T) {
 	cases := []struct {
 		name      string
-		answer    switchyard.ModelResponse
+		answer    api.ModelResponse
 		err       error
 		kind      string
 		permanent bool
@@ -152,8 +152,8 @@ func TestModelStepFails(t *testing.T) {
 		{name: "nothing", kind: modelUnavailable, message: "neither text nor calls"},
 	}
 	for _, c := range cases {
-		b := modelBench(t, switchyard.Agent{}, func(context.Context, Prompt) (switchyard.ModelResponse, error) { return c.answer, c.err })
-		_, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil)
+		b := modelBench(t, api.Agent{}, func(context.Context, Prompt) (api.ModelResponse, error) { return c.answer, c.err })
+		_, err := b.step(t, api.ModelRequest{Turn: 1}, nil)
 		app, ok := errors.AsType[*temporal.ApplicationError](err)
 		if !ok || app.Type() != c.kind || app.NonRetryable() != c.permanent || app.NextRetryDelay() != c.after || !strings.Contains(app.Message(), c.message) {
 			t.Errorf("%s: got %v", c.name, err)
@@ -163,12 +163,12 @@ func TestModelStepFails(t *testing.T) {
 
 // A model that does not answer within the agent's timeout is given up for this attempt.
 func TestModelStepTimeout(t *testing.T) {
-	agent := switchyard.Agent{Model: switchyard.Model{Timeout: switchyard.Duration(20 * time.Millisecond)}}
-	b := modelBench(t, agent, func(ctx context.Context, _ Prompt) (switchyard.ModelResponse, error) {
+	agent := api.Agent{Model: api.Model{Timeout: api.Duration(20 * time.Millisecond)}}
+	b := modelBench(t, agent, func(ctx context.Context, _ Prompt) (api.ModelResponse, error) {
 		<-ctx.Done()
-		return switchyard.ModelResponse{}, ctx.Err()
+		return api.ModelResponse{}, ctx.Err()
 	})
-	_, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil)
+	_, err := b.step(t, api.ModelRequest{Turn: 1}, nil)
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok || app.NonRetryable() || !strings.Contains(app.Message(), "deadline") {
 		t.Errorf("got %v", err)
@@ -177,13 +177,13 @@ func TestModelStepTimeout(t *testing.T) {
 
 // A step that its run cancels ends as cancelled; one whose worker stops is tried again.
 func TestModelStepCancelled(t *testing.T) {
-	b := modelBench(t, switchyard.Agent{}, func(ctx context.Context, _ Prompt) (switchyard.ModelResponse, error) {
-		return switchyard.ModelResponse{}, &ModelError{Message: "stopped: " + ctx.Err().Error(), Permanent: false}
+	b := modelBench(t, api.Agent{}, func(ctx context.Context, _ Prompt) (api.ModelResponse, error) {
+		return api.ModelResponse{}, &ModelError{Message: "stopped: " + ctx.Err().Error(), Permanent: false}
 	})
-	if _, err := b.step(t, switchyard.ModelRequest{Turn: 1}, temporal.NewCanceledError()); !temporal.IsCanceledError(err) {
+	if _, err := b.step(t, api.ModelRequest{Turn: 1}, temporal.NewCanceledError()); !temporal.IsCanceledError(err) {
 		t.Errorf("got %v", err)
 	}
-	_, err := b.step(t, switchyard.ModelRequest{Turn: 1}, errors.New("worker shutdown"))
+	_, err := b.step(t, api.ModelRequest{Turn: 1}, errors.New("worker shutdown"))
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.NonRetryable() {
 		t.Errorf("got %v", err)
 	}
@@ -191,21 +191,21 @@ func TestModelStepCancelled(t *testing.T) {
 
 // A provider that this worker does not have may be another's; a pinned tool that nobody can read is nobody's.
 func TestModelStepCannotAsk(t *testing.T) {
-	b := modelBench(t, switchyard.Agent{}, nil)
+	b := modelBench(t, api.Agent{}, nil)
 	setup := *b.runs.setup("r")
 	delete(b.config.Models, "stub")
-	_, err := b.step(t, switchyard.ModelRequest{Turn: 1}, nil)
+	_, err := b.step(t, api.ModelRequest{Turn: 1}, nil)
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.NonRetryable() || !contains(app.Message(), "stub") {
 		t.Errorf("got %v", err)
 	}
-	b = modelBench(t, switchyard.Agent{}, nil)
-	setup.Pinned.Value.Catalog = switchyard.Catalog{Digest: "other", Tools: []switchyard.Tool{{Name: "broken", Digest: "d", Spec: json.RawMessage(`{}`)}}}
+	b = modelBench(t, api.Agent{}, nil)
+	setup.Pinned.Value.Catalog = api.Catalog{Digest: "other", Tools: []api.Tool{{Name: "broken", Digest: "d", Spec: json.RawMessage(`{}`)}}}
 	b.runs.keepSetup("r", &setup)
-	_, err = b.step(t, switchyard.ModelRequest{Turn: 1}, nil)
+	_, err = b.step(t, api.ModelRequest{Turn: 1}, nil)
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() || !contains(app.Message(), "broken") {
 		t.Errorf("got %v", err)
 	}
-	_, err = b.step(t, switchyard.ModelRequest{Turn: 1, Seen: 1, Chain: "x"}, nil)
+	_, err = b.step(t, api.ModelRequest{Turn: 1, Seen: 1, Chain: "x"}, nil)
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.NonRetryable() {
 		t.Errorf("got %v", err)
 	}
@@ -215,7 +215,7 @@ func TestModelStepCannotAsk(t *testing.T) {
 func TestOffersAreBounded(t *testing.T) {
 	o, s := newOffers(), newSpecs()
 	for i := range maxOffers + 5 {
-		if _, err := o.of(s, switchyard.Catalog{Digest: strings.Repeat("d", i)}); err != nil {
+		if _, err := o.of(s, api.Catalog{Digest: strings.Repeat("d", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -224,22 +224,22 @@ func TestOffersAreBounded(t *testing.T) {
 	}
 }
 
-func scripted(script switchyard.Script, turn int, limit string, messages ...switchyard.Message) (switchyard.ModelResponse, error) {
-	packed := switchyard.Pack(script)
-	agent := &switchyard.Agent{Model: switchyard.Model{Script: &packed}}
+func scripted(script api.Script, turn int, limit string, messages ...api.Message) (api.ModelResponse, error) {
+	packed := api.Pack(script)
+	agent := &api.Agent{Model: api.Model{Script: &packed}}
 	return Scripted{}.Answer(context.Background(), Prompt{Agent: agent, Turn: turn, Limit: limit, Messages: messages})
 }
 
-func resultOf(id, text string, failed bool) switchyard.Message {
-	return switchyard.Message{Role: switchyard.RoleTool, CallID: id, Text: text, Failed: failed}
+func resultOf(id, text string, failed bool) api.Message {
+	return api.Message{Role: api.RoleTool, CallID: id, Text: text, Failed: failed}
 }
 
 // A script's step becomes calls as it says: arguments with results of earlier calls in their own types, arguments that
 // are no JSON as they are, repeated calls, and an answer made of results.
 func TestScriptedPlays(t *testing.T) {
-	script := switchyard.Script{Steps: []switchyard.ScriptStep{
-		{Calls: []switchyard.ScriptCall{{Tool: "echo", Repeat: 2}, {ID: "list", Tool: "list_files"}, {ID: "bad", Tool: "x"}, {ID: "text", Tool: "x"}, {ID: "noted", Tool: "x"}}},
-		{Text: "Reading ${list.0.name}", Calls: []switchyard.ScriptCall{
+	script := api.Script{Steps: []api.ScriptStep{
+		{Calls: []api.ScriptCall{{Tool: "echo", Repeat: 2}, {ID: "list", Tool: "list_files"}, {ID: "bad", Tool: "x"}, {ID: "text", Tool: "x"}, {ID: "noted", Tool: "x"}}},
+		{Text: "Reading ${list.0.name}", Calls: []api.ScriptCall{
 			{Tool: "read", Arguments: json.RawMessage(`{"file":"${list.0.name}","size":"${list.0.size}","all":"${list}","cost":"$${5}","why":"after ${bad}"}`)},
 			{Tool: "raw", ArgumentsText: `{"a": `},
 			{Tool: "plain", Arguments: json.RawMessage(`{"b": 1}`)},
@@ -249,10 +249,10 @@ func TestScriptedPlays(t *testing.T) {
 		}},
 		{Answer: "Found ${list.0.name}: ${text}"},
 	}}
-	messages := []switchyard.Message{{Role: switchyard.RoleUser, Text: "go"}, resultOf("1.3", `[{"name":"a.md","size":12345678901234567890}]`, false),
+	messages := []api.Message{{Role: api.RoleUser, Text: "go"}, resultOf("1.3", `[{"name":"a.md","size":12345678901234567890}]`, false),
 		resultOf("1.4", "ERROR boom", true), resultOf("1.5", "two\nlines", false), resultOf("1.6", "{\"n\":7}\n[note: cut]", false)}
 	first, err := scripted(script, 1, "")
-	if err != nil || len(first.Message.Calls) != 6 || first.Message.Calls[1].Tool != "echo" || first.Message.Calls[1].Arguments != "{}" || first.Stop != switchyard.StopCalls {
+	if err != nil || len(first.Message.Calls) != 6 || first.Message.Calls[1].Tool != "echo" || first.Message.Calls[1].Arguments != "{}" || first.Stop != api.StopCalls {
 		t.Errorf("got %+v, %v", first, err)
 	}
 	second, err := scripted(script, 2, "", messages...)
@@ -270,15 +270,15 @@ func TestScriptedPlays(t *testing.T) {
 		t.Errorf("got %+v", second)
 	}
 	third, err := scripted(script, 3, "", messages...)
-	if err != nil || third.Message.Text != "Found a.md: two\nlines" || third.Stop != switchyard.StopAnswer || len(third.Message.Calls) != 0 {
+	if err != nil || third.Message.Text != "Found a.md: two\nlines" || third.Stop != api.StopAnswer || len(third.Message.Calls) != 0 {
 		t.Errorf("got %+v, %v", third, err)
 	}
 }
 
 // At a limit the script's own summary answers, or the last results that did not fail.
 func TestScriptedSummary(t *testing.T) {
-	script := switchyard.Script{Steps: []switchyard.ScriptStep{{Calls: []switchyard.ScriptCall{{ID: "a", Tool: "x"}}}}}
-	messages := []switchyard.Message{resultOf("1.1", "one", false), resultOf("1.2", "two", false), resultOf("1.3", "broken", true), resultOf("1.4", "three", false), resultOf("1.5", "four", false)}
+	script := api.Script{Steps: []api.ScriptStep{{Calls: []api.ScriptCall{{ID: "a", Tool: "x"}}}}}
+	messages := []api.Message{resultOf("1.1", "one", false), resultOf("1.2", "two", false), resultOf("1.3", "broken", true), resultOf("1.4", "three", false), resultOf("1.5", "four", false)}
 	r, err := scripted(script, 2, "turns", messages...)
 	if err != nil || r.Message.Text != "The limit of turns was reached. The last results:\n- four\n- three\n- two" {
 		t.Errorf("got %q, %v", r.Message.Text, err)
@@ -291,17 +291,17 @@ func TestScriptedSummary(t *testing.T) {
 
 // A script that is wrong fails the run for good, and says what to do.
 func TestScriptedFails(t *testing.T) {
-	refers := func(text string) switchyard.Script {
-		return switchyard.Script{Steps: []switchyard.ScriptStep{{Calls: []switchyard.ScriptCall{{ID: "a", Tool: "x"}}}, {Answer: text}}}
+	refers := func(text string) api.Script {
+		return api.Script{Steps: []api.ScriptStep{{Calls: []api.ScriptCall{{ID: "a", Tool: "x"}}}, {Answer: text}}}
 	}
-	call := func(arguments string) switchyard.Script {
-		return switchyard.Script{Steps: []switchyard.ScriptStep{{}, {Calls: []switchyard.ScriptCall{{Tool: "x", Arguments: json.RawMessage(arguments)}}}}}
+	call := func(arguments string) api.Script {
+		return api.Script{Steps: []api.ScriptStep{{}, {Calls: []api.ScriptCall{{Tool: "x", Arguments: json.RawMessage(arguments)}}}}}
 	}
 	summary := refers("")
 	summary.Summary = "${nobody}"
 	cases := []struct {
 		name, want string
-		script     switchyard.Script
+		script     api.Script
 		turn       int
 		limit      string
 	}{
@@ -319,7 +319,7 @@ func TestScriptedFails(t *testing.T) {
 			t.Errorf("%s: got %v", c.name, err)
 		}
 	}
-	_, err := Scripted{}.Answer(context.Background(), Prompt{Agent: &switchyard.Agent{}})
+	_, err := Scripted{}.Answer(context.Background(), Prompt{Agent: &api.Agent{}})
 	if e, ok := errors.AsType[*ModelError](err); !ok || !e.Permanent || (Scripted{}).Ready() != nil {
 		t.Errorf("got %v", err)
 	}
@@ -328,9 +328,9 @@ func TestScriptedFails(t *testing.T) {
 // A step that takes its time says its text in pieces meanwhile, and ends with the step's time; at a limit nothing is waited for.
 func TestScriptedSpeaks(t *testing.T) {
 	const text = "one two  three"
-	packed := switchyard.Pack(switchyard.Script{Steps: []switchyard.ScriptStep{{Answer: text, Delay: switchyard.Duration(20 * time.Millisecond)},
-		{Calls: []switchyard.ScriptCall{{Tool: "probe"}}, Delay: switchyard.Duration(time.Hour)}}})
-	agent := &switchyard.Agent{Model: switchyard.Model{Script: &packed}}
+	packed := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: text, Delay: api.Duration(20 * time.Millisecond)},
+		{Calls: []api.ScriptCall{{Tool: "probe"}}, Delay: api.Duration(time.Hour)}}})
+	agent := &api.Agent{Model: api.Model{Script: &packed}}
 	var heard []string
 	p := Prompt{Agent: agent, Turn: 1, Live: func(piece string) { heard = append(heard, piece) }}
 	began := time.Now()

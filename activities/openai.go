@@ -10,7 +10,7 @@ import (
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // OpenAI reaches models by OpenAI's chat completions, at OpenAI or any server that speaks the same. Make one with
@@ -32,16 +32,16 @@ func NewOpenAI() *OpenAI {
 
 // Answer makes one request; a second one where the server refuses to stream. What a server does not say of the tokens used is
 // counted here.
-func (o *OpenAI) Answer(ctx context.Context, p Prompt) (switchyard.ModelResponse, error) {
+func (o *OpenAI) Answer(ctx context.Context, p Prompt) (api.ModelResponse, error) {
 	if err := o.Ready(); err != nil {
-		return switchyard.ModelResponse{}, &ModelError{Message: err.Error()}
+		return api.ModelResponse{}, &ModelError{Message: err.Error()}
 	}
 	completion, err := o.complete(ctx, p)
 	if err != nil {
-		return switchyard.ModelResponse{}, o.failure(err)
+		return api.ModelResponse{}, o.failure(err)
 	}
 	if len(completion.Choices) == 0 {
-		return switchyard.ModelResponse{}, &ModelError{Message: "the model's answer has no choices"}
+		return api.ModelResponse{}, &ModelError{Message: "the model's answer has no choices"}
 	}
 	response := openAIResponse(completion)
 	settleUsage(p, &response)
@@ -80,8 +80,8 @@ func openAIChoice(params *openai.ChatCompletionNewParams, p Prompt) {
 		return
 	}
 	switch choice := p.choice(); choice {
-	case switchyard.ChoiceAuto:
-	case switchyard.ChoiceRequired, switchyard.ChoiceNone:
+	case api.ChoiceAuto:
+	case api.ChoiceRequired, api.ChoiceNone:
 		params.ToolChoice.OfAuto = openai.String(choice)
 	default:
 		params.ToolChoice = openai.ToolChoiceOptionFunctionToolChoice(openai.ChatCompletionNamedToolChoiceFunctionParam{Name: choice})
@@ -102,7 +102,7 @@ func openAIMessages(p Prompt) []openai.ChatCompletionMessageParamUnion {
 		}
 	}
 	for _, m := range paired(p.Messages) {
-		if m.Role != switchyard.RoleTool {
+		if m.Role != api.RoleTool {
 			show()
 		}
 		messages = append(messages, openAIMessage(m))
@@ -115,13 +115,13 @@ func openAIMessages(p Prompt) []openai.ChatCompletionMessageParamUnion {
 	return messages
 }
 
-func openAIMessage(m switchyard.Message) openai.ChatCompletionMessageParamUnion {
+func openAIMessage(m api.Message) openai.ChatCompletionMessageParamUnion {
 	switch m.Role {
-	case switchyard.RoleSystem:
+	case api.RoleSystem:
 		return openai.SystemMessage(m.Text)
-	case switchyard.RoleTool:
+	case api.RoleTool:
 		return openai.ToolMessage(m.Text, m.CallID)
-	case switchyard.RoleAssistant:
+	case api.RoleAssistant:
 		message := openai.ChatCompletionAssistantMessageParam{}
 		if m.Text != "" {
 			message.Content.OfString = openai.String(m.Text)
@@ -141,16 +141,16 @@ func openAIMessage(m switchyard.Message) openai.ChatCompletionMessageParamUnion 
 // legalName and legalArguments make what a model got wrong acceptable to its own provider, which checks the
 // conversation it is sent: an illegal name is spelt with _, arguments that are not JSON are quoted.
 func legalName(name string) string {
-	if switchyard.CheckToolName(name) == nil {
+	if api.CheckToolName(name) == nil {
 		return name
 	}
 	legal := strings.Map(func(r rune) rune {
-		if switchyard.CheckToolName(string(r)) == nil {
+		if api.CheckToolName(string(r)) == nil {
 			return r
 		}
 		return '_'
 	}, name)
-	return legal[:min(len(legal), switchyard.MaxToolName)] + strings.Repeat("_", max(0, 1-len(legal)))
+	return legal[:min(len(legal), api.MaxToolName)] + strings.Repeat("_", max(0, 1-len(legal)))
 }
 
 func legalArguments(text string) string {
@@ -160,37 +160,37 @@ func legalArguments(text string) string {
 	if json.Valid([]byte(text)) {
 		return text
 	}
-	quoted, err := switchyard.EncodeJSON(map[string]string{"not_json": text})
+	quoted, err := api.EncodeJSON(map[string]string{"not_json": text})
 	if err != nil {
 		return "{}"
 	}
 	return string(quoted)
 }
 
-func openAIResponse(c *openai.ChatCompletion) switchyard.ModelResponse {
+func openAIResponse(c *openai.ChatCompletion) api.ModelResponse {
 	choice := c.Choices[0]
-	response := switchyard.ModelResponse{
-		Message: switchyard.Message{Text: choice.Message.Content},
-		Stop:    switchyard.StopAnswer,
+	response := api.ModelResponse{
+		Message: api.Message{Text: choice.Message.Content},
+		Stop:    api.StopAnswer,
 		Model:   c.Model,
-		Usage: switchyard.Usage{InputTokens: int(c.Usage.PromptTokens), OutputTokens: int(c.Usage.CompletionTokens),
+		Usage: api.Usage{InputTokens: int(c.Usage.PromptTokens), OutputTokens: int(c.Usage.CompletionTokens),
 			CachedTokens: int(c.Usage.PromptTokensDetails.CachedTokens)},
 	}
 	for _, call := range choice.Message.ToolCalls {
-		response.Message.Calls = append(response.Message.Calls, switchyard.Call{Tool: call.Function.Name, Arguments: call.Function.Arguments})
+		response.Message.Calls = append(response.Message.Calls, api.Call{Tool: call.Function.Name, Arguments: call.Function.Arguments})
 	}
 	switch {
 	case choice.Message.Refusal != "":
-		response.Message.Text, response.Stop = choice.Message.Refusal, switchyard.StopRefusal
+		response.Message.Text, response.Stop = choice.Message.Refusal, api.StopRefusal
 	case choice.FinishReason == "content_filter":
-		response.Stop = switchyard.StopRefusal
+		response.Stop = api.StopRefusal
 		if response.Message.Text == "" {
 			response.Message.Text = "the provider's content filter withheld the answer"
 		}
 	case len(response.Message.Calls) > 0:
-		response.Stop = switchyard.StopCalls
+		response.Stop = api.StopCalls
 	case choice.FinishReason == "length":
-		response.Stop = switchyard.StopLength
+		response.Stop = api.StopLength
 	}
 	return response
 }

@@ -8,13 +8,13 @@ import (
 
 // failure tells what another attempt can cure, and when.
 func (o *OpenAI) failure(err error) error {
-	api, ok := errors.AsType[*openai.Error](err)
+	apiErr, ok := errors.AsType[*openai.Error](err)
 	if !ok {
 		return &ModelError{Message: o.shown(err.Error())}
 	}
-	r := serverRefusal{status: api.StatusCode, message: api.Message, overflow: api.Code == codeOverflow, broke: api.Code == "insufficient_quota"}
-	if api.Response != nil {
-		r.header = api.Response.Header
+	r := serverRefusal{status: apiErr.StatusCode, message: apiErr.Message, overflow: apiErr.Code == codeOverflow, broke: apiErr.Code == "insufficient_quota"}
+	if apiErr.Response != nil {
+		r.header = apiErr.Response.Header
 	}
 	return o.secret.failure(r)
 }

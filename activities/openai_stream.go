@@ -34,11 +34,11 @@ func (o *OpenAI) complete(ctx context.Context, p Prompt) (*openai.ChatCompletion
 
 // refusedAsWrong reports whether a server took the request for a wrong one without saying what is wrong with it.
 func refusedAsWrong(err error) bool {
-	api, ok := errors.AsType[*openai.Error](err)
-	if !ok || api.Code == codeOverflow {
+	apiErr, ok := errors.AsType[*openai.Error](err)
+	if !ok || apiErr.Code == codeOverflow {
 		return false
 	}
-	switch api.StatusCode {
+	switch apiErr.StatusCode {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented:
 		return true
 	}

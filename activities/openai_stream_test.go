@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // The events of streamed answers.
@@ -39,10 +39,10 @@ func chunks(list ...string) http.HandlerFunc {
 }
 
 // listened answers a prompt with somebody who listens, and returns what was heard beside the answer.
-func listened(t *testing.T, model *OpenAI) (switchyard.ModelResponse, []string, error) {
+func listened(t *testing.T, model *OpenAI) (api.ModelResponse, []string, error) {
 	t.Helper()
 	var heard []string
-	p := promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"})
+	p := promptOf(api.Message{Role: api.RoleUser, Text: "go"})
 	p.Live = func(piece string) {
 		if piece != "" {
 			heard = append(heard, piece)
@@ -55,42 +55,42 @@ func listened(t *testing.T, model *OpenAI) (switchyard.ModelResponse, []string, 
 // A streamed answer is the same as one at once, however the server divides it, and its text, never its calls, is heard in
 // pieces.
 func TestOpenAIStreams(t *testing.T) {
-	usage := switchyard.Usage{InputTokens: 11, OutputTokens: 7}
+	usage := api.Usage{InputTokens: 11, OutputTokens: 7}
 	soFar := func(n int) string {
 		return fmt.Sprintf(`{"id":"","choices":[{"index":0,"delta":{"content":"%d"},"finish_reason":null}],"usage":{"prompt_tokens":11,"completion_tokens":%d,"total_tokens":%d}}`, n, n, n+11)
 	}
-	two := []switchyard.Call{{Tool: "one", Arguments: `{"x":1}`}, {Tool: "two", Arguments: `{"secret": "s3cret"}`}}
+	two := []api.Call{{Tool: "one", Arguments: `{"x":1}`}, {Tool: "two", Arguments: `{"secret": "s3cret"}`}}
 	cases := []struct {
 		name   string
 		events []string
-		want   switchyard.Message
-		stop   switchyard.Stop
-		usage  switchyard.Usage
+		want   api.Message
+		stop   api.Stop
+		usage  api.Usage
 		heard  string
 	}{
 		{"text", []string{chunk(`{"role":"assistant","content":""}`, "null"), chunk(`{"content":"do"}`, "null"), chunk(`{"content":"né"}`, "null"), chunk(`{}`, "stop"), usageLast, endMark},
-			switchyard.Message{Text: "doné"}, switchyard.StopAnswer, usage, "do|né"},
+			api.Message{Text: "doné"}, api.StopAnswer, usage, "do|né"},
 		{"text and calls", []string{chunk(`{"content":"I look."}`, "null"),
 			chunk(`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"one","arguments":""}}]}`, "null"),
 			chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\""}}]}`, "null"),
 			chunk(`{"tool_calls":[{"index":0,"function":{"arguments":":1}"}},{"index":1,"id":"b","function":{"name":"two","arguments":"{\"secret\": \"s3"}}]}`, "null"),
 			chunk(`{"tool_calls":[{"index":1,"function":{"arguments":"cret\"}"}}]}`, "null"), chunk(`{}`, "tool_calls"), usageLast, endMark},
-			switchyard.Message{Text: "I look.", Calls: two}, switchyard.StopCalls, usage, "I look."},
+			api.Message{Text: "I look.", Calls: two}, api.StopCalls, usage, "I look."},
 		{"calls that all have the number 0", []string{chunk(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"one","arguments":"{\"x\":1}"}}]}`, "null"),
 			chunk(`{"tool_calls":[{"index":0,"id":"b","function":{"name":"two","arguments":"{\"secret\": \"s3cret\"}"}}]}`, "stop"), usageLast, endMark},
-			switchyard.Message{Calls: two}, switchyard.StopCalls, usage, ""},
+			api.Message{Calls: two}, api.StopCalls, usage, ""},
 		{"calls from 1, their ids later", []string{chunk(`{"tool_calls":[{"index":1,"function":{"name":"one","arguments":"{\"x\":1}"}}]}`, "null"),
 			chunk(`{"tool_calls":[{"index":1,"id":"a","function":{}},{"index":4,"id":"b","function":{"name":"two","arguments":"{\"secret\": \"s3cret\"}"}}]}`, "tool_calls"), usageLast, endMark},
-			switchyard.Message{Calls: two}, switchyard.StopCalls, usage, ""},
+			api.Message{Calls: two}, api.StopCalls, usage, ""},
 		{"refusal", []string{chunk(`{"refusal":"I can"}`, "null"), chunk(`{"refusal":"not."}`, "stop"), usageLast, endMark},
-			switchyard.Message{Text: "I cannot."}, switchyard.StopRefusal, usage, "I can|not."},
-		{"length", []string{chunk(`{"content":"and so"}`, "length"), usageLast, endMark}, switchyard.Message{Text: "and so"}, switchyard.StopLength, usage, "and so"},
+			api.Message{Text: "I cannot."}, api.StopRefusal, usage, "I can|not."},
+		{"length", []string{chunk(`{"content":"and so"}`, "length"), usageLast, endMark}, api.Message{Text: "and so"}, api.StopLength, usage, "and so"},
 		{"content filter", []string{chunk(`{"content":""}`, "content_filter"), endMark},
-			switchyard.Message{Text: "the provider's content filter withheld the answer"}, switchyard.StopRefusal, switchyard.Usage{InputTokens: 1, OutputTokens: 8}, ""},
+			api.Message{Text: "the provider's content filter withheld the answer"}, api.StopRefusal, api.Usage{InputTokens: 1, OutputTokens: 8}, ""},
 		{"a usage that grows, other ids, no reason", []string{soFar(1), soFar(2), `{"id":"other","choices":[{"index":1,"delta":{"content":"!"}}]}`, soFar(7), endMark},
-			switchyard.Message{Text: "127"}, switchyard.StopAnswer, usage, "1|2|7"},
-		{"no usage, no end mark", []string{chunk(`{"content":"one two three"}`, "stop")}, switchyard.Message{Text: "one two three"}, switchyard.StopAnswer,
-			switchyard.Usage{InputTokens: 1, OutputTokens: 3}, "one two three"},
+			api.Message{Text: "127"}, api.StopAnswer, usage, "1|2|7"},
+		{"no usage, no end mark", []string{chunk(`{"content":"one two three"}`, "stop")}, api.Message{Text: "one two three"}, api.StopAnswer,
+			api.Usage{InputTokens: 1, OutputTokens: 3}, "one two three"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

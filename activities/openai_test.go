@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 const testKey = "sk-test-3f9a8b7c6d"
@@ -74,8 +74,8 @@ func status(code int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-func promptOf(messages ...switchyard.Message) Prompt {
-	return Prompt{Agent: &switchyard.Agent{Model: switchyard.Model{Name: "gpt-x"}}, Turn: 1, Messages: messages}
+func promptOf(messages ...api.Message) Prompt {
+	return Prompt{Agent: &api.Agent{Model: api.Model{Name: "gpt-x"}}, Turn: 1, Messages: messages}
 }
 
 func decoded(t testing.TB, text string) (value any) {
@@ -92,16 +92,16 @@ func TestOpenAIRequest(t *testing.T) {
 	server, model := serveChat(t, completion(`{"role":"assistant","content":"hi"}`, "stop"))
 	temperature := 0.5
 	p := promptOf(
-		switchyard.Message{Role: switchyard.RoleSystem, Text: "be brief"},
-		switchyard.Message{Role: switchyard.RoleUser, Text: "count <b> & \"q\""},
-		switchyard.Message{Role: switchyard.RoleAssistant, Text: "calling", Calls: []switchyard.Call{
+		api.Message{Role: api.RoleSystem, Text: "be brief"},
+		api.Message{Role: api.RoleUser, Text: "count <b> & \"q\""},
+		api.Message{Role: api.RoleAssistant, Text: "calling", Calls: []api.Call{
 			{ID: "1.1", Tool: "count", Arguments: `{"n":12345678901234567890}`},
 			{ID: "1.2", Tool: "fs.read file/é", Arguments: `{"n": 1`},
 			{ID: "1.3", Tool: strings.Repeat("x", 100), Arguments: ""},
 			{ID: "1.4", Tool: "", Arguments: "{}"},
 		}},
-		switchyard.Message{Role: switchyard.RoleTool, CallID: "1.1", Text: "5"},
-		switchyard.Message{Role: switchyard.RoleAssistant, Calls: []switchyard.Call{{ID: "2.1", Tool: "count", Arguments: "{}"}}},
+		api.Message{Role: api.RoleTool, CallID: "1.1", Text: "5"},
+		api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: "2.1", Tool: "count", Arguments: "{}"}}},
 	)
 	p.Agent.Model.Temperature, p.Agent.Model.MaxTokens = &temperature, 99
 	p.Tools = []Offer{{Name: "count", Description: "Counts.", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)}}
@@ -139,7 +139,7 @@ func TestOpenAIRequest(t *testing.T) {
 		t.Errorf("%s with %v", server.path, server.header)
 	}
 	// At a limit there are no tools, and the model is told why.
-	p.Tools, p.Limit, p.Agent.Model = nil, "turns", switchyard.Model{Name: "gpt-x"}
+	p.Tools, p.Limit, p.Agent.Model = nil, "turns", api.Model{Name: "gpt-x"}
 	if _, err := model.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -154,24 +154,24 @@ func TestOpenAIRequest(t *testing.T) {
 func TestOpenAIAnswers(t *testing.T) {
 	cases := []struct {
 		name, message, finish string
-		want                  switchyard.Message
-		stop                  switchyard.Stop
+		want                  api.Message
+		stop                  api.Stop
 	}{
-		{"text", `{"role":"assistant","content":"done"}`, "stop", switchyard.Message{Text: "done"}, switchyard.StopAnswer},
+		{"text", `{"role":"assistant","content":"done"}`, "stop", api.Message{Text: "done"}, api.StopAnswer},
 		{"parallel calls", `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"one","arguments":"{\"x\":1}"}},
 			{"id":"b","type":"function","function":{"name":"two","arguments":"{\"x\": "}}]}`, "tool_calls",
-			switchyard.Message{Calls: []switchyard.Call{{Tool: "one", Arguments: `{"x":1}`}, {Tool: "two", Arguments: `{"x": `}}}, switchyard.StopCalls},
+			api.Message{Calls: []api.Call{{Tool: "one", Arguments: `{"x":1}`}, {Tool: "two", Arguments: `{"x": `}}}, api.StopCalls},
 		{"calls, though it says stop", `{"content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"one","arguments":""}}]}`, "stop",
-			switchyard.Message{Calls: []switchyard.Call{{Tool: "one"}}}, switchyard.StopCalls},
-		{"refusal", `{"role":"assistant","content":null,"refusal":"I cannot help with that."}`, "stop", switchyard.Message{Text: "I cannot help with that."}, switchyard.StopRefusal},
-		{"content filter", `{"role":"assistant","content":""}`, "content_filter", switchyard.Message{Text: "the provider's content filter withheld the answer"}, switchyard.StopRefusal},
-		{"content filter in the middle", `{"role":"assistant","content":"half"}`, "content_filter", switchyard.Message{Text: "half"}, switchyard.StopRefusal},
-		{"length", `{"role":"assistant","content":"and so on and"}`, "length", switchyard.Message{Text: "and so on and"}, switchyard.StopLength},
+			api.Message{Calls: []api.Call{{Tool: "one"}}}, api.StopCalls},
+		{"refusal", `{"role":"assistant","content":null,"refusal":"I cannot help with that."}`, "stop", api.Message{Text: "I cannot help with that."}, api.StopRefusal},
+		{"content filter", `{"role":"assistant","content":""}`, "content_filter", api.Message{Text: "the provider's content filter withheld the answer"}, api.StopRefusal},
+		{"content filter in the middle", `{"role":"assistant","content":"half"}`, "content_filter", api.Message{Text: "half"}, api.StopRefusal},
+		{"length", `{"role":"assistant","content":"and so on and"}`, "length", api.Message{Text: "and so on and"}, api.StopLength},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			_, model := serveChat(t, completion(c.message, c.finish))
-			r, err := model.Answer(t.Context(), promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"}))
+			r, err := model.Answer(t.Context(), promptOf(api.Message{Role: api.RoleUser, Text: "go"}))
 			if err != nil || !reflect.DeepEqual(r.Message, c.want) || r.Stop != c.stop {
 				t.Errorf("got %+v, %v", r, err)
 			}
@@ -220,7 +220,7 @@ func TestOpenAIFailures(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			server, model := serveChat(t, c.handle)
-			_, err := model.Answer(t.Context(), promptOf(switchyard.Message{Role: switchyard.RoleUser, Text: "go"}))
+			_, err := model.Answer(t.Context(), promptOf(api.Message{Role: api.RoleUser, Text: "go"}))
 			e := checkFailure(t, server, err, c.want...)
 			if e.Permanent != c.permanent || (e.RetryAfter-c.after).Abs() > 2*time.Second || e.Overflow != (c.name == "context") {
 				t.Errorf("got %+v", e)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
@@ -16,10 +17,10 @@ import (
 // its model. A sub-agent's run gets its tools as the run that calls it is pinned to them. What keeps the run from
 // starting is in the answer's Problems; a tool of a direct call that does not exist is none, because admission says it
 // better.
-func (a *Activities) Pin(ctx context.Context, r switchyard.PinRequest) (switchyard.Packed[switchyard.Pinned], error) {
+func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.Pinned], error) {
 	above, err := a.pinnedAbove(ctx, r.Parent)
 	if err != nil {
-		return switchyard.Packed[switchyard.Pinned]{}, err
+		return api.Packed[api.Pinned]{}, err
 	}
 	p := pinning{activities: a, catalog: a.config.Catalog(), above: above, seen: map[string]bool{}}
 	p.tools(r)
@@ -29,21 +30,21 @@ func (a *Activities) Pin(ctx context.Context, r switchyard.PinRequest) (switchya
 		p.Problems = append(p.Problems, a.missingHooks(r.Agent)...)
 	}
 	p.bound()
-	packed := switchyard.Pack(p.Pinned)
-	a.runs.begin(r.Run, &switchyard.Setup{Agent: r.Agent, Pinned: packed}, r.Messages)
+	packed := api.Pack(p.Pinned)
+	a.runs.begin(r.Run, &api.Setup{Agent: r.Agent, Pinned: packed}, r.Messages)
 	return packed, nil
 }
 
 // pinnedAbove returns the tools that the run above a sub-agent's is pinned to, its own and those below it; none for a run
 // that works for none.
-func (a *Activities) pinnedAbove(ctx context.Context, parent *switchyard.Parent) ([]switchyard.Tool, error) {
+func (a *Activities) pinnedAbove(ctx context.Context, parent *api.Parent) ([]api.Tool, error) {
 	if parent == nil {
 		return nil, nil
 	}
 	setup := a.runs.setup(parent.Run)
 	if setup == nil || setup.Pinned.Value.Catalog.Digest != parent.Catalog {
-		setup = &switchyard.Setup{}
-		value, err := a.config.Client.QueryWorkflow(ctx, parent.WorkflowID, "", switchyard.SetupQuery)
+		setup = &api.Setup{}
+		value, err := a.config.Client.QueryWorkflow(ctx, parent.WorkflowID, "", api.SetupQuery)
 		if err == nil {
 			err = value.Get(setup)
 		}
@@ -61,13 +62,13 @@ type pinning struct {
 	activities *Activities
 	catalog    *toolspecs.Catalog
 	// above are the tools of the run above; they come before the catalog's.
-	above []switchyard.Tool
+	above []api.Tool
 	// seen are the names of the tools that are pinned.
 	seen map[string]bool
 }
 
 // tools pins the tools that the run names, and then those of the agents among them, as deep as they go.
-func (p *pinning) tools(r switchyard.PinRequest) {
+func (p *pinning) tools(r api.PinRequest) {
 	digests := make([]string, 0, len(r.Tools))
 	var agents []agentBelow
 	for i, name := range r.Tools {
@@ -84,7 +85,7 @@ func (p *pinning) tools(r switchyard.PinRequest) {
 	}
 	if r.Agent != nil {
 		agents = append(agents, p.checker(r.Agent, []string{"$.checker.tool"}, func(rule, message string) {
-			p.Problems = append(p.Problems, switchyard.Problem{Path: "$.checker.tool", Rule: rule, Message: message})
+			p.Problems = append(p.Problems, api.Problem{Path: "$.checker.tool", Rule: rule, Message: message})
 		})...)
 	}
 	for len(agents) > 0 {
@@ -94,17 +95,17 @@ func (p *pinning) tools(r switchyard.PinRequest) {
 	for _, t := range p.Below {
 		digests = append(digests, t.Digest)
 	}
-	p.Catalog.Digest = switchyard.Digest([]byte(strings.Join(digests, " ")))
+	p.Catalog.Digest = api.Digest([]byte(strings.Join(digests, " ")))
 }
 
 // exactly reports the calls of a plan that are to be made with another version of a tool than there is now.
-func (p *pinning) exactly(r switchyard.PinRequest, tool *toolspecs.Compiled) {
+func (p *pinning) exactly(r api.PinRequest, tool *toolspecs.Compiled) {
 	if r.Plan == nil {
 		return
 	}
 	for n, c := range r.Plan.Calls {
 		if c.Tool == tool.Spec.Name && c.Digest != "" && c.Digest != tool.Digest {
-			p.Problems = append(p.Problems, switchyard.Problem{Path: fmt.Sprintf("$.calls[%d].digest", n), Rule: switchyard.RuleTool,
+			p.Problems = append(p.Problems, api.Problem{Path: fmt.Sprintf("$.calls[%d].digest", n), Rule: api.RuleTool,
 				Message: fmt.Sprintf("tool %q has changed: its digest is %s, and the plan was made for %s; make the dry run once more", c.Tool, tool.Digest, c.Digest)})
 		}
 	}
@@ -128,7 +129,7 @@ func (p *pinning) find(name string) (*toolspecs.Compiled, bool) {
 // agentBelow is an agent that is a tool, with the places in the request through which the run reaches it.
 type agentBelow struct {
 	tool   string
-	agent  *switchyard.Agent
+	agent  *api.Agent
 	places []string
 }
 
@@ -144,7 +145,7 @@ func (p *pinning) below(a agentBelow) []agentBelow {
 	var agents []agentBelow
 	report := func(rule, message string) {
 		for _, place := range a.places {
-			p.Problems = append(p.Problems, switchyard.Problem{Path: place, Rule: rule, Message: fmt.Sprintf("the agent %s of tool %q: %s", a.agent.Name, a.tool, message)})
+			p.Problems = append(p.Problems, api.Problem{Path: place, Rule: rule, Message: fmt.Sprintf("the agent %s of tool %q: %s", a.agent.Name, a.tool, message)})
 		}
 	}
 	for _, name := range a.agent.Tools {
@@ -153,7 +154,7 @@ func (p *pinning) below(a agentBelow) []agentBelow {
 		}
 		compiled, ok := p.find(name)
 		if !ok {
-			report(switchyard.RuleTool, noTool(name, p.catalog.Near(name)))
+			report(api.RuleTool, noTool(name, p.catalog.Near(name)))
 			continue
 		}
 		p.seen[name] = true
@@ -172,14 +173,14 @@ func (p *pinning) below(a agentBelow) []agentBelow {
 
 // checker pins the tool that checks an agent's runs, and returns the agent that it is, if it is one. places are those in the request
 // through which the run reaches it; report takes a rule and what is wrong.
-func (p *pinning) checker(a *switchyard.Agent, places []string, report func(rule, message string)) []agentBelow {
+func (p *pinning) checker(a *api.Agent, places []string, report func(rule, message string)) []agentBelow {
 	if a.Checker == nil || p.seen[a.Checker.Tool] {
 		return nil
 	}
 	name := a.Checker.Tool
 	compiled, ok := p.find(name)
 	if !ok {
-		report(switchyard.RuleTool, "the checker: "+noTool(name, p.catalog.Near(name)))
+		report(api.RuleTool, "the checker: "+noTool(name, p.catalog.Near(name)))
 		return nil
 	}
 	p.seen[name] = true
@@ -189,7 +190,7 @@ func (p *pinning) checker(a *switchyard.Agent, places []string, report func(rule
 
 // byRun pins the tools whose calls the run makes by itself: those that undo or verify calls of the tools that are pinned. What
 // they do is neither, and direct calls are not undone.
-func (p *pinning) byRun(r switchyard.PinRequest) {
+func (p *pinning) byRun(r api.PinRequest) {
 	for _, t := range slices.Concat(p.Catalog.Tools, p.Below) {
 		if t.Undo != nil && (r.Agent != nil || r.Plan != nil) {
 			p.with(r, t.Name, "undone", t.Undo.Tool)
@@ -201,14 +202,14 @@ func (p *pinning) byRun(r switchyard.PinRequest) {
 }
 
 // with pins a tool by which the calls of another are undone or verified.
-func (p *pinning) with(r switchyard.PinRequest, tool, what, by string) {
+func (p *pinning) with(r api.PinRequest, tool, what, by string) {
 	if p.seen[by] {
 		return
 	}
 	compiled, ok := p.find(by)
 	if !ok {
 		message := fmt.Sprintf("tool %q is %s by %q: %s", tool, what, by, noTool(by, p.catalog.Near(by)))
-		p.Problems = append(p.Problems, switchyard.Problem{Path: p.place(r, tool), Rule: switchyard.RuleTool, Message: message})
+		p.Problems = append(p.Problems, api.Problem{Path: p.place(r, tool), Rule: api.RuleTool, Message: message})
 		return
 	}
 	p.seen[by] = true
@@ -216,7 +217,7 @@ func (p *pinning) with(r switchyard.PinRequest, tool, what, by string) {
 }
 
 // place returns the first path at which the run's input names a tool, or all its tools for one of a sub-agent.
-func (p *pinning) place(r switchyard.PinRequest, name string) string {
+func (p *pinning) place(r api.PinRequest, name string) string {
 	if i := slices.Index(r.Tools, name); i >= 0 {
 		return placesOf(r, i)[0]
 	}
@@ -229,16 +230,16 @@ func (p *pinning) bound() {
 	for _, t := range slices.Concat(p.Catalog.Tools, p.Below) {
 		size += len(t.Spec)
 	}
-	if size < switchyard.MaxPayload/2 {
+	if size < api.MaxPayload/2 {
 		return
 	}
-	data, err := json.Marshal(switchyard.Pack(p.Pinned))
-	if err == nil && len(data) <= switchyard.MaxPayload {
+	data, err := json.Marshal(api.Pack(p.Pinned))
+	if err == nil && len(data) <= api.MaxPayload {
 		return
 	}
 	p.Catalog.Tools, p.Below = nil, nil
-	p.Problems = append(p.Problems, switchyard.Problem{Path: "$.tools", Rule: "size",
-		Message: fmt.Sprintf("the tools of the run have %d bytes in all, compressed; history takes %d", len(data), switchyard.MaxPayload)})
+	p.Problems = append(p.Problems, api.Problem{Path: "$.tools", Rule: "size",
+		Message: fmt.Sprintf("the tools of the run have %d bytes in all, compressed; history takes %d", len(data), api.MaxPayload)})
 }
 
 func noTool(name string, near []string) string {
@@ -250,19 +251,19 @@ func noTool(name string, near []string) string {
 }
 
 // unknownTool returns the problems of naming a tool that the catalog does not have, one for each place that names it.
-func unknownTool(r switchyard.PinRequest, i int, near []string) []switchyard.Problem {
+func unknownTool(r api.PinRequest, i int, near []string) []api.Problem {
 	if r.Agent == nil && r.Plan == nil {
 		return nil
 	}
-	var problems []switchyard.Problem
+	var problems []api.Problem
 	for _, place := range placesOf(r, i) {
-		problems = append(problems, switchyard.Problem{Path: place, Rule: switchyard.RuleTool, Message: noTool(r.Tools[i], near)})
+		problems = append(problems, api.Problem{Path: place, Rule: api.RuleTool, Message: noTool(r.Tools[i], near)})
 	}
 	return problems
 }
 
 // placesOf returns the paths at which the run's input names a tool.
-func placesOf(r switchyard.PinRequest, i int) []string {
+func placesOf(r api.PinRequest, i int) []string {
 	switch {
 	case r.Agent != nil:
 		return []string{fmt.Sprintf("$.tools[%d]", i)}
@@ -280,7 +281,7 @@ func placesOf(r switchyard.PinRequest, i int) []string {
 
 // provider chooses how the model is reached: as declared, or by the script that the agent brings for a process that
 // has no credentials for it.
-func (a *Activities) provider(m switchyard.Model, problems []switchyard.Problem) (switchyard.Provider, []switchyard.Problem) {
+func (a *Activities) provider(m api.Model, problems []api.Problem) (api.Provider, []api.Problem) {
 	model, ok := a.config.Models[m.Provider]
 	if !ok {
 		known := []string{}
@@ -288,7 +289,7 @@ func (a *Activities) provider(m switchyard.Model, problems []switchyard.Problem)
 			known = append(known, string(p))
 		}
 		slices.Sort(known)
-		return m.Provider, append(problems, switchyard.Problem{Path: "$.model.provider", Rule: "enum",
+		return m.Provider, append(problems, api.Problem{Path: "$.model.provider", Rule: "enum",
 			Message: fmt.Sprintf("no worker reaches models of the provider %q%s; there are: %s", m.Provider,
 				spelling.Hint(string(m.Provider), known), strings.Join(known, ", "))})
 	}
@@ -296,8 +297,8 @@ func (a *Activities) provider(m switchyard.Model, problems []switchyard.Problem)
 	switch {
 	case err == nil:
 		return m.Provider, problems
-	case m.Script != nil && m.Provider != switchyard.ProviderScripted:
-		return switchyard.ProviderScripted, problems
+	case m.Script != nil && m.Provider != api.ProviderScripted:
+		return api.ProviderScripted, problems
 	}
-	return m.Provider, append(problems, switchyard.Problem{Path: "$.model", Rule: "ready", Message: err.Error()})
+	return m.Provider, append(problems, api.Problem{Path: "$.model", Rule: "ready", Message: err.Error()})
 }

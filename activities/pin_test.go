@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
@@ -15,16 +15,16 @@ import (
 // modelStub is a provider that is ready or not, and answers what it is told.
 type modelStub struct {
 	ready  error
-	answer func(context.Context, Prompt) (switchyard.ModelResponse, error)
+	answer func(context.Context, Prompt) (api.ModelResponse, error)
 }
 
 func (m modelStub) Ready() error { return m.ready }
 
-func (m modelStub) Answer(ctx context.Context, p Prompt) (switchyard.ModelResponse, error) {
+func (m modelStub) Answer(ctx context.Context, p Prompt) (api.ModelResponse, error) {
 	return m.answer(ctx, p)
 }
 
-func (b *bench) pin(t testing.TB, r switchyard.PinRequest) switchyard.Pinned {
+func (b *bench) pin(t testing.TB, r api.PinRequest) api.Pinned {
 	t.Helper()
 	packed, err := b.Pin(t.Context(), r)
 	if err != nil {
@@ -37,8 +37,8 @@ func (b *bench) pin(t testing.TB, r switchyard.PinRequest) switchyard.Pinned {
 // process; one changed letter in one spec gives another.
 func TestPinTools(t *testing.T) {
 	specs := []toolspecs.Spec{spec("alpha", nil), spec("beta", nil), spec("gamma", nil)}
-	pin := func(order ...string) switchyard.Catalog {
-		return setUp(t, catalogOf(t, specs...), nil).pin(t, switchyard.PinRequest{Run: "r", Tools: order}).Catalog
+	pin := func(order ...string) api.Catalog {
+		return setUp(t, catalogOf(t, specs...), nil).pin(t, api.PinRequest{Run: "r", Tools: order}).Catalog
 	}
 	first := pin("beta", "alpha")
 	if fmt.Sprint(first.Names()) != "[beta alpha]" || first.Digest == "" {
@@ -68,16 +68,16 @@ func TestPinTools(t *testing.T) {
 // meant; a direct call is left to admission.
 func TestPinUnknownTools(t *testing.T) {
 	b := setUp(t, catalogOf(t, spec("read_file", nil)), nil)
-	agent := &switchyard.Agent{Model: switchyard.Model{Provider: switchyard.ProviderScripted}}
-	plan := &switchyard.Plan{Calls: []switchyard.PlanCall{{ID: "a", Tool: "read_file"}, {ID: "b", Tool: "readfile"}, {ID: "c", Tool: "readfile"}}}
+	agent := &api.Agent{Model: api.Model{Provider: api.ProviderScripted}}
+	plan := &api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: "read_file"}, {ID: "b", Tool: "readfile"}, {ID: "c", Tool: "readfile"}}}
 	cases := []struct {
 		name string
-		r    switchyard.PinRequest
+		r    api.PinRequest
 		want []string
 	}{
-		{"agent", switchyard.PinRequest{Agent: agent, Tools: []string{"read_file", "reed_file", "zzz"}}, []string{"$.tools[1]", "$.tools[2]"}},
-		{"plan", switchyard.PinRequest{Plan: plan, Tools: []string{"read_file", "readfile"}}, []string{"$.calls[1].tool", "$.calls[2].tool"}},
-		{"direct", switchyard.PinRequest{Tools: []string{"readfile"}}, nil},
+		{"agent", api.PinRequest{Agent: agent, Tools: []string{"read_file", "reed_file", "zzz"}}, []string{"$.tools[1]", "$.tools[2]"}},
+		{"plan", api.PinRequest{Plan: plan, Tools: []string{"read_file", "readfile"}}, []string{"$.calls[1].tool", "$.calls[2].tool"}},
+		{"direct", api.PinRequest{Tools: []string{"readfile"}}, nil},
 	}
 	for _, c := range cases {
 		pinned := b.pin(t, c.r)
@@ -87,7 +87,7 @@ func TestPinUnknownTools(t *testing.T) {
 		}
 		for i, p := range pinned.Problems {
 			hint := contains(p.Message, "did you mean read_file?")
-			if p.Path != c.want[i] || p.Rule != switchyard.RuleTool || hint == contains(p.Message, "zzz") {
+			if p.Path != c.want[i] || p.Rule != api.RuleTool || hint == contains(p.Message, "zzz") {
 				t.Errorf("%s: got %v", c.name, p)
 			}
 		}
@@ -97,26 +97,26 @@ func TestPinUnknownTools(t *testing.T) {
 // The provider is the declared one, or the agent's script where this process has no credentials for it; a run that
 // could reach no model does not start.
 func TestPinProvider(t *testing.T) {
-	script := switchyard.Pack(switchyard.Script{})
+	script := api.Pack(api.Script{})
 	missing := errors.New("the worker has no OPENAI_API_KEY")
 	cases := []struct {
 		name     string
-		provider switchyard.Provider
-		script   *switchyard.Packed[switchyard.Script]
+		provider api.Provider
+		script   *api.Packed[api.Script]
 		ready    error
-		want     switchyard.Provider
+		want     api.Provider
 		problem  string
 	}{
-		{"ready", switchyard.ProviderOpenAI, nil, nil, switchyard.ProviderOpenAI, ""},
-		{"ready, with a script to fall back to", switchyard.ProviderOpenAI, &script, nil, switchyard.ProviderOpenAI, ""},
-		{"not ready", switchyard.ProviderOpenAI, nil, missing, switchyard.ProviderOpenAI, "OPENAI_API_KEY"},
-		{"not ready, with a script to fall back to", switchyard.ProviderOpenAI, &script, missing, switchyard.ProviderScripted, ""},
-		{"scripted", switchyard.ProviderScripted, &script, missing, switchyard.ProviderScripted, ""},
+		{"ready", api.ProviderOpenAI, nil, nil, api.ProviderOpenAI, ""},
+		{"ready, with a script to fall back to", api.ProviderOpenAI, &script, nil, api.ProviderOpenAI, ""},
+		{"not ready", api.ProviderOpenAI, nil, missing, api.ProviderOpenAI, "OPENAI_API_KEY"},
+		{"not ready, with a script to fall back to", api.ProviderOpenAI, &script, missing, api.ProviderScripted, ""},
+		{"scripted", api.ProviderScripted, &script, missing, api.ProviderScripted, ""},
 		{"unknown", "opemai", nil, nil, "opemai", "there are: openai, scripted"},
 	}
 	for _, c := range cases {
-		b := setUp(t, catalogOf(t), func(config *Config) { config.Models[switchyard.ProviderOpenAI] = modelStub{ready: c.ready} })
-		pinned := b.pin(t, switchyard.PinRequest{Agent: &switchyard.Agent{Model: switchyard.Model{Provider: c.provider, Script: c.script}}})
+		b := setUp(t, catalogOf(t), func(config *Config) { config.Models[api.ProviderOpenAI] = modelStub{ready: c.ready} })
+		pinned := b.pin(t, api.PinRequest{Agent: &api.Agent{Model: api.Model{Provider: c.provider, Script: c.script}}})
 		if pinned.Provider != c.want || (len(pinned.Problems) == 0) != (c.problem == "") {
 			t.Errorf("%s: got %s, %v", c.name, pinned.Provider, pinned.Problems)
 			continue
@@ -130,21 +130,21 @@ func TestPinProvider(t *testing.T) {
 // The steps of a run's model go by the rules of their lane as it is configured when the run starts. A lane that needs
 // arguments to tell its queues apart is none for a model.
 func TestPinModelLane(t *testing.T) {
-	set := lanes.Of(switchyard.Lane{Name: "ai", Limit: 2, Queue: "models", QueueTimeout: switchyard.Duration(time.Minute)},
-		switchyard.Lane{Name: "device", Key: "{{args.device}}"})
-	for lane, want := range map[string]switchyard.Route{
+	set := lanes.Of(api.Lane{Name: "ai", Limit: 2, Queue: "models", QueueTimeout: api.Duration(time.Minute)},
+		api.Lane{Name: "device", Key: "{{args.device}}"})
+	for lane, want := range map[string]api.Route{
 		"":      {},
-		"ai":    {Queue: "models", QueueTimeout: switchyard.Duration(time.Minute)},
+		"ai":    {Queue: "models", QueueTimeout: api.Duration(time.Minute)},
 		"other": {},
 	} {
 		b := setUp(t, catalogOf(t), nil)
 		b.config.Lanes = func() *lanes.Set { return set }
-		agent := switchyard.Agent{Name: "a", Model: switchyard.Model{Provider: switchyard.ProviderScripted, Lane: lane, Script: &switchyard.Packed[switchyard.Script]{}}}
-		if got := b.pin(t, switchyard.PinRequest{Run: "r", Agent: &agent}); got.Model != want || len(got.Problems) != 0 {
+		agent := api.Agent{Name: "a", Model: api.Model{Provider: api.ProviderScripted, Lane: lane, Script: &api.Packed[api.Script]{}}}
+		if got := b.pin(t, api.PinRequest{Run: "r", Agent: &agent}); got.Model != want || len(got.Problems) != 0 {
 			t.Errorf("lane %q: %+v, problems %v", lane, got.Model, got.Problems)
 		}
 		agent.Model.Lane = "device"
-		got := b.pin(t, switchyard.PinRequest{Run: "r", Agent: &agent})
+		got := b.pin(t, api.PinRequest{Run: "r", Agent: &agent})
 		if len(got.Problems) != 1 || got.Problems[0].Path != "$.agent.model.lane" {
 			t.Errorf("a keyed lane: %v", got.Problems)
 		}

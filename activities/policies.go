@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
@@ -25,7 +25,7 @@ type rulesOfRuns struct {
 const maxRuleSets = 1024
 
 // of returns the compiled rules; nil for none.
-func (s *rulesOfRuns) of(rules []switchyard.PolicyRule) *policies.Set {
+func (s *rulesOfRuns) of(rules []api.PolicyRule) *policies.Set {
 	if len(rules) == 0 {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (s *rulesOfRuns) of(rules []switchyard.PolicyRule) *policies.Set {
 	if err != nil {
 		return policies.Of(rules...)
 	}
-	digest := switchyard.Digest(data)
+	digest := api.Digest(data)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if set, ok := s.byDigest[digest]; ok {
@@ -50,7 +50,7 @@ func (s *rulesOfRuns) of(rules []switchyard.PolicyRule) *policies.Set {
 // afterHooks checks, by the rules of worker and agents, the calls that hooks have let through with the arguments that they
 // have by now. Calls that the run makes by itself are not checked: what undoes another call, or finds out what became of it,
 // was declared with that one's tool. Those that a tool or a rule has wait for approval say so.
-func (a *Activities) afterHooks(ctx context.Context, r switchyard.AdmitRequest, verdicts []switchyard.Verdict) []switchyard.Verdict {
+func (a *Activities) afterHooks(ctx context.Context, r api.AdmitRequest, verdicts []api.Verdict) []api.Verdict {
 	for i, v := range verdicts {
 		if v.Error == nil && v.Result == nil && r.Calls[i].Governed() {
 			v = a.checkPolicies(ctx, r, r.Calls[i], v)
@@ -64,11 +64,11 @@ func (a *Activities) afterHooks(ctx context.Context, r switchyard.AdmitRequest, 
 	return a.approvals(r, verdicts)
 }
 
-func withRunning(calls []switchyard.PastCalls, tool string) []switchyard.PastCalls {
+func withRunning(calls []api.PastCalls, tool string) []api.PastCalls {
 	calls = slices.Clone(calls)
-	i := slices.IndexFunc(calls, func(p switchyard.PastCalls) bool { return p.Tool == tool })
+	i := slices.IndexFunc(calls, func(p api.PastCalls) bool { return p.Tool == tool })
 	if i < 0 {
-		i, calls = len(calls), append(calls, switchyard.PastCalls{Tool: tool})
+		i, calls = len(calls), append(calls, api.PastCalls{Tool: tool})
 	}
 	calls[i].Running++
 	return calls
@@ -77,7 +77,7 @@ func withRunning(calls []switchyard.PastCalls, tool string) []switchyard.PastCal
 // checkPolicies checks one admitted call with the arguments of its verdict, those of the call where the verdict has none. It
 // returns the verdict as the rules leave it: with an error where one denies, else with a need for approval where one asks,
 // else with notes of those that warn.
-func (a *Activities) checkPolicies(_ context.Context, r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict) switchyard.Verdict {
+func (a *Activities) checkPolicies(_ context.Context, r api.AdmitRequest, c api.Call, v api.Verdict) api.Verdict {
 	common, own := a.config.Policies(), a.rules.of(r.Policies)
 	tool, _ := toolOf(r, c.Tool)
 	compiled, err := a.specs.of(tool)
@@ -93,39 +93,39 @@ func (a *Activities) checkPolicies(_ context.Context, r switchyard.AdmitRequest,
 	}
 	v.Policies, v.Labels = recordedPolicies(met, len(tool.Sensitive) > 0), r.Facts.Labels
 	switch met[0].Effect {
-	case switchyard.PolicyDeny:
+	case api.PolicyDeny:
 		return denied(v)
-	case switchyard.PolicyAsk:
-		v.Approval = a.needApproval(r, c, v, tool, compiled, switchyard.PoliciesSaid(v.Policies, switchyard.PolicyAsk), met[0].Rule)
+	case api.PolicyAsk:
+		v.Approval = a.needApproval(r, c, v, tool, compiled, api.PoliciesSaid(v.Policies, api.PolicyAsk), met[0].Rule)
 	}
 	return warned(v)
 }
 
 // warned is a verdict with notes of the rules that warn.
-func warned(v switchyard.Verdict) switchyard.Verdict {
+func warned(v api.Verdict) api.Verdict {
 	for _, p := range v.Policies {
-		if p.Effect == switchyard.PolicyWarn {
-			v.Notes = append(slices.Clip(v.Notes), switchyard.PoliciesSaid([]switchyard.PolicyAction{p}, switchyard.PolicyWarn))
+		if p.Effect == api.PolicyWarn {
+			v.Notes = append(slices.Clip(v.Notes), api.PoliciesSaid([]api.PolicyAction{p}, api.PolicyWarn))
 		}
 	}
 	return v
 }
 
 // denied is a verdict on a call that its rules refuse; all of them are told.
-func denied(v switchyard.Verdict) switchyard.Verdict {
-	v.Error = switchyard.Errorf(switchyard.ErrPolicyViolation, "%s", switchyard.PoliciesSaid(v.Policies, switchyard.PolicyDeny, switchyard.PolicyAsk, switchyard.PolicyWarn))
-	v.Error.Phase = switchyard.PhasePreExecution
+func denied(v api.Verdict) api.Verdict {
+	v.Error = api.Errorf(api.ErrPolicyViolation, "%s", api.PoliciesSaid(v.Policies, api.PolicyDeny, api.PolicyAsk, api.PolicyWarn))
+	v.Error.Phase = api.PhasePreExecution
 	return stopped(v)
 }
 
 // lacksPolicy refuses a call whose tool is to be called only where certain rules are in force.
-func lacksPolicy(compiled *toolspecs.Compiled, sets ...*policies.Set) *switchyard.Error {
+func lacksPolicy(compiled *toolspecs.Compiled, sets ...*policies.Set) *api.Error {
 	for _, name := range compiled.Spec.Policies {
 		if !slices.ContainsFunc(sets, func(s *policies.Set) bool { return slices.Contains(s.Names(), name) }) {
-			e := switchyard.Errorf(switchyard.ErrPreconditionFailed,
+			e := api.Errorf(api.ErrPreconditionFailed,
 				"tool %q may be called only where the policy %q is in force, and neither the worker nor the agent has it; start the workers with --policies-file and a file that has it",
 				compiled.Spec.Name, name)
-			e.Phase = switchyard.PhasePreExecution
+			e.Phase = api.PhasePreExecution
 			return e
 		}
 	}
@@ -133,7 +133,7 @@ func lacksPolicy(compiled *toolspecs.Compiled, sets ...*policies.Set) *switchyar
 }
 
 // factsOf returns what the rules can know about a call.
-func factsOf(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict, tool switchyard.Tool, compiled *toolspecs.Compiled) *policies.Facts {
+func factsOf(r api.AdmitRequest, c api.Call, v api.Verdict, tool api.Tool, compiled *toolspecs.Compiled) *policies.Facts {
 	now := time.Now()
 	f := &policies.Facts{
 		Tool:   compiled.PolicyTool(tool),
@@ -145,7 +145,7 @@ func factsOf(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict,
 		Labels: r.Facts.Labels, Calls: r.Facts.Calls, Now: now,
 		Arguments: v.Arguments,
 	}
-	if r.Caller.Type == switchyard.CallerAgent {
+	if r.Caller.Type == api.CallerAgent {
 		f.Run.Agent = r.Caller.ID
 	}
 	if len(f.Arguments) == 0 {
@@ -155,7 +155,7 @@ func factsOf(r switchyard.AdmitRequest, c switchyard.Call, v switchyard.Verdict,
 }
 
 // recordedPolicies is what a verdict tells of the rules that a call met. What a failing expression says may quote arguments.
-func recordedPolicies(met []switchyard.PolicyAction, sensitive bool) []switchyard.PolicyAction {
+func recordedPolicies(met []api.PolicyAction, sensitive bool) []api.PolicyAction {
 	met = slices.Clone(met[:min(len(met), maxPolicies)])
 	for i := range met {
 		if met[i].Failure != "" && sensitive {

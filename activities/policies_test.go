@@ -8,17 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
-func rule(name, when string, then switchyard.PolicyEffect) switchyard.PolicyRule {
-	return switchyard.PolicyRule{Name: name, When: when, Then: then, Message: "because " + name}
+func rule(name, when string, then api.PolicyEffect) api.PolicyRule {
+	return api.PolicyRule{Name: name, When: when, Then: then, Message: "because " + name}
 }
 
 // governed is a process with a tool that sends things out, one that hides its text, and one that only a rule makes callable.
-func governed(t testing.TB, rules ...switchyard.PolicyRule) (*bench, switchyard.AdmitRequest) {
+func governed(t testing.TB, rules ...api.PolicyRule) (*bench, api.AdmitRequest) {
 	catalog := catalogOf(t,
 		spec("send", func(s *toolspecs.Spec) { s.Effects, s.Tags = []string{"external_write"}, []string{"mail"} }),
 		spec("hide", func(s *toolspecs.Spec) { s.Parameters[0].Sensitive = true }),
@@ -26,24 +26,24 @@ func governed(t testing.TB, rules ...switchyard.PolicyRule) (*bench, switchyard.
 	)
 	set := policies.Of(rules...)
 	b := setUp(t, catalog, func(c *Config) { c.Policies = func() *policies.Set { return set } })
-	return b, switchyard.AdmitRequest{Tools: toolsOf(catalog), Known: []string{"bound", "hide", "send"},
-		Caller: switchyard.Caller{Type: switchyard.CallerAgent, ID: "clerk"}, Facts: switchyard.RunFacts{Turn: 2, Labels: []string{"untrusted"}}}
+	return b, api.AdmitRequest{Tools: toolsOf(catalog), Known: []string{"bound", "hide", "send"},
+		Caller: api.Caller{Type: api.CallerAgent, ID: "clerk"}, Facts: api.RunFacts{Turn: 2, Labels: []string{"untrusted"}}}
 }
 
-func textCall(tool, text string) switchyard.Call {
+func textCall(tool, text string) api.Call {
 	arguments, _ := json.Marshal(map[string]string{"text": text})
-	return switchyard.Call{ID: "2.1", Tool: tool, Arguments: string(arguments)}
+	return api.Call{ID: "2.1", Tool: tool, Arguments: string(arguments)}
 }
 
 // Rules of the worker and of the agent decide together: what denies goes before what warns, every message is told, and the
 // verdict says which rules met and what the run had seen.
 func TestPoliciesDecide(t *testing.T) {
-	b, r := governed(t, rule("leak", "'untrusted' in labels && 'external_write' in tool.effects", switchyard.PolicyDeny), rule("tell", "args.text != 'x'", switchyard.PolicyWarn))
-	r.Policies = []switchyard.PolicyRule{rule("own", "run.agent == 'clerk' && run.turn == 2 && 'mail' in tool.tags", switchyard.PolicyWarn)}
-	r.Calls = []switchyard.Call{textCall("send", "a"), textCall("hide", "a"), textCall("hide", "x")}
+	b, r := governed(t, rule("leak", "'untrusted' in labels && 'external_write' in tool.effects", api.PolicyDeny), rule("tell", "args.text != 'x'", api.PolicyWarn))
+	r.Policies = []api.PolicyRule{rule("own", "run.agent == 'clerk' && run.turn == 2 && 'mail' in tool.tags", api.PolicyWarn)}
+	r.Calls = []api.Call{textCall("send", "a"), textCall("hide", "a"), textCall("hide", "x")}
 	verdicts := b.admit(t, r)
 	e := verdicts[0].Error
-	if e == nil || e.Type != switchyard.ErrPolicyViolation || e.Phase != switchyard.PhasePreExecution ||
+	if e == nil || e.Type != api.ErrPolicyViolation || e.Phase != api.PhasePreExecution ||
 		!contains(e.Message, `the policy "leak" says: because leak`, `"tell" warns: because tell`, `"own" warns: because own`) {
 		t.Errorf("got %v", e)
 	}
@@ -51,7 +51,7 @@ func TestPoliciesDecide(t *testing.T) {
 	for _, p := range verdicts[0].Policies {
 		rules = append(rules, string(p.Effect)+" "+p.Rule)
 	}
-	if !slices.Equal(rules, []string{"deny leak", "warn tell", "warn own"}) || !slices.Equal(verdicts[0].Labels, []string{"untrusted"}) || verdicts[0].Route != (switchyard.Route{}) {
+	if !slices.Equal(rules, []string{"deny leak", "warn tell", "warn own"}) || !slices.Equal(verdicts[0].Labels, []string{"untrusted"}) || verdicts[0].Route != (api.Route{}) {
 		t.Errorf("got %+v", verdicts[0])
 	}
 	if v := verdicts[1]; v.Error != nil || len(v.Notes) != 1 || !contains(v.Notes[0], `"tell" warns: because tell`) || len(v.Policies) != 1 {
@@ -65,12 +65,12 @@ func TestPoliciesDecide(t *testing.T) {
 // Without rules a verdict is what it was before there were any, byte by byte; nor do rules that are for other calls change it.
 func TestPoliciesOff(t *testing.T) {
 	free, r := admitBench(t)
-	r.Calls = []switchyard.Call{{ID: "1", Tool: "count", Arguments: `{"n":"1"}`}, {ID: "2", Tool: "old", Arguments: `{"text":"a"}`}, {ID: "3", Tool: "none"}}
-	elsewhere := rule("elsewhere", "args.nothing", switchyard.PolicyDeny)
+	r.Calls = []api.Call{{ID: "1", Tool: "count", Arguments: `{"n":"1"}`}, {ID: "2", Tool: "old", Arguments: `{"text":"a"}`}, {ID: "3", Tool: "none"}}
+	elsewhere := rule("elsewhere", "args.nothing", api.PolicyDeny)
 	elsewhere.Tools = []string{"send"}
 	want, _ := json.Marshal(free.admit(t, r))
 	free.config.Policies = func() *policies.Set { return policies.Of(elsewhere) }
-	r.Policies = []switchyard.PolicyRule{rule("never", "false", switchyard.PolicyDeny)}
+	r.Policies = []api.PolicyRule{rule("never", "false", api.PolicyDeny)}
 	if got, _ := json.Marshal(free.admit(t, r)); string(got) != string(want) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -78,12 +78,12 @@ func TestPoliciesOff(t *testing.T) {
 
 // A rule that cannot be evaluated denies, and says why, unless that may quote what is sensitive.
 func TestPoliciesFailClosed(t *testing.T) {
-	b, r := governed(t, rule("reads", "int(args.text) > 5", switchyard.PolicyWarn))
-	r.Policies = []switchyard.PolicyRule{rule("broken", "nothing", switchyard.PolicyWarn)}
-	r.Calls = []switchyard.Call{textCall("send", "hunter2"), textCall("hide", "hunter2")}
+	b, r := governed(t, rule("reads", "int(args.text) > 5", api.PolicyWarn))
+	r.Policies = []api.PolicyRule{rule("broken", "nothing", api.PolicyWarn)}
+	r.Calls = []api.Call{textCall("send", "hunter2"), textCall("hide", "hunter2")}
 	verdicts := b.admit(t, r)
 	for i, v := range verdicts {
-		if v.Error == nil || v.Error.Type != switchyard.ErrPolicyViolation || len(v.Policies) != 2 || v.Policies[0].Effect != switchyard.PolicyDeny || v.Policies[0].Failure == "" {
+		if v.Error == nil || v.Error.Type != api.ErrPolicyViolation || len(v.Policies) != 2 || v.Policies[0].Effect != api.PolicyDeny || v.Policies[0].Failure == "" {
 			t.Errorf("call %d got %+v", i, v)
 		}
 	}
@@ -97,9 +97,9 @@ func TestPoliciesFailClosed(t *testing.T) {
 
 // A rule may require an execution plan, and read what it says.
 func TestPoliciesOfExecutionPlans(t *testing.T) {
-	b, r := governed(t, rule("planned", "'external_write' in tool.effects && (!plan.given || plan.intent.contains('leak'))", switchyard.PolicyDeny))
+	b, r := governed(t, rule("planned", "'external_write' in tool.effects && (!plan.given || plan.intent.contains('leak'))", api.PolicyDeny))
 	for _, plan := range []string{"", `,"execution_plan":{"intent":"answer"}`, `,"execution_plan":{"intent":"leak it"}`} {
-		r.Calls = append(r.Calls, switchyard.Call{ID: "2.1", Tool: "send", Arguments: `{"text":"a"` + plan + `}`})
+		r.Calls = append(r.Calls, api.Call{ID: "2.1", Tool: "send", Arguments: `{"text":"a"` + plan + `}`})
 	}
 	var denied []bool
 	for _, v := range b.admit(t, r) {
@@ -112,16 +112,16 @@ func TestPoliciesOfExecutionPlans(t *testing.T) {
 
 // Rules see what the hooks left, not a call that a hook has answered, and no call that the run makes by itself.
 func TestPoliciesAfterHooks(t *testing.T) {
-	b, r := governed(t, rule("text", "args.text == 'changed'", switchyard.PolicyDeny))
+	b, r := governed(t, rule("text", "args.text == 'changed'", api.PolicyDeny))
 	undo := textCall("send", "changed")
-	undo.Undo = &switchyard.Undoing{Call: "1.1", Tool: "send"}
-	v := switchyard.Verdict{ID: "2.1", Arguments: json.RawMessage(`{"text":"changed"}`)}
+	undo.Undo = &api.Undoing{Call: "1.1", Tool: "send"}
+	v := api.Verdict{ID: "2.1", Arguments: json.RawMessage(`{"text":"changed"}`)}
 	if got := b.checkPolicies(t.Context(), r, textCall("send", "as written"), v); got.Error == nil {
 		t.Errorf("changed arguments got %+v", got)
 	}
-	r.Calls = []switchyard.Call{textCall("send", "changed"), undo, textCall("send", "other")}
-	answered := switchyard.Verdict{ID: "2.1", Result: &switchyard.Result{}}
-	verdicts := b.afterHooks(t.Context(), r, []switchyard.Verdict{answered, v, {ID: "2.1"}})
+	r.Calls = []api.Call{textCall("send", "changed"), undo, textCall("send", "other")}
+	answered := api.Verdict{ID: "2.1", Result: &api.Result{}}
+	verdicts := b.afterHooks(t.Context(), r, []api.Verdict{answered, v, {ID: "2.1"}})
 	for i, got := range verdicts {
 		if got.Error != nil || got.Policies != nil {
 			t.Errorf("verdict %d is %+v", i, got)
@@ -131,8 +131,8 @@ func TestPoliciesAfterHooks(t *testing.T) {
 
 // Calls of one turn count for each other: a bound on calls holds however many the model makes at once.
 func TestPoliciesCountTheTurn(t *testing.T) {
-	b, r := governed(t, rule("three", "calls.send.made >= 3", switchyard.PolicyDeny))
-	r.Facts.Calls = []switchyard.PastCalls{{Tool: "send", Completed: 1, Refused: 7}}
+	b, r := governed(t, rule("three", "calls.send.made >= 3", api.PolicyDeny))
+	r.Facts.Calls = []api.PastCalls{{Tool: "send", Completed: 1, Refused: 7}}
 	for range 4 {
 		r.Calls = append(r.Calls, textCall("send", "a"))
 	}
@@ -151,16 +151,16 @@ func TestPoliciesCountTheTurn(t *testing.T) {
 // A tool that names a policy can be called only where that is in force, be it the worker's or the agent's.
 func TestPolicyInForce(t *testing.T) {
 	b, r := governed(t)
-	r.Calls = []switchyard.Call{textCall("bound", "a")}
-	if e := b.admit(t, r)[0].Error; e == nil || e.Type != switchyard.ErrPreconditionFailed || !contains(e.Message, `"seal"`, "--policies-file") {
+	r.Calls = []api.Call{textCall("bound", "a")}
+	if e := b.admit(t, r)[0].Error; e == nil || e.Type != api.ErrPreconditionFailed || !contains(e.Message, `"seal"`, "--policies-file") {
 		t.Errorf("got %v", e)
 	}
-	r.Policies = []switchyard.PolicyRule{rule("seal", "false", switchyard.PolicyDeny)}
+	r.Policies = []api.PolicyRule{rule("seal", "false", api.PolicyDeny)}
 	if e := b.admit(t, r)[0].Error; e != nil {
 		t.Errorf("got %v", e)
 	}
-	b, r = governed(t, rule("seal", "false", switchyard.PolicyDeny))
-	r.Calls = []switchyard.Call{textCall("bound", "a")}
+	b, r = governed(t, rule("seal", "false", api.PolicyDeny))
+	r.Calls = []api.Call{textCall("bound", "a")}
 	if e := b.admit(t, r)[0].Error; e != nil {
 		t.Errorf("got %v", e)
 	}
@@ -168,19 +168,19 @@ func TestPolicyInForce(t *testing.T) {
 
 // A verdict names a bounded number of rules, those that weigh most, and a marker holds no more verdicts than fit.
 func TestPoliciesBounded(t *testing.T) {
-	var rules []switchyard.PolicyRule
+	var rules []api.PolicyRule
 	for i := range 40 {
-		r := rule(fmt.Sprint("r", i), "true", switchyard.PolicyWarn)
+		r := rule(fmt.Sprint("r", i), "true", api.PolicyWarn)
 		r.Message = strings.Repeat("m", 500)
 		rules = append(rules, r)
 	}
-	rules[39].Then = switchyard.PolicyDeny
+	rules[39].Then = api.PolicyDeny
 	b, r := governed(t, rules...)
 	for range 200 {
 		r.Calls = append(r.Calls, textCall("send", "a"))
 	}
 	verdicts, err := b.Admit(t.Context(), r)
-	if err != nil || len(verdicts) == 0 || len(verdicts) == 200 || recordedSize(verdicts) > switchyard.MaxPayload {
+	if err != nil || len(verdicts) == 0 || len(verdicts) == 200 || recordedSize(verdicts) > api.MaxPayload {
 		t.Fatalf("%d verdicts, %d bytes, %v", len(verdicts), recordedSize(verdicts), err)
 	}
 	if met := verdicts[0].Policies; len(met) != maxPolicies || met[0].Rule != "r39" {
@@ -191,7 +191,7 @@ func TestPoliciesBounded(t *testing.T) {
 // Rules of agents are compiled once, and forgotten rather than kept without end.
 func TestRulesOfRuns(t *testing.T) {
 	var known rulesOfRuns
-	one := []switchyard.PolicyRule{rule("one", "true", switchyard.PolicyDeny)}
+	one := []api.PolicyRule{rule("one", "true", api.PolicyDeny)}
 	first := known.of(one)
 	if known.of(one) != first || known.of(nil) != nil {
 		t.Error("equal rules were compiled twice")
@@ -199,7 +199,7 @@ func TestRulesOfRuns(t *testing.T) {
 	for i := range maxRuleSets + 1 {
 		known.byDigest[fmt.Sprint(i)] = first
 	}
-	if again := known.of([]switchyard.PolicyRule{rule("two", "true", switchyard.PolicyDeny)}); again == nil || len(known.byDigest) != 1 {
+	if again := known.of([]api.PolicyRule{rule("two", "true", api.PolicyDeny)}); again == nil || len(known.byDigest) != 1 {
 		t.Errorf("%d sets are kept", len(known.byDigest))
 	}
 	if !reflect.DeepEqual(first.Rules(), one) {

@@ -3,7 +3,7 @@ package activities
 import (
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // choice returns how the model is to choose among the prompt's tools: one of switchyard.ChoiceAuto, ChoiceRequired and
@@ -12,16 +12,16 @@ import (
 func (p Prompt) choice() string {
 	choice := p.Agent.Model.ToolChoice
 	switch choice {
-	case "", switchyard.ChoiceAuto:
-		return switchyard.ChoiceAuto
-	case switchyard.ChoiceNone:
+	case "", api.ChoiceAuto:
+		return api.ChoiceAuto
+	case api.ChoiceNone:
 		return choice
 	}
-	if choice != switchyard.ChoiceRequired && !slices.ContainsFunc(p.Tools, func(o Offer) bool { return o.Name == choice }) {
-		return switchyard.ChoiceAuto // it was disabled since
+	if choice != api.ChoiceRequired && !slices.ContainsFunc(p.Tools, func(o Offer) bool { return o.Name == choice }) {
+		return api.ChoiceAuto // it was disabled since
 	}
 	if p.met(choice) {
-		return switchyard.ChoiceAuto
+		return api.ChoiceAuto
 	}
 	return choice
 }
@@ -29,10 +29,10 @@ func (p Prompt) choice() string {
 // met reports whether the model has done what is required of it. Where messages were summed up, it is among them.
 func (p Prompt) met(choice string) bool {
 	for _, m := range slices.Backward(p.Messages) {
-		if m.Role == switchyard.RoleUser {
+		if m.Role == api.RoleUser {
 			return m.IsSummary()
 		}
-		if slices.ContainsFunc(m.Calls, func(c switchyard.Call) bool { return choice == switchyard.ChoiceRequired || c.Tool == choice }) {
+		if slices.ContainsFunc(m.Calls, func(c api.Call) bool { return choice == api.ChoiceRequired || c.Tool == choice }) {
 			return true
 		}
 	}
@@ -47,16 +47,16 @@ func (p Prompt) single() bool {
 
 // paired returns a conversation as providers accept it: right after a message with calls stand their results, each once
 // and in the calls' order. A result that is missing is said to be; one of no call becomes a message of the user.
-func paired(messages []switchyard.Message) []switchyard.Message {
-	whole := make([]switchyard.Message, 0, len(messages))
+func paired(messages []api.Message) []api.Message {
+	whole := make([]api.Message, 0, len(messages))
 	for len(messages) > 0 {
 		m := messages[0]
 		rest := messages[1:]
-		end := slices.IndexFunc(rest, func(m switchyard.Message) bool { return m.Role == switchyard.RoleAssistant })
+		end := slices.IndexFunc(rest, func(m api.Message) bool { return m.Role == api.RoleAssistant })
 		if end < 0 {
 			end = len(rest)
 		}
-		if m.Role != switchyard.RoleAssistant {
+		if m.Role != api.RoleAssistant {
 			whole, messages = append(whole, loose(m)), rest
 			continue
 		}
@@ -67,19 +67,19 @@ func paired(messages []switchyard.Message) []switchyard.Message {
 }
 
 // answersTo returns the results of calls, in their order, and then all other messages of those that follow them.
-func answersTo(calls []switchyard.Call, following []switchyard.Message) []switchyard.Message {
+func answersTo(calls []api.Call, following []api.Message) []api.Message {
 	at := make(map[string]int, len(following))
 	for i, m := range following {
-		if _, twice := at[m.CallID]; !twice && m.Role == switchyard.RoleTool {
+		if _, twice := at[m.CallID]; !twice && m.Role == api.RoleTool {
 			at[m.CallID] = i
 		}
 	}
 	taken := make([]bool, len(following))
-	answers := make([]switchyard.Message, 0, len(following))
+	answers := make([]api.Message, 0, len(following))
 	for _, c := range calls {
 		i, ok := at[c.ID]
 		if !ok {
-			answers = append(answers, switchyard.Message{Role: switchyard.RoleTool, CallID: c.ID, Failed: true, Text: "This call has no result."})
+			answers = append(answers, api.Message{Role: api.RoleTool, CallID: c.ID, Failed: true, Text: "This call has no result."})
 			continue
 		}
 		taken[i] = true
@@ -94,9 +94,9 @@ func answersTo(calls []switchyard.Call, following []switchyard.Message) []switch
 }
 
 // loose returns a message that answers no call of the message before it.
-func loose(m switchyard.Message) switchyard.Message {
-	if m.Role == switchyard.RoleTool {
-		return switchyard.Message{Role: switchyard.RoleUser, Text: "The result of call " + m.CallID + ": " + m.Text}
+func loose(m api.Message) api.Message {
+	if m.Role == api.RoleTool {
+		return api.Message{Role: api.RoleUser, Text: "The result of call " + m.CallID + ": " + m.Text}
 	}
 	return m
 }

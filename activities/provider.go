@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
@@ -44,7 +44,7 @@ func readable(request *http.Request, next func(*http.Request) (*http.Response, e
 	}
 	if serverMessage(body) == "" {
 		text := strings.ToValidUTF8(strings.TrimSpace(string(body)), "")
-		if body, err = switchyard.EncodeJSON(map[string]any{"error": map[string]string{"message": text}}); err != nil {
+		if body, err = api.EncodeJSON(map[string]any{"error": map[string]string{"message": text}}); err != nil {
 			return nil, err
 		}
 	}
@@ -86,11 +86,11 @@ type secret struct {
 	// variable is where the worker has it from: this one, or the file that the variable of the same name and _FILE names.
 	variable string
 	// last is what takes the key out of texts that was used last.
-	last *atomic.Pointer[switchyard.Hider]
+	last *atomic.Pointer[api.Hider]
 }
 
 func secretFrom(variable string) secret {
-	return secret{variable, new(atomic.Pointer[switchyard.Hider])}
+	return secret{variable, new(atomic.Pointer[api.Hider])}
 }
 
 // value returns the key. It is read anew each time, so that a file can be changed while the worker runs.
@@ -105,8 +105,8 @@ func (s secret) value() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var hider *switchyard.Hider
-	if hider = hider.With(switchyard.Redacted, key); hider != nil {
+	var hider *api.Hider
+	if hider = hider.With(api.Redacted, key); hider != nil {
 		s.last.Store(hider)
 	}
 	return key, nil
@@ -132,7 +132,7 @@ func (s secret) in(header, prefix string) func(*http.Request, func(*http.Request
 
 // shown returns a server's or the network's own words without the key, short enough to be told.
 func (s secret) shown(text string) string {
-	return switchyard.Shorten(s.redact(text), maxServerMessage)
+	return api.Shorten(s.redact(text), maxServerMessage)
 }
 
 func (s secret) redact(text string) string { return s.last.Load().Text(text) }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -30,19 +30,19 @@ const (
 // Recall returns the messages of the last run of a conversation that has any, for the run on whose behalf ctx executes. Each
 // run began with those of the earlier ones, so that it has them all. Its errors are the server's; a conversation that cannot
 // be continued is in the answer's Problems.
-func (a *Activities) Recall(ctx context.Context, r switchyard.RecallRequest) (switchyard.Recalled, error) {
+func (a *Activities) Recall(ctx context.Context, r api.RecallRequest) (api.Recalled, error) {
 	runs, err := a.earlierRuns(ctx, r.Conversation)
 	if err != nil {
-		return switchyard.Recalled{}, err
+		return api.Recalled{}, err
 	}
 	gone := 0
 	for _, run := range runs {
 		running, err := a.stillRuns(ctx, run)
 		if err != nil {
-			return switchyard.Recalled{}, err
+			return api.Recalled{}, err
 		}
 		if running {
-			return switchyard.Recalled{Problems: []switchyard.Problem{{Path: "$.conversation", Rule: "busy",
+			return api.Recalled{Problems: []api.Problem{{Path: "$.conversation", Rule: "busy",
 				Message: fmt.Sprintf("the run %s of the conversation %s goes on; wait for its end, or cancel it", run.GetExecution().GetWorkflowId(), r.Conversation)}}}, nil
 		}
 		talk, err := a.talkOf(ctx, run)
@@ -51,7 +51,7 @@ func (a *Activities) Recall(ctx context.Context, r switchyard.RecallRequest) (sw
 			continue
 		}
 		if err != nil {
-			return switchyard.Recalled{}, fmt.Errorf("ask the run %s (%s) for its conversation: %w", run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), err)
+			return api.Recalled{}, fmt.Errorf("ask the run %s (%s) for its conversation: %w", run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), err)
 		}
 		if len(talk.messages) > 0 {
 			return talk.recalled(run)
@@ -126,9 +126,9 @@ func (a *Activities) listConversation(ctx context.Context, conversation string) 
 	id := "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(conversation) + "'"
 	list := func(which string) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 		return a.config.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{PageSize: recentRuns, Query: which +
-			" AND WorkflowType = '" + switchyard.AgentWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"})
+			" AND WorkflowType = '" + api.AgentWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"})
 	}
-	page, err := list("(WorkflowId = " + id + " OR ParentWorkflowId IS NULL AND " + switchyard.AttributeConversation + " = " + id + ")")
+	page, err := list("(WorkflowId = " + id + " OR ParentWorkflowId IS NULL AND " + api.AttributeConversation + " = " + id + ")")
 	if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); unknown {
 		page, err = list("WorkflowId = " + id) // a server without Switchyard's attributes
 	}
@@ -140,7 +140,7 @@ func (a *Activities) listConversation(ctx context.Context, conversation string) 
 
 // pastTalk is what an earlier run of a conversation holds.
 type pastTalk struct {
-	messages []switchyard.Message
+	messages []api.Message
 	turn     int
 	labels   []string
 }
@@ -164,10 +164,10 @@ func (a *Activities) talkOf(ctx context.Context, run *workflowpb.WorkflowExecuti
 	}
 }
 
-func (a *Activities) pageOf(ctx context.Context, run *workflowpb.WorkflowExecutionInfo, from int) (page switchyard.Page, err error) {
+func (a *Activities) pageOf(ctx context.Context, run *workflowpb.WorkflowExecutionInfo, from int) (page api.Page, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	value, err := a.config.Client.QueryWorkflow(ctx, run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), switchyard.ConversationQuery, from)
+	value, err := a.config.Client.QueryWorkflow(ctx, run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), api.ConversationQuery, from)
 	if err == nil {
 		err = value.Get(&page)
 	}
@@ -184,12 +184,12 @@ func neverBegan(err error) bool {
 }
 
 // recalled is the talk as the next run is given it: without the agent's instructions, with an answer to every call.
-func (t pastTalk) recalled(run *workflowpb.WorkflowExecutionInfo) (switchyard.Recalled, error) {
-	messages := slices.DeleteFunc(answered(t.messages), func(m switchyard.Message) bool { return m.Role == switchyard.RoleSystem })
-	r := switchyard.Recalled{Turn: t.turn, WorkflowID: run.GetExecution().GetWorkflowId(), RunID: run.GetExecution().GetRunId(), Labels: t.labels}
+func (t pastTalk) recalled(run *workflowpb.WorkflowExecutionInfo) (api.Recalled, error) {
+	messages := slices.DeleteFunc(answered(t.messages), func(m api.Message) bool { return m.Role == api.RoleSystem })
+	r := api.Recalled{Turn: t.turn, WorkflowID: run.GetExecution().GetWorkflowId(), RunID: run.GetExecution().GetRunId(), Labels: t.labels}
 	for _, m := range messages {
 		for _, c := range m.Calls {
-			r.Turn = max(r.Turn, switchyard.CallTurn(c.ID))
+			r.Turn = max(r.Turn, api.CallTurn(c.ID))
 		}
 	}
 	var err error
@@ -199,22 +199,22 @@ func (t pastTalk) recalled(run *workflowpb.WorkflowExecutionInfo) (switchyard.Re
 
 // answered returns the messages with an answer to every call that the end of its run left without one, behind the others of
 // its turn: models refuse a conversation with gaps.
-func answered(messages []switchyard.Message) []switchyard.Message {
-	var whole []switchyard.Message
-	var open []switchyard.Call
+func answered(messages []api.Message) []api.Message {
+	var whole []api.Message
+	var open []api.Call
 	end := func() {
 		for _, c := range open {
-			e := switchyard.Errorf(switchyard.ErrCancelled, "the run ended before this call did; it may have taken effect")
-			whole = append(whole, switchyard.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}.Message())
+			e := api.Errorf(api.ErrCancelled, "the run ended before this call did; it may have taken effect")
+			whole = append(whole, api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}.Message())
 		}
 		open = nil
 	}
 	for _, m := range messages {
-		if m.Role != switchyard.RoleTool {
+		if m.Role != api.RoleTool {
 			end()
 			open = slices.Clone(m.Calls)
 		}
-		open = slices.DeleteFunc(open, func(c switchyard.Call) bool { return c.ID == m.CallID })
+		open = slices.DeleteFunc(open, func(c api.Call) bool { return c.ID == m.CallID })
 		whole = append(whole, m)
 	}
 	end()
@@ -222,17 +222,17 @@ func answered(messages []switchyard.Message) []switchyard.Message {
 }
 
 // maxRecalled bounds encoded messages so that, as base64 and with what stands beside them, they are one payload.
-const maxRecalled = switchyard.MaxPayload*3/4 - 4<<10
+const maxRecalled = api.MaxPayload*3/4 - 4<<10
 
 // carried encodes messages in at most limit bytes. Where that is too little it leaves out the oldest, dropped of them, by
 // whole turns, and puts a message that says so in their place.
-func carried(messages []switchyard.Message, limit int) (data []byte, dropped int, err error) {
+func carried(messages []api.Message, limit int) (data []byte, dropped int, err error) {
 	kept := messages
 	for {
 		if dropped = len(messages) - len(kept); dropped > 0 {
-			kept = append([]switchyard.Message{leftOut(dropped)}, kept...)
+			kept = append([]api.Message{leftOut(dropped)}, kept...)
 		}
-		data, err = switchyard.EncodeMessages(kept)
+		data, err = api.EncodeMessages(kept)
 		if err != nil || len(data) <= limit {
 			return data, dropped, err
 		}
@@ -245,31 +245,31 @@ func carried(messages []switchyard.Message, limit int) (data []byte, dropped int
 
 // latest returns the last of the messages, as many as may take limit bytes where all take encoded, but not all; it never
 // begins with an answer to a call.
-func latest(messages []switchyard.Message, limit, encoded int) []switchyard.Message {
+func latest(messages []api.Message, limit, encoded int) []api.Message {
 	total := 0
 	for _, m := range messages {
 		total += m.Size()
 	}
 	allowed := int(float64(total) * 0.9 * float64(limit) / float64(encoded))
 	from := 0
-	for from < len(messages) && (from == 0 || total > allowed || messages[from].Role == switchyard.RoleTool) {
+	for from < len(messages) && (from == 0 || total > allowed || messages[from].Role == api.RoleTool) {
 		total -= messages[from].Size()
 		from++
 	}
 	return messages[from:]
 }
 
-func leftOut(n int) switchyard.Message {
-	return switchyard.Message{Role: switchyard.RoleUser, Text: fmt.Sprintf("[note: the %d oldest messages of this conversation are left out here: all together are too long to be carried over]", n)}
+func leftOut(n int) api.Message {
+	return api.Message{Role: api.RoleUser, Text: fmt.Sprintf("[note: the %d oldest messages of this conversation are left out here: all together are too long to be carried over]", n)}
 }
 
 // nothingRecalled is the answer where no earlier run says anything; gone are those that the server has listed and keeps no
 // longer.
-func nothingRecalled(gone int) (switchyard.Recalled, error) {
+func nothingRecalled(gone int) (api.Recalled, error) {
 	if gone == 0 {
-		return switchyard.Recalled{}, nil
+		return api.Recalled{}, nil
 	}
-	note := switchyard.Message{Role: switchyard.RoleUser, Text: "[note: this conversation has earlier runs, which the server keeps no longer: what was said in them is not known]"}
-	data, err := switchyard.EncodeMessages([]switchyard.Message{note})
-	return switchyard.Recalled{Messages: data}, err
+	note := api.Message{Role: api.RoleUser, Text: "[note: this conversation has earlier runs, which the server keeps no longer: what was said in them is not known]"}
+	data, err := api.EncodeMessages([]api.Message{note})
+	return api.Recalled{Messages: data}, err
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -25,7 +25,7 @@ type listedRuns struct {
 	queriedRun
 	lists   [][]*workflowpb.WorkflowExecutionInfo
 	asked   []string
-	said    map[string][]switchyard.Message
+	said    map[string][]api.Message
 	failure map[string]error
 	// running are the runs that go on, by run id, whatever the list says.
 	running map[string]bool
@@ -35,7 +35,7 @@ type listedRuns struct {
 
 func (l *listedRuns) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	l.asked = append(l.asked, r.Query)
-	if l.unknown && strings.Contains(r.Query, switchyard.AttributeConversation) {
+	if l.unknown && strings.Contains(r.Query, api.AttributeConversation) {
 		return nil, serviceerror.NewInvalidArgument("no such attribute")
 	}
 	runs := l.lists[0]
@@ -58,9 +58,9 @@ func (l *listedRuns) QueryWorkflow(ctx context.Context, id, runID, query string,
 		return nil, err
 	}
 	from := args[0].(int)
-	page := switchyard.PageOf(l.said[runID], from)
+	page := api.PageOf(l.said[runID], from)
 	page.Turn, page.Labels = 7, []string{"seen"}
-	run := queriedRun{page: func(int) switchyard.Page { return page }}
+	run := queriedRun{page: func(int) api.Page { return page }}
 	return run.QueryWorkflow(ctx, id, runID, query, args...)
 }
 
@@ -79,25 +79,25 @@ func self() *workflowpb.WorkflowExecutionInfo {
 	return past("default-test-workflow-id", "default-test-run-id", 0)
 }
 
-func user(text string) switchyard.Message {
-	return switchyard.Message{Role: switchyard.RoleUser, Text: text}
+func user(text string) api.Message {
+	return api.Message{Role: api.RoleUser, Text: text}
 }
 
 // recall asks for a conversation; it returns the texts of the messages too.
-func (l *listedRuns) recall(t *testing.T) (switchyard.Recalled, []string, error) {
+func (l *listedRuns) recall(t *testing.T) (api.Recalled, []string, error) {
 	t.Helper()
 	b := setUp(t, catalogOf(t), func(c *Config) { c.Client = l })
-	value, err := within(t, switchyard.RecallActivity, nil, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
-		return b.Recall(ctx, switchyard.RecallRequest{Conversation: `Ada's \ talk`})
+	value, err := within(t, api.RecallActivity, nil, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
+		return b.Recall(ctx, api.RecallRequest{Conversation: `Ada's \ talk`})
 	})
 	if err != nil {
-		return switchyard.Recalled{}, nil, err
+		return api.Recalled{}, nil, err
 	}
-	var r switchyard.Recalled
+	var r api.Recalled
 	if err := value.Get(&r); err != nil {
 		t.Fatal(err)
 	}
-	messages, err := switchyard.DecodeMessages(r.Messages)
+	messages, err := api.DecodeMessages(r.Messages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestRecallTakesTheLastRun(t *testing.T) {
 		"it does not answer": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), self()}}, failure: map[string]error{"a": errors.New("no worker")}, fails: "ask the run c (a) for its conversation: no worker"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &listedRuns{lists: c.lists, failure: c.failure, running: c.running, said: map[string][]switchyard.Message{"a": {user("a")}, "b": {user("b")}}}
+			l := &listedRuns{lists: c.lists, failure: c.failure, running: c.running, said: map[string][]api.Message{"a": {user("a")}, "b": {user("b")}}}
 			r, texts, err := l.recall(t)
 			switch {
 			case c.fails != "":
@@ -161,7 +161,7 @@ func TestRecallTakesTheLastRun(t *testing.T) {
 // A server without Switchyard's attributes is asked for the runs with the conversation's id; what stands in an id does not
 // change the question.
 func TestRecallWithoutAttributes(t *testing.T) {
-	l := &listedRuns{unknown: true, lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), self()}}, said: map[string][]switchyard.Message{"a": {user("a")}}}
+	l := &listedRuns{unknown: true, lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), self()}}, said: map[string][]api.Message{"a": {user("a")}}}
 	if _, texts, err := l.recall(t); err != nil || len(texts) != 1 {
 		t.Fatalf("got %q, %v", texts, err)
 	}
@@ -172,23 +172,23 @@ func TestRecallWithoutAttributes(t *testing.T) {
 
 // Instructions are left out, every call has an answer, in its place, and turns number on from the highest there is.
 func TestRecalledIsWhole(t *testing.T) {
-	asks := func(ids ...string) switchyard.Message {
-		m := switchyard.Message{Role: switchyard.RoleAssistant}
+	asks := func(ids ...string) api.Message {
+		m := api.Message{Role: api.RoleAssistant}
 		for _, id := range ids {
-			m.Calls = append(m.Calls, switchyard.Call{ID: id, Tool: "probe"})
+			m.Calls = append(m.Calls, api.Call{ID: id, Tool: "probe"})
 		}
 		return m
 	}
-	tool := func(id string) switchyard.Message {
-		return switchyard.Message{Role: switchyard.RoleTool, CallID: id, Text: "done"}
+	tool := func(id string) api.Message {
+		return api.Message{Role: api.RoleTool, CallID: id, Text: "done"}
 	}
-	l := &listedRuns{lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), self()}}, said: map[string][]switchyard.Message{"a": {
-		{Role: switchyard.RoleSystem, Text: "instructions"}, user("go"), asks("1.1", "1.2", "1.3"), tool("1.2"), user("on"), asks("12.1"), tool("12.1"), asks("x", "9.2")}}}
+	l := &listedRuns{lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), self()}}, said: map[string][]api.Message{"a": {
+		{Role: api.RoleSystem, Text: "instructions"}, user("go"), asks("1.1", "1.2", "1.3"), tool("1.2"), user("on"), asks("12.1"), tool("12.1"), asks("x", "9.2")}}}
 	r, _, err := l.recall(t)
 	if err != nil {
 		t.Fatal(err)
 	}
-	messages, err := switchyard.DecodeMessages(r.Messages)
+	messages, err := api.DecodeMessages(r.Messages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,29 +211,29 @@ func TestCarriedFits(t *testing.T) {
 		}
 		return string(text)
 	}
-	var long []switchyard.Message
+	var long []api.Message
 	for range 100 {
-		long = append(long, switchyard.Message{Role: switchyard.RoleAssistant, Calls: []switchyard.Call{{ID: "1.1", Arguments: noise(1000)}}},
-			switchyard.Message{Role: switchyard.RoleTool, CallID: "1.1", Text: noise(3000)})
+		long = append(long, api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: "1.1", Arguments: noise(1000)}}},
+			api.Message{Role: api.RoleTool, CallID: "1.1", Text: noise(3000)})
 	}
 	for name, c := range map[string]struct {
-		messages []switchyard.Message
+		messages []api.Message
 		kept     func(n int) bool
 	}{
-		"short": {[]switchyard.Message{user("a"), user("b")}, func(n int) bool { return n == 2 }},
+		"short": {[]api.Message{user("a"), user("b")}, func(n int) bool { return n == 2 }},
 		"long":  {long, func(n int) bool { return n > 20 && n < 100 && n%2 == 0 }},
-		"huge":  {[]switchyard.Message{user("a"), user(noise(1 << 20))}, func(n int) bool { return n == 0 }},
+		"huge":  {[]api.Message{user("a"), user(noise(1 << 20))}, func(n int) bool { return n == 0 }},
 	} {
 		data, dropped, err := carried(c.messages, 100<<10)
 		if err != nil || len(data) > 100<<10 || !c.kept(len(c.messages)-dropped) {
 			t.Errorf("%s: %d bytes, %d of %d dropped, %v", name, len(data), dropped, len(c.messages), err)
 		}
-		got, err := switchyard.DecodeMessages(data)
+		got, err := api.DecodeMessages(data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if dropped > 0 && (!strings.HasPrefix(got[0].Text, fmt.Sprintf("[note: the %d oldest messages", dropped)) || len(got) != len(c.messages)-dropped+1) {
-			t.Errorf("%s: %d messages, the first is %q", name, len(got), switchyard.Shorten(got[0].Text, 100))
+			t.Errorf("%s: %d messages, the first is %q", name, len(got), api.Shorten(got[0].Text, 100))
 		}
 	}
 }

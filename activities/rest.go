@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
@@ -79,14 +79,14 @@ func credentialOf(auth *toolspecs.Auth) (*outbound.Credential, error) {
 	return outbound.NewCredential(auth.Type, auth.Secret, auth.Name)
 }
 
-func (r REST) client(e *toolspecs.Entry, effect switchyard.Effect, credential *outbound.Credential) (*http.Client, error) {
+func (r REST) client(e *toolspecs.Entry, effect api.Effect, credential *outbound.Credential) (*http.Client, error) {
 	origin, err := url.Parse(e.BaseURL)
 	if err != nil {
-		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "entry.base_url cannot be read as a URL")
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.base_url cannot be read as a URL")
 	}
 	transport, err := r.transport(outbound.Policy{Hosts: []string{origin.Hostname()}, Allow: e.Allow, Inside: r.Inside}, effect)
 	if err != nil {
-		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "what the tool may reach is wrong: %v", err)
+		return nil, api.Errorf(api.ErrPreconditionFailed, "what the tool may reach is wrong: %v", err)
 	}
 	return outbound.Client(transport, origin, func(req *http.Request) error {
 		credential.Add(req)
@@ -94,8 +94,8 @@ func (r REST) client(e *toolspecs.Entry, effect switchyard.Effect, credential *o
 	}), nil
 }
 
-func (r REST) transport(p outbound.Policy, effect switchyard.Effect) (*http.Transport, error) {
-	if r.Connections != nil && effect != switchyard.EffectOnce {
+func (r REST) transport(p outbound.Policy, effect api.Effect) (*http.Transport, error) {
+	if r.Connections != nil && effect != api.EffectOnce {
 		return r.Connections.Transport(p)
 	}
 	guard, err := outbound.NewGuard(p)

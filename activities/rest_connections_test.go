@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
@@ -43,9 +43,9 @@ func TestRESTConnections(t *testing.T) {
 		s.Start()
 		t.Cleanup(s.Close)
 		spec := restSpec(t, s.URL, c.entry)
-		spec.Execution.Effect = switchyard.Effect(c.effect)
+		spec.Execution.Effect = api.Effect(c.effect)
 		r := REST{Connections: new(outbound.Connections)}
-		ctx := switchyard.WithCallContext(t.Context(), switchyard.CallContext{Key: "run/1.1"})
+		ctx := api.WithCallContext(t.Context(), api.CallContext{Key: "run/1.1"})
 		for range 3 {
 			if _, err := r.Execute(ctx, spec, json.RawMessage(`{"p":1}`)); err != nil {
 				t.Fatal(err)
@@ -57,7 +57,7 @@ func TestRESTConnections(t *testing.T) {
 		requests.Store(0)
 		breaks.Store(true)
 		_, err := r.Execute(ctx, spec, json.RawMessage(`{"p":1}`))
-		if e := switchyard.AsError(err); e == nil || !e.Retryable || !strings.Contains(e.Message, "EOF") {
+		if e := api.AsError(err); e == nil || !e.Retryable || !strings.Contains(e.Message, "EOF") {
 			t.Errorf("%s, %s: got %+v", c.entry, c.effect, e)
 		}
 		if n := requests.Load(); n < c.least || n > c.most {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/cases"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -180,7 +180,7 @@ func (s sampler) something(o, schema, properties map[string]any, depth int) {
 }
 
 // arguments returns arguments for a tool, as its schema checks and completes them, and what is wrong with the sample.
-func (s sampler) arguments(t *testing.T, tool *toolspecs.Compiled) (string, []switchyard.Problem) {
+func (s sampler) arguments(t *testing.T, tool *toolspecs.Compiled) (string, []api.Problem) {
 	t.Helper()
 	var schema map[string]any
 	if err := json.Unmarshal(tool.InputSchema(), &schema); err != nil {

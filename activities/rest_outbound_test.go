@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Redirects are followed within the hosts that the spec names, at most five, and take neither secret nor headers to
@@ -35,7 +35,7 @@ func TestRESTRedirects(t *testing.T) {
 		t.Errorf("another place got %v", h)
 	}
 	_, err = call(t, restSpec(t, base, common+`path: /redirect-to, query: {url: "`+byName+`"}`), `{"p":1}`)
-	if e := switchyard.AsError(err); other.Load() == nil && (e == nil || e.Type != switchyard.ErrExecution) {
+	if e := api.AsError(err); other.Load() == nil && (e == nil || e.Type != api.ErrExecution) {
 		t.Errorf("to a host that only its address allows: got %v", err)
 	}
 }
@@ -44,16 +44,16 @@ func TestRESTRedirects(t *testing.T) {
 // use.
 func TestRESTGuard(t *testing.T) {
 	inside := serving(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "inside") })
-	run := func(r REST, base, allow string) *switchyard.Error {
+	run := func(r REST, base, allow string) *api.Error {
 		spec := restSpec(t, base, `path: /`)
 		spec.Entry.Allow = nil
 		if allow != "" {
 			spec.Entry.Allow = strings.Split(allow, ",")
 		}
 		_, err := r.Execute(t.Context(), spec, json.RawMessage(`{"p":1}`))
-		return switchyard.AsError(err)
+		return api.AsError(err)
 	}
-	if e := run(REST{}, inside, ""); e == nil || e.Type != switchyard.ErrPolicyViolation || !strings.Contains(e.Message, "loopback") || !strings.Contains(e.Message, "name the host, the address or its range under allow") {
+	if e := run(REST{}, inside, ""); e == nil || e.Type != api.ErrPolicyViolation || !strings.Contains(e.Message, "loopback") || !strings.Contains(e.Message, "name the host, the address or its range under allow") {
 		t.Errorf("got %v", e)
 	}
 	if e := run(REST{Inside: []string{"127.0.0.0/8"}}, inside, ""); e != nil {
@@ -68,7 +68,7 @@ func TestRESTGuard(t *testing.T) {
 	if e := run(REST{Inside: []string{"127.0.0.0/8"}}, redirects, ""); e == nil || !strings.Contains(e.Message, "127.0.0.2 is refused: it is not one of the allowed hosts") {
 		t.Errorf("a redirect inside: %v", e)
 	}
-	if e := run(REST{}, "http://metadata.google.internal", "nothing/at/all"); e == nil || e.Type != switchyard.ErrPreconditionFailed {
+	if e := run(REST{}, "http://metadata.google.internal", "nothing/at/all"); e == nil || e.Type != api.ErrPreconditionFailed {
 		t.Errorf("a wrong entry: %v", e)
 	}
 }
@@ -145,7 +145,7 @@ func TestRESTSecrets(t *testing.T) {
 		t.Errorf("got %v, %v", got.Load().Header, err)
 	}
 	_, err := call(t, restSpec(t, base, `auth: {type: bearer, secret: env:SWITCHYARD_TEST_UNSET}`), `{"p":1}`)
-	if e := switchyard.AsError(err); e == nil || e.Type != switchyard.ErrPreconditionFailed {
+	if e := api.AsError(err); e == nil || e.Type != api.ErrPreconditionFailed {
 		t.Errorf("got %v", err)
 	}
 }

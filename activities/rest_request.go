@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 	"github.com/switchyard/switchyard/toolspecs/templates"
@@ -19,11 +19,11 @@ import (
 // filling fills the templates of one request and gathers what arguments cannot be put into it.
 type filling struct {
 	values   map[string]any
-	problems []switchyard.Problem
+	problems []api.Problem
 }
 
 func (f *filling) refuse(argument, rule, message string) {
-	f.problems = append(f.problems, switchyard.Problem{Path: switchyard.KeyPath("$", argument), Rule: rule, Message: message})
+	f.problems = append(f.problems, api.Problem{Path: api.KeyPath("$", argument), Rule: rule, Message: message})
 }
 
 // newRESTRequest returns the request of a call, without its secret.
@@ -37,13 +37,13 @@ func newRESTRequest(ctx context.Context, e *toolspecs.Entry, args json.RawMessag
 	header := f.header(ctx, e)
 	body, contentType := f.body(e)
 	if len(f.problems) > 0 {
-		refused := switchyard.Errorf(switchyard.ErrValidation, "the arguments cannot be put into the request")
+		refused := api.Errorf(api.ErrValidation, "the arguments cannot be put into the request")
 		refused.Problems = f.problems
 		return nil, refused
 	}
 	req, err := http.NewRequestWithContext(ctx, e.Method, address, body)
 	if err != nil {
-		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "entry.base_url and entry.path make no URL")
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.base_url and entry.path make no URL")
 	}
 	if contentType != "" && header.Get("Content-Type") == "" {
 		header.Set("Content-Type", contentType)
@@ -74,7 +74,7 @@ func (f *filling) path(template string) string {
 	for _, name := range templates.Names(template) {
 		f.checkSegment(name)
 	}
-	text, _ := templates.Fill(template, f.values, func(v any) string { return url.PathEscape(switchyard.TextOf(v)) })
+	text, _ := templates.Fill(template, f.values, func(v any) string { return url.PathEscape(api.TextOf(v)) })
 	return text
 }
 
@@ -83,7 +83,7 @@ func (f *filling) path(template string) string {
 func (f *filling) checkSegment(name string) {
 	switch value := f.values[name].(type) {
 	case nil:
-		f.refuse(name, switchyard.RuleRequired, "it is a part of the path and cannot be left out")
+		f.refuse(name, api.RuleRequired, "it is a part of the path and cannot be left out")
 	case map[string]any, []any:
 		f.refuse(name, "path", "it is a part of the path, which takes text, a number or a boolean")
 	case string:
@@ -115,7 +115,7 @@ func textsOf(value any) []string {
 	var texts []string
 	for _, e := range list {
 		if e != nil {
-			texts = append(texts, switchyard.TextOf(e))
+			texts = append(texts, api.TextOf(e))
 		}
 	}
 	return texts
@@ -125,7 +125,7 @@ func plainText(value any) string {
 	if value == nil {
 		return ""
 	}
-	return switchyard.TextOf(value)
+	return api.TextOf(value)
 }
 
 // header returns the request's headers, the call's key among them.
@@ -144,7 +144,7 @@ func (f *filling) header(ctx context.Context, e *toolspecs.Entry) http.Header {
 		}
 		header[http.CanonicalHeaderKey(name)] = texts
 	}
-	if call, ok := switchyard.ContextOf(ctx); ok {
+	if call, ok := api.ContextOf(ctx); ok {
 		header.Set("Idempotency-Key", call.Key)
 	}
 	return header
@@ -155,7 +155,7 @@ func (f *filling) body(e *toolspecs.Entry) (io.Reader, string) {
 	if e.Body == nil {
 		return nil, ""
 	}
-	template, err := switchyard.DecodeJSON(e.Body)
+	template, err := api.DecodeJSON(e.Body)
 	if err != nil {
 		return nil, ""
 	}
@@ -169,7 +169,7 @@ func (f *filling) body(e *toolspecs.Entry) (io.Reader, string) {
 	case toolspecs.EncodingForm:
 		form := url.Values{}
 		fields, ok := value.(map[string]any)
-		if name, only := templates.Only(switchyard.TextOf(template)); only && !ok {
+		if name, only := templates.Only(api.TextOf(template)); only && !ok {
 			f.refuse(name, "form", "it is sent as a form, so it must be an object")
 		}
 		for name, field := range fields {
@@ -178,7 +178,7 @@ func (f *filling) body(e *toolspecs.Entry) (io.Reader, string) {
 		return strings.NewReader(form.Encode()), "application/x-www-form-urlencoded"
 	}
 	// A decoded JSON value can always be encoded.
-	data, _ := switchyard.EncodeJSON(value)
+	data, _ := api.EncodeJSON(value)
 	return strings.NewReader(string(data)), "application/json"
 }
 
@@ -228,14 +228,14 @@ func addField(form url.Values, name string, value any) {
 		for i, e := range value {
 			switch e.(type) {
 			case map[string]any, []any:
-				addField(form, inner(bare, switchyard.TextOf(i), e), e)
+				addField(form, inner(bare, api.TextOf(i), e), e)
 			case nil:
 			default:
-				form.Add(name, switchyard.TextOf(e))
+				form.Add(name, api.TextOf(e))
 			}
 		}
 	default:
-		form.Add(bare, switchyard.TextOf(value))
+		form.Add(bare, api.TextOf(value))
 	}
 }
 
@@ -253,7 +253,7 @@ func membersOf(object json.RawMessage) map[string]any {
 	if object == nil {
 		return nil
 	}
-	value, err := switchyard.DecodeJSON(object)
+	value, err := api.DecodeJSON(object)
 	if err != nil {
 		return nil
 	}

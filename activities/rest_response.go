@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/extract"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
@@ -49,7 +49,7 @@ func (x *restResponse) answer() (Answer, error) {
 	rule := x.rule()
 	switch rule.Means {
 	case toolspecs.MeansRetry:
-		return Answer{}, switchyard.Transient(x.failure(rule.Message), switchyard.Duration(RetryAfter(x.header, time.Now())))
+		return Answer{}, api.Transient(x.failure(rule.Message), api.Duration(RetryAfter(x.header, time.Now())))
 	case toolspecs.MeansFail:
 		return Answer{}, x.failure(rule.Message)
 	}
@@ -166,7 +166,7 @@ func (x *restResponse) headOutput() (json.RawMessage, error) {
 			headers[name] = x.credential.Hide(strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD"))
 		}
 	}
-	return switchyard.EncodeJSON(map[string]any{"status": x.status, "headers": headers})
+	return api.EncodeJSON(map[string]any{"status": x.status, "headers": headers})
 }
 
 // errNotJSON says that a body is not meant to be JSON.
@@ -177,9 +177,9 @@ func (x *restResponse) value(body []byte) (json.RawMessage, error) {
 	if !x.extracts() && !x.declaresJSON() && x.contentType() != "" {
 		return nil, errNotJSON
 	}
-	value, err := switchyard.DecodeJSON(body)
+	value, err := api.DecodeJSON(body)
 	if err != nil {
-		return nil, switchyard.Errorf(switchyard.ErrInvalidOutput, "the response was to be JSON, but: %v%s", err, x.quoted())
+		return nil, api.Errorf(api.ErrInvalidOutput, "the response was to be JSON, but: %v%s", err, x.quoted())
 	}
 	value, changed := x.credential.Hider().Value(value)
 	if !utf8.Valid(body) {
@@ -190,7 +190,7 @@ func (x *restResponse) value(body []byte) (json.RawMessage, error) {
 		return x.extracted(value)
 	}
 	if changed {
-		return switchyard.EncodeJSON(value)
+		return api.EncodeJSON(value)
 	}
 	var b bytes.Buffer
 	err = json.Compact(&b, body)
@@ -201,12 +201,12 @@ func (x *restResponse) extracted(value any) (json.RawMessage, error) {
 	text := x.spec.Entry.Extract
 	expression, err := extract.Compile(text)
 	if err != nil {
-		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "entry.extract cannot be used: %v", err)
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.extract cannot be used: %v", err)
 	}
 	part, found, exact, err := expression.From(value)
 	if err != nil {
-		return nil, switchyard.Errorf(switchyard.ErrInvalidOutput, "entry.extract does not fit the response: %s%s",
-			switchyard.Shorten(err.Error(), maxMisfit), x.quoted())
+		return nil, api.Errorf(api.ErrInvalidOutput, "entry.extract does not fit the response: %s%s",
+			api.Shorten(err.Error(), maxMisfit), x.quoted())
 	}
 	if !found {
 		x.note("the response has nothing at %s", text)
@@ -214,13 +214,13 @@ func (x *restResponse) extracted(value any) (json.RawMessage, error) {
 	if !exact {
 		x.note("numbers of the response with more digits than a floating-point number holds were not compared")
 	}
-	return switchyard.EncodeJSON(part)
+	return api.EncodeJSON(part)
 }
 
 // tooLong returns the beginning of a body that is longer than the limit.
 func (x *restResponse) tooLong(body []byte) (json.RawMessage, error) {
 	if x.extracts() {
-		return nil, switchyard.Errorf(switchyard.ErrInvalidOutput,
+		return nil, api.Errorf(api.ErrInvalidOutput,
 			"the response has more than %d bytes, so that nothing can be extracted from it; %s, or raise entry.max_response", len(x.body), x.askForLess())
 	}
 	whole, form := "", ""
@@ -264,7 +264,7 @@ func (x *restResponse) text(body []byte) (json.RawMessage, error) {
 		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
 	default:
 		x.note("the response is no text")
-		return switchyard.EncodeJSON(map[string]string{"content_type": kind, "body_base64": base64.StdEncoding.EncodeToString(body)})
+		return api.EncodeJSON(map[string]string{"content_type": kind, "body_base64": base64.StdEncoding.EncodeToString(body)})
 	}
-	return switchyard.EncodeJSON(string(body))
+	return api.EncodeJSON(string(body))
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // A response becomes the value it is: JSON as it came, text, base64, or nothing.
@@ -62,7 +62,7 @@ func TestRESTBrokenJSON(t *testing.T) {
 			_, _ = io.WriteString(w, c.body)
 		})
 		_, err := call(t, restSpec(t, url, c.entry), `{"p":1}`)
-		if e := switchyard.AsError(err); e == nil || e.Type != switchyard.ErrInvalidOutput || !strings.Contains(e.Message, c.want) {
+		if e := api.AsError(err); e == nil || e.Type != api.ErrInvalidOutput || !strings.Contains(e.Message, c.want) {
 			t.Errorf("%s: got %v", c.body, err)
 		}
 	}
@@ -71,7 +71,7 @@ func TestRESTBrokenJSON(t *testing.T) {
 		_, _ = io.WriteString(w, `["`+strings.Repeat("x", 100_000)+`"]`)
 	})
 	_, err := call(t, restSpec(t, url, `extract: "abs(@)"`), `{"p":1}`)
-	if e := switchyard.AsError(err); e == nil || e.Type != switchyard.ErrInvalidOutput || len(e.Message) > bodyHead+1000 {
+	if e := api.AsError(err); e == nil || e.Type != api.ErrInvalidOutput || len(e.Message) > bodyHead+1000 {
 		t.Errorf("the reason has %d bytes: %.200s", len(err.Error()), err)
 	}
 	url = serving(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -135,12 +135,12 @@ func TestRESTLongResponses(t *testing.T) {
 	}
 	for _, path := range []string{"bomb", "endless"} {
 		answer, err = call(t, restSpec(t, url, `path: /`+path+`, max_response: 1000`), `{"p":1}`)
-		if text := switchyard.PlainText(answer.Output); err != nil || len(text) != 1000 || len(answer.Notes) != 1 {
+		if text := api.PlainText(answer.Output); err != nil || len(text) != 1000 || len(answer.Notes) != 1 {
 			t.Errorf("%s: got %d bytes, %q, %v", path, len(text), answer.Notes, err)
 		}
 	}
 	_, err = call(t, restSpec(t, url, `path: /json, max_response: 100, extract: "[0]"`), `{"p":1}`)
-	if e := switchyard.AsError(err); e == nil || e.Type != switchyard.ErrInvalidOutput || !strings.Contains(e.Message, "by page, or raise entry.max_response") {
+	if e := api.AsError(err); e == nil || e.Type != api.ErrInvalidOutput || !strings.Contains(e.Message, "by page, or raise entry.max_response") {
 		t.Errorf("got %v", err)
 	}
 	long := restSpec(t, url, `path: /json`)

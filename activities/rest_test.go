@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/mccutchen/go-httpbin/v2/httpbin"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -49,7 +49,7 @@ func restSpec(t *testing.T, base, entry string) *toolspecs.Spec {
 
 func call(t *testing.T, spec *toolspecs.Spec, args string) (Answer, error) {
 	t.Helper()
-	ctx := switchyard.WithCallContext(t.Context(), switchyard.CallContext{Key: "run/1.1"})
+	ctx := api.WithCallContext(t.Context(), api.CallContext{Key: "run/1.1"})
 	answer, err := REST{}.Execute(ctx, spec, json.RawMessage(args))
 	if err == nil && !json.Valid(answer.Output) {
 		t.Errorf("the answer is no JSON: %.100q", answer.Output)
@@ -120,13 +120,13 @@ func TestRESTPath(t *testing.T) {
 func TestRESTPathRefuses(t *testing.T) {
 	for _, args := range []string{`{"p":""}`, `{"p":"."}`, `{"p":".."}`, `{"p":null}`, `{}`, `{"p":["planted"]}`, `{"p":{"planted":1}}`} {
 		_, err := call(t, restSpec(t, "http://192.0.2.1", `path: "/x/{{args.p}}"`), args)
-		e := switchyard.AsError(err)
-		if e == nil || e.Type != switchyard.ErrValidation || len(e.Problems) != 1 || e.Problems[0].Path != "$.p" || strings.Contains(e.Error(), "planted") {
+		e := api.AsError(err)
+		if e == nil || e.Type != api.ErrValidation || len(e.Problems) != 1 || e.Problems[0].Path != "$.p" || strings.Contains(e.Error(), "planted") {
 			t.Errorf("%s: got %v", args, err)
 		}
 	}
 	for _, args := range []string{`[1]`, `{`} {
-		if _, err := call(t, restSpec(t, "http://192.0.2.1", `path: /`), args); !errors.Is(err, &switchyard.Error{Type: switchyard.ErrValidation}) {
+		if _, err := call(t, restSpec(t, "http://192.0.2.1", `path: /`), args); !errors.Is(err, &api.Error{Type: api.ErrValidation}) {
 			t.Errorf("%s: got %v", args, err)
 		}
 	}
@@ -160,7 +160,7 @@ func TestRESTQueryAndHeaders(t *testing.T) {
 	}
 	for _, args := range []string{`{"p":1,"a":"x\r\nHost: planted"}`, `{"p":1,"b":["x","\u0000planted"]}`, `{"p":1,"c":"\nplanted"}`} {
 		_, err := call(t, spec, args)
-		if e := switchyard.AsError(err); e == nil || e.Type != switchyard.ErrValidation || len(e.Problems) != 1 || strings.Contains(e.Error(), "planted") {
+		if e := api.AsError(err); e == nil || e.Type != api.ErrValidation || len(e.Problems) != 1 || strings.Contains(e.Error(), "planted") {
 			t.Errorf("%s: got %v", args, err)
 		}
 	}
@@ -193,7 +193,7 @@ func TestRESTBody(t *testing.T) {
 		}
 	}
 	_, err := call(t, restSpec(t, base, `method: POST, encoding: form, body: "{{args.a}}"`), `{"p":1,"a":[1]}`)
-	if e := switchyard.AsError(err); e == nil || e.Type != switchyard.ErrValidation {
+	if e := api.AsError(err); e == nil || e.Type != api.ErrValidation {
 		t.Errorf("a form of a list: got %v", err)
 	}
 }
@@ -215,13 +215,13 @@ func TestRESTStatuses(t *testing.T) {
 		{rules, "404", false, false, "null"}, {rules, "409", true, true, "409"}, {rules, "503", true, false, "gone: the server answered 503"}, {rules, "201", true, false, "201"}, {rules, "500", true, true, "500"},
 	} {
 		answer, err := call(t, restSpec(t, base, c.entry), `{"p":`+c.status+`}`)
-		e := switchyard.AsError(err)
+		e := api.AsError(err)
 		switch {
 		case (e != nil) != c.fails:
 			t.Errorf("%s of %.30s: got %s, %v", c.status, c.entry, answer.Output, err)
 		case e == nil && string(answer.Output) != c.want && c.status != "404":
 			t.Errorf("%s: got %s", c.status, answer.Output)
-		case e != nil && (e.Type != switchyard.ErrExecution || e.Retryable != c.retry || !strings.Contains(e.Message, c.want)):
+		case e != nil && (e.Type != api.ErrExecution || e.Retryable != c.retry || !strings.Contains(e.Message, c.want)):
 			t.Errorf("%s of %.30s: got %+v", c.status, c.entry, e)
 		}
 	}
@@ -237,7 +237,7 @@ func TestRESTStatuses(t *testing.T) {
 			_, _ = io.WriteString(w, "slow \xff down\n")
 		})
 		_, err := call(t, restSpec(t, url, `path: /`), `{"p":1}`)
-		if e := switchyard.AsError(err); e == nil || !e.Retryable || e.RetryAfter.Std() != want || !strings.HasSuffix(e.Message, ": slow \uFFFD down") {
+		if e := api.AsError(err); e == nil || !e.Retryable || e.RetryAfter.Std() != want || !strings.HasSuffix(e.Message, ": slow \uFFFD down") {
 			t.Errorf("%s: got %+v", path, e)
 		}
 	}
@@ -250,7 +250,7 @@ func TestRESTLongFailure(t *testing.T) {
 		_, _ = io.WriteString(w, "x"+strings.Repeat("ä", 1<<20))
 	})
 	_, err := call(t, restSpec(t, url, `path: /`), `{"p":1}`)
-	if e := switchyard.AsError(err); len(e.Message) > bodyHead+100 || !strings.HasSuffix(e.Message, "ää…") {
+	if e := api.AsError(err); len(e.Message) > bodyHead+100 || !strings.HasSuffix(e.Message, "ää…") {
 		t.Errorf("got %d bytes, %.80q", len(e.Message), e.Message)
 	}
 }
@@ -280,7 +280,7 @@ func TestRESTNetworkFailures(t *testing.T) {
 		{base, "cut", true, "GET " + base + "/{{args.p}}: the response broke off"}, {base, "close", true, "the server closed the connection before it answered: EOF"}, {base, "gzip", false, "gzip"}, {closed.URL, "x", true, "connection refused"},
 	} {
 		_, err := call(t, restSpec(t, c.base, `path: "/{{args.p}}", query: {a: "{{args.a}}"}`), `{"p":"`+c.path+`","a":"planted"}`)
-		if e := switchyard.AsError(err); e == nil || e.Type != switchyard.ErrExecution || e.Retryable != c.retry || !strings.Contains(e.Message, c.want) || strings.Contains(e.Message, "planted") {
+		if e := api.AsError(err); e == nil || e.Type != api.ErrExecution || e.Retryable != c.retry || !strings.Contains(e.Message, c.want) || strings.Contains(e.Message, "planted") {
 			t.Errorf("%s: got %+v", c.path, e)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
@@ -15,50 +15,50 @@ const trustedPart = 4
 
 // route decides where a call goes and by which rules, as its lane is configured now. The error is one that refuses the call:
 // on a keyed lane, its arguments do not say which key.
-func (a *Activities) route(r switchyard.AdmitRequest, tool switchyard.Tool, arguments json.RawMessage) (switchyard.Route, *switchyard.Error) {
+func (a *Activities) route(r api.AdmitRequest, tool api.Tool, arguments json.RawMessage) (api.Route, *api.Error) {
 	// Calls of the other kinds are no activity of their lane, or have a queue of their own.
-	if r.Base == "" || tool.Kind != "" || tool.Lane == switchyard.LaneInline {
-		return switchyard.Route{}, nil
+	if r.Base == "" || tool.Kind != "" || tool.Lane == api.LaneInline {
+		return api.Route{}, nil
 	}
 	lane, known := a.config.Lanes().Lane(tool.Lane)
 	switch {
 	case !known:
-		return switchyard.Route{}, nil
+		return api.Route{}, nil
 	case lane.Bypasses(r.Caller.Type):
-		return switchyard.Route{Queue: switchyard.BypassQueue(r.Base, lane.Name)}, nil
+		return api.Route{Queue: api.BypassQueue(r.Base, lane.Name)}, nil
 	}
 	route := rulesOf(lane)
 	if lane.Keyed() {
 		key, fault := lanes.Key(lane, arguments)
 		if fault != nil {
-			return switchyard.Route{}, fault
+			return api.Route{}, fault
 		}
-		route.Queue, route.Key, route.OpenFor = lane.TaskQueue(r.Base, key), switchyard.KeyPart(key), lane.IdleTimeout/trustedPart
+		route.Queue, route.Key, route.OpenFor = lane.TaskQueue(r.Base, key), api.KeyPart(key), lane.IdleTimeout/trustedPart
 	}
 	return route, nil
 }
 
 // rulesOf is what a route takes over from its lane. Of a lane with default rules it is nothing, so that verdicts do not grow.
-func rulesOf(lane switchyard.Lane) switchyard.Route {
-	route := switchyard.Route{
+func rulesOf(lane api.Lane) api.Route {
+	route := api.Route{
 		Queue:        lane.Queue,
 		QueueTimeout: lane.QueueTimeout,
 		Holds:        lane.Limited() && lane.Holds(),
-		FIFO:         lane.Strategy == switchyard.StrategyFIFO,
+		FIFO:         lane.Strategy == api.StrategyFIFO,
 	}
-	if lane.Fairness != switchyard.FairnessConversation && !route.FIFO {
+	if lane.Fairness != api.FairnessConversation && !route.FIFO {
 		route.Fairness = lane.Fairness
 	}
 	return route
 }
 
 // model decides where the steps of a run's model go. Only calls have the arguments that keys are made of.
-func (p *pinning) model(m switchyard.Model) {
+func (p *pinning) model(m api.Model) {
 	lane, known := p.activities.config.Lanes().Lane(m.Lane)
 	switch {
-	case !known || m.Lane == switchyard.LaneInline:
+	case !known || m.Lane == api.LaneInline:
 	case lane.Keyed():
-		p.Problems = append(p.Problems, switchyard.Problem{Path: "$.agent.model.lane", Rule: "lane", Message: fmt.Sprintf(
+		p.Problems = append(p.Problems, api.Problem{Path: "$.agent.model.lane", Rule: "lane", Message: fmt.Sprintf(
 			"the lane %s has a queue for each %s, and a model step has no arguments; name a lane without a key", lane.Name, lane.Key)})
 	default:
 		p.Model = rulesOf(lane)
@@ -67,12 +67,12 @@ func (p *pinning) model(m switchyard.Model) {
 
 // openKeys has those keys open that admitted calls are about to be made with: a call on a queue that nobody serves would wait
 // for ever. The error says that this cannot be made sure.
-func (a *Activities) openKeys(ctx context.Context, r switchyard.AdmitRequest, verdicts []switchyard.Verdict) error {
+func (a *Activities) openKeys(ctx context.Context, r api.AdmitRequest, verdicts []api.Verdict) error {
 	var begun []*opening
 	for i, v := range verdicts {
 		if v.Route.Key != "" {
 			tool, _ := toolOf(r, r.Calls[i].Tool)
-			begun = append(begun, a.openKey(switchyard.OpenRequest{Base: r.Base, Lane: tool.Lane, Key: v.Route.Key}))
+			begun = append(begun, a.openKey(api.OpenRequest{Base: r.Base, Lane: tool.Lane, Key: v.Route.Key}))
 		}
 	}
 	for _, o := range begun {
@@ -85,11 +85,11 @@ func (a *Activities) openKeys(ctx context.Context, r switchyard.AdmitRequest, ve
 
 // Open has a key of a keyed lane served, for a call that starts longer after its admission than its Route.OpenFor. It runs as
 // a local activity. The error says that the server did not take it.
-func (a *Activities) Open(ctx context.Context, r switchyard.OpenRequest) error {
+func (a *Activities) Open(ctx context.Context, r api.OpenRequest) error {
 	return a.openKey(r).wait(ctx)
 }
 
-func (a *Activities) openKey(r switchyard.OpenRequest) *opening {
+func (a *Activities) openKey(r api.OpenRequest) *opening {
 	idle := lanes.DefaultIdleTimeout
 	if lane, known := a.config.Lanes().Lane(r.Lane); known && lane.IdleTimeout > 0 {
 		idle = lane.IdleTimeout

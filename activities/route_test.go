@@ -6,24 +6,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
 // laneBench is a process with lanes of every kind and a tool for each, which has its lane's name.
-func laneBench(t testing.TB) (*bench, *openedKeys, switchyard.AdmitRequest) {
+func laneBench(t testing.TB) (*bench, *openedKeys, api.AdmitRequest) {
 	t.Helper()
 	room := 3
-	configured := []switchyard.Lane{
-		{Name: "android", Key: "{{args.device}}", IdleTimeout: switchyard.Duration(time.Minute)},
-		{Name: "phones", Key: "{{args.device}}", Queue: "company/phones", Limit: 2, QueueTimeout: switchyard.Duration(time.Second)},
+	configured := []api.Lane{
+		{Name: "android", Key: "{{args.device}}", IdleTimeout: api.Duration(time.Minute)},
+		{Name: "phones", Key: "{{args.device}}", Queue: "company/phones", Limit: 2, QueueTimeout: api.Duration(time.Second)},
 		{Name: "http", Limit: 5, Rate: 10},
 		{Name: "far", Queue: "company/far"},
-		{Name: "printer", Limit: 1, QueueSize: &room, QueueTimeout: switchyard.Duration(time.Minute), Bypass: []switchyard.CallerType{switchyard.CallerPlan}},
-		{Name: "door", Limit: 1, Strategy: switchyard.StrategyReject},
-		{Name: "mail", Limit: 1, Strategy: switchyard.StrategyFIFO, Fairness: switchyard.FairnessCaller},
-		{Name: "desk", Limit: 1, Fairness: switchyard.FairnessCaller},
+		{Name: "printer", Limit: 1, QueueSize: &room, QueueTimeout: api.Duration(time.Minute), Bypass: []api.CallerType{api.CallerPlan}},
+		{Name: "door", Limit: 1, Strategy: api.StrategyReject},
+		{Name: "mail", Limit: 1, Strategy: api.StrategyFIFO, Fairness: api.FairnessCaller},
+		{Name: "desk", Limit: 1, Fairness: api.FairnessCaller},
 	}
 	var specs []toolspecs.Spec
 	for _, name := range []string{"general", "serial", "inline", "unheard_of", "android", "phones", "http", "far", "printer", "door", "mail", "desk"} {
@@ -39,7 +39,7 @@ func laneBench(t testing.TB) (*bench, *openedKeys, switchyard.AdmitRequest) {
 		c.Lanes = func() *lanes.Set { return set }
 	})
 	b.keys = newKeys(opened)
-	return b, opened, switchyard.AdmitRequest{Base: "base", Tools: toolsOf(catalog), Caller: switchyard.Caller{Type: switchyard.CallerAgent}}
+	return b, opened, api.AdmitRequest{Base: "base", Tools: toolsOf(catalog), Caller: api.Caller{Type: api.CallerAgent}}
 }
 
 // TestRoute proves which rules a verdict takes over from the lane of its call: of a lane with default rules none, so that
@@ -48,31 +48,31 @@ func TestRoute(t *testing.T) {
 	b, _, r := laneBench(t)
 	for _, test := range []struct {
 		tool   string
-		caller switchyard.CallerType
-		want   switchyard.Route
+		caller api.CallerType
+		want   api.Route
 	}{
-		{"general", switchyard.CallerAgent, switchyard.Route{}},
-		{"serial", switchyard.CallerAgent, switchyard.Route{}},
-		{"inline", switchyard.CallerAgent, switchyard.Route{}},
-		{"unheard_of", switchyard.CallerAgent, switchyard.Route{}},
-		{"http", switchyard.CallerAgent, switchyard.Route{}},
-		{"far", switchyard.CallerAgent, switchyard.Route{Queue: "company/far"}},
-		{"printer", switchyard.CallerAgent, switchyard.Route{QueueTimeout: switchyard.Duration(time.Minute), Holds: true}},
-		{"printer", switchyard.CallerPlan, switchyard.Route{Queue: "base/bypass/printer"}},
-		{"door", switchyard.CallerAgent, switchyard.Route{Holds: true}},
-		{"mail", switchyard.CallerAgent, switchyard.Route{FIFO: true}},
-		{"desk", switchyard.CallerAgent, switchyard.Route{Fairness: switchyard.FairnessCaller}},
-		{"android", switchyard.CallerAgent, switchyard.Route{Queue: "base/android/pixel-7", Key: "pixel-7", OpenFor: switchyard.Duration(15 * time.Second)}},
-		{"phones", switchyard.CallerAgent, switchyard.Route{Queue: "company/phones/pixel-7", Key: "pixel-7",
-			OpenFor: lanes.DefaultIdleTimeout / 4, QueueTimeout: switchyard.Duration(time.Second)}},
+		{"general", api.CallerAgent, api.Route{}},
+		{"serial", api.CallerAgent, api.Route{}},
+		{"inline", api.CallerAgent, api.Route{}},
+		{"unheard_of", api.CallerAgent, api.Route{}},
+		{"http", api.CallerAgent, api.Route{}},
+		{"far", api.CallerAgent, api.Route{Queue: "company/far"}},
+		{"printer", api.CallerAgent, api.Route{QueueTimeout: api.Duration(time.Minute), Holds: true}},
+		{"printer", api.CallerPlan, api.Route{Queue: "base/bypass/printer"}},
+		{"door", api.CallerAgent, api.Route{Holds: true}},
+		{"mail", api.CallerAgent, api.Route{FIFO: true}},
+		{"desk", api.CallerAgent, api.Route{Fairness: api.FairnessCaller}},
+		{"android", api.CallerAgent, api.Route{Queue: "base/android/pixel-7", Key: "pixel-7", OpenFor: api.Duration(15 * time.Second)}},
+		{"phones", api.CallerAgent, api.Route{Queue: "company/phones/pixel-7", Key: "pixel-7",
+			OpenFor: lanes.DefaultIdleTimeout / 4, QueueTimeout: api.Duration(time.Second)}},
 	} {
 		r.Caller.Type = test.caller
-		r.Calls = []switchyard.Call{{ID: "1.1", Tool: test.tool, Arguments: `{"device":"pixel-7"}`}}
+		r.Calls = []api.Call{{ID: "1.1", Tool: test.tool, Arguments: `{"device":"pixel-7"}`}}
 		v := b.admit(t, r)[0]
 		if v.Error != nil || v.Route != test.want {
 			t.Errorf("%s called by %s: %v, the route is %+v\nwant %+v", test.tool, test.caller, v.Error, v.Route, test.want)
 		}
-		if data, err := json.Marshal(v); err != nil || strings.Contains(string(data), "route") != (test.want != switchyard.Route{}) {
+		if data, err := json.Marshal(v); err != nil || strings.Contains(string(data), "route") != (test.want != api.Route{}) {
 			t.Errorf("%s: the verdict is %s, %v", test.tool, data, err)
 		}
 	}
@@ -83,8 +83,8 @@ func TestRoute(t *testing.T) {
 func TestRouteOfOlderRuns(t *testing.T) {
 	b, opened, r := laneBench(t)
 	r.Base = ""
-	r.Calls = []switchyard.Call{{ID: "1.1", Tool: "android", Arguments: `{"device":"pixel-7"}`}}
-	if v := b.admit(t, r)[0]; v.Error != nil || v.Route != (switchyard.Route{}) || len(opened.all()) > 0 {
+	r.Calls = []api.Call{{ID: "1.1", Tool: "android", Arguments: `{"device":"pixel-7"}`}}
+	if v := b.admit(t, r)[0]; v.Error != nil || v.Route != (api.Route{}) || len(opened.all()) > 0 {
 		t.Errorf("the verdict is %+v, opened %v", v, opened.all())
 	}
 }
@@ -93,9 +93,9 @@ func TestRouteOfOlderRuns(t *testing.T) {
 // are wrong, and that it opens none.
 func TestRouteNeedsKey(t *testing.T) {
 	b, opened, r := laneBench(t)
-	r.Calls = []switchyard.Call{{ID: "1.1", Tool: "android", Arguments: `{}`}}
+	r.Calls = []api.Call{{ID: "1.1", Tool: "android", Arguments: `{}`}}
 	v := b.admit(t, r)[0]
-	if v.Error == nil || v.Error.Type != switchyard.ErrValidation || !contains(v.Error.Error(), "android", "$.device") || v.Route != (switchyard.Route{}) {
+	if v.Error == nil || v.Error.Type != api.ErrValidation || !contains(v.Error.Error(), "android", "$.device") || v.Route != (api.Route{}) {
 		t.Errorf("the verdict is %+v", v)
 	}
 	if keys := opened.all(); len(keys) > 0 {
@@ -109,10 +109,10 @@ func TestRouteBeyondBudget(t *testing.T) {
 	allow := 1
 	r.Allow = &allow
 	for _, device := range []string{"a", "b"} {
-		r.Calls = append(r.Calls, switchyard.Call{ID: device, Tool: "android", Arguments: `{"device":"` + device + `"}`})
+		r.Calls = append(r.Calls, api.Call{ID: device, Tool: "android", Arguments: `{"device":"` + device + `"}`})
 	}
 	verdicts := b.admit(t, r)
-	if verdicts[0].Route.Key != "a" || verdicts[1].Error == nil || verdicts[1].Route != (switchyard.Route{}) {
+	if verdicts[0].Route.Key != "a" || verdicts[1].Error == nil || verdicts[1].Route != (api.Route{}) {
 		t.Errorf("the verdicts are %+v", verdicts)
 	}
 	expectOpened(t, opened, "base/android/a")

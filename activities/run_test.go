@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -19,10 +19,10 @@ import (
 // queriedRun is the server as activities see it: one run that answers queries as workflows do, and counts them.
 type queriedRun struct {
 	client.Client
-	setup    switchyard.Setup
-	messages []switchyard.Message
+	setup    api.Setup
+	messages []api.Message
 	// page, if set, answers in place of switchyard.PageOf.
-	page    func(from int) switchyard.Page
+	page    func(from int) api.Page
 	failure error
 	queries atomic.Int64
 }
@@ -33,10 +33,10 @@ func (q *queriedRun) QueryWorkflow(_ context.Context, _, _, query string, args .
 		return nil, q.failure
 	}
 	var answer any = q.setup
-	if query == switchyard.ConversationQuery {
+	if query == api.ConversationQuery {
 		from := args[0].(int)
 		if q.page == nil {
-			answer = switchyard.PageOf(q.messages, from)
+			answer = api.PageOf(q.messages, from)
 		} else {
 			answer = q.page(from)
 		}
@@ -57,8 +57,8 @@ type bench struct {
 // spec returns a function tool that takes a required text, after change.
 func spec(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Does " + name + ".",
-		Parameters: []toolspecs.Parameter{{Name: "text", Type: "string", Required: true}}, Entry: toolspecs.Entry{Type: switchyard.KindFunction}}
-	s.Execution.Effect = switchyard.EffectRead
+		Parameters: []toolspecs.Parameter{{Name: "text", Type: "string", Required: true}}, Entry: toolspecs.Entry{Type: api.KindFunction}}
+	s.Execution.Effect = api.EffectRead
 	if change != nil {
 		change(&s)
 	}
@@ -78,7 +78,7 @@ func catalogOf(t testing.TB, specs ...toolspecs.Spec) *toolspecs.Catalog {
 func setUp(t testing.TB, catalog *toolspecs.Catalog, change func(*Config)) *bench {
 	t.Helper()
 	run := &queriedRun{}
-	c := Config{Catalog: func() *toolspecs.Catalog { return catalog }, Client: run, Models: map[switchyard.Provider]Model{switchyard.ProviderScripted: Scripted{}}}
+	c := Config{Catalog: func() *toolspecs.Catalog { return catalog }, Client: run, Models: map[api.Provider]Model{api.ProviderScripted: Scripted{}}}
 	if change != nil {
 		change(&c)
 	}
@@ -99,8 +99,8 @@ func within(t testing.TB, name string, x any, f func(context.Context, converter.
 }
 
 // toolsOf returns the tools of a catalog as a run pins them.
-func toolsOf(c *toolspecs.Catalog) []switchyard.Tool {
-	var tools []switchyard.Tool
+func toolsOf(c *toolspecs.Catalog) []api.Tool {
+	var tools []api.Tool
 	for _, compiled := range c.All() {
 		tools = append(tools, compiled.Tool())
 	}
@@ -128,12 +128,12 @@ func TestNewRefusesHalfAConfiguration(t *testing.T) {
 func TestSetupCannotBeAsked(t *testing.T) {
 	b := setUp(t, catalogOf(t), nil)
 	b.run.failure = errors.New("gone")
-	_, err := within(t, switchyard.ModelActivity, nil, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
-		return b.ModelStep(ctx, switchyard.ModelRequest{Run: "r", Turn: 1})
+	_, err := within(t, api.ModelActivity, nil, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
+		return b.ModelStep(ctx, api.ModelRequest{Run: "r", Turn: 1})
 	})
-	if err == nil || !contains(err.Error(), switchyard.SetupQuery, "gone") {
+	if err == nil || !contains(err.Error(), api.SetupQuery, "gone") {
 		t.Fatalf("got %v", err)
 	}
 }
 
-const second = switchyard.Duration(time.Second)
+const second = api.Duration(time.Second)

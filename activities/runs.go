@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // runCache remembers, within bounds, what this process knows of runs: what they are pinned to and the messages of
@@ -23,7 +23,7 @@ type runCache struct {
 // talk is a conversation or its beginning; chains[i] is its digest after message i. Neither slice is written to once it
 // is handed out.
 type talk struct {
-	messages []switchyard.Message
+	messages []api.Message
 	chains   []string
 }
 
@@ -38,19 +38,19 @@ func (t talk) chain(n int) string {
 // first returns the first n messages. Its capacity ends there too: whoever appends gets a copy.
 func (t talk) first(n int) talk { return talk{t.messages[:n:n], t.chains[:n:n]} }
 
-func (t talk) with(m switchyard.Message, digest string) talk {
-	chain := switchyard.NextChain(t.chain(len(t.messages)), digest)
+func (t talk) with(m api.Message, digest string) talk {
+	chain := api.NextChain(t.chain(len(t.messages)), digest)
 	return talk{append(t.messages, m), append(t.chains, chain)}
 }
 
 // runEntry is what is known of one run.
 type runEntry struct {
 	run   string
-	setup *switchyard.Setup
+	setup *api.Setup
 	// talk is the conversation up to where it is known without gaps.
 	talk talk
 	// produced are messages that this process made and that no model step has named yet, by digest.
-	produced map[string]switchyard.Message
+	produced map[string]api.Message
 	bytes    int
 }
 
@@ -66,7 +66,7 @@ func (c *runCache) update(run string, f func(*runEntry)) {
 	if ok {
 		c.order.MoveToFront(element)
 	} else {
-		element = c.order.PushFront(&runEntry{run: run, produced: map[string]switchyard.Message{}})
+		element = c.order.PushFront(&runEntry{run: run, produced: map[string]api.Message{}})
 		c.byRun[run] = element
 	}
 	entry := element.Value.(*runEntry)
@@ -81,7 +81,7 @@ func (c *runCache) update(run string, f func(*runEntry)) {
 }
 
 // begin remembers what a run is pinned to and the messages it starts with.
-func (c *runCache) begin(run string, s *switchyard.Setup, messages []switchyard.Message) {
+func (c *runCache) begin(run string, s *api.Setup, messages []api.Message) {
 	c.update(run, func(e *runEntry) {
 		e.keepSetup(s)
 		e.cut(0)
@@ -92,7 +92,7 @@ func (c *runCache) begin(run string, s *switchyard.Setup, messages []switchyard.
 }
 
 // keep remembers a message that this process produced.
-func (c *runCache) keep(run string, m switchyard.Message) {
+func (c *runCache) keep(run string, m api.Message) {
 	digest := m.Digest()
 	c.update(run, func(e *runEntry) {
 		if _, ok := e.produced[digest]; !ok {
@@ -102,18 +102,18 @@ func (c *runCache) keep(run string, m switchyard.Message) {
 	})
 }
 
-func (c *runCache) setup(run string) (setup *switchyard.Setup) {
+func (c *runCache) setup(run string) (setup *api.Setup) {
 	c.update(run, func(e *runEntry) { setup = e.setup })
 	return setup
 }
 
-func (c *runCache) keepSetup(run string, s *switchyard.Setup) {
+func (c *runCache) keepSetup(run string, s *api.Setup) {
 	c.update(run, func(e *runEntry) { e.keepSetup(s) })
 }
 
 // known returns the conversation that a model step is about as far as this process knows it. Where that is less than
 // earlier steps saw, it may belong to another past of the run, which only shows when the rest is there.
-func (c *runCache) known(r switchyard.ModelRequest) (known talk) {
+func (c *runCache) known(r api.ModelRequest) (known talk) {
 	c.update(r.Run, func(e *runEntry) {
 		switch {
 		case r.Seen > len(e.talk.messages):
@@ -143,11 +143,11 @@ func (c *runCache) learn(run string, t talk, fetched []string) {
 }
 
 // follow extends the conversation by the new messages of a model step, up to the first that is not known.
-func (e *runEntry) follow(r switchyard.ModelRequest) {
+func (e *runEntry) follow(r api.ModelRequest) {
 	for i, digest := range r.New {
 		at := r.Seen + i
 		if at < len(e.talk.messages) {
-			if e.talk.chains[at] == switchyard.NextChain(e.talk.chain(at), digest) {
+			if e.talk.chains[at] == api.NextChain(e.talk.chain(at), digest) {
 				continue
 			}
 			e.cut(at)
@@ -161,7 +161,7 @@ func (e *runEntry) follow(r switchyard.ModelRequest) {
 }
 
 // take returns and forgets a message that this process produced.
-func (e *runEntry) take(digest string) (switchyard.Message, bool) {
+func (e *runEntry) take(digest string) (api.Message, bool) {
 	m, ok := e.produced[digest]
 	if ok {
 		delete(e.produced, digest)
@@ -178,12 +178,12 @@ func (e *runEntry) cut(n int) {
 	e.talk = e.talk.first(n)
 }
 
-func (e *runEntry) append(m switchyard.Message, digest string) {
+func (e *runEntry) append(m api.Message, digest string) {
 	e.talk = e.talk.with(m, digest)
 	e.bytes += weight(m)
 }
 
-func (e *runEntry) keepSetup(s *switchyard.Setup) {
+func (e *runEntry) keepSetup(s *api.Setup) {
 	e.bytes += setupWeight(s) - setupWeight(e.setup)
 	e.setup = s
 }
@@ -191,10 +191,10 @@ func (e *runEntry) keepSetup(s *switchyard.Setup) {
 // perMessage is about what a message takes in memory besides its texts: its fields and its digest.
 const perMessage = 160
 
-func weight(m switchyard.Message) int { return m.Size() + perMessage*(1+len(m.Calls)) }
+func weight(m api.Message) int { return m.Size() + perMessage*(1+len(m.Calls)) }
 
 // setupWeight is about what a setup takes in memory: nearly all of it are toolspecs, instructions and scripts.
-func setupWeight(s *switchyard.Setup) (n int) {
+func setupWeight(s *api.Setup) (n int) {
 	if s == nil {
 		return 0
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Scripted plays the script that the agent brings: no network, the same answers every time. Its input tokens are
@@ -19,29 +19,29 @@ type Scripted struct{}
 func (Scripted) Ready() error { return nil }
 
 // Answer plays the step of the prompt's turn. Texts and arguments may refer to results of earlier calls of the script.
-func (Scripted) Answer(ctx context.Context, p Prompt) (switchyard.ModelResponse, error) {
+func (Scripted) Answer(ctx context.Context, p Prompt) (api.ModelResponse, error) {
 	if p.Agent.Model.Script == nil {
-		return switchyard.ModelResponse{}, &ModelError{Message: "the agent has no script", Permanent: true}
+		return api.ModelResponse{}, &ModelError{Message: "the agent has no script", Permanent: true}
 	}
 	script := p.Agent.Model.Script.Value
 	play := scriptPlay{script: script, messages: p.Messages, before: p.Before}
 	message, err := play.answer(p)
 	if err != nil {
-		return switchyard.ModelResponse{}, &ModelError{Message: err.Error(), Permanent: true}
+		return api.ModelResponse{}, &ModelError{Message: err.Error(), Permanent: true}
 	}
 	tokens := 0
 	for _, m := range p.Messages {
 		tokens += (m.Size() + 3) / 4
 	}
 	if overflow := beyond(tokens, p.Agent.Model.Window, script.Window); overflow != nil {
-		return switchyard.ModelResponse{}, overflow
+		return api.ModelResponse{}, overflow
 	}
 	if err := speak(ctx, message.Text, play.delay(p), p.Live); err != nil {
-		return switchyard.ModelResponse{}, err
+		return api.ModelResponse{}, err
 	}
-	response := switchyard.ModelResponse{Message: message, Stop: switchyard.StopAnswer, Model: "scripted"}
+	response := api.ModelResponse{Message: message, Stop: api.StopAnswer, Model: "scripted"}
 	if len(message.Calls) > 0 {
-		response.Stop = switchyard.StopCalls
+		response.Stop = api.StopCalls
 	}
 	response.Usage.InputTokens = tokens
 	response.Usage.OutputTokens = countTokens(message.Text)
@@ -83,14 +83,14 @@ func speak(ctx context.Context, text string, delay time.Duration, live func(stri
 }
 
 type scriptPlay struct {
-	script   switchyard.Script
-	messages []switchyard.Message
+	script   api.Script
+	messages []api.Message
 	// before is how many turns the earlier runs of the conversation took.
 	before int
 }
 
 // answer plays what the prompt asks for: a summing up, a summary at a limit, or the step of its turn.
-func (s scriptPlay) answer(p Prompt) (message switchyard.Message, err error) {
+func (s scriptPlay) answer(p Prompt) (message api.Message, err error) {
 	turn := p.Turn - p.Before // a script begins anew with each run of a conversation
 	switch {
 	case p.Older != nil:
@@ -113,49 +113,49 @@ func (s scriptPlay) delay(p Prompt) time.Duration {
 	return s.script.Steps[p.Turn-p.Before-1].Delay.Std()
 }
 
-func (s scriptPlay) step(step switchyard.ScriptStep) (switchyard.Message, error) {
+func (s scriptPlay) step(step api.ScriptStep) (api.Message, error) {
 	text, err := s.text(step.Text + step.Answer)
 	if err != nil {
-		return switchyard.Message{}, err
+		return api.Message{}, err
 	}
-	message := switchyard.Message{Text: text}
+	message := api.Message{Text: text}
 	for _, c := range step.Calls {
 		arguments, err := s.arguments(c)
 		if err != nil {
-			return switchyard.Message{}, err
+			return api.Message{}, err
 		}
 		for range max(c.Repeat, 1) {
-			message.Calls = append(message.Calls, switchyard.Call{Tool: c.Tool, Arguments: arguments})
+			message.Calls = append(message.Calls, api.Call{Tool: c.Tool, Arguments: arguments})
 		}
 	}
 	return message, nil
 }
 
-func (s scriptPlay) arguments(c switchyard.ScriptCall) (string, error) {
+func (s scriptPlay) arguments(c api.ScriptCall) (string, error) {
 	if c.ArgumentsText != "" || len(c.Arguments) == 0 {
 		return cmp.Or(c.ArgumentsText, "{}"), nil
 	}
 	if !strings.Contains(string(c.Arguments), "$") {
 		return string(c.Arguments), nil
 	}
-	value, err := switchyard.DecodeJSON(c.Arguments)
+	value, err := api.DecodeJSON(c.Arguments)
 	if err != nil {
 		return "", fmt.Errorf("the arguments that the script gives %s are not JSON: %w", c.Tool, err)
 	}
-	resolved, err := switchyard.Resolve(value, s.lookup)
+	resolved, err := api.Resolve(value, s.lookup)
 	if err != nil {
 		return "", err
 	}
-	data, err := switchyard.EncodeJSON(resolved)
+	data, err := api.EncodeJSON(resolved)
 	return string(data), err
 }
 
 func (s scriptPlay) text(text string) (string, error) {
-	value, err := switchyard.Resolve(text, s.lookup)
+	value, err := api.Resolve(text, s.lookup)
 	if err != nil {
 		return "", err
 	}
-	return switchyard.TextOf(value), nil
+	return api.TextOf(value), nil
 }
 
 // lookup finds the result of the script's call with that id: the conversation's message about it, as JSON where it is.
@@ -164,7 +164,7 @@ func (s scriptPlay) lookup(id string) (any, bool) {
 		n := 0
 		for _, c := range step.Calls {
 			if c.ID == id {
-				if value, ok := s.result(switchyard.TurnCallID(s.before+turn+1, n+1)); ok {
+				if value, ok := s.result(api.TurnCallID(s.before+turn+1, n+1)); ok {
 					return value, true
 				}
 				return s.remembered(id)
@@ -178,7 +178,7 @@ func (s scriptPlay) lookup(id string) (any, bool) {
 func (s scriptPlay) result(callID string) (any, bool) {
 	for i := len(s.messages) - 1; i >= 0; i-- {
 		m := s.messages[i]
-		if m.Role != switchyard.RoleTool || m.CallID != callID {
+		if m.Role != api.RoleTool || m.CallID != callID {
 			continue
 		}
 		// Notes stand after a result's value.
@@ -186,7 +186,7 @@ func (s scriptPlay) result(callID string) (any, bool) {
 		if at := strings.LastIndex(text, "\n[note: "); at > 0 {
 			text = text[:at]
 		}
-		if value, err := switchyard.DecodeJSON(json.RawMessage(text)); err == nil && !m.Failed {
+		if value, err := api.DecodeJSON(json.RawMessage(text)); err == nil && !m.Failed {
 			return value, true
 		}
 		return m.Text, true
@@ -195,7 +195,7 @@ func (s scriptPlay) result(callID string) (any, bool) {
 }
 
 // known sums up messages: it says what the script's calls with an id found, which is what later steps can refer to.
-func (s scriptPlay) known(older []switchyard.Message) string {
+func (s scriptPlay) known(older []api.Message) string {
 	play := scriptPlay{script: s.script, messages: older, before: s.before}
 	lines := []string{"What was found:"}
 	for _, step := range s.script.Steps {
@@ -204,7 +204,7 @@ func (s scriptPlay) known(older []switchyard.Message) string {
 				continue
 			}
 			if value, ok := play.lookup(c.ID); ok {
-				if data, err := switchyard.EncodeJSON(value); err == nil {
+				if data, err := api.EncodeJSON(value); err == nil {
 					lines = append(lines, knownLine(c.ID)+string(data))
 				}
 			}
@@ -223,7 +223,7 @@ func (s scriptPlay) remembered(id string) (any, bool) {
 		}
 		for line := range strings.Lines(m.Text) {
 			if data, ok := strings.CutPrefix(line, knownLine(id)); ok {
-				value, err := switchyard.DecodeJSON(json.RawMessage(data))
+				value, err := api.DecodeJSON(json.RawMessage(data))
 				return value, err == nil
 			}
 		}
@@ -240,8 +240,8 @@ func (s scriptPlay) summary(limit string) (string, error) {
 	}
 	var known []string
 	for i := len(s.messages) - 1; i >= 0 && len(known) < summaryResults; i-- {
-		if m := s.messages[i]; m.Role == switchyard.RoleTool && !m.Failed {
-			known = append(known, "- "+switchyard.Shorten(m.Text, 200))
+		if m := s.messages[i]; m.Role == api.RoleTool && !m.Failed {
+			known = append(known, "- "+api.Shorten(m.Text, 200))
 		}
 	}
 	return fmt.Sprintf("The limit of %s was reached. The last results:\n%s", limit, strings.Join(known, "\n")), nil

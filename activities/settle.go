@@ -8,14 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // Settle takes what became of a call that no tool's activity executed through the phase post_execution. It runs as a
 // local activity, so that how the call ended is one marker in history.
-func (a *Activities) Settle(ctx context.Context, r switchyard.SettleRequest) (switchyard.Settled, error) {
-	settled := switchyard.Settled{CallOutcome: switchyard.CallOutcome{ID: r.Call, Tool: r.Tool.Name, Error: r.Error}, Usage: r.Usage}
+func (a *Activities) Settle(ctx context.Context, r api.SettleRequest) (api.Settled, error) {
+	settled := api.Settled{CallOutcome: api.CallOutcome{ID: r.Call, Tool: r.Tool.Name, Error: r.Error}, Usage: r.Usage}
 	if r.Error == nil {
 		settled.Result, settled.Error = a.settled(ctx, r)
 	}
@@ -28,11 +28,11 @@ func (a *Activities) Settle(ctx context.Context, r switchyard.SettleRequest) (sw
 }
 
 // settled checks an answer and makes the call's result of it.
-func (a *Activities) settled(ctx context.Context, r switchyard.SettleRequest) (*switchyard.Result, *switchyard.Error) {
+func (a *Activities) settled(ctx context.Context, r api.SettleRequest) (*api.Result, *api.Error) {
 	compiled, err := a.specs.of(r.Tool)
 	if err != nil {
-		e := switchyard.Errorf(switchyard.ErrExecutorNotFound, "the pinned toolspec of %q cannot be used here: %v", r.Tool.Name, err)
-		e.Phase = switchyard.PhasePostExecution
+		e := api.Errorf(api.ErrExecutorNotFound, "the pinned toolspec of %q cannot be used here: %v", r.Tool.Name, err)
+		e.Phase = api.PhasePostExecution
 		return nil, e
 	}
 	began := time.Now()
@@ -53,7 +53,7 @@ func (a *Activities) settled(ctx context.Context, r switchyard.SettleRequest) (*
 // outputOf returns an answer as a JSON value: a text is a JSON string. Where the tool declares its output, the answer is
 // the JSON that the text holds, alone or fenced as models like to, unless only the text itself fits.
 func outputOf(compiled *toolspecs.Compiled, answer string) json.RawMessage {
-	text, err := switchyard.EncodeJSON(strings.ToValidUTF8(answer, "\uFFFD"))
+	text, err := api.EncodeJSON(strings.ToValidUTF8(answer, "\uFFFD"))
 	if err != nil || compiled.OutputSchema() == nil {
 		return text
 	}

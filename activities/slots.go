@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -26,8 +26,8 @@ type ServedQueue struct {
 	// Rate is how many calls per second start, over all workers; zero is no bound.
 	Rate float64
 	// Tool executes the calls, as the dynamic activity; Model is ModelActivity.
-	Tool  func(context.Context, converter.EncodedValues) (switchyard.Result, error)
-	Model func(context.Context, switchyard.ModelRequest) (switchyard.ModelResponse, error)
+	Tool  func(context.Context, converter.EncodedValues) (api.Result, error)
+	Model func(context.Context, api.ModelRequest) (api.ModelResponse, error)
 	// Failed is told why the worker cannot go on. It does not block.
 	Failed func(error)
 }
@@ -50,15 +50,15 @@ const (
 // stopped before another worker can take over, and where one does not stop, the process ends, or not, as the lane says.
 //
 // It completes with its SlotsState where it is needed no more. Its failure always leads to another attempt, on any worker.
-func (a *Activities) Slots(ctx context.Context, r switchyard.SlotsRequest) (switchyard.SlotsState, error) {
+func (a *Activities) Slots(ctx context.Context, r api.SlotsRequest) (api.SlotsState, error) {
 	info := activity.GetInfo(ctx)
 	h := &slots{Activities: a, request: r, log: activity.GetLogger(ctx), since: time.Now(), namespace: info.Namespace, queue: info.TaskQueue,
 		queues: map[string]*slotQueue{}, closing: map[*slotQueue]bool{}, failed: make(chan error, 1)}
 	if a.config.ServeQueue == nil {
-		return switchyard.SlotsState{}, errors.New("this worker serves no lanes with a limit")
+		return api.SlotsState{}, errors.New("this worker serves no lanes with a limit")
 	}
 	if a.held.declines(h.queue, r.Group, h.since) {
-		return switchyard.SlotsState{}, released(releaseShared, slotsOffered)
+		return api.SlotsState{}, released(releaseShared, slotsOffered)
 	}
 	h.recall(ctx, int64(info.Attempt))
 	h.configure()
@@ -67,7 +67,7 @@ func (a *Activities) Slots(ctx context.Context, r switchyard.SlotsRequest) (swit
 		if errors.Is(err, errHoldCancelled) {
 			return h.state(), nil
 		}
-		return switchyard.SlotsState{}, fmt.Errorf("the first heartbeat did not arrive: %w", err)
+		return api.SlotsState{}, fmt.Errorf("the first heartbeat did not arrive: %w", err)
 	}
 	a.held.add(h)
 	defer a.held.remove(h)
@@ -79,7 +79,7 @@ func (a *Activities) Slots(ctx context.Context, r switchyard.SlotsRequest) (swit
 // slots is one execution of Slots.
 type slots struct {
 	*Activities
-	request switchyard.SlotsRequest
+	request api.SlotsRequest
 	log     logger
 	lease   *lease
 	since   time.Time
@@ -96,23 +96,23 @@ type slots struct {
 	following func()
 
 	mu   sync.Mutex
-	lane switchyard.Lane
+	lane api.Lane
 	// queues are those that are served now, by the part of their name that stands for the key; "" of a lane without keys.
 	queues map[string]*slotQueue
 	// open are the keys that are to be served; closing are the queues of others whose calls have not ended, closings counts them.
-	open     switchyard.OpenKeys
+	open     api.OpenKeys
 	closing  map[*slotQueue]bool
 	closings sync.WaitGroup
 	// ended says that no queue is served any more.
 	ended bool
 	// counts are those of earlier holders and of what happened here; needed are earlier holders'.
-	counts switchyard.LaneCounts
+	counts api.LaneCounts
 	needed map[string]int64
 }
 
 // recall takes over what the holder before has told.
 func (h *slots) recall(ctx context.Context, attempt int64) {
-	var last switchyard.SlotsState
+	var last api.SlotsState
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &last); err != nil {
 			h.log.Warn("what the holder before counted cannot be read", append(h.fields(), "error", err)...)
@@ -146,15 +146,15 @@ func (h *slots) configure() {
 }
 
 // share is how many calls of a queue this holder runs at a time.
-func (h *slots) share(lane switchyard.Lane) int {
+func (h *slots) share(lane api.Lane) int {
 	return lane.Share(h.request.Group, max(h.request.Lane.Holders, 1))
 }
 
 // state is what heartbeats tell.
-func (h *slots) state() switchyard.SlotsState {
+func (h *slots) state() api.SlotsState {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := switchyard.SlotsState{Fence: h.fence, Since: h.since.UnixMilli(), Slots: h.share(h.lane), LaneCounts: h.counts}
+	s := api.SlotsState{Fence: h.fence, Since: h.since.UnixMilli(), Slots: h.share(h.lane), LaneCounts: h.counts}
 	if h.lane.Keyed() {
 		s.Keys = len(h.queues)
 	}
@@ -169,7 +169,7 @@ func (h *slots) state() switchyard.SlotsState {
 		}
 	}
 	for q := range h.closing {
-		q.count(func(c *switchyard.LaneCounts) { s.Add(*c) })
+		q.count(func(c *api.LaneCounts) { s.Add(*c) })
 	}
 	return s
 }
@@ -253,7 +253,7 @@ func (h *slots) look(ctx context.Context) release {
 func (h *slots) beat(ctx context.Context) error { return h.lease.beat(context.WithoutCancel(ctx)) }
 
 // finish stops serving the lane, and reports when no call runs any more that another holder's could overlap.
-func (h *slots) finish(ctx context.Context, why release) (switchyard.SlotsState, error) {
+func (h *slots) finish(ctx context.Context, why release) (api.SlotsState, error) {
 	if h.following != nil {
 		h.following()
 	}
@@ -335,7 +335,7 @@ func (h *slots) exitIfBusy() {
 	lane := h.lane
 	h.mu.Unlock()
 	running := h.state().Running
-	if running == 0 || cmp.Or(lane.OnLostLease, switchyard.OnLostLeaseExit) != switchyard.OnLostLeaseExit {
+	if running == 0 || cmp.Or(lane.OnLostLease, api.OnLostLeaseExit) != api.OnLostLeaseExit {
 		return
 	}
 	h.log.Warn("calls did not stop when the lease of their lane was over; this process ends, so that they cannot overlap the next holder's (on_lost_lease: exit)",

@@ -5,33 +5,33 @@ import (
 	"errors"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 )
 
 // tool executes a call of the lane.
-func (q *slotQueue) tool(ctx context.Context, in converter.EncodedValues) (switchyard.Result, error) {
-	return through(ctx, q, in, func(ctx context.Context) (switchyard.Result, error) { return q.holder.Tool(ctx, in) })
+func (q *slotQueue) tool(ctx context.Context, in converter.EncodedValues) (api.Result, error) {
+	return through(ctx, q, in, func(ctx context.Context) (api.Result, error) { return q.holder.Tool(ctx, in) })
 }
 
 // model makes a model step on the lane.
-func (q *slotQueue) model(ctx context.Context, r switchyard.ModelRequest) (switchyard.ModelResponse, error) {
-	return through(ctx, q, nil, func(ctx context.Context) (switchyard.ModelResponse, error) { return q.holder.ModelStep(ctx, r) })
+func (q *slotQueue) model(ctx context.Context, r api.ModelRequest) (api.ModelResponse, error) {
+	return through(ctx, q, nil, func(ctx context.Context) (api.ModelResponse, error) { return q.holder.ModelStep(ctx, r) })
 }
 
 // Behind returns what executes the calls and the model steps of a lane without a limit for as long as its door is open. What
 // was on its way when the door was closed is handed back, so that it goes by the rules that the lane has then.
-func (a *Activities) Behind(door *Door, lane string) (tool func(context.Context, converter.EncodedValues) (switchyard.Result, error),
-	model func(context.Context, switchyard.ModelRequest) (switchyard.ModelResponse, error)) {
-	tool = func(ctx context.Context, in converter.EncodedValues) (r switchyard.Result, err error) {
+func (a *Activities) Behind(door *Door, lane string) (tool func(context.Context, converter.EncodedValues) (api.Result, error),
+	model func(context.Context, api.ModelRequest) (api.ModelResponse, error)) {
+	tool = func(ctx context.Context, in converter.EncodedValues) (r api.Result, err error) {
 		if door.isClosed() {
 			return r, Failure(handedBack(lane, in))
 		}
 		return a.Tool(ctx, in)
 	}
-	model = func(ctx context.Context, in switchyard.ModelRequest) (r switchyard.ModelResponse, err error) {
+	model = func(ctx context.Context, in api.ModelRequest) (r api.ModelResponse, err error) {
 		if door.isClosed() {
 			return r, Failure(handedBack(lane, nil))
 		}
@@ -67,7 +67,7 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 		return result, q.refusal(err, in, 0)
 	}
 	began := time.Now()
-	q.count(func(c *switchyard.LaneCounts) { c.Acquired++; c.Running++ })
+	q.count(func(c *api.LaneCounts) { c.Acquired++; c.Running++ })
 	told := heldLease{lane: q.lane, fence: q.holder.fence}
 	if waited {
 		told.held = began.Sub(received)
@@ -80,7 +80,7 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 }
 
 // tellHeld says in a call's result, or in its error, how long it waited with its lane's holder.
-func tellHeld(ctx context.Context, result *switchyard.Result, failure *switchyard.Error) {
+func tellHeld(ctx context.Context, result *api.Result, failure *api.Error) {
 	lease, ok := ctx.Value(leaseKey{}).(heldLease)
 	switch {
 	case !ok || failure == waiting:
@@ -92,16 +92,16 @@ func tellHeld(ctx context.Context, result *switchyard.Result, failure *switchyar
 }
 
 // countRefusal says how a task counts that did not run.
-func countRefusal(err error) func(*switchyard.LaneCounts) {
+func countRefusal(err error) func(*api.LaneCounts) {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok {
 		return nil
 	}
-	switch switchyard.ErrorType(app.Type()) {
-	case switchyard.ErrQueueFull:
-		return func(c *switchyard.LaneCounts) { c.Rejected++ }
-	case switchyard.ErrQueueTimeout:
-		return func(c *switchyard.LaneCounts) { c.TimedOut++ }
+	switch api.ErrorType(app.Type()) {
+	case api.ErrQueueFull:
+		return func(c *api.LaneCounts) { c.Rejected++ }
+	case api.ErrQueueTimeout:
+		return func(c *api.LaneCounts) { c.TimedOut++ }
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func (q *slotQueue) ran(info activity.Info, began time.Time, failure error) {
 	if app, ok := errors.AsType[*temporal.ApplicationError](failure); ok && !app.NonRetryable() {
 		again = now.Add(app.NextRetryDelay() + longestRetry(info))
 	}
-	q.end(func(c *switchyard.LaneCounts) {
+	q.end(func(c *api.LaneCounts) {
 		c.Running--
 		c.Ended++
 		c.ExecutionMicros += now.Sub(began).Microseconds()
@@ -149,7 +149,7 @@ func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.
 	case !holds:
 		return false, nil
 	}
-	var x switchyard.Execution
+	var x api.Execution
 	if in != nil {
 		if err := in.Get(&x); err != nil {
 			return false, Failure(unread(err))
@@ -163,7 +163,7 @@ func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.
 
 // stand stands in the line until it is the task's turn. The first attempt may wait for the timeout from its scheduling on, a
 // later one from when this worker got it: when it was due is not known here.
-func (q *slotQueue) stand(ctx context.Context, info activity.Info, timeout switchyard.Duration) error {
+func (q *slotQueue) stand(ctx context.Context, info activity.Info, timeout api.Duration) error {
 	var deadline time.Time
 	if timeout > 0 {
 		deadline = info.StartedTime.Add(timeout.Std())
@@ -189,19 +189,19 @@ func levelOf(info activity.Info) int {
 	if info.Priority.PriorityKey > 0 {
 		return info.Priority.PriorityKey
 	}
-	return switchyard.PriorityNormal.Level()
+	return api.PriorityNormal.Level()
 }
 
 // refusal is the failure of a call that did not get its turn.
-func (q *slotQueue) refusal(err error, in converter.EncodedValues, timeout switchyard.Duration) error {
+func (q *slotQueue) refusal(err error, in converter.EncodedValues, timeout api.Duration) error {
 	switch {
 	case errors.Is(err, errLineFull):
-		e := switchyard.Errorf(switchyard.ErrQueueFull, "the lane %s has no free slot, and as many calls wait for one as may", q.lane)
-		e.Phase = switchyard.PhasePreExecution
+		e := api.Errorf(api.ErrQueueFull, "the lane %s has no free slot, and as many calls wait for one as may", q.lane)
+		e.Phase = api.PhasePreExecution
 		return Failure(e)
 	case errors.Is(err, errLineTooLong):
-		e := switchyard.Errorf(switchyard.ErrQueueTimeout, "the lane %s had no free slot for the call within %s", q.lane, timeout)
-		e.Phase = switchyard.PhasePreExecution
+		e := api.Errorf(api.ErrQueueTimeout, "the lane %s had no free slot for the call within %s", q.lane, timeout)
+		e.Phase = api.PhasePreExecution
 		return Failure(e)
 	case temporal.IsCanceledError(err):
 		return temporal.NewCanceledError("the call was cancelled while it waited for a slot of its lane")
@@ -211,9 +211,9 @@ func (q *slotQueue) refusal(err error, in converter.EncodedValues, timeout switc
 
 // handedBack is the error of a call that came to a worker which may not begin it any more. The run makes the call again,
 // which uses up no attempt; a model step, which has no input in, is tried again by its retry policy.
-func handedBack(lane string, in converter.EncodedValues) *switchyard.Error {
-	e := switchyard.Errorf(switchyard.ErrWorkerLost, "the worker gave up the lane %s before it began the call; nothing ran", lane)
-	e.Phase, e.Retryable, e.NotBegun = switchyard.PhaseExecution, in == nil, true
+func handedBack(lane string, in converter.EncodedValues) *api.Error {
+	e := api.Errorf(api.ErrWorkerLost, "the worker gave up the lane %s before it began the call; nothing ran", lane)
+	e.Phase, e.Retryable, e.NotBegun = api.PhaseExecution, in == nil, true
 	return e
 }
 
@@ -251,7 +251,7 @@ func (w *waiter) beats(ctx context.Context) {
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
 	for {
-		if w.result = w.beat(switchyard.Waiting{Waiting: true}); temporal.IsCanceledError(w.result) {
+		if w.result = w.beat(api.Waiting{Waiting: true}); temporal.IsCanceledError(w.result) {
 			w.cancel(w.result)
 		}
 		select {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // heldSlots are the groups that this process holds now.
@@ -66,11 +66,11 @@ func (s *heldSlots) drop(queue string, group int) {
 }
 
 // SlotStates returns what this process's holders tell, by lane.
-func (a *Activities) SlotStates() map[string][]switchyard.SlotsState {
+func (a *Activities) SlotStates() map[string][]api.SlotsState {
 	a.held.mu.Lock()
 	holders := slices.Collect(maps.Keys(a.held.all))
 	a.held.mu.Unlock() // a holder that tells takes its own lock first, as one that opens a key does
-	states := map[string][]switchyard.SlotsState{}
+	states := map[string][]api.SlotsState{}
 	for _, h := range holders {
 		name := h.request.Lane.Name
 		states[name] = append(states[name], h.state())

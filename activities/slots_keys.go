@@ -6,7 +6,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
@@ -39,17 +39,17 @@ func (h *slots) follow(ctx context.Context) {
 
 // beginKeys starts the workflow that knows the lane's keys, if it does not run.
 func (h *slots) beginKeys(ctx context.Context) error {
-	id := switchyard.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
+	id := api.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
 	_, err := h.config.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: h.request.Base,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING},
-		switchyard.KeysWorkflow, switchyard.KeysInput{Lane: h.request.Lane.Name})
+		api.KeysWorkflow, api.KeysInput{Lane: h.request.Lane.Name})
 	return err
 }
 
 // followOnce follows one execution of the workflow to its end. It first reads what there is, so that keys that were closed
 // long ago are not served for a moment.
 func (h *slots) followOnce(ctx context.Context) error {
-	id := switchyard.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
+	id := api.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
 	run, err := h.config.Client.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (h *slots) followOnce(ctx context.Context) error {
 	if status := run.GetWorkflowExecutionInfo().GetStatus(); status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return h.beginKeys(ctx)
 	}
-	open, seen := switchyard.OpenKeys{}, int64(0)
+	open, seen := api.OpenKeys{}, int64(0)
 	for _, wait := range []bool{false, true} {
 		events := h.config.Client.GetWorkflowHistory(ctx, id, runID, wait, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for events.HasNext() {
@@ -80,9 +80,9 @@ func (h *slots) followOnce(ctx context.Context) error {
 }
 
 // apply takes an event into the open keys, and reports whether it is about them.
-func (h *slots) apply(open switchyard.OpenKeys, e *historypb.HistoryEvent) bool {
+func (h *slots) apply(open api.OpenKeys, e *historypb.HistoryEvent) bool {
 	if started := e.GetWorkflowExecutionStartedEventAttributes(); started != nil {
-		var in switchyard.KeysInput
+		var in api.KeysInput
 		if err := h.config.Converter.FromPayloads(started.GetInput(), &in); err != nil {
 			h.log.Warn("the open keys of the lane cannot be read", append(h.fields(), "error", err)...)
 		}
@@ -90,10 +90,10 @@ func (h *slots) apply(open switchyard.OpenKeys, e *historypb.HistoryEvent) bool 
 		return true
 	}
 	signal := e.GetWorkflowExecutionSignaledEventAttributes()
-	if signal.GetSignalName() != switchyard.KeySignal {
+	if signal.GetSignalName() != api.KeySignal {
 		return false
 	}
-	var o switchyard.KeyOrder
+	var o api.KeyOrder
 	if err := h.config.Converter.FromPayloads(signal.GetInput(), &o); err != nil {
 		h.log.Warn("an order about the lane's keys cannot be read", append(h.fields(), "error", err)...)
 		return false
@@ -103,13 +103,13 @@ func (h *slots) apply(open switchyard.OpenKeys, e *historypb.HistoryEvent) bool 
 }
 
 // serveKeys serves the open keys of the group, and no others.
-func (h *slots) serveKeys(open switchyard.OpenKeys) {
+func (h *slots) serveKeys(open api.OpenKeys) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.open
 	h.open = maps.Clone(open)
 	for part, opens := range open {
-		if switchyard.KeyGroup(part, h.request.Lane.Holders) != h.request.Group {
+		if api.KeyGroup(part, h.request.Lane.Holders) != h.request.Group {
 			continue
 		}
 		if q := h.queues[part]; q != nil && opens > before[part] {
@@ -129,7 +129,7 @@ func (h *slots) serveKeys(open switchyard.OpenKeys) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			delete(h.closing, q)
-			q.count(func(c *switchyard.LaneCounts) { h.counts.Add(*c) })
+			q.count(func(c *api.LaneCounts) { h.counts.Add(*c) })
 		})
 	}
 }
@@ -138,23 +138,23 @@ func (h *slots) serveKeys(open switchyard.OpenKeys) {
 func (h *slots) closeIdle(ctx context.Context) {
 	h.mu.Lock()
 	now := time.Now()
-	var orders []switchyard.KeyOrder
+	var orders []api.KeyOrder
 	for part, q := range h.queues {
 		if !h.lane.Keyed() || now.Sub(q.asked) < closePause || !q.idle(h.lane.IdleTimeout.Std(), now) {
 			continue
 		}
 		q.asked = now
-		orders = append(orders, switchyard.KeyOrder{Close: part, Opens: h.open[part]})
+		orders = append(orders, api.KeyOrder{Close: part, Opens: h.open[part]})
 	}
 	h.mu.Unlock()
 	if len(orders) == 0 {
 		return
 	}
 	go func() {
-		id := switchyard.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
+		id := api.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
 		for _, o := range orders {
 			// One that does not arrive is asked for again.
-			_ = h.config.Client.SignalWorkflow(ctx, id, "", switchyard.KeySignal, o)
+			_ = h.config.Client.SignalWorkflow(ctx, id, "", api.KeySignal, o)
 		}
 	}()
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 var (
@@ -21,7 +21,7 @@ var (
 type line struct {
 	mu          sync.Mutex
 	limit, room int
-	strategy    switchyard.Strategy
+	strategy    api.Strategy
 	running     int
 	waiting     []*place // in the order in which they run
 	// came counts the calls. clock is the pass of the call of a priority that ran last, last that of the last one of each who
@@ -49,7 +49,7 @@ type place struct {
 func newLine() *line { return &line{clock: map[int]int64{}, last: map[sharer]int64{}} }
 
 // configure changes the rules of the line. Calls that wait already stay, also where there would be no room for them now.
-func (l *line) configure(limit, room int, strategy switchyard.Strategy) {
+func (l *line) configure(limit, room int, strategy api.Strategy) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.limit, l.room, l.strategy = limit, room, strategy
@@ -97,7 +97,7 @@ func (l *line) stand(priority int, fairness string) (p *place, waiting bool) {
 	defer l.mu.Unlock()
 	l.came++
 	p = &place{came: l.came, turn: make(chan error, 1)}
-	if l.strategy == switchyard.StrategyPriority {
+	if l.strategy == api.StrategyPriority {
 		p.sharer = sharer{priority, fairness}
 		p.pass = max(l.clock[priority], l.last[p.sharer]) + 1
 		l.last[p.sharer] = p.pass

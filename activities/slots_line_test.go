@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // stander is a call that stands in a line in a test.
@@ -23,7 +23,7 @@ type stander struct {
 
 // lineOf returns a line and a function that puts a call into it, which returns when the call stands there or has been
 // answered.
-func lineOf(t *testing.T, limit, room int, strategy switchyard.Strategy) (*line, func(name string, level int, from string, deadline time.Time) *stander) {
+func lineOf(t *testing.T, limit, room int, strategy api.Strategy) (*line, func(name string, level int, from string, deadline time.Time) *stander) {
 	l := newLine()
 	l.configure(limit, room, strategy)
 	return l, func(name string, level int, from string, deadline time.Time) *stander {
@@ -44,15 +44,15 @@ func lineOf(t *testing.T, limit, room int, strategy switchyard.Strategy) (*line,
 // A line keeps its strategy's order: fifo that of coming; priority the most urgent first, and among equals turns for
 // everybody who shares the lane, however many calls one of them has.
 func TestLineOrder(t *testing.T) {
-	normal, urgent, low := switchyard.PriorityNormal.Level(), switchyard.PriorityUrgent.Level(), switchyard.PriorityLow.Level()
+	normal, urgent, low := api.PriorityNormal.Level(), api.PriorityUrgent.Level(), api.PriorityLow.Level()
 	come := []struct {
 		name  string
 		level int
 		from  string
 	}{{"a1", normal, "a"}, {"a2", normal, "a"}, {"low", low, "b"}, {"a3", normal, "a"}, {"b1", normal, "b"}, {"urgent", urgent, "a"}, {"b2", normal, "b"}}
-	for strategy, want := range map[switchyard.Strategy][]string{
-		switchyard.StrategyFIFO:     {"a1", "a2", "low", "a3", "b1", "urgent", "b2"},
-		switchyard.StrategyPriority: {"urgent", "a1", "b1", "a2", "b2", "a3", "low"},
+	for strategy, want := range map[api.Strategy][]string{
+		api.StrategyFIFO:     {"a1", "a2", "low", "a3", "b1", "urgent", "b2"},
+		api.StrategyPriority: {"urgent", "a1", "b1", "a2", "b2", "a3", "low"},
 	} {
 		l, stand := lineOf(t, 1, len(come), strategy)
 		first := stand("first", normal, "c", time.Time{})
@@ -84,7 +84,7 @@ func TestLineOrder(t *testing.T) {
 func TestLineIsExact(t *testing.T) {
 	for _, c := range []struct{ limit, room int }{{1, 0}, {1, 3}, {4, 2}, {3, 0}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
-			l, stand := lineOf(t, c.limit, c.room, switchyard.StrategyFIFO)
+			l, stand := lineOf(t, c.limit, c.room, api.StrategyFIFO)
 			var mu sync.Mutex
 			var all []*stander
 			var coming sync.WaitGroup
@@ -143,7 +143,7 @@ func merged(all []*stander) <-chan error {
 
 // Where a more urgent call finds no room, the last one in the lane's order makes room for it.
 func TestLineMakesRoomForUrgent(t *testing.T) {
-	l, stand := lineOf(t, 1, 1, switchyard.StrategyPriority)
+	l, stand := lineOf(t, 1, 1, api.StrategyPriority)
 	if err := soon(t, "the first turn", stand("first", 3, "", time.Time{}).ended); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestLineMakesRoomForUrgent(t *testing.T) {
 
 // Who waits too long, or whose call is cancelled, leaves the line and takes nobody's turn.
 func TestLineLeft(t *testing.T) {
-	l, stand := lineOf(t, 1, 10, switchyard.StrategyFIFO)
+	l, stand := lineOf(t, 1, 10, api.StrategyFIFO)
 	if err := soon(t, "the first turn", stand("first", 3, "", time.Time{}).ended); err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestLineLeft(t *testing.T) {
 	}
 	// A higher limit takes effect for those who wait.
 	more := stand("more", 3, "", time.Time{})
-	l.configure(2, 10, switchyard.StrategyFIFO)
+	l.configure(2, 10, api.StrategyFIFO)
 	if err := soon(t, "the one more", more.ended); err != nil {
 		t.Error(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // slotQueue is one task queue that a holder serves: the lane's, or that of one of its keys.
@@ -29,7 +29,7 @@ type slotQueue struct {
 	// tasks counts what has been taken from the queue and has not ended; ended is closed when one does, and made anew.
 	tasks  int
 	ended  chan struct{}
-	counts switchyard.LaneCounts
+	counts api.LaneCounts
 	// used is when the last task ended or the key was asked for last, busy until when those that run may come again, again until when those that failed
 	// may.
 	used, busy, again time.Time
@@ -67,7 +67,7 @@ func (h *slots) start(part string) {
 }
 
 // configure goes by the lane as it is configured now.
-func (q *slotQueue) configure(lane switchyard.Lane) {
+func (q *slotQueue) configure(lane api.Lane) {
 	q.serving.Lock()
 	defer q.serving.Unlock()
 	share := q.holder.share(lane)
@@ -92,7 +92,7 @@ func (q *slotQueue) configure(lane switchyard.Lane) {
 }
 
 // serve starts an SDK worker for the queue in place of the one before, which finishes its calls. The caller holds serving.
-func (q *slotQueue) serve(lane switchyard.Lane) {
+func (q *slotQueue) serve(lane api.Lane) {
 	s := &service{door: q.gate.door(), rate: lane.Rate}
 	stop, err := q.holder.config.ServeQueue(ServedQueue{Queue: q.queue, Lane: lane.Name, Door: s.door, Rate: lane.Rate,
 		Tool: q.tool, Model: q.model, Failed: q.fail})
@@ -192,7 +192,7 @@ func (q *slotQueue) take(again time.Time) {
 	q.busy = later(q.busy, again)
 }
 
-func (q *slotQueue) end(count func(*switchyard.LaneCounts), again time.Time) {
+func (q *slotQueue) end(count func(*api.LaneCounts), again time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if count != nil {
@@ -207,14 +207,14 @@ func (q *slotQueue) end(count func(*switchyard.LaneCounts), again time.Time) {
 	q.ended = make(chan struct{})
 }
 
-func (q *slotQueue) count(count func(*switchyard.LaneCounts)) {
+func (q *slotQueue) count(count func(*api.LaneCounts)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	count(&q.counts)
 }
 
 // addTo adds the queue's counts to c, and returns until when it must be served though nobody uses it.
-func (q *slotQueue) addTo(c *switchyard.LaneCounts) (needed time.Time) {
+func (q *slotQueue) addTo(c *api.LaneCounts) (needed time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	c.Add(q.counts)

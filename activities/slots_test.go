@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -52,10 +52,10 @@ func newSlotsProcess(t *testing.T) *slotsProcess {
 }
 
 // hold has the process hold the only group of a lane, with a heartbeat timeout that is as good as none.
-func (p *slotsProcess) hold(t *testing.T, lane switchyard.Lane, timeout time.Duration) *slots {
+func (p *slotsProcess) hold(t *testing.T, lane api.Lane, timeout time.Duration) *slots {
 	t.Helper()
 	lane.Name, lane.Holders = "lane", 1
-	h := &slots{Activities: p.Activities, request: switchyard.SlotsRequest{Lane: lane, Base: "q"}, log: quietLog{}, since: time.Now(),
+	h := &slots{Activities: p.Activities, request: api.SlotsRequest{Lane: lane, Base: "q"}, log: quietLog{}, since: time.Now(),
 		queues: map[string]*slotQueue{}, closing: map[*slotQueue]bool{}, failed: make(chan error, 1)}
 	h.configure()
 	h.lease = newLease(p.config.Client, nil, timeout, func() any { return h.state() })
@@ -88,12 +88,12 @@ func (quietLog) Warn(string, ...any) {}
 // What holders tell can be asked for while they begin to serve keys.
 func TestSlotStatesWhileKeysOpen(t *testing.T) {
 	p := newSlotsProcess(t)
-	h := p.hold(t, switchyard.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
+	h := p.hold(t, api.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
 	var both sync.WaitGroup
 	both.Go(func() {
-		open := switchyard.OpenKeys{}
+		open := api.OpenKeys{}
 		for i := range 500 {
-			open.Apply(switchyard.KeyOrder{Open: fmt.Sprint(i)})
+			open.Apply(api.KeyOrder{Open: fmt.Sprint(i)})
 			h.serveKeys(open)
 		}
 	})
@@ -113,7 +113,7 @@ func TestSlotStatesWhileKeysOpen(t *testing.T) {
 // A process that got a group again before it had given it up serves it still when it has.
 func TestSlotsTakenAgainBeforeGivenUp(t *testing.T) {
 	p := newSlotsProcess(t)
-	lane := switchyard.Lane{Limit: 1}
+	lane := api.Lane{Limit: 1}
 	before := p.served(t, p.hold(t, lane, time.Hour), "")
 	again := p.served(t, p.hold(t, lane, time.Hour), "")
 	before.close()
@@ -128,10 +128,10 @@ func TestSlotsTakenAgainBeforeGivenUp(t *testing.T) {
 // ends before.
 func TestSlotsLostWhileCallRuns(t *testing.T) {
 	p := newSlotsProcess(t)
-	h := p.hold(t, switchyard.Lane{Limit: 1}, 2*time.Second)
+	h := p.hold(t, api.Lane{Limit: 1}, 2*time.Second)
 	q := p.served(t, h, "")
 	q.take(time.Time{})
-	q.count(func(c *switchyard.LaneCounts) { c.Running++ })
+	q.count(func(c *api.LaneCounts) { c.Running++ })
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -149,19 +149,19 @@ func TestSlotsLostWhileCallRuns(t *testing.T) {
 // A holder gives its group up only when no call of a key runs that has been closed meanwhile either.
 func TestSlotsGivenUpAfterClosedKey(t *testing.T) {
 	p := newSlotsProcess(t)
-	h := p.hold(t, switchyard.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
-	h.serveKeys(switchyard.OpenKeys{"a": 1})
+	h := p.hold(t, api.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
+	h.serveKeys(api.OpenKeys{"a": 1})
 	soon(t, "the key's worker", p.doors)
 	h.mu.Lock()
 	q := h.queues["a"]
 	h.mu.Unlock()
 	q.take(time.Time{})
-	q.count(func(c *switchyard.LaneCounts) { c.Acquired++; c.Running++ })
-	h.serveKeys(switchyard.OpenKeys{})
+	q.count(func(c *api.LaneCounts) { c.Acquired++; c.Running++ })
+	h.serveKeys(api.OpenKeys{})
 	if s := h.state(); s.Running != 1 || s.Acquired != 1 || s.Keys != 0 {
 		t.Errorf("while a call of a closed key runs: %+v", s)
 	}
-	gone := make(chan switchyard.SlotsState, 1)
+	gone := make(chan api.SlotsState, 1)
 	go func() {
 		s, _ := h.finish(t.Context(), releaseUnneeded)
 		gone <- s
@@ -171,7 +171,7 @@ func TestSlotsGivenUpAfterClosedKey(t *testing.T) {
 		t.Error("the group was given up while a call ran")
 	case <-time.After(100 * time.Millisecond):
 	}
-	q.end(func(c *switchyard.LaneCounts) { c.Running-- }, time.Time{})
+	q.end(func(c *api.LaneCounts) { c.Running-- }, time.Time{})
 	if s := soon(t, "the group to be given up", gone); s.Acquired != 1 || s.Running != 0 {
 		t.Errorf("in the end: %+v", s)
 	}
@@ -182,13 +182,13 @@ func TestSlotsGivenUpAfterClosedKey(t *testing.T) {
 func TestSlotsLimitWhileRulesChange(t *testing.T) {
 	p := newSlotsProcess(t)
 	size := 1
-	plain, exact := switchyard.Lane{Name: "lane", Limit: 1}, switchyard.Lane{Name: "lane", Limit: 1, QueueSize: &size}
+	plain, exact := api.Lane{Name: "lane", Limit: 1}, api.Lane{Name: "lane", Limit: 1, QueueSize: &size}
 	q := p.served(t, p.hold(t, plain, time.Hour), "")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	handedBack := func(err error, what string) {
 		t.Helper()
-		var e switchyard.Error
+		var e api.Error
 		if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Details(&e) != nil || !e.NotBegun {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -223,7 +223,7 @@ func TestSlotsLimitWhileRulesChange(t *testing.T) {
 // The queue of a key is idle only where calls that wait for the lane's rate would have come, and where it is polled at all.
 func TestSlotsIdleKey(t *testing.T) {
 	p := newSlotsProcess(t)
-	q := p.served(t, p.hold(t, switchyard.Lane{Limit: 1, Key: "{{args.x}}", Rate: 0.5}, time.Hour), "a")
+	q := p.served(t, p.hold(t, api.Lane{Limit: 1, Key: "{{args.x}}", Rate: 0.5}, time.Hour), "a")
 	for after, want := range map[time.Duration]bool{2 * time.Second: false, 19 * time.Second: false, 21 * time.Second: true} {
 		if got := q.idle(time.Second, q.used.Add(after)); got != want {
 			t.Errorf("after %s: %t", after, got)
@@ -239,7 +239,7 @@ func TestSlotsIdleKey(t *testing.T) {
 func TestSlotsAttemptBegins(t *testing.T) {
 	p := newSlotsProcess(t)
 	none := 0
-	q := p.served(t, p.hold(t, switchyard.Lane{Limit: 2, QueueSize: &none}, time.Hour), "")
+	q := p.served(t, p.hold(t, api.Lane{Limit: 2, QueueSize: &none}, time.Hour), "")
 	for attempt := range int32(2) {
 		if _, err := q.enter(t.Context(), activity.Info{TaskToken: []byte("call"), Attempt: attempt + 1}, nil); err != nil {
 			t.Fatal(err)

@@ -3,7 +3,7 @@ package activities
 import (
 	"sync"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -35,7 +35,7 @@ func (s *specs) put(digest string, c *toolspecs.Compiled) {
 }
 
 // of returns the compiled spec of a pinned tool.
-func (s *specs) of(t switchyard.Tool) (*toolspecs.Compiled, error) {
+func (s *specs) of(t api.Tool) (*toolspecs.Compiled, error) {
 	if c, ok := s.get(t.Digest); ok {
 		return c, nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -173,7 +174,7 @@ func (f *Factories) count(tool string, change int) {
 func (f *Factories) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error) {
 	i, ok := ctx.Value(instanceKey{}).(*instance)
 	if !ok {
-		return Answer{}, switchyard.Errorf(switchyard.ErrExecutorNotFound, "the call of %s came to a worker that holds no instance for it", spec.Name)
+		return Answer{}, api.Errorf(api.ErrExecutorNotFound, "the call of %s came to a worker that holds no instance for it", spec.Name)
 	}
 	return i.execute(ctx, spec, args)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -79,7 +79,7 @@ func TestFactoriesFaults(t *testing.T) {
 func TestStatefulCheck(t *testing.T) {
 	fits := func(s Stateful, parameter string) []string {
 		compiled, err := spec("counter", func(s *toolspecs.Spec) {
-			s.Entry.Type = switchyard.KindStateful
+			s.Entry.Type = api.KindStateful
 			s.Parameters = []toolspecs.Parameter{{Name: parameter, Type: "integer", Required: true}}
 		}).Compile()
 		if err != nil {
@@ -143,7 +143,7 @@ func TestCallWithoutInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := spec("probe", nil)
-	if _, err := f.Execute(t.Context(), &s, json.RawMessage(`{}`)); !errors.Is(err, &switchyard.Error{Type: switchyard.ErrExecutorNotFound}) {
+	if _, err := f.Execute(t.Context(), &s, json.RawMessage(`{}`)); !errors.Is(err, &api.Error{Type: api.ErrExecutorNotFound}) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -3,7 +3,7 @@ package activities
 import (
 	"encoding/json"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -16,24 +16,24 @@ const (
 
 // admitAgent completes the verdict on a call of an agent tool: what the agent is asked, and what of the run's budget the
 // call needs beside itself.
-func admitAgent(r switchyard.AdmitRequest, compiled *toolspecs.Compiled, arguments json.RawMessage, v *switchyard.Verdict) *switchyard.Error {
-	if r.Depth >= switchyard.MaxDepth {
-		e := switchyard.Errorf(switchyard.ErrPreconditionFailed, "this run is a sub-agent %d deep already, and none may be deeper", r.Depth)
-		e.Phase = switchyard.PhasePreValidation
+func admitAgent(r api.AdmitRequest, compiled *toolspecs.Compiled, arguments json.RawMessage, v *api.Verdict) *api.Error {
+	if r.Depth >= api.MaxDepth {
+		e := api.Errorf(api.ErrPreconditionFailed, "this run is a sub-agent %d deep already, and none may be deeper", r.Depth)
+		e.Phase = api.PhasePreValidation
 		return e
 	}
 	prompt, err := compiled.AgentPrompt(arguments)
 	if err == nil && encodedSize(prompt) > maxPrompt {
-		err = switchyard.Errorf(switchyard.ErrValidation, "what the agent would be asked has %d bytes; at most %d fit into history", encodedSize(prompt), maxPrompt)
+		err = api.Errorf(api.ErrValidation, "what the agent would be asked has %d bytes; at most %d fit into history", encodedSize(prompt), maxPrompt)
 	}
 	if err != nil {
-		e := *switchyard.AsError(err)
-		e.Phase = switchyard.PhasePreValidation
+		e := *api.AsError(err)
+		e.Phase = api.PhasePreValidation
 		return &e
 	}
 	if r.Spent != "" {
-		e := switchyard.Errorf(switchyard.ErrBudgetExceeded, "the run's budget of %s is used up, so that nothing is left for a sub-agent", r.Spent)
-		e.Phase = switchyard.PhasePreExecution
+		e := api.Errorf(api.ErrBudgetExceeded, "the run's budget of %s is used up, so that nothing is left for a sub-agent", r.Spent)
+		e.Phase = api.PhasePreExecution
 		return e
 	}
 	v.Prompt = prompt

@@ -8,16 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // agentSpec is an agent tool whose agent may call these tools.
 func agentSpec(name, tools string, change func(*toolspecs.Spec)) toolspecs.Spec {
-	script := switchyard.Pack(switchyard.Script{Steps: []switchyard.ScriptStep{{Answer: "done"}}})
+	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: "done"}}})
 	return spec(name, func(s *toolspecs.Spec) {
-		s.Entry = toolspecs.Entry{Type: switchyard.KindAgent, Agent: &switchyard.Agent{Name: name, Tools: strings.Fields(tools),
-			Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &script}}}
+		s.Entry = toolspecs.Entry{Type: api.KindAgent, Agent: &api.Agent{Name: name, Tools: strings.Fields(tools),
+			Model: api.Model{Provider: api.ProviderScripted, Script: &script}}}
 		if change != nil {
 			change(s)
 		}
@@ -25,7 +25,7 @@ func agentSpec(name, tools string, change func(*toolspecs.Spec)) toolspecs.Spec 
 }
 
 func scriptedModels(c *Config) {
-	c.Models = map[switchyard.Provider]Model{switchyard.ProviderScripted: Scripted{}}
+	c.Models = map[api.Provider]Model{api.ProviderScripted: Scripted{}}
 }
 
 // TestPinBelow proves that a run is pinned to the tools of all agents below it, each once, and that a sub-agent's run gets
@@ -33,16 +33,16 @@ func scriptedModels(c *Config) {
 func TestPinBelow(t *testing.T) {
 	specs := []toolspecs.Spec{agentSpec("lead", "helper read lead", nil), agentSpec("helper", "write lead", nil), spec("read", nil), spec("write", nil)}
 	above := setUp(t, catalogOf(t, specs...), scriptedModels)
-	p := above.pin(t, switchyard.PinRequest{Run: "top", Tools: []string{"lead", "read"}})
-	below := switchyard.Catalog{Tools: p.Below}
+	p := above.pin(t, api.PinRequest{Run: "top", Tools: []string{"lead", "read"}})
+	below := api.Catalog{Tools: p.Below}
 	if fmt.Sprint(p.Catalog.Names(), below.Names()) != "[lead read] [helper write]" || len(p.Problems) > 0 {
 		t.Fatalf("pinned %v, below %v, problems %v", p.Catalog.Names(), below.Names(), p.Problems)
 	}
 	edited := []toolspecs.Spec{agentSpec("lead", "new", nil), spec("read", func(s *toolspecs.Spec) { s.Version = "2.0.0" }), spec("new", nil)}
 	other := setUp(t, catalogOf(t, edited...), scriptedModels)
-	other.run.setup = switchyard.Setup{Pinned: switchyard.Pack(p)}
-	parent := &switchyard.Parent{WorkflowID: "w", Run: "top", Call: "1.1", Catalog: p.Catalog.Digest, Depth: 1}
-	request := switchyard.PinRequest{Run: "sub", Parent: parent, Tools: []string{"helper", "read", "new"}}
+	other.run.setup = api.Setup{Pinned: api.Pack(p)}
+	parent := &api.Parent{WorkflowID: "w", Run: "top", Call: "1.1", Catalog: p.Catalog.Digest, Depth: 1}
+	request := api.PinRequest{Run: "sub", Parent: parent, Tools: []string{"helper", "read", "new"}}
 	sub := other.pin(t, request)
 	for _, want := range []string{"helper 1.0.0", "read 1.0.0", "new 1.0.0"} {
 		name, version, _ := strings.Cut(want, " ")
@@ -50,10 +50,10 @@ func TestPinBelow(t *testing.T) {
 			t.Errorf("%s is pinned to %q, want %q", name, tool.Version, version)
 		}
 	}
-	if names := (switchyard.Catalog{Tools: sub.Below}).Names(); fmt.Sprint(names) != "[write lead]" || other.run.queries.Load() != 1 {
+	if names := (api.Catalog{Tools: sub.Below}).Names(); fmt.Sprint(names) != "[write lead]" || other.run.queries.Load() != 1 {
 		t.Errorf("below the sub-agent: %v, after %d queries", names, other.run.queries.Load())
 	}
-	again := above.pin(t, switchyard.PinRequest{Run: "sub", Parent: parent, Tools: []string{"helper"}})
+	again := above.pin(t, api.PinRequest{Run: "sub", Parent: parent, Tools: []string{"helper"}})
 	if above.run.queries.Load() != 0 || again.Catalog.Tools[0].Digest != sub.Catalog.Tools[0].Digest {
 		t.Error("the process that pinned the run above asked it again")
 	}
@@ -78,10 +78,10 @@ func TestPinTooMuch(t *testing.T) {
 		specs = append(specs, spec(names[i], func(s *toolspecs.Spec) { s.Description = string(noise) }))
 	}
 	b := setUp(t, catalogOf(t, specs...), nil)
-	if p := b.pin(t, switchyard.PinRequest{Run: "r", Tools: names}); len(p.Problems) != 1 || !strings.Contains(p.Problems[0].Message, "history takes 1572864") || len(p.Catalog.Tools) > 0 {
+	if p := b.pin(t, api.PinRequest{Run: "r", Tools: names}); len(p.Problems) != 1 || !strings.Contains(p.Problems[0].Message, "history takes 1572864") || len(p.Catalog.Tools) > 0 {
 		t.Errorf("problems: %v", p.Problems)
 	}
-	if p := b.pin(t, switchyard.PinRequest{Run: "r", Tools: names[:15]}); len(p.Problems) > 0 || len(p.Catalog.Tools) != 15 {
+	if p := b.pin(t, api.PinRequest{Run: "r", Tools: names[:15]}); len(p.Problems) > 0 || len(p.Catalog.Tools) != 15 {
 		t.Errorf("what fits is refused: %v", p.Problems)
 	}
 }
@@ -91,8 +91,8 @@ func TestPinTooMuch(t *testing.T) {
 func TestSettle(t *testing.T) {
 	b := setUp(t, catalogOf(t), nil)
 	tool := catalogOf(t, agentSpec("sub", "", nil)).All()[0].Tool()
-	settle := func(change func(*switchyard.SettleRequest)) switchyard.Settled {
-		r := switchyard.SettleRequest{Call: "1.1", Tool: tool, Answer: "an answer", Usage: switchyard.Usage{Calls: 2}}
+	settle := func(change func(*api.SettleRequest)) api.Settled {
+		r := api.SettleRequest{Call: "1.1", Tool: tool, Answer: "an answer", Usage: api.Usage{Calls: 2}}
 		change(&r)
 		s, err := b.Settle(t.Context(), r)
 		if err != nil || s.ID != "1.1" || s.Tool != "sub" || s.Usage.Calls != 2 || (s.Result == nil) == (s.Error == nil) {
@@ -100,13 +100,13 @@ func TestSettle(t *testing.T) {
 		}
 		return s
 	}
-	if s := settle(func(r *switchyard.SettleRequest) { r.Took = switchyard.Duration(time.Hour) }); string(s.Result.Output) != `"an answer"` || !s.Result.Slow || s.Result.Tokens == 0 || s.Result.ExecutionMicros != 3600e6 {
+	if s := settle(func(r *api.SettleRequest) { r.Took = api.Duration(time.Hour) }); string(s.Result.Output) != `"an answer"` || !s.Result.Slow || s.Result.Tokens == 0 || s.Result.ExecutionMicros != 3600e6 {
 		t.Errorf("an answer: %+v", s.Result)
 	}
-	if s := settle(func(r *switchyard.SettleRequest) { r.Error = switchyard.Errorf(switchyard.ErrTimeout, "late\xff") }); s.Error.Type != switchyard.ErrTimeout || s.Error.Message != "late\uFFFD" {
+	if s := settle(func(r *api.SettleRequest) { r.Error = api.Errorf(api.ErrTimeout, "late\xff") }); s.Error.Type != api.ErrTimeout || s.Error.Message != "late\uFFFD" {
 		t.Errorf("an error: %+v", s.Error)
 	}
-	if s := settle(func(r *switchyard.SettleRequest) { r.Tool.Digest = "other" }); s.Error.Type != switchyard.ErrExecutorNotFound {
+	if s := settle(func(r *api.SettleRequest) { r.Tool.Digest = "other" }); s.Error.Type != api.ErrExecutorNotFound {
 		t.Errorf("a spec that was altered: %+v", s.Error)
 	}
 }

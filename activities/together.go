@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -18,8 +18,8 @@ const maxMerged = 512 << 10
 // together decides which of the admitted calls of an agent's turn are made as one: those of one tool that batches, with equal other
 // arguments and the same way to go. Calls that have to be approved, or whose execution plan bounds them, are made alone. It does not
 // change the order of calls that conflict.
-func together(r switchyard.AdmitRequest, verdicts []switchyard.Verdict) []switchyard.Verdict {
-	if r.Caller.Type != switchyard.CallerAgent {
+func together(r api.AdmitRequest, verdicts []api.Verdict) []api.Verdict {
+	if r.Caller.Type != api.CallerAgent {
 		return verdicts
 	}
 	var open []*batchOf
@@ -40,7 +40,7 @@ func together(r switchyard.AdmitRequest, verdicts []switchyard.Verdict) []switch
 }
 
 // join returns those that a call of the tool is made with, nil for none. All others notice that it came by.
-func join(open []*batchOf, mine *batchOf, tool switchyard.Tool, key string) (joined *batchOf) {
+func join(open []*batchOf, mine *batchOf, tool api.Tool, key string) (joined *batchOf) {
 	for _, b := range open {
 		if joined == nil && mine != nil && b.takes(mine) {
 			joined = b
@@ -53,9 +53,9 @@ func join(open []*batchOf, mine *batchOf, tool switchyard.Tool, key string) (joi
 
 // batchOf are calls that are made together, or may be.
 type batchOf struct {
-	tool     switchyard.Tool
+	tool     api.Tool
 	others   string
-	route    switchyard.Route
+	route    api.Route
 	elements int
 	size     int
 	// first is the index of the first of them.
@@ -65,8 +65,8 @@ type batchOf struct {
 }
 
 // candidate returns a call as one that others may join; nil for one that is made alone.
-func candidate(tool switchyard.Tool, c switchyard.Call, v switchyard.Verdict) *batchOf {
-	bounded := v.Plan != nil && v.Plan.Limits != switchyard.PlanLimits{}
+func candidate(tool api.Tool, c api.Call, v api.Verdict) *batchOf {
+	bounded := v.Plan != nil && v.Plan.Limits != api.PlanLimits{}
 	if tool.Batch == nil || c.OfRun() || v.Approval != nil || bounded {
 		return nil
 	}
@@ -93,36 +93,36 @@ func (b *batchOf) takes(c *batchOf) bool {
 }
 
 // pass notices a call that is not one of these: where the two conflict, no later one may come before it.
-func (b *batchOf) pass(tool switchyard.Tool, key string) {
-	alone := tool.Access == switchyard.AccessExclusive || b.tool.Access == switchyard.AccessExclusive
+func (b *batchOf) pass(tool api.Tool, key string) {
+	alone := tool.Access == api.AccessExclusive || b.tool.Access == api.AccessExclusive
 	b.closed = b.closed || alone && tool.Lane == b.tool.Lane && key == b.route.Key
 }
 
 // apart takes the answer to calls that were made together through the phase post_execution, each part of it as the answer to its
 // call. The error is that of all of them: the answer is no list with one element for each.
-func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled, answer Answer, t attempt, took time.Duration) (switchyard.Result, *switchyard.Error) {
+func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled, answer Answer, t attempt, took time.Duration) (api.Result, *api.Error) {
 	var answers []json.RawMessage
 	want := 0
 	for _, p := range t.Parts {
 		want += p.Elements
 	}
 	if err := json.Unmarshal(answer.Output, &answers); err != nil || len(answers) != want {
-		e := switchyard.Errorf(switchyard.ErrInvalidOutput, "%d calls of %s were made together, and the answer is no list with one element for each of their %d elements",
+		e := api.Errorf(api.ErrInvalidOutput, "%d calls of %s were made together, and the answer is no list with one element for each of their %d elements",
 			len(t.Parts), compiled.Spec.Name, want)
-		e.Phase = switchyard.PhasePostExecution
-		return switchyard.Result{}, e
+		e.Phase = api.PhasePostExecution
+		return api.Result{}, e
 	}
 	smaller := *compiled
 	smaller.Spec.Execution.MaxResult = min(compiled.Spec.Execution.MaxResult, maxTogether/len(t.Parts))
 	elements, _, _ := compiled.Spec.Batch.Elements(t.Arguments) // the run has made them of such lists
-	whole, at := switchyard.Result{}, 0
+	whole, at := api.Result{}, 0
 	for _, p := range t.Parts {
 		mine := t
 		mine.id = p.ID
 		if arguments, err := compiled.Spec.Batch.With(t.Arguments, elements[at:at+p.Elements]); err == nil {
 			mine.Arguments = arguments
 		}
-		output, _ := switchyard.EncodeJSON(answers[at : at+p.Elements]) // they were decoded from JSON
+		output, _ := api.EncodeJSON(answers[at : at+p.Elements]) // they were decoded from JSON
 		at += p.Elements
 		whole.Parts = append(whole.Parts, a.partOf(ctx, &smaller, Answer{Output: output, Notes: answer.Notes}, mine, took))
 	}
@@ -130,9 +130,9 @@ func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled, an
 }
 
 // partOf makes the result of one of the calls.
-func (a *Activities) partOf(ctx context.Context, compiled *toolspecs.Compiled, answer Answer, t attempt, took time.Duration) switchyard.CallOutcome {
+func (a *Activities) partOf(ctx context.Context, compiled *toolspecs.Compiled, answer Answer, t attempt, took time.Duration) api.CallOutcome {
 	began := time.Now()
-	part := switchyard.CallOutcome{ID: t.id, Tool: t.tool}
+	part := api.CallOutcome{ID: t.id, Tool: t.tool}
 	result, failure := a.postExecute(ctx, compiled, answer, t.hooked(ctx, &compiled.Spec))
 	if part.Error = hidingOf(ctx).error(failure); failure == nil {
 		result.Slow = took > compiled.Spec.Execution.SlowAfter.Std()
@@ -143,11 +143,11 @@ func (a *Activities) partOf(ctx context.Context, compiled *toolspecs.Compiled, a
 }
 
 // outcomes returns what became of the attempt's call, or of each of those that it makes together.
-func (t attempt) outcomes(whole switchyard.CallOutcome) []switchyard.CallOutcome {
+func (t attempt) outcomes(whole api.CallOutcome) []api.CallOutcome {
 	if len(t.Parts) == 0 {
-		return []switchyard.CallOutcome{whole}
+		return []api.CallOutcome{whole}
 	}
-	var all []switchyard.CallOutcome
+	var all []api.CallOutcome
 	for _, p := range t.Parts {
 		all = append(all, whole.PartOf(p.ID))
 	}

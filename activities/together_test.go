@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 func stat(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	return spec(name, func(s *toolspecs.Spec) {
 		s.Parameters = []toolspecs.Parameter{{Name: "paths", Type: "array", Required: true}, {Name: "unit", Type: "string"}}
-		s.Batch = &switchyard.Batch{Argument: "paths", Max: 3}
+		s.Batch = &api.Batch{Argument: "paths", Max: 3}
 		if change != nil {
 			change(s)
 		}
@@ -26,7 +26,7 @@ func stat(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 // TestTogether proves which calls of a turn are made as one: never past a call that conflicts with them, never more than there may
 // be, never where one of them needs something of its own, and those of agents alone.
 func TestTogether(t *testing.T) {
-	alone := func(s *toolspecs.Spec) { s.Execution.Access = switchyard.AccessExclusive }
+	alone := func(s *toolspecs.Spec) { s.Execution.Access = api.AccessExclusive }
 	catalog := catalogOf(t, stat("stat", nil), stat("write", alone), spec("look", nil), spec("lock", alone))
 	b := setUp(t, catalog, nil)
 	const one, two, other = `{"paths":["a"]}`, `{"paths":["b","c"]}`, `{"paths":["a"],"unit":"kB"}`
@@ -43,10 +43,10 @@ func TestTogether(t *testing.T) {
 		{"exclusive, and another list between", []string{"write " + one, "write " + other, "write " + one}, []int{0, 0, 0}},
 		{"refused ones between", []string{"write " + one, `write {}`, "write " + one}, []int{1, 0, 1}},
 	} {
-		r := switchyard.AdmitRequest{Tools: toolsOf(catalog), Caller: switchyard.Caller{Type: switchyard.CallerAgent}}
+		r := api.AdmitRequest{Tools: toolsOf(catalog), Caller: api.Caller{Type: api.CallerAgent}}
 		for i, c := range test.calls {
 			tool, arguments, _ := strings.Cut(c, " ")
-			r.Calls = append(r.Calls, switchyard.Call{ID: fmt.Sprint(i + 1), Tool: tool, Arguments: arguments})
+			r.Calls = append(r.Calls, api.Call{ID: fmt.Sprint(i + 1), Tool: tool, Arguments: arguments})
 		}
 		var got []int
 		for _, v := range b.admit(t, r) {
@@ -57,19 +57,19 @@ func TestTogether(t *testing.T) {
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
-		r.Caller.Type = switchyard.CallerPlan
-		if slices.ContainsFunc(b.admit(t, r), func(v switchyard.Verdict) bool { return v.Batch != "" }) {
+		r.Caller.Type = api.CallerPlan
+		if slices.ContainsFunc(b.admit(t, r), func(v api.Verdict) bool { return v.Batch != "" }) {
 			t.Errorf("%s: calls of a plan are made together", test.name)
 		}
 	}
 	tool, _ := catalog.Get("stat")
-	for name, v := range map[string]switchyard.Verdict{"an approval": {Approval: &switchyard.ApprovalNeed{}},
-		"bounds": {Plan: &switchyard.ExecutionPlan{Limits: switchyard.PlanLimits{MaxAttempts: 1}}}} {
-		if candidate(tool.Tool(), switchyard.Call{Arguments: one}, v) != nil {
+	for name, v := range map[string]api.Verdict{"an approval": {Approval: &api.ApprovalNeed{}},
+		"bounds": {Plan: &api.ExecutionPlan{Limits: api.PlanLimits{MaxAttempts: 1}}}} {
+		if candidate(tool.Tool(), api.Call{Arguments: one}, v) != nil {
 			t.Errorf("a call with %s is made with others", name)
 		}
 	}
-	if candidate(tool.Tool(), switchyard.Call{Arguments: one, Verifies: "1"}, switchyard.Verdict{}) != nil {
+	if candidate(tool.Tool(), api.Call{Arguments: one, Verifies: "1"}, api.Verdict{}) != nil {
 		t.Error("a call that the run makes by itself is made with others")
 	}
 }
@@ -94,9 +94,9 @@ func TestApart(t *testing.T) {
 	long := strings.Repeat("x", 1<<19-100)
 	x := attempt{id: "1", tool: "stat"}
 	x.Arguments = json.RawMessage(`{"paths":["a","b","c"],"unit":"kB"}`)
-	x.Parts = []switchyard.Part{{ID: "1", Elements: 1}, {ID: "2", Elements: 2}, {ID: "3"}}
-	x.Hooks = []switchyard.Hook{{Name: "h", OnError: switchyard.HookBlocks}}
-	x.Origin.Caller.Type = switchyard.CallerAgent
+	x.Parts = []api.Part{{ID: "1", Elements: 1}, {ID: "2", Elements: 2}, {ID: "3"}}
+	x.Hooks = []api.Hook{{Name: "h", OnError: api.HookBlocks}}
+	x.Origin.Caller.Type = api.CallerAgent
 	answer := Answer{Output: json.RawMessage(`["` + long + `","bbbbbb","cc"]`), Notes: []string{"noted"}}
 	x.Parts = x.Parts[:2]
 	result, failure := b.apart(t.Context(), compiled, answer, x, time.Second)
@@ -114,11 +114,11 @@ func TestApart(t *testing.T) {
 		t.Errorf("the hook saw %q", seen)
 	}
 	for _, output := range []string{`["a"]`, `{}`, `"abc"`} {
-		if _, failure := b.apart(t.Context(), compiled, Answer{Output: json.RawMessage(output)}, x, 0); failure == nil || failure.Type != switchyard.ErrInvalidOutput {
+		if _, failure := b.apart(t.Context(), compiled, Answer{Output: json.RawMessage(output)}, x, 0); failure == nil || failure.Type != api.ErrInvalidOutput {
 			t.Errorf("%s is split: %v", output, failure)
 		}
 	}
-	x.Parts = append(x.Parts, slices.Repeat([]switchyard.Part{{ID: "n", Elements: 1}}, 3)...)
+	x.Parts = append(x.Parts, slices.Repeat([]api.Part{{ID: "n", Elements: 1}}, 3)...)
 	x.Hooks = nil
 	x.Arguments = json.RawMessage(`{"paths":["a","b","c","d","e","f"]}`)
 	answer.Output = json.RawMessage(`["` + strings.Repeat(long+`","`, 5) + `end"]`)
@@ -126,7 +126,7 @@ func TestApart(t *testing.T) {
 	if size := len(result.Parts[0].Result.Output) + len(result.Parts[1].Result.Output); failure != nil || result.Parts[1].Result.Cut == 0 || size > 2*maxTogether/5+100 {
 		t.Errorf("two of five parts have %d bytes, %v", size, failure)
 	}
-	if all := x.outcomes(switchyard.CallOutcome{Error: switchyard.Errorf(switchyard.ErrTimeout, "late")}); len(all) != 5 || all[4].ID != "n" || all[4].Error == nil {
+	if all := x.outcomes(api.CallOutcome{Error: api.Errorf(api.ErrTimeout, "late")}); len(all) != 5 || all[4].ID != "n" || all[4].Error == nil {
 		t.Errorf("a failure is told to %+v", all)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/tiktoken-go/tokenizer"
 )
 
@@ -42,8 +42,8 @@ func countTokens(text string) int {
 }
 
 // countUsage returns about what a model step used, where its provider does not say.
-func countUsage(p Prompt, answer switchyard.Message) switchyard.Usage {
-	u := switchyard.Usage{OutputTokens: messageTokens(answer)}
+func countUsage(p Prompt, answer api.Message) api.Usage {
+	u := api.Usage{OutputTokens: messageTokens(answer)}
 	for _, m := range p.Messages {
 		u.InputTokens += messageTokens(m)
 	}
@@ -54,7 +54,7 @@ func countUsage(p Prompt, answer switchyard.Message) switchyard.Usage {
 }
 
 // settleUsage has a step's response say what our own count comes to, in place of the provider's where that says nothing.
-func settleUsage(p Prompt, response *switchyard.ModelResponse) {
+func settleUsage(p Prompt, response *api.ModelResponse) {
 	own := countUsage(p, response.Message)
 	switch {
 	case response.Usage.InputTokens+response.Usage.OutputTokens == 0:
@@ -64,7 +64,7 @@ func settleUsage(p Prompt, response *switchyard.ModelResponse) {
 	}
 }
 
-func messageTokens(m switchyard.Message) int {
+func messageTokens(m api.Message) int {
 	n := countTokens(m.Text)
 	for _, c := range m.Calls {
 		n += countTokens(c.Tool) + countTokens(c.Arguments)

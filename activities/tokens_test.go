@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/cases"
 )
 
@@ -176,17 +176,17 @@ func BenchmarkCountTokens(b *testing.B) {
 // were sent, which it does not count.
 func TestSettleUsage(t *testing.T) {
 	for name, test := range map[string]struct {
-		usage     switchyard.Usage
+		usage     api.Usage
 		images    map[string][]Image
 		in        int
 		estimated bool
 	}{
-		"none":        {switchyard.Usage{}, nil, 2, false},
-		"provider's":  {switchyard.Usage{InputTokens: 50}, nil, 50, true},
-		"with images": {switchyard.Usage{InputTokens: 50}, map[string][]Image{"1.1": {{}}}, 50, false},
+		"none":        {api.Usage{}, nil, 2, false},
+		"provider's":  {api.Usage{InputTokens: 50}, nil, 50, true},
+		"with images": {api.Usage{InputTokens: 50}, map[string][]Image{"1.1": {{}}}, 50, false},
 	} {
-		r := switchyard.ModelResponse{Usage: test.usage, Message: switchyard.Message{Text: "good day"}}
-		settleUsage(Prompt{Messages: []switchyard.Message{{Text: "hello world"}}, Images: test.images}, &r)
+		r := api.ModelResponse{Usage: test.usage, Message: api.Message{Text: "good day"}}
+		settleUsage(Prompt{Messages: []api.Message{{Text: "hello world"}}, Images: test.images}, &r)
 		if r.Usage.InputTokens != test.in || (r.Estimated == 4) != test.estimated {
 			t.Errorf("%s: %+v, estimated %d", name, r.Usage, r.Estimated)
 		}

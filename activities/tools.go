@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -19,10 +19,10 @@ import (
 // Tool executes any tool: it is the dynamic activity, and the activity's type is the tool's name. It takes one
 // switchyard.Execution, or as a local activity one *switchyard.InlineCall, through the phases execution and post_execution.
 // Its error is a failure made by Failure, or Temporal's own of a cancelled activity.
-func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (switchyard.Result, error) {
+func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (api.Result, error) {
 	t, err := attemptOf(ctx, input)
 	if err != nil {
-		return switchyard.Result{}, Failure(unread(err))
+		return api.Result{}, Failure(unread(err))
 	}
 	ctx, rest := keepAlive(ctx)
 	defer rest()
@@ -35,36 +35,36 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (s
 	tellHeld(ctx, &result, failure)
 	switch failure {
 	case waiting:
-		return switchyard.Result{}, activity.ErrResultPending
+		return api.Result{}, activity.ErrResultPending
 	case nil:
-		a.ended(t, switchyard.CallOutcome{ID: t.id, Result: &result})
+		a.ended(t, api.CallOutcome{ID: t.id, Result: &result})
 		return result, nil
 	}
-	if failure.Type == switchyard.ErrCancelled && ctx.Err() != nil {
-		return switchyard.Result{}, temporal.NewCanceledError(failure.Message)
+	if failure.Type == api.ErrCancelled && ctx.Err() != nil {
+		return api.Result{}, temporal.NewCanceledError(failure.Message)
 	}
 	if !failure.Retryable {
-		a.ended(t, switchyard.CallOutcome{ID: t.id, Error: failure})
+		a.ended(t, api.CallOutcome{ID: t.id, Error: failure})
 	}
-	return switchyard.Result{}, Failure(failure, t.spent()...)
+	return api.Result{}, Failure(failure, t.spent()...)
 }
 
 // unread is the error of a call whose input this worker cannot read, for want of a key or of the payload store. It hands the
 // call back: another worker may be able to.
-func unread(err error) *switchyard.Error {
-	e := switchyard.Errorf(switchyard.ErrExecution, "this worker cannot read the call's input: %v", err)
-	e.Phase, e.NotBegun = switchyard.PhasePreExecution, true
+func unread(err error) *api.Error {
+	e := api.Errorf(api.ErrExecution, "this worker cannot read the call's input: %v", err)
+	e.Phase, e.NotBegun = api.PhasePreExecution, true
 	return e
 }
 
 // remember leaves a call's message for the run's next model step, where there will be one.
-func (a *Activities) remember(o switchyard.Origin, outcome switchyard.CallOutcome) {
-	if o.Caller.Type == switchyard.CallerAgent {
+func (a *Activities) remember(o api.Origin, outcome api.CallOutcome) {
+	if o.Caller.Type == api.CallerAgent {
 		a.runs.keep(o.Run, outcome.Message())
 	}
 }
 
-func (a *Activities) ended(t attempt, whole switchyard.CallOutcome) {
+func (a *Activities) ended(t attempt, whole api.CallOutcome) {
 	if t.inline == nil || t.inline.Apart {
 		for _, outcome := range t.outcomes(whole) {
 			a.remember(t.Origin, outcome)
@@ -72,19 +72,19 @@ func (a *Activities) ended(t attempt, whole switchyard.CallOutcome) {
 	}
 }
 
-func (a *Activities) call(ctx context.Context, t attempt) (switchyard.Result, *switchyard.Error) {
+func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Error) {
 	compiled, err := a.specOf(ctx, t)
 	if err != nil {
-		e := switchyard.Errorf(switchyard.ErrExecutorNotFound, "the worker cannot get the pinned toolspec of %s: %v", t.tool, err)
-		e.Phase, e.Retryable = switchyard.PhaseExecution, true
-		return switchyard.Result{}, e
+		e := api.Errorf(api.ErrExecutorNotFound, "the worker cannot get the pinned toolspec of %s: %v", t.tool, err)
+		e.Phase, e.Retryable = api.PhaseExecution, true
+		return api.Result{}, e
 	}
 	spec := t.bounded(&compiled.Spec)
 	executor, ok := a.config.Executors[spec.Entry.Type]
 	if !ok {
-		e := switchyard.Errorf(switchyard.ErrExecutorNotFound, "this worker does not execute tools of the kind %q", spec.Entry.Type)
-		e.Phase = switchyard.PhaseExecution
-		return switchyard.Result{}, e
+		e := api.Errorf(api.ErrExecutorNotFound, "this worker does not execute tools of the kind %q", spec.Entry.Type)
+		e.Phase = api.PhaseExecution
+		return api.Result{}, e
 	}
 	hidden := newHiding(compiled, t.Arguments)
 	timeout, cancel := a.withTimeout(hidden.reporting(withHiding(t.withContext(ctx, spec), hidden)), t, spec)
@@ -93,17 +93,17 @@ func (a *Activities) call(ctx context.Context, t attempt) (switchyard.Result, *s
 		if timeout.Err() != nil {
 			e = executionError(timeout, context.Cause(timeout), spec)
 		}
-		e.Phase = switchyard.PhasePreValidation
-		return switchyard.Result{}, hidden.error(e)
+		e.Phase = api.PhasePreValidation
+		return api.Result{}, hidden.error(e)
 	}
 	began := time.Now()
 	answer, err := executor.Execute(timeout, spec, t.Arguments)
 	took := time.Since(began)
 	if errors.Is(err, activity.ErrResultPending) {
-		return switchyard.Result{}, waiting
+		return api.Result{}, waiting
 	}
 	if err != nil {
-		return switchyard.Result{}, hidden.error(executionError(timeout, err, spec))
+		return api.Result{}, hidden.error(executionError(timeout, err, spec))
 	}
 	began = time.Now()
 	answer.Notes = slices.Concat(t.Notes, repliesOf(timeout), answer.Notes)
@@ -141,7 +141,7 @@ func (a *Activities) specOf(ctx context.Context, t attempt) (*toolspecs.Compiled
 
 // pinnedSpec returns the exact spec that the run is pinned to: this process has it from its own catalog or an earlier
 // run, or asks the run.
-func (a *Activities) pinnedSpec(ctx context.Context, name string, x switchyard.Execution) (*toolspecs.Compiled, error) {
+func (a *Activities) pinnedSpec(ctx context.Context, name string, x api.Execution) (*toolspecs.Compiled, error) {
 	if c, ok := a.specs.get(x.Digest); ok {
 		return c, nil
 	}
@@ -149,7 +149,7 @@ func (a *Activities) pinnedSpec(ctx context.Context, name string, x switchyard.E
 		a.specs.put(x.Digest, c)
 		return c, nil
 	}
-	pins := func(p switchyard.Pinned) bool {
+	pins := func(p api.Pinned) bool {
 		tool, ok := p.Find(name)
 		return ok && tool.Digest == x.Digest
 	}
@@ -172,10 +172,10 @@ func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.
 	}
 	origin := t.Origin
 	origin.Conversation = cmp.Or(origin.Conversation, t.info.WorkflowExecution.ID)
-	return switchyard.WithCallContext(ctx, switchyard.CallContext{
+	return api.WithCallContext(ctx, api.CallContext{
 		CallID: t.id, Tool: t.tool, Origin: origin,
 		WorkflowID: t.info.WorkflowExecution.ID, RunID: t.info.WorkflowExecution.RunID, ParentCall: t.Parent, Parts: t.Parts,
-		Attempt: int(t.info.Attempt), Timeout: spec.Execution.Timeout, Key: switchyard.IdempotencyKey(t.Origin.Run, t.id),
+		Attempt: int(t.info.Attempt), Timeout: spec.Execution.Timeout, Key: api.IdempotencyKey(t.Origin.Run, t.id),
 		Lane: held.lane, Fence: held.fence,
 	})
 }
@@ -184,24 +184,24 @@ var errToolTimeout = errors.New("the tool's timeout has passed")
 
 // executionError tells why an execution failed: the tool's own error, its timeout, a cancelled run, a worker that is
 // being stopped, or an operator who paused or reset the activity.
-func executionError(ctx context.Context, err error, spec *toolspecs.Spec) *switchyard.Error {
+func executionError(ctx context.Context, err error, spec *toolspecs.Spec) *api.Error {
 	cause := context.Cause(ctx)
 	if cause == nil || !errors.Is(err, cause) && !errors.Is(err, ctx.Err()) {
 		return ownError(err, spec)
 	}
-	repeatable := spec.Execution.Effect != switchyard.EffectOnce
-	e := &switchyard.Error{Phase: switchyard.PhaseExecution}
+	repeatable := spec.Execution.Effect != api.EffectOnce
+	e := &api.Error{Phase: api.PhaseExecution}
 	switch {
 	case errors.Is(cause, errToolTimeout), errors.Is(cause, context.DeadlineExceeded):
-		e.Type, e.Retryable = switchyard.ErrTimeout, repeatable
+		e.Type, e.Retryable = api.ErrTimeout, repeatable
 		e.Message = fmt.Sprintf("%s did not answer within %s", spec.Name, spec.Execution.Timeout)
 	case temporal.IsCanceledError(cause):
-		e.Type, e.Message = switchyard.ErrCancelled, "the call was cancelled while it ran"
+		e.Type, e.Message = api.ErrCancelled, "the call was cancelled while it ran"
 	case repeatable:
-		e.Type, e.Retryable = switchyard.ErrWorkerLost, true
+		e.Type, e.Retryable = api.ErrWorkerLost, true
 		e.Message = "the call was interrupted while the tool ran: " + cause.Error()
 	default:
-		e.Type = switchyard.ErrOutcomeUnknown
+		e.Type = api.ErrOutcomeUnknown
 		e.Message = "the call was interrupted while the tool ran: " + cause.Error()
 	}
 	return e
@@ -209,11 +209,11 @@ func executionError(ctx context.Context, err error, spec *toolspecs.Spec) *switc
 
 // ownError returns a tool's own error, its message bounded as a result is. It is a copy: the tool may return the same
 // value to many calls.
-func ownError(err error, spec *toolspecs.Spec) *switchyard.Error {
-	e := *switchyard.AsError(err)
+func ownError(err error, spec *toolspecs.Spec) *api.Error {
+	e := *api.AsError(err)
 	e.NotBegun = false // it has: only who did not begin a call may hand it back
 	if e.Phase == "" {
-		e.Phase = switchyard.PhaseExecution
+		e.Phase = api.PhaseExecution
 	}
 	if limit := spec.Execution.MaxResult; limit > 0 && len(e.Message) > limit {
 		e.Message = fmt.Sprintf("%s… (cut to %d of %d bytes)", e.Message[:fitting(e.Message, limit)], limit, len(e.Message))
@@ -230,14 +230,14 @@ func (t attempt) hooked(ctx context.Context, spec *toolspecs.Spec) hooked {
 }
 
 // checked returns an answer that has the form which the tool declares, or a note that it does not where that is enough.
-func checked(compiled *toolspecs.Compiled, answer Answer) (Answer, *switchyard.Error) {
+func checked(compiled *toolspecs.Compiled, answer Answer) (Answer, *api.Error) {
 	problems := compiled.CheckOutput(answer.Output)
 	if len(problems) == 0 {
 		return answer, nil
 	}
 	if compiled.Spec.Execution.OnInvalidOutput != "warn" {
-		e := switchyard.Errorf(switchyard.ErrInvalidOutput, "the answer of %s does not have the declared form", compiled.Spec.Name)
-		e.Problems, e.Phase = problems, switchyard.PhasePostExecution
+		e := api.Errorf(api.ErrInvalidOutput, "the answer of %s does not have the declared form", compiled.Spec.Name)
+		e.Problems, e.Phase = problems, api.PhasePostExecution
 		return Answer{}, e
 	}
 	answer.Notes = append(answer.Notes, "invalid output: "+problems[0].String())
@@ -245,12 +245,12 @@ func checked(compiled *toolspecs.Compiled, answer Answer) (Answer, *switchyard.E
 }
 
 // sized makes an answer a result: cut to size, the whole of it kept where there is a place, and its tokens counted.
-func (a *Activities) sized(ctx context.Context, compiled *toolspecs.Compiled, answer Answer) switchyard.Result {
+func (a *Activities) sized(ctx context.Context, compiled *toolspecs.Compiled, answer Answer) api.Result {
 	spec := compiled.Spec
-	result := switchyard.Result{Output: answer.Output, Notes: answer.Notes}
+	result := api.Result{Output: answer.Output, Notes: answer.Notes}
 	result.Output, result.Cut = cutOutput(answer.Output, spec.Execution.MaxResult)
 	if result.Cut > 0 {
-		whole := len(switchyard.PlainText(answer.Output))
+		whole := len(api.PlainText(answer.Output))
 		note := fmt.Sprintf("cut to %d of %d bytes, the limit of %s; ask it for less at a time", whole-result.Cut, whole, spec.Name)
 		result.Whole, note = a.keepWhole(ctx, answer.Output, note)
 		result.Notes = append(result.Notes, note)

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -30,18 +30,18 @@ func contains(text string, parts ...string) bool {
 func toolBench(t testing.TB, change func(*toolspecs.Spec), f answerFunc) (*bench, *toolspecs.Compiled) {
 	t.Helper()
 	catalog := catalogOf(t, spec("probe", change))
-	b := setUp(t, catalog, func(c *Config) { c.Executors = map[string]Executor{switchyard.KindFunction: f} })
+	b := setUp(t, catalog, func(c *Config) { c.Executors = map[string]Executor{api.KindFunction: f} })
 	compiled, _ := catalog.Get("probe")
 	return b, compiled
 }
 
-func executionOf(c *toolspecs.Compiled) switchyard.Execution {
-	return switchyard.Execution{Digest: c.Digest, Arguments: json.RawMessage(`{"text":"a"}`), Origin: switchyard.Origin{Run: "run-1",
-		Caller: switchyard.Caller{Type: switchyard.CallerAgent, ID: "tester"}}}
+func executionOf(c *toolspecs.Compiled) api.Execution {
+	return api.Execution{Digest: c.Digest, Arguments: json.RawMessage(`{"text":"a"}`), Origin: api.Origin{Run: "run-1",
+		Caller: api.Caller{Type: api.CallerAgent, ID: "tester"}}}
 }
 
 // execute runs one attempt of the tool "probe" in an activity's context, which cancel may end.
-func (b *bench) execute(t testing.TB, x switchyard.Execution, cancel func(context.CancelCauseFunc)) (result switchyard.Result, err error) {
+func (b *bench) execute(t testing.TB, x api.Execution, cancel func(context.CancelCauseFunc)) (result api.Result, err error) {
 	t.Helper()
 	value, err := within(t, "probe", x, func(ctx context.Context, in converter.EncodedValues) (any, error) {
 		ctx, end := context.WithCancelCause(ctx)
@@ -58,13 +58,13 @@ func (b *bench) execute(t testing.TB, x switchyard.Execution, cancel func(contex
 }
 
 // callError reads an activity's failure back as workflows do.
-func callError(t testing.TB, err error) (*switchyard.Error, *temporal.ApplicationError) {
+func callError(t testing.TB, err error) (*api.Error, *temporal.ApplicationError) {
 	t.Helper()
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok {
 		t.Fatalf("got %v; want a failure of the closed set", err)
 	}
-	var e switchyard.Error
+	var e api.Error
 	if err := app.Details(&e); err != nil || string(e.Type) != app.Type() || e.Retryable == app.NonRetryable() {
 		t.Fatalf("the failure %v has the details %+v, %v", app, e, err)
 	}
@@ -108,7 +108,7 @@ func TestToolSucceeds(t *testing.T) {
 	}
 	e := b.runs.byRun["run-1"].Value.(*runEntry)
 	for id := range 10 {
-		m := switchyard.CallOutcome{ID: fmt.Sprint(id), Result: &result}.Message()
+		m := api.CallOutcome{ID: fmt.Sprint(id), Result: &result}.Message()
 		if _, ok := e.produced[m.Digest()]; ok {
 			return
 		}
@@ -118,10 +118,10 @@ func TestToolSucceeds(t *testing.T) {
 
 // A tool reads from its context whose call it executes, with which key, and for how long.
 func TestToolSeesItsCall(t *testing.T) {
-	var seen switchyard.CallContext
+	var seen api.CallContext
 	var args string
 	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Timeout = 3 * second }, func(ctx context.Context, s *toolspecs.Spec, a json.RawMessage) (Answer, error) {
-		seen, _ = switchyard.ContextOf(ctx)
+		seen, _ = api.ContextOf(ctx)
 		args = string(a)
 		info := activity.GetInfo(ctx)
 		if seen.CallID != info.ActivityID || seen.WorkflowID != info.WorkflowExecution.ID || seen.RunID != info.WorkflowExecution.RunID || s.Name != "probe" {
@@ -134,7 +134,7 @@ func TestToolSeesItsCall(t *testing.T) {
 	})
 	x := executionOf(compiled)
 	x.Parent = "1.1"
-	x.Origin = switchyard.Origin{Run: "run-7", Caller: switchyard.Caller{Type: switchyard.CallerAgent, ID: "me"}, Conversation: "talk", Trace: "t",
+	x.Origin = api.Origin{Run: "run-7", Caller: api.Caller{Type: api.CallerAgent, ID: "me"}, Conversation: "talk", Trace: "t",
 		Variables: map[string]any{"project": "p"}}
 	if _, err := b.execute(t, x, nil); err != nil {
 		t.Fatal(err)
@@ -150,31 +150,31 @@ func TestToolSeesItsCall(t *testing.T) {
 
 // What a tool answers as an error is told at once; what may pass is retryable, and not before the time that it names.
 func TestToolErrors(t *testing.T) {
-	own := switchyard.Errorf(switchyard.ErrPolicyViolation, "not here")
-	unfinished := &switchyard.Error{Type: switchyard.ErrCancelled, Message: "by the tool itself"}
+	own := api.Errorf(api.ErrPolicyViolation, "not here")
+	unfinished := &api.Error{Type: api.ErrCancelled, Message: "by the tool itself"}
 	cases := []struct {
 		name      string
 		err       error
-		want      switchyard.ErrorType
+		want      api.ErrorType
 		message   string
 		retryable bool
 		after     time.Duration
 	}{
-		{"plain", errors.New("no such row"), switchyard.ErrExecution, "no such row", false, 0},
-		{"own type", own, switchyard.ErrPolicyViolation, "not here", false, 0},
-		{"own type in another", fmt.Errorf("in short: %w", own), switchyard.ErrPolicyViolation, "not here", false, 0},
-		{"transient", switchyard.Transient(errors.New("busy"), 0), switchyard.ErrExecution, "busy", true, 0},
-		{"transient with a time", switchyard.Transient(errors.New("busy"), 2*second), switchyard.ErrExecution, "busy", true, 2 * time.Second},
-		{"a time of its own", context.DeadlineExceeded, switchyard.ErrExecution, "context deadline exceeded", false, 0},
-		{"cancelled by the tool", unfinished, switchyard.ErrCancelled, "by the tool itself", false, 0},
-		{"long", errors.New(strings.Repeat("é", 100<<10)), switchyard.ErrExecution, "é… (cut to 32768 of 204800 bytes)", false, 0},
+		{"plain", errors.New("no such row"), api.ErrExecution, "no such row", false, 0},
+		{"own type", own, api.ErrPolicyViolation, "not here", false, 0},
+		{"own type in another", fmt.Errorf("in short: %w", own), api.ErrPolicyViolation, "not here", false, 0},
+		{"transient", api.Transient(errors.New("busy"), 0), api.ErrExecution, "busy", true, 0},
+		{"transient with a time", api.Transient(errors.New("busy"), 2*second), api.ErrExecution, "busy", true, 2 * time.Second},
+		{"a time of its own", context.DeadlineExceeded, api.ErrExecution, "context deadline exceeded", false, 0},
+		{"cancelled by the tool", unfinished, api.ErrCancelled, "by the tool itself", false, 0},
+		{"long", errors.New(strings.Repeat("é", 100<<10)), api.ErrExecution, "é… (cut to 32768 of 204800 bytes)", false, 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			b, compiled := toolBench(t, nil, fails(c.err))
 			_, err := b.execute(t, executionOf(compiled), nil)
 			e, app := callError(t, err)
-			if e.Type != c.want || !strings.Contains(e.Message, c.message) || e.Retryable != c.retryable || e.Phase != switchyard.PhaseExecution {
+			if e.Type != c.want || !strings.Contains(e.Message, c.message) || e.Retryable != c.retryable || e.Phase != api.PhaseExecution {
 				t.Errorf("got %.200v, phase %s", e, e.Phase)
 			}
 			if app.NextRetryDelay() != c.after || !utf8.ValidString(e.Message) || len(e.Message) > 40<<10 {
@@ -196,18 +196,18 @@ func TestToolStopped(t *testing.T) {
 	stopping := errors.New("worker shutdown")
 	cases := []struct {
 		name      string
-		effect    switchyard.Effect
-		timeout   switchyard.Duration
+		effect    api.Effect
+		timeout   api.Duration
 		cause     error
-		want      switchyard.ErrorType
+		want      api.ErrorType
 		retryable bool
 	}{
-		{"timeout of a read", switchyard.EffectRead, switchyard.Duration(20 * time.Millisecond), nil, switchyard.ErrTimeout, true},
-		{"timeout of an idempotent one", switchyard.EffectIdempotent, switchyard.Duration(20 * time.Millisecond), nil, switchyard.ErrTimeout, true},
-		{"timeout of a once", switchyard.EffectOnce, switchyard.Duration(20 * time.Millisecond), nil, switchyard.ErrTimeout, false},
-		{"the attempt's own deadline", switchyard.EffectRead, 0, context.DeadlineExceeded, switchyard.ErrTimeout, true},
-		{"worker stops a read", switchyard.EffectRead, 0, stopping, switchyard.ErrWorkerLost, true},
-		{"worker stops a once", switchyard.EffectOnce, 0, stopping, switchyard.ErrOutcomeUnknown, false},
+		{"timeout of a read", api.EffectRead, api.Duration(20 * time.Millisecond), nil, api.ErrTimeout, true},
+		{"timeout of an idempotent one", api.EffectIdempotent, api.Duration(20 * time.Millisecond), nil, api.ErrTimeout, true},
+		{"timeout of a once", api.EffectOnce, api.Duration(20 * time.Millisecond), nil, api.ErrTimeout, false},
+		{"the attempt's own deadline", api.EffectRead, 0, context.DeadlineExceeded, api.ErrTimeout, true},
+		{"worker stops a read", api.EffectRead, 0, stopping, api.ErrWorkerLost, true},
+		{"worker stops a once", api.EffectOnce, 0, stopping, api.ErrOutcomeUnknown, false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestToolStopped(t *testing.T) {
 
 // A call that its run cancels ends as cancelled in Temporal's own terms.
 func TestToolCancelled(t *testing.T) {
-	for _, effect := range []switchyard.Effect{switchyard.EffectRead, switchyard.EffectOnce} {
+	for _, effect := range []api.Effect{api.EffectRead, api.EffectOnce} {
 		running := make(chan struct{})
 		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = effect }, untilStopped(running))
 		_, err := b.execute(t, executionOf(compiled), func(end context.CancelCauseFunc) {
@@ -251,7 +251,7 @@ func TestToolPanics(t *testing.T) {
 	}
 	b, compiled := toolBench(t, nil, functions.Execute)
 	_, err = b.execute(t, executionOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != switchyard.ErrExecution || !strings.Contains(e.Message, "kaboom") || strings.Contains(e.Message, ".go:") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecution || !strings.Contains(e.Message, "kaboom") || strings.Contains(e.Message, ".go:") {
 		t.Errorf("got %v", e)
 	}
 }
@@ -261,14 +261,14 @@ func TestToolCannotHandBack(t *testing.T) {
 	functions, err := NewFunctions(NewFunction("probe", func(context.Context, struct {
 		Text string `json:"text"`
 	}) (string, error) {
-		return "", &switchyard.Error{Type: switchyard.ErrWorkerLost, Message: "m", NotBegun: true}
+		return "", &api.Error{Type: api.ErrWorkerLost, Message: "m", NotBegun: true}
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, compiled := toolBench(t, nil, functions.Execute)
 	_, err = b.execute(t, executionOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != switchyard.ErrWorkerLost || e.NotBegun {
+	if e, _ := callError(t, err); e.Type != api.ErrWorkerLost || e.NotBegun {
 		t.Errorf("got %+v", e)
 	}
 }
@@ -283,7 +283,7 @@ func TestToolInvalidOutput(t *testing.T) {
 	}
 	b, compiled := toolBench(t, declare(""), answers(`{"n":"x"}`))
 	_, err := b.execute(t, executionOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != switchyard.ErrInvalidOutput || len(e.Problems) != 1 || e.Problems[0].Path != "$.n" || e.Phase != switchyard.PhasePostExecution || e.Retryable {
+	if e, _ := callError(t, err); e.Type != api.ErrInvalidOutput || len(e.Problems) != 1 || e.Problems[0].Path != "$.n" || e.Phase != api.PhasePostExecution || e.Retryable {
 		t.Errorf("got %+v", e)
 	}
 	b, compiled = toolBench(t, declare("warn"), answers(`{"n":"x"}`))
@@ -307,34 +307,34 @@ func TestToolFindsPinnedSpec(t *testing.T) {
 	b, current := toolBench(t, nil, reply)
 	version := func(c *toolspecs.Compiled) (string, error) {
 		result, err := b.execute(t, executionOf(c), nil)
-		return switchyard.PlainText(result.Output), err
+		return api.PlainText(result.Output), err
 	}
 	if got, err := version(current); got != "1.0.0" || err != nil || b.run.queries.Load() != 0 {
 		t.Errorf("of the catalog: %s, %v, %d queries", got, err, b.run.queries.Load())
 	}
 	// The run is pinned to what this process's catalog does not hold any more: it asks the run, once.
-	b.run.setup.Pinned = switchyard.Pack(switchyard.Pinned{Catalog: switchyard.Catalog{Tools: toolsOf(old)}})
+	b.run.setup.Pinned = api.Pack(api.Pinned{Catalog: api.Catalog{Tools: toolsOf(old)}})
 	for range 2 {
 		if got, err := version(pinned); got != "0.9.0" || err != nil || b.run.queries.Load() != 1 {
 			t.Errorf("by query: %s, %v, %d queries", got, err, b.run.queries.Load())
 		}
 	}
 	// A digest that nobody has is refused, and so is a spec that was altered.
-	forged := switchyard.Execution{Digest: "nobody-has-this", Origin: switchyard.Origin{Run: "run-1"}}
+	forged := api.Execution{Digest: "nobody-has-this", Origin: api.Origin{Run: "run-1"}}
 	_, err := b.execute(t, forged, nil)
-	if e, _ := callError(t, err); e.Type != switchyard.ErrExecutorNotFound || !e.Retryable || !contains(e.Message, "probe", "nobody-has-this") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !e.Retryable || !contains(e.Message, "probe", "nobody-has-this") {
 		t.Errorf("got %v", e)
 	}
 	altered := pinned.Tool()
 	altered.Digest = "nobody-has-this"
-	b.runs.keepSetup("run-1", &switchyard.Setup{Pinned: switchyard.Pack(switchyard.Pinned{Catalog: switchyard.Catalog{Tools: []switchyard.Tool{altered}}})})
+	b.runs.keepSetup("run-1", &api.Setup{Pinned: api.Pack(api.Pinned{Catalog: api.Catalog{Tools: []api.Tool{altered}}})})
 	_, err = b.execute(t, forged, nil)
-	if e, _ := callError(t, err); e.Type != switchyard.ErrExecutorNotFound || !contains(e.Message, "digest") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !contains(e.Message, "digest") {
 		t.Errorf("got %v", e)
 	}
 	b.run.failure = errors.New("gone")
-	_, err = b.execute(t, switchyard.Execution{Digest: "other", Origin: switchyard.Origin{Run: "run-2"}}, nil)
-	if e, _ := callError(t, err); e.Type != switchyard.ErrExecutorNotFound || !e.Retryable || !contains(e.Message, "gone") {
+	_, err = b.execute(t, api.Execution{Digest: "other", Origin: api.Origin{Run: "run-2"}}, nil)
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !e.Retryable || !contains(e.Message, "gone") {
 		t.Errorf("got %v", e)
 	}
 }
@@ -354,20 +354,20 @@ func TestSpecsAreBounded(t *testing.T) {
 // errors of the call.
 func TestToolCannotRun(t *testing.T) {
 	b, compiled := toolBench(t, nil, answers("1"))
-	delete(b.config.Executors, switchyard.KindFunction)
+	delete(b.config.Executors, api.KindFunction)
 	_, err := b.execute(t, executionOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != switchyard.ErrExecutorNotFound || e.Retryable || !contains(e.Message, `"function"`) {
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || e.Retryable || !contains(e.Message, `"function"`) {
 		t.Errorf("got %v", e)
 	}
 	b, compiled = toolBench(t, func(s *toolspecs.Spec) {
 		s.Requires.Dependencies = []toolspecs.Dependency{{Name: "db", Check: []string{"no-such-program-here"}}}
 	}, answers("1"))
 	_, err = b.execute(t, executionOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != switchyard.ErrPreconditionFailed || !contains(e.Message, "db") {
+	if e, _ := callError(t, err); e.Type != api.ErrPreconditionFailed || !contains(e.Message, "db") {
 		t.Errorf("got %v", e)
 	}
 	_, err = within(t, "probe", "no execution", func(ctx context.Context, in converter.EncodedValues) (any, error) { return b.Tool(ctx, in) })
-	if e, _ := callError(t, err); e.Type != switchyard.ErrExecution || !contains(e.Message, "input") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecution || !contains(e.Message, "input") {
 		t.Errorf("got %v", e)
 	}
 }
@@ -387,7 +387,7 @@ func BenchmarkTool(b *testing.B) {
 			if failure != nil {
 				return nil, failure
 			}
-			bench.runs.keep(x.Origin.Run, switchyard.CallOutcome{ID: call.id, Result: &result}.Message())
+			bench.runs.keep(x.Origin.Run, api.CallOutcome{ID: call.id, Result: &result}.Message())
 		}
 		return nil, nil
 	})
@@ -399,11 +399,11 @@ func BenchmarkTool(b *testing.B) {
 // TestUnreadableInput proves that a call whose input a worker cannot read is handed back as not begun, so that the run makes it
 // again: also one that must not run twice.
 func TestUnreadableInput(t *testing.T) {
-	b, _ := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = switchyard.EffectOnce }, answers(`"never"`))
+	b, _ := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectOnce }, answers(`"never"`))
 	_, err := within(t, "probe", "no execution", func(ctx context.Context, in converter.EncodedValues) (any, error) { return b.Tool(ctx, in) })
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	var e switchyard.Error
-	if !ok || !app.NonRetryable() || app.Details(&e) != nil || !e.NotBegun || e.Type != switchyard.ErrExecution || !contains(e.Message, "this worker cannot read the call's input") {
+	var e api.Error
+	if !ok || !app.NonRetryable() || app.Details(&e) != nil || !e.NotBegun || e.Type != api.ErrExecution || !contains(e.Message, "this worker cannot read the call's input") {
 		t.Errorf("got %v, %+v", err, e)
 	}
 }

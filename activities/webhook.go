@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
@@ -87,7 +87,7 @@ func webhookURL(text string) (*url.URL, error) {
 
 // Notify tells the webhook. Every error is one to try again: another worker may have the webhook, or the secret. None holds
 // the URL or the secret.
-func (a *Activities) Notify(ctx context.Context, n switchyard.Notice) error {
+func (a *Activities) Notify(ctx context.Context, n api.Notice) error {
 	w := a.config.Webhook
 	if !w.set() {
 		return errors.New("this worker has no webhook; start all workers with the same --approval-webhook")

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -27,7 +27,7 @@ import (
 const planted = "planted-webhook-secret"
 
 // received is what a webhook got: the body, if its signature is right.
-func received(t *testing.T, r *http.Request) switchyard.Notice {
+func received(t *testing.T, r *http.Request) api.Notice {
 	t.Helper()
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -45,7 +45,7 @@ func received(t *testing.T, r *http.Request) switchyard.Notice {
 	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" || strings.Contains(string(body), planted) {
 		t.Errorf("the request is %s with %v and %s", r.Method, r.Header, body)
 	}
-	var n switchyard.Notice
+	var n api.Notice
 	if err := json.Unmarshal(body, &n); err != nil {
 		t.Errorf("the body is %s: %v", body, err)
 	}
@@ -60,7 +60,7 @@ func TestNotify(t *testing.T) {
 	if err := os.WriteFile(file, []byte(planted+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var requests []switchyard.Notice
+	var requests []api.Notice
 	url := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		requests = append(requests, received(t, r))
 		if len(requests) < 3 {
@@ -68,7 +68,7 @@ func TestNotify(t *testing.T) {
 		}
 	}) + "/hook?channel=1"
 	t.Setenv("SWITCHYARD_TEST_HOOK", url)
-	sent := switchyard.Notice{Event: switchyard.NoticeWaiting, At: time.Unix(1e9, 0).UTC(), WorkflowID: "it's", Run: "r", Call: "1.1", Tool: "pay", Text: "Pay ***?",
+	sent := api.Notice{Event: api.NoticeWaiting, At: time.Unix(1e9, 0).UTC(), WorkflowID: "it's", Run: "r", Call: "1.1", Tool: "pay", Text: "Pay ***?",
 		Reason: "the tool asks", Rule: "big", Digest: "d", Until: time.Unix(2e9, 0).UTC()}
 	want := sent
 	want.Command = `starter approve 'it'\''s' 1.1`
@@ -80,10 +80,10 @@ func TestNotify(t *testing.T) {
 		b := setUp(t, catalogOf(t, spec("pay", nil)), func(c *Config) { c.Webhook = w })
 		var suite testsuite.WorkflowTestSuite
 		env := suite.NewTestWorkflowEnvironment()
-		env.RegisterActivityWithOptions(b.Notify, activity.RegisterOptions{Name: switchyard.NotifyActivity})
+		env.RegisterActivityWithOptions(b.Notify, activity.RegisterOptions{Name: api.NotifyActivity})
 		env.ExecuteWorkflow(func(ctx workflow.Context) error {
 			ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
-			return workflow.ExecuteActivity(ctx, switchyard.NotifyActivity, sent).Get(ctx, nil)
+			return workflow.ExecuteActivity(ctx, api.NotifyActivity, sent).Get(ctx, nil)
 		})
 		if err := env.GetWorkflowError(); err != nil || len(requests) != 3 {
 			t.Fatalf("%d requests, %v", len(requests), err)
@@ -117,7 +117,7 @@ func TestNotifyFails(t *testing.T) {
 		"bad":        {Webhook{URL: secret, Secret: secret}, "must begin with http"},
 	} {
 		b := setUp(t, catalogOf(t, spec("pay", nil)), func(c *Config) { c.Webhook = tt.webhook })
-		err := b.Notify(t.Context(), switchyard.Notice{Event: switchyard.NoticeWaiting})
+		err := b.Notify(t.Context(), api.Notice{Event: api.NoticeWaiting})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "private") || strings.Contains(err.Error(), planted) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -153,8 +153,8 @@ func TestVerdictNotifies(t *testing.T) {
 	for _, w := range []Webhook{{}, {URL: "https://x", Secret: "env:X"}} {
 		catalog := catalogOf(t, spec("pay", func(s *toolspecs.Spec) { s.Approval = &toolspecs.Approval{} }))
 		b := setUp(t, catalog, func(c *Config) { c.Webhook = w })
-		verdicts := b.admit(t, switchyard.AdmitRequest{Tools: toolsOf(catalog), Known: []string{"pay"}, Calls: []switchyard.Call{textCall("pay", "a")}})
-		limit, err := b.Limit(t.Context(), switchyard.LimitRequest{Limit: "calls"})
+		verdicts := b.admit(t, api.AdmitRequest{Tools: toolsOf(catalog), Known: []string{"pay"}, Calls: []api.Call{textCall("pay", "a")}})
+		limit, err := b.Limit(t.Context(), api.LimitRequest{Limit: "calls"})
 		if need := verdicts[0].Approval; need == nil || err != nil || need.Notify != w.set() || limit.Notify != w.set() {
 			t.Errorf("with %+v: %+v, %+v, %v", w, verdicts[0], limit, err)
 		}

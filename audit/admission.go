@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	historypb "go.temporal.io/api/history/v1"
 )
 
@@ -24,10 +25,10 @@ type wantedCall struct {
 	switchyard.Call
 	order int
 	// verdict is set once the call is admitted.
-	verdict *switchyard.Verdict
+	verdict *api.Verdict
 }
 
-func (w wantedCalls) add(calls ...switchyard.Call) {
+func (w wantedCalls) add(calls ...api.Call) {
 	for i, c := range calls {
 		w[c.ID] = &wantedCall{Call: c, order: i}
 	}
@@ -37,7 +38,7 @@ func (w wantedCalls) add(calls ...switchyard.Call) {
 func (w wantedCalls) take(id string) *wantedCall {
 	c := w[id]
 	if c == nil {
-		return &wantedCall{Call: switchyard.Call{ID: id}}
+		return &wantedCall{Call: api.Call{ID: id}}
 	}
 	delete(w, id)
 	return c
@@ -56,7 +57,7 @@ func (d *Deriver) marker(e *historypb.HistoryEvent) error {
 	}
 	defer func() { d.clock = timeOf(l.event.GetEventTime()) }()
 	switch {
-	case l.kind == switchyard.ModelActivity:
+	case l.kind == api.ModelActivity:
 		return d.inlineStep(l)
 	case isTool(l.kind):
 		return d.inlineCall(l)
@@ -69,28 +70,28 @@ func (d *Deriver) marker(e *historypb.HistoryEvent) error {
 // decided reads what a local activity decided for the run.
 func (d *Deriver) decided(e *historypb.HistoryEvent, l local) error {
 	switch l.kind {
-	case switchyard.PinActivity:
-		var pinned switchyard.Packed[switchyard.Pinned]
+	case api.PinActivity:
+		var pinned api.Packed[api.Pinned]
 		if err := d.decodeEvent(e, "pinned tools", l.result, &pinned); err != nil {
 			return err
 		}
 		d.pin(pinned.Value)
-	case switchyard.AdmitActivity:
-		var verdicts []switchyard.Verdict
+	case api.AdmitActivity:
+		var verdicts []api.Verdict
 		if err := d.decodeEvent(e, "verdicts", l.result, &verdicts); err != nil {
 			return err
 		}
 		d.admit(e, verdicts)
-	case switchyard.EditActivity, switchyard.LimitActivity:
+	case api.EditActivity, api.LimitActivity:
 		return d.approvalStep(e, l)
-	case switchyard.SettleActivity:
+	case api.SettleActivity:
 		return d.settled(e, l.result)
 	}
 	return nil
 }
 
 // pin takes the run's tools. The calls of a plan and a direct call exist from here on, unless the run cannot start.
-func (d *Deriver) pin(pinned switchyard.Pinned) {
+func (d *Deriver) pin(pinned api.Pinned) {
 	for _, t := range pinned.Catalog.Tools {
 		t.Spec = nil // large, and of no use here
 		d.tools[t.Name] = t
@@ -106,23 +107,23 @@ func (d *Deriver) pin(pinned switchyard.Pinned) {
 	}
 	if plan := d.input.Plan; plan != nil {
 		for i, c := range plan.Value.Calls {
-			d.wanted[c.ID] = &wantedCall{Call: switchyard.Call{ID: c.ID, Tool: c.Tool, Arguments: string(c.Arguments), Priority: c.Priority}, order: i}
+			d.wanted[c.ID] = &wantedCall{Call: api.Call{ID: c.ID, Tool: c.Tool, Arguments: string(c.Arguments), Priority: c.Priority}, order: i}
 		}
 		d.input.Plan = nil
 	}
 	if call := d.input.Call; call != nil {
 		c := *call
 		if c.ID == "" {
-			c.ID = switchyard.TurnCallID(1, 1)
+			c.ID = api.TurnCallID(1, 1)
 		}
 		d.wanted.add(c)
 	}
 }
 
 // admit takes verdicts: a refused call is over.
-func (d *Deriver) admit(e *historypb.HistoryEvent, verdicts []switchyard.Verdict) {
+func (d *Deriver) admit(e *historypb.HistoryEvent, verdicts []api.Verdict) {
 	for _, v := range verdicts {
-		if c := (switchyard.Call{ID: v.ID, Tool: v.Tool, Arguments: string(v.Arguments), Undo: v.Undo, Verifies: v.Verifies, Checks: v.Checks}); c.OfRun() {
+		if c := (api.Call{ID: v.ID, Tool: v.Tool, Arguments: string(v.Arguments), Undo: v.Undo, Verifies: v.Verifies, Checks: v.Checks}); c.OfRun() {
 			d.wanted.add(c)
 		}
 		w := d.wanted[v.ID]
@@ -148,11 +149,11 @@ func (d *Deriver) admit(e *historypb.HistoryEvent, verdicts []switchyard.Verdict
 }
 
 // refuse ends a call that never ran.
-func (d *Deriver) refuse(e *historypb.HistoryEvent, w *wantedCall, v switchyard.Verdict) {
+func (d *Deriver) refuse(e *historypb.HistoryEvent, w *wantedCall, v api.Verdict) {
 	r := d.unscheduled(w)
 	r.Notes = v.Notes
 	r = d.admitted(r, v, []byte(w.Arguments))
-	r.Status, r.Error = switchyard.CallRefused, v.Error
+	r.Status, r.Error = api.CallRefused, v.Error
 	d.summary.Usage.Calls++
 	d.end(e, r)
 }
@@ -172,7 +173,7 @@ func (d *Deriver) abandon(e *historypb.HistoryEvent, reason string) {
 			continue
 		}
 		r := d.unscheduled(w)
-		r.Status, r.Error = switchyard.CallCancelled, switchyard.Errorf(switchyard.ErrCancelled, "%s", reason)
+		r.Status, r.Error = api.CallCancelled, api.Errorf(api.ErrCancelled, "%s", reason)
 		r.Error.Phase = r.Phase
 		d.summary.Usage.Calls++
 		d.end(e, r)
@@ -182,7 +183,7 @@ func (d *Deriver) abandon(e *historypb.HistoryEvent, reason string) {
 
 // admitted adds to a call's record what its verdict says of it besides whether and where it runs; written are its arguments as
 // its caller wrote them.
-func (d *Deriver) admitted(r switchyard.Record, v switchyard.Verdict, written json.RawMessage) switchyard.Record {
+func (d *Deriver) admitted(r api.Record, v api.Verdict, written json.RawMessage) api.Record {
 	arguments := v.Arguments
 	if len(arguments) == 0 {
 		arguments = written
@@ -195,12 +196,12 @@ func (d *Deriver) admitted(r switchyard.Record, v switchyard.Verdict, written js
 }
 
 // unscheduled is the record of a call before it is scheduled.
-func (d *Deriver) unscheduled(w *wantedCall) switchyard.Record {
+func (d *Deriver) unscheduled(w *wantedCall) api.Record {
 	r := d.ofRun(d.record(w.ID, w.Tool, []byte(w.Arguments)), w.Call)
-	r.Priority = switchyard.PriorityOf(w.Call, switchyard.RunPriority(d.input.Priority, int(d.level)), d.tools[w.Tool])
-	r.Lane, r.Phase = d.tools[w.Tool].Lane, switchyard.PhasePreValidation
+	r.Priority = api.PriorityOf(w.Call, api.RunPriority(d.input.Priority, int(d.level)), d.tools[w.Tool])
+	r.Lane, r.Phase = d.tools[w.Tool].Lane, api.PhasePreValidation
 	if v := w.verdict; v != nil {
-		r.Phase, r.Notes = switchyard.PhasePreExecution, v.Notes
+		r.Phase, r.Notes = api.PhasePreExecution, v.Notes
 		r = d.admitted(r, *v, []byte(w.Arguments))
 		if len(v.Arguments) > 0 {
 			r.Arguments = d.shown(w.Tool, v.Arguments)

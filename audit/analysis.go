@@ -8,14 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
 )
 
 // Thresholds say from where on a call is slow and its tokens are wasted (requirement R5).
 type Thresholds struct {
 	// Slow is the duration of a slow call; default 5s.
-	Slow switchyard.Duration `json:"slow"`
+	Slow api.Duration `json:"slow"`
 	// Waste is how many times the estimated tokens a call may take; default 1.2.
 	Waste float64 `json:"waste"`
 	// Accuracy is the least ratio of the estimated and the actual tokens, the smaller to the larger; default 0.8.
@@ -23,7 +23,7 @@ type Thresholds struct {
 }
 
 func (t Thresholds) withDefaults() Thresholds {
-	return Thresholds{Slow: cmp.Or(t.Slow, switchyard.Duration(5*time.Second)), Waste: cmp.Or(t.Waste, 1.2), Accuracy: cmp.Or(t.Accuracy, 0.8)}
+	return Thresholds{Slow: cmp.Or(t.Slow, api.Duration(5*time.Second)), Waste: cmp.Or(t.Waste, 1.2), Accuracy: cmp.Or(t.Accuracy, 0.8)}
 }
 
 // Report is what an Analysis found.
@@ -32,7 +32,7 @@ type Report struct {
 	// Thresholds are those by which calls were judged.
 	Thresholds Thresholds `json:"thresholds"`
 	// Usage is that of all runs, their sub-agents' among it.
-	Usage switchyard.Usage `json:"usage"`
+	Usage api.Usage `json:"usage"`
 	// TPST is tokens per solved task: the input and output tokens of all runs over the runs that were solved. Zero where none
 	// was.
 	TPST float64 `json:"tpst,omitempty"`
@@ -41,7 +41,7 @@ type Report struct {
 	// Violations counts the calls that broke a rule: a policy, an execution plan, a budget, a hook.
 	Violations int `json:"violations"`
 	// Errors counts the calls that failed or were refused by the type of their error.
-	Errors map[switchyard.ErrorType]int `json:"errors,omitempty"`
+	Errors map[api.ErrorType]int `json:"errors,omitempty"`
 	// Tools and Lanes are in order of the time they took in all, the longest first.
 	Tools []GroupStats `json:"tools,omitempty"`
 	Lanes []GroupStats `json:"lanes,omitempty"`
@@ -84,8 +84,8 @@ type AgentStats struct {
 	Name string    `json:"name"`
 	Runs RunCounts `json:"runs"`
 	// Usage is that of these runs, TPST their tokens over those of them that were solved.
-	Usage switchyard.Usage `json:"usage"`
-	TPST  float64          `json:"tpst,omitempty"`
+	Usage api.Usage `json:"usage"`
+	TPST  float64   `json:"tpst,omitempty"`
 	CallStats
 }
 
@@ -106,13 +106,13 @@ type starter struct {
 
 // NewAnalysis returns an empty analysis. Zero thresholds are the defaults.
 func NewAnalysis(t Thresholds) *Analysis {
-	return &Analysis{thresholds: t.withDefaults(), report: Report{Errors: map[switchyard.ErrorType]int{}}, tools: map[string]*CallStats{}, lanes: map[string]*CallStats{},
+	return &Analysis{thresholds: t.withDefaults(), report: Report{Errors: map[api.ErrorType]int{}}, tools: map[string]*CallStats{}, lanes: map[string]*CallStats{},
 		starters: map[starter]*AgentStats{}, steps: map[agentModel]*StepStats{}}
 }
 
 // AddRun counts a run, with the verdict on it; person is a person's, nil where nobody gave one. Runs of sub-agents are not to
 // be added: what they used is part of their callers' usage.
-func (a *Analysis) AddRun(s Summary, person *switchyard.RunVerdict) {
+func (a *Analysis) AddRun(s Summary, person *api.RunVerdict) {
 	one := RunCounts{All: 1}
 	verdict, source := Judge(s, person)
 	switch verdict {
@@ -136,7 +136,7 @@ func (a *Analysis) AddRun(s Summary, person *switchyard.RunVerdict) {
 	addUsage(&of.Usage, s.Usage)
 }
 
-func addUsage(u *switchyard.Usage, o switchyard.Usage) {
+func addUsage(u *api.Usage, o api.Usage) {
 	u.Add(o)
 	u.Turns += o.Turns
 }
@@ -151,18 +151,18 @@ func (a *Analysis) of(made starter) *AgentStats {
 }
 
 // starterOf is what made a call.
-func starterOf(r switchyard.Record) starter {
+func starterOf(r api.Record) starter {
 	switch r.Caller.Type {
-	case switchyard.CallerAgent:
+	case api.CallerAgent:
 		return starter{RunAgent, r.Caller.ID}
-	case switchyard.CallerPlan:
+	case api.CallerPlan:
 		return starter{RunPlan, r.Caller.ID}
 	}
 	return starter{RunCall, r.Tool}
 }
 
 // AddCall counts a call.
-func (a *Analysis) AddCall(r switchyard.Record) {
+func (a *Analysis) AddCall(r api.Record) {
 	for _, s := range []*CallStats{&a.report.Calls, grouped(a.tools, r.Tool), grouped(a.lanes, r.Lane), &a.of(starterOf(r)).CallStats} {
 		s.add(r, a.thresholds)
 	}
@@ -171,7 +171,7 @@ func (a *Analysis) AddCall(r switchyard.Record) {
 	}
 	a.report.Errors[r.Error.Type]++
 	switch r.Error.Type {
-	case switchyard.ErrPolicyViolation, switchyard.ErrInvalidExecutionPlan, switchyard.ErrBudgetExceeded, switchyard.ErrBlockedByHook:
+	case api.ErrPolicyViolation, api.ErrInvalidExecutionPlan, api.ErrBudgetExceeded, api.ErrBlockedByHook:
 		a.report.Violations++
 	}
 }
@@ -206,7 +206,7 @@ func (a *Analysis) made(kind RunKind) (list []AgentStats) {
 	return list
 }
 
-func tokensPerSolved(u switchyard.Usage, runs RunCounts) float64 {
+func tokensPerSolved(u api.Usage, runs RunCounts) float64 {
 	if runs.Solved == 0 {
 		return 0
 	}

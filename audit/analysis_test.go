@@ -7,39 +7,39 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // madeUp returns calls of every fate, the same for the same seed.
-func madeUp(seed uint64, n int) []switchyard.Record {
+func madeUp(seed uint64, n int) []api.Record {
 	random := rand.New(rand.NewPCG(seed, 1))
-	statuses := []switchyard.CallStatus{switchyard.CallCompleted, switchyard.CallCompleted, switchyard.CallCompleted, switchyard.CallFailed,
-		switchyard.CallRefused, switchyard.CallCancelled, switchyard.CallRunning}
-	types := []switchyard.ErrorType{switchyard.ErrTimeout, switchyard.ErrPolicyViolation, switchyard.ErrBudgetExceeded, switchyard.ErrValidation}
+	statuses := []api.CallStatus{api.CallCompleted, api.CallCompleted, api.CallCompleted, api.CallFailed,
+		api.CallRefused, api.CallCancelled, api.CallRunning}
+	types := []api.ErrorType{api.ErrTimeout, api.ErrPolicyViolation, api.ErrBudgetExceeded, api.ErrValidation}
 	began := time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC)
-	list := make([]switchyard.Record, n)
+	list := make([]api.Record, n)
 	for i := range list {
-		r := switchyard.Record{Tool: string(rune('a' + random.IntN(5))), Status: statuses[random.IntN(len(statuses))], EstimatedTokens: 1 + random.IntN(100)}
-		r.Lane = switchyard.LaneGeneral
+		r := api.Record{Tool: string(rune('a' + random.IntN(5))), Status: statuses[random.IntN(len(statuses))], EstimatedTokens: 1 + random.IntN(100)}
+		r.Lane = api.LaneGeneral
 		if r.Tool == "a" {
-			r.Lane = switchyard.LaneSerial
+			r.Lane = api.LaneSerial
 		}
-		if r.Status != switchyard.CallRefused {
-			r.Scheduled, r.QueueWait, r.Duration = began, switchyard.Duration(random.Int64N(1e9)), switchyard.Duration(random.Int64N(8e9))
+		if r.Status != api.CallRefused {
+			r.Scheduled, r.QueueWait, r.Duration = began, api.Duration(random.Int64N(1e9)), api.Duration(random.Int64N(8e9))
 			r.Started, r.Attempts = began.Add(r.QueueWait.Std()), 1+random.IntN(3)
 		}
 		switch r.Status {
-		case switchyard.CallCompleted:
+		case api.CallCompleted:
 			r.ResultTokens = random.IntN(200)
 			r.ActualTokens = r.EstimatedTokens + r.ResultTokens
 			if random.IntN(3) > 0 {
 				r.ExpectedTokens = 1 + random.IntN(200)
 				r.EstimatedTokens += r.ExpectedTokens
 			}
-		case switchyard.CallFailed, switchyard.CallRefused:
-			r.Error = &switchyard.Error{Type: types[random.IntN(len(types))]}
+		case api.CallFailed, api.CallRefused:
+			r.Error = &api.Error{Type: types[random.IntN(len(types))]}
 		}
-		if r.Status == switchyard.CallCompleted {
+		if r.Status == api.CallCompleted {
 			if r.Batched = i%7 == 0; i%5 == 0 {
 				r.DryRun, r.ActualTokens = true, 0
 			}
@@ -52,7 +52,7 @@ func madeUp(seed uint64, n int) []switchyard.Record {
 // What an analysis says of calls is what counting them in the plainest way says.
 func TestAnalysisCounts(t *testing.T) {
 	records := madeUp(1, 5000)
-	a := NewAnalysis(Thresholds{Slow: switchyard.Duration(6 * time.Second)})
+	a := NewAnalysis(Thresholds{Slow: api.Duration(6 * time.Second)})
 	for _, r := range records {
 		a.AddCall(r)
 	}
@@ -65,17 +65,17 @@ func TestAnalysisCounts(t *testing.T) {
 		t.Fatalf("%d tools, %d lanes", len(report.Tools), len(report.Lanes))
 	}
 	for _, g := range report.Tools {
-		checkStats(t, g.CallStats, records, func(r switchyard.Record) bool { return r.Tool == g.Name })
+		checkStats(t, g.CallStats, records, func(r api.Record) bool { return r.Tool == g.Name })
 	}
 	for _, g := range report.Lanes {
-		checkStats(t, g.CallStats, records, func(r switchyard.Record) bool { return r.Lane == g.Name })
+		checkStats(t, g.CallStats, records, func(r api.Record) bool { return r.Lane == g.Name })
 	}
-	checkStats(t, report.Calls, records, func(switchyard.Record) bool { return true })
+	checkStats(t, report.Calls, records, func(api.Record) bool { return true })
 	violations, failures := 0, 0
 	for _, r := range records {
 		if r.Error != nil {
 			failures++
-			if r.Error.Type == switchyard.ErrPolicyViolation || r.Error.Type == switchyard.ErrBudgetExceeded {
+			if r.Error.Type == api.ErrPolicyViolation || r.Error.Type == api.ErrBudgetExceeded {
 				violations++
 			}
 		}
@@ -93,9 +93,9 @@ func TestAnalysisCounts(t *testing.T) {
 }
 
 // checkStats counts again, one question after the other.
-func checkStats(t *testing.T, got CallStats, records []switchyard.Record, of func(switchyard.Record) bool) {
+func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.Record) bool) {
 	t.Helper()
-	count := func(which func(switchyard.Record) bool) (n int) {
+	count := func(which func(api.Record) bool) (n int) {
 		for _, r := range records {
 			if of(r) && which(r) {
 				n++
@@ -103,13 +103,13 @@ func checkStats(t *testing.T, got CallStats, records []switchyard.Record, of fun
 		}
 		return n
 	}
-	in := func(s switchyard.CallStatus) int {
-		return count(func(r switchyard.Record) bool { return r.Status == s && !r.DryRun })
+	in := func(s api.CallStatus) int {
+		return count(func(r api.Record) bool { return r.Status == s && !r.DryRun })
 	}
 	var took, waited, longest time.Duration
 	arguments, results, retries := 0, 0, 0
-	executed := func(r switchyard.Record) bool {
-		return !r.DryRun && r.Status != switchyard.CallRefused && r.Status != switchyard.CallRunning
+	executed := func(r api.Record) bool {
+		return !r.DryRun && r.Status != api.CallRefused && r.Status != api.CallRunning
 	}
 	for _, r := range records {
 		if !of(r) || r.DryRun {
@@ -122,23 +122,23 @@ func checkStats(t *testing.T, got CallStats, records []switchyard.Record, of fun
 	}
 	n := time.Duration(count(executed))
 	want := CallStats{
-		Calls: count(func(switchyard.Record) bool { return true }), Completed: in(switchyard.CallCompleted), Failed: in(switchyard.CallFailed),
-		Refused: in(switchyard.CallRefused), Cancelled: in(switchyard.CallCancelled), Running: in(switchyard.CallRunning),
-		Withheld: count(func(r switchyard.Record) bool { return r.DryRun }), Batched: count(func(r switchyard.Record) bool { return r.Batched && !r.DryRun }),
-		Average: switchyard.Duration(took / n), AverageWait: switchyard.Duration(waited / n), Longest: switchyard.Duration(longest), LongestWait: got.LongestWait,
-		Slow:           count(func(r switchyard.Record) bool { return executed(r) && r.Duration.Std() > 6*time.Second }),
+		Calls: count(func(api.Record) bool { return true }), Completed: in(api.CallCompleted), Failed: in(api.CallFailed),
+		Refused: in(api.CallRefused), Cancelled: in(api.CallCancelled), Running: in(api.CallRunning),
+		Withheld: count(func(r api.Record) bool { return r.DryRun }), Batched: count(func(r api.Record) bool { return r.Batched && !r.DryRun }),
+		Average: api.Duration(took / n), AverageWait: api.Duration(waited / n), Longest: api.Duration(longest), LongestWait: got.LongestWait,
+		Slow:           count(func(r api.Record) bool { return executed(r) && r.Duration.Std() > 6*time.Second }),
 		ArgumentTokens: arguments, ResultTokens: results, Retries: retries, executed: int(n), total: took, wait: waited,
 	}
-	judged := func(r switchyard.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens > 0 }
-	ratio := func(r switchyard.Record) float64 {
+	judged := func(r api.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens > 0 }
+	ratio := func(r api.Record) float64 {
 		x, y := float64(r.EstimatedTokens), float64(r.ActualTokens)
 		return min(x/y, y/x)
 	}
-	want.Estimated, want.Unestimated = count(judged), count(func(r switchyard.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens == 0 })
-	want.Wasteful = count(func(r switchyard.Record) bool {
+	want.Estimated, want.Unestimated = count(judged), count(func(r api.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens == 0 })
+	want.Wasteful = count(func(r api.Record) bool {
 		return judged(r) && float64(r.ActualTokens)/float64(r.EstimatedTokens) > 1.2
 	})
-	want.Inaccurate = count(func(r switchyard.Record) bool { return judged(r) && ratio(r) < 0.8 })
+	want.Inaccurate = count(func(r api.Record) bool { return judged(r) && ratio(r) < 0.8 })
 	sum := 0.0
 	for _, r := range records {
 		if !of(r) || !judged(r) {
@@ -164,8 +164,8 @@ func TestAnalysesAddUp(t *testing.T) {
 	whole, sum := NewAnalysis(Thresholds{}), NewAnalysis(Thresholds{})
 	for i := range uint64(7) {
 		part := NewAnalysis(Thresholds{})
-		s := Summary{Status: RunCompleted, Closed: time.Unix(1, 0), Usage: switchyard.Usage{Turns: 3, InputTokens: int(i) * 1000, OutputTokens: 7},
-			Result: &switchyard.RunResult{Outcome: switchyard.OutcomeAnswered}}
+		s := Summary{Status: RunCompleted, Closed: time.Unix(1, 0), Usage: api.Usage{Turns: 3, InputTokens: int(i) * 1000, OutputTokens: 7},
+			Result: &api.RunResult{Outcome: api.OutcomeAnswered}}
 		for _, a := range []*Analysis{whole, part} {
 			a.AddRun(s, nil)
 			for _, r := range madeUp(i, 100) {
@@ -187,22 +187,22 @@ func TestAnalysesAddUp(t *testing.T) {
 
 // A person's verdict goes before a checker's, that before the run's end, and none of them is on a run that is not over.
 func TestJudge(t *testing.T) {
-	over, yes := time.Unix(1, 0), &switchyard.RunVerdict{Solved: true, By: "ada"}
-	checked := func(c switchyard.Checked) *switchyard.RunResult {
-		return &switchyard.RunResult{Outcome: switchyard.OutcomeAnswered, Checked: &c}
+	over, yes := time.Unix(1, 0), &api.RunVerdict{Solved: true, By: "ada"}
+	checked := func(c api.Checked) *api.RunResult {
+		return &api.RunResult{Outcome: api.OutcomeAnswered, Checked: &c}
 	}
 	for _, test := range []struct {
 		s      Summary
-		person *switchyard.RunVerdict
+		person *api.RunVerdict
 		want   Solved
 		by     JudgedBy
 		text   string
 	}{
 		{Summary{Status: RunFailed, Closed: over}, yes, SolvedYes, JudgedByPerson, "solved, says ada"},
-		{Summary{Status: RunFailed, Closed: over}, &switchyard.RunVerdict{By: "ada", Reason: "no"}, SolvedNo, JudgedByPerson, "failed, says ada: no"},
-		{Summary{Status: RunCompleted, Closed: over, Result: checked(switchyard.Checked{})}, yes, SolvedYes, JudgedByPerson, "solved, says ada"},
-		{Summary{Status: RunCompleted, Closed: over, Result: checked(switchyard.Checked{Tool: "grade", Reason: "wrong"})}, nil, SolvedNo, JudgedByChecker, "failed, says the checker grade: wrong"},
-		{Summary{Status: RunCompleted, Closed: over, Result: checked(switchyard.Checked{Tool: "grade", Problem: "it broke"})}, nil, SolvedYes, JudgedByEnd, "solved by its end; the checker grade gave no verdict: it broke"},
+		{Summary{Status: RunFailed, Closed: over}, &api.RunVerdict{By: "ada", Reason: "no"}, SolvedNo, JudgedByPerson, "failed, says ada: no"},
+		{Summary{Status: RunCompleted, Closed: over, Result: checked(api.Checked{})}, yes, SolvedYes, JudgedByPerson, "solved, says ada"},
+		{Summary{Status: RunCompleted, Closed: over, Result: checked(api.Checked{Tool: "grade", Reason: "wrong"})}, nil, SolvedNo, JudgedByChecker, "failed, says the checker grade: wrong"},
+		{Summary{Status: RunCompleted, Closed: over, Result: checked(api.Checked{Tool: "grade", Problem: "it broke"})}, nil, SolvedYes, JudgedByEnd, "solved by its end; the checker grade gave no verdict: it broke"},
 		{Summary{Status: RunTerminated, Closed: over}, nil, SolvedNo, JudgedByEnd, "failed by its end"},
 		{Summary{Status: RunRunning}, yes, SolvedOpen, JudgedByEnd, ""},
 	} {
@@ -213,7 +213,7 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%+v is %s by %s, want %s by %s", test.s, got, by, test.want, test.by)
 		}
 		a := NewAnalysis(Thresholds{})
-		test.s.Kind, test.s.Name, test.s.Usage = RunAgent, "clerk", switchyard.Usage{InputTokens: 70}
+		test.s.Kind, test.s.Name, test.s.Usage = RunAgent, "clerk", api.Usage{InputTokens: 70}
 		a.AddRun(test.s, test.person)
 		r := a.Report()
 		if r.Runs.ByPeople != count(test.by == JudgedByPerson) || r.Runs.ByCheckers != count(test.by == JudgedByChecker) || len(r.Agents) != 1 || r.Agents[0].Runs != r.Runs || r.Agents[0].TPST != r.TPST {
@@ -234,10 +234,10 @@ func TestSolvedBy(t *testing.T) {
 	over := time.Unix(1, 0)
 	for want, list := range map[Solved][]Summary{
 		SolvedOpen: {{Status: RunRunning}, {Status: RunPaused}},
-		SolvedYes: {{Status: RunCompleted, Closed: over, Result: &switchyard.RunResult{Outcome: switchyard.OutcomeAnswered}},
-			{Status: RunCompleted, Closed: over, Result: &switchyard.RunResult{Outcome: switchyard.OutcomeCompleted}}},
-		SolvedNo: {{Status: RunCompleted, Closed: over, Result: &switchyard.RunResult{Outcome: switchyard.OutcomeLimit}}, {Status: RunCompleted, Closed: over},
-			{Status: RunFailed, Closed: over, Result: &switchyard.RunResult{}}, {Status: RunCancelled, Closed: over}, {Status: RunTerminated, Closed: over}},
+		SolvedYes: {{Status: RunCompleted, Closed: over, Result: &api.RunResult{Outcome: api.OutcomeAnswered}},
+			{Status: RunCompleted, Closed: over, Result: &api.RunResult{Outcome: api.OutcomeCompleted}}},
+		SolvedNo: {{Status: RunCompleted, Closed: over, Result: &api.RunResult{Outcome: api.OutcomeLimit}}, {Status: RunCompleted, Closed: over},
+			{Status: RunFailed, Closed: over, Result: &api.RunResult{}}, {Status: RunCancelled, Closed: over}, {Status: RunTerminated, Closed: over}},
 	} {
 		for _, s := range list {
 			if got := SolvedBy(s); got != want {

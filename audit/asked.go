@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 	updatepb "go.temporal.io/api/update/v1"
@@ -13,12 +13,12 @@ import (
 // asked is what a run asks people, as far as the history says.
 type asked struct {
 	// open are in the order in which they were asked.
-	open []switchyard.Question
+	open []api.Question
 	// times counts what a running call asked in its middle, by the call's id.
 	times map[string]int
 	// asks are the questions, and replies the replies, that updates brought which are not over, by the update's id.
 	asks    map[string]string
-	replies map[string]switchyard.Reply
+	replies map[string]api.Reply
 	// admitted are updates whose acceptance does not repeat what they brought: those of a run that was reset.
 	admitted map[string]*updatepb.Request
 	// approvals are the calls that people are to approve.
@@ -26,23 +26,23 @@ type asked struct {
 }
 
 func newAsked() asked {
-	return asked{times: map[string]int{}, asks: map[string]string{}, replies: map[string]switchyard.Reply{}, admitted: map[string]*updatepb.Request{},
+	return asked{times: map[string]int{}, asks: map[string]string{}, replies: map[string]api.Reply{}, admitted: map[string]*updatepb.Request{},
 		approvals: newApprovals()}
 }
 
 // ask opens a question.
-func (d *Deriver) ask(e *historypb.HistoryEvent, q switchyard.Question, turn int) {
+func (d *Deriver) ask(e *historypb.HistoryEvent, q api.Question, turn int) {
 	d.asked.open = append(d.asked.open, q)
-	d.emit(e, switchyard.Event{Type: switchyard.EventQuestionAsked, Turn: turn, CallID: q.Call, Tool: q.Tool, Question: &q})
+	d.emit(e, api.Event{Type: api.EventQuestionAsked, Turn: turn, CallID: q.Call, Tool: q.Tool, Question: &q})
 }
 
 // askPerson opens the question that a call of a human tool is; text is what its verdict says.
-func (d *Deriver) askPerson(e *historypb.HistoryEvent, r switchyard.Record, text string) {
+func (d *Deriver) askPerson(e *historypb.HistoryEvent, r api.Record, text string) {
 	t := d.tools[r.Tool]
-	if t.Kind != switchyard.KindHuman {
+	if t.Kind != api.KindHuman {
 		return
 	}
-	d.ask(e, switchyard.Question{ID: r.CallID, Call: r.CallID, Tool: r.Tool, Text: text, Schema: t.OutputSchema, Asked: r.Scheduled,
+	d.ask(e, api.Question{ID: r.CallID, Call: r.CallID, Tool: r.Tool, Text: text, Schema: t.OutputSchema, Asked: r.Scheduled,
 		Until: r.Scheduled.Add(t.AnswerWithin.Std())}, r.Turn)
 }
 
@@ -61,24 +61,24 @@ func (d *Deriver) updateAccepted(e *historypb.HistoryEvent) error {
 	}
 	delete(d.asked.admitted, id)
 	switch request.GetInput().GetName() {
-	case switchyard.AskUpdate:
-		var q switchyard.Question
+	case api.AskUpdate:
+		var q api.Question
 		if err := d.decodeEvent(e, "question", request.GetInput().GetArgs(), &q); err != nil {
 			return err
 		}
 		d.asked.times[q.Call]++
-		q.ID, q.Asked = switchyard.QuestionID(q.Call, d.asked.times[q.Call]), timeOf(e.GetEventTime())
+		q.ID, q.Asked = api.QuestionID(q.Call, d.asked.times[q.Call]), timeOf(e.GetEventTime())
 		d.asked.asks[id] = q.ID
 		d.ask(e, q, d.turn)
-	case switchyard.ReplyUpdate:
-		var r switchyard.Reply
+	case api.ReplyUpdate:
+		var r api.Reply
 		if err := d.decodeEvent(e, "reply", request.GetInput().GetArgs(), &r); err != nil {
 			return err
 		}
 		r.Value = nil // it may be large, and stands where it was given for
 		d.asked.replies[id] = r
-	case switchyard.DecideUpdate:
-		var decision switchyard.Decision
+	case api.DecideUpdate:
+		var decision api.Decision
 		if err := d.decodeEvent(e, "decision", request.GetInput().GetArgs(), &decision); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (d *Deriver) closeAsked(e *historypb.HistoryEvent, id string, success *comm
 		d.closeQuestion(e, id, nil)
 		return nil
 	}
-	var r switchyard.Reply
+	var r api.Reply
 	if err := d.decodeEvent(e, "reply", success, &r); err != nil {
 		return err
 	}
@@ -127,20 +127,20 @@ func (d *Deriver) closeAsked(e *historypb.HistoryEvent, id string, success *comm
 	return nil
 }
 
-func (d *Deriver) closeQuestion(e *historypb.HistoryEvent, id string, r *switchyard.Reply) {
-	i := slices.IndexFunc(d.asked.open, func(q switchyard.Question) bool { return q.ID == id })
+func (d *Deriver) closeQuestion(e *historypb.HistoryEvent, id string, r *api.Reply) {
+	i := slices.IndexFunc(d.asked.open, func(q api.Question) bool { return q.ID == id })
 	if i < 0 {
 		return
 	}
 	q := d.asked.open[i]
 	d.asked.open = slices.Delete(d.asked.open, i, i+1)
 	q.Schema = nil
-	d.emit(e, switchyard.Event{Type: switchyard.EventQuestionClosed, Turn: d.turn, CallID: q.Call, Tool: q.Tool, Question: &q, Reply: r})
+	d.emit(e, api.Event{Type: api.EventQuestionClosed, Turn: d.turn, CallID: q.Call, Tool: q.Tool, Question: &q, Reply: r})
 }
 
 // closeQuestions closes what a call asked that is over. The end of a call of a human tool comes before that of the update
 // that brought the reply.
-func (d *Deriver) closeQuestions(e *historypb.HistoryEvent, r switchyard.Record) {
+func (d *Deriver) closeQuestions(e *historypb.HistoryEvent, r api.Record) {
 	delete(d.asked.times, r.CallID)
 	if len(d.asked.open) == 0 {
 		return
@@ -149,8 +149,8 @@ func (d *Deriver) closeQuestions(e *historypb.HistoryEvent, r switchyard.Record)
 		if q.Call != r.CallID {
 			continue
 		}
-		var reply *switchyard.Reply
-		if q.ID == q.Call && (r.Error == nil || r.Error.Type == switchyard.ErrApprovalDenied) {
+		var reply *api.Reply
+		if q.ID == q.Call && (r.Error == nil || r.Error.Type == api.ErrApprovalDenied) {
 			reply = d.replyTo(q.ID)
 		}
 		d.closeQuestion(e, q.ID, reply)
@@ -158,7 +158,7 @@ func (d *Deriver) closeQuestions(e *historypb.HistoryEvent, r switchyard.Record)
 }
 
 // replyTo returns the reply to a question that an update brought which is not over: one is checked at a time.
-func (d *Deriver) replyTo(question string) *switchyard.Reply {
+func (d *Deriver) replyTo(question string) *api.Reply {
 	for _, r := range d.asked.replies {
 		if r.Question == question {
 			return &r
@@ -171,8 +171,8 @@ func (d *Deriver) replyTo(question string) *switchyard.Reply {
 // that it has stopped.
 func (d *Deriver) cancelRequested(e *historypb.HistoryEvent) error {
 	scheduled := e.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()
-	if a := d.open[scheduled]; a != nil && d.tools[a.record.Tool].Kind == switchyard.KindHuman {
-		d.endFailed(e, scheduled, switchyard.ActivityFailure{Cancelled: true})
+	if a := d.open[scheduled]; a != nil && d.tools[a.record.Tool].Kind == api.KindHuman {
+		d.endFailed(e, scheduled, api.ActivityFailure{Cancelled: true})
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (d *Deriver) waitsFor(call string) []string {
 	var notes []string
 	for _, q := range d.asked.open {
 		if q.Call == call {
-			notes = append(notes, "waits for a person to answer "+q.ID+": "+switchyard.Shorten(q.Text, 200))
+			notes = append(notes, "waits for a person to answer "+q.ID+": "+api.Shorten(q.Text, 200))
 		}
 	}
 	return notes

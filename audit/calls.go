@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -17,46 +18,46 @@ type activity struct {
 	order int64
 	step  bool
 	// hook is set for a hook of the run.
-	hook *switchyard.HookAction
+	hook *api.HookAction
 	// inline says that it ran within a workflow task, and waits for another attempt.
 	inline bool
 	// route is where a call was sent and by which rules.
-	route switchyard.Route
+	route api.Route
 	// handBacks counts how often workers handed the call back, attempts those that were made before it was scheduled last.
 	// begun says that one before the last attempt may have begun.
 	handBacks, attempts int
 	begun               bool
 	// fault is why the outcome of the last attempt is unknown, while the run finds out what became of it.
-	fault *switchyard.Error
+	fault *api.Error
 	// record is the call's so far; of a model step only its timing is used.
-	record switchyard.Record
+	record api.Record
 }
 
 // scheduled reads the start of a call or of a model step.
 func (d *Deriver) scheduled(e *historypb.HistoryEvent) error {
 	a := e.GetActivityTaskScheduledEventAttributes()
 	name := a.GetActivityType().GetName()
-	timing := switchyard.Timing{Lane: switchyard.LaneOf(d.base, a.GetTaskQueue().GetName()), Scheduled: timeOf(e.GetEventTime())}
+	timing := api.Timing{Lane: api.LaneOf(d.base, a.GetTaskQueue().GetName()), Scheduled: timeOf(e.GetEventTime())}
 	if d.scheduledAgain(e, a.GetActivityId()) {
 		return nil
 	}
-	if name == switchyard.ModelActivity {
-		var request switchyard.ModelRequest
+	if name == api.ModelActivity {
+		var request api.ModelRequest
 		if err := d.decodeEvent(e, "model request", a.GetInput(), &request); err != nil {
 			return err
 		}
-		d.limitOver(e, switchyard.DecisionTimeout)
+		d.limitOver(e, api.DecisionTimeout)
 		d.abandon(e, "the run reached a limit before this call ran")
 		d.turn = request.Turn
-		d.open[e.GetEventId()] = &activity{id: a.GetActivityId(), step: true, record: switchyard.Record{Timing: timing}}
+		d.open[e.GetEventId()] = &activity{id: a.GetActivityId(), step: true, record: api.Record{Timing: timing}}
 		return nil
 	}
 	switch name {
-	case switchyard.RecallActivity:
+	case api.RecallActivity:
 		d.recall = e.GetEventId()
-	case switchyard.HoldActivity:
+	case api.HoldActivity:
 		return d.held(e)
-	case switchyard.HookActivity:
+	case api.HookActivity:
 		return d.hookScheduled(e)
 	}
 	if !isTool(name) {
@@ -66,9 +67,9 @@ func (d *Deriver) scheduled(e *historypb.HistoryEvent) error {
 }
 
 // called reads the start of a call: its activity is scheduled for the first time.
-func (d *Deriver) called(e *historypb.HistoryEvent, timing switchyard.Timing) error {
+func (d *Deriver) called(e *historypb.HistoryEvent, timing api.Timing) error {
 	a := e.GetActivityTaskScheduledEventAttributes()
-	var execution switchyard.Execution
+	var execution api.Execution
 	if err := d.decodeEvent(e, "input", a.GetInput(), &execution); err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (d *Deriver) called(e *historypb.HistoryEvent, timing switchyard.Timing) er
 		question, call.route = v.Question, v.Route
 		timing.Lane = d.laneOf(r.Tool, v.Route, timing.Lane)
 	}
-	r.Status, r.Phase, r.Timing = switchyard.CallRunning, switchyard.PhasePreExecution, timing
+	r.Status, r.Phase, r.Timing = api.CallRunning, api.PhasePreExecution, timing
 	r.Digest, r.Notes, r.Priority = execution.Digest, execution.Notes, d.priorityAt(a.GetPriority())
 	if len(execution.Parts) > 0 {
 		r = d.ofTogether(r, w)
@@ -97,33 +98,33 @@ func (d *Deriver) called(e *historypb.HistoryEvent, timing switchyard.Timing) er
 
 // laneOf returns a call's lane: with its key, and as that of its queue where that is not the lane's own. derived is what the
 // queue's name says.
-func (d *Deriver) laneOf(tool string, route switchyard.Route, derived string) string {
+func (d *Deriver) laneOf(tool string, route api.Route, derived string) string {
 	lane := d.tools[tool].Lane
 	switch {
 	case route.Key != "":
 		return lane + "/" + route.Key
-	case route.Queue == "" || route.Queue == switchyard.BypassQueue(d.base, lane):
+	case route.Queue == "" || route.Queue == api.BypassQueue(d.base, lane):
 		return derived
 	}
 	return lane
 }
 
 // priorityAt returns the priority that the server gives to what was scheduled with p.
-func (d *Deriver) priorityAt(p *commonpb.Priority) switchyard.Priority {
-	return switchyard.PriorityAt(int(cmp.Or(p.GetPriorityKey(), d.level)))
+func (d *Deriver) priorityAt(p *commonpb.Priority) api.Priority {
+	return api.PriorityAt(int(cmp.Or(p.GetPriorityKey(), d.level)))
 }
 
 // record is what is known of a call from the run alone.
-func (d *Deriver) record(id, tool string, arguments json.RawMessage) switchyard.Record {
+func (d *Deriver) record(id, tool string, arguments json.RawMessage) api.Record {
 	t := d.tools[tool]
-	return switchyard.Record{CallID: id, Tool: tool, Version: t.Version, Digest: t.Digest, Arguments: d.shown(tool, arguments),
-		Status: switchyard.CallRunning, Turn: d.turn, Caller: d.caller, Conversation: d.summary.Conversation,
-		Run: d.summary.Run, WorkflowID: d.workflowID, Parent: d.parent(), Path: switchyard.CallPath(d.parent(), id),
+	return api.Record{CallID: id, Tool: tool, Version: t.Version, Digest: t.Digest, Arguments: d.shown(tool, arguments),
+		Status: api.CallRunning, Turn: d.turn, Caller: d.caller, Conversation: d.summary.Conversation,
+		Run: d.summary.Run, WorkflowID: d.workflowID, Parent: d.parent(), Path: api.CallPath(d.parent(), id),
 		Approval: d.asked.approvals.decided[id]}
 }
 
 // ofRun completes the record of a call that the run makes by itself, on behalf of another one; of others it changes nothing.
-func (d *Deriver) ofRun(r switchyard.Record, c switchyard.Call) switchyard.Record {
+func (d *Deriver) ofRun(r api.Record, c api.Call) api.Record {
 	r.Checks = c.Checks
 	if c.Governed() {
 		return r
@@ -133,8 +134,8 @@ func (d *Deriver) ofRun(r switchyard.Record, c switchyard.Call) switchyard.Recor
 		of = c.Undo.Call
 		r.Undoes = of
 	}
-	r.Verifies, r.Parent = c.Verifies, switchyard.CallPath(d.parent(), of)
-	r.Path = switchyard.CallPath(r.Parent, r.CallID)
+	r.Verifies, r.Parent = c.Verifies, api.CallPath(d.parent(), of)
+	r.Path = api.CallPath(r.Parent, r.CallID)
 	return r
 }
 
@@ -157,7 +158,7 @@ func (d *Deriver) shown(tool string, arguments json.RawMessage) json.RawMessage 
 	if json.Valid(redacted) {
 		return redacted
 	}
-	text, err := switchyard.EncodeJSON(string(redacted))
+	text, err := api.EncodeJSON(string(redacted))
 	if err != nil {
 		return nil
 	}
@@ -165,8 +166,8 @@ func (d *Deriver) shown(tool string, arguments json.RawMessage) json.RawMessage 
 }
 
 // line describes a call whose arguments are redacted already.
-func (d *Deriver) line(r switchyard.Record) string {
-	return switchyard.Summary(r.Tool, r.Arguments, nil)
+func (d *Deriver) line(r api.Record) string {
+	return api.Summary(r.Tool, r.Arguments, nil)
 }
 
 // started reads what the server says of the last attempt. It writes this event when the activity is over.
@@ -176,7 +177,7 @@ func (d *Deriver) started(e *historypb.HistoryEvent) error {
 	if open == nil {
 		return nil
 	}
-	open.record.Phase = switchyard.PhaseExecution
+	open.record.Phase = api.PhaseExecution
 	t := &open.record.Timing
 	t.Attempts, t.Worker, t.Started = open.attempts+int(a.GetAttempt()), a.GetIdentity(), timeOf(e.GetEventTime())
 	t.LastFailure = cmp.Or(failureMessage(a.GetLastFailure()), t.LastFailure)
@@ -210,14 +211,14 @@ func (d *Deriver) completed(e *historypb.HistoryEvent) error {
 		return d.hookCompleted(e, a, attributes.GetResult())
 	}
 	if a.step {
-		var response switchyard.ModelResponse
+		var response api.ModelResponse
 		if err := d.decodeEvent(e, "model response", attributes.GetResult(), &response); err != nil {
 			return err
 		}
 		d.stepCompleted(e, a, response)
 		return nil
 	}
-	var result switchyard.Result
+	var result api.Result
 	if err := d.decodeEvent(e, "result", attributes.GetResult(), &result); err != nil {
 		return err
 	}
@@ -235,40 +236,40 @@ func (d *Deriver) recalled(e *historypb.HistoryEvent, result *commonpb.Payloads)
 		return err
 	}
 	if r.RunID != "" {
-		d.summary.Continues = &switchyard.ContinuedRun{WorkflowID: r.WorkflowID, RunID: r.RunID}
+		d.summary.Continues = &api.ContinuedRun{WorkflowID: r.WorkflowID, RunID: r.RunID}
 	}
 	return nil
 }
 
 // withResult completes the record of a call that gave a result.
-func withResult(r switchyard.Record, result switchyard.Result) switchyard.Record {
-	r.Status, r.Phase, r.Result = switchyard.CallCompleted, switchyard.PhasePostExecution, &result
+func withResult(r api.Record, result api.Result) api.Record {
+	r.Status, r.Phase, r.Result = api.CallCompleted, api.PhasePostExecution, &result
 	r.Notes, r.ResultTokens, r.ActualTokens = result.Notes, result.Tokens, r.ArgumentTokens()+result.Tokens
 	r.Hooks = slices.Concat(r.Hooks, result.Hooks)
 	r = held(r, result.HeldMicros)
-	for phase, micros := range map[switchyard.Phase]int64{
-		switchyard.PhaseExecution: result.ExecutionMicros, switchyard.PhasePostExecution: result.PostMicros} {
+	for phase, micros := range map[api.Phase]int64{
+		api.PhaseExecution: result.ExecutionMicros, api.PhasePostExecution: result.PostMicros} {
 		if micros > 0 {
 			if r.Phases == nil {
-				r.Phases = map[switchyard.Phase]switchyard.Duration{}
+				r.Phases = map[api.Phase]api.Duration{}
 			}
-			r.Phases[phase] = switchyard.Duration(time.Duration(micros) * time.Microsecond)
+			r.Phases[phase] = api.Duration(time.Duration(micros) * time.Microsecond)
 		}
 	}
 	return r
 }
 
 // held takes a call's wait with its lane's holder from its duration to its wait.
-func held(r switchyard.Record, micros int64) switchyard.Record {
-	wait := switchyard.Duration(time.Duration(micros) * time.Microsecond)
+func held(r api.Record, micros int64) api.Record {
+	wait := api.Duration(time.Duration(micros) * time.Microsecond)
 	r.QueueWait, r.Duration = r.QueueWait+wait, max(r.Duration-wait, 0)
 	return r
 }
 
 // stepCompleted tells of a model step; the calls that it asks for are wanted from here on.
-func (d *Deriver) stepCompleted(e *historypb.HistoryEvent, a *activity, response switchyard.ModelResponse) {
+func (d *Deriver) stepCompleted(e *historypb.HistoryEvent, a *activity, response api.ModelResponse) {
 	d.summary.Usage.AddStep(response.Usage)
-	if a.id != switchyard.SummaryStepID {
+	if a.id != api.SummaryStepID {
 		d.wanted.add(response.Message.Calls...)
 	}
 	response.Message.Calls = slices.Clone(response.Message.Calls)
@@ -277,21 +278,21 @@ func (d *Deriver) stepCompleted(e *historypb.HistoryEvent, a *activity, response
 			response.Message.Calls[i].Arguments = string(d.shown(c.Tool, json.RawMessage(c.Arguments)))
 		}
 	}
-	d.emit(e, switchyard.Event{Type: switchyard.EventStepCompleted, Turn: d.turn, Step: &response, Timing: &a.record.Timing, StepFailures: d.takeStepFailures()})
+	d.emit(e, api.Event{Type: api.EventStepCompleted, Turn: d.turn, Step: &response, Timing: &a.record.Timing, StepFailures: d.takeStepFailures()})
 }
 
 // stepFailed keeps a model step that failed for good: what the run did about it tells of it, another step or its end.
-func (d *Deriver) stepFailed(a *activity, f switchyard.ActivityFailure) {
+func (d *Deriver) stepFailed(a *activity, f api.ActivityFailure) {
 	kind := f.Type
 	if f.Timeout != "" {
-		kind = string(switchyard.ErrTimeout)
+		kind = string(api.ErrTimeout)
 	}
 	if !f.Cancelled {
-		d.stepFailures = append(d.stepFailures, switchyard.StepFailure{Turn: d.turn, Type: kind, Timing: a.record.Timing})
+		d.stepFailures = append(d.stepFailures, api.StepFailure{Turn: d.turn, Type: kind, Timing: a.record.Timing})
 	}
 }
 
-func (d *Deriver) takeStepFailures() []switchyard.StepFailure {
+func (d *Deriver) takeStepFailures() []api.StepFailure {
 	failures := d.stepFailures
 	d.stepFailures = nil
 	return failures
@@ -311,12 +312,12 @@ func (d *Deriver) timedOut(e *historypb.HistoryEvent) error {
 
 func (d *Deriver) cancelled(e *historypb.HistoryEvent) error {
 	a := e.GetActivityTaskCanceledEventAttributes()
-	d.endFailed(e, a.GetScheduledEventId(), switchyard.ActivityFailure{Cancelled: true})
+	d.endFailed(e, a.GetScheduledEventId(), api.ActivityFailure{Cancelled: true})
 	return nil
 }
 
 // endFailed ends a call or a model step that gave no result.
-func (d *Deriver) endFailed(e *historypb.HistoryEvent, scheduled int64, f switchyard.ActivityFailure) {
+func (d *Deriver) endFailed(e *historypb.HistoryEvent, scheduled int64, f api.ActivityFailure) {
 	if d.holdFailed(scheduled, f) {
 		return
 	}
@@ -344,15 +345,15 @@ func (d *Deriver) endFailed(e *historypb.HistoryEvent, scheduled int64, f switch
 }
 
 // failedStatus is the status of a call that ran and gave no result.
-func failedStatus(e *switchyard.Error) switchyard.CallStatus {
-	if e.Type == switchyard.ErrCancelled {
-		return switchyard.CallCancelled
+func failedStatus(e *api.Error) api.CallStatus {
+	if e.Type == api.ErrCancelled {
+		return api.CallCancelled
 	}
-	return switchyard.CallFailed
+	return api.CallFailed
 }
 
 // end tells of a call that is over, and of those that were made together as it.
-func (d *Deriver) end(e *historypb.HistoryEvent, r switchyard.Record) {
+func (d *Deriver) end(e *historypb.HistoryEvent, r api.Record) {
 	others := d.together[r.CallID]
 	if len(others) == 0 {
 		d.endOne(e, r)
@@ -365,14 +366,14 @@ func (d *Deriver) end(e *historypb.HistoryEvent, r switchyard.Record) {
 	}
 }
 
-func (d *Deriver) endOne(e *historypb.HistoryEvent, r switchyard.Record) {
-	kind := switchyard.EventToolCompleted
+func (d *Deriver) endOne(e *historypb.HistoryEvent, r api.Record) {
+	kind := api.EventToolCompleted
 	if r.Error != nil {
-		kind = switchyard.EventToolFailed
-		if r.Status == switchyard.CallRefused && r.Error.Type == switchyard.ErrValidation {
-			kind = switchyard.EventValidationError
+		kind = api.EventToolFailed
+		if r.Status == api.CallRefused && r.Error.Type == api.ErrValidation {
+			kind = api.EventValidationError
 		}
-		if r.Error.Phase != "" && r.Status != switchyard.CallCancelled {
+		if r.Error.Phase != "" && r.Status != api.CallCancelled {
 			r.Phase = r.Error.Phase
 		}
 		d.summary.Usage.Failed++
@@ -384,5 +385,5 @@ func (d *Deriver) endOne(e *historypb.HistoryEvent, r switchyard.Record) {
 	if r.Child != nil {
 		d.subAgent(r.CallID).Status = r.Status
 	}
-	d.emit(e, switchyard.Event{Type: kind, Turn: r.Turn, CallID: r.CallID, Tool: r.Tool, Summary: d.line(r), Record: &r})
+	d.emit(e, api.Event{Type: kind, Turn: r.Turn, CallID: r.CallID, Tool: r.Tool, Summary: d.line(r), Record: &r})
 }

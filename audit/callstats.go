@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // GroupStats are the calls of one tool or lane.
@@ -31,10 +31,10 @@ type CallStats struct {
 	// SuccessRate is the part of the calls that are over, and were not withheld, which completed.
 	SuccessRate float64 `json:"success_rate"`
 	// Average and Longest are of the calls that were executed, AverageWait and LongestWait of what they waited for a worker.
-	Average     switchyard.Duration `json:"average,omitzero"`
-	Longest     switchyard.Duration `json:"longest,omitzero"`
-	AverageWait switchyard.Duration `json:"average_wait,omitzero"`
-	LongestWait switchyard.Duration `json:"longest_wait,omitzero"`
+	Average     api.Duration `json:"average,omitzero"`
+	Longest     api.Duration `json:"longest,omitzero"`
+	AverageWait api.Duration `json:"average_wait,omitzero"`
+	LongestWait api.Duration `json:"longest_wait,omitzero"`
 	// Slow counts the calls that took longer than the threshold.
 	Slow int `json:"slow"`
 	// Retries counts the attempts beyond the first.
@@ -72,7 +72,7 @@ func grouped(groups map[string]*CallStats, name string) *CallStats {
 	return s
 }
 
-func (s *CallStats) add(r switchyard.Record, t Thresholds) {
+func (s *CallStats) add(r api.Record, t Thresholds) {
 	s.Calls++
 	if r.DryRun {
 		s.Withheld++
@@ -86,7 +86,7 @@ func (s *CallStats) add(r switchyard.Record, t Thresholds) {
 	s.ResultTokens += r.ResultTokens
 	s.Retries += max(r.Attempts-1, 0)
 	s.judge(r, t)
-	if r.Started.IsZero() || r.Status == switchyard.CallRunning {
+	if r.Started.IsZero() || r.Status == api.CallRunning {
 		return
 	}
 	s.executed++
@@ -99,7 +99,7 @@ func (s *CallStats) add(r switchyard.Record, t Thresholds) {
 }
 
 // judge compares the tokens that a call took with those that it was to take.
-func (s *CallStats) judge(r switchyard.Record, t Thresholds) {
+func (s *CallStats) judge(r api.Record, t Thresholds) {
 	switch {
 	case r.ActualTokens == 0:
 		return
@@ -122,15 +122,15 @@ func (s *CallStats) judge(r switchyard.Record, t Thresholds) {
 	}
 }
 
-func (s *CallStats) count(status switchyard.CallStatus) {
+func (s *CallStats) count(status api.CallStatus) {
 	switch status {
-	case switchyard.CallCompleted:
+	case api.CallCompleted:
 		s.Completed++
-	case switchyard.CallFailed:
+	case api.CallFailed:
 		s.Failed++
-	case switchyard.CallRefused:
+	case api.CallRefused:
 		s.Refused++
-	case switchyard.CallCancelled:
+	case api.CallCancelled:
 		s.Cancelled++
 	default:
 		s.Running++
@@ -143,7 +143,7 @@ func (s CallStats) done() CallStats {
 		s.SuccessRate = float64(s.Completed) / float64(over)
 	}
 	if n := time.Duration(s.executed); n > 0 {
-		s.Average, s.AverageWait = switchyard.Duration(s.total/n), switchyard.Duration(s.wait/n)
+		s.Average, s.AverageWait = api.Duration(s.total/n), api.Duration(s.wait/n)
 	}
 	if s.Estimated > 0 {
 		s.Accuracy = float64(s.accuracy) / 1e6 / float64(s.Estimated)
@@ -198,8 +198,8 @@ func (s *CallStats) merge(o CallStats) {
 }
 
 // ErrorTypes are the types of errors that were counted, the most frequent first.
-func ErrorTypes(counts map[switchyard.ErrorType]int) []switchyard.ErrorType {
-	return slices.SortedFunc(maps.Keys(counts), func(x, y switchyard.ErrorType) int {
+func ErrorTypes(counts map[api.ErrorType]int) []api.ErrorType {
+	return slices.SortedFunc(maps.Keys(counts), func(x, y api.ErrorType) int {
 		return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y))
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -28,15 +28,15 @@ type chain struct {
 		event int64
 	}
 	// withheld, if set, takes the calls that a dry run does not make.
-	withheld func(switchyard.WithheldCall)
+	withheld func(api.WithheldCall)
 	deriver  *Deriver
 }
 
-func (ch *chain) events(ctx context.Context) iter.Seq2[switchyard.Event, error] {
-	return func(yield func(switchyard.Event, error) bool) {
+func (ch *chain) events(ctx context.Context) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
 		runID, gone := ch.open(ctx)
 		if ch.deriver == nil {
-			yield(switchyard.Event{}, gone)
+			yield(api.Event{}, gone)
 			return
 		}
 		for runID != "" {
@@ -53,7 +53,7 @@ func (ch *chain) events(ctx context.Context) iter.Seq2[switchyard.Event, error] 
 			gone = ch.pastEnd(true)
 		}
 		if gone != nil {
-			yield(switchyard.Event{}, gone)
+			yield(api.Event{}, gone)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (ch *chain) previous(ctx context.Context, runID string) (string, error) {
 }
 
 // execution reads one history; it reports whether the reader wants more.
-func (ch *chain) execution(ctx context.Context, runID string, yield func(switchyard.Event, error) bool) bool {
+func (ch *chain) execution(ctx context.Context, runID string, yield func(api.Event, error) bool) bool {
 	if ch.deriver.unnumbered && ch.from.Sequence > 0 && runID == ch.from.Part {
 		ch.deriver.unnumbered, ch.deriver.sequence = false, ch.from.Before
 	}
@@ -147,14 +147,14 @@ func (ch *chain) execution(ctx context.Context, runID string, yield func(switchy
 	for history.HasNext() {
 		event, err := history.Next()
 		if err != nil {
-			yield(switchyard.Event{}, readError(ctx, err, ch.workflowID, runID))
+			yield(api.Event{}, readError(ctx, err, ch.workflowID, runID))
 			return false
 		}
 		if !ch.take(event, yield) {
 			return false
 		}
 		if err := ch.pastEnd(runID == ch.end.runID && event.GetEventId() >= ch.end.event); err != nil {
-			yield(switchyard.Event{}, err)
+			yield(api.Event{}, err)
 			return false
 		}
 	}
@@ -162,7 +162,7 @@ func (ch *chain) execution(ctx context.Context, runID string, yield func(switchy
 }
 
 // take gives what a history event means and the reader has not seen; it reports whether the reader wants more.
-func (ch *chain) take(event *historypb.HistoryEvent, yield func(switchyard.Event, error) bool) bool {
+func (ch *chain) take(event *historypb.HistoryEvent, yield func(api.Event, error) bool) bool {
 	derived, err := ch.deriver.Add(event)
 	for _, e := range derived {
 		if (ch.from.Sequence == 0 || e.Sequence > ch.from.Sequence) && !yield(e, nil) {
@@ -170,7 +170,7 @@ func (ch *chain) take(event *historypb.HistoryEvent, yield func(switchyard.Event
 		}
 	}
 	if err != nil {
-		yield(switchyard.Event{}, fmt.Errorf("workflow %q: %w", ch.workflowID, err))
+		yield(api.Event{}, fmt.Errorf("workflow %q: %w", ch.workflowID, err))
 	}
 	return err == nil
 }

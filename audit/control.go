@@ -1,7 +1,7 @@
 package audit
 
 import (
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	historypb "go.temporal.io/api/history/v1"
 	updatepb "go.temporal.io/api/update/v1"
 )
@@ -9,19 +9,19 @@ import (
 // controlled reads an update that has the run pause, go on, or read a message. The run does so as soon as it has accepted it.
 func (d *Deriver) controlled(e *historypb.HistoryEvent, id string, input *updatepb.Input) error {
 	switch input.GetName() {
-	case switchyard.SendUpdate:
-		var s switchyard.Sent
+	case api.SendUpdate:
+		var s api.Sent
 		if err := d.decodeEvent(e, "message", input.GetArgs(), &s); err != nil {
 			return err
 		}
 		d.messageSent(e, id, s)
-	case switchyard.PauseUpdate, switchyard.ResumeUpdate:
-		var p switchyard.Pause
+	case api.PauseUpdate, api.ResumeUpdate:
+		var p api.Pause
 		if err := d.decodeEvent(e, "pause", input.GetArgs(), &p); err != nil {
 			return err
 		}
 		p.Since = timeOf(e.GetEventTime())
-		d.pause(e, &d.summary.Paused, p, input.GetName() == switchyard.PauseUpdate)
+		d.pause(e, &d.summary.Paused, p, input.GetName() == api.PauseUpdate)
 	}
 	return nil
 }
@@ -29,8 +29,8 @@ func (d *Deriver) controlled(e *historypb.HistoryEvent, id string, input *update
 // signalled reads a message that came by signal. What is none, the run has left out too.
 func (d *Deriver) signalled(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionSignaledEventAttributes()
-	var s switchyard.Sent
-	if a.GetSignalName() != switchyard.SendSignal || decode(a.GetInput(), &s) != nil || s.Check() != nil {
+	var s api.Sent
+	if a.GetSignalName() != api.SendSignal || decode(a.GetInput(), &s) != nil || s.Check() != nil {
 		return nil
 	}
 	d.messageSent(e, s.ID, s)
@@ -38,33 +38,33 @@ func (d *Deriver) signalled(e *historypb.HistoryEvent) error {
 }
 
 // messageSent tells of a message, once.
-func (d *Deriver) messageSent(e *historypb.HistoryEvent, id string, s switchyard.Sent) {
+func (d *Deriver) messageSent(e *historypb.HistoryEvent, id string, s api.Sent) {
 	if id != "" && d.sent[id] {
 		return
 	}
 	d.sent[id], s.ID = true, id
-	d.emit(e, switchyard.Event{Type: switchyard.EventMessageSent, Turn: d.turn, Sent: &s})
+	d.emit(e, api.Event{Type: api.EventMessageSent, Turn: d.turn, Sent: &s})
 }
 
 // pausedOnServer and resumedOnServer read that the server holds the run, and that it does so no more.
 func (d *Deriver) pausedOnServer(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionPausedEventAttributes()
-	d.pause(e, &d.summary.PausedOnServer, switchyard.Pause{By: a.GetIdentity(), Reason: a.GetReason(), Since: timeOf(e.GetEventTime()), OnServer: true}, true)
+	d.pause(e, &d.summary.PausedOnServer, api.Pause{By: a.GetIdentity(), Reason: a.GetReason(), Since: timeOf(e.GetEventTime()), OnServer: true}, true)
 	return nil
 }
 
 func (d *Deriver) resumedOnServer(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionUnpausedEventAttributes()
-	d.pause(e, &d.summary.PausedOnServer, switchyard.Pause{By: a.GetIdentity(), Reason: a.GetReason(), Since: timeOf(e.GetEventTime()), OnServer: true}, false)
+	d.pause(e, &d.summary.PausedOnServer, api.Pause{By: a.GetIdentity(), Reason: a.GetReason(), Since: timeOf(e.GetEventTime()), OnServer: true}, false)
 	return nil
 }
 
 // pause begins or ends a pause, which standing holds while it lasts.
-func (d *Deriver) pause(e *historypb.HistoryEvent, standing **switchyard.Pause, p switchyard.Pause, begins bool) {
-	event := switchyard.Event{Type: switchyard.EventRunResumed, Turn: d.turn, Pause: &p}
+func (d *Deriver) pause(e *historypb.HistoryEvent, standing **api.Pause, p api.Pause, begins bool) {
+	event := api.Event{Type: api.EventRunResumed, Turn: d.turn, Pause: &p}
 	*standing = nil
 	if begins {
-		event.Type, *standing = switchyard.EventRunPaused, &p
+		event.Type, *standing = api.EventRunPaused, &p
 	}
 	d.stand()
 	d.emit(e, event)

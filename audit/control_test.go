@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -42,26 +42,26 @@ func onServer() (paused, resumed *historypb.HistoryEvent) {
 // TestControlEvents proves what the events and the summary tell of messages, by update and by signal, each once, and of pauses,
 // the run's own and the server's: the run is paused until both are over, and no more when it has ended.
 func TestControlEvents(t *testing.T) {
-	start := started(t, switchyard.AgentWorkflow, payloads(t, agent(switchyard.Limits{})))
-	message, pause := switchyard.Sent{Text: "x", By: "ada", ID: "one"}, switchyard.Pause{By: "ada"}
+	start := started(t, api.AgentWorkflow, payloads(t, agent(api.Limits{})))
+	message, pause := api.Sent{Text: "x", By: "ada", ID: "one"}, api.Pause{By: "ada"}
 	paused, resumed := onServer()
 	for _, test := range []struct {
 		name    string
 		history []*historypb.HistoryEvent
-		events  []switchyard.EventType
+		events  []api.EventType
 		status  audit.RunStatus
 	}{
-		{"messages", []*historypb.HistoryEvent{accepted(t, "one", switchyard.SendUpdate, message), signalled(t, switchyard.SendSignal, message), signalled(t, "other", message),
-			signalled(t, switchyard.SendSignal, switchyard.Sent{}), signalled(t, switchyard.SendSignal, switchyard.Sent{Text: "y", By: "ada", ID: "two"})},
-			[]switchyard.EventType{switchyard.EventMessageSent, switchyard.EventMessageSent}, audit.RunRunning},
-		{"both pauses", []*historypb.HistoryEvent{accepted(t, "p", switchyard.PauseUpdate, pause), paused, accepted(t, "r", switchyard.ResumeUpdate, pause)},
-			[]switchyard.EventType{switchyard.EventRunPaused, switchyard.EventRunPaused, switchyard.EventRunResumed}, audit.RunPaused},
-		{"a pause that is over", []*historypb.HistoryEvent{paused, resumed}, []switchyard.EventType{switchyard.EventRunPaused, switchyard.EventRunResumed}, audit.RunRunning},
-		{"a paused run that ends", []*historypb.HistoryEvent{accepted(t, "p", switchyard.PauseUpdate, pause), runFailed(application("x", "y", nil))},
-			[]switchyard.EventType{switchyard.EventRunPaused, switchyard.EventRunFailed}, audit.RunFailed},
+		{"messages", []*historypb.HistoryEvent{accepted(t, "one", api.SendUpdate, message), signalled(t, api.SendSignal, message), signalled(t, "other", message),
+			signalled(t, api.SendSignal, api.Sent{}), signalled(t, api.SendSignal, api.Sent{Text: "y", By: "ada", ID: "two"})},
+			[]api.EventType{api.EventMessageSent, api.EventMessageSent}, audit.RunRunning},
+		{"both pauses", []*historypb.HistoryEvent{accepted(t, "p", api.PauseUpdate, pause), paused, accepted(t, "r", api.ResumeUpdate, pause)},
+			[]api.EventType{api.EventRunPaused, api.EventRunPaused, api.EventRunResumed}, audit.RunPaused},
+		{"a pause that is over", []*historypb.HistoryEvent{paused, resumed}, []api.EventType{api.EventRunPaused, api.EventRunResumed}, audit.RunRunning},
+		{"a paused run that ends", []*historypb.HistoryEvent{accepted(t, "p", api.PauseUpdate, pause), runFailed(application("x", "y", nil))},
+			[]api.EventType{api.EventRunPaused, api.EventRunFailed}, audit.RunFailed},
 	} {
 		d := audit.NewDeriver("", "")
-		var types []switchyard.EventType
+		var types []api.EventType
 		for _, e := range derive(t, d, append([]*historypb.HistoryEvent{start}, test.history...))[1:] {
 			types = append(types, e.Type)
 		}
@@ -70,7 +70,7 @@ func TestControlEvents(t *testing.T) {
 			t.Errorf("%s: %v; the run is %s, paused %v, on the server %v", test.name, types, s.Status, s.Paused, s.PausedOnServer)
 		}
 	}
-	for _, name := range []string{switchyard.SendUpdate, switchyard.PauseUpdate} {
+	for _, name := range []string{api.SendUpdate, api.PauseUpdate} {
 		d := audit.NewDeriver("", "")
 		derive(t, d, []*historypb.HistoryEvent{start})
 		if _, err := d.Add(accepted(t, "a", name, 7)); !errors.Is(err, audit.ErrUnreadable) {

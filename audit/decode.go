@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -43,29 +43,29 @@ func timeOf(t *timestamppb.Timestamp) time.Time {
 }
 
 // between is never negative: the times of two machines may disagree.
-func between(from, to time.Time) switchyard.Duration {
+func between(from, to time.Time) api.Duration {
 	if from.IsZero() || to.IsZero() {
 		return 0
 	}
-	return switchyard.Duration(max(to.Sub(from), 0))
+	return api.Duration(max(to.Sub(from), 0))
 }
 
 // activityFailure reads a failed activity from history as workflows read it from the SDK's error.
-func activityFailure(f *failurepb.Failure) switchyard.ActivityFailure {
+func activityFailure(f *failurepb.Failure) api.ActivityFailure {
 	if cause := findCause(f, func(f *failurepb.Failure) bool { return f.GetTimeoutFailureInfo() != nil }); cause != nil {
 		info := cause.GetTimeoutFailureInfo()
-		return switchyard.ActivityFailure{Timeout: switchyard.TimeoutKind(info.GetTimeoutType().String()),
+		return api.ActivityFailure{Timeout: api.TimeoutKind(info.GetTimeoutType().String()),
 			LastHeartbeat: func(v any) error { return decode(info.GetLastHeartbeatDetails(), v) }}
 	}
 	if findCause(f, func(f *failurepb.Failure) bool { return f.GetCanceledFailureInfo() != nil }) != nil {
-		return switchyard.ActivityFailure{Cancelled: true}
+		return api.ActivityFailure{Cancelled: true}
 	}
 	app := findCause(f, isApplication)
 	if app == nil {
-		return switchyard.ActivityFailure{Message: f.GetMessage()}
+		return api.ActivityFailure{Message: f.GetMessage()}
 	}
 	info := app.GetApplicationFailureInfo()
-	return switchyard.ActivityFailure{Type: info.GetType(), Message: app.GetMessage(),
+	return api.ActivityFailure{Type: info.GetType(), Message: app.GetMessage(),
 		Details: func(v any) error { return decode(info.GetDetails(), v) }}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -30,14 +30,14 @@ type Deriver struct {
 	// none.
 	base  string
 	level int32
-	input switchyard.RunInput
+	input api.RunInput
 	// caller is that of the calls.
-	caller switchyard.Caller
-	tools  map[string]switchyard.Tool
+	caller api.Caller
+	tools  map[string]api.Tool
 	wanted wantedCalls
 	open   map[int64]*activity
 	// together are, by the id of the first one, the records of other calls that are made as one with it.
-	together map[string][]switchyard.Record
+	together map[string][]api.Record
 	// handedBack are calls that workers gave up before they began them, and that the run is about to make again, by id.
 	handedBack map[string]*activity
 	// recall is the event that scheduled the reading of the conversation's earlier runs; zero where there was none.
@@ -53,23 +53,23 @@ type Deriver struct {
 	// cancelRequest says who asked the run to stop, and why; empty while nobody has.
 	cancelRequest string
 	// withheld, if set, takes the calls that a dry run does not make, with arguments that are not redacted.
-	withheld func(switchyard.WithheldCall)
+	withheld func(api.WithheldCall)
 	// stepFailures are the model steps that failed since the last one that did not.
-	stepFailures []switchyard.StepFailure
+	stepFailures []api.StepFailure
 	summary      Summary
-	out          []switchyard.Event
+	out          []api.Event
 }
 
 // NewDeriver returns a Deriver for the chain that starts with execution runID of workflowID. Either may be empty: the
 // history's first event says them too.
 func NewDeriver(workflowID, runID string) *Deriver {
 	return &Deriver{workflowID: workflowID, next: runID, wanted: wantedCalls{}, open: map[int64]*activity{},
-		handedBack: map[string]*activity{}, together: map[string][]switchyard.Record{}, sent: map[string]bool{}, tools: map[string]switchyard.Tool{}, asked: newAsked(), holds: newHolds()}
+		handedBack: map[string]*activity{}, together: map[string][]api.Record{}, sent: map[string]bool{}, tools: map[string]api.Tool{}, asked: newAsked(), holds: newHolds()}
 }
 
 // Add takes the next event of the history and returns what it means: none, one or several events. An error says which
 // history event cannot be read; it is an ErrNotARun or an ErrUnreadable.
-func (d *Deriver) Add(event *historypb.HistoryEvent) ([]switchyard.Event, error) {
+func (d *Deriver) Add(event *historypb.HistoryEvent) ([]api.Event, error) {
 	d.out = nil
 	if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
 		err := d.begin(event)
@@ -95,7 +95,7 @@ func (d *Deriver) Summary() Summary {
 	s := d.summary
 	s.Parts = append([]Part(nil), s.Parts...)
 	s.SubAgents = append([]SubAgent(nil), s.SubAgents...)
-	s.Questions = append([]switchyard.Question(nil), d.asked.open...)
+	s.Questions = append([]api.Question(nil), d.asked.open...)
 	s.Approvals = slices.Clone(d.summary.Approvals)
 	for i := range s.Approvals {
 		s.Approvals[i] = *d.hidden.approval(&s.Approvals[i])
@@ -142,9 +142,9 @@ var handlers = map[enumspb.EventType]func(*Deriver, *historypb.HistoryEvent) err
 }
 
 var runKinds = map[string]RunKind{
-	switchyard.AgentWorkflow: RunAgent,
-	switchyard.PlanWorkflow:  RunPlan,
-	switchyard.CallWorkflow:  RunCall,
+	api.AgentWorkflow: RunAgent,
+	api.PlanWorkflow:  RunPlan,
+	api.CallWorkflow:  RunCall,
 }
 
 // begin reads the start of an execution. The run starts with the first of its chain only.
@@ -180,7 +180,7 @@ func (d *Deriver) begin(e *historypb.HistoryEvent) error {
 		d.summary.Paused = carry.Paused
 		d.stand()
 	} else {
-		d.emit(e, switchyard.Event{Type: switchyard.EventRunStarted})
+		d.emit(e, api.Event{Type: api.EventRunStarted})
 	}
 	d.input.Carry = nil // it may be large, and is of no more use
 	return nil
@@ -196,18 +196,18 @@ func (d *Deriver) introduce(kind RunKind, started time.Time) {
 		s.Conversation = d.workflowID
 	}
 	if s.Caller.ID != "" {
-		s.Caller.Type = cmp.Or(s.Caller.Type, switchyard.CallerDirect)
+		s.Caller.Type = cmp.Or(s.Caller.Type, api.CallerDirect)
 	}
 	switch {
 	case kind == RunAgent && in.Agent != nil:
 		s.Name, s.Provider, s.Model = in.Agent.Name, in.Agent.Model.Provider, in.Agent.Model.Name
-		d.caller = switchyard.Caller{Type: switchyard.CallerAgent, ID: s.Name}
+		d.caller = api.Caller{Type: api.CallerAgent, ID: s.Name}
 	case kind == RunPlan && in.Plan != nil:
 		s.Name = in.Plan.Value.Name
-		d.caller = switchyard.Caller{Type: switchyard.CallerPlan, ID: s.Name}
+		d.caller = api.Caller{Type: api.CallerPlan, ID: s.Name}
 	case kind == RunCall && in.Call != nil:
 		s.Name = in.Call.Tool
-		d.caller = switchyard.Caller{Type: switchyard.CallerDirect, ID: in.Caller.ID}
+		d.caller = api.Caller{Type: api.CallerDirect, ID: in.Caller.ID}
 	}
 }
 
@@ -222,7 +222,7 @@ func (d *Deriver) continued(e *historypb.HistoryEvent) error {
 }
 
 // emit completes an event that the history event e means, and appends it to what Add returns.
-func (d *Deriver) emit(e *historypb.HistoryEvent, event switchyard.Event) {
+func (d *Deriver) emit(e *historypb.HistoryEvent, event api.Event) {
 	d.sequence++
 	if !d.unnumbered {
 		event.Sequence = d.sequence

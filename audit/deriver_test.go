@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -70,7 +70,7 @@ func timeout(kind enumspb.TimeoutType) *failurepb.Failure {
 		TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{TimeoutType: kind}}, Cause: application("x", "earlier", nil)}
 }
 
-func lastOf(t *testing.T, history ...*historypb.HistoryEvent) (switchyard.Event, audit.Summary) {
+func lastOf(t *testing.T, history ...*historypb.HistoryEvent) (api.Event, audit.Summary) {
 	t.Helper()
 	d := audit.NewDeriver("", "")
 	events := derive(t, d, history)
@@ -95,27 +95,27 @@ func TestFailedActivities(t *testing.T) {
 	}
 	cancelled := &failurepb.Failure{Message: "canceled", FailureInfo: &failurepb.Failure_CanceledFailureInfo{
 		CanceledFailureInfo: &failurepb.CanceledFailureInfo{}}}
-	typed := payloads(t, switchyard.Error{Type: switchyard.ErrInvalidOutput, Message: "no number", Phase: switchyard.PhasePostExecution})
+	typed := payloads(t, api.Error{Type: api.ErrInvalidOutput, Message: "no number", Phase: api.PhasePostExecution})
 	tests := []struct {
 		name   string
 		end    *historypb.HistoryEvent
-		status switchyard.CallStatus
-		want   switchyard.ErrorType
-		phase  switchyard.Phase
+		status api.CallStatus
+		want   api.ErrorType
+		phase  api.Phase
 	}{
-		{"queue timeout", timedOut(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START), switchyard.CallFailed, switchyard.ErrQueueTimeout, switchyard.PhasePreExecution},
-		{"timeout", timedOut(enumspb.TIMEOUT_TYPE_START_TO_CLOSE), switchyard.CallFailed, switchyard.ErrTimeout, switchyard.PhaseExecution},
-		{"heartbeat timeout", timedOut(enumspb.TIMEOUT_TYPE_HEARTBEAT), switchyard.CallFailed, switchyard.ErrWorkerLost, switchyard.PhaseExecution},
-		{"typed", failed(application("invalid_output", "m", typed)), switchyard.CallFailed, switchyard.ErrInvalidOutput, switchyard.PhasePostExecution},
-		{"typed without details", failed(application("invalid_output", "m", nil)), switchyard.CallFailed, switchyard.ErrExecution, switchyard.PhaseExecution},
-		{"the server's own", failed(&failurepb.Failure{Message: "m"}), switchyard.CallFailed, switchyard.ErrExecution, switchyard.PhaseExecution},
-		{"cancelled", failed(cancelled), switchyard.CallCancelled, switchyard.ErrCancelled, switchyard.PhaseExecution},
+		{"queue timeout", timedOut(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START), api.CallFailed, api.ErrQueueTimeout, api.PhasePreExecution},
+		{"timeout", timedOut(enumspb.TIMEOUT_TYPE_START_TO_CLOSE), api.CallFailed, api.ErrTimeout, api.PhaseExecution},
+		{"heartbeat timeout", timedOut(enumspb.TIMEOUT_TYPE_HEARTBEAT), api.CallFailed, api.ErrWorkerLost, api.PhaseExecution},
+		{"typed", failed(application("invalid_output", "m", typed)), api.CallFailed, api.ErrInvalidOutput, api.PhasePostExecution},
+		{"typed without details", failed(application("invalid_output", "m", nil)), api.CallFailed, api.ErrExecution, api.PhaseExecution},
+		{"the server's own", failed(&failurepb.Failure{Message: "m"}), api.CallFailed, api.ErrExecution, api.PhaseExecution},
+		{"cancelled", failed(cancelled), api.CallCancelled, api.ErrCancelled, api.PhaseExecution},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e, _ := lastOf(t, append(slices.Clone(history[:end]), tt.end)...)
 			r := e.Record
-			if e.Type != switchyard.EventToolFailed || r == nil || r.Status != tt.status || r.Error.Type != tt.want || r.Phase != tt.phase {
+			if e.Type != api.EventToolFailed || r == nil || r.Status != tt.status || r.Error.Type != tt.want || r.Phase != tt.phase {
 				t.Fatalf("got %s with %+v", e.Type, r)
 			}
 		})
@@ -124,22 +124,22 @@ func TestFailedActivities(t *testing.T) {
 
 // TestRunEnds proves what the ends of a run that the recorded histories do not have are told as.
 func TestRunEnds(t *testing.T) {
-	begin := started(t, switchyard.AgentWorkflow, payloads(t, agent(switchyard.Limits{})))
+	begin := started(t, api.AgentWorkflow, payloads(t, agent(api.Limits{})))
 	tests := []struct {
 		name   string
 		end    *historypb.HistoryEvent
-		event  switchyard.EventType
+		event  api.EventType
 		status audit.RunStatus
-		kind   switchyard.RunErrorType
+		kind   api.RunErrorType
 		words  string
 	}{
-		{"refused", runFailed(application("model_refused", "the model declined: no", payloads(t, switchyard.RunResult{Answer: "no"}))),
-			switchyard.EventRunFailed, audit.RunFailed, switchyard.RunRefused, "declined"},
+		{"refused", runFailed(application("model_refused", "the model declined: no", payloads(t, api.RunResult{Answer: "no"}))),
+			api.EventRunFailed, audit.RunFailed, api.RunRefused, "declined"},
 		{"an activity's failure", runFailed(&failurepb.Failure{Message: "activity error", Cause: application("", "the pin step failed", nil)}),
-			switchyard.EventRunFailed, audit.RunFailed, "", "the pin step failed"},
-		{"the server's own", runFailed(&failurepb.Failure{Message: "history too large"}), switchyard.EventRunFailed, audit.RunFailed, "", "too large"},
-		{"timed out", event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT, nil), switchyard.EventRunFailed, audit.RunTimedOut, "", "within the timeout"},
-		{"terminated, nobody says why", event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, nil), switchyard.EventRunCancelled, audit.RunTerminated, "", "the run was terminated"},
+			api.EventRunFailed, audit.RunFailed, "", "the pin step failed"},
+		{"the server's own", runFailed(&failurepb.Failure{Message: "history too large"}), api.EventRunFailed, audit.RunFailed, "", "too large"},
+		{"timed out", event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT, nil), api.EventRunFailed, audit.RunTimedOut, "", "within the timeout"},
+		{"terminated, nobody says why", event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, nil), api.EventRunCancelled, audit.RunTerminated, "", "the run was terminated"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestLaterPart(t *testing.T) {
 	d := audit.NewDeriver("", "")
 	events := derive(t, d, parts[2])
 	s := d.Summary()
-	if events[0].Type == switchyard.EventRunStarted || events[0].Sequence != 1 {
+	if events[0].Type == api.EventRunStarted || events[0].Sequence != 1 {
 		t.Errorf("the first event is %+v", events[0])
 	}
 	if want := start(parts[0]).GetOriginalExecutionRunId(); s.Run != want || len(s.Tools) == 0 || s.Usage.Turns != 4 || s.Prompt != "" {
@@ -167,7 +167,7 @@ func TestLaterPart(t *testing.T) {
 
 // TestUnknownEvents proves that what a later version or another feature writes is skipped.
 func TestUnknownEvents(t *testing.T) {
-	begin := started(t, switchyard.AgentWorkflow, payloads(t, agent(switchyard.Limits{})))
+	begin := started(t, api.AgentWorkflow, payloads(t, agent(api.Limits{})))
 	d := audit.NewDeriver("w", "r")
 	derive(t, d, []*historypb.HistoryEvent{begin})
 	for _, e := range []*historypb.HistoryEvent{
@@ -255,17 +255,17 @@ func TestReadHistory(t *testing.T) {
 // TestLanes proves the sums: refused calls take no time, only ended ones count into it.
 func TestLanes(t *testing.T) {
 	at := func(ms int) time.Time { return time.Unix(1, 0).Add(time.Duration(ms) * time.Millisecond) }
-	ms := func(n int) switchyard.Duration { return switchyard.Duration(time.Duration(n) * time.Millisecond) }
-	timing := func(lane string, wait, took int) switchyard.Timing {
-		return switchyard.Timing{Lane: lane, Started: at(wait), Closed: at(wait + took), QueueWait: ms(wait), Duration: ms(took)}
+	ms := func(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
+	timing := func(lane string, wait, took int) api.Timing {
+		return api.Timing{Lane: lane, Started: at(wait), Closed: at(wait + took), QueueWait: ms(wait), Duration: ms(took)}
 	}
-	records := []switchyard.Record{
-		{Status: switchyard.CallCompleted, Timing: timing("serial", 10, 100)},
-		{Status: switchyard.CallFailed, Timing: timing("general", 0, 50)},
-		{Status: switchyard.CallCancelled, Timing: timing("serial", 30, 300)},
-		{Status: switchyard.CallRefused, Timing: switchyard.Timing{Lane: "serial", Closed: at(9)}},
-		{Status: switchyard.CallRunning, Timing: switchyard.Timing{Lane: "serial", Started: at(1)}},
-		{Status: switchyard.CallRefused, Timing: switchyard.Timing{Closed: at(9)}},
+	records := []api.Record{
+		{Status: api.CallCompleted, Timing: timing("serial", 10, 100)},
+		{Status: api.CallFailed, Timing: timing("general", 0, 50)},
+		{Status: api.CallCancelled, Timing: timing("serial", 30, 300)},
+		{Status: api.CallRefused, Timing: api.Timing{Lane: "serial", Closed: at(9)}},
+		{Status: api.CallRunning, Timing: api.Timing{Lane: "serial", Started: at(1)}},
+		{Status: api.CallRefused, Timing: api.Timing{Closed: at(9)}},
 	}
 	want := []audit.LaneUse{
 		{Calls: 1, Refused: 1},

@@ -5,18 +5,18 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
 )
 
 // Withheld returns the calls that a run and the sub-agents below it withheld because they are dry runs, in the order of Tree, as
 // far as the run has come. Their arguments are as history has them: sensitive values are among them. Parameters and errors are
 // those of Events.
-func Withheld(ctx context.Context, c client.Client, workflowID, runID string) ([]switchyard.WithheldCall, error) {
+func Withheld(ctx context.Context, c client.Client, workflowID, runID string) ([]api.WithheldCall, error) {
 	ch := &chain{client: c, workflowID: workflowID, runID: runID}
-	byID := map[string]switchyard.WithheldCall{}
-	ch.withheld = func(w switchyard.WithheldCall) { byID[w.Path] = w }
-	var records []switchyard.Record
+	byID := map[string]api.WithheldCall{}
+	ch.withheld = func(w api.WithheldCall) { byID[w.Path] = w }
+	var records []api.Record
 	for event, err := range ch.events(ctx) {
 		if err != nil {
 			return nil, err
@@ -26,7 +26,7 @@ func Withheld(ctx context.Context, c client.Client, workflowID, runID string) ([
 		}
 	}
 	slices.SortStableFunc(records, ByCall)
-	var calls []switchyard.WithheldCall
+	var calls []api.WithheldCall
 	for _, r := range records {
 		if r.DryRun {
 			calls = append(calls, byID[r.CallID])
@@ -42,26 +42,26 @@ func Withheld(ctx context.Context, c client.Client, workflowID, runID string) ([
 }
 
 // ofDryRun reports whether an event ends a call that was withheld, or one of a sub-agent, which may have withheld some.
-func ofDryRun(r *switchyard.Record) bool {
+func ofDryRun(r *api.Record) bool {
 	return r != nil && (r.DryRun || r.Child != nil && r.Child.RunID != "")
 }
 
 // withheldBelow returns the withheld calls of the sub-agent that executed a call.
-func withheldBelow(ctx context.Context, c client.Client, r switchyard.Record) ([]switchyard.WithheldCall, error) {
+func withheldBelow(ctx context.Context, c client.Client, r api.Record) ([]api.WithheldCall, error) {
 	calls, err := Withheld(ctx, c, r.Child.WorkflowID, r.Child.RunID)
 	for i := range calls {
-		calls[i].Path = switchyard.CallPath(r.CallID, calls[i].Path)
+		calls[i].Path = api.CallPath(r.CallID, calls[i].Path)
 	}
 	return calls, err
 }
 
 // withheldCall is a call that its verdict withholds.
-func (d *Deriver) withheldCall(w *wantedCall, v switchyard.Verdict) switchyard.WithheldCall {
+func (d *Deriver) withheldCall(w *wantedCall, v api.Verdict) api.WithheldCall {
 	t := d.tools[w.Tool]
 	arguments := v.Arguments
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(w.Arguments)
 	}
-	return switchyard.WithheldCall{Path: w.ID, Tool: w.Tool, Version: t.Version, Digest: t.Digest, Arguments: arguments, Plan: v.Plan,
-		Ask: switchyard.Shorten(switchyard.PoliciesSaid(v.Policies, switchyard.PolicyAsk), switchyard.MaxAsk), Mask: t.ArgumentMask()}
+	return api.WithheldCall{Path: w.ID, Tool: w.Tool, Version: t.Version, Digest: t.Digest, Arguments: arguments, Plan: v.Plan,
+		Ask: api.Shorten(api.PoliciesSaid(v.Policies, api.PolicyAsk), api.MaxAsk), Mask: t.ArgumentMask()}
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -13,12 +13,12 @@ import (
 // ending is how a run ended.
 type ending struct {
 	status RunStatus
-	event  switchyard.Event
+	event  api.Event
 }
 
 // close ends the run, and before it every call that is not over: none is missing from the records.
 func (d *Deriver) close(e *historypb.HistoryEvent, end ending) {
-	d.limitOver(e, switchyard.DecisionWithdrawn)
+	d.limitOver(e, api.DecisionWithdrawn)
 	d.endOpen(e)
 	d.abandon(e, "the run ended before this call ran")
 	end.event.Result, end.event.StepFailures = d.output(end.event.Result), d.takeStepFailures()
@@ -37,10 +37,10 @@ func (d *Deriver) close(e *historypb.HistoryEvent, end ending) {
 func (d *Deriver) endOpen(e *historypb.HistoryEvent) {
 	for _, a := range d.openInOrder() {
 		r := a.record
-		r.Status = switchyard.CallCancelled
-		r.Error = switchyard.Errorf(switchyard.ErrCancelled, "the run was ended while this call waited or ran; it may have taken effect")
-		if d.tools[r.Tool].Kind == switchyard.KindHuman {
-			r.Error = switchyard.Errorf(switchyard.ErrCancelled, "the run was ended before a person answered")
+		r.Status = api.CallCancelled
+		r.Error = api.Errorf(api.ErrCancelled, "the run was ended while this call waited or ran; it may have taken effect")
+		if d.tools[r.Tool].Kind == api.KindHuman {
+			r.Error = api.Errorf(api.ErrCancelled, "the run was ended before a person answered")
 		}
 		d.end(e, r)
 	}
@@ -54,8 +54,8 @@ func (d *Deriver) openInOrder() []*activity {
 
 // Running returns the records of the calls that are not over, in the order in which they were made. History does not
 // say whether a scheduled call has been started: see Pending.
-func (d *Deriver) Running() []switchyard.Record {
-	var records []switchyard.Record
+func (d *Deriver) Running() []api.Record {
+	var records []api.Record
 	for _, a := range d.openInOrder() {
 		a.record.Notes = slices.Concat(a.record.Notes, d.waitsFor(a.id))
 		records = append(append(records, a.record), d.together[a.id]...)
@@ -73,19 +73,19 @@ func (d *Deriver) Running() []switchyard.Record {
 }
 
 func (d *Deriver) runCompleted(e *historypb.HistoryEvent) error {
-	var result switchyard.RunResult
+	var result api.RunResult
 	if err := d.decodeEvent(e, "result", e.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &result); err != nil {
 		return err
 	}
-	d.close(e, ending{RunCompleted, switchyard.Event{Type: switchyard.EventRunCompleted, Result: &result}})
+	d.close(e, ending{RunCompleted, api.Event{Type: api.EventRunCompleted, Result: &result}})
 	return nil
 }
 
 func (d *Deriver) runFailed(e *historypb.HistoryEvent) error {
 	f := e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
-	event := switchyard.Event{Type: switchyard.EventRunFailed, Failure: failureMessage(f)}
+	event := api.Event{Type: api.EventRunFailed, Failure: failureMessage(f)}
 	if app := findCause(f, isApplication); app != nil {
-		event.FailureType = switchyard.RunErrorType(app.GetApplicationFailureInfo().GetType())
+		event.FailureType = api.RunErrorType(app.GetApplicationFailureInfo().GetType())
 		if err := d.failureDetails(e, app, &event); err != nil {
 			return err
 		}
@@ -96,26 +96,26 @@ func (d *Deriver) runFailed(e *historypb.HistoryEvent) error {
 }
 
 // failureDetails reads what the types of a run's failure carry. A failure without details says all it has in words.
-func (d *Deriver) failureDetails(e *historypb.HistoryEvent, app *failurepb.Failure, event *switchyard.Event) error {
+func (d *Deriver) failureDetails(e *historypb.HistoryEvent, app *failurepb.Failure, event *api.Event) error {
 	details := app.GetApplicationFailureInfo().GetDetails()
 	if len(details.GetPayloads()) == 0 {
 		return nil
 	}
 	switch event.FailureType {
-	case switchyard.RunInvalid:
+	case api.RunInvalid:
 		return d.decodeEvent(e, "problems", details, &event.Problems)
-	case switchyard.RunCallsFailed, switchyard.RunRefused, switchyard.RunBlocked:
-		event.Result = &switchyard.RunResult{}
+	case api.RunCallsFailed, api.RunRefused, api.RunBlocked:
+		event.Result = &api.RunResult{}
 		return d.decodeEvent(e, "result", details, event.Result)
-	case switchyard.RunModelFailed:
+	case api.RunModelFailed:
 		return d.usedAndUndone(e, details, event)
 	}
 	return nil
 }
 
 // usedAndUndone reads what a run used and undid where it has no other result.
-func (d *Deriver) usedAndUndone(e *historypb.HistoryEvent, details *commonpb.Payloads, event *switchyard.Event) error {
-	event.Result = &switchyard.RunResult{}
+func (d *Deriver) usedAndUndone(e *historypb.HistoryEvent, details *commonpb.Payloads, event *api.Event) error {
+	event.Result = &api.RunResult{}
 	if err := d.decodeEvent(e, "usage", details, &event.Result.Usage); err != nil || len(details.GetPayloads()) < 2 {
 		return err
 	}
@@ -125,26 +125,26 @@ func (d *Deriver) usedAndUndone(e *historypb.HistoryEvent, details *commonpb.Pay
 
 // endUnrun ends the calls of a failed run that were never admitted: those that needed a failed one, and all of a plan
 // that was refused as a whole.
-func (d *Deriver) endUnrun(e *historypb.HistoryEvent, event switchyard.Event) {
+func (d *Deriver) endUnrun(e *historypb.HistoryEvent, event api.Event) {
 	if event.Result != nil {
 		for _, o := range event.Result.Failures {
 			if d.wanted[o.ID] != nil && o.Error != nil {
-				d.refuse(e, d.wanted.take(o.ID), switchyard.Verdict{Error: o.Error})
+				d.refuse(e, d.wanted.take(o.ID), api.Verdict{Error: o.Error})
 			}
 		}
 	}
-	if event.FailureType != switchyard.RunInvalid {
+	if event.FailureType != api.RunInvalid {
 		return
 	}
 	for _, w := range d.wanted.inOrder() {
-		err := switchyard.Errorf(switchyard.ErrPreconditionFailed, "nothing of the plan was run, because another call of it was refused")
-		err.Phase = switchyard.PhasePreExecution
-		d.refuse(e, d.wanted.take(w.ID), switchyard.Verdict{Error: err})
+		err := api.Errorf(api.ErrPreconditionFailed, "nothing of the plan was run, because another call of it was refused")
+		err.Phase = api.PhasePreExecution
+		d.refuse(e, d.wanted.take(w.ID), api.Verdict{Error: err})
 	}
 }
 
 func (d *Deriver) runTimedOut(e *historypb.HistoryEvent) error {
-	d.close(e, ending{RunTimedOut, switchyard.Event{Type: switchyard.EventRunFailed,
+	d.close(e, ending{RunTimedOut, api.Event{Type: api.EventRunFailed,
 		Failure: "the run did not end within the timeout that it was started with"}})
 	return nil
 }
@@ -174,7 +174,7 @@ func stopped(words, who, why string) string {
 }
 
 func (d *Deriver) runCancelled(e *historypb.HistoryEvent) error {
-	event := switchyard.Event{Type: switchyard.EventRunCancelled, Failure: cmp.Or(d.cancelRequest, "the run was cancelled")}
+	event := api.Event{Type: api.EventRunCancelled, Failure: cmp.Or(d.cancelRequest, "the run was cancelled")}
 	if details := e.GetWorkflowExecutionCanceledEventAttributes().GetDetails(); len(details.GetPayloads()) > 0 {
 		if err := d.usedAndUndone(e, details, &event); err != nil {
 			return err
@@ -187,6 +187,6 @@ func (d *Deriver) runCancelled(e *historypb.HistoryEvent) error {
 func (d *Deriver) runTerminated(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionTerminatedEventAttributes()
 	words := stopped("the run was terminated", a.GetIdentity(), a.GetReason())
-	d.close(e, ending{RunTerminated, switchyard.Event{Type: switchyard.EventRunCancelled, Failure: words}})
+	d.close(e, ending{RunTerminated, api.Event{Type: api.EventRunCancelled, Failure: words}})
 	return nil
 }

@@ -3,7 +3,7 @@ package audit
 import (
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	historypb "go.temporal.io/api/history/v1"
 )
 
@@ -13,7 +13,7 @@ func (d *Deriver) timerStarted(e *historypb.HistoryEvent) error {
 	if payload := e.GetUserMetadata().GetSummary(); payload == nil || dataConverter.FromPayload(payload, &summary) != nil {
 		return nil
 	}
-	if call := switchyard.TimedApproval(summary); call != "" {
+	if call := api.TimedApproval(summary); call != "" {
 		d.asked.approvals.timers[e.GetTimerStartedEventAttributes().GetTimerId()] = call
 	}
 	return nil
@@ -31,7 +31,7 @@ func (d *Deriver) timerFired(e *historypb.HistoryEvent) error {
 	call := d.asked.approvals.timers[id]
 	delete(d.asked.approvals.timers, id)
 	for _, decision := range d.asked.approvals.decisions {
-		if decision.Call == call && decision.Kind == switchyard.DecisionEdit {
+		if decision.Call == call && decision.Kind == api.DecisionEdit {
 			d.asked.approvals.late[call] = true
 			return nil
 		}
@@ -43,8 +43,8 @@ func (d *Deriver) timerFired(e *historypb.HistoryEvent) error {
 // escalated opens the approval of a call for as long again, where its tool says so and that has not been done.
 func (d *Deriver) escalated(e *historypb.HistoryEvent, callID string) {
 	delete(d.asked.approvals.late, callID)
-	i := slices.IndexFunc(d.summary.Approvals, func(a switchyard.Approval) bool { return a.Call == callID })
-	if i < 0 || d.summary.Approvals[i].Escalated || d.summary.Approvals[i].OnTimeout != switchyard.ApprovalEscalates {
+	i := slices.IndexFunc(d.summary.Approvals, func(a api.Approval) bool { return a.Call == callID })
+	if i < 0 || d.summary.Approvals[i].Escalated || d.summary.Approvals[i].OnTimeout != api.ApprovalEscalates {
 		return
 	}
 	open := slices.Clone(d.summary.Approvals) // a summary that was given out keeps its own
@@ -53,5 +53,5 @@ func (d *Deriver) escalated(e *historypb.HistoryEvent, callID string) {
 	d.summary.Approvals = open
 	d.asked.approvals.decided[callID].Escalated = now
 	approval := open[i]
-	d.emit(e, switchyard.Event{Type: switchyard.EventApprovalEscalated, Turn: d.turn, CallID: callID, Tool: approval.Tool, Approval: &approval})
+	d.emit(e, api.Event{Type: api.EventApprovalEscalated, Turn: d.turn, CallID: callID, Tool: approval.Tool, Approval: &approval})
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -18,34 +18,34 @@ func TestEscalated(t *testing.T) {
 	asked := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		summary   string
-		onTimeout switchyard.ApprovalTimeout
+		onTimeout api.ApprovalTimeout
 		end       enumspb.EventType
 		again     bool
 		edit      string
 		want      int
 	}{
-		"escalates":     {summary: "approval of 1.1", onTimeout: switchyard.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED, want: 1},
-		"once":          {summary: "approval of 1.1", onTimeout: switchyard.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED, again: true, want: 1},
-		"denies":        {summary: "approval of 1.1", onTimeout: switchyard.ApprovalDenies, end: enumspb.EVENT_TYPE_TIMER_FIRED},
-		"cancelled":     {summary: "approval of 1.1", onTimeout: switchyard.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_CANCELED},
-		"another timer": {summary: "timeout of call 1.1", onTimeout: switchyard.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED},
-		"another call":  {summary: "approval of 1.2", onTimeout: switchyard.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED},
-		"no summary":    {onTimeout: switchyard.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED},
-		"edit refused":  {summary: "approval of 1.1", onTimeout: switchyard.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED, edit: "no", want: 1},
-		"edit counts":   {summary: "approval of 1.1", onTimeout: switchyard.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED, edit: "", want: 0},
+		"escalates":     {summary: "approval of 1.1", onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED, want: 1},
+		"once":          {summary: "approval of 1.1", onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED, again: true, want: 1},
+		"denies":        {summary: "approval of 1.1", onTimeout: api.ApprovalDenies, end: enumspb.EVENT_TYPE_TIMER_FIRED},
+		"cancelled":     {summary: "approval of 1.1", onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_CANCELED},
+		"another timer": {summary: "timeout of call 1.1", onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED},
+		"another call":  {summary: "approval of 1.2", onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED},
+		"no summary":    {onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED},
+		"edit refused":  {summary: "approval of 1.1", onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED, edit: "no", want: 1},
+		"edit counts":   {summary: "approval of 1.1", onTimeout: api.ApprovalEscalates, end: enumspb.EVENT_TYPE_TIMER_FIRED, edit: "", want: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := NewDeriver("w", "r")
 			d.begun, d.summary.Parts = true, []Part{{}}
 			at := &historypb.HistoryEvent{EventTime: timestamppb.New(asked)}
-			d.approvalRequested(at, &wantedCall{Call: switchyard.Call{ID: "1.1", Tool: "pay"}},
-				switchyard.ApprovalNeed{Within: switchyard.Duration(time.Hour), OnTimeout: c.onTimeout})
+			d.approvalRequested(at, &wantedCall{Call: api.Call{ID: "1.1", Tool: "pay"}},
+				api.ApprovalNeed{Within: api.Duration(time.Hour), OnTimeout: c.onTimeout})
 			given := d.Summary()
 			if name == "edit refused" || name == "edit counts" {
-				d.decisionCame("u", switchyard.Decision{Call: "1.1", Kind: switchyard.DecisionEdit, By: "ada"})
+				d.decisionCame("u", api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada"})
 			}
 			d.out = nil
-			var events []switchyard.Event
+			var events []api.Event
 			for range 1 + map[bool]int{true: 1}[c.again] {
 				events = append(events, timed(t, d, c.summary, c.end, asked.Add(time.Hour))...)
 			}
@@ -56,7 +56,7 @@ func TestEscalated(t *testing.T) {
 				d.out = nil
 				d.decisionTaken(at, "u", c.edit)
 				for _, e := range d.out {
-					if e.Type == switchyard.EventApprovalEscalated {
+					if e.Type == api.EventApprovalEscalated {
 						events = append(events, e)
 					}
 				}
@@ -67,13 +67,13 @@ func TestEscalated(t *testing.T) {
 			if c.want == 0 {
 				return
 			}
-			if e := events[0]; e.Type != switchyard.EventApprovalEscalated || e.CallID != "1.1" || e.Tool != "pay" || !e.Approval.Escalated || e.Approval.Until.Sub(e.Time) != time.Hour {
+			if e := events[0]; e.Type != api.EventApprovalEscalated || e.CallID != "1.1" || e.Tool != "pay" || !e.Approval.Escalated || e.Approval.Until.Sub(e.Time) != time.Hour {
 				t.Errorf("event %+v, approval %+v", e, e.Approval)
 			}
 			if a := d.Summary().Approvals[0]; !a.Escalated || given.Approvals[0].Escalated {
 				t.Errorf("the summary has %+v, one before it %+v", a, given.Approvals[0])
 			}
-			d.approvalDecided(at, "1.1", switchyard.Decided{Decision: switchyard.DecisionApprove})
+			d.approvalDecided(at, "1.1", api.Decided{Decision: api.DecisionApprove})
 			if got := d.asked.approvals.decided["1.1"]; got.Escalated.IsZero() {
 				t.Errorf("decided: %+v", got)
 			}
@@ -82,7 +82,7 @@ func TestEscalated(t *testing.T) {
 }
 
 // timed has a timer with a summary begin and end, and returns the events of that.
-func timed(t *testing.T, d *Deriver, summary string, end enumspb.EventType, at time.Time) []switchyard.Event {
+func timed(t *testing.T, d *Deriver, summary string, end enumspb.EventType, at time.Time) []api.Event {
 	t.Helper()
 	started := &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_TIMER_STARTED,
 		Attributes: &historypb.HistoryEvent_TimerStartedEventAttributes{TimerStartedEventAttributes: &historypb.TimerStartedEventAttributes{TimerId: "5"}}}
@@ -99,7 +99,7 @@ func timed(t *testing.T, d *Deriver, summary string, end enumspb.EventType, at t
 	} else {
 		ended.Attributes = &historypb.HistoryEvent_TimerCanceledEventAttributes{TimerCanceledEventAttributes: &historypb.TimerCanceledEventAttributes{TimerId: "5"}}
 	}
-	var events []switchyard.Event
+	var events []api.Event
 	for _, e := range []*historypb.HistoryEvent{started, ended} {
 		more, err := d.Add(e)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // link is what every line of an export in JSON Lines begins with: its number from 1, and the SHA-256 of the line before it,
@@ -27,7 +27,7 @@ type link struct {
 // exportedRecord is one call's line, exportEnd the last line: how many calls there are before it.
 type exportedRecord struct {
 	link
-	Record switchyard.Record `json:"record"`
+	Record api.Record `json:"record"`
 }
 
 type exportEnd struct {
@@ -38,7 +38,7 @@ type exportEnd struct {
 // Exporter writes call records.
 type Exporter interface {
 	// Write writes one record.
-	Write(switchyard.Record) error
+	Write(api.Record) error
 	// Close ends the export. What it returns identifies an export that can be verified; it is empty for others.
 	Close() (seal string, err error)
 }
@@ -52,14 +52,14 @@ type jsonExport struct {
 	last link
 }
 
-func (x *jsonExport) Write(r switchyard.Record) error {
+func (x *jsonExport) Write(r api.Record) error {
 	return x.line(exportedRecord{link: x.next(), Record: r})
 }
 
 func (x *jsonExport) next() link { return link{Line: x.last.Line + 1, Previous: x.last.Previous} }
 
 func (x *jsonExport) line(value any) error {
-	data, err := switchyard.EncodeJSON(value)
+	data, err := api.EncodeJSON(value)
 	if err != nil {
 		return err
 	}
@@ -170,11 +170,11 @@ func (x *csvExport) begin() error {
 	return x.w.Write(csvColumns)
 }
 
-func (x *csvExport) Write(r switchyard.Record) error {
+func (x *csvExport) Write(r api.Record) error {
 	if err := x.begin(); err != nil {
 		return err
 	}
-	failed, verdict := "", switchyard.Judged{}
+	failed, verdict := "", api.Judged{}
 	if r.Error != nil {
 		failed = string(r.Error.Type)
 	}
@@ -208,6 +208,6 @@ func csvTime(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-func milliseconds(d switchyard.Duration) string {
+func milliseconds(d api.Duration) string {
 	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', -1, 64)
 }

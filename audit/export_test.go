@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 func exported(t *testing.T, n int) (lines []string, seal string) {
@@ -74,8 +74,8 @@ func TestVerifyFindsTampering(t *testing.T) {
 func TestCSVExport(t *testing.T) {
 	var b bytes.Buffer
 	x := NewCSVExport(&b)
-	r := switchyard.Record{CallID: "1.1", Tool: "=cmd()", Status: switchyard.CallCompleted, Arguments: []byte("{\"text\":\"a \\\"b\\\", c\"}"), Timing: switchyard.Timing{Duration: 1500000},
-		Verdict: &switchyard.Judged{WorkflowID: "demo", Verdict: "failed", JudgedBy: "person", By: "ada"}}
+	r := api.Record{CallID: "1.1", Tool: "=cmd()", Status: api.CallCompleted, Arguments: []byte("{\"text\":\"a \\\"b\\\", c\"}"), Timing: api.Timing{Duration: 1500000},
+		Verdict: &api.Judged{WorkflowID: "demo", Verdict: "failed", JudgedBy: "person", By: "ada"}}
 	if err := x.Write(r); err != nil {
 		t.Fatal(err)
 	}

@@ -6,19 +6,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	historypb "go.temporal.io/api/history/v1"
 )
 
 // handBack takes a call that a worker gave up before it began it, as fault says, where the run makes it again: the call goes
 // on, with one record. It reports whether that is so.
-func (d *Deriver) handBack(a *activity, fault *switchyard.Error) bool {
-	if !fault.NotBegun || a.handBacks == switchyard.MaxHandBacks {
+func (d *Deriver) handBack(a *activity, fault *api.Error) bool {
+	if !fault.NotBegun || a.handBacks == api.MaxHandBacks {
 		return false
 	}
 	a.handBacks++
 	a.attempts = a.record.Attempts
-	a.record.Phase, a.record.LastFailure = switchyard.PhasePreExecution, fault.Message
+	a.record.Phase, a.record.LastFailure = api.PhasePreExecution, fault.Message
 	t := &a.record.Timing
 	t.Started, t.Closed, t.QueueWait, t.Duration = time.Time{}, time.Time{}, 0, 0
 	d.handedBack[a.id] = a
@@ -27,7 +27,7 @@ func (d *Deriver) handBack(a *activity, fault *switchyard.Error) bool {
 
 // verify takes a call whose outcome is unknown, as fault says, where the run finds out what became of it: the call goes on, with
 // one record. It reports whether that is so.
-func (d *Deriver) verify(a *activity, fault *switchyard.Error) bool {
+func (d *Deriver) verify(a *activity, fault *api.Error) bool {
 	if !d.tools[a.record.Tool].Verifiable(fault) {
 		return false
 	}
@@ -53,9 +53,9 @@ func (d *Deriver) scheduledAgain(e *historypb.HistoryEvent, id string) bool {
 func (d *Deriver) endHandedBack(e *historypb.HistoryEvent) {
 	for _, a := range inOrder(d.handedBack) {
 		r := a.record
-		r.Status, r.Error = switchyard.CallCancelled, switchyard.NotStarted()
+		r.Status, r.Error = api.CallCancelled, api.NotStarted()
 		if a.fault != nil {
-			r.Status, r.Error = switchyard.CallFailed, a.fault
+			r.Status, r.Error = api.CallFailed, a.fault
 		}
 		d.end(e, r)
 	}
@@ -68,8 +68,8 @@ func inOrder[K comparable](calls map[K]*activity) []*activity {
 }
 
 // onlyWaited makes the time of a call that no worker began after all a part of its wait.
-func onlyWaited(r *switchyard.Record) {
-	if r.Error.NotBegun || r.Error.Phase == switchyard.PhasePreExecution {
+func onlyWaited(r *api.Record) {
+	if r.Error.NotBegun || r.Error.Phase == api.PhasePreExecution {
 		r.QueueWait += r.Duration
 		r.Duration = 0
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -67,14 +67,14 @@ func (w *tale) start(seconds int64, attempt int32) {
 	w.add(seconds, e)
 }
 
-func (w *tale) complete(seconds int64, r switchyard.Result) {
+func (w *tale) complete(seconds int64, r api.Result) {
 	e := w.clone(2)
 	a := e.GetActivityTaskCompletedEventAttributes()
 	a.ScheduledEventId, a.Result = w.scheduled, payloads(w.t, r)
 	w.add(seconds, e)
 }
 
-func (w *tale) fail(seconds int64, e *switchyard.Error) {
+func (w *tale) fail(seconds int64, e *api.Error) {
 	w.add(seconds, event(0, enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED, &historypb.HistoryEvent_ActivityTaskFailedEventAttributes{
 		ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{ScheduledEventId: w.scheduled,
 			Failure: application(string(e.Type), e.Message, payloads(w.t, e))}}))
@@ -85,7 +85,7 @@ func (w *tale) terminate() {
 }
 
 // tell derives the events, which have no gap, and returns the records and how often the call was told to start.
-func (w *tale) tell() (records []switchyard.Record, starts int) {
+func (w *tale) tell() (records []api.Record, starts int) {
 	w.t.Helper()
 	d := audit.NewDeriver("", "")
 	events := derive(w.t, d, w.events)
@@ -93,7 +93,7 @@ func (w *tale) tell() (records []switchyard.Record, starts int) {
 		if e.Sequence != i+1 {
 			w.t.Errorf("event %d has the number %d", i+1, e.Sequence)
 		}
-		if e.Type == switchyard.EventToolStarted {
+		if e.Type == api.EventToolStarted {
 			starts++
 		}
 	}
@@ -104,11 +104,11 @@ func (w *tale) tell() (records []switchyard.Record, starts int) {
 	return records, starts
 }
 
-func seconds(n int) switchyard.Duration {
-	return switchyard.Duration(n) * switchyard.Duration(time.Second)
+func seconds(n int) api.Duration {
+	return api.Duration(n) * api.Duration(time.Second)
 }
 
-var handBack = &switchyard.Error{Type: switchyard.ErrWorkerLost, Phase: switchyard.PhasePreExecution, Message: "gave up the lane; nothing ran", NotBegun: true}
+var handBack = &api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution, Message: "gave up the lane; nothing ran", NotBegun: true}
 
 // TestHandedBackRecord proves that a call which workers handed back has one record and starts once: its attempts add up, its
 // wait is all the time until it began, the wait with its lane's holder included, and its duration has none of it.
@@ -122,13 +122,13 @@ func TestHandedBackRecord(t *testing.T) {
 	w.fail(0, handBack)
 	w.schedule(nil)
 	w.start(1, 1)
-	w.complete(10, switchyard.Result{Output: []byte(`"x"`), HeldMicros: 6_000_000})
+	w.complete(10, api.Result{Output: []byte(`"x"`), HeldMicros: 6_000_000})
 	records, starts := w.tell()
 	if len(records) != 1 || starts != 1 {
 		t.Fatalf("%d records, %d starts", len(records), starts)
 	}
 	r := records[0]
-	if r.Status != switchyard.CallCompleted || r.Attempts != 3 || r.QueueWait != seconds(2+3+4+1+6) || r.Duration != seconds(4) || r.LastFailure != handBack.Message {
+	if r.Status != api.CallCompleted || r.Attempts != 3 || r.QueueWait != seconds(2+3+4+1+6) || r.Duration != seconds(4) || r.LastFailure != handBack.Message {
 		t.Errorf("the record is %+v", r)
 	}
 }
@@ -142,7 +142,7 @@ func TestHandedBackAfterAttempts(t *testing.T) {
 	w.fail(1, handBack)
 	w.schedule(nil)
 	w.start(1, 1)
-	w.complete(1, switchyard.Result{Output: []byte(`"x"`)})
+	w.complete(1, api.Result{Output: []byte(`"x"`)})
 	if records, _ := w.tell(); records[0].Attempts != 3 || records[0].QueueWait != 0 || records[0].Duration != seconds(1) {
 		t.Errorf("the record is %+v", records[0])
 	}
@@ -152,7 +152,7 @@ func TestHandedBackAfterAttempts(t *testing.T) {
 // a call whose turn never came has waited all the time.
 func TestHandedBackTooOften(t *testing.T) {
 	w := newTale(t)
-	for range switchyard.MaxHandBacks + 1 {
+	for range api.MaxHandBacks + 1 {
 		w.schedule(nil)
 		w.start(1, 1)
 		w.fail(1, handBack)
@@ -162,7 +162,7 @@ func TestHandedBackTooOften(t *testing.T) {
 		t.Fatalf("%d records, %d starts", len(records), starts)
 	}
 	r := records[0]
-	if r.Status != switchyard.CallFailed || !r.Error.NotBegun || r.Attempts != switchyard.MaxHandBacks+1 || r.QueueWait != seconds(2*switchyard.MaxHandBacks+2) || r.Duration != 0 {
+	if r.Status != api.CallFailed || !r.Error.NotBegun || r.Attempts != api.MaxHandBacks+1 || r.QueueWait != seconds(2*api.MaxHandBacks+2) || r.Duration != 0 {
 		t.Errorf("the record is %+v", r)
 	}
 }
@@ -176,24 +176,24 @@ func TestHandedBackAndEnded(t *testing.T) {
 	w.fail(1, handBack)
 	d := audit.NewDeriver("", "")
 	derive(t, d, w.events)
-	if running := d.Running(); len(running) != 1 || running[0].Status != switchyard.CallRunning || running[0].Phase != switchyard.PhasePreExecution || !running[0].Started.IsZero() {
+	if running := d.Running(); len(running) != 1 || running[0].Status != api.CallRunning || running[0].Phase != api.PhasePreExecution || !running[0].Started.IsZero() {
 		t.Errorf("running: %+v", running)
 	}
 	w.terminate()
 	records, _ := w.tell()
-	if len(records) != 1 || records[0].Status != switchyard.CallCancelled || records[0].Error.Type != switchyard.ErrCancelled || records[0].Attempts != 1 {
+	if len(records) != 1 || records[0].Status != api.CallCancelled || records[0].Error.Type != api.ErrCancelled || records[0].Attempts != 1 {
 		t.Errorf("the records are %+v", records)
 	}
 }
 
 // TestQueueErrors proves that a call which its lane's holder refused or let go waited all the time and took none.
 func TestQueueErrors(t *testing.T) {
-	for _, kind := range []switchyard.ErrorType{switchyard.ErrQueueFull, switchyard.ErrQueueTimeout} {
+	for _, kind := range []api.ErrorType{api.ErrQueueFull, api.ErrQueueTimeout} {
 		w := newTale(t)
 		w.schedule(nil)
 		w.start(1, 1)
-		w.fail(5, &switchyard.Error{Type: kind, Phase: switchyard.PhasePreExecution, Message: "m"})
-		if records, _ := w.tell(); records[0].QueueWait != seconds(6) || records[0].Duration != 0 || records[0].Phase != switchyard.PhasePreExecution {
+		w.fail(5, &api.Error{Type: kind, Phase: api.PhasePreExecution, Message: "m"})
+		if records, _ := w.tell(); records[0].QueueWait != seconds(6) || records[0].Duration != 0 || records[0].Phase != api.PhasePreExecution {
 			t.Errorf("%s: the record is %+v", kind, records[0])
 		}
 	}
@@ -204,20 +204,20 @@ func TestQueueErrors(t *testing.T) {
 func TestRecordPriority(t *testing.T) {
 	for _, test := range []struct {
 		workflow, call *commonpb.Priority
-		want           switchyard.Priority
+		want           api.Priority
 	}{
-		{nil, nil, switchyard.PriorityNormal},
-		{nil, &commonpb.Priority{FairnessKey: "talk"}, switchyard.PriorityNormal},
-		{nil, &commonpb.Priority{PriorityKey: 1}, switchyard.PriorityUrgent},
-		{&commonpb.Priority{PriorityKey: 2}, nil, switchyard.PriorityHigh},
-		{&commonpb.Priority{PriorityKey: 2}, &commonpb.Priority{PriorityKey: 4}, switchyard.PriorityLow},
+		{nil, nil, api.PriorityNormal},
+		{nil, &commonpb.Priority{FairnessKey: "talk"}, api.PriorityNormal},
+		{nil, &commonpb.Priority{PriorityKey: 1}, api.PriorityUrgent},
+		{&commonpb.Priority{PriorityKey: 2}, nil, api.PriorityHigh},
+		{&commonpb.Priority{PriorityKey: 2}, &commonpb.Priority{PriorityKey: 4}, api.PriorityLow},
 	} {
 		w := newTale(t)
 		w.events[0] = proto.CloneOf(w.events[0])
 		w.events[0].GetWorkflowExecutionStartedEventAttributes().Priority = test.workflow
 		w.schedule(test.call)
 		w.start(1, 1)
-		w.complete(1, switchyard.Result{Output: []byte(`"x"`)})
+		w.complete(1, api.Result{Output: []byte(`"x"`)})
 		if records, _ := w.tell(); records[0].Priority != test.want {
 			t.Errorf("workflow %v, call %v: the record says %s, want %s", test.workflow, test.call, records[0].Priority, test.want)
 		}
@@ -228,27 +228,27 @@ func TestRecordPriority(t *testing.T) {
 // lane, and as what it was where the lane's rules did not apply.
 func TestRecordLane(t *testing.T) {
 	for _, test := range []struct {
-		route switchyard.Route
+		route api.Route
 		queue string
 		want  string
 	}{
-		{switchyard.Route{}, queue, "general"},
-		{switchyard.Route{Queue: "company/far"}, "company/far", "general"},
-		{switchyard.Route{Queue: "company/far/pixel-7", Key: "pixel-7"}, "company/far/pixel-7", "general/pixel-7"},
-		{switchyard.Route{Queue: queue + "/bypass/general"}, queue + "/bypass/general", "bypass/general"},
+		{api.Route{}, queue, "general"},
+		{api.Route{Queue: "company/far"}, "company/far", "general"},
+		{api.Route{Queue: "company/far/pixel-7", Key: "pixel-7"}, "company/far/pixel-7", "general/pixel-7"},
+		{api.Route{Queue: queue + "/bypass/general"}, queue + "/bypass/general", "bypass/general"},
 	} {
 		w := newTale(t)
 		for i, e := range w.events {
-			if strings.Contains(e.String(), switchyard.AdmitActivity) {
+			if strings.Contains(e.String(), api.AdmitActivity) {
 				w.events[i] = proto.CloneOf(e)
-				w.events[i].GetMarkerRecordedEventAttributes().Details["result"] = payloads(t, []switchyard.Verdict{{ID: "1.1", Tokens: 1, Route: test.route}})
+				w.events[i].GetMarkerRecordedEventAttributes().Details["result"] = payloads(t, []api.Verdict{{ID: "1.1", Tokens: 1, Route: test.route}})
 			}
 		}
 		w.call[0] = w.clone(0)
 		w.call[0].GetActivityTaskScheduledEventAttributes().TaskQueue.Name = test.queue
 		w.schedule(nil)
 		w.start(1, 1)
-		w.complete(1, switchyard.Result{Output: []byte(`"x"`)})
+		w.complete(1, api.Result{Output: []byte(`"x"`)})
 		if records, _ := w.tell(); records[0].Lane != test.want {
 			t.Errorf("on the queue %s: the record says %s, want %s", test.queue, records[0].Lane, test.want)
 		}

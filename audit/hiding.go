@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // maxHidden bounds how many sensitive values of a run are looked for in its texts, maxHiddenValue how long one may be, in
@@ -18,13 +18,13 @@ const (
 // here they are taken out of every text that repeats them: what the model says, failures, other calls.
 type hidden struct {
 	values map[string]bool
-	hider  *switchyard.Hider
+	hider  *api.Hider
 	// outputs are the masks of the results of calls, by the calls' ids: a plan's result has them by these.
-	outputs map[string]*switchyard.Mask
+	outputs map[string]*api.Mask
 }
 
 // note takes the values in the sensitive parts of a value.
-func (h *hidden) note(mask *switchyard.Mask, value json.RawMessage) {
+func (h *hidden) note(mask *api.Mask, value json.RawMessage) {
 	var fresh []string
 	for _, v := range mask.Values(value) {
 		if len(v) > maxHiddenValue || len(h.values) >= maxHidden || h.values[v] {
@@ -37,31 +37,31 @@ func (h *hidden) note(mask *switchyard.Mask, value json.RawMessage) {
 		fresh = append(fresh, v)
 	}
 	if len(fresh) > 0 {
-		h.hider = h.hider.With(switchyard.Redacted, fresh...)
+		h.hider = h.hider.With(api.Redacted, fresh...)
 	}
 }
 
 // result takes the sensitive parts out of a call's result.
-func (h *hidden) result(id string, mask *switchyard.Mask, r *switchyard.Result) *switchyard.Result {
+func (h *hidden) result(id string, mask *api.Mask, r *api.Result) *api.Result {
 	if mask == nil || r == nil {
 		return r
 	}
 	h.note(mask, r.Output)
 	if h.outputs == nil {
-		h.outputs = map[string]*switchyard.Mask{}
+		h.outputs = map[string]*api.Mask{}
 	}
 	h.outputs[id] = mask
 	shown := *r
 	shown.Output = mask.Redact(r.Output)
 	if r.Cut > 0 {
 		// Half of a JSON value is text, in which nothing can be found by its place.
-		shown.Output = (&switchyard.Mask{All: true}).Redact(r.Output)
+		shown.Output = (&api.Mask{All: true}).Redact(r.Output)
 	}
 	return &shown
 }
 
 // event returns an event whose texts repeat no sensitive value. What names something stays: ids, tools, lanes.
-func (h *hidden) event(e switchyard.Event) switchyard.Event {
+func (h *hidden) event(e api.Event) api.Event {
 	if h.hider == nil {
 		return e
 	}
@@ -87,13 +87,13 @@ func (h *hidden) event(e switchyard.Event) switchyard.Event {
 		e.Sent = &s
 	}
 	if e.Hook != nil {
-		e.Hook = &h.hooks([]switchyard.HookAction{*e.Hook})[0]
+		e.Hook = &h.hooks([]api.HookAction{*e.Hook})[0]
 	}
 	return e
 }
 
 // timing returns a timing whose failure repeats no sensitive value.
-func (h *hidden) timing(t *switchyard.Timing) *switchyard.Timing {
+func (h *hidden) timing(t *api.Timing) *api.Timing {
 	if t == nil {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (h *hidden) timing(t *switchyard.Timing) *switchyard.Timing {
 	return &shown
 }
 
-func (h *hidden) step(step *switchyard.ModelResponse) *switchyard.ModelResponse {
+func (h *hidden) step(step *api.ModelResponse) *api.ModelResponse {
 	if h.hider == nil || step == nil {
 		return step
 	}
@@ -118,7 +118,7 @@ func (h *hidden) step(step *switchyard.ModelResponse) *switchyard.ModelResponse 
 }
 
 // record returns a call's record whose texts repeat no sensitive value.
-func (h *hidden) record(r switchyard.Record) switchyard.Record {
+func (h *hidden) record(r api.Record) api.Record {
 	if h.hider == nil {
 		return r
 	}
@@ -135,7 +135,7 @@ func (h *hidden) record(r switchyard.Record) switchyard.Record {
 	return r
 }
 
-func (h *hidden) policies(actions []switchyard.PolicyAction) []switchyard.PolicyAction {
+func (h *hidden) policies(actions []api.PolicyAction) []api.PolicyAction {
 	shown := slices.Clone(actions)
 	for i, a := range shown {
 		shown[i].Message, shown[i].Failure = h.hider.Text(a.Message), h.hider.Text(a.Failure)
@@ -143,7 +143,7 @@ func (h *hidden) policies(actions []switchyard.PolicyAction) []switchyard.Policy
 	return shown
 }
 
-func (h *hidden) approval(a *switchyard.Approval) *switchyard.Approval {
+func (h *hidden) approval(a *api.Approval) *api.Approval {
 	if h.hider == nil || a == nil {
 		return a
 	}
@@ -152,7 +152,7 @@ func (h *hidden) approval(a *switchyard.Approval) *switchyard.Approval {
 	return &shown
 }
 
-func (h *hidden) decided(d *switchyard.Decided) *switchyard.Decided {
+func (h *hidden) decided(d *api.Decided) *api.Decided {
 	if h.hider == nil || d == nil {
 		return d
 	}
@@ -162,7 +162,7 @@ func (h *hidden) decided(d *switchyard.Decided) *switchyard.Decided {
 	return &shown
 }
 
-func (h *hidden) hooks(actions []switchyard.HookAction) []switchyard.HookAction {
+func (h *hidden) hooks(actions []api.HookAction) []api.HookAction {
 	shown := slices.Clone(actions)
 	for i, a := range shown {
 		shown[i].Reason = h.hider.Text(a.Reason)
@@ -171,7 +171,7 @@ func (h *hidden) hooks(actions []switchyard.HookAction) []switchyard.HookAction 
 }
 
 // runResult returns a run's result whose texts repeat no sensitive value.
-func (h *hidden) runResult(r *switchyard.RunResult) *switchyard.RunResult {
+func (h *hidden) runResult(r *api.RunResult) *api.RunResult {
 	if h.hider == nil || r == nil {
 		return r
 	}
@@ -190,12 +190,12 @@ func (h *hidden) runResult(r *switchyard.RunResult) *switchyard.RunResult {
 }
 
 // output returns the result of a plan or of a direct call without its sensitive parts.
-func (d *Deriver) output(r *switchyard.RunResult) *switchyard.RunResult {
+func (d *Deriver) output(r *api.RunResult) *api.RunResult {
 	if r == nil || len(r.Output) == 0 || len(d.hidden.outputs) == 0 {
 		return r
 	}
 	shown := *r
-	mask := &switchyard.Mask{Keys: d.hidden.outputs}
+	mask := &api.Mask{Keys: d.hidden.outputs}
 	if d.summary.Kind == RunCall {
 		mask = d.tools[d.summary.Name].OutputMask
 	} else if !isObject(r.Output) {

@@ -1,7 +1,7 @@
 package audit
 
 import (
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	historypb "go.temporal.io/api/history/v1"
 )
 
@@ -11,25 +11,25 @@ type holds struct {
 	// tools are those of the holds that are open, by the event that scheduled them.
 	tools map[int64]string
 	// faults are why the last hold of a tool failed.
-	faults map[string]*switchyard.Error
+	faults map[string]*api.Error
 }
 
 func newHolds() holds {
-	return holds{tools: map[int64]string{}, faults: map[string]*switchyard.Error{}}
+	return holds{tools: map[int64]string{}, faults: map[string]*api.Error{}}
 }
 
 // resume takes over what the execution before has carried.
-func (h holds) resume(carried []switchyard.CarriedInstance) {
+func (h holds) resume(carried []api.CarriedInstance) {
 	for _, c := range carried {
 		if c.Lost {
-			h.faults[c.Tool] = switchyard.InstanceLost(c.Tool)
+			h.faults[c.Tool] = api.InstanceLost(c.Tool)
 		}
 	}
 }
 
 // held reads the start of a hold.
 func (d *Deriver) held(e *historypb.HistoryEvent) error {
-	var request switchyard.HoldRequest
+	var request api.HoldRequest
 	if err := d.decodeEvent(e, "hold request", e.GetActivityTaskScheduledEventAttributes().GetInput(), &request); err != nil {
 		return err
 	}
@@ -40,21 +40,21 @@ func (d *Deriver) held(e *historypb.HistoryEvent) error {
 
 // holdFailed takes the failure of a hold; false if it is none that the event tells of. An instance that is made anew leaves
 // its calls waiting.
-func (d *Deriver) holdFailed(scheduled int64, f switchyard.ActivityFailure) bool {
+func (d *Deriver) holdFailed(scheduled int64, f api.ActivityFailure) bool {
 	tool, ok := d.holds.tools[scheduled]
 	if !ok {
 		return false
 	}
 	delete(d.holds.tools, scheduled)
 	t := d.tools[tool]
-	if fault, lost := f.HoldError(t); fault != nil && (!lost || t.OnLoss != switchyard.OnLossRecreate) {
+	if fault, lost := f.HoldError(t); fault != nil && (!lost || t.OnLoss != api.OnLossRecreate) {
 		d.holds.faults[tool] = fault
 	}
 	return true
 }
 
 // callError returns why a call failed: a cancelled one of which the instance had failed was cancelled for that.
-func (d *Deriver) callError(tool string, route switchyard.Route, f switchyard.ActivityFailure) *switchyard.Error {
+func (d *Deriver) callError(tool string, route api.Route, f api.ActivityFailure) *api.Error {
 	if fault := d.holds.faults[tool]; fault != nil && f.Cancelled {
 		return fault
 	}
@@ -62,8 +62,8 @@ func (d *Deriver) callError(tool string, route switchyard.Route, f switchyard.Ac
 }
 
 // lost returns why a call that was admitted and not scheduled failed, where that is because its instance was lost.
-func (d *Deriver) lost(w *wantedCall) *switchyard.Error {
-	if fault := d.holds.faults[w.Tool]; w.verdict != nil && fault != nil && fault.Type == switchyard.ErrWorkerLost {
+func (d *Deriver) lost(w *wantedCall) *api.Error {
+	if fault := d.holds.faults[w.Tool]; w.verdict != nil && fault != nil && fault.Type == api.ErrWorkerLost {
 		return fault
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
@@ -64,26 +64,26 @@ func TestHoldFailures(t *testing.T) {
 	history := replayedHistory(t, "call_stateful")
 	i := scheduledAs(t, history, "1.1")
 	hold, call := history[i-1].GetEventId(), history[i].GetEventId()
-	unmade := switchyard.Error{Type: switchyard.ErrPreconditionFailed, Message: "no database", Phase: switchyard.PhaseExecution}
-	given := switchyard.Error{Type: switchyard.ErrWorkerLost, Message: "it stops", Phase: switchyard.PhaseExecution}
+	unmade := api.Error{Type: api.ErrPreconditionFailed, Message: "no database", Phase: api.PhaseExecution}
+	given := api.Error{Type: api.ErrWorkerLost, Message: "it stops", Phase: api.PhaseExecution}
 	for name, test := range map[string]struct {
 		end    []*historypb.HistoryEvent
-		status switchyard.CallStatus
-		want   switchyard.ErrorType
+		status api.CallStatus
+		want   api.ErrorType
 	}{
-		"unmade": {[]*historypb.HistoryEvent{activityFailed(hold, application("precondition_failed", "m", payloads(t, unmade, switchyard.HoldState{}))), activityCancelled(call)},
-			switchyard.CallFailed, switchyard.ErrPreconditionFailed},
-		"given up": {[]*historypb.HistoryEvent{activityFailed(hold, application("worker_lost", "m", payloads(t, given, switchyard.HoldState{}))), activityCancelled(call)},
-			switchyard.CallFailed, switchyard.ErrWorkerLost},
-		"lost":          {[]*historypb.HistoryEvent{activityTimedOut(hold), activityCancelled(call)}, switchyard.CallFailed, switchyard.ErrWorkerLost},
-		"lost, running": {[]*historypb.HistoryEvent{activityTimedOut(hold), activityTimedOut(call)}, switchyard.CallFailed, switchyard.ErrOutcomeUnknown},
+		"unmade": {[]*historypb.HistoryEvent{activityFailed(hold, application("precondition_failed", "m", payloads(t, unmade, api.HoldState{}))), activityCancelled(call)},
+			api.CallFailed, api.ErrPreconditionFailed},
+		"given up": {[]*historypb.HistoryEvent{activityFailed(hold, application("worker_lost", "m", payloads(t, given, api.HoldState{}))), activityCancelled(call)},
+			api.CallFailed, api.ErrWorkerLost},
+		"lost":          {[]*historypb.HistoryEvent{activityTimedOut(hold), activityCancelled(call)}, api.CallFailed, api.ErrWorkerLost},
+		"lost, running": {[]*historypb.HistoryEvent{activityTimedOut(hold), activityTimedOut(call)}, api.CallFailed, api.ErrOutcomeUnknown},
 		"asked anew": {[]*historypb.HistoryEvent{activityTimedOut(hold), history[i-1], activityCancelled(call)},
-			switchyard.CallCancelled, switchyard.ErrCancelled},
-		"cancelled": {[]*historypb.HistoryEvent{activityCancelled(hold), activityCancelled(call)}, switchyard.CallCancelled, switchyard.ErrCancelled},
+			api.CallCancelled, api.ErrCancelled},
+		"cancelled": {[]*historypb.HistoryEvent{activityCancelled(hold), activityCancelled(call)}, api.CallCancelled, api.ErrCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			records := recordsOf(derive(t, audit.NewDeriver("", ""), slices.Concat(history[:i+1], test.end)))
-			if len(records) != 1 || records[0].Status != test.status || records[0].Error.Type != test.want || records[0].Lane != switchyard.LaneGeneral {
+			if len(records) != 1 || records[0].Status != test.status || records[0].Error.Type != test.want || records[0].Lane != api.LaneGeneral {
 				t.Errorf("got %+v", records)
 			}
 		})
@@ -93,11 +93,11 @@ func TestHoldFailures(t *testing.T) {
 // TestCallsOfLostInstance proves that the calls of an instance that is lost for good have their records, though history
 // does not show them: the run refused them itself.
 func TestCallsOfLostInstance(t *testing.T) {
-	byCall := map[string]switchyard.Record{}
+	byCall := map[string]api.Record{}
 	for _, r := range recordsOf(derive(t, audit.NewDeriver("", ""), replayedHistory(t, "plan_stateful_lost"))) {
 		byCall[r.CallID] = r
 	}
-	if r := byCall["b"]; r.Status != switchyard.CallRefused || r.Error.Type != switchyard.ErrWorkerLost || len(byCall) != 3 || byCall["a"].Status != switchyard.CallCompleted {
+	if r := byCall["b"]; r.Status != api.CallRefused || r.Error.Type != api.ErrWorkerLost || len(byCall) != 3 || byCall["a"].Status != api.CallCompleted {
 		t.Errorf("got %+v", byCall)
 	}
 
@@ -105,11 +105,11 @@ func TestCallsOfLostInstance(t *testing.T) {
 	hold := history[scheduledAs(t, history, "hold/counter")].GetEventId()
 	call, next := scheduledAs(t, history, "2.1"), scheduledAs(t, history, "turn-3")
 	lost := slices.Concat(history[:call], []*historypb.HistoryEvent{activityTimedOut(hold)}, history[next:])
-	byCall = map[string]switchyard.Record{}
+	byCall = map[string]api.Record{}
 	for _, r := range recordsOf(derive(t, audit.NewDeriver("", ""), lost)) {
 		byCall[r.CallID] = r
 	}
-	if r := byCall["2.1"]; r.Status != switchyard.CallRefused || r.Error.Message != switchyard.InstanceLost("counter").Message || len(byCall) != 5 {
+	if r := byCall["2.1"]; r.Status != api.CallRefused || r.Error.Message != api.InstanceLost("counter").Message || len(byCall) != 5 {
 		t.Errorf("got %+v", byCall)
 	}
 }
@@ -119,15 +119,15 @@ func TestLostInstanceIsCarried(t *testing.T) {
 	history := replayedHistory(t, "agent_stateful_continued.2")
 	hold := scheduledAs(t, history, "hold/counter")
 	call, next := scheduledAs(t, history, "3.1"), scheduledAs(t, history, "turn-4")
-	for lost, want := range map[bool]switchyard.ErrorType{true: switchyard.ErrWorkerLost, false: switchyard.ErrCancelled} {
-		var in switchyard.RunInput
+	for lost, want := range map[bool]api.ErrorType{true: api.ErrWorkerLost, false: api.ErrCancelled} {
+		var in api.RunInput
 		start := history[0].GetWorkflowExecutionStartedEventAttributes()
 		if err := converter.GetDefaultDataConverter().FromPayloads(start.GetInput(), &in); err != nil {
 			t.Fatal(err)
 		}
-		in.Carry.Instances = []switchyard.CarriedInstance{{Tool: "counter", Lost: lost}}
+		in.Carry.Instances = []api.CarriedInstance{{Tool: "counter", Lost: lost}}
 		d := audit.NewDeriver("", "")
-		records := recordsOf(derive(t, d, slices.Concat([]*historypb.HistoryEvent{started(t, switchyard.AgentWorkflow, payloads(t, in))},
+		records := recordsOf(derive(t, d, slices.Concat([]*historypb.HistoryEvent{started(t, api.AgentWorkflow, payloads(t, in))},
 			history[1:hold], history[hold+1:call], history[next:next+1])))
 		if len(records) != 1 || records[0].CallID != "3.1" || records[0].Error.Type != want {
 			t.Errorf("lost %v: got %+v", lost, records)

@@ -1,7 +1,7 @@
 package audit
 
 import (
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -9,31 +9,31 @@ import (
 // hookScheduled reads the start of a hook of the run.
 func (d *Deriver) hookScheduled(e *historypb.HistoryEvent) error {
 	a := e.GetActivityTaskScheduledEventAttributes()
-	var request switchyard.HookRequest
+	var request api.HookRequest
 	if err := d.decodeEvent(e, "hook request", a.GetInput(), &request); err != nil {
 		return err
 	}
-	timing := switchyard.Timing{Lane: switchyard.LaneOf(d.base, a.GetTaskQueue().GetName()), Scheduled: timeOf(e.GetEventTime())}
-	d.open[e.GetEventId()] = &activity{id: a.GetActivityId(), order: e.GetEventId(), record: switchyard.Record{Timing: timing},
-		hook: &switchyard.HookAction{Hook: request.Hook.Name, Point: request.Point}}
+	timing := api.Timing{Lane: api.LaneOf(d.base, a.GetTaskQueue().GetName()), Scheduled: timeOf(e.GetEventTime())}
+	d.open[e.GetEventId()] = &activity{id: a.GetActivityId(), order: e.GetEventId(), record: api.Record{Timing: timing},
+		hook: &api.HookAction{Hook: request.Hook.Name, Point: request.Point}}
 	return nil
 }
 
 func (d *Deriver) hookCompleted(e *historypb.HistoryEvent, a *activity, result *commonpb.Payloads) error {
-	var answer switchyard.HookAnswer
+	var answer api.HookAnswer
 	if err := d.decodeEvent(e, "hook answer", result, &answer); err != nil {
 		return err
 	}
-	a.hook.Did = switchyard.HookDone
+	a.hook.Did = api.HookDone
 	if answer.Refused != "" {
-		a.hook.Did, a.hook.Reason = switchyard.HookRefused, answer.Refused
+		a.hook.Did, a.hook.Reason = api.HookRefused, answer.Refused
 	}
 	d.hookEnded(e, a)
 	return nil
 }
 
-func (d *Deriver) hookFailed(e *historypb.HistoryEvent, a *activity, f switchyard.ActivityFailure) {
-	a.hook.Did, a.hook.Reason = switchyard.HookFailed, f.Message
+func (d *Deriver) hookFailed(e *historypb.HistoryEvent, a *activity, f api.ActivityFailure) {
+	a.hook.Did, a.hook.Reason = api.HookFailed, f.Message
 	switch {
 	case f.Timeout != "":
 		a.hook.Reason = "its worker was lost, or it did not end in time"
@@ -45,17 +45,17 @@ func (d *Deriver) hookFailed(e *historypb.HistoryEvent, a *activity, f switchyar
 
 // hookEnded tells of a hook of the run that is over.
 func (d *Deriver) hookEnded(e *historypb.HistoryEvent, a *activity) {
-	d.emit(e, switchyard.Event{Type: switchyard.EventHookEnded, Turn: d.turn, Hook: a.hook, Timing: &a.record.Timing})
+	d.emit(e, api.Event{Type: api.EventHookEnded, Turn: d.turn, Hook: a.hook, Timing: &a.record.Timing})
 }
 
 // overridden ends a call that was answered in the tool's place, by a hook or because it is a dry run: it never ran.
-func (d *Deriver) overridden(e *historypb.HistoryEvent, w *wantedCall, v switchyard.Verdict) {
+func (d *Deriver) overridden(e *historypb.HistoryEvent, w *wantedCall, v api.Verdict) {
 	r := d.unscheduled(w)
 	if len(v.Arguments) > 0 {
 		r.Arguments = d.shown(w.Tool, v.Arguments)
 	}
 	r = withResult(r, *v.Result)
-	r.Phase = switchyard.PhasePreExecution
+	r.Phase = api.PhasePreExecution
 	r = d.admitted(r, v, []byte(w.Arguments))
 	d.summary.Usage.Calls++
 	if v.DryRun && d.withheld != nil {

@@ -3,7 +3,7 @@ package audit
 import (
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -48,7 +48,7 @@ func (d *Deriver) readLocal(e *historypb.HistoryEvent) (l local, ok bool, err er
 	if metadata := e.GetUserMetadata().GetSummary(); metadata != nil {
 		err = d.decodeEvent(e, "summary", &commonpb.Payloads{Payloads: []*commonpb.Payload{metadata}}, &summary)
 	}
-	l.id = switchyard.InlineID(summary)
+	l.id = api.InlineID(summary)
 	return l, err == nil, err
 }
 
@@ -67,13 +67,13 @@ func (d *Deriver) taskCompleted(e *historypb.HistoryEvent) error {
 func (d *Deriver) inlineStep(l local) error {
 	a := d.takeInline(l.id)
 	if a == nil {
-		d.limitOver(l.event, switchyard.DecisionTimeout)
+		d.limitOver(l.event, api.DecisionTimeout)
 		d.abandon(l.event, "the run reached a limit before this call ran")
-		if turn := switchyard.StepTurn(l.id); turn > 0 {
+		if turn := api.StepTurn(l.id); turn > 0 {
 			d.turn = turn
 		}
 		a = &activity{id: l.id, step: true}
-		a.record.Lane, a.record.Scheduled, a.record.Started = switchyard.LaneInline, d.clock, d.clock
+		a.record.Lane, a.record.Scheduled, a.record.Started = api.LaneInline, d.clock, d.clock
 	}
 	d.attempted(a, l)
 	if l.failure != nil && l.again {
@@ -86,7 +86,7 @@ func (d *Deriver) inlineStep(l local) error {
 		d.stepFailed(a, activityFailure(l.failure))
 		return nil
 	}
-	var response switchyard.ModelResponse
+	var response api.ModelResponse
 	if err := d.decodeEvent(l.event, "model response", l.result, &response); err != nil {
 		return err
 	}
@@ -109,9 +109,9 @@ func (d *Deriver) inlineCall(l local) error {
 		return nil
 	}
 	r := a.record
-	var result switchyard.Result
+	var result api.Result
 	if l.failure != nil {
-		r.Error = d.callError(r.Tool, switchyard.Route{}, activityFailure(l.failure))
+		r.Error = d.callError(r.Tool, api.Route{}, activityFailure(l.failure))
 		r.Status = failedStatus(r.Error)
 		result = spent(l.failure)
 	} else {
@@ -139,10 +139,10 @@ func (d *Deriver) beginInline(l local) *activity {
 		w.Tool = l.kind
 	}
 	r := d.unscheduled(w)
-	r.Lane, r.Scheduled, r.Started, r.Phase = switchyard.LaneInline, d.clock, d.clock, switchyard.PhaseExecution
+	r.Lane, r.Scheduled, r.Started, r.Phase = api.LaneInline, d.clock, d.clock, api.PhaseExecution
 	d.summary.Usage.Calls++
-	timing := switchyard.Timing{Lane: r.Lane, Scheduled: r.Scheduled}
-	d.emit(l.event, switchyard.Event{Type: switchyard.EventToolStarted, Turn: r.Turn, CallID: l.id, Tool: r.Tool, Summary: d.line(r), Timing: &timing})
+	timing := api.Timing{Lane: r.Lane, Scheduled: r.Scheduled}
+	d.emit(l.event, api.Event{Type: api.EventToolStarted, Turn: r.Turn, CallID: l.id, Tool: r.Tool, Summary: d.line(r), Timing: &timing})
 	return &activity{id: l.id, order: l.event.GetEventId(), record: r}
 }
 
@@ -169,10 +169,10 @@ func (d *Deriver) takeInline(id string) *activity {
 }
 
 // spent reads from the failure of an inline call how long it ran; history has no events of its start.
-func spent(f *failurepb.Failure) (r switchyard.Result) {
+func spent(f *failurepb.Failure) (r api.Result) {
 	details := findCause(f, isApplication).GetApplicationFailureInfo().GetDetails().GetPayloads()
 	if len(details) < 2 || dataConverter.FromPayload(details[1], &r) != nil {
-		return switchyard.Result{}
+		return api.Result{}
 	}
 	return r
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/toolspecs"
 	commonpb "go.temporal.io/api/common/v1"
@@ -23,9 +23,9 @@ import (
 func inlineSpecs() []toolspecs.Spec {
 	spec := func(name string, timeout time.Duration, parameters ...toolspecs.Parameter) toolspecs.Spec {
 		s := toolspecs.Spec{Name: "in_" + name, Version: "1.0.0", Description: "A tool of a test.", Parameters: parameters,
-			Entry: toolspecs.Entry{Type: switchyard.KindFunction, Handler: name}}
-		s.Execution.Lane, s.Execution.Effect, s.Execution.Timeout = switchyard.LaneInline, switchyard.EffectRead, switchyard.Duration(timeout)
-		s.Execution.Retry = switchyard.Retry{MaxAttempts: 2, InitialInterval: switchyard.Duration(10 * time.Millisecond)}
+			Entry: toolspecs.Entry{Type: api.KindFunction, Handler: name}}
+		s.Execution.Lane, s.Execution.Effect, s.Execution.Timeout = api.LaneInline, api.EffectRead, api.Duration(timeout)
+		s.Execution.Retry = api.Retry{MaxAttempts: 2, InitialInterval: api.Duration(10 * time.Millisecond)}
 		return s
 	}
 	password := toolspecs.Parameter{Name: "password", Type: "string", Required: true, Sensitive: true}
@@ -46,21 +46,21 @@ var deaf = activities.NewFunction("deaf", func(ctx context.Context, _ struct{}) 
 })
 
 func inlineScenarios() []scenario {
-	with := func(in switchyard.RunInput, lane string) switchyard.RunInput {
+	with := func(in api.RunInput, lane string) api.RunInput {
 		in.Agent.Tools = []string{"echo", "in_echo", "in_login", "in_broken", "in_flaky", "in_slow", "in_deaf"}
 		in.Agent.Model.Lane = lane
 		return in
 	}
 	steps := turns(
-		[]switchyard.ScriptCall{call("in_echo", `{"text":"a"}`), call("in_login", `{"password":"secret"}`), call("in_broken", `{}`), call("in_flaky", `{}`),
+		[]api.ScriptCall{call("in_echo", `{"text":"a"}`), call("in_login", `{"password":"secret"}`), call("in_broken", `{}`), call("in_flaky", `{}`),
 			call("in_slow", `{}`), call("in_echo", `{"txt":1}`), call("in_echo", `{"text":"again"}`), call("echo", `{"text":"b"}`)},
-		[]switchyard.ScriptCall{call("in_deaf", `{}`)})
+		[]api.ScriptCall{call("in_deaf", `{}`)})
 	return []scenario{
-		{name: "inline", workflow: switchyard.AgentWorkflow, input: with(agent(switchyard.Limits{}, steps...), "")},
-		{name: "inline_steps", workflow: switchyard.AgentWorkflow, input: with(agent(switchyard.Limits{}, steps...), switchyard.LaneInline)},
-		{name: "inline_limit", workflow: switchyard.AgentWorkflow, input: with(agent(switchyard.Limits{Turns: 1}, steps...), switchyard.LaneInline)},
-		{name: "inline_model_failed", workflow: switchyard.AgentWorkflow, input: with(agent(switchyard.Limits{}, steps[0]), switchyard.LaneInline)},
-		{name: "inline_plan", workflow: switchyard.PlanWorkflow, input: plan(planCall("a", "in_echo", `{"text":"x"}`), planCall("b", "in_echo", `{"text":"${a}!"}`))},
+		{name: "inline", workflow: api.AgentWorkflow, input: with(agent(api.Limits{}, steps...), "")},
+		{name: "inline_steps", workflow: api.AgentWorkflow, input: with(agent(api.Limits{}, steps...), api.LaneInline)},
+		{name: "inline_limit", workflow: api.AgentWorkflow, input: with(agent(api.Limits{Turns: 1}, steps...), api.LaneInline)},
+		{name: "inline_model_failed", workflow: api.AgentWorkflow, input: with(agent(api.Limits{}, steps[0]), api.LaneInline)},
+		{name: "inline_plan", workflow: api.PlanWorkflow, input: plan(planCall("a", "in_echo", `{"text":"x"}`), planCall("b", "in_echo", `{"text":"${a}!"}`))},
 	}
 }
 
@@ -68,7 +68,7 @@ func inlineScenarios() []scenario {
 // that task's worker, parallel ones at the same time, and the last attempt as long as the tool took.
 func TestInlineTimes(t *testing.T) {
 	d := audit.NewDeriver("", "")
-	records := map[string]switchyard.Record{}
+	records := map[string]api.Record{}
 	for _, r := range recordsOf(derive(t, d, histories(t, "inline_steps")[0])) {
 		records[r.CallID] = r
 	}
@@ -82,7 +82,7 @@ func TestInlineTimes(t *testing.T) {
 		"2.1": {2, time.Second, 4 * time.Second},
 	} {
 		r := records[id]
-		if took := r.Duration.Std(); r.Attempts != at.attempts || took < at.least || took > at.atMost || r.Worker != "worker-1" || r.Lane != switchyard.LaneInline {
+		if took := r.Duration.Std(); r.Attempts != at.attempts || took < at.least || took > at.atMost || r.Worker != "worker-1" || r.Lane != api.LaneInline {
 			t.Errorf("%s took %s in %d attempts by %q on %s", id, took, r.Attempts, r.Worker, r.Lane)
 		}
 		if r.Scheduled.After(r.Started) || r.Started.After(r.Closed) {
@@ -118,16 +118,16 @@ func marker(t *testing.T, n int64, kind, summary string, backoff time.Duration, 
 
 // inlineRun is the beginning of a run of an agent with a tool of the lane inline, and of one that only says so.
 func inlineRun(t *testing.T) []*historypb.HistoryEvent {
-	pinned := switchyard.Pinned{Catalog: switchyard.Catalog{Tools: []switchyard.Tool{
-		{Name: "look", Lane: switchyard.LaneInline, Effect: switchyard.EffectRead}, {Name: "send", Lane: switchyard.LaneInline, Effect: switchyard.EffectOnce}}}}
-	step := switchyard.ModelResponse{Message: switchyard.Message{Role: switchyard.RoleAssistant, Calls: []switchyard.Call{
+	pinned := api.Pinned{Catalog: api.Catalog{Tools: []api.Tool{
+		{Name: "look", Lane: api.LaneInline, Effect: api.EffectRead}, {Name: "send", Lane: api.LaneInline, Effect: api.EffectOnce}}}}
+	step := api.ModelResponse{Message: api.Message{Role: api.RoleAssistant, Calls: []api.Call{
 		{ID: "1.1", Tool: "look", Arguments: "{}"}, {ID: "1.2", Tool: "send", Arguments: "{}"}}}}
 	return []*historypb.HistoryEvent{
-		started(t, switchyard.AgentWorkflow, payloads(t, agent(switchyard.Limits{}))),
-		marker(t, 11, switchyard.PinActivity, "", 0, switchyard.Pack(pinned), nil),
-		marker(t, 21, switchyard.ModelActivity, "turn-1 turn 1", time.Minute, nil, application("x", "no model", nil)),
-		marker(t, 32, switchyard.ModelActivity, "turn-1 turn 1", 0, step, nil),
-		marker(t, 41, switchyard.AdmitActivity, "", 0, []switchyard.Verdict{{ID: "1.1"}, {ID: "1.2"}}, nil),
+		started(t, api.AgentWorkflow, payloads(t, agent(api.Limits{}))),
+		marker(t, 11, api.PinActivity, "", 0, api.Pack(pinned), nil),
+		marker(t, 21, api.ModelActivity, "turn-1 turn 1", time.Minute, nil, application("x", "no model", nil)),
+		marker(t, 32, api.ModelActivity, "turn-1 turn 1", 0, step, nil),
+		marker(t, 41, api.AdmitActivity, "", 0, []api.Verdict{{ID: "1.1"}, {ID: "1.2"}}, nil),
 	}
 }
 
@@ -140,7 +140,7 @@ func TestInlineRetries(t *testing.T) {
 	if len(running) != 1 || running[0].CallID != "1.1" || running[0].LastFailure != "not yet" || running[0].Attempts != 1 {
 		t.Errorf("what runs is %+v", running)
 	}
-	events = append(events, derive(t, d, []*historypb.HistoryEvent{marker(t, 62, "look", "1.1 look", 0, switchyard.Result{Output: []byte("1")}, nil)})...)
+	events = append(events, derive(t, d, []*historypb.HistoryEvent{marker(t, 62, "look", "1.1 look", 0, api.Result{Output: []byte("1")}, nil)})...)
 	var got []string
 	for _, e := range events {
 		got = append(got, string(e.Type)+" "+e.CallID)
@@ -150,7 +150,7 @@ func TestInlineRetries(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
 	}
 	step, look := events[1], events[4].Record
-	if step.Timing.Attempts != 2 || step.Timing.LastFailure != "no model" || step.Timing.Duration != switchyard.Duration(21*time.Second) || step.Turn != 1 {
+	if step.Timing.Attempts != 2 || step.Timing.LastFailure != "no model" || step.Timing.Duration != api.Duration(21*time.Second) || step.Turn != 1 {
 		t.Errorf("the step: %+v", step.Timing)
 	}
 	if look.Attempts != 2 || look.LastFailure != "not yet" || !look.Closed.Equal(time.Unix(1_000_000_062, 0)) || look.Turn != 1 {
@@ -162,7 +162,7 @@ func TestInlineRetries(t *testing.T) {
 func TestInlineRefused(t *testing.T) {
 	events := derive(t, audit.NewDeriver("", ""), inlineRun(t))
 	r := events[len(events)-1].Record
-	if r == nil || r.CallID != "1.2" || r.Status != switchyard.CallRefused || r.Error.Type != switchyard.ErrPreconditionFailed || !strings.Contains(r.Error.Message, "once") {
+	if r == nil || r.CallID != "1.2" || r.Status != api.CallRefused || r.Error.Type != api.ErrPreconditionFailed || !strings.Contains(r.Error.Message, "once") {
 		t.Errorf("got %+v", r)
 	}
 }

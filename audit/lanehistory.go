@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -29,7 +29,7 @@ func markOf(info *workflowpb.WorkflowExecutionInfo) historyMark {
 type keeperHistory struct {
 	mark historyMark
 	// lane is as the keeper was told last.
-	lane switchyard.Lane
+	lane api.Lane
 	// groups are the numbers of the groups, by the id of the activity that holds each.
 	groups map[string]int
 }
@@ -43,19 +43,19 @@ func (k *keeperHistory) read(ctx context.Context, c client.Client, info *workflo
 	k.groups = map[string]int{}
 	_, err := events(ctx, c, info.GetExecution(), func(e *historypb.HistoryEvent) error {
 		if a := e.GetWorkflowExecutionStartedEventAttributes(); a != nil {
-			var in switchyard.KeeperInput
+			var in api.KeeperInput
 			err := decode(a.GetInput(), &in)
 			k.lane = in.Lane
 			return err
 		}
-		if a := e.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == switchyard.HoldersSignal {
-			var lane switchyard.Lane // a field that is not there must not keep its value
+		if a := e.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == api.HoldersSignal {
+			var lane api.Lane // a field that is not there must not keep its value
 			err := decode(a.GetInput(), &lane)
 			k.lane = lane
 			return err
 		}
-		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == switchyard.SlotsActivity {
-			var request switchyard.SlotsRequest
+		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == api.SlotsActivity {
+			var request api.SlotsRequest
 			err := decode(a.GetInput(), &request)
 			k.groups[a.GetActivityId()] = request.Group
 			return err
@@ -88,7 +88,7 @@ func events(ctx context.Context, c client.Client, e *commonpb.WorkflowExecution,
 // keysHistory is what the history of a lane's LaneKeys tells.
 type keysHistory struct {
 	mark historyMark
-	open switchyard.OpenKeys
+	open api.OpenKeys
 }
 
 // read reads the history of an execution, and of those that go on after it, if there is news in it.
@@ -110,15 +110,15 @@ func (k *keysHistory) read(ctx context.Context, c client.Client, info *workflowp
 
 func (k *keysHistory) take(e *historypb.HistoryEvent) error {
 	if a := e.GetWorkflowExecutionStartedEventAttributes(); a != nil {
-		var in switchyard.KeysInput
+		var in api.KeysInput
 		err := decode(a.GetInput(), &in)
 		if k.open = in.Open; k.open == nil {
-			k.open = switchyard.OpenKeys{}
+			k.open = api.OpenKeys{}
 		}
 		return err
 	}
-	if a := e.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == switchyard.KeySignal {
-		var order switchyard.KeyOrder
+	if a := e.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == api.KeySignal {
+		var order api.KeyOrder
 		if err := decode(a.GetInput(), &order); err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ const (
 
 // readKeys reads which keys are open and counts what waits in their queues.
 func (r *LaneReader) readKeys(ctx context.Context, known *knownLane, s *LaneState) error {
-	open, err := describeOpen(ctx, r.client, switchyard.KeysWorkflowID(r.base, s.Lane.Name))
+	open, err := describeOpen(ctx, r.client, api.KeysWorkflowID(r.base, s.Lane.Name))
 	if open == nil || err != nil {
 		return err // no key was ever used
 	}

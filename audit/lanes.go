@@ -5,26 +5,26 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // LaneUse is what calls of one lane took. Times count calls that ended after they started.
 type LaneUse struct {
 	Lane string `json:"lane"`
 	// Calls counts all of them; Failed those that failed or were cancelled, Refused those that never ran.
-	Calls       int                 `json:"calls"`
-	Failed      int                 `json:"failed"`
-	Refused     int                 `json:"refused"`
-	Total       switchyard.Duration `json:"total"`
-	Average     switchyard.Duration `json:"average"`
-	Max         switchyard.Duration `json:"max"`
-	WaitAverage switchyard.Duration `json:"wait_average"`
-	WaitMax     switchyard.Duration `json:"wait_max"`
+	Calls       int          `json:"calls"`
+	Failed      int          `json:"failed"`
+	Refused     int          `json:"refused"`
+	Total       api.Duration `json:"total"`
+	Average     api.Duration `json:"average"`
+	Max         api.Duration `json:"max"`
+	WaitAverage api.Duration `json:"wait_average"`
+	WaitMax     api.Duration `json:"wait_max"`
 }
 
 // Lanes adds up records by lane, sorted by name. A refused call of an unknown tool has no lane: its Lane is empty.
 // Use slices.Values for records in a slice.
-func Lanes(records iter.Seq[switchyard.Record]) []LaneUse {
+func Lanes(records iter.Seq[api.Record]) []LaneUse {
 	uses := map[string]*laneSum{}
 	for r := range records {
 		u := uses[r.Lane]
@@ -45,15 +45,15 @@ func Lanes(records iter.Seq[switchyard.Record]) []LaneUse {
 type laneSum struct {
 	LaneUse
 	timed int
-	waits switchyard.Duration
+	waits api.Duration
 }
 
-func (s *laneSum) add(r switchyard.Record) {
+func (s *laneSum) add(r api.Record) {
 	s.Calls++
 	switch r.Status {
-	case switchyard.CallRefused:
+	case api.CallRefused:
 		s.Refused++
-	case switchyard.CallFailed, switchyard.CallCancelled:
+	case api.CallFailed, api.CallCancelled:
 		s.Failed++
 	}
 	if r.Started.IsZero() || r.Closed.IsZero() {
@@ -68,7 +68,7 @@ func (s *laneSum) add(r switchyard.Record) {
 
 func (s *laneSum) use() LaneUse {
 	if s.timed > 0 {
-		s.Average, s.WaitAverage = s.Total/switchyard.Duration(s.timed), s.waits/switchyard.Duration(s.timed)
+		s.Average, s.WaitAverage = s.Total/api.Duration(s.timed), s.waits/api.Duration(s.timed)
 	}
 	return s.LaneUse
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -19,13 +20,13 @@ import (
 // LaneState is how a lane stands, as the server knows it.
 type LaneState struct {
 	// Lane is the lane as its keeper knows it, else as it was given.
-	Lane switchyard.Lane
+	Lane api.Lane
 	// Kept says that there is a keeper, which gives the slots of a lane with a limit to workers.
 	Kept bool
 	// Holders are the groups into which the keeper divides the slots or the keys.
 	Holders []LaneHolder
 	// Counts are the sum of what the holders tell.
-	Counts switchyard.LaneCounts
+	Counts api.LaneCounts
 	// Queued is about how many calls wait at the server. Those that nobody wants any more count until a worker would get
 	// them.
 	Queued int64
@@ -84,7 +85,7 @@ func NewLaneReader(c client.Client, namespace, base string) *LaneReader {
 }
 
 // keptLanes is the query for the workflows that keep lanes.
-const keptLanes = "WorkflowType = '" + switchyard.LaneWorkflow + "' AND ExecutionStatus = 'Running'"
+const keptLanes = "WorkflowType = '" + api.LaneWorkflow + "' AND ExecutionStatus = 'Running'"
 
 // Kept returns the names of the lanes that have a keeper, sorted. A keeper is found a moment after it has started. The error
 // is the server's.
@@ -97,8 +98,8 @@ func (r *LaneReader) Kept(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		for _, e := range page.GetExecutions() {
-			name, ours := strings.CutPrefix(e.GetExecution().GetWorkflowId(), switchyard.LaneWorkflowID(r.base, ""))
-			if ours && switchyard.CheckLaneName(name) == nil { // else it is of a longer base
+			name, ours := strings.CutPrefix(e.GetExecution().GetWorkflowId(), api.LaneWorkflowID(r.base, ""))
+			if ours && api.CheckLaneName(name) == nil { // else it is of a longer base
 				names = append(names, name)
 			}
 		}
@@ -111,7 +112,7 @@ func (r *LaneReader) Kept(ctx context.Context) ([]string, error) {
 
 // Read returns how lanes stand, in their order. Of a lane that nobody keeps only the name, the queue, the limit and the key
 // matter here. The error is ErrUnreadable, that of ctx, or the server's.
-func (r *LaneReader) Read(ctx context.Context, lanes ...switchyard.Lane) ([]LaneState, error) {
+func (r *LaneReader) Read(ctx context.Context, lanes ...api.Lane) ([]LaneState, error) {
 	states := make([]LaneState, len(lanes))
 	for _, l := range lanes {
 		if r.known[l.Name] == nil {
@@ -125,7 +126,7 @@ func (r *LaneReader) Read(ctx context.Context, lanes ...switchyard.Lane) ([]Lane
 	return states, err
 }
 
-func (r *LaneReader) read(ctx context.Context, lane switchyard.Lane, known *knownLane) (LaneState, error) {
+func (r *LaneReader) read(ctx context.Context, lane api.Lane, known *knownLane) (LaneState, error) {
 	s := LaneState{Lane: lane}
 	if err := r.readKeeper(ctx, known, &s); err != nil {
 		return s, err
@@ -151,14 +152,14 @@ func (r *LaneReader) read(ctx context.Context, lane switchyard.Lane, known *know
 	}
 	var err error
 	if s.Lane.Limited() {
-		s.Workers, err = Pollers(ctx, r.client, r.namespace, switchyard.SlotsQueue(r.base, lane.Name), enumspb.TASK_QUEUE_TYPE_ACTIVITY)
+		s.Workers, err = Pollers(ctx, r.client, r.namespace, api.SlotsQueue(r.base, lane.Name), enumspb.TASK_QUEUE_TYPE_ACTIVITY)
 	}
 	return s, err
 }
 
 // readKeeper reads who holds the lane's slots. Without a keeper there is nothing to read.
 func (r *LaneReader) readKeeper(ctx context.Context, known *knownLane, s *LaneState) error {
-	id := switchyard.LaneWorkflowID(r.base, s.Lane.Name)
+	id := api.LaneWorkflowID(r.base, s.Lane.Name)
 	open, err := describeOpen(ctx, r.client, id)
 	if open == nil || err != nil {
 		return err
@@ -168,7 +169,7 @@ func (r *LaneReader) readKeeper(ctx context.Context, known *knownLane, s *LaneSt
 	}
 	s.Kept, s.Lane = true, known.keeper.lane
 	for _, a := range open.GetPendingActivities() {
-		if a.GetActivityType().GetName() != switchyard.SlotsActivity {
+		if a.GetActivityType().GetName() != api.SlotsActivity {
 			continue
 		}
 		h := holder(a)
@@ -197,7 +198,7 @@ func holder(a *workflowpb.PendingActivityInfo) LaneHolder {
 	h := LaneHolder{Worker: a.GetLastWorkerIdentity(), Seen: timeOf(a.GetLastHeartbeatTime())}
 	h.Held = a.GetState() != enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && a.GetState() != enumspb.PENDING_ACTIVITY_STATE_PAUSED
 	if decode(a.GetHeartbeatDetails(), &h.SlotsState) != nil {
-		h.SlotsState = switchyard.SlotsState{} // it has told nothing yet, or what this version cannot read
+		h.SlotsState = api.SlotsState{} // it has told nothing yet, or what this version cannot read
 	}
 	h.Needed = nil
 	if !h.Held {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -65,12 +65,12 @@ func (h *laneHouse) start(w worker.Worker) {
 
 // hold starts a worker that takes groups of a lane's slots and tells of each what state says. It holds them until stop is
 // called, and gives them up then.
-func (h *laneHouse) hold(lane, identity string, state func(group int) switchyard.SlotsState) (stop func()) {
+func (h *laneHouse) hold(lane, identity string, state func(group int) api.SlotsState) (stop func()) {
 	h.Helper()
 	released, release := context.WithCancel(context.Background())
 	h.Cleanup(release)
-	w := worker.New(h.client, switchyard.SlotsQueue(laneBase, lane), worker.Options{Identity: identity, DisableWorkflowWorker: true})
-	w.RegisterActivityWithOptions(func(ctx context.Context, r switchyard.SlotsRequest) (switchyard.SlotsState, error) {
+	w := worker.New(h.client, api.SlotsQueue(laneBase, lane), worker.Options{Identity: identity, DisableWorkflowWorker: true})
+	w.RegisterActivityWithOptions(func(ctx context.Context, r api.SlotsRequest) (api.SlotsState, error) {
 		tick := time.NewTicker(500 * time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -78,12 +78,12 @@ func (h *laneHouse) hold(lane, identity string, state func(group int) switchyard
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
-				return switchyard.SlotsState{}, ctx.Err()
+				return api.SlotsState{}, ctx.Err()
 			case <-released.Done():
-				return switchyard.SlotsState{}, errors.New("given up")
+				return api.SlotsState{}, errors.New("given up")
 			}
 		}
-	}, activity.RegisterOptions{Name: switchyard.SlotsActivity})
+	}, activity.RegisterOptions{Name: api.SlotsActivity})
 	if err := w.Start(); err != nil {
 		h.Fatal(err)
 	}
@@ -100,22 +100,22 @@ func (h *laneHouse) execute(id, name string, args ...any) {
 	}
 }
 
-func (h *laneHouse) keep(lane switchyard.Lane) {
+func (h *laneHouse) keep(lane api.Lane) {
 	h.Helper()
-	h.execute(switchyard.LaneWorkflowID(laneBase, lane.Name), switchyard.LaneWorkflow, switchyard.KeeperInput{Lane: lane, Base: laneBase})
+	h.execute(api.LaneWorkflowID(laneBase, lane.Name), api.LaneWorkflow, api.KeeperInput{Lane: lane, Base: laneBase})
 }
 
-func (h *laneHouse) order(lane string, o switchyard.KeyOrder) {
+func (h *laneHouse) order(lane string, o api.KeyOrder) {
 	h.Helper()
-	_, err := h.client.SignalWithStartWorkflow(h.Context(), switchyard.KeysWorkflowID(laneBase, lane), switchyard.KeySignal, o,
-		client.StartWorkflowOptions{TaskQueue: laneBase}, switchyard.KeysWorkflow, switchyard.KeysInput{Lane: lane})
+	_, err := h.client.SignalWithStartWorkflow(h.Context(), api.KeysWorkflowID(laneBase, lane), api.KeySignal, o,
+		client.StartWorkflowOptions{TaskQueue: laneBase}, api.KeysWorkflow, api.KeysInput{Lane: lane})
 	if err != nil {
 		h.Fatal(err)
 	}
 }
 
 // until reads a lane until it stands as wanted, and returns how.
-func (h *laneHouse) until(lane switchyard.Lane, what string, wanted func(audit.LaneState) bool) audit.LaneState {
+func (h *laneHouse) until(lane api.Lane, what string, wanted func(audit.LaneState) bool) audit.LaneState {
 	h.Helper()
 	deadline, tick := time.After(20*time.Second), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
@@ -140,20 +140,20 @@ func (h *laneHouse) until(lane switchyard.Lane, what string, wanted func(audit.L
 // given up counts no running calls, and tells why.
 func TestLaneWithLimit(t *testing.T) {
 	h := newLaneHouse(t)
-	given := switchyard.Lane{Name: "http"} // what the keeper knows counts
+	given := api.Lane{Name: "http"} // what the keeper knows counts
 	if s := h.until(given, "nobody", func(audit.LaneState) bool { return true }); s.Kept || s.Held() != 0 || len(s.Workers) != 0 || s.Partitions != 1 {
 		t.Errorf("a lane that nobody serves: %+v", s)
 	}
-	lane := lanes.WithDefaults(switchyard.Lane{Name: "http", Limit: 3, Holders: 2})
+	lane := lanes.WithDefaults(api.Lane{Name: "http", Limit: 3, Holders: 2})
 	h.keep(lane)
 	h.until(given, "offered", func(s audit.LaneState) bool { return s.Kept && len(s.Holders) == 2 && s.Held() == 0 })
-	stop := h.hold("http", "holder", func(group int) switchyard.SlotsState {
-		return switchyard.SlotsState{Fence: int64(group) + 7, Slots: lane.Share(group, 2), Needed: map[string]int64{"x": 1},
-			LaneCounts: switchyard.LaneCounts{Running: 2 - group, Waiting: group, Acquired: 10, Ended: 5, WaitMicros: 100, ExecutionMicros: 200}}
+	stop := h.hold("http", "holder", func(group int) api.SlotsState {
+		return api.SlotsState{Fence: int64(group) + 7, Slots: lane.Share(group, 2), Needed: map[string]int64{"x": 1},
+			LaneCounts: api.LaneCounts{Running: 2 - group, Waiting: group, Acquired: 10, Ended: 5, WaitMicros: 100, ExecutionMicros: 200}}
 	})
 	h.execute("calls", callsWorkflow, lane.TaskQueue(laneBase, ""), 5)
 	s := h.until(given, "held", func(s audit.LaneState) bool { return s.Held() == 2 && s.Counts.Acquired == 20 && s.Queued == 5 })
-	if want := (switchyard.LaneCounts{Running: 3, Waiting: 1, Acquired: 20, Ended: 10, WaitMicros: 200, ExecutionMicros: 400}); s.Counts != want {
+	if want := (api.LaneCounts{Running: 3, Waiting: 1, Acquired: 20, Ended: 10, WaitMicros: 200, ExecutionMicros: 400}); s.Counts != want {
 		t.Errorf("counts %+v, want %+v", s.Counts, want)
 	}
 	for group, holder := range s.Holders {
@@ -165,7 +165,7 @@ func TestLaneWithLimit(t *testing.T) {
 		t.Errorf("got limit %d, workers %v", s.Lane.Limit, s.Workers)
 	}
 	lane.Limit = 4
-	if err := h.client.SignalWorkflow(t.Context(), switchyard.LaneWorkflowID(laneBase, "http"), "", switchyard.HoldersSignal, lane); err != nil {
+	if err := h.client.SignalWorkflow(t.Context(), api.LaneWorkflowID(laneBase, "http"), "", api.HoldersSignal, lane); err != nil {
 		t.Fatal(err)
 	}
 	h.until(given, "limit 4", func(s audit.LaneState) bool { return s.Lane.Limit == 4 && s.Held() == 2 })
@@ -180,20 +180,20 @@ func TestLaneWithLimit(t *testing.T) {
 // are counted, and that of many keys only some are asked, and said to be.
 func TestKeyedLane(t *testing.T) {
 	h := newLaneHouse(t)
-	lane := lanes.WithDefaults(switchyard.Lane{Name: "android", Key: "{{args.device}}"})
+	lane := lanes.WithDefaults(api.Lane{Name: "android", Key: "{{args.device}}"})
 	h.keep(lane)
 	h.until(lane, "no key", func(s audit.LaneState) bool { return s.Kept && s.Keys == 0 })
 	const keys = 70 // orders of so many make several executions
 	for i := range keys {
-		h.order("android", switchyard.KeyOrder{Open: fmt.Sprint("phone-", i)})
+		h.order("android", api.KeyOrder{Open: fmt.Sprint("phone-", i)})
 	}
-	h.order("android", switchyard.KeyOrder{Close: "phone-0", Opens: 1})
+	h.order("android", api.KeyOrder{Close: "phone-0", Opens: 1})
 	h.until(lane, "keys", func(s audit.LaneState) bool { return s.Keys == keys-1 && s.KeysAsked == keys-1 })
 	h.execute("one", callsWorkflow, lane.TaskQueue(laneBase, "phone-1"), 3)
 	h.execute("two", callsWorkflow, lane.TaskQueue(laneBase, "phone-2"), 4)
 	h.until(lane, "waiting calls", func(s audit.LaneState) bool { return s.Queued == 7 })
 	for i := range 2 * keys {
-		h.order("android", switchyard.KeyOrder{Open: fmt.Sprint("tablet-", i)})
+		h.order("android", api.KeyOrder{Open: fmt.Sprint("tablet-", i)})
 	}
 	s := h.until(lane, "more keys", func(s audit.LaneState) bool { return s.Keys == 3*keys-1 })
 	if s.KeysAsked != audit.MaxKeysAsked {
@@ -205,14 +205,14 @@ func TestKeyedLane(t *testing.T) {
 // that several lanes are read together, those without a limit by who polls their queue.
 func TestKeptLanes(t *testing.T) {
 	h := newLaneHouse(t)
-	h.keep(lanes.WithDefaults(switchyard.Lane{Name: "http", Limit: 1}))
-	h.keep(lanes.WithDefaults(switchyard.Lane{Name: "ai", Limit: 1}))
-	h.execute(switchyard.LaneWorkflowID(laneBase+"/other", "db"), switchyard.LaneWorkflow,
-		switchyard.KeeperInput{Lane: lanes.WithDefaults(switchyard.Lane{Name: "db", Limit: 1}), Base: laneBase + "/other"})
-	w := worker.New(h.client, switchyard.Queue(laneBase, "gpu"), worker.Options{Identity: "plain", DisableWorkflowWorker: true})
+	h.keep(lanes.WithDefaults(api.Lane{Name: "http", Limit: 1}))
+	h.keep(lanes.WithDefaults(api.Lane{Name: "ai", Limit: 1}))
+	h.execute(api.LaneWorkflowID(laneBase+"/other", "db"), api.LaneWorkflow,
+		api.KeeperInput{Lane: lanes.WithDefaults(api.Lane{Name: "db", Limit: 1}), Base: laneBase + "/other"})
+	w := worker.New(h.client, api.Queue(laneBase, "gpu"), worker.Options{Identity: "plain", DisableWorkflowWorker: true})
 	w.RegisterActivityWithOptions(func() error { return nil }, activity.RegisterOptions{Name: "call"})
 	h.start(w)
-	h.until(switchyard.Lane{Name: "gpu"}, "polled", func(s audit.LaneState) bool { return slices.Equal(s.Workers, []string{"plain"}) })
+	h.until(api.Lane{Name: "gpu"}, "polled", func(s audit.LaneState) bool { return slices.Equal(s.Workers, []string{"plain"}) })
 	deadline := time.After(20 * time.Second)
 	for {
 		kept, err := h.reader.Kept(t.Context())
@@ -228,7 +228,7 @@ func TestKeptLanes(t *testing.T) {
 			t.Fatalf("kept are %v", kept)
 		}
 	}
-	states, err := h.reader.Read(t.Context(), switchyard.Lane{Name: "http"}, switchyard.Lane{Name: "gpu"}, switchyard.Lane{Name: "ai"})
+	states, err := h.reader.Read(t.Context(), api.Lane{Name: "http"}, api.Lane{Name: "gpu"}, api.Lane{Name: "ai"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestKeptLanes(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := h.reader.Read(ended, switchyard.Lane{Name: "http"}); err == nil {
+	if _, err := h.reader.Read(ended, api.Lane{Name: "http"}); err == nil {
 		t.Error("an ended context is no error")
 	}
 	if _, err := h.reader.Kept(ended); err == nil {

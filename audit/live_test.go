@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
 	"go.temporal.io/sdk/client"
@@ -93,9 +93,9 @@ func startWorker(t *testing.T, address string) {
 func specs() []toolspecs.Spec {
 	text := toolspecs.Parameter{Name: "text", Type: "string", Required: true}
 	spec := func(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
-		s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "A tool of a test.", Status: switchyard.StatusActive,
-			Entry: toolspecs.Entry{Type: switchyard.KindFunction}, Execution: toolspecs.ExecutionSpec{Lane: switchyard.LaneGeneral,
-				Access: switchyard.AccessShared, Effect: switchyard.EffectRead, Timeout: switchyard.Duration(20 * time.Second),
+		s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "A tool of a test.", Status: api.StatusActive,
+			Entry: toolspecs.Entry{Type: api.KindFunction}, Execution: toolspecs.ExecutionSpec{Lane: api.LaneGeneral,
+				Access: api.AccessShared, Effect: api.EffectRead, Timeout: api.Duration(20 * time.Second),
 				Heartbeat: toolspecs.DefaultHeartbeat, MaxResult: toolspecs.DefaultMaxResult, SlowAfter: toolspecs.DefaultSlowAfter}}
 		if change != nil {
 			change(&s)
@@ -109,30 +109,30 @@ func specs() []toolspecs.Spec {
 		}),
 		spec("broken", nil),
 		spec("flaky", func(s *toolspecs.Spec) {
-			s.Execution.Retry = switchyard.Retry{MaxAttempts: 3, InitialInterval: switchyard.Duration(10 * time.Millisecond)}
+			s.Execution.Retry = api.Retry{MaxAttempts: 3, InitialInterval: api.Duration(10 * time.Millisecond)}
 		}),
 		spec("hanging", func(s *toolspecs.Spec) {
-			s.Execution.Lane, s.Execution.Access = switchyard.LaneSerial, switchyard.AccessExclusive
-			s.Execution.Heartbeat = switchyard.Duration(time.Second)
+			s.Execution.Lane, s.Execution.Access = api.LaneSerial, api.AccessExclusive
+			s.Execution.Heartbeat = api.Duration(time.Second)
 		}),
-		spec("slow", func(s *toolspecs.Spec) { s.Execution.Timeout = switchyard.Duration(20 * time.Millisecond) }),
-		subAgent("wide", turns([]switchyard.ScriptCall{call("deep", `{}`), call("echo", `{"text":"w"}`)}), nil),
+		spec("slow", func(s *toolspecs.Spec) { s.Execution.Timeout = api.Duration(20 * time.Millisecond) }),
+		subAgent("wide", turns([]api.ScriptCall{call("deep", `{}`), call("echo", `{"text":"w"}`)}), nil),
 		subAgent("deep", turns(many(1)), nil),
-		subAgent("failing", []switchyard.ScriptStep{{Calls: many(1)}}, nil),
-		subAgent("late", turns([]switchyard.ScriptCall{call("hanging", `{}`)}), func(s *toolspecs.Spec) { s.Execution.Timeout = switchyard.Duration(300 * time.Millisecond) }),
+		subAgent("failing", []api.ScriptStep{{Calls: many(1)}}, nil),
+		subAgent("late", turns([]api.ScriptCall{call("hanging", `{}`)}), func(s *toolspecs.Spec) { s.Execution.Timeout = api.Duration(300 * time.Millisecond) }),
 		subAgent("unfit", turns(), func(s *toolspecs.Spec) { s.Output = &toolspecs.Parameter{Type: "integer"} }),
 		spec("unserved", func(s *toolspecs.Spec) {
-			s.Execution.Lane, s.Execution.QueueTimeout = "nobody", switchyard.Duration(100*time.Millisecond)
+			s.Execution.Lane, s.Execution.QueueTimeout = "nobody", api.Duration(100*time.Millisecond)
 		}),
 	)
 }
 
 // subAgent is an agent as a tool; it takes a task or nothing.
-func subAgent(name string, steps []switchyard.ScriptStep, change func(*toolspecs.Spec)) toolspecs.Spec {
-	a := agent(switchyard.Limits{}, steps...).Agent
+func subAgent(name string, steps []api.ScriptStep, change func(*toolspecs.Spec)) toolspecs.Spec {
+	a := agent(api.Limits{}, steps...).Agent
 	a.Name, a.Tools = name, []string{"echo", "hanging", "deep"}
 	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "An agent of a test.", Parameters: []toolspecs.Parameter{{Name: "task", Type: "string"}},
-		Entry: toolspecs.Entry{Type: switchyard.KindAgent, Agent: a}}
+		Entry: toolspecs.Entry{Type: api.KindAgent, Agent: a}}
 	if change != nil {
 		change(&s)
 	}
@@ -156,8 +156,8 @@ func functions() []activities.Function {
 		activities.NewFunction("login", func(_ context.Context, in login) (string, error) { return "hello " + in.User, nil }),
 		activities.NewFunction("broken", func(context.Context, struct{}) (string, error) { return "", errors.New("it is broken") }),
 		activities.NewFunction("flaky", func(ctx context.Context, _ struct{}) (string, error) {
-			if call, _ := switchyard.ContextOf(ctx); call.Attempt == 1 {
-				return "", switchyard.Transient(errors.New("not yet"), 0)
+			if call, _ := api.ContextOf(ctx); call.Attempt == 1 {
+				return "", api.Transient(errors.New("not yet"), 0)
 			}
 			return "now", nil
 		}),

@@ -6,23 +6,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
 // TestOrderOfCalls proves that the table of records follows the calls as they were made, not as they ended.
 func TestOrderOfCalls(t *testing.T) {
 	noon := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	at := func(seconds int) switchyard.Timing {
-		return switchyard.Timing{Scheduled: noon.Add(time.Duration(seconds) * time.Second)}
+	at := func(seconds int) api.Timing {
+		return api.Timing{Scheduled: noon.Add(time.Duration(seconds) * time.Second)}
 	}
 	for _, c := range []struct {
 		name, want string
-		records    []switchyard.Record
+		records    []api.Record
 	}{
-		{"an agent's by turn and place, refused ones in theirs", "1.2 1.10 2.1", []switchyard.Record{
+		{"an agent's by turn and place, refused ones in theirs", "1.2 1.10 2.1", []api.Record{
 			{CallID: "2.1", Turn: 2, Timing: at(2)}, {CallID: "1.10", Turn: 1, Timing: at(1)}, {CallID: "1.2", Turn: 1}}},
-		{"a plan's by the time, those that never were scheduled last", "b a c d", []switchyard.Record{
+		{"a plan's by the time, those that never were scheduled last", "b a c d", []api.Record{
 			{CallID: "c"}, {CallID: "a", Timing: at(2)}, {CallID: "d"}, {CallID: "b", Timing: at(1)}}},
 	} {
 		slices.SortStableFunc(c.records, audit.ByCall)

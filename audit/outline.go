@@ -3,7 +3,7 @@ package audit
 import (
 	"context"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -21,10 +21,10 @@ func Outline(ctx context.Context, c client.Client, workflowID, runID string) (Su
 		Started: timeOf(info.GetStartTime()), Closed: timeOf(info.GetCloseTime()),
 		Parts: []Part{{RunID: info.GetExecution().GetRunId(), Started: timeOf(info.GetStartTime()), HistoryEvents: int(info.GetHistoryLength())}}}
 	if s.Status == RunPaused {
-		s.PausedOnServer = &switchyard.Pause{OnServer: true}
+		s.PausedOnServer = &api.Pause{OnServer: true}
 	}
-	if memo := info.GetMemo().GetFields()[switchyard.PausedMemo]; memo != nil {
-		var p switchyard.Pause
+	if memo := info.GetMemo().GetFields()[api.PausedMemo]; memo != nil {
+		var p api.Pause
 		if dataConverter.FromPayload(memo, &p) != nil || p.By != "" {
 			s.Paused = &p
 		}

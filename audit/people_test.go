@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -21,12 +21,12 @@ import (
 // askingSpecs are tools that ask people: ask waits for good, hurry not for long, and inquire asks in the middle of its call.
 func askingSpecs() []toolspecs.Spec {
 	question := []toolspecs.Parameter{{Name: "question", Type: "string", Required: true}, {Name: "password", Type: "string", Sensitive: true}}
-	human := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Asks.", Parameters: question, Entry: toolspecs.Entry{Type: switchyard.KindHuman},
+	human := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Asks.", Parameters: question, Entry: toolspecs.Entry{Type: api.KindHuman},
 		Output: &toolspecs.Parameter{Type: "string"}}
 	hurry := human
-	hurry.Name, hurry.Entry.AnswerWithin = "hurry", switchyard.Duration(300*time.Millisecond)
+	hurry.Name, hurry.Entry.AnswerWithin = "hurry", api.Duration(300*time.Millisecond)
 	inquire := toolspecs.Spec{Name: "inquire", Version: "1.0.0", Description: "Asks.", Parameters: question,
-		Entry: toolspecs.Entry{Type: switchyard.KindFunction, AnswerWithin: switchyard.Duration(time.Minute)}}
+		Entry: toolspecs.Entry{Type: api.KindFunction, AnswerWithin: api.Duration(time.Minute)}}
 	inquireInHurry := inquire
 	inquireInHurry.Name, inquireInHurry.Entry.Handler, inquireInHurry.Entry.AnswerWithin = "inquire_in_hurry", "inquire", hurry.Entry.AnswerWithin
 	return []toolspecs.Spec{human, hurry, inquire, inquireInHurry}
@@ -37,11 +37,11 @@ var inquire = activities.NewFunction("inquire", func(ctx context.Context, in str
 	Password string `json:"password,omitzero"`
 }) (string, error) {
 	reply, err := activities.Ask(ctx, in.Question, nil)
-	return switchyard.PlainText(reply.Value), err
+	return api.PlainText(reply.Value), err
 })
 
 // withPeople is an agent that asks people.
-func withPeople(limits switchyard.Limits, steps ...switchyard.ScriptStep) switchyard.RunInput {
+func withPeople(limits api.Limits, steps ...api.ScriptStep) api.RunInput {
 	in := agent(limits, steps...)
 	in.Agent.Tools = []string{"echo", "hanging", "ask", "hurry", "inquire", "inquire_in_hurry"}
 	return in
@@ -49,9 +49,9 @@ func withPeople(limits switchyard.Limits, steps ...switchyard.ScriptStep) switch
 
 // reply is the person who is asked: the question says what they answer, if anything. A wrong answer comes before the
 // right one. A refusal waits until a worker has the call.
-func reply(ctx context.Context, t *testing.T, c client.Client, run string, q switchyard.Question) {
+func reply(ctx context.Context, t *testing.T, c client.Client, run string, q api.Question) {
 	t.Helper()
-	r := switchyard.Reply{Question: q.ID, By: "alice", Reason: "because", Decline: q.Text == "decline"}
+	r := api.Reply{Question: q.ID, By: "alice", Reason: "because", Decline: q.Text == "decline"}
 	if answer, ok := strings.CutPrefix(q.Text, "answer "); ok {
 		r.Value = []byte(`"` + answer + `"`)
 		if len(q.Schema) > 0 {
@@ -74,8 +74,8 @@ func reply(ctx context.Context, t *testing.T, c client.Client, run string, q swi
 	}
 }
 
-func send(ctx context.Context, c client.Client, run string, r switchyard.Reply) error {
-	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run, UpdateName: switchyard.ReplyUpdate, Args: []any{r},
+func send(ctx context.Context, c client.Client, run string, r api.Reply) error {
+	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run, UpdateName: api.ReplyUpdate, Args: []any{r},
 		WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err != nil {
 		return err
@@ -85,24 +85,24 @@ func send(ctx context.Context, c client.Client, run string, r switchyard.Reply) 
 
 func early(err error) bool {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	return ok && app.Type() == string(switchyard.ReplyEarly)
+	return ok && app.Type() == string(api.ReplyEarly)
 }
 
 // peopleScenarios are runs that ask people.
 func peopleScenarios() []scenario {
-	ask := func(tool, question string) switchyard.ScriptCall {
+	ask := func(tool, question string) api.ScriptCall {
 		return call(tool, `{"question":"`+question+`","password":"secret"}`)
 	}
 	return []scenario{
-		{name: "people", workflow: switchyard.AgentWorkflow, input: withPeople(switchyard.Limits{}, turns([]switchyard.ScriptCall{ask("ask", "answer five")},
-			[]switchyard.ScriptCall{ask("ask", "decline")}, []switchyard.ScriptCall{ask("hurry", "wait")}, []switchyard.ScriptCall{ask("inquire", "answer six")},
-			[]switchyard.ScriptCall{ask("inquire", "decline")}, []switchyard.ScriptCall{ask("inquire_in_hurry", "wait")})...)},
-		{name: "people_cancelled", workflow: switchyard.AgentWorkflow, stop: cancelRun, input: withPeople(switchyard.Limits{}, turns(
-			[]switchyard.ScriptCall{ask("ask", "wait"), call("hanging", `{}`)})...)},
-		{name: "people_terminated", workflow: switchyard.AgentWorkflow, stop: terminateRun, input: withPeople(switchyard.Limits{}, turns(
-			[]switchyard.ScriptCall{ask("ask", "wait"), call("hanging", `{}`)})...)},
-		{name: "people_wall_time", workflow: switchyard.AgentWorkflow, input: withPeople(switchyard.Limits{WallTime: switchyard.Duration(300 * time.Millisecond)},
-			turns([]switchyard.ScriptCall{ask("ask", "wait")})...)},
+		{name: "people", workflow: api.AgentWorkflow, input: withPeople(api.Limits{}, turns([]api.ScriptCall{ask("ask", "answer five")},
+			[]api.ScriptCall{ask("ask", "decline")}, []api.ScriptCall{ask("hurry", "wait")}, []api.ScriptCall{ask("inquire", "answer six")},
+			[]api.ScriptCall{ask("inquire", "decline")}, []api.ScriptCall{ask("inquire_in_hurry", "wait")})...)},
+		{name: "people_cancelled", workflow: api.AgentWorkflow, stop: cancelRun, input: withPeople(api.Limits{}, turns(
+			[]api.ScriptCall{ask("ask", "wait"), call("hanging", `{}`)})...)},
+		{name: "people_terminated", workflow: api.AgentWorkflow, stop: terminateRun, input: withPeople(api.Limits{}, turns(
+			[]api.ScriptCall{ask("ask", "wait"), call("hanging", `{}`)})...)},
+		{name: "people_wall_time", workflow: api.AgentWorkflow, input: withPeople(api.Limits{WallTime: api.Duration(300 * time.Millisecond)},
+			turns([]api.ScriptCall{ask("ask", "wait")})...)},
 	}
 }
 
@@ -112,8 +112,8 @@ func TestQuestions(t *testing.T) {
 	c := devserver(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	steps := turns([]switchyard.ScriptCall{call("ask", `{"question":"wait"}`), call("inquire", `{"question":"really?"}`)})
-	execute(ctx, t, c, "asks", queue, switchyard.AgentWorkflow, withPeople(switchyard.Limits{}, steps...))
+	steps := turns([]api.ScriptCall{call("ask", `{"question":"wait"}`), call("inquire", `{"question":"really?"}`)})
+	execute(ctx, t, c, "asks", queue, api.AgentWorkflow, withPeople(api.Limits{}, steps...))
 	var open []audit.RunQuestion
 	for len(open) < 2 {
 		var err error
@@ -125,8 +125,8 @@ func TestQuestions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []switchyard.Question{{ID: "1.1", Call: "1.1", Tool: "ask", Text: "wait"}, {ID: "1.2/1", Call: "1.2", Tool: "inquire", Text: "really?"}} {
-		for _, q := range []switchyard.Question{open[i].Question, summary.Questions[i]} {
+	for i, want := range []api.Question{{ID: "1.1", Call: "1.1", Tool: "ask", Text: "wait"}, {ID: "1.2/1", Call: "1.2", Tool: "inquire", Text: "really?"}} {
+		for _, q := range []api.Question{open[i].Question, summary.Questions[i]} {
 			schema := len(q.Schema)
 			left := q.Until.Sub(q.Asked)
 			q.Schema, q.Asked, q.Until = nil, time.Time{}, time.Time{}
@@ -146,7 +146,7 @@ func TestQuestions(t *testing.T) {
 		}
 	}
 	for _, r := range collect(t, audit.Records(ctx, c, "asks", "")) {
-		if r.Status != switchyard.CallRunning || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "waits for a person to answer") {
+		if r.Status != api.CallRunning || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "waits for a person to answer") {
 			t.Errorf("the record of %s: %s, notes %q", r.CallID, r.Status, r.Notes)
 		}
 	}
@@ -180,21 +180,21 @@ func TestAdmittedUpdates(t *testing.T) {
 		return &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED, Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateCompletedEventAttributes{
 			WorkflowExecutionUpdateCompletedEventAttributes: &historypb.WorkflowExecutionUpdateCompletedEventAttributes{Meta: &updatepb.Meta{UpdateId: id}, Outcome: outcome}}}
 	}
-	success := &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloads(t, switchyard.Reply{By: "ada"})}}
-	ask := request("u1", switchyard.AskUpdate, switchyard.Question{Call: "1.1", Text: "?"})
-	begin := started(t, switchyard.CallWorkflow, payloads(t, direct("echo", `{}`)))
+	success := &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloads(t, api.Reply{By: "ada"})}}
+	ask := request("u1", api.AskUpdate, api.Question{Call: "1.1", Text: "?"})
+	begin := started(t, api.CallWorkflow, payloads(t, direct("echo", `{}`)))
 	d := audit.NewDeriver("", "")
 	var kinds []string
 	for _, e := range derive(t, d, []*historypb.HistoryEvent{begin, admitted(ask), accepted("u1", nil), accepted("u2", request("u2", "another", 1)), completed("u2", success),
-		accepted("u3", request("u3", switchyard.ReplyUpdate, switchyard.Reply{Question: "1.1/1", By: "ada"})), completed("u3", success), completed("u1", success)}) {
+		accepted("u3", request("u3", api.ReplyUpdate, api.Reply{Question: "1.1/1", By: "ada"})), completed("u3", success), completed("u1", success)}) {
 		kinds = append(kinds, string(e.Type))
 	}
 	if got := strings.Join(kinds, " "); got != "run_started question_asked question_closed" {
 		t.Errorf("got %s", got)
 	}
 	for name, broken := range map[string][]*historypb.HistoryEvent{
-		"a question": {accepted("u1", request("u1", switchyard.AskUpdate, 1))},
-		"a reply":    {accepted("u1", request("u1", switchyard.ReplyUpdate, 1))},
+		"a question": {accepted("u1", request("u1", api.AskUpdate, 1))},
+		"a reply":    {accepted("u1", request("u1", api.ReplyUpdate, 1))},
 		"an outcome": {accepted("u1", ask), completed("u1", &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloads(t, 1)}})},
 	} {
 		d := audit.NewDeriver("", "")

@@ -8,7 +8,7 @@ import (
 	"io"
 	"iter"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
@@ -41,28 +41,28 @@ func (incompleteError) Is(target error) bool { return target == ErrNotFound }
 // to the last. It reads page by page and holds no more than one. runID is any execution of the chain, empty for the
 // latest run of that workflow id. The error, if there is one, comes last: ErrNotFound, ErrIncomplete, ErrNotARun,
 // ErrUnreadable, that of ctx, or the server's.
-func Events(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[switchyard.Event, error] {
+func Events(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[api.Event, error] {
 	return (&chain{client: c, workflowID: workflowID, runID: runID}).events(ctx)
 }
 
 // Follow is Events that waits for more until the run is closed or ctx ends. Of a run whose beginning the server keeps no longer
 // it gives nothing but ErrIncomplete. Who wants to go on later where it stopped takes Subscribe.
-func Follow(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[switchyard.Event, error] {
+func Follow(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[api.Event, error] {
 	return (&chain{client: c, workflowID: workflowID, runID: runID, wait: true}).events(ctx)
 }
 
 // Records gives one record for every call of a run, in the order in which they ended; calls that run or wait now come
 // last. The calls of a plan exist from the moment its tools are pinned. Parameters and errors are those of Events.
-func Records(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[switchyard.Record, error] {
+func Records(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[api.Record, error] {
 	return (&chain{client: c, workflowID: workflowID, runID: runID}).records(ctx)
 }
 
-func (ch *chain) records(ctx context.Context) iter.Seq2[switchyard.Record, error] {
-	return func(yield func(switchyard.Record, error) bool) {
+func (ch *chain) records(ctx context.Context) iter.Seq2[api.Record, error] {
+	return func(yield func(api.Record, error) bool) {
 		var gone error
 		for event, err := range ch.events(ctx) {
 			if gone = err; err != nil && !errors.Is(err, ErrIncomplete) {
-				yield(switchyard.Record{}, err)
+				yield(api.Record{}, err)
 				return
 			}
 			if event.Record != nil && !yield(*event.Record, nil) {
@@ -76,7 +76,7 @@ func (ch *chain) records(ctx context.Context) iter.Seq2[switchyard.Record, error
 			}
 		}
 		if err = cmp.Or(err, gone); err != nil {
-			yield(switchyard.Record{}, err)
+			yield(api.Record{}, err)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func ReadHistory(r io.Reader) ([]*historypb.HistoryEvent, error) {
 }
 
 // running completes the records of the calls that are not over with what the server says of them now.
-func (ch *chain) running(ctx context.Context) ([]switchyard.Record, error) {
+func (ch *chain) running(ctx context.Context) ([]api.Record, error) {
 	records := ch.deriver.Running()
 	if len(records) == 0 {
 		return nil, nil
@@ -120,7 +120,7 @@ func (ch *chain) running(ctx context.Context) ([]switchyard.Record, error) {
 				r.Attempts, r.Worker = int(a.GetAttempt()), a.GetLastWorkerIdentity()
 				r.LastFailure = failureMessage(a.GetLastFailure())
 				if started := timeOf(a.GetLastStartedTime()); !started.IsZero() {
-					r.Started, r.Phase = started, switchyard.PhaseExecution
+					r.Started, r.Phase = started, api.PhaseExecution
 					if r.Attempts == 1 {
 						r.QueueWait = between(r.Scheduled, started)
 					}

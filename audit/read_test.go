@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	activitypb "go.temporal.io/api/activity/v1"
 	commonpb "go.temporal.io/api/common/v1"
@@ -99,24 +99,24 @@ func openRun(t *testing.T) *archivedRun {
 	broken.HeartbeatDetails = payloads(t, map[string]int{"done": 3})
 	held := activity("2.0", "held", queue)
 	held.State, held.LastStartedTime, held.LastWorkerIdentity = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(1), "worker-1"
-	held.HeartbeatDetails = payloads(t, switchyard.Waiting{Waiting: true})
+	held.HeartbeatDetails = payloads(t, api.Waiting{Waiting: true})
 	flaky := activity("2.2", "flaky", queue)
 	flaky.State, flaky.LastStartedTime, flaky.LastAttemptCompleteTime = enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, at(1), at(2)
 	flaky.Attempt, flaky.MaximumAttempts, flaky.NextAttemptScheduleTime = 2, 3, at(9)
 	flaky.LastFailure = &failurepb.Failure{Message: "not yet"}
 	unserved := activity("2.3", "unserved", queue+"/nobody")
 	unserved.State = enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
-	stopping := activity("turn-9", switchyard.ModelActivity, queue)
+	stopping := activity("turn-9", api.ModelActivity, queue)
 	stopping.State, stopping.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, at(4)
-	stopping.HeartbeatDetails = payloads(t, switchyard.Live{Turn: 9, Attempt: 1, From: 2, Text: "far"})
-	again := activity("turn-10", switchyard.ModelActivity, queue)
+	stopping.HeartbeatDetails = payloads(t, api.Live{Turn: 9, Attempt: 1, From: 2, Text: "far"})
+	again := activity("turn-10", api.ModelActivity, queue)
 	again.State, again.LastStartedTime, again.Attempt = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(5), 2
 	again.HeartbeatDetails = stopping.HeartbeatDetails // of the attempt before
 	paused := activity("9.9", "paused", "")
 	paused.State, paused.ActivityOptions = enumspb.PENDING_ACTIVITY_STATE_PAUSED, nil
 	paused.PauseInfo = &workflowpb.PendingActivityInfo_PauseInfo{PauseTime: at(5)}
 	return &archivedRun{parts: [][]*historypb.HistoryEvent{part[:end]}, lost: -1, open: &workflowservice.DescribeWorkflowExecutionResponse{
-		PendingActivities: []*workflowpb.PendingActivityInfo{broken, held, activity("hold/x", switchyard.HoldActivity, queue+"/hold/general"), flaky, unserved,
+		PendingActivities: []*workflowpb.PendingActivityInfo{broken, held, activity("hold/x", api.HoldActivity, queue+"/hold/general"), flaky, unserved,
 			stopping, again, paused},
 		PendingWorkflowTask: &workflowpb.PendingWorkflowTaskInfo{State: enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED, Attempt: 1,
 			ScheduledTime: at(6), StartedTime: at(7)},
@@ -134,14 +134,14 @@ func TestPending(t *testing.T) {
 	want := []audit.Running{
 		{Kind: audit.KindRun, Lane: "general", Queue: queue, State: audit.StateRunning, Attempt: 1, Since: at(7), Started: at(7)},
 		{Kind: audit.KindCall, ID: "2.1", Tool: "broken", Lane: "general", Queue: queue, State: audit.StateRunning, Attempt: 1, Since: at(1),
-			Started: at(1), Worker: "worker-1", Progress: &switchyard.Progress{Done: 3}},
+			Started: at(1), Worker: "worker-1", Progress: &api.Progress{Done: 3}},
 		{Kind: audit.KindCall, ID: "2.0", Tool: "held", Lane: "general", Queue: queue, State: audit.StateWaiting, Attempt: 1, Since: at(0),
 			Started: at(1), Worker: "worker-1"},
 		{Kind: audit.KindCall, ID: "2.2", Tool: "flaky", Lane: "general", Queue: queue, State: audit.StateBackingOff, Attempt: 2, MaxAttempts: 3,
 			Since: at(2), Started: at(1), NextAttempt: at(9), LastFailure: "not yet"},
 		{Kind: audit.KindCall, ID: "2.3", Tool: "unserved", Lane: "nobody", Queue: queue + "/nobody", State: audit.StateWaiting, Attempt: 1, Since: at(0)},
 		{Kind: audit.KindStep, ID: "turn-9", Lane: "general", Queue: queue, State: audit.StateCancelling, Attempt: 1, Since: at(4), Started: at(4),
-			Live: &switchyard.Live{Turn: 9, Attempt: 1, From: 2, Text: "far"}},
+			Live: &api.Live{Turn: 9, Attempt: 1, From: 2, Text: "far"}},
 		{Kind: audit.KindStep, ID: "turn-10", Lane: "general", Queue: queue, State: audit.StateRunning, Attempt: 2, Since: at(5), Started: at(5)},
 		{Kind: audit.KindCall, ID: "9.9", Tool: "paused", State: audit.StatePaused, Attempt: 1, Since: at(5)},
 	}
@@ -168,7 +168,7 @@ func TestOpenRecords(t *testing.T) {
 	c := serve(t, map[string]*archivedRun{"agent": openRun(t)})
 	var got []string
 	for _, r := range collect(t, audit.Records(t.Context(), c, "agent", "")) {
-		if r.Status == switchyard.CallRunning {
+		if r.Status == api.CallRunning {
 			got = append(got, strings.Join([]string{r.CallID, r.Tool, string(r.Phase), r.Lane, r.Worker, r.LastFailure}, " "))
 		} else if len(got) > 0 {
 			t.Errorf("%s is over and comes after one that runs", r.CallID)
@@ -188,7 +188,7 @@ func TestErrors(t *testing.T) {
 	foreign.parts = [][]*historypb.HistoryEvent{{started(t, "OrderWorkflow", nil)}}
 	first := histories(t, "continued")
 	damaged := histories(t, "agent")
-	damaged[0][0] = started(t, switchyard.AgentWorkflow, &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("{")}}})
+	damaged[0][0] = started(t, api.AgentWorkflow, &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("{")}}})
 	c := serve(t, map[string]*archivedRun{
 		"foreign": foreign, "lost": {parts: first, lost: 0}, "damaged": {parts: damaged, lost: -1}, "agent": {parts: histories(t, "agent"), lost: -1},
 	})

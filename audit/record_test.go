@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/golden"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -38,7 +38,7 @@ func TestLive(t *testing.T) {
 			if golden.Updating() {
 				record(ctx, t, c, s.name, run.GetRunID())
 				for _, call := range s.below {
-					child, err := c.DescribeWorkflowExecution(ctx, switchyard.ChildWorkflowID(s.name, call), "")
+					child, err := c.DescribeWorkflowExecution(ctx, api.ChildWorkflowID(s.name, call), "")
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -50,7 +50,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-func execute(ctx context.Context, t *testing.T, c client.Client, id, queue, workflow string, in switchyard.RunInput) client.WorkflowRun {
+func execute(ctx context.Context, t *testing.T, c client.Client, id, queue, workflow string, in api.RunInput) client.WorkflowRun {
 	t.Helper()
 	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: queue}, workflow, in)
 	if err != nil {
@@ -60,18 +60,18 @@ func execute(ctx context.Context, t *testing.T, c client.Client, id, queue, work
 }
 
 // follow returns the events of a run as they come, and stops it when its first hanging call runs.
-func follow(ctx context.Context, t *testing.T, c client.Client, run client.WorkflowRun, stop string) []switchyard.Event {
+func follow(ctx context.Context, t *testing.T, c client.Client, run client.WorkflowRun, stop string) []api.Event {
 	t.Helper()
-	var followed []switchyard.Event
+	var followed []api.Event
 	for event, err := range audit.Follow(ctx, c, run.GetID(), "") {
 		if err != nil {
 			t.Fatal(err)
 		}
 		followed = append(followed, event)
-		if event.Type == switchyard.EventQuestionAsked {
+		if event.Type == api.EventQuestionAsked {
 			reply(ctx, t, c, run.GetID(), *event.Question)
 		}
-		if event.Tool == "hanging" && event.Type == switchyard.EventToolStarted && stop != "" {
+		if event.Tool == "hanging" && event.Type == api.EventToolStarted && stop != "" {
 			stopRun(ctx, t, c, run, stop)
 			stop = ""
 		}
@@ -141,10 +141,10 @@ func TestLivePending(t *testing.T) {
 	c := devserver(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	input := agent(switchyard.Limits{}, turns([]switchyard.ScriptCall{call("echo", `{"text":"a"}`), call("hanging", `{}`), call("hanging", `{}`)})...)
-	execute(ctx, t, c, "open", queue, switchyard.AgentWorkflow, input)
+	input := agent(api.Limits{}, turns([]api.ScriptCall{call("echo", `{"text":"a"}`), call("hanging", `{}`), call("hanging", `{}`)})...)
+	execute(ctx, t, c, "open", queue, api.AgentWorkflow, input)
 	got := awaitPending(ctx, t, c, "open", func(r audit.Running) bool { return r.State == audit.StateRunning && r.Tool == "hanging" })
-	want := audit.Running{Kind: audit.KindCall, ID: "1.2", Tool: "hanging", Lane: switchyard.LaneSerial, Queue: queue + "/serial",
+	want := audit.Running{Kind: audit.KindCall, ID: "1.2", Tool: "hanging", Lane: api.LaneSerial, Queue: queue + "/serial",
 		State: audit.StateRunning, Attempt: 1, MaxAttempts: got.MaxAttempts, Since: got.Started, Started: got.Started, Worker: "worker-1"}
 	if got.Started.IsZero() || !reflect.DeepEqual(got, want) {
 		t.Errorf("pending: got %+v, want %+v", got, want)
@@ -171,7 +171,7 @@ func TestLiveAbsent(t *testing.T) {
 	c := devserver(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	execute(ctx, t, c, "unserved", "nobody", switchyard.AgentWorkflow, agent(switchyard.Limits{}))
+	execute(ctx, t, c, "unserved", "nobody", api.AgentWorkflow, agent(api.Limits{}))
 	awaitPending(ctx, t, c, "unserved", func(r audit.Running) bool { return r.Kind == audit.KindRun && r.State == audit.StateWaiting })
 	for _, name := range [][2]string{{"nosuch", ""}, {"unserved", "not-an-id"}, {"unserved", "00000000-0000-4000-8000-000000000000"}} {
 		if _, err := audit.Describe(ctx, c, name[0], name[1]); !errors.Is(err, audit.ErrNotFound) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -30,7 +30,7 @@ func Root(ctx context.Context, c client.Client, s Summary) (run string, err erro
 }
 
 // parentOf reads from the beginning of a run whom it works for.
-func parentOf(ctx context.Context, c client.Client, of switchyard.Parent) (*switchyard.Parent, error) {
+func parentOf(ctx context.Context, c client.Client, of api.Parent) (*api.Parent, error) {
 	history := c.GetWorkflowHistory(ctx, of.WorkflowID, of.Run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	event, err := history.Next()
 	if err != nil {

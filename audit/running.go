@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -60,13 +60,13 @@ type Running struct {
 	// LastFailure is why the last attempt failed.
 	LastFailure string `json:"last_failure,omitempty"`
 	// Child is the sub-agent's run that executes a call. Then Tool, Lane and Since are not known.
-	Child *switchyard.ChildRun `json:"child,omitempty"`
+	Child *api.ChildRun `json:"child,omitempty"`
 	// Questions are the ids of those that a call waits to have answered, as Asking says.
 	Questions []string `json:"questions,omitempty"`
 	// Progress is what the call's tool reported last, up to a second ago; nil where it reports none.
-	Progress *switchyard.Progress `json:"progress,omitempty"`
+	Progress *api.Progress `json:"progress,omitempty"`
 	// Live is the end of what a model step's attempt has said so far; nil where it says nothing yet. Texts joins such ends.
-	Live *switchyard.Live `json:"live,omitempty"`
+	Live *api.Live `json:"live,omitempty"`
 }
 
 // Pending returns what runs or waits in a run now; nothing if the run is closed. runID is any execution of the run's
@@ -83,7 +83,7 @@ func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]
 		running = append(running, runningDecision(task, base))
 	}
 	for _, a := range r.GetPendingActivities() {
-		if name := a.GetActivityType().GetName(); name == switchyard.HoldActivity || name == switchyard.NotifyActivity {
+		if name := a.GetActivityType().GetName(); name == api.HoldActivity || name == api.NotifyActivity {
 			continue // the run does not wait for it
 		}
 		running = append(running, runningActivity(a, base))
@@ -97,7 +97,7 @@ func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]
 }
 
 func runningDecision(t *workflowpb.PendingWorkflowTaskInfo, base string) Running {
-	r := Running{Kind: KindRun, Lane: switchyard.LaneGeneral, Queue: base, State: StateWaiting, Attempt: int(t.GetAttempt()),
+	r := Running{Kind: KindRun, Lane: api.LaneGeneral, Queue: base, State: StateWaiting, Attempt: int(t.GetAttempt()),
 		Since: timeOf(t.GetScheduledTime()), Started: timeOf(t.GetStartedTime())}
 	if t.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED {
 		r.State, r.Since = StateRunning, r.Started
@@ -114,13 +114,13 @@ func runningActivity(a *workflowpb.PendingActivityInfo, base string) Running {
 	switch {
 	case isTool(r.Tool):
 		r.Progress = progress(a.GetHeartbeatDetails())
-	case r.Tool == switchyard.HookActivity:
+	case r.Tool == api.HookActivity:
 		r.Kind, r.Tool = KindHook, ""
 	default:
 		r.Kind, r.Tool, r.Live = KindStep, "", live(a)
 	}
 	if r.Queue != "" {
-		r.Lane = switchyard.LaneOf(base, r.Queue)
+		r.Lane = api.LaneOf(base, r.Queue)
 	}
 	r.State, r.Since = activityState(a)
 	return r
@@ -147,14 +147,14 @@ func activityState(a *workflowpb.PendingActivityInfo) (State, time.Time) {
 
 // waitsWithHolder reports whether a worker has a call and lets it wait for its turn on the lane.
 func waitsWithHolder(a *workflowpb.PendingActivityInfo) bool {
-	var w switchyard.Waiting
+	var w api.Waiting
 	return len(a.GetHeartbeatDetails().GetPayloads()) > 0 && decode(a.GetHeartbeatDetails(), &w) == nil && w.Waiting
 }
 
 // progress returns what the last heartbeat tells of the call's progress; nil where it tells none.
-func progress(details *commonpb.Payloads) *switchyard.Progress {
-	var p switchyard.Progress
-	if len(details.GetPayloads()) == 0 || decode(details, &p) != nil || p == (switchyard.Progress{}) {
+func progress(details *commonpb.Payloads) *api.Progress {
+	var p api.Progress
+	if len(details.GetPayloads()) == 0 || decode(details, &p) != nil || p == (api.Progress{}) {
 		return nil
 	}
 	return &p

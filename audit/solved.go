@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -40,7 +40,7 @@ func SolvedBy(s Summary) Solved {
 }
 
 // Judge returns the verdict on a run and where it comes from. person is a person's; nil where nobody gave one.
-func Judge(s Summary, person *switchyard.RunVerdict) (Solved, JudgedBy) {
+func Judge(s Summary, person *api.RunVerdict) (Solved, JudgedBy) {
 	switch {
 	case s.Closed.IsZero():
 		return SolvedOpen, JudgedByEnd
@@ -50,13 +50,13 @@ func Judge(s Summary, person *switchyard.RunVerdict) (Solved, JudgedBy) {
 		return solved(s.Result.Checked.Solved), JudgedByChecker
 	}
 	return solved(s.Status == RunCompleted && s.Result != nil &&
-		(s.Result.Outcome == switchyard.OutcomeAnswered || s.Result.Outcome == switchyard.OutcomeCompleted)), JudgedByEnd
+		(s.Result.Outcome == api.OutcomeAnswered || s.Result.Outcome == api.OutcomeCompleted)), JudgedByEnd
 }
 
 // Verdict is Judge with all that is told of it.
-func Verdict(s Summary, person *switchyard.RunVerdict) switchyard.Judged {
+func Verdict(s Summary, person *api.RunVerdict) api.Judged {
 	verdict, by := Judge(s, person)
-	j := switchyard.Judged{WorkflowID: s.WorkflowID, Verdict: string(verdict), JudgedBy: string(by)}
+	j := api.Judged{WorkflowID: s.WorkflowID, Verdict: string(verdict), JudgedBy: string(by)}
 	if n := len(s.Parts); n > 0 {
 		j.RunID = s.Parts[n-1].RunID
 	}
@@ -74,7 +74,7 @@ func Verdict(s Summary, person *switchyard.RunVerdict) switchyard.Judged {
 }
 
 // VerdictText tells of a verdict in a line: what it is, who says so, and why. It is empty for a run that is not over.
-func VerdictText(j switchyard.Judged) string {
+func VerdictText(j api.Judged) string {
 	text := j.Verdict + " by its end"
 	switch {
 	case j.Verdict == string(SolvedOpen):
@@ -121,8 +121,8 @@ const verdictsAtOnce = 100
 
 // Verdicts returns what people said of runs, the latest of each, by the run's id. The ids are those of the last executions of
 // their chains. Servers show a verdict in lists about a second after it was given.
-func Verdicts(ctx context.Context, c client.Client, namespace string, runIDs []string) (map[string]switchyard.RunVerdict, error) {
-	found := map[string]switchyard.RunVerdict{}
+func Verdicts(ctx context.Context, c client.Client, namespace string, runIDs []string) (map[string]api.RunVerdict, error) {
+	found := map[string]api.RunVerdict{}
 	for len(runIDs) > 0 {
 		n := min(len(runIDs), verdictsAtOnce)
 		if err := verdictsOn(ctx, c, namespace, runIDs[:n], found); err != nil {
@@ -133,12 +133,12 @@ func Verdicts(ctx context.Context, c client.Client, namespace string, runIDs []s
 	return found, nil
 }
 
-func verdictsOn(ctx context.Context, c client.Client, namespace string, runIDs []string, found map[string]switchyard.RunVerdict) error {
+func verdictsOn(ctx context.Context, c client.Client, namespace string, runIDs []string, found map[string]api.RunVerdict) error {
 	quoted := make([]string, len(runIDs))
 	for i, id := range runIDs {
-		quoted[i] = "'" + switchyard.VerdictWorkflowID(strings.ReplaceAll(id, "'", "''")) + "'"
+		quoted[i] = "'" + api.VerdictWorkflowID(strings.ReplaceAll(id, "'", "''")) + "'"
 	}
-	query := fmt.Sprintf("WorkflowType = '%s' AND WorkflowId IN (%s)", switchyard.VerdictWorkflow, strings.Join(quoted, ", "))
+	query := fmt.Sprintf("WorkflowType = '%s' AND WorkflowId IN (%s)", api.VerdictWorkflow, strings.Join(quoted, ", "))
 	var token []byte
 	for {
 		page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, Query: query, NextPageToken: token})
@@ -155,13 +155,13 @@ func verdictsOn(ctx context.Context, c client.Client, namespace string, runIDs [
 }
 
 // keepLatest takes the verdict that a workflow carries, unless there is a later one on the run.
-func keepLatest(found map[string]switchyard.RunVerdict, e *workflowpb.WorkflowExecutionInfo) {
-	var v switchyard.RunVerdict
-	memo := e.GetMemo().GetFields()[switchyard.VerdictMemo]
+func keepLatest(found map[string]api.RunVerdict, e *workflowpb.WorkflowExecutionInfo) {
+	var v api.RunVerdict
+	memo := e.GetMemo().GetFields()[api.VerdictMemo]
 	if memo == nil || dataConverter.FromPayload(memo, &v) != nil {
 		return
 	}
-	run := switchyard.JudgedRun(e.GetExecution().GetWorkflowId())
+	run := api.JudgedRun(e.GetExecution().GetWorkflowId())
 	if known, ok := found[run]; !ok || v.Time.After(known.Time) {
 		found[run] = v
 	}

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // StepStats compare, of the model steps whose providers count tokens themselves, that count with our tokenizer's.
@@ -32,7 +32,7 @@ type ModelStats struct {
 type agentModel struct{ agent, model string }
 
 // AddStep counts a model step of an agent; nil is none.
-func (a *Analysis) AddStep(agent string, step *switchyard.ModelResponse) {
+func (a *Analysis) AddStep(agent string, step *api.ModelResponse) {
 	if step == nil {
 		return
 	}

@@ -4,18 +4,18 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestStepStats proves that steps are compared where the provider counted and we did too, by agent and model, and that analyses add up.
 func TestStepStats(t *testing.T) {
 	sum := NewAnalysis(Thresholds{})
-	for _, step := range []*switchyard.ModelResponse{
+	for _, step := range []*api.ModelResponse{
 		nil,
-		{Model: "m", Usage: switchyard.Usage{InputTokens: 90, OutputTokens: 10}, Estimated: 80},
-		{Model: "m", Usage: switchyard.Usage{InputTokens: 100}, Estimated: 200},
-		{Model: "m", Usage: switchyard.Usage{InputTokens: 100}},
-		{Model: "n", Usage: switchyard.Usage{InputTokens: 7}, Estimated: 7},
+		{Model: "m", Usage: api.Usage{InputTokens: 90, OutputTokens: 10}, Estimated: 80},
+		{Model: "m", Usage: api.Usage{InputTokens: 100}, Estimated: 200},
+		{Model: "m", Usage: api.Usage{InputTokens: 100}},
+		{Model: "n", Usage: api.Usage{InputTokens: 7}, Estimated: 7},
 	} {
 		one := NewAnalysis(Thresholds{})
 		one.AddStep("clerk", step)

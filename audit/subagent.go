@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -18,25 +19,25 @@ import (
 // SubAgent is a call of a run that a sub-agent executed, or executes.
 type SubAgent struct {
 	switchyard.ChildRun
-	CallID string                `json:"call_id"`
-	Tool   string                `json:"tool"`
-	Status switchyard.CallStatus `json:"status"`
+	CallID string         `json:"call_id"`
+	Tool   string         `json:"tool"`
+	Status api.CallStatus `json:"status"`
 }
 
 // childInitiated reads the start of a call of an agent tool.
 func (d *Deriver) childInitiated(e *historypb.HistoryEvent) error {
 	a := e.GetStartChildWorkflowExecutionInitiatedEventAttributes()
-	id, ours := switchyard.ChildCallID(d.workflowID, a.GetWorkflowId())
+	id, ours := api.ChildCallID(d.workflowID, a.GetWorkflowId())
 	if !ours {
 		return nil
 	}
 	r := d.unscheduled(d.wanted.take(id))
-	r.Phase, r.Scheduled, r.Child = switchyard.PhasePreExecution, timeOf(e.GetEventTime()), &switchyard.ChildRun{WorkflowID: a.GetWorkflowId()}
+	r.Phase, r.Scheduled, r.Child = api.PhasePreExecution, timeOf(e.GetEventTime()), &api.ChildRun{WorkflowID: a.GetWorkflowId()}
 	d.summary.Usage.Calls++
-	d.summary.SubAgents = append(d.summary.SubAgents, SubAgent{ChildRun: *r.Child, CallID: id, Tool: r.Tool, Status: switchyard.CallRunning})
+	d.summary.SubAgents = append(d.summary.SubAgents, SubAgent{ChildRun: *r.Child, CallID: id, Tool: r.Tool, Status: api.CallRunning})
 	d.open[e.GetEventId()] = &activity{id: id, order: e.GetEventId(), record: r}
 	timing := r.Timing
-	d.emit(e, switchyard.Event{Type: switchyard.EventToolStarted, Turn: r.Turn, CallID: id, Tool: r.Tool, Summary: d.line(r), Timing: &timing, Child: r.Child})
+	d.emit(e, api.Event{Type: api.EventToolStarted, Turn: r.Turn, CallID: id, Tool: r.Tool, Summary: d.line(r), Timing: &timing, Child: r.Child})
 	return nil
 }
 
@@ -48,8 +49,8 @@ func (d *Deriver) childStarted(e *historypb.HistoryEvent) error {
 		return nil
 	}
 	r := &open.record
-	r.Child = &switchyard.ChildRun{WorkflowID: a.GetWorkflowExecution().GetWorkflowId(), RunID: a.GetWorkflowExecution().GetRunId()}
-	r.Phase, r.Attempts, r.Started = switchyard.PhaseExecution, 1, timeOf(e.GetEventTime())
+	r.Child = &api.ChildRun{WorkflowID: a.GetWorkflowExecution().GetWorkflowId(), RunID: a.GetWorkflowExecution().GetRunId()}
+	r.Phase, r.Attempts, r.Started = api.PhaseExecution, 1, timeOf(e.GetEventTime())
 	r.QueueWait = between(r.Scheduled, r.Started)
 	d.subAgent(open.id).ChildRun = *r.Child
 	return nil
@@ -67,7 +68,7 @@ func (d *Deriver) subAgent(callID string) *SubAgent {
 
 // settled ends a call of an agent tool: whatever became of the sub-agent's run, this says what it means for the call.
 func (d *Deriver) settled(e *historypb.HistoryEvent, result *commonpb.Payloads) error {
-	var s switchyard.Settled
+	var s api.Settled
 	if err := d.decodeEvent(e, "end of a call", result, &s); err != nil {
 		return err
 	}
@@ -82,8 +83,8 @@ func (d *Deriver) settled(e *historypb.HistoryEvent, result *commonpb.Payloads) 
 		r = withResult(r, *s.Result)
 	} else {
 		r.Status, r.Error = failedStatus(s.Error), s.Error
-		if !started && r.Status == switchyard.CallFailed {
-			r.Status = switchyard.CallRefused
+		if !started && r.Status == api.CallFailed {
+			r.Status = api.CallRefused
 		}
 	}
 	d.end(e, r)
@@ -92,7 +93,7 @@ func (d *Deriver) settled(e *historypb.HistoryEvent, result *commonpb.Payloads) 
 
 // takeSettled removes and returns the record of the open call of that id, which a sub-agent executed, or of which the run has
 // found out what became of it.
-func (d *Deriver) takeSettled(callID string, e *historypb.HistoryEvent) (r switchyard.Record, ok bool) {
+func (d *Deriver) takeSettled(callID string, e *historypb.HistoryEvent) (r api.Record, ok bool) {
 	if a := d.handedBack[callID]; a != nil {
 		delete(d.handedBack, callID)
 		return a.record, true
@@ -101,7 +102,7 @@ func (d *Deriver) takeSettled(callID string, e *historypb.HistoryEvent) (r switc
 }
 
 // takeChild removes and returns the record of the open call of that id.
-func (d *Deriver) takeChild(callID string, e *historypb.HistoryEvent) (r switchyard.Record, ok bool) {
+func (d *Deriver) takeChild(callID string, e *historypb.HistoryEvent) (r api.Record, ok bool) {
 	for event, a := range d.open {
 		if a.id == callID && a.record.Child != nil {
 			return d.take(event, timeOf(e.GetEventTime())).record, true
@@ -112,8 +113,8 @@ func (d *Deriver) takeChild(callID string, e *historypb.HistoryEvent) (r switchy
 
 // runningChild is a call that a sub-agent executes now. The server tells neither its tool nor since when it runs.
 func runningChild(parent string, c *workflowpb.PendingChildExecutionInfo) (Running, bool) {
-	id, ours := switchyard.ChildCallID(parent, c.GetWorkflowId())
-	r := Running{Kind: KindCall, ID: id, State: StateRunning, Attempt: 1, Child: &switchyard.ChildRun{WorkflowID: c.GetWorkflowId(), RunID: c.GetRunId()}}
+	id, ours := api.ChildCallID(parent, c.GetWorkflowId())
+	r := Running{Kind: KindCall, ID: id, State: StateRunning, Attempt: 1, Child: &api.ChildRun{WorkflowID: c.GetWorkflowId(), RunID: c.GetRunId()}}
 	if r.Child.RunID == "" {
 		r.State = StateWaiting
 	}
@@ -124,13 +125,13 @@ func runningChild(parent string, c *workflowpb.PendingChildExecutionInfo) (Runni
 // the run that executed it, the calls of one run as ByCall orders them. Parameters and errors are those of Events; where
 // the server keeps a sub-agent's history no longer, or it cannot be decoded, the others come all the same, and ErrNotFound or
 // ErrUnreadable last.
-func Tree(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[switchyard.Record, error] {
-	return (&tree{client: c, judge: func(Summary) *switchyard.Judged { return nil }}).records(ctx, workflowID, runID)
+func Tree(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[api.Record, error] {
+	return (&tree{client: c, judge: func(Summary) *api.Judged { return nil }}).records(ctx, workflowID, runID)
 }
 
 // JudgedTree is Tree with the verdict on the run in every record; person is a person's, nil where nobody gave one.
-func JudgedTree(ctx context.Context, c client.Client, workflowID, runID string, person *switchyard.RunVerdict) iter.Seq2[switchyard.Record, error] {
-	return (&tree{client: c, judge: func(s Summary) *switchyard.Judged {
+func JudgedTree(ctx context.Context, c client.Client, workflowID, runID string, person *api.RunVerdict) iter.Seq2[api.Record, error] {
+	return (&tree{client: c, judge: func(s Summary) *api.Judged {
 		verdict := Verdict(s, person)
 		return &verdict
 	}}).records(ctx, workflowID, runID)
@@ -140,25 +141,25 @@ func JudgedTree(ctx context.Context, c client.Client, workflowID, runID string, 
 type tree struct {
 	client client.Client
 	// judge returns the verdict on the run at the top, once that has been read, and verdict keeps it.
-	judge   func(Summary) *switchyard.Judged
-	verdict *switchyard.Judged
+	judge   func(Summary) *api.Judged
+	verdict *api.Judged
 	// gone is why a history could not be read.
 	gone error
 }
 
-func (t *tree) records(ctx context.Context, workflowID, runID string) iter.Seq2[switchyard.Record, error] {
-	return func(yield func(switchyard.Record, error) bool) {
+func (t *tree) records(ctx context.Context, workflowID, runID string) iter.Seq2[api.Record, error] {
+	return func(yield func(api.Record, error) bool) {
 		if t.walk(ctx, &chain{client: t.client, workflowID: workflowID, runID: runID}, true, yield) && t.gone != nil {
-			yield(switchyard.Record{}, t.gone)
+			yield(api.Record{}, t.gone)
 		}
 	}
 }
 
 // walk yields a run's records and those below; it reports whether the reader wants more.
-func (t *tree) walk(ctx context.Context, run *chain, top bool, yield func(switchyard.Record, error) bool) bool {
+func (t *tree) walk(ctx context.Context, run *chain, top bool, yield func(api.Record, error) bool) bool {
 	records, err := t.read(ctx, run)
 	if err != nil {
-		yield(switchyard.Record{}, err)
+		yield(api.Record{}, err)
 		return false
 	}
 	if top && run.deriver != nil {
@@ -177,7 +178,7 @@ func (t *tree) walk(ctx context.Context, run *chain, top bool, yield func(switch
 }
 
 // read returns the records of one run in order, as far as the server has its history.
-func (t *tree) read(ctx context.Context, run *chain) (records []switchyard.Record, err error) {
+func (t *tree) read(ctx context.Context, run *chain) (records []api.Record, err error) {
 	for r, err := range run.records(ctx) {
 		if Missing(err) {
 			t.gone = Graver(t.gone, err)
@@ -194,7 +195,7 @@ func (t *tree) read(ctx context.Context, run *chain) (records []switchyard.Recor
 
 // ByCall orders an agent's calls as it made them, and a plan's as they were scheduled, those that never were last; calls that
 // undo others come after all others, as they were made.
-func ByCall(x, y switchyard.Record) int {
+func ByCall(x, y api.Record) int {
 	if undoes := x.Undoes != ""; undoes || y.Undoes != "" {
 		if both := undoes && y.Undoes != ""; both {
 			return x.Closed.Compare(y.Closed)

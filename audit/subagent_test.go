@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -35,7 +35,7 @@ func treeLines(t *testing.T, ctx context.Context, runs map[string]*archivedRun, 
 			}
 			return append(lines, "gone")
 		}
-		if want := switchyard.CallPath(r.Parent, r.CallID); r.Path != want {
+		if want := api.CallPath(r.Parent, r.CallID); r.Path != want {
 			t.Errorf("call %s below %q has the path %s", r.CallID, r.Parent, r.Path)
 		}
 		lines = append(lines, r.Path+" "+r.Tool+" "+string(r.Status))
@@ -109,12 +109,12 @@ func TestOpenSubAgents(t *testing.T) {
 		return e.GetChildWorkflowExecutionCompletedEventAttributes() != nil
 	})
 	derive(t, d, history[:at])
-	running := map[string]switchyard.Record{}
+	running := map[string]api.Record{}
 	for _, r := range d.Running() {
 		running[r.CallID] = r
 	}
 	r := running["1.1"]
-	if r.Status != switchyard.CallRunning || r.Child == nil || r.Child.RunID == "" || r.Phase != switchyard.PhaseExecution || r.Attempts != 1 {
+	if r.Status != api.CallRunning || r.Child == nil || r.Child.RunID == "" || r.Phase != api.PhaseExecution || r.Attempts != 1 {
 		t.Errorf("a running sub-agent: %+v", r)
 	}
 	children := []*workflowpb.PendingChildExecutionInfo{{WorkflowId: "sub_agents/1.1", RunId: "r"}, {WorkflowId: "sub_agents/1.3"}, {WorkflowId: "another"}}
@@ -124,7 +124,7 @@ func TestOpenSubAgents(t *testing.T) {
 	if err != nil || len(pending) != 2 {
 		t.Fatalf("pending: %v, %v", pending, err)
 	}
-	if p := pending[0]; p.Kind != audit.KindCall || p.ID != "1.1" || p.State != audit.StateRunning || *p.Child != (switchyard.ChildRun{WorkflowID: "sub_agents/1.1", RunID: "r"}) {
+	if p := pending[0]; p.Kind != audit.KindCall || p.ID != "1.1" || p.State != audit.StateRunning || *p.Child != (api.ChildRun{WorkflowID: "sub_agents/1.1", RunID: "r"}) {
 		t.Errorf("pending: %+v", p)
 	}
 	if p := pending[1]; p.ID != "1.3" || p.State != audit.StateWaiting {
@@ -136,12 +136,12 @@ func TestOpenSubAgents(t *testing.T) {
 		t.Fatalf("%d records, want those of the calls that were open", len(records))
 	}
 	for _, r := range records {
-		if r.Status != switchyard.CallCancelled {
+		if r.Status != api.CallCancelled {
 			t.Errorf("call %s is %s", r.CallID, r.Status)
 		}
 	}
 	for _, s := range d.Summary().SubAgents {
-		if s.Status != switchyard.CallCancelled {
+		if s.Status != api.CallCancelled {
 			t.Errorf("sub-agent %s is %s", s.CallID, s.Status)
 		}
 	}
@@ -154,7 +154,7 @@ func TestSubAgentNeverStarted(t *testing.T) {
 	})
 	d := audit.NewDeriver("", "")
 	for _, r := range recordsOf(derive(t, d, history)) {
-		if r.CallID == "1.3" && (r.Status != switchyard.CallRefused || r.Child != nil || r.Error == nil || !r.Started.IsZero()) {
+		if r.CallID == "1.3" && (r.Status != api.CallRefused || r.Child != nil || r.Error == nil || !r.Started.IsZero()) {
 			t.Errorf("the call: %+v", r)
 		}
 	}

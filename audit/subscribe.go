@@ -5,7 +5,7 @@ import (
 	"context"
 	"iter"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
 )
 
@@ -55,18 +55,18 @@ func (s *Subscription) Summary() Summary {
 // An error comes last: ErrPosition where the position is of another run or past the run's end, ErrNotFound where the server keeps the
 // position's own execution no longer, or the errors of Follow; it need not keep those before. After one of the connection, Events
 // can be called again.
-func (s *Subscription) Events(ctx context.Context) iter.Seq2[switchyard.Event, error] {
+func (s *Subscription) Events(ctx context.Context) iter.Seq2[api.Event, error] {
 	return s.read(ctx, true)
 }
 
 // Read is Events that does not wait for more. Of a run whose beginning is gone it gives the rest, whose events have no number and
 // no position.
-func (s *Subscription) Read(ctx context.Context) iter.Seq2[switchyard.Event, error] {
+func (s *Subscription) Read(ctx context.Context) iter.Seq2[api.Event, error] {
 	return s.read(ctx, false)
 }
 
-func (s *Subscription) read(ctx context.Context, wait bool) iter.Seq2[switchyard.Event, error] {
-	return func(yield func(switchyard.Event, error) bool) {
+func (s *Subscription) read(ctx context.Context, wait bool) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
 		ch := &chain{client: s.client, workflowID: s.at.WorkflowID, runID: cmp.Or(s.at.Part, s.at.Run), wait: wait, from: s.at}
 		for event, err := range ch.events(ctx) {
 			s.deriver = ch.deriver

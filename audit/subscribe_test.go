@@ -7,20 +7,20 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
 
 // resume gives at most n events after a position that was kept as JSON, and the position then.
-func resume(t testing.TB, c client.Client, kept []byte, n int) ([]switchyard.Event, []byte, error) {
+func resume(t testing.TB, c client.Client, kept []byte, n int) ([]api.Event, []byte, error) {
 	t.Helper()
 	var position audit.Position
 	if err := json.Unmarshal(kept, &position); err != nil {
 		t.Fatal(err)
 	}
 	s := audit.Subscribe(c, position)
-	var events []switchyard.Event
+	var events []api.Event
 	var failed error
 	for e, err := range s.Events(t.Context()) {
 		if failed = err; err != nil {
@@ -45,7 +45,7 @@ func TestSubscribe(t *testing.T) {
 			c := serve(t, map[string]*archivedRun{s.name: {parts: histories(t, s.name), lost: -1}})
 			want := collect(t, audit.Events(t.Context(), c, s.name, ""))
 			kept := []byte(`{"workflow_id":"` + s.name + `"}`)
-			var got []switchyard.Event
+			var got []api.Event
 			for n := 1; ; n = n%3 + 1 {
 				events, next, err := resume(t, c, kept, n)
 				if err != nil {
@@ -119,7 +119,7 @@ func TestBeginningGone(t *testing.T) {
 			rest := serve(t, map[string]*archivedRun{name: {parts: parts, lost: 0}})
 			var positions []audit.Position
 			s := audit.Subscribe(whole, audit.Position{WorkflowID: name})
-			var want []switchyard.Event
+			var want []api.Event
 			for e, err := range s.Events(t.Context()) {
 				if err != nil {
 					t.Fatal(err)
@@ -139,9 +139,9 @@ func TestBeginningGone(t *testing.T) {
 	}
 }
 
-func checkRest(t *testing.T, c client.Client, id string, want []switchyard.Event) {
+func checkRest(t *testing.T, c client.Client, id string, want []api.Event) {
 	t.Helper()
-	var got []switchyard.Event
+	var got []api.Event
 	var failed error
 	for e, err := range audit.Events(t.Context(), c, id, "") {
 		if failed = err; err == nil {

@@ -3,7 +3,7 @@ package audit
 import (
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // RunKind says what kind of run it is.
@@ -42,38 +42,38 @@ type Summary struct {
 	Status       RunStatus `json:"status"`
 	Conversation string    `json:"conversation,omitempty"`
 	// Continues is the run of the conversation with whose messages this one began, where it went on with one.
-	Continues *switchyard.ContinuedRun `json:"continues,omitempty"`
+	Continues *api.ContinuedRun `json:"continues,omitempty"`
 	// Caller is who started the run, of a sub-agent's the caller of the call that it works for.
-	Caller switchyard.Caller `json:"caller,omitzero"`
+	Caller api.Caller `json:"caller,omitzero"`
 	// Provider and Model are those of an agent. Trace is what the run was started with: the caller's trace, as W3C's traceparent.
-	Provider switchyard.Provider `json:"provider,omitempty"`
-	Model    string              `json:"model,omitempty"`
-	Trace    string              `json:"trace,omitempty"`
+	Provider api.Provider `json:"provider,omitempty"`
+	Model    string       `json:"model,omitempty"`
+	Trace    string       `json:"trace,omitempty"`
 	// DryRun says that the run withholds calls, FromDryRun that it makes those that a dry run withheld.
-	DryRun     bool                   `json:"dry_run,omitempty"`
-	FromDryRun *switchyard.FromDryRun `json:"from_dry_run,omitempty"`
-	TaskQueue  string                 `json:"task_queue,omitempty"`
+	DryRun     bool            `json:"dry_run,omitempty"`
+	FromDryRun *api.FromDryRun `json:"from_dry_run,omitempty"`
+	TaskQueue  string          `json:"task_queue,omitempty"`
 	// Parent is the call that the run works for, where it is a sub-agent's.
-	Parent  *switchyard.Parent `json:"parent,omitempty"`
-	Started time.Time          `json:"started,omitzero"`
-	Closed  time.Time          `json:"closed,omitzero"`
+	Parent  *api.Parent `json:"parent,omitempty"`
+	Started time.Time   `json:"started,omitzero"`
+	Closed  time.Time   `json:"closed,omitzero"`
 	// Result is what the run returned: outcome, answer, output, failures. It is nil for a run that is not closed or said
 	// nothing; of a failed one it may hold the usage alone.
-	Result *switchyard.RunResult `json:"result,omitempty"`
+	Result *api.RunResult `json:"result,omitempty"`
 	// Failure, FailureType and Problems say why the run failed or was stopped.
-	Failure     string                  `json:"failure,omitempty"`
-	FailureType switchyard.RunErrorType `json:"failure_type,omitempty"`
-	Problems    []switchyard.Problem    `json:"problems,omitempty"`
+	Failure     string           `json:"failure,omitempty"`
+	FailureType api.RunErrorType `json:"failure_type,omitempty"`
+	Problems    []api.Problem    `json:"problems,omitempty"`
 	// Usage counts what the run has used so far.
-	Usage switchyard.Usage `json:"usage"`
-	Tools []PinnedTool     `json:"tools,omitempty"`
+	Usage api.Usage    `json:"usage"`
+	Tools []PinnedTool `json:"tools,omitempty"`
 	// Paused says who has the run pause, PausedOnServer who has the server hold it. A run may be both.
-	Paused         *switchyard.Pause `json:"paused,omitempty"`
-	PausedOnServer *switchyard.Pause `json:"paused_on_server,omitempty"`
+	Paused         *api.Pause `json:"paused,omitempty"`
+	PausedOnServer *api.Pause `json:"paused_on_server,omitempty"`
 	// Questions are those that are open, the oldest first.
-	Questions []switchyard.Question `json:"questions,omitempty"`
+	Questions []api.Question `json:"questions,omitempty"`
 	// Approvals are the calls that wait until a person has approved them, the oldest first.
-	Approvals []switchyard.Approval `json:"approvals,omitempty"`
+	Approvals []api.Approval `json:"approvals,omitempty"`
 	// SubAgents are the calls that sub-agents executed, in the order in which they began.
 	SubAgents []SubAgent `json:"sub_agents,omitempty"`
 	// Parts are the executions of the chain, in order.
@@ -82,12 +82,12 @@ type Summary struct {
 
 // PinnedTool is a tool as the run fixed it at its start.
 type PinnedTool struct {
-	Name    string            `json:"name"`
-	Version string            `json:"version"`
-	Digest  string            `json:"digest"`
-	Lane    string            `json:"lane"`
-	Access  switchyard.Access `json:"access"`
-	Effect  switchyard.Effect `json:"effect"`
+	Name    string     `json:"name"`
+	Version string     `json:"version"`
+	Digest  string     `json:"digest"`
+	Lane    string     `json:"lane"`
+	Access  api.Access `json:"access"`
+	Effect  api.Effect `json:"effect"`
 }
 
 // Part is one execution of a run's chain.

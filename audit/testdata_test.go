@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/golden"
 	historypb "go.temporal.io/api/history/v1"
@@ -21,7 +21,7 @@ func TestGolden(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
 			d := audit.NewDeriver("", "")
-			var events []switchyard.Event
+			var events []api.Event
 			for _, part := range histories(t, s.name) {
 				events = append(events, derive(t, d, part)...)
 			}
@@ -57,9 +57,9 @@ func historyFile(id string, part int) string {
 	return filepath.Join("testdata", fmt.Sprintf("%s.%d.json", strings.ReplaceAll(id, "/", "_"), part))
 }
 
-func derive(t testing.TB, d *audit.Deriver, history []*historypb.HistoryEvent) []switchyard.Event {
+func derive(t testing.TB, d *audit.Deriver, history []*historypb.HistoryEvent) []api.Event {
 	t.Helper()
-	var events []switchyard.Event
+	var events []api.Event
 	for _, e := range history {
 		derived, err := d.Add(e)
 		if err != nil {
@@ -83,8 +83,8 @@ func collect[V any](t testing.TB, values iter.Seq2[V, error]) []V {
 }
 
 // recordsOf returns the records that events carry.
-func recordsOf(events []switchyard.Event) []switchyard.Record {
-	var records []switchyard.Record
+func recordsOf(events []api.Event) []api.Record {
+	var records []api.Record
 	for _, e := range events {
 		if e.Record != nil {
 			records = append(records, *e.Record)
@@ -95,9 +95,9 @@ func recordsOf(events []switchyard.Event) []switchyard.Record {
 
 // checkEvents checks what holds of the events of every closed run: no gaps, every call that starts or is asked for ends
 // exactly once, nothing comes after the run's end, no secret is shown, and the run counted what the events say.
-func checkEvents(t *testing.T, events []switchyard.Event) {
+func checkEvents(t *testing.T, events []api.Event) {
 	t.Helper()
-	var usage switchyard.Usage
+	var usage api.Usage
 	wanted := map[string]bool{}
 	for i, e := range events {
 		checkEvent(t, e, i+1)
@@ -127,7 +127,7 @@ func checkEvents(t *testing.T, events []switchyard.Event) {
 	checkEnd(t, events[len(events)-1], usage)
 }
 
-func checkEvent(t *testing.T, e switchyard.Event, sequence int) {
+func checkEvent(t *testing.T, e api.Event, sequence int) {
 	t.Helper()
 	if e.Sequence != sequence || e.Time.IsZero() || e.RunID == "" || e.WorkflowID == "" {
 		t.Errorf("event %d lacks its number, time, run or workflow: %+v", sequence, e)
@@ -138,9 +138,9 @@ func checkEvent(t *testing.T, e switchyard.Event, sequence int) {
 }
 
 // askedFor returns the calls that an event shows to be wanted.
-func askedFor(e switchyard.Event) []string {
+func askedFor(e api.Event) []string {
 	var ids []string
-	if e.Type == switchyard.EventToolStarted {
+	if e.Type == api.EventToolStarted {
 		ids = append(ids, e.CallID)
 	}
 	if e.Step != nil {
@@ -151,9 +151,9 @@ func askedFor(e switchyard.Event) []string {
 	return ids
 }
 
-func checkEnd(t *testing.T, last switchyard.Event, usage switchyard.Usage) {
+func checkEnd(t *testing.T, last api.Event, usage api.Usage) {
 	t.Helper()
-	if !slices.Contains([]switchyard.EventType{switchyard.EventRunCompleted, switchyard.EventRunFailed, switchyard.EventRunCancelled}, last.Type) {
+	if !slices.Contains([]api.EventType{api.EventRunCompleted, api.EventRunFailed, api.EventRunCancelled}, last.Type) {
 		t.Errorf("the last event is %s", last.Type)
 	}
 	if last.Result == nil {
@@ -166,7 +166,7 @@ func checkEnd(t *testing.T, last switchyard.Event, usage switchyard.Usage) {
 	}
 }
 
-func checkRecord(t *testing.T, r switchyard.Record) {
+func checkRecord(t *testing.T, r api.Record) {
 	t.Helper()
 	if strings.Contains(string(r.Arguments), "secret") {
 		t.Errorf("record %s shows the secret: %s", r.CallID, r.Arguments)
@@ -175,7 +175,7 @@ func checkRecord(t *testing.T, r switchyard.Record) {
 		t.Errorf("record %s has result %v and error %v", r.CallID, r.Result, r.Error)
 	}
 	missing := zeroFields(r, "Priority", "Run", "WorkflowID", "Caller", "Conversation", "Phase", "Closed")
-	if r.Status == switchyard.CallCompleted {
+	if r.Status == api.CallCompleted {
 		missing = append(missing, zeroFields(r, "Version", "Digest", "ResultTokens", "EstimatedTokens", "Attempts", "Lane", "Scheduled", "Started")...)
 		if r.Child == nil {
 			missing = append(missing, zeroFields(r, "Worker")...)
@@ -184,22 +184,22 @@ func checkRecord(t *testing.T, r switchyard.Record) {
 	if len(missing) > 0 {
 		t.Errorf("record %s lacks %v: %+v", r.CallID, missing, r)
 	}
-	wait := switchyard.Duration(0)
+	wait := api.Duration(0)
 	if r.Attempts == 1 {
-		wait = switchyard.Duration(r.Started.Sub(r.Scheduled))
+		wait = api.Duration(r.Started.Sub(r.Scheduled))
 	}
-	if !r.Started.IsZero() && (r.QueueWait != wait || r.Duration != switchyard.Duration(r.Closed.Sub(r.Started))) {
+	if !r.Started.IsZero() && (r.QueueWait != wait || r.Duration != api.Duration(r.Closed.Sub(r.Started))) {
 		t.Errorf("record %s has times that do not fit: %+v", r.CallID, r)
 	}
 }
 
-func zeroFields(r switchyard.Record, names ...string) []string {
+func zeroFields(r api.Record, names ...string) []string {
 	value := reflect.ValueOf(r)
 	return slices.DeleteFunc(names, func(name string) bool { return !value.FieldByName(name).IsZero() })
 }
 
 // lines shows events and the summary without what differs from run to run.
-func lines(events []switchyard.Event, s audit.Summary) string {
+func lines(events []api.Event, s audit.Summary) string {
 	var b strings.Builder
 	for _, e := range events {
 		b.WriteString(line(e) + "\n")
@@ -213,7 +213,7 @@ func lines(events []switchyard.Event, s audit.Summary) string {
 	return b.String()
 }
 
-func line(e switchyard.Event) string {
+func line(e api.Event) string {
 	text := fmt.Sprintf("%d %s", e.Sequence, e.Type)
 	if e.Step != nil {
 		text += fmt.Sprintf(" turn=%d lane=%s attempts=%d text=%q", e.Turn, e.Timing.Lane, e.Timing.Attempts, e.Step.Message.Text)
@@ -242,9 +242,9 @@ func line(e switchyard.Event) string {
 	return text
 }
 
-func recordLine(r switchyard.Record) string {
+func recordLine(r api.Record) string {
 	text := fmt.Sprintf(" %s phase=%s lane=%s attempts=%d estimated=%d", r.Status, r.Phase, r.Lane, r.Attempts, r.EstimatedTokens)
-	if r.Priority != switchyard.PriorityNormal {
+	if r.Priority != api.PriorityNormal {
 		text += fmt.Sprintf(" priority=%s", r.Priority)
 	}
 	if r.Child != nil {

@@ -3,13 +3,13 @@ package audit
 import (
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	workflowpb "go.temporal.io/api/workflow/v1"
 )
 
 // live returns what the last heartbeat of a model step tells of its text; nil where that is of an attempt that is over.
-func live(a *workflowpb.PendingActivityInfo) *switchyard.Live {
-	var l switchyard.Live
+func live(a *workflowpb.PendingActivityInfo) *api.Live {
+	var l api.Live
 	if len(a.GetHeartbeatDetails().GetPayloads()) == 0 || decode(a.GetHeartbeatDetails(), &l) != nil || l.Text == "" || l.Attempt != int(a.GetAttempt()) {
 		return nil
 	}
@@ -26,8 +26,8 @@ type Texts struct {
 
 // Next returns a step_delta for what was said since the last time, if anything, without the run's ids. A piece that does not begin where the
 // one before it of its attempt ended tells that what is between was missed.
-func (t *Texts) Next(running []Running, now time.Time) []switchyard.Event {
-	var events []switchyard.Event
+func (t *Texts) Next(running []Running, now time.Time) []api.Event {
+	var events []api.Event
 	for _, r := range running {
 		if r.Live == nil {
 			continue
@@ -45,7 +45,7 @@ func (t *Texts) Next(running []Running, now time.Time) []switchyard.Event {
 		t.until = l.Until()
 		turn := l.Turn
 		l.Turn = 0
-		events = append(events, switchyard.Event{Type: switchyard.EventStepDelta, Time: now, Turn: turn, Delta: &l})
+		events = append(events, api.Event{Type: api.EventStepDelta, Time: now, Turn: turn, Delta: &l})
 	}
 	return events
 }

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
 
-func recordsIn(events []switchyard.Event) map[string]switchyard.Record {
-	records := map[string]switchyard.Record{}
+func recordsIn(events []api.Event) map[string]api.Record {
+	records := map[string]api.Record{}
 	for _, e := range events {
 		if e.Record != nil {
 			records[e.CallID] = *e.Record
@@ -58,7 +58,7 @@ func TestTogetherRecords(t *testing.T) {
 	}
 	ended := recordsIn(derive(t, d, []*historypb.HistoryEvent{{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionTerminatedEventAttributes{WorkflowExecutionTerminatedEventAttributes: &historypb.WorkflowExecutionTerminatedEventAttributes{}}}}))
-	if len(ended) != 5 || ended["1.3"].Status != switchyard.CallCancelled || string(ended["1.3"].Arguments) != `{"texts":["d"]}` {
+	if len(ended) != 5 || ended["1.3"].Status != api.CallCancelled || string(ended["1.3"].Arguments) != `{"texts":["d"]}` {
 		t.Errorf("ended: %+v", ended)
 	}
 }
@@ -69,7 +69,7 @@ func TestWithheldRecords(t *testing.T) {
 	d := audit.NewDeriver("", "")
 	events := derive(t, d, replayedHistory(t, "agent_dry_run"))
 	records := recordsIn(events)
-	if r := records["1.3"]; !r.DryRun || r.Status != switchyard.CallCompleted || string(r.Arguments) != `{"pin":"***","texts":["b"]}` || r.Plan == nil || r.Plan.Intent != "write with pin ***" {
+	if r := records["1.3"]; !r.DryRun || r.Status != api.CallCompleted || string(r.Arguments) != `{"pin":"***","texts":["b"]}` || r.Plan == nil || r.Plan.Intent != "write with pin ***" {
 		t.Errorf("withheld: %+v, plan %+v", r, r.Plan)
 	}
 	if records["1.1"].DryRun || records["1.4"].DryRun || !d.Summary().DryRun {

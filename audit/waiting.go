@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -60,7 +61,7 @@ func ownQuestions(ctx context.Context, c client.Client, r *workflowservice.Descr
 		return nil, nil
 	}
 	run := r.GetWorkflowExecutionInfo().GetExecution()
-	open, err := asks(ctx, c, run.GetWorkflowId(), run.GetRunId(), switchyard.QuestionsQuery, func(s Summary) []switchyard.Question { return s.Questions })
+	open, err := asks(ctx, c, run.GetWorkflowId(), run.GetRunId(), api.QuestionsQuery, func(s Summary) []api.Question { return s.Questions })
 	list := make([]RunQuestion, len(open))
 	for i, q := range open {
 		list[i] = RunQuestion{WorkflowID: run.GetWorkflowId(), Question: q}
@@ -71,7 +72,7 @@ func ownQuestions(ctx context.Context, c client.Client, r *workflowservice.Descr
 // ownApprovals returns the calls of one run that wait for approval; its memo says whether there are some.
 func ownApprovals(ctx context.Context, c client.Client, r *workflowservice.DescribeWorkflowExecutionResponse) ([]RunApproval, error) {
 	info := r.GetWorkflowExecutionInfo()
-	memo := info.GetMemo().GetFields()[switchyard.ApprovalsMemo]
+	memo := info.GetMemo().GetFields()[api.ApprovalsMemo]
 	if memo == nil {
 		return nil, nil
 	}
@@ -81,10 +82,10 @@ func ownApprovals(ctx context.Context, c client.Client, r *workflowservice.Descr
 		return nil, nil
 	}
 	id, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
-	open, err := asks(ctx, c, id, runID, switchyard.ApprovalsQuery, func(s Summary) []switchyard.Approval { return s.Approvals })
+	open, err := asks(ctx, c, id, runID, api.ApprovalsQuery, func(s Summary) []api.Approval { return s.Approvals })
 	list := make([]RunApproval, len(open))
 	for i, approval := range open {
-		if now := time.Now(); approval.OnTimeout == switchyard.ApprovalEscalates && !approval.Escalated && now.After(approval.Until) {
+		if now := time.Now(); approval.OnTimeout == api.ApprovalEscalates && !approval.Escalated && now.After(approval.Until) {
 			approval.Escalated, approval.Until = true, approval.Until.Add(approval.Within.Std())
 		}
 		list[i] = RunApproval{WorkflowID: id, Approval: approval}

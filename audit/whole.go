@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
 )
 
 // Read reads a run once, as far as it has come: it gives each event to each, and returns the run's summary and the records of
 // the calls that run or wait now; with ErrIncomplete, those of what is left. Parameters and errors are those of Events.
-func Read(ctx context.Context, c client.Client, workflowID, runID string, each func(switchyard.Event)) (Summary, []switchyard.Record, error) {
+func Read(ctx context.Context, c client.Client, workflowID, runID string, each func(api.Event)) (Summary, []api.Record, error) {
 	ch := &chain{client: c, workflowID: workflowID, runID: runID}
 	var gone error
 	for event, err := range ch.events(ctx) {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -22,7 +22,7 @@ type handInput struct{ Turns, Size int }
 
 // hand holds the activities of the hand-written workflows.
 type hand struct {
-	agent *switchyard.Agent
+	agent *api.Agent
 	// digests are those of the tools, by name.
 	digests map[string]string
 }
@@ -34,7 +34,7 @@ func registerHandWritten(w worker.Worker, c client.Client, catalog *toolspecs.Ca
 	}
 	deeds, err := activities.New(activities.Config{
 		Catalog: func() *toolspecs.Catalog { return catalog }, Client: c,
-		Executors: map[string]activities.Executor{switchyard.KindFunction: functions},
+		Executors: map[string]activities.Executor{api.KindFunction: functions},
 	})
 	if err != nil {
 		return err
@@ -110,12 +110,12 @@ func (h hand) fan(ctx workflow.Context, in handInput) (string, error) {
 type handCall struct{ workflow.Future }
 
 func (c handCall) end(ctx workflow.Context) error {
-	var result switchyard.Result
+	var result api.Result
 	return c.Get(ctx, &result)
 }
 
 func (h hand) call(ctx workflow.Context, tool, arguments string) handCall {
-	input := switchyard.Execution{Digest: h.digests[tool], Arguments: json.RawMessage(arguments)}
+	input := api.Execution{Digest: h.digests[tool], Arguments: json.RawMessage(arguments)}
 	return handCall{workflow.ExecuteActivity(ctx, tool, input)}
 }
 

@@ -3,14 +3,14 @@ package main
 import (
 	"context"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // measureGrowth compares what a turn adds to the history in a long run and in a short one.
 func measureGrowth(ctx context.Context, l *lab) (map[string]float64, error) {
 	var perTurn [2]float64
 	for i, n := range []int{100, 400} {
-		s, err := l.agentHistory(ctx, switchyard.RunInput{Agent: agent(n, turnSize), Prompt: "go"})
+		s, err := l.agentHistory(ctx, api.RunInput{Agent: agent(n, turnSize), Prompt: "go"})
 		if err != nil {
 			return nil, err
 		}
@@ -27,16 +27,16 @@ const (
 
 // measureLongConversation runs 100 turns of 5 KB results after a conversation of 0.8 MB of real text.
 func measureLongConversation(ctx context.Context, l *lab) (map[string]float64, error) {
-	conversation, err := switchyard.EncodeMessages(talk(conversationBytes))
+	conversation, err := api.EncodeMessages(talk(conversationBytes))
 	if err != nil {
 		return nil, err
 	}
-	s, err := l.agentHistory(ctx, switchyard.RunInput{Agent: agent(turns, resultBytes), Prompt: "go"}, conversation)
+	s, err := l.agentHistory(ctx, api.RunInput{Agent: agent(turns, resultBytes), Prompt: "go"}, conversation)
 	return map[string]float64{"history_mb_long_conversation": float64(s.bytes) / 1e6}, err
 }
 
 func (l *lab) agentHistory(ctx context.Context, inputs ...any) (size, error) {
-	first, _, err := l.runToEnd(ctx, switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, inputs...)
+	first, _, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.AgentWorkflow, inputs...)
 	if err != nil {
 		return size{}, err
 	}

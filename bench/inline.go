@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -16,26 +16,26 @@ import (
 type way struct{ model, tool string }
 
 var (
-	asActivities = way{switchyard.LaneGeneral, "payload"}
-	toolsInline  = way{switchyard.LaneGeneral, "payload_inline"}
-	allInline    = way{switchyard.LaneInline, "payload_inline"}
+	asActivities = way{api.LaneGeneral, "payload"}
+	toolsInline  = way{api.LaneGeneral, "payload_inline"}
+	allInline    = way{api.LaneInline, "payload_inline"}
 )
 
 // run is a run of an agent that makes that many calls in each of so many turns, and then answers.
-func (w way) run(turns, calls int) switchyard.RunInput {
+func (w way) run(turns, calls int) api.RunInput {
 	a := agent(0, turnSize)
-	call := switchyard.ScriptCall{Tool: w.tool, Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d}`, turnSize)), Repeat: calls}
-	var steps []switchyard.ScriptStep
+	call := api.ScriptCall{Tool: w.tool, Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d}`, turnSize)), Repeat: calls}
+	var steps []api.ScriptStep
 	for range turns {
-		steps = append(steps, switchyard.ScriptStep{Calls: []switchyard.ScriptCall{call}})
+		steps = append(steps, api.ScriptStep{Calls: []api.ScriptCall{call}})
 	}
 	a.Model.Script.Value.Steps = append(steps, a.Model.Script.Value.Steps...)
 	a.Tools, a.Limits.Turns, a.Model.Lane = []string{w.tool}, turns+1, w.model
-	return switchyard.RunInput{Agent: a, Prompt: "go"}
+	return api.RunInput{Agent: a, Prompt: "go"}
 }
 
 func (w way) side() side {
-	return side{switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, w.run(turns, 1)}
+	return side{api.DefaultTaskQueue, api.AgentWorkflow, w.run(turns, 1)}
 }
 
 // measureInline compares a run in which everything is inline with the same run in which everything is an activity.
@@ -78,11 +78,11 @@ func measureThroughput(ctx context.Context, l *lab) (map[string]float64, error) 
 
 // workOff starts n runs on a queue of their own, then a worker for it, and returns how long it took from the first thing that
 // the worker did to the end of the last run, by the server's clock.
-func (l *lab) workOff(ctx context.Context, queue string, n int, input switchyard.RunInput) (time.Duration, error) {
+func (l *lab) workOff(ctx context.Context, queue string, n int, input api.RunInput) (time.Duration, error) {
 	runs := make([]client.WorkflowRun, n)
 	for i := range runs {
 		var err error
-		if runs[i], err = l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: queue}, switchyard.AgentWorkflow, input); err != nil {
+		if runs[i], err = l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: queue}, api.AgentWorkflow, input); err != nil {
 			return 0, err
 		}
 	}

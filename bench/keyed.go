@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -85,7 +85,7 @@ func (y *yard) openTwice(ctx context.Context, l *lab, holder *process) (added fl
 // startHolder starts a worker of the workflows and one of the lane with keys, which has made calls: what the first call of a
 // process takes does not count as the keys'.
 func (y *yard) startHolder(ctx context.Context, l *lab) (*process, error) {
-	if _, err := y.start(switchyard.LaneGeneral); err != nil {
+	if _, err := y.start(api.LaneGeneral); err != nil {
 		return nil, err
 	}
 	holder, err := y.start("devices")
@@ -145,13 +145,13 @@ func (y *yard) takeOver(ctx context.Context, l *lab, holder *process) (time.Dura
 // useKeys makes one call with each of n keys.
 func (y *yard) useKeys(ctx context.Context, l *lab, name string, n int) error {
 	return each(ctx, plansOfKeys, plansOfKeys, func(ctx context.Context, part int) error {
-		plan := switchyard.Plan{Name: "keys"}
+		plan := api.Plan{Name: "keys"}
 		for i := range n / plansOfKeys {
-			plan.Calls = append(plan.Calls, switchyard.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "payload_devices",
+			plan.Calls = append(plan.Calls, api.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "payload_devices",
 				Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d,"key":"%s-%d-%d"}`, turnSize, name, part, i))})
 		}
-		packed := switchyard.Pack(plan)
-		_, _, err := l.runToEnd(ctx, yardQueue, switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed})
+		packed := api.Pack(plan)
+		_, _, err := l.runToEnd(ctx, yardQueue, api.PlanWorkflow, api.RunInput{Plan: &packed})
 		return err
 	})
 }

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
 	"go.temporal.io/sdk/client"
@@ -132,7 +132,7 @@ func newLab(ctx context.Context, bin string) (*lab, error) {
 	l.serve = func(ctx context.Context, queue string) (func(), error) {
 		return startHost(ctx, host.Config{Connection: options, Specs: specs, TaskQueue: queue})
 	}
-	stopHost, err := l.serve(ctx, switchyard.DefaultTaskQueue)
+	stopHost, err := l.serve(ctx, api.DefaultTaskQueue)
 	if err != nil {
 		hand.Stop()
 		stopServer()
@@ -205,17 +205,17 @@ func startHost(ctx context.Context, c host.Config) (stop func(), err error) {
 }
 
 // agent returns an agent whose script calls payload in every turn and then answers.
-func agent(turns, size int) *switchyard.Agent {
-	script := switchyard.Script{}
+func agent(turns, size int) *api.Agent {
+	script := api.Script{}
 	for range turns {
-		script.Steps = append(script.Steps, switchyard.ScriptStep{Calls: []switchyard.ScriptCall{
+		script.Steps = append(script.Steps, api.ScriptStep{Calls: []api.ScriptCall{
 			{Tool: "payload", Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d}`, size))}}})
 	}
-	script.Steps = append(script.Steps, switchyard.ScriptStep{Answer: "done"})
-	packed := switchyard.Pack(script)
-	return &switchyard.Agent{
-		Name: "bench", Tools: []string{"payload"}, Limits: switchyard.Limits{Turns: turns + 1},
-		Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &packed},
+	script.Steps = append(script.Steps, api.ScriptStep{Answer: "done"})
+	packed := api.Pack(script)
+	return &api.Agent{
+		Name: "bench", Tools: []string{"payload"}, Limits: api.Limits{Turns: turns + 1},
+		Model: api.Model{Provider: api.ProviderScripted, Script: &packed},
 	}
 }
 

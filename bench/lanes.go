@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 const (
@@ -18,25 +18,25 @@ const (
 // measureFanout compares a plan of calls at once with a workflow that makes the same ones.
 func measureFanout(ctx context.Context, l *lab) (map[string]float64, error) {
 	plan := chains("pause", fmt.Sprintf(`{"ms":%d}`, fanMillis), fanCalls, 1)
-	ratio, err := l.paired(ctx, 2*l.pairs, side{switchyard.DefaultTaskQueue, switchyard.PlanWorkflow, plan},
+	ratio, err := l.paired(ctx, 2*l.pairs, side{api.DefaultTaskQueue, api.PlanWorkflow, plan},
 		side{handQueue, "handFan", handInput{Turns: fanCalls, Size: fanMillis}})
 	return map[string]float64{"fanout_ratio": ratio}, err
 }
 
 // chains is a run of a plan in which that many rows of calls go on at once, each one call after the other.
-func chains(tool, arguments string, rows, length int) switchyard.RunInput {
-	plan := switchyard.Plan{Name: "chains"}
+func chains(tool, arguments string, rows, length int) api.RunInput {
+	plan := api.Plan{Name: "chains"}
 	for row := range rows {
 		for i := range length {
-			call := switchyard.PlanCall{ID: fmt.Sprintf("c%d-%d", row, i), Tool: tool, Arguments: json.RawMessage(arguments)}
+			call := api.PlanCall{ID: fmt.Sprintf("c%d-%d", row, i), Tool: tool, Arguments: json.RawMessage(arguments)}
 			if i > 0 {
 				call.DependsOn = []string{fmt.Sprintf("c%d-%d", row, i-1)}
 			}
 			plan.Calls = append(plan.Calls, call)
 		}
 	}
-	packed := switchyard.Pack(plan)
-	return switchyard.RunInput{Plan: &packed}
+	packed := api.Pack(plan)
+	return api.RunInput{Plan: &packed}
 }
 
 // laneRules are a lane without a limit, and lanes whose limit is as many calls as are made at a time.
@@ -62,7 +62,7 @@ func measureLimited(ctx context.Context, l *lab) (map[string]float64, error) {
 		return nil, err
 	}
 	defer y.close()
-	if _, err := y.start(switchyard.LaneGeneral, "free", "one", "ten"); err != nil {
+	if _, err := y.start(api.LaneGeneral, "free", "one", "ten"); err != nil {
 		return nil, err
 	}
 	if err := y.awaitHeld(ctx); err != nil {
@@ -99,7 +99,7 @@ func (l *lab) worstLoad(ctx context.Context) (worst float64, err error) {
 }
 
 func onLane(lane string, rows, length int) side {
-	return side{yardQueue, switchyard.PlanWorkflow, chains("payload_"+lane, fmt.Sprintf(`{"size":%d}`, turnSize), rows, length)}
+	return side{yardQueue, api.PlanWorkflow, chains("payload_"+lane, fmt.Sprintf(`{"size":%d}`, turnSize), rows, length)}
 }
 
 // sameEvents fails unless a call has as many events in the history on the lane as on free.
@@ -107,7 +107,7 @@ func (l *lab) sameEvents(ctx context.Context, lane string) error {
 	var events [2]float64
 	for i, name := range []string{lane, "free"} {
 		var err error
-		events[i], err = l.eventsPerTurn(ctx, yardQueue, switchyard.PlanWorkflow, func(n int) any { return onLane(name, 1, n).input })
+		events[i], err = l.eventsPerTurn(ctx, yardQueue, api.PlanWorkflow, func(n int) any { return onLane(name, 1, n).input })
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (l *lab) sameEvents(ctx context.Context, lane string) error {
 func (y *yard) keeperEvents(ctx context.Context) (int64, error) {
 	sum := int64(0)
 	for _, load := range loads {
-		d, err := y.client.DescribeWorkflowExecution(ctx, switchyard.LaneWorkflowID(yardQueue, load.lane), "")
+		d, err := y.client.DescribeWorkflowExecution(ctx, api.LaneWorkflowID(yardQueue, load.lane), "")
 		if err != nil {
 			return 0, err
 		}

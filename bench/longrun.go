@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
 )
 
@@ -23,11 +23,11 @@ const (
 // longRun runs turns of 5 KB results after a conversation of 0.8 MB of real text, and compares what a turn adds to the
 // histories of the chain: the most ÷ the least.
 func (l *lab) longRun(ctx context.Context, turns int) (map[string]float64, error) {
-	conversation, err := switchyard.EncodeMessages(talk(conversationBytes))
+	conversation, err := api.EncodeMessages(talk(conversationBytes))
 	if err != nil {
 		return nil, err
 	}
-	e, _, err := l.runToEnd(ctx, switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, switchyard.RunInput{Agent: agent(turns, resultBytes), Prompt: "go"}, conversation)
+	e, _, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.AgentWorkflow, api.RunInput{Agent: agent(turns, resultBytes), Prompt: "go"}, conversation)
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +56,11 @@ func measureLongRun(ctx context.Context, l *lab) (map[string]float64, error) {
 // measureStep measures how long model steps take that have next to nothing to do: from the start of the activity to its end,
 // by the server's clock, the median over a run with a conversation of 1 MB.
 func measureStep(ctx context.Context, l *lab) (map[string]float64, error) {
-	conversation, err := switchyard.EncodeMessages(talk(stepConversation))
+	conversation, err := api.EncodeMessages(talk(stepConversation))
 	if err != nil {
 		return nil, err
 	}
-	e, _, err := l.runToEnd(ctx, switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, switchyard.RunInput{Agent: agent(turns, turnSize), Prompt: "go"}, conversation)
+	e, _, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.AgentWorkflow, api.RunInput{Agent: agent(turns, turnSize), Prompt: "go"}, conversation)
 	if err != nil {
 		return nil, err
 	}
@@ -73,14 +73,14 @@ func measureStep(ctx context.Context, l *lab) (map[string]float64, error) {
 }
 
 // talk is a conversation of real text, of about so many bytes.
-func talk(bytes int) []switchyard.Message {
-	var messages []switchyard.Message
+func talk(bytes int) []api.Message {
+	var messages []api.Message
 	for i := range bytes / messageBytes {
-		role := switchyard.RoleUser
+		role := api.RoleUser
 		if i%2 == 1 {
-			role = switchyard.RoleAssistant
+			role = api.RoleAssistant
 		}
-		messages = append(messages, switchyard.Message{Role: role, Text: text(messageBytes, i+1)})
+		messages = append(messages, api.Message{Role: role, Text: text(messageBytes, i+1)})
 	}
 	return messages
 }
@@ -113,7 +113,7 @@ func (l *lab) partOf(ctx context.Context, e execution) (part, error) {
 		if event.GetWorkflowExecutionStartedEventAttributes() != nil {
 			p.carried += int64(event.Size())
 		}
-		if a := event.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == switchyard.ModelActivity {
+		if a := event.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == api.ModelActivity {
 			scheduled[event.GetEventId()] = true
 			p.turns++
 		}

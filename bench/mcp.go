@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
@@ -39,8 +39,8 @@ func pingSpec(ctx context.Context) (toolspecs.Spec, error) {
 		return toolspecs.Spec{}, err
 	}
 	spec := toolspecs.Spec{Name: "ping", Version: "1.0.0", Description: "Says what it is told.",
-		Entry:     toolspecs.Entry{Type: switchyard.KindMCP, Argv: []string{program, serveMCP}},
-		Execution: toolspecs.ExecutionSpec{Effect: switchyard.EffectRead}}
+		Entry:     toolspecs.Entry{Type: api.KindMCP, Argv: []string{program, serveMCP}},
+		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead}}
 	server, err := mcptools.Connect(ctx, &spec.Entry, mcptools.Options{})
 	if err != nil {
 		return spec, err
@@ -65,18 +65,18 @@ func measureMCP(ctx context.Context, l *lab) (map[string]float64, error) {
 		return nil, err
 	}
 	defer direct.close()
-	plan := switchyard.Plan{Name: "pings"}
+	plan := api.Plan{Name: "pings"}
 	for i := range mcpCalls {
-		call := switchyard.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "ping", Arguments: json.RawMessage(`{"text":"hello"}`)}
+		call := api.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "ping", Arguments: json.RawMessage(`{"text":"hello"}`)}
 		if i > 0 {
 			call.DependsOn = []string{fmt.Sprintf("c%d", i-1)}
 		}
 		plan.Calls = append(plan.Calls, call)
 	}
-	packed := switchyard.Pack(plan)
+	packed := api.Pack(plan)
 	var rest []float64
 	for i := range l.pairs + 1 {
-		_, ours, err := l.runToEnd(ctx, switchyard.DefaultTaskQueue, switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed})
+		_, ours, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.PlanWorkflow, api.RunInput{Plan: &packed})
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 const (
@@ -16,7 +16,7 @@ const (
 
 // measureMemory compares the live heap of a worker after 10,000 finished one-turn runs with that after 1,000.
 func measureMemory(ctx context.Context, l *lab) (map[string]float64, error) {
-	input := switchyard.RunInput{Agent: agent(1, turnSize), Prompt: "go"}
+	input := api.RunInput{Agent: agent(1, turnSize), Prompt: "go"}
 	if err := l.runMany(ctx, fewRuns, input); err != nil {
 		return nil, err
 	}
@@ -27,9 +27,9 @@ func measureMemory(ctx context.Context, l *lab) (map[string]float64, error) {
 	return map[string]float64{"worker_memory_ratio": liveHeap() / few}, nil
 }
 
-func (l *lab) runMany(ctx context.Context, runs int, input switchyard.RunInput) error {
+func (l *lab) runMany(ctx context.Context, runs int, input api.RunInput) error {
 	return each(ctx, runs, runsAtOnce, func(ctx context.Context, _ int) error {
-		_, _, err := l.runToEnd(ctx, switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, input)
+		_, _, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.AgentWorkflow, input)
 		return err
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
@@ -25,7 +25,7 @@ const (
 func measurePolicies(ctx context.Context, l *lab) (map[string]float64, error) {
 	catalog, err := toolspecs.NewCatalog([]toolspecs.Spec{{Name: "send", Version: "1.0.0", Description: "Sends a text.", Effects: []string{"external_write"},
 		Parameters: []toolspecs.Parameter{{Name: "to", Type: "string", Required: true}, {Name: "size", Type: "integer", Required: true}},
-		Entry:      toolspecs.Entry{Type: switchyard.KindFunction, Handler: "payload"}}})
+		Entry:      toolspecs.Entry{Type: api.KindFunction, Handler: "payload"}}})
 	if err != nil {
 		return nil, err
 	}
@@ -38,10 +38,10 @@ func measurePolicies(ctx context.Context, l *lab) (map[string]float64, error) {
 		return nil, err
 	}
 	tool, _ := catalog.Get("send")
-	request := switchyard.AdmitRequest{Tools: []switchyard.Tool{tool.Tool()}, Known: []string{"send"}, Caller: switchyard.Caller{Type: switchyard.CallerAgent, ID: "bench"},
-		Facts: switchyard.RunFacts{Turn: 3, Labels: []string{"private"}, Calls: []switchyard.PastCalls{{Tool: "send", Completed: 3}}}}
+	request := api.AdmitRequest{Tools: []api.Tool{tool.Tool()}, Known: []string{"send"}, Caller: api.Caller{Type: api.CallerAgent, ID: "bench"},
+		Facts: api.RunFacts{Turn: 3, Labels: []string{"private"}, Calls: []api.PastCalls{{Tool: "send", Completed: 3}}}}
 	for i := range policyCalls {
-		request.Calls = append(request.Calls, switchyard.Call{ID: switchyard.TurnCallID(3, i+1), Tool: "send", Arguments: fmt.Sprintf(`{"to":"team@example.com","size":%d}`, i)})
+		request.Calls = append(request.Calls, api.Call{ID: api.TurnCallID(3, i+1), Tool: "send", Arguments: fmt.Sprintf(`{"to":"team@example.com","size":%d}`, i)})
 	}
 	var plain, ruled []time.Duration
 	for range 100 * l.pairs {
@@ -62,14 +62,14 @@ func measurePolicies(ctx context.Context, l *lab) (map[string]float64, error) {
 	return map[string]float64{"policy_ms": float64((ruled[len(ruled)/2] - plain[len(plain)/2]).Microseconds()) / 1000}, nil
 }
 
-func admission(l *lab, catalog *toolspecs.Catalog, rules ...switchyard.PolicyRule) (*activities.Activities, error) {
+func admission(l *lab, catalog *toolspecs.Catalog, rules ...api.PolicyRule) (*activities.Activities, error) {
 	set := policies.Of(rules...)
 	return activities.New(activities.Config{Catalog: func() *toolspecs.Catalog { return catalog }, Client: l.client, Policies: func() *policies.Set { return set }})
 }
 
 // rules are of five kinds, over labels, arguments, earlier calls, budget and time, none of which holds.
-func rules() []switchyard.PolicyRule {
-	var list []switchyard.PolicyRule
+func rules() []api.PolicyRule {
+	var list []api.PolicyRule
 	for i := range policyRules / 5 {
 		for kind, when := range []string{
 			fmt.Sprintf("'label-%d' in labels && 'external_write' in tool.effects", i),
@@ -78,14 +78,14 @@ func rules() []switchyard.PolicyRule {
 			fmt.Sprintf("has(args.size) && args.size > %d && budget.calls.left < 10", 1000+i),
 			fmt.Sprintf("now < timestamp('20%02d-01-01T00:00:00Z')", i),
 		} {
-			list = append(list, switchyard.PolicyRule{Name: fmt.Sprintf("rule-%d-%d", i, kind), When: when, Then: switchyard.PolicyDeny, Message: "no"})
+			list = append(list, api.PolicyRule{Name: fmt.Sprintf("rule-%d-%d", i, kind), When: when, Then: api.PolicyDeny, Message: "no"})
 		}
 	}
 	return list
 }
 
 // allowed is an error where a rule stopped a call, so that what was measured is not the whole of it.
-func allowed(verdicts []switchyard.Verdict) error {
+func allowed(verdicts []api.Verdict) error {
 	for _, v := range verdicts {
 		if v.Error != nil || len(verdicts) != policyCalls {
 			data, _ := json.Marshal(verdicts)

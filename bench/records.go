@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -36,9 +36,9 @@ func (l *lab) records(ctx context.Context, turns int) (map[string]float64, error
 	for i := range turns {
 		script.Steps[i].Calls[0].Repeat = recordCalls
 	}
-	packed := switchyard.Pack(script)
+	packed := api.Pack(script)
 	a.Model.Script, a.Limits.Calls = &packed, turns*recordCalls
-	e, _, err := l.runToEnd(ctx, switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "go"})
+	e, _, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "go"})
 	if err != nil {
 		return nil, err
 	}
@@ -123,14 +123,14 @@ func measureReport(ctx context.Context, l *lab) (map[string]float64, error) {
 }
 
 func (l *lab) report(ctx context.Context, runs int) (map[string]float64, error) {
-	call := switchyard.RunInput{Call: &switchyard.Call{Tool: "payload", Arguments: `{"size":100}`}}
-	conversation := switchyard.RunInput{Agent: agent(reportedTurns, turnSize), Prompt: "go"}
+	call := api.RunInput{Call: &api.Call{Tool: "payload", Arguments: `{"size":100}`}}
+	conversation := api.RunInput{Agent: agent(reportedTurns, turnSize), Prompt: "go"}
 	if err := each(ctx, runs, runsAtOnce, func(ctx context.Context, i int) error {
-		kind, input := switchyard.CallWorkflow, call
+		kind, input := api.CallWorkflow, call
 		if i%10 == 0 {
-			kind, input = switchyard.AgentWorkflow, conversation
+			kind, input = api.AgentWorkflow, conversation
 		}
-		_, _, err := l.runToEnd(ctx, switchyard.DefaultTaskQueue, kind, input)
+		_, _, err := l.runToEnd(ctx, api.DefaultTaskQueue, kind, input)
 		return err
 	}); err != nil {
 		return nil, err
@@ -172,8 +172,8 @@ func measureFollow(ctx context.Context, l *lab) (map[string]float64, error) {
 }
 
 func (l *lab) follow(ctx context.Context, turns int) (map[string]float64, error) {
-	run, err := l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: switchyard.DefaultTaskQueue}, switchyard.AgentWorkflow,
-		switchyard.RunInput{Agent: slowly(agent(turns, turnSize)), Prompt: "go"})
+	run, err := l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: api.DefaultTaskQueue}, api.AgentWorkflow,
+		api.RunInput{Agent: slowly(agent(turns, turnSize)), Prompt: "go"})
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func waitsOf(watch io.Reader) (waits []float64, err error) {
 	lines.Buffer(nil, 1<<22)
 	for lines.Scan() {
 		seen := time.Now()
-		var e switchyard.Event
+		var e api.Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			return nil, err
 		}
@@ -215,14 +215,14 @@ func waitsOf(watch io.Reader) (waits []float64, err error) {
 }
 
 // slowly has each turn of an agent take its time.
-func slowly(a *switchyard.Agent) *switchyard.Agent {
+func slowly(a *api.Agent) *api.Agent {
 	script := a.Model.Script.Value
 	for i := range script.Steps {
 		for j := range script.Steps[i].Calls {
-			script.Steps[i].Calls[j] = switchyard.ScriptCall{Tool: "pause", Arguments: json.RawMessage(`{"ms":50}`)}
+			script.Steps[i].Calls[j] = api.ScriptCall{Tool: "pause", Arguments: json.RawMessage(`{"ms":50}`)}
 		}
 	}
-	packed := switchyard.Pack(script)
+	packed := api.Pack(script)
 	a.Model.Script, a.Tools = &packed, []string{"pause"}
 	return a
 }

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -39,19 +39,19 @@ func measureResume(ctx context.Context, l *lab) (map[string]float64, error) {
 	if err := os.WriteFile(filepath.Join(y.dir, "tools", "hang.yaml"), []byte(hangSpec), 0o600); err != nil {
 		return nil, err
 	}
-	doomed, err := y.start(switchyard.LaneGeneral)
+	doomed, err := y.start(api.LaneGeneral)
 	if err != nil {
 		return nil, err
 	}
-	run, err := l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: yardQueue}, switchyard.AgentWorkflow,
-		switchyard.RunInput{Agent: hanging(5*time.Minute, time.Millisecond), Prompt: "go"})
+	run, err := l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: yardQueue}, api.AgentWorkflow,
+		api.RunInput{Agent: hanging(5*time.Minute, time.Millisecond), Prompt: "go"})
 	if err != nil {
 		return nil, err
 	}
-	if err := l.awaitStarted(ctx, run, switchyard.TurnCallID(1, 1)); err != nil {
+	if err := l.awaitStarted(ctx, run, api.TurnCallID(1, 1)); err != nil {
 		return nil, err
 	}
-	if _, err := y.start(switchyard.LaneGeneral); err != nil {
+	if _, err := y.start(api.LaneGeneral); err != nil {
 		return nil, err
 	}
 	killed := time.Now()
@@ -59,20 +59,20 @@ func measureResume(ctx context.Context, l *lab) (map[string]float64, error) {
 	if err := run.Get(ctx, nil); err != nil {
 		return nil, err
 	}
-	next, err := l.startOf(ctx, run, switchyard.TurnCallID(2, 1))
+	next, err := l.startOf(ctx, run, api.TurnCallID(2, 1))
 	return map[string]float64{"resume_s": next.Sub(killed).Seconds()}, err
 }
 
 // hanging returns an agent that makes a call in every turn, each of which takes so long, and then answers.
-func hanging(times ...time.Duration) *switchyard.Agent {
-	var script switchyard.Script
+func hanging(times ...time.Duration) *api.Agent {
+	var script api.Script
 	for _, took := range times {
-		script.Steps = append(script.Steps, switchyard.ScriptStep{Calls: []switchyard.ScriptCall{
+		script.Steps = append(script.Steps, api.ScriptStep{Calls: []api.ScriptCall{
 			{Tool: "hang", Arguments: json.RawMessage(fmt.Sprintf(`{"ms":%d}`, took.Milliseconds()))}}})
 	}
-	script.Steps = append(script.Steps, switchyard.ScriptStep{Answer: "done"})
-	packed := switchyard.Pack(script)
-	return &switchyard.Agent{Name: "hanging", Tools: []string{"hang"}, Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &packed}}
+	script.Steps = append(script.Steps, api.ScriptStep{Answer: "done"})
+	packed := api.Pack(script)
+	return &api.Agent{Name: "hanging", Tools: []string{"hang"}, Model: api.Model{Provider: api.ProviderScripted, Script: &packed}}
 }
 
 // awaitStarted returns when a call of the run is under way.

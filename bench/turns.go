@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 const (
@@ -17,14 +17,14 @@ const (
 
 // measureTurns runs agent and hand-written workflow in turn, and takes the median of the pairs' ratios.
 func measureTurns(ctx context.Context, l *lab) (map[string]float64, error) {
-	input := switchyard.RunInput{Agent: agent(turns, turnSize), Prompt: "go"}
+	input := api.RunInput{Agent: agent(turns, turnSize), Prompt: "go"}
 	hand := handInput{Turns: turns, Size: turnSize}
-	ratio, err := l.paired(ctx, l.pairs, side{switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, input}, side{handQueue, "handTurns", hand})
+	ratio, err := l.paired(ctx, l.pairs, side{api.DefaultTaskQueue, api.AgentWorkflow, input}, side{handQueue, "handTurns", hand})
 	if err != nil {
 		return nil, err
 	}
-	ours, err := l.eventsPerTurn(ctx, switchyard.DefaultTaskQueue, switchyard.AgentWorkflow, func(n int) any {
-		return switchyard.RunInput{Agent: agent(n, turnSize), Prompt: "go"}
+	ours, err := l.eventsPerTurn(ctx, api.DefaultTaskQueue, api.AgentWorkflow, func(n int) any {
+		return api.RunInput{Agent: agent(n, turnSize), Prompt: "go"}
 	})
 	if err != nil {
 		return nil, err
@@ -38,16 +38,16 @@ func measureTurns(ctx context.Context, l *lab) (map[string]float64, error) {
 
 // measurePipeline compares a plan of calls in a row with a workflow that makes the same ones.
 func measurePipeline(ctx context.Context, l *lab) (map[string]float64, error) {
-	plan := switchyard.Plan{Name: "row"}
+	plan := api.Plan{Name: "row"}
 	for i := range turns {
-		call := switchyard.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "payload", Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d}`, turnSize))}
+		call := api.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "payload", Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d}`, turnSize))}
 		if i > 0 {
 			call.DependsOn = []string{fmt.Sprintf("c%d", i-1)}
 		}
 		plan.Calls = append(plan.Calls, call)
 	}
-	packed := switchyard.Pack(plan)
-	ratio, err := l.paired(ctx, 2*l.pairs, side{switchyard.DefaultTaskQueue, switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed}},
+	packed := api.Pack(plan)
+	ratio, err := l.paired(ctx, 2*l.pairs, side{api.DefaultTaskQueue, api.PlanWorkflow, api.RunInput{Plan: &packed}},
 		side{handQueue, "handCalls", handInput{Turns: turns, Size: turnSize}})
 	return map[string]float64{"pipeline_ratio": ratio}, err
 }

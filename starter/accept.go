@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/accept"
 	"github.com/switchyard/switchyard/toolspecs/changes"
@@ -156,7 +156,7 @@ func (c *comparer) file(ctx context.Context, path string) error {
 	}
 	c.sources = append(c.sources, comparedFile{path, data})
 	for _, spec := range specs {
-		if spec.Entry.Type != switchyard.KindMCP {
+		if spec.Entry.Type != api.KindMCP {
 			continue
 		}
 		c.tools = append(c.tools, c.compare(path, &spec, pinned[spec.Name]))
@@ -212,8 +212,8 @@ func (c *comparer) decide() error {
 	switch {
 	case c.flags.yes:
 	case a.format.json() || !isTerminal(a.In):
-		return failure(exitUsage, "%s to accept, and nothing was written; look at the differences and give --yes", switchyard.Plural(open, "tool"))
-	case !a.confirmed(fmt.Sprintf("Accept %s?", switchyard.Plural(open, "tool"))):
+		return failure(exitUsage, "%s to accept, and nothing was written; look at the differences and give --yes", api.Plural(open, "tool"))
+	case !a.confirmed(fmt.Sprintf("Accept %s?", api.Plural(open, "tool"))):
 		return failure(exitCancelled, "nothing was written")
 	}
 	return c.write()
@@ -232,12 +232,12 @@ func (c *comparer) show() {
 	for _, t := range c.tools {
 		switch {
 		case t.Problem != "":
-			fmt.Fprintf(c.app.Err, "%s: %s %s: %s\n", t.File, t.Tool, p.bad(t.State), switchyard.Shorten(t.Problem, 1000))
+			fmt.Fprintf(c.app.Err, "%s: %s %s: %s\n", t.File, t.Tool, p.bad(t.State), api.Shorten(t.Problem, 1000))
 		case t.open():
 			fmt.Fprintf(c.app.Err, "%s: %s %s\n", t.File, p.bold(t.Tool), p.warn(t.State))
 		}
 		for _, change := range t.Changes {
-			fmt.Fprintln(c.app.Err, "  "+switchyard.Shorten(change, 1000))
+			fmt.Fprintln(c.app.Err, "  "+api.Shorten(change, 1000))
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/pictures"
 	"go.temporal.io/sdk/client"
@@ -49,7 +49,7 @@ With --html the report is a page with charts, which needs no network: also by ag
   starter report --output json | jq .tpst`,
 		Args: arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t.Slow = switchyard.Duration(slow)
+			t.Slow = api.Duration(slow)
 			if err := cmp.Or(runs.check(cmd), checkThresholds(cmd, t), checkPage(cmd, "--html", html)); err != nil {
 				return err
 			}
@@ -183,7 +183,7 @@ func writeAnalysis(w io.Writer, p palette, r audit.Report) {
 		runs += ", " + goOn(r.Runs.Open)
 	}
 	line("runs", runs+judgedCounts(r.Runs))
-	tokens := fmt.Sprintf("%d in, %d out, in %s", r.Usage.InputTokens, r.Usage.OutputTokens, switchyard.Plural(r.Usage.Turns, "model step"))
+	tokens := fmt.Sprintf("%d in, %d out, in %s", r.Usage.InputTokens, r.Usage.OutputTokens, api.Plural(r.Usage.Turns, "model step"))
 	if r.Usage.Cost > 0 {
 		tokens += fmt.Sprintf(", $%.4f", r.Usage.Cost)
 	}
@@ -230,7 +230,7 @@ func asideCounts(c audit.CallStats) (text string) {
 }
 
 // errorCounts lists error types, the most frequent first.
-func errorCounts(counts map[switchyard.ErrorType]int) string {
+func errorCounts(counts map[api.ErrorType]int) string {
 	var parts []string
 	for _, t := range audit.ErrorTypes(counts) {
 		parts = append(parts, fmt.Sprintf("%d %s", counts[t], t))

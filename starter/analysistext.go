@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -67,7 +67,7 @@ func wasteText(r audit.Report) string {
 		return ""
 	}
 	text := fmt.Sprintf("%d of %d calls took more than %g times the estimated tokens, %s tokens beyond; accuracy %.2f on average, %d under %g",
-		c.Wasteful, c.Estimated, t.Waste, switchyard.Thousands(c.WastedTokens), c.Accuracy, c.Inaccurate, t.Accuracy)
+		c.Wasteful, c.Estimated, t.Waste, api.Thousands(c.WastedTokens), c.Accuracy, c.Inaccurate, t.Accuracy)
 	if c.Unestimated > 0 {
 		text += "; " + isAre(c.Unestimated, "call") + " without an estimate"
 	}
@@ -123,7 +123,7 @@ type told struct{ name, text string }
 func standingOut(r audit.Report) (lines []told) {
 	broken := ""
 	if r.Violations > 0 {
-		broken = switchyard.Plural(r.Violations, "call") + " broke a policy, an execution plan, a budget or a hook's rule"
+		broken = api.Plural(r.Violations, "call") + " broke a policy, an execution plan, a budget or a hook's rule"
 	}
 	for _, l := range []told{{"slow", slowTools(r)}, {"waste", wasteText(r)}, {"rules", broken}, {"errors", errorCounts(r.Errors)}} {
 		if l.text != "" {

@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
 // Tokens per solved run of an agent of which no run was solved are not told as 0, which would be the best there is.
 func TestNoneSolved(t *testing.T) {
 	t.Parallel()
-	r := audit.Report{Runs: audit.RunCounts{All: 3, Solved: 1, Failed: 1, Open: 1}, Usage: switchyard.Usage{Turns: 1, InputTokens: 50}, TPST: 50, Agents: []audit.AgentStats{
-		{Name: "lost", Runs: audit.RunCounts{All: 1, Failed: 1}, Usage: switchyard.Usage{InputTokens: 30}},
+	r := audit.Report{Runs: audit.RunCounts{All: 3, Solved: 1, Failed: 1, Open: 1}, Usage: api.Usage{Turns: 1, InputTokens: 50}, TPST: 50, Agents: []audit.AgentStats{
+		{Name: "lost", Runs: audit.RunCounts{All: 1, Failed: 1}, Usage: api.Usage{InputTokens: 30}},
 		{Name: "free", Runs: audit.RunCounts{All: 1, Solved: 1}},
 	}}
 	w := &strings.Builder{}
@@ -28,13 +28,13 @@ func TestNoneSolved(t *testing.T) {
 // The end of a run tells what its checker said, in one line, also where that came to no verdict.
 func TestCheckerIsTold(t *testing.T) {
 	t.Parallel()
-	for want, checked := range map[string]*switchyard.Checked{
+	for want, checked := range map[string]*api.Checked{
 		"":                                       nil,
 		"fits says that it is solved: six it is": {Tool: "fits", Solved: true, Reason: "six\nit is"},
 		"fits says that it is not solved":        {Tool: "fits"},
 		"fits gave no verdict: no form: $: must be one": {Tool: "fits", Problem: "no form:\n  $: must be one"},
 	} {
-		r := report{end: switchyard.Event{Result: &switchyard.RunResult{Checked: checked}}}
+		r := report{end: api.Event{Result: &api.RunResult{Checked: checked}}}
 		if got := r.checked(); got != want {
 			t.Errorf("%+v is told as %q, want %q", checked, got, want)
 		}
@@ -44,9 +44,9 @@ func TestCheckerIsTold(t *testing.T) {
 // Runs of a conversation have one id, so that their verdicts need those of the executions to be told apart.
 func TestVerdictTable(t *testing.T) {
 	t.Parallel()
-	one := &switchyard.Judged{WorkflowID: "talk", RunID: "r1", Verdict: "solved", JudgedBy: "end"}
-	two := &switchyard.Judged{WorkflowID: "talk", RunID: "r2", Verdict: "open", JudgedBy: "end"}
-	for want, judged := range map[string][]*switchyard.Judged{
+	one := &api.Judged{WorkflowID: "talk", RunID: "r1", Verdict: "solved", JudgedBy: "end"}
+	two := &api.Judged{WorkflowID: "talk", RunID: "r2", Verdict: "open", JudgedBy: "end"}
+	for want, judged := range map[string][]*api.Judged{
 		"run verdict talk solved by its end":                            {one},
 		"run run id verdict talk r1 solved by its end talk r2 not over": {one, two},
 	} {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -73,8 +73,8 @@ the question stays open. A question takes one reply; the run's records keep who 
 }
 
 // reply makes the reply of the flags; its question is not set.
-func (f *replyFlags) reply(cmd *cobra.Command, stdin io.Reader) (switchyard.Reply, error) {
-	r := switchyard.Reply{By: f.by.name(), Reason: f.reason, Decline: f.decline}
+func (f *replyFlags) reply(cmd *cobra.Command, stdin io.Reader) (api.Reply, error) {
+	r := api.Reply{By: f.by.name(), Reason: f.reason, Decline: f.decline}
 	var given []string
 	for _, name := range []string{"value", "text", "file", "decline"} {
 		if cmd.Flags().Changed(name) {
@@ -98,12 +98,12 @@ func (f *replyFlags) reply(cmd *cobra.Command, stdin io.Reader) (switchyard.Repl
 func (f *replyFlags) answer(cmd *cobra.Command, flag string, stdin io.Reader) (json.RawMessage, error) {
 	switch flag {
 	case "--value":
-		if _, err := switchyard.DecodeJSON([]byte(f.value)); err != nil {
+		if _, err := api.DecodeJSON([]byte(f.value)); err != nil {
 			return nil, usageError(cmd, "--value is not JSON: %v; a text goes with --text", err)
 		}
 		return json.RawMessage(f.value), nil
 	case "--text":
-		return switchyard.EncodeJSON(f.text)
+		return api.EncodeJSON(f.text)
 	case "--file":
 		return answerFile(f.file, stdin)
 	}
@@ -121,7 +121,7 @@ func answerFile(path string, stdin io.Reader) (json.RawMessage, error) {
 		defer file.Close()
 		source = file
 	}
-	data, err := io.ReadAll(io.LimitReader(source, switchyard.MaxPayload+1))
+	data, err := io.ReadAll(io.LimitReader(source, api.MaxPayload+1))
 	if err != nil {
 		return nil, failure(exitUsage, "--file %s: %w", path, pathError(path, err))
 	}
@@ -129,7 +129,7 @@ func answerFile(path string, stdin io.Reader) (json.RawMessage, error) {
 }
 
 // answer replies to a question of the run or of a sub-agent below it.
-func (a *app) answer(ctx context.Context, c client.Client, run *runReference, r switchyard.Reply) error {
+func (a *app) answer(ctx context.Context, c client.Client, run *runReference, r api.Reply) error {
 	open, err := audit.Questions(ctx, c, run.workflowID, run.runID)
 	if err != nil {
 		return a.lookupError(run.workflowID, run.runID, err)
@@ -158,7 +158,7 @@ func (a *app) answer(ctx context.Context, c client.Client, run *runReference, r 
 
 // choose finds the question that is meant, and the run that has it. One that is not open is left to the run, which knows
 // what became of it.
-func choose(run *runReference, open []audit.RunQuestion, r *switchyard.Reply, way reach) (*runReference, error) {
+func choose(run *runReference, open []audit.RunQuestion, r *api.Reply, way reach) (*runReference, error) {
 	if r.Question != "" {
 		open = slices.DeleteFunc(slices.Clone(open), func(q audit.RunQuestion) bool { return q.ID != r.Question })
 		if own := slices.IndexFunc(open, func(q audit.RunQuestion) bool { return q.WorkflowID == run.workflowID }); own >= 0 || len(open) == 0 {
@@ -182,11 +182,11 @@ func choose(run *runReference, open []audit.RunQuestion, r *switchyard.Reply, wa
 	return nil, failure(exitUsage, "%d questions could be meant; name one:%s", len(open), strings.Join(lines, ""))
 }
 
-func sendReply(ctx context.Context, c client.Client, run *runReference, r switchyard.Reply) error {
+func sendReply(ctx context.Context, c client.Client, run *runReference, r api.Reply) error {
 	ctx, cancel := context.WithTimeout(ctx, replyWithin)
 	defer cancel()
 	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run.workflowID, RunID: run.runID, UpdateID: randomHex(16),
-		UpdateName: switchyard.ReplyUpdate, Args: []any{r}, WaitForStage: client.WorkflowUpdateStageCompleted})
+		UpdateName: api.ReplyUpdate, Args: []any{r}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func sendReply(ctx context.Context, c client.Client, run *runReference, r switch
 }
 
 // replyError says why a reply was not taken.
-func (a *app) replyError(id string, r switchyard.Reply, err error) error {
+func (a *app) replyError(id string, r api.Reply, err error) error {
 	if _, late := errors.AsType[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err); late {
 		return failure(exitFailed, "no worker of the run %q has taken the answer within %s; it may still be taken when one comes\nSee whether it was: %s", id, replyWithin, a.connection.reach().command("questions", id))
 	}
@@ -209,7 +209,7 @@ func (a *app) replyError(id string, r switchyard.Reply, err error) error {
 		return a.lookupError(id, "", err)
 	}
 	switch refused.Type {
-	case switchyard.ReplyUnfit, switchyard.ReplyMalformed:
+	case api.ReplyUnfit, api.ReplyMalformed:
 		text := refused.Message
 		for _, p := range refused.Problems {
 			text += "\n  " + p.String()
@@ -220,7 +220,7 @@ func (a *app) replyError(id string, r switchyard.Reply, err error) error {
 }
 
 // refusal is why the run itself refused a reply or a decision.
-func refusal(err error) (refused switchyard.ReplyError, ok bool) {
+func refusal(err error) (refused api.ReplyError, ok bool) {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	ok = ok && app.Details(&refused) == nil
 	return refused, ok

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
@@ -98,7 +98,7 @@ func (f *formatFlags) writeApproval(w io.Writer, p palette, a listedApproval, no
 	if a.Rule != "" {
 		why += " (rule " + a.Rule + ")"
 	}
-	fmt.Fprintln(w, p.faint("  because "+switchyard.Shorten(why, maxSchemaText)+" · digest "+a.Digest))
+	fmt.Fprintln(w, p.faint("  because "+api.Shorten(why, maxSchemaText)+" · digest "+a.Digest))
 	fmt.Fprintln(w, "  "+a.Approve)
 	fmt.Fprintln(w, "  "+a.Deny)
 }
@@ -113,14 +113,14 @@ func (r reach) approvalNote(a audit.RunApproval) string {
 		what = "more of its limit of " + a.Limit
 	}
 	return fmt.Sprintf("run %s %s for approval of %s: %s\n  look and decide: %s", a.WorkflowID, waits, what,
-		switchyard.Shorten(strings.Join(strings.Fields(a.Text), " "), 300), r.howToApprove(a))
+		api.Shorten(strings.Join(strings.Fields(a.Text), " "), 300), r.howToApprove(a))
 }
 
 // approval adds what an event says of an approval.
-func (p *pairs) approval(e switchyard.Event, r reach) {
+func (p *pairs) approval(e api.Event, r reach) {
 	if e.Approval != nil {
-		p.add("text", switchyard.Shorten(e.Approval.Text, 300))
-		p.add("because", switchyard.Shorten(e.Approval.Reason, 200))
+		p.add("text", api.Shorten(e.Approval.Text, 300))
+		p.add("because", api.Shorten(e.Approval.Reason, 200))
 		p.add("approve", r.howToApprove(audit.RunApproval{WorkflowID: e.WorkflowID, Approval: *e.Approval}))
 	}
 	if e.Decided != nil {
@@ -129,16 +129,16 @@ func (p *pairs) approval(e switchyard.Event, r reach) {
 }
 
 // approvalEvent takes an event that is about an approval, and returns its line; of others it does nothing.
-func (t *tracker) approvalEvent(e switchyard.Event) []string {
+func (t *tracker) approvalEvent(e api.Event) []string {
 	switch e.Type {
-	case switchyard.EventApprovalRequested:
+	case api.EventApprovalRequested:
 		t.approvals = append(slices.Clip(t.approvals), audit.RunApproval{WorkflowID: e.WorkflowID, Approval: *e.Approval})
-	case switchyard.EventApprovalDecided:
+	case api.EventApprovalDecided:
 		t.approvals = slices.DeleteFunc(slices.Clone(t.approvals), func(a audit.RunApproval) bool { return a.Call == e.CallID })
 		if e.Decided.By != "" {
 			return []string{t.palette.bold("call "+e.CallID) + " " + plainText(e.Decided.Note())}
 		}
-	case switchyard.EventApprovalEscalated:
+	case api.EventApprovalEscalated:
 		t.approvals = slices.Clone(t.approvals)
 		for i, a := range t.approvals {
 			if a.Call == e.CallID {
@@ -146,8 +146,8 @@ func (t *tracker) approvalEvent(e switchyard.Event) []string {
 			}
 		}
 		return []string{t.palette.warn("! ") + "nobody has decided about call " + plainText(e.CallID) + " in time; it stays open for as long again"}
-	case switchyard.EventApprovalRefused:
-		return []string{t.palette.warn("! ") + "a decision about call " + plainText(e.CallID) + " did not count: " + switchyard.Shorten(e.Failure, 300)}
+	case api.EventApprovalRefused:
+		return []string{t.palette.warn("! ") + "a decision about call " + plainText(e.CallID) + " did not count: " + api.Shorten(e.Failure, 300)}
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func (t *tracker) approvalLines(limit int) []string {
 			break
 		}
 		text := strings.Join(strings.Fields(a.Text), " ")
-		lines = append(lines, t.palette.warn("? ")+a.Call+" waits for approval: "+switchyard.Shorten(text, 300),
+		lines = append(lines, t.palette.warn("? ")+a.Call+" waits for approval: "+api.Shorten(text, 300),
 			"  "+t.palette.bold(t.reach.howToApprove(a)), "  "+t.palette.bold(t.reach.command("deny", a.WorkflowID, a.Call)+" --reason TEXT"))
 	}
 	return lines

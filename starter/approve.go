@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
@@ -58,7 +58,7 @@ A run that has reached a limit and asks for more waits as the call named limit; 
   starter approve demo-1a2b3c4d 2.1 --edit changed.json --yes
   starter approve demo-1a2b3c4d limit --grant calls=20,cost=1.50`,
 		Args: arguments(0, "RUN", "CALL"),
-		RunE: a.onDecision(&ref, &flags, switchyard.DecisionApprove),
+		RunE: a.onDecision(&ref, &flags, api.DecisionApprove),
 	}
 	ref.add(cmd.Flags())
 	flags.add(cmd)
@@ -78,7 +78,7 @@ CALL is its id, as 'starter approvals' prints it; it may be left out where one c
 		Example: `  starter deny demo-1a2b3c4d --reason "not before the audit"
   starter deny demo-1a2b3c4d 2.1 --reason "the wrong account" --by ada`,
 		Args: arguments(0, "RUN", "CALL"),
-		RunE: a.onDecision(&ref, &flags, switchyard.DecisionDeny),
+		RunE: a.onDecision(&ref, &flags, api.DecisionDeny),
 	}
 	ref.add(cmd.Flags())
 	flags.add(cmd)
@@ -87,15 +87,15 @@ CALL is its id, as 'starter approvals' prints it; it may be left out where one c
 }
 
 // onDecision is what a command does that decides about a call.
-func (a *app) onDecision(ref *runReference, flags *decisionFlags, kind switchyard.DecisionKind) func(*cobra.Command, []string) error {
+func (a *app) onDecision(ref *runReference, flags *decisionFlags, kind api.DecisionKind) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		d := switchyard.Decision{Kind: kind, By: flags.by.name(), Reason: flags.reason, Digest: flags.digest}
+		d := api.Decision{Kind: kind, By: flags.by.name(), Reason: flags.reason, Digest: flags.digest}
 		if cmd.Flags().Changed("edit") {
 			arguments, err := flags.changes(a)
 			if err != nil {
 				return usageError(cmd, "--edit: %v", err)
 			}
-			d.Kind, d.Arguments = switchyard.DecisionEdit, arguments
+			d.Kind, d.Arguments = api.DecisionEdit, arguments
 		}
 		if cmd.Flags().Changed("grant") {
 			grant, err := parseGrant(flags.grant)
@@ -126,8 +126,8 @@ func (a *app) onDecision(ref *runReference, flags *decisionFlags, kind switchyar
 var grantTypes = map[string]string{"turns": "int", "calls": "int", "tokens": "int", "cost": "float64"}
 
 // parseGrant reads amounts such as calls=20,cost=1.50.
-func parseGrant(text string) (*switchyard.Grant, error) {
-	g := &switchyard.Grant{}
+func parseGrant(text string) (*api.Grant, error) {
+	g := &api.Grant{}
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, err := splitPair(strings.TrimSpace(part))
 		if err != nil {
@@ -159,7 +159,7 @@ func (f *decisionFlags) changes(a *app) (json.RawMessage, error) {
 	text := f.edit
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		if _, err := os.Stat(text); err != nil && text != "-" {
-			return nil, fmt.Errorf("%s is neither a JSON object with the changed arguments, such as --edit '{\"amount\": 80}', nor a file with one", switchyard.Shorten(text, 80))
+			return nil, fmt.Errorf("%s is neither a JSON object with the changed arguments, such as --edit '{\"amount\": 80}', nor a file with one", api.Shorten(text, 80))
 		}
 		data, err := answerFile(text, a.In)
 		if err != nil {
@@ -168,7 +168,7 @@ func (f *decisionFlags) changes(a *app) (json.RawMessage, error) {
 		text = string(data)
 	}
 	var object map[string]json.RawMessage
-	if _, err := switchyard.DecodeJSON([]byte(text)); err != nil {
+	if _, err := api.DecodeJSON([]byte(text)); err != nil {
 		return nil, fmt.Errorf("the changed arguments are not JSON: %w; write a JSON object, such as --edit '{\"amount\": 80}'", err)
 	}
 	if json.Unmarshal([]byte(text), &object) != nil {
@@ -178,7 +178,7 @@ func (f *decisionFlags) changes(a *app) (json.RawMessage, error) {
 }
 
 // decide decides about a call of the run or of a sub-agent below it.
-func (a *app) decide(ctx context.Context, c client.Client, run *runReference, d switchyard.Decision, yes bool) error {
+func (a *app) decide(ctx context.Context, c client.Client, run *runReference, d api.Decision, yes bool) error {
 	open, err := audit.Approvals(ctx, c, run.workflowID, run.runID)
 	if err != nil {
 		return a.lookupError(run.workflowID, run.runID, err)
@@ -187,7 +187,7 @@ func (a *app) decide(ctx context.Context, c client.Client, run *runReference, d 
 	if err != nil {
 		return err
 	}
-	err = control(ctx, c, target, randomHex(16), switchyard.DecideUpdate, d)
+	err = control(ctx, c, target, randomHex(16), api.DecideUpdate, d)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return failure(exitCancelled, "interrupted; the decision may still be taken\nSee whether it was: %s", a.connection.reach().command("show", target.workflowID))
@@ -202,7 +202,7 @@ func (a *app) decide(ctx context.Context, c client.Client, run *runReference, d 
 
 // meant finds the call that a decision is about, and the run that makes it, shows the call, and binds the decision to it. A
 // call that does not wait is left to the run, which knows what became of it.
-func (a *app) meant(run *runReference, open []audit.RunApproval, d *switchyard.Decision, yes bool) (*runReference, error) {
+func (a *app) meant(run *runReference, open []audit.RunApproval, d *api.Decision, yes bool) (*runReference, error) {
 	fits := fitting(run, open, *d)
 	way := a.connection.reach()
 	switch {
@@ -229,7 +229,7 @@ func (a *app) meant(run *runReference, open []audit.RunApproval, d *switchyard.D
 }
 
 // fitting returns those of the calls that a decision may be about: of two with the id that it names, the run's own.
-func fitting(run *runReference, open []audit.RunApproval, d switchyard.Decision) []audit.RunApproval {
+func fitting(run *runReference, open []audit.RunApproval, d api.Decision) []audit.RunApproval {
 	fits := slices.DeleteFunc(slices.Clone(open), func(o audit.RunApproval) bool {
 		if d.Call == "" {
 			return d.Digest != "" && o.Digest != d.Digest
@@ -243,23 +243,23 @@ func fitting(run *runReference, open []audit.RunApproval, d switchyard.Decision)
 }
 
 // deciding names the commands that decide.
-var deciding = map[switchyard.DecisionKind]string{switchyard.DecisionApprove: "approve", switchyard.DecisionEdit: "approve", switchyard.DecisionDeny: "deny"}
+var deciding = map[api.DecisionKind]string{api.DecisionApprove: "approve", api.DecisionEdit: "approve", api.DecisionDeny: "deny"}
 
 // seen shows the call and has it confirmed, unless the decision names its digest already, and binds the decision to it.
-func (a *app) seen(way reach, o audit.RunApproval, d *switchyard.Decision, yes bool) error {
+func (a *app) seen(way reach, o audit.RunApproval, d *api.Decision, yes bool) error {
 	if d.Digest != "" {
 		return nil
 	}
 	d.Digest = o.Digest
-	if d.Kind == switchyard.DecisionDeny {
+	if d.Kind == api.DecisionDeny {
 		return nil
 	}
 	if !a.format.json() {
 		a.format.writeApproval(a.Err, a.paletteFor(a.Err), way.listedApprovals([]audit.RunApproval{o})[0], time.Now())
 	}
 	question := "Approve this call?"
-	if d.Kind == switchyard.DecisionEdit {
-		question = "Approve this call with " + switchyard.Shorten(string(d.Arguments), 300) + "?"
+	if d.Kind == api.DecisionEdit {
+		question = "Approve this call with " + api.Shorten(string(d.Arguments), 300) + "?"
 	}
 	switch {
 	case yes:
@@ -273,13 +273,13 @@ func (a *app) seen(way reach, o audit.RunApproval, d *switchyard.Decision, yes b
 }
 
 // decisionError says why a decision was not taken.
-func (a *app) decisionError(id string, d switchyard.Decision, err error) error {
+func (a *app) decisionError(id string, d api.Decision, err error) error {
 	way := a.connection.reach()
 	refused, ok := refusal(err)
 	switch {
 	case !ok:
 		return a.controlError(&runReference{workflowID: id}, err)
-	case refused.Type == switchyard.DecisionUnfit || refused.Type == switchyard.ReplyMalformed:
+	case refused.Type == api.DecisionUnfit || refused.Type == api.ReplyMalformed:
 		text := refused.Message
 		for _, p := range refused.Problems {
 			text += "\n  " + p.String()

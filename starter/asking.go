@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -44,7 +44,7 @@ func (t *tellsBelow) tell(key, note string) {
 
 // askedNote tells of a question in two lines.
 func (r reach) askedNote(q audit.RunQuestion) string {
-	return fmt.Sprintf("run %s asks a person: %s\n  answer it: %s", q.WorkflowID, switchyard.Shorten(q.Text, 300), r.howToAnswer(q))
+	return fmt.Sprintf("run %s asks a person: %s\n  answer it: %s", q.WorkflowID, api.Shorten(q.Text, 300), r.howToAnswer(q))
 }
 
 // quietView shows nothing but what somebody has to do.
@@ -54,24 +54,24 @@ func newQuietView(below tellsBelow) *quietView {
 	return &quietView{&plainView{out: io.Discard, tellsBelow: below}}
 }
 
-func (v *quietView) event(e switchyard.Event) error {
-	if e.Type == switchyard.EventQuestionAsked {
+func (v *quietView) event(e api.Event) error {
+	if e.Type == api.EventQuestionAsked {
 		v.note(v.reach.askedNote(audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question}))
 	}
-	if e.Type == switchyard.EventApprovalRequested || e.Type == switchyard.EventApprovalEscalated {
+	if e.Type == api.EventApprovalRequested || e.Type == api.EventApprovalEscalated {
 		v.note(v.reach.approvalNote(audit.RunApproval{WorkflowID: e.WorkflowID, Approval: *e.Approval}))
 	}
 	return nil
 }
 
 // question adds what an event says of a question.
-func (p *pairs) question(e switchyard.Event, r reach) {
+func (p *pairs) question(e api.Event, r reach) {
 	if e.Question == nil {
 		return
 	}
 	p.add("question", e.Question.ID)
-	p.add("text", switchyard.Shorten(e.Question.Text, 300))
-	if e.Type == switchyard.EventQuestionAsked {
+	p.add("text", api.Shorten(e.Question.Text, 300))
+	if e.Type == api.EventQuestionAsked {
 		p.add("answer", r.howToAnswer(audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question}))
 	}
 	if e.Reply != nil {
@@ -80,11 +80,11 @@ func (p *pairs) question(e switchyard.Event, r reach) {
 }
 
 // asks takes an event that is about a question.
-func (t *tracker) asks(e switchyard.Event) {
+func (t *tracker) asks(e api.Event) {
 	switch e.Type {
-	case switchyard.EventQuestionAsked:
+	case api.EventQuestionAsked:
 		t.questions = append(t.questions, audit.RunQuestion{WorkflowID: e.WorkflowID, Question: *e.Question})
-	case switchyard.EventQuestionClosed:
+	case api.EventQuestionClosed:
 		t.questions = slices.DeleteFunc(slices.Clone(t.questions), func(q audit.RunQuestion) bool { return q.ID == e.Question.ID })
 	}
 }
@@ -97,7 +97,7 @@ func (t *tracker) questionLines(limit int) []string {
 			break
 		}
 		text := strings.Join(strings.Fields(q.Text), " ")
-		lines = append(lines, t.palette.warn("? ")+q.ID+" "+switchyard.Shorten(text, 300), "  "+t.palette.bold(t.reach.howToAnswer(q)))
+		lines = append(lines, t.palette.warn("? ")+q.ID+" "+api.Shorten(text, 300), "  "+t.palette.bold(t.reach.howToAnswer(q)))
 	}
 	return lines
 }

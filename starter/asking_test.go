@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/payloads"
 )
 
 func asked(run, id, text, schema string) audit.RunQuestion {
-	return audit.RunQuestion{WorkflowID: run, Question: switchyard.Question{ID: id, Call: "1.1", Tool: "ask", Text: text, Schema: []byte(schema)}}
+	return audit.RunQuestion{WorkflowID: run, Question: api.Question{ID: id, Call: "1.1", Tool: "ask", Text: text, Schema: []byte(schema)}}
 }
 
 // TestLiveQuestions proves that a live view shows open questions below the calls, those of sub-agents too, each with the
@@ -21,10 +21,10 @@ func TestLiveQuestions(t *testing.T) {
 	v := tracker{}
 	own := asked("demo", "1.1", "Shall I\n\x1b[2Jgo on?", "")
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	for _, e := range []switchyard.Event{
-		{Type: switchyard.EventStepCompleted, Turn: 1, Step: &switchyard.ModelResponse{Message: switchyard.Message{Calls: []switchyard.Call{{ID: "1.1", Tool: "ask", Arguments: "{}"}}}}},
-		{Type: switchyard.EventToolStarted, Turn: 1, CallID: "1.1", Tool: "ask", Summary: "ask", Time: now, WorkflowID: "demo"},
-		{Type: switchyard.EventQuestionAsked, Turn: 1, CallID: "1.1", WorkflowID: "demo", Question: &own.Question},
+	for _, e := range []api.Event{
+		{Type: api.EventStepCompleted, Turn: 1, Step: &api.ModelResponse{Message: api.Message{Calls: []api.Call{{ID: "1.1", Tool: "ask", Arguments: "{}"}}}}},
+		{Type: api.EventToolStarted, Turn: 1, CallID: "1.1", Tool: "ask", Summary: "ask", Time: now, WorkflowID: "demo"},
+		{Type: api.EventQuestionAsked, Turn: 1, CallID: "1.1", WorkflowID: "demo", Question: &own.Question},
 	} {
 		v.event(e)
 	}
@@ -43,7 +43,7 @@ func TestLiveQuestions(t *testing.T) {
 	if got := v.rest(now); got[len(got)-1] != want[5] {
 		t.Errorf("at the view's end: %q", got)
 	}
-	v.event(switchyard.Event{Type: switchyard.EventQuestionClosed, Turn: 1, CallID: "1.1", Question: &own.Question})
+	v.event(api.Event{Type: api.EventQuestionClosed, Turn: 1, CallID: "1.1", Question: &own.Question})
 	v.below = nil
 	if got := v.questionLines(20); len(got) > 0 {
 		t.Errorf("closed questions are shown: %q", got)
@@ -92,7 +92,7 @@ func TestChoose(t *testing.T) {
 		{name: "none", code: exitFailed},
 		{name: "one of many", open: open, code: exitUsage},
 	} {
-		r := switchyard.Reply{Question: test.question}
+		r := api.Reply{Question: test.question}
 		run, err := choose(&runReference{workflowID: "demo"}, test.open, &r, reach{})
 		if err != nil {
 			if own, ok := err.(*exitError); !ok || own.code != test.code {

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -63,19 +63,19 @@ func (a *app) callStart(cmd *cobra.Command, flags *startFlags, args []string) (*
 			return nil, err
 		}
 	}
-	s, err := flags.newStart(cmd, switchyard.CallerDirect, switchyard.CallWorkflow, args[0])
+	s, err := flags.newStart(cmd, api.CallerDirect, api.CallWorkflow, args[0])
 	if err != nil {
 		return nil, err
 	}
 	s.pairs = args[1:]
-	s.input.Call = &switchyard.Call{Tool: args[0], Arguments: text}
+	s.input.Call = &api.Call{Tool: args[0], Arguments: text}
 	return s, nil
 }
 
 // toolToCall returns what is known here of a tool: nil where the workers alone know it. It refuses a name that no tool can have, one
 // that the folder of --tools does not hold, and one that the worker of 'starter dev' does not serve.
 func (a *app) toolToCall(name string, flags *catalogFlags) (*toolspecs.Compiled, error) {
-	if err := switchyard.CheckToolName(name); err != nil {
+	if err := api.CheckToolName(name); err != nil {
 		return nil, failure(exitUsage, "%w", err)
 	}
 	if flags.dir != "" {
@@ -118,7 +118,7 @@ func takesText(tool *toolspecs.Compiled) func(name string) bool {
 func (a *app) checkArguments(tool *toolspecs.Compiled, text string, flags *startFlags) error {
 	rest, _, problems := tool.TakePlan(text)
 	if len(problems) == 0 {
-		_, _, problems = tool.Arguments(rest, switchyard.Mode(flags.mode))
+		_, _, problems = tool.Arguments(rest, api.Mode(flags.mode))
 	}
 	if len(problems) == 0 {
 		return nil
@@ -127,7 +127,7 @@ func (a *app) checkArguments(tool *toolspecs.Compiled, text string, flags *start
 	for _, p := range problems {
 		lines = append(lines, "  "+p.String())
 	}
-	lines = append(lines, fmt.Sprintf("What it takes: %s tools show %s --tools %s", a.connection.called(), tool.Spec.Name, switchyard.ShellWord(flags.catalog.dir)))
+	lines = append(lines, fmt.Sprintf("What it takes: %s tools show %s --tools %s", a.connection.called(), tool.Spec.Name, api.ShellWord(flags.catalog.dir)))
 	return failure(exitUsage, "%s", strings.Join(lines, "\n"))
 }
 
@@ -169,12 +169,12 @@ func (a *app) progressView() view {
 
 // callEnd is a call's end as JSON.
 type callEnd struct {
-	WorkflowID string                `json:"workflow_id"`
-	RunID      string                `json:"run_id"`
-	Event      switchyard.EventType  `json:"event"`
-	Result     *switchyard.RunResult `json:"result,omitempty"`
-	Failure    string                `json:"failure,omitempty"`
-	Record     *switchyard.Record    `json:"record,omitempty"`
+	WorkflowID string         `json:"workflow_id"`
+	RunID      string         `json:"run_id"`
+	Event      api.EventType  `json:"event"`
+	Result     *api.RunResult `json:"result,omitempty"`
+	Failure    string         `json:"failure,omitempty"`
+	Record     *api.Record    `json:"record,omitempty"`
 }
 
 func (a *app) printCall(f *follower, s *start) error {
@@ -187,7 +187,7 @@ func (a *app) printCall(f *follower, s *start) error {
 		}
 		return writeJSON(a.Out, end, true)
 	}
-	if r := f.last.Result; r != nil && f.last.Type == switchyard.EventRunCompleted {
+	if r := f.last.Result; r != nil && f.last.Type == api.EventRunCompleted {
 		if err := a.println(readable(r.Output)); err != nil {
 			return err
 		}
@@ -206,13 +206,13 @@ func (a *app) printCall(f *follower, s *start) error {
 }
 
 // notesOf returns what was noted of a call, at its start and with its result.
-func notesOf(r switchyard.Record) []string {
+func notesOf(r api.Record) []string {
 	notes := slices.Clone(r.Notes)
 	if r.Result != nil {
 		notes = append(notes, r.Result.Notes...)
 	}
 	for _, h := range r.Hooks {
-		if h.Did == switchyard.HookBlocked {
+		if h.Did == api.HookBlocked {
 			h.Reason = "" // the error says it
 		}
 		notes = append(notes, hookNote(h))
@@ -226,11 +226,11 @@ func notesOf(r switchyard.Record) []string {
 
 // approvalNote tells what a person decided about a call. Of an edit the call's own note says who changed what, so that only the
 // reason is left to be told.
-func approvalNote(r switchyard.Record) string {
+func approvalNote(r api.Record) string {
 	switch d := r.Approval; {
 	case d == nil:
 		return ""
-	case d.Decision != switchyard.DecisionEdit || len(r.Notes) == 0:
+	case d.Decision != api.DecisionEdit || len(r.Notes) == 0:
 		return d.Note()
 	case d.Reason == "":
 		return ""
@@ -240,9 +240,9 @@ func approvalNote(r switchyard.Record) string {
 }
 
 // notesBesideError are the notes of a call whose error is shown too: that of one that a person denied says who did, and why.
-func notesBesideError(r switchyard.Record) []string {
+func notesBesideError(r api.Record) []string {
 	notes := notesOf(r)
-	if r.Error == nil || r.Error.Type != switchyard.ErrApprovalDenied || r.Approval == nil {
+	if r.Error == nil || r.Error.Type != api.ErrApprovalDenied || r.Approval == nil {
 		return notes
 	}
 	said := approvalNote(r)
@@ -251,7 +251,7 @@ func notesBesideError(r switchyard.Record) []string {
 
 // typeHint tells how to pass text that looks like another JSON value where a call of name=value pairs was refused for
 // the type of one.
-func typeHint(pairs []string, records []switchyard.Record) string {
+func typeHint(pairs []string, records []api.Record) string {
 	for _, record := range records {
 		if record.Error == nil {
 			continue
@@ -259,7 +259,7 @@ func typeHint(pairs []string, records []switchyard.Record) string {
 		for _, problem := range record.Error.Problems {
 			name := strings.TrimPrefix(problem.Path, "$.")
 			i := slices.IndexFunc(pairs, func(pair string) bool { return strings.HasPrefix(pair, name+"=") })
-			if i < 0 || problem.Rule != switchyard.RuleType {
+			if i < 0 || problem.Rule != api.RuleType {
 				continue
 			}
 			value := strings.TrimPrefix(pairs[i], name+"=")

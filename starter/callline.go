@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -28,7 +28,7 @@ func (t *tracker) callLine(r *callRow, now time.Time, spinner string) string {
 	return t.palette.faint("  · " + r.id + " " + r.text)
 }
 
-func (t *tracker) endedLine(r switchyard.Record, text string) string {
+func (t *tracker) endedLine(r api.Record, text string) string {
 	parts := []string{"  " + t.mark(r.Status) + " " + r.CallID + " " + text}
 	if r.Duration > 0 {
 		parts = append(parts, brief(r.Duration.Std()))
@@ -36,7 +36,7 @@ func (t *tracker) endedLine(r switchyard.Record, text string) string {
 	if r.QueueWait.Std() >= longWait {
 		parts = append(parts, t.palette.faint("waited "+brief(r.QueueWait.Std())))
 	}
-	if r.Lane != "" && r.Lane != switchyard.LaneGeneral {
+	if r.Lane != "" && r.Lane != api.LaneGeneral {
 		parts = append(parts, t.palette.faint("lane "+r.Lane))
 	}
 	if r.Attempts > 1 {
@@ -52,22 +52,22 @@ func (t *tracker) endedLine(r switchyard.Record, text string) string {
 }
 
 // mark stands before a call that has ended.
-func (t *tracker) mark(s switchyard.CallStatus) string {
+func (t *tracker) mark(s api.CallStatus) string {
 	switch s {
-	case switchyard.CallFailed, switchyard.CallRefused:
+	case api.CallFailed, api.CallRefused:
 		return t.palette.bad("✗")
-	case switchyard.CallCancelled:
+	case api.CallCancelled:
 		return t.palette.warn("■")
 	}
 	return t.palette.good("✓")
 }
 
 // childText names the run of a sub-agent.
-func childText(c switchyard.ChildRun) string { return "run " + c.WorkflowID }
+func childText(c api.ChildRun) string { return "run " + c.WorkflowID }
 
 // errorLine is a call's failure in one line.
-func errorLine(e *switchyard.Error) string {
-	return string(e.Type) + ": " + switchyard.Shorten(e.Message, 160) + nearLine(e)
+func errorLine(e *api.Error) string {
+	return string(e.Type) + ": " + api.Shorten(e.Message, 160) + nearLine(e)
 }
 
 // detailLines are what people should see of a call below its line: what was noted of it, such as that an instance is new,
@@ -78,7 +78,7 @@ func (t *tracker) detailLines(r *callRow) []string {
 	}
 	var lines []string
 	for _, note := range notesBesideError(*r.record) {
-		lines = append(lines, t.palette.faint("      note: "+switchyard.Shorten(note, 300)))
+		lines = append(lines, t.palette.faint("      note: "+api.Shorten(note, 300)))
 	}
 	if r.record.Error == nil {
 		return lines
@@ -87,7 +87,7 @@ func (t *tracker) detailLines(r *callRow) []string {
 		lines = append(lines, t.palette.faint("      "+problem))
 	}
 	for _, detail := range r.record.Error.Details {
-		lines = append(lines, t.palette.faint("      "+switchyard.Shorten(detail, 1000)))
+		lines = append(lines, t.palette.faint("      "+api.Shorten(detail, 1000)))
 	}
 	return lines
 }
@@ -96,12 +96,12 @@ func (t *tracker) detailLines(r *callRow) []string {
 const maxProblems = 5
 
 // problemTexts are the first of a failure's problems, each in a line.
-func problemTexts(e *switchyard.Error) (texts []string) {
+func problemTexts(e *api.Error) (texts []string) {
 	if e == nil {
 		return nil
 	}
 	for _, p := range e.Problems[:min(len(e.Problems), maxProblems)] {
-		texts = append(texts, switchyard.Shorten(p.String(), 300))
+		texts = append(texts, api.Shorten(p.String(), 300))
 	}
 	if more := len(e.Problems) - maxProblems; more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
@@ -110,11 +110,11 @@ func problemTexts(e *switchyard.Error) (texts []string) {
 }
 
 // nearLine offers what the caller may have meant.
-func nearLine(e *switchyard.Error) string {
+func nearLine(e *api.Error) string {
 	switch {
 	case len(e.Near) == 0:
 		return ""
-	case e.Type == switchyard.ErrToolNotActive:
+	case e.Type == api.ErrToolNotActive:
 		return "; active tools: " + strings.Join(e.Near, ", ")
 	}
 	return "; did you mean " + strings.Join(e.Near, ", ") + "?"
@@ -157,12 +157,12 @@ func (t *tracker) furtherParts(r audit.Running) []string {
 }
 
 // progressText is what a tool says of how far it has come: "37 of 100 · reading pages".
-func progressText(p switchyard.Progress) string {
+func progressText(p api.Progress) string {
 	text := strconv.FormatFloat(p.Done, 'f', -1, 64)
 	if p.Total > 0 {
 		text += " of " + strconv.FormatFloat(p.Total, 'f', -1, 64)
 	}
-	if message := switchyard.Shorten(p.Message, 80); message != "" {
+	if message := api.Shorten(p.Message, 80); message != "" {
 		text += " · " + message
 	}
 	return text
@@ -179,14 +179,14 @@ func attemptText(r audit.Running) string {
 		text += " of " + strconv.Itoa(r.MaxAttempts)
 	}
 	if r.LastFailure != "" {
-		text += " after: " + switchyard.Shorten(r.LastFailure, 80)
+		text += " after: " + api.Shorten(r.LastFailure, 80)
 	}
 	return text
 }
 
 func laneName(lane string) string {
 	if lane == "" {
-		return switchyard.LaneGeneral
+		return api.LaneGeneral
 	}
 	return lane
 }

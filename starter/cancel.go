@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
@@ -106,8 +106,8 @@ func (a *app) tellCancelled(id string, err error) error {
 	if err := a.tellStatus(id, string(audit.RunCancelled), "is cancelled"); err != nil || a.format.json() {
 		return err
 	}
-	var usage switchyard.Usage
-	var undone []switchyard.Undone
+	var usage api.Usage
+	var undone []api.Undone
 	if cancelled, ok := errors.AsType[*temporal.CanceledError](err); ok && cancelled.Details(&usage, &undone) == nil {
 		writeUndone(a.Out, a.paletteFor(a.Out), undone, a.connection.reach().command("audit", id))
 	}
@@ -137,6 +137,6 @@ func (a *app) requestCancel(ctx context.Context, c client.Client, run *runRefere
 	if err != nil {
 		return err
 	}
-	_, err = a.resumeTree(ctx, c, run, switchyard.Pause{By: by, Reason: "the run is cancelled"}, false)
+	_, err = a.resumeTree(ctx, c, run, api.Pause{By: by, Reason: "the run is cancelled"}, false)
 	return err
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
@@ -54,7 +54,7 @@ func (c *catalogFlags) lanesPath() string {
 // workerCommand is how to start a worker for a lane, as it is configured.
 func (c *catalogFlags) workerCommand(way reach, queue, lane string) string {
 	if path := c.lanesPath(); path != "" {
-		return way.workerCommand(queue, lane, "--lanes-file", switchyard.ShellWord(path))
+		return way.workerCommand(queue, lane, "--lanes-file", api.ShellWord(path))
 	}
 	return way.workerCommand(queue, lane)
 }
@@ -88,9 +88,9 @@ func (c *catalogFlags) options() (toolspecs.Options, error) {
 
 // allLanes returns the names of the lanes that have workers of their own: those that exist anyway first.
 func (c *catalogFlags) allLanes() []string {
-	names := []string{switchyard.LaneGeneral, switchyard.LaneSerial}
+	names := []string{api.LaneGeneral, api.LaneSerial}
 	for _, name := range c.named().Names() {
-		if name != switchyard.LaneInline && !slices.Contains(names, name) {
+		if name != api.LaneInline && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -100,7 +100,7 @@ func (c *catalogFlags) allLanes() []string {
 // check refuses lanes with names that none can have.
 func (c *catalogFlags) check(cmd *cobra.Command) error {
 	for _, lane := range c.lanes {
-		if err := switchyard.CheckLaneName(lane); err != nil {
+		if err := api.CheckLaneName(lane); err != nil {
 			return usageError(cmd, "--lanes: %v", err)
 		}
 	}
@@ -195,7 +195,7 @@ func (c *catalogFlags) checkDir() error {
 }
 
 // folder returns the tools of the folder alone, as a worker of that mode reads them.
-func (c *catalogFlags) folder(mode switchyard.Mode) (*toolspecs.Catalog, error) {
+func (c *catalogFlags) folder(mode api.Mode) (*toolspecs.Catalog, error) {
 	if err := c.checkDir(); err != nil {
 		return nil, err
 	}
@@ -244,21 +244,21 @@ func whereFaults(faults toolspecs.Faults) string {
 		files[f.File] = true
 	}
 	if len(files) == 1 {
-		return switchyard.Plural(len(faults), "fault") + " in " + faults[0].File
+		return api.Plural(len(faults), "fault") + " in " + faults[0].File
 	}
-	return switchyard.Plural(len(faults), "fault") + " in " + switchyard.Plural(len(files), "file")
+	return api.Plural(len(faults), "fault") + " in " + api.Plural(len(files), "file")
 }
 
 // lintCommand is the command that shows all that is wrong in the folder and the lanes file.
 func (c *catalogFlags) lintCommand(called string) string {
 	command := called + " tools lint"
 	if c.dir == "" {
-		command += " " + switchyard.ShellWord(c.lanesPath())
+		command += " " + api.ShellWord(c.lanesPath())
 	} else if !c.assumed {
-		command += " " + switchyard.ShellWord(c.dir)
+		command += " " + api.ShellWord(c.dir)
 	}
 	if c.lanesFile != "" && c.dir != "" {
-		command += " --lanes-file " + switchyard.ShellWord(c.lanesFile)
+		command += " --lanes-file " + api.ShellWord(c.lanesFile)
 	}
 	return command
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -154,7 +154,7 @@ func (a *app) flagCompleters() map[string]completer {
 	agents := a.ofRuns(func(r listedRun) string { return r.Agent })
 	return map[string]completer{
 		"--output": words(outputText, outputJSON), "--color": words(colorAuto, colorNever, colorAlways), "--time-format": words(timeRelative, timeISO),
-		"--mode": words(switchyard.ModeStrict, switchyard.ModeLenient), "--priority": words(switchyard.Priorities...),
+		"--mode": words(api.ModeStrict, api.ModeLenient), "--priority": words(api.Priorities...),
 		"--if-busy": words(busyRefuse, busyWait), "--overlap": words(overlapNames()...), "--overlap-policy": words(overlapNames()...),
 		"--outcome": words(outcomes...), "--status": words(runStatuses...), "--call-status": words(callStatuses...), "--kind": words(lintKinds...),
 		"list --category": a.ofTools(func(s toolspecs.Spec) []string { return []string{s.Category} }), "list --tag": a.ofTools(func(s toolspecs.Spec) []string { return s.Tags }),

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/client"
@@ -256,4 +256,4 @@ func (a *app) laneNames(cmd *cobra.Command, _ []string) []cobra.Completion {
 }
 
 // about is a text in the room that there is beside a word.
-func about(text string) string { return switchyard.Shorten(strings.TrimSpace(text), 70) }
+func about(text string) string { return api.Shorten(strings.TrimSpace(text), 70) }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -27,8 +27,8 @@ func (f *pauseFlags) add(cmd *cobra.Command) {
 }
 
 // pause makes a checked Pause of the flags.
-func (f *pauseFlags) pause(cmd *cobra.Command) (switchyard.Pause, error) {
-	p := switchyard.Pause{By: f.by.name(), Reason: f.reason}
+func (f *pauseFlags) pause(cmd *cobra.Command) (api.Pause, error) {
+	p := api.Pause{By: f.by.name(), Reason: f.reason}
 	if e := p.Check(); e != nil {
 		return p, usageError(cmd, "%v", e)
 	}
@@ -49,7 +49,7 @@ it takes no answers to its questions either until it is resumed.`,
 		Example: `  starter pause demo-1a2b3c4d --reason "the API is down"
   starter pause demo-1a2b3c4d --on-server`,
 		Args: arguments(0, "RUN"),
-		RunE: a.onPause(&ref, &flags, func(ctx context.Context, c client.Client, run *runReference, p switchyard.Pause) error {
+		RunE: a.onPause(&ref, &flags, func(ctx context.Context, c client.Client, run *runReference, p api.Pause) error {
 			return a.pauseRun(ctx, c, run, p, onServer)
 		}),
 	}
@@ -76,7 +76,7 @@ func (a *app) resumeCommand() *cobra.Command {
 }
 
 // onPause is onRun for a command with pauseFlags.
-func (a *app) onPause(ref *runReference, flags *pauseFlags, f func(context.Context, client.Client, *runReference, switchyard.Pause) error) func(*cobra.Command, []string) error {
+func (a *app) onPause(ref *runReference, flags *pauseFlags, f func(context.Context, client.Client, *runReference, api.Pause) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		p, err := flags.pause(cmd)
 		if err != nil {
@@ -86,7 +86,7 @@ func (a *app) onPause(ref *runReference, flags *pauseFlags, f func(context.Conte
 	}
 }
 
-func (a *app) pauseRun(ctx context.Context, c client.Client, run *runReference, p switchyard.Pause, onServer bool) error {
+func (a *app) pauseRun(ctx context.Context, c client.Client, run *runReference, p api.Pause, onServer bool) error {
 	summary, err := a.open(ctx, c, run, stands)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (a *app) pauseRun(ctx context.Context, c client.Client, run *runReference, 
 }
 
 // standing is the pause that a run is in already; nil for none. The server can hold a run that pauses itself, too.
-func standing(s audit.Summary, onServer bool) *switchyard.Pause {
+func standing(s audit.Summary, onServer bool) *api.Pause {
 	if onServer {
 		return s.PausedOnServer
 	}
@@ -134,13 +134,13 @@ func (a *app) open(ctx context.Context, c client.Client, run *runReference, desc
 }
 
 // pauseTree pauses a run, and then the sub-agents' runs below it: it starts no others.
-func (a *app) pauseTree(ctx context.Context, c client.Client, run *runReference, p switchyard.Pause, onServer bool) error {
+func (a *app) pauseTree(ctx context.Context, c client.Client, run *runReference, p api.Pause, onServer bool) error {
 	var err error
 	if onServer {
 		_, err = c.WorkflowService().PauseWorkflowExecution(ctx, &workflowservice.PauseWorkflowExecutionRequest{Namespace: a.connection.resolvedNamespace,
 			WorkflowId: run.workflowID, RunId: run.runID, Identity: p.By, Reason: p.Reason, RequestId: randomHex(16)})
 	} else {
-		err = control(ctx, c, run, randomHex(16), switchyard.PauseUpdate, p)
+		err = control(ctx, c, run, randomHex(16), api.PauseUpdate, p)
 	}
 	if err != nil {
 		return a.controlError(run, err)
@@ -175,7 +175,7 @@ func (a *app) below(ctx context.Context, c client.Client, run *runReference, f f
 	return nil
 }
 
-func (a *app) resumeRun(ctx context.Context, c client.Client, run *runReference, p switchyard.Pause) error {
+func (a *app) resumeRun(ctx context.Context, c client.Client, run *runReference, p api.Pause) error {
 	if _, err := a.open(ctx, c, run, stands); err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (a *app) resumeRun(ctx context.Context, c client.Client, run *runReference,
 
 // resumeTree ends the pauses of a run and of the sub-agents' runs below it: those on the server, and where own is set those of
 // the runs themselves. It reports whether there was one.
-func (a *app) resumeTree(ctx context.Context, c client.Client, run *runReference, p switchyard.Pause, own bool) (resumed bool, err error) {
+func (a *app) resumeTree(ctx context.Context, c client.Client, run *runReference, p api.Pause, own bool) (resumed bool, err error) {
 	summary, err := stands(ctx, c, run.workflowID, run.runID)
 	if err != nil {
 		return false, a.lookupError(run.workflowID, run.runID, err)
@@ -217,9 +217,9 @@ func (a *app) resumeTree(ctx context.Context, c client.Client, run *runReference
 }
 
 // resumeOwn ends the pause of a run itself. It reports false where there was none, which cannot be read of every run.
-func resumeOwn(ctx context.Context, c client.Client, run *runReference, p switchyard.Pause) (bool, error) {
-	err := control(ctx, c, run, randomHex(16), switchyard.ResumeUpdate, p)
-	if refused, ok := controlRefusal(err); ok && refused.Type == switchyard.NotPaused {
+func resumeOwn(ctx context.Context, c client.Client, run *runReference, p api.Pause) (bool, error) {
+	err := control(ctx, c, run, randomHex(16), api.ResumeUpdate, p)
+	if refused, ok := controlRefusal(err); ok && refused.Type == api.NotPaused {
 		return false, nil
 	}
 	return err == nil, err
@@ -261,18 +261,18 @@ func (a *app) controlError(run *runReference, err error) error {
 }
 
 // refusals are what a run that cannot be read refuses, in our words.
-var refusals = map[switchyard.ControlErrorType]string{switchyard.PauseAlready: "the run is paused already", switchyard.NotPaused: "the run is not paused",
-	switchyard.RunEnding: "the run is ending", switchyard.ControlFull: "the run has been told to pause, go on or read a message too often"}
+var refusals = map[api.ControlErrorType]string{api.PauseAlready: "the run is paused already", api.NotPaused: "the run is not paused",
+	api.RunEnding: "the run is ending", api.ControlFull: "the run has been told to pause, go on or read a message too often"}
 
 // controlRefusal is why the run itself refused what it was told. The type stands there in the clear where the rest is encrypted.
-func controlRefusal(err error) (refused switchyard.ControlError, ok bool) {
+func controlRefusal(err error) (refused api.ControlError, ok bool) {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok || app.Details(&refused) == nil {
 		return refused, ok
 	}
-	kind := switchyard.ControlErrorType(app.Type())
+	kind := api.ControlErrorType(app.Type())
 	text, known := refusals[kind]
-	return switchyard.ControlError{Type: kind, Message: text}, known
+	return api.ControlError{Type: kind, Message: text}, known
 }
 
 // tellStatus says how a run stands after a command.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestPauseIsShown proves that a followed run shows who has it pause for as long as it is paused, by itself and by the server,
@@ -13,22 +13,22 @@ import (
 func TestPauseIsShown(t *testing.T) {
 	view := &tracker{}
 	var done, logged []string
-	show := func(e switchyard.Event) {
+	show := func(e api.Event) {
 		done = append(done, view.event(e)...)
 		line := plainLine(e, reach{})
 		logged = append(logged, line[strings.Index(line, " ")+1:])
 	}
-	pause := &switchyard.Pause{By: "ada", Reason: "a look"}
-	held := &switchyard.Pause{By: "bob", OnServer: true}
-	show(switchyard.Event{Type: switchyard.EventRunPaused, Pause: pause})
-	show(switchyard.Event{Type: switchyard.EventRunPaused, Pause: held})
-	show(switchyard.Event{Type: switchyard.EventMessageSent, Sent: &switchyard.Sent{Text: "go\non", By: "ada"}})
+	pause := &api.Pause{By: "ada", Reason: "a look"}
+	held := &api.Pause{By: "bob", OnServer: true}
+	show(api.Event{Type: api.EventRunPaused, Pause: pause})
+	show(api.Event{Type: api.EventRunPaused, Pause: held})
+	show(api.Event{Type: api.EventMessageSent, Sent: &api.Sent{Text: "go\non", By: "ada"}})
 	standing := strings.Join(view.live(time.Time{}, "*", 10), "|")
 	if want := "‖ paused by ada: a look|‖ paused by bob (held by the server)"; standing != want {
 		t.Errorf("while it is paused:\n got %q\nwant %q", standing, want)
 	}
-	show(switchyard.Event{Type: switchyard.EventRunResumed, Pause: pause})
-	show(switchyard.Event{Type: switchyard.EventRunResumed, Pause: held})
+	show(api.Event{Type: api.EventRunResumed, Pause: pause})
+	show(api.Event{Type: api.EventRunResumed, Pause: held})
 	if lines := view.live(time.Time{}, "*", 10); len(lines) > 0 {
 		t.Errorf("when it goes on: %q", lines)
 	}

@@ -5,18 +5,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // controlled adds what an event says of a message, or of a pause.
-func (p *pairs) controlled(e switchyard.Event) {
+func (p *pairs) controlled(e api.Event) {
 	if e.Sent != nil {
 		p.add("by", e.Sent.By)
-		p.add("text", switchyard.Shorten(e.Sent.Text, 300))
+		p.add("text", api.Shorten(e.Sent.Text, 300))
 	}
 	if e.Pause != nil {
 		p.add("by", e.Pause.By)
-		p.add("reason", switchyard.Shorten(e.Pause.Reason, 300))
+		p.add("reason", api.Shorten(e.Pause.Reason, 300))
 		if e.Pause.OnServer {
 			p.add("on_server", "true")
 		}
@@ -24,15 +24,15 @@ func (p *pairs) controlled(e switchyard.Event) {
 }
 
 // controlled takes an event that is about a message or a pause, and returns its line; of others it does nothing.
-func (t *tracker) controlled(e switchyard.Event) []string {
+func (t *tracker) controlled(e api.Event) []string {
 	if e.Sent != nil {
-		return []string{t.palette.bold("message") + " of " + plainText(e.Sent.By) + ": " + switchyard.Shorten(e.Sent.Text, 300)}
+		return []string{t.palette.bold("message") + " of " + plainText(e.Sent.By) + ": " + api.Shorten(e.Sent.Text, 300)}
 	}
 	if e.Pause == nil {
 		return nil
 	}
 	paused := maps.Clone(t.paused) // a copy of the tracker is being drawn
-	if e.Type == switchyard.EventRunResumed {
+	if e.Type == api.EventRunResumed {
 		delete(paused, e.Pause.OnServer)
 		t.paused = paused
 		return []string{t.palette.bold("resumed") + " by " + plainText(strings.TrimSuffix(e.Pause.By+": "+e.Pause.Reason, ": "))}
@@ -57,7 +57,7 @@ func (t *tracker) pauseLines() []string {
 }
 
 // pausedBy says who has a run pause, and why.
-func pausedBy(p switchyard.Pause) string {
+func pausedBy(p api.Pause) string {
 	if p.OnServer {
 		return p.Note() + " (held by the server)"
 	}
@@ -65,7 +65,7 @@ func pausedBy(p switchyard.Pause) string {
 }
 
 // pauseText says who has a run pause, why, and since when.
-func (f *formatFlags) pauseText(p switchyard.Pause, now time.Time) string {
+func (f *formatFlags) pauseText(p api.Pause, now time.Time) string {
 	text := strings.TrimPrefix(pausedBy(p), "paused ")
 	if p.Since.IsZero() {
 		return plainText(text)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -29,7 +29,7 @@ func (f *agentFlags) goOn(cmd *cobra.Command, s *start) error {
 		return usageError(cmd, "--if-busy %q is not one of refuse, wait", f.ifBusy)
 	case f.conversation == "":
 		return nil
-	case !switchyard.Sendable(f.conversation):
+	case !api.Sendable(f.conversation):
 		return usageError(cmd, "--conversation %q: the id of an agent's conversation, which its runs have too, has letters, digits and _ - . : / only", f.conversation)
 	case f.id != "" && f.id != f.conversation:
 		return usageError(cmd, "--id %q and --conversation %q: the runs of a conversation have its id; leave out --id", f.id, f.conversation)
@@ -81,7 +81,7 @@ func (a *app) runningElsewhere(ctx context.Context, c client.Client, s *start) (
 	page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		Namespace: a.connection.resolvedNamespace, PageSize: 10,
 		Query: fmt.Sprintf("%s AND WorkflowType = '%s' AND WorkflowId != %s AND ExecutionStatus = 'Running' AND ParentWorkflowId IS NULL",
-			conversationCondition(s.id), switchyard.AgentWorkflow, quoted(s.id)),
+			conversationCondition(s.id), api.AgentWorkflow, quoted(s.id)),
 	})
 	if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); unknown {
 		return nil, nil // a server without Switchyard's attributes
@@ -97,7 +97,7 @@ func (a *app) runningElsewhere(ctx context.Context, c client.Client, s *start) (
 
 // conversationCondition is the part of a query that runs of a conversation meet.
 func conversationCondition(id string) string {
-	return switchyard.AttributeConversation + " = " + quoted(id)
+	return api.AttributeConversation + " = " + quoted(id)
 }
 
 // quoted writes text into a query.
@@ -122,10 +122,10 @@ func aboutRun(id string, run *workflowpb.WorkflowExecutionInfo, now time.Time) s
 	}
 	fields := run.GetSearchAttributes().GetIndexedFields()
 	words := "the run " + id
-	if agent := text(fields[switchyard.AttributeAgent]); agent != "" {
+	if agent := text(fields[api.AttributeAgent]); agent != "" {
 		words += " of " + agent
 	}
-	if caller := text(fields[switchyard.AttributeCaller]); caller != "" {
+	if caller := text(fields[api.AttributeCaller]); caller != "" {
 		words += ", started by " + caller + ","
 	}
 	return words + " has been running for " + brief(now.Sub(run.GetStartTime().AsTime()))

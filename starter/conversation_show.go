@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
@@ -35,17 +35,17 @@ type summedRun struct {
 	Caller     string          `json:"caller,omitempty"`
 	Status     audit.RunStatus `json:"status"`
 	// WaitsFor is what a run that goes on wants of people.
-	WaitsFor []audit.Awaited    `json:"waits_for,omitempty"`
-	Outcome  switchyard.Outcome `json:"outcome,omitempty"`
+	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
+	Outcome  api.Outcome     `json:"outcome,omitempty"`
 	// Verdict says whether the run is solved, JudgedBy by whose word.
-	Verdict  audit.Solved        `json:"verdict"`
-	JudgedBy audit.JudgedBy      `json:"judged_by"`
-	Started  time.Time           `json:"started"`
-	Duration switchyard.Duration `json:"duration"`
+	Verdict  audit.Solved   `json:"verdict"`
+	JudgedBy audit.JudgedBy `json:"judged_by"`
+	Started  time.Time      `json:"started"`
+	Duration api.Duration   `json:"duration"`
 	// Calls are all of them, sub-agents' too, SuccessRate the part of those that are over which completed.
-	Calls       int              `json:"calls"`
-	SuccessRate float64          `json:"success_rate"`
-	Usage       switchyard.Usage `json:"usage"`
+	Calls       int       `json:"calls"`
+	SuccessRate float64   `json:"success_rate"`
+	Usage       api.Usage `json:"usage"`
 }
 
 func (a *app) conversationCommand() *cobra.Command {
@@ -123,7 +123,7 @@ func (a *app) printConversation(told summedConversation, more bool) error {
 		fmt.Fprintln(a.Err, newestOnly(len(told.List)+told.Gone+len(told.Unread)))
 	}
 	if told.Gone > 0 {
-		fmt.Fprintf(a.Err, "of %s more the server keeps the histories no longer\n", switchyard.Plural(told.Gone, "run"))
+		fmt.Fprintf(a.Err, "of %s more the server keeps the histories no longer\n", api.Plural(told.Gone, "run"))
 	}
 	if a.format.json() {
 		return told.Unread.exit(writeJSON(a.Out, told, false))
@@ -136,7 +136,7 @@ func (a *app) printConversation(told summedConversation, more bool) error {
 		right: map[int]bool{7: true, 8: true, 9: true, 10: true, 11: true, 12: true}}
 	for _, r := range told.List {
 		t.add(a.format.when(r.Started, now), r.RunID, r.Name, r.Caller, p.standing(r.Status, r.WaitsFor), string(r.Outcome), string(r.Verdict), strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),
-			switchyard.Thousands(r.Usage.InputTokens+r.Usage.OutputTokens), fmt.Sprintf("$%.4f", r.Usage.Cost), brief(r.Duration.Std()))
+			api.Thousands(r.Usage.InputTokens+r.Usage.OutputTokens), fmt.Sprintf("$%.4f", r.Usage.Cost), brief(r.Duration.Std()))
 	}
 	if err := a.print(t.text(p) + "\n"); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
@@ -88,7 +88,7 @@ func (a *app) devCommand() *cobra.Command {
 	flags.IntVar(&f.port, "port", defaultPort, "`port` of the server; 0 takes a free one, as a COMMAND does by default")
 	flags.IntVar(&f.uiPort, "ui-port", 0, "`port` of the Web UI; 0 takes a free one (default: --port + 1000)")
 	flags.BoolVar(&f.headless, "headless", false, "no Web UI")
-	flags.StringVarP(&f.queue, "task-queue", "t", switchyard.DefaultTaskQueue, "task `queue` of the worker")
+	flags.StringVarP(&f.queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the worker")
 	flags.StringVar(&f.dir, "dir", "", "`folder` where relative working folders of command tools start")
 	flags.StringVar(&f.policies, "policies-file", "", "`file` of policies that the worker checks all calls against (default: none)")
 	flags.StringVar(&f.webhook, "approval-webhook", "", "`URL`, or env:NAME, that the worker tells of calls that wait for approval (default: none)")

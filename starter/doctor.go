@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/client"
@@ -86,7 +86,7 @@ The exit code is 1 if there is a problem, 4 if no server answers.`,
 		},
 	}
 	catalog.add(cmd.Flags(), "whose lanes are checked (default ./tools where it holds some)")
-	cmd.Flags().StringVarP(&queue, "task-queue", "t", switchyard.DefaultTaskQueue, "task `queue` of the workers")
+	cmd.Flags().StringVarP(&queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the workers")
 	cmd.Flags().BoolVar(&probe, "probe", false, "make calls of the tool echo and report what one takes")
 	return cmd
 }
@@ -100,7 +100,7 @@ func (c *catalogFlags) servedLanes() ([]string, error) {
 		return nil, err
 	}
 	lanes := c.allLanes()
-	seen := map[string]bool{switchyard.LaneInline: true} // it has no task queue
+	seen := map[string]bool{api.LaneInline: true} // it has no task queue
 	for _, l := range lanes {
 		seen[l] = true
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -72,7 +72,7 @@ func (d *doctor) namespaces(ctx context.Context) ([]finding, error) {
 
 func days(d time.Duration) string {
 	if d >= 48*time.Hour {
-		return switchyard.Plural(int(d/(24*time.Hour)), "day")
+		return api.Plural(int(d/(24*time.Hour)), "day")
 	}
 	return brief(d)
 }
@@ -121,12 +121,12 @@ func (d *doctor) workers(ctx context.Context) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []finding{served(len(workers), fmt.Sprintf("runs on the task queue %s", d.queue), d.app.connection.reach().workerCommand(d.queue, switchyard.LaneGeneral))}, nil
+	return []finding{served(len(workers), fmt.Sprintf("runs on the task queue %s", d.queue), d.app.connection.reach().workerCommand(d.queue, api.LaneGeneral))}, nil
 }
 
 func served(n int, what, command string) finding {
 	if n == 0 {
 		return finding{markBad, "no worker serves " + what, "start one: " + command}
 	}
-	return finding{markGood, fmt.Sprintf("%s: %s", what, switchyard.Plural(n, "worker")), ""}
+	return finding{markGood, fmt.Sprintf("%s: %s", what, api.Plural(n, "worker")), ""}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -19,10 +19,10 @@ const (
 
 // laneStates says who serves the lanes, and whether their task queues keep one order.
 func (d *doctor) laneStates(ctx context.Context) ([]finding, error) {
-	var read []switchyard.Lane
+	var read []api.Lane
 	for _, name := range d.lanes {
 		lane, _ := d.set.Lane(name)
-		if name != switchyard.LaneInline { // it has no task queue
+		if name != api.LaneInline { // it has no task queue
 			read = append(read, lane)
 		}
 	}
@@ -58,7 +58,7 @@ func (d *doctor) lane(s audit.LaneState) finding {
 	by := " by " + strings.Join(holdersOf(s), ", ")
 	switch slots := slotsOf(s.Lane); {
 	case held == 0:
-		return finding{markBad, fmt.Sprintf("%s: no worker holds %s, so its calls wait, although %s would", what, slots, switchyard.Plural(len(s.Workers), "worker")),
+		return finding{markBad, fmt.Sprintf("%s: no worker holds %s, so its calls wait, although %s would", what, slots, api.Plural(len(s.Workers), "worker")),
 			"look again in a few seconds; if it stays so, look at the workers' logs"}
 	case held < groups:
 		return finding{markWarn, fmt.Sprintf("%s: only %d of %d groups of %s are held,%s", what, held, groups, slots, by),
@@ -73,7 +73,7 @@ func (d *doctor) lane(s audit.LaneState) finding {
 const oneSlot = "its slot"
 
 // slotsOf says what is held of a lane.
-func slotsOf(lane switchyard.Lane) string {
+func slotsOf(lane api.Lane) string {
 	switch {
 	case lane.Keyed():
 		return "its keys"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	enumspb "go.temporal.io/api/enums/v1"
 )
@@ -25,7 +25,7 @@ func (d *doctor) probe(ctx context.Context) ([]finding, error) {
 		return nil, err
 	}
 	if len(workers) == 0 {
-		return []finding{{markWarn, "no worker, so a call cannot be probed", "start one: " + d.app.connection.reach().workerCommand(d.queue, switchyard.LaneGeneral)}}, nil
+		return []finding{{markWarn, "no worker, so a call cannot be probed", "start one: " + d.app.connection.reach().workerCommand(d.queue, api.LaneGeneral)}}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -55,9 +55,9 @@ func judge(wall, wait time.Duration) finding {
 }
 
 func (d *doctor) probeOnce(ctx context.Context) (wall, wait time.Duration, err error) {
-	s := &start{kind: switchyard.CallerDirect, workflow: switchyard.CallWorkflow, name: probeTool, queue: d.queue, id: "doctor-" + randomHex(4)}
-	s.input.Caller = switchyard.Caller{Type: switchyard.CallerDirect, ID: currentUser()}
-	s.input.Call = &switchyard.Call{Tool: probeTool, Arguments: `{"text":"doctor"}`}
+	s := &start{kind: api.CallerDirect, workflow: api.CallWorkflow, name: probeTool, queue: d.queue, id: "doctor-" + randomHex(4)}
+	s.input.Caller = api.Caller{Type: api.CallerDirect, ID: currentUser()}
+	s.input.Call = &api.Call{Tool: probeTool, Arguments: `{"text":"doctor"}`}
 	began := time.Now()
 	runID, err := d.app.begin(ctx, d.client, s)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // files says that something is wrong in the files that tell which lanes there should be.
@@ -24,7 +24,7 @@ func (d *doctor) held(ctx context.Context) ([]finding, error) {
 	if err != nil || len(workers) == 0 {
 		return nil, nil // that there are none, or none for runs, is found already
 	}
-	report, err := askWorkers(ctx, d.client, d.queue, switchyard.CatalogRequest{Workers: workers})
+	report, err := askWorkers(ctx, d.client, d.queue, api.CatalogRequest{Workers: workers})
 	if err != nil {
 		return []finding{{markWarn, fmt.Sprintf("the workers cannot be asked what they hold: %v", err), "look at their logs"}}, nil
 	}
@@ -32,7 +32,7 @@ func (d *doctor) held(ctx context.Context) ([]finding, error) {
 }
 
 // judgeHeld says what is to be known of what workers hold.
-func (d *doctor) judgeHeld(workers []switchyard.WorkerCatalog) []finding {
+func (d *doctor) judgeHeld(workers []api.WorkerCatalog) []finding {
 	var findings []finding
 	tools, rules := map[string]bool{}, map[string]bool{}
 	text := ""
@@ -65,9 +65,9 @@ func (d *doctor) judgeHeld(workers []switchyard.WorkerCatalog) []finding {
 }
 
 // policiesText says by which rules calls are checked.
-func policiesText(p *switchyard.PoliciesInForce) string {
+func policiesText(p *api.PoliciesInForce) string {
 	if p == nil {
 		return "no policies are in force, but those that agents name"
 	}
-	return fmt.Sprintf("policies in force: %s of %s", switchyard.Plural(p.Rules, "rule"), p.File)
+	return fmt.Sprintf("policies in force: %s of %s", api.Plural(p.Rules, "rule"), p.File)
 }

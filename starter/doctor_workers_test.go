@@ -5,28 +5,28 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestDoctorOnWorkers proves what doctor says of what workers hold: faults in folders and files of policies, what differs, who is
 // silent, and which rules are in force.
 func TestDoctorOnWorkers(t *testing.T) {
-	rules := func(n int, fault string) *switchyard.PoliciesInForce {
-		return &switchyard.PoliciesInForce{File: "rules.yaml", Rules: n, Error: fault}
+	rules := func(n int, fault string) *api.PoliciesInForce {
+		return &api.PoliciesInForce{File: "rules.yaml", Rules: n, Error: fault}
 	}
 	for _, c := range []struct {
 		name    string
-		workers []switchyard.WorkerCatalog
+		workers []api.WorkerCatalog
 		want    []string
 	}{
 		{"nobody", nil, nil},
-		{"no rules", []switchyard.WorkerCatalog{{Worker: "a", Digest: "1"}}, []string{"ok: no policies are in force"}},
-		{"rules", []switchyard.WorkerCatalog{{Worker: "a", Policies: rules(2, "")}, {Worker: "b", Policies: rules(2, "")}}, []string{"ok: policies in force: 2 rules of rules.yaml"}},
-		{"a faulty file", []switchyard.WorkerCatalog{{Worker: "a", Policies: rules(1, "rules.yaml:1:1: no")}},
+		{"no rules", []api.WorkerCatalog{{Worker: "a", Digest: "1"}}, []string{"ok: no policies are in force"}},
+		{"rules", []api.WorkerCatalog{{Worker: "a", Policies: rules(2, "")}, {Worker: "b", Policies: rules(2, "")}}, []string{"ok: policies in force: 2 rules of rules.yaml"}},
+		{"a faulty file", []api.WorkerCatalog{{Worker: "a", Policies: rules(1, "rules.yaml:1:1: no")}},
 			[]string{"problem: the worker a goes on with the policies that it had: its file rules.yaml is wrong:\n    rules.yaml:1:1: no", "ok: policies in force: 1 rule of"}},
-		{"a faulty folder", []switchyard.WorkerCatalog{{Worker: "a", Error: "x.yaml:1:1: no"}},
+		{"a faulty folder", []api.WorkerCatalog{{Worker: "a", Error: "x.yaml:1:1: no"}},
 			[]string{"problem: the worker a goes on with the tools that it had: wrong in its folder is:\n    x.yaml:1:1: no", "ok: no policies"}},
-		{"differences", []switchyard.WorkerCatalog{{Worker: "a", Digest: "1"}, {Worker: "b", Digest: "2", Policies: rules(1, "")}, {Worker: "c", Failure: "gone"}},
+		{"differences", []api.WorkerCatalog{{Worker: "a", Digest: "1"}, {Worker: "b", Digest: "2", Policies: rules(1, "")}, {Worker: "c", Failure: "gone"}},
 			[]string{"warning: the worker c does not answer: gone", "warning: workers hold different tools", "warning: workers go by different policies"}},
 	} {
 		d := &doctor{app: &app{}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/client"
@@ -31,7 +32,7 @@ func (d *dryRunFlags) add(cmd *cobra.Command) {
 
 // check refuses what does not go together.
 func (d *dryRunFlags) check(cmd *cobra.Command, args []string) error {
-	if d.by = strings.TrimSpace(d.by); switchyard.Nameless(d.by) && cmd.Flags().Changed("by") {
+	if d.by = strings.TrimSpace(d.by); api.Nameless(d.by) && cmd.Flags().Changed("by") {
 		return usageError(cmd, "--by does not say who lets the plan run")
 	}
 	return d.together(cmd, args)
@@ -59,7 +60,7 @@ type dryPlan struct {
 	Run          string `json:"dry_run"`
 	Conversation string `json:"conversation,omitempty"`
 
-	calls []switchyard.WithheldCall
+	calls []api.WithheldCall
 	runID string
 }
 
@@ -86,13 +87,13 @@ func (a *app) planFromDryRun(cmd *cobra.Command, flags *startFlags, d *dryRunFla
 	flags.conversation = cmp.Or(flags.conversation, plan.Conversation)
 	// One id for each dry run, and no other: the server does not let its plan run twice.
 	flags.id = d.run + "-plan"
-	s, err := flags.newStart(cmd, switchyard.CallerPlan, switchyard.PlanWorkflow, plan.Name)
+	s, err := flags.newStart(cmd, api.CallerPlan, api.PlanWorkflow, plan.Name)
 	if err != nil {
 		return err
 	}
-	packed := switchyard.Pack(plan.Plan)
+	packed := api.Pack(plan.Plan)
 	s.input.Plan = &packed
-	s.input.FromDryRun = &switchyard.FromDryRun{WorkflowID: d.run, Run: plan.runID, Digest: plan.Digest, By: d.by}
+	s.input.FromDryRun = &api.FromDryRun{WorkflowID: d.run, Run: plan.runID, Digest: plan.Digest, By: d.by}
 	return a.startRun(cmd, s, flags, func(ctx context.Context, f *follower) error {
 		f.view, f.whole, f.each = a.newView(a.Out), true, true
 		return a.followToReport(ctx, f)
@@ -117,11 +118,11 @@ func (a *app) readDryPlan(ctx context.Context, c client.Client, run string) (dry
 	if len(calls) == 0 {
 		return dryPlan{}, failure(exitUsage, "the dry run %s withheld no call: there is nothing to be done", run)
 	}
-	plan, err := switchyard.PlanOfDryRun(summary.Name, calls)
+	plan, err := api.PlanOfDryRun(summary.Name, calls)
 	if err != nil {
 		return dryPlan{}, failure(exitFailed, "the withheld calls of %s make no plan: %w", run, err)
 	}
-	digest, err := switchyard.PlanDigest(plan)
+	digest, err := api.PlanDigest(plan)
 	return dryPlan{Plan: plan, Digest: digest, Run: run, Conversation: summary.Conversation, calls: calls, runID: summary.Run}, err
 }
 
@@ -138,7 +139,7 @@ func (a *app) printDryPlan(plan dryPlan) error {
 	}
 	fmt.Fprintf(a.Out, "# The calls that the dry run %s withheld, one after the other. The digest of the whole plan is %s.\n", plan.Run, plan.Digest)
 	fmt.Fprintf(a.Out, "# The digest of a call is that of its tool as it was in the dry run: nothing starts where that has changed since.\n")
-	if slices.ContainsFunc(plan.calls, func(c switchyard.WithheldCall) bool { return c.Mask != nil }) {
+	if slices.ContainsFunc(plan.calls, func(c api.WithheldCall) bool { return c.Mask != nil }) {
 		fmt.Fprintf(a.Out, "# Values of sensitive arguments are not shown; the plan that runs has them.\n")
 	}
 	if err := a.print(string(data)); err != nil {
@@ -162,8 +163,8 @@ func (a *app) printWithheld(ctx context.Context, f *follower) error {
 	fmt.Fprintf(&b, "\n%s  withheld, and not done:\n", p.bold("dry run "))
 	t := table{header: []string{"call", "tool", "arguments"}}
 	for _, c := range calls {
-		arguments := strings.TrimSpace(switchyard.Summary("", c.Mask.Redact(c.Arguments), nil))
-		t.add(c.Path, c.Tool, switchyard.Shorten(arguments, 80))
+		arguments := strings.TrimSpace(api.Summary("", c.Mask.Redact(c.Arguments), nil))
+		t.add(c.Path, c.Tool, api.Shorten(arguments, 80))
 	}
 	b.WriteString(t.text(p))
 	fmt.Fprintf(&b, "read the whole plan, and how to let it run: %s\n", a.connection.reach().command("plan --from-dry-run", f.id))

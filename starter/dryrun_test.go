@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestDryPlanRunsOnce proves that the plan of a dry run cannot be given another id, and that a second start of it points to the
@@ -26,7 +26,7 @@ func TestDryPlanRunsOnce(t *testing.T) {
 	if text := plan.taken("starter show x-plan").Error(); !strings.Contains(text, "another --id") {
 		t.Error(text)
 	}
-	plan.input.FromDryRun = &switchyard.FromDryRun{}
+	plan.input.FromDryRun = &api.FromDryRun{}
 	if text := plan.taken("starter show x-plan").Error(); strings.Contains(text, "--id") || !strings.Contains(text, "starter show x-plan") {
 		t.Error(text)
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/api/serviceerror"
 	"google.golang.org/grpc/codes"
@@ -74,7 +74,7 @@ func (a *app) report(err error) int {
 		}
 		code, failed.Error = own.code, own.Error()
 	} else if faults, ok := errors.AsType[toolspecs.Faults](err); ok {
-		failed.Error = switchyard.Plural(len(faults), "fault")
+		failed.Error = api.Plural(len(faults), "fault")
 		for _, f := range faults {
 			failed.Faults = append(failed.Faults, writtenFault(f))
 		}

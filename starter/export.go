@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/columns"
 	"go.temporal.io/sdk/client"
@@ -27,9 +27,9 @@ type recordSelection struct {
 }
 
 // callStatuses are what --call-status may be.
-var callStatuses = []string{string(switchyard.CallCompleted), string(switchyard.CallFailed), string(switchyard.CallRefused), string(switchyard.CallCancelled), string(switchyard.CallRunning)}
+var callStatuses = []string{string(api.CallCompleted), string(api.CallFailed), string(api.CallRefused), string(api.CallCancelled), string(api.CallRunning)}
 
-func (s *recordSelection) meets(r switchyard.Record) bool {
+func (s *recordSelection) meets(r api.Record) bool {
 	return (s.tool == "" || r.Tool == s.tool) && (s.callStatus == "" || string(r.Status) == s.callStatus)
 }
 
@@ -106,8 +106,8 @@ The flags say which runs are meant. --tool and --call-status say, of those, whic
 
 // recordsOf gives the records of runs. Those of a run whose history the server keeps no longer are left out, and told of;
 // runs that cannot be read are noted in missing.
-func (a *app) recordsOf(ctx context.Context, c client.Client, list []listedRun, s *recordSelection, missing *unread) iter.Seq2[switchyard.Record, error] {
-	return func(yield func(switchyard.Record, error) bool) {
+func (a *app) recordsOf(ctx context.Context, c client.Client, list []listedRun, s *recordSelection, missing *unread) iter.Seq2[api.Record, error] {
+	return func(yield func(api.Record, error) bool) {
 		for _, run := range list {
 			for r, err := range audit.JudgedTree(ctx, c, run.ID, run.RunID, run.verdict) {
 				if errors.Is(err, audit.ErrNotFound) {
@@ -135,7 +135,7 @@ var exporters = map[string]func(io.Writer) audit.Exporter{sealed: audit.NewJSONE
 func fileKind(path string) string { return strings.ToLower(filepath.Ext(path)) }
 
 // exportRecords writes records to a file that is there when it is whole.
-func (a *app) exportRecords(path string, records iter.Seq2[switchyard.Record, error], missing *unread) error {
+func (a *app) exportRecords(path string, records iter.Seq2[api.Record, error], missing *unread) error {
 	var n int
 	var seal string
 	err := streamWhole("--file", path, 0o600, func(w io.Writer) (err error) {
@@ -152,14 +152,14 @@ func (a *app) exportRecords(path string, records iter.Seq2[switchyard.Record, er
 		}
 		return missing.exit(writeJSON(a.Out, written, false))
 	}
-	text := fmt.Sprintf("%s written to %s", switchyard.Plural(n, "record"), path)
+	text := fmt.Sprintf("%s written to %s", api.Plural(n, "record"), path)
 	if seal != "" {
 		text += "\nseal " + seal
 	}
 	return cmp.Or(a.println(text), missing.err())
 }
 
-func export(x audit.Exporter, records iter.Seq2[switchyard.Record, error]) (n int, seal string, err error) {
+func export(x audit.Exporter, records iter.Seq2[api.Record, error]) (n int, seal string, err error) {
 	for r, err := range records {
 		if err != nil {
 			return n, "", err
@@ -174,10 +174,10 @@ func export(x audit.Exporter, records iter.Seq2[switchyard.Record, error]) (n in
 }
 
 // printManyRecords prints a table of the records of several runs, and one of the verdicts on these.
-func (a *app) printManyRecords(records iter.Seq2[switchyard.Record, error], missing *unread) error {
+func (a *app) printManyRecords(records iter.Seq2[api.Record, error], missing *unread) error {
 	p := a.paletteFor(a.Out)
 	t := table{header: append([]string{"run"}, recordHeader...), right: map[int]bool{5: true, 6: true, 7: true}}
-	var judged []*switchyard.Judged
+	var judged []*api.Judged
 	for r, err := range records {
 		if err != nil {
 			return err
@@ -199,7 +199,7 @@ func (a *app) printManyRecords(records iter.Seq2[switchyard.Record, error], miss
 }
 
 // verdictTable tells the verdicts on runs, with the ids of their executions where a run's id is there more than once.
-func verdictTable(judged []*switchyard.Judged) *table {
+func verdictTable(judged []*api.Judged) *table {
 	seen := map[string]bool{}
 	for _, j := range judged {
 		seen[j.WorkflowID] = true
@@ -218,7 +218,7 @@ func verdictTable(judged []*switchyard.Judged) *table {
 	return t
 }
 
-func verdictCell(j switchyard.Judged) string {
+func verdictCell(j api.Judged) string {
 	return cmp.Or(oneLine(audit.VerdictText(j)), "not over")
 }
 
@@ -230,7 +230,7 @@ func intact(records int) string {
 	case 1:
 		return "\nThe first record is as it was written."
 	}
-	return fmt.Sprintf("\nThe first %s are as they were written.", switchyard.Plural(records, "record"))
+	return fmt.Sprintf("\nThe first %s are as they were written.", api.Plural(records, "record"))
 }
 
 // verifyExport checks an export that was written before; seal is what it should have, empty where nobody kept it.
@@ -256,7 +256,7 @@ func (a *app) verifyExport(path, seal string) error {
 	if a.format.json() {
 		return writeJSON(a.Out, map[string]any{"file": path, "records": records, "seal": found}, false)
 	}
-	text := fmt.Sprintf("%s is as it was written: %s", path, switchyard.Plural(records, "record"))
+	text := fmt.Sprintf("%s is as it was written: %s", path, api.Plural(records, "record"))
 	if seal == "" {
 		text += "\nseal " + found + "\nOnly a seal that was kept elsewhere tells that the whole was not written anew."
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/changes"
 )
@@ -67,7 +67,7 @@ func withArticle(kind string) string {
 func (a *app) lookedUp(c *catalogFlags) string {
 	if c.dir != "" {
 		return fmt.Sprintf("Tools are those of the folder %s and those that come with the worker; another folder: --tools DIR; all of them: %s tools list --tools %s",
-			c.dir, a.connection.called(), switchyard.ShellWord(c.dir))
+			c.dir, a.connection.called(), api.ShellWord(c.dir))
 	}
 	return fmt.Sprintf("Tools are those that the worker of dev serves: %s\nHave it serve others: %s dev --tools DIR -- … (by default ./tools)",
 		strings.Join(a.served, ", "), a.connection.called())

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -32,11 +32,11 @@ type follower struct {
 	lanes   *laneWatch
 	// texts joins what the model says while a step is under way.
 	texts   audit.Texts
-	last    switchyard.Event
-	records []switchyard.Record
+	last    api.Event
+	records []api.Record
 	// started and usage are the run's, for the report.
 	started time.Time
-	usage   switchyard.Usage
+	usage   api.Usage
 	// owned says that this command started the run, so that interrupting it is about the run too.
 	owned             bool
 	cancelOnInterrupt bool
@@ -60,7 +60,7 @@ type follower struct {
 
 // arrival is the next event of the run, or why there is none.
 type arrival struct {
-	event switchyard.Event
+	event api.Event
 	err   error
 }
 
@@ -116,11 +116,11 @@ func (f *follower) take(a arrival) error {
 	}
 	e := a.event
 	f.last = e
-	if e.Type == switchyard.EventRunStarted {
+	if e.Type == api.EventRunStarted {
 		f.started = e.Time
 	}
 	f.count(e)
-	if e.Record != nil && e.Type != switchyard.EventToolStarted {
+	if e.Record != nil && e.Type != api.EventToolStarted {
 		record := *e.Record
 		if !f.whole {
 			record.Arguments, record.Result = nil, nil // the report needs neither, and runs can be long
@@ -131,12 +131,12 @@ func (f *follower) take(a arrival) error {
 }
 
 // count adds up what the run uses: a run that fails or is cancelled does not say it at its end.
-func (f *follower) count(e switchyard.Event) {
+func (f *follower) count(e api.Event) {
 	u := &f.usage
 	switch {
-	case e.Type == switchyard.EventStepCompleted && e.Step != nil:
+	case e.Type == api.EventStepCompleted && e.Step != nil:
 		u.AddStep(e.Step.Usage)
-	case e.Record != nil && e.Type != switchyard.EventToolStarted:
+	case e.Record != nil && e.Type != api.EventToolStarted:
 		u.Calls++
 		if e.Record.Error != nil {
 			u.Failed++
@@ -276,11 +276,11 @@ func (f *follower) exitCode() int {
 	return endCode(f.last.Type)
 }
 
-func endCode(t switchyard.EventType) int {
+func endCode(t api.EventType) int {
 	switch t {
-	case switchyard.EventRunCompleted:
+	case api.EventRunCompleted:
 		return exitDone
-	case switchyard.EventRunCancelled:
+	case api.EventRunCancelled:
 		return exitCancelled
 	}
 	return exitFailed

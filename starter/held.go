@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -69,7 +70,7 @@ func (a *app) listHeld(cmd *cobra.Command, flags *catalogFlags, queue string) er
 		if err != nil {
 			return err
 		}
-		report, err := askWorkers(ctx, c, queue, switchyard.CatalogRequest{Workers: workers})
+		report, err := askWorkers(ctx, c, queue, api.CatalogRequest{Workers: workers})
 		if err != nil {
 			return err
 		}
@@ -92,7 +93,7 @@ func workersOf(ctx context.Context, c client.Client, way reach, namespace, queue
 	}
 	decide := len(workers)
 	for _, lane := range lanes {
-		for _, name := range []string{switchyard.Queue(queue, lane), switchyard.SlotsQueue(queue, lane)} {
+		for _, name := range []string{api.Queue(queue, lane), api.SlotsQueue(queue, lane)} {
 			more, err := audit.Pollers(ctx, c, namespace, name, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
 			if err != nil {
 				return nil, err
@@ -101,22 +102,22 @@ func workersOf(ctx context.Context, c client.Client, way reach, namespace, queue
 		}
 	}
 	if decide == 0 && len(workers) > 0 {
-		return nil, failure(exitFailed, "no worker serves runs on the task queue %s, and only such a one can ask the others\nStart one: %s", queue, way.workerCommand(queue, switchyard.LaneGeneral))
+		return nil, failure(exitFailed, "no worker serves runs on the task queue %s, and only such a one can ask the others\nStart one: %s", queue, way.workerCommand(queue, api.LaneGeneral))
 	}
 	slices.Sort(workers)
 	return slices.Compact(workers), nil
 }
 
 // askWorkers has a worker ask all of them.
-func askWorkers(ctx context.Context, c client.Client, queue string, request switchyard.CatalogRequest) (switchyard.CatalogReport, error) {
-	var report switchyard.CatalogReport
+func askWorkers(ctx context.Context, c client.Client, queue string, request api.CatalogRequest) (api.CatalogReport, error) {
+	var report api.CatalogReport
 	if len(request.Workers) == 0 {
 		return report, nil
 	}
 	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: "catalog-report-" + randomHex(4), TaskQueue: queue, WorkflowExecutionTimeout: reportTimeout,
 		StaticSummary: "asks the workers of " + queue + " what they hold",
-	}, switchyard.CatalogWorkflow, request)
+	}, api.CatalogWorkflow, request)
 	if err != nil {
 		return report, err
 	}
@@ -132,14 +133,14 @@ const maxFolderError = 300
 
 // compare finds the tools that differ between the workers that answered, and from the folder if there is one in which
 // nothing is wrong.
-func (c *catalogFlags) compare(report switchyard.CatalogReport, wrong toolspecs.Faults) (heldTools, error) {
+func (c *catalogFlags) compare(report api.CatalogReport, wrong toolspecs.Faults) (heldTools, error) {
 	held := heldTools{Workers: []heldCatalog{}, Differences: []toolDifference{}}
 	owners, err := held.take(report)
 	if err != nil {
 		return held, err
 	}
 	if len(wrong) > 0 {
-		held.FolderError = switchyard.ShortenLines(wrong.Error(), maxFolderError)
+		held.FolderError = api.ShortenLines(wrong.Error(), maxFolderError)
 	} else if c.dir != "" && len(owners) > 0 {
 		folder, err := c.folder(modeOf(report))
 		if err != nil {
@@ -156,7 +157,7 @@ func (c *catalogFlags) compare(report switchyard.CatalogReport, wrong toolspecs.
 }
 
 // take takes the workers from a report, and returns those whose tools are known.
-func (h *heldTools) take(report switchyard.CatalogReport) ([]owner, error) {
+func (h *heldTools) take(report api.CatalogReport) ([]owner, error) {
 	var owners []owner
 	for _, w := range report.Workers {
 		tools, err := report.Held(w.Digest)
@@ -173,7 +174,7 @@ func (h *heldTools) take(report switchyard.CatalogReport) ([]owner, error) {
 }
 
 // modeOf returns the mode of the workers. Where they differ in it, they differ in all tools anyway.
-func modeOf(report switchyard.CatalogReport) (mode switchyard.Mode) {
+func modeOf(report api.CatalogReport) (mode api.Mode) {
 	for _, w := range report.Workers {
 		mode = cmp.Or(mode, w.Mode)
 	}
@@ -183,11 +184,11 @@ func modeOf(report switchyard.CatalogReport) (mode switchyard.Mode) {
 // owner is a worker that answered, or without a name the folder, with its tools by name.
 type owner struct {
 	worker string
-	tools  map[string]switchyard.ToolVersion
+	tools  map[string]api.ToolVersion
 }
 
-func ownerOf(worker string, tools []switchyard.ToolVersion) owner {
-	o := owner{worker: worker, tools: map[string]switchyard.ToolVersion{}}
+func ownerOf(worker string, tools []api.ToolVersion) owner {
+	o := owner{worker: worker, tools: map[string]api.ToolVersion{}}
 	for _, t := range tools {
 		o.tools[t.Name] = t
 	}
@@ -204,10 +205,10 @@ func namesOf(owners []owner) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-func versionsOf(catalog *toolspecs.Catalog) []switchyard.ToolVersion {
-	var tools []switchyard.ToolVersion
+func versionsOf(catalog *toolspecs.Catalog) []api.ToolVersion {
+	var tools []api.ToolVersion
 	for _, t := range catalog.All() {
-		tools = append(tools, switchyard.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest})
+		tools = append(tools, api.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest})
 	}
 	return tools
 }
@@ -239,7 +240,7 @@ func versionsBy(owners []owner, name string) []heldVersion {
 
 func (a *app) printHeld(held heldTools, dir, queue string) error {
 	if len(held.Workers) == 0 {
-		fmt.Fprintf(a.Err, "no worker serves the task queue %s\n  start one: %s\n", queue, a.connection.reach().workerCommand(queue, switchyard.LaneGeneral))
+		fmt.Fprintf(a.Err, "no worker serves the task queue %s\n  start one: %s\n", queue, a.connection.reach().workerCommand(queue, api.LaneGeneral))
 		return nil
 	}
 	p, now := a.paletteFor(a.Out), time.Now()
@@ -270,7 +271,7 @@ func (h heldTools) notes(dir string) []string {
 	if h.FolderError != "" {
 		notes = append(notes, fmt.Sprintf("the folder %s is not compared, because something is wrong in it (starter tools lint %s):%s", dir, dir, below(h.FolderError)))
 	}
-	modes := map[switchyard.Mode]bool{}
+	modes := map[api.Mode]bool{}
 	for _, w := range h.Workers {
 		switch {
 		case w.Failure != "":
@@ -282,7 +283,7 @@ func (h heldTools) notes(dir string) []string {
 		if w.Uncompared {
 			notes = append(notes, w.Worker+": its tools are too many to be told, so only their digest can be compared")
 		}
-		modes[cmp.Or(w.Mode, switchyard.ModeStrict)] = true
+		modes[cmp.Or(w.Mode, api.ModeStrict)] = true
 	}
 	if len(modes) > 1 {
 		notes = append(notes, "some workers read arguments strictly and some leniently, so that all their tools differ")

@@ -8,27 +8,27 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 const greetSpec = "name: greet\nversion: 2.0.0\ndescription: Greets.\nentry: {type: command, argv: [echo]}\n"
 
 // reportOf makes a report of workers that hold tools, given as name@version; a worker without any did not answer.
-func reportOf(t *testing.T, workers map[string]string, order ...string) switchyard.CatalogReport {
+func reportOf(t *testing.T, workers map[string]string, order ...string) api.CatalogReport {
 	t.Helper()
-	r := switchyard.CatalogReport{Catalogs: map[string]json.RawMessage{}}
+	r := api.CatalogReport{Catalogs: map[string]json.RawMessage{}}
 	for _, worker := range order {
-		w := switchyard.WorkerCatalog{Worker: worker, Digest: workers[worker]}
+		w := api.WorkerCatalog{Worker: worker, Digest: workers[worker]}
 		if w.Digest == "" {
 			w.Failure = "it did not answer"
 			r.Workers = append(r.Workers, w)
 			continue
 		}
-		var tools []switchyard.ToolVersion
+		var tools []api.ToolVersion
 		for tool := range strings.FieldsSeq(workers[worker]) {
 			name, version, _ := strings.Cut(tool, "@")
-			tools = append(tools, switchyard.ToolVersion{Name: name, Version: version, Digest: "digest of " + tool})
+			tools = append(tools, api.ToolVersion{Name: name, Version: version, Digest: "digest of " + tool})
 		}
 		data, err := json.Marshal(tools)
 		if err != nil {
@@ -55,8 +55,8 @@ func TestHeldTools(t *testing.T) {
 	report := reportOf(t, map[string]string{"1@a": "echo@1.0.0 greet@1.0.0", "2@b": "echo@1.0.0 greet@2.0.0 own@1.0.0", "3@c": "", "4@d": "echo@1.0.0 greet@1.0.0"},
 		"1@a", "2@b", "3@c", "4@d")
 	report.Workers[1].Error = "wrong.yaml:1:1: it is wrong"
-	report.Workers[1].Mode = switchyard.ModeLenient
-	report.Workers = append(report.Workers, switchyard.WorkerCatalog{Worker: "5@e", Digest: "left out", Tools: 9})
+	report.Workers[1].Mode = api.ModeLenient
+	report.Workers = append(report.Workers, api.WorkerCatalog{Worker: "5@e", Digest: "left out", Tools: 9})
 	held, err := (&catalogFlags{}).compare(report, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestHeldTools(t *testing.T) {
 	if err := a.printHeld(heldTools{}, "", "deserted"); err != nil || !strings.Contains(out.String(), "start one: worker --lanes general --task-queue deserted") {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
-	if _, err := (&catalogFlags{}).compare(switchyard.CatalogReport{Workers: []switchyard.WorkerCatalog{{Digest: "x"}}, Catalogs: map[string]json.RawMessage{"x": []byte("{")}}, nil); err == nil {
+	if _, err := (&catalogFlags{}).compare(api.CatalogReport{Workers: []api.WorkerCatalog{{Digest: "x"}}, Catalogs: map[string]json.RawMessage{"x": []byte("{")}}, nil); err == nil {
 		t.Error("a catalog that cannot be read was read")
 	}
 }

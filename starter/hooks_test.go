@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
 // TestHookLines proves that what hooks did is told where it matters: a hook of the run that did not just do its work, one that
 // runs now, and what hooks did to a call beside the call.
 func TestHookLines(t *testing.T) {
-	failed := switchyard.Event{Type: switchyard.EventHookEnded, Hook: &switchyard.HookAction{Hook: "ledger", Point: switchyard.HookMemoryWrite,
-		Did: switchyard.HookFailed, Reason: "the store\nis down"}}
+	failed := api.Event{Type: api.EventHookEnded, Hook: &api.HookAction{Hook: "ledger", Point: api.HookMemoryWrite,
+		Did: api.HookFailed, Reason: "the store\nis down"}}
 	if line := plainLine(failed, reach{}); !strings.HasSuffix(line, ` hook_ended hook=ledger point=memory_write did=failed reason="the store is down"`) {
 		t.Errorf("got %s", line)
 	}
@@ -21,7 +21,7 @@ func TestHookLines(t *testing.T) {
 	if lines := tr.event(failed); len(lines) != 1 || lines[0] != "hook ledger for memory_write: failed: the store is down" {
 		t.Errorf("got %q", lines)
 	}
-	done := switchyard.Event{Type: switchyard.EventHookEnded, Hook: &switchyard.HookAction{Hook: "ledger", Point: switchyard.HookMemoryWrite, Did: switchyard.HookDone}}
+	done := api.Event{Type: api.EventHookEnded, Hook: &api.HookAction{Hook: "ledger", Point: api.HookMemoryWrite, Did: api.HookDone}}
 	if lines := tr.event(done); len(lines) != 0 {
 		t.Errorf("got %q", lines)
 	}
@@ -33,8 +33,8 @@ func TestHookLines(t *testing.T) {
 	if text := whatRuns(running); text != "the hook before_run-1 is running" {
 		t.Errorf("got %q", text)
 	}
-	record := switchyard.Record{Notes: []string{"a note"}, Hooks: []switchyard.HookAction{
-		{Hook: "guard", Point: switchyard.HookBeforeCall, Did: switchyard.HookBlocked, Reason: "as the error says"}}}
+	record := api.Record{Notes: []string{"a note"}, Hooks: []api.HookAction{
+		{Hook: "guard", Point: api.HookBeforeCall, Did: api.HookBlocked, Reason: "as the error says"}}}
 	if notes := notesOf(record); strings.Join(notes, "|") != "a note|hook guard for before_call: blocked" {
 		t.Errorf("got %q", notes)
 	}

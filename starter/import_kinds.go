@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )
@@ -28,7 +28,7 @@ believed: they are effect: once until you say otherwise.`,
   starter tools import mcp --url https://mcp.example.com/mcp --oauth --answer-within 10m
   starter tools import mcp --url http://localhost:3001/mcp --allow localhost`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entry.Type = switchyard.KindMCP
+			entry.Type = api.KindMCP
 			if len(args) > 0 { // a toolspec with url has no argv, not even an empty one
 				entry.Argv = args
 			}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )
@@ -85,7 +85,7 @@ func isAre(n int, word string) string {
 	if n == 1 {
 		return "1 " + word + " is"
 	}
-	return switchyard.Plural(n, word) + " are"
+	return api.Plural(n, word) + " are"
 }
 
 // planImport says what is to become of each file.
@@ -216,9 +216,9 @@ func (n *importNote) of() string {
 // summary counts what became of everything.
 func (r *importReport) summary(flags *importFlags, notes int) string {
 	written := len(r.files(fileWritten)) + len(r.files(fileReplaced))
-	text := switchyard.Plural(written, "tool") + " written to " + flags.out
+	text := api.Plural(written, "tool") + " written to " + flags.out
 	if flags.dryRun {
-		text = "dry run: " + switchyard.Plural(written, "tool") + " would be written to " + flags.out
+		text = "dry run: " + api.Plural(written, "tool") + " would be written to " + flags.out
 	}
 	if n := len(r.files(fileUnchanged)); n > 0 {
 		text += fmt.Sprintf(", %d unchanged", n)
@@ -227,7 +227,7 @@ func (r *importReport) summary(flags *importFlags, notes int) string {
 		text += fmt.Sprintf(", %d in the way with other content", n)
 	}
 	if notes > 0 {
-		text += ", " + switchyard.Plural(notes, "note")
+		text += ", " + api.Plural(notes, "note")
 	}
 	return text + fmt.Sprintf("; %d not imported", len(r.Refused))
 }
@@ -244,7 +244,7 @@ func (a *app) checkImported(report *importReport, flags *importFlags, catalog *c
 	}
 	_, err = toolspecs.Load(flags.out, o)
 	if faults, ok := errors.AsType[toolspecs.Faults](err); ok && !a.format.json() {
-		fmt.Fprintf(a.Err, "the folder %s has %s:\n", flags.out, switchyard.Plural(len(faults), "fault"))
+		fmt.Fprintf(a.Err, "the folder %s has %s:\n", flags.out, api.Plural(len(faults), "fault"))
 	}
 	return err
 }

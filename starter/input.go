@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // splitPair takes name=value apart.
@@ -22,7 +22,7 @@ func splitPair(text string) (name, value string, err error) {
 
 // typed is the JSON value that text writes, or text itself as a JSON string.
 func typed(text string) json.RawMessage {
-	if _, err := switchyard.DecodeJSON([]byte(text)); err == nil {
+	if _, err := api.DecodeJSON([]byte(text)); err == nil {
 		return json.RawMessage(text)
 	}
 	return quotedJSON(text)
@@ -30,7 +30,7 @@ func typed(text string) json.RawMessage {
 
 // quotedJSON is a text as a JSON string.
 func quotedJSON(text string) json.RawMessage {
-	quoted, err := switchyard.EncodeJSON(text)
+	quoted, err := api.EncodeJSON(text)
 	if err != nil { // text is a string: it can always be encoded
 		panic(err)
 	}
@@ -67,7 +67,7 @@ func parseVariables(pairs []string) (map[string]any, error) {
 		if variables == nil {
 			variables = map[string]any{}
 		}
-		if variables[name], err = switchyard.DecodeJSON(value); err != nil {
+		if variables[name], err = api.DecodeJSON(value); err != nil {
 			return nil, fmt.Errorf("--var %s: %w", name, err)
 		}
 	}
@@ -83,7 +83,7 @@ func parseArguments(args []string, stdin io.Reader, isText func(name string) boo
 			return "", fmt.Errorf("cannot read the arguments from standard input: %w", err)
 		}
 		if len(data) > maxInput {
-			return "", fmt.Errorf("the arguments on standard input are too large: at most %s bytes can be sent", switchyard.Thousands(maxInput))
+			return "", fmt.Errorf("the arguments on standard input are too large: at most %s bytes can be sent", api.Thousands(maxInput))
 		}
 		return objectText(string(data))
 	}
@@ -94,12 +94,12 @@ func parseArguments(args []string, stdin io.Reader, isText func(name string) boo
 	if err != nil {
 		return "", fmt.Errorf("argument %w; write name=value pairs, or all arguments as one JSON object", err)
 	}
-	text, err := switchyard.EncodeJSON(values)
+	text, err := api.EncodeJSON(values)
 	return string(text), err
 }
 
 func objectText(text string) (string, error) {
-	value, err := switchyard.DecodeJSON([]byte(text))
+	value, err := api.DecodeJSON([]byte(text))
 	if err != nil {
 		return "", fmt.Errorf("the arguments are not JSON: %w", err)
 	}
@@ -110,7 +110,7 @@ func objectText(text string) (string, error) {
 }
 
 // loadMessages reads earlier messages: a JSON list of {"role": …, "text": …}.
-func loadMessages(path string) ([]switchyard.Message, error) {
+func loadMessages(path string) ([]api.Message, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -118,7 +118,7 @@ func loadMessages(path string) ([]switchyard.Message, error) {
 	if err != nil {
 		return nil, failure(exitUsage, "--messages %s: %w", path, pathError(path, err))
 	}
-	var messages []switchyard.Message
+	var messages []api.Message
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&messages); err != nil {
@@ -129,7 +129,7 @@ func loadMessages(path string) ([]switchyard.Message, error) {
 	}
 	for i, m := range messages {
 		switch m.Role {
-		case switchyard.RoleUser, switchyard.RoleAssistant, switchyard.RoleTool:
+		case api.RoleUser, api.RoleAssistant, api.RoleTool:
 		default:
 			return nil, failure(exitUsage, "--messages %s: message %d has the role %q; roles are user, assistant and tool", path, i+1, m.Role)
 		}

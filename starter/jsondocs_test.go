@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -17,8 +17,8 @@ func TestJSONIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, printed := range []any{failedCommand{}, writtenFault{}, callEnd{}, listedRun{}, shownRun{}, listedTool{}, shownTool{}, shownSchedule{}, scheduledRun{},
-		listedApproval{}, listedQuestion{}, finding{}, switchyard.Event{}, switchyard.Record{}, switchyard.RunResult{}, switchyard.WorkerCatalog{},
-		switchyard.PoliciesInForce{}, audit.Running{}} {
+		listedApproval{}, listedQuestion{}, finding{}, api.Event{}, api.Record{}, api.RunResult{}, api.WorkerCatalog{},
+		api.PoliciesInForce{}, audit.Running{}} {
 		for _, name := range jsonNames(reflect.TypeOf(printed)) {
 			if !strings.Contains(string(data), "`"+name+"`") {
 				t.Errorf("docs/cli.md does not tell of %s of %T", name, printed)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -75,16 +75,16 @@ func (l *laneWatch) note(r audit.Running, served bool) string {
 // served reports whether a worker polled the queue lately, or would hold slots of its lane: all of them may be taken for long.
 func (l *laneWatch) served(ctx context.Context, queue string, kind enumspb.TaskQueueType) (bool, error) {
 	workers, err := audit.Pollers(ctx, l.client, l.namespace, queue, kind)
-	name := switchyard.LaneOf(l.queue, queue)
+	name := api.LaneOf(l.queue, queue)
 	if err != nil || len(workers) > 0 || kind != enumspb.TASK_QUEUE_TYPE_ACTIVITY || strings.HasPrefix(name, bypassing) {
 		return len(workers) > 0, err
 	}
-	workers, err = audit.Pollers(ctx, l.client, l.namespace, switchyard.SlotsQueue(l.queue, laneOf(name)), kind)
+	workers, err = audit.Pollers(ctx, l.client, l.namespace, api.SlotsQueue(l.queue, laneOf(name)), kind)
 	return len(workers) > 0, err
 }
 
 // bypassing begins what LaneOf tells of a queue that goes past a lane.
-var bypassing = strings.TrimPrefix(switchyard.BypassQueue("", ""), "/")
+var bypassing = strings.TrimPrefix(api.BypassQueue("", ""), "/")
 
 // laneOf returns the lane of what LaneOf tells of a queue, which may be that of a key or go past the lane.
 func laneOf(name string) string {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -76,13 +76,13 @@ asked every 5s then.`,
 	f.BoolVar(&watch, "watch", false, "keep the table up to date until Ctrl-C")
 	f.DurationVar(&interval, "every", interval, "`duration` between two looks, with --watch")
 	f.BoolVarP(&v.verbose, "verbose", "v", false, "tell which workers hold slots, or serve lanes without a limit")
-	f.StringVarP(&v.queue, "task-queue", "t", switchyard.DefaultTaskQueue, "task `queue` of the workers")
+	f.StringVarP(&v.queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the workers")
 	return cmd
 }
 
 func checkLaneNames(cmd *cobra.Command, names []string) error {
 	for _, name := range names {
-		if err := switchyard.CheckLaneName(name); err != nil {
+		if err := api.CheckLaneName(name); err != nil {
 			return usageError(cmd, "%q: %v", name, err)
 		}
 	}
@@ -163,11 +163,11 @@ func (v *lanesView) add(report *lanesReport, states []audit.LaneState) {
 }
 
 // lanes returns the lanes to read, sorted by name. The lane inline has no task queue of which the server could tell.
-func (v *lanesView) lanes() []switchyard.Lane {
+func (v *lanesView) lanes() []api.Lane {
 	set := v.configured.Plain(v.kept...)
-	var read []switchyard.Lane
+	var read []api.Lane
 	for _, lane := range set.All() {
-		if lane.Name != switchyard.LaneInline && (len(v.only) == 0 || slices.Contains(v.only, lane.Name)) {
+		if lane.Name != api.LaneInline && (len(v.only) == 0 || slices.Contains(v.only, lane.Name)) {
 			read = append(read, lane)
 		}
 	}
@@ -175,9 +175,9 @@ func (v *lanesView) lanes() []switchyard.Lane {
 }
 
 // counted returns what workers told of a lane, and whether they told of it.
-func (v *lanesView) counted(lane string) (switchyard.LaneCounts, bool) {
+func (v *lanesView) counted(lane string) (api.LaneCounts, bool) {
 	if v.counts == nil {
-		return switchyard.LaneCounts{}, false
+		return api.LaneCounts{}, false
 	}
 	counts, told := v.counts.lanes[lane]
 	return counts, told
@@ -185,21 +185,21 @@ func (v *lanesView) counted(lane string) (switchyard.LaneCounts, bool) {
 
 // inline adds the lane inline where it is asked for or workers had calls on it.
 func (v *lanesView) inline(states []audit.LaneState) []audit.LaneState {
-	_, used := v.counted(switchyard.LaneInline)
-	named := slices.Contains(v.only, switchyard.LaneInline)
+	_, used := v.counted(api.LaneInline)
+	named := slices.Contains(v.only, api.LaneInline)
 	if !named && (!used || len(v.only) > 0) {
 		return states
 	}
-	i := slices.IndexFunc(states, func(s audit.LaneState) bool { return s.Lane.Name > switchyard.LaneInline })
+	i := slices.IndexFunc(states, func(s audit.LaneState) bool { return s.Lane.Name > api.LaneInline })
 	if i < 0 {
 		i = len(states)
 	}
-	return slices.Insert(states, i, audit.LaneState{Lane: switchyard.Lane{Name: switchyard.LaneInline}})
+	return slices.Insert(states, i, audit.LaneState{Lane: api.Lane{Name: api.LaneInline}})
 }
 
 // workerCounts is what the workers told of lanes without a limit.
 type workerCounts struct {
-	lanes map[string]switchyard.LaneCounts
+	lanes map[string]api.LaneCounts
 	notes []string
 }
 
@@ -242,7 +242,7 @@ func (v *lanesView) askCounts(ctx context.Context, states []audit.LaneState) (co
 			workers = append(workers, s.Workers...)
 		}
 	}
-	if len(workers) == 0 && !slices.Contains(v.only, switchyard.LaneInline) {
+	if len(workers) == 0 && !slices.Contains(v.only, api.LaneInline) {
 		return counts, nil
 	}
 	decide, err := audit.Pollers(ctx, v.client, v.namespace(), v.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
@@ -256,7 +256,7 @@ func (v *lanesView) askCounts(ctx context.Context, states []audit.LaneState) (co
 	}
 	workers = append(workers, decide...)
 	slices.Sort(workers)
-	report, err := askWorkers(ctx, v.client, v.queue, switchyard.CatalogRequest{Workers: slices.Compact(workers), Lanes: true})
+	report, err := askWorkers(ctx, v.client, v.queue, api.CatalogRequest{Workers: slices.Compact(workers), Lanes: true})
 	if err != nil {
 		return counts, err
 	}
@@ -264,11 +264,11 @@ func (v *lanesView) askCounts(ctx context.Context, states []audit.LaneState) (co
 }
 
 // countsOf adds up what workers told.
-func countsOf(report switchyard.CatalogReport) workerCounts {
+func countsOf(report api.CatalogReport) workerCounts {
 	if len(report.Lanes) == 0 && len(report.Workers) > 0 {
 		return workerCounts{notes: []string{"what happened on lanes without a limit is not known: the worker that was to ask is of an earlier version"}}
 	}
-	counts := workerCounts{lanes: map[string]switchyard.LaneCounts{}}
+	counts := workerCounts{lanes: map[string]api.LaneCounts{}}
 	for _, w := range report.Lanes {
 		if w.Failure != "" {
 			counts.notes = append(counts.notes, w.Worker+": "+w.Failure)

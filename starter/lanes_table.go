@@ -8,17 +8,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
 // laneLine is how one lane stands. What is not known of it is nil.
 type laneLine struct {
-	Lane     string              `json:"lane"`
-	Limit    int                 `json:"limit,omitempty"`
-	Key      string              `json:"key,omitempty"`
-	Rate     float64             `json:"rate,omitempty"`
-	Strategy switchyard.Strategy `json:"strategy,omitempty"`
+	Lane     string       `json:"lane"`
+	Limit    int          `json:"limit,omitempty"`
+	Key      string       `json:"key,omitempty"`
+	Rate     float64      `json:"rate,omitempty"`
+	Strategy api.Strategy `json:"strategy,omitempty"`
 	// Keys is how many keys are open, KeysAsked of how many of them Waiting counts the calls.
 	Keys      int `json:"keys,omitempty"`
 	KeysAsked int `json:"keys_asked,omitempty"`
@@ -37,9 +37,9 @@ type laneLine struct {
 	Rejected        *int64 `json:"rejected,omitempty"`
 	TimedOut        *int64 `json:"timed_out,omitempty"`
 	// The averages are of calls that have ended.
-	Ended            *int64               `json:"ended,omitempty"`
-	WaitAverage      *switchyard.Duration `json:"wait_average,omitempty"`
-	ExecutionAverage *switchyard.Duration `json:"execution_average,omitempty"`
+	Ended            *int64        `json:"ended,omitempty"`
+	WaitAverage      *api.Duration `json:"wait_average,omitempty"`
+	ExecutionAverage *api.Duration `json:"execution_average,omitempty"`
 }
 
 func (v *lanesView) line(s audit.LaneState) laneLine {
@@ -66,8 +66,8 @@ func (v *lanesView) line(s audit.LaneState) laneLine {
 	return l
 }
 
-func average(micros, n int64) *switchyard.Duration {
-	d := switchyard.Duration(time.Duration(micros/n) * time.Microsecond)
+func average(micros, n int64) *api.Duration {
+	d := api.Duration(time.Duration(micros/n) * time.Microsecond)
 	return &d
 }
 
@@ -75,7 +75,7 @@ func average(micros, n int64) *switchyard.Duration {
 func (v *lanesView) notes(s audit.LaneState) []string {
 	var notes []string
 	name := s.Lane.Name
-	if len(s.Workers) == 0 && s.Held() == 0 && name != switchyard.LaneInline {
+	if len(s.Workers) == 0 && s.Held() == 0 && name != api.LaneInline {
 		notes = append(notes, fmt.Sprintf("nobody serves the lane %s\n  start a worker for it: %s", name, v.flags.workerCommand(v.app.connection.reach(), v.queue, name)))
 	}
 	if s.KeysAsked < s.Keys {
@@ -131,7 +131,7 @@ func shown[T int | int64](n *T) string {
 	return strconv.FormatInt(int64(*n), 10)
 }
 
-func duration(d *switchyard.Duration) string {
+func duration(d *api.Duration) string {
 	if d == nil {
 		return unknown
 	}
@@ -150,12 +150,12 @@ func (l laneLine) key() string {
 
 func (l laneLine) holders(p palette) string {
 	switch text := fmt.Sprintf("%d/%d", l.Held, l.Groups); {
-	case l.Lane == switchyard.LaneInline:
+	case l.Lane == api.LaneInline:
 		return unknown
 	case l.Limit == 0 && len(l.Workers) == 0:
 		return p.bad("0 workers")
 	case l.Limit == 0:
-		return switchyard.Plural(len(l.Workers), "worker")
+		return api.Plural(len(l.Workers), "worker")
 	case l.Held == 0:
 		return p.bad(text)
 	case l.Held < l.Groups:
@@ -167,7 +167,7 @@ func (l laneLine) holders(p palette) string {
 
 func (l laneLine) waiting(p palette) string {
 	switch text := strconv.FormatInt(l.Waiting, 10); {
-	case l.Lane == switchyard.LaneInline:
+	case l.Lane == api.LaneInline:
 		return unknown
 	case l.Waiting > 0:
 		return p.warn(text)

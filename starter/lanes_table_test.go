@@ -9,30 +9,30 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/api/serviceerror"
 )
 
 // someLanes are lanes of every kind, as the server and workers tell of them.
 func someLanes() (*lanesView, []audit.LaneState) {
-	v := &lanesView{app: &app{format: formatFlags{output: outputText, color: colorNever}}, queue: switchyard.DefaultTaskQueue, counts: &workerCounts{
-		lanes: map[string]switchyard.LaneCounts{
+	v := &lanesView{app: &app{format: formatFlags{output: outputText, color: colorNever}}, queue: api.DefaultTaskQueue, counts: &workerCounts{
+		lanes: map[string]api.LaneCounts{
 			"general": {Running: 3, Acquired: 40, Ended: 37, WaitMicros: 37_000, ExecutionMicros: 370_000},
 			"inline":  {Acquired: 8, Ended: 8, ExecutionMicros: 800},
 		}, notes: []string{"3@host: it did not answer"}}}
-	held := func(group int, worker string, counts switchyard.LaneCounts) audit.LaneHolder {
-		return audit.LaneHolder{Group: group, Held: true, Worker: worker, SlotsState: switchyard.SlotsState{Fence: 1, Slots: 2, LaneCounts: counts}}
+	held := func(group int, worker string, counts api.LaneCounts) audit.LaneHolder {
+		return audit.LaneHolder{Group: group, Held: true, Worker: worker, SlotsState: api.SlotsState{Fence: 1, Slots: 2, LaneCounts: counts}}
 	}
 	return v, []audit.LaneState{
-		{Lane: switchyard.Lane{Name: "android", Limit: 1, Holders: 4, Key: "{{args.device}}"}, Kept: true, Keys: 312, KeysAsked: 200, Queued: 5,
-			Workers: []string{"1@host"}, Holders: []audit.LaneHolder{held(0, "1@host", switchyard.LaneCounts{}), held(1, "1@host", switchyard.LaneCounts{}), {Group: 2}, held(3, "2@host", switchyard.LaneCounts{})},
-			Counts: switchyard.LaneCounts{Running: 12, Keys: 300, Acquired: 1000}},
-		{Lane: switchyard.Lane{Name: "general"}, Workers: []string{"1@host", "2@host"}, Queued: 2},
-		{Lane: switchyard.Lane{Name: "gpu"}},
-		{Lane: switchyard.Lane{Name: "printer", Limit: 1, Holders: 1}, Kept: true, Workers: []string{"2@host"}, Holders: []audit.LaneHolder{held(0, "2@host", switchyard.LaneCounts{})},
-			Queued: 1, Counts: switchyard.LaneCounts{Running: 1, Waiting: 20, Acquired: 7, Rejected: 4, TimedOut: 2, Ended: 6, WaitMicros: 9_000_000, ExecutionMicros: 12_000_000}},
-		{Lane: switchyard.Lane{Name: "serial", Limit: 1, Holders: 1}},
+		{Lane: api.Lane{Name: "android", Limit: 1, Holders: 4, Key: "{{args.device}}"}, Kept: true, Keys: 312, KeysAsked: 200, Queued: 5,
+			Workers: []string{"1@host"}, Holders: []audit.LaneHolder{held(0, "1@host", api.LaneCounts{}), held(1, "1@host", api.LaneCounts{}), {Group: 2}, held(3, "2@host", api.LaneCounts{})},
+			Counts: api.LaneCounts{Running: 12, Keys: 300, Acquired: 1000}},
+		{Lane: api.Lane{Name: "general"}, Workers: []string{"1@host", "2@host"}, Queued: 2},
+		{Lane: api.Lane{Name: "gpu"}},
+		{Lane: api.Lane{Name: "printer", Limit: 1, Holders: 1}, Kept: true, Workers: []string{"2@host"}, Holders: []audit.LaneHolder{held(0, "2@host", api.LaneCounts{})},
+			Queued: 1, Counts: api.LaneCounts{Running: 1, Waiting: 20, Acquired: 7, Rejected: 4, TimedOut: 2, Ended: 6, WaitMicros: 9_000_000, ExecutionMicros: 12_000_000}},
+		{Lane: api.Lane{Name: "serial", Limit: 1, Holders: 1}},
 	}
 }
 
@@ -105,15 +105,15 @@ func TestLanesJSON(t *testing.T) {
 
 // TestCountsOfWorkers proves that what workers tell adds up, and that it is said who did not answer, or could not be asked.
 func TestCountsOfWorkers(t *testing.T) {
-	counts := countsOf(switchyard.CatalogReport{Lanes: []switchyard.WorkerLanes{
-		{Worker: "a", Lanes: map[string]switchyard.LaneCounts{"http": {Running: 1, Acquired: 2}, "general": {Acquired: 1}}},
+	counts := countsOf(api.CatalogReport{Lanes: []api.WorkerLanes{
+		{Worker: "a", Lanes: map[string]api.LaneCounts{"http": {Running: 1, Acquired: 2}, "general": {Acquired: 1}}},
 		{Worker: "b", Failure: "it did not answer"},
-		{Worker: "c", Lanes: map[string]switchyard.LaneCounts{"http": {Running: 2, Acquired: 3}}},
+		{Worker: "c", Lanes: map[string]api.LaneCounts{"http": {Running: 2, Acquired: 3}}},
 	}})
 	if got := counts.lanes["http"]; got.Running != 3 || got.Acquired != 5 || len(counts.notes) != 1 || !strings.Contains(counts.notes[0], "b: it did not answer") {
 		t.Errorf("got %+v", counts)
 	}
-	if counts := countsOf(switchyard.CatalogReport{Workers: []switchyard.WorkerCatalog{{Worker: "old"}}}); len(counts.notes) != 1 || counts.lanes != nil {
+	if counts := countsOf(api.CatalogReport{Workers: []api.WorkerCatalog{{Worker: "old"}}}); len(counts.notes) != 1 || counts.lanes != nil {
 		t.Errorf("of an earlier version: %+v", counts)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/changes"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -99,7 +99,7 @@ func (a *app) lint(paths []string, l *linter) error {
 		}
 	}
 	if len(faults) > 0 {
-		fmt.Fprintln(a.Err, switchyard.Plural(len(faults), "fault")+note)
+		fmt.Fprintln(a.Err, api.Plural(len(faults), "fault")+note)
 		return exitWith(exitUsage)
 	}
 	fmt.Fprintln(a.Err, "no faults"+note)

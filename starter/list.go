@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/payloads"
 	commonpb "go.temporal.io/api/common/v1"
@@ -35,7 +35,7 @@ type listedRun struct {
 	Status  audit.RunStatus `json:"status"`
 	Started time.Time       `json:"started"`
 	// Paused says who has the run pause; it is not known of one that the server holds.
-	Paused *switchyard.Pause `json:"paused,omitempty"`
+	Paused *api.Pause `json:"paused,omitempty"`
 	// Awaits is since when calls of the run, or of the sub-agents' runs below it, wait for approval.
 	Awaits time.Time `json:"awaits_approval_since,omitzero"`
 	// Unread is why it is not known whether the run is paused or waits for approval; empty where it is.
@@ -43,21 +43,21 @@ type listedRun struct {
 	// WaitsFor is what the run, or one below it, wants of people, as far as the server tells without being asked for each run.
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
 	// verdict is what a person said of the run, where that was asked.
-	verdict *switchyard.RunVerdict
+	verdict *api.RunVerdict
 	// asks says that the run, or one below it, waits for an answer.
 	asks bool
 	// root is the run at the top of the tree that this one belongs to.
 	root     string
-	Closed   time.Time           `json:"closed,omitzero"`
-	Duration switchyard.Duration `json:"duration"`
+	Closed   time.Time    `json:"closed,omitzero"`
+	Duration api.Duration `json:"duration"`
 	// What the run keeps of itself as search attributes: where the namespace has them, and as of when it set them last.
-	Waiting bool               `json:"waiting,omitempty"`
-	Outcome switchyard.Outcome `json:"outcome,omitempty"`
-	Tools   []string           `json:"tools,omitempty"`
-	Turns   int                `json:"turns,omitempty"`
-	Calls   int                `json:"calls,omitempty"`
-	Tokens  int                `json:"tokens,omitempty"`
-	Cost    float64            `json:"cost,omitempty"`
+	Waiting bool        `json:"waiting,omitempty"`
+	Outcome api.Outcome `json:"outcome,omitempty"`
+	Tools   []string    `json:"tools,omitempty"`
+	Turns   int         `json:"turns,omitempty"`
+	Calls   int         `json:"calls,omitempty"`
+	Tokens  int         `json:"tokens,omitempty"`
+	Cost    float64     `json:"cost,omitempty"`
 }
 
 func (a *app) listCommand() *cobra.Command {
@@ -103,7 +103,7 @@ commands take as --run-id; without that they mean the latest.`,
 }
 
 // kindDirect is a direct call's kind, as the search attribute SwitchyardKind has it.
-const kindDirect = audit.RunKind(switchyard.CallerDirect)
+const kindDirect = audit.RunKind(api.CallerDirect)
 
 // kindWord is the kind of a run in starter's words.
 func kindWord(k audit.RunKind) audit.RunKind {
@@ -115,16 +115,16 @@ func kindWord(k audit.RunKind) audit.RunKind {
 
 // runTypes maps workflow types to kinds of run.
 var runTypes = map[string]audit.RunKind{
-	switchyard.AgentWorkflow: audit.RunAgent,
-	switchyard.PlanWorkflow:  audit.RunPlan,
-	switchyard.CallWorkflow:  kindDirect,
+	api.AgentWorkflow: audit.RunAgent,
+	api.PlanWorkflow:  audit.RunPlan,
+	api.CallWorkflow:  kindDirect,
 }
 
 // listCondition is the query for runs that meet a condition and belong to a conversation, either of which may be empty; all
 // are those of sub-agents too.
 func listCondition(query, conversation string, all bool) string {
 	// The parts of a chain but the last are left out: a run is listed once.
-	condition := fmt.Sprintf("WorkflowType IN ('%s', '%s', '%s') AND ExecutionStatus != 'ContinuedAsNew'", switchyard.AgentWorkflow, switchyard.PlanWorkflow, switchyard.CallWorkflow)
+	condition := fmt.Sprintf("WorkflowType IN ('%s', '%s', '%s') AND ExecutionStatus != 'ContinuedAsNew'", api.AgentWorkflow, api.PlanWorkflow, api.CallWorkflow)
 	if !all {
 		// A schedule starts the runs of a conversation as children of a workflow that is no run.
 		condition += " AND (ParentWorkflowId IS NULL OR TemporalScheduledById IS NOT NULL)"
@@ -142,15 +142,15 @@ func listed(e *workflowpb.WorkflowExecutionInfo) listedRun {
 	fields := e.GetSearchAttributes().GetIndexedFields()
 	r := listedRun{
 		ID: e.GetExecution().GetWorkflowId(), RunID: e.GetExecution().GetRunId(), Kind: runTypes[e.GetType().GetName()],
-		Agent: text(fields[switchyard.AttributeAgent]), Conversation: text(fields[switchyard.AttributeConversation]),
-		Caller: text(fields[switchyard.AttributeCaller]), Parent: e.GetParentExecution().GetWorkflowId(), Status: audit.StatusOf(e.GetStatus()), Started: e.GetStartTime().AsTime(), root: e.GetRootExecution().GetWorkflowId(),
+		Agent: text(fields[api.AttributeAgent]), Conversation: text(fields[api.AttributeConversation]),
+		Caller: text(fields[api.AttributeCaller]), Parent: e.GetParentExecution().GetWorkflowId(), Status: audit.StatusOf(e.GetStatus()), Started: e.GetStartTime().AsTime(), root: e.GetRootExecution().GetWorkflowId(),
 	}
 	r.takeMemo(e)
 	if e.GetCloseTime() != nil {
 		r.Closed = e.GetCloseTime().AsTime()
-		r.Duration = switchyard.Duration(r.Closed.Sub(r.Started))
+		r.Duration = api.Duration(r.Closed.Sub(r.Started))
 	} else {
-		r.Duration = switchyard.Duration(time.Since(r.Started))
+		r.Duration = api.Duration(time.Since(r.Started))
 	}
 	r.takeKept(fields)
 	return r
@@ -162,24 +162,24 @@ func (r *listedRun) takeMemo(e *workflowpb.WorkflowExecutionInfo) {
 	if e.GetCloseTime() != nil {
 		return
 	}
-	for _, name := range []string{switchyard.PausedMemo, switchyard.ApprovalsMemo} {
+	for _, name := range []string{api.PausedMemo, api.ApprovalsMemo} {
 		if key, sealed := payloads.KeyOf(fields[name]); sealed {
 			r.Unread = fmt.Sprintf("whether it is paused or waits for approval is encrypted with the key %q; name a file that has it with --payload-keys", key)
 		}
 	}
-	if paused := value[switchyard.Pause](fields[switchyard.PausedMemo]); r.Status == audit.RunRunning && paused.By != "" {
+	if paused := value[api.Pause](fields[api.PausedMemo]); r.Status == audit.RunRunning && paused.By != "" {
 		r.Status, r.Paused = audit.RunPaused, &paused
 	}
-	r.Awaits = value[time.Time](fields[switchyard.ApprovalsMemo])
+	r.Awaits = value[time.Time](fields[api.ApprovalsMemo])
 }
 
 // takeKept reads what the run keeps of itself.
 func (r *listedRun) takeKept(fields map[string]*commonpb.Payload) {
-	r.Waiting = value[bool](fields[switchyard.AttributeWaiting]) && r.Closed.IsZero()
+	r.Waiting = value[bool](fields[api.AttributeWaiting]) && r.Closed.IsZero()
 	r.asks = r.Waiting && r.Awaits.IsZero() && r.Unread == ""
-	r.Outcome, r.Tools = cmp.Or(value[switchyard.Outcome](fields[switchyard.AttributeOutcome]), untold[r.Status]), value[[]string](fields[switchyard.AttributeTools])
-	r.Turns, r.Calls = value[int](fields[switchyard.AttributeTurns]), value[int](fields[switchyard.AttributeCalls])
-	r.Tokens, r.Cost = value[int](fields[switchyard.AttributeTokens]), value[float64](fields[switchyard.AttributeCost])
+	r.Outcome, r.Tools = cmp.Or(value[api.Outcome](fields[api.AttributeOutcome]), untold[r.Status]), value[[]string](fields[api.AttributeTools])
+	r.Turns, r.Calls = value[int](fields[api.AttributeTurns]), value[int](fields[api.AttributeCalls])
+	r.Tokens, r.Cost = value[int](fields[api.AttributeTokens]), value[float64](fields[api.AttributeCost])
 }
 
 func text(p *commonpb.Payload) string { return value[string](p) }

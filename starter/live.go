@@ -11,7 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -90,7 +90,7 @@ func quietEnvironment() []string {
 	return []string{"TERM=xterm-256color", "SSH_TTY=none", "COLORTERM=" + os.Getenv("COLORTERM")}
 }
 
-func (v *liveView) event(e switchyard.Event) error {
+func (v *liveView) event(e api.Event) error {
 	v.print(v.tracker.event(e)...)
 	v.draw()
 	return nil

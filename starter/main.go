@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 func main() {
@@ -25,5 +25,5 @@ func typedAs(path string) string {
 	if found, err := exec.LookPath(name); err == nil && (found == path || path == name) {
 		return name
 	}
-	return switchyard.ShellWord(path)
+	return api.ShellWord(path)
 }

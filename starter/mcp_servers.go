@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
@@ -33,7 +33,7 @@ type askedServer struct {
 // tools returns the tools of the server that an entry reaches. With an answer_within it is told that it may ask people:
 // some servers list more tools then.
 func (s *mcpServers) tools(e toolspecs.Entry) ([]mcptools.Tool, error) {
-	key, err := switchyard.EncodeJSON(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env, Secrets: e.Secrets, URL: e.URL, Headers: e.Headers, Auth: e.Auth,
+	key, err := api.EncodeJSON(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env, Secrets: e.Secrets, URL: e.URL, Headers: e.Headers, Auth: e.Auth,
 		Allow: e.Allow, AnswerWithin: min(e.AnswerWithin, 1)})
 	if err != nil {
 		return nil, err
@@ -74,10 +74,10 @@ func importError(ctx context.Context, e toolspecs.Entry, err error) error {
 	if ctx.Err() != nil {
 		return failure(exitCancelled, "interrupted before the server had listed its tools")
 	}
-	switch own, ok := errors.AsType[*switchyard.Error](err); {
-	case ok && own.Type == switchyard.ErrExecutorNotFound && len(e.Argv) > 0:
+	switch own, ok := errors.AsType[*api.Error](err); {
+	case ok && own.Type == api.ErrExecutorNotFound && len(e.Argv) > 0:
 		return failure(exitUsage, "the program %s is missing on this machine, or may not be executed\nInstall it, or correct what stands behind --, or PATH.", e.Argv[0])
-	case ok && own.Type == switchyard.ErrPolicyViolation && e.URL != "":
+	case ok && own.Type == api.ErrPolicyViolation && e.URL != "":
 		return failure(exitUsage, "%w\nFor this command and the toolspecs that it writes: --allow HOST%s", err, suchAs(e.URL))
 	}
 	return failure(exitUsage, "%w", err)
@@ -89,7 +89,7 @@ func suchAs(address string) string {
 	if err != nil || u.Hostname() == "" {
 		return ""
 	}
-	return ", such as --allow " + switchyard.ShellWord(u.Hostname())
+	return ", such as --allow " + api.ShellWord(u.Hostname())
 }
 
 // insideHosts are those that a worker with this environment would let tools reach although they are not public.
@@ -108,7 +108,7 @@ func (s *mcpServers) close() {
 
 // message returns an error's words without its type, which is for calls.
 func message(err error) string {
-	if e, ok := errors.AsType[*switchyard.Error](err); ok {
+	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e.Message
 	}
 	return err.Error()

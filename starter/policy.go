@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
@@ -137,9 +137,9 @@ func (a *app) testPolicies(paths []string, find func(name string) (policies.Tool
 		a.noteNames(path, "rules that hold in every case", always)
 	}
 	if failed > 0 {
-		return failure(exitFailed, "%s, %d failed", switchyard.Plural(total, "case"), failed)
+		return failure(exitFailed, "%s, %d failed", api.Plural(total, "case"), failed)
 	}
-	fmt.Fprintln(a.Err, switchyard.Plural(total, "case")+", all as wanted")
+	fmt.Fprintln(a.Err, api.Plural(total, "case")+", all as wanted")
 	return nil
 }
 
@@ -173,7 +173,7 @@ func (a *app) printTried(t triedCase) error {
 }
 
 // policyLine says what a rule did.
-func policyLine(p switchyard.PolicyAction) string {
+func policyLine(p api.PolicyAction) string {
 	line := fmt.Sprintf("%s %s: %s", p.Effect, p.Rule, p.Message)
 	if p.Failure != "" {
 		line = fmt.Sprintf("%s %s, because it cannot be evaluated: %s", p.Effect, p.Rule, p.Failure)

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
@@ -47,17 +47,17 @@ values, and the labels that the run had seen by then. All of it is read from the
 
 // explained is what policies did to a call, as JSON too.
 type explained struct {
-	Call      string                    `json:"call_id"`
-	Tool      string                    `json:"tool"`
-	Status    switchyard.CallStatus     `json:"status"`
-	Error     *switchyard.Error         `json:"error,omitempty"`
-	Arguments json.RawMessage           `json:"arguments,omitempty"`
-	Labels    []string                  `json:"labels,omitempty"`
-	Policies  []switchyard.PolicyAction `json:"policies"`
+	Call      string             `json:"call_id"`
+	Tool      string             `json:"tool"`
+	Status    api.CallStatus     `json:"status"`
+	Error     *api.Error         `json:"error,omitempty"`
+	Arguments json.RawMessage    `json:"arguments,omitempty"`
+	Labels    []string           `json:"labels,omitempty"`
+	Policies  []api.PolicyAction `json:"policies"`
 }
 
 // explain returns what policies did to one of the calls; nil where there is no such call.
-func explain(records iter.Seq2[switchyard.Record, error], call string) (*explained, error) {
+func explain(records iter.Seq2[api.Record, error], call string) (*explained, error) {
 	for r, err := range records {
 		if err != nil {
 			return nil, err
@@ -65,7 +65,7 @@ func explain(records iter.Seq2[switchyard.Record, error], call string) (*explain
 		if r.CallID == call {
 			met := r.Policies
 			if met == nil {
-				met = []switchyard.PolicyAction{}
+				met = []api.PolicyAction{}
 			}
 			return &explained{Call: r.CallID, Tool: r.Tool, Status: r.Status, Error: r.Error, Arguments: r.Arguments, Labels: r.Labels, Policies: met}, nil
 		}
@@ -87,7 +87,7 @@ func (a *app) printExplained(e explained) error {
 	}
 	field("status", status)
 	if len(e.Arguments) > 0 {
-		field("arguments", switchyard.Shorten(string(e.Arguments), 1000))
+		field("arguments", api.Shorten(string(e.Arguments), 1000))
 	}
 	if len(e.Policies) == 0 {
 		field("policies", "no rule held when the call was checked")

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
@@ -115,7 +115,7 @@ func (f *formatFlags) writeQuestion(w io.Writer, p palette, q listedQuestion, no
 		fmt.Fprintln(w, "  "+plainText(line))
 	}
 	if len(q.Schema) > 0 {
-		fmt.Fprintln(w, p.faint("  the answer fits "+switchyard.Shorten(string(q.Schema), maxSchemaText)))
+		fmt.Fprintln(w, p.faint("  the answer fits "+api.Shorten(string(q.Schema), maxSchemaText)))
 	}
 	fmt.Fprintln(w, "  "+q.Command)
 }
@@ -124,7 +124,7 @@ func (f *formatFlags) writeQuestion(w io.Writer, p palette, q listedQuestion, no
 const maxSchemaText = 300
 
 // plainText keeps a line from steering the terminal.
-func plainText(line string) string { return switchyard.Shorten(line, len(line)) }
+func plainText(line string) string { return api.Shorten(line, len(line)) }
 
 // wantsText reports whether a text fits a schema as its type goes.
 func wantsText(schema json.RawMessage) bool {

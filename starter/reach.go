@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
@@ -36,12 +36,12 @@ func (c *connectionFlags) reach() reach {
 		{"--address", c.address}, {"--namespace", namespace}, {"--profile", c.profile},
 	} {
 		if flag.value != "" {
-			text.WriteString(" " + flag.name + " " + switchyard.ShellWord(flag.value))
+			text.WriteString(" " + flag.name + " " + api.ShellWord(flag.value))
 		}
 	}
 	r := reach{program: c.called(), worker: c.workerProgram(), flags: text.String()}
 	if c.configFile != "" {
-		r.profiles = switchyard.ShellWord(c.configFile)
+		r.profiles = api.ShellWord(c.configFile)
 	}
 	r.flags += c.stored()
 	return r
@@ -72,8 +72,8 @@ func (r reach) workerCommand(queue, lane string, more ...string) string {
 	if lane != "" {
 		words = append(words, "--lanes", laneOf(laneName(lane)))
 	}
-	if queue != "" && queue != switchyard.DefaultTaskQueue {
-		words = append(words, "--task-queue", switchyard.ShellWord(queue))
+	if queue != "" && queue != api.DefaultTaskQueue {
+		words = append(words, "--task-queue", api.ShellWord(queue))
 	}
 	return strings.Join(append(words, more...), " ") + r.flags
 }
@@ -82,7 +82,7 @@ func (r reach) workerCommand(queue, lane string, more ...string) string {
 func (c *connectionFlags) stored() string {
 	text := ""
 	for _, argument := range c.payloads.Arguments() {
-		text += " " + switchyard.ShellWord(argument)
+		text += " " + api.ShellWord(argument)
 	}
 	return text
 }
@@ -91,7 +91,7 @@ func (c *connectionFlags) stored() string {
 func (r reach) command(name string, arguments ...string) string {
 	words := []string{cmp.Or(r.program, programName), name}
 	for _, argument := range arguments {
-		words = append(words, switchyard.ShellWord(argument))
+		words = append(words, api.ShellWord(argument))
 	}
 	if r.profiles != "" {
 		words = append(words, "--config-file", r.profiles)
@@ -100,7 +100,7 @@ func (r reach) command(name string, arguments ...string) string {
 }
 
 // showing is the command line that shows the run that another one goes on from; empty for none.
-func (r reach) showing(run *switchyard.ContinuedRun) string {
+func (r reach) showing(run *api.ContinuedRun) string {
 	if run == nil {
 		return ""
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestWorkerCommand proves that a command that starts a worker calls the one beside starter where there is one, and has it reach the
@@ -21,7 +21,7 @@ func TestWorkerCommand(t *testing.T) {
 		queue, lane string
 		want        string
 	}{
-		{connectionFlags{}, switchyard.DefaultTaskQueue, "", "worker"},
+		{connectionFlags{}, api.DefaultTaskQueue, "", "worker"},
 		{connectionFlags{}, "two words", "gpu", "worker --lanes gpu --task-queue 'two words'"},
 		{connectionFlags{program: dir + "/starter", address: "a:1", namespace: "n"}, "q", "", dir + "/worker --task-queue q --address a:1 --namespace n"},
 		{connectionFlags{program: "nowhere/starter", profile: "p", configFile: "f.toml"}, "q", "", "TEMPORAL_CONFIG_FILE=f.toml worker --task-queue q --profile p"},
@@ -39,16 +39,16 @@ func TestWorkerCommand(t *testing.T) {
 // TestAllResults proves that the report of a dry run's plan tells the results of all calls, in their order, and that of a conversation's
 // run what it goes on from.
 func TestAllResults(t *testing.T) {
-	r := report{id: "d-plan", each: true, end: switchyard.Event{Result: &switchyard.RunResult{Outcome: switchyard.OutcomeCompleted, Output: []byte(`{"b":2}`)},
-		Continues: &switchyard.ContinuedRun{WorkflowID: "d", RunID: "r"}},
-		records: []switchyard.Record{{CallID: "b", Result: &switchyard.Result{Output: []byte(`"one"`)}}, {CallID: "a", Result: &switchyard.Result{Output: []byte(`2`)}}}}
+	r := report{id: "d-plan", each: true, end: api.Event{Result: &api.RunResult{Outcome: api.OutcomeCompleted, Output: []byte(`{"b":2}`)},
+		Continues: &api.ContinuedRun{WorkflowID: "d", RunID: "r"}},
+		records: []api.Record{{CallID: "b", Result: &api.Result{Output: []byte(`"one"`)}}, {CallID: "a", Result: &api.Result{Output: []byte(`2`)}}}}
 	text := r.text(palette{})
 	for _, want := range []string{"{\n  \"b\": \"one\",\n  \"a\": 2\n}\n", "\nafter     starter show d --run-id r\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	r.records = []switchyard.Record{{CallID: "a", Error: &switchyard.Error{}}}
+	r.records = []api.Record{{CallID: "a", Error: &api.Error{}}}
 	if text := r.text(palette{}); strings.Contains(text, "{}") {
 		t.Errorf("where no call has a result it says\n%s", text)
 	}

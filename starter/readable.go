@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
@@ -13,7 +13,7 @@ import (
 // checkReadable refuses to start a run of which nothing could be read here. It looks at what a worker of the task queue has written
 // last: who holds the lane serial tells time and again how that stands. Without such a one it is not known, and the run is started.
 func (a *app) checkReadable(ctx context.Context, c client.Client, queue string) error {
-	keeper, err := c.DescribeWorkflowExecution(ctx, switchyard.LaneWorkflowID(queue, switchyard.LaneSerial), "")
+	keeper, err := c.DescribeWorkflowExecution(ctx, api.LaneWorkflowID(queue, api.LaneSerial), "")
 	if err != nil {
 		return nil // there is none, or the start itself meets the trouble
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
@@ -76,7 +76,7 @@ func (a *app) auditRun(ctx context.Context, c client.Client, run *runReference, 
 }
 
 // writeRecords writes records as JSON, one a line, as they come.
-func (a *app) writeRecords(records iter.Seq2[switchyard.Record, error], _ bool) error {
+func (a *app) writeRecords(records iter.Seq2[api.Record, error], _ bool) error {
 	for r, err := range records {
 		if err != nil {
 			return err
@@ -90,10 +90,10 @@ func (a *app) writeRecords(records iter.Seq2[switchyard.Record, error], _ bool) 
 
 // printRecords prints a table, also of those that came before an error. Records of a tree of runs are in order already,
 // and called by their paths.
-func (a *app) printRecords(records iter.Seq2[switchyard.Record, error], tree bool) error {
+func (a *app) printRecords(records iter.Seq2[api.Record, error], tree bool) error {
 	p := a.paletteFor(a.Out)
 	t := table{header: recordHeader, right: map[int]bool{4: true, 5: true, 6: true}}
-	var rows []switchyard.Record
+	var rows []api.Record
 	var failed error
 	for r, err := range records {
 		if failed = err; err != nil {
@@ -123,7 +123,7 @@ func (a *app) printRecords(records iter.Seq2[switchyard.Record, error], tree boo
 
 // printNotes tells what was noted of calls, such as that an instance was made anew, and what was wrong with those that were
 // refused: no cell has room for it.
-func (a *app) printNotes(rows []switchyard.Record) {
+func (a *app) printNotes(rows []api.Record) {
 	p := a.paletteFor(a.Err)
 	for _, r := range rows {
 		for _, note := range r.Notes {
@@ -138,7 +138,7 @@ func (a *app) printNotes(rows []switchyard.Record) {
 // recordHeader names the cells of a record.
 var recordHeader = []string{"call", "tool", "lane", "status", "attempts", "wait", "duration", "error", "arguments"}
 
-func recordCells(r switchyard.Record, p palette, now time.Time) []string {
+func recordCells(r api.Record, p palette, now time.Time) []string {
 	attempts, failed := "", ""
 	if r.Attempts > 0 {
 		attempts = strconv.Itoa(r.Attempts)
@@ -150,24 +150,24 @@ func recordCells(r switchyard.Record, p palette, now time.Time) []string {
 	if !r.Started.IsZero() {
 		wait, duration = brief(r.QueueWait.Std()), brief(r.Duration.Std())
 	}
-	if r.Status == switchyard.CallRunning {
+	if r.Status == api.CallRunning {
 		wait, duration = "", "waits" // for approval, or for its turn
 		if since := cmp.Or(r.Started, r.Scheduled); !since.IsZero() {
 			duration = "running " + brief(now.Sub(since))
 		}
 	}
-	arguments := strings.TrimSpace(switchyard.Summary("", r.Arguments, nil))
-	return []string{r.CallID, plainText(r.Tool), r.Lane, p.call(r.Status), attempts, wait, duration, failed, switchyard.Shorten(arguments, 80)}
+	arguments := strings.TrimSpace(api.Summary("", r.Arguments, nil))
+	return []string{r.CallID, plainText(r.Tool), r.Lane, p.call(r.Status), attempts, wait, duration, failed, api.Shorten(arguments, 80)}
 }
 
 // call colours a call's status.
-func (p palette) call(s switchyard.CallStatus) string {
+func (p palette) call(s api.CallStatus) string {
 	switch s {
-	case switchyard.CallCompleted:
+	case api.CallCompleted:
 		return p.good(string(s))
-	case switchyard.CallFailed, switchyard.CallRefused:
+	case api.CallFailed, api.CallRefused:
 		return p.bad(string(s))
-	case switchyard.CallCancelled:
+	case api.CallCancelled:
 		return p.warn(string(s))
 	}
 	return string(s)

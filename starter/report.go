@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -17,14 +17,14 @@ import (
 type report struct {
 	id      string
 	started time.Time
-	end     switchyard.Event
-	records []switchyard.Record
+	end     api.Event
+	records []api.Record
 	ui      string
 	reach   reach
 	// each has the results of all calls told, whatever the run itself returns.
 	each bool
 	// usage is the run's where its end does not say it.
-	usage switchyard.Usage
+	usage api.Usage
 }
 
 func (a *app) newReport(f *follower) report {
@@ -63,7 +63,7 @@ func (r report) text(p palette) string {
 }
 
 // told is what the run returned, or where they are wanted the results of all of its calls.
-func (r report) told(result switchyard.RunResult) string {
+func (r report) told(result api.RunResult) string {
 	if !r.each {
 		return resultText(result)
 	}
@@ -103,9 +103,9 @@ func oneLine(text string) string { return plainText(strings.Join(strings.Fields(
 
 func (r report) outcome(p palette) string {
 	switch {
-	case r.end.Type == switchyard.EventRunCancelled:
+	case r.end.Type == api.EventRunCancelled:
 		return p.warn("cancelled")
-	case r.end.Type == switchyard.EventRunFailed:
+	case r.end.Type == api.EventRunFailed:
 		return p.bad("failed")
 	case r.end.Result != nil && r.end.Result.Limit != "":
 		return p.warn("reached its limit of " + r.end.Result.Limit)
@@ -120,26 +120,26 @@ func (r report) writeUsage(w *strings.Builder, p palette) {
 }
 
 // used is what the run says that it used, or else what was counted.
-func (r report) used() switchyard.Usage {
-	if r.end.Result != nil && r.end.Result.Usage != (switchyard.Usage{}) {
+func (r report) used() api.Usage {
+	if r.end.Result != nil && r.end.Result.Usage != (api.Usage{}) {
 		return r.end.Result.Usage
 	}
 	return r.usage
 }
 
 // usageText says what a run used, in one line.
-func usageText(u switchyard.Usage) string {
+func usageText(u api.Usage) string {
 	var parts []string
 	if u.Turns > 0 {
-		parts = append(parts, switchyard.Plural(u.Turns, "turn"))
+		parts = append(parts, api.Plural(u.Turns, "turn"))
 	}
-	calls := switchyard.Plural(u.Calls, "call")
+	calls := api.Plural(u.Calls, "call")
 	if u.Failed > 0 {
 		calls += fmt.Sprintf(" (%d failed or refused)", u.Failed)
 	}
 	parts = append(parts, calls)
 	if u.InputTokens+u.OutputTokens > 0 {
-		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", switchyard.Thousands(u.InputTokens), switchyard.Thousands(u.OutputTokens)))
+		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", api.Thousands(u.InputTokens), api.Thousands(u.OutputTokens)))
 	}
 	if u.Cost > 0 {
 		parts = append(parts, fmt.Sprintf("$%.4f", u.Cost))
@@ -154,7 +154,7 @@ func writeLanes(w *strings.Builder, p palette, lanes []audit.LaneUse) {
 	t := table{header: []string{"lane", "calls", "failed", "refused", "total", "average", "longest", "wait", "longest wait"},
 		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true}}
 	for _, l := range lanes {
-		t.add(cmp.Or(l.Lane, noLane), switchyard.Thousands(l.Calls), switchyard.Thousands(l.Failed), switchyard.Thousands(l.Refused), brief(l.Total.Std()), brief(l.Average.Std()),
+		t.add(cmp.Or(l.Lane, noLane), api.Thousands(l.Calls), api.Thousands(l.Failed), api.Thousands(l.Refused), brief(l.Total.Std()), brief(l.Average.Std()),
 			brief(l.Max.Std()), brief(l.WaitAverage.Std()), brief(l.WaitMax.Std()))
 	}
 	w.WriteString(t.text(p))
@@ -167,7 +167,7 @@ func (r report) writeFailures(w *strings.Builder, p palette) {
 	if r.end.Failure != "" {
 		fmt.Fprintf(w, "\n%s  %s\n", p.bold("failure "), strings.Join(nonEmpty([]string{p.bad(string(r.end.FailureType)), r.end.Failure}), ": "))
 	}
-	var failed []switchyard.Record
+	var failed []api.Record
 	for _, record := range r.records {
 		if record.Error != nil {
 			failed = append(failed, record)
@@ -186,7 +186,7 @@ func (r report) writeFailures(w *strings.Builder, p palette) {
 }
 
 // resultText is a run's answer or output for people.
-func resultText(r switchyard.RunResult) string {
+func resultText(r api.RunResult) string {
 	if r.Answer != "" {
 		return r.Answer
 	}
@@ -195,7 +195,7 @@ func resultText(r switchyard.RunResult) string {
 
 // readable is a JSON value for people: a string as it is, anything else indented.
 func readable(output json.RawMessage) string {
-	text := switchyard.PlainText(output)
+	text := api.PlainText(output)
 	var b bytes.Buffer
 	if len(output) > 0 && output[0] != '"' && json.Indent(&b, []byte(text), "", "  ") == nil {
 		return b.String()

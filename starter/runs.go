@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/client"
 )
@@ -89,19 +89,19 @@ func (a *app) agentStart(cmd *cobra.Command, flags *agentFlags, path string, wor
 	if prompt == "" && !flags.instructs(agent, earlier) {
 		return nil, usageError(cmd, "the prompt is missing, and %s has no instructions: nothing would tell the model what to do", path)
 	}
-	s, err := flags.newStart(cmd, switchyard.CallerAgent, switchyard.AgentWorkflow, agent.Name)
+	s, err := flags.newStart(cmd, api.CallerAgent, api.AgentWorkflow, agent.Name)
 	if err != nil {
 		return nil, err
 	}
 	s.input.Agent, s.prompt, s.input.Prompt = agent, prompt, prompt
-	if s.earlier, err = switchyard.EncodeMessages(earlier); err != nil {
+	if s.earlier, err = api.EncodeMessages(earlier); err != nil {
 		return nil, err
 	}
 	return s, flags.goOn(cmd, s)
 }
 
 // loadAgent reads the agent in a file, with the tools that it may have.
-func (a *app) loadAgent(c *catalogFlags, path string) (*switchyard.Agent, error) {
+func (a *app) loadAgent(c *catalogFlags, path string) (*api.Agent, error) {
 	known, err := a.known(c)
 	if err != nil {
 		return nil, err
@@ -117,8 +117,8 @@ func (a *app) loadAgent(c *catalogFlags, path string) (*switchyard.Agent, error)
 }
 
 // instructs reports whether an agent knows what to do without a prompt.
-func (f *agentFlags) instructs(agent *switchyard.Agent, earlier []switchyard.Message) bool {
-	return agent.Instructions != "" || agent.Model.Provider == switchyard.ProviderScripted || len(earlier) > 0 || f.conversation != ""
+func (f *agentFlags) instructs(agent *api.Agent, earlier []api.Message) bool {
+	return agent.Instructions != "" || agent.Model.Provider == api.ProviderScripted || len(earlier) > 0 || f.conversation != ""
 }
 
 func (a *app) planCommand() *cobra.Command {
@@ -168,11 +168,11 @@ func (a *app) planStart(cmd *cobra.Command, flags *startFlags, path string) (*st
 	if plan.Name == "" {
 		plan.Name = baseName(path)
 	}
-	s, err := flags.newStart(cmd, switchyard.CallerPlan, switchyard.PlanWorkflow, plan.Name)
+	s, err := flags.newStart(cmd, api.CallerPlan, api.PlanWorkflow, plan.Name)
 	if err != nil {
 		return nil, err
 	}
-	packed := switchyard.Pack(*plan)
+	packed := api.Pack(*plan)
 	s.input.Plan = &packed
 	return s, nil
 }

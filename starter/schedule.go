@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -141,7 +141,7 @@ const scheduleMemo = "switchyard"
 
 func (a *app) scheduleOptions(cmd *cobra.Command, flags *scheduleFlags, args []string) (*newSchedule, error) {
 	name := args[0]
-	if !switchyard.Sendable(name) || len(name) > switchyard.MaxAttribute {
+	if !api.Sendable(name) || len(name) > api.MaxAttribute {
 		return nil, usageError(cmd, "the name %q: a schedule's name has letters, digits and _ - . : / only", name)
 	}
 	spec, err := flags.spec(cmd)
@@ -203,7 +203,7 @@ func (a *app) createSchedule(ctx context.Context, c client.Client, n *newSchedul
 	}
 	workflow := s.workflow
 	if s.exclusive {
-		workflow = switchyard.ScheduledWorkflow
+		workflow = api.ScheduledWorkflow
 	}
 	n.options.Action = &client.ScheduleWorkflowAction{ID: s.id, Workflow: workflow, Args: s.inputs(), TaskQueue: s.queue,
 		TypedSearchAttributes: attributes, StaticSummary: s.summary(), Priority: s.rank()}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/client"
@@ -38,13 +38,13 @@ type shownSchedule struct {
 
 // scheduledRun is a run that a schedule started.
 type scheduledRun struct {
-	WorkflowID string              `json:"workflow_id"`
-	RunID      string              `json:"run_id"`
-	Status     audit.RunStatus     `json:"status,omitempty"`
-	Outcome    switchyard.Outcome  `json:"outcome,omitempty"`
-	Planned    time.Time           `json:"planned"`
-	Started    time.Time           `json:"started"`
-	Duration   switchyard.Duration `json:"duration,omitempty"`
+	WorkflowID string          `json:"workflow_id"`
+	RunID      string          `json:"run_id"`
+	Status     audit.RunStatus `json:"status,omitempty"`
+	Outcome    api.Outcome     `json:"outcome,omitempty"`
+	Planned    time.Time       `json:"planned"`
+	Started    time.Time       `json:"started"`
+	Duration   api.Duration    `json:"duration,omitempty"`
 }
 
 // aboutOf reads a schedule's memo; false says that the schedule is none of starter's.
@@ -89,7 +89,7 @@ func (a *app) scheduleListCommand() *cobra.Command {
 					return err
 				}
 				if unreadable > 0 {
-					fmt.Fprintf(a.Err, "%s cannot be read here; are they encrypted? Give the keys: --payload-keys FILE\n", switchyard.Plural(unreadable, "schedule"))
+					fmt.Fprintf(a.Err, "%s cannot be read here; are they encrypted? Give the keys: --payload-keys FILE\n", api.Plural(unreadable, "schedule"))
 					if len(schedules) == 0 {
 						return nil
 					}
@@ -147,7 +147,7 @@ func (a *app) printSchedules(schedules []shownSchedule, now time.Time) error {
 
 // runs says what a schedule runs.
 func (s shownSchedule) runs() string {
-	if s.Kind == string(switchyard.CallerDirect) {
+	if s.Kind == string(api.CallerDirect) {
 		return "call " + s.Name
 	}
 	return s.Kind + " " + s.Name
@@ -235,8 +235,8 @@ func (r *scheduledRun) look(ctx context.Context, c client.Client) error {
 	if info.GetCloseTime() == nil {
 		return nil
 	}
-	r.Duration = switchyard.Duration(info.GetCloseTime().AsTime().Sub(r.Started))
-	var result switchyard.RunResult
+	r.Duration = api.Duration(info.GetCloseTime().AsTime().Sub(r.Started))
+	var result api.RunResult
 	if r.Status == audit.RunCompleted && c.GetWorkflow(ctx, r.WorkflowID, info.GetExecution().GetRunId()).Get(ctx, &result) == nil {
 		r.Outcome = result.Outcome
 	}

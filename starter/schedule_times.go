@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
 )
 
@@ -150,7 +150,7 @@ func checkCron(text string) error {
 		return nil
 	}
 	if len(fields) < 5 || len(fields) > 7 {
-		return fmt.Errorf("it has %s; there are five (minute, hour, day of month, month, day of week), six with a year, seven with a second before them", switchyard.Plural(len(fields), "field"))
+		return fmt.Errorf("it has %s; there are five (minute, hour, day of month, month, day of week), six with a year, seven with a second before them", api.Plural(len(fields), "field"))
 	}
 	kinds := cronFields[1:]
 	if len(fields) == 7 {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -33,7 +33,7 @@ type selection struct {
 // runStatuses are what a run's status may be, outcomes what its outcome may be.
 var (
 	runStatuses = []audit.RunStatus{audit.RunRunning, audit.RunPaused, audit.RunCompleted, audit.RunFailed, audit.RunCancelled, audit.RunTerminated, audit.RunTimedOut}
-	outcomes    = []switchyard.Outcome{switchyard.OutcomeAnswered, switchyard.OutcomeCompleted, switchyard.OutcomeLimit, switchyard.OutcomeFailed, switchyard.OutcomeCancelled}
+	outcomes    = []api.Outcome{api.OutcomeAnswered, api.OutcomeCompleted, api.OutcomeLimit, api.OutcomeFailed, api.OutcomeCancelled}
 )
 
 // add adds the flags, with that many runs at most where nothing else is said.
@@ -67,7 +67,7 @@ func (s *selection) check(cmd *cobra.Command) error {
 	if s.status != "" && !slices.Contains(runStatuses, audit.RunStatus(s.status)) {
 		return usageError(cmd, "--status %q is not one of %s", s.status, joined(runStatuses))
 	}
-	if s.outcome != "" && !slices.Contains(outcomes, switchyard.Outcome(s.outcome)) {
+	if s.outcome != "" && !slices.Contains(outcomes, api.Outcome(s.outcome)) {
 		return usageError(cmd, "--outcome %q is not one of %s", s.outcome, joined(outcomes))
 	}
 	return s.checkTimes(cmd, time.Now())
@@ -99,7 +99,7 @@ func (s *selection) checkTimes(cmd *cobra.Command, now time.Time) error {
 func (s *selection) condition(roots []string) string {
 	conditions := []string{listCondition(s.query, s.conversation, s.all)}
 	for _, one := range []struct{ attribute, value string }{
-		{switchyard.AttributeAgent, s.agent}, {switchyard.AttributeCaller, s.caller},
+		{api.AttributeAgent, s.agent}, {api.AttributeCaller, s.caller},
 	} {
 		if one.value != "" {
 			conditions = append(conditions, one.attribute+" = "+quoted(one.value))
@@ -118,24 +118,24 @@ func (s *selection) condition(roots []string) string {
 }
 
 // untold are the outcomes of runs that the server ended, or that failed before they began: they could not tell it themselves.
-var untold = map[audit.RunStatus]switchyard.Outcome{audit.RunFailed: switchyard.OutcomeFailed, audit.RunTimedOut: switchyard.OutcomeFailed,
-	audit.RunCancelled: switchyard.OutcomeCancelled, audit.RunTerminated: switchyard.OutcomeCancelled}
+var untold = map[audit.RunStatus]api.Outcome{audit.RunFailed: api.OutcomeFailed, audit.RunTimedOut: api.OutcomeFailed,
+	audit.RunCancelled: api.OutcomeCancelled, audit.RunTerminated: api.OutcomeCancelled}
 
 func (s *selection) outcomeCondition() string {
 	if s.outcome == "" {
 		return ""
 	}
-	told := switchyard.AttributeOutcome + " = " + quoted(s.outcome)
+	told := api.AttributeOutcome + " = " + quoted(s.outcome)
 	var ends []string
 	for _, status := range runStatuses {
-		if untold[status] == switchyard.Outcome(s.outcome) {
+		if untold[status] == api.Outcome(s.outcome) {
 			ends = append(ends, quoted(statusNames[status]))
 		}
 	}
 	if len(ends) == 0 {
 		return told
 	}
-	return fmt.Sprintf("(%s OR (%s IS NULL AND ExecutionStatus IN (%s)))", told, switchyard.AttributeOutcome, strings.Join(ends, ", "))
+	return fmt.Sprintf("(%s OR (%s IS NULL AND ExecutionStatus IN (%s)))", told, api.AttributeOutcome, strings.Join(ends, ", "))
 }
 
 func (s *selection) toolCondition() string {
@@ -143,9 +143,9 @@ func (s *selection) toolCondition() string {
 	case s.tool == "":
 		return ""
 	case s.maybe:
-		return fmt.Sprintf("(%[1]s IN (%[2]s, %[3]s) OR %[1]s IS NULL OR CloseTime IS NULL)", switchyard.AttributeTools, quoted(s.tool), quoted(switchyard.OtherTools))
+		return fmt.Sprintf("(%[1]s IN (%[2]s, %[3]s) OR %[1]s IS NULL OR CloseTime IS NULL)", api.AttributeTools, quoted(s.tool), quoted(api.OtherTools))
 	}
-	return switchyard.AttributeTools + " = " + quoted(s.tool)
+	return api.AttributeTools + " = " + quoted(s.tool)
 }
 
 // statusCondition leaves it to keeps to tell running and paused runs apart: only a memo does.
@@ -167,7 +167,7 @@ func (s *selection) waitingCondition(roots []string) string {
 	if !s.waiting {
 		return ""
 	}
-	condition := switchyard.AttributeWaiting + " = true"
+	condition := api.AttributeWaiting + " = true"
 	if len(roots) > 0 {
 		condition = "(" + condition + " OR WorkflowId IN (" + strings.Join(roots, ", ") + "))"
 	}
@@ -187,7 +187,7 @@ func (a *app) list(ctx context.Context, c client.Client, s *selection) ([]listed
 		return runs, err
 	}
 	lacking := a.lacking(ctx, c, s)
-	if s.maybe && slices.Equal(lacking, []string{switchyard.AttributeTools}) {
+	if s.maybe && slices.Equal(lacking, []string{api.AttributeTools}) {
 		// Histories say which tools were called, only later.
 		anyTool := *s
 		anyTool.tool = ""
@@ -205,7 +205,7 @@ func newestOnly(limit int) string {
 	if limit == 1 {
 		return "only the newest run; --limit takes more"
 	}
-	return "only the newest " + switchyard.Plural(limit, "run") + "; --limit takes more"
+	return "only the newest " + api.Plural(limit, "run") + "; --limit takes more"
 }
 
 // find asks the server for the runs of a selection.
@@ -238,7 +238,7 @@ func (a *app) lacking(ctx context.Context, c client.Client, s *selection) (names
 // waitingBelow returns the runs at the top of the trees in which sub-agents wait for people, quoted for a query.
 func waitingBelow(ctx context.Context, c client.Client, namespace string) ([]string, error) {
 	page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, PageSize: maxPage,
-		Query: switchyard.AttributeWaiting + " = true AND ExecutionStatus = 'Running' AND ParentWorkflowId IS NOT NULL"})
+		Query: api.AttributeWaiting + " = true AND ExecutionStatus = 'Running' AND ParentWorkflowId IS NOT NULL"})
 	if err != nil {
 		return nil, err
 	}

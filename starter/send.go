@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
@@ -38,7 +38,7 @@ Sending the same --id again is the same message. The exit code is 1 when the run
 			if err != nil {
 				return err
 			}
-			sent := switchyard.Sent{Text: text, By: by.name(), ID: cmp.Or(id, randomHex(16))}
+			sent := api.Sent{Text: text, By: by.name(), ID: cmp.Or(id, randomHex(16))}
 			if e := sent.Check(); e != nil {
 				return usageError(cmd, "%v", e)
 			}
@@ -57,7 +57,7 @@ Sending the same --id again is the same message. The exit code is 1 when the run
 func messageText(arg string, stdin io.Reader) (string, error) {
 	text := arg
 	if arg == "-" {
-		data, err := io.ReadAll(io.LimitReader(stdin, switchyard.MaxSentText+2))
+		data, err := io.ReadAll(io.LimitReader(stdin, api.MaxSentText+2))
 		if err != nil {
 			return "", failure(exitUsage, "standard input: %w", err)
 		}
@@ -71,7 +71,7 @@ func messageText(arg string, stdin io.Reader) (string, error) {
 
 // send sends a message by update, which the run answers, or where the server holds the run by signal: the run reads it then
 // when it goes on.
-func (a *app) send(ctx context.Context, c client.Client, run *runReference, s switchyard.Sent) error {
+func (a *app) send(ctx context.Context, c client.Client, run *runReference, s api.Sent) error {
 	summary, err := a.open(ctx, c, run, audit.Describe)
 	if err != nil {
 		return err
@@ -82,12 +82,12 @@ func (a *app) send(ctx context.Context, c client.Client, run *runReference, s sw
 		return failure(exitFailed, "the run %q is not an agent's: only agents read messages", run.workflowID)
 	case summary.PausedOnServer != nil:
 		what = "it is read when the run goes on"
-		err = c.SignalWorkflow(ctx, run.workflowID, run.runID, switchyard.SendSignal, s)
+		err = c.SignalWorkflow(ctx, run.workflowID, run.runID, api.SendSignal, s)
 	default:
 		if summary.Paused != nil {
 			what = "it is read when the run goes on"
 		}
-		err = control(ctx, c, run, s.ID, switchyard.SendUpdate, s)
+		err = control(ctx, c, run, s.ID, api.SendUpdate, s)
 	}
 	if err != nil {
 		return a.controlError(run, err)

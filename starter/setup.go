@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
@@ -27,17 +27,17 @@ type searchAttribute struct {
 // runAttributes are the search attributes of runs, in the order in which a server that has no room for all of them gets them. The
 // agent's comes first: a run that is of no agent takes it to be there, for its sub-agents, where the next three are.
 var runAttributes = []searchAttribute{
-	{switchyard.AttributeAgent, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
-	{switchyard.AttributeCaller, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
-	{switchyard.AttributeConversation, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
-	{switchyard.AttributeKind, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
-	{switchyard.AttributeOutcome, enumspb.INDEXED_VALUE_TYPE_KEYWORD, true},
-	{switchyard.AttributeTools, enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST, true},
-	{switchyard.AttributeWaiting, enumspb.INDEXED_VALUE_TYPE_BOOL, true},
-	{switchyard.AttributeCalls, enumspb.INDEXED_VALUE_TYPE_INT, true},
-	{switchyard.AttributeTokens, enumspb.INDEXED_VALUE_TYPE_INT, true},
-	{switchyard.AttributeTurns, enumspb.INDEXED_VALUE_TYPE_INT, true},
-	{switchyard.AttributeCost, enumspb.INDEXED_VALUE_TYPE_DOUBLE, true},
+	{api.AttributeAgent, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
+	{api.AttributeCaller, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
+	{api.AttributeConversation, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
+	{api.AttributeKind, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
+	{api.AttributeOutcome, enumspb.INDEXED_VALUE_TYPE_KEYWORD, true},
+	{api.AttributeTools, enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST, true},
+	{api.AttributeWaiting, enumspb.INDEXED_VALUE_TYPE_BOOL, true},
+	{api.AttributeCalls, enumspb.INDEXED_VALUE_TYPE_INT, true},
+	{api.AttributeTokens, enumspb.INDEXED_VALUE_TYPE_INT, true},
+	{api.AttributeTurns, enumspb.INDEXED_VALUE_TYPE_INT, true},
+	{api.AttributeCost, enumspb.INDEXED_VALUE_TYPE_DOUBLE, true},
 }
 
 func attributeNames(attributes []searchAttribute) []string {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
@@ -32,15 +32,15 @@ type shownRun struct {
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
 	UI       string          `json:"ui,omitempty"`
 	// Verdict says whether the run is solved, and JudgedBy by whose word; Person is what a person said of it.
-	Verdict  audit.Solved           `json:"verdict"`
-	JudgedBy audit.JudgedBy         `json:"judged_by"`
-	Person   *switchyard.RunVerdict `json:"person,omitempty"`
+	Verdict  audit.Solved    `json:"verdict"`
+	JudgedBy audit.JudgedBy  `json:"judged_by"`
+	Person   *api.RunVerdict `json:"person,omitempty"`
 	// Incomplete says that the server keeps the run's first histories no longer: what is shown is of the rest.
 	Incomplete bool `json:"incomplete,omitempty"`
 
 	reach reach
 	// noted are the calls of which something was noted, without their results; there may be more.
-	noted     []switchyard.Record
+	noted     []api.Record
 	moreNoted int
 }
 
@@ -127,7 +127,7 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 	}
 	field("status", p.standing(s.Status, s.WaitsFor)+s.outcome())
 	field("verdict", verdictText(s.Summary, s.Person))
-	for _, pause := range []*switchyard.Pause{s.Paused, s.PausedOnServer} {
+	for _, pause := range []*api.Pause{s.Paused, s.PausedOnServer} {
 		if pause != nil {
 			field("paused", f.pauseText(*pause, now))
 		}
@@ -177,7 +177,7 @@ func (s shownRun) writeAsked(w io.Writer, p palette, f *formatFlags, now time.Ti
 const maxNoted = 20
 
 // takeNotes keeps what was noted of the first calls that have notes, where the run's beginning is gone of those of the rest.
-func (s *shownRun) takeNotes(records iter.Seq2[switchyard.Record, error]) error {
+func (s *shownRun) takeNotes(records iter.Seq2[api.Record, error]) error {
 	for r, err := range records {
 		if errors.Is(err, audit.ErrIncomplete) {
 			return nil // it comes last
@@ -191,7 +191,7 @@ func (s *shownRun) takeNotes(records iter.Seq2[switchyard.Record, error]) error 
 		case len(s.noted) == maxNoted:
 			s.moreNoted++
 		default:
-			s.noted = append(s.noted, switchyard.Record{CallID: r.CallID, Tool: r.Tool, Notes: notes})
+			s.noted = append(s.noted, api.Record{CallID: r.CallID, Tool: r.Tool, Notes: notes})
 		}
 	}
 	return nil
@@ -204,11 +204,11 @@ func (s *shownRun) writeNotes(w io.Writer, p palette) {
 	fmt.Fprintf(w, "\n%s\n", p.bold("notes"))
 	for _, r := range s.noted {
 		for _, note := range r.Notes {
-			fmt.Fprintf(w, "  %s %s %s\n", r.CallID, r.Tool, p.faint(switchyard.Shorten(note, 300)))
+			fmt.Fprintf(w, "  %s %s %s\n", r.CallID, r.Tool, p.faint(api.Shorten(note, 300)))
 		}
 	}
 	if s.moreNoted > 0 {
-		fmt.Fprintf(w, "  … and of %s more: %s\n", switchyard.Plural(s.moreNoted, "call"), s.reach.command("audit", s.WorkflowID))
+		fmt.Fprintf(w, "  … and of %s more: %s\n", api.Plural(s.moreNoted, "call"), s.reach.command("audit", s.WorkflowID))
 	}
 }
 

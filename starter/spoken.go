@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -24,7 +24,7 @@ type spoken struct {
 }
 
 // take takes the next piece.
-func (s *spoken) take(e switchyard.Event) {
+func (s *spoken) take(e api.Event) {
 	d := e.Delta
 	if e.Turn != s.turn || d.Attempt != s.attempt {
 		*s = spoken{turn: e.Turn, attempt: d.Attempt, again: e.Turn == s.turn && s.text != ""}
@@ -63,7 +63,7 @@ func (t *tracker) spokenLines(limit int) []string {
 }
 
 // shownText is a line of text without what would change the terminal or the line's order.
-func shownText(line string) string { return switchyard.Shorten(line, len(line)+1) }
+func shownText(line string) string { return api.Shorten(line, len(line)+1) }
 
 // wholeLines makes lines of a log of what the model says: each line once, when it is whole.
 type wholeLines struct {
@@ -75,17 +75,17 @@ type wholeLines struct {
 
 // take returns the lines that an event makes whole. The end of a step makes its last line whole; nothing is told of a step that
 // was over before anything was heard of it, because its own event tells its text.
-func (s *wholeLines) take(e switchyard.Event) (lines []string) {
+func (s *wholeLines) take(e api.Event) (lines []string) {
 	switch {
-	case e.Type == switchyard.EventStepDelta:
+	case e.Type == api.EventStepDelta:
 		return s.heard(e)
-	case e.Type == switchyard.EventStepCompleted && e.Turn == s.turn && s.attempt > 0 && e.Step != nil:
+	case e.Type == api.EventStepCompleted && e.Turn == s.turn && s.attempt > 0 && e.Step != nil:
 		return s.rest(e)
 	}
 	return nil
 }
 
-func (s *wholeLines) heard(e switchyard.Event) (lines []string) {
+func (s *wholeLines) heard(e api.Event) (lines []string) {
 	d := e.Delta
 	if e.Turn != s.turn || d.Attempt != s.attempt {
 		again := e.Turn == s.turn && s.attempt > 0
@@ -106,7 +106,7 @@ func (s *wholeLines) heard(e switchyard.Event) (lines []string) {
 }
 
 // add returns the lines that more text makes whole.
-func (s *wholeLines) add(e switchyard.Event, text string) (lines []string) {
+func (s *wholeLines) add(e api.Event, text string) (lines []string) {
 	s.line += text
 	for {
 		line, rest, whole := strings.Cut(s.line, "\n")
@@ -122,7 +122,7 @@ func (s *wholeLines) add(e switchyard.Event, text string) (lines []string) {
 }
 
 // rest returns the lines that are left when the step is over, by its whole text.
-func (s *wholeLines) rest(e switchyard.Event) (lines []string) {
+func (s *wholeLines) rest(e api.Event) (lines []string) {
 	text := e.Step.Message.Text
 	s.line = ""
 	if e.Timing != nil && e.Timing.Attempts > s.attempt {
@@ -137,8 +137,8 @@ func (s *wholeLines) rest(e switchyard.Event) (lines []string) {
 }
 
 // logLine is a line of text as a line of a log.
-func (s *wholeLines) logLine(e switchyard.Event, text, note string, missed int) string {
-	e.Type = switchyard.EventStepDelta
+func (s *wholeLines) logLine(e api.Event, text, note string, missed int) string {
+	e.Type = api.EventStepDelta
 	var p pairs
 	p.number("turn", s.turn)
 	if s.attempt > 1 {

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
 // delta is the event that tells a piece of what the model says.
-func delta(turn, attempt, atMS, from int, text string) switchyard.Event {
-	return switchyard.Event{Type: switchyard.EventStepDelta, Time: at(atMS), WorkflowID: "demo-1", Turn: turn,
-		Delta: &switchyard.Live{Attempt: attempt, From: from, Text: text}}
+func delta(turn, attempt, atMS, from int, text string) api.Event {
+	return api.Event{Type: api.EventStepDelta, Time: at(atMS), WorkflowID: "demo-1", Turn: turn,
+		Delta: &api.Live{Attempt: attempt, From: from, Text: text}}
 }
 
 // speaking is the model step of a turn while it is under way.
@@ -29,7 +29,7 @@ func TestWholeLines(t *testing.T) {
 	third.Timing.Attempts = 3
 	var b strings.Builder
 	v := &plainView{out: &b, tellsBelow: tellsBelow{notes: &b}}
-	for _, e := range []switchyard.Event{
+	for _, e := range []api.Event{
 		delta(1, 1, 100, 0, "The first line\nthe "), delta(1, 1, 200, 19, "second\n\nand\x1b[2J \u202eit\nends"), step(2, 1, 900, "The first line\nthe second\n\nand\x1b[2J \u202eit\nends here"),
 		delta(2, 1, 1000, 100, "half a word\nmany"), delta(2, 1, 1100, 150, "more\n"), delta(2, 2, 1200, 0, "uno\ndo"), second,
 		delta(3, 2, 6000, 0, "left\nrig"), third,

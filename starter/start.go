@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -46,7 +46,7 @@ func (s *startFlags) add(cmd *cobra.Command, conversation string) {
 func (s *startFlags) addInput(cmd *cobra.Command, conversation string) {
 	f := cmd.Flags()
 	f.StringVar(&s.conversation, "conversation", "", conversation)
-	f.StringVarP(&s.queue, "task-queue", "t", switchyard.DefaultTaskQueue, "task `queue` of the workers that run it")
+	f.StringVarP(&s.queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the workers that run it")
 	f.StringVar(&s.caller, "caller", "", "`name` of the person or program that starts the run (default: the user of this system)")
 	f.StringArrayVar(&s.variables, "var", nil, "`name=value` of a variable that tools can read, value in JSON or text; repeatable")
 	f.StringVar(&s.mode, "mode", "", "`how` arguments are read: strict or lenient (default: as the file or the tools say)")
@@ -61,7 +61,7 @@ const conversationOfAny = "`id` of the conversation that the run belongs to (def
 type start struct {
 	// earlier is the conversation before the prompt, encoded.
 	earlier  []byte
-	kind     switchyard.CallerType
+	kind     api.CallerType
 	workflow string
 	// exclusive says that the run has its conversation's id, under which one runs at a time; wait has it wait for its turn.
 	exclusive, wait bool
@@ -70,7 +70,7 @@ type start struct {
 	// name is the agent's, the plan's or the tool's.
 	name   string
 	prompt string
-	input  switchyard.RunInput
+	input  api.RunInput
 	id     string
 	queue  string
 	// pairs are a direct call's arguments as they were typed.
@@ -78,13 +78,13 @@ type start struct {
 }
 
 // newStart joins what a command and its flags say of a run.
-func (s *startFlags) newStart(cmd *cobra.Command, kind switchyard.CallerType, workflow, name string) (*start, error) {
-	mode := switchyard.Mode(s.mode)
-	if mode != "" && mode != switchyard.ModeStrict && mode != switchyard.ModeLenient {
+func (s *startFlags) newStart(cmd *cobra.Command, kind api.CallerType, workflow, name string) (*start, error) {
+	mode := api.Mode(s.mode)
+	if mode != "" && mode != api.ModeStrict && mode != api.ModeLenient {
 		return nil, usageError(cmd, "--mode %q is not one of strict, lenient", s.mode)
 	}
-	priority := switchyard.Priority(s.priority)
-	if priority != "" && !slices.Contains(switchyard.Priorities, priority) {
+	priority := api.Priority(s.priority)
+	if priority != "" && !slices.Contains(api.Priorities, priority) {
 		return nil, usageError(cmd, "--priority %q is not one of urgent, high, normal, low", s.priority)
 	}
 	variables, err := parseVariables(s.variables)
@@ -97,9 +97,9 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind switchyard.CallerType, wo
 	return &start{
 		kind: kind, workflow: workflow, name: name, queue: s.queue,
 		id: cmp.Or(s.id, name+"-"+randomHex(4)),
-		input: switchyard.RunInput{
+		input: api.RunInput{
 			Conversation: s.conversation, Variables: variables, Mode: mode, Priority: priority, DryRun: s.dryRun,
-			Caller: switchyard.Caller{Type: switchyard.CallerDirect, ID: cmp.Or(s.caller, currentUser())},
+			Caller: api.Caller{Type: api.CallerDirect, ID: cmp.Or(s.caller, currentUser())},
 		},
 	}, nil
 }
@@ -107,11 +107,11 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind switchyard.CallerType, wo
 // checkNames refuses names that cannot be sent or searched.
 func (s *startFlags) checkNames(cmd *cobra.Command) error {
 	for flag, value := range map[string]string{"--conversation": s.conversation, "--caller": s.caller, "--id": s.id} {
-		if len(value) > switchyard.MaxAttribute {
-			return usageError(cmd, "%s has %d bytes; at most %d are searchable", flag, len(value), switchyard.MaxAttribute)
+		if len(value) > api.MaxAttribute {
+			return usageError(cmd, "%s has %d bytes; at most %d are searchable", flag, len(value), api.MaxAttribute)
 		}
 	}
-	if !switchyard.Sendable(s.id) {
+	if !api.Sendable(s.id) {
 		return usageError(cmd, "--id %q: a run's id has letters, digits and _ - . : / only", s.id)
 	}
 	if s.catalog.lanesFile != "" { // be it that no tool is looked up
@@ -181,7 +181,7 @@ func (s *start) inputs() []any {
 
 // rank is the workflow's priority. The server gives it to all that the run has no other for.
 func (s *start) rank() temporal.Priority {
-	p := temporal.Priority{FairnessKey: switchyard.FairnessKey(s.input.Conversation)}
+	p := temporal.Priority{FairnessKey: api.FairnessKey(s.input.Conversation)}
 	if s.input.Priority != "" {
 		p.PriorityKey = s.input.Priority.Level()
 	}
@@ -191,10 +191,10 @@ func (s *start) rank() temporal.Priority {
 // summary is the line that lists and the Web UI show for the run.
 func (s *start) summary() string {
 	what := string(s.kind)
-	if s.kind == switchyard.CallerDirect {
+	if s.kind == api.CallerDirect {
 		what = "call"
 	}
-	return switchyard.RunSummary(what, s.name, s.prompt)
+	return api.RunSummary(what, s.name, s.prompt)
 }
 
 func (s *start) checkSize() error {
@@ -216,15 +216,15 @@ func (a *app) searchAttributes(ctx context.Context, c client.Client, s *start) (
 		return temporal.SearchAttributes{}, err
 	}
 	values := map[string]string{
-		switchyard.AttributeKind:         string(s.kind),
-		switchyard.AttributeCaller:       s.input.Caller.ID,
-		switchyard.AttributeConversation: cmp.Or(s.input.Conversation, s.id),
+		api.AttributeKind:         string(s.kind),
+		api.AttributeCaller:       s.input.Caller.ID,
+		api.AttributeConversation: cmp.Or(s.input.Conversation, s.id),
 	}
 	if s.ownConversation {
-		delete(values, switchyard.AttributeConversation)
+		delete(values, api.AttributeConversation)
 	}
-	if s.kind == switchyard.CallerAgent {
-		values[switchyard.AttributeAgent] = s.name
+	if s.kind == api.CallerAgent {
+		values[api.AttributeAgent] = s.name
 	}
 	s.input.Attributes = known.kept()
 	var updates []temporal.SearchAttributeUpdate

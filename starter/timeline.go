@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/pictures"
 	"go.temporal.io/sdk/client"
 )
@@ -112,5 +112,5 @@ func (a *app) writePage(flag, file string, write func(io.Writer) error, missing 
 		}
 		return missing.exit(writeJSON(a.Out, written, false))
 	}
-	return cmp.Or(a.println(fmt.Sprintf("%s (%s kB): open it in a browser", file, switchyard.Thousands(max(size/1000, 1)))), missing.err())
+	return cmp.Or(a.println(fmt.Sprintf("%s (%s kB): open it in a browser", file, api.Thousands(max(size/1000, 1)))), missing.err())
 }

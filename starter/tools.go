@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -33,17 +33,17 @@ func (a *app) toolsCommand() *cobra.Command {
 
 // listedTool is one tool of a list.
 type listedTool struct {
-	Name        string            `json:"name"`
-	Version     string            `json:"version"`
-	Category    string            `json:"category,omitempty"`
-	Tags        []string          `json:"tags,omitempty"`
-	Status      switchyard.Status `json:"status"`
-	Type        string            `json:"type"`
-	Lane        string            `json:"lane"`
-	Access      switchyard.Access `json:"access"`
-	Effect      switchyard.Effect `json:"effect"`
-	Description string            `json:"description"`
-	Digest      string            `json:"digest"`
+	Name        string     `json:"name"`
+	Version     string     `json:"version"`
+	Category    string     `json:"category,omitempty"`
+	Tags        []string   `json:"tags,omitempty"`
+	Status      api.Status `json:"status"`
+	Type        string     `json:"type"`
+	Lane        string     `json:"lane"`
+	Access      api.Access `json:"access"`
+	Effect      api.Effect `json:"effect"`
+	Description string     `json:"description"`
+	Digest      string     `json:"digest"`
 }
 
 func (a *app) toolsListCommand(flags *catalogFlags) *cobra.Command {
@@ -71,9 +71,9 @@ general, serial and those that the folder's tools name are found with --lanes.`,
 				}
 				return a.listHeld(cmd, flags, queue)
 			}
-			query.Status = switchyard.Status(status)
+			query.Status = api.Status(status)
 			switch query.Status {
-			case "", switchyard.StatusActive, switchyard.StatusDeprecated, switchyard.StatusDisabled:
+			case "", api.StatusActive, api.StatusDeprecated, api.StatusDisabled:
 			default:
 				return usageError(cmd, "--status %q is not one of active, deprecated, disabled", status)
 			}
@@ -93,7 +93,7 @@ general, serial and those that the folder's tools name are found with --lanes.`,
 	cmd.Flags().StringVar(&status, "status", "", "only tools of this `status`: active, deprecated or disabled")
 	cmd.Flags().StringVar(&query.NamePart, "name", "", "only tools whose names contain this `text`")
 	cmd.Flags().BoolVar(&workers, "workers", false, "ask the workers which tools they hold, and tell which differ")
-	cmd.Flags().StringVarP(&queue, "task-queue", "t", switchyard.DefaultTaskQueue, "task `queue` of the workers, with --workers")
+	cmd.Flags().StringVarP(&queue, "task-queue", "t", api.DefaultTaskQueue, "task `queue` of the workers, with --workers")
 	return cmd
 }
 
@@ -110,7 +110,7 @@ func (a *app) printTools(tools []*toolspecs.Compiled) error {
 			continue
 		}
 		t.add(s.Name, s.Version, s.Category, string(s.Status), s.Execution.Lane, string(s.Execution.Access), string(s.Execution.Effect),
-			switchyard.Shorten(strings.TrimSpace(s.Description), 70))
+			api.Shorten(strings.TrimSpace(s.Description), 70))
 	}
 	switch {
 	case a.format.json():
@@ -159,7 +159,7 @@ JSON Schemas of its arguments, as models see it, and of its result. Needs no ser
 
 func (a *app) printTool(t shownTool) error {
 	p := a.paletteFor(a.Out)
-	spec, err := switchyard.EncodeJSON(t.Spec)
+	spec, err := api.EncodeJSON(t.Spec)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/traces"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
@@ -137,7 +137,7 @@ func (a *app) traceRuns(ctx context.Context, c client.Client, list []listedRun, 
 		defer cancel()
 		refused, why, err := to.endpoint.SendAgain(sending, spans)
 		if err != nil {
-			return failure(exitFailed, "%w\nSent so far: %s; to send them again does no harm", err, switchyard.Plural(to.spans, "span"))
+			return failure(exitFailed, "%w\nSent so far: %s; to send them again does no harm", err, api.Plural(to.spans, "span"))
 		}
 		to.spans, to.refused, to.why = to.spans+len(spans), to.refused+refused, why
 		return nil
@@ -210,7 +210,7 @@ func (a *app) spansMissing(run listedRun, err error, some, several bool, missing
 
 func (a *app) tellTraces(to *traceSink, runs int) error {
 	if to.refused > 0 {
-		return failure(exitFailed, "%s refused %s of %s: %s", to.name(), switchyard.Thousands(to.refused), switchyard.Plural(to.spans, "span"), to.why)
+		return failure(exitFailed, "%s refused %s of %s: %s", to.name(), api.Thousands(to.refused), api.Plural(to.spans, "span"), to.why)
 	}
 	if a.format.json() {
 		sent := map[string]any{"runs": runs, "spans": to.spans, "to": to.name()}
@@ -219,5 +219,5 @@ func (a *app) tellTraces(to *traceSink, runs int) error {
 		}
 		return to.unread.exit(writeJSON(a.Out, sent, false))
 	}
-	return cmp.Or(a.println(fmt.Sprintf("%s of %s to %s", switchyard.Plural(to.spans, "span"), switchyard.Plural(runs, "run"), to.name())), to.unread.err())
+	return cmp.Or(a.println(fmt.Sprintf("%s of %s to %s", api.Plural(to.spans, "span"), api.Plural(runs, "run"), to.name())), to.unread.err())
 }

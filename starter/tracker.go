@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -36,33 +36,33 @@ type tracker struct {
 type callRow struct {
 	id, text, lane string
 	// record is set when the call has ended.
-	record *switchyard.Record
+	record *api.Record
 	// running is what the server last said of the call, if it is open there.
 	running *audit.Running
 }
 
 // event takes the next event and returns the lines that are finished by it.
-func (t *tracker) event(e switchyard.Event) (finished []string) {
+func (t *tracker) event(e api.Event) (finished []string) {
 	t.asks(e)
 	switch e.Type {
-	case switchyard.EventRunStarted:
+	case api.EventRunStarted:
 		return []string{t.palette.bold("run " + e.WorkflowID)}
-	case switchyard.EventStepDelta:
+	case api.EventStepDelta:
 		t.spoken.take(e)
-	case switchyard.EventStepCompleted:
+	case api.EventStepCompleted:
 		finished = t.flush()
 		t.others, t.spoken = nil, spoken{}
 		t.open(e)
-	case switchyard.EventToolStarted:
+	case api.EventToolStarted:
 		t.row(e).started(e)
-	case switchyard.EventToolCompleted, switchyard.EventToolFailed, switchyard.EventValidationError:
+	case api.EventToolCompleted, api.EventToolFailed, api.EventValidationError:
 		t.row(e).record = e.Record
 		if e.Turn == 0 {
 			return t.flushEnded()
 		}
-	case switchyard.EventHookEnded:
+	case api.EventHookEnded:
 		return t.hookLines(e)
-	case switchyard.EventRunCompleted, switchyard.EventRunFailed, switchyard.EventRunCancelled:
+	case api.EventRunCompleted, api.EventRunFailed, api.EventRunCancelled:
 		finished = t.flush()
 		t.others, t.spoken = nil, spoken{}
 	default:
@@ -72,7 +72,7 @@ func (t *tracker) event(e switchyard.Event) (finished []string) {
 }
 
 // started notes that the call runs, or waits to.
-func (r *callRow) started(e switchyard.Event) {
+func (r *callRow) started(e api.Event) {
 	r.running = &audit.Running{Kind: audit.KindCall, State: audit.StateWaiting, Since: e.Time, Child: e.Child}
 	if e.Child != nil {
 		r.running.State = audit.StateRunning
@@ -80,34 +80,34 @@ func (r *callRow) started(e switchyard.Event) {
 }
 
 // hookLines tells of a hook of the run that did not just do its work.
-func (t *tracker) hookLines(e switchyard.Event) []string {
-	if e.Hook == nil || e.Hook.Did == switchyard.HookDone {
+func (t *tracker) hookLines(e api.Event) []string {
+	if e.Hook == nil || e.Hook.Did == api.HookDone {
 		return nil
 	}
 	return append(t.flush(), hookNote(*e.Hook))
 }
 
 // hookNote is what a hook did, in one line.
-func hookNote(h switchyard.HookAction) string {
+func hookNote(h api.HookAction) string {
 	text := "hook " + h.Hook + " for " + string(h.Point) + ": " + string(h.Did)
 	if h.Reason != "" {
-		text += ": " + switchyard.Shorten(h.Reason, 200)
+		text += ": " + api.Shorten(h.Reason, 200)
 	}
 	return text
 }
 
 // open begins the turn that a model step asked for.
-func (t *tracker) open(e switchyard.Event) {
+func (t *tracker) open(e api.Event) {
 	t.header = t.stepLine(e)
 	if e.Step == nil {
 		return
 	}
 	for _, c := range e.Step.Message.Calls {
-		t.calls = append(t.calls, &callRow{id: c.ID, text: switchyard.Summary(c.Tool, json.RawMessage(c.Arguments), nil)})
+		t.calls = append(t.calls, &callRow{id: c.ID, text: api.Summary(c.Tool, json.RawMessage(c.Arguments), nil)})
 	}
 }
 
-func (t *tracker) stepLine(e switchyard.Event) string {
+func (t *tracker) stepLine(e api.Event) string {
 	name, what := stepWords(e)
 	parts := []string{t.palette.bold(name)}
 	if e.Timing != nil {
@@ -118,29 +118,29 @@ func (t *tracker) stepLine(e switchyard.Event) string {
 			parts = append(parts, t.palette.faint(s.Model))
 		}
 		if n := s.Usage.InputTokens + s.Usage.OutputTokens; n > 0 {
-			parts = append(parts, t.palette.faint(switchyard.Thousands(n)+" tokens"))
+			parts = append(parts, t.palette.faint(api.Thousands(n)+" tokens"))
 		}
 	}
 	return strings.Join(append(parts, nonEmpty([]string{what})...), " · ")
 }
 
 // stepWords returns the name of a model step and what it did.
-func stepWords(e switchyard.Event) (name, what string) {
+func stepWords(e api.Event) (name, what string) {
 	name = fmt.Sprintf("turn %d", e.Turn)
 	switch s := e.Step; {
 	case s == nil:
 	case s.Compacted != nil:
-		return "compaction", "summed up " + switchyard.Plural(s.Compacted.Messages, "message")
+		return "compaction", "summed up " + api.Plural(s.Compacted.Messages, "message")
 	case len(s.Message.Calls) == 0:
 		what = "answered"
 	default:
-		what = switchyard.Shorten(s.Message.Text, 100)
+		what = api.Shorten(s.Message.Text, 100)
 	}
 	return name, what
 }
 
 // row returns the row of the event's call, a new one if it has none.
-func (t *tracker) row(e switchyard.Event) *callRow {
+func (t *tracker) row(e api.Event) *callRow {
 	for _, r := range t.calls {
 		if r.id == e.CallID {
 			return r.describe(e)
@@ -151,7 +151,7 @@ func (t *tracker) row(e switchyard.Event) *callRow {
 	return r.describe(e)
 }
 
-func (r *callRow) describe(e switchyard.Event) *callRow {
+func (r *callRow) describe(e api.Event) *callRow {
 	if e.Summary != "" {
 		r.text = e.Summary
 	}
@@ -162,8 +162,8 @@ func (r *callRow) describe(e switchyard.Event) *callRow {
 }
 
 // recordSummary is a call in one line. A record's arguments are redacted already.
-func recordSummary(r switchyard.Record) string {
-	return switchyard.Summary(r.Tool, r.Arguments, nil)
+func recordSummary(r api.Record) string {
+	return api.Summary(r.Tool, r.Arguments, nil)
 }
 
 // pending takes what the server says runs now.

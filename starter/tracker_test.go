@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/golden"
 	"go.temporal.io/api/serviceerror"
@@ -17,50 +17,50 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 func at(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 
-func ms(n int) switchyard.Duration { return switchyard.Duration(time.Duration(n) * time.Millisecond) }
+func ms(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
 
 // step is the event that ends a model step which asks for calls, each written as "id tool arguments".
-func step(seq, turn, atMS int, text string, calls ...string) switchyard.Event {
-	e := switchyard.Event{Sequence: seq, Type: switchyard.EventStepCompleted, Time: at(atMS), WorkflowID: "demo-1", Turn: turn,
-		Step:   &switchyard.ModelResponse{Model: "some-model", Message: switchyard.Message{Text: text}, Usage: switchyard.Usage{InputTokens: 1200, OutputTokens: 34}},
-		Timing: &switchyard.Timing{Lane: "general", Attempts: 1, Duration: ms(820)}}
+func step(seq, turn, atMS int, text string, calls ...string) api.Event {
+	e := api.Event{Sequence: seq, Type: api.EventStepCompleted, Time: at(atMS), WorkflowID: "demo-1", Turn: turn,
+		Step:   &api.ModelResponse{Model: "some-model", Message: api.Message{Text: text}, Usage: api.Usage{InputTokens: 1200, OutputTokens: 34}},
+		Timing: &api.Timing{Lane: "general", Attempts: 1, Duration: ms(820)}}
 	for _, c := range calls {
 		parts := strings.SplitN(c, " ", 3)
-		e.Step.Message.Calls = append(e.Step.Message.Calls, switchyard.Call{ID: parts[0], Tool: parts[1], Arguments: parts[2]})
+		e.Step.Message.Calls = append(e.Step.Message.Calls, api.Call{ID: parts[0], Tool: parts[1], Arguments: parts[2]})
 	}
 	return e
 }
 
-func toolStarted(seq, turn, atMS int, id, tool, summary string) switchyard.Event {
-	return switchyard.Event{Sequence: seq, Type: switchyard.EventToolStarted, Time: at(atMS), WorkflowID: "demo-1", Turn: turn, CallID: id,
+func toolStarted(seq, turn, atMS int, id, tool, summary string) api.Event {
+	return api.Event{Sequence: seq, Type: api.EventToolStarted, Time: at(atMS), WorkflowID: "demo-1", Turn: turn, CallID: id,
 		Tool: tool, Summary: summary}
 }
 
 // toolEnded is the event that ends a call; a message makes it a failure.
-func toolEnded(seq, turn, atMS int, id, tool, arguments, message string) switchyard.Event {
-	r := &switchyard.Record{CallID: id, Tool: tool, Arguments: json.RawMessage(arguments), Status: switchyard.CallCompleted, Turn: turn,
-		Timing: switchyard.Timing{Lane: "general", Attempts: 1, QueueWait: ms(2), Duration: ms(12),
+func toolEnded(seq, turn, atMS int, id, tool, arguments, message string) api.Event {
+	r := &api.Record{CallID: id, Tool: tool, Arguments: json.RawMessage(arguments), Status: api.CallCompleted, Turn: turn,
+		Timing: api.Timing{Lane: "general", Attempts: 1, QueueWait: ms(2), Duration: ms(12),
 			Scheduled: at(atMS - 14), Started: at(atMS - 12), Closed: at(atMS)}}
-	e := switchyard.Event{Sequence: seq, Type: switchyard.EventToolCompleted, Time: at(atMS), WorkflowID: "demo-1", Turn: turn, CallID: id,
+	e := api.Event{Sequence: seq, Type: api.EventToolCompleted, Time: at(atMS), WorkflowID: "demo-1", Turn: turn, CallID: id,
 		Tool: tool, Record: r}
 	if message != "" {
-		e.Type, r.Status = switchyard.EventToolFailed, switchyard.CallFailed
-		r.Error = switchyard.Errorf(switchyard.ErrExecution, "%s", message)
+		e.Type, r.Status = api.EventToolFailed, api.CallFailed
+		r.Error = api.Errorf(api.ErrExecution, "%s", message)
 	}
 	return e
 }
 
 // agentRun is a run of two turns with a failure, a retry on a lane of its own, a compaction, and an answer.
-func agentRun() []switchyard.Event {
+func agentRun() []api.Event {
 	retried := toolEnded(7, 1, 4100, "1.3", "deploy", `{"to":"test"}`, "")
 	retried.Record.Lane, retried.Record.Attempts, retried.Record.QueueWait, retried.Record.Duration = "serial", 3, ms(1500), ms(2400)
 	refused := toolEnded(8, 2, 5000, "2.1", "raed", `{}`, "")
-	refused.Type, refused.Record.Status, refused.Record.Timing = switchyard.EventValidationError, switchyard.CallRefused, switchyard.Timing{}
-	refused.Record.Error = switchyard.Errorf(switchyard.ErrToolNotFound, "there is no tool %q", "raed")
+	refused.Type, refused.Record.Status, refused.Record.Timing = api.EventValidationError, api.CallRefused, api.Timing{}
+	refused.Record.Error = api.Errorf(api.ErrToolNotFound, "there is no tool %q", "raed")
 	compacted := step(9, 2, 5500, "[Summary]")
-	compacted.Step.Compacted = &switchyard.Compacted{Messages: 7, Cut: 1}
-	return []switchyard.Event{
-		{Sequence: 1, Type: switchyard.EventRunStarted, Time: at(0), WorkflowID: "demo-1"},
+	compacted.Step.Compacted = &api.Compacted{Messages: 7, Cut: 1}
+	return []api.Event{
+		{Sequence: 1, Type: api.EventRunStarted, Time: at(0), WorkflowID: "demo-1"},
 		step(2, 1, 900, "I look around.", `1.1 list {"path":"docs"}`, `1.2 read {"path":"nope.md"}`, `1.3 deploy {"to":"test"}`),
 		toolStarted(3, 1, 910, "1.1", "list", "list path=docs"),
 		toolStarted(4, 1, 910, "1.2", "read", "read path=nope.md"),
@@ -71,9 +71,9 @@ func agentRun() []switchyard.Event {
 		refused,
 		compacted,
 		step(10, 3, 6000, "All is well."),
-		{Sequence: 11, Type: switchyard.EventRunCompleted, Time: at(6010), WorkflowID: "demo-1", RunID: "run-id", Result: &switchyard.RunResult{
-			Outcome: switchyard.OutcomeAnswered, Answer: "All is well.",
-			Usage: switchyard.Usage{Turns: 3, Calls: 4, Failed: 2, InputTokens: 3600, OutputTokens: 102, Cost: 0.0125}}},
+		{Sequence: 11, Type: api.EventRunCompleted, Time: at(6010), WorkflowID: "demo-1", RunID: "run-id", Result: &api.RunResult{
+			Outcome: api.OutcomeAnswered, Answer: "All is well.",
+			Usage: api.Usage{Turns: 3, Calls: 4, Failed: 2, InputTokens: 3600, OutputTokens: 102, Cost: 0.0125}}},
 	}
 }
 
@@ -101,7 +101,7 @@ func TestTrackerFinishedLines(t *testing.T) {
 // model step, and that no more lines are drawn than there is room for.
 func TestTrackerLive(t *testing.T) {
 	tr := &tracker{}
-	for _, e := range []switchyard.Event{
+	for _, e := range []api.Event{
 		step(2, 1, 900, "I look around.", `1.1 list {"path":"docs"}`, `1.2 read {"path":"a.md"}`, `1.3 deploy {"to":"test"}`, `1.4 deploy {"to":"live"}`),
 		toolStarted(3, 1, 910, "1.1", "list", "list path=docs"),
 		toolStarted(4, 1, 910, "1.2", "read", "read path=a.md"),
@@ -132,7 +132,7 @@ func TestTrackerLive(t *testing.T) {
 func TestTrackerPlan(t *testing.T) {
 	tr := &tracker{}
 	for i := range 1000 {
-		id := "call" + switchyard.Thousands(i)
+		id := "call" + api.Thousands(i)
 		tr.event(toolStarted(2*i, 0, 10*i, id, "echo", "echo text=x"))
 		if lines := tr.event(toolEnded(2*i+1, 0, 10*i+5, id, "echo", `{"text":"x"}`, "")); len(lines) != 1 {
 			t.Fatalf("call %d: %q scrolled away, want one line", i, lines)
@@ -152,7 +152,7 @@ func TestPlainLines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	failed := switchyard.Event{Sequence: 11, Type: switchyard.EventRunFailed, Time: at(7000), FailureType: switchyard.RunModelFailed,
+	failed := api.Event{Sequence: 11, Type: api.EventRunFailed, Time: at(7000), FailureType: api.RunModelFailed,
 		Failure: "the model step of turn 1 failed:\nno route"}
 	if err := v.event(failed); err != nil {
 		t.Fatal(err)
@@ -172,20 +172,20 @@ func TestReport(t *testing.T) {
 	r := a.newReport(f)
 	compareGolden(t, "report.txt", r.text(palette{}))
 
-	r.end.Type, r.end.Result, r.end.Failure, r.end.FailureType = switchyard.EventRunFailed, nil, "no route to the model", switchyard.RunModelFailed
-	r.usage = switchyard.Usage{Calls: 1}
+	r.end.Type, r.end.Result, r.end.Failure, r.end.FailureType = api.EventRunFailed, nil, "no route to the model", api.RunModelFailed
+	r.usage = api.Usage{Calls: 1}
 	compareGolden(t, "report_failed.txt", r.text(palette{}))
 	compareGolden(t, "report_brief.txt", r.brief(palette{}))
 
 	for _, c := range []struct {
 		name  string
-		event switchyard.Event
+		event api.Event
 		want  string
 	}{
-		{"cancelled", switchyard.Event{Type: switchyard.EventRunCancelled}, "cancelled"},
-		{"limit", switchyard.Event{Type: switchyard.EventRunCompleted, Result: &switchyard.RunResult{Limit: "turns"}}, "reached its limit of turns"},
-		{"completed", switchyard.Event{Type: switchyard.EventRunCompleted, Result: &switchyard.RunResult{Outcome: switchyard.OutcomeCompleted}}, "completed"},
-		{"nothing said", switchyard.Event{Type: switchyard.EventRunCompleted}, "run_completed"},
+		{"cancelled", api.Event{Type: api.EventRunCancelled}, "cancelled"},
+		{"limit", api.Event{Type: api.EventRunCompleted, Result: &api.RunResult{Limit: "turns"}}, "reached its limit of turns"},
+		{"completed", api.Event{Type: api.EventRunCompleted, Result: &api.RunResult{Outcome: api.OutcomeCompleted}}, "completed"},
+		{"nothing said", api.Event{Type: api.EventRunCompleted}, "run_completed"},
 	} {
 		if got := (report{end: c.event}).outcome(palette{}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // maxUndone bounds the undone calls that are listed.
 const maxUndone = 50
 
 // writeUndone tells what became of the undoing of a run's calls; all is the command that shows the records of all of them.
-func writeUndone(w io.Writer, p palette, undone []switchyard.Undone, all string) {
+func writeUndone(w io.Writer, p palette, undone []api.Undone, all string) {
 	if len(undone) == 0 {
 		return
 	}

@@ -4,18 +4,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestWriteUndone proves that what was undone is told call by call, what was not with the reason, and many are cut.
 func TestWriteUndone(t *testing.T) {
-	of := func(id string, e *switchyard.Error) switchyard.Undone {
-		return switchyard.Undone{Undoing: switchyard.Undoing{Call: id, Tool: "book"}, ID: switchyard.UndoCallID(id), With: "unbook", Error: e}
+	of := func(id string, e *api.Error) api.Undone {
+		return api.Undone{Undoing: api.Undoing{Call: id, Tool: "book"}, ID: api.UndoCallID(id), With: "unbook", Error: e}
 	}
-	for want, undone := range map[string][]switchyard.Undone{
+	for want, undone := range map[string][]api.Undone{
 		"": nil,
 		"\nundone calls\n  2.1 book undone by undo-2.1 unbook\n  1.1 book not undone by undo-1.1 unbook: execution_error: closed\n": {
-			of("2.1", nil), of("1.1", switchyard.Errorf(switchyard.ErrExecution, "closed"))},
+			of("2.1", nil), of("1.1", api.Errorf(api.ErrExecution, "closed"))},
 	} {
 		var b strings.Builder
 		writeUndone(&b, palette{}, undone, "starter audit x")
@@ -24,7 +24,7 @@ func TestWriteUndone(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	writeUndone(&b, palette{}, make([]switchyard.Undone, maxUndone+2), "starter audit x")
+	writeUndone(&b, palette{}, make([]api.Undone, maxUndone+2), "starter audit x")
 	if !strings.HasSuffix(b.String(), "  … and 2 more: starter audit x\n") {
 		t.Errorf("many: %q", b.String())
 	}

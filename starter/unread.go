@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/api/serviceerror"
 )
@@ -71,7 +71,7 @@ func (e *unreadError) Error() string {
 	if len(e.runs) == 1 {
 		return "1 run cannot be read, so what is told is not all"
 	}
-	return switchyard.Plural(len(e.runs), "run") + " cannot be read, so what is told is not all"
+	return api.Plural(len(e.runs), "run") + " cannot be read, so what is told is not all"
 }
 
 // maxUnreadNames bounds the runs that are named for one reason.

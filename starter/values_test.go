@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/api/serviceerror"
@@ -167,7 +167,7 @@ func TestRunURL(t *testing.T) {
 // TestStart proves what is made of the flags of a run, and that its summary fits what the server takes.
 func TestStart(t *testing.T) {
 	flags := startFlags{variables: []string{"n=3", "s=x"}, caller: "ada", queue: "q"}
-	s, err := flags.newStart((&app{}).rootCommand(), switchyard.CallerAgent, switchyard.AgentWorkflow, "librarian")
+	s, err := flags.newStart((&app{}).rootCommand(), api.CallerAgent, api.AgentWorkflow, "librarian")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,16 +212,16 @@ func TestJudge(t *testing.T) {
 // TestRank proves what the server is told of a run's priority: what the run's flags say, and nothing more.
 func TestRank(t *testing.T) {
 	for _, c := range []struct {
-		priority     switchyard.Priority
+		priority     api.Priority
 		conversation string
 		want         temporal.Priority
 	}{
 		{"", "", temporal.Priority{}},
-		{switchyard.PriorityUrgent, "talk", temporal.Priority{PriorityKey: 1, FairnessKey: "talk"}},
-		{switchyard.PriorityNormal, "", temporal.Priority{PriorityKey: 3}},
-		{"", strings.Repeat("x", 65), temporal.Priority{FairnessKey: switchyard.Digest([]byte(strings.Repeat("x", 65)))}},
+		{api.PriorityUrgent, "talk", temporal.Priority{PriorityKey: 1, FairnessKey: "talk"}},
+		{api.PriorityNormal, "", temporal.Priority{PriorityKey: 3}},
+		{"", strings.Repeat("x", 65), temporal.Priority{FairnessKey: api.Digest([]byte(strings.Repeat("x", 65)))}},
 	} {
-		s := start{input: switchyard.RunInput{Priority: c.priority, Conversation: c.conversation}}
+		s := start{input: api.RunInput{Priority: c.priority, Conversation: c.conversation}}
 		if got := s.rank(); got != c.want {
 			t.Errorf("priority %q in conversation %.10q: %+v, want %+v", c.priority, c.conversation, got, c.want)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -34,7 +35,7 @@ also where no worker is there.`,
 			if len(args) != 1 || word != audit.SolvedYes && word != audit.SolvedNo {
 				return usageError(cmd, "%q is no verdict: write %s or %s", args[0], audit.SolvedYes, audit.SolvedNo)
 			}
-			v := switchyard.RunVerdict{Solved: word == audit.SolvedYes, By: by.name(), Reason: reason, Time: time.Now().UTC()}
+			v := api.RunVerdict{Solved: word == audit.SolvedYes, By: by.name(), Reason: reason, Time: time.Now().UTC()}
 			if err := v.Check(); err != nil {
 				return usageError(cmd, "%v", err)
 			}
@@ -50,7 +51,7 @@ also where no worker is there.`,
 }
 
 // giveVerdict keeps a verdict on a run that is over.
-func (a *app) giveVerdict(ctx context.Context, c client.Client, run *runReference, v switchyard.RunVerdict) error {
+func (a *app) giveVerdict(ctx context.Context, c client.Client, run *runReference, v api.RunVerdict) error {
 	last, err := audit.Last(ctx, c, run.workflowID, run.runID)
 	if err != nil {
 		return a.lookupError(run.workflowID, run.runID, err)
@@ -63,12 +64,12 @@ func (a *app) giveVerdict(ctx context.Context, c client.Client, run *runReferenc
 		what = string(audit.SolvedYes)
 	}
 	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: switchyard.VerdictWorkflowID(last.RunID), TaskQueue: last.TaskQueue,
-		Memo:                     map[string]any{switchyard.VerdictMemo: v},
-		StaticSummary:            switchyard.Shorten(what+", says "+v.By+": "+run.workflowID, 200),
+		ID: api.VerdictWorkflowID(last.RunID), TaskQueue: last.TaskQueue,
+		Memo:                     map[string]any{api.VerdictMemo: v},
+		StaticSummary:            api.Shorten(what+", says "+v.By+": "+run.workflowID, 200),
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
-	}, switchyard.VerdictWorkflow)
+	}, api.VerdictWorkflow)
 	if err != nil {
 		return err
 	}
@@ -117,6 +118,6 @@ func (a *app) judge(ctx context.Context, c client.Client, s *shownRun) error {
 }
 
 // verdictText tells of the verdict on a run in a line.
-func verdictText(s audit.Summary, person *switchyard.RunVerdict) string {
+func verdictText(s audit.Summary, person *api.RunVerdict) string {
 	return oneLine(audit.VerdictText(audit.Verdict(s, person)))
 }

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
 // view shows a run while it is followed. Its methods are called by one goroutine.
 type view interface {
-	event(switchyard.Event) error
+	event(api.Event) error
 	// pending takes what runs or waits now.
 	pending([]audit.Running)
 	// below takes what the sub-agents below the run ask people: the open questions, and the calls that wait for approval.
@@ -43,10 +43,10 @@ type jsonView struct {
 	tellsBelow
 }
 
-func (v *jsonView) event(e switchyard.Event) error { return writeJSON(v.out, e, false) }
-func (v *jsonView) pending([]audit.Running)        {}
-func (v *jsonView) note(text string)               { fmt.Fprintln(v.notes, "starter: "+text) }
-func (v *jsonView) close()                         {}
+func (v *jsonView) event(e api.Event) error { return writeJSON(v.out, e, false) }
+func (v *jsonView) pending([]audit.Running) {}
+func (v *jsonView) note(text string)        { fmt.Fprintln(v.notes, "starter: "+text) }
+func (v *jsonView) close()                  {}
 
 // plainView writes each event as one line: time, number, type, and name=value pairs.
 type plainView struct {
@@ -55,9 +55,9 @@ type plainView struct {
 	said wholeLines
 }
 
-func (v *plainView) event(e switchyard.Event) error {
+func (v *plainView) event(e api.Event) error {
 	lines := v.said.take(e)
-	if e.Type != switchyard.EventStepDelta {
+	if e.Type != api.EventStepDelta {
 		lines = append(lines, plainLine(e, v.reach))
 	}
 	for _, line := range lines {
@@ -93,7 +93,7 @@ func (p *pairs) duration(name string, d time.Duration) {
 }
 
 // plainLine is an event as a line of a log. Its form is stable: fields are only ever added.
-func plainLine(e switchyard.Event, r reach) string {
+func plainLine(e api.Event, r reach) string {
 	var p pairs
 	p.number("turn", e.Turn)
 	p.add("call", e.CallID)
@@ -110,7 +110,7 @@ func plainLine(e switchyard.Event, r reach) string {
 		p.add("hook", e.Hook.Hook)
 		p.add("point", string(e.Hook.Point))
 		p.add("did", string(e.Hook.Did))
-		p.add("reason", switchyard.Shorten(e.Hook.Reason, 200))
+		p.add("reason", api.Shorten(e.Hook.Reason, 200))
 	}
 	p.controlled(e)
 	if e.Step != nil {
@@ -130,19 +130,19 @@ func plainLine(e switchyard.Event, r reach) string {
 		p.number("failed", e.Result.Usage.Failed)
 	}
 	p.add("failure_type", string(e.FailureType))
-	p.add("failure", switchyard.Shorten(e.Failure, 300))
-	if e.Type == switchyard.EventRunStarted {
+	p.add("failure", api.Shorten(e.Failure, 300))
+	if e.Type == api.EventRunStarted {
 		p.add("run", e.WorkflowID)
 	}
 	return p.line(e, strconv.Itoa(e.Sequence))
 }
 
 // line is the line of an event; what is not in history has - for a number.
-func (p *pairs) line(e switchyard.Event, number string) string {
+func (p *pairs) line(e api.Event, number string) string {
 	return e.Time.UTC().Format("2006-01-02T15:04:05.000Z") + " " + number + " " + string(e.Type) + p.b.String()
 }
 
-func (p *pairs) step(s switchyard.ModelResponse) {
+func (p *pairs) step(s api.ModelResponse) {
 	p.add("model", s.Model)
 	p.number("input_tokens", s.Usage.InputTokens)
 	p.number("output_tokens", s.Usage.OutputTokens)
@@ -151,10 +151,10 @@ func (p *pairs) step(s switchyard.ModelResponse) {
 		p.number("compacted", s.Compacted.Messages)
 		p.number("cut", s.Compacted.Cut)
 	}
-	p.add("text", switchyard.Shorten(s.Message.Text, 120))
+	p.add("text", api.Shorten(s.Message.Text, 120))
 }
 
-func (p *pairs) record(r switchyard.Record) {
+func (p *pairs) record(r api.Record) {
 	p.add("summary", recordSummary(r))
 	p.timing(r.Timing)
 	if r.Child != nil {
@@ -164,12 +164,12 @@ func (p *pairs) record(r switchyard.Record) {
 	}
 	if r.Error != nil {
 		p.add("error", string(r.Error.Type))
-		p.add("message", switchyard.Shorten(r.Error.Message, 200))
+		p.add("message", api.Shorten(r.Error.Message, 200))
 	}
-	p.add("notes", switchyard.Shorten(strings.Join(notesOf(r), "; "), 300))
+	p.add("notes", api.Shorten(strings.Join(notesOf(r), "; "), 300))
 }
 
-func (p *pairs) timing(t switchyard.Timing) {
+func (p *pairs) timing(t api.Timing) {
 	p.add("lane", t.Lane)
 	p.number("attempts", t.Attempts)
 	p.duration("wait", t.QueueWait.Std())

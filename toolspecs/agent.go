@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
@@ -13,17 +13,17 @@ import (
 
 // agentFile is an agent as written.
 type agentFile struct {
-	Name         string           `yaml:"name" rule:"required"`
-	Description  string           `yaml:"description"`
-	Instructions string           `yaml:"instructions"`
-	Model        modelFile        `yaml:"model" rule:"required"`
-	Tools        []string         `yaml:"tools"`
-	Order        switchyard.Order `yaml:"order" rule:"enum=as_called|parallel_first"`
-	Mode         switchyard.Mode  `yaml:"arguments" rule:"enum=strict|lenient"`
-	Limits       limitsFile       `yaml:"limits"`
+	Name         string     `yaml:"name" rule:"required"`
+	Description  string     `yaml:"description"`
+	Instructions string     `yaml:"instructions"`
+	Model        modelFile  `yaml:"model" rule:"required"`
+	Tools        []string   `yaml:"tools"`
+	Order        api.Order  `yaml:"order" rule:"enum=as_called|parallel_first"`
+	Mode         api.Mode   `yaml:"arguments" rule:"enum=strict|lenient"`
+	Limits       limitsFile `yaml:"limits"`
 	// Undo says at which ends of a run its calls are undone; default both.
-	Undo  switchyard.UndoWhen `yaml:"undo" rule:"enum=on_failure|on_cancel|both|never"`
-	Hooks hooksFile           `yaml:"hooks"`
+	Undo  api.UndoWhen `yaml:"undo" rule:"enum=on_failure|on_cancel|both|never"`
+	Hooks hooksFile    `yaml:"hooks"`
 	// Checker says which tool tells at a run's end whether it is solved.
 	Checker *checkerFile `yaml:"checker"`
 	// Policies are paths of files of rules, relative to the agent file.
@@ -36,22 +36,22 @@ type checkerFile struct {
 }
 
 type modelFile struct {
-	Provider switchyard.Provider `yaml:"provider" rule:"required,enum=openai|anthropic|scripted"`
-	Name     string              `yaml:"name"`
+	Provider api.Provider `yaml:"provider" rule:"required,enum=openai|anthropic|scripted"`
+	Name     string       `yaml:"name"`
 	// Script is what the scripted provider plays, OfflineScript what stands in where the worker has no key for another
 	// provider. Both are paths, relative to the agent file.
-	Script        string              `yaml:"script"`
-	OfflineScript string              `yaml:"offline_script"`
-	Temperature   *float64            `yaml:"temperature" rule:"min=0,max=2"`
-	MaxTokens     int                 `yaml:"max_tokens" rule:"min=1"`
-	Timeout       switchyard.Duration `yaml:"timeout" rule:"above=0s,max=24h"`
-	Lane          string              `yaml:"lane"`
-	MaxAttempts   int                 `yaml:"max_attempts" rule:"min=1,max=1000"`
-	Price         priceFile           `yaml:"price"`
-	ToolChoice    string              `yaml:"tool_choice"`
-	ParallelCalls *bool               `yaml:"parallel_calls"`
-	Window        int                 `yaml:"window" rule:"min=1"`
-	CompactAt     float64             `yaml:"compact_at" rule:"min=0.1,max=1"`
+	Script        string       `yaml:"script"`
+	OfflineScript string       `yaml:"offline_script"`
+	Temperature   *float64     `yaml:"temperature" rule:"min=0,max=2"`
+	MaxTokens     int          `yaml:"max_tokens" rule:"min=1"`
+	Timeout       api.Duration `yaml:"timeout" rule:"above=0s,max=24h"`
+	Lane          string       `yaml:"lane"`
+	MaxAttempts   int          `yaml:"max_attempts" rule:"min=1,max=1000"`
+	Price         priceFile    `yaml:"price"`
+	ToolChoice    string       `yaml:"tool_choice"`
+	ParallelCalls *bool        `yaml:"parallel_calls"`
+	Window        int          `yaml:"window" rule:"min=1"`
+	CompactAt     float64      `yaml:"compact_at" rule:"min=0.1,max=1"`
 }
 
 type priceFile struct {
@@ -62,27 +62,27 @@ type priceFile struct {
 }
 
 type limitsFile struct {
-	Turns    int                 `yaml:"turns" rule:"min=1"`
-	Calls    int                 `yaml:"calls" rule:"min=1"`
-	Tokens   int                 `yaml:"tokens" rule:"min=1"`
-	Cost     float64             `yaml:"cost" rule:"above=0"`
-	WallTime switchyard.Duration `yaml:"wall_time" rule:"above=0s"`
-	Repeats  int                 `yaml:"repeats" rule:"min=2"`
+	Turns    int          `yaml:"turns" rule:"min=1"`
+	Calls    int          `yaml:"calls" rule:"min=1"`
+	Tokens   int          `yaml:"tokens" rule:"min=1"`
+	Cost     float64      `yaml:"cost" rule:"above=0"`
+	WallTime api.Duration `yaml:"wall_time" rule:"above=0s"`
+	Repeats  int          `yaml:"repeats" rule:"min=2"`
 	// OnReached and AskTimeout say what comes of a limit that is reached.
-	OnReached  switchyard.LimitAction `yaml:"on_reached" rule:"enum=wrap_up|stop|ask"`
-	AskTimeout switchyard.Duration    `yaml:"ask_timeout" rule:"min=1s,max=8760h"`
+	OnReached  api.LimitAction `yaml:"on_reached" rule:"enum=wrap_up|stop|ask"`
+	AskTimeout api.Duration    `yaml:"ask_timeout" rule:"min=1s,max=8760h"`
 }
 
 // DecodeAgent reads an agent file. file is its path: scripts that it names are read relative to it. known are the names
 // of the tools there are; nil leaves them unchecked. The error is Faults.
-func DecodeAgent(file string, data []byte, known []string) (*switchyard.Agent, error) {
+func DecodeAgent(file string, data []byte, known []string) (*api.Agent, error) {
 	return decodeAgent(file, data, known, strictyaml.ReadFile)
 }
 
 // reader is strictyaml.ReadFile, or one that notes what was read.
 type reader func(path string, limit int) ([]byte, error)
 
-func decodeAgent(file string, data []byte, known []string, read reader) (*switchyard.Agent, error) {
+func decodeAgent(file string, data []byte, known []string, read reader) (*api.Agent, error) {
 	doc, faults := strictyaml.ParseOne(file, data, maxSpecBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func decodeAgent(file string, data []byte, known []string, read reader) (*switch
 	var f agentFile
 	doc.Decode(&f)
 	if f.Name != "" {
-		if err := switchyard.CheckToolName(f.Name); err != nil {
+		if err := api.CheckToolName(f.Name); err != nil {
 			doc.Report("$.name", err.Error(), "")
 		}
 	}
@@ -109,11 +109,11 @@ func decodeAgent(file string, data []byte, known []string, read reader) (*switch
 }
 
 // LoadAgent is DecodeAgent for a file.
-func LoadAgent(path string, known []string) (*switchyard.Agent, error) {
+func LoadAgent(path string, known []string) (*api.Agent, error) {
 	return loadAgent(path, known, strictyaml.ReadFile)
 }
 
-func loadAgent(path string, known []string, read reader) (*switchyard.Agent, error) {
+func loadAgent(path string, known []string, read reader) (*api.Agent, error) {
 	data, err := read(path, maxSpecBytes)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func reportOther(doc *strictyaml.Document) bool {
 
 // readAgent reads the agent file that an entry names, relative to the toolspec's file. The faults are the agent file's.
 func (e *Entry) readAgent(doc *strictyaml.Document, file string, read reader) Faults {
-	if e.AgentFile == "" || e.Type != switchyard.KindAgent {
+	if e.AgentFile == "" || e.Type != api.KindAgent {
 		return nil
 	}
 	e.AgentFile = beside(file, e.AgentFile)
@@ -162,29 +162,29 @@ func beside(file, name string) string {
 	return filepath.Join(filepath.Dir(file), name)
 }
 
-func (f agentFile) agent(script *switchyard.Script) *switchyard.Agent {
+func (f agentFile) agent(script *api.Script) *api.Agent {
 	m := f.Model
-	a := &switchyard.Agent{
+	a := &api.Agent{
 		Name: f.Name, Description: f.Description, Instructions: f.Instructions,
-		Model: switchyard.Model{
+		Model: api.Model{
 			Provider: m.Provider, Name: m.Name, Temperature: m.Temperature, MaxTokens: m.MaxTokens,
-			Timeout: m.Timeout, Lane: m.Lane, MaxAttempts: m.MaxAttempts, Price: switchyard.Price(m.Price),
+			Timeout: m.Timeout, Lane: m.Lane, MaxAttempts: m.MaxAttempts, Price: api.Price(m.Price),
 			ToolChoice: m.ToolChoice, ParallelCalls: m.ParallelCalls, Window: m.Window, CompactAt: m.CompactAt,
 		},
-		Tools: f.Tools, Order: f.Order, Mode: f.Mode, Limits: switchyard.Limits(f.Limits), Undo: f.Undo,
-		Hooks: f.Hooks.hooks(), Checker: (*switchyard.Checker)(f.Checker),
+		Tools: f.Tools, Order: f.Order, Mode: f.Mode, Limits: api.Limits(f.Limits), Undo: f.Undo,
+		Hooks: f.Hooks.hooks(), Checker: (*api.Checker)(f.Checker),
 	}
 	if script != nil {
-		packed := switchyard.Pack(*script)
+		packed := api.Pack(*script)
 		a.Model.Script = &packed
 	}
 	return a
 }
 
 // script reads the script that the agent's model names, if any.
-func (f agentFile) script(doc *strictyaml.Document, file string, read reader) (*switchyard.Script, Faults) {
+func (f agentFile) script(doc *strictyaml.Document, file string, read reader) (*api.Script, Faults) {
 	path, at := f.Model.Script, "$.model.script"
-	if f.Model.Provider != switchyard.ProviderScripted {
+	if f.Model.Provider != api.ProviderScripted {
 		path, at = f.Model.OfflineScript, "$.model.offline_script"
 	}
 	if path == "" {
@@ -207,7 +207,7 @@ func checkToolNames(doc *strictyaml.Document, path string, names, known []string
 			doc.Report(at, "the tool is in the list already", "remove it")
 		}
 		checkToolName(doc, at, name, known, "there is no tool")
-		if err := switchyard.CheckToolName(name); err != nil {
+		if err := api.CheckToolName(name); err != nil {
 			doc.Report(at, err.Error(), "")
 		}
 	}

@@ -3,7 +3,7 @@ package toolspecs
 import (
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
@@ -21,38 +21,38 @@ type hooksFile struct {
 
 // hookFile is one hook; its name alone is short for a mapping with nothing but the name.
 type hookFile struct {
-	Name    string                 `yaml:"name" rule:"required"`
-	OnError switchyard.HookFailure `yaml:"on_error" rule:"enum=block|ignore"`
-	Tools   []string               `yaml:"tools" rule:"min=1"`
-	Timeout switchyard.Duration    `yaml:"timeout" rule:"above=0s,max=1h"`
+	Name    string          `yaml:"name" rule:"required"`
+	OnError api.HookFailure `yaml:"on_error" rule:"enum=block|ignore"`
+	Tools   []string        `yaml:"tools" rule:"min=1"`
+	Timeout api.Duration    `yaml:"timeout" rule:"above=0s,max=1h"`
 }
 
 // hooks returns the hooks as declared.
-func (f hooksFile) hooks() switchyard.Hooks {
-	return switchyard.Hooks{BeforeRun: hooksOf(f.BeforeRun), MemoryRetrieve: hooksOf(f.MemoryRetrieve), BeforeCall: hooksOf(f.BeforeCall),
+func (f hooksFile) hooks() api.Hooks {
+	return api.Hooks{BeforeRun: hooksOf(f.BeforeRun), MemoryRetrieve: hooksOf(f.MemoryRetrieve), BeforeCall: hooksOf(f.BeforeCall),
 		AfterCall: hooksOf(f.AfterCall), MemoryWrite: hooksOf(f.MemoryWrite), AfterRun: hooksOf(f.AfterRun)}
 }
 
-func hooksOf(list []hookFile) []switchyard.Hook {
-	var hooks []switchyard.Hook
+func hooksOf(list []hookFile) []api.Hook {
+	var hooks []api.Hook
 	for _, h := range list {
-		hooks = append(hooks, switchyard.Hook(h))
+		hooks = append(hooks, api.Hook(h))
 	}
 	return hooks
 }
 
 // checkHooks reports hooks that have no possible name, that are in a list twice, or that are for tools which the agent has
 // not.
-func checkHooks(doc *strictyaml.Document, hooks switchyard.Hooks, tools []string) {
+func checkHooks(doc *strictyaml.Document, hooks api.Hooks, tools []string) {
 	for _, p := range hooks.Points() {
 		for i, h := range p.Hooks {
 			at := jsonpath.Index("$.hooks."+string(p.Point), i)
 			if h.Name != "" {
-				if err := switchyard.CheckToolName(h.Name); err != nil {
+				if err := api.CheckToolName(h.Name); err != nil {
 					doc.Report(at+".name", err.Error(), "")
 				}
 			}
-			if slices.ContainsFunc(p.Hooks[:i], func(other switchyard.Hook) bool { return other.Name == h.Name }) {
+			if slices.ContainsFunc(p.Hooks[:i], func(other api.Hook) bool { return other.Name == h.Name }) {
 				doc.Report(at+".name", "the hook is in the list already", "remove it; one hook may name several tools")
 			}
 			checkHookTools(doc, at+".tools", p.Point, h.Tools, tools)
@@ -60,8 +60,8 @@ func checkHooks(doc *strictyaml.Document, hooks switchyard.Hooks, tools []string
 	}
 }
 
-func checkHookTools(doc *strictyaml.Document, at string, point switchyard.HookPoint, names, tools []string) {
-	if point != switchyard.HookBeforeCall && point != switchyard.HookAfterCall {
+func checkHookTools(doc *strictyaml.Document, at string, point api.HookPoint, names, tools []string) {
+	if point != api.HookBeforeCall && point != api.HookAfterCall {
 		if len(names) > 0 {
 			doc.ReportKey(at, "a hook of the whole run has no tools", "tools: is for before_call and after_call")
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
@@ -14,8 +14,8 @@ import (
 const maxAgentRules = 128 << 10
 
 // rules reads the files of rules that the agent names. The faults are those files'.
-func (f agentFile) rules(doc *strictyaml.Document, file string, read reader) ([]switchyard.PolicyRule, Faults) {
-	var rules []switchyard.PolicyRule
+func (f agentFile) rules(doc *strictyaml.Document, file string, read reader) ([]api.PolicyRule, Faults) {
+	var rules []api.PolicyRule
 	var faults Faults
 	for i, name := range f.Policies {
 		at := jsonpath.Index("$.policies", i)
@@ -32,7 +32,7 @@ func (f agentFile) rules(doc *strictyaml.Document, file string, read reader) ([]
 			continue
 		}
 		for _, r := range set.Rules() {
-			if slices.ContainsFunc(rules, func(other switchyard.PolicyRule) bool { return other.Name == r.Name }) {
+			if slices.ContainsFunc(rules, func(other api.PolicyRule) bool { return other.Name == r.Name }) {
 				doc.Report(at, fmt.Sprintf("it has the rule %q, and so has a file before it", r.Name), "give one of them another name")
 			}
 			rules = append(rules, r)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/templates"
 )
 
@@ -22,7 +22,7 @@ func (c *Compiled) AgentPrompt(args json.RawMessage) (string, error) {
 	}
 	prompt := c.ownPrompt(values, args)
 	if strings.TrimSpace(prompt) == "" {
-		return "", switchyard.Errorf(switchyard.ErrValidation, "what the agent %s would be asked is empty", c.Spec.Entry.Agent.Name)
+		return "", api.Errorf(api.ErrValidation, "what the agent %s would be asked is empty", c.Spec.Entry.Agent.Name)
 	}
 	if c.outputJSON != nil {
 		prompt += "\n\nAnswer with nothing but one JSON value that fits this JSON Schema:\n" + string(c.outputJSON)
@@ -37,7 +37,7 @@ func (c *Compiled) ownPrompt(values map[string]any, args json.RawMessage) string
 	}
 	for _, name := range promptNames {
 		if value, given := values[name]; given && slices.Contains(c.Spec.argumentNames(), name) {
-			return switchyard.TextOf(value)
+			return api.TextOf(value)
 		}
 	}
 	return string(args)

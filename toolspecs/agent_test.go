@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // agentSpec is an agent tool whose script says one text.
 func agentSpec(name, answer string, tools ...string) Spec {
-	script := switchyard.Pack(switchyard.Script{Steps: []switchyard.ScriptStep{{Answer: answer}}})
+	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: answer}}})
 	return Spec{Name: name, Version: "1.0.0", Description: "An agent.", Parameters: []Parameter{{Name: "task", Type: "string"}},
-		Entry: Entry{Type: switchyard.KindAgent, Agent: &switchyard.Agent{Name: "one", Tools: tools,
-			Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &script}}}}
+		Entry: Entry{Type: api.KindAgent, Agent: &api.Agent{Name: "one", Tools: tools,
+			Model: api.Model{Provider: api.ProviderScripted, Script: &script}}}}
 }
 
 // TestAgentSpec proves that an agent tool is pinned whole, its agent in it, with its own defaults; that it is read back as
@@ -29,7 +29,7 @@ func TestAgentSpec(t *testing.T) {
 			t.Fatal(err)
 		}
 		tool := c.Tool()
-		if tool.Kind != switchyard.KindAgent || tool.Timeout != DefaultAgentTimeout || tool.Retry.MaxAttempts != 1 || tool.Effect != switchyard.EffectOnce {
+		if tool.Kind != api.KindAgent || tool.Timeout != DefaultAgentTimeout || tool.Retry.MaxAttempts != 1 || tool.Effect != api.EffectOnce {
 			t.Errorf("facts: %+v", tool)
 		}
 		// As a run's history keeps it.
@@ -37,7 +37,7 @@ func TestAgentSpec(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var pinned switchyard.Tool
+		var pinned api.Tool
 		if err := json.Unmarshal(data, &pinned); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestAgentSpec(t *testing.T) {
 			t.Errorf("an agent with other tools has the digest %s too, %v", c.Digest, err)
 		}
 	}
-	if _, err := (Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Type: switchyard.KindAgent, AgentFile: "a.yaml"}}).Compile(); err == nil {
+	if _, err := (Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Type: api.KindAgent, AgentFile: "a.yaml"}}).Compile(); err == nil {
 		t.Error("an agent tool without an agent compiles")
 	}
 	nameless := agentSpec("a", "x")
@@ -75,7 +75,7 @@ func TestCompressionIsNoDigest(t *testing.T) {
 		t.Fatal(err)
 	}
 	tool := c.Tool()
-	script, err := switchyard.EncodeJSON(c.Spec.Entry.Agent.Model.Script.Value)
+	script, err := api.EncodeJSON(c.Spec.Entry.Agent.Model.Script.Value)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 	"github.com/switchyard/switchyard/toolspecs/templates"
 )
@@ -22,9 +22,9 @@ type Approval struct {
 	// When is always (the default), never, or an expression of package policies: calls of which it is true wait.
 	When string `json:"when" yaml:"when"`
 	// Timeout is how long a decision may take; default 24h.
-	Timeout switchyard.Duration `json:"timeout" yaml:"timeout" rule:"min=1s,max=8760h"`
+	Timeout api.Duration `json:"timeout" yaml:"timeout" rule:"min=1s,max=8760h"`
 	// OnTimeout is deny (the default) or escalate: what comes when nobody has decided.
-	OnTimeout switchyard.ApprovalTimeout `json:"on_timeout" yaml:"on_timeout" rule:"enum=deny|escalate"`
+	OnTimeout api.ApprovalTimeout `json:"on_timeout" yaml:"on_timeout" rule:"enum=deny|escalate"`
 	// Ask is the template of what people are shown; default the tool's description and all arguments.
 	Ask string `json:"ask,omitempty" yaml:"ask"`
 }
@@ -34,8 +34,8 @@ func (a *Approval) withDefaults() *Approval {
 	if a == nil || a.When == approvalNever {
 		return nil
 	}
-	return &Approval{When: cmp.Or(a.When, ApprovalAlways), Timeout: cmp.Or(a.Timeout, switchyard.DefaultApprovalTimeout),
-		OnTimeout: cmp.Or(a.OnTimeout, switchyard.ApprovalDenies), Ask: a.Ask}
+	return &Approval{When: cmp.Or(a.When, ApprovalAlways), Timeout: cmp.Or(a.Timeout, api.DefaultApprovalTimeout),
+		OnTimeout: cmp.Or(a.OnTimeout, api.ApprovalDenies), Ask: a.Ask}
 }
 
 // approval checks which calls wait for approval.
@@ -77,7 +77,7 @@ func (c *Compiled) NeedsApproval(f *policies.Facts) (reason string, needs bool) 
 }
 
 // PolicyTool returns what rules can know of the tool as it is pinned.
-func (c *Compiled) PolicyTool(pinned switchyard.Tool) policies.Tool {
+func (c *Compiled) PolicyTool(pinned api.Tool) policies.Tool {
 	return policies.Tool{Name: pinned.Name, Version: pinned.Version, Category: c.Spec.Category, Tags: c.Spec.Tags, Lane: pinned.Lane,
 		Effect: string(pinned.Effect), Effects: c.Spec.Effects, Emits: c.Spec.Emits}
 }
@@ -110,5 +110,5 @@ func (c *Compiled) ApprovalText(args json.RawMessage) string {
 	if text == "" {
 		text = c.ask(values)
 	}
-	return cutText(text, switchyard.MaxApprovalText)
+	return cutText(text, api.MaxApprovalText)
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 )
 
@@ -16,7 +16,7 @@ import (
 //
 // mode decides how undeclared arguments and numbers in quotes are treated; empty leaves it to the spec, whose default
 // is strict.
-func (c *Compiled) Arguments(text string, mode switchyard.Mode) (args json.RawMessage, notes []string, problems []switchyard.Problem) {
+func (c *Compiled) Arguments(text string, mode api.Mode) (args json.RawMessage, notes []string, problems []api.Problem) {
 	if strings.TrimSpace(text) == "" {
 		text = "{}"
 	}
@@ -25,15 +25,15 @@ func (c *Compiled) Arguments(text string, mode switchyard.Mode) (args json.RawMe
 		message := jsonErr.Error()
 		if jsonErr.rule == ruleJSON {
 			message = "the arguments are not valid JSON: " + message
-			return nil, nil, []switchyard.Problem{{Path: jsonpath.Root, Rule: ruleJSON, Message: message}}
+			return nil, nil, []api.Problem{{Path: jsonpath.Root, Rule: ruleJSON, Message: message}}
 		}
-		return nil, nil, []switchyard.Problem{{Path: jsonErr.path(), Rule: jsonErr.rule, Message: message}}
+		return nil, nil, []api.Problem{{Path: jsonErr.path(), Rule: jsonErr.rule, Message: message}}
 	}
 	if _, ok := value.(map[string]any); !ok {
 		message := "the arguments must be an object, such as {}, not " + described(place{value: value, hidden: true})
-		return nil, nil, []switchyard.Problem{{Path: jsonpath.Root, Rule: switchyard.RuleType, Message: message}}
+		return nil, nil, []api.Problem{{Path: jsonpath.Root, Rule: api.RuleType, Message: message}}
 	}
-	p := preparer{lenient: cmp.Or(mode, c.Spec.Execution.Arguments) == switchyard.ModeLenient}
+	p := preparer{lenient: cmp.Or(mode, c.Spec.Execution.Arguments) == api.ModeLenient}
 	p.value(value, c.inputShape)
 	problems = append(p.problems, validate(value, c.input, c.inputShape)...)
 	if len(problems) > 0 {

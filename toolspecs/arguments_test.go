@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 const searchSpec = `
@@ -78,7 +78,7 @@ func decodeOne(t testing.TB, text string) *Compiled {
 	return c
 }
 
-func text(notes []string, problems []switchyard.Problem) string {
+func text(notes []string, problems []api.Problem) string {
 	lines := append([]string{}, notes...)
 	for _, p := range problems {
 		lines = append(lines, fmt.Sprintf("%s [%s] %s", p.Path, p.Rule, p.Message))
@@ -89,7 +89,7 @@ func text(notes []string, problems []switchyard.Problem) string {
 // argumentCases are texts with what becomes of them: the arguments, or lines of notes and problems.
 var argumentCases = []struct {
 	tool string
-	mode switchyard.Mode
+	mode api.Mode
 	text string
 	args string
 	want string
@@ -123,10 +123,10 @@ $.tags[1] [max_length] "long" has 4 of at most 3 characters`},
 		`$.filter.field [type] must be a string, not the number 5
 $.filter.password [type] must be a string, not an array
 $.token [min_length] the value has 6 of at least 20 characters`},
-	{"search", switchyard.ModeStrict, `{"query":"ab","qury":1,"other":{"a":1}}`, "",
+	{"search", api.ModeStrict, `{"query":"ab","qury":1,"other":{"a":1}}`, "",
 		`$.other [unknown] there is no argument "other"; known: query, limit, ratio, exact, order, token, tags, filter, extra, rows
 $.qury [unknown] there is no argument "qury"; did you mean "query"?`},
-	{"search", switchyard.ModeLenient, `{"query":"ab","qury":1,"limit":" 5 ","ratio":"1.5","exact":"True","filter":{"field":"5","depth":"2.0","x":1}}`,
+	{"search", api.ModeLenient, `{"query":"ab","qury":1,"limit":" 5 ","ratio":"1.5","exact":"True","filter":{"field":"5","depth":"2.0","x":1}}`,
 		`{"query":"ab","limit":5,"ratio":1.5,"exact":true,"filter":{"field":"5","depth":2}}`,
 		`$.qury is not an argument of this tool and was dropped
 $.limit: " 5 " was read as 5
@@ -134,11 +134,11 @@ $.ratio: "1.5" was read as 1.5
 $.exact: "True" was read as true
 $.filter.x is not an argument of this tool and was dropped
 $.filter.depth: "2.0" was read as 2`},
-	{"search", switchyard.ModeLenient, `{"query":"ab","limit":"5.5","exact":"yes","ratio":"0x1"}`, "",
+	{"search", api.ModeLenient, `{"query":"ab","limit":"5.5","exact":"yes","ratio":"0x1"}`, "",
 		`$.exact [type] must be a boolean, not the string "yes"
 $.limit [type] must be an integer, not the string "5.5"
 $.ratio [type] must be a number, not the string "0x1"`},
-	{"search", switchyard.ModeLenient, `{"query":"ab","QUERY":"/etc/passwd"}`, "",
+	{"search", api.ModeLenient, `{"query":"ab","QUERY":"/etc/passwd"}`, "",
 		`$.QUERY [case] "QUERY" and "query" differ only by letter case; write the name exactly`},
 	{"search", "", `{"query":"ab","extra":{"k":1,"K":2,"\u212a":3}}`, "",
 		"$.extra.k [case] \"k\" and \"K\" differ only by letter case; write the name exactly\n" +
@@ -176,7 +176,7 @@ $.one [oneOf] the value fits more than one of the forms of which it may have one
 $.referred [min] 0 must be at least 1
 $.size [exclusiveMinimum] 0 must be more than 0
 $.typed [minProperties] {} has 0 of at least 1 properties`},
-	{"schema", switchyard.ModeLenient, `{"id":"7","kind":"a","secret":"hunter2","open":{"x":"6","more":1}}`, "",
+	{"schema", api.ModeLenient, `{"id":"7","kind":"a","secret":"hunter2","open":{"x":"6","more":1}}`, "",
 		`$.id: "7" was read as 7
 $.open.x: "6" was read as 6
 $.secret [max_length] the value has 7 of at most 3 characters`},
@@ -301,7 +301,7 @@ entry: {type: function}
 		{hidden, `{"a":"1234","b":{"key":"hunter2"}}`, "$.a: the text was read as the declared type\n$.b [anyOf] the value fits none of the allowed forms: " +
 			"$.b: must be an integer, not an object; or $.b.key: the value has 7 of at most 2 characters"},
 	} {
-		_, notes, problems := c.tool.Arguments(c.text, switchyard.ModeLenient)
+		_, notes, problems := c.tool.Arguments(c.text, api.ModeLenient)
 		if got := text(notes, problems); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}

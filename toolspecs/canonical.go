@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // CanonicalJSON returns a JSON text without white space, keys sorted, strings escaped no more than needed and every
@@ -70,7 +70,7 @@ func writeString(b *bytes.Buffer, s string) {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
 			// A string of a parsed text is valid UTF-8, so that encoding it cannot fail.
-			data, _ := switchyard.EncodeJSON(s)
+			data, _ := api.EncodeJSON(s)
 			b.Write(data)
 			return
 		}
@@ -111,7 +111,7 @@ func (s *shape) others(members map[string]any) []string {
 // canonicalSpec returns the JSON of a spec: fields in their declared order, keys within schemas and defaults as
 // written. Reading it and writing it again gives the same bytes.
 func canonicalSpec(s Spec) (json.RawMessage, error) {
-	data, err := switchyard.EncodeJSON(s)
+	data, err := api.EncodeJSON(s)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func canonicalSpec(s Spec) (json.RawMessage, error) {
 // of Go, so the script counts as it is.
 func digestOfSpec(s Spec, data json.RawMessage) (string, error) {
 	if s.Entry.Agent == nil || s.Entry.Agent.Model.Script == nil {
-		return switchyard.Digest(data), nil
+		return api.Digest(data), nil
 	}
 	agent := *s.Entry.Agent
 	script := agent.Model.Script.Value
@@ -131,12 +131,12 @@ func digestOfSpec(s Spec, data json.RawMessage) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	played, err := switchyard.EncodeJSON(script)
+	played, err := api.EncodeJSON(script)
 	if err != nil {
 		return "", err
 	}
 	played, err = reordered(played)
-	return switchyard.Digest(append(plain, played...)), err
+	return api.Digest(append(plain, played...)), err
 }
 
 // reordered returns a JSON text in canonical form, but with its keys in their own order.

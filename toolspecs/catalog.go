@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
@@ -111,7 +111,7 @@ func (c *Catalog) Digest() string {
 	for _, t := range c.tools {
 		fmt.Fprintln(&b, t.Spec.Name, t.Digest)
 	}
-	return switchyard.Digest([]byte(b.String()))
+	return api.Digest([]byte(b.String()))
 }
 
 // All returns every tool, sorted by name.
@@ -121,7 +121,7 @@ func (c *Catalog) All() []*Compiled { return slices.Clone(c.tools) }
 type Query struct {
 	Category string
 	Tag      string
-	Status   switchyard.Status
+	Status   api.Status
 	// NamePart is a part of the name, letter case aside.
 	NamePart string
 }
@@ -171,7 +171,7 @@ func (c *Catalog) Near(name string) []string { return spelling.Near(name, c.name
 func (c *Catalog) Active() []string {
 	var names []string
 	for _, t := range c.tools {
-		if t.Spec.Status != switchyard.StatusDisabled {
+		if t.Spec.Status != api.StatusDisabled {
 			names = append(names, t.Spec.Name)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Both ways to declare arguments give models one JSON Schema, with properties in declared order and the same bytes
@@ -52,21 +52,21 @@ func TestPinnedTool(t *testing.T) {
 	c := decodeOne(t, strings.Replace(searchSpec, "description: Searches.", "description: Finds a<b & c>d.", 1)+
 		"execution: {lane: serial, access: exclusive, effect: idempotent, timeout: 1m, queue_timeout: 2m, heartbeat: 2s, retry: {max_attempts: 7}}\n")
 	tool := c.Tool()
-	want := switchyard.Tool{
-		Name: "search", Version: "1.0.0", Digest: switchyard.Digest(tool.Spec), Status: switchyard.StatusActive, Lane: "serial",
-		Access: switchyard.AccessExclusive, Effect: switchyard.EffectIdempotent,
-		Timeout: switchyard.Duration(time.Minute), QueueTimeout: switchyard.Duration(2 * time.Minute), Heartbeat: switchyard.Duration(2 * time.Second),
-		Retry: switchyard.Retry{MaxAttempts: 7, InitialInterval: switchyard.Duration(200 * time.Millisecond), Backoff: 2,
-			MaxInterval: switchyard.Duration(10 * time.Second)},
+	want := api.Tool{
+		Name: "search", Version: "1.0.0", Digest: api.Digest(tool.Spec), Status: api.StatusActive, Lane: "serial",
+		Access: api.AccessExclusive, Effect: api.EffectIdempotent,
+		Timeout: api.Duration(time.Minute), QueueTimeout: api.Duration(2 * time.Minute), Heartbeat: api.Duration(2 * time.Second),
+		Retry: api.Retry{MaxAttempts: 7, InitialInterval: api.Duration(200 * time.Millisecond), Backoff: 2,
+			MaxInterval: api.Duration(10 * time.Second)},
 		// filter holds a sensitive property.
-		Sensitive: []string{"token", "filter"}, Mask: &switchyard.Mask{Keys: map[string]*switchyard.Mask{
-			"token": {All: true}, "filter": {Keys: map[string]*switchyard.Mask{"password": {All: true}}}}}, Spec: tool.Spec,
+		Sensitive: []string{"token", "filter"}, Mask: &api.Mask{Keys: map[string]*api.Mask{
+			"token": {All: true}, "filter": {Keys: map[string]*api.Mask{"password": {All: true}}}}}, Spec: tool.Spec,
 	}
 	got, _ := json.Marshal(tool)
 	if wanted, _ := json.Marshal(want); string(got) != string(wanted) {
 		t.Errorf("got\n%s\nwant\n%s", got, wanted)
 	}
-	var travelled switchyard.Tool
+	var travelled api.Tool
 	if err := json.Unmarshal(got, &travelled); err != nil {
 		t.Fatal(err)
 	}
@@ -92,13 +92,13 @@ func TestPinnedTool(t *testing.T) {
 
 // The defaults of retries: three attempts, one where a second would be a second effect.
 func TestRetryDefaults(t *testing.T) {
-	for effect, attempts := range map[switchyard.Effect]int{switchyard.EffectRead: 3, switchyard.EffectIdempotent: 3, switchyard.EffectOnce: 1, "": 1} {
+	for effect, attempts := range map[api.Effect]int{api.EffectRead: 3, api.EffectIdempotent: 3, api.EffectOnce: 1, "": 1} {
 		c := compile(t, Spec{Execution: ExecutionSpec{Effect: effect}})
 		if got := c.Tool().Retry.MaxAttempts; got != attempts {
 			t.Errorf("effect %q: %d attempts, want %d", effect, got, attempts)
 		}
 	}
-	c := compile(t, Spec{Execution: ExecutionSpec{Retry: switchyard.Retry{InitialInterval: switchyard.Duration(time.Minute)}}})
+	c := compile(t, Spec{Execution: ExecutionSpec{Retry: api.Retry{InitialInterval: api.Duration(time.Minute)}}})
 	if got := c.Spec.Execution.Retry.MaxInterval; got.Std() != time.Minute {
 		t.Errorf("max_interval %s is less than initial_interval", got)
 	}
@@ -110,8 +110,8 @@ func TestCompileRefuses(t *testing.T) {
 	s := Spec{
 		Name: "bad", Version: "1", Category: "htpp", Parameters: []Parameter{{Name: "a", Type: "text"}, {Name: "b", Type: typeString,
 			Validation: &Validation{MinLength: &negative}}},
-		Entry:     Entry{Type: switchyard.KindFunction, Handler: "x"},
-		Execution: ExecutionSpec{Timeout: switchyard.Duration(48 * time.Hour), Retry: switchyard.Retry{MaxAttempts: -1}},
+		Entry:     Entry{Type: api.KindFunction, Handler: "x"},
+		Execution: ExecutionSpec{Timeout: api.Duration(48 * time.Hour), Retry: api.Retry{MaxAttempts: -1}},
 		Requires:  Requires{Dependencies: []Dependency{{Name: "db"}}},
 	}
 	_, err := s.Compile()
@@ -147,8 +147,8 @@ func TestCatalogLookup(t *testing.T) {
 	c := catalogOf(t,
 		Spec{Name: "write_file", Category: "file", Tags: []string{"disk", "write"}},
 		Spec{Name: "read_file", Category: "file", Tags: []string{"disk"}},
-		Spec{Name: "fetch", Category: "http", Status: switchyard.StatusDeprecated},
-		Spec{Name: "shout", Status: switchyard.StatusDisabled},
+		Spec{Name: "fetch", Category: "http", Status: api.StatusDeprecated},
+		Spec{Name: "shout", Status: api.StatusDisabled},
 	)
 	for _, q := range []struct {
 		query Query
@@ -157,7 +157,7 @@ func TestCatalogLookup(t *testing.T) {
 		{Query{}, "fetch read_file shout write_file"},
 		{Query{Category: "file"}, "read_file write_file"},
 		{Query{Tag: "write"}, "write_file"},
-		{Query{Status: switchyard.StatusDisabled}, "shout"},
+		{Query{Status: api.StatusDisabled}, "shout"},
 		{Query{NamePart: "FILE", Tag: "disk"}, "read_file write_file"},
 		{Query{Category: "ai"}, ""},
 	} {
@@ -271,7 +271,7 @@ func compareJSON(t *testing.T, value any, err error, want string) {
 		t.Error(err)
 		return
 	}
-	got, err := switchyard.EncodeJSON(value)
+	got, err := api.EncodeJSON(value)
 	if err != nil || string(got) != want {
 		t.Errorf("got\n%s (%v)\nwant\n%s", got, err, want)
 	}

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 )
 
@@ -34,7 +34,7 @@ var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
 // spec checks a spec that has its defaults.
 func (c *checker) spec(s Spec) {
 	if s.Name != "" {
-		if err := switchyard.CheckToolName(s.Name); err != nil {
+		if err := api.CheckToolName(s.Name); err != nil {
 			c.add("$.name", "", "%v", err)
 		}
 	}
@@ -83,7 +83,7 @@ func (c *checker) output(s Spec) {
 }
 
 func (c *checker) execution(e ExecutionSpec) {
-	if e.Effect == switchyard.EffectOnce && e.Retry.MaxAttempts > 1 {
+	if e.Effect == api.EffectOnce && e.Retry.MaxAttempts > 1 {
 		c.add("$.execution.retry.max_attempts", "remove it, or say effect: idempotent or read where that is true",
 			"a tool whose effect is once is never executed twice, so it has one attempt, not %d", e.Retry.MaxAttempts)
 	}

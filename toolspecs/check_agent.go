@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
@@ -17,7 +17,7 @@ func (c *checker) agent(s Spec) {
 	a := s.Entry.Agent
 	if a == nil {
 		c.add("$.entry.agent", "write agent: and the path of an agent file", "an agent tool needs an agent")
-	} else if err := switchyard.CheckToolName(a.Name); err != nil {
+	} else if err := api.CheckToolName(a.Name); err != nil {
 		c.add("$.entry.agent", "", "the agent's %v", err)
 	}
 	c.placeholders("$.entry.prompt", s.Entry.Prompt, s.argumentNames(), false)
@@ -64,7 +64,7 @@ func CheckAgents(specs []Spec, known []string) error {
 }
 
 // toolsOf returns the tools that an agent's runs may need: those that it may call, and its checker.
-func toolsOf(a *switchyard.Agent) []string {
+func toolsOf(a *api.Agent) []string {
 	if a.Checker == nil || slices.Contains(a.Tools, a.Checker.Tool) {
 		return a.Tools
 	}
@@ -84,7 +84,7 @@ func (f agentFile) checkChecker(doc *strictyaml.Document, known []string) {
 			return
 		}
 	}
-	switchyard.Checker(*f.Checker).Problems(path+argumentsKey, func(at, fault string) { doc.Report(at, fault, "") })
+	api.Checker(*f.Checker).Problems(path+argumentsKey, func(at, fault string) { doc.Report(at, fault, "") })
 }
 
 func missingTools(s Spec, known []string) Faults {
@@ -107,26 +107,26 @@ func missingTools(s Spec, known []string) Faults {
 // checkModel holds the fields of a model against its provider and the agent's tools.
 func (f agentFile) checkModel(doc *strictyaml.Document) {
 	f.Model.checkProvider(doc)
-	if m := f.Model; m.Provider == switchyard.ProviderAnthropic && m.Temperature != nil && *m.Temperature > 1 {
+	if m := f.Model; m.Provider == api.ProviderAnthropic && m.Temperature != nil && *m.Temperature > 1 {
 		doc.Report("$.model.temperature", "models of the provider anthropic take a temperature from 0 to 1", "")
 	}
 	choice := f.Model.ToolChoice
 	switch choice {
-	case "", switchyard.ChoiceAuto, switchyard.ChoiceNone:
-	case switchyard.ChoiceRequired:
+	case "", api.ChoiceAuto, api.ChoiceNone:
+	case api.ChoiceRequired:
 		if len(f.Tools) == 0 {
 			doc.Report("$.model.tool_choice", "a call is required, and the agent has no tools", "give it tools, or remove tool_choice")
 		}
 	default:
 		if !slices.Contains(f.Tools, choice) {
-			known := append([]string{switchyard.ChoiceAuto, switchyard.ChoiceRequired, switchyard.ChoiceNone}, f.Tools...)
+			known := append([]string{api.ChoiceAuto, api.ChoiceRequired, api.ChoiceNone}, f.Tools...)
 			doc.Report("$.model.tool_choice", "must be auto, required, none, or the name of a tool of the agent; it is "+shorten(choice), spelling.Hint(choice, known))
 		}
 	}
 }
 
 func (m modelFile) checkProvider(doc *strictyaml.Document) {
-	switch scripted := m.Provider == switchyard.ProviderScripted; {
+	switch scripted := m.Provider == api.ProviderScripted; {
 	case scripted && m.Script == "":
 		doc.Report("$.model.provider", "a scripted model needs a script", "write script: and the path of a script file")
 	case scripted && m.OfflineScript != "":

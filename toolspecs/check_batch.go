@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
 
@@ -33,7 +33,7 @@ func (c *checker) madeTogether(s Spec) {
 	switch {
 	case s.Entry.Type != "" && !slices.Contains(laneKinds, s.Entry.Type):
 		c.addKey(batchPath, "remove it", "calls of the kind %s are made one by one; batch is for %s", s.Entry.Type, strings.Join(laneKinds, ", "))
-	case s.Execution.Lane == switchyard.LaneInline:
+	case s.Execution.Lane == api.LaneInline:
 		c.addKey(batchPath, "remove it, or name another lane", "calls on the lane inline are made one by one")
 	case s.Entry.AnswerWithin > 0:
 		c.addKey(batchPath, "remove it, or answer_within", "a question to a person is about one call")

@@ -5,17 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestCheckBatch proves that everything that keeps calls from being made together is told, and that the default of max holds.
 func TestCheckBatch(t *testing.T) {
 	spec := func(change func(*Spec)) error {
-		s := Spec{Name: "stat", Version: "1.0.0", Description: "Stats.", Entry: Entry{Type: switchyard.KindFunction},
-			Parameters: []Parameter{{Name: "paths", Type: typeArray}, {Name: "unit", Type: typeString}}, Batch: &switchyard.Batch{Argument: "paths"}}
+		s := Spec{Name: "stat", Version: "1.0.0", Description: "Stats.", Entry: Entry{Type: api.KindFunction},
+			Parameters: []Parameter{{Name: "paths", Type: typeArray}, {Name: "unit", Type: typeString}}, Batch: &api.Batch{Argument: "paths"}}
 		change(&s)
 		c, err := s.Compile()
-		if err == nil && (c.Tool().Batch.Max != switchyard.DefaultBatch || s.Batch.Max != 0) {
+		if err == nil && (c.Tool().Batch.Max != api.DefaultBatch || s.Batch.Max != 0) {
 			t.Errorf("max is %d, and in the spec %d", c.Tool().Batch.Max, s.Batch.Max)
 		}
 		return err
@@ -27,12 +27,12 @@ func TestCheckBatch(t *testing.T) {
 		"unit is no list":                    func(s *Spec) { s.Batch.Argument = "unit" },
 		"is not between 2 and":               func(s *Spec) { s.Batch.Max = 1 },
 		"declare the output as an array":     func(s *Spec) { s.Output = &Parameter{Type: typeString} },
-		"calls of the kind stateful are made one by one": func(s *Spec) { s.Entry.Type = switchyard.KindStateful },
+		"calls of the kind stateful are made one by one": func(s *Spec) { s.Entry.Type = api.KindStateful },
 		"calls on the lane inline": func(s *Spec) {
-			s.Execution.Lane, s.Execution.Effect = switchyard.LaneInline, switchyard.EffectRead
+			s.Execution.Lane, s.Execution.Effect = api.LaneInline, api.EffectRead
 		},
 		"a question to a person is about one call": func(s *Spec) { s.Entry.AnswerWithin = DefaultAnswerWithin },
-		"cannot be found out by itself":            func(s *Spec) { s.Verify = &switchyard.Verify{Tool: "look", Done: "found"} },
+		"cannot be found out by itself":            func(s *Spec) { s.Verify = &api.Verify{Tool: "look", Done: "found"} },
 		`the tool has no parameter "paths"`: func(s *Spec) {
 			s.Parameters, s.InputSchema = nil, json.RawMessage(`{"type":"object","properties":{"list":{"type":"array"}}}`)
 		},

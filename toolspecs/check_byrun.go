@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
@@ -62,14 +63,14 @@ func (s *Spec) placeCalls(doc *strictyaml.Document, file string) {
 		keep(call.argumentsPath())
 		keep(call.path + ".done")
 		for _, name := range doc.Keys(call.argumentsPath()) {
-			keep(switchyard.KeyPath(call.argumentsPath(), name))
+			keep(api.KeyPath(call.argumentsPath(), name))
 		}
 	}
 }
 
 // byRun checks the declarations of the calls that undo and verify a tool's calls, as far as one spec tells.
 func (c *checker) byRun(s Spec) {
-	if s.Undo != nil && s.Execution.Effect == switchyard.EffectRead {
+	if s.Undo != nil && s.Execution.Effect == api.EffectRead {
 		c.addKey(undoPath, hintReadsOnly, "the effect is read: such calls change nothing, so there is nothing to undo")
 	}
 	c.verify(s)
@@ -84,7 +85,7 @@ func (c *checker) verify(s Spec) {
 	if v == nil {
 		return
 	}
-	if s.Execution.Effect != switchyard.EffectOnce {
+	if s.Execution.Effect != api.EffectOnce {
 		c.addKey(verifyPath, "remove it, or write effect: once", "the effect is %s: a call whose outcome is unknown is simply made again", s.Execution.Effect)
 	} else if s.Entry.Type != "" && !slices.Contains(laneKinds, s.Entry.Type) {
 		c.addKey(verifyPath, "remove it", "calls of the kind %s are not made again; verify is for %s", s.Entry.Type, strings.Join(laneKinds, ", "))
@@ -97,7 +98,7 @@ func (c *checker) verify(s Spec) {
 func (c *checker) callByRun(s Spec, call callByRun) {
 	if call.Tool == "" {
 		c.add(call.path, "write tool: and the name of the tool", "%s names no tool", strings.TrimPrefix(call.path, "$."))
-	} else if err := switchyard.CheckToolName(call.Tool); err != nil {
+	} else if err := api.CheckToolName(call.Tool); err != nil {
 		c.add(call.toolPath(), "", "%v", err)
 	}
 	if len(call.Arguments) == 0 {
@@ -117,24 +118,24 @@ func (c *checker) stringByRun(s Spec, call callByRun, path, text string) {
 	if call.path == verifyPath {
 		hint = hintVerify
 	}
-	for _, p := range switchyard.PlaceholdersIn(text) {
-		if !p.Legal() || p.Source == switchyard.UndoResult && call.path == verifyPath {
+	for _, p := range api.PlaceholdersIn(text) {
+		if !p.Legal() || p.Source == api.UndoResult && call.path == verifyPath {
 			c.add(path, hint, "%s is not a placeholder here", p.Text)
 			continue
 		}
 		c.placeholderByRun(s, path, p)
 	}
-	if switchyard.Stray(text) {
+	if api.Stray(text) {
 		c.add(path, hint, "%s has {{ without }}, or }} without {{", shorten(text))
 	}
 }
 
 // placeholderByRun checks what a legal placeholder names.
-func (c *checker) placeholderByRun(s Spec, path string, p switchyard.UndoPlaceholder) {
+func (c *checker) placeholderByRun(s Spec, path string, p api.UndoPlaceholder) {
 	switch p.Source {
-	case switchyard.UndoResult:
+	case api.UndoResult:
 		c.inOutput(s, path, p.Text, p.Path)
-	case switchyard.UndoArguments:
+	case api.UndoArguments:
 		if declared := s.argumentNames(); !slices.Contains(declared, p.Path[0]) {
 			c.add(path, spelling.Hint(p.Path[0], declared), "%s names no parameter of this tool", p.Text)
 		}
@@ -183,13 +184,13 @@ func (s Spec) inputShape() *shape {
 }
 
 func membersOf(object []byte) (map[string]any, error) {
-	value, err := switchyard.DecodeJSON(object)
+	value, err := api.DecodeJSON(object)
 	if err != nil {
 		return nil, err
 	}
 	members, ok := value.(map[string]any)
 	if !ok {
-		return nil, switchyard.Errorf(switchyard.ErrValidation, "it is no object")
+		return nil, api.Errorf(api.ErrValidation, "it is no object")
 	}
 	return members, nil
 }
@@ -229,7 +230,7 @@ func (s Spec) placed(f finding) Fault {
 
 // callWith checks that a tool can be what undoes or verifies the calls of s.
 func (c *checker) callWith(s, with Spec, call callByRun) {
-	reads := with.Execution.Effect == switchyard.EffectRead
+	reads := with.Execution.Effect == api.EffectRead
 	switch {
 	case !slices.Contains(laneKinds, with.Entry.Type):
 		c.add(call.toolPath(), "name a tool of the kind "+strings.Join(laneKinds, ", "), "%s is of the kind %s, which runs cannot call by themselves", with.Name, with.Entry.Type)
@@ -252,7 +253,7 @@ func (c *checker) argumentsByRun(s, with Spec, call callByRun) {
 	}
 	takes := with.inputShape()
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		path := switchyard.KeyPath(call.argumentsPath(), name)
+		path := api.KeyPath(call.argumentsPath(), name)
 		if !takes.has(name) && takes.closed {
 			c.add(path, spelling.Hint(name, takes.declared()), "%s has no parameter %q", with.Name, name)
 			continue
@@ -271,12 +272,12 @@ func (c *checker) argumentsByRun(s, with Spec, call callByRun) {
 // hiddenIn returns the first placeholder of a template that stands for a sensitive argument, or for a sensitive part of the
 // result; "" if it has none.
 func (s Spec) hiddenIn(template any) (name string) {
-	data, err := switchyard.EncodeJSON(template)
+	data, err := api.EncodeJSON(template)
 	if err != nil {
 		return ""
 	}
-	_ = switchyard.Undo{Arguments: data}.Strings("$", func(_, text string) {
-		for _, p := range switchyard.PlaceholdersIn(text) {
+	_ = api.Undo{Arguments: data}.Strings("$", func(_, text string) {
+		for _, p := range api.PlaceholdersIn(text) {
 			if name == "" && p.Legal() && s.source(p).hides() {
 				name = strings.Join(append([]string{p.Source}, p.Path...), ".")
 			}
@@ -286,11 +287,11 @@ func (s Spec) hiddenIn(template any) (name string) {
 }
 
 // source returns the shape of what a placeholder stands for; of an argument, of all of it.
-func (s Spec) source(p switchyard.UndoPlaceholder) *shape {
+func (s Spec) source(p api.UndoPlaceholder) *shape {
 	switch p.Source {
-	case switchyard.UndoArguments:
+	case api.UndoArguments:
 		return s.inputShape().property(p.Path[0])
-	case switchyard.UndoResult:
+	case api.UndoResult:
 		at := s.outputShape()
 		for _, key := range p.Path {
 			if at.hidesValue() {

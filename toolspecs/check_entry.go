@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
@@ -17,13 +17,13 @@ import (
 var (
 	// entryChecks has the kinds that this version executes, and what else than the fields' own rules holds for each.
 	entryChecks = map[string]func(*checker, Spec){
-		switchyard.KindFunction: nil,
-		switchyard.KindStateful: nil,
-		switchyard.KindCommand:  (*checker).command,
-		switchyard.KindAgent:    (*checker).agent,
-		switchyard.KindHuman:    (*checker).human,
-		switchyard.KindREST:     (*checker).rest,
-		switchyard.KindMCP:      (*checker).mcp,
+		api.KindFunction: nil,
+		api.KindStateful: nil,
+		api.KindCommand:  (*checker).command,
+		api.KindAgent:    (*checker).agent,
+		api.KindHuman:    (*checker).human,
+		api.KindREST:     (*checker).rest,
+		api.KindMCP:      (*checker).mcp,
 	}
 	envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// Placeholder matches {{args.name}} and anything else in double braces.

@@ -1,13 +1,15 @@
 package toolspecs
 
-import "github.com/switchyard/switchyard"
+import (
+	"github.com/switchyard/switchyard/api"
+)
 
 // human checks a human tool. Its call is at no worker while the person takes their time, so much of what other calls
 // have is not for it.
 func (c *checker) human(s Spec) {
 	c.placeholders("$.entry.question", s.Entry.Question, s.argumentNames(), false)
 	e := s.Execution
-	if e.Effect != switchyard.EffectRead {
+	if e.Effect != api.EffectRead {
 		c.add("$.execution.effect", "remove it", "asking a person changes nothing, so the effect of a human tool is read, not %s", e.Effect)
 	}
 	if e.Timeout != DefaultTimeout {
@@ -23,7 +25,7 @@ func (c *checker) human(s Spec) {
 	if s.Output != nil {
 		schema = encode(schemaOfParameter(*s.Output).object)
 	}
-	if len(schema) > switchyard.MaxQuestionSchema {
-		c.addKey("$.output", "ask for less", "the schema of the answer has %d bytes; at most %d are shown to people", len(schema), switchyard.MaxQuestionSchema)
+	if len(schema) > api.MaxQuestionSchema {
+		c.addKey("$.output", "ask for less", "the schema of the answer has %d bytes; at most %d are shown to people", len(schema), api.MaxQuestionSchema)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 	"github.com/switchyard/switchyard/toolspecs/templates"
@@ -12,14 +12,14 @@ import (
 
 // laneKinds are the kinds whose calls take the slots of their tool's lane. An instance, an agent and a person are reached in
 // other ways.
-var laneKinds = []string{switchyard.KindFunction, switchyard.KindREST, switchyard.KindMCP, switchyard.KindCommand}
+var laneKinds = []string{api.KindFunction, api.KindREST, api.KindMCP, api.KindCommand}
 
 // usualLane returns the lane of a tool that names none and whose category has none.
 func (e ExecutionSpec) usualLane() string {
-	if e.Access == switchyard.AccessExclusive {
-		return switchyard.LaneSerial
+	if e.Access == api.AccessExclusive {
+		return api.LaneSerial
 	}
-	return switchyard.LaneGeneral
+	return api.LaneGeneral
 }
 
 // onLane puts a spec that has its defaults and named no lane on that of its category, where there is one. It may be put on
@@ -51,7 +51,7 @@ func (c *checker) lane(s Spec, known *lanes.Set) {
 }
 
 // keyOf checks that the calls of a tool can have the key of its lane.
-func (c *checker) keyOf(s Spec, lane switchyard.Lane) {
+func (c *checker) keyOf(s Spec, lane api.Lane) {
 	if !slices.Contains(laneKinds, s.Entry.Type) {
 		return
 	}
@@ -89,7 +89,7 @@ func (s Spec) hides(argument string) bool {
 func (c *checker) inline(s Spec) {
 	const another = "or choose another lane"
 	e := s.Execution
-	if e.Lane != switchyard.LaneInline {
+	if e.Lane != api.LaneInline {
 		return
 	}
 	if !slices.Contains(laneKinds, s.Entry.Type) {
@@ -97,10 +97,10 @@ func (c *checker) inline(s Spec) {
 			s.Entry.Type, strings.Join(laneKinds, ", "))
 		return
 	}
-	if e.Effect != switchyard.EffectRead {
+	if e.Effect != api.EffectRead {
 		c.add("$.execution.effect", "write effect: read where that is true, "+another, "the effect is %s, and on the lane inline only read is possible: a crash repeats the calls", e.Effect)
 	}
-	if e.Access == switchyard.AccessExclusive {
+	if e.Access == api.AccessExclusive {
 		c.add("$.execution.access", "write access: shared where that is true, "+another, "calls on the lane inline keep no order, so that none can be exclusive")
 	}
 	if e.Timeout > MaxInlineTimeout {

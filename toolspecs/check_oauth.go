@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"net/url"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
@@ -30,7 +30,7 @@ func (a *Auth) OAuth() bool { return a != nil && a.Type == AuthOAuth }
 // oauth checks what a login needs.
 func (c *checker) oauth(e Entry) {
 	a := e.Auth
-	if e.Type != switchyard.KindMCP {
+	if e.Type != api.KindMCP {
 		c.add("$.entry.auth.type", "give a token that you have: type: bearer", "oauth is for MCP servers with url")
 		return
 	}

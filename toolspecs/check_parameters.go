@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
@@ -217,7 +217,7 @@ func (c *checker) conform(place func(i int) string, hint, what string, p Paramet
 }
 
 // inside returns a problem's message with its path where that is not the whole value.
-func inside(p switchyard.Problem) string {
+func inside(p api.Problem) string {
 	if p.Path == jsonpath.Root {
 		return p.Message
 	}

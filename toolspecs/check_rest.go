@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/extract"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
@@ -45,11 +45,11 @@ func restDefaults(e Entry) Entry {
 }
 
 // effectOfMethod returns the effect of a tool that names none: what HTTP calls safe only reads.
-func effectOfMethod(e Entry) switchyard.Effect {
-	if e.Type == switchyard.KindREST && outbound.Safe(e.Method) {
-		return switchyard.EffectRead
+func effectOfMethod(e Entry) api.Effect {
+	if e.Type == api.KindREST && outbound.Safe(e.Method) {
+		return api.EffectRead
 	}
-	return switchyard.EffectOnce
+	return api.EffectOnce
 }
 
 func (c *checker) rest(s Spec) {

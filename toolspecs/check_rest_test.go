@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Defaults of a REST tool depend on its method and body, and stay what they are when they are filled in again: the digest
@@ -28,7 +28,7 @@ func TestRESTDefaults(t *testing.T) {
 		"text":         {"PATCH", "text", "once", "1048576"},
 	}
 	for _, s := range specs {
-		got := [4]string{s.Entry.Method, s.Entry.Encoding, string(s.Execution.Effect), switchyard.TextOf(s.Entry.MaxResponse)}
+		got := [4]string{s.Entry.Method, s.Entry.Encoding, string(s.Execution.Effect), api.TextOf(s.Entry.MaxResponse)}
 		if got != want[s.Name] {
 			t.Errorf("%s: got %v, want %v", s.Name, got, want[s.Name])
 		}
@@ -42,7 +42,7 @@ func TestRESTDefaults(t *testing.T) {
 		}
 	}
 	once := specs[0]
-	once.Execution.Effect = switchyard.EffectOnce
+	once.Execution.Effect = api.EffectOnce
 	if c, err := once.Compile(); err == nil || !strings.Contains(err.Error(), "attempt") {
 		t.Errorf("three attempts of a tool that is executed once: %+v, %v", c, err)
 	}
@@ -50,7 +50,7 @@ func TestRESTDefaults(t *testing.T) {
 
 // A spec that is made in Go is held to the same rules, and no fault of it repeats a secret either.
 func TestRESTSecretInGo(t *testing.T) {
-	s := Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Type: switchyard.KindREST, BaseURL: "https://u:planted@api.example.com",
+	s := Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Type: api.KindREST, BaseURL: "https://u:planted@api.example.com",
 		Headers: []byte(`{"Authorization":"planted"}`), Auth: &Auth{Type: "bearer", Secret: "planted"}, Query: []byte(`{"a":`), Body: []byte(`{`)}}
 	_, err := s.Compile()
 	if err == nil || strings.Contains(err.Error(), "planted") || strings.Count(err.Error(), "\n") < 4 {

@@ -3,7 +3,7 @@ package toolspecs
 import (
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
 
@@ -11,9 +11,9 @@ import (
 func (c *checker) handler(e Entry, o Options) {
 	known, what := o.Handlers, "function"
 	switch e.Type {
-	case switchyard.KindStateful:
+	case api.KindStateful:
 		known, what = o.Factories, "factory of a stateful tool"
-	case switchyard.KindFunction:
+	case api.KindFunction:
 	default:
 		return
 	}

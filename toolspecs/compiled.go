@@ -7,7 +7,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
@@ -30,7 +30,7 @@ type Compiled struct {
 	outputShape *shape
 	// sensitive are the parameters that are or contain what is never shown; mask and outputMask say which parts.
 	sensitive        []string
-	mask, outputMask *switchyard.Mask
+	mask, outputMask *api.Mask
 	// approvalWhen is the condition under which calls wait for approval; nil where all do or none.
 	approvalWhen *policies.Condition
 }
@@ -150,9 +150,9 @@ func (c *Compiled) InputSchema() json.RawMessage { return bytes.Clone(c.inputJSO
 func (c *Compiled) OutputSchema() json.RawMessage { return bytes.Clone(c.outputJSON) }
 
 // Tool returns the facts that a run pins.
-func (c *Compiled) Tool() switchyard.Tool {
+func (c *Compiled) Tool() api.Tool {
 	e := c.Spec.Execution
-	t := switchyard.Tool{
+	t := api.Tool{
 		Name:         c.Spec.Name,
 		Version:      c.Spec.Version,
 		Digest:       c.Digest,
@@ -180,7 +180,7 @@ func (c *Compiled) Tool() switchyard.Tool {
 	if c.mask.Partly() {
 		t.Mask = c.mask
 	}
-	if t.Kind == switchyard.KindHuman {
+	if t.Kind == api.KindHuman {
 		t.OutputSchema = c.OutputSchema()
 	}
 	return t
@@ -189,7 +189,7 @@ func (c *Compiled) Tool() switchyard.Tool {
 // kindForRuns returns the kind of a tool whose calls are more to a run than activities on a lane; empty for all others.
 func kindForRuns(kind string) string {
 	switch kind {
-	case switchyard.KindStateful, switchyard.KindAgent, switchyard.KindHuman:
+	case api.KindStateful, api.KindAgent, api.KindHuman:
 		return kind
 	}
 	return ""
@@ -197,7 +197,7 @@ func kindForRuns(kind string) string {
 
 // FromTool compiles what a run has pinned. An error says that the pinned spec cannot be read or is not the one that
 // the digest names: it was altered, or written by a version whose specs hold more than this one's.
-func FromTool(t switchyard.Tool) (*Compiled, error) {
+func FromTool(t api.Tool) (*Compiled, error) {
 	var s Spec
 	if err := json.Unmarshal(t.Spec, &s); err != nil {
 		return nil, fmt.Errorf("the pinned spec of tool %q: %w", t.Name, err)
@@ -213,10 +213,10 @@ func FromTool(t switchyard.Tool) (*Compiled, error) {
 }
 
 // Mask returns which parts of the arguments are sensitive; nil says that none is.
-func (c *Compiled) Mask() *switchyard.Mask { return c.mask }
+func (c *Compiled) Mask() *api.Mask { return c.mask }
 
 // CheckOutput returns what is wrong with a result by the spec's output; nothing where that is open.
-func (c *Compiled) CheckOutput(value json.RawMessage) []switchyard.Problem {
+func (c *Compiled) CheckOutput(value json.RawMessage) []api.Problem {
 	if c.output == nil {
 		return nil
 	}

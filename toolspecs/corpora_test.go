@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/cases"
 )
 
@@ -81,7 +81,7 @@ func TestNaughtyStringsRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		args, notes, problems := c.Arguments(string(text), switchyard.ModeLenient)
+		args, notes, problems := c.Arguments(string(text), api.ModeLenient)
 		if len(notes)+len(problems) > 0 {
 			t.Errorf("%q: notes %v, problems %v", s, notes, problems)
 		}
@@ -95,7 +95,7 @@ func TestNaughtyStringsRoundTrip(t *testing.T) {
 
 func naughtyDefault(t *testing.T, s string) {
 	t.Helper()
-	value, err := switchyard.EncodeJSON(s)
+	value, err := api.EncodeJSON(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func complete(s Spec) Spec {
 		s.Description = "A tool."
 	}
 	if s.Entry.Type == "" {
-		s.Entry.Type = switchyard.KindFunction
+		s.Entry.Type = api.KindFunction
 	}
 	return s
 }

@@ -5,41 +5,41 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // olderKinds maps names of kinds that are still read to today's.
-var olderKinds = map[string]string{"builtin": switchyard.KindFunction, "external": switchyard.KindCommand, "custom": switchyard.KindStateful}
+var olderKinds = map[string]string{"builtin": api.KindFunction, "external": api.KindCommand, "custom": api.KindStateful}
 
 // Defaults of commands, dependencies and retries.
 const (
 	defaultMaxOutput = 1 << 20
-	defaultWithin    = switchyard.Duration(10 * time.Second)
+	defaultWithin    = api.Duration(10 * time.Second)
 	stdinJSON        = "json"
 	stdoutText       = "text"
 	onInvalidFail    = "fail"
 )
 
-var defaultRetry = switchyard.Retry{
+var defaultRetry = api.Retry{
 	MaxAttempts:     3,
-	InitialInterval: switchyard.Duration(200 * time.Millisecond),
+	InitialInterval: api.Duration(200 * time.Millisecond),
 	Backoff:         2,
-	MaxInterval:     switchyard.Duration(10 * time.Second),
+	MaxInterval:     api.Duration(10 * time.Second),
 }
 
 // withDefaults returns s with every default filled in. What s already says stays; a second time changes nothing.
 func (s Spec) withDefaults() Spec {
-	s.Status = cmp.Or(s.Status, switchyard.StatusActive)
+	s.Status = cmp.Or(s.Status, api.StatusActive)
 	s.Approval = s.Approval.withDefaults()
 	s.Entry = s.Entry.withDefaults(s.Name)
-	if s.Entry.Type == switchyard.KindHuman {
-		s.Execution.Effect = cmp.Or(s.Execution.Effect, switchyard.EffectRead)
+	if s.Entry.Type == api.KindHuman {
+		s.Execution.Effect = cmp.Or(s.Execution.Effect, api.EffectRead)
 	}
 	s.Execution.Effect = cmp.Or(s.Execution.Effect, effectOfMethod(s.Entry))
 	s.Execution = s.Execution.withDefaults(s.Entry.Type)
 	if s.Batch != nil {
 		batch := *s.Batch
-		batch.Max = cmp.Or(batch.Max, switchyard.DefaultBatch)
+		batch.Max = cmp.Or(batch.Max, api.DefaultBatch)
 		s.Batch = &batch
 	}
 	s.Requires.Dependencies = slices.Clone(s.Requires.Dependencies)
@@ -54,24 +54,24 @@ func (e Entry) withDefaults(tool string) Entry {
 		e.Type = kind
 	}
 	switch e.Type {
-	case switchyard.KindFunction:
+	case api.KindFunction:
 		e.Handler = cmp.Or(e.Handler, tool)
-	case switchyard.KindStateful:
+	case api.KindStateful:
 		e.Handler = cmp.Or(e.Handler, tool)
-		e.OnLoss = cmp.Or(e.OnLoss, switchyard.OnLossFail)
+		e.OnLoss = cmp.Or(e.OnLoss, api.OnLossFail)
 		e.IdleTimeout = cmp.Or(e.IdleTimeout, DefaultIdleTimeout)
-	case switchyard.KindHuman:
+	case api.KindHuman:
 		e.AnswerWithin = cmp.Or(e.AnswerWithin, DefaultAnswerWithin)
-	case switchyard.KindCommand:
+	case api.KindCommand:
 		e.Stdin = cmp.Or(e.Stdin, stdinJSON)
 		e.Stdout = cmp.Or(e.Stdout, stdoutText)
 		e.MaxOutput = cmp.Or(e.MaxOutput, defaultMaxOutput)
 		if len(e.OKExitCodes) == 0 {
 			e.OKExitCodes = []int{0}
 		}
-	case switchyard.KindREST:
+	case api.KindREST:
 		e = restDefaults(e)
-	case switchyard.KindMCP:
+	case api.KindMCP:
 		e.Session = cmp.Or(e.Session, SessionWorker)
 		e.Remote = cmp.Or(e.Remote, tool)
 	}
@@ -79,23 +79,23 @@ func (e Entry) withDefaults(tool string) Entry {
 }
 
 func (e ExecutionSpec) withDefaults(kind string) ExecutionSpec {
-	if kind == switchyard.KindStateful {
+	if kind == api.KindStateful {
 		// An instance is a lane of its own: its calls hold back nobody else's, whatever their access.
-		e.Access = cmp.Or(e.Access, switchyard.AccessExclusive)
-		e.Lane = cmp.Or(e.Lane, switchyard.LaneGeneral)
+		e.Access = cmp.Or(e.Access, api.AccessExclusive)
+		e.Lane = cmp.Or(e.Lane, api.LaneGeneral)
 		e.Heartbeat = cmp.Or(e.Heartbeat, DefaultStatefulHeartbeat)
 	}
-	if kind == switchyard.KindAgent {
+	if kind == api.KindAgent {
 		e.Timeout = cmp.Or(e.Timeout, DefaultAgentTimeout)
 		e.SlowAfter = cmp.Or(e.SlowAfter, defaultAgentSlowAfter)
 		e.Retry.MaxAttempts = cmp.Or(e.Retry.MaxAttempts, 1)
 	}
-	e.Access = cmp.Or(e.Access, switchyard.AccessShared)
-	e.Effect = cmp.Or(e.Effect, switchyard.EffectOnce)
+	e.Access = cmp.Or(e.Access, api.AccessShared)
+	e.Effect = cmp.Or(e.Effect, api.EffectOnce)
 	if e.Lane == "" {
 		e.Lane, e.laneless = e.usualLane(), slices.Contains(laneKinds, kind)
 	}
-	if e.Lane == switchyard.LaneInline && slices.Contains(laneKinds, kind) {
+	if e.Lane == api.LaneInline && slices.Contains(laneKinds, kind) {
 		e.Timeout = cmp.Or(e.Timeout, DefaultInlineTimeout)
 	}
 	e.Timeout = cmp.Or(e.Timeout, DefaultTimeout)
@@ -107,9 +107,9 @@ func (e ExecutionSpec) withDefaults(kind string) ExecutionSpec {
 	return e
 }
 
-func retryWithDefaults(r switchyard.Retry, effect switchyard.Effect) switchyard.Retry {
+func retryWithDefaults(r api.Retry, effect api.Effect) api.Retry {
 	attempts := defaultRetry.MaxAttempts
-	if effect == switchyard.EffectOnce {
+	if effect == api.EffectOnce {
 		attempts = 1
 	}
 	r.MaxAttempts = cmp.Or(r.MaxAttempts, attempts)

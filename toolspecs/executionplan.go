@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 )
 
@@ -23,7 +24,7 @@ const (
 )
 
 // planPath is where an execution plan stands in a call's arguments.
-const planPath = jsonpath.Root + "." + switchyard.PlanArgument
+const planPath = jsonpath.Root + "." + api.PlanArgument
 
 // Bounds of an execution plan's texts, in characters, and of its lists.
 const (
@@ -60,7 +61,7 @@ func planParameter() Parameter {
 		planLimit("max_tokens", typeInteger, "1", "Of an agent: its model's tokens."),
 		planLimit("max_cost", typeNumber, "0.000001", "Of an agent: its model's cost in US dollars."),
 	}
-	return Parameter{Name: switchyard.PlanArgument, Type: typeObject,
+	return Parameter{Name: api.PlanArgument, Type: typeObject,
 		Description: "What the call is to do and how far it may go. It is recorded and not passed on to the tool.",
 		Validation: &Validation{Properties: []Parameter{
 			intent,
@@ -74,8 +75,8 @@ func planParameter() Parameter {
 
 // planForm is what an execution plan is checked against: the tool whose only argument it is.
 var planForm = sync.OnceValue(func() *Compiled {
-	s := Spec{Name: switchyard.PlanArgument, Version: "1.0.0", Description: "Takes an execution plan.",
-		Entry: Entry{Type: switchyard.KindFunction}, Parameters: []Parameter{planParameter()}}
+	s := Spec{Name: api.PlanArgument, Version: "1.0.0", Description: "Takes an execution plan.",
+		Entry: Entry{Type: api.KindFunction}, Parameters: []Parameter{planParameter()}}
 	compiled, err := s.Compile()
 	if err != nil {
 		panic("the form of execution plans: " + err.Error()) // a test compiles it
@@ -86,8 +87,8 @@ var planForm = sync.OnceValue(func() *Compiled {
 // TakePlan takes the execution plan off the text of a call's arguments. rest is the text without it, or the same text where
 // there is none: it is no JSON object, or the tool declares a parameter of that name. problems are all that is wrong with the
 // plan, also bounds that the tool's calls do not have; with any, plan is nil.
-func (c *Compiled) TakePlan(text string) (rest string, plan *switchyard.ExecutionPlan, problems []switchyard.Problem) {
-	if !strings.Contains(text, switchyard.PlanArgument) && !strings.Contains(text, `\u`) || !c.takesPlans() {
+func (c *Compiled) TakePlan(text string) (rest string, plan *api.ExecutionPlan, problems []api.Problem) {
+	if !strings.Contains(text, api.PlanArgument) && !strings.Contains(text, `\u`) || !c.takesPlans() {
 		return text, nil, nil
 	}
 	value, jsonErr := parseOrdered([]byte(text))
@@ -95,11 +96,11 @@ func (c *Compiled) TakePlan(text string) (rest string, plan *switchyard.Executio
 	if jsonErr != nil || !ok {
 		return text, nil, nil
 	}
-	given, ok := arguments.members[switchyard.PlanArgument]
+	given, ok := arguments.members[api.PlanArgument]
 	if !ok {
 		return text, nil, nil
 	}
-	arguments.keys = slices.DeleteFunc(arguments.keys, func(key string) bool { return key == switchyard.PlanArgument })
+	arguments.keys = slices.DeleteFunc(arguments.keys, func(key string) bool { return key == api.PlanArgument })
 	var b bytes.Buffer
 	writeValue(&b, arguments, nil)
 	plan, problems = readPlan(given)
@@ -114,18 +115,18 @@ func (c *Compiled) TakePlan(text string) (rest string, plan *switchyard.Executio
 
 // takesPlans reports whether an argument of that name is an execution plan.
 func (c *Compiled) takesPlans() bool {
-	return c.Spec.ExecutionPlan != PlanNone && !c.inputShape.has(switchyard.PlanArgument)
+	return c.Spec.ExecutionPlan != PlanNone && !c.inputShape.has(api.PlanArgument)
 }
 
 // NeedsPlan reports whether a call of the tool must carry an execution plan.
 func (c *Compiled) NeedsPlan() bool { return c.Spec.ExecutionPlan == PlanRequired }
 
-func readPlan(given any) (*switchyard.ExecutionPlan, []switchyard.Problem) {
+func readPlan(given any) (*api.ExecutionPlan, []api.Problem) {
 	var b bytes.Buffer
-	b.WriteString(`{"` + switchyard.PlanArgument + `":`)
+	b.WriteString(`{"` + api.PlanArgument + `":`)
 	writeValue(&b, given, nil)
 	b.WriteByte('}')
-	checked, _, problems := planForm().Arguments(b.String(), switchyard.ModeStrict)
+	checked, _, problems := planForm().Arguments(b.String(), api.ModeStrict)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -139,13 +140,13 @@ func readPlan(given any) (*switchyard.ExecutionPlan, []switchyard.Problem) {
 		} `json:"execution_plan"`
 	}
 	if err := json.Unmarshal(checked, &args); err != nil {
-		return nil, []switchyard.Problem{{Path: planPath, Rule: switchyard.RuleType, Message: err.Error()}}
+		return nil, []api.Problem{{Path: planPath, Rule: api.RuleType, Message: err.Error()}}
 	}
 	plan := args.Plan.ExecutionPlan
 	plan.Limits = args.Plan.Limits.PlanLimits
 	if text := args.Plan.Limits.Timeout; text != "" {
 		if err := plan.Limits.Timeout.UnmarshalText([]byte(text)); err != nil || plan.Limits.Timeout == 0 {
-			return nil, []switchyard.Problem{{Path: planPath + ".limits.timeout", Rule: switchyard.RuleType,
+			return nil, []api.Problem{{Path: planPath + ".limits.timeout", Rule: api.RuleType,
 				Message: fmt.Sprintf("%s is not how long something may take; write a number and a unit, such as 500ms, 30s or 2h", shorten(text))}}
 		}
 	}
@@ -153,8 +154,8 @@ func readPlan(given any) (*switchyard.ExecutionPlan, []switchyard.Problem) {
 }
 
 // limitsFor returns the bounds in a plan that mean nothing for a call of the tool: what is said must be held.
-func (c *Compiled) limitsFor(plan *switchyard.ExecutionPlan) (problems []switchyard.Problem) {
-	agent := c.Spec.Entry.Type == switchyard.KindAgent
+func (c *Compiled) limitsFor(plan *api.ExecutionPlan) (problems []api.Problem) {
+	agent := c.Spec.Entry.Type == api.KindAgent
 	l := plan.Limits
 	for _, bound := range []struct {
 		name string
@@ -172,7 +173,7 @@ func (c *Compiled) limitsFor(plan *switchyard.ExecutionPlan) (problems []switchy
 			if agent {
 				message = fmt.Sprintf("%s bounds tools that are no agents, and %s is one; remove it", bound.name, c.Spec.Name)
 			}
-			problems = append(problems, switchyard.Problem{Path: planPath + ".limits." + bound.name, Rule: "limit", Message: message})
+			problems = append(problems, api.Problem{Path: planPath + ".limits." + bound.name, Rule: "limit", Message: message})
 		}
 	}
 	return problems
@@ -206,9 +207,9 @@ func (c *Compiled) compilePlan() error {
 		properties = newObject().object
 		schema.set("properties", properties)
 	}
-	orderedObject{properties}.set(switchyard.PlanArgument, schemaOfParameter(planParameter()).object)
+	orderedObject{properties}.set(api.PlanArgument, schemaOfParameter(planParameter()).object)
 	if c.NeedsPlan() {
-		schema.require(switchyard.PlanArgument)
+		schema.require(api.PlanArgument)
 	}
 	var b bytes.Buffer
 	writeValue(&b, root, nil)
@@ -235,8 +236,8 @@ func (c *checker) executionPlan(s Spec) {
 	if s.InputSchema != nil {
 		taken = shapeOfSchema(decoded(s.InputSchema), "")
 	}
-	if taken.has(switchyard.PlanArgument) {
+	if taken.has(api.PlanArgument) {
 		c.add("$.execution_plan", "rename the parameter, or write execution_plan: none",
-			"the tool declares a parameter %s of its own, so that calls cannot carry an execution plan", switchyard.PlanArgument)
+			"the tool declares a parameter %s of its own, so that calls cannot carry an execution plan", api.PlanArgument)
 	}
 }

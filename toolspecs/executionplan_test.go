@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 func planned(t *testing.T, change func(*Spec)) *Compiled {
 	t.Helper()
-	s := Spec{Name: "book", Version: "1.0.0", Description: "Books.", Entry: Entry{Type: switchyard.KindFunction},
+	s := Spec{Name: "book", Version: "1.0.0", Description: "Books.", Entry: Entry{Type: api.KindFunction},
 		Parameters: []Parameter{{Name: "room", Type: typeString, Required: true}}}
 	if change != nil {
 		change(&s)
@@ -37,7 +37,7 @@ func TestTakePlan(t *testing.T) {
 		t.Errorf("the plan is %+v", plan)
 	}
 	own := planned(t, func(s *Spec) {
-		s.Parameters = append(s.Parameters, Parameter{Name: switchyard.PlanArgument, Type: typeString})
+		s.Parameters = append(s.Parameters, Parameter{Name: api.PlanArgument, Type: typeString})
 	})
 	none := planned(t, func(s *Spec) { s.ExecutionPlan = PlanNone })
 	for name, test := range map[string]struct {
@@ -61,7 +61,7 @@ func TestTakePlan(t *testing.T) {
 func TestTakePlanRefuses(t *testing.T) {
 	tool := planned(t, nil)
 	agent := planned(t, func(s *Spec) {
-		s.Entry = Entry{Type: switchyard.KindAgent, Agent: &switchyard.Agent{Name: "a", Model: switchyard.Model{Provider: switchyard.ProviderOpenAI, Name: "m"}}}
+		s.Entry = Entry{Type: api.KindAgent, Agent: &api.Agent{Name: "a", Model: api.Model{Provider: api.ProviderOpenAI, Name: "m"}}}
 	})
 	for _, test := range []struct {
 		tool *Compiled
@@ -122,10 +122,10 @@ func TestModelSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		problems := validate(map[string]any{"room": "7", "a": "b"}, schema.root, nil)
-		if len(problems) == 0 || !strings.Contains(problems[len(problems)-1].String(), switchyard.PlanArgument) && !strings.Contains(problems[0].String(), switchyard.PlanArgument) {
+		if len(problems) == 0 || !strings.Contains(problems[len(problems)-1].String(), api.PlanArgument) && !strings.Contains(problems[0].String(), api.PlanArgument) {
 			t.Errorf("%s: %v", required.ModelSchema(), problems)
 		}
-		if strings.Contains(string(required.InputSchema()), switchyard.PlanArgument) || !required.NeedsPlan() {
+		if strings.Contains(string(required.InputSchema()), api.PlanArgument) || !required.NeedsPlan() {
 			t.Errorf("the tool's own schema is %s", required.InputSchema())
 		}
 	}
@@ -134,7 +134,7 @@ func TestModelSchema(t *testing.T) {
 		t.Errorf("models are shown %s", text)
 	}
 	s := optional.Spec
-	s.Parameters = []Parameter{{Name: switchyard.PlanArgument, Type: typeString}}
+	s.Parameters = []Parameter{{Name: api.PlanArgument, Type: typeString}}
 	if _, err := s.Compile(); err == nil || !strings.Contains(err.Error(), "declares a parameter execution_plan") {
 		t.Errorf("both: %v", err)
 	}

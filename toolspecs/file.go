@@ -3,7 +3,7 @@ package toolspecs
 import (
 	"fmt"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
@@ -26,7 +26,7 @@ type Options struct {
 	// Factories are the names of the registered factories of stateful tools; nil leaves them unchecked.
 	Factories []string
 	// Mode is how strictly arguments are read where a spec does not say; empty leaves it to the run.
-	Mode switchyard.Mode
+	Mode api.Mode
 
 	// others gets the files that toolspecs depend on, where somebody wants to know them.
 	others map[string]otherFile
@@ -54,10 +54,10 @@ type executionFile struct {
 
 // retryFile is switchyard.Retry with the rules that files are held to.
 type retryFile struct {
-	MaxAttempts     int                 `yaml:"max_attempts" rule:"min=1,max=1000"`
-	InitialInterval switchyard.Duration `yaml:"initial_interval" rule:"above=0s,max=1h"`
-	Backoff         float64             `yaml:"backoff" rule:"min=1,max=100"`
-	MaxInterval     switchyard.Duration `yaml:"max_interval" rule:"above=0s,max=24h"`
+	MaxAttempts     int          `yaml:"max_attempts" rule:"min=1,max=1000"`
+	InitialInterval api.Duration `yaml:"initial_interval" rule:"above=0s,max=1h"`
+	Backoff         float64      `yaml:"backoff" rule:"min=1,max=100"`
+	MaxInterval     api.Duration `yaml:"max_interval" rule:"above=0s,max=24h"`
 }
 
 // Decode reads a toolspec file: one YAML document per tool, several are allowed. The specs come with all defaults
@@ -129,7 +129,7 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 	s := f.Spec
 	agentFaults := s.Entry.readAgent(doc, file, o.read)
 	s.Execution = f.Execution.ExecutionSpec
-	s.Execution.Retry = switchyard.Retry(f.Execution.Retry)
+	s.Execution.Retry = api.Retry(f.Execution.Retry)
 	f.Execution.readOlderWords(doc, &s.Execution)
 	if s.Execution.Arguments == "" {
 		s.Execution.Arguments = o.Mode
@@ -152,9 +152,9 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 // readOlderWords turns parallelizable and idempotent into access and effect.
 func (f executionFile) readOlderWords(doc *strictyaml.Document, into *ExecutionSpec) {
 	if p := f.Parallelizable; p != nil {
-		access := switchyard.AccessExclusive
+		access := api.AccessExclusive
 		if *p {
-			access = switchyard.AccessShared
+			access = api.AccessShared
 		}
 		if into.Access != "" && into.Access != access {
 			doc.Report("$.execution.parallelizable", fmt.Sprintf("parallelizable: %t contradicts access: %s", *p, into.Access),
@@ -163,7 +163,7 @@ func (f executionFile) readOlderWords(doc *strictyaml.Document, into *ExecutionS
 		into.Access = access
 	}
 	if i := f.Idempotent; i != nil {
-		if into.Effect != "" && *i == (into.Effect == switchyard.EffectOnce) {
+		if into.Effect != "" && *i == (into.Effect == api.EffectOnce) {
 			doc.Report("$.execution.idempotent", fmt.Sprintf("idempotent: %t contradicts effect: %s", *i, into.Effect),
 				"give only effect")
 		}
@@ -173,9 +173,9 @@ func (f executionFile) readOlderWords(doc *strictyaml.Document, into *ExecutionS
 	}
 }
 
-func effectOf(idempotent bool) switchyard.Effect {
+func effectOf(idempotent bool) api.Effect {
 	if idempotent {
-		return switchyard.EffectIdempotent
+		return api.EffectIdempotent
 	}
-	return switchyard.EffectOnce
+	return api.EffectOnce
 }

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/changes"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
@@ -78,7 +78,7 @@ func digestOf(data []byte, err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	return switchyard.Digest(data)
+	return api.Digest(data)
 }
 
 // path returns the path of a file of the folder as users know it.
@@ -91,7 +91,7 @@ func (f *folder) fetch(root *os.Root, name string) (*reading, []byte) {
 		fault := Fault{File: f.path(name), Message: "cannot be read: " + changes.Reason(err)}
 		return &reading{file: fault.File, failed: true, digest: changes.Reason(err), faults: Faults{fault}}, nil
 	}
-	return &reading{file: f.path(name), digest: switchyard.Digest(data)}, data
+	return &reading{file: f.path(name), digest: api.Digest(data)}, data
 }
 
 // same reports whether r found what an earlier reading of the file found, in the file and in those that it names.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Form is what a person's answer must fit, or a tool's result.
@@ -29,10 +29,10 @@ func NewForm(schema json.RawMessage) (*Form, error) {
 }
 
 // Check returns everything that is wrong with a value.
-func (f *Form) Check(value json.RawMessage) []switchyard.Problem {
+func (f *Form) Check(value json.RawMessage) []api.Problem {
 	v, err := parseJSON(string(value))
 	if err != nil {
-		return []switchyard.Problem{{Path: err.path(), Rule: err.rule, Message: "the result is not usable JSON: " + err.Error()}}
+		return []api.Problem{{Path: err.path(), Rule: err.rule, Message: "the result is not usable JSON: " + err.Error()}}
 	}
 	if f.schema == nil {
 		return nil

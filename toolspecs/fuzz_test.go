@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/golden"
 )
 
@@ -64,9 +64,9 @@ func FuzzArguments(f *testing.F) {
 	open := compile(f, Spec{InputSchema: json.RawMessage(`{"type":"object","additionalProperties":true}`)})
 	tools := []*Compiled{open, decodeOne(f, searchSpec), decodeOne(f, schemaSpec)}
 	f.Fuzz(func(t *testing.T, text string, strict bool) {
-		mode := switchyard.ModeLenient
+		mode := api.ModeLenient
 		if strict {
-			mode = switchyard.ModeStrict
+			mode = api.ModeStrict
 		}
 		for _, tool := range tools {
 			stable(t, tool, text, mode)
@@ -76,7 +76,7 @@ func FuzzArguments(f *testing.F) {
 }
 
 // stable checks that validated arguments are valid and stay as they are.
-func stable(t *testing.T, tool *Compiled, text string, mode switchyard.Mode) {
+func stable(t *testing.T, tool *Compiled, text string, mode api.Mode) {
 	t.Helper()
 	args, _, problems := tool.Arguments(text, mode)
 	if len(problems) > 0 {
@@ -95,8 +95,8 @@ func sameAsTheirs(t *testing.T, open *Compiled, text string) {
 	if len(problems) > 0 || strings.TrimSpace(text) == "" {
 		return
 	}
-	theirs, err := switchyard.DecodeJSON([]byte(text))
-	ours, err2 := switchyard.DecodeJSON(args)
+	theirs, err := api.DecodeJSON([]byte(text))
+	ours, err2 := api.DecodeJSON(args)
 	if err != nil || err2 != nil || !reflect.DeepEqual(theirs, ours) {
 		t.Fatalf("%q gave %s: %v %v", text, args, err, err2)
 	}

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/golden"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
 // someLanes are those of the specs in testdata that are about lanes.
-var someLanes = lanes.Of(switchyard.Lane{Name: "android", Key: "{{args.device}}"}, switchyard.Lane{Name: "net", Limit: 5, Categories: []string{"http"}},
-	switchyard.Lane{Name: "files", Key: "{{args.volume}}/{{args.path}}", Categories: []string{"file"}})
+var someLanes = lanes.Of(api.Lane{Name: "android", Key: "{{args.device}}"}, api.Lane{Name: "net", Limit: 5, Categories: []string{"http"}},
+	api.Lane{Name: "files", Key: "{{args.volume}}/{{args.path}}", Categories: []string{"file"}})
 
 // Every file in testdata is decoded, and the faults are those of the golden file beside it: each with line, column and
 // hint, all in one go. Files named _good have none.
@@ -134,12 +134,12 @@ func TestStatefulDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	tool := compiled.Tool()
-	if tool.Kind != switchyard.KindStateful || tool.Lane != switchyard.LaneGeneral || tool.Access != switchyard.AccessExclusive ||
-		tool.Heartbeat != DefaultStatefulHeartbeat || tool.OnLoss != switchyard.OnLossFail || tool.IdleTimeout != DefaultIdleTimeout || specs[0].Entry.Handler != "counter" {
+	if tool.Kind != api.KindStateful || tool.Lane != api.LaneGeneral || tool.Access != api.AccessExclusive ||
+		tool.Heartbeat != DefaultStatefulHeartbeat || tool.OnLoss != api.OnLossFail || tool.IdleTimeout != DefaultIdleTimeout || specs[0].Entry.Handler != "counter" {
 		t.Errorf("the run pins %+v", tool)
 	}
 	told, err := Decode("a.yaml", []byte(spec+"execution: {access: shared, lane: serial, heartbeat: 3s, effect: idempotent}\n"), Options{})
-	if err != nil || told[0].Execution.Access != switchyard.AccessShared || told[0].Execution.Lane != switchyard.LaneSerial || told[0].Execution.Heartbeat != 3*switchyard.Duration(time.Second) {
+	if err != nil || told[0].Execution.Access != api.AccessShared || told[0].Execution.Lane != api.LaneSerial || told[0].Execution.Heartbeat != 3*api.Duration(time.Second) {
 		t.Errorf("what the spec says became %+v, %v", told, err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/templates"
 )
 
@@ -20,13 +20,13 @@ func (c *Compiled) Question(args json.RawMessage) string {
 	text, _ := templates.Text(c.Spec.Entry.Question, values)
 	if c.Spec.Entry.Question == "" {
 		if value, given := values[questionName]; given {
-			text = switchyard.TextOf(value)
+			text = api.TextOf(value)
 		}
 	}
 	if strings.TrimSpace(text) == "" {
 		text = c.ask(values)
 	}
-	return cutText(text, switchyard.MaxQuestionText)
+	return cutText(text, api.MaxQuestionText)
 }
 
 // shown returns validated arguments by their names, as people may see them.
@@ -43,7 +43,7 @@ func (c *Compiled) shown(args json.RawMessage) map[string]any {
 func (c *Compiled) ask(values map[string]any) string {
 	lines := []string{c.Spec.Description}
 	for _, name := range c.inputShape.order(values) {
-		lines = append(lines, name+": "+strings.ReplaceAll(switchyard.TextOf(values[name]), "\n", "\n    "))
+		lines = append(lines, name+": "+strings.ReplaceAll(api.TextOf(values[name]), "\n", "\n    "))
 	}
 	return strings.Join(lines, "\n")
 }

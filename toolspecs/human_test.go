@@ -7,13 +7,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 func human(t *testing.T, change func(*toolspecs.Spec)) *toolspecs.Compiled {
 	t.Helper()
-	s := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Says what to do.", Entry: toolspecs.Entry{Type: switchyard.KindHuman},
+	s := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Says what to do.", Entry: toolspecs.Entry{Type: api.KindHuman},
 		Parameters: []toolspecs.Parameter{{Name: "question", Type: "string"}, {Name: "b", Type: "integer"}, {Name: "a", Type: "object"},
 			{Name: "pin", Type: "string", Sensitive: true}}}
 	if change != nil {
@@ -50,9 +50,9 @@ func TestQuestion(t *testing.T) {
 	if got := human(t, nil).ApprovalText(json.RawMessage(`{"question":"x\nb: 1","b":7}`)); got != "Says what to do.\nquestion: x\n    b: 1\nb: 7" {
 		t.Errorf("a value passes for another argument: %q", got)
 	}
-	long, _ := json.Marshal(map[string]string{"question": "a" + strings.Repeat("é", switchyard.MaxQuestionText)})
+	long, _ := json.Marshal(map[string]string{"question": "a" + strings.Repeat("é", api.MaxQuestionText)})
 	got := human(t, nil).Question(long)
-	if len(got) > switchyard.MaxQuestionText || !utf8.ValidString(got) || !strings.HasSuffix(got, "… (cut)") {
+	if len(got) > api.MaxQuestionText || !utf8.ValidString(got) || !strings.HasSuffix(got, "… (cut)") {
 		t.Errorf("a long question has %d bytes and ends with %q", len(got), got[len(got)-20:])
 	}
 }
@@ -62,7 +62,7 @@ func TestQuestion(t *testing.T) {
 func TestHumanTool(t *testing.T) {
 	c := human(t, func(s *toolspecs.Spec) { s.Output = &toolspecs.Parameter{Type: "string"} })
 	tool := c.Tool()
-	if tool.Kind != switchyard.KindHuman || tool.Effect != switchyard.EffectRead || tool.AnswerWithin != switchyard.Duration(168*time.Hour) || string(tool.OutputSchema) != `{"type":"string"}` {
+	if tool.Kind != api.KindHuman || tool.Effect != api.EffectRead || tool.AnswerWithin != api.Duration(168*time.Hour) || string(tool.OutputSchema) != `{"type":"string"}` {
 		t.Errorf("got %+v", tool)
 	}
 	again, err := toolspecs.FromTool(tool)
@@ -70,13 +70,13 @@ func TestHumanTool(t *testing.T) {
 		t.Errorf("compiled again: %v", err)
 	}
 	c = human(t, func(s *toolspecs.Spec) {
-		s.OutputSchema, s.Entry.AnswerWithin = json.RawMessage(`{"enum":[1,2]}`), switchyard.Duration(time.Hour)
+		s.OutputSchema, s.Entry.AnswerWithin = json.RawMessage(`{"enum":[1,2]}`), api.Duration(time.Hour)
 	})
-	if tool := c.Tool(); tool.AnswerWithin != switchyard.Duration(time.Hour) || string(tool.OutputSchema) != `{"enum":[1,2]}` {
+	if tool := c.Tool(); tool.AnswerWithin != api.Duration(time.Hour) || string(tool.OutputSchema) != `{"enum":[1,2]}` {
 		t.Errorf("got %+v", tool)
 	}
-	large := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Asks.", Entry: toolspecs.Entry{Type: switchyard.KindHuman},
-		OutputSchema: json.RawMessage(`{"const":"` + strings.Repeat("x", switchyard.MaxQuestionSchema) + `"}`)}
+	large := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Asks.", Entry: toolspecs.Entry{Type: api.KindHuman},
+		OutputSchema: json.RawMessage(`{"const":"` + strings.Repeat("x", api.MaxQuestionSchema) + `"}`)}
 	if _, err := large.Compile(); err == nil || !strings.Contains(err.Error(), "the schema of the answer has") {
 		t.Errorf("a schema that nobody could read: %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
@@ -68,29 +68,29 @@ func TestCatalogOnLanes(t *testing.T) {
 		}
 		return tool.Tool().Lane
 	}
-	moved, err := shipped.OnLanes(lanes.Of(switchyard.Lane{Name: "net", Limit: 5, Categories: []string{"http"}}))
+	moved, err := shipped.OnLanes(lanes.Of(api.Lane{Name: "net", Limit: 5, Categories: []string{"http"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := laneOf(moved, "http_get") + " " + laneOf(moved, "echo"); got != "net general" {
 		t.Errorf("the lanes are %s", got)
 	}
-	if laneOf(shipped, "http_get") != switchyard.LaneGeneral || moved.Digest() == shipped.Digest() {
+	if laneOf(shipped, "http_get") != api.LaneGeneral || moved.Digest() == shipped.Digest() {
 		t.Error("a catalog has changed")
 	}
 	if back, err := moved.OnLanes(lanes.Of()); err != nil || back.Digest() != shipped.Digest() {
 		t.Errorf("the way back leads elsewhere: %v", err)
 	}
-	_, err = shipped.OnLanes(lanes.Of(switchyard.Lane{Name: "hosts", Key: "{{args.host}}", Categories: []string{"http"}}))
+	_, err = shipped.OnLanes(lanes.Of(api.Lane{Name: "hosts", Key: "{{args.host}}", Categories: []string{"http"}}))
 	want := `toolspec "http_get": $.execution.lane: the lane hosts, that of its category http, has a queue for each {{args.host}}, and the tool has no such argument (declare it, or name another lane in execution.lane)`
 	if faults, ok := errors.AsType[Faults](err); !ok || len(faults) != 2 || faults[0].String() != want {
 		t.Errorf("got %v", err)
 	}
-	late, err := NewCatalog([]Spec{complete(Spec{Name: "late", Category: "http", Execution: ExecutionSpec{Effect: switchyard.EffectRead}})})
+	late, err := NewCatalog([]Spec{complete(Spec{Name: "late", Category: "http", Execution: ExecutionSpec{Effect: api.EffectRead}})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := late.OnLanes(lanes.Of(switchyard.Lane{Name: switchyard.LaneInline, Categories: []string{"http"}})); err == nil || !strings.Contains(err.Error(), "the most is 5s") {
+	if _, err := late.OnLanes(lanes.Of(api.Lane{Name: api.LaneInline, Categories: []string{"http"}})); err == nil || !strings.Contains(err.Error(), "the most is 5s") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -111,7 +111,7 @@ func TestSetLanes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gpu, net := switchyard.Lane{Name: "gpu"}, switchyard.Lane{Name: "net", Limit: 5, Categories: []string{"http", "file"}}
+	gpu, net := api.Lane{Name: "gpu"}, api.Lane{Name: "net", Limit: 5, Categories: []string{"http", "file"}}
 	l := newWatchLab(t, WatchConfig{Base: base, Options: Options{Lanes: lanes.Of(gpu)}},
 		map[string]string{"a.yaml": laneSpec("a", "ai", "gpu"), "b.yaml": laneSpec("b", "http", ""), "c.yaml": laneSpec("c", "file", "")})
 	all := func() string {
@@ -121,7 +121,7 @@ func TestSetLanes(t *testing.T) {
 		}
 		return strings.Join(list, " ")
 	}
-	keyed := switchyard.Lane{Name: "net", Key: "{{args.device}}", Categories: []string{"http"}}
+	keyed := api.Lane{Name: "net", Key: "{{args.device}}", Categories: []string{"http"}}
 	updated := func(tools ...string) []string {
 		events := []string{"started"}
 		for _, tool := range tools {
@@ -169,7 +169,7 @@ func TestSetLanes(t *testing.T) {
 // Lanes that change while files are edited and looked at never leave the catalog between two states: in the end it is what
 // is just loaded.
 func TestSetLanesWhileReloading(t *testing.T) {
-	sets := []*lanes.Set{lanes.Of(), lanes.Of(switchyard.Lane{Name: "net", Categories: []string{"http"}}), lanes.Of(switchyard.Lane{Name: "web", Categories: []string{"http"}})}
+	sets := []*lanes.Set{lanes.Of(), lanes.Of(api.Lane{Name: "net", Categories: []string{"http"}}), lanes.Of(api.Lane{Name: "web", Categories: []string{"http"}})}
 	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": laneSpec("a", "http", "")})
 	l.w.interval = time.Millisecond
 	go l.w.run()
@@ -205,7 +205,7 @@ func TestWatchRefusesLanes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keyed := lanes.Of(switchyard.Lane{Name: "net", Key: "{{args.device}}", Categories: []string{"http"}})
+	keyed := lanes.Of(api.Lane{Name: "net", Key: "{{args.device}}", Categories: []string{"http"}})
 	if _, err := Watch(WatchConfig{Base: base, Options: Options{Lanes: keyed}}); err == nil || !strings.Contains(err.Error(), "no such argument") {
 		t.Errorf("got %v", err)
 	}

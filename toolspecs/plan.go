@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
@@ -16,27 +16,27 @@ const maxPlanBytes = 16 << 20
 // planFile is a plan as written; a file may also hold the list of calls alone.
 type planFile struct {
 	Name   string          `yaml:"name"`
-	Mode   switchyard.Mode `yaml:"arguments" rule:"enum=strict|lenient"`
+	Mode   api.Mode        `yaml:"arguments" rule:"enum=strict|lenient"`
 	Calls  []planCallFile  `yaml:"calls" rule:"required"`
 	Output json.RawMessage `yaml:"output"`
 	// Undo says at which ends of a run its calls are undone; default both.
-	Undo switchyard.UndoWhen `yaml:"undo" rule:"enum=on_failure|on_cancel|both|never"`
+	Undo api.UndoWhen `yaml:"undo" rule:"enum=on_failure|on_cancel|both|never"`
 }
 
 type planCallFile struct {
-	ID        string              `yaml:"id"`
-	Tool      string              `yaml:"tool" rule:"required"`
-	Arguments json.RawMessage     `yaml:"arguments"`
-	DependsOn []string            `yaml:"depends_on"`
-	Priority  switchyard.Priority `yaml:"priority" rule:"enum=urgent|high|normal|low"`
-	Digest    string              `yaml:"digest"`
-	Ask       string              `yaml:"ask"`
+	ID        string          `yaml:"id"`
+	Tool      string          `yaml:"tool" rule:"required"`
+	Arguments json.RawMessage `yaml:"arguments"`
+	DependsOn []string        `yaml:"depends_on"`
+	Priority  api.Priority    `yaml:"priority" rule:"enum=urgent|high|normal|low"`
+	Digest    string          `yaml:"digest"`
+	Ask       string          `yaml:"ask"`
 }
 
 // DecodePlan reads a plan file, YAML or JSON: a list of calls, or a mapping that holds one. A call without an id gets
 // "call-N", N its place from 1. known are the names of the tools there are; nil leaves them unchecked. The error is
 // Faults and holds every problem of Plan.Check at its place in the file.
-func DecodePlan(file string, data []byte, known []string) (*switchyard.Plan, error) {
+func DecodePlan(file string, data []byte, known []string) (*api.Plan, error) {
 	doc, faults := strictyaml.ParseOne(file, data, maxPlanBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func DecodePlan(file string, data []byte, known []string) (*switchyard.Plan, err
 }
 
 // checkPlan reports what is wrong with a decoded plan; calls is the path of its calls in the file.
-func checkPlan(doc *strictyaml.Document, p switchyard.Plan, calls string, known []string) {
+func checkPlan(doc *strictyaml.Document, p api.Plan, calls string, known []string) {
 	for i, c := range p.Calls {
 		if doc.Full() {
 			return
@@ -70,7 +70,7 @@ func checkPlan(doc *strictyaml.Document, p switchyard.Plan, calls string, known 
 	}
 	for _, problem := range p.Check() {
 		path := strings.Replace(problem.Path, "$.calls", calls, 1)
-		if problem.Rule == switchyard.RuleCycle {
+		if problem.Rule == api.RuleCycle {
 			// At the key, so that what is wrong with the id itself does not hide it.
 			doc.ReportKey(path, problem.Message, "")
 			continue
@@ -80,7 +80,7 @@ func checkPlan(doc *strictyaml.Document, p switchyard.Plan, calls string, known 
 }
 
 // LoadPlan is DecodePlan for a file.
-func LoadPlan(path string, known []string) (*switchyard.Plan, error) {
+func LoadPlan(path string, known []string) (*api.Plan, error) {
 	data, err := strictyaml.ReadFile(path, maxPlanBytes)
 	if err != nil {
 		return nil, err
@@ -88,11 +88,11 @@ func LoadPlan(path string, known []string) (*switchyard.Plan, error) {
 	return DecodePlan(path, data, known)
 }
 
-func (f planFile) plan() switchyard.Plan {
-	p := switchyard.Plan{Name: f.Name, Mode: f.Mode, Output: f.Output, Undo: f.Undo}
-	p.Calls = make([]switchyard.PlanCall, 0, len(f.Calls))
+func (f planFile) plan() api.Plan {
+	p := api.Plan{Name: f.Name, Mode: f.Mode, Output: f.Output, Undo: f.Undo}
+	p.Calls = make([]api.PlanCall, 0, len(f.Calls))
 	for i, c := range f.Calls {
-		call := switchyard.PlanCall(c)
+		call := api.PlanCall(c)
 		if call.ID == "" {
 			call.ID = fmt.Sprintf("call-%d", i+1)
 		}

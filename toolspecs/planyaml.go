@@ -6,12 +6,12 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // PlanYAML writes a plan as a file that DecodePlan reads back.
-func PlanYAML(p switchyard.Plan) ([]byte, error) {
-	data, err := switchyard.EncodeJSON(p)
+func PlanYAML(p api.Plan) ([]byte, error) {
+	data, err := api.EncodeJSON(p)
 	if err == nil {
 		data, err = reordered(data) // without escapes that YAML does not have
 	}

@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestPlanYAML proves that a plan written as a file is read back as it was, whatever its texts look like, and is a file to be read:
 // one line for each thing.
 func TestPlanYAML(t *testing.T) {
-	plan := switchyard.Plan{Name: "dry", Calls: []switchyard.PlanCall{
+	plan := api.Plan{Name: "dry", Calls: []api.PlanCall{
 		{ID: "call-1", Tool: "book", Digest: "d", Arguments: json.RawMessage(`{"a":"yes","b":"1e3","c":" x: #y\n","d":"${call-0}","e":[],"f":{},"g":12345678901234567890,"h":null,"i":"it\u2028s","j":"\ud83d\ude00"}`)},
-		{ID: "call-2", Tool: "book", Arguments: json.RawMessage(`{"list":["a",["b"]]}`), DependsOn: []string{"call-1"}, Priority: switchyard.PriorityHigh},
+		{ID: "call-2", Tool: "book", Arguments: json.RawMessage(`{"list":["a",["b"]]}`), DependsOn: []string{"call-1"}, Priority: api.PriorityHigh},
 	}}
 	plan.Calls[0].Arguments = json.RawMessage(strings.Replace(string(plan.Calls[0].Arguments), "${", "$${", 1))
 	data, err := PlanYAML(plan)

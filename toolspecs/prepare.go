@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
@@ -20,13 +20,13 @@ type preparer struct {
 	bare     bool
 	steps    []jsonpath.Step
 	notes    []string
-	problems []switchyard.Problem
+	problems []api.Problem
 }
 
 func (p *preparer) path() string { return jsonpath.Join(p.steps) }
 
 func (p *preparer) problem(rule, path, message string) {
-	p.problems = append(p.problems, switchyard.Problem{Path: path, Rule: rule, Message: message})
+	p.problems = append(p.problems, api.Problem{Path: path, Rule: rule, Message: message})
 }
 
 // value returns v prepared. It changes v's maps and slices in place.

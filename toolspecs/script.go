@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
@@ -17,10 +17,10 @@ type scriptFile struct {
 }
 
 type stepFile struct {
-	Text   string              `yaml:"text"`
-	Calls  []scriptCallFile    `yaml:"calls" rule:"min=1"`
-	Answer string              `yaml:"answer"`
-	Delay  switchyard.Duration `yaml:"delay" rule:"max=1m"`
+	Text   string           `yaml:"text"`
+	Calls  []scriptCallFile `yaml:"calls" rule:"min=1"`
+	Answer string           `yaml:"answer"`
+	Delay  api.Duration     `yaml:"delay" rule:"max=1m"`
 }
 
 type scriptCallFile struct {
@@ -33,7 +33,7 @@ type scriptCallFile struct {
 
 // DecodeScript reads a script for the scripted model, YAML or JSON. known are the names of the tools that its calls may
 // name; nil leaves them unchecked. The error is Faults.
-func DecodeScript(file string, data []byte, known []string) (*switchyard.Script, error) {
+func DecodeScript(file string, data []byte, known []string) (*api.Script, error) {
 	script, faults := decodeScript(file, data, known, "there is no tool")
 	if err := faults.Err(); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func DecodeScript(file string, data []byte, known []string) (*switchyard.Script,
 	return script, nil
 }
 
-func decodeScript(file string, data []byte, known []string, complaint string) (*switchyard.Script, Faults) {
+func decodeScript(file string, data []byte, known []string, complaint string) (*api.Script, Faults) {
 	doc, faults := strictyaml.ParseOne(file, data, maxPlanBytes)
 	if len(faults) > 0 {
 		return nil, faults
@@ -58,12 +58,12 @@ func decodeScript(file string, data []byte, known []string, complaint string) (*
 	return script, doc.Faults()
 }
 
-func (f scriptFile) script() *switchyard.Script {
-	s := &switchyard.Script{Summary: f.Summary, Window: f.Window}
+func (f scriptFile) script() *api.Script {
+	s := &api.Script{Summary: f.Summary, Window: f.Window}
 	for _, step := range f.Steps {
-		to := switchyard.ScriptStep{Text: step.Text, Answer: step.Answer, Delay: step.Delay}
+		to := api.ScriptStep{Text: step.Text, Answer: step.Answer, Delay: step.Delay}
 		for _, c := range step.Calls {
-			to.Calls = append(to.Calls, switchyard.ScriptCall(c))
+			to.Calls = append(to.Calls, api.ScriptCall(c))
 		}
 		s.Steps = append(s.Steps, to)
 	}
@@ -78,7 +78,7 @@ type scriptChecker struct {
 	ids       map[string]bool
 }
 
-func (c *scriptChecker) step(path string, step switchyard.ScriptStep, last bool) {
+func (c *scriptChecker) step(path string, step api.ScriptStep, last bool) {
 	calls, answers := len(step.Calls) > 0, step.Answer != ""
 	switch {
 	case calls && answers:
@@ -94,8 +94,8 @@ func (c *scriptChecker) step(path string, step switchyard.ScriptStep, last bool)
 }
 
 // end reports steps that are never played because an answer before them ends the run.
-func (c *scriptChecker) end(steps []switchyard.ScriptStep) {
-	i := slices.IndexFunc(steps, func(s switchyard.ScriptStep) bool { return s.Answer != "" && len(s.Calls) == 0 })
+func (c *scriptChecker) end(steps []api.ScriptStep) {
+	i := slices.IndexFunc(steps, func(s api.ScriptStep) bool { return s.Answer != "" && len(s.Calls) == 0 })
 	if i >= 0 && i+1 < len(steps) {
 		c.doc.Report(jsonpath.Index("$.steps", i+1), fmt.Sprintf("the answer of step %d ends the run, so this step is never played", i+1),
 			"put the answer last, or remove what follows it")
@@ -103,7 +103,7 @@ func (c *scriptChecker) end(steps []switchyard.ScriptStep) {
 }
 
 // contents checks what a step says and calls; ids count for the steps after it.
-func (c *scriptChecker) contents(path string, step switchyard.ScriptStep) {
+func (c *scriptChecker) contents(path string, step api.ScriptStep) {
 	c.references(path+".text", step.Text)
 	c.references(path+".answer", step.Answer)
 	for i, call := range step.Calls {
@@ -114,7 +114,7 @@ func (c *scriptChecker) contents(path string, step switchyard.ScriptStep) {
 	}
 }
 
-func (c *scriptChecker) call(path string, call switchyard.ScriptCall) {
+func (c *scriptChecker) call(path string, call api.ScriptCall) {
 	checkToolName(c.doc, path+".tool", call.Tool, c.known, c.complaint)
 	if call.Arguments == nil {
 		return
@@ -122,7 +122,7 @@ func (c *scriptChecker) call(path string, call switchyard.ScriptCall) {
 	if call.ArgumentsText != "" {
 		c.doc.ReportKey(path+".arguments_text", "arguments and arguments_text are two ways to say the same", "keep one of them")
 	}
-	arguments, err := switchyard.DecodeJSON(call.Arguments)
+	arguments, err := api.DecodeJSON(call.Arguments)
 	if _, ok := arguments.(map[string]any); !ok || err != nil {
 		c.doc.Report(path+".arguments", "the arguments must be a mapping", "arguments_text sends any text")
 		return
@@ -135,7 +135,7 @@ func (c *scriptChecker) id(path, id string) {
 	if id == "" {
 		return
 	}
-	if err := switchyard.CheckToolName(id); err != nil {
+	if err := api.CheckToolName(id); err != nil {
 		c.doc.Report(path, err.Error(), "")
 	}
 	if c.ids[id] {
@@ -146,7 +146,7 @@ func (c *scriptChecker) id(path, id string) {
 
 func (c *scriptChecker) references(path string, value any) {
 	known := func(id string) bool { return c.ids[id] }
-	for _, p := range switchyard.CheckReferences(value, path, "that no earlier step makes", known) {
+	for _, p := range api.CheckReferences(value, path, "that no earlier step makes", known) {
 		c.doc.Report(p.Path, p.Message, "")
 	}
 }

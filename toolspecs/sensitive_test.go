@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // TestSensitiveProblems proves that no problem of arguments or of a result repeats a sensitive value, whichever rule it breaks
 // and however deep it stands.
 func TestSensitiveProblems(t *testing.T) {
-	compiled, err := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.", Entry: toolspecs.Entry{Type: switchyard.KindFunction},
+	compiled, err := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.", Entry: toolspecs.Entry{Type: api.KindFunction},
 		InputSchema: json.RawMessage(`{"type":"object","properties":{
 			"when":{"type":"string","format":"date-time","writeOnly":true},
 			"kind":{"enum":["planted-b","planted-c"],"writeOnly":true},
@@ -27,7 +27,7 @@ func TestSensitiveProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, notes, problems := compiled.Arguments(`{"when":"planted-value","kind":"planted-a","one":"planted-value","code":"planted-value",
-		"list":[{"n":987654321}],"any":"planted-value","flag":"planted-value"}`, switchyard.ModeLenient)
+		"list":[{"n":987654321}],"any":"planted-value","flag":"planted-value"}`, api.ModeLenient)
 	problems = append(problems, compiled.CheckOutput(json.RawMessage(`{"token":"planted-value","open":"shown"}`))...)
 	if len(problems) < 9 {
 		t.Errorf("only %d problems: %v", len(problems), problems)

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Types of values, as toolspecs and JSON Schema name them.
@@ -109,18 +109,18 @@ func (s *shape) hide() {
 }
 
 // mask returns which parts of a value of this shape are sensitive.
-func (s *shape) mask() *switchyard.Mask {
+func (s *shape) mask() *api.Mask {
 	switch {
 	case !s.hides():
 		return nil
 	case s.sensitive:
-		return &switchyard.Mask{All: true}
+		return &api.Mask{All: true}
 	}
-	m := &switchyard.Mask{Items: s.items.mask()}
+	m := &api.Mask{Items: s.items.mask()}
 	for _, p := range s.properties {
 		if member := p.shape.mask(); member != nil {
 			if m.Keys == nil {
-				m.Keys = map[string]*switchyard.Mask{}
+				m.Keys = map[string]*api.Mask{}
 			}
 			m.Keys[p.name] = member
 		}

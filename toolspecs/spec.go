@@ -4,38 +4,38 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Defaults of a spec's execution facts.
 const (
-	DefaultTimeout   = switchyard.Duration(30 * time.Second)
-	DefaultHeartbeat = switchyard.Duration(3 * time.Second)
+	DefaultTimeout   = api.Duration(30 * time.Second)
+	DefaultHeartbeat = api.Duration(3 * time.Second)
 	// DefaultMaxResult bounds a result in bytes: what a model sees and what goes into history.
 	DefaultMaxResult = 32 << 10
-	DefaultSlowAfter = switchyard.Duration(5 * time.Second)
+	DefaultSlowAfter = api.Duration(5 * time.Second)
 	// DefaultAnswerWithin is how long a person may take over the question of a human tool.
-	DefaultAnswerWithin = switchyard.Duration(7 * 24 * time.Hour)
+	DefaultAnswerWithin = api.Duration(7 * 24 * time.Hour)
 	// DefaultStatefulHeartbeat is shorter, because an instance that is lost with its worker keeps the whole run waiting.
-	DefaultStatefulHeartbeat = switchyard.Duration(2 * time.Second)
-	DefaultIdleTimeout       = switchyard.Duration(10 * time.Minute)
+	DefaultStatefulHeartbeat = api.Duration(2 * time.Second)
+	DefaultIdleTimeout       = api.Duration(10 * time.Minute)
 	// DefaultAgentTimeout is the timeout of a sub-agent, whose run goes on for many turns.
-	DefaultAgentTimeout = switchyard.Duration(time.Hour)
+	DefaultAgentTimeout = api.Duration(time.Hour)
 	// DefaultInlineTimeout and MaxInlineTimeout are shorter, because an inline call holds up its run's workflow task.
-	DefaultInlineTimeout  = switchyard.Duration(2 * time.Second)
-	MaxInlineTimeout      = switchyard.MaxInlineTimeout
-	defaultAgentSlowAfter = switchyard.Duration(10 * time.Minute)
+	DefaultInlineTimeout  = api.Duration(2 * time.Second)
+	MaxInlineTimeout      = api.MaxInlineTimeout
+	defaultAgentSlowAfter = api.Duration(10 * time.Minute)
 )
 
 // Spec is the declaration of one tool, as decoded from YAML with all defaults filled in. Its JSON form is what runs
 // pin and what its digest is made of.
 type Spec struct {
-	Name        string            `json:"name" yaml:"name" rule:"required"`
-	Version     string            `json:"version" yaml:"version" rule:"required"`
-	Description string            `json:"description" yaml:"description" rule:"required"`
-	Category    string            `json:"category,omitempty" yaml:"category" rule:"enum=http|database|file|ai|notification|custom"`
-	Tags        []string          `json:"tags,omitempty" yaml:"tags"`
-	Status      switchyard.Status `json:"status" yaml:"status" rule:"enum=active|deprecated|disabled"`
+	Name        string     `json:"name" yaml:"name" rule:"required"`
+	Version     string     `json:"version" yaml:"version" rule:"required"`
+	Description string     `json:"description" yaml:"description" rule:"required"`
+	Category    string     `json:"category,omitempty" yaml:"category" rule:"enum=http|database|file|ai|notification|custom"`
+	Tags        []string   `json:"tags,omitempty" yaml:"tags"`
+	Status      api.Status `json:"status" yaml:"status" rule:"enum=active|deprecated|disabled"`
 	// Parameters and InputSchema are two ways to declare the arguments; a spec has at most one of them.
 	Parameters  []Parameter     `json:"parameters,omitempty" yaml:"parameters"`
 	InputSchema json.RawMessage `json:"input_schema,omitempty" yaml:"input_schema"`
@@ -46,14 +46,14 @@ type Spec struct {
 	Entry        Entry           `json:"entry" yaml:"entry" rule:"required"`
 	Execution    ExecutionSpec   `json:"execution" yaml:"execution"`
 	// Undo names the call that undoes a call of the tool; none where there is no such call.
-	Undo *switchyard.Undo `json:"undo,omitempty" yaml:"undo"`
+	Undo *api.Undo `json:"undo,omitempty" yaml:"undo"`
 	// Verify says how to find out what became of a call whose outcome is unknown; only for tools of the effect once.
-	Verify *switchyard.Verify `json:"verify,omitempty" yaml:"verify"`
+	Verify *api.Verify `json:"verify,omitempty" yaml:"verify"`
 	// ExecutionPlan is required, optional or none: whether calls carry one, and models are told. Without it they may, and models
 	// are not told.
 	ExecutionPlan string `json:"execution_plan,omitempty" yaml:"execution_plan" rule:"enum=required|optional|none"`
 	// Batch says how calls of a turn are made together; none where they are not.
-	Batch *switchyard.Batch `json:"batch,omitempty" yaml:"batch"`
+	Batch *api.Batch `json:"batch,omitempty" yaml:"batch"`
 	// places are where the spec's file says so, by path; nothing where it is in no file.
 	places map[string]filePlace
 	// Approval says which calls wait until a person has approved them; nil for none.
@@ -114,7 +114,7 @@ type Dependency struct {
 	// Start is an argv that starts it; without one a dependency that is down is reported.
 	Start []string `json:"start,omitempty" yaml:"start" rule:"min=1"`
 	// Within bounds starting and checking; default 10s.
-	Within switchyard.Duration `json:"within,omitzero" yaml:"within" rule:"above=0s,max=1h"`
+	Within api.Duration `json:"within,omitzero" yaml:"within" rule:"above=0s,max=1h"`
 }
 
 // Entry says how the tool is executed. The tag kinds names the kinds that a field is for; a test and the checker hold it.
@@ -148,9 +148,9 @@ type Entry struct {
 	MaxMemory int `json:"max_memory,omitempty" yaml:"max_memory" rule:"min=1048576" kinds:"command"`
 
 	// OnLoss is fail (the default) or recreate: what becomes of the instance when its worker is lost.
-	OnLoss switchyard.OnLoss `json:"on_loss,omitempty" yaml:"on_loss" rule:"enum=fail|recreate" kinds:"stateful"`
+	OnLoss api.OnLoss `json:"on_loss,omitempty" yaml:"on_loss" rule:"enum=fail|recreate" kinds:"stateful"`
 	// IdleTimeout closes an instance that no call has used for so long; default 10m.
-	IdleTimeout switchyard.Duration `json:"idle_timeout,omitzero" yaml:"idle_timeout" rule:"min=1s,max=24h" kinds:"stateful"`
+	IdleTimeout api.Duration `json:"idle_timeout,omitzero" yaml:"idle_timeout" rule:"min=1s,max=24h" kinds:"stateful"`
 
 	// BaseURL is the API's address, http or https, or env:NAME, an environment variable of the worker that holds it. It
 	// holds no placeholder.
@@ -191,7 +191,7 @@ type Entry struct {
 	Pin string `json:"pin,omitempty" yaml:"pin" kinds:"mcp"`
 
 	// Agent is the agent that runs; in YAML agent: is the path of its file, relative to the toolspec's.
-	Agent *switchyard.Agent `json:"agent,omitempty" yaml:"-" kinds:"agent"`
+	Agent *api.Agent `json:"agent,omitempty" yaml:"-" kinds:"agent"`
 	// AgentFile is the path that Agent was read from.
 	AgentFile string `json:"-" yaml:"agent" kinds:"agent"`
 	// Prompt is the template of what the agent is asked; default the argument prompt or task where there is one, else all
@@ -204,7 +204,7 @@ type Entry struct {
 	// AnswerWithin is how long a person may take. For human it defaults to 168h. For mcp it lets the server ask a person in
 	// the middle of a call, and none, the default, declines for everyone; for the tools written in Go it lets them call
 	// activities.Ask.
-	AnswerWithin switchyard.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h" kinds:"human,mcp,function,stateful"`
+	AnswerWithin api.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h" kinds:"human,mcp,function,stateful"`
 }
 
 // Auth puts a secret into every request. The secret is named, never written: env:NAME is an environment variable of the
@@ -248,25 +248,25 @@ type ExecutionSpec struct {
 	Lane string `json:"lane" yaml:"lane"`
 	// laneless says that the spec named no lane, so that its category's goes before Lane.
 	laneless bool
-	Access   switchyard.Access `json:"access" yaml:"access" rule:"enum=shared|exclusive"`
-	Effect   switchyard.Effect `json:"effect" yaml:"effect" rule:"enum=read|idempotent|once"`
+	Access   api.Access `json:"access" yaml:"access" rule:"enum=shared|exclusive"`
+	Effect   api.Effect `json:"effect" yaml:"effect" rule:"enum=read|idempotent|once"`
 	// Priority is that of calls whose run and plan name none; empty is normal.
-	Priority switchyard.Priority `json:"priority,omitempty" yaml:"priority" rule:"enum=urgent|high|normal|low"`
+	Priority api.Priority `json:"priority,omitempty" yaml:"priority" rule:"enum=urgent|high|normal|low"`
 	// Timeout bounds one attempt; default 30s, 2s on the lane inline, and 1h for a sub-agent's whole run.
-	Timeout switchyard.Duration `json:"timeout" yaml:"timeout" rule:"above=0s,max=24h"`
+	Timeout api.Duration `json:"timeout" yaml:"timeout" rule:"above=0s,max=24h"`
 	// QueueTimeout bounds the wait for a worker; zero waits for as long as the run lasts.
-	QueueTimeout switchyard.Duration `json:"queue_timeout,omitzero" yaml:"queue_timeout" rule:"above=0s"`
+	QueueTimeout api.Duration `json:"queue_timeout,omitzero" yaml:"queue_timeout" rule:"above=0s"`
 	// Heartbeat is how long the worker may be silent before it counts as lost; default 3s, of stateful tools 2s, at least 1s.
-	Heartbeat switchyard.Duration `json:"heartbeat" yaml:"heartbeat" rule:"min=1s,max=1h"`
-	Retry     switchyard.Retry    `json:"retry,omitzero" yaml:"retry"`
+	Heartbeat api.Duration `json:"heartbeat" yaml:"heartbeat" rule:"min=1s,max=1h"`
+	Retry     api.Retry    `json:"retry,omitzero" yaml:"retry"`
 	// MaxResult bounds the result in bytes; default 32 KiB, at most 1 MiB.
 	MaxResult int `json:"max_result" yaml:"max_result" rule:"min=1,max=1048576"`
 	// SlowAfter marks calls that take longer as slow; default 5s, and 10m for a sub-agent.
-	SlowAfter switchyard.Duration `json:"slow_after" yaml:"slow_after" rule:"above=0s"`
+	SlowAfter api.Duration `json:"slow_after" yaml:"slow_after" rule:"above=0s"`
 	// ExpectedTokens is how many tokens a result takes as a rule, for the audit trail to compare with; zero says nothing.
 	ExpectedTokens int `json:"expected_tokens,omitempty" yaml:"expected_tokens" rule:"min=1,max=1000000"`
 	// Arguments is strict or lenient; empty leaves it to the run or the catalog.
-	Arguments switchyard.Mode `json:"arguments,omitempty" yaml:"arguments" rule:"enum=strict|lenient"`
+	Arguments api.Mode `json:"arguments,omitempty" yaml:"arguments" rule:"enum=strict|lenient"`
 	// OnInvalidOutput is fail (the default) or warn.
 	OnInvalidOutput string `json:"on_invalid_output,omitempty" yaml:"on_invalid_output" rule:"enum=fail|warn"`
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestCheckCalls proves that what is wrong with an undo beside the other tools is told at its place in the file: a tool that
@@ -55,7 +55,7 @@ func TestCheckCalls(t *testing.T) {
 	if err := CheckCalls(catalog.specs(), catalog.names()); err == nil || err.Error() != want.String() {
 		t.Errorf("got\n%v\nwant\n%s", err, want.String())
 	}
-	spec := Spec{Name: "a", Undo: &switchyard.Undo{Tool: "cancel"}}
+	spec := Spec{Name: "a", Undo: &api.Undo{Tool: "cancel"}}
 	if err := CheckCalls([]Spec{spec}, []string{"cancel"}); err != nil {
 		t.Errorf("a tool that only its name is known of: %v", err)
 	}
@@ -70,12 +70,12 @@ func TestCheckCalls(t *testing.T) {
 // TestUndoIsPinned proves that a run pins what undoes a tool's calls with the tool, and that a spec without it has the digest
 // that it had before there was such a thing.
 func TestUndoIsPinned(t *testing.T) {
-	spec := Spec{Name: "book", Version: "1.0.0", Description: "Books.", Entry: Entry{Type: switchyard.KindFunction}}
+	spec := Spec{Name: "book", Version: "1.0.0", Description: "Books.", Entry: Entry{Type: api.KindFunction}}
 	plain, err := spec.Compile()
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.Undo = &switchyard.Undo{Tool: "cancel", Arguments: []byte(`{"id":"{{result.id}}"}`)}
+	spec.Undo = &api.Undo{Tool: "cancel", Arguments: []byte(`{"id":"{{result.id}}"}`)}
 	undone, err := spec.Compile()
 	if err != nil {
 		t.Fatal(err)

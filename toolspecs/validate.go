@@ -15,7 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
@@ -34,35 +34,35 @@ const (
 const maxProblems = 100
 
 // checkValue returns what is wrong with a value, unknown properties included. It fills in nothing.
-func checkValue(value any, schema *jsonschema.Schema, s *shape) []switchyard.Problem {
+func checkValue(value any, schema *jsonschema.Schema, s *shape) []api.Problem {
 	p := preparer{bare: true}
 	value = p.value(value, s)
 	return sorted(append(p.problems, validate(value, schema, s)...))
 }
 
 // validate returns what a schema finds wrong with a value.
-func validate(value any, schema *jsonschema.Schema, s *shape) []switchyard.Problem {
+func validate(value any, schema *jsonschema.Schema, s *shape) []api.Problem {
 	err := schema.Validate(value)
 	if err == nil {
 		return nil
 	}
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
-		return []switchyard.Problem{{Path: jsonpath.Root, Rule: switchyard.RuleType, Message: err.Error()}}
+		return []api.Problem{{Path: jsonpath.Root, Rule: api.RuleType, Message: err.Error()}}
 	}
 	t := translator{root: value, shape: s}
 	t.error(invalid)
 	return t.problems
 }
 
-func sorted(problems []switchyard.Problem) []switchyard.Problem {
-	slices.SortStableFunc(problems, func(a, b switchyard.Problem) int {
+func sorted(problems []api.Problem) []api.Problem {
+	slices.SortStableFunc(problems, func(a, b api.Problem) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
 	})
 	problems = slices.Compact(problems)
 	if more := len(problems) - maxProblems; more > 0 {
 		problems = append(problems[:maxProblems:maxProblems],
-			switchyard.Problem{Path: jsonpath.Root, Rule: ruleMore, Message: fmt.Sprintf("there are %d more problems", more)})
+			api.Problem{Path: jsonpath.Root, Rule: ruleMore, Message: fmt.Sprintf("there are %d more problems", more)})
 	}
 	return problems
 }
@@ -71,7 +71,7 @@ func sorted(problems []switchyard.Problem) []switchyard.Problem {
 type translator struct {
 	root     any
 	shape    *shape
-	problems []switchyard.Problem
+	problems []api.Problem
 }
 
 func (t *translator) error(e *jsonschema.ValidationError) {
@@ -125,7 +125,7 @@ func (t *translator) leaf(e *jsonschema.ValidationError) {
 }
 
 func (t *translator) add(path, rule, message string) {
-	t.problems = append(t.problems, switchyard.Problem{Path: path, Rule: rule, Message: message})
+	t.problems = append(t.problems, api.Problem{Path: path, Rule: rule, Message: message})
 }
 
 func (t *translator) missing(e *jsonschema.ValidationError, names []string, why string) {
@@ -135,7 +135,7 @@ func (t *translator) missing(e *jsonschema.ValidationError, names []string, why 
 		if s := at.shape.property(name); s != nil && len(s.types) > 0 {
 			what = " (" + strings.Join(s.types, " or ") + ")"
 		}
-		t.add(jsonpath.Key(at.path, name), switchyard.RuleRequired, shorten(name)+" "+why+what)
+		t.add(jsonpath.Key(at.path, name), api.RuleRequired, shorten(name)+" "+why+what)
 	}
 }
 
@@ -236,7 +236,7 @@ func render(v any, s *shape) json.RawMessage {
 func explain(k jsonschema.ErrorKind, at place) (rule, text string) {
 	switch k := k.(type) {
 	case *kind.Type:
-		return switchyard.RuleType, fmt.Sprintf("must be %s, not %s", withArticle(k.Want), described(at))
+		return api.RuleType, fmt.Sprintf("must be %s, not %s", withArticle(k.Want), described(at))
 	case *kind.Enum:
 		return "enum", enumMessage(k, at)
 	case *kind.Const:

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -17,9 +17,9 @@ const pinMessages = 64 << 10
 // is reached. earlier is the conversation so far, by switchyard.EncodeMessages; nil for a new one. The error of a run has
 // a switchyard.RunErrorType as its type, unless a worker could not pin or admit at all; a cancelled run ends as
 // cancelled, after its calls.
-func Agent(ctx workflow.Context, in switchyard.RunInput, earlier []byte) (switchyard.RunResult, error) {
+func Agent(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
 	if in.Agent == nil {
-		return switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.agent", Rule: switchyard.RuleRequired, Message: "the input has no agent"}})
+		return api.RunResult{}, invalid([]api.Problem{{Path: "$.agent", Rule: api.RuleRequired, Message: "the input has no agent"}})
 	}
 	run := &agentRun{in: in, agent: in.Agent, started: workflow.Now(ctx)}
 	result, err := run.toEnd(ctx, earlier)
@@ -27,9 +27,9 @@ func Agent(ctx workflow.Context, in switchyard.RunInput, earlier []byte) (switch
 }
 
 // toEnd takes the run from its start to its end, or to where it continues in a fresh history.
-func (r *agentRun) toEnd(ctx workflow.Context, earlier []byte) (switchyard.RunResult, error) {
+func (r *agentRun) toEnd(ctx workflow.Context, earlier []byte) (api.RunResult, error) {
 	if err := r.start(ctx, earlier); err != nil {
-		return switchyard.RunResult{}, err
+		return api.RunResult{}, err
 	}
 	result, err := r.loop(ctx)
 	r.pipeline.control.inbox.close("is ending")
@@ -44,10 +44,10 @@ func (r *agentRun) toEnd(ctx workflow.Context, earlier []byte) (switchyard.RunRe
 }
 
 type agentRun struct {
-	in           switchyard.RunInput
-	agent        *switchyard.Agent
+	in           api.RunInput
+	agent        *api.Agent
 	conversation conversation
-	pinned       switchyard.Pinned
+	pinned       api.Pinned
 	pipeline     *pipeline
 	turn         int
 	// before is how many turns the earlier runs of the conversation took.
@@ -56,18 +56,18 @@ type agentRun struct {
 	recalled []string
 	started  time.Time
 	// limits are the agent's, with what a person has granted on top; asked is how often one was asked.
-	limits switchyard.Limits
+	limits api.Limits
 	asked  int
 	// last is what the last model step used.
-	last switchyard.Usage
+	last api.Usage
 	// timeOver is set when the wall time has passed.
 	timeOver bool
 	// stopped names what else ends the run before its next turn: the limit conversation or repeats.
 	stopped string
 	// window is how full the model's window is; compacted is set while no step has shown what a compaction made of it.
-	window    switchyard.Window
+	window    api.Window
 	compacted bool
-	repeats   switchyard.Repeats
+	repeats   api.Repeats
 }
 
 // start restores what an earlier run of the chain left, or pins the tools and begins.
@@ -76,13 +76,13 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := workflow.SetQueryHandler(ctx, switchyard.ConversationQuery, r.page); err != nil {
+	if err := workflow.SetQueryHandler(ctx, api.ConversationQuery, r.page); err != nil {
 		return err
 	}
 	if err := r.begin(ctx, earlier); err != nil {
 		return err
 	}
-	origin := originOf(ctx, r.in, switchyard.Caller{Type: switchyard.CallerAgent, ID: r.agent.Name})
+	origin := originOf(ctx, r.in, api.Caller{Type: api.CallerAgent, ID: r.agent.Name})
 	carry := r.in.Carry
 	r.limits = r.agent.Limits
 	if carry == nil {
@@ -97,7 +97,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	r.pipeline.seen.label(r.recalled)
 	r.pipeline.details.before = r.before
 	r.pipeline.budget = budget{limits: r.limits, started: r.started}
-	r.pipeline.stepsInline = r.agent.Model.Lane == switchyard.LaneInline
+	r.pipeline.stepsInline = r.agent.Model.Lane == api.LaneInline
 	r.pipeline.inline.on = r.pipeline.inline.on || r.pipeline.stepsInline
 	if r.in.Parent != nil {
 		r.pipeline.parent = *r.in.Parent
@@ -123,9 +123,9 @@ func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
 	if err != nil {
 		return err
 	}
-	messages, err := switchyard.DecodeMessages(earlier)
+	messages, err := api.DecodeMessages(earlier)
 	if err != nil {
-		return invalid([]switchyard.Problem{{Path: "$.messages", Rule: switchyard.RuleType, Message: err.Error()}})
+		return invalid([]api.Problem{{Path: "$.messages", Rule: api.RuleType, Message: err.Error()}})
 	}
 	if r.in.Carry == nil {
 		r.instruct()
@@ -137,7 +137,7 @@ func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
 		if len(messages) > 0 {
 			r.window.Task = len(r.conversation.messages)
 		}
-		r.conversation.add(switchyard.Message{Role: switchyard.RoleUser, Text: r.in.Prompt})
+		r.conversation.add(api.Message{Role: api.RoleUser, Text: r.in.Prompt})
 	}
 	r.conversation.markSeen()
 	return nil
@@ -146,15 +146,15 @@ func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
 // instruct begins the conversation with what the model is to go by.
 func (r *agentRun) instruct() {
 	if r.agent.Instructions != "" {
-		r.conversation.add(switchyard.Message{Role: switchyard.RoleSystem, Text: r.agent.Instructions})
+		r.conversation.add(api.Message{Role: api.RoleSystem, Text: r.agent.Instructions})
 	}
 	if r.in.DryRun {
-		r.conversation.add(switchyard.Message{Role: switchyard.RoleSystem, Text: switchyard.DryRunNote})
+		r.conversation.add(api.Message{Role: api.RoleSystem, Text: api.DryRunNote})
 	}
 }
 
 func (r *agentRun) pin(ctx workflow.Context, run string) error {
-	request := switchyard.PinRequest{Run: run, Parent: r.in.Parent, Agent: r.agent, Tools: r.agent.Tools}
+	request := api.PinRequest{Run: run, Parent: r.in.Parent, Agent: r.agent, Tools: r.agent.Tools}
 	if r.conversation.size() < pinMessages {
 		request.Messages = r.conversation.messages
 	}
@@ -163,7 +163,7 @@ func (r *agentRun) pin(ctx workflow.Context, run string) error {
 	return err
 }
 
-func (r *agentRun) mode() switchyard.Mode {
+func (r *agentRun) mode() api.Mode {
 	if r.in.Mode != "" {
 		return r.in.Mode
 	}
@@ -171,7 +171,7 @@ func (r *agentRun) mode() switchyard.Mode {
 }
 
 // loop takes turns until the run ends.
-func (r *agentRun) loop(ctx workflow.Context) (switchyard.RunResult, error) {
+func (r *agentRun) loop(ctx workflow.Context) (api.RunResult, error) {
 	turns, stopTurns := workflow.WithCancel(ctx)
 	r.watchWallTime(ctx, stopTurns)
 	for {
@@ -194,12 +194,12 @@ func (r *agentRun) loop(ctx workflow.Context) (switchyard.RunResult, error) {
 }
 
 // nextTurn takes a turn and reports whether the run ends with it.
-func (r *agentRun) nextTurn(ctx, turns workflow.Context, stopTurns func()) (ended bool, result switchyard.RunResult, err error) {
+func (r *agentRun) nextTurn(ctx, turns workflow.Context, stopTurns func()) (ended bool, result api.RunResult, err error) {
 	done, result, err := r.takeTurn(turns)
 	r.noticeWallTime(ctx, stopTurns)
 	switch {
 	case ctx.Err() != nil:
-		return true, switchyard.RunResult{}, ctx.Err()
+		return true, api.RunResult{}, ctx.Err()
 	case r.timeOver && !done:
 		return false, result, nil
 	}
@@ -212,13 +212,13 @@ func (r *agentRun) continues(ctx workflow.Context) bool {
 }
 
 // takeTurn makes one model step and the calls it asks for; done says that it was the answer.
-func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result switchyard.RunResult, err error) {
+func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result api.RunResult, err error) {
 	if compacted, err := r.compactAhead(ctx); compacted || err != nil {
 		return false, result, err // what that used counts for the limits
 	}
 	r.turn++
 	r.pipeline.turn = r.turn
-	response, err := r.ask(ctx, switchyard.TurnStepID(r.turn), "")
+	response, err := r.ask(ctx, api.TurnStepID(r.turn), "")
 	if errors.Is(err, errFull) {
 		r.stopped = limitConversation
 		return false, result, nil
@@ -226,11 +226,11 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result switchyard.
 	if err != nil {
 		return false, result, err
 	}
-	if len(response.Message.Calls) == 0 || response.Stop == switchyard.StopRefusal {
+	if len(response.Message.Calls) == 0 || response.Stop == api.StopRefusal {
 		if more, err := r.mustGoOn(ctx, response.Stop); more || err != nil {
 			return false, result, err
 		}
-		result, err = r.end(switchyard.RunResult{Outcome: switchyard.OutcomeAnswered, Answer: response.Message.Text}, response.Stop)
+		result, err = r.end(api.RunResult{Outcome: api.OutcomeAnswered, Answer: response.Message.Text}, response.Stop)
 		return true, result, err
 	}
 	outcomes, err := r.pipeline.runTurn(ctx, response.Message.Calls, r.agent.Order)
@@ -240,12 +240,12 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result switchyard.
 
 // modelStep asks the model, for a summary of what compaction says where it is set; the activity gets digests and fetches by
 // query what its process does not have.
-func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction *switchyard.Compaction) (switchyard.ModelResponse, error) {
+func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction *api.Compaction) (api.ModelResponse, error) {
 	if err := r.listen(ctx, limit, compaction != nil); err != nil {
-		return switchyard.ModelResponse{}, err
+		return api.ModelResponse{}, err
 	}
 	c := &r.conversation
-	request := switchyard.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before, Chain: c.seenChain, Seen: c.seen, New: c.fresh,
+	request := api.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before, Chain: c.seenChain, Seen: c.seen, New: c.fresh,
 		Catalog: r.pinned.Catalog.Digest, Limit: limit, Compact: compaction}
 	model := r.agent.Model
 	summary := fmt.Sprintf("turn %d", r.turn)
@@ -271,11 +271,11 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction 
 	return response, nil
 }
 
-func (r *agentRun) step(ctx workflow.Context, o workflow.ActivityOptions, request switchyard.ModelRequest) (response switchyard.ModelResponse, err error) {
+func (r *agentRun) step(ctx workflow.Context, o workflow.ActivityOptions, request api.ModelRequest) (response api.ModelResponse, err error) {
 	if r.pipeline.stepsInline {
 		return r.inlineStep(ctx, o, request)
 	}
-	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), switchyard.ModelActivity, request).Get(ctx, &response)
+	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), api.ModelActivity, request).Get(ctx, &response)
 	return response, err
 }
 
@@ -288,51 +288,51 @@ func (r *agentRun) modelError(err error, what string) error {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		message = app.Message()
 	}
-	return runError(switchyard.RunModelFailed, what+" failed: "+message, err, r.pipeline.usage)
+	return runError(api.RunModelFailed, what+" failed: "+message, err, r.pipeline.usage)
 }
 
 // end finishes a result by why the model stopped.
-func (r *agentRun) end(result switchyard.RunResult, stop switchyard.Stop) (switchyard.RunResult, error) {
+func (r *agentRun) end(result api.RunResult, stop api.Stop) (api.RunResult, error) {
 	result = r.pipeline.tally(result)
 	result.Labels = r.pipeline.seen.labels
 	if r.in.Parent != nil {
 		result.Undo = r.pipeline.undo.carry()
 	}
-	if stop == switchyard.StopLength {
+	if stop == api.StopLength {
 		result.Stop = stop
 	}
-	if stop == switchyard.StopRefusal {
-		return switchyard.RunResult{}, runError(switchyard.RunRefused, "the model declined: "+result.Answer, nil, result)
+	if stop == api.StopRefusal {
+		return api.RunResult{}, runError(api.RunRefused, "the model declined: "+result.Answer, nil, result)
 	}
 	return result, nil
 }
 
 // carryOn goes on in a fresh history with everything the run knows, or ends the run where that is too much to carry.
-func (r *agentRun) carryOn(ctx workflow.Context) (switchyard.RunResult, error) {
+func (r *agentRun) carryOn(ctx workflow.Context) (api.RunResult, error) {
 	earlier, err := r.carriable(ctx)
 	if err != nil {
-		return switchyard.RunResult{}, err
+		return api.RunResult{}, err
 	}
-	if len(earlier) > switchyard.MaxPayload {
+	if len(earlier) > api.MaxPayload {
 		return r.atLimit(ctx, limitConversation, nil)
 	}
 	next := r.in
 	next.Prompt = ""
-	next.Carry = &switchyard.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage, Prompt: r.hookPrompt(),
-		Pinned: switchyard.Pack(r.pinned), Instances: r.pipeline.instances.carry(ctx), Undo: r.pipeline.undo.carry()}
+	next.Carry = &api.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage, Prompt: r.hookPrompt(),
+		Pinned: api.Pack(r.pinned), Instances: r.pipeline.instances.carry(ctx), Undo: r.pipeline.undo.carry()}
 	next.Carry.Limits, next.Carry.Grants = r.carriedLimits(), r.asked
 	next.Carry.Window, next.Carry.Repeats = r.carriedWindow(), r.carriedRepeats()
 	next.Carry.Labels, next.Carry.Calls = r.pipeline.seen.labels, r.pipeline.seen.past("")
 	next.Carry.Below = r.pipeline.seen.carryBelow()
 	next.Carry.Paused, next.Carry.Sent = r.pipeline.control.paused, r.pipeline.control.inbox.known
-	return switchyard.RunResult{}, workflow.NewContinueAsNewError(ctx, switchyard.AgentWorkflow, next, earlier)
+	return api.RunResult{}, workflow.NewContinueAsNewError(ctx, api.AgentWorkflow, next, earlier)
 }
 
 // carriable returns the conversation as it is carried into a fresh history, made shorter where it is too long for that. Messages
 // that come while it waits are in it too: nothing else carries them.
 func (r *agentRun) carriable(ctx workflow.Context) ([]byte, error) {
 	earlier, err := r.shortened(ctx)
-	for err == nil && r.pipeline.inline.on && len(earlier) <= switchyard.MaxPayload {
+	for err == nil && r.pipeline.inline.on && len(earlier) <= api.MaxPayload {
 		// What is carried may be as large as what a task may record besides.
 		if err := r.pipeline.inline.await(ctx, maxRecorded); err != nil {
 			return nil, err
@@ -355,14 +355,14 @@ func (r *agentRun) shortened(ctx workflow.Context) ([]byte, error) {
 		return r.compactToCarry(ctx)
 	}
 	earlier, err := r.readAll(ctx)
-	if err == nil && len(earlier) > switchyard.MaxPayload && mayCompact(ctx) {
+	if err == nil && len(earlier) > api.MaxPayload && mayCompact(ctx) {
 		earlier, err = r.compactToCarry(ctx)
 	}
 	return earlier, err
 }
 
 func (r *agentRun) compactToCarry(ctx workflow.Context) ([]byte, error) {
-	frame := min(r.frame(), switchyard.MaxPayload)
+	frame := min(r.frame(), api.MaxPayload)
 	if err := r.compact(ctx, shorten(r.conversation.messages, r.window.Task, frame), frame); err != nil {
 		return nil, err
 	}
@@ -372,5 +372,5 @@ func (r *agentRun) compactToCarry(ctx workflow.Context) ([]byte, error) {
 // readAll puts the messages that the run was sent into the conversation, and encodes that.
 func (r *agentRun) readAll(ctx workflow.Context) ([]byte, error) {
 	r.read(ctx)
-	return switchyard.EncodeMessages(r.conversation.messages)
+	return api.EncodeMessages(r.conversation.messages)
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 )
@@ -21,24 +21,24 @@ func TestAgentEarlierMessages(t *testing.T) {
 	for name, size := range map[string]int{"small": 10, "large": 300 << 10} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
-			var earlier []switchyard.Message
+			var earlier []api.Message
 			for i := range 12 {
-				earlier = append(earlier, switchyard.Message{Role: switchyard.RoleUser, Text: fmt.Sprint(i, strings.Repeat("x", size))})
+				earlier = append(earlier, api.Message{Role: api.RoleUser, Text: fmt.Sprint(i, strings.Repeat("x", size))})
 			}
-			l.tell(switchyard.Message{Text: "ok"})
-			encoded, err := switchyard.EncodeMessages(earlier)
+			l.tell(api.Message{Text: "ok"})
+			encoded, err := api.EncodeMessages(earlier)
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: toldAgent(), Prompt: "And now?"}, encoded)
+			l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: toldAgent(), Prompt: "And now?"}, encoded)
 			l.result()
-			want := slices.Concat([]switchyard.Message{{Role: switchyard.RoleSystem, Text: "Test."}}, earlier, []switchyard.Message{{Role: switchyard.RoleUser, Text: "And now?"}})
+			want := slices.Concat([]api.Message{{Role: api.RoleSystem, Text: "Test."}}, earlier, []api.Message{{Role: api.RoleUser, Text: "And now?"}})
 			got := l.prompts[0].Messages
-			if !slices.EqualFunc(got, want, func(a, b switchyard.Message) bool { return a.Digest() == b.Digest() }) {
+			if !slices.EqualFunc(got, want, func(a, b api.Message) bool { return a.Digest() == b.Digest() }) {
 				t.Errorf("the model saw %d messages, want %d", len(got), len(want))
 			}
-			if asked := l.queries[switchyard.ConversationQuery] > 1; asked != (name == "large") {
-				t.Errorf("%d pages were asked for", l.queries[switchyard.ConversationQuery])
+			if asked := l.queries[api.ConversationQuery] > 1; asked != (name == "large") {
+				t.Errorf("%d pages were asked for", l.queries[api.ConversationQuery])
 			}
 		})
 	}
@@ -49,20 +49,20 @@ func TestAgentEarlierMessages(t *testing.T) {
 func TestAgentOverProcesses(t *testing.T) {
 	l := newLabOf(t, 2)
 	l.tell(
-		switchyard.Message{Calls: []switchyard.Call{{Tool: "greet", Arguments: `{"name":"a"}`}, {Tool: "broken"}}},
-		switchyard.Message{Calls: []switchyard.Call{{Tool: "greet", Arguments: `{"name":"b"}`}}},
-		switchyard.Message{Text: "done"},
+		api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`}, {Tool: "broken"}}},
+		api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"b"}`}}},
+		api.Message{Text: "done"},
 	)
 	l.runAgent(toldAgent(), "Go.")
 	l.result()
 	whole := l.conversation()
 	for i, upTo := range []int{2, 5, 7} {
 		got := l.prompts[i].Messages
-		if !slices.EqualFunc(got, whole[:upTo], func(a, b switchyard.Message) bool { return a.Digest() == b.Digest() }) {
+		if !slices.EqualFunc(got, whole[:upTo], func(a, b api.Message) bool { return a.Digest() == b.Digest() }) {
 			t.Errorf("step %d saw %+v", i+1, got)
 		}
 	}
-	if l.queries[switchyard.SetupQuery] != 1 || l.queries[switchyard.ConversationQuery] != 3 {
+	if l.queries[api.SetupQuery] != 1 || l.queries[api.ConversationQuery] != 3 {
 		t.Errorf("queries: %v, want one for the setup and one per step", l.queries)
 	}
 }
@@ -72,19 +72,19 @@ func TestAgentOverProcesses(t *testing.T) {
 func TestAgentContinuesAsNew(t *testing.T) {
 	a := agent(step(call("store", `{"text":"a"}`), call("broken", `{}`)), step(call("echo", `{"value":"${s}"}`)), answer("done"))
 	a.Model.Script.Value.Steps[0].Calls[0].ID = "s"
-	a.Model.Script.Value.Steps[1].Calls[0] = switchyard.ScriptCall{Tool: "echo", Arguments: []byte(`{"value":"${s}"}`)}
-	a.Limits = switchyard.Limits{Turns: 3, WallTime: switchyard.Duration(time.Hour)}
+	a.Model.Script.Value.Steps[1].Calls[0] = api.ScriptCall{Tool: "echo", Arguments: []byte(`{"value":"${s}"}`)}
+	a.Limits = api.Limits{Turns: 3, WallTime: api.Duration(time.Hour)}
 	l := newLab(t)
 	l.SetContinueAsNewSuggested(true)
 	began := l.Now()
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go.", Conversation: "talk", Trace: "t",
-		Variables: map[string]any{"project": "apollo"}, Mode: switchyard.ModeLenient})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go.", Conversation: "talk", Trace: "t",
+		Variables: map[string]any{"project": "apollo"}, Mode: api.ModeLenient})
 	next, earlier := l.continued()
-	if next.Prompt != "" || next.Conversation != "talk" || next.Trace != "t" || next.Mode != switchyard.ModeLenient || next.Variables["project"] != "apollo" {
+	if next.Prompt != "" || next.Conversation != "talk" || next.Trace != "t" || next.Mode != api.ModeLenient || next.Variables["project"] != "apollo" {
 		t.Errorf("the next run's input is %+v", next)
 	}
 	whole := l.conversation()
-	if got, err := switchyard.DecodeMessages(earlier); err != nil || len(got) != 5 || !slices.EqualFunc(got, whole, func(a, b switchyard.Message) bool { return a.Digest() == b.Digest() }) {
+	if got, err := api.DecodeMessages(earlier); err != nil || len(got) != 5 || !slices.EqualFunc(got, whole, func(a, b api.Message) bool { return a.Digest() == b.Digest() }) {
 		t.Errorf("%d of %d messages are carried over, error %v", len(got), len(whole), err)
 	}
 	c := next.Carry
@@ -94,7 +94,7 @@ func TestAgentContinuesAsNew(t *testing.T) {
 
 	next.Carry.Run = "the-first-run"
 	second := newLab(t)
-	second.ExecuteWorkflow(switchyard.AgentWorkflow, next, earlier)
+	second.ExecuteWorkflow(api.AgentWorkflow, next, earlier)
 	r := second.result()
 	if r.Answer != "done" || r.Usage.Turns != 3 || r.Usage.Calls != 3 || r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
@@ -103,20 +103,20 @@ func TestAgentContinuesAsNew(t *testing.T) {
 	if o := second.scheduled[1].call.Origin; o.Run != "the-first-run" || o.Conversation != "talk" || o.Variables["project"] != "apollo" {
 		t.Errorf("calls of the second part have the origin %+v", o)
 	}
-	if got := second.conversation(); len(got) != 8 || got[6].Text != "1" || got[0].Role != switchyard.RoleSystem {
+	if got := second.conversation(); len(got) != 8 || got[6].Text != "1" || got[0].Role != api.RoleSystem {
 		t.Errorf("conversation: %+v", got)
 	}
 
 	third := newLab(t)
 	next.Carry.Started = third.Now().Add(-2 * time.Hour)
-	third.ExecuteWorkflow(switchyard.AgentWorkflow, next, earlier)
+	third.ExecuteWorkflow(api.AgentWorkflow, next, earlier)
 	if r := third.result(); r.Limit != "wall_time" {
 		t.Errorf("a run whose wall time passed before the cut ended with %+v", r)
 	}
 }
 
 // continued returns the inputs of the run that continues this one.
-func (l *lab) continued() (input switchyard.RunInput, earlier []byte) {
+func (l *lab) continued() (input api.RunInput, earlier []byte) {
 	l.t.Helper()
 	next, ok := errors.AsType[*workflow.ContinueAsNewError](l.GetWorkflowError())
 	if !ok {
@@ -125,7 +125,7 @@ func (l *lab) continued() (input switchyard.RunInput, earlier []byte) {
 	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &input, &earlier); err != nil {
 		l.t.Fatal(err)
 	}
-	if next.WorkflowType.Name != switchyard.AgentWorkflow {
+	if next.WorkflowType.Name != api.AgentWorkflow {
 		l.t.Errorf("it continues as %s", next.WorkflowType.Name)
 	}
 	return input, earlier
@@ -134,31 +134,31 @@ func (l *lab) continued() (input switchyard.RunInput, earlier []byte) {
 // TestAgentTooLongToContinue proves that a run whose conversation does not fit into a fresh history sums it up and goes on,
 // in place of a payload that the server refuses for ever, and ends with what is known where the rest is still too long.
 func TestAgentTooLongToContinue(t *testing.T) {
-	for _, rest := range []int{0, 2 * switchyard.MaxPayload} {
+	for _, rest := range []int{0, 2 * api.MaxPayload} {
 		a := agent(step(call("store", `{"text":"a"}`)), answer("done"))
 		a.Model.Script.Value.Summary = "too long"
 		a.Instructions = noise(t, rest)
-		earlier, err := switchyard.EncodeMessages([]switchyard.Message{{Role: switchyard.RoleUser, Text: noise(t, switchyard.MaxPayload)},
-			{Role: switchyard.RoleUser, Text: noise(t, switchyard.MaxPayload)}})
+		earlier, err := api.EncodeMessages([]api.Message{{Role: api.RoleUser, Text: noise(t, api.MaxPayload)},
+			{Role: api.RoleUser, Text: noise(t, api.MaxPayload)}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		l := newLab(t)
 		l.SetContinueAsNewSuggested(true)
-		l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."}, earlier)
+		l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."}, earlier)
 		expect(t, "the first activities", l.ids()[:3], []string{"turn-1", "1.1", "compact-1"})
 		if rest > 0 {
-			if r := l.result(); r.Outcome != switchyard.OutcomeLimit || r.Limit != "conversation" || r.Answer != "too long" {
+			if r := l.result(); r.Outcome != api.OutcomeLimit || r.Limit != "conversation" || r.Answer != "too long" {
 				t.Errorf("result: %+v", r)
 			}
 			continue
 		}
 		next, carried := l.continued()
-		if len(carried) > switchyard.MaxPayload/2 || next.Carry.Window.Compactions != 1 || next.Carry.Usage.Turns != 2 {
+		if len(carried) > api.MaxPayload/2 || next.Carry.Window.Compactions != 1 || next.Carry.Usage.Turns != 2 {
 			t.Errorf("%d bytes are carried, with %+v", len(carried), next.Carry)
 		}
 		second := newLab(t)
-		second.ExecuteWorkflow(switchyard.AgentWorkflow, next, carried)
+		second.ExecuteWorkflow(api.AgentWorkflow, next, carried)
 		if r := second.result(); r.Answer != "done" || r.Usage.Turns != 3 {
 			t.Errorf("result: %+v", r)
 		}
@@ -169,16 +169,16 @@ func TestAgentTooLongToContinue(t *testing.T) {
 // compressed.
 func TestAgentTooLargeToContinue(t *testing.T) {
 	long := strings.Repeat("the same line\n", 100_000)
-	earlier, err := switchyard.EncodeMessages(slices.Repeat([]switchyard.Message{{Role: switchyard.RoleUser, Text: long}}, 13))
+	earlier, err := api.EncodeMessages(slices.Repeat([]api.Message{{Role: api.RoleUser, Text: long}}, 13))
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := newLab(t)
 	l.SetContinueAsNewSuggested(true)
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: agent(step(call("store", `{"text":"a"}`)), answer("done")), Prompt: "Go."}, earlier)
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: agent(step(call("store", `{"text":"a"}`)), answer("done")), Prompt: "Go."}, earlier)
 	expect(t, "activities", l.ids(), []string{"turn-1", "1.1", "compact-1"})
 	_, carried := l.continued()
-	if messages, err := switchyard.DecodeMessages(carried); err != nil || len(messages) > 5 {
+	if messages, err := api.DecodeMessages(carried); err != nil || len(messages) > 5 {
 		t.Errorf("%d messages are carried, %v", len(messages), err)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 )
@@ -64,12 +64,12 @@ func (l *lab) cancelAt(id string) {
 // TestAgentRefusal proves that a model that declines fails the run with its words and the usage so far.
 func TestAgentRefusal(t *testing.T) {
 	l := newLab(t)
-	l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
-		return switchyard.ModelResponse{Message: switchyard.Message{Text: "I would rather not."}, Stop: switchyard.StopRefusal}, nil
+	l.answers = append(l.answers, func() (api.ModelResponse, error) {
+		return api.ModelResponse{Message: api.Message{Text: "I would rather not."}, Stop: api.StopRefusal}, nil
 	})
 	l.runAgent(toldAgent(), "Go.")
-	var details switchyard.RunResult
-	if app := l.failure(switchyard.RunRefused, &details); !strings.Contains(app.Message(), "I would rather not.") {
+	var details api.RunResult
+	if app := l.failure(api.RunRefused, &details); !strings.Contains(app.Message(), "I would rather not.") {
 		t.Errorf("message: %s", app.Message())
 	}
 	if details.Usage.Turns != 1 {
@@ -80,16 +80,16 @@ func TestAgentRefusal(t *testing.T) {
 // TestAgentModelFails proves that a passing failure of the model is tried again, that one for good fails the run at
 // once, that a lasting one does after the attempts, each with what the model's side said.
 func TestAgentModelFails(t *testing.T) {
-	busy := func() (switchyard.ModelResponse, error) {
-		return switchyard.ModelResponse{}, &activities.ModelError{Message: "busy", RetryAfter: time.Hour}
+	busy := func() (api.ModelResponse, error) {
+		return api.ModelResponse{}, &activities.ModelError{Message: "busy", RetryAfter: time.Hour}
 	}
-	broken := func() (switchyard.ModelResponse, error) {
-		return switchyard.ModelResponse{}, &activities.ModelError{Message: "wrong key", Permanent: true}
+	broken := func() (api.ModelResponse, error) {
+		return api.ModelResponse{}, &activities.ModelError{Message: "wrong key", Permanent: true}
 	}
 	t.Run("passing", func(t *testing.T) {
 		l := newLab(t)
 		l.answers = append(l.answers, busy, busy)
-		l.tell(switchyard.Message{Text: "fine"})
+		l.tell(api.Message{Text: "fine"})
 		begin := l.Now()
 		l.runAgent(toldAgent(), "Go.")
 		if r := l.result(); r.Answer != "fine" || r.Usage.Turns != 1 {
@@ -103,8 +103,8 @@ func TestAgentModelFails(t *testing.T) {
 		l := newLab(t)
 		l.answers = append(l.answers, broken)
 		l.runAgent(toldAgent(), "Go.")
-		var usage switchyard.Usage
-		if app := l.failure(switchyard.RunModelFailed, &usage); !strings.Contains(app.Message(), "wrong key") || len(l.prompts) != 1 {
+		var usage api.Usage
+		if app := l.failure(api.RunModelFailed, &usage); !strings.Contains(app.Message(), "wrong key") || len(l.prompts) != 1 {
 			t.Errorf("%d attempts, message: %s", len(l.prompts), app.Message())
 		}
 	})
@@ -114,7 +114,7 @@ func TestAgentModelFails(t *testing.T) {
 		a.Model.MaxAttempts = 3
 		l.answers = append(l.answers, busy, busy, busy, busy)
 		l.runAgent(a, "Go.")
-		if app := l.failure(switchyard.RunModelFailed, nil); !strings.Contains(app.Message(), "busy") || len(l.prompts) != 3 {
+		if app := l.failure(api.RunModelFailed, nil); !strings.Contains(app.Message(), "busy") || len(l.prompts) != 3 {
 			t.Errorf("%d attempts, message: %s", len(l.prompts), app.Message())
 		}
 	})
@@ -122,9 +122,9 @@ func TestAgentModelFails(t *testing.T) {
 		l := newLab(t)
 		a := toldAgent()
 		a.Model.MaxAttempts = 2
-		l.tell(switchyard.Message{}, switchyard.Message{})
+		l.tell(api.Message{}, api.Message{})
 		l.runAgent(a, "Go.")
-		l.failure(switchyard.RunModelFailed, nil)
+		l.failure(api.RunModelFailed, nil)
 	})
 }
 
@@ -135,18 +135,18 @@ func TestAgentInvalid(t *testing.T) {
 	provider := agent(answer("x"))
 	provider.Model.Provider = "nobody"
 	for name, test := range map[string]struct {
-		input switchyard.RunInput
+		input api.RunInput
 		paths []string
 	}{
-		"no agent":         {switchyard.RunInput{}, []string{"$.agent"}},
-		"unknown tools":    {switchyard.RunInput{Agent: unknown}, []string{"$.tools[0]", "$.tools[2]"}},
-		"unknown provider": {switchyard.RunInput{Agent: provider}, []string{"$.model.provider"}},
+		"no agent":         {api.RunInput{}, []string{"$.agent"}},
+		"unknown tools":    {api.RunInput{Agent: unknown}, []string{"$.tools[0]", "$.tools[2]"}},
+		"unknown provider": {api.RunInput{Agent: provider}, []string{"$.model.provider"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
-			l.ExecuteWorkflow(switchyard.AgentWorkflow, test.input)
-			var problems []switchyard.Problem
-			app := l.failure(switchyard.RunInvalid, &problems)
+			l.ExecuteWorkflow(api.AgentWorkflow, test.input)
+			var problems []api.Problem
+			app := l.failure(api.RunInvalid, &problems)
 			var paths []string
 			for _, p := range problems {
 				paths = append(paths, p.Path)

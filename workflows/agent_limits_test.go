@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 )
 
@@ -16,17 +16,17 @@ import (
 // known, that the limit is named, and that no call runs beyond it.
 func TestAgentLimits(t *testing.T) {
 	greet := call("greet", `{"name":"Ann"}`)
-	greeting := switchyard.Message{Calls: []switchyard.Call{{Tool: "greet", Arguments: greet.ArgumentsText}}}
+	greeting := api.Message{Calls: []api.Call{{Tool: "greet", Arguments: greet.ArgumentsText}}}
 	for _, test := range []struct {
 		limit    string
-		limits   switchyard.Limits
+		limits   api.Limits
 		ids      []string
 		executed []string
 	}{
-		{"turns", switchyard.Limits{Turns: 2}, []string{"turn-1", "1.1", "turn-2", "2.1", "summary"}, []string{"1.1 greet", "2.1 greet"}},
-		{"calls", switchyard.Limits{Calls: 1}, []string{"turn-1", "1.1", "summary"}, []string{"1.1 greet"}},
-		{"tokens", switchyard.Limits{Tokens: 30}, []string{"turn-1", "1.1", "turn-2", "2.1", "summary"}, []string{"1.1 greet", "2.1 greet"}},
-		{"cost", switchyard.Limits{Cost: 39.5}, []string{"turn-1", "1.1", "turn-2", "2.1", "summary"}, []string{"1.1 greet", "2.1 greet"}},
+		{"turns", api.Limits{Turns: 2}, []string{"turn-1", "1.1", "turn-2", "2.1", "summary"}, []string{"1.1 greet", "2.1 greet"}},
+		{"calls", api.Limits{Calls: 1}, []string{"turn-1", "1.1", "summary"}, []string{"1.1 greet"}},
+		{"tokens", api.Limits{Tokens: 30}, []string{"turn-1", "1.1", "turn-2", "2.1", "summary"}, []string{"1.1 greet", "2.1 greet"}},
+		{"cost", api.Limits{Cost: 39.5}, []string{"turn-1", "1.1", "turn-2", "2.1", "summary"}, []string{"1.1 greet", "2.1 greet"}},
 	} {
 		t.Run(test.limit, func(t *testing.T) {
 			l := newLab(t)
@@ -35,10 +35,10 @@ func TestAgentLimits(t *testing.T) {
 			for range len(test.ids) / 2 {
 				l.tell(greeting)
 			}
-			l.tell(switchyard.Message{Text: "as far as I got"})
+			l.tell(api.Message{Text: "as far as I got"})
 			l.runAgent(a, "Go.")
 			r := l.result()
-			if r.Outcome != switchyard.OutcomeLimit || r.Limit != test.limit || r.Answer != "as far as I got" {
+			if r.Outcome != api.OutcomeLimit || r.Limit != test.limit || r.Answer != "as far as I got" {
 				t.Errorf("result: %+v", r)
 			}
 			if want := float64(r.Usage.Turns) * 20; r.Usage.Cost != want {
@@ -88,12 +88,12 @@ func TestAgentCallBudgetOverTurns(t *testing.T) {
 // TestAgentDefaultTurns proves that an agent without a limit of turns stops after the default number.
 func TestAgentDefaultTurns(t *testing.T) {
 	l := newLab(t)
-	for range switchyard.DefaultTurns {
-		l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}})
+	for range api.DefaultTurns {
+		l.tell(api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}})
 	}
-	l.tell(switchyard.Message{Text: "stopped"})
+	l.tell(api.Message{Text: "stopped"})
 	l.runAgent(toldAgent(), "Go.")
-	if r := l.result(); r.Limit != "turns" || r.Usage.Turns != switchyard.DefaultTurns+1 {
+	if r := l.result(); r.Limit != "turns" || r.Usage.Turns != api.DefaultTurns+1 {
 		t.Errorf("result: %+v", r)
 	}
 }
@@ -103,10 +103,10 @@ func TestAgentDefaultTurns(t *testing.T) {
 func TestAgentWallTime(t *testing.T) {
 	l := newLab(t)
 	a := agent(step(call("greet", `{"name":"a"}`), call("hang", `{}`), call("note", `{"text":"never"}`)), answer("not reached"))
-	a.Limits.WallTime = switchyard.Duration(time.Second)
+	a.Limits.WallTime = api.Duration(time.Second)
 	l.runAgent(a, "Go.")
 	r := l.result()
-	if r.Outcome != switchyard.OutcomeLimit || r.Limit != "wall_time" || r.Answer != "as far as I got" {
+	if r.Outcome != api.OutcomeLimit || r.Limit != "wall_time" || r.Answer != "as far as I got" {
 		t.Errorf("result: %+v", r)
 	}
 	if r.Usage.Calls != 3 || r.Usage.Failed != 2 {
@@ -125,7 +125,7 @@ func TestAgentWallTimeInAdmission(t *testing.T) {
 	l := newLab(t)
 	l.admits = func(ctx context.Context) { <-ctx.Done() }
 	a := agent(step(call("greet", `{"name":"a"}`), call("greet", `{"name":"b"}`)), answer("never"))
-	a.Limits.WallTime = switchyard.Duration(200 * time.Millisecond)
+	a.Limits.WallTime = api.Duration(200 * time.Millisecond)
 	l.runAgent(a, "Go.")
 	if r := l.result(); r.Limit != "wall_time" || r.Usage.Calls != 2 || r.Usage.Failed != 2 {
 		t.Errorf("result: %+v", r)
@@ -138,18 +138,18 @@ func TestAgentWallTimeInAdmission(t *testing.T) {
 // them as cancelled.
 func TestCancelledInAdmission(t *testing.T) {
 	for name, test := range map[string]struct {
-		input switchyard.RunInput
+		input api.RunInput
 		// cancelled is the admission that is cancelled.
 		cancelled int
-		want      switchyard.Usage
+		want      api.Usage
 	}{
-		"agent": {switchyard.RunInput{Agent: agent(step(call("greet", `{"name":"a"}`), call("greet", `{"name":"b"}`)))}, 1, switchyard.Usage{Turns: 1, Calls: 2, Failed: 2}},
-		"later calls of a plan": {switchyard.RunInput{Plan: plan(t, `
+		"agent": {api.RunInput{Agent: agent(step(call("greet", `{"name":"a"}`), call("greet", `{"name":"b"}`)))}, 1, api.Usage{Turns: 1, Calls: 2, Failed: 2}},
+		"later calls of a plan": {api.RunInput{Plan: plan(t, `
 calls:
   - {id: first, tool: echo, arguments: {value: a}}
   - {id: second, tool: echo, arguments: {value: "${first}"}}
   - {id: third, tool: echo, arguments: {value: "${second}"}}
-`)}, 2, switchyard.Usage{Calls: 3, Failed: 2}},
+`)}, 2, api.Usage{Calls: 3, Failed: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -160,16 +160,16 @@ calls:
 					<-ctx.Done()
 				}
 			}
-			workflow := switchyard.AgentWorkflow
+			workflow := api.AgentWorkflow
 			if test.input.Plan != nil {
-				workflow = switchyard.PlanWorkflow
+				workflow = api.PlanWorkflow
 			}
 			l.ExecuteWorkflow(workflow, test.input)
 			cancelled, ok := errors.AsType[*temporal.CanceledError](l.GetWorkflowError())
 			if !ok {
 				t.Fatalf("error: %v", l.GetWorkflowError())
 			}
-			var used switchyard.Usage
+			var used api.Usage
 			if err := cancelled.Details(&used); err != nil {
 				t.Fatal(err)
 			}
@@ -188,7 +188,7 @@ func (l *lab) answeredCalls() []string {
 		case m.CallID == "":
 		case !m.Failed:
 			list = append(list, m.CallID+" done")
-		case strings.Contains(m.Text, string(switchyard.ErrCancelled)):
+		case strings.Contains(m.Text, string(api.ErrCancelled)):
 			list = append(list, m.CallID+" cancelled")
 		default:
 			list = append(list, m.CallID+" failed")
@@ -201,15 +201,15 @@ func (l *lab) answeredCalls() []string {
 func TestAgentWallTimeInModelStep(t *testing.T) {
 	l := newLab(t)
 	stop := make(chan struct{})
-	l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
+	l.answers = append(l.answers, func() (api.ModelResponse, error) {
 		l.mu.Unlock() // the next step asks while this one hangs
 		<-stop
 		l.mu.Lock()
-		return switchyard.ModelResponse{}, errors.New("too late")
+		return api.ModelResponse{}, errors.New("too late")
 	})
-	l.tell(switchyard.Message{Text: "in time"})
+	l.tell(api.Message{Text: "in time"})
 	a := toldAgent()
-	a.Limits.WallTime = switchyard.Duration(time.Second)
+	a.Limits.WallTime = api.Duration(time.Second)
 	l.runAgent(a, "Go.")
 	close(stop)
 	if r := l.result(); r.Limit != "wall_time" || r.Answer != "in time" {

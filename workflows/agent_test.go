@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
-func (l *lab) runAgent(a *switchyard.Agent, prompt string) {
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: prompt})
+func (l *lab) runAgent(a *api.Agent, prompt string) {
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: prompt})
 }
 
 // TestAgentLoop proves the loop: one turn with calls of every fate, parallel and exclusive ones, each executed once as
@@ -34,10 +34,10 @@ func TestAgentLoop(t *testing.T) {
 		answer("done"),
 	), "Go.")
 	r := l.result()
-	if want := (switchyard.Usage{Turns: 3, Calls: 11, Failed: 6, InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens}); r.Usage != want || r.Usage.InputTokens == 0 {
+	if want := (api.Usage{Turns: 3, Calls: 11, Failed: 6, InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens}); r.Usage != want || r.Usage.InputTokens == 0 {
 		t.Errorf("usage: got %+v, want %+v", r.Usage, want)
 	}
-	if r.Outcome != switchyard.OutcomeAnswered || r.Answer != "done" {
+	if r.Outcome != api.OutcomeAnswered || r.Answer != "done" {
 		t.Errorf("result: %+v", r)
 	}
 	executed := slices.Sorted(slices.Values(l.executed))
@@ -76,13 +76,13 @@ func TestAgentLoop(t *testing.T) {
 // origin; a model step no conversation, only digests of what is new since the last one.
 func TestAgentInputs(t *testing.T) {
 	l := newLab(t)
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{
 		Agent:        agent(step(call("greet", `{"name":"Ann"}`), call("old", `{"value":7}`)), step(call("needy", `{}`)), answer("done")),
 		Prompt:       "Go.",
 		Conversation: "talk", Trace: "trace-1", Variables: map[string]any{"project": "apollo"},
 	})
 	l.result()
-	var greet, needy switchyard.Execution
+	var greet, needy api.Execution
 	var steps []string
 	for _, s := range l.scheduled {
 		switch s.tool {
@@ -90,7 +90,7 @@ func TestAgentInputs(t *testing.T) {
 			greet = s.call
 		case "needy":
 			needy = s.call
-		case switchyard.ModelActivity:
+		case api.ModelActivity:
 			steps = append(steps, fmt.Sprintf("%s turn=%d seen=%d new=%d", s.id, s.step.Turn, s.step.Seen, len(s.step.New)))
 		}
 	}
@@ -99,7 +99,7 @@ func TestAgentInputs(t *testing.T) {
 		t.Errorf("greet got %s of the spec %q", greet.Arguments, greet.Digest)
 	}
 	o := needy.Origin
-	if o.Conversation != "talk" || o.Trace != "trace-1" || o.Caller != (switchyard.Caller{Type: switchyard.CallerAgent, ID: "tester"}) || o.Variables["project"] != "apollo" {
+	if o.Conversation != "talk" || o.Trace != "trace-1" || o.Caller != (api.Caller{Type: api.CallerAgent, ID: "tester"}) || o.Variables["project"] != "apollo" {
 		t.Errorf("origin: %+v", o)
 	}
 	if len(l.queries) != 0 {
@@ -116,9 +116,9 @@ func TestAgentInputs(t *testing.T) {
 // TestAgentOrder proves that parallel_first runs the shared calls of a lane before its exclusive ones, that the default
 // does not, and that results come in the order of the calls either way.
 func TestAgentOrder(t *testing.T) {
-	for order, want := range map[switchyard.Order][]string{
-		"":                            {"1.1 note", "1.2 greet", "1.3 note"},
-		switchyard.OrderParallelFirst: {"1.2 greet", "1.1 note", "1.3 note"},
+	for order, want := range map[api.Order][]string{
+		"":                     {"1.1 note", "1.2 greet", "1.3 note"},
+		api.OrderParallelFirst: {"1.2 greet", "1.1 note", "1.3 note"},
 	} {
 		l := newLab(t)
 		a := agent(step(call("note", `{"text":"x"}`), call("greet", `{"name":"a"}`), call("note", `{"text":"y"}`)), answer("done"))
@@ -140,18 +140,18 @@ func TestAgentOrder(t *testing.T) {
 func TestAgentMode(t *testing.T) {
 	lenient := step(call("greet", `{"name":"a","times":"2","more":1}`))
 	for _, test := range []struct {
-		run, agent switchyard.Mode
+		run, agent api.Mode
 		executed   []string
 	}{
 		{"", "", nil},
-		{"", switchyard.ModeLenient, []string{"1.1 greet"}},
-		{switchyard.ModeLenient, switchyard.ModeStrict, []string{"1.1 greet"}},
-		{switchyard.ModeStrict, switchyard.ModeLenient, nil},
+		{"", api.ModeLenient, []string{"1.1 greet"}},
+		{api.ModeLenient, api.ModeStrict, []string{"1.1 greet"}},
+		{api.ModeStrict, api.ModeLenient, nil},
 	} {
 		l := newLab(t)
 		a := agent(lenient, answer("done"))
 		a.Mode = test.agent
-		l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go.", Mode: test.run})
+		l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go.", Mode: test.run})
 		l.result()
 		expect(t, fmt.Sprintf("run %q agent %q", test.run, test.agent), l.executed, test.executed)
 	}

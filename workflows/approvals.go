@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -21,26 +22,26 @@ type approvals struct {
 	// refused counts decisions that were refused and stand in history.
 	refused int
 	// edit admits a call anew with the arguments that a decision gives it.
-	edit func(workflow.Context, *approval, switchyard.Decision) (switchyard.Verdict, error)
+	edit func(workflow.Context, *approval, api.Decision) (api.Verdict, error)
 	// notify tells the webhook of an approval. notifying counts the notices under way, notices all that there were.
-	notify             func(workflow.Context, string, switchyard.Notice)
+	notify             func(workflow.Context, string, api.Notice)
 	notifying, notices int
 }
 
 // approval is one call that waits, or waited.
 type approval struct {
 	switchyard.Approval
-	call switchyard.Call
+	call api.Call
 	// verdict is the call's, as it runs once it is approved.
-	verdict switchyard.Verdict
+	verdict api.Verdict
 	// checking is whose edit is being checked.
 	checking string
 	// over is set when there is nothing more to decide; how says why, and fault is the error of a call that must not run.
 	over  bool
 	how   string
-	fault *switchyard.Error
+	fault *api.Error
 	// grant is what a run at a limit was granted.
-	grant *switchyard.Grant
+	grant *api.Grant
 	// next goes on with the call; it is set when the call's turn has come.
 	next func()
 }
@@ -48,38 +49,38 @@ type approval struct {
 // newApprovals makes the run answer the query and take decisions. It comes before anything that waits.
 func newApprovals(ctx workflow.Context) (*approvals, error) {
 	a := &approvals{known: map[string]*approval{}}
-	if err := workflow.SetQueryHandler(ctx, switchyard.ApprovalsQuery, a.list); err != nil {
+	if err := workflow.SetQueryHandler(ctx, api.ApprovalsQuery, a.list); err != nil {
 		return nil, err
 	}
-	return a, workflow.SetUpdateHandlerWithOptions(ctx, switchyard.DecideUpdate, a.decide,
+	return a, workflow.SetUpdateHandlerWithOptions(ctx, api.DecideUpdate, a.decide,
 		workflow.UpdateHandlerOptions{Validator: a.mayDecide, Description: "a person decides about a call that waits for approval"})
 }
 
 // list answers the query with what waits, as much as fits.
-func (a *approvals) list() ([]switchyard.Approval, error) {
-	return answering(a.open, func(o *approval) (switchyard.Approval, int) { return o.Approval, len(o.Text) + len(o.Reason) }), nil
+func (a *approvals) list() ([]api.Approval, error) {
+	return answering(a.open, func(o *approval) (api.Approval, int) { return o.Approval, len(o.Text) + len(o.Reason) }), nil
 }
 
 // ask asks for the approval of an admitted call, if its verdict says so and that has not been done.
-func (a *approvals) ask(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) {
+func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.Verdict) {
 	if v.Approval == nil || a.known[c.ID] != nil {
 		return
 	}
 	now := workflow.Now(ctx)
-	o := &approval{call: c, verdict: v, Approval: switchyard.Approval{ApprovalNeed: *v.Approval, Call: c.ID, Tool: c.Tool,
+	o := &approval{call: c, verdict: v, Approval: api.Approval{ApprovalNeed: *v.Approval, Call: c.ID, Tool: c.Tool,
 		Asked: now, Until: now.Add(v.Approval.Within.Std())}}
 	a.known[c.ID] = o
 	a.open = append(a.open, o)
 	if len(a.open) == 1 {
 		mark(ctx, now)
 	}
-	a.tell(ctx, o, switchyard.NoticeWaiting, nil)
+	a.tell(ctx, o, api.NoticeWaiting, nil)
 	workflow.Go(ctx, func(ctx workflow.Context) { a.watch(ctx, o) })
 }
 
 // mark tells by a memo, where runs are listed, since when calls wait for approval; nil says that none does.
 func mark(ctx workflow.Context, since any) {
-	if err := workflow.UpsertMemo(ctx, map[string]any{switchyard.ApprovalsMemo: since}); err != nil {
+	if err := workflow.UpsertMemo(ctx, map[string]any{api.ApprovalsMemo: since}); err != nil {
 		workflow.GetLogger(ctx).Warn("the run's list entry does not tell of approvals", "error", err)
 	}
 }
@@ -88,7 +89,7 @@ func mark(ctx workflow.Context, since any) {
 func (a *approvals) watch(ctx workflow.Context, o *approval) {
 	for !o.over {
 		options := workflow.AwaitOptions{Timeout: max(o.Until.Sub(workflow.Now(ctx)), time.Millisecond),
-			TimerOptions: workflow.TimerOptions{Summary: switchyard.ApprovalTimer(o.Call)}}
+			TimerOptions: workflow.TimerOptions{Summary: api.ApprovalTimer(o.Call)}}
 		decided, err := workflow.AwaitWithOptions(ctx, options, func() bool { return o.over })
 		if err == nil && !decided {
 			// An edit that came in time counts, however long its check takes.
@@ -98,12 +99,12 @@ func (a *approvals) watch(ctx workflow.Context, o *approval) {
 		case o.over:
 		case err != nil:
 			a.withdraw(ctx, o.Call, "the run was cancelled")
-		case o.OnTimeout == switchyard.ApprovalEscalates && !o.Escalated:
+		case o.OnTimeout == api.ApprovalEscalates && !o.Escalated:
 			o.Escalated, o.Until = true, workflow.Now(ctx).Add(o.Within.Std())
-			a.tell(ctx, o, switchyard.NoticeEscalated, nil)
+			a.tell(ctx, o, api.NoticeEscalated, nil)
 		default:
-			o.fault = switchyard.NotApproved(o.Tool, o.Waited())
-			a.close(ctx, o, undecided, switchyard.NoticeDecision{Decision: switchyard.DecisionTimeout})
+			o.fault = api.NotApproved(o.Tool, o.Waited())
+			a.close(ctx, o, undecided, api.NoticeDecision{Decision: api.DecisionTimeout})
 		}
 	}
 }
@@ -111,15 +112,15 @@ func (a *approvals) watch(ctx workflow.Context, o *approval) {
 // withdraw closes the approval of a call that is not made any more, if there is one.
 func (a *approvals) withdraw(ctx workflow.Context, callID, why string) {
 	if o := a.known[callID]; o != nil && !o.over {
-		o.fault = switchyard.NotStarted()
-		a.close(ctx, o, why, switchyard.NoticeDecision{Decision: switchyard.DecisionWithdrawn, Reason: why})
+		o.fault = api.NotStarted()
+		a.close(ctx, o, why, api.NoticeDecision{Decision: api.DecisionWithdrawn, Reason: why})
 	}
 }
 
 // close ends an approval; how says why in words, for decisions that come later.
-func (a *approvals) close(ctx workflow.Context, o *approval, how string, decided switchyard.NoticeDecision) {
+func (a *approvals) close(ctx workflow.Context, o *approval, how string, decided api.NoticeDecision) {
 	o.over, o.how = true, how
-	a.tell(ctx, o, switchyard.NoticeDecided, &decided)
+	a.tell(ctx, o, api.NoticeDecided, &decided)
 	a.open = slices.DeleteFunc(a.open, func(other *approval) bool { return other == o })
 	if len(a.open) == 0 {
 		mark(ctx, nil)
@@ -130,7 +131,7 @@ func (a *approvals) close(ctx workflow.Context, o *approval, how string, decided
 }
 
 // asDecided returns a call's verdict as its approval left it.
-func (a *approvals) asDecided(v switchyard.Verdict) switchyard.Verdict {
+func (a *approvals) asDecided(v api.Verdict) api.Verdict {
 	if o := a.known[v.ID]; o != nil && v.Approval != nil {
 		return o.verdict
 	}
@@ -139,7 +140,7 @@ func (a *approvals) asDecided(v switchyard.Verdict) switchyard.Verdict {
 
 // mayDecide refuses, without a trace in history, what no decision is, and what is about no call that waits or waited. What
 // matters to who reads the records later, another call's digest, a second decision, one of nobody, is refused by decide.
-func (a *approvals) mayDecide(_ workflow.Context, d switchyard.Decision) error {
+func (a *approvals) mayDecide(_ workflow.Context, d api.Decision) error {
 	if e := d.Check(); e != nil {
 		return refuse(*e)
 	}
@@ -148,7 +149,7 @@ func (a *approvals) mayDecide(_ workflow.Context, d switchyard.Decision) error {
 		return refuse(a.unknown(d.Call))
 	}
 	if o.checking != "" {
-		return refuse(switchyard.ReplyError{Type: switchyard.DecisionBusy, Message: fmt.Sprintf("changed arguments of %s for call %q are being checked", o.checking, d.Call)})
+		return refuse(api.ReplyError{Type: api.DecisionBusy, Message: fmt.Sprintf("changed arguments of %s for call %q are being checked", o.checking, d.Call)})
 	}
 	if e := a.fault(o, d); e != nil && a.refused >= maxRefusedDecisions {
 		return refuse(*e)
@@ -157,8 +158,8 @@ func (a *approvals) mayDecide(_ workflow.Context, d switchyard.Decision) error {
 }
 
 // unknown says that there is nothing to decide about a call, and about which there is.
-func (a *approvals) unknown(callID string) switchyard.ReplyError {
-	e := switchyard.ReplyError{Type: switchyard.DecisionUnknown, Message: fmt.Sprintf("no call %q of the run waits for approval", callID)}
+func (a *approvals) unknown(callID string) api.ReplyError {
+	e := api.ReplyError{Type: api.DecisionUnknown, Message: fmt.Sprintf("no call %q of the run waits for approval", callID)}
 	for _, o := range a.open {
 		e.Open = append(e.Open, o.Call)
 	}
@@ -167,22 +168,22 @@ func (a *approvals) unknown(callID string) switchyard.ReplyError {
 }
 
 // fault returns why a decision does not count.
-func (a *approvals) fault(o *approval, d switchyard.Decision) *switchyard.ReplyError {
+func (a *approvals) fault(o *approval, d api.Decision) *api.ReplyError {
 	switch {
 	case o.over:
 		return o.closed(o.how)
 	case !d.Named():
-		return &switchyard.ReplyError{Type: switchyard.DecisionUnnamed, Message: "the decision does not say whose it is"}
+		return &api.ReplyError{Type: api.DecisionUnnamed, Message: "the decision does not say whose it is"}
 	case d.Digest != o.Digest:
-		return &switchyard.ReplyError{Type: switchyard.DecisionMismatch,
+		return &api.ReplyError{Type: api.DecisionMismatch,
 			Message: fmt.Sprintf("the decision is about another call: its digest is not that of call %q; look at what waits, and decide about that", d.Call)}
 	}
 	return o.unfit(d)
 }
 
 // closed refuses a decision on an approval that is over; how says why.
-func (o *approval) closed(how string) *switchyard.ReplyError {
-	return &switchyard.ReplyError{Type: switchyard.DecisionClosed, Message: fmt.Sprintf("nothing is left to decide about call %q: %s", o.Call, how)}
+func (o *approval) closed(how string) *api.ReplyError {
+	return &api.ReplyError{Type: api.DecisionClosed, Message: fmt.Sprintf("nothing is left to decide about call %q: %s", o.Call, how)}
 }
 
 // lateChange is the change by which runs that older versions began are told from those that refuse a decision which comes after
@@ -192,7 +193,7 @@ const lateChange = "late decision"
 // late reports whether the approval's time is over, though the run has not taken note of it: where no worker was there for a while, a
 // decision can come together with the timer, and the SDK hands it over first. An approval that is still to be escalated stays open.
 func (o *approval) late(ctx workflow.Context) bool {
-	open := o.OnTimeout == switchyard.ApprovalEscalates && !o.Escalated || workflow.Now(ctx).Before(o.Until)
+	open := o.OnTimeout == api.ApprovalEscalates && !o.Escalated || workflow.Now(ctx).Before(o.Until)
 	return !open && workflow.GetVersion(ctx, lateChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
@@ -200,13 +201,13 @@ func (o *approval) late(ctx workflow.Context) bool {
 const undecided = "nobody decided in time"
 
 // decide takes a decision. One that does not count is refused after it was accepted, so that history keeps who tried what.
-func (a *approvals) decide(ctx workflow.Context, d switchyard.Decision) error {
+func (a *approvals) decide(ctx workflow.Context, d api.Decision) error {
 	o := a.known[d.Call]
 	e := a.fault(o, d)
 	if e == nil && o.late(ctx) {
 		e = o.closed(undecided)
 	}
-	if e == nil && d.Kind == switchyard.DecisionEdit {
+	if e == nil && d.Kind == api.DecisionEdit {
 		var err error
 		if e, err = a.change(ctx, o, d); err != nil {
 			return err
@@ -216,16 +217,16 @@ func (a *approvals) decide(ctx workflow.Context, d switchyard.Decision) error {
 		a.refused++
 		return refuse(*e)
 	}
-	if d.Kind == switchyard.DecisionDeny {
+	if d.Kind == api.DecisionDeny {
 		o.fault = d.Denied()
 	}
 	o.grant = d.Grant
-	a.close(ctx, o, d.Note(), switchyard.NoticeDecision{Decision: d.Kind, By: d.By, Reason: d.Reason})
+	a.close(ctx, o, d.Note(), api.NoticeDecision{Decision: d.Kind, By: d.By, Reason: d.Reason})
 	return nil
 }
 
 // change admits the call anew with the arguments of an edit; what is refused leaves the approval open.
-func (a *approvals) change(ctx workflow.Context, o *approval, d switchyard.Decision) (*switchyard.ReplyError, error) {
+func (a *approvals) change(ctx workflow.Context, o *approval, d api.Decision) (*api.ReplyError, error) {
 	o.checking = d.By
 	v, err := a.edit(ctx, o, d)
 	o.checking = ""
@@ -233,7 +234,7 @@ func (a *approvals) change(ctx workflow.Context, o *approval, d switchyard.Decis
 	case err != nil:
 		return nil, err
 	case v.Error != nil:
-		return &switchyard.ReplyError{Type: switchyard.DecisionUnfit, Problems: v.Error.Problems,
+		return &api.ReplyError{Type: api.DecisionUnfit, Problems: v.Error.Problems,
 			Message: fmt.Sprintf("call %q with the changed arguments is refused (%s): %s", d.Call, v.Error.Type, v.Error.Message)}, nil
 	case o.over:
 		return a.fault(o, d), nil
@@ -243,28 +244,28 @@ func (a *approvals) change(ctx workflow.Context, o *approval, d switchyard.Decis
 }
 
 // editCall admits a call anew with the arguments that a decision gives it, in one recorded step.
-func (p *pipeline) editCall(ctx workflow.Context, o *approval, d switchyard.Decision) (v switchyard.Verdict, err error) {
+func (p *pipeline) editCall(ctx workflow.Context, o *approval, d api.Decision) (v api.Verdict, err error) {
 	c := o.call
 	c.Arguments, c.Plan = string(validated(o.call, o.verdict)), o.verdict.Plan
-	request := switchyard.EditRequest{Admit: p.admission(0), Decision: d}
+	request := api.EditRequest{Admit: p.admission(0), Decision: d}
 	// It was counted when it was admitted first.
 	request.Admit.Allow, request.Admit.Facts.Calls = nil, p.seen.past(c.ID)
-	request.Admit.Calls = []switchyard.Call{c}
+	request.Admit.Calls = []api.Call{c}
 	request.Admit.Tools = p.toolsOf(request.Admit.Calls)
 	began := workflow.Now(ctx)
-	err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall), "check of call "+c.ID+" as "+d.By+" changed it"), switchyard.EditActivity, request).Get(ctx, &v)
+	err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall), "check of call "+c.ID+" as "+d.By+" changed it"), api.EditActivity, request).Get(ctx, &v)
 	if err == nil {
 		p.admittedAt(v, began)
 	}
 	if p.inline.on {
-		p.inline.add(ctx, verdictsSize([]switchyard.Verdict{v}))
+		p.inline.add(ctx, verdictsSize([]api.Verdict{v}))
 	}
 	return v, err
 }
 
 // whenApproved starts a call as soon as a person has approved it, or ends it as the decision says. A call that does not run has
 // its end recorded.
-func (p *pipeline) whenApproved(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
+func (p *pipeline) whenApproved(ctx workflow.Context, c api.Call, v api.Verdict) workflow.Future {
 	a := p.control.approvals
 	a.ask(ctx, c, v)
 	o := a.known[c.ID]
@@ -282,10 +283,10 @@ func (p *pipeline) whenApproved(ctx workflow.Context, c switchyard.Call, v switc
 func (p *pipeline) goOnWith(ctx workflow.Context, o *approval, end workflow.Settable) {
 	err := p.control.goOn(ctx)
 	switch {
-	case err != nil || o.fault != nil && o.fault.Type == switchyard.ErrCancelled:
-		end.SetError(switchyard.NotStarted())
+	case err != nil || o.fault != nil && o.fault.Type == api.ErrCancelled:
+		end.SetError(api.NotStarted())
 	case o.fault != nil:
-		end.Set(p.settle(ctx, switchyard.SettleRequest{Call: o.Call, Tool: p.tools[o.Tool], Origin: p.origin, Notes: o.verdict.Notes, Error: o.fault}))
+		end.Set(p.settle(ctx, api.SettleRequest{Call: o.Call, Tool: p.tools[o.Tool], Origin: p.origin, Notes: o.verdict.Notes, Error: o.fault}))
 	case o.verdict.Result != nil:
 		end.SetValue(*o.verdict.Result)
 	default:

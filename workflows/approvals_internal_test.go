@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 )
@@ -20,23 +20,23 @@ func TestApprovalLate(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		a.edit = func(workflow.Context, *approval, switchyard.Decision) (v switchyard.Verdict, err error) {
+		a.edit = func(workflow.Context, *approval, api.Decision) (v api.Verdict, err error) {
 			return v, nil
 		}
 		past := workflow.Now(ctx).Add(-time.Minute)
 		for _, o := range []*approval{
-			{Approval: switchyard.Approval{Call: "over", Until: past}},
-			{Approval: switchyard.Approval{Call: "open", Until: past.Add(time.Hour)}},
-			{Approval: switchyard.Approval{Call: "to escalate", Until: past, ApprovalNeed: switchyard.ApprovalNeed{OnTimeout: switchyard.ApprovalEscalates}}},
-			{Approval: switchyard.Approval{Call: "escalated", Until: past, Escalated: true, ApprovalNeed: switchyard.ApprovalNeed{OnTimeout: switchyard.ApprovalEscalates}}},
+			{Approval: api.Approval{Call: "over", Until: past}},
+			{Approval: api.Approval{Call: "open", Until: past.Add(time.Hour)}},
+			{Approval: api.Approval{Call: "to escalate", Until: past, ApprovalNeed: api.ApprovalNeed{OnTimeout: api.ApprovalEscalates}}},
+			{Approval: api.Approval{Call: "escalated", Until: past, Escalated: true, ApprovalNeed: api.ApprovalNeed{OnTimeout: api.ApprovalEscalates}}},
 		} {
 			o.Digest = o.Call
 			a.known[o.Call], a.open = o, append(a.open, o)
-			for _, kind := range []switchyard.DecisionKind{switchyard.DecisionEdit, switchyard.DecisionApprove} {
-				if err := a.decide(ctx, switchyard.Decision{Call: o.Call, Digest: o.Digest, Kind: kind, By: "ada"}); err != nil {
+			for _, kind := range []api.DecisionKind{api.DecisionEdit, api.DecisionApprove} {
+				if err := a.decide(ctx, api.Decision{Call: o.Call, Digest: o.Digest, Kind: kind, By: "ada"}); err != nil {
 					refusals[o.Call+" "+string(kind)] = err.Error()
 				}
-				if kind == switchyard.DecisionEdit && o.over {
+				if kind == api.DecisionEdit && o.over {
 					o.over, a.open = false, append(a.open, o)
 				}
 			}

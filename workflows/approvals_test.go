@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
@@ -40,7 +40,7 @@ execution: {lane: bank, effect: read}
 
 func newGuardedLab(t *testing.T) *lab {
 	t.Helper()
-	specs, err := toolspecs.Decode("guarded.yaml", []byte(guardedTools), toolspecs.Options{Lanes: lanes.Of(switchyard.Lane{Name: "bank"})})
+	specs, err := toolspecs.Decode("guarded.yaml", []byte(guardedTools), toolspecs.Options{Lanes: lanes.Of(api.Lane{Name: "bank"})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,13 +48,13 @@ func newGuardedLab(t *testing.T) *lab {
 }
 
 // awaiting asks the run for the calls that wait for approval.
-func (l *lab) awaiting() []switchyard.Approval {
+func (l *lab) awaiting() []api.Approval {
 	l.t.Helper()
-	value, err := l.QueryWorkflow(switchyard.ApprovalsQuery)
+	value, err := l.QueryWorkflow(api.ApprovalsQuery)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	var list []switchyard.Approval
+	var list []api.Approval
 	if err := value.Get(&list); err != nil {
 		l.t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func (l *lab) awaiting() []switchyard.Approval {
 }
 
 // decide decides when the run's clock has gone on by d, with the digest of what waits then unless the decision has one.
-func (l *lab) decide(d time.Duration, decision switchyard.Decision) *update {
+func (l *lab) decide(d time.Duration, decision api.Decision) *update {
 	u := &update{accepted: make(chan struct{}), over: make(chan struct{})}
 	l.after(d, func() {
 		for _, a := range l.awaiting() {
@@ -70,19 +70,19 @@ func (l *lab) decide(d time.Duration, decision switchyard.Decision) *update {
 				decision.Digest = a.Digest
 			}
 		}
-		l.UpdateWorkflow(switchyard.DecideUpdate, fmt.Sprint(decision, d), u, decision)
+		l.UpdateWorkflow(api.DecideUpdate, fmt.Sprint(decision, d), u, decision)
 	})
 	return u
 }
 
-func guardedAgent(steps ...switchyard.ScriptStep) *switchyard.Agent {
+func guardedAgent(steps ...api.ScriptStep) *api.Agent {
 	a := agent(steps...)
 	a.Tools = append(a.Tools, "pay", "wire", "look")
 	return a
 }
 
-func approve(call, by string) switchyard.Decision {
-	return switchyard.Decision{Call: call, Kind: switchyard.DecisionApprove, By: by}
+func approve(call, by string) api.Decision {
+	return api.Decision{Call: call, Kind: api.DecisionApprove, By: by}
 }
 
 // TestApprovals proves that calls that wait for approval hold up no others, that all of them are asked for at once, and that an
@@ -90,13 +90,13 @@ func approve(call, by string) switchyard.Decision {
 // model with who decided.
 func TestApprovals(t *testing.T) {
 	l := newGuardedLab(t)
-	var waiting []switchyard.Approval
+	var waiting []api.Approval
 	var before []string
 	l.after(time.Hour, func() { waiting, before = l.awaiting(), slices.Clone(l.executed) })
 	decided := []*update{
 		l.decide(61*time.Minute, approve("1.1", "ada")),
-		l.decide(62*time.Minute, switchyard.Decision{Call: "1.2", Kind: switchyard.DecisionEdit, By: "bob", Arguments: []byte(`{"value":7}`)}),
-		l.decide(63*time.Minute, switchyard.Decision{Call: "1.3", Kind: switchyard.DecisionDeny, By: "cem", Reason: "too much"}),
+		l.decide(62*time.Minute, api.Decision{Call: "1.2", Kind: api.DecisionEdit, By: "bob", Arguments: []byte(`{"value":7}`)}),
+		l.decide(63*time.Minute, api.Decision{Call: "1.3", Kind: api.DecisionDeny, By: "cem", Reason: "too much"}),
 	}
 	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`), call("pay", `{"value":3}`), call("echo", `{"value":4}`)), answer("done")), "Go.")
 	if r := l.result(); r.Answer != "done" || r.Usage.Calls != 4 || r.Usage.Failed != 1 {
@@ -105,7 +105,7 @@ func TestApprovals(t *testing.T) {
 	expect(t, "executed while three calls wait", before, []string{"1.4 echo"})
 	expect(t, "executed", l.executed, []string{"1.4 echo", "1.1 pay", "1.2 pay"})
 	for i, a := range waiting {
-		if id := switchyard.TurnCallID(1, i+1); a.Call != id || a.Tool != "pay" || a.Text != fmt.Sprintf("Pay %d?", i+1) || a.Digest == waiting[(i+1)%3].Digest || a.Until.Sub(a.Asked) != 2*time.Hour {
+		if id := api.TurnCallID(1, i+1); a.Call != id || a.Tool != "pay" || a.Text != fmt.Sprintf("Pay %d?", i+1) || a.Digest == waiting[(i+1)%3].Digest || a.Until.Sub(a.Asked) != 2*time.Hour {
 			t.Errorf("approval %d: %+v", i, a)
 		}
 	}
@@ -132,33 +132,33 @@ func TestApprovalRefusals(t *testing.T) {
 	l.after(time.Minute, func() {
 		d := approve("1.1", "ada")
 		d.Digest = other
-		l.UpdateWorkflow(switchyard.DecideUpdate, "mismatch", mismatch, d)
+		l.UpdateWorkflow(api.DecideUpdate, "mismatch", mismatch, d)
 	})
-	edit := func(arguments string) switchyard.Decision {
-		return switchyard.Decision{Call: "1.1", Kind: switchyard.DecisionEdit, By: "ada", Arguments: []byte(arguments)}
+	edit := func(arguments string) api.Decision {
+		return api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada", Arguments: []byte(arguments)}
 	}
 	tests := []struct {
 		update *update
-		want   switchyard.ReplyErrorType
+		want   api.ReplyErrorType
 		says   string
 	}{
-		{mismatch, switchyard.DecisionMismatch, "another call"},
-		{l.decide(2*time.Minute, approve("1.1", " ")), switchyard.DecisionUnnamed, "whose"},
-		{l.decide(3*time.Minute, approve("2.1", "ada")), switchyard.DecisionUnknown, `no call "2.1" of the run waits for approval; waiting: 1.1, 1.2`},
-		{l.decide(4*time.Minute, switchyard.Decision{Call: "1.1", Kind: "maybe", By: "ada"}), switchyard.ReplyMalformed, "approve, deny or edit"},
-		{l.decide(5*time.Minute, edit(`{"value":101,"more":1}`)), switchyard.DecisionUnfit, "validation_error"},
-		{l.decide(6*time.Minute, edit(`{"value":null}`)), switchyard.DecisionUnfit, "validation_error"},
-		{l.decide(7*time.Minute, edit(`[1]`)), switchyard.DecisionUnfit, "must be an object"},
+		{mismatch, api.DecisionMismatch, "another call"},
+		{l.decide(2*time.Minute, approve("1.1", " ")), api.DecisionUnnamed, "whose"},
+		{l.decide(3*time.Minute, approve("2.1", "ada")), api.DecisionUnknown, `no call "2.1" of the run waits for approval; waiting: 1.1, 1.2`},
+		{l.decide(4*time.Minute, api.Decision{Call: "1.1", Kind: "maybe", By: "ada"}), api.ReplyMalformed, "approve, deny or edit"},
+		{l.decide(5*time.Minute, edit(`{"value":101,"more":1}`)), api.DecisionUnfit, "validation_error"},
+		{l.decide(6*time.Minute, edit(`{"value":null}`)), api.DecisionUnfit, "validation_error"},
+		{l.decide(7*time.Minute, edit(`[1]`)), api.DecisionUnfit, "must be an object"},
 		{l.decide(8*time.Minute, approve("1.1", "ada")), "", ""},
-		{l.decide(9*time.Minute, approve("1.1", "bob")), switchyard.DecisionClosed, "approved by ada"},
-		{l.decide(3*time.Hour, approve("1.2", "ada")), switchyard.DecisionClosed, "nobody decided in time"},
+		{l.decide(9*time.Minute, approve("1.1", "bob")), api.DecisionClosed, "approved by ada"},
+		{l.decide(3*time.Hour, approve("1.2", "ada")), api.DecisionClosed, "nobody decided in time"},
 		{l.decide(210*time.Minute, approve("1.3", "ada")), "", ""},
 	}
 	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`), call("wire", `{"text":"x"}`)), answer("done")), "Go.")
 	l.result()
 	for i, test := range tests {
 		e := test.update.refused(t)
-		if got := (switchyard.ReplyError{}); e != nil {
+		if got := (api.ReplyError{}); e != nil {
 			got = *e
 			if got.Type != test.want || !strings.Contains(got.Message, test.says) {
 				t.Errorf("decision %d: %+v", i, got)
@@ -179,19 +179,19 @@ func TestApprovalRefusals(t *testing.T) {
 // TestApprovalOrder proves that an exclusive call that waits for approval keeps its place: later calls of its lane wait for it,
 // calls of other lanes do not, and when it is denied they go on.
 func TestApprovalOrder(t *testing.T) {
-	for _, kind := range []switchyard.DecisionKind{switchyard.DecisionApprove, switchyard.DecisionDeny} {
+	for _, kind := range []api.DecisionKind{api.DecisionApprove, api.DecisionDeny} {
 		l := newGuardedLab(t)
 		var before []string
 		l.after(time.Hour, func() { before = slices.Clone(l.executed) })
 		// The second is decided first, and waits for the first all the same.
 		l.decide(time.Minute, approve("1.3", "ada"))
-		l.decide(90*time.Minute, switchyard.Decision{Call: "1.2", Kind: kind, By: "ada"})
+		l.decide(90*time.Minute, api.Decision{Call: "1.2", Kind: kind, By: "ada"})
 		l.runAgent(guardedAgent(step(call("look", `{"text":"a"}`), call("wire", `{"text":"b"}`), call("wire", `{"text":"c"}`), call("look", `{"text":"d"}`), call("echo", `{"value":1}`)), answer("done")), "Go.")
 		l.result()
 		slices.Sort(before)
 		expect(t, "executed before", before, []string{"1.1 look", "1.5 echo"})
 		want := []string{"a", "b", "c", "d"}
-		if kind == switchyard.DecisionDeny {
+		if kind == api.DecisionDeny {
 			want = []string{"a", "c", "d"}
 		}
 		expect(t, "stored", l.stored, want)
@@ -203,7 +203,7 @@ func TestApprovalOrder(t *testing.T) {
 func TestApprovalEnds(t *testing.T) {
 	t.Run("escalated", func(t *testing.T) {
 		l := newGuardedLab(t)
-		var later []switchyard.Approval
+		var later []api.Approval
 		l.after(3*time.Hour, func() { later = l.awaiting() })
 		began := l.Now()
 		l.runAgent(guardedAgent(step(call("wire", `{"text":"x"}`)), answer("done")), "Go.")
@@ -224,7 +224,7 @@ func TestApprovalEnds(t *testing.T) {
 	t.Run("wall time", func(t *testing.T) {
 		l := newGuardedLab(t)
 		a := guardedAgent(step(call("pay", `{"value":1}`)), answer("done"))
-		a.Limits.WallTime = switchyard.Duration(time.Hour)
+		a.Limits.WallTime = api.Duration(time.Hour)
 		l.runAgent(a, "Go.")
 		if r := l.result(); r.Limit != "wall_time" {
 			t.Errorf("result: %+v", r)
@@ -237,11 +237,11 @@ func TestApprovalEnds(t *testing.T) {
 func TestApprovalPaused(t *testing.T) {
 	l := newGuardedLab(t)
 	var while []string
-	l.after(time.Minute, func() { l.tellRun(switchyard.PauseUpdate, "p", switchyard.Pause{By: "ada"}) })
+	l.after(time.Minute, func() { l.tellRun(api.PauseUpdate, "p", api.Pause{By: "ada"}) })
 	l.decide(2*time.Minute, approve("1.1", "ada"))
 	l.after(3*time.Hour, func() {
 		while = slices.Clone(l.executed)
-		l.tellRun(switchyard.ResumeUpdate, "r", switchyard.Pause{By: "ada"})
+		l.tellRun(api.ResumeUpdate, "r", api.Pause{By: "ada"})
 	})
 	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`)), answer("done")), "Go.")
 	l.result()
@@ -263,24 +263,24 @@ func TestApprovalInPlans(t *testing.T) {
 	l.after(time.Minute, func() { first = calls() })
 	l.decide(2*time.Minute, approve("a", "ada"))
 	l.after(3*time.Minute, func() { second = calls() })
-	l.decide(4*time.Minute, switchyard.Decision{Call: "b", Kind: switchyard.DecisionDeny, By: "ada"})
+	l.decide(4*time.Minute, api.Decision{Call: "b", Kind: api.DecisionDeny, By: "ada"})
 	l.runPlan(`
 calls:
   - {id: a, tool: pay, arguments: {value: 1}}
   - {id: b, tool: pay, arguments: {value: "${a}"}}
   - {id: c, tool: pay, arguments: {value: 3}, depends_on: [b]}`)
-	var result switchyard.RunResult
-	l.failure(switchyard.RunCallsFailed, &result)
+	var result api.RunResult
+	l.failure(api.RunCallsFailed, &result)
 	expect(t, "asked at first", first, []string{"a Pay 1?", "c Pay 3?"})
 	expect(t, "asked then", second, []string{"c Pay 3?", "b Pay 1?"})
 	expect(t, "executed", l.executed, []string{"a pay"})
-	if len(result.Failures) != 2 || result.Failures[0].Error.Type != switchyard.ErrApprovalDenied || result.Failures[1].Error.Type != switchyard.ErrPreconditionFailed {
+	if len(result.Failures) != 2 || result.Failures[0].Error.Type != api.ErrApprovalDenied || result.Failures[1].Error.Type != api.ErrPreconditionFailed {
 		t.Errorf("failures: %+v", result.Failures)
 	}
 
 	l = newGuardedLab(t)
 	l.decide(time.Minute, approve("1.1", "ada"))
-	l.ExecuteWorkflow(switchyard.CallWorkflow, switchyard.RunInput{Call: &switchyard.Call{Tool: "pay", Arguments: `{"value":5}`}})
+	l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "pay", Arguments: `{"value":5}`}})
 	if r := l.result(); string(r.Output) != "5" {
 		t.Errorf("result: %+v", r)
 	}
@@ -300,12 +300,12 @@ func TestApprovalHooks(t *testing.T) {
 		return activities.HookVerdict{}, nil
 	}
 	edit := func(after time.Duration, arguments string) *update {
-		return l.decide(after, switchyard.Decision{Call: "1.1", Kind: switchyard.DecisionEdit, By: "ada", Arguments: []byte(arguments)})
+		return l.decide(after, api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada", Arguments: []byte(arguments)})
 	}
 	blocked, answered := edit(time.Minute, `{"value":2}`), edit(2*time.Minute, `{"value":3}`)
-	l.runAgent(hooked(guardedAgent(step(call("pay", `{"value":1}`)), answer("done")), switchyard.HookBeforeCall), "Go.")
+	l.runAgent(hooked(guardedAgent(step(call("pay", `{"value":1}`)), answer("done")), api.HookBeforeCall), "Go.")
 	l.result()
-	if e := blocked.refused(t); e == nil || e.Type != switchyard.DecisionUnfit || !strings.Contains(e.Message, "never two") {
+	if e := blocked.refused(t); e == nil || e.Type != api.DecisionUnfit || !strings.Contains(e.Message, "never two") {
 		t.Errorf("a blocked edit: %+v", e)
 	}
 	if e := answered.refused(t); e != nil {
@@ -321,10 +321,10 @@ func TestApprovalHooks(t *testing.T) {
 // itself.
 func TestApprovalEditCounts(t *testing.T) {
 	l := newGuardedLab(t)
-	l.rules = []switchyard.PolicyRule{{Name: "two", When: "tool.name == 'pay' && calls.pay.made >= 2", Then: switchyard.PolicyDeny, Message: "two are enough"}}
+	l.rules = []api.PolicyRule{{Name: "two", When: "tool.name == 'pay' && calls.pay.made >= 2", Then: api.PolicyDeny, Message: "two are enough"}}
 	edits := make([]*update, 2)
 	for i := range edits {
-		edits[i] = l.decide(time.Duration(i+1)*time.Minute, switchyard.Decision{Call: switchyard.TurnCallID(1, i+1), Kind: switchyard.DecisionEdit, By: "ada",
+		edits[i] = l.decide(time.Duration(i+1)*time.Minute, api.Decision{Call: api.TurnCallID(1, i+1), Kind: api.DecisionEdit, By: "ada",
 			Arguments: []byte(fmt.Sprintf(`{"value":%d}`, 7+i))})
 	}
 	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`), call("pay", `{"value":3}`)), answer("done")), "Go.")
@@ -349,7 +349,7 @@ func TestApprovalUnseenNames(t *testing.T) {
 	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`)), answer("done")), "Go.")
 	l.result()
 	for i, u := range tried {
-		if e := u.refused(t); e == nil || e.Type != switchyard.ReplyMalformed {
+		if e := u.refused(t); e == nil || e.Type != api.ReplyMalformed {
 			t.Errorf("name %d: %+v", i, e)
 		}
 	}
@@ -373,14 +373,14 @@ undo: {tool: unbook, arguments: {text: "{{args.text}}"}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	dry := switchyard.Decision{Kind: switchyard.DecisionEdit, By: "ada", Arguments: []byte(`{"execution_plan":{"intent":"see","dry_run":true}}`)}
+	dry := api.Decision{Kind: api.DecisionEdit, By: "ada", Arguments: []byte(`{"execution_plan":{"intent":"see","dry_run":true}}`)}
 	l := newBookings(t, specs...)
 	dry.Call = "1.1"
 	edited := l.decide(time.Minute, dry)
 	a := booker("", step(call("rent", `{"text":"car"}`)))
 	a.Tools = append(a.Tools, "rent")
 	l.runAgent(a, "Go.")
-	l.failure(switchyard.RunModelFailed, nil)
+	l.failure(api.RunModelFailed, nil)
 	if e := edited.refused(t); e != nil {
 		t.Errorf("the edit is refused: %+v", e)
 	}
@@ -390,6 +390,6 @@ undo: {tool: unbook, arguments: {text: "{{args.text}}"}}
 	dry.Call = "a"
 	l.decide(time.Minute, dry)
 	l.runPlan(`{calls: [{id: a, tool: rent, arguments: {text: car}}, {id: b, tool: book, arguments: {text: "${a}"}}]}`)
-	l.failure(switchyard.RunCallsFailed, nil)
+	l.failure(api.RunCallsFailed, nil)
 	expect(t, "executed by the plan", l.executed, nil)
 }

@@ -3,7 +3,7 @@ package workflows
 import (
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -46,7 +46,7 @@ func (a *attributes) set(ctx workflow.Context, all ...attribute) {
 // keepAttributes has the server told whenever the run begins to wait for a person, or does so no more: by a command of a workflow
 // task that there is anyway.
 func (p *pipeline) keepAttributes(ctx workflow.Context) {
-	if !slices.Contains(p.attributes.known, switchyard.AttributeWaiting) {
+	if !slices.Contains(p.attributes.known, api.AttributeWaiting) {
 		return
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // a cancelled run may wait, too
@@ -68,14 +68,14 @@ func (p *pipeline) figures() []attribute {
 		return attribute{name, temporal.NewSearchAttributeKeyInt64(name).ValueSet(int64(n))}
 	}
 	all := []attribute{
-		{switchyard.AttributeWaiting, temporal.NewSearchAttributeKeyBool(switchyard.AttributeWaiting).ValueSet(p.attributes.waiting)},
-		whole(switchyard.AttributeTurns, u.Turns),
-		whole(switchyard.AttributeCalls, u.Calls),
-		whole(switchyard.AttributeTokens, u.InputTokens+u.OutputTokens),
-		{switchyard.AttributeCost, temporal.NewSearchAttributeKeyFloat64(switchyard.AttributeCost).ValueSet(u.Cost)},
+		{api.AttributeWaiting, temporal.NewSearchAttributeKeyBool(api.AttributeWaiting).ValueSet(p.attributes.waiting)},
+		whole(api.AttributeTurns, u.Turns),
+		whole(api.AttributeCalls, u.Calls),
+		whole(api.AttributeTokens, u.InputTokens+u.OutputTokens),
+		{api.AttributeCost, temporal.NewSearchAttributeKeyFloat64(api.AttributeCost).ValueSet(u.Cost)},
 	}
 	if names := p.toolNames(); len(names) > 0 {
-		all = append(all, attribute{switchyard.AttributeTools, temporal.NewSearchAttributeKeyKeywordList(switchyard.AttributeTools).ValueSet(names)})
+		all = append(all, attribute{api.AttributeTools, temporal.NewSearchAttributeKeyKeywordList(api.AttributeTools).ValueSet(names)})
 	}
 	return all
 }
@@ -93,14 +93,14 @@ func (p *pipeline) toolNames() (names []string) {
 		}
 		names = append(names, t.Tool)
 	}
-	if _, untold := p.seen.below[switchyard.OtherTools]; untold || b.Others > 0 || len(names) < len(b.Tools) {
-		names = append(names, switchyard.OtherTools)
+	if _, untold := p.seen.below[api.OtherTools]; untold || b.Others > 0 || len(names) < len(b.Tools) {
+		names = append(names, api.OtherTools)
 	}
 	return names
 }
 
 // ended returns how a run ends, and has the server told before. p is nil where the run did not begin.
-func ended(ctx workflow.Context, in switchyard.RunInput, p *pipeline, result switchyard.RunResult, failure error) (switchyard.RunResult, error) {
+func ended(ctx workflow.Context, in api.RunInput, p *pipeline, result api.RunResult, failure error) (api.RunResult, error) {
 	goesOn := workflow.IsContinueAsNewError(failure)
 	a := &attributes{known: in.Attributes}
 	var all []attribute
@@ -114,29 +114,29 @@ func ended(ctx workflow.Context, in switchyard.RunInput, p *pipeline, result swi
 		if failure != nil {
 			outcome = failedAs(ctx, failure)
 		}
-		all = append(all, attribute{switchyard.AttributeOutcome, temporal.NewSearchAttributeKeyKeyword(switchyard.AttributeOutcome).ValueSet(string(outcome))})
+		all = append(all, attribute{api.AttributeOutcome, temporal.NewSearchAttributeKeyKeyword(api.AttributeOutcome).ValueSet(string(outcome))})
 	}
 	a.set(ctx, all...)
 	return result, failure
 }
 
 // failedAs is the outcome of a run that ends with an error.
-func failedAs(ctx workflow.Context, failure error) switchyard.Outcome {
+func failedAs(ctx workflow.Context, failure error) api.Outcome {
 	if ctx.Err() != nil && temporal.IsCanceledError(failure) {
-		return switchyard.OutcomeCancelled
+		return api.OutcomeCancelled
 	}
-	return switchyard.OutcomeFailed
+	return api.OutcomeFailed
 }
 
 // tally returns a result with what the run has used and called.
-func (p *pipeline) tally(r switchyard.RunResult) switchyard.RunResult {
+func (p *pipeline) tally(r api.RunResult) api.RunResult {
 	r.Usage, r.Brief = p.usage, p.brief()
 	return r
 }
 
 // brief tells of the run's calls. The names of tools that there are not are the model's own, and left out.
-func (p *pipeline) brief() *switchyard.Brief {
-	var tools []switchyard.PastCalls
+func (p *pipeline) brief() *api.Brief {
+	var tools []api.PastCalls
 	for _, t := range p.seen.past("") {
 		if _, known := p.tools[t.Tool]; !known {
 			continue
@@ -144,9 +144,9 @@ func (p *pipeline) brief() *switchyard.Brief {
 		tools = append(tools, t.Plus(p.seen.below[t.Tool]))
 	}
 	for _, t := range p.seen.carryBelow() {
-		if t.Tool != switchyard.OtherTools && !slices.ContainsFunc(tools, func(own switchyard.PastCalls) bool { return own.Tool == t.Tool }) {
+		if t.Tool != api.OtherTools && !slices.ContainsFunc(tools, func(own api.PastCalls) bool { return own.Tool == t.Tool }) {
 			tools = append(tools, t)
 		}
 	}
-	return switchyard.NewBrief(p.usage, tools)
+	return api.NewBrief(p.usage, tools)
 }

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
 
 // everyAttribute names those that a run can keep.
-var everyAttribute = []string{switchyard.AttributeCalls, switchyard.AttributeCost, switchyard.AttributeOutcome, switchyard.AttributeTokens,
-	switchyard.AttributeTools, switchyard.AttributeTurns, switchyard.AttributeWaiting}
+var everyAttribute = []string{api.AttributeCalls, api.AttributeCost, api.AttributeOutcome, api.AttributeTokens,
+	api.AttributeTools, api.AttributeTurns, api.AttributeWaiting}
 
 // The test only looks at what the workflow sets; the order of a map decides nothing.
 //
@@ -38,8 +38,8 @@ func TestAttributes(t *testing.T) {
 	l := newGuardedLab(t)
 	watch := l.watch()
 	l.decide(time.Hour, approve("2.1", "ada"))
-	l.decide(61*time.Minute, switchyard.Decision{Call: "2.2", Kind: switchyard.DecisionDeny, By: "bob"})
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Prompt: "Go.", Attributes: everyAttribute, Agent: guardedAgent(
+	l.decide(61*time.Minute, api.Decision{Call: "2.2", Kind: api.DecisionDeny, By: "bob"})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Attributes: everyAttribute, Agent: guardedAgent(
 		step(call("echo", `{"value":1}`), call("echo", `{"value":2}`), call("broken", `{}`)),
 		step(call("pay", `{"value":1}`), call("pay", `{"value":2}`), call("nosuch", `{}`)), answer("done"))})
 	b := l.result().Brief
@@ -57,7 +57,7 @@ func TestAttributesOfPeople(t *testing.T) {
 	l := newPeoplesLab(t)
 	watch := l.watch()
 	l.reply(time.Hour, says("1.1", "ada", `"yes"`))
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Prompt: "Go.", Attributes: []string{switchyard.AttributeWaiting},
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Attributes: []string{api.AttributeWaiting},
 		Agent: peoplesAgent(step(call("ask", `{"question":"Really?"}`)), answer("done"))}, []byte(nil))
 	l.result()
 	expect(t, "upserts", watch.upserts, []string{"Waiting=true", "Waiting=false", "Waiting=false"})
@@ -68,19 +68,19 @@ func TestAttributesOfPeople(t *testing.T) {
 func TestAttributesAtEnds(t *testing.T) {
 	broken := agent(answer("never"))
 	broken.Tools = []string{"nosuch"}
-	one := []string{switchyard.AttributeOutcome}
+	one := []string{api.AttributeOutcome}
 	for name, test := range map[string]struct {
 		workflow string
-		in       switchyard.RunInput
+		in       api.RunInput
 		want     []string
 	}{
-		"a call":                   {switchyard.CallWorkflow, switchyard.RunInput{Call: &switchyard.Call{Tool: "greet", Arguments: `{"name":"Ann"}`}, Attributes: everyAttribute}, []string{"Calls=1 Outcome=completed Tools=[greet] Turns=0 Waiting=false"}},
-		"a failed call":            {switchyard.CallWorkflow, switchyard.RunInput{Call: &switchyard.Call{Tool: "broken", Arguments: `{}`}, Attributes: one}, []string{"Outcome=failed"}},
-		"a call of no tool":        {switchyard.CallWorkflow, switchyard.RunInput{Call: &switchyard.Call{Tool: "nosuch", Arguments: `{}`}, Attributes: everyAttribute}, []string{"Calls=1 Outcome=failed Tools=[...] Turns=0 Waiting=false"}},
-		"a plan":                   {switchyard.PlanWorkflow, switchyard.RunInput{Plan: plan(t, `{name: p, calls: [{id: a, tool: echo, arguments: {value: 1}}, {id: b, tool: broken}]}`), Attributes: everyAttribute}, []string{"Calls=2 Outcome=failed Tools=[broken echo] Turns=0 Waiting=false"}},
-		"an agent that cannot run": {switchyard.AgentWorkflow, switchyard.RunInput{Agent: broken, Prompt: "Go.", Attributes: everyAttribute}, []string{"Outcome=failed"}},
-		"no calls":                 {switchyard.AgentWorkflow, switchyard.RunInput{Agent: agent(answer("at once")), Prompt: "Go.", Attributes: everyAttribute}, []string{"Calls=0 Outcome=answered Turns=1 Waiting=false"}},
-		"nothing registered":       {switchyard.AgentWorkflow, switchyard.RunInput{Agent: agent(step(call("echo", `{"value":1}`)), answer("done")), Prompt: "Go."}, nil},
+		"a call":                   {api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "greet", Arguments: `{"name":"Ann"}`}, Attributes: everyAttribute}, []string{"Calls=1 Outcome=completed Tools=[greet] Turns=0 Waiting=false"}},
+		"a failed call":            {api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "broken", Arguments: `{}`}, Attributes: one}, []string{"Outcome=failed"}},
+		"a call of no tool":        {api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "nosuch", Arguments: `{}`}, Attributes: everyAttribute}, []string{"Calls=1 Outcome=failed Tools=[...] Turns=0 Waiting=false"}},
+		"a plan":                   {api.PlanWorkflow, api.RunInput{Plan: plan(t, `{name: p, calls: [{id: a, tool: echo, arguments: {value: 1}}, {id: b, tool: broken}]}`), Attributes: everyAttribute}, []string{"Calls=2 Outcome=failed Tools=[broken echo] Turns=0 Waiting=false"}},
+		"an agent that cannot run": {api.AgentWorkflow, api.RunInput{Agent: broken, Prompt: "Go.", Attributes: everyAttribute}, []string{"Outcome=failed"}},
+		"no calls":                 {api.AgentWorkflow, api.RunInput{Agent: agent(answer("at once")), Prompt: "Go.", Attributes: everyAttribute}, []string{"Calls=0 Outcome=answered Turns=1 Waiting=false"}},
+		"nothing registered":       {api.AgentWorkflow, api.RunInput{Agent: agent(step(call("echo", `{"value":1}`)), answer("done")), Prompt: "Go."}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -92,7 +92,7 @@ func TestAttributesAtEnds(t *testing.T) {
 	l := newLab(t)
 	watch := l.watch()
 	l.hangs = l.CancelWorkflow
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: agent(step(call("hang", `{}`)), answer("never")), Prompt: "Go.", Attributes: one})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: agent(step(call("hang", `{}`)), answer("never")), Prompt: "Go.", Attributes: one})
 	l.cancelled()
 	expect(t, "upserts of a cancelled run", watch.upserts, []string{"Outcome=cancelled"})
 }
@@ -101,11 +101,11 @@ func TestAttributesAtEnds(t *testing.T) {
 // although what it asks is taken back only then.
 func TestAttributesAtALimit(t *testing.T) {
 	a := agent(step(call("echo", `{"value":1}`)), answer("never"))
-	a.Limits = switchyard.Limits{Turns: 1, OnReached: switchyard.LimitAsks}
+	a.Limits = api.Limits{Turns: 1, OnReached: api.LimitAsks}
 	l := newLab(t)
 	watch := l.watch()
 	l.RegisterDelayedCallback(l.CancelWorkflow, time.Minute)
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Prompt: "Go.", Agent: a, Attributes: []string{switchyard.AttributeWaiting, switchyard.AttributeOutcome}})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a, Attributes: []string{api.AttributeWaiting, api.AttributeOutcome}})
 	l.cancelled()
 	expect(t, "upserts", watch.upserts, []string{"Waiting=true", "Outcome=cancelled Waiting=false"})
 }
@@ -117,8 +117,8 @@ func TestAttributesOfSubAgents(t *testing.T) {
 	lost.Model.Script.Value.Steps = lost.Model.Script.Value.Steps[:1]
 	l := newLabOf(t, 1, agentTool("sub", above("echo", step(call("echo", `{"value":1}`), call("echo", `{"value":2}`)), answer("ok"))), agentTool("lost", lost))
 	watch := l.watch()
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: above("sub echo lost", step(call("sub", `{}`)), step(call("echo", `{"value":1}`)), step(call("lost", `{}`)), answer("done")),
-		Prompt: "Go.", Attributes: []string{switchyard.AttributeTools, switchyard.AttributeOutcome}})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: above("sub echo lost", step(call("sub", `{}`)), step(call("echo", `{"value":1}`)), step(call("lost", `{}`)), answer("done")),
+		Prompt: "Go.", Attributes: []string{api.AttributeTools, api.AttributeOutcome}})
 	b := l.result().Brief
 	expect(t, "upserts", watch.upserts, []string{"1.1 Outcome=answered Tools=[echo]", "3.1 Outcome=failed Tools=[echo]", "Outcome=answered Tools=[echo lost sub ...]"})
 	if got := fmt.Sprint(*b); got != "{6 0.8333333333333334 [{echo 3 0 0 0} {lost 0 1 0 0} {sub 1 0 0 0}] 1}" {
@@ -133,35 +133,35 @@ func TestAttributesContinued(t *testing.T) {
 	l := newLabOf(t, 1, sub)
 	l.SetContinueAsNewSuggested(true)
 	watch := l.watch()
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: above("sub echo", step(call("sub", `{}`)), step(call("echo", `{"value":1}`)), answer("done")), Prompt: "Go.",
-		Attributes: []string{switchyard.AttributeTools, switchyard.AttributeOutcome, switchyard.AttributeCalls}})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: above("sub echo", step(call("sub", `{}`)), step(call("echo", `{"value":1}`)), answer("done")), Prompt: "Go.",
+		Attributes: []string{api.AttributeTools, api.AttributeOutcome, api.AttributeCalls}})
 	next, earlier := l.continued()
 	expect(t, "upserts of the first part", watch.upserts, []string{"1.1 Calls=1 Outcome=answered Tools=[store]", "Calls=2 Tools=[store sub]"})
 	second := newLabOf(t, 1, sub)
 	watch = second.watch()
-	second.ExecuteWorkflow(switchyard.AgentWorkflow, next, earlier)
+	second.ExecuteWorkflow(api.AgentWorkflow, next, earlier)
 	second.result()
 	expect(t, "upserts of the second part", watch.upserts, []string{"Calls=3 Outcome=answered Tools=[echo store sub]"})
 }
 
 // TestToolNamesAreBounded proves that the list of tools fits into what servers take, and says that there are more.
 func TestToolNamesAreBounded(t *testing.T) {
-	var calls []switchyard.ScriptCall
+	var calls []api.ScriptCall
 	l := newLab(t)
-	l.pinned = func(p *switchyard.Pinned) {
-		for i := range switchyard.MaxBriefTools {
+	l.pinned = func(p *api.Pinned) {
+		for i := range api.MaxBriefTools {
 			t, _ := p.Catalog.Find("echo")
 			t.Name = fmt.Sprintf("echo_%059d", i)
 			p.Catalog.Tools = append(p.Catalog.Tools, t)
 		}
 	}
-	for i := range switchyard.MaxBriefTools {
+	for i := range api.MaxBriefTools {
 		calls = append(calls, call(fmt.Sprintf("echo_%059d", i), `{"value":1}`))
 	}
 	watch := l.watch()
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: agent(step(calls...), answer("done")), Prompt: "Go.", Attributes: []string{switchyard.AttributeTools}})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: agent(step(calls...), answer("done")), Prompt: "Go.", Attributes: []string{api.AttributeTools}})
 	l.result()
-	if len(watch.upserts) != 1 || len(watch.upserts[0]) > 2000 || !strings.HasSuffix(watch.upserts[0], " "+switchyard.OtherTools+"]") || strings.Count(watch.upserts[0], "echo_") < 20 {
+	if len(watch.upserts) != 1 || len(watch.upserts[0]) > 2000 || !strings.HasSuffix(watch.upserts[0], " "+api.OtherTools+"]") || strings.Count(watch.upserts[0], "echo_") < 20 {
 		t.Errorf("upserts %v", watch.upserts)
 	}
 }

@@ -8,20 +8,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 )
 
 // TestPortion proves that a turn is admitted in one step unless it is beyond reason, and that nothing is left out.
 func TestPortion(t *testing.T) {
-	many := make([]switchyard.Call, 1000)
-	big := make([]switchyard.Call, 7)
+	many := make([]api.Call, 1000)
+	big := make([]api.Call, 7)
 	for i := range big {
 		big[i].Arguments = strings.Repeat("x", 100<<10)
 	}
 	for _, test := range []struct {
 		name  string
-		calls []switchyard.Call
+		calls []api.Call
 		want  string
 	}{
 		{"one", many[:1], "[1]"},
@@ -42,27 +42,27 @@ func TestPortion(t *testing.T) {
 // TestCallsResultIsBounded proves that neither a large output nor thousands of long failures make a result that history
 // refuses: the workflow would try to report it for ever.
 func TestCallsResultIsBounded(t *testing.T) {
-	failed := make([]switchyard.CallOutcome, 3000)
+	failed := make([]api.CallOutcome, 3000)
 	for i := range failed {
-		failed[i] = switchyard.CallOutcome{ID: fmt.Sprint(i), Tool: "t", Error: switchyard.Errorf(switchyard.ErrExecution, "%s", strings.Repeat("<", 30<<10))}
+		failed[i] = api.CallOutcome{ID: fmt.Sprint(i), Tool: "t", Error: api.Errorf(api.ErrExecution, "%s", strings.Repeat("<", 30<<10))}
 	}
 	none := func() ([]byte, error) { return nil, nil }
-	huge := func() ([]byte, error) { return make([]byte, switchyard.MaxPayload+1), nil }
-	for name, result := range map[string]func() (switchyard.RunResult, error){
-		"failures": func() (switchyard.RunResult, error) { return new(pipeline).callsResult(failed, none) },
-		"output":   func() (switchyard.RunResult, error) { return new(pipeline).callsResult(nil, huge) },
+	huge := func() ([]byte, error) { return make([]byte, api.MaxPayload+1), nil }
+	for name, result := range map[string]func() (api.RunResult, error){
+		"failures": func() (api.RunResult, error) { return new(pipeline).callsResult(failed, none) },
+		"output":   func() (api.RunResult, error) { return new(pipeline).callsResult(nil, huge) },
 	} {
 		_, err := result()
 		app, ok := errors.AsType[*temporal.ApplicationError](err)
-		if !ok || app.Type() != string(switchyard.RunCallsFailed) || len(app.Message()) > 4*maxFailureText {
+		if !ok || app.Type() != string(api.RunCallsFailed) || len(app.Message()) > 4*maxFailureText {
 			t.Errorf("%s: got %.200v", name, err)
 			continue
 		}
-		var details switchyard.RunResult
-		if err := app.Details(&details); err != nil || details.Outcome != switchyard.OutcomeFailed {
+		var details api.RunResult
+		if err := app.Details(&details); err != nil || details.Outcome != api.OutcomeFailed {
 			t.Errorf("%s: details %.200v, %v", name, details, err)
 		}
-		if data, err := json.Marshal(details); err != nil || len(data) > switchyard.MaxPayload {
+		if data, err := json.Marshal(details); err != nil || len(data) > api.MaxPayload {
 			t.Errorf("%s: the details have %d bytes, %v", name, len(data), err)
 		}
 	}

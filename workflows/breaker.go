@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -24,8 +24,8 @@ type hints map[string]string
 
 // noteRepeats counts what failed in a turn. Equal calls that fail in the same way while nothing changes, and turns of nothing but
 // calls that cannot be made, get a hint at the limit, and end the run at as many again.
-func (r *agentRun) noteRepeats(ctx workflow.Context, calls []switchyard.Call, outcomes []switchyard.CallOutcome) hints {
-	limit := cmp.Or(r.agent.Limits.Repeats, switchyard.DefaultRepeats)
+func (r *agentRun) noteRepeats(ctx workflow.Context, calls []api.Call, outcomes []api.CallOutcome) hints {
+	limit := cmp.Or(r.agent.Limits.Repeats, api.DefaultRepeats)
 	succeeded := false
 	for i, o := range outcomes {
 		if o.Result != nil {
@@ -48,7 +48,7 @@ func (r *agentRun) noteRepeats(ctx workflow.Context, calls []switchyard.Call, ou
 }
 
 // block has calls refused of which the model was told that they fail again and again, until that is forgiven.
-func (p *pipeline) block(known switchyard.Repeats) {
+func (p *pipeline) block(known api.Repeats) {
 	p.blocked = nil
 	for _, c := range known.Calls {
 		if c.Told {
@@ -79,7 +79,7 @@ func (r *agentRun) noteInARow(ctx workflow.Context, limit, count int, call strin
 }
 
 // noteStuck looks at calls that fail again and again, whatever others do between.
-func (r *agentRun) noteStuck(ctx workflow.Context, limit int, calls []switchyard.Call, outcomes []switchyard.CallOutcome, told hints) {
+func (r *agentRun) noteStuck(ctx workflow.Context, limit int, calls []api.Call, outcomes []api.CallOutcome, told hints) {
 	for i, o := range outcomes {
 		c := repeatOf(&r.repeats, calls[i], o.Error)
 		switch {
@@ -96,8 +96,8 @@ func (r *agentRun) noteStuck(ctx workflow.Context, limit int, calls []switchyard
 }
 
 // repeatOf returns what is known of a call that failed now; nil where that is not held against it, or the budget was in its way.
-func repeatOf(known *switchyard.Repeats, c switchyard.Call, e *switchyard.Error) *switchyard.Repeat {
-	if !heldAgainst(e) || e.Type == switchyard.ErrBudgetExceeded {
+func repeatOf(known *api.Repeats, c api.Call, e *api.Error) *api.Repeat {
+	if !heldAgainst(e) || e.Type == api.ErrBudgetExceeded {
 		return nil
 	}
 	if i := repeatAt(*known, c, e); i >= 0 {
@@ -108,12 +108,12 @@ func repeatOf(known *switchyard.Repeats, c switchyard.Call, e *switchyard.Error)
 
 // repeatAt returns where the failure of a call is counted, -1 where it is the first of its kind. A refusal because a call has failed
 // so often is that failure once more.
-func repeatAt(known switchyard.Repeats, c switchyard.Call, e *switchyard.Error) int {
+func repeatAt(known api.Repeats, c api.Call, e *api.Error) int {
 	key, refused := repeatKey(c, e), ""
-	if e.Type == switchyard.ErrPolicyViolation {
-		refused = switchyard.CallDigest(c.Tool, c.Arguments)
+	if e.Type == api.ErrPolicyViolation {
+		refused = api.CallDigest(c.Tool, c.Arguments)
 	}
-	return slices.IndexFunc(known.Calls, func(k switchyard.Repeat) bool { return k.Key == key || k.Told && k.Call == refused })
+	return slices.IndexFunc(known.Calls, func(k api.Repeat) bool { return k.Key == key || k.Told && k.Call == refused })
 }
 
 func hint(count, limit int) string {
@@ -122,14 +122,14 @@ func hint(count, limit int) string {
 }
 
 // noteSuccess forgives failures: those of the same call, and where it has changed something, all of them.
-func (r *agentRun) noteSuccess(c switchyard.Call) {
+func (r *agentRun) noteSuccess(c api.Call) {
 	known := &r.repeats
 	if len(known.Calls) == 0 {
 		return
 	}
-	digest := switchyard.CallDigest(c.Tool, c.Arguments)
-	if r.pipeline.tools[c.Tool].Effect == switchyard.EffectRead || slices.Contains(known.Changed, digest) {
-		known.Calls = slices.DeleteFunc(known.Calls, func(failed switchyard.Repeat) bool { return failed.Call == digest })
+	digest := api.CallDigest(c.Tool, c.Arguments)
+	if r.pipeline.tools[c.Tool].Effect == api.EffectRead || slices.Contains(known.Changed, digest) {
+		known.Calls = slices.DeleteFunc(known.Calls, func(failed api.Repeat) bool { return failed.Call == digest })
 		return
 	}
 	known.Changed = append(known.Changed, digest)
@@ -138,7 +138,7 @@ func (r *agentRun) noteSuccess(c switchyard.Call) {
 }
 
 // countRepeats counts the failures of a turn. It returns the highest count since the last success, and a call that it is true of.
-func countRepeats(r *switchyard.Repeats, calls []switchyard.Call, outcomes []switchyard.CallOutcome) (count int, call string) {
+func countRepeats(r *api.Repeats, calls []api.Call, outcomes []api.CallOutcome) (count int, call string) {
 	refused := len(outcomes) > 0
 	for i, o := range outcomes {
 		if !heldAgainst(o.Error) {
@@ -161,10 +161,10 @@ func countRepeats(r *switchyard.Repeats, calls []switchyard.Call, outcomes []swi
 	return count, call
 }
 
-func countRepeat(r *switchyard.Repeats, c switchyard.Call, e *switchyard.Error) int {
+func countRepeat(r *api.Repeats, c api.Call, e *api.Error) int {
 	i := repeatAt(*r, c, e)
 	if i < 0 {
-		r.Calls = append(r.Calls, switchyard.Repeat{Key: repeatKey(c, e), Call: switchyard.CallDigest(c.Tool, c.Arguments)})
+		r.Calls = append(r.Calls, api.Repeat{Key: repeatKey(c, e), Call: api.CallDigest(c.Tool, c.Arguments)})
 		i = len(r.Calls) - 1
 	}
 	r.Calls[i].Count++
@@ -172,21 +172,21 @@ func countRepeat(r *switchyard.Repeats, c switchyard.Call, e *switchyard.Error) 
 	return r.Calls[i].Count
 }
 
-func repeatKey(c switchyard.Call, e *switchyard.Error) string {
-	return switchyard.Digest([]byte(fmt.Sprintf("%q %q %q", c.Tool, c.Arguments, e.Type)))
+func repeatKey(c api.Call, e *api.Error) string {
+	return api.Digest([]byte(fmt.Sprintf("%q %q %q", c.Tool, c.Arguments, e.Type)))
 }
 
 // heldAgainst reports whether a call's failure is the caller's to mend; nil is none.
-func heldAgainst(e *switchyard.Error) bool { return e != nil && e.Type != switchyard.ErrCancelled }
+func heldAgainst(e *api.Error) bool { return e != nil && e.Type != api.ErrCancelled }
 
 // unmakable reports whether a call is one that cannot be made at all: there is no such tool, or the arguments are refused.
-func unmakable(e *switchyard.Error) bool {
-	return e.Type == switchyard.ErrToolNotFound || e.Type == switchyard.ErrToolNotActive || e.Type == switchyard.ErrValidation ||
-		e.Type == switchyard.ErrInvalidExecutionPlan
+func unmakable(e *api.Error) bool {
+	return e.Type == api.ErrToolNotFound || e.Type == api.ErrToolNotActive || e.Type == api.ErrValidation ||
+		e.Type == api.ErrInvalidExecutionPlan
 }
 
 // carriedRepeats is what continue-as-new carries of the failures.
-func (r *agentRun) carriedRepeats() *switchyard.Repeats {
+func (r *agentRun) carriedRepeats() *api.Repeats {
 	if len(r.repeats.Calls) == 0 && r.repeats.Refused == 0 {
 		return nil
 	}

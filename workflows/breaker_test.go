@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestBreaker proves that a model that makes the same failing call for ever, also between others that succeed and change nothing,
@@ -14,45 +14,45 @@ import (
 // with what is known, after twice as many turns.
 func TestBreaker(t *testing.T) {
 	for name, test := range map[string]struct {
-		calls func(turn int) []switchyard.Call
+		calls func(turn int) []api.Call
 		limit int
 		turns int
 		// told is how often the model is told; zero is once.
 		told int
 	}{
-		"the same failing call": {func(int) []switchyard.Call { return []switchyard.Call{{Tool: "broken"}} }, 0, 10, 0},
-		"a limit of its own":    {func(int) []switchyard.Call { return []switchyard.Call{{Tool: "broken"}} }, 2, 4, 0},
-		"two in a turn":         {func(int) []switchyard.Call { return []switchyard.Call{{Tool: "broken"}, {Tool: "broken"}} }, 4, 4, 0},
-		"reads between": {func(turn int) []switchyard.Call {
-			return []switchyard.Call{{Tool: []string{"broken", "greet"}[turn%2], Arguments: fmt.Sprintf(`{"name":"%d"}`, turn/2*(turn%2))}}
+		"the same failing call": {func(int) []api.Call { return []api.Call{{Tool: "broken"}} }, 0, 10, 0},
+		"a limit of its own":    {func(int) []api.Call { return []api.Call{{Tool: "broken"}} }, 2, 4, 0},
+		"two in a turn":         {func(int) []api.Call { return []api.Call{{Tool: "broken"}, {Tool: "broken"}} }, 4, 4, 0},
+		"reads between": {func(turn int) []api.Call {
+			return []api.Call{{Tool: []string{"broken", "greet"}[turn%2], Arguments: fmt.Sprintf(`{"name":"%d"}`, turn/2*(turn%2))}}
 		}, 3, 11, 0},
-		"the same change between": {func(turn int) []switchyard.Call {
-			return []switchyard.Call{{Tool: []string{"broken", "store"}[turn%2], Arguments: []string{``, `{"text":"a"}`}[turn%2]}}
+		"the same change between": {func(turn int) []api.Call {
+			return []api.Call{{Tool: []string{"broken", "store"}[turn%2], Arguments: []string{``, `{"text":"a"}`}[turn%2]}}
 		}, 3, 13, 0},
-		"a read beside it": {func(int) []switchyard.Call {
-			return []switchyard.Call{{Tool: "broken"}, {Tool: "greet", Arguments: `{"name":"Ann"}`}}
+		"a read beside it": {func(int) []api.Call {
+			return []api.Call{{Tool: "broken"}, {Tool: "greet", Arguments: `{"name":"Ann"}`}}
 		}, 3, 6, 0},
-		"unknown tools": {func(turn int) []switchyard.Call { return []switchyard.Call{{Tool: fmt.Sprint("nosuch", turn)}} }, 3, 6, 0},
-		"broken JSON": {func(turn int) []switchyard.Call {
-			return []switchyard.Call{{Tool: "greet", Arguments: fmt.Sprint(`{"name": `, turn)}}
+		"unknown tools": {func(turn int) []api.Call { return []api.Call{{Tool: fmt.Sprint("nosuch", turn)}} }, 3, 6, 0},
+		"broken JSON": {func(turn int) []api.Call {
+			return []api.Call{{Tool: "greet", Arguments: fmt.Sprint(`{"name": `, turn)}}
 		}, 3, 6, 0},
-		"two that fail in turn": {func(turn int) []switchyard.Call {
-			return []switchyard.Call{{Tool: "broken", Arguments: fmt.Sprintf(`{"x":%d}`, turn%2)}, {Tool: "broken"}}
+		"two that fail in turn": {func(turn int) []api.Call {
+			return []api.Call{{Tool: "broken", Arguments: fmt.Sprintf(`{"x":%d}`, turn%2)}, {Tool: "broken"}}
 		}, 3, 6, 2},
-		"a thousand at once": {func(int) []switchyard.Call {
-			return slices.Repeat([]switchyard.Call{{Tool: "nosuch"}}, 1000)
+		"a thousand at once": {func(int) []api.Call {
+			return slices.Repeat([]api.Call{{Tool: "nosuch"}}, 1000)
 		}, 0, 2, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			for turn := range test.turns {
-				l.tell(switchyard.Message{Calls: test.calls(turn)})
+				l.tell(api.Message{Calls: test.calls(turn)})
 			}
-			l.tell(switchyard.Message{Text: "as far as I got"})
+			l.tell(api.Message{Text: "as far as I got"})
 			a := toldAgent()
 			a.Limits.Repeats = test.limit
 			l.runAgent(a, "Go.")
-			if r := l.result(); r.Limit != "repeats" || r.Outcome != switchyard.OutcomeLimit || r.Answer != "as far as I got" || r.Usage.Turns != test.turns+1 {
+			if r := l.result(); r.Limit != "repeats" || r.Outcome != api.OutcomeLimit || r.Answer != "as far as I got" || r.Usage.Turns != test.turns+1 {
 				t.Errorf("result: %+v", r)
 			}
 			hinted := 0
@@ -71,18 +71,18 @@ func TestBreaker(t *testing.T) {
 // TestBreakerLeavesAlone proves that failures between which something changes, or which the call itself gets over, and different
 // failures, are no loop.
 func TestBreakerLeavesAlone(t *testing.T) {
-	for name, calls := range map[string]func(turn int) switchyard.Call{
-		"a change between": func(turn int) switchyard.Call {
+	for name, calls := range map[string]func(turn int) api.Call{
+		"a change between": func(turn int) api.Call {
 			if turn%4 == 3 {
-				return switchyard.Call{Tool: "store", Arguments: fmt.Sprintf(`{"text":"%d"}`, turn)}
+				return api.Call{Tool: "store", Arguments: fmt.Sprintf(`{"text":"%d"}`, turn)}
 			}
-			return switchyard.Call{Tool: "broken"}
+			return api.Call{Tool: "broken"}
 		},
-		"a success of its own": func(turn int) switchyard.Call {
-			return switchyard.Call{Tool: "found", Arguments: `{"key":"it"}`}
+		"a success of its own": func(turn int) api.Call {
+			return api.Call{Tool: "found", Arguments: `{"key":"it"}`}
 		},
-		"different calls": func(turn int) switchyard.Call {
-			return switchyard.Call{Tool: "needy", Arguments: fmt.Sprintf(`{"text":"%d"}`, turn)}
+		"different calls": func(turn int) api.Call {
+			return api.Call{Tool: "needy", Arguments: fmt.Sprintf(`{"text":"%d"}`, turn)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,16 +91,16 @@ func TestBreakerLeavesAlone(t *testing.T) {
 				l.founds = append(l.founds, []string{"", `{}`}[min(turn%4/3, 1)])
 			}
 			for turn := range 20 {
-				l.tell(switchyard.Message{Calls: []switchyard.Call{calls(turn)}})
+				l.tell(api.Message{Calls: []api.Call{calls(turn)}})
 			}
-			l.tell(switchyard.Message{Text: "done"})
+			l.tell(api.Message{Text: "done"})
 			a := toldAgent()
 			a.Tools = append(a.Tools, "found")
 			l.runAgent(a, "Go.")
 			if r := l.result(); r.Answer != "done" || r.Limit != "" {
 				t.Errorf("result: %+v", r)
 			}
-			if slices.ContainsFunc(l.conversation(), func(m switchyard.Message) bool { return strings.Contains(m.Text, "[hint:") }) {
+			if slices.ContainsFunc(l.conversation(), func(m api.Message) bool { return strings.Contains(m.Text, "[hint:") }) {
 				t.Error("the model was told that it repeats itself")
 			}
 		})
@@ -113,11 +113,11 @@ func TestBreakerOverContinueAsNew(t *testing.T) {
 	l := newLabOf(t, 2)
 	a := toldAgent()
 	a.Limits.Repeats = 2
-	input, earlier := switchyard.RunInput{Agent: a, Prompt: "Go."}, []byte(nil)
+	input, earlier := api.RunInput{Agent: a, Prompt: "Go."}, []byte(nil)
 	for turn := 1; ; turn++ {
 		l.SetContinueAsNewSuggested(true)
-		l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "broken"}}}, switchyard.Message{Text: "stopped"})
-		l.ExecuteWorkflow(switchyard.AgentWorkflow, input, earlier)
+		l.tell(api.Message{Calls: []api.Call{{Tool: "broken"}}}, api.Message{Text: "stopped"})
+		l.ExecuteWorkflow(api.AgentWorkflow, input, earlier)
 		if turn == 4 {
 			break
 		}
@@ -138,10 +138,10 @@ func TestBreakerOverContinueAsNew(t *testing.T) {
 // TestManyCallsAtOnce proves that a run bears a model that asks for 10,000 calls in one turn, good or bad: each is answered
 // once, and the run goes on.
 func TestManyCallsAtOnce(t *testing.T) {
-	for name, call := range map[string]switchyard.Call{"unknown": {Tool: "nosuch"}, "wrong": {Tool: "greet", Arguments: `{`}} {
+	for name, call := range map[string]api.Call{"unknown": {Tool: "nosuch"}, "wrong": {Tool: "greet", Arguments: `{`}} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
-			l.tell(switchyard.Message{Calls: slices.Repeat([]switchyard.Call{call}, 10_000)}, switchyard.Message{Text: "done"})
+			l.tell(api.Message{Calls: slices.Repeat([]api.Call{call}, 10_000)}, api.Message{Text: "done"})
 			l.runAgent(toldAgent(), "Go.")
 			if r := l.result(); r.Answer != "done" || r.Usage.Failed != 10_000 {
 				t.Errorf("result: %+v", r)
@@ -156,11 +156,11 @@ func TestManyCallsAtOnce(t *testing.T) {
 // TestModelAnswersNothing proves that a model that answers with nothing for ever is asked a few times and then fails the run.
 func TestModelAnswersNothing(t *testing.T) {
 	l := newLab(t)
-	l.tell(slices.Repeat([]switchyard.Message{{}}, 100)...)
+	l.tell(slices.Repeat([]api.Message{{}}, 100)...)
 	a := toldAgent()
 	a.Model.MaxAttempts = 3
 	l.runAgent(a, "Go.")
-	if err := l.failure(switchyard.RunModelFailed, nil); !strings.Contains(err.Message(), "the model answered with nothing") || len(l.prompts) != 3 {
+	if err := l.failure(api.RunModelFailed, nil); !strings.Contains(err.Message(), "the model answered with nothing") || len(l.prompts) != 3 {
 		t.Errorf("after %d steps the run failed: %v", len(l.prompts), err)
 	}
 }
@@ -171,15 +171,15 @@ func TestModelAnswersNothing(t *testing.T) {
 func TestRepeatsAreRefused(t *testing.T) {
 	l := newBookings(t)
 	l.founds = slices.Repeat([]string{""}, 7)
-	one := func(tool, arguments string) switchyard.Message {
-		return switchyard.Message{Calls: []switchyard.Call{{Tool: tool, Arguments: arguments}}}
+	one := func(tool, arguments string) api.Message {
+		return api.Message{Calls: []api.Call{{Tool: tool, Arguments: arguments}}}
 	}
 	const fails = `{"key":"it"}`
 	l.tell(one("found", fails), one("found", fails), one("found", fails),
 		one("found", `{ "key" : "it" }`), one("greet", `{"name":"Ann"}`), one("found", `{"key":"it","execution_plan":{"intent":"once more"}}`),
 		one("found", `{"key":"other"}`), one("store", `{"text":"x"}`),
 		one("found", fails), one("found", fails), one("found", fails), one("found", fails), one("found", fails), one("found", fails),
-		switchyard.Message{Text: "as far as I got"})
+		api.Message{Text: "as far as I got"})
 	a := toldAgent()
 	a.Tools, a.Limits.Repeats = append(a.Tools, "found"), 3
 	l.runAgent(a, "Go.")
@@ -201,12 +201,12 @@ func TestRefusedRepeatsAreCarried(t *testing.T) {
 	a := toldAgent()
 	a.Limits.Repeats = 1
 	l.SetContinueAsNewSuggested(true)
-	l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "broken"}}})
+	l.tell(api.Message{Calls: []api.Call{{Tool: "broken"}}})
 	l.runAgent(a, "Go.")
 	input, earlier := l.continued()
 	l = newLab(t)
-	l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "broken", Arguments: "{ }"}}}, switchyard.Message{Text: "stopped"})
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, input, earlier)
+	l.tell(api.Message{Calls: []api.Call{{Tool: "broken", Arguments: "{ }"}}}, api.Message{Text: "stopped"})
+	l.ExecuteWorkflow(api.AgentWorkflow, input, earlier)
 	if r := l.result(); r.Limit != "repeats" || len(l.executed) != 0 {
 		t.Errorf("result %+v, executed %v", r, l.executed)
 	}

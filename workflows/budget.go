@@ -3,20 +3,20 @@ package workflows
 import (
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
 
 // budget is what bounds a run together with the sub-agents below it. A run without limits has the zero budget.
 type budget struct {
-	limits  switchyard.Limits
+	limits  api.Limits
 	started time.Time
 	// share is what each sub-agent of the turn may use.
-	share switchyard.Limits
+	share api.Limits
 }
 
 // spent names the limit of which nothing is left for sub-agents; "" where there is something.
-func (b *budget) spent(used switchyard.Usage) string {
+func (b *budget) spent(used api.Usage) string {
 	switch {
 	case b.limits.Tokens > 0 && used.InputTokens+used.OutputTokens >= b.limits.Tokens:
 		return limitTokens
@@ -28,7 +28,7 @@ func (b *budget) spent(used switchyard.Usage) string {
 
 // divide gives each sub-agent of a turn an equal share of what is left when every admitted call of the turn is made.
 // Each of them may run while the others do, so that together they use no more than there is.
-func (b *budget) divide(used switchyard.Usage, verdicts []switchyard.Verdict) {
+func (b *budget) divide(used api.Usage, verdicts []api.Verdict) {
 	admitted, agents, claims := 0, 0, 0
 	for _, v := range verdicts {
 		if v.Error != nil {
@@ -40,7 +40,7 @@ func (b *budget) divide(used switchyard.Usage, verdicts []switchyard.Verdict) {
 			agents++
 		}
 	}
-	b.share = switchyard.Limits{}
+	b.share = api.Limits{}
 	if agents == 0 {
 		return
 	}
@@ -57,23 +57,23 @@ func (b *budget) divide(used switchyard.Usage, verdicts []switchyard.Verdict) {
 
 // lend returns the limits of a sub-agent that has its own: the lower ones of those and its share. Turns are its own
 // affair.
-func (b *budget) lend(ctx workflow.Context, own switchyard.Limits) switchyard.Limits {
-	return switchyard.Limits{
+func (b *budget) lend(ctx workflow.Context, own api.Limits) api.Limits {
+	return api.Limits{
 		Turns:      own.Turns,
 		Repeats:    own.Repeats,
 		OnReached:  own.OnReached,
 		AskTimeout: own.AskTimeout,
-		Calls:      switchyard.LowerLimit(own.Calls, b.share.Calls),
-		Tokens:     switchyard.LowerLimit(own.Tokens, b.share.Tokens),
-		Cost:       switchyard.LowerLimit(own.Cost, b.share.Cost),
-		WallTime:   switchyard.LowerLimit(own.WallTime, b.wallTimeLeft(ctx)),
+		Calls:      api.LowerLimit(own.Calls, b.share.Calls),
+		Tokens:     api.LowerLimit(own.Tokens, b.share.Tokens),
+		Cost:       api.LowerLimit(own.Cost, b.share.Cost),
+		WallTime:   api.LowerLimit(own.WallTime, b.wallTimeLeft(ctx)),
 	}
 }
 
 // wallTimeLeft returns what is left of the wall time, at least a millisecond; zero where it has no limit.
-func (b *budget) wallTimeLeft(ctx workflow.Context) switchyard.Duration {
+func (b *budget) wallTimeLeft(ctx workflow.Context) api.Duration {
 	if b.limits.WallTime <= 0 {
 		return 0
 	}
-	return max(b.limits.WallTime-switchyard.Duration(workflow.Now(ctx).Sub(b.started)), switchyard.Duration(time.Millisecond))
+	return max(b.limits.WallTime-api.Duration(workflow.Now(ctx).Sub(b.started)), api.Duration(time.Millisecond))
 }

@@ -5,31 +5,31 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestSubAgentBudget proves that a sub-agent gets the lower ones of its own limits and an equal share of what is left of
 // the run's, with every admitted call of the turn counted, and its own turns.
 func TestSubAgentBudget(t *testing.T) {
 	own := above("greet", step(call("greet", `{"name":"a"}`)), answer("ok"))
-	own.Limits = switchyard.Limits{Turns: 7, Calls: 3, Tokens: 1 << 30, Cost: 0.5, WallTime: switchyard.Duration(time.Hour)}
+	own.Limits = api.Limits{Turns: 7, Calls: 3, Tokens: 1 << 30, Cost: 0.5, WallTime: api.Duration(time.Hour)}
 	l, inputs := newTree(t, agentTool("free", above("greet", answer("ok"))), agentTool("bound", own))
 	a := toldAgent()
 	a.Tools = []string{"free", "bound", "greet"}
-	a.Limits = switchyard.Limits{Turns: 9, Calls: 20, Tokens: 1000, Cost: 101, WallTime: switchyard.Duration(time.Minute)}
+	a.Limits = api.Limits{Turns: 9, Calls: 20, Tokens: 1000, Cost: 101, WallTime: api.Duration(time.Minute)}
 	l.tell(
-		switchyard.Message{Calls: []switchyard.Call{{Tool: "free"}, {Tool: "greet", Arguments: `{"name":"b"}`}, {Tool: "nosuch"}, {Tool: "bound"}}},
-		switchyard.Message{Calls: []switchyard.Call{{Tool: "free"}}},
-		switchyard.Message{Text: "done"},
+		api.Message{Calls: []api.Call{{Tool: "free"}, {Tool: "greet", Arguments: `{"name":"b"}`}, {Tool: "nosuch"}, {Tool: "bound"}}},
+		api.Message{Calls: []api.Call{{Tool: "free"}}},
+		api.Message{Text: "done"},
 	)
 	l.runAgent(a, "Go.")
 	r := l.result()
 	first, second, last := inputs["1.1"].Agent.Limits, inputs["1.4"].Agent.Limits, inputs["2.1"].Agent.Limits
 	// A step costs 15 tokens and 20 dollars. Of 20 calls 3 are admitted in the first turn, which leaves 17 for two.
-	if want := (switchyard.Limits{Calls: 8, Tokens: 492, Cost: 40.5}); limitsBut(first) != want || first.WallTime <= 0 || first.WallTime > a.Limits.WallTime {
+	if want := (api.Limits{Calls: 8, Tokens: 492, Cost: 40.5}); limitsBut(first) != want || first.WallTime <= 0 || first.WallTime > a.Limits.WallTime {
 		t.Errorf("the first of two gets %+v, want %+v", first, want)
 	}
-	if want := (switchyard.Limits{Turns: 7, Calls: 3, Tokens: 492, Cost: 0.5}); limitsBut(second) != want || second.WallTime > a.Limits.WallTime {
+	if want := (api.Limits{Turns: 7, Calls: 3, Tokens: 492, Cost: 0.5}); limitsBut(second) != want || second.WallTime > a.Limits.WallTime {
 		t.Errorf("the second gets %+v, want %+v", second, want)
 	}
 	// The calls so far: four of the run and one of a sub-agent; and now one more. Tokens: those of both sub-agents too.
@@ -41,7 +41,7 @@ func TestSubAgentBudget(t *testing.T) {
 	}
 }
 
-func limitsBut(l switchyard.Limits) switchyard.Limits {
+func limitsBut(l api.Limits) api.Limits {
 	l.WallTime = 0
 	return l
 }
@@ -50,23 +50,23 @@ func limitsBut(l switchyard.Limits) switchyard.Limits {
 // ends the run that called them.
 func TestSubAgentBudgetSpent(t *testing.T) {
 	for name, test := range map[string]struct {
-		limits switchyard.Limits
+		limits api.Limits
 		told   []string
 		limit  string
 	}{
-		"tokens": {switchyard.Limits{Tokens: 15}, []string{"1.1 ERROR budget_exceeded: the run's budget of tokens", "1.2 ERROR budget_exceeded"}, "tokens"},
-		"cost":   {switchyard.Limits{Cost: 20}, []string{"1.1 ERROR budget_exceeded: the run's budget of cost", "1.2 ERROR budget_exceeded"}, "cost"},
-		"calls":  {switchyard.Limits{Calls: 3}, []string{"1.1 done", "1.2 ERROR budget_exceeded: the run may make 3 more calls"}, "calls"},
-		"used":   {switchyard.Limits{Tokens: 25}, []string{"1.1 as far as I got", "1.2 as far as I got"}, "tokens"},
+		"tokens": {api.Limits{Tokens: 15}, []string{"1.1 ERROR budget_exceeded: the run's budget of tokens", "1.2 ERROR budget_exceeded"}, "tokens"},
+		"cost":   {api.Limits{Cost: 20}, []string{"1.1 ERROR budget_exceeded: the run's budget of cost", "1.2 ERROR budget_exceeded"}, "cost"},
+		"calls":  {api.Limits{Calls: 3}, []string{"1.1 done", "1.2 ERROR budget_exceeded: the run may make 3 more calls"}, "calls"},
+		"used":   {api.Limits{Tokens: 25}, []string{"1.1 as far as I got", "1.2 as far as I got"}, "tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, _ := newTree(t, agentTool("sub", above("greet", step(call("greet", `{"name":"a"}`)), answer("done"))))
 			a := toldAgent()
 			a.Tools, a.Limits = []string{"sub"}, test.limits
-			l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "sub"}, {Tool: "sub"}}}, switchyard.Message{Text: "as far as I got"})
+			l.tell(api.Message{Calls: []api.Call{{Tool: "sub"}, {Tool: "sub"}}}, api.Message{Text: "as far as I got"})
 			l.runAgent(a, "Go.")
 			r := l.result()
-			if r.Outcome != switchyard.OutcomeLimit || r.Limit != test.limit {
+			if r.Outcome != api.OutcomeLimit || r.Limit != test.limit {
 				t.Errorf("result: %+v", r)
 			}
 			for i, told := range l.toldOf() {
@@ -82,24 +82,24 @@ func TestSubAgentBudgetSpent(t *testing.T) {
 // that one which stops at a limit keeps nothing back. A first step that uses up the share is summed up.
 func TestSubAgentReserve(t *testing.T) {
 	for name, test := range map[string]struct {
-		limits switchyard.Limits
+		limits api.Limits
 		steps  int
 	}{
-		"tokens": {switchyard.Limits{Tokens: 60}, 4},
-		"cost":   {switchyard.Limits{Cost: 80}, 4},
-		"stops":  {switchyard.Limits{Tokens: 60, OnReached: switchyard.LimitStops}, 4},
-		"first":  {switchyard.Limits{Tokens: 10}, 2},
+		"tokens": {api.Limits{Tokens: 60}, 4},
+		"cost":   {api.Limits{Cost: 80}, 4},
+		"stops":  {api.Limits{Tokens: 60, OnReached: api.LimitStops}, 4},
+		"first":  {api.Limits{Tokens: 10}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			own := toldAgent()
 			own.Tools, own.Limits = []string{"greet"}, test.limits
 			l, _ := newTree(t, agentTool("sub", own))
 			// Each step takes 15 tokens and 20 dollars.
-			l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "sub"}}})
+			l.tell(api.Message{Calls: []api.Call{{Tool: "sub"}}})
 			for range test.steps {
-				l.tell(switchyard.Message{Text: "so far", Calls: []switchyard.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}})
+				l.tell(api.Message{Text: "so far", Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}})
 			}
-			l.tell(switchyard.Message{Text: "done"})
+			l.tell(api.Message{Text: "done"})
 			a := toldAgent()
 			a.Tools = []string{"sub"}
 			l.runAgent(a, "Go.")
@@ -117,12 +117,12 @@ func TestSubAgentDepth(t *testing.T) {
 	l, inputs := newTree(t, agentTool("loop", above("loop", again, answer("[${next}]"))))
 	l.runAgent(above("loop", again, answer("${next}")), "Go.")
 	r := l.result()
-	if len(inputs) != switchyard.MaxDepth || !strings.HasPrefix(r.Answer, "[[[[[ERROR precondition_failed: this run is a sub-agent 5 deep already") {
+	if len(inputs) != api.MaxDepth || !strings.HasPrefix(r.Answer, "[[[[[ERROR precondition_failed: this run is a sub-agent 5 deep already") {
 		t.Errorf("%d runs, answer %q", len(inputs), r.Answer)
 	}
 }
 
-func named(id, tool, arguments string) switchyard.ScriptCall {
+func named(id, tool, arguments string) api.ScriptCall {
 	c := call(tool, arguments)
 	c.ID = id
 	return c

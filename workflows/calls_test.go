@@ -6,24 +6,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // plan reads a plan as a user writes it.
-func plan(t *testing.T, yaml string) *switchyard.Packed[switchyard.Plan] {
+func plan(t *testing.T, yaml string) *api.Packed[api.Plan] {
 	t.Helper()
 	p, err := toolspecs.DecodePlan("plan.yaml", []byte(yaml), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	packed := switchyard.Pack(*p)
+	packed := api.Pack(*p)
 	return &packed
 }
 
 func (l *lab) runPlan(yaml string) {
 	l.t.Helper()
-	l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{Plan: plan(l.t, yaml)})
+	l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: plan(l.t, yaml)})
 }
 
 // TestPlanDiamond proves that calls run after what they need, with the results they refer to, and that the output
@@ -43,14 +43,14 @@ output: {all: "${end}", first: "${end.0}"}
 	if want := `{"all":["left of {\"a\":1}",{"a":1},"${left}"],"first":"left of {\"a\":1}"}`; string(r.Output) != want {
 		t.Errorf("output %s, want %s", r.Output, want)
 	}
-	if r.Outcome != switchyard.OutcomeCompleted || r.Usage.Calls != 4 {
+	if r.Outcome != api.OutcomeCompleted || r.Usage.Calls != 4 {
 		t.Errorf("result: %+v", r)
 	}
 	if l.executed[0] != "top echo" || l.executed[3] != "end echo" || len(l.executed) != 4 {
 		t.Errorf("executed %v", l.executed)
 	}
 	for _, s := range l.scheduled {
-		if s.call.Origin.Caller != (switchyard.Caller{Type: switchyard.CallerPlan, ID: "diamond"}) {
+		if s.call.Origin.Caller != (api.Caller{Type: api.CallerPlan, ID: "diamond"}) {
 			t.Errorf("call %s has the caller %+v", s.id, s.call.Origin.Caller)
 		}
 	}
@@ -66,11 +66,11 @@ func TestPlanReferences(t *testing.T) {
 				{"id": "a", "tool": "echo", "arguments": {"value": %s}},
 				{"id": "b", "tool": "echo", "arguments": {"value": "${a}"}},
 				{"id": "c", "tool": "echo", "arguments": {"value": "it is ${a}."}}]}`, value))
-			inText, err := switchyard.EncodeJSON("it is " + switchyard.PlainText([]byte(value)) + ".")
+			inText, err := api.EncodeJSON("it is " + api.PlainText([]byte(value)) + ".")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := fmt.Sprintf(`{"b":%s,"c":%s}`, value, inText); switchyard.PlainText(l.result().Output) != want {
+			if want := fmt.Sprintf(`{"b":%s,"c":%s}`, value, inText); api.PlainText(l.result().Output) != want {
 				t.Errorf("output %s, want %s", l.result().Output, want)
 			}
 		})
@@ -91,8 +91,8 @@ calls:
   - {id: wrong, tool: greet, arguments: {name: "${good}"}}
   - {id: better, tool: flaky, depends_on: [good]}
 `)
-	var details switchyard.RunResult
-	app := l.failure(switchyard.RunCallsFailed, &details)
+	var details api.RunResult
+	app := l.failure(api.RunCallsFailed, &details)
 	if !strings.Contains(app.Message(), "call bad of broken: execution_error: it is broken") {
 		t.Errorf("message: %s", app.Message())
 	}
@@ -104,7 +104,7 @@ calls:
 		"nowhere precondition_failed", "wrong validation_error"})
 	executed := slices.Sorted(slices.Values(l.executed))
 	expect(t, "executed", executed, []string{"bad broken", "better flaky", "better flaky", "good echo"})
-	if details.Outcome != switchyard.OutcomeFailed || details.Usage.Calls != 7 || details.Usage.Failed != 5 {
+	if details.Outcome != api.OutcomeFailed || details.Usage.Calls != 7 || details.Usage.Failed != 5 {
 		t.Errorf("details: %+v", details)
 	}
 }
@@ -112,24 +112,24 @@ calls:
 // TestPlanInvalid proves that nothing of a wrong plan runs, and that everything wrong with it is said at once: by the
 // plan itself, by the catalog, and by the arguments that are known from the start.
 func TestPlanInvalid(t *testing.T) {
-	good := switchyard.PlanCall{ID: "good", Tool: "store", Arguments: []byte(`{"text":"a"}`)}
+	good := api.PlanCall{ID: "good", Tool: "store", Arguments: []byte(`{"text":"a"}`)}
 	for name, test := range map[string]struct {
-		calls []switchyard.PlanCall
+		calls []api.PlanCall
 		paths []string
 	}{
-		"cycle": {[]switchyard.PlanCall{good, {ID: "a", Tool: "echo", DependsOn: []string{"b"}}, {ID: "b", Tool: "echo", DependsOn: []string{"a"}}},
+		"cycle": {[]api.PlanCall{good, {ID: "a", Tool: "echo", DependsOn: []string{"b"}}, {ID: "b", Tool: "echo", DependsOn: []string{"a"}}},
 			[]string{"$.calls[1].id"}},
-		"dangling":  {[]switchyard.PlanCall{good, {ID: "a", Tool: "echo", Arguments: []byte(`{"value":"${c}"}`), DependsOn: []string{"d"}}}, []string{"$.calls[1].depends_on[0]", "$.calls[1].arguments.value"}},
-		"tools":     {[]switchyard.PlanCall{good, {ID: "a", Tool: "ecko"}, {ID: "b", Tool: "ecko"}, {ID: "c", Tool: "nosuch"}}, []string{"$.calls[1].tool", "$.calls[2].tool", "$.calls[3].tool"}},
-		"arguments": {[]switchyard.PlanCall{good, {ID: "a", Tool: "greet"}, {ID: "b", Tool: "retired", Arguments: []byte(`{}`)}}, []string{"$.calls.a", "$.calls.b"}},
+		"dangling":  {[]api.PlanCall{good, {ID: "a", Tool: "echo", Arguments: []byte(`{"value":"${c}"}`), DependsOn: []string{"d"}}}, []string{"$.calls[1].depends_on[0]", "$.calls[1].arguments.value"}},
+		"tools":     {[]api.PlanCall{good, {ID: "a", Tool: "ecko"}, {ID: "b", Tool: "ecko"}, {ID: "c", Tool: "nosuch"}}, []string{"$.calls[1].tool", "$.calls[2].tool", "$.calls[3].tool"}},
+		"arguments": {[]api.PlanCall{good, {ID: "a", Tool: "greet"}, {ID: "b", Tool: "retired", Arguments: []byte(`{}`)}}, []string{"$.calls.a", "$.calls.b"}},
 		"empty":     {nil, []string{"$.calls"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
-			packed := switchyard.Pack(switchyard.Plan{Calls: test.calls})
-			l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed})
-			var problems []switchyard.Problem
-			l.failure(switchyard.RunInvalid, &problems)
+			packed := api.Pack(api.Plan{Calls: test.calls})
+			l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: &packed})
+			var problems []api.Problem
+			l.failure(api.RunInvalid, &problems)
 			var paths []string
 			for _, p := range problems {
 				paths = append(paths, p.Path)
@@ -139,8 +139,8 @@ func TestPlanInvalid(t *testing.T) {
 		})
 	}
 	l := newLab(t)
-	l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{})
-	l.failure(switchyard.RunInvalid, nil)
+	l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{})
+	l.failure(api.RunInvalid, nil)
 }
 
 // TestPlanExclusive proves that exclusive calls of a lane keep the plan's order beside others that nothing holds back.
@@ -164,14 +164,14 @@ output: "${c}"
 // TestPlanMany proves that a plan of more calls than may be in flight runs to its end, each call once.
 func TestPlanMany(t *testing.T) {
 	const n = 600
-	var p switchyard.Plan
+	var p api.Plan
 	for i := range n {
-		p.Calls = append(p.Calls, switchyard.PlanCall{ID: fmt.Sprint("c", i), Tool: "echo", Arguments: []byte(fmt.Sprintf(`{"value":%d}`, i))})
+		p.Calls = append(p.Calls, api.PlanCall{ID: fmt.Sprint("c", i), Tool: "echo", Arguments: []byte(fmt.Sprintf(`{"value":%d}`, i))})
 	}
 	p.Output = []byte(`"${c599}"`)
-	packed := switchyard.Pack(p)
+	packed := api.Pack(p)
 	l := newLab(t)
-	l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed})
+	l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: &packed})
 	if r := l.result(); r.Usage.Calls != n || string(r.Output) != "599" {
 		t.Errorf("result: %+v", r)
 	}
@@ -184,7 +184,7 @@ func TestPlanMany(t *testing.T) {
 func TestPlanOutputFails(t *testing.T) {
 	l := newLab(t)
 	l.runPlan(`{calls: [{id: a, tool: echo, arguments: {value: 1}}], output: "${a.b}"}`)
-	if app := l.failure(switchyard.RunCallsFailed, nil); !strings.Contains(app.Message(), `the result has no "b"`) {
+	if app := l.failure(api.RunCallsFailed, nil); !strings.Contains(app.Message(), `the result has no "b"`) {
 		t.Errorf("message: %s", app.Message())
 	}
 }
@@ -206,35 +206,35 @@ calls:
 // TestPlanMode proves that arguments are read as the run says, else as the plan does.
 func TestPlanMode(t *testing.T) {
 	for _, test := range []struct {
-		run, plan switchyard.Mode
+		run, plan api.Mode
 		fine      bool
-	}{{"", "", false}, {"", switchyard.ModeLenient, true}, {switchyard.ModeLenient, switchyard.ModeStrict, true}} {
+	}{{"", "", false}, {"", api.ModeLenient, true}, {api.ModeLenient, api.ModeStrict, true}} {
 		l := newLab(t)
 		p := plan(t, `{calls: [{id: a, tool: greet, arguments: {name: x, more: 1}}]}`)
 		p.Value.Mode = test.plan
-		l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{Plan: p, Mode: test.run})
+		l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: p, Mode: test.run})
 		if fine := l.GetWorkflowError() == nil; fine != test.fine {
 			t.Errorf("%+v: %v", test, l.GetWorkflowError())
 		}
 	}
 }
 
-func (l *lab) runCall(c *switchyard.Call) {
-	l.ExecuteWorkflow(switchyard.CallWorkflow, switchyard.RunInput{Call: c, Caller: switchyard.Caller{ID: "someone"}})
+func (l *lab) runCall(c *api.Call) {
+	l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{Call: c, Caller: api.Caller{ID: "someone"}})
 }
 
 // TestDirectCall proves that a direct call goes through the pipeline and gives the tool's output.
 func TestDirectCall(t *testing.T) {
 	l := newLab(t)
-	l.runCall(&switchyard.Call{Tool: "greet", Arguments: `{"name":"Ann"}`})
-	if r := l.result(); r.Outcome != switchyard.OutcomeCompleted || string(r.Output) != `"hello Ann "` || r.Usage.Calls != 1 {
+	l.runCall(&api.Call{Tool: "greet", Arguments: `{"name":"Ann"}`})
+	if r := l.result(); r.Outcome != api.OutcomeCompleted || string(r.Output) != `"hello Ann "` || r.Usage.Calls != 1 {
 		t.Errorf("result: %+v", r)
 	}
-	if o := l.scheduled[0].call.Origin; o.Caller != (switchyard.Caller{Type: switchyard.CallerDirect, ID: "someone"}) || l.scheduled[0].id != "1.1" {
+	if o := l.scheduled[0].call.Origin; o.Caller != (api.Caller{Type: api.CallerDirect, ID: "someone"}) || l.scheduled[0].id != "1.1" {
 		t.Errorf("call %s of %+v", l.scheduled[0].id, o)
 	}
 	named := newLab(t)
-	named.runCall(&switchyard.Call{ID: "mine", Tool: "flaky"})
+	named.runCall(&api.Call{ID: "mine", Tool: "flaky"})
 	named.result()
 	expect(t, "executed", named.executed, []string{"mine flaky", "mine flaky"})
 }
@@ -242,11 +242,11 @@ func TestDirectCall(t *testing.T) {
 // TestDirectCallOfRun proves that nobody starts a call as one that the run makes by itself, which would meet no policies and need no
 // approval.
 func TestDirectCallOfRun(t *testing.T) {
-	for _, c := range []switchyard.Call{{Undo: &switchyard.Undoing{Call: "1.1", Tool: "pay"}}, {Verifies: "1.1"}, {Plan: &switchyard.ExecutionPlan{}}} {
+	for _, c := range []api.Call{{Undo: &api.Undoing{Call: "1.1", Tool: "pay"}}, {Verifies: "1.1"}, {Plan: &api.ExecutionPlan{}}} {
 		l := newGuardedLab(t)
 		c.Tool, c.Arguments = "pay", `{"value":1}`
 		l.runCall(&c)
-		l.failure(switchyard.RunInvalid, nil)
+		l.failure(api.RunInvalid, nil)
 		expect(t, "executed", l.executed, nil)
 	}
 }
@@ -256,22 +256,22 @@ func TestDirectCallOfRun(t *testing.T) {
 func TestDirectCallFails(t *testing.T) {
 	for _, test := range []struct {
 		tool, arguments string
-		want            switchyard.ErrorType
+		want            api.ErrorType
 		says            string
 		near            []string
 		executed        int
 	}{
-		{"gret", `{}`, switchyard.ErrToolNotFound, `there is no tool "gret"`, []string{"greet"}, 0},
-		{"greet", `{"times":0}`, switchyard.ErrValidation, "$.name", nil, 0},
-		{"greet", `{"name"`, switchyard.ErrValidation, "$", nil, 0},
-		{"retired", `{}`, switchyard.ErrToolNotActive, "disabled", []string{"broken", "echo", "flaky", "greet", "hang", "needy", "note", "old", "store"}, 0},
-		{"broken", `{}`, switchyard.ErrExecution, "it is broken", nil, 1},
+		{"gret", `{}`, api.ErrToolNotFound, `there is no tool "gret"`, []string{"greet"}, 0},
+		{"greet", `{"times":0}`, api.ErrValidation, "$.name", nil, 0},
+		{"greet", `{"name"`, api.ErrValidation, "$", nil, 0},
+		{"retired", `{}`, api.ErrToolNotActive, "disabled", []string{"broken", "echo", "flaky", "greet", "hang", "needy", "note", "old", "store"}, 0},
+		{"broken", `{}`, api.ErrExecution, "it is broken", nil, 1},
 	} {
 		t.Run(test.tool+test.arguments, func(t *testing.T) {
 			l := newLab(t)
-			l.runCall(&switchyard.Call{Tool: test.tool, Arguments: test.arguments})
-			var details switchyard.RunResult
-			app := l.failure(switchyard.RunCallsFailed, &details)
+			l.runCall(&api.Call{Tool: test.tool, Arguments: test.arguments})
+			var details api.RunResult
+			app := l.failure(api.RunCallsFailed, &details)
 			if !strings.Contains(app.Message(), test.says) {
 				t.Errorf("message: %s", app.Message())
 			}
@@ -286,13 +286,13 @@ func TestDirectCallFails(t *testing.T) {
 	}
 	l := newLab(t)
 	l.runCall(nil)
-	l.failure(switchyard.RunInvalid, nil)
+	l.failure(api.RunInvalid, nil)
 }
 
 // TestDirectCallCancelled proves that a cancelled direct call ends as cancelled, not as failed.
 func TestDirectCallCancelled(t *testing.T) {
 	l := newLab(t)
 	l.cancelAt("hang")
-	l.runCall(&switchyard.Call{Tool: "hang"})
+	l.runCall(&api.Call{Tool: "hang"})
 	l.cancelled()
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -16,26 +16,26 @@ const (
 )
 
 // maxCatalogs bounds the catalogs of a report in bytes; the rest of what a result may have is for the workers.
-const maxCatalogs = switchyard.MaxPayload / 2
+const maxCatalogs = api.MaxPayload / 2
 
 // CatalogReport is the workflow that asks workers, each on its own queue and all at once, which tools they hold, or what
 // happened on their lanes. One that does not answer is in the report with the reason.
-func CatalogReport(ctx workflow.Context, in switchyard.CatalogRequest) (switchyard.CatalogReport, error) {
+func CatalogReport(ctx workflow.Context, in api.CatalogRequest) (api.CatalogReport, error) {
 	if in.Lanes {
 		return lanesReport(ctx, in.Workers)
 	}
-	answers := ask(ctx, in.Workers, switchyard.CatalogActivity)
-	report := switchyard.CatalogReport{Catalogs: map[string]json.RawMessage{}}
+	answers := ask(ctx, in.Workers, api.CatalogActivity)
+	report := api.CatalogReport{Catalogs: map[string]json.RawMessage{}}
 	size := 0
 	for i, answer := range answers {
-		var a switchyard.CatalogAnswer
+		var a api.CatalogAnswer
 		err := answer.Get(ctx, &a)
 		if ctx.Err() != nil {
-			return switchyard.CatalogReport{}, ctx.Err()
+			return api.CatalogReport{}, ctx.Err()
 		}
 		w := a.WorkerCatalog
 		if err != nil {
-			w = switchyard.WorkerCatalog{Failure: whySilent(err)}
+			w = api.WorkerCatalog{Failure: whySilent(err)}
 		} else if _, known := report.Catalogs[w.Digest]; !known && size+len(a.Held) <= maxCatalogs {
 			report.Catalogs[w.Digest] = a.Held
 			size += len(a.Held)
@@ -52,27 +52,27 @@ func ask(ctx workflow.Context, workers []string, question string) []workflow.Fut
 	answers := make([]workflow.Future, len(workers))
 	for i, worker := range workers {
 		answers[i] = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-			TaskQueue:              switchyard.WorkerQueue(base, worker),
+			TaskQueue:              api.WorkerQueue(base, worker),
 			ScheduleToStartTimeout: takeWithin,
 			StartToCloseTimeout:    answerWithin,
 			RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-			Summary:                switchyard.Shorten(worker, 100),
+			Summary:                api.Shorten(worker, 100),
 		}), question)
 	}
 	return answers
 }
 
 // lanesReport asks what happened on the workers' lanes.
-func lanesReport(ctx workflow.Context, workers []string) (switchyard.CatalogReport, error) {
-	var report switchyard.CatalogReport
-	for i, answer := range ask(ctx, workers, switchyard.LanesActivity) {
-		var w switchyard.WorkerLanes
+func lanesReport(ctx workflow.Context, workers []string) (api.CatalogReport, error) {
+	var report api.CatalogReport
+	for i, answer := range ask(ctx, workers, api.LanesActivity) {
+		var w api.WorkerLanes
 		err := answer.Get(ctx, &w)
 		if ctx.Err() != nil {
-			return switchyard.CatalogReport{}, ctx.Err()
+			return api.CatalogReport{}, ctx.Err()
 		}
 		if err != nil {
-			w = switchyard.WorkerLanes{Failure: whySilent(err)}
+			w = api.WorkerLanes{Failure: whySilent(err)}
 		}
 		w.Worker = workers[i]
 		report.Lanes = append(report.Lanes, w)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -18,29 +18,29 @@ import (
 )
 
 // reportOf runs a catalog report of workers that answer as given, by the number in which they are asked.
-func reportOf(t *testing.T, answers ...func() (switchyard.CatalogAnswer, error)) (switchyard.CatalogReport, error) {
+func reportOf(t *testing.T, answers ...func() (api.CatalogAnswer, error)) (api.CatalogReport, error) {
 	t.Helper()
-	return ask(t, switchyard.CatalogRequest{}, switchyard.CatalogActivity, answers...)
+	return ask(t, api.CatalogRequest{}, api.CatalogActivity, answers...)
 }
 
 // ask runs a report of workers that answer a question as given, by the number in which they are asked.
-func ask[T any](t *testing.T, request switchyard.CatalogRequest, question string, answers ...func() (T, error)) (switchyard.CatalogReport, error) {
+func ask[T any](t *testing.T, request api.CatalogRequest, question string, answers ...func() (T, error)) (api.CatalogReport, error) {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(workflows.CatalogReport, workflow.RegisterOptions{Name: switchyard.CatalogWorkflow})
+	env.RegisterWorkflowWithOptions(workflows.CatalogReport, workflow.RegisterOptions{Name: api.CatalogWorkflow})
 	byQueue := map[string]func() (T, error){}
 	for i, answer := range answers {
 		worker := fmt.Sprintf("%d@host", i)
 		request.Workers = append(request.Workers, worker)
-		byQueue[switchyard.WorkerQueue("default-test-taskqueue", worker)] = answer
+		byQueue[api.WorkerQueue("default-test-taskqueue", worker)] = answer
 	}
 	env.RegisterActivityWithOptions(func(ctx context.Context) (T, error) {
 		return byQueue[activity.GetInfo(ctx).TaskQueue]()
 	}, activity.RegisterOptions{Name: question})
-	env.ExecuteWorkflow(switchyard.CatalogWorkflow, request)
-	var report switchyard.CatalogReport
+	env.ExecuteWorkflow(api.CatalogWorkflow, request)
+	var report api.CatalogReport
 	err := env.GetWorkflowError()
 	if err == nil {
 		err = env.GetWorkflowResult(&report)
@@ -48,24 +48,24 @@ func ask[T any](t *testing.T, request switchyard.CatalogRequest, question string
 	return report, err
 }
 
-func holds(digest string, tools ...switchyard.ToolVersion) func() (switchyard.CatalogAnswer, error) {
-	return func() (switchyard.CatalogAnswer, error) {
-		held, err := json.Marshal(switchyard.Pack(tools))
-		return switchyard.CatalogAnswer{WorkerCatalog: switchyard.WorkerCatalog{Digest: digest, Tools: len(tools)}, Held: held}, err
+func holds(digest string, tools ...api.ToolVersion) func() (api.CatalogAnswer, error) {
+	return func() (api.CatalogAnswer, error) {
+		held, err := json.Marshal(api.Pack(tools))
+		return api.CatalogAnswer{WorkerCatalog: api.WorkerCatalog{Digest: digest, Tools: len(tools)}, Held: held}, err
 	}
 }
 
 // Every worker is in the report: with its catalog, which is there once however many hold it, or with why it said nothing.
 func TestCatalogReport(t *testing.T) {
-	one := switchyard.ToolVersion{Name: "echo", Version: "1.0.0", Digest: "x"}
+	one := api.ToolVersion{Name: "echo", Version: "1.0.0", Digest: "x"}
 	report, err := reportOf(t,
 		holds("a", one),
-		func() (switchyard.CatalogAnswer, error) {
-			return switchyard.CatalogAnswer{}, errors.New("it is broken")
+		func() (api.CatalogAnswer, error) {
+			return api.CatalogAnswer{}, errors.New("it is broken")
 		},
 		holds("b"),
-		func() (switchyard.CatalogAnswer, error) {
-			return switchyard.CatalogAnswer{}, temporal.NewTimeoutError(1, nil)
+		func() (api.CatalogAnswer, error) {
+			return api.CatalogAnswer{}, temporal.NewTimeoutError(1, nil)
 		},
 		holds("a", one),
 	)
@@ -95,11 +95,11 @@ func TestCatalogReport(t *testing.T) {
 
 // A report that history would not take leaves out tools, and no worker.
 func TestCatalogReportIsBounded(t *testing.T) {
-	var many []func() (switchyard.CatalogAnswer, error)
+	var many []func() (api.CatalogAnswer, error)
 	for i := range 8 {
-		var tools []switchyard.ToolVersion
+		var tools []api.ToolVersion
 		for n := range 20_000 {
-			tools = append(tools, switchyard.ToolVersion{Name: fmt.Sprintf("tool_%d", n), Version: "1.0.0", Digest: switchyard.Digest([]byte(fmt.Sprint(i, n)))})
+			tools = append(tools, api.ToolVersion{Name: fmt.Sprintf("tool_%d", n), Version: "1.0.0", Digest: api.Digest([]byte(fmt.Sprint(i, n)))})
 		}
 		many = append(many, holds(fmt.Sprint("catalog", i), tools...))
 	}
@@ -116,12 +116,12 @@ func TestCatalogReportIsBounded(t *testing.T) {
 // Asked for lanes, the same workflow tells of every worker what it counted, or why it said nothing, and of no tools.
 func TestLanesReport(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	report, err := ask(t, switchyard.CatalogRequest{Lanes: true}, switchyard.LanesActivity,
-		func() (switchyard.WorkerLanes, error) {
-			return switchyard.WorkerLanes{Worker: "of another name", Since: began, Lanes: map[string]switchyard.LaneCounts{"http": {Running: 2, Acquired: 5}}}, nil
+	report, err := ask(t, api.CatalogRequest{Lanes: true}, api.LanesActivity,
+		func() (api.WorkerLanes, error) {
+			return api.WorkerLanes{Worker: "of another name", Since: began, Lanes: map[string]api.LaneCounts{"http": {Running: 2, Acquired: 5}}}, nil
 		},
-		func() (switchyard.WorkerLanes, error) {
-			return switchyard.WorkerLanes{}, errors.New("of an earlier version")
+		func() (api.WorkerLanes, error) {
+			return api.WorkerLanes{}, errors.New("of an earlier version")
 		},
 	)
 	if err != nil || len(report.Workers)+len(report.Catalogs) > 0 || len(report.Lanes) != 2 {
@@ -138,7 +138,7 @@ func TestLanesReport(t *testing.T) {
 
 // A report that is cancelled ends, whatever it asks for.
 func TestCatalogReportCancelled(t *testing.T) {
-	for question, lanes := range map[string]bool{switchyard.CatalogActivity: false, switchyard.LanesActivity: true} {
+	for question, lanes := range map[string]bool{api.CatalogActivity: false, api.LanesActivity: true} {
 		var suite testsuite.WorkflowTestSuite
 		suite.SetLogger(quiet{})
 		env := suite.NewTestWorkflowEnvironment()
@@ -147,7 +147,7 @@ func TestCatalogReportCancelled(t *testing.T) {
 			return ctx.Err()
 		}, activity.RegisterOptions{Name: question})
 		env.RegisterDelayedCallback(env.CancelWorkflow, time.Millisecond)
-		env.ExecuteWorkflow(workflows.CatalogReport, switchyard.CatalogRequest{Workers: []string{"a"}, Lanes: lanes})
+		env.ExecuteWorkflow(workflows.CatalogReport, api.CatalogRequest{Workers: []string{"a"}, Lanes: lanes})
 		if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) {
 			t.Errorf("%s: got %v", question, err)
 		}

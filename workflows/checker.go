@@ -1,13 +1,13 @@
 package workflows
 
 import (
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
 
 // check has the agent's checker, if any, say of a run that gives a result whether it did what it was for. Whatever comes of that
 // stands in the result; it never fails the run.
-func (r *agentRun) check(ctx workflow.Context, result switchyard.RunResult) switchyard.RunResult {
+func (r *agentRun) check(ctx workflow.Context, result api.RunResult) api.RunResult {
 	checker := r.agent.Checker
 	if checker == nil {
 		return result
@@ -18,23 +18,23 @@ func (r *agentRun) check(ctx workflow.Context, result switchyard.RunResult) swit
 }
 
 // askChecker makes the call that checks the run.
-func (r *agentRun) askChecker(ctx workflow.Context, checker switchyard.Checker, answer string) switchyard.CallOutcome {
+func (r *agentRun) askChecker(ctx workflow.Context, checker api.Checker, answer string) api.CallOutcome {
 	p := r.pipeline
-	c, err := checker.Call(switchyard.CheckedRun{Prompt: r.hookPrompt(), Answer: answer})
+	c, err := checker.Call(api.CheckedRun{Prompt: r.hookPrompt(), Answer: answer})
 	if err == nil {
-		var out switchyard.CallOutcome
+		var out api.CallOutcome
 		if out, err = p.makeOne(ctx, c); err == nil {
 			return out
 		}
 	}
-	return switchyard.CallOutcome{Tool: checker.Tool, Error: switchyard.Errorf(switchyard.ErrExecution, "%s", cutText(err.Error()))}
+	return api.CallOutcome{Tool: checker.Tool, Error: api.Errorf(api.ErrExecution, "%s", cutText(err.Error()))}
 }
 
 // makeOne admits and makes a call, and waits for its outcome. The error says that it could not be admitted.
-func (p *pipeline) makeOne(ctx workflow.Context, c switchyard.Call) (switchyard.CallOutcome, error) {
-	verdicts, err := p.admitTogether(ctx, []switchyard.Call{c}, 0)
+func (p *pipeline) makeOne(ctx workflow.Context, c api.Call) (api.CallOutcome, error) {
+	verdicts, err := p.admitTogether(ctx, []api.Call{c}, 0)
 	if err != nil {
-		return switchyard.CallOutcome{}, err
+		return api.CallOutcome{}, err
 	}
 	v := verdicts[0]
 	switch {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestChecker proves that an agent's checker is asked once, at the end of a run that gives an answer, about the prompt and the
@@ -17,16 +17,16 @@ func TestChecker(t *testing.T) {
 	for _, test := range []struct {
 		name, said string
 		arguments  json.RawMessage
-		want       switchyard.Checked
+		want       api.Checked
 		failed     int
 	}{
-		{"solved", `{"solved":true,"reason":"it fits"}`, about, switchyard.Checked{Solved: true, Reason: "it fits"}, 0},
-		{"failed", `{"solved":false}`, about, switchyard.Checked{}, 0},
-		{"no verdict", `{"solved":"yes"}`, about, switchyard.Checked{Problem: `the answer of found has neither true nor false at "solved"`}, 0},
-		{"no object", `[]`, about, switchyard.Checked{Problem: `the answer of found is no JSON object`}, 0},
-		{"no reason", `{"solved":true,"reason":7}`, about, switchyard.Checked{Problem: `the answer of found has no text at "reason"`}, 0},
-		{"fails", "", about, switchyard.Checked{Problem: "the check failed: execution_error: it cannot be reached"}, 1},
-		{"does not fit", "", nil, switchyard.Checked{Problem: "the check failed: validation_error: the arguments of found do not fit"}, 1},
+		{"solved", `{"solved":true,"reason":"it fits"}`, about, api.Checked{Solved: true, Reason: "it fits"}, 0},
+		{"failed", `{"solved":false}`, about, api.Checked{}, 0},
+		{"no verdict", `{"solved":"yes"}`, about, api.Checked{Problem: `the answer of found has neither true nor false at "solved"`}, 0},
+		{"no object", `[]`, about, api.Checked{Problem: `the answer of found is no JSON object`}, 0},
+		{"no reason", `{"solved":true,"reason":7}`, about, api.Checked{Problem: `the answer of found has no text at "reason"`}, 0},
+		{"fails", "", about, api.Checked{Problem: "the check failed: execution_error: it cannot be reached"}, 1},
+		{"does not fit", "", nil, api.Checked{Problem: "the check failed: validation_error: the arguments of found do not fit"}, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := newBookings(t)
@@ -34,7 +34,7 @@ func TestChecker(t *testing.T) {
 				l.founds = nil
 			}
 			a := booker("", answer("done"))
-			a.Checker = &switchyard.Checker{Tool: "found", Arguments: test.arguments}
+			a.Checker = &api.Checker{Tool: "found", Arguments: test.arguments}
 			l.runAgent(a, "Go.")
 			r := l.result()
 			test.want.Tool = "found"
@@ -43,7 +43,7 @@ func TestChecker(t *testing.T) {
 			} else if got.Problem = test.want.Problem; !reflect.DeepEqual(got, test.want) {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
-			if r.Outcome != switchyard.OutcomeAnswered || r.Usage.Calls != 1 || r.Usage.Failed != test.failed || len(l.founds) != 0 {
+			if r.Outcome != api.OutcomeAnswered || r.Usage.Calls != 1 || r.Usage.Failed != test.failed || len(l.founds) != 0 {
 				t.Errorf("%s, usage %+v, %d answers left", r.Outcome, r.Usage, len(l.founds))
 			}
 			if test.arguments == nil {
@@ -64,9 +64,9 @@ func TestChecker(t *testing.T) {
 func TestCheckerIsApart(t *testing.T) {
 	l := newBookings(t)
 	a := booker("", step(call("found", `{"key":"x"}`)))
-	a.Checker = &switchyard.Checker{Tool: "found"}
+	a.Checker = &api.Checker{Tool: "found"}
 	l.runAgent(a, "Go.")
-	l.failure(switchyard.RunModelFailed, nil)
+	l.failure(api.RunModelFailed, nil)
 	if got := l.toldOf(); len(l.executed) != 0 || !strings.Contains(strings.Join(got, " "), "tool_not_found") {
 		t.Errorf("executed %v, the model was told %q", l.executed, got)
 	}
@@ -74,8 +74,8 @@ func TestCheckerIsApart(t *testing.T) {
 	l = newBookings(t)
 	a.Checker.Tool = "fuond"
 	l.runAgent(a, "Go.")
-	var problems []switchyard.Problem
-	l.failure(switchyard.RunInvalid, &problems)
+	var problems []api.Problem
+	l.failure(api.RunInvalid, &problems)
 	if len(problems) != 1 || problems[0].Path != "$.checker.tool" || !strings.Contains(problems[0].Message, "found") {
 		t.Errorf("problems %v", problems)
 	}

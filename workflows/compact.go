@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -38,7 +38,7 @@ var errFull = errors.New("the conversation is longer than the model's window, an
 // overflows reports whether a model step failed because the conversation is longer than the model reads.
 func overflows(err error) bool {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	return ok && app.Type() == switchyard.ModelOverflow
+	return ok && app.Type() == api.ModelOverflow
 }
 
 // mayCompact tells whether the run compacts: runs that an older version began may have gone on without.
@@ -47,7 +47,7 @@ func mayCompact(ctx workflow.Context) bool {
 }
 
 // learn takes what a model step said of the window.
-func (r *agentRun) learn(response switchyard.ModelResponse) {
+func (r *agentRun) learn(response api.ModelResponse) {
 	w := &r.window
 	w.Size = cmp.Or(response.Window, w.Size)
 	if response.Compacted == nil {
@@ -56,7 +56,7 @@ func (r *agentRun) learn(response switchyard.ModelResponse) {
 }
 
 // tell adds the outcomes of a turn to the conversation.
-func (r *agentRun) tell(outcomes []switchyard.CallOutcome, hint hints) {
+func (r *agentRun) tell(outcomes []api.CallOutcome, hint hints) {
 	for _, o := range outcomes {
 		if o.Result == nil && o.Error == nil {
 			continue
@@ -85,7 +85,7 @@ func (r *agentRun) frame() int {
 // would not become much shorter.
 func (r *agentRun) compactAhead(ctx workflow.Context) (done bool, err error) {
 	w := r.window
-	at := cmp.Or(r.agent.Model.CompactAt, switchyard.DefaultCompactAt)
+	at := cmp.Or(r.agent.Model.CompactAt, api.DefaultCompactAt)
 	if r.compacted || w.Size == 0 || float64(w.Tokens) < at*float64(w.Size) {
 		return false, nil
 	}
@@ -100,7 +100,7 @@ func (r *agentRun) compactAhead(ctx workflow.Context) (done bool, err error) {
 
 // ask makes a model step. Where the conversation is longer than the model's window, it is made shorter and the step is made
 // again; the error is errFull where that does not help.
-func (r *agentRun) ask(ctx workflow.Context, id, limit string) (switchyard.ModelResponse, error) {
+func (r *agentRun) ask(ctx workflow.Context, id, limit string) (api.ModelResponse, error) {
 	futile := 0
 	for range maxTries {
 		response, err := r.modelStep(ctx, id, limit, nil)
@@ -123,7 +123,7 @@ func (r *agentRun) ask(ctx workflow.Context, id, limit string) (switchyard.Model
 			break
 		}
 	}
-	return switchyard.ModelResponse{}, errFull
+	return api.ModelResponse{}, errFull
 }
 
 // compact makes the conversation shorter, with a model step that sums up what is older than its latest turns.
@@ -156,7 +156,7 @@ func summaryBytes(frame int) int { return min(max(frame/summaryShare, minSummary
 
 // sumUp makes the model step that sums up, and returns the message that stands for what it summed up. What is too long for
 // the model is shown to it in part.
-func (r *agentRun) sumUp(ctx workflow.Context, s shortening, frame int) (switchyard.Message, error) {
+func (r *agentRun) sumUp(ctx workflow.Context, s shortening, frame int) (api.Message, error) {
 	transcript := frame - frame/3
 	if r.window.Size == 0 {
 		transcript = min(transcript, maxTranscript)
@@ -164,20 +164,20 @@ func (r *agentRun) sumUp(ctx workflow.Context, s shortening, frame int) (switchy
 	for {
 		transcript = max(transcript, minTranscript)
 		r.window.Compactions++
-		response, err := r.modelStep(ctx, switchyard.CompactStepID(r.window.Compactions), "", &switchyard.Compaction{
+		response, err := r.modelStep(ctx, api.CompactStepID(r.window.Compactions), "", &api.Compaction{
 			From: s.from, To: s.to, Task: s.task, MaxTranscript: transcript, MaxSummary: summaryBytes(frame)})
 		if err == nil {
 			return response.Message, nil
 		}
 		if !overflows(err) || transcript == minTranscript {
-			return switchyard.Message{}, r.modelError(err, fmt.Sprintf("the summing up of the conversation after turn %d", r.turn))
+			return api.Message{}, r.modelError(err, fmt.Sprintf("the summing up of the conversation after turn %d", r.turn))
 		}
 		transcript /= 2
 	}
 }
 
 // resume restores what carriedWindow and carriedRepeats gave.
-func (r *agentRun) resume(carry *switchyard.Carry) {
+func (r *agentRun) resume(carry *api.Carry) {
 	if carry.Window != nil {
 		r.window = *carry.Window
 	}
@@ -190,7 +190,7 @@ func (r *agentRun) resume(carry *switchyard.Carry) {
 }
 
 // carriedWindow is what continue-as-new carries of the window; nothing for a run without compaction.
-func (r *agentRun) carriedWindow() *switchyard.Window {
+func (r *agentRun) carriedWindow() *api.Window {
 	if r.window.Size == 0 && r.window.Compactions == 0 && r.window.Task == 0 {
 		return nil
 	}

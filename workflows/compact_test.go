@@ -6,31 +6,31 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 )
 
 // says makes the model answer once with the message, for so many tokens in.
-func (l *lab) says(tokens int, m switchyard.Message) {
-	l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
-		return switchyard.ModelResponse{Message: m, Stop: switchyard.StopAnswer, Usage: switchyard.Usage{InputTokens: tokens, OutputTokens: 1}}, nil
+func (l *lab) says(tokens int, m api.Message) {
+	l.answers = append(l.answers, func() (api.ModelResponse, error) {
+		return api.ModelResponse{Message: m, Stop: api.StopAnswer, Usage: api.Usage{InputTokens: tokens, OutputTokens: 1}}, nil
 	})
 }
 
 // overflows makes the model fail once because the conversation is too long.
 func (l *lab) overflows() {
-	l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
-		return switchyard.ModelResponse{}, &activities.ModelError{Message: "too long", Overflow: true}
+	l.answers = append(l.answers, func() (api.ModelResponse, error) {
+		return api.ModelResponse{}, &activities.ModelError{Message: "too long", Overflow: true}
 	})
 }
 
 // greets is a turn that greets somebody with a name of that many characters.
-func greets(n int) switchyard.Message {
-	return switchyard.Message{Calls: []switchyard.Call{{Tool: "greet", Arguments: fmt.Sprintf(`{"name":"%s"}`, strings.Repeat("n", n))}}}
+func greets(n int) api.Message {
+	return api.Message{Calls: []api.Call{{Tool: "greet", Arguments: fmt.Sprintf(`{"name":"%s"}`, strings.Repeat("n", n))}}}
 }
 
 // windowed is an agent whose model has a window of 1,000 tokens.
-func windowed() *switchyard.Agent {
+func windowed() *api.Agent {
 	a := toldAgent()
 	a.Model.Window = 1000
 	return a
@@ -63,11 +63,11 @@ func TestCompaction(t *testing.T) {
 				l.says(100*(i+1), greets(100))
 			}
 			l.says(850, greets(100))
-			l.says(300, switchyard.Message{Text: "four were greeted"})
+			l.says(300, api.Message{Text: "four were greeted"})
 			l.says(200, greets(100))
 			l.says(900, greets(100))
-			l.says(300, switchyard.Message{Text: "six were greeted"})
-			l.says(200, switchyard.Message{Text: "done"})
+			l.says(300, api.Message{Text: "six were greeted"})
+			l.says(200, api.Message{Text: "done"})
 			l.runAgent(windowed(), "Greet them.")
 			r := l.result()
 			expect(t, "activities", l.ids(), []string{"turn-1", "1.1", "turn-2", "2.1", "turn-3", "3.1", "turn-4", "4.1", "turn-5", "5.1",
@@ -85,7 +85,7 @@ func TestCompaction(t *testing.T) {
 			if got := shown(after); got != "system user summary assistant 5.1" {
 				t.Errorf("the model is shown %s", got)
 			}
-			if s := after.Messages[2]; s.Role != switchyard.RoleUser || !strings.HasSuffix(s.Text, "\nfour were greeted") || !strings.Contains(s.Text, "8 earlier messages") {
+			if s := after.Messages[2]; s.Role != api.RoleUser || !strings.HasSuffix(s.Text, "\nfour were greeted") || !strings.Contains(s.Text, "8 earlier messages") {
 				t.Errorf("the summary is %+v", s)
 			}
 			if got := again.Older; !got[0].IsSummary() || !strings.Contains(again.Messages[1].Text, "four were greeted") {
@@ -113,7 +113,7 @@ func TestCompactionLeavesAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			l.says(test.tokens, greets(10))
-			l.says(test.tokens, switchyard.Message{Text: "done"})
+			l.says(test.tokens, api.Message{Text: "done"})
 			a := windowed()
 			a.Model.Window, a.Model.CompactAt = test.window, test.at
 			l.runAgent(a, "Go.")
@@ -130,8 +130,8 @@ func TestCompactionCountsForLimits(t *testing.T) {
 		l.says(250, greets(100))
 	}
 	l.says(900, greets(100))
-	l.says(600, switchyard.Message{Text: "so far"})
-	l.says(10, switchyard.Message{Text: "stopped"})
+	l.says(600, api.Message{Text: "so far"})
+	l.says(10, api.Message{Text: "stopped"})
 	a := windowed()
 	a.Limits.Tokens = 2000
 	l.runAgent(a, "Go.")
@@ -150,8 +150,8 @@ func TestOverflow(t *testing.T) {
 	}
 	l.overflows()
 	l.overflows() // the step that sums up
-	l.says(10, switchyard.Message{Text: "greeted"})
-	l.says(10, switchyard.Message{Text: "done"})
+	l.says(10, api.Message{Text: "greeted"})
+	l.says(10, api.Message{Text: "done"})
 	l.runAgent(toldAgent(), "Go.")
 	if r := l.result(); r.Answer != "done" || r.Usage.Turns != 6 {
 		t.Errorf("result: %+v", r)
@@ -174,12 +174,12 @@ func TestOverflowForEver(t *testing.T) {
 			l.says(10, greets(10))
 			for range 3 {
 				l.overflows()
-				l.says(10, switchyard.Message{Text: "greeted"})
+				l.says(10, api.Message{Text: "greeted"})
 			}
 			l.answers = slices.Delete(l.answers, 4, 5) // the summary alone is not summed up again
 			l.answers = slices.Delete(l.answers, 5, 6)
 			if ends {
-				l.says(10, switchyard.Message{Text: "as far as I got"})
+				l.says(10, api.Message{Text: "as far as I got"})
 			}
 			for range 5 {
 				l.overflows()
@@ -194,7 +194,7 @@ func TestOverflowForEver(t *testing.T) {
 				}
 				return
 			}
-			if err := l.failure(switchyard.RunModelFailed, nil); !strings.Contains(err.Message(), "could not be made short enough") {
+			if err := l.failure(api.RunModelFailed, nil); !strings.Contains(err.Message(), "could not be made short enough") {
 				t.Errorf("the run failed: %v", err)
 			}
 		})
@@ -203,8 +203,8 @@ func TestOverflowForEver(t *testing.T) {
 
 // TestCompactionFails proves that a run whose model declines to sum up, or answers with nothing for ever, fails and says so.
 func TestCompactionFails(t *testing.T) {
-	for name, response := range map[string]switchyard.ModelResponse{
-		"declined to sum up": {Message: switchyard.Message{Text: "no"}, Stop: switchyard.StopRefusal},
+	for name, response := range map[string]api.ModelResponse{
+		"declined to sum up": {Message: api.Message{Text: "no"}, Stop: api.StopRefusal},
 		"with nothing":       {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,10 +213,10 @@ func TestCompactionFails(t *testing.T) {
 			l.says(100, greets(300))
 			l.says(900, greets(300))
 			for range 5 {
-				l.answers = append(l.answers, func() (switchyard.ModelResponse, error) { return response, nil })
+				l.answers = append(l.answers, func() (api.ModelResponse, error) { return response, nil })
 			}
 			l.runAgent(windowed(), "Go.")
-			if err := l.failure(switchyard.RunModelFailed, nil); !strings.Contains(err.Message(), "summing up of the conversation after turn 3 failed") || !strings.Contains(err.Message(), name) {
+			if err := l.failure(api.RunModelFailed, nil); !strings.Contains(err.Message(), "summing up of the conversation after turn 3 failed") || !strings.Contains(err.Message(), name) {
 				t.Errorf("the run failed: %v", err)
 			}
 		})
@@ -227,8 +227,8 @@ func TestCompactionFails(t *testing.T) {
 // calls keep the whole of theirs, and that no step is made where there is nothing to sum up.
 func TestHugeTurn(t *testing.T) {
 	l := newLab(t)
-	l.says(100, switchyard.Message{Calls: []switchyard.Call{{Tool: "greet", Arguments: `{"name":"Ann"}`}, greets(40_000).Calls[0], greets(20_000).Calls[0]}})
-	l.says(200, switchyard.Message{Text: "done"})
+	l.says(100, api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"Ann"}`}, greets(40_000).Calls[0], greets(20_000).Calls[0]}})
+	l.says(200, api.Message{Text: "done"})
 	l.runAgent(windowed(), "Go.")
 	l.result()
 	expect(t, "activities", slices.Sorted(slices.Values(l.ids())), []string{"1.1", "1.2", "1.3", "turn-1", "turn-2"})
@@ -249,18 +249,18 @@ func TestHugeTurn(t *testing.T) {
 // TestCompactionOfEarlier proves that the run's own prompt stays where a conversation came before it, also over
 // continue-as-new, and that what is carried is the shorter conversation with what is known of the window.
 func TestCompactionOfEarlier(t *testing.T) {
-	var earlier []switchyard.Message
+	var earlier []api.Message
 	for i := range 10 {
-		earlier = append(earlier, switchyard.Message{Role: switchyard.RoleUser, Text: fmt.Sprint(i, strings.Repeat(" words", 50))})
+		earlier = append(earlier, api.Message{Role: api.RoleUser, Text: fmt.Sprint(i, strings.Repeat(" words", 50))})
 	}
-	encoded, err := switchyard.EncodeMessages(earlier)
+	encoded, err := api.EncodeMessages(earlier)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := newLab(t)
 	l.SetContinueAsNewSuggested(true)
 	l.says(790, greets(200))
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: windowed(), Prompt: "My own task."}, encoded)
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: windowed(), Prompt: "My own task."}, encoded)
 	next, carried := l.continued()
 	if w := next.Carry.Window; w == nil || w.Size != 1000 || w.Tokens < 791 || w.Task != 11 || w.Compactions != 0 {
 		t.Fatalf("carried: %+v", next.Carry.Window)
@@ -268,14 +268,14 @@ func TestCompactionOfEarlier(t *testing.T) {
 	next.Carry.Window.Tokens = 850
 
 	second := newLab(t)
-	second.says(300, switchyard.Message{Text: "there were words"})
+	second.says(300, api.Message{Text: "there were words"})
 	second.says(300, greets(200))
 	for range 2 {
 		second.says(850, greets(200))
-		second.says(300, switchyard.Message{Text: "words, and a greeting"})
+		second.says(300, api.Message{Text: "words, and a greeting"})
 	}
-	second.says(300, switchyard.Message{Text: "done"})
-	second.ExecuteWorkflow(switchyard.AgentWorkflow, next, carried)
+	second.says(300, api.Message{Text: "done"})
+	second.ExecuteWorkflow(api.AgentWorkflow, next, carried)
 	second.result()
 	expect(t, "the first activities", second.ids()[:2], []string{"compact-1", "turn-2"})
 	if got := shown(second.prompts[1]); !strings.HasPrefix(got, "system summary") || !strings.HasSuffix(got, " user assistant 1.1") {
@@ -285,7 +285,7 @@ func TestCompactionOfEarlier(t *testing.T) {
 		t.Errorf("at the end the model is shown %s", got)
 	}
 	for i, p := range second.prompts {
-		if p.Older == nil && !slices.ContainsFunc(p.Messages, func(m switchyard.Message) bool { return m.Text == "My own task." }) {
+		if p.Older == nil && !slices.ContainsFunc(p.Messages, func(m api.Message) bool { return m.Text == "My own task." }) {
 			t.Errorf("step %d is not shown the task: %s", i+1, shown(p))
 		}
 	}
@@ -295,11 +295,11 @@ func TestCompactionOfEarlier(t *testing.T) {
 // what it can no longer read.
 func TestCompactionInline(t *testing.T) {
 	a := agent(
-		switchyard.ScriptStep{Calls: []switchyard.ScriptCall{{ID: "code", Tool: "echo", ArgumentsText: `{"value":"4711"}`}}},
+		api.ScriptStep{Calls: []api.ScriptCall{{ID: "code", Tool: "echo", ArgumentsText: `{"value":"4711"}`}}},
 		step(call("greet", `{"name":"`+strings.Repeat("a", 900)+`"}`)), step(call("greet", `{"name":"`+strings.Repeat("b", 900)+`"}`)),
 		step(call("greet", `{"name":"`+strings.Repeat("c", 900)+`"}`)), step(call("greet", `{"name":"`+strings.Repeat("d", 900)+`"}`)),
 		answer("the code is ${code}"))
-	for _, lane := range []string{"", switchyard.LaneInline} {
+	for _, lane := range []string{"", api.LaneInline} {
 		for name, set := range map[string]func(){
 			"known window":   func() { a.Model.Window, a.Model.Script.Value.Window = 1000, 0 },
 			"unknown window": func() { a.Model.Window, a.Model.Script.Value.Window = 0, 1000 },
@@ -312,7 +312,7 @@ func TestCompactionInline(t *testing.T) {
 				if r := l.result(); r.Answer != "the code is 4711" || r.Usage.Turns <= 6 {
 					t.Errorf("result: %+v", r)
 				}
-				if whole := l.conversation(); slices.ContainsFunc(whole, func(m switchyard.Message) bool { return m.CallID == "1.1" }) {
+				if whole := l.conversation(); slices.ContainsFunc(whole, func(m api.Message) bool { return m.CallID == "1.1" }) {
 					t.Error("the first result is still in the conversation")
 				}
 			})

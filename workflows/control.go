@@ -3,7 +3,7 @@ package workflows
 import (
 	"fmt"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -15,7 +15,7 @@ type control struct {
 	approvals *approvals
 	inbox     *inbox
 	// paused says who has the run pause, and why; nil while it goes on.
-	paused *switchyard.Pause
+	paused *api.Pause
 	// ended is set where the run has failed or is cancelled, so that it cannot be paused.
 	ended bool
 	taken *controls
@@ -37,54 +37,54 @@ func newControl(ctx workflow.Context, agent bool) (*control, error) {
 		return nil, err
 	}
 	c := &control{questions: asked, approvals: wanted, inbox: sent, taken: taken}
-	err = workflow.SetUpdateHandlerWithOptions(ctx, switchyard.PauseUpdate, c.pause,
+	err = workflow.SetUpdateHandlerWithOptions(ctx, api.PauseUpdate, c.pause,
 		workflow.UpdateHandlerOptions{Validator: c.mayPause, Description: "the run pauses: what runs ends, nothing new starts"})
 	if err != nil {
 		return nil, err
 	}
-	return c, workflow.SetUpdateHandlerWithOptions(ctx, switchyard.ResumeUpdate, c.resume,
+	return c, workflow.SetUpdateHandlerWithOptions(ctx, api.ResumeUpdate, c.resume,
 		workflow.UpdateHandlerOptions{Validator: c.mayResume, Description: "a paused run goes on"})
 }
 
 // restore takes what an earlier execution of the run left.
-func (c *control) restore(carry *switchyard.Carry) {
+func (c *control) restore(carry *api.Carry) {
 	c.paused, c.inbox.known = carry.Paused, carry.Sent
 }
 
-func (c *control) mayPause(_ workflow.Context, p switchyard.Pause) error {
+func (c *control) mayPause(_ workflow.Context, p api.Pause) error {
 	e := p.Check()
 	switch {
 	case e != nil:
 	case c.ended:
-		e = &switchyard.ControlError{Type: switchyard.RunEnding, Message: "the run is ending"}
+		e = &api.ControlError{Type: api.RunEnding, Message: "the run is ending"}
 	case c.taken.full():
 		e = c.taken.refusal()
 	case c.paused != nil:
-		e = &switchyard.ControlError{Type: switchyard.PauseAlready, Message: "the run is " + c.paused.Note()}
+		e = &api.ControlError{Type: api.PauseAlready, Message: "the run is " + c.paused.Note()}
 	}
 	return refuseControl(e)
 }
 
 // pause has the run start nothing more. A memo tells so where runs are listed.
-func (c *control) pause(ctx workflow.Context, p switchyard.Pause) error {
+func (c *control) pause(ctx workflow.Context, p api.Pause) error {
 	*c.taken++
 	p.Since = workflow.Now(ctx)
 	c.paused = &p
-	return workflow.UpsertMemo(ctx, map[string]any{switchyard.PausedMemo: p})
+	return workflow.UpsertMemo(ctx, map[string]any{api.PausedMemo: p})
 }
 
-func (c *control) mayResume(_ workflow.Context, p switchyard.Pause) error {
+func (c *control) mayResume(_ workflow.Context, p api.Pause) error {
 	e := p.Check()
 	if e == nil && c.paused == nil {
-		e = &switchyard.ControlError{Type: switchyard.NotPaused, Message: "the run is not paused"}
+		e = &api.ControlError{Type: api.NotPaused, Message: "the run is not paused"}
 	}
 	return refuseControl(e)
 }
 
-func (c *control) resume(ctx workflow.Context, _ switchyard.Pause) error {
+func (c *control) resume(ctx workflow.Context, _ api.Pause) error {
 	*c.taken++
 	c.paused = nil
-	return workflow.UpsertMemo(ctx, map[string]any{switchyard.PausedMemo: nil})
+	return workflow.UpsertMemo(ctx, map[string]any{api.PausedMemo: nil})
 }
 
 // end lets the run end that has failed or is cancelled, paused or not: it may have to undo what it has done.
@@ -125,7 +125,7 @@ func (r *agentRun) read(ctx workflow.Context) {
 	i := r.pipeline.control.inbox
 	i.hear(ctx)
 	for _, s := range i.sent {
-		r.conversation.add(switchyard.Message{Role: switchyard.RoleUser, Text: s.Text})
+		r.conversation.add(api.Message{Role: api.RoleUser, Text: s.Text})
 		r.window.Tokens += len(s.Text) / bytesPerToken
 	}
 	i.sent, i.size = nil, 0
@@ -133,9 +133,9 @@ func (r *agentRun) read(ctx workflow.Context) {
 
 // mustGoOn reports whether an answer is not the run's end, because there are messages that the model has not seen. A paused
 // run does not end: somebody may be about to send it one.
-func (r *agentRun) mustGoOn(ctx workflow.Context, stop switchyard.Stop) (bool, error) {
+func (r *agentRun) mustGoOn(ctx workflow.Context, stop api.Stop) (bool, error) {
 	c := r.pipeline.control
-	if stop == switchyard.StopRefusal {
+	if stop == api.StopRefusal {
 		return false, nil
 	}
 	if err := c.goOn(ctx); err != nil && !r.timeOver {
@@ -145,7 +145,7 @@ func (r *agentRun) mustGoOn(ctx workflow.Context, stop switchyard.Stop) (bool, e
 }
 
 // refuseControl is what an update fails with that is refused; nil where there is nothing to refuse.
-func refuseControl(e *switchyard.ControlError) error {
+func refuseControl(e *api.ControlError) error {
 	if e == nil {
 		return nil
 	}

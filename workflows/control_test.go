@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 )
 
-func message(text string) switchyard.Sent { return switchyard.Sent{Text: text, By: "ada"} }
+func message(text string) api.Sent { return api.Sent{Text: text, By: "ada"} }
 
 // refusal is the type with which an update was refused; empty where it was not.
-func (u *update) refusal(t *testing.T) switchyard.ControlErrorType {
+func (u *update) refusal(t *testing.T) api.ControlErrorType {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -27,7 +27,7 @@ func (u *update) refusal(t *testing.T) switchyard.ControlErrorType {
 		return ""
 	}
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	var e switchyard.ControlError
+	var e api.ControlError
 	if !ok || app.Details(&e) != nil || e.Message != app.Message() {
 		t.Fatalf("the update ended with %v", err)
 	}
@@ -35,7 +35,7 @@ func (u *update) refusal(t *testing.T) switchyard.ControlErrorType {
 }
 
 // said lists a conversation, role and text of each message.
-func said(messages []switchyard.Message) []string {
+func said(messages []api.Message) []string {
 	var list []string
 	for _, m := range messages {
 		line := string(m.Role)
@@ -53,17 +53,17 @@ func said(messages []switchyard.Message) []string {
 func TestSend(t *testing.T) {
 	l := newLab(t)
 	l.calls = func(context.Context) {
-		l.update(switchyard.SendUpdate, "one", message("during calls"))
-		l.SignalWorkflow(switchyard.SendSignal, switchyard.Sent{ID: "one", Text: "during calls", By: "ada"})
-		l.SignalWorkflow(switchyard.SendSignal, switchyard.Sent{ID: "two", Text: "by signal", By: "ada"})
-		l.SignalWorkflow(switchyard.SendSignal, switchyard.Sent{ID: "three", Text: " ", By: "ada"})
+		l.update(api.SendUpdate, "one", message("during calls"))
+		l.SignalWorkflow(api.SendSignal, api.Sent{ID: "one", Text: "during calls", By: "ada"})
+		l.SignalWorkflow(api.SendSignal, api.Sent{ID: "two", Text: "by signal", By: "ada"})
+		l.SignalWorkflow(api.SendSignal, api.Sent{ID: "three", Text: " ", By: "ada"})
 	}
-	l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "echo", Arguments: `{"value":1}`}, {Tool: "broken", Arguments: `{}`}}})
-	l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
-		l.update(switchyard.SendUpdate, "four", message("wait"))
-		return switchyard.ModelResponse{Message: switchyard.Message{Text: "too early"}, Stop: switchyard.StopAnswer}, nil
+	l.tell(api.Message{Calls: []api.Call{{Tool: "echo", Arguments: `{"value":1}`}, {Tool: "broken", Arguments: `{}`}}})
+	l.answers = append(l.answers, func() (api.ModelResponse, error) {
+		l.update(api.SendUpdate, "four", message("wait"))
+		return api.ModelResponse{Message: api.Message{Text: "too early"}, Stop: api.StopAnswer}, nil
 	})
-	l.tell(switchyard.Message{Text: "now done"})
+	l.tell(api.Message{Text: "now done"})
 	l.runAgent(toldAgent(), "Go.")
 	if r := l.result(); r.Answer != "now done" || r.Usage.Turns != 3 {
 		t.Errorf("result: %+v", r)
@@ -82,10 +82,10 @@ func TestSendAtLimit(t *testing.T) {
 	a := toldAgent()
 	a.Limits.Turns = 1
 	var late *update
-	for _, m := range []switchyard.Message{{Text: "my answer"}, {Text: "as far as I got"}} {
-		l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
-			late = l.update(switchyard.SendUpdate, m.Text, message("what about it?"))
-			return switchyard.ModelResponse{Message: m, Stop: switchyard.StopAnswer}, nil
+	for _, m := range []api.Message{{Text: "my answer"}, {Text: "as far as I got"}} {
+		l.answers = append(l.answers, func() (api.ModelResponse, error) {
+			late = l.update(api.SendUpdate, m.Text, message("what about it?"))
+			return api.ModelResponse{Message: m, Stop: api.StopAnswer}, nil
 		})
 	}
 	l.runAgent(a, "Go.")
@@ -93,7 +93,7 @@ func TestSendAtLimit(t *testing.T) {
 		t.Errorf("result: %+v", r)
 	}
 	expect(t, "the summary was told", said(l.prompts[1].Messages), []string{"system Test.", "user Go.", "assistant my answer", "user what about it?"})
-	if got := late.refusal(t); got != switchyard.RunEnding {
+	if got := late.refusal(t); got != api.RunEnding {
 		t.Errorf("a message after the summary step began is refused as %q", got)
 	}
 }
@@ -103,22 +103,22 @@ func TestSendRefused(t *testing.T) {
 	l := newLab(t)
 	got := map[string]*update{}
 	l.calls = func(context.Context) {
-		long := strings.Repeat("x", switchyard.MaxSentText)
-		got["empty"] = l.update(switchyard.SendUpdate, "a", message(" "))
-		got["too long"] = l.update(switchyard.SendUpdate, "b", message(long+"x"))
-		got["nobody's"] = l.update(switchyard.SendUpdate, "c", switchyard.Sent{Text: "x"})
-		got["long name"] = l.update(switchyard.SendUpdate, "d", switchyard.Sent{Text: "x", By: strings.Repeat("b", 300)})
-		got["first"], got["second"] = l.update(switchyard.SendUpdate, "e", message(long)), l.update(switchyard.SendUpdate, "f", message(long))
-		got["full"] = l.update(switchyard.SendUpdate, "g", message("x"))
+		long := strings.Repeat("x", api.MaxSentText)
+		got["empty"] = l.update(api.SendUpdate, "a", message(" "))
+		got["too long"] = l.update(api.SendUpdate, "b", message(long+"x"))
+		got["nobody's"] = l.update(api.SendUpdate, "c", api.Sent{Text: "x"})
+		got["long name"] = l.update(api.SendUpdate, "d", api.Sent{Text: "x", By: strings.Repeat("b", 300)})
+		got["first"], got["second"] = l.update(api.SendUpdate, "e", message(long)), l.update(api.SendUpdate, "f", message(long))
+		got["full"] = l.update(api.SendUpdate, "g", message("x"))
 	}
 	l.runAgent(agent(step(call("echo", `{"value":1}`)), answer("done")), "Go.")
 	l.result()
 	p := newLab(t)
-	p.calls = func(context.Context) { got["plan"] = p.update(switchyard.SendUpdate, "a", message("x")) }
+	p.calls = func(context.Context) { got["plan"] = p.update(api.SendUpdate, "a", message("x")) }
 	p.runPlan("calls: [{id: a, tool: echo, arguments: {value: 1}}]")
 	p.result()
-	for what, want := range map[string]switchyard.ControlErrorType{"empty": switchyard.ControlMalformed, "too long": switchyard.ControlMalformed,
-		"nobody's": switchyard.ControlMalformed, "long name": switchyard.ControlMalformed, "first": "", "second": "", "full": switchyard.SendFull, "plan": switchyard.SendNoAgent} {
+	for what, want := range map[string]api.ControlErrorType{"empty": api.ControlMalformed, "too long": api.ControlMalformed,
+		"nobody's": api.ControlMalformed, "long name": api.ControlMalformed, "first": "", "second": "", "full": api.SendFull, "plan": api.SendNoAgent} {
 		if refused := got[what].refusal(t); refused != want {
 			t.Errorf("%s: refused as %q, want %q", what, refused, want)
 		}
@@ -131,20 +131,20 @@ func TestControlsAreBounded(t *testing.T) {
 	l := newLab(t)
 	var unread, over, paused, resumed *update
 	l.calls = func(context.Context) {
-		for n := range switchyard.MaxUnseenMessages {
-			l.update(switchyard.SendUpdate, fmt.Sprint("m", n), message("x"))
+		for n := range api.MaxUnseenMessages {
+			l.update(api.SendUpdate, fmt.Sprint("m", n), message("x"))
 		}
-		unread = l.update(switchyard.SendUpdate, "unread", message("x"))
-		for n := range (switchyard.MaxControls - switchyard.MaxUnseenMessages) / 2 {
-			l.update(switchyard.PauseUpdate, fmt.Sprint("p", n), switchyard.Pause{By: "ada"})
-			resumed = l.update(switchyard.ResumeUpdate, fmt.Sprint("r", n), switchyard.Pause{By: "ada"})
+		unread = l.update(api.SendUpdate, "unread", message("x"))
+		for n := range (api.MaxControls - api.MaxUnseenMessages) / 2 {
+			l.update(api.PauseUpdate, fmt.Sprint("p", n), api.Pause{By: "ada"})
+			resumed = l.update(api.ResumeUpdate, fmt.Sprint("r", n), api.Pause{By: "ada"})
 		}
-		over = l.update(switchyard.SendUpdate, "over", message("x"))
-		paused = l.update(switchyard.PauseUpdate, "paused", switchyard.Pause{By: "ada"})
+		over = l.update(api.SendUpdate, "over", message("x"))
+		paused = l.update(api.PauseUpdate, "paused", api.Pause{By: "ada"})
 	}
 	l.runAgent(agent(step(call("echo", `{"value":1}`)), answer("done")), "Go.")
 	l.result()
-	for u, want := range map[*update]switchyard.ControlErrorType{unread: switchyard.SendFull, over: switchyard.ControlFull, paused: switchyard.ControlFull, resumed: ""} {
+	for u, want := range map[*update]api.ControlErrorType{unread: api.SendFull, over: api.ControlFull, paused: api.ControlFull, resumed: ""} {
 		if got := u.refusal(t); got != want {
 			t.Errorf("refused as %q, want %q", got, want)
 		}
@@ -158,13 +158,13 @@ func TestPausePlan(t *testing.T) {
 	var paused, again, resumed, twice *update
 	l.calls = func(ctx context.Context) {
 		if paused == nil {
-			paused = l.update(switchyard.PauseUpdate, "p", switchyard.Pause{By: "ada", Reason: "a look"})
+			paused = l.update(api.PauseUpdate, "p", api.Pause{By: "ada", Reason: "a look"})
 		}
 	}
 	l.RegisterDelayedCallback(func() {
 		expect(t, "executed while it is paused", slices.Sorted(slices.Values(l.executed)), []string{"a echo", "b flaky", "b flaky"})
-		again = l.tellRun(switchyard.PauseUpdate, "p2", switchyard.Pause{By: "bob"})
-		resumed, twice = l.tellRun(switchyard.ResumeUpdate, "r", switchyard.Pause{By: "bob"}), l.tellRun(switchyard.ResumeUpdate, "r2", switchyard.Pause{By: "bob"})
+		again = l.tellRun(api.PauseUpdate, "p2", api.Pause{By: "bob"})
+		resumed, twice = l.tellRun(api.ResumeUpdate, "r", api.Pause{By: "bob"}), l.tellRun(api.ResumeUpdate, "r2", api.Pause{By: "bob"})
 	}, time.Hour)
 	began := l.Now()
 	l.runPlan(`
@@ -178,7 +178,7 @@ calls:
 		t.Errorf("the run took %s", took)
 	}
 	expect(t, "executed", l.executed[3:], []string{"c store", "d echo"})
-	for u, want := range map[*update]switchyard.ControlErrorType{paused: "", again: switchyard.PauseAlready, resumed: "", twice: switchyard.NotPaused} {
+	for u, want := range map[*update]api.ControlErrorType{paused: "", again: api.PauseAlready, resumed: "", twice: api.NotPaused} {
 		if got := u.refusal(t); got != want {
 			t.Errorf("refused as %q, want %q", got, want)
 		}
@@ -191,20 +191,20 @@ func TestPauseAgent(t *testing.T) {
 	for _, end := range []string{"resumed", "resumed after a message", "cancelled"} {
 		t.Run(end, func(t *testing.T) {
 			l := newLab(t)
-			l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
-				l.update(switchyard.PauseUpdate, "p", switchyard.Pause{By: "ada"})
-				return switchyard.ModelResponse{Message: switchyard.Message{Text: "first"}, Stop: switchyard.StopAnswer}, nil
+			l.answers = append(l.answers, func() (api.ModelResponse, error) {
+				l.update(api.PauseUpdate, "p", api.Pause{By: "ada"})
+				return api.ModelResponse{Message: api.Message{Text: "first"}, Stop: api.StopAnswer}, nil
 			})
-			l.tell(switchyard.Message{Text: "second"})
+			l.tell(api.Message{Text: "second"})
 			l.RegisterDelayedCallback(func() {
 				if end == "resumed after a message" {
-					l.tellRun(switchyard.SendUpdate, "s", message("and?"))
+					l.tellRun(api.SendUpdate, "s", message("and?"))
 				}
 				if end == "cancelled" {
 					l.CancelWorkflow()
 					return
 				}
-				l.tellRun(switchyard.ResumeUpdate, "r", switchyard.Pause{By: "ada"})
+				l.tellRun(api.ResumeUpdate, "r", api.Pause{By: "ada"})
 			}, time.Hour)
 			began := l.Now()
 			l.runAgent(toldAgent(), "Go.")
@@ -243,17 +243,17 @@ func TestPauseKeepsCalls(t *testing.T) {
 	} {
 		t.Run(test.end, func(t *testing.T) {
 			l := newLab(t)
-			l.calls = func(context.Context) { l.update(switchyard.PauseUpdate, "p", switchyard.Pause{By: "ada"}) }
+			l.calls = func(context.Context) { l.update(api.PauseUpdate, "p", api.Pause{By: "ada"}) }
 			l.RegisterDelayedCallback(func() {
 				expect(t, "stored while it is paused", l.stored, []string{"a"})
 				if test.end == "cancelled" {
 					l.CancelWorkflow()
 					return
 				}
-				l.tellRun(switchyard.ResumeUpdate, "r", switchyard.Pause{By: "ada"})
+				l.tellRun(api.ResumeUpdate, "r", api.Pause{By: "ada"})
 			}, time.Hour)
 			a := agent(two, answer("done"))
-			a.Limits.WallTime = switchyard.Duration(test.wallTime)
+			a.Limits.WallTime = api.Duration(test.wallTime)
 			l.runAgent(a, "Go.")
 			expect(t, "activities", l.ids(), test.ids)
 			expect(t, "stored", l.stored, test.stored)
@@ -274,8 +274,8 @@ func TestPauseKeepsCalls(t *testing.T) {
 func TestPauseIsCarried(t *testing.T) {
 	l := newLab(t)
 	l.calls = func(context.Context) {
-		l.update(switchyard.SendUpdate, "one", message("remember"))
-		l.update(switchyard.PauseUpdate, "p", switchyard.Pause{By: "ada", Reason: "a look"})
+		l.update(api.SendUpdate, "one", message("remember"))
+		l.update(api.PauseUpdate, "p", api.Pause{By: "ada", Reason: "a look"})
 	}
 	l.SetContinueAsNewSuggested(true)
 	l.runAgent(agent(step(call("echo", `{"value":1}`)), answer("done")), "Go.")
@@ -284,17 +284,17 @@ func TestPauseIsCarried(t *testing.T) {
 	if c.Paused == nil || c.Paused.By != "ada" || c.Paused.Reason != "a look" || c.Paused.Since.IsZero() || len(c.Sent) != 1 || c.Sent[0] != "one" {
 		t.Fatalf("carried over: %+v", c)
 	}
-	if got, err := switchyard.DecodeMessages(earlier); err != nil || got[len(got)-1].Text != "remember" {
+	if got, err := api.DecodeMessages(earlier); err != nil || got[len(got)-1].Text != "remember" {
 		t.Errorf("the messages carried over are %+v, error %v", got, err)
 	}
 	second := newLab(t)
 	var again *update
 	second.RegisterDelayedCallback(func() {
 		expect(t, "activities of the second part while it is paused", second.ids(), nil)
-		again = second.tellRun(switchyard.SendUpdate, "one", message("remember"))
-		second.tellRun(switchyard.ResumeUpdate, "r", switchyard.Pause{By: "ada"})
+		again = second.tellRun(api.SendUpdate, "one", message("remember"))
+		second.tellRun(api.ResumeUpdate, "r", api.Pause{By: "ada"})
 	}, time.Hour)
-	second.ExecuteWorkflow(switchyard.AgentWorkflow, next, earlier)
+	second.ExecuteWorkflow(api.AgentWorkflow, next, earlier)
 	second.result()
 	if got := again.refusal(t); got != "" {
 		t.Errorf("a message sent again is refused as %q", got)
@@ -304,30 +304,30 @@ func TestPauseIsCarried(t *testing.T) {
 
 // TestSentWhileCarrying proves that a message is carried over that comes while the conversation is made short enough to be.
 func TestSentWhileCarrying(t *testing.T) {
-	var earlier []switchyard.Message
+	var earlier []api.Message
 	for range 12 {
 		noise := make([]byte, 200<<10)
 		_, _ = rand.Read(noise) // it never fails, and cannot be compressed
-		earlier = append(earlier, switchyard.Message{Role: switchyard.RoleUser, Text: hex.EncodeToString(noise)})
+		earlier = append(earlier, api.Message{Role: api.RoleUser, Text: hex.EncodeToString(noise)})
 	}
-	encoded, err := switchyard.EncodeMessages(earlier)
-	if err != nil || len(encoded) < switchyard.MaxPayload {
+	encoded, err := api.EncodeMessages(earlier)
+	if err != nil || len(encoded) < api.MaxPayload {
 		t.Fatalf("%d bytes, %v", len(encoded), err)
 	}
 	l := newLab(t)
 	l.SetContinueAsNewSuggested(true)
 	l.says(10, greets(2))
 	var sent *update
-	l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
-		sent = l.update(switchyard.SendUpdate, "late", message("remember"))
-		return switchyard.ModelResponse{Message: switchyard.Message{Text: "noise"}, Stop: switchyard.StopAnswer}, nil
+	l.answers = append(l.answers, func() (api.ModelResponse, error) {
+		sent = l.update(api.SendUpdate, "late", message("remember"))
+		return api.ModelResponse{Message: api.Message{Text: "noise"}, Stop: api.StopAnswer}, nil
 	})
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: toldAgent(), Prompt: "Go."}, encoded)
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: toldAgent(), Prompt: "Go."}, encoded)
 	_, carried := l.continued()
 	if refused := sent.refusal(t); refused != "" {
 		t.Fatalf("the message was refused as %q", refused)
 	}
-	if got, err := switchyard.DecodeMessages(carried); err != nil || got[len(got)-1].Text != "remember" {
+	if got, err := api.DecodeMessages(carried); err != nil || got[len(got)-1].Text != "remember" {
 		t.Errorf("the last message carried over is %.100s, error %v", got[len(got)-1].Text, err)
 	}
 }

@@ -1,11 +1,13 @@
 package workflows
 
-import "github.com/switchyard/switchyard"
+import (
+	"github.com/switchyard/switchyard/api"
+)
 
 // conversation is the run's messages. They live in the workflow's memory, reach model steps by query, and never stand
 // in an activity's input: history would grow with the square of the run.
 type conversation struct {
-	messages []switchyard.Message
+	messages []api.Message
 	chain    string
 	// seen is how many messages the model steps so far were told of; fresh has the digests of the rest.
 	seen      int
@@ -13,15 +15,15 @@ type conversation struct {
 	fresh     []string
 }
 
-func (c *conversation) add(m switchyard.Message) {
+func (c *conversation) add(m api.Message) {
 	digest := m.Digest()
 	c.messages = append(c.messages, m)
-	c.chain = switchyard.NextChain(c.chain, digest)
+	c.chain = api.NextChain(c.chain, digest)
 	c.fresh = append(c.fresh, digest)
 }
 
 // replace makes these the conversation's messages from here on. Processes that know the earlier ones ask for them by query.
-func (c *conversation) replace(messages []switchyard.Message) {
+func (c *conversation) replace(messages []api.Message) {
 	*c = conversation{}
 	for _, m := range messages {
 		c.add(m)
@@ -44,8 +46,8 @@ func (c *conversation) size() int {
 }
 
 // page answers the conversation query.
-func (r *agentRun) page(from int) (switchyard.Page, error) {
-	page := switchyard.PageOf(r.conversation.messages, from)
+func (r *agentRun) page(from int) (api.Page, error) {
+	page := api.PageOf(r.conversation.messages, from)
 	page.Turn = r.turn
 	page.Labels = r.labels()
 	return page, nil

@@ -1,7 +1,7 @@
 package workflows
 
 import (
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -22,9 +22,9 @@ type details struct {
 // glance is what tells whether the details have to be written anew.
 type glance struct {
 	turn, waiting, running, approvals, asked, escalated, questions int
-	usage                                                          switchyard.Usage
-	limits                                                         switchyard.Limits
-	paused                                                         *switchyard.Pause
+	usage                                                          api.Usage
+	limits                                                         api.Limits
+	paused                                                         *api.Pause
 	approval                                                       *approval
 	question                                                       *question
 	undoing                                                        bool
@@ -43,8 +43,8 @@ func withDetails(ctx workflow.Context) (workflow.Context, *details) {
 }
 
 // showing has a workflow of calls keep its current details.
-func showing(run func(workflow.Context, switchyard.RunInput) (switchyard.RunResult, error)) any {
-	return func(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, error) {
+func showing(run func(workflow.Context, api.RunInput) (api.RunResult, error)) any {
+	return func(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
 		ctx, d := withDetails(ctx)
 		result, err := run(ctx, in)
 		d.end(ctx, result, err)
@@ -53,7 +53,7 @@ func showing(run func(workflow.Context, switchyard.RunInput) (switchyard.RunResu
 }
 
 // showingAgent does so for one that may have a conversation as its second input.
-func showingAgent(ctx workflow.Context, in switchyard.RunInput, earlier []byte) (switchyard.RunResult, error) {
+func showingAgent(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
 	ctx, d := withDetails(ctx)
 	result, err := Agent(ctx, in, earlier)
 	d.end(ctx, result, err)
@@ -61,7 +61,7 @@ func showingAgent(ctx workflow.Context, in switchyard.RunInput, earlier []byte) 
 }
 
 // follow keeps the current details up to date with the run's state.
-func (p *pipeline) follow(ctx workflow.Context, in switchyard.RunInput) {
+func (p *pipeline) follow(ctx workflow.Context, in api.RunInput) {
 	d, ok := ctx.Value(detailsKey{}).(*details)
 	if !ok {
 		d = &details{}
@@ -79,7 +79,7 @@ func (p *pipeline) follow(ctx workflow.Context, in switchyard.RunInput) {
 }
 
 // end shows how the run ended.
-func (d *details) end(ctx workflow.Context, result switchyard.RunResult, err error) {
+func (d *details) end(ctx workflow.Context, result api.RunResult, err error) {
 	d.over = true
 	workflow.SetCurrentDetails(ctx, d.ending(result, err))
 }
@@ -104,7 +104,7 @@ func (d *details) glance() glance {
 }
 
 // ending is what is shown of a run that is over.
-func (d *details) ending(result switchyard.RunResult, err error) string {
+func (d *details) ending(result api.RunResult, err error) string {
 	t := &detailsText{}
 	switch {
 	case err == nil:

@@ -4,22 +4,22 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
 
 // underLoad are the details of a run of which 5,000 calls of 40 tools are under way and 100 wait for approval.
 func underLoad() *details {
-	p := &pipeline{seen: newSeen(switchyard.RunInput{}), control: &control{approvals: &approvals{}}, questions: &questions{}}
+	p := &pipeline{seen: newSeen(api.RunInput{}), control: &control{approvals: &approvals{}}, questions: &questions{}}
 	for i := range 5000 {
 		id := fmt.Sprint(i)
-		p.seen.admitted([]switchyard.Call{{Tool: fmt.Sprint("tool", i%40)}}, []switchyard.Verdict{{ID: id}})
+		p.seen.admitted([]api.Call{{Tool: fmt.Sprint("tool", i%40)}}, []api.Verdict{{ID: id}})
 		if i%10 == 0 {
 			p.seen.begin(id, nil)
 		}
 	}
 	for i := range 100 {
-		p.control.approvals.open = append(p.control.approvals.open, &approval{Approval: switchyard.Approval{Call: fmt.Sprint(i)}})
+		p.control.approvals.open = append(p.control.approvals.open, &approval{Approval: api.Approval{Call: fmt.Sprint(i)}})
 	}
 	return &details{pipeline: p, agent: true}
 }
@@ -27,20 +27,20 @@ func underLoad() *details {
 // TestSeenCounts proves that the counts of calls under way are those of the calls, through their whole lives and whatever is
 // said of them twice.
 func TestSeenCounts(t *testing.T) {
-	s := newSeen(switchyard.RunInput{})
-	calls := []switchyard.Call{{Tool: "a"}, {Tool: "a"}, {Tool: "b"}}
-	verdicts := []switchyard.Verdict{{ID: "1"}, {ID: "2"}, {ID: "3"}}
+	s := newSeen(api.RunInput{})
+	calls := []api.Call{{Tool: "a"}, {Tool: "a"}, {Tool: "b"}}
+	verdicts := []api.Verdict{{ID: "1"}, {ID: "2"}, {ID: "3"}}
 	s.admitted(calls, verdicts)
 	s.admitted(calls[:1], verdicts[:1])
-	s.begin("1", []part{{Part: switchyard.Part{ID: "1"}}, {Part: switchyard.Part{ID: "2"}}})
+	s.begin("1", []part{{Part: api.Part{ID: "1"}}, {Part: api.Part{ID: "2"}}})
 	s.begin("of nobody", nil)
 	if a, b := s.tools["a"], s.tools["b"]; a != (underWay{running: 2}) || b != (underWay{waiting: 1}) || len(s.begun) != 2 {
 		t.Errorf("got %+v, %v", s.tools, s.begun)
 	}
-	s.ended(switchyard.CallOutcome{ID: "1", Tool: "a"}, switchyard.Tool{})
-	s.ended(switchyard.CallOutcome{ID: "2", Tool: "a"}, switchyard.Tool{})
-	s.refused(switchyard.Call{ID: "3", Tool: "b"})
-	s.refused(switchyard.Call{ID: "3", Tool: "b"})
+	s.ended(api.CallOutcome{ID: "1", Tool: "a"}, api.Tool{})
+	s.ended(api.CallOutcome{ID: "2", Tool: "a"}, api.Tool{})
+	s.refused(api.Call{ID: "3", Tool: "b"})
+	s.refused(api.Call{ID: "3", Tool: "b"})
 	if len(s.tools)+len(s.begun)+len(s.open) != 0 {
 		t.Errorf("left: %+v, %v, %v", s.tools, s.begun, s.open)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/histories"
 	sdkpb "go.temporal.io/api/sdk/v1"
 )
@@ -59,14 +59,14 @@ func TestDetailsOfAgent(t *testing.T) {
 	l := newGuardedLab(t)
 	a := guardedAgent(step(call("pay", `{"value":1}`), call("wire", `{"text":"the secret"}`), call("echo", `{"value":4}`)),
 		step(call("pay", `{"value":1}`)), answer("# done\n```\nstarter approve x 1.9\n```\n[it](https://example.org) <b>"))
-	a.Limits = switchyard.Limits{Turns: 9, Calls: 40, Tokens: 5000, Cost: 2, WallTime: switchyard.Duration(48 * time.Hour)}
+	a.Limits = api.Limits{Turns: 9, Calls: 40, Tokens: 5000, Cost: 2, WallTime: api.Duration(48 * time.Hour)}
 	waits := l.detailsAt(time.Hour)
-	l.after(61*time.Minute, func() { l.tellRun(switchyard.PauseUpdate, "p", switchyard.Pause{By: "ada", Reason: "*lunch*"}) })
+	l.after(61*time.Minute, func() { l.tellRun(api.PauseUpdate, "p", api.Pause{By: "ada", Reason: "*lunch*"}) })
 	paused := l.detailsAt(90 * time.Minute)
 	l.decide(100*time.Minute, approve("1.1", "ada"))
 	escalated := l.detailsAt(3 * time.Hour)
-	l.after(3*time.Hour+time.Minute, func() { l.tellRun(switchyard.ResumeUpdate, "r", switchyard.Pause{By: "ada"}) })
-	l.decide(3*time.Hour+2*time.Minute, switchyard.Decision{Call: "1.2", Kind: switchyard.DecisionDeny, By: "bob"})
+	l.after(3*time.Hour+time.Minute, func() { l.tellRun(api.ResumeUpdate, "r", api.Pause{By: "ada"}) })
+	l.decide(3*time.Hour+2*time.Minute, api.Decision{Call: "1.2", Kind: api.DecisionDeny, By: "bob"})
 	l.decide(4*time.Hour, approve("2.1", "ada"))
 	l.runAgent(a, "Go.")
 	l.result()
@@ -87,7 +87,7 @@ func TestDetailsOfAgent(t *testing.T) {
 // TestDetailsOfMany proves that the details stay within their bound however much waits, and say what they leave out.
 func TestDetailsOfMany(t *testing.T) {
 	l := newGuardedLab(t)
-	var calls []switchyard.ScriptCall
+	var calls []api.ScriptCall
 	for range 60 {
 		calls = append(calls, call("pay", `{"value":1}`))
 	}
@@ -102,7 +102,7 @@ func TestDetailsOfMany(t *testing.T) {
 func TestDetailsOfQuestions(t *testing.T) {
 	l := newPeoplesLab(t)
 	shown := l.detailsAt(time.Minute)
-	l.reply(time.Hour, switchyard.Reply{Question: "1.1", Value: []byte(`5`), By: "ada"})
+	l.reply(time.Hour, api.Reply{Question: "1.1", Value: []byte(`5`), By: "ada"})
 	l.runPeoplesAgent(step(call("budget", `{"for":"pens & _paper_","pin":"4711"}`)), answer("done"))
 	l.result()
 	shows(t, "asked", *shown, "**Waits for an answer** to 1 question · **Runs** 1 call", "running: budget", "**Question 1\\.1**: ", "\\_paper\\_", "starter answer default-test-workflow-id 1.1")
@@ -115,9 +115,9 @@ func TestDetailsOfQuestions(t *testing.T) {
 func TestDetailsAtLimit(t *testing.T) {
 	l := newLab(t)
 	a := agent(step(call("echo", `{"value":1}`)), step(call("echo", `{"value":2}`)), answer("done"))
-	a.Limits = switchyard.Limits{Calls: 1, OnReached: switchyard.LimitAsks}
+	a.Limits = api.Limits{Calls: 1, OnReached: api.LimitAsks}
 	shown := l.detailsAt(time.Minute)
-	l.grants(time.Hour, switchyard.Grant{Calls: 3})
+	l.grants(time.Hour, api.Grant{Calls: 3})
 	l.runAgent(a, "Go.")
 	l.result()
 	shows(t, "at its limit", *shown, "**Waits for approval** at its limit of calls", "calls 1 of 1", "--grant calls=AMOUNT")
@@ -131,9 +131,9 @@ func TestDetailsOfEnds(t *testing.T) {
 		run  func(*lab)
 		want []string
 	}{
-		{"a call", func(l *lab) { l.call(switchyard.Call{Tool: "echo", Arguments: `{"value":{"a":"b"}}`}) }, []string{"**Completed**", "Result: \\{\"a\"\\:\"b\"\\}", "calls 1"}},
-		{"a failed call", func(l *lab) { l.call(switchyard.Call{Tool: "broken", Arguments: `{}`}) }, []string{"**Failed** (calls\\_failed): call 1\\.1 of broken\\: ", "calls 1, 1 failed"}},
-		{"an invalid run", func(l *lab) { l.call(switchyard.Call{Tool: "none", Arguments: `{}`}) }, []string{"**Failed** ("}},
+		{"a call", func(l *lab) { l.call(api.Call{Tool: "echo", Arguments: `{"value":{"a":"b"}}`}) }, []string{"**Completed**", "Result: \\{\"a\"\\:\"b\"\\}", "calls 1"}},
+		{"a failed call", func(l *lab) { l.call(api.Call{Tool: "broken", Arguments: `{}`}) }, []string{"**Failed** (calls\\_failed): call 1\\.1 of broken\\: ", "calls 1, 1 failed"}},
+		{"an invalid run", func(l *lab) { l.call(api.Call{Tool: "none", Arguments: `{}`}) }, []string{"**Failed** ("}},
 		{"a cancelled run", func(l *lab) {
 			l.hangs = func() { l.CancelWorkflow() }
 			l.runAgent(agent(step(call("hang", `{}`))), "Go.")
@@ -157,15 +157,15 @@ func TestDetailsOfEnds(t *testing.T) {
 }
 
 // call runs one call by itself.
-func (l *lab) call(c switchyard.Call) {
-	l.ExecuteWorkflow(switchyard.CallWorkflow, switchyard.RunInput{Call: &c})
+func (l *lab) call(c api.Call) {
+	l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{Call: &c})
 }
 
 // TestDetailsAtStart proves that there are details before a worker has fixed the run's tools.
 func TestDetailsAtStart(t *testing.T) {
 	l := newLab(t)
 	early := ""
-	l.pinned = func(*switchyard.Pinned) { early = l.details() }
+	l.pinned = func(*api.Pinned) { early = l.details() }
 	l.runAgent(agent(answer("done")), "Go.")
 	l.result()
 	shows(t, "early", early, "**Starting**")

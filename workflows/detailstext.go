@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -55,7 +55,7 @@ func (t *detailsText) add(text string, limit int) bool {
 // Markdown could be made to show something else is escaped, also the parts of addresses.
 func plainMarkdown(text string, limit int) string {
 	var b strings.Builder
-	for _, r := range switchyard.Shorten(strings.TrimSpace(text), limit) {
+	for _, r := range api.Shorten(strings.TrimSpace(text), limit) {
 		if r < 128 && strings.ContainsRune("\\`*_{}[]<>()#+-.!|~&$:@=^/", r) {
 			b.WriteByte('\\')
 		}
@@ -135,7 +135,7 @@ func (d *details) used() string {
 		}
 	}
 	if d.agent {
-		of("turn", strconv.Itoa(d.pipeline.turn-d.before), strconv.Itoa(cmp.Or(l.Turns, switchyard.DefaultTurns)))
+		of("turn", strconv.Itoa(d.pipeline.turn-d.before), strconv.Itoa(cmp.Or(l.Turns, api.DefaultTurns)))
 	}
 	of("calls", strconv.Itoa(u.Calls), limited(l.Calls))
 	if u.Failed > 0 {
@@ -243,13 +243,13 @@ func listed[T any](t *detailsText, open []T, rest string, show func(T) string) {
 func command(info *workflow.Info, name string, arguments ...string) string {
 	words := []string{"starter", name}
 	for _, argument := range append([]string{info.WorkflowExecution.ID}, arguments...) {
-		if switchyard.Shorten(argument, len(argument)) != argument {
+		if api.Shorten(argument, len(argument)) != argument {
 			argument = "RUN"
 		}
-		words = append(words, switchyard.ShellWord(argument))
+		words = append(words, api.ShellWord(argument))
 	}
 	if info.Namespace != "default" {
-		words = append(words, "--namespace", switchyard.ShellWord(info.Namespace))
+		words = append(words, "--namespace", api.ShellWord(info.Namespace))
 	}
 	return strings.Join(words, " ")
 }
@@ -260,11 +260,11 @@ func commands(lines ...string) string {
 }
 
 // outcomes says in words how runs end.
-var outcomes = map[switchyard.Outcome]string{
-	switchyard.OutcomeAnswered: "Answered", switchyard.OutcomeCompleted: "Completed", switchyard.OutcomeFailed: "Failed", switchyard.OutcomeLimit: "Ended at its limit",
+var outcomes = map[api.Outcome]string{
+	api.OutcomeAnswered: "Answered", api.OutcomeCompleted: "Completed", api.OutcomeFailed: "Failed", api.OutcomeLimit: "Ended at its limit",
 }
 
-func (t *detailsText) result(r switchyard.RunResult) {
+func (t *detailsText) result(r api.RunResult) {
 	head := "**" + cmp.Or(outcomes[r.Outcome], plainMarkdown(string(r.Outcome), maxDetailsText)) + "**"
 	if r.Limit != "" {
 		head += " of " + plainMarkdown(r.Limit, maxDetailsText)

@@ -4,47 +4,47 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
 
 // DirectCall is the workflow of a direct call: one tool, once, through the same pipeline as every other call. A call
 // that fails makes the run fail with the type switchyard.RunCallsFailed and the RunResult as its details.
-func DirectCall(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, error) {
+func DirectCall(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
 	if in.Call == nil {
-		return switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.call", Rule: switchyard.RuleRequired, Message: "the input has no call"}})
+		return api.RunResult{}, invalid([]api.Problem{{Path: "$.call", Rule: api.RuleRequired, Message: "the input has no call"}})
 	}
 	p, result, err := directCall(ctx, in)
 	return ended(ctx, in, p, result, err)
 }
 
 // directCall makes the call. It has no pipeline where the run does not begin.
-func directCall(ctx workflow.Context, in switchyard.RunInput) (*pipeline, switchyard.RunResult, error) {
+func directCall(ctx workflow.Context, in api.RunInput) (*pipeline, api.RunResult, error) {
 	call := *in.Call
 	if call.OfRun() || call.Plan != nil {
 		// Calls of these kinds need no approval and meet no policies, or were checked before: who starts a run cannot say so.
-		return nil, switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.call", Rule: switchyard.RuleType,
+		return nil, api.RunResult{}, invalid([]api.Problem{{Path: "$.call", Rule: api.RuleType,
 			Message: "a direct call has a tool and arguments; only a run itself makes calls that undo or verify others, and an execution plan stands among the arguments"}})
 	}
 	if call.ID == "" {
-		call.ID = switchyard.TurnCallID(1, 1)
+		call.ID = api.TurnCallID(1, 1)
 	}
-	var pinned switchyard.Pinned
+	var pinned api.Pinned
 	asked, err := answerSetup(ctx, nil, &pinned)
 	if err != nil {
-		return nil, switchyard.RunResult{}, err
+		return nil, api.RunResult{}, err
 	}
-	origin := originOf(ctx, in, switchyard.Caller{Type: switchyard.CallerDirect, ID: in.Caller.ID})
-	pinned, err = pin(ctx, switchyard.PinRequest{Run: origin.Run, Tools: []string{call.Tool}})
+	origin := originOf(ctx, in, api.Caller{Type: api.CallerDirect, ID: in.Caller.ID})
+	pinned, err = pin(ctx, api.PinRequest{Run: origin.Run, Tools: []string{call.Tool}})
 	if err != nil {
-		return nil, switchyard.RunResult{}, err
+		return nil, api.RunResult{}, err
 	}
 	p := newPipeline(ctx, in, origin, pinned.Catalog, in.Mode, asked)
 	p.need(pinned.Below)
-	outcomes, err := p.runTurn(ctx, []switchyard.Call{call}, "")
+	outcomes, err := p.runTurn(ctx, []api.Call{call}, "")
 	p.instances.close(ctx)
 	if err := stopped(ctx, err); err != nil {
-		return p, switchyard.RunResult{}, err
+		return p, api.RunResult{}, err
 	}
 	result, err := p.callsResult(outcomes, func() ([]byte, error) { return outcomes[0].Result.Output, nil })
 	return p, result, err
@@ -59,30 +59,30 @@ func stopped(ctx workflow.Context, err error) error {
 }
 
 // callsResult is the result of a run of calls: a failure if one of them failed, else what output gives.
-func (p *pipeline) callsResult(outcomes []switchyard.CallOutcome, output func() ([]byte, error)) (switchyard.RunResult, error) {
-	result := p.tally(switchyard.RunResult{Outcome: switchyard.OutcomeCompleted})
+func (p *pipeline) callsResult(outcomes []api.CallOutcome, output func() ([]byte, error)) (api.RunResult, error) {
+	result := p.tally(api.RunResult{Outcome: api.OutcomeCompleted})
 	for _, o := range outcomes {
 		if o.Error != nil {
 			result.Failures = append(result.Failures, o)
 		}
 	}
 	if failed := len(result.Failures); failed > 0 {
-		result.Outcome = switchyard.OutcomeFailed
+		result.Outcome = api.OutcomeFailed
 		first := result.Failures[0]
 		message := "call " + first.ID + " of " + first.Tool + ": " + cutText(first.Error.Error())
 		if failed > 1 {
 			message += fmt.Sprintf("\n(and %d more failed)", failed-1)
 		}
 		result.Failures = brief(result.Failures)
-		return switchyard.RunResult{}, runError(switchyard.RunCallsFailed, message, nil, result)
+		return api.RunResult{}, runError(api.RunCallsFailed, message, nil, result)
 	}
 	data, err := output()
-	if err == nil && len(data) > switchyard.MaxPayload {
-		err = fmt.Errorf("every call completed, but the run's output has %d bytes and histories take %d; declare a smaller output", len(data), switchyard.MaxPayload)
+	if err == nil && len(data) > api.MaxPayload {
+		err = fmt.Errorf("every call completed, but the run's output has %d bytes and histories take %d; declare a smaller output", len(data), api.MaxPayload)
 	}
 	if err != nil {
-		result.Outcome = switchyard.OutcomeFailed
-		return switchyard.RunResult{}, runError(switchyard.RunCallsFailed, err.Error(), nil, result)
+		result.Outcome = api.OutcomeFailed
+		return api.RunResult{}, runError(api.RunCallsFailed, err.Error(), nil, result)
 	}
 	result.Output = data
 	return result, nil
@@ -94,13 +94,13 @@ const (
 	maxFailureText = 2000
 )
 
-func brief(failures []switchyard.CallOutcome) []switchyard.CallOutcome {
-	out := make([]switchyard.CallOutcome, 0, min(len(failures), maxFailures))
+func brief(failures []api.CallOutcome) []api.CallOutcome {
+	out := make([]api.CallOutcome, 0, min(len(failures), maxFailures))
 	for _, f := range failures[:min(len(failures), maxFailures)] {
 		e := *f.Error
 		e.Message = cutText(e.Message)
 		e.Problems = e.Problems[:min(len(e.Problems), 20)]
-		out = append(out, switchyard.CallOutcome{ID: f.ID, Tool: f.Tool, Error: &e})
+		out = append(out, api.CallOutcome{ID: f.ID, Tool: f.Tool, Error: &e})
 	}
 	return out
 }

@@ -5,18 +5,20 @@
 // A change to this package keeps the histories in testdata/histories replaying; see docs/changing-workflows.md.
 package workflows
 
-import "github.com/switchyard/switchyard"
+import (
+	"github.com/switchyard/switchyard/api"
+)
 
 // All returns the workflows by the name they are registered under.
 func All() map[string]any {
 	return map[string]any{
-		switchyard.AgentWorkflow:     showingAgent,
-		switchyard.PlanWorkflow:      showing(Plan),
-		switchyard.CallWorkflow:      showing(DirectCall),
-		switchyard.ScheduledWorkflow: ScheduledRun,
-		switchyard.VerdictWorkflow:   Verdict,
-		switchyard.CatalogWorkflow:   CatalogReport,
-		switchyard.LaneWorkflow:      LaneKeeper,
-		switchyard.KeysWorkflow:      LaneKeys,
+		api.AgentWorkflow:     showingAgent,
+		api.PlanWorkflow:      showing(Plan),
+		api.CallWorkflow:      showing(DirectCall),
+		api.ScheduledWorkflow: ScheduledRun,
+		api.VerdictWorkflow:   Verdict,
+		api.CatalogWorkflow:   CatalogReport,
+		api.LaneWorkflow:      LaneKeeper,
+		api.KeysWorkflow:      LaneKeys,
 	}
 }

@@ -5,23 +5,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestDryRun proves that a dry run calls what only reads and nothing else, tells its model of that, counts every call, and has
 // nothing to undo when it fails after all.
 func TestDryRun(t *testing.T) {
 	l := newLab(t)
-	l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "greet", Arguments: `{"name":"Ann"}`}, {Tool: "store", Arguments: `{"text":"a"}`},
-		{Tool: "store", Arguments: `{"txt":"a"}`}}}, switchyard.Message{Text: "I would have stored it."})
+	l.tell(api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"Ann"}`}, {Tool: "store", Arguments: `{"text":"a"}`},
+		{Tool: "store", Arguments: `{"txt":"a"}`}}}, api.Message{Text: "I would have stored it."})
 	a := toldAgent()
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Store it.", DryRun: true})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Store it.", DryRun: true})
 	if r := l.result(); r.Answer != "I would have stored it." || r.Usage.Calls != 3 || r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
 	}
 	expect(t, "executed", l.executed, []string{"1.1 greet"})
 	m := l.conversation()
-	if m[1].Role != switchyard.RoleSystem || m[1].Text != switchyard.DryRunNote || m[2].Text != "Store it." {
+	if m[1].Role != api.RoleSystem || m[1].Text != api.DryRunNote || m[2].Text != "Store it." {
 		t.Errorf("the conversation begins with %+v", m[:3])
 	}
 	if text := m[5].Text; !strings.Contains(text, `"would_call":"store"`) || !strings.Contains(text, "dry run: nothing was done") {
@@ -38,21 +38,21 @@ func TestDryRun(t *testing.T) {
 // not run, nor does what refers to its result.
 func TestDryCall(t *testing.T) {
 	l := newLab(t)
-	l.ExecuteWorkflow(switchyard.CallWorkflow, switchyard.RunInput{DryRun: true, Call: &switchyard.Call{Tool: "store", Arguments: `{"text":"a"}`}})
+	l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{DryRun: true, Call: &api.Call{Tool: "store", Arguments: `{"text":"a"}`}})
 	if r := l.result(); !strings.Contains(string(r.Output), `"would_call":"store"`) {
 		t.Errorf("result: %s", r.Output)
 	}
 	expect(t, "stored", l.stored, nil)
 
 	l = newLab(t)
-	p := switchyard.Pack(switchyard.Plan{Calls: []switchyard.PlanCall{
+	p := api.Pack(api.Plan{Calls: []api.PlanCall{
 		{ID: "dry", Tool: "store", Arguments: json.RawMessage(`{"text":"a","execution_plan":{"intent":"try","dry_run":true}}`)},
 		{ID: "uses", Tool: "store", Arguments: json.RawMessage(`{"text":"${dry.lane}"}`)},
 		{ID: "follows", Tool: "store", Arguments: json.RawMessage(`{"text":"b"}`), DependsOn: []string{"dry"}},
 	}})
-	l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{Plan: &p})
-	var result switchyard.RunResult
-	l.failure(switchyard.RunCallsFailed, &result)
+	l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: &p})
+	var result api.RunResult
+	l.failure(api.RunCallsFailed, &result)
 	if len(result.Failures) != 1 || result.Failures[0].ID != "uses" || !strings.Contains(result.Failures[0].Error.Message, `call "dry", which was a dry run`) {
 		t.Errorf("failures: %+v", result.Failures)
 	}
@@ -65,7 +65,7 @@ func TestDryRunOfSubAgents(t *testing.T) {
 	deep := agentTool("deep", above("store", step(call("store", `{"text":"x"}`)), answer("deep down")))
 	wide := agentTool("wide", above("deep", step(call("deep", `{}`)), answer("wide")))
 	l, inputs := newTree(t, deep, wide)
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Prompt: "Go.", DryRun: true, Agent: above("wide", step(call("wide", `{}`)), answer("done"))})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", DryRun: true, Agent: above("wide", step(call("wide", `{}`)), answer("done"))})
 	if r := l.result(); r.Answer != "done" || r.Usage.Calls != 3 {
 		t.Errorf("result: %+v", r)
 	}

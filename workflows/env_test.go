@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/policies"
@@ -43,8 +43,8 @@ type lab struct {
 	calls  func(context.Context)
 	admits func(context.Context)
 	// pinned and verdicts change what pin and admit answer, as a worker of another version might.
-	pinned   func(*switchyard.Pinned)
-	verdicts func([]switchyard.Verdict)
+	pinned   func(*api.Pinned)
+	verdicts func([]api.Verdict)
 	// scheduled are the activities that were started, attempts included, in order.
 	scheduled []scheduled
 	// queries counts what the activities asked the run.
@@ -56,25 +56,25 @@ type lab struct {
 	unopened  int
 	handsBack func(activity.Info) error
 	// rules are those of the workers.
-	rules []switchyard.PolicyRule
+	rules []api.PolicyRule
 	// people is set in labs with tools that ask people.
 	people *people
 	// hooks are what the registered hooks do.
 	hooks hookFuncs
 	// prompts are what the model named "told" was asked; answers are its answers, in order.
 	prompts []activities.Prompt
-	answers []func() (switchyard.ModelResponse, error)
+	answers []func() (api.ModelResponse, error)
 }
 
 type scheduled struct {
 	id, tool string
-	call     switchyard.Execution
-	step     switchyard.ModelRequest
-	hook     switchyard.HookRequest
+	call     api.Execution
+	step     api.ModelRequest
+	hook     api.HookRequest
 }
 
 // told is a provider whose answers a test lists in Go.
-const told switchyard.Provider = "told"
+const told api.Provider = "told"
 
 // newLab makes an environment with one process.
 func newLab(t *testing.T) *lab { return newLabOf(t, 1) }
@@ -103,8 +103,8 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 			Hooks:     hooks,
 			Policies:  func() *policies.Set { return policies.Of(l.rules...) },
 			Client:    queryClient{lab: l},
-			Executors: map[string]activities.Executor{switchyard.KindFunction: l.functions(), switchyard.KindHuman: activities.People{}},
-			Models:    map[switchyard.Provider]activities.Model{switchyard.ProviderScripted: activities.Scripted{}, told: l},
+			Executors: map[string]activities.Executor{api.KindFunction: l.functions(), api.KindHuman: activities.People{}},
+			Models:    map[api.Provider]activities.Model{api.ProviderScripted: activities.Scripted{}, told: l},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -115,14 +115,14 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	for name, run := range workflows.All() {
 		l.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
 	}
-	l.RegisterActivityWithOptions(func(ctx context.Context, r switchyard.PinRequest) (switchyard.Packed[switchyard.Pinned], error) {
+	l.RegisterActivityWithOptions(func(ctx context.Context, r api.PinRequest) (api.Packed[api.Pinned], error) {
 		pinned, err := first.Pin(ctx, r)
 		if l.pinned != nil {
 			l.pinned(&pinned.Value)
 		}
 		return pinned, err
-	}, activity.RegisterOptions{Name: switchyard.PinActivity})
-	l.RegisterActivityWithOptions(func(ctx context.Context, r switchyard.AdmitRequest) ([]switchyard.Verdict, error) {
+	}, activity.RegisterOptions{Name: api.PinActivity})
+	l.RegisterActivityWithOptions(func(ctx context.Context, r api.AdmitRequest) ([]api.Verdict, error) {
 		if l.admits != nil {
 			l.admits(ctx)
 		}
@@ -131,18 +131,18 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 			l.verdicts(verdicts)
 		}
 		return verdicts, err
-	}, activity.RegisterOptions{Name: switchyard.AdmitActivity})
-	l.RegisterActivityWithOptions(first.Edit, activity.RegisterOptions{Name: switchyard.EditActivity})
-	l.RegisterActivityWithOptions(first.Limit, activity.RegisterOptions{Name: switchyard.LimitActivity})
-	l.RegisterActivityWithOptions(first.Open, activity.RegisterOptions{Name: switchyard.OpenActivity})
-	l.RegisterActivityWithOptions(first.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})
-	l.RegisterActivityWithOptions(first.Reply, activity.RegisterOptions{Name: switchyard.ReplyActivity})
-	l.RegisterActivityWithOptions(last.RunHook, activity.RegisterOptions{Name: switchyard.HookActivity})
-	l.RegisterActivityWithOptions(last.ModelStep, activity.RegisterOptions{Name: switchyard.ModelActivity})
-	l.RegisterDynamicActivity(func(ctx context.Context, input converter.EncodedValues) (switchyard.Result, error) {
+	}, activity.RegisterOptions{Name: api.AdmitActivity})
+	l.RegisterActivityWithOptions(first.Edit, activity.RegisterOptions{Name: api.EditActivity})
+	l.RegisterActivityWithOptions(first.Limit, activity.RegisterOptions{Name: api.LimitActivity})
+	l.RegisterActivityWithOptions(first.Open, activity.RegisterOptions{Name: api.OpenActivity})
+	l.RegisterActivityWithOptions(first.Settle, activity.RegisterOptions{Name: api.SettleActivity})
+	l.RegisterActivityWithOptions(first.Reply, activity.RegisterOptions{Name: api.ReplyActivity})
+	l.RegisterActivityWithOptions(last.RunHook, activity.RegisterOptions{Name: api.HookActivity})
+	l.RegisterActivityWithOptions(last.ModelStep, activity.RegisterOptions{Name: api.ModelActivity})
+	l.RegisterDynamicActivity(func(ctx context.Context, input converter.EncodedValues) (api.Result, error) {
 		if l.handsBack != nil {
 			if err := l.handsBack(activity.GetInfo(ctx)); err != nil {
-				return switchyard.Result{}, err
+				return api.Result{}, err
 			}
 		}
 		return first.Tool(ctx, input)
@@ -177,7 +177,7 @@ func (c queryClient) SignalWithStartWorkflow(_ context.Context, _, _ string, ord
 	if c.lab.unopened--; c.lab.unopened >= 0 {
 		return nil, errors.New("not now")
 	}
-	c.lab.opened = append(c.lab.opened, inputs[0].(switchyard.KeysInput).Lane+"/"+order.(switchyard.KeyOrder).Open)
+	c.lab.opened = append(c.lab.opened, inputs[0].(api.KeysInput).Lane+"/"+order.(api.KeyOrder).Open)
 	return nil, nil
 }
 
@@ -186,11 +186,11 @@ func (l *lab) started(info *activity.Info, _ context.Context, args converter.Enc
 	s := scheduled{id: info.ActivityID, tool: info.ActivityType.Name}
 	var err error
 	switch s.tool {
-	case switchyard.ModelActivity:
+	case api.ModelActivity:
 		err = args.Get(&s.step)
-	case switchyard.HookActivity:
+	case api.HookActivity:
 		err = args.Get(&s.hook)
-	case switchyard.NotifyActivity:
+	case api.NotifyActivity:
 	default:
 		err = args.Get(&s.call)
 	}
@@ -229,8 +229,8 @@ func (l *lab) functions() *activities.Functions {
 		}),
 		activities.NewFunction("flaky", func(ctx context.Context, _ nothing) (string, error) {
 			l.count(ctx)
-			if call, _ := switchyard.ContextOf(ctx); call.Attempt < 2 {
-				return "", switchyard.Transient(errors.New("not yet"), 0)
+			if call, _ := api.ContextOf(ctx); call.Attempt < 2 {
+				return "", api.Transient(errors.New("not yet"), 0)
 			}
 			return "now", nil
 		}),
@@ -261,7 +261,7 @@ func (l *lab) functions() *activities.Functions {
 		}),
 		activities.NewFunction("variables", func(ctx context.Context, _ nothing) (map[string]any, error) {
 			l.count(ctx)
-			call, _ := switchyard.ContextOf(ctx)
+			call, _ := api.ContextOf(ctx)
 			return call.Variables, nil
 		}),
 	)
@@ -272,7 +272,7 @@ func (l *lab) functions() *activities.Functions {
 }
 
 func (l *lab) count(ctx context.Context) {
-	call, ok := switchyard.ContextOf(ctx)
+	call, ok := api.ContextOf(ctx)
 	if !ok {
 		l.t.Error("a tool ran without a call context")
 	}
@@ -281,19 +281,19 @@ func (l *lab) count(ctx context.Context) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.executed = append(l.executed, switchyard.CallPath(call.ParentCall, call.CallID)+" "+call.Tool)
+	l.executed = append(l.executed, api.CallPath(call.ParentCall, call.CallID)+" "+call.Tool)
 }
 
 // Ready and Answer make the lab the model of the provider told.
 func (l *lab) Ready() error { return nil }
 
-func (l *lab) Answer(_ context.Context, p activities.Prompt) (switchyard.ModelResponse, error) {
+func (l *lab) Answer(_ context.Context, p activities.Prompt) (api.ModelResponse, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.Messages = slices.Clone(p.Messages)
 	l.prompts = append(l.prompts, p)
 	if len(l.answers) == 0 {
-		return switchyard.ModelResponse{}, &activities.ModelError{Message: "the test has no answer left", Permanent: true}
+		return api.ModelResponse{}, &activities.ModelError{Message: "the test has no answer left", Permanent: true}
 	}
 	answer := l.answers[0]
 	l.answers = l.answers[1:]
@@ -301,22 +301,22 @@ func (l *lab) Answer(_ context.Context, p activities.Prompt) (switchyard.ModelRe
 }
 
 // tell makes the model answer with these messages, in order, each for 10 tokens in and 5 out.
-func (l *lab) tell(messages ...switchyard.Message) {
+func (l *lab) tell(messages ...api.Message) {
 	for _, m := range messages {
-		l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
-			return switchyard.ModelResponse{Message: m, Stop: switchyard.StopAnswer, Model: "told-1",
-				Usage: switchyard.Usage{InputTokens: 10, OutputTokens: 5}}, nil
+		l.answers = append(l.answers, func() (api.ModelResponse, error) {
+			return api.ModelResponse{Message: m, Stop: api.StopAnswer, Model: "told-1",
+				Usage: api.Usage{InputTokens: 10, OutputTokens: 5}}, nil
 		})
 	}
 }
 
 // result returns the run's result; a failed run fails the test.
-func (l *lab) result() switchyard.RunResult {
+func (l *lab) result() api.RunResult {
 	l.t.Helper()
 	if !l.IsWorkflowCompleted() {
 		l.t.Fatal("the run did not end")
 	}
-	var r switchyard.RunResult
+	var r api.RunResult
 	if err := l.GetWorkflowResult(&r); err != nil {
 		l.t.Fatalf("the run failed: %v", err)
 	}
@@ -324,7 +324,7 @@ func (l *lab) result() switchyard.RunResult {
 }
 
 // failure returns the run's failure, of the given type, and reads its details.
-func (l *lab) failure(kind switchyard.RunErrorType, details any) *temporal.ApplicationError {
+func (l *lab) failure(kind api.RunErrorType, details any) *temporal.ApplicationError {
 	l.t.Helper()
 	if !l.IsWorkflowCompleted() {
 		l.t.Fatal("the run did not end")
@@ -359,15 +359,15 @@ func (l *lab) ids() []string {
 }
 
 // conversation asks the run for its whole conversation.
-func (l *lab) conversation() []switchyard.Message {
+func (l *lab) conversation() []api.Message {
 	l.t.Helper()
-	var messages []switchyard.Message
+	var messages []api.Message
 	for {
-		value, err := l.QueryWorkflow(switchyard.ConversationQuery, len(messages))
+		value, err := l.QueryWorkflow(api.ConversationQuery, len(messages))
 		if err != nil {
 			l.t.Fatal(err)
 		}
-		var page switchyard.Page
+		var page api.Page
 		if err := value.Get(&page); err != nil {
 			l.t.Fatal(err)
 		}
@@ -379,27 +379,27 @@ func (l *lab) conversation() []switchyard.Message {
 }
 
 // agent returns an agent with every tool of the catalog that plays the steps.
-func agent(steps ...switchyard.ScriptStep) *switchyard.Agent {
-	script := switchyard.Pack(switchyard.Script{Steps: steps, Summary: "as far as I got"})
-	return &switchyard.Agent{Name: "tester", Instructions: "Test.", Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &script},
+func agent(steps ...api.ScriptStep) *api.Agent {
+	script := api.Pack(api.Script{Steps: steps, Summary: "as far as I got"})
+	return &api.Agent{Name: "tester", Instructions: "Test.", Model: api.Model{Provider: api.ProviderScripted, Script: &script},
 		Tools: []string{"echo", "greet", "store", "note", "flaky", "broken", "hang", "old", "retired", "needy"}}
 }
 
 // toldAgent is an agent whose model's answers the test lists.
-func toldAgent() *switchyard.Agent {
+func toldAgent() *api.Agent {
 	a := agent()
-	a.Model = switchyard.Model{Provider: told, Name: "told-1", Price: switchyard.Price{Input: 1e6, Output: 2e6}}
+	a.Model = api.Model{Provider: told, Name: "told-1", Price: api.Price{Input: 1e6, Output: 2e6}}
 	return a
 }
 
-func step(calls ...switchyard.ScriptCall) switchyard.ScriptStep {
-	return switchyard.ScriptStep{Calls: calls}
+func step(calls ...api.ScriptCall) api.ScriptStep {
+	return api.ScriptStep{Calls: calls}
 }
 
-func answer(text string) switchyard.ScriptStep { return switchyard.ScriptStep{Answer: text} }
+func answer(text string) api.ScriptStep { return api.ScriptStep{Answer: text} }
 
-func call(tool, arguments string) switchyard.ScriptCall {
-	return switchyard.ScriptCall{Tool: tool, ArgumentsText: arguments}
+func call(tool, arguments string) api.ScriptCall {
+	return api.ScriptCall{Tool: tool, ArgumentsText: arguments}
 }
 
 // expect compares a list with what is wanted.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestExecutionPlan proves that the limits of a call's execution plan are held in the run: a tool that hangs is stopped at the
@@ -13,12 +13,12 @@ import (
 // tools gets the plan.
 func TestExecutionPlan(t *testing.T) {
 	l := newLab(t)
-	l.tell(switchyard.Message{Calls: []switchyard.Call{
+	l.tell(api.Message{Calls: []api.Call{
 		{Tool: "hang", Arguments: `{"execution_plan":{"intent":"see whether it hangs","limits":{"timeout":"50ms","max_attempts":1}}}`},
 		{Tool: "flaky", Arguments: `{"execution_plan":{"intent":"try once","limits":{"max_attempts":1}}}`},
 		{Tool: "greet", Arguments: `{"name":"Ann","execution_plan":{"intent":"greet","limits":{"speed":"high"}}}`},
 		{Tool: "greet", Arguments: `{"name":"Bob","execution_plan":{"intent":"greet","limits":{"timeout":"1h"}}}`},
-	}}, switchyard.Message{Text: "done"})
+	}}, api.Message{Text: "done"})
 	l.runAgent(toldAgent(), "Go.")
 	if r := l.result(); r.Answer != "done" || r.Usage.Failed != 3 {
 		t.Errorf("result: %+v", r)

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -16,7 +16,7 @@ import (
 
 // notBegun is how a worker hands a call back.
 func notBegun() error {
-	return activities.Failure(&switchyard.Error{Type: switchyard.ErrWorkerLost, Phase: switchyard.PhasePreExecution, Message: "gave up the lane; nothing ran", NotBegun: true})
+	return activities.Failure(&api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution, Message: "gave up the lane; nothing ran", NotBegun: true})
 }
 
 // handBacks has the first n attempts of every call handed back; the workflow's times of all attempts are noted.
@@ -38,7 +38,7 @@ func (l *lab) handBacks(n int, failure func() error) (attempts *[]time.Time) {
 // whatever its effect, after pauses that grow up to ten seconds, and that the run counts one call which succeeded.
 func TestHandedBackCalls(t *testing.T) {
 	l := newLab(t)
-	attempts := l.handBacks(switchyard.MaxHandBacks, notBegun)
+	attempts := l.handBacks(api.MaxHandBacks, notBegun)
 	l.runAgent(agent(step(call("store", `{"text":"a"}`)), answer("done")), "Go.")
 	r := l.result()
 	if r.Usage.Calls != 1 || r.Usage.Failed != 0 || !slices.Equal(l.stored, []string{"a"}) {
@@ -49,12 +49,12 @@ func TestHandedBackCalls(t *testing.T) {
 		pauses = append(pauses, at.Sub((*attempts)[i]).Round(time.Second))
 	}
 	want := []time.Duration{0}
-	for n := 1; n < switchyard.MaxHandBacks; n++ {
+	for n := 1; n < api.MaxHandBacks; n++ {
 		want = append(want, min(time.Duration(n), 10)*time.Second)
 	}
 	expect(t, "pauses", pauses, want)
 	ids := l.ids()
-	if calls := ids[1 : len(ids)-1]; len(slices.Compact(slices.Clone(calls))) != 1 || len(calls) != switchyard.MaxHandBacks+1 {
+	if calls := ids[1 : len(ids)-1]; len(slices.Compact(slices.Clone(calls))) != 1 || len(calls) != api.MaxHandBacks+1 {
 		t.Errorf("activities %v", ids)
 	}
 }
@@ -63,12 +63,12 @@ func TestHandedBackCalls(t *testing.T) {
 // calls after it go on.
 func TestHandedBackTooOften(t *testing.T) {
 	l := newLab(t)
-	attempts := l.handBacks(switchyard.MaxHandBacks+1, notBegun)
+	attempts := l.handBacks(api.MaxHandBacks+1, notBegun)
 	l.runAgent(agent(step(call("store", `{"text":"a"}`), call("store", `{"text":"b"}`)), answer("done")), "Go.")
 	if r := l.result(); r.Usage.Calls != 2 || r.Usage.Failed != 1 || !slices.Equal(l.stored, []string{"b"}) {
 		t.Errorf("usage %+v, stored %q", r.Usage, l.stored)
 	}
-	if told := l.toldOf(); !strings.Contains(told[0], "gave up the lane; nothing ran") || len(*attempts) != switchyard.MaxHandBacks+2 {
+	if told := l.toldOf(); !strings.Contains(told[0], "gave up the lane; nothing ran") || len(*attempts) != api.MaxHandBacks+2 {
 		t.Errorf("after %d attempts the model was told %q", len(*attempts), told)
 	}
 }
@@ -76,10 +76,10 @@ func TestHandedBackTooOften(t *testing.T) {
 // TestLostWhileWaiting proves that a call whose worker was lost is made again only where its last heartbeat said that it
 // waited with its lane's holder: a tool that must not run twice does not.
 func TestLostWhileWaiting(t *testing.T) {
-	waited := func() error { return temporal.NewHeartbeatTimeoutError(switchyard.Waiting{Waiting: true}) }
+	waited := func() error { return temporal.NewHeartbeatTimeoutError(api.Waiting{Waiting: true}) }
 	began := func() error { return temporal.NewHeartbeatTimeoutError() }
 	room := 3
-	holds := lanes.Of(switchyard.Lane{Name: "serial", Limit: 1, QueueSize: &room})
+	holds := lanes.Of(api.Lane{Name: "serial", Limit: 1, QueueSize: &room})
 	for name, test := range map[string]struct {
 		lanes    *lanes.Set
 		failure  func() error

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -27,7 +27,7 @@ func (r *agentRun) useHooks() {
 }
 
 // withHooks adds to a request for admission what hooks before the calls need.
-func (p *pipeline) withHooks(request *switchyard.AdmitRequest) {
+func (p *pipeline) withHooks(request *api.AdmitRequest) {
 	if len(p.hooks.BeforeCall) > 0 {
 		request.Hooks, request.Origin, request.Parent = p.hooks.BeforeCall, &p.origin, p.parent.Call
 	}
@@ -42,9 +42,9 @@ func heedsAnswers(ctx workflow.Context) bool {
 }
 
 // overridden returns the outcome of a call that was answered in the tool's place, and counts it.
-func (p *pipeline) overridden(c switchyard.Call, v switchyard.Verdict) switchyard.CallOutcome {
+func (p *pipeline) overridden(c api.Call, v api.Verdict) api.CallOutcome {
 	p.usage.Calls++
-	out := switchyard.CallOutcome{ID: c.ID, Tool: c.Tool, Result: v.Result}
+	out := api.CallOutcome{ID: c.ID, Tool: c.Tool, Result: v.Result}
 	p.seen.ended(out, p.tools[c.Tool])
 	return out
 }
@@ -53,22 +53,22 @@ func (p *pipeline) overridden(c switchyard.Call, v switchyard.Verdict) switchyar
 // not begin.
 func (r *agentRun) beginHooks(ctx workflow.Context) error {
 	for i, h := range r.agent.Hooks.BeforeRun {
-		answer, err := r.runHook(ctx, switchyard.HookBeforeRun, i, h, nil)
+		answer, err := r.runHook(ctx, api.HookBeforeRun, i, h, nil)
 		if err == nil && answer.Refused != "" {
-			err = r.blockedBy(fmt.Sprintf("the hook %q refused the run: %s", h.Name, answer.Refused), switchyard.RunResult{})
+			err = r.blockedBy(fmt.Sprintf("the hook %q refused the run: %s", h.Name, answer.Refused), api.RunResult{})
 		}
 		if err != nil {
 			return err
 		}
 	}
-	var notes []switchyard.Message
+	var notes []api.Message
 	for i, h := range r.agent.Hooks.MemoryRetrieve {
-		answer, err := r.runHook(ctx, switchyard.HookMemoryRetrieve, i, h, nil)
+		answer, err := r.runHook(ctx, api.HookMemoryRetrieve, i, h, nil)
 		if err != nil {
 			return err
 		}
 		if answer.Text != "" {
-			notes = append(notes, switchyard.Message{Role: switchyard.RoleSystem, Text: answer.Text})
+			notes = append(notes, api.Message{Role: api.RoleSystem, Text: answer.Text})
 		}
 	}
 	r.remember(notes)
@@ -76,13 +76,13 @@ func (r *agentRun) beginHooks(ctx workflow.Context) error {
 }
 
 // remember puts notes into the conversation, after the instructions and before everything else.
-func (r *agentRun) remember(notes []switchyard.Message) {
+func (r *agentRun) remember(notes []api.Message) {
 	if len(notes) == 0 {
 		return
 	}
 	old := r.conversation.messages
 	at := 0
-	for at < len(old) && old[at].Role == switchyard.RoleSystem {
+	for at < len(old) && old[at].Role == api.RoleSystem {
 		at++
 	}
 	r.conversation.replace(slices.Concat(old[:at], notes, old[at:]))
@@ -93,7 +93,7 @@ func (r *agentRun) remember(notes []switchyard.Message) {
 
 // endHooks runs, when the run is over, those that remember something of it, then those after it, also in a cancelled run. The
 // failure of one that blocks is that of a run that did not fail before, and undoes it like any other.
-func (r *agentRun) endHooks(ctx workflow.Context, result switchyard.RunResult, failure error) (switchyard.RunResult, error) {
+func (r *agentRun) endHooks(ctx workflow.Context, result api.RunResult, failure error) (api.RunResult, error) {
 	hooks := r.agent.Hooks
 	if len(hooks.MemoryWrite)+len(hooks.AfterRun) == 0 {
 		return result, failure
@@ -102,7 +102,7 @@ func (r *agentRun) endHooks(ctx workflow.Context, result switchyard.RunResult, f
 	apart, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	for _, p := range hooks.Points() {
-		if p.Point != switchyard.HookMemoryWrite && p.Point != switchyard.HookAfterRun {
+		if p.Point != api.HookMemoryWrite && p.Point != api.HookAfterRun {
 			continue
 		}
 		for i, h := range p.Hooks {
@@ -112,23 +112,23 @@ func (r *agentRun) endHooks(ctx workflow.Context, result switchyard.RunResult, f
 		}
 	}
 	if failure != nil {
-		return switchyard.RunResult{}, failure
+		return api.RunResult{}, failure
 	}
 	return result, nil
 }
 
 // ending is how the run ended, as its hooks are told.
-func (r *agentRun) ending(ctx workflow.Context, result switchyard.RunResult, failure error) *switchyard.RunEnd {
-	end := &switchyard.RunEnd{RunResult: r.pipeline.tally(result)}
+func (r *agentRun) ending(ctx workflow.Context, result api.RunResult, failure error) *api.RunEnd {
+	end := &api.RunEnd{RunResult: r.pipeline.tally(result)}
 	if failure == nil {
 		return end
 	}
-	end.Outcome, end.Failure = switchyard.OutcomeFailed, failure.Error()
+	end.Outcome, end.Failure = api.OutcomeFailed, failure.Error()
 	if app, ok := errors.AsType[*temporal.ApplicationError](failure); ok {
-		end.Failure, end.FailureType = app.Message(), switchyard.RunErrorType(app.Type())
+		end.Failure, end.FailureType = app.Message(), api.RunErrorType(app.Type())
 	}
 	if ctx.Err() != nil && temporal.IsCanceledError(failure) {
-		end.Outcome, end.Failure = switchyard.OutcomeCancelled, ""
+		end.Outcome, end.Failure = api.OutcomeCancelled, ""
 	}
 	end.Failure = cutText(end.Failure)
 	return end
@@ -136,25 +136,25 @@ func (r *agentRun) ending(ctx workflow.Context, result switchyard.RunResult, fai
 
 // runHook runs one hook of the run as an activity of the general lane. Its failure is told only where it blocks, but that of a
 // run which was cancelled meanwhile always.
-func (r *agentRun) runHook(ctx workflow.Context, point switchyard.HookPoint, n int, h switchyard.Hook, end *switchyard.RunEnd) (answer switchyard.HookAnswer, err error) {
+func (r *agentRun) runHook(ctx workflow.Context, point api.HookPoint, n int, h api.Hook, end *api.RunEnd) (answer api.HookAnswer, err error) {
 	p, c := r.pipeline, &r.conversation
-	request := switchyard.HookRequest{Point: point, Hook: h, Agent: r.agent.Name, Prompt: r.hookPrompt(), Origin: p.origin, Parent: p.parent.Call, End: end,
-		Conversation: switchyard.ModelRequest{Run: p.origin.Run, Turn: r.turn, Chain: c.seenChain, Seen: c.seen, New: c.fresh}}
+	request := api.HookRequest{Point: point, Hook: h, Agent: r.agent.Name, Prompt: r.hookPrompt(), Origin: p.origin, Parent: p.parent.Call, End: end,
+		Conversation: api.ModelRequest{Run: p.origin.Run, Turn: r.turn, Chain: c.seenChain, Seen: c.seen, New: c.fresh}}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: p.queue, ActivityID: fmt.Sprintf("%s-%d", point, n+1), StartToCloseTimeout: h.Within() + graceAfterTimeout,
-		HeartbeatTimeout: hookHeartbeat, WaitForCancellation: true, Summary: "hook " + h.Name, Priority: p.rank.step(switchyard.Route{}),
+		HeartbeatTimeout: hookHeartbeat, WaitForCancellation: true, Summary: "hook " + h.Name, Priority: p.rank.step(api.Route{}),
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: hookAttempts, InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2},
 	})
-	err = workflow.ExecuteActivity(ctx, switchyard.HookActivity, request).Get(ctx, &answer)
+	err = workflow.ExecuteActivity(ctx, api.HookActivity, request).Get(ctx, &answer)
 	switch {
 	case err == nil:
 		return answer, nil
 	case ctx.Err() != nil:
 		return answer, ctx.Err()
 	case !h.Blocks(point):
-		return switchyard.HookAnswer{}, nil
+		return api.HookAnswer{}, nil
 	}
-	var result switchyard.RunResult
+	var result api.RunResult
 	if end != nil {
 		result = end.RunResult
 	}
@@ -162,7 +162,7 @@ func (r *agentRun) runHook(ctx workflow.Context, point switchyard.HookPoint, n i
 }
 
 // hookFailure says in words how a run's hook failed.
-func hookFailure(err error, h switchyard.Hook) string {
+func hookFailure(err error, h api.Hook) string {
 	f := activityFailure(err)
 	if f.Timeout != "" {
 		return fmt.Sprintf("its worker was lost, or it did not end within %s, at every attempt", h.Within())
@@ -187,6 +187,6 @@ func (r *agentRun) hookPrompt() string {
 }
 
 // blockedBy is the failure of a run that a hook stopped, or failed after it was over. What the run gave by then is its detail.
-func (r *agentRun) blockedBy(message string, result switchyard.RunResult) error {
-	return runError(switchyard.RunBlocked, message, nil, r.pipeline.tally(result))
+func (r *agentRun) blockedBy(message string, result api.RunResult) error {
+	return runError(api.RunBlocked, message, nil, r.pipeline.tally(result))
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	workflowpb "go.temporal.io/api/workflow/v1"
 )
@@ -20,11 +20,11 @@ type hookFuncs struct {
 	beforeRun, retrieve func(activities.HookRun) (string, error)
 	before              func(activities.HookCall) (activities.HookVerdict, error)
 	after               func(activities.HookCall, json.RawMessage) (json.RawMessage, error)
-	end                 func(context.Context, switchyard.HookPoint, activities.HookEnd) error
+	end                 func(context.Context, api.HookPoint, activities.HookEnd) error
 }
 
 func (l *lab) registerHooks() *activities.Hooks {
-	end := func(point switchyard.HookPoint) func(context.Context, activities.HookEnd) error {
+	end := func(point api.HookPoint) func(context.Context, activities.HookEnd) error {
 		return func(ctx context.Context, e activities.HookEnd) error {
 			if l.hooks.end == nil {
 				return nil
@@ -41,8 +41,8 @@ func (l *lab) registerHooks() *activities.Hooks {
 		activities.NewAfterCall("after_call", func(_ context.Context, c activities.HookCall, output json.RawMessage) (json.RawMessage, error) {
 			return l.hooks.after(c, output)
 		}),
-		activities.NewMemoryWrite("memory_write", end(switchyard.HookMemoryWrite)),
-		activities.NewAfterRun("after_run", end(switchyard.HookAfterRun)))
+		activities.NewMemoryWrite("memory_write", end(api.HookMemoryWrite)),
+		activities.NewAfterRun("after_run", end(api.HookAfterRun)))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -50,21 +50,21 @@ func (l *lab) registerHooks() *activities.Hooks {
 }
 
 // hooked is an agent with one hook at each of the points.
-func hooked(a *switchyard.Agent, points ...switchyard.HookPoint) *switchyard.Agent {
+func hooked(a *api.Agent, points ...api.HookPoint) *api.Agent {
 	for _, p := range points {
-		list := []switchyard.Hook{{Name: string(p)}}
+		list := []api.Hook{{Name: string(p)}}
 		switch p {
-		case switchyard.HookBeforeRun:
+		case api.HookBeforeRun:
 			a.Hooks.BeforeRun = list
-		case switchyard.HookMemoryRetrieve:
+		case api.HookMemoryRetrieve:
 			a.Hooks.MemoryRetrieve = list
-		case switchyard.HookBeforeCall:
+		case api.HookBeforeCall:
 			a.Hooks.BeforeCall = list
-		case switchyard.HookAfterCall:
+		case api.HookAfterCall:
 			a.Hooks.AfterCall = list
-		case switchyard.HookMemoryWrite:
+		case api.HookMemoryWrite:
 			a.Hooks.MemoryWrite = list
-		case switchyard.HookAfterRun:
+		case api.HookAfterRun:
 			a.Hooks.AfterRun = list
 		}
 	}
@@ -82,7 +82,7 @@ func TestRunHooks(t *testing.T) {
 			return "", nil
 		},
 		retrieve: func(r activities.HookRun) (string, error) { return "They like it short: " + r.Prompt, nil },
-		end: func(ctx context.Context, point switchyard.HookPoint, e activities.HookEnd) error {
+		end: func(ctx context.Context, point api.HookPoint, e activities.HookEnd) error {
 			messages, err := e.Conversation(ctx)
 			if err != nil || len(messages) != 6 || messages[5].Text != "done" {
 				t.Errorf("%s sees the conversation %+v, %v", point, messages, err)
@@ -94,9 +94,9 @@ func TestRunHooks(t *testing.T) {
 			return nil
 		},
 	}
-	a := hooked(toldAgent(), switchyard.HookBeforeRun, switchyard.HookMemoryRetrieve, switchyard.HookMemoryWrite, switchyard.HookAfterRun)
-	l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "echo", Arguments: `{"value":1}`}}}, switchyard.Message{Text: "done"})
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+	a := hooked(toldAgent(), api.HookBeforeRun, api.HookMemoryRetrieve, api.HookMemoryWrite, api.HookAfterRun)
+	l.tell(api.Message{Calls: []api.Call{{Tool: "echo", Arguments: `{"value":1}`}}}, api.Message{Text: "done"})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	if r := l.result(); r.Answer != "done" {
 		t.Errorf("got %+v", r)
 	}
@@ -116,32 +116,32 @@ func TestRunHooksRefuse(t *testing.T) {
 		name    string
 		refusal string
 		err     error
-		on      switchyard.HookFailure
+		on      api.HookFailure
 		want    string
 	}{
-		{"refuses", "not on Sundays", nil, switchyard.HookIgnored, `the hook "before_run" refused the run: not on Sundays`},
+		{"refuses", "not on Sundays", nil, api.HookIgnored, `the hook "before_run" refused the run: not on Sundays`},
 		{"fails", "", errors.New("no database"), "", `the hook "before_run" for before_run failed: no database`},
-		{"is ignored", "", errors.New("no database"), switchyard.HookIgnored, ""},
-		{"fails for good", "", switchyard.Transient(errors.New("not yet"), 0), "", `failed: not yet`},
+		{"is ignored", "", errors.New("no database"), api.HookIgnored, ""},
+		{"fails for good", "", api.Transient(errors.New("not yet"), 0), "", `failed: not yet`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := newLab(t)
 			attempts := 0
 			l.hooks.beforeRun = func(activities.HookRun) (string, error) { attempts++; return test.refusal, test.err }
-			l.hooks.end = func(context.Context, switchyard.HookPoint, activities.HookEnd) error {
+			l.hooks.end = func(context.Context, api.HookPoint, activities.HookEnd) error {
 				if test.want != "" {
 					t.Error("a run that did not begin is told as one that ended")
 				}
 				return nil
 			}
-			a := hooked(agent(answer("done")), switchyard.HookBeforeRun, switchyard.HookAfterRun)
+			a := hooked(agent(answer("done")), api.HookBeforeRun, api.HookAfterRun)
 			a.Hooks.BeforeRun[0].OnError = test.on
-			l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+			l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 			if test.want == "" {
 				l.result()
 				return
 			}
-			if app := l.failure(switchyard.RunBlocked, &switchyard.RunResult{}); !strings.Contains(app.Message(), test.want) {
+			if app := l.failure(api.RunBlocked, &api.RunResult{}); !strings.Contains(app.Message(), test.want) {
 				t.Errorf("got %q", app.Message())
 			}
 			if want := 1 + 2*strings.Count(test.name, "for good"); attempts != want {
@@ -156,31 +156,31 @@ func TestRunHooksRefuse(t *testing.T) {
 func TestRunHooksEnd(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		tell    []switchyard.Message
+		tell    []api.Message
 		cancel  bool
-		on      switchyard.HookFailure
-		ended   switchyard.Outcome
-		failure switchyard.RunErrorType
+		on      api.HookFailure
+		ended   api.Outcome
+		failure api.RunErrorType
 	}{
-		{"answered", []switchyard.Message{{Text: "done"}}, false, "", switchyard.OutcomeAnswered, ""},
-		{"answered and blocked", []switchyard.Message{{Text: "done"}}, false, switchyard.HookBlocks, switchyard.OutcomeAnswered, switchyard.RunBlocked},
-		{"failed", nil, false, switchyard.HookBlocks, switchyard.OutcomeFailed, switchyard.RunModelFailed},
-		{"cancelled", []switchyard.Message{{Calls: []switchyard.Call{{Tool: "hang", Arguments: `{}`}}}}, true, switchyard.HookBlocks, switchyard.OutcomeCancelled, ""},
+		{"answered", []api.Message{{Text: "done"}}, false, "", api.OutcomeAnswered, ""},
+		{"answered and blocked", []api.Message{{Text: "done"}}, false, api.HookBlocks, api.OutcomeAnswered, api.RunBlocked},
+		{"failed", nil, false, api.HookBlocks, api.OutcomeFailed, api.RunModelFailed},
+		{"cancelled", []api.Message{{Calls: []api.Call{{Tool: "hang", Arguments: `{}`}}}}, true, api.HookBlocks, api.OutcomeCancelled, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := newLab(t)
-			var ends []switchyard.RunEnd
-			l.hooks.end = func(_ context.Context, _ switchyard.HookPoint, e activities.HookEnd) error {
+			var ends []api.RunEnd
+			l.hooks.end = func(_ context.Context, _ api.HookPoint, e activities.HookEnd) error {
 				ends = append(ends, e.RunEnd)
 				return errors.New("it is broken")
 			}
 			if test.cancel {
 				l.hangs = l.CancelWorkflow
 			}
-			a := hooked(toldAgent(), switchyard.HookMemoryWrite, switchyard.HookAfterRun)
+			a := hooked(toldAgent(), api.HookMemoryWrite, api.HookAfterRun)
 			a.Hooks.MemoryWrite[0].OnError = test.on
 			l.tell(test.tell...)
-			l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+			l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 			if len(ends) != 2 || ends[0].Outcome != test.ended || ends[1].FailureType != ends[0].FailureType {
 				t.Fatalf("told of %+v", ends)
 			}
@@ -188,9 +188,9 @@ func TestRunHooksEnd(t *testing.T) {
 			case test.cancel:
 				l.cancelled()
 			case test.failure != "":
-				var result switchyard.RunResult
+				var result api.RunResult
 				app := l.failure(test.failure, &result)
-				if test.failure == switchyard.RunBlocked && (result.Answer != "done" || result.Usage.Turns != 1 || !strings.Contains(app.Message(), "it is broken")) {
+				if test.failure == api.RunBlocked && (result.Answer != "done" || result.Usage.Turns != 1 || !strings.Contains(app.Message(), "it is broken")) {
 					t.Errorf("got %q with %+v", app.Message(), result)
 				}
 			default:
@@ -221,10 +221,10 @@ func TestCallHooks(t *testing.T) {
 		}
 		return nil, nil
 	}
-	a := hooked(toldAgent(), switchyard.HookBeforeCall, switchyard.HookAfterCall)
-	l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "store", Arguments: `{"text":"a secret"}`}, {Tool: "store", Arguments: `{"text":"cheap"}`},
-		{Tool: "greet", Arguments: `{"name":"ada","times":1}`}, {Tool: "echo", Arguments: `{"value":1}`}, {Tool: "broken", Arguments: `{}`}}}, switchyard.Message{Text: "done"})
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+	a := hooked(toldAgent(), api.HookBeforeCall, api.HookAfterCall)
+	l.tell(api.Message{Calls: []api.Call{{Tool: "store", Arguments: `{"text":"a secret"}`}, {Tool: "store", Arguments: `{"text":"cheap"}`},
+		{Tool: "greet", Arguments: `{"name":"ada","times":1}`}, {Tool: "echo", Arguments: `{"value":1}`}, {Tool: "broken", Arguments: `{}`}}}, api.Message{Text: "done"})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	if r := l.result(); r.Usage.Calls != 5 || r.Usage.Failed != 2 {
 		t.Errorf("usage %+v", r.Usage)
 	}
@@ -233,7 +233,7 @@ func TestCallHooks(t *testing.T) {
 	expect(t, "stored", l.stored, []string{"cheaper"})
 	var seen []string
 	for _, m := range l.conversation() {
-		if m.Role == switchyard.RoleTool {
+		if m.Role == api.RoleTool {
 			first, _, _ := strings.Cut(m.Text, "\n")
 			seen = append(seen, m.CallID+" "+first)
 		}
@@ -250,9 +250,9 @@ func TestHooksHaveTime(t *testing.T) {
 	l := newLab(t)
 	l.hooks.before = func(activities.HookCall) (activities.HookVerdict, error) { return activities.HookVerdict{}, nil }
 	l.hooks.after = func(activities.HookCall, json.RawMessage) (json.RawMessage, error) { return nil, nil }
-	a := hooked(agent(step(call("echo", `{"value":1}`)), answer("done")), switchyard.HookBeforeCall, switchyard.HookAfterCall)
-	a.Hooks.AfterCall[0].Timeout = switchyard.Duration(time.Minute)
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+	a := hooked(agent(step(call("echo", `{"value":1}`)), answer("done")), api.HookBeforeCall, api.HookAfterCall)
+	a.Hooks.AfterCall[0].Timeout = api.Duration(time.Minute)
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	l.result()
 	for _, s := range l.scheduled {
 		if s.tool == "echo" && (len(s.call.Hooks) != 1 || s.call.Hooks[0].Within() != time.Minute) {
@@ -266,10 +266,10 @@ func TestHooksHaveTime(t *testing.T) {
 func TestUnknownHooks(t *testing.T) {
 	l := newLab(t)
 	a := agent(answer("never"))
-	a.Hooks = switchyard.Hooks{BeforeCall: []switchyard.Hook{{Name: "before_cal"}, {Name: "after_call"}}}
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
-	var problems []switchyard.Problem
-	l.failure(switchyard.RunInvalid, &problems)
+	a.Hooks = api.Hooks{BeforeCall: []api.Hook{{Name: "before_cal"}, {Name: "after_call"}}}
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
+	var problems []api.Problem
+	l.failure(api.RunInvalid, &problems)
 	var got []string
 	for _, p := range problems {
 		got = append(got, p.String())
@@ -300,9 +300,9 @@ func TestAfterCallEverywhere(t *testing.T) {
 		seen = append(seen, c.ID+" "+c.Tool+" "+string(c.Arguments)+" "+string(output))
 		return json.RawMessage(`"seen"`), nil
 	}
-	a := hooked(above("in_echo sub ask", step(call("in_echo", `{"value":1}`), call("sub", `{"topic":"x"}`), call("ask", `{"question":"May I?"}`)), answer("done")), switchyard.HookAfterCall)
+	a := hooked(above("in_echo sub ask", step(call("in_echo", `{"value":1}`), call("sub", `{"topic":"x"}`), call("ask", `{"question":"May I?"}`)), answer("done")), api.HookAfterCall)
 	l.reply(time.Hour, says("1.3", "alice", `"yes"`))
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	l.result()
 	slices.Sort(seen)
 	expect(t, "seen", seen, []string{`1.1 in_echo {"value":1} 1`, `1.2 sub {"topic":"x","detail":1} "from below"`, `1.3 ask {"question":"May I?"} "yes"`})

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -15,7 +15,7 @@ const (
 	// messages of 4 MiB, and other decisions of the task come on top.
 	maxRecorded = 2 << 20
 	// maxInlineStep is what the answer of a model step that runs inline may have to be recorded with.
-	maxInlineStep = switchyard.MaxPayload
+	maxInlineStep = api.MaxPayload
 	// markerOverhead is about what is recorded of anything that ran inline besides its result.
 	markerOverhead = 512
 )
@@ -105,7 +105,7 @@ func (i *inline) look(ctx workflow.Context) {
 }
 
 // verdictsSize is about how many bytes verdicts are recorded with.
-func verdictsSize(verdicts []switchyard.Verdict) (size int) {
+func verdictsSize(verdicts []api.Verdict) (size int) {
 	for _, v := range verdicts {
 		size += len(v.Arguments) + len(v.Prompt) + len(v.Question) + markerOverhead/4
 		if v.Result != nil {
@@ -117,22 +117,22 @@ func verdictsSize(verdicts []switchyard.Verdict) (size int) {
 
 // inlineCall starts the phase execution of an admitted call within the workflow task. The future gives a switchyard.Result;
 // its error is a *switchyard.Error, or Temporal's of a failed activity.
-func (p *pipeline) inlineCall(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict, t switchyard.Tool) workflow.Future {
+func (p *pipeline) inlineCall(ctx workflow.Context, c api.Call, v api.Verdict, t api.Tool) workflow.Future {
 	if fault := t.InlineFault(); fault != nil {
 		refused, end := workflow.NewFuture(ctx)
 		end.SetError(fault)
 		return refused
 	}
-	if p.inline.fits(ctx, switchyard.MaxInlineRecord) {
+	if p.inline.fits(ctx, api.MaxInlineRecord) {
 		return p.callInline(ctx, c, v, t)
 	}
 	waiting, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		if err := p.inline.await(ctx, switchyard.MaxInlineRecord); err != nil {
+		if err := p.inline.await(ctx, api.MaxInlineRecord); err != nil {
 			end.SetError(err)
 			return
 		}
-		var result switchyard.Result
+		var result api.Result
 		err := p.callInline(ctx, c, v, t).Get(ctx, &result)
 		end.Set(result, err)
 	})
@@ -140,20 +140,20 @@ func (p *pipeline) inlineCall(ctx workflow.Context, c switchyard.Call, v switchy
 }
 
 // callInline starts a call for which there is room.
-func (p *pipeline) callInline(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict, t switchyard.Tool) workflow.Future {
-	p.inline.enter(c.ID, switchyard.MaxInlineRecord)
-	call := &switchyard.InlineCall{ID: c.ID, Tool: t, Left: p.wallTimeLeft(ctx), Apart: p.origin.Caller.Type == switchyard.CallerAgent && !p.stepsInline,
-		Execution: switchyard.Execution{Digest: t.Digest, Arguments: validated(c, v), Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call,
-			Hooks: switchyard.HooksFor(p.hooks.AfterCall, t.Name), Timeout: v.Plan.ShortestTimeout()}}
-	options := inlineOptions(t, call.Hooks, switchyard.InlineSummary(c.ID, t.Summary(call.Arguments)))
+func (p *pipeline) callInline(ctx workflow.Context, c api.Call, v api.Verdict, t api.Tool) workflow.Future {
+	p.inline.enter(c.ID, api.MaxInlineRecord)
+	call := &api.InlineCall{ID: c.ID, Tool: t, Left: p.wallTimeLeft(ctx), Apart: p.origin.Caller.Type == api.CallerAgent && !p.stepsInline,
+		Execution: api.Execution{Digest: t.Digest, Arguments: validated(c, v), Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call,
+			Hooks: api.HooksFor(p.hooks.AfterCall, t.Name), Timeout: v.Plan.ShortestTimeout()}}
+	options := inlineOptions(t, call.Hooks, api.InlineSummary(c.ID, t.Summary(call.Arguments)))
 	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), c.Tool, call)
 }
 
-func inlineOptions(t switchyard.Tool, hooks []switchyard.Hook, summary string) workflow.LocalActivityOptions {
+func inlineOptions(t api.Tool, hooks []api.Hook, summary string) workflow.LocalActivityOptions {
 	retry := retryPolicy(t)
 	retry.InitialInterval = shorter(retry.InitialInterval, maxInlineBackoff)
 	retry.MaximumInterval = shorter(retry.MaximumInterval, maxInlineBackoff)
-	return localOptions(t.Timeout.Std()+inlineGrace+switchyard.HooksWithin(hooks), retry, summary)
+	return localOptions(t.Timeout.Std()+inlineGrace+api.HooksWithin(hooks), retry, summary)
 }
 
 // shorter returns the shorter one of two durations, of which zero is none.
@@ -180,20 +180,20 @@ func localOptions(timeout time.Duration, retry *temporal.RetryPolicy, summary st
 
 // inlineStep makes a model step within the workflow task. Nobody could answer its questions about the run meanwhile, so it
 // is given all it needs.
-func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions, request switchyard.ModelRequest) (response switchyard.ModelResponse, err error) {
+func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions, request api.ModelRequest) (response api.ModelResponse, err error) {
 	p := r.pipeline
 	if err := p.inline.await(ctx, maxInlineStep); err != nil {
 		return response, err
 	}
 	p.inline.enter(o.ActivityID, maxInlineStep)
-	request.Inline = &switchyard.InlineStep{ID: o.ActivityID, Messages: slices.Clip(r.conversation.messages),
-		Setup: &switchyard.Setup{Agent: r.agent, Pinned: switchyard.Pack(r.pinned)}}
+	request.Inline = &api.InlineStep{ID: o.ActivityID, Messages: slices.Clip(r.conversation.messages),
+		Setup: &api.Setup{Agent: r.agent, Pinned: api.Pack(r.pinned)}}
 	if request.Limit == "" && request.Compact == nil {
 		request.Inline.Left, request.Inline.Admit = p.wallTimeLeft(ctx), p.stepAdmission()
 	}
 	began := workflow.Now(ctx)
-	options := localOptions(o.StartToCloseTimeout, o.RetryPolicy, switchyard.InlineSummary(o.ActivityID, o.Summary))
-	err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), switchyard.ModelActivity, request).Get(ctx, &response)
+	options := localOptions(o.StartToCloseTimeout, o.RetryPolicy, api.InlineSummary(o.ActivityID, o.Summary))
+	err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), api.ModelActivity, request).Get(ctx, &response)
 	p.inline.leave(ctx, o.ActivityID, response.Message.Size()+verdictsSize(response.Verdicts))
 	for _, v := range response.Verdicts {
 		p.admittedAt(v, began)
@@ -204,8 +204,8 @@ func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions, 
 
 // stepAdmission is with what a model step that runs inline admits its calls; nil where it cannot, because what sub-agents may
 // use depends on what the step itself has used, or because hooks before calls would hold up the step.
-func (p *pipeline) stepAdmission() *switchyard.AdmitRequest {
-	if len(p.hooks.BeforeCall) > 0 || slices.ContainsFunc(p.catalog.Tools, func(t switchyard.Tool) bool { return t.Kind == switchyard.KindAgent }) {
+func (p *pipeline) stepAdmission() *api.AdmitRequest {
+	if len(p.hooks.BeforeCall) > 0 || slices.ContainsFunc(p.catalog.Tools, func(t api.Tool) bool { return t.Kind == api.KindAgent }) {
 		return nil
 	}
 	request := p.admission(p.usage.Calls)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -62,7 +62,7 @@ func newInlineLab(t *testing.T, processes int) *lab {
 }
 
 // inlineAgent is an agent with the tools of the lane inline, whose model steps are on a lane.
-func inlineAgent(lane string, steps ...switchyard.ScriptStep) *switchyard.Agent {
+func inlineAgent(lane string, steps ...api.ScriptStep) *api.Agent {
 	a := agent(steps...)
 	a.Model.Lane = lane
 	a.Tools = []string{"in_echo", "in_greet", "in_flaky", "in_broken", "in_hang", "greet", "store"}
@@ -72,7 +72,7 @@ func inlineAgent(lane string, steps ...switchyard.ScriptStep) *switchyard.Agent 
 // TestInlineCalls proves that calls of inline tools are no activities, whatever becomes of them, beside others of their turn
 // that are; that the model gets the same answers; and that a model step inline asks the run for nothing.
 func TestInlineCalls(t *testing.T) {
-	steps := []switchyard.ScriptStep{
+	steps := []api.ScriptStep{
 		step(call("in_greet", `{"name":"Ann"}`), call("greet", `{"name":"Bob"}`), call("in_broken", `{}`), call("in_flaky", `{}`), call("in_echo", `{"value":`)),
 		step(call("in_echo", `{"value":{"a":"<&>"}}`)), answer("done"),
 	}
@@ -83,7 +83,7 @@ func TestInlineCalls(t *testing.T) {
 	}{
 		{"", 1, []string{"turn-1", "1.2", "turn-2", "turn-3"}},
 		{"", 2, []string{"turn-1", "1.2", "turn-2", "turn-3"}},
-		{switchyard.LaneInline, 2, []string{"1.2"}},
+		{api.LaneInline, 2, []string{"1.2"}},
 	} {
 		t.Run(fmt.Sprint(test.lane, test.processes), func(t *testing.T) {
 			l := newInlineLab(t, test.processes)
@@ -93,7 +93,7 @@ func TestInlineCalls(t *testing.T) {
 			}
 			expect(t, "activities", l.ids(), test.scheduled)
 			expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"1.1 in_greet", "1.2 greet", "1.3 in_broken", "1.4 in_flaky", "1.4 in_flaky", "2.1 in_echo"})
-			if test.lane == switchyard.LaneInline && len(l.queries) > 0 {
+			if test.lane == api.LaneInline && len(l.queries) > 0 {
 				t.Errorf("the run was asked %v", l.queries)
 			}
 			var told []string
@@ -109,14 +109,14 @@ func TestInlineCalls(t *testing.T) {
 // TestInlineInPlansAndCalls proves that plans and direct calls run inline tools inline too, with references resolved.
 func TestInlineInPlansAndCalls(t *testing.T) {
 	l := newInlineLab(t, 1)
-	plan := switchyard.Pack(switchyard.Plan{Name: "two", Calls: []switchyard.PlanCall{
+	plan := api.Pack(api.Plan{Name: "two", Calls: []api.PlanCall{
 		{ID: "a", Tool: "in_echo", Arguments: []byte(`{"value":{"n":2}}`)}, {ID: "b", Tool: "in_echo", Arguments: []byte(`{"value":"${a.n}"}`)}}})
-	l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{Plan: &plan})
+	l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: &plan})
 	if r := l.result(); string(r.Output) != `{"b":2}` || len(l.ids()) > 0 {
 		t.Errorf("the plan gives %s by %v", r.Output, l.ids())
 	}
 	l = newInlineLab(t, 1)
-	l.ExecuteWorkflow(switchyard.CallWorkflow, switchyard.RunInput{Call: &switchyard.Call{Tool: "in_echo", Arguments: `{"value":7}`}})
+	l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "in_echo", Arguments: `{"value":7}`}})
 	if r := l.result(); string(r.Output) != `7` || len(l.ids()) > 0 {
 		t.Errorf("the call gives %s by %v", r.Output, l.ids())
 	}
@@ -125,15 +125,15 @@ func TestInlineInPlansAndCalls(t *testing.T) {
 // TestInlineContext proves what an inline tool knows of its call: the same as any other, on the lane inline.
 func TestInlineContext(t *testing.T) {
 	l := newInlineLab(t, 1)
-	var seen switchyard.CallContext
-	l.calls = func(ctx context.Context) { seen, _ = switchyard.ContextOf(ctx) }
-	in := switchyard.RunInput{Agent: inlineAgent("", step(call("in_echo", `{"value":1}`)), answer("done")), Variables: map[string]any{"v": "w"}}
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, in)
+	var seen api.CallContext
+	l.calls = func(ctx context.Context) { seen, _ = api.ContextOf(ctx) }
+	in := api.RunInput{Agent: inlineAgent("", step(call("in_echo", `{"value":1}`)), answer("done")), Variables: map[string]any{"v": "w"}}
+	l.ExecuteWorkflow(api.AgentWorkflow, in)
 	l.result()
 	if len(l.queries) > 0 {
 		t.Errorf("the process that made the call asked the run %v", l.queries)
 	}
-	if seen.CallID != "1.1" || seen.Tool != "in_echo" || seen.Lane != switchyard.LaneInline || seen.Attempt != 1 || seen.Key == "" ||
+	if seen.CallID != "1.1" || seen.Tool != "in_echo" || seen.Lane != api.LaneInline || seen.Attempt != 1 || seen.Key == "" ||
 		!strings.HasSuffix(seen.Key, "/1.1") || seen.WorkflowID == "" || seen.Conversation != seen.WorkflowID || seen.Variables["v"] != "w" || seen.Caller.ID != "tester" {
 		t.Errorf("it sees %+v", seen)
 	}
@@ -164,7 +164,7 @@ func TestInlineIsBounded(t *testing.T) {
 		t.Errorf("%d calls ran at a time", most.Load())
 	}
 	if timers < 2 {
-		t.Errorf("the workflow task was ended %d times for %d results of %d bytes", timers, calls, switchyard.MaxInlineResult)
+		t.Errorf("the workflow task was ended %d times for %d results of %d bytes", timers, calls, api.MaxInlineResult)
 	}
 	messages := l.conversation()
 	if len(messages) != calls+4 || !strings.Contains(messages[3].Text, "cut to") {
@@ -176,7 +176,7 @@ func TestInlineIsBounded(t *testing.T) {
 func TestInlineIsCancelled(t *testing.T) {
 	l := newInlineLab(t, 1)
 	l.hangs = l.CancelWorkflow
-	l.runAgent(inlineAgent(switchyard.LaneInline, step(call("in_hang", `{}`)), step(call("in_echo", `{"value":1}`)), answer("never")), "Go.")
+	l.runAgent(inlineAgent(api.LaneInline, step(call("in_hang", `{}`)), step(call("in_echo", `{"value":1}`)), answer("never")), "Go.")
 	l.cancelled()
 	expect(t, "executed", l.executed, []string{"1.1 in_hang"})
 }
@@ -184,17 +184,17 @@ func TestInlineIsCancelled(t *testing.T) {
 // TestInlineRefusesWhatChangesThings proves that the run itself refuses what must not run inline, whatever a toolspec says
 // and admission lets pass, and executes none of it.
 func TestInlineRefusesWhatChangesThings(t *testing.T) {
-	for name, change := range map[string]func(*switchyard.Tool){
-		"once":       func(t *switchyard.Tool) { t.Effect = switchyard.EffectOnce },
-		"idempotent": func(t *switchyard.Tool) { t.Effect = switchyard.EffectIdempotent },
-		"human":      func(t *switchyard.Tool) { t.Kind = switchyard.KindHuman },
-		"people":     func(t *switchyard.Tool) { t.AnswerWithin = switchyard.Duration(time.Hour) },
-		"timeout":    func(t *switchyard.Tool) { t.Timeout = switchyard.MaxInlineTimeout + 1 },
+	for name, change := range map[string]func(*api.Tool){
+		"once":       func(t *api.Tool) { t.Effect = api.EffectOnce },
+		"idempotent": func(t *api.Tool) { t.Effect = api.EffectIdempotent },
+		"human":      func(t *api.Tool) { t.Kind = api.KindHuman },
+		"people":     func(t *api.Tool) { t.AnswerWithin = api.Duration(time.Hour) },
+		"timeout":    func(t *api.Tool) { t.Timeout = api.MaxInlineTimeout + 1 },
 	} {
 		for _, careless := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, careless), func(t *testing.T) {
 				l := newInlineLab(t, 1)
-				l.pinned = func(p *switchyard.Pinned) {
+				l.pinned = func(p *api.Pinned) {
 					for i := range p.Catalog.Tools {
 						if p.Catalog.Tools[i].Name == "in_echo" {
 							change(&p.Catalog.Tools[i])
@@ -202,7 +202,7 @@ func TestInlineRefusesWhatChangesThings(t *testing.T) {
 					}
 				}
 				if careless {
-					l.verdicts = func(verdicts []switchyard.Verdict) {
+					l.verdicts = func(verdicts []api.Verdict) {
 						for i := range verdicts {
 							verdicts[i].Error = nil
 						}
@@ -223,11 +223,11 @@ func TestInlineRefusesWhatChangesThings(t *testing.T) {
 // TestInlineInputIsNotEncoded proves what inline calls rest on: the SDK hands their input over as it is, so that nothing of
 // it has to be in a form that JSON can hold.
 func TestInlineInputIsNotEncoded(t *testing.T) {
-	if data, err := json.Marshal(switchyard.ModelRequest{Inline: &switchyard.InlineStep{ID: "turn-1"}}); err != nil || strings.Contains(string(data), "nline") {
+	if data, err := json.Marshal(api.ModelRequest{Inline: &api.InlineStep{ID: "turn-1"}}); err != nil || strings.Contains(string(data), "nline") {
 		t.Errorf("an inline step is encoded as %s, %v", data, err)
 	}
-	var x switchyard.Execution
-	c := &switchyard.InlineCall{ID: "1.1", Execution: switchyard.Execution{Digest: "d"}}
+	var x api.Execution
+	c := &api.InlineCall{ID: "1.1", Execution: api.Execution{Digest: "d"}}
 	if err := c.Get(&x); err != nil || x.Digest != "d" || !c.HasValues() {
 		t.Errorf("an inline call gives %+v, %v", x, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -16,7 +16,7 @@ import (
 // instance is made or made anew: nothing is scheduled a second time.
 type instances struct {
 	base   string
-	origin switchyard.Origin
+	origin api.Origin
 	// list is in the order in which the instances were first needed.
 	list []*instance
 	// closing is set when the run ends: no instance is asked for any more.
@@ -25,7 +25,7 @@ type instances struct {
 
 type instance struct {
 	run  *instances
-	tool switchyard.Tool
+	tool api.Tool
 	// hold ends when the instance does; nil where the run has none, and so is cancel. Its id is holdID, the nth one in this
 	// execution of the run.
 	hold   workflow.Future
@@ -34,8 +34,8 @@ type instance struct {
 	holds  int
 	// adopting says that the hold is one that a living instance is to be adopted by.
 	adopting bool
-	last     switchyard.HoldState
-	before   []switchyard.HoldRef
+	last     api.HoldState
+	before   []api.HoldRef
 	// vanished says that the last instance was lost, gone that no other is made for that.
 	vanished bool
 	gone     bool
@@ -47,7 +47,7 @@ type instance struct {
 type instanceCall struct {
 	cancel func()
 	// fault is why the instance cannot serve it, if that is known before the call has ended.
-	fault *switchyard.Error
+	fault *api.Error
 }
 
 const (
@@ -63,12 +63,12 @@ const (
 
 // call executes a call on the run's instance of a tool, and has one made if there is none. The future has what the call's
 // activity gives, or why the instance could not serve it.
-func (s *instances) call(ctx workflow.Context, t switchyard.Tool, options workflow.ActivityOptions, x switchyard.Execution) workflow.Future {
+func (s *instances) call(ctx workflow.Context, t api.Tool, options workflow.ActivityOptions, x api.Execution) workflow.Future {
 	s.notice(ctx)
 	i := s.of(t)
 	future, settable := workflow.NewFuture(ctx)
 	if i.gone {
-		settable.SetError(switchyard.InstanceLost(t.Name))
+		settable.SetError(api.InstanceLost(t.Name))
 		return future
 	}
 	if i.hold == nil {
@@ -80,7 +80,7 @@ func (s *instances) call(ctx workflow.Context, t switchyard.Tool, options workfl
 	i.calls = append(i.calls, c)
 	executed := workflow.ExecuteActivity(callCtx, t.Name, x)
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		var r switchyard.Result
+		var r api.Result
 		err := executed.Get(ctx, &r)
 		i.calls = slices.DeleteFunc(i.calls, func(other *instanceCall) bool { return other == c })
 		if c.fault != nil && temporal.IsCanceledError(err) {
@@ -91,7 +91,7 @@ func (s *instances) call(ctx workflow.Context, t switchyard.Tool, options workfl
 	return future
 }
 
-func (s *instances) of(t switchyard.Tool) *instance {
+func (s *instances) of(t api.Tool) *instance {
 	for _, i := range s.list {
 		if i.tool.Name == t.Name {
 			return i
@@ -103,26 +103,26 @@ func (s *instances) of(t switchyard.Tool) *instance {
 }
 
 func (i *instance) queue() string {
-	return switchyard.InstanceQueue(i.run.base, i.tool.Lane, i.run.origin.Run, i.tool.Name)
+	return api.InstanceQueue(i.run.base, i.tool.Lane, i.run.origin.Run, i.tool.Name)
 }
 
 // ask asks the workers of the tool's lane for an instance.
 func (i *instance) ask(ctx workflow.Context) {
 	options := i.options()
-	options.TaskQueue = switchyard.HoldQueue(i.run.base, i.tool.Lane)
-	if i.tool.OnLoss == switchyard.OnLossRecreate {
+	options.TaskQueue = api.HoldQueue(i.run.base, i.tool.Lane)
+	if i.tool.OnLoss == api.OnLossRecreate {
 		options.RetryPolicy = &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: time.Second}
 	}
-	i.start(ctx, options, switchyard.HoldRequest{Last: i.last, Lost: i.vanished, Before: i.before})
+	i.start(ctx, options, api.HoldRequest{Last: i.last, Lost: i.vanished, Before: i.before})
 }
 
 // adopt asks for the living instance that the execution before left, where it lives.
 func (i *instance) adopt(ctx workflow.Context) {
 	options := i.options()
 	options.TaskQueue = i.queue()
-	options.ScheduleToStartTimeout = switchyard.AdoptWithin.Std() + i.tool.Heartbeat.Std()
+	options.ScheduleToStartTimeout = api.AdoptWithin.Std() + i.tool.Heartbeat.Std()
 	i.adopting = true
-	i.start(ctx, options, switchyard.HoldRequest{Adopt: true})
+	i.start(ctx, options, api.HoldRequest{Adopt: true})
 }
 
 func (i *instance) options() workflow.ActivityOptions {
@@ -142,11 +142,11 @@ func (i *instance) options() workflow.ActivityOptions {
 }
 
 // start starts a hold. It outlives the cancellation of the run, because what is made has to be closed.
-func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions, r switchyard.HoldRequest) {
+func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions, r api.HoldRequest) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	holdCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
 	r.Tool, r.Digest, r.Origin, r.Queue = i.tool.Name, i.tool.Digest, i.run.origin, i.queue()
-	hold := workflow.ExecuteActivity(holdCtx, switchyard.HoldActivity, r)
+	hold := workflow.ExecuteActivity(holdCtx, api.HoldActivity, r)
 	i.hold, i.cancel = hold, cancel
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		_ = hold.Get(ctx, nil) // it is looked at below, unless it has been
@@ -168,7 +168,7 @@ func (s *instances) notice(ctx workflow.Context) {
 
 // ended takes the end of the hold: the instance idled out, could not be made, or was lost.
 func (i *instance) ended(ctx workflow.Context) {
-	var left switchyard.HoldState
+	var left api.HoldState
 	err := i.hold.Get(ctx, &left)
 	adopted := i.adopting
 	i.hold, i.cancel, i.adopting = nil, nil, false
@@ -182,7 +182,7 @@ func (i *instance) ended(ctx workflow.Context) {
 	i.vanished = i.vanished || lost
 	switch {
 	case fault == nil:
-	case lost && i.tool.OnLoss != switchyard.OnLossRecreate:
+	case lost && i.tool.OnLoss != api.OnLossRecreate:
 		i.gone = true
 		i.fail(fault)
 	case lost && adopted:
@@ -195,13 +195,13 @@ func (i *instance) ended(ctx workflow.Context) {
 
 // learn takes what a failed hold tells of the instance.
 func (i *instance) learn(err error) {
-	var left switchyard.HoldState
+	var left api.HoldState
 	read := errors.New("it tells nothing")
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok && timeout.HasLastHeartbeatDetails() {
 		read = timeout.LastHeartbeatDetails(&left)
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		var e switchyard.Error
+		var e api.Error
 		read = app.Details(&e, &left)
 	}
 	if read == nil {
@@ -217,7 +217,7 @@ func (i *instance) again(ctx workflow.Context) {
 }
 
 // fail ends the calls that wait for the instance.
-func (i *instance) fail(fault *switchyard.Error) {
+func (i *instance) fail(fault *api.Error) {
 	for _, c := range i.calls {
 		c.fault = fault
 		c.cancel()
@@ -247,15 +247,15 @@ func (s *instances) close(ctx workflow.Context) {
 }
 
 // carry is what the next execution of the run has to know.
-func (s *instances) carry(ctx workflow.Context) []switchyard.CarriedInstance {
+func (s *instances) carry(ctx workflow.Context) []api.CarriedInstance {
 	s.notice(ctx)
 	runID := workflow.GetInfo(ctx).WorkflowExecution.RunID
-	var carried []switchyard.CarriedInstance
+	var carried []api.CarriedInstance
 	room := maxCarried
 	for _, i := range s.list {
-		c := switchyard.CarriedInstance{Tool: i.tool.Name, Last: i.last, Held: i.hold != nil, Before: i.before, Vanished: i.vanished, Lost: i.gone}
+		c := api.CarriedInstance{Tool: i.tool.Name, Last: i.last, Held: i.hold != nil, Before: i.before, Vanished: i.vanished, Lost: i.gone}
 		if c.Held {
-			c.Before = append(slices.Clone(c.Before), switchyard.HoldRef{RunID: runID, ActivityID: i.holdID})
+			c.Before = append(slices.Clone(c.Before), api.HoldRef{RunID: runID, ActivityID: i.holdID})
 			c.Before = c.Before[max(0, len(c.Before)-maxBefore):]
 		}
 		if room -= len(c.Last.State); room < 0 {
@@ -267,7 +267,7 @@ func (s *instances) carry(ctx workflow.Context) []switchyard.CarriedInstance {
 }
 
 // resume takes over what the execution before has carried. Living instances are adopted at once: they do not wait long.
-func (s *instances) resume(ctx workflow.Context, carried []switchyard.CarriedInstance, tools map[string]switchyard.Tool) {
+func (s *instances) resume(ctx workflow.Context, carried []api.CarriedInstance, tools map[string]api.Tool) {
 	for _, c := range carried {
 		i := s.of(tools[c.Tool])
 		i.last, i.before, i.vanished, i.gone = c.Last, c.Before, c.Vanished, c.Lost

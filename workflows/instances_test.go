@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
@@ -22,7 +22,7 @@ type workers struct {
 	// holds are what becomes of the holds, in order; those that it does not name are held until the run cancels them.
 	holds []hold
 	// asked are the requests of the holds, in order.
-	asked []switchyard.HoldRequest
+	asked []api.HoldRequest
 	// served is open while calls are executed.
 	served chan struct{}
 	// log is what happened: holds that began and ended, calls that were executed.
@@ -35,27 +35,27 @@ type hold struct {
 	serves bool
 	// until says when it ends: where the log has this entry.
 	until string
-	left  switchyard.HoldState
+	left  api.HoldState
 	err   error
 }
 
 // statefulTool is a stateful tool of the tests.
 func statefulTool(change func(*toolspecs.Spec)) toolspecs.Spec {
-	s := toolspecs.Spec{Name: "counter", Version: "1.0.0", Description: "Counts.", Entry: toolspecs.Entry{Type: switchyard.KindStateful},
+	s := toolspecs.Spec{Name: "counter", Version: "1.0.0", Description: "Counts.", Entry: toolspecs.Entry{Type: api.KindStateful},
 		InputSchema: []byte(`{"type":"object"}`)}
-	s.Execution.Heartbeat = switchyard.Duration(time.Second)
+	s.Execution.Heartbeat = api.Duration(time.Second)
 	if change != nil {
 		change(&s)
 	}
 	return s
 }
 
-func recreated(s *toolspecs.Spec) { s.Entry.OnLoss = switchyard.OnLossRecreate }
+func recreated(s *toolspecs.Spec) { s.Entry.OnLoss = api.OnLossRecreate }
 
 func newWorkers(t *testing.T, tools []toolspecs.Spec, holds ...hold) *workers {
 	t.Helper()
 	w := &workers{lab: newLabOf(t, 1, tools...), holds: holds, served: make(chan struct{})}
-	w.RegisterActivityWithOptions(w.hold, activity.RegisterOptions{Name: switchyard.HoldActivity})
+	w.RegisterActivityWithOptions(w.hold, activity.RegisterOptions{Name: api.HoldActivity})
 	// The environment does not wait for what is cancelled, so this is as far as the end of a hold can be seen here.
 	w.SetOnActivityCanceledListener(func(info *activity.Info) {
 		if strings.HasPrefix(info.ActivityID, "hold/") {
@@ -94,7 +94,7 @@ func (w *workers) await(ctx context.Context, entry string) error {
 	}
 }
 
-func (w *workers) hold(ctx context.Context, r switchyard.HoldRequest) (switchyard.HoldState, error) {
+func (w *workers) hold(ctx context.Context, r api.HoldRequest) (api.HoldState, error) {
 	w.mu.Lock()
 	w.asked = append(w.asked, r)
 	n := len(w.asked)
@@ -110,7 +110,7 @@ func (w *workers) hold(ctx context.Context, r switchyard.HoldRequest) (switchyar
 		defer w.serve(false)
 	}
 	if w.await(ctx, h.until) != nil {
-		return switchyard.HoldState{}, nil
+		return api.HoldState{}, nil
 	}
 	w.say("%s ended", id)
 	return h.left, h.err
@@ -127,7 +127,7 @@ func (w *workers) serve(open bool) {
 	}
 }
 
-func (w *workers) execute(ctx context.Context, _ switchyard.Execution) (switchyard.Result, error) {
+func (w *workers) execute(ctx context.Context, _ api.Execution) (api.Result, error) {
 	info := activity.GetInfo(ctx)
 	w.say("%s waits", info.ActivityID)
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -139,9 +139,9 @@ func (w *workers) execute(ctx context.Context, _ switchyard.Execution) (switchya
 		select {
 		case <-served:
 			w.say("%s executed", info.ActivityID)
-			return switchyard.Result{Output: []byte(`1`)}, nil
+			return api.Result{Output: []byte(`1`)}, nil
 		case <-ctx.Done():
-			return switchyard.Result{}, temporal.NewCanceledError()
+			return api.Result{}, temporal.NewCanceledError()
 		case <-tick.C:
 			activity.RecordHeartbeat(ctx)
 		}
@@ -155,15 +155,15 @@ func (w *workers) events() []string {
 	return slices.DeleteFunc(slices.Clone(w.log), func(s string) bool { return strings.HasSuffix(s, " waits") })
 }
 
-func (w *workers) runAgent(tool string, steps ...switchyard.ScriptStep) {
+func (w *workers) runAgent(tool string, steps ...api.ScriptStep) {
 	w.t.Helper()
 	a := agent(steps...)
 	a.Tools = append(a.Tools, tool)
-	w.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+	w.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 }
 
 // holdError is a hold's failure, as workers report it.
-func holdError(e switchyard.Error, left switchyard.HoldState) error {
+func holdError(e api.Error, left api.HoldState) error {
 	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type), temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{e, left}})
 }
 
@@ -179,7 +179,7 @@ func TestInstanceOfRun(t *testing.T) {
 		}, []string{"hold/counter asked", "2.1 executed", "2.2 executed", "3.1 executed", "hold/counter cancelled"}},
 		"plan": {func(w *workers) { w.runPlan(`{calls: [{id: a, tool: counter}, {id: b, tool: counter}]}`) },
 			[]string{"hold/counter asked", "a executed", "b executed", "hold/counter cancelled"}},
-		"direct": {func(w *workers) { w.runCall(&switchyard.Call{Tool: "counter"}) },
+		"direct": {func(w *workers) { w.runCall(&api.Call{Tool: "counter"}) },
 			[]string{"hold/counter asked", "1.1 executed", "hold/counter cancelled"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestInstanceOfRun(t *testing.T) {
 			w.result()
 			expect(t, "events", w.events(), test.want)
 			r := w.asked[0]
-			if r.Tool != "counter" || r.Digest == "" || r.Origin.Run == "" || r.Queue != switchyard.InstanceQueue("default-test-taskqueue", "general", r.Origin.Run, "counter") ||
+			if r.Tool != "counter" || r.Digest == "" || r.Origin.Run == "" || r.Queue != api.InstanceQueue("default-test-taskqueue", "general", r.Origin.Run, "counter") ||
 				r.Adopt || r.Lost || r.Last.Used {
 				t.Errorf("asked with %+v", r)
 			}
@@ -206,14 +206,14 @@ func TestInstanceIsClosedWhateverEnds(t *testing.T) {
 
 	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	w.runAgent("counter", step(call("counter", `{}`)))
-	w.failure(switchyard.RunModelFailed, nil)
+	w.failure(api.RunModelFailed, nil)
 	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed", "hold/counter cancelled"})
 }
 
 // TestIdleInstanceIsAskedAnew proves that an instance that idled out is asked for again by the next call, with what was left
 // of it; and by a call that had been scheduled while it was closing.
 func TestIdleInstanceIsAskedAnew(t *testing.T) {
-	left := switchyard.HoldState{Generation: 1, Used: true, State: []byte("state")}
+	left := api.HoldState{Generation: 1, Used: true, State: []byte("state")}
 	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hold{serves: true, until: "1.1 executed", left: left})
 	w.runAgent("counter", step(call("counter", `{}`)), step(call("flaky", `{}`)), step(call("counter", `{}`)), answer("done"))
 	w.result()
@@ -231,9 +231,9 @@ func TestIdleInstanceIsAskedAnew(t *testing.T) {
 // TestUnmadeInstance proves that the calls that wait for an instance that cannot be made are answered with why, and that
 // the next one asks again, with what is known of the instances before.
 func TestUnmadeInstance(t *testing.T) {
-	unmade := switchyard.Error{Type: switchyard.ErrExecution, Message: "no disk", Phase: switchyard.PhaseExecution}
-	w := newWorkers(t, []toolspecs.Spec{statefulTool(func(s *toolspecs.Spec) { s.Execution.Access = switchyard.AccessShared })},
-		hold{until: "1.2 waits", err: holdError(unmade, switchyard.HoldState{Generation: 1})})
+	unmade := api.Error{Type: api.ErrExecution, Message: "no disk", Phase: api.PhaseExecution}
+	w := newWorkers(t, []toolspecs.Spec{statefulTool(func(s *toolspecs.Spec) { s.Execution.Access = api.AccessShared })},
+		hold{until: "1.2 waits", err: holdError(unmade, api.HoldState{Generation: 1})})
 	w.runAgent("counter", step(call("counter", `{}`), call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
 	if r := w.result(); r.Usage.Failed != 2 {
 		t.Errorf("usage %+v", r.Usage)
@@ -249,8 +249,8 @@ func TestUnmadeInstance(t *testing.T) {
 // ones are told so, and nothing is asked for any more.
 func TestLostInstance(t *testing.T) {
 	for name, lost := range map[string]error{
-		"silent":   temporal.NewHeartbeatTimeoutError(switchyard.HoldState{Generation: 1, Used: true}),
-		"given up": holdError(switchyard.Error{Type: switchyard.ErrWorkerLost, Message: "it stops"}, switchyard.HoldState{}),
+		"silent":   temporal.NewHeartbeatTimeoutError(api.HoldState{Generation: 1, Used: true}),
+		"given up": holdError(api.Error{Type: api.ErrWorkerLost, Message: "it stops"}, api.HoldState{}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hold{until: "1.1 waits", err: lost})
@@ -258,7 +258,7 @@ func TestLostInstance(t *testing.T) {
 			if r := w.result(); r.Usage.Failed != 3 || r.Usage.Calls != 4 {
 				t.Errorf("usage %+v", r.Usage)
 			}
-			told := switchyard.InstanceLost("counter").ForModel()
+			told := api.InstanceLost("counter").ForModel()
 			expect(t, "told", w.toldOf(), []string{"1.1 " + told, "1.2 " + told, "2.1 " + told, "2.2 1"})
 			expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended"})
 		})
@@ -272,7 +272,7 @@ func TestInstanceIsMadeAnewByTheServer(t *testing.T) {
 		change func(*toolspecs.Spec)
 		asked  int
 	}{{recreated, 3}, {nil, 1}} {
-		lost := hold{until: "1.1 waits", err: temporal.NewApplicationError("it stops", string(switchyard.ErrWorkerLost), switchyard.Error{Type: switchyard.ErrWorkerLost}, switchyard.HoldState{})}
+		lost := hold{until: "1.1 waits", err: temporal.NewApplicationError("it stops", string(api.ErrWorkerLost), api.Error{Type: api.ErrWorkerLost}, api.HoldState{})}
 		w := newWorkers(t, []toolspecs.Spec{statefulTool(test.change)}, lost, lost)
 		w.runAgent("counter", step(call("counter", `{}`)), answer("done"))
 		w.result()
@@ -283,7 +283,7 @@ func TestInstanceIsMadeAnewByTheServer(t *testing.T) {
 }
 
 // carryOver runs an agent until it continues as new, and returns the next execution's input and conversation.
-func (w *workers) carryOver(steps ...switchyard.ScriptStep) (in switchyard.RunInput, earlier []byte) {
+func (w *workers) carryOver(steps ...api.ScriptStep) (in api.RunInput, earlier []byte) {
 	w.t.Helper()
 	w.SetContinueAsNewSuggested(true)
 	w.runAgent("counter", steps...)
@@ -293,7 +293,7 @@ func (w *workers) carryOver(steps ...switchyard.ScriptStep) (in switchyard.RunIn
 // TestInstanceIsCarried proves what a run that continues as new tells of its instances: a living one is to be adopted, of
 // one that idled out what is left, and one that is lost stays so.
 func TestInstanceIsCarried(t *testing.T) {
-	steps := []switchyard.ScriptStep{step(call("counter", `{}`)), step(call("counter", `{}`)), answer("done")}
+	steps := []api.ScriptStep{step(call("counter", `{}`)), step(call("counter", `{}`)), answer("done")}
 	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	in, earlier := w.carryOver(steps...)
 	c := in.Carry.Instances
@@ -301,20 +301,20 @@ func TestInstanceIsCarried(t *testing.T) {
 		t.Fatalf("carried %+v", c)
 	}
 	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
-	w.ExecuteWorkflow(switchyard.AgentWorkflow, in, earlier)
+	w.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
 	w.result()
 	if r := w.asked[0]; !r.Adopt || r.Origin.Run != in.Carry.Run || !strings.Contains(r.Queue, in.Carry.Run) {
 		t.Errorf("asked with %+v", r)
 	}
 	expect(t, "events", w.events(), []string{"hold/counter asked", "2.1 executed", "hold/counter cancelled"})
 
-	idle := hold{serves: true, until: "1.1 executed", left: switchyard.HoldState{Generation: 4, Used: true, State: []byte("state")}}
-	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, idle).carryOver(append([]switchyard.ScriptStep{step(call("counter", `{}`), call("flaky", `{}`))}, steps[1:]...)...)
+	idle := hold{serves: true, until: "1.1 executed", left: api.HoldState{Generation: 4, Used: true, State: []byte("state")}}
+	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, idle).carryOver(append([]api.ScriptStep{step(call("counter", `{}`), call("flaky", `{}`))}, steps[1:]...)...)
 	if c := in.Carry.Instances; len(c) != 1 || c[0].Held || string(c[0].Last.State) != "state" || c[0].Before != nil {
 		t.Fatalf("carried %+v", c)
 	}
 	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
-	w.ExecuteWorkflow(switchyard.AgentWorkflow, in, earlier)
+	w.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
 	w.result()
 	if r := w.asked[0]; r.Adopt || r.Last.Generation != 4 || string(r.Last.State) != "state" {
 		t.Errorf("asked with %+v", r)
@@ -323,7 +323,7 @@ func TestInstanceIsCarried(t *testing.T) {
 	gone := hold{until: "1.1 waits", err: temporal.NewHeartbeatTimeoutError()}
 	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, gone).carryOver(steps...)
 	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
-	w.ExecuteWorkflow(switchyard.AgentWorkflow, in, earlier)
+	w.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
 	if w.result(); !in.Carry.Instances[0].Lost || len(w.asked) != 0 {
 		t.Errorf("carried %+v, asked %+v", in.Carry.Instances, w.asked)
 	}
@@ -332,27 +332,27 @@ func TestInstanceIsCarried(t *testing.T) {
 // TestAdoptionFails proves what becomes of an instance that nobody adopts, or whose adopter is lost: it is lost for good, or
 // made anew with what its last heartbeat told, which the run knows or the worker is told where to find.
 func TestAdoptionFails(t *testing.T) {
-	told := switchyard.HoldState{Generation: 3, Used: true, State: []byte("state")}
+	told := api.HoldState{Generation: 3, Used: true, State: []byte("state")}
 	for name, test := range map[string]struct {
 		change func(*toolspecs.Spec)
 		lost   error
-		check  func(switchyard.HoldRequest) bool
+		check  func(api.HoldRequest) bool
 	}{
-		"nobody": {recreated, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil), func(r switchyard.HoldRequest) bool { return len(r.Before) == 1 && !r.Last.Used }},
-		"silent": {recreated, temporal.NewHeartbeatTimeoutError(told), func(r switchyard.HoldRequest) bool {
+		"nobody": {recreated, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil), func(r api.HoldRequest) bool { return len(r.Before) == 1 && !r.Last.Used }},
+		"silent": {recreated, temporal.NewHeartbeatTimeoutError(told), func(r api.HoldRequest) bool {
 			return len(r.Before) == 0 && string(r.Last.State) == "state" && r.Last.Generation == 3
 		}},
-		"given up":      {recreated, holdError(switchyard.Error{Type: switchyard.ErrWorkerLost}, told), func(r switchyard.HoldRequest) bool { return len(r.Before) == 0 && string(r.Last.State) == "state" }},
+		"given up":      {recreated, holdError(api.Error{Type: api.ErrWorkerLost}, told), func(r api.HoldRequest) bool { return len(r.Before) == 0 && string(r.Last.State) == "state" }},
 		"lost for good": {nil, temporal.NewHeartbeatTimeoutError(told), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tools := []toolspecs.Spec{statefulTool(test.change)}
 			in, earlier := newWorkers(t, tools).carryOver(step(call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
 			w := newWorkers(t, tools, hold{until: "2.1 waits", err: test.lost})
-			w.ExecuteWorkflow(switchyard.AgentWorkflow, in, earlier)
+			w.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
 			w.result()
 			if test.check == nil {
-				expect(t, "told", w.toldOf()[1:], []string{"2.1 " + switchyard.InstanceLost("counter").ForModel()})
+				expect(t, "told", w.toldOf()[1:], []string{"2.1 " + api.InstanceLost("counter").ForModel()})
 				return
 			}
 			if r := w.asked[1]; r.Adopt || !r.Lost || !test.check(r) {

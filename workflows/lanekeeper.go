@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -28,10 +28,10 @@ const (
 //
 // HoldersSignal tells how the lane is configured now. Only what groups there are matters here, the rest is for the workers.
 // When the lane has no limit any more, the workflow completes.
-func LaneKeeper(ctx workflow.Context, in switchyard.KeeperInput) error {
+func LaneKeeper(ctx workflow.Context, in api.KeeperInput) error {
 	k := &keeper{in: in}
 	for {
-		if err := workflow.UpsertMemo(ctx, map[string]any{switchyard.HoldersMemo: k.in.Lane.Groups()}); err != nil {
+		if err := workflow.UpsertMemo(ctx, map[string]any{api.HoldersMemo: k.in.Lane.Groups()}); err != nil {
 			return err
 		}
 		k.hold(ctx)
@@ -42,13 +42,13 @@ func LaneKeeper(ctx workflow.Context, in switchyard.KeeperInput) error {
 		case !k.in.Lane.Limited():
 			return k.closeKeys(ctx)
 		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			return workflow.NewContinueAsNewError(ctx, switchyard.LaneWorkflow, k.in)
+			return workflow.NewContinueAsNewError(ctx, api.LaneWorkflow, k.in)
 		}
 	}
 }
 
 type keeper struct {
-	in switchyard.KeeperInput
+	in api.KeeperInput
 	// release ends the groups that are held now, running counts them.
 	release func()
 	running int
@@ -81,18 +81,18 @@ func (k *keeper) fence(ctx workflow.Context) int64 {
 }
 
 // holdOnce offers a group until it is held no more and nobody takes it over by itself.
-func (k *keeper) holdOnce(ctx workflow.Context, lane switchyard.Lane, group int) {
+func (k *keeper) holdOnce(ctx workflow.Context, lane api.Lane, group int) {
 	options := workflow.ActivityOptions{
-		TaskQueue:           switchyard.SlotsQueue(k.in.Base, lane.Name),
+		TaskQueue:           api.SlotsQueue(k.in.Base, lane.Name),
 		StartToCloseTimeout: holdTimeout,
 		HeartbeatTimeout:    slotsHeartbeat,
 		WaitForCancellation: true,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: slotsRetry, BackoffCoefficient: 1},
 		Summary:             fmt.Sprintf("slots of the lane %s, group %d of %d", lane.Name, group+1, lane.Holders),
 	}
-	request := switchyard.SlotsRequest{Lane: lane, Base: k.in.Base, Group: group, Fence: k.in.Fences[group]}
-	var state switchyard.SlotsState
-	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), switchyard.SlotsActivity, request).Get(ctx, &state)
+	request := api.SlotsRequest{Lane: lane, Base: k.in.Base, Group: group, Fence: k.in.Fences[group]}
+	var state api.SlotsState
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), api.SlotsActivity, request).Get(ctx, &state)
 	if err == nil {
 		k.in.Fences[group] = max(k.in.Fences[group], state.Fence)
 	} else {
@@ -105,7 +105,7 @@ func (k *keeper) holdOnce(ctx workflow.Context, lane switchyard.Lane, group int)
 
 // await returns when every group is released because the groups are to be others.
 func (k *keeper) await(ctx workflow.Context) error {
-	changed := workflow.GetSignalChannel(ctx, switchyard.HoldersSignal)
+	changed := workflow.GetSignalChannel(ctx, api.HoldersSignal)
 	now := k.in.Lane.Groups()
 	for {
 		err := workflow.Await(ctx, func() bool {
@@ -131,7 +131,7 @@ func (k *keeper) await(ctx workflow.Context) error {
 // learn takes what has been told of the lane: the last word counts.
 func (k *keeper) learn(ctx workflow.Context, changed workflow.ReceiveChannel) {
 	for changed.Len() > 0 {
-		var lane switchyard.Lane // a fresh one, because rules that are left out of it are none
+		var lane api.Lane // a fresh one, because rules that are left out of it are none
 		changed.Receive(ctx, &lane)
 		k.in.Lane = lane
 	}
@@ -139,6 +139,6 @@ func (k *keeper) learn(ctx workflow.Context, changed workflow.ReceiveChannel) {
 
 // closeKeys ends the workflow that knows the lane's keys, if there is one.
 func (k *keeper) closeKeys(ctx workflow.Context) error {
-	_ = workflow.RequestCancelExternalWorkflow(ctx, switchyard.KeysWorkflowID(k.in.Base, k.in.Lane.Name), "").Get(ctx, nil) // there may be none
+	_ = workflow.RequestCancelExternalWorkflow(ctx, api.KeysWorkflowID(k.in.Base, k.in.Lane.Name), "").Get(ctx, nil) // there may be none
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -22,16 +22,16 @@ type keeperLab struct {
 	*testsuite.TestWorkflowEnvironment
 
 	mu     sync.Mutex
-	taken  []switchyard.SlotsRequest
-	holder func(ctx context.Context, r switchyard.SlotsRequest, n int) (switchyard.SlotsState, error)
+	taken  []api.SlotsRequest
+	holder func(ctx context.Context, r api.SlotsRequest, n int) (api.SlotsState, error)
 }
 
 func newKeeperLab() *keeperLab {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	l := &keeperLab{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
-	l.RegisterWorkflowWithOptions(workflows.LaneKeeper, workflow.RegisterOptions{Name: switchyard.LaneWorkflow})
-	l.RegisterActivityWithOptions(func(ctx context.Context, r switchyard.SlotsRequest) (switchyard.SlotsState, error) {
+	l.RegisterWorkflowWithOptions(workflows.LaneKeeper, workflow.RegisterOptions{Name: api.LaneWorkflow})
+	l.RegisterActivityWithOptions(func(ctx context.Context, r api.SlotsRequest) (api.SlotsState, error) {
 		l.mu.Lock()
 		l.taken = append(l.taken, r)
 		n := len(l.taken)
@@ -42,8 +42,8 @@ func newKeeperLab() *keeperLab {
 			}
 		}
 		// The environment does not wait for what is cancelled, and lets no time pass while an activity runs.
-		return switchyard.SlotsState{}, activity.ErrResultPending
-	}, activity.RegisterOptions{Name: switchyard.SlotsActivity})
+		return api.SlotsState{}, activity.ErrResultPending
+	}, activity.RegisterOptions{Name: api.SlotsActivity})
 	l.SetTestTimeout(20 * time.Second)
 	return l
 }
@@ -61,20 +61,20 @@ func (l *keeperLab) groups() (groups []int) {
 // the new ones are offered, with fencing numbers that go on; and it ends when the lane has no limit any more.
 func TestKeeper(t *testing.T) {
 	l := newKeeperLab()
-	lane := switchyard.Lane{Name: "gpu", Limit: 4, Holders: 2}
+	lane := api.Lane{Name: "gpu", Limit: 4, Holders: 2}
 	l.RegisterDelayedCallback(func() {
 		same := lane
 		same.Limit = 5
-		l.SignalWorkflow(switchyard.HoldersSignal, same) // the holders see to that
+		l.SignalWorkflow(api.HoldersSignal, same) // the holders see to that
 	}, time.Second)
 	l.RegisterDelayedCallback(func() {
 		other := lane
 		other.Holders = 3
-		l.SignalWorkflow(switchyard.HoldersSignal, other)
+		l.SignalWorkflow(api.HoldersSignal, other)
 	}, 2*time.Second)
-	l.RegisterDelayedCallback(func() { l.SignalWorkflow(switchyard.HoldersSignal, switchyard.Lane{Name: "gpu"}) }, 3*time.Second)
-	l.OnRequestCancelExternalWorkflow("default-test-namespace", switchyard.KeysWorkflowID("q", "gpu"), "").Return(nil)
-	l.ExecuteWorkflow(switchyard.LaneWorkflow, switchyard.KeeperInput{Lane: lane, Base: "q"})
+	l.RegisterDelayedCallback(func() { l.SignalWorkflow(api.HoldersSignal, api.Lane{Name: "gpu"}) }, 3*time.Second)
+	l.OnRequestCancelExternalWorkflow("default-test-namespace", api.KeysWorkflowID("q", "gpu"), "").Return(nil)
+	l.ExecuteWorkflow(api.LaneWorkflow, api.KeeperInput{Lane: lane, Base: "q"})
 	if err := l.GetWorkflowError(); err != nil {
 		t.Fatal(err, l.groups())
 	}
@@ -97,19 +97,19 @@ func TestKeeper(t *testing.T) {
 // first one is no less than the time, so that those of an earlier keeper of the lane are less.
 func TestKeeperOffersAgain(t *testing.T) {
 	l := newKeeperLab()
-	l.holder = func(_ context.Context, r switchyard.SlotsRequest, n int) (switchyard.SlotsState, error) {
+	l.holder = func(_ context.Context, r api.SlotsRequest, n int) (api.SlotsState, error) {
 		switch n {
 		case 1:
-			return switchyard.SlotsState{Fence: r.Fence + 7}, nil
+			return api.SlotsState{Fence: r.Fence + 7}, nil
 		case 2:
-			return switchyard.SlotsState{}, temporal.NewNonRetryableApplicationError("ended by an operator", "operator", nil)
+			return api.SlotsState{}, temporal.NewNonRetryableApplicationError("ended by an operator", "operator", nil)
 		}
-		return switchyard.SlotsState{}, nil
+		return api.SlotsState{}, nil
 	}
 	l.RegisterDelayedCallback(l.CancelWorkflow, time.Hour)
 	began := time.Now()
 	l.SetStartTime(began)
-	l.ExecuteWorkflow(switchyard.LaneWorkflow, switchyard.KeeperInput{Lane: switchyard.Lane{Name: "serial", Limit: 1, Holders: 1}, Base: "q"})
+	l.ExecuteWorkflow(api.LaneWorkflow, api.KeeperInput{Lane: api.Lane{Name: "serial", Limit: 1, Holders: 1}, Base: "q"})
 	if err := l.GetWorkflowError(); !temporal.IsCanceledError(err) {
 		t.Errorf("a cancelled keeper ends with %v", err)
 	}
@@ -124,26 +124,26 @@ func TestKeys(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(workflows.LaneKeys, workflow.RegisterOptions{Name: switchyard.KeysWorkflow})
+	env.RegisterWorkflowWithOptions(workflows.LaneKeys, workflow.RegisterOptions{Name: api.KeysWorkflow})
 	env.RegisterDelayedCallback(func() {
-		for _, o := range []switchyard.KeyOrder{{Open: "a"}, {Open: "b"}, {Open: "b"}, {Close: "a", Opens: 1}, {Close: "b", Opens: 1}, {Open: "c"}, {Close: "old", Opens: 3}} {
-			env.SignalWorkflow(switchyard.KeySignal, o)
+		for _, o := range []api.KeyOrder{{Open: "a"}, {Open: "b"}, {Open: "b"}, {Close: "a", Opens: 1}, {Close: "b", Opens: 1}, {Open: "c"}, {Close: "old", Opens: 3}} {
+			env.SignalWorkflow(api.KeySignal, o)
 		}
 	}, time.Second)
 	env.RegisterDelayedCallback(func() {
 		env.SetContinueAsNewSuggested(true)
-		env.SignalWorkflow(switchyard.KeySignal, switchyard.KeyOrder{Open: "d"})
+		env.SignalWorkflow(api.KeySignal, api.KeyOrder{Open: "d"})
 	}, 2*time.Second)
-	env.ExecuteWorkflow(switchyard.KeysWorkflow, switchyard.KeysInput{Lane: "device", Open: switchyard.OpenKeys{"old": 3, "older": 1}})
+	env.ExecuteWorkflow(api.KeysWorkflow, api.KeysInput{Lane: "device", Open: api.OpenKeys{"old": 3, "older": 1}})
 	next, ok := errors.AsType[*workflow.ContinueAsNewError](env.GetWorkflowError())
 	if !ok {
 		t.Fatalf("got %v", env.GetWorkflowError())
 	}
-	var in switchyard.KeysInput
+	var in api.KeysInput
 	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &in); err != nil {
 		t.Fatal(err)
 	}
-	want := switchyard.OpenKeys{"older": 1, "b": 2, "c": 1, "d": 1}
+	want := api.OpenKeys{"older": 1, "b": 2, "c": 1, "d": 1}
 	if in.Lane != "device" || len(in.Open) != len(want) {
 		t.Errorf("got %+v", in)
 	}
@@ -159,9 +159,9 @@ func TestKeysCancelled(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(workflows.LaneKeys, workflow.RegisterOptions{Name: switchyard.KeysWorkflow})
+	env.RegisterWorkflowWithOptions(workflows.LaneKeys, workflow.RegisterOptions{Name: api.KeysWorkflow})
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Second)
-	env.ExecuteWorkflow(switchyard.KeysWorkflow, switchyard.KeysInput{Lane: "device"})
+	env.ExecuteWorkflow(api.KeysWorkflow, api.KeysInput{Lane: "device"})
 	if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) {
 		t.Errorf("got %v", err)
 	}

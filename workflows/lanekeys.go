@@ -3,22 +3,22 @@ package workflows
 import (
 	"maps"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
 
 // LaneKeys is the workflow that knows which keys of a keyed lane are open. It only takes orders, KeySignal, and puts them
 // into one order, its history; holders follow that, and so does whoever looks at the lane. It ends when it is cancelled.
-func LaneKeys(ctx workflow.Context, in switchyard.KeysInput) error {
+func LaneKeys(ctx workflow.Context, in api.KeysInput) error {
 	open := maps.Clone(in.Open)
 	if open == nil {
-		open = switchyard.OpenKeys{}
+		open = api.OpenKeys{}
 	}
-	orders := workflow.GetSignalChannel(ctx, switchyard.KeySignal)
+	orders := workflow.GetSignalChannel(ctx, api.KeySignal)
 	selector := workflow.NewSelector(ctx)
 	selector.AddReceive(orders, func(workflow.ReceiveChannel, bool) {
 		for {
-			var o switchyard.KeyOrder
+			var o api.KeyOrder
 			if !orders.ReceiveAsync(&o) {
 				return
 			}
@@ -29,7 +29,7 @@ func LaneKeys(ctx workflow.Context, in switchyard.KeysInput) error {
 	for ctx.Err() == nil {
 		selector.Select(ctx)
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			return workflow.NewContinueAsNewError(ctx, switchyard.KeysWorkflow, switchyard.KeysInput{Lane: in.Lane, Open: open})
+			return workflow.NewContinueAsNewError(ctx, api.KeysWorkflow, api.KeysInput{Lane: in.Lane, Open: open})
 		}
 	}
 	return ctx.Err()

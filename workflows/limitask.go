@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -13,12 +13,12 @@ import (
 var grantable = []string{limitTurns, limitCalls, limitTokens, limitCost, limitWallTime}
 
 // atLimit ends the run at a limit as its agent says, with a last answer or at once, unless there is an error already.
-func (r *agentRun) atLimit(ctx workflow.Context, limit string, err error) (switchyard.RunResult, error) {
+func (r *agentRun) atLimit(ctx workflow.Context, limit string, err error) (api.RunResult, error) {
 	if err != nil {
-		return switchyard.RunResult{}, err
+		return api.RunResult{}, err
 	}
-	if r.agent.Limits.OnReached == switchyard.LimitStops {
-		return r.end(switchyard.RunResult{Outcome: switchyard.OutcomeLimit, Limit: limit}, "")
+	if r.agent.Limits.OnReached == api.LimitStops {
+		return r.end(api.RunResult{Outcome: api.OutcomeLimit, Limit: limit}, "")
 	}
 	return r.summarise(ctx, limit)
 }
@@ -50,16 +50,16 @@ func (r *agentRun) granted(ctx workflow.Context, limit string) (bool, error) {
 
 // asksAt reports whether a person is asked for more of a limit.
 func (r *agentRun) asksAt(limit string) bool {
-	return r.agent.Limits.OnReached == switchyard.LimitAsks && slices.Contains(grantable, limit)
+	return r.agent.Limits.OnReached == api.LimitAsks && slices.Contains(grantable, limit)
 }
 
 // askMore asks a person for more of a limit, in one recorded step.
 func (r *agentRun) askMore(ctx workflow.Context, limit string) (*approval, error) {
 	r.answerOpenCalls()
-	request := switchyard.LimitRequest{Run: r.pipeline.origin.Run, Agent: r.agent.Name, Limit: limit, Limits: r.limits, Usage: r.pipeline.usage,
-		Turns: r.turn - r.before, Took: switchyard.Duration(workflow.Now(ctx).Sub(r.started)), Asked: r.asked}
-	var need switchyard.ApprovalNeed
-	if err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx), "asking for more of the limit of "+limit), switchyard.LimitActivity, request).Get(ctx, &need); err != nil {
+	request := api.LimitRequest{Run: r.pipeline.origin.Run, Agent: r.agent.Name, Limit: limit, Limits: r.limits, Usage: r.pipeline.usage,
+		Turns: r.turn - r.before, Took: api.Duration(workflow.Now(ctx).Sub(r.started)), Asked: r.asked}
+	var need api.ApprovalNeed
+	if err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx), "asking for more of the limit of "+limit), api.LimitActivity, request).Get(ctx, &need); err != nil {
 		return nil, err
 	}
 	r.asked++
@@ -67,7 +67,7 @@ func (r *agentRun) askMore(ctx workflow.Context, limit string) (*approval, error
 }
 
 // carriedLimits are the run's limits where they may not be its agent's any more.
-func (r *agentRun) carriedLimits() *switchyard.Limits {
+func (r *agentRun) carriedLimits() *api.Limits {
 	if r.asked == 0 {
 		return nil
 	}
@@ -75,25 +75,25 @@ func (r *agentRun) carriedLimits() *switchyard.Limits {
 }
 
 // askLimit asks for more of a limit. Earlier such approvals are over: a digest tells one from the next.
-func (a *approvals) askLimit(ctx workflow.Context, need switchyard.ApprovalNeed) *approval {
-	delete(a.known, switchyard.LimitCall)
-	a.ask(ctx, switchyard.Call{ID: switchyard.LimitCall}, switchyard.Verdict{ID: switchyard.LimitCall, Approval: &need})
-	return a.known[switchyard.LimitCall]
+func (a *approvals) askLimit(ctx workflow.Context, need api.ApprovalNeed) *approval {
+	delete(a.known, api.LimitCall)
+	a.ask(ctx, api.Call{ID: api.LimitCall}, api.Verdict{ID: api.LimitCall, Approval: &need})
+	return a.known[api.LimitCall]
 }
 
 // unfit returns what keeps a decision from being one on what waits: a call is not granted anything, and a run at a limit needs
 // more of just that limit.
-func (o *approval) unfit(d switchyard.Decision) *switchyard.ReplyError {
+func (o *approval) unfit(d api.Decision) *api.ReplyError {
 	message := ""
 	switch {
 	case o.Limit == "" && d.Grant != nil:
 		message = fmt.Sprintf("call %q waits for approval; only a run at a limit is granted something", d.Call)
-	case o.Limit != "" && d.Kind == switchyard.DecisionEdit:
+	case o.Limit != "" && d.Kind == api.DecisionEdit:
 		message = "a run at a limit has no arguments to change; grant it more, or deny it"
-	case o.Limit != "" && d.Kind == switchyard.DecisionApprove && d.Grant.Of(o.Limit) <= 0:
+	case o.Limit != "" && d.Kind == api.DecisionApprove && d.Grant.Of(o.Limit) <= 0:
 		message = fmt.Sprintf("the run has reached its limit of %s; say how much more of it the run may use. What can be granted: %s", o.Limit, strings.Join(grantable, ", "))
 	default:
 		return nil
 	}
-	return &switchyard.ReplyError{Type: switchyard.DecisionUnfit, Message: message}
+	return &api.ReplyError{Type: api.DecisionUnfit, Message: message}
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -32,7 +32,7 @@ func (r *agentRun) reached() string {
 	}
 	l, u := r.limits, r.pipeline.usage
 	if l.Turns == 0 {
-		l.Turns = switchyard.DefaultTurns
+		l.Turns = api.DefaultTurns
 	}
 	for _, limit := range []struct {
 		name      string
@@ -53,8 +53,8 @@ func (r *agentRun) reached() string {
 // reserved returns the limit of which a sub-agent has no more left than its next step and the answer that sums up may take, as its
 // last step tells: what each of many uses beyond its share is used beyond the budget of the run above. It returns nothing where there
 // is more, and for a run that works for nobody, or makes no such answer.
-func (r *agentRun) reserved(l switchyard.Limits) string {
-	if r.in.Parent == nil || !r.in.Parent.Reserve || l.OnReached != "" && l.OnReached != switchyard.LimitWrapsUp {
+func (r *agentRun) reserved(l api.Limits) string {
+	if r.in.Parent == nil || !r.in.Parent.Reserve || l.OnReached != "" && l.OnReached != api.LimitWrapsUp {
 		return ""
 	}
 	u, last := r.pipeline.usage, r.last
@@ -81,7 +81,7 @@ func (r *agentRun) watchWallTime(ctx workflow.Context, stopTurns func()) {
 		return
 	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		for limit := switchyard.Duration(0); limit < r.limits.WallTime; left = r.wallTimeLeft(ctx) {
+		for limit := api.Duration(0); limit < r.limits.WallTime; left = r.wallTimeLeft(ctx) {
 			// While the timer ran, a person may have granted more.
 			limit = r.limits.WallTime
 			options := workflow.TimerOptions{Summary: "wall time of the run"}
@@ -100,16 +100,16 @@ func (r *agentRun) wallTimeLeft(ctx workflow.Context) time.Duration {
 }
 
 // summarise ends the run with one more model step, without tools, that answers with what is known.
-func (r *agentRun) summarise(ctx workflow.Context, limit string) (switchyard.RunResult, error) {
+func (r *agentRun) summarise(ctx workflow.Context, limit string) (api.RunResult, error) {
 	r.answerOpenCalls()
-	response, err := r.ask(ctx, switchyard.SummaryStepID, limit)
+	response, err := r.ask(ctx, api.SummaryStepID, limit)
 	if err != nil {
 		if errors.Is(err, errFull) {
 			err = r.modelError(err, "the summary at the limit of "+limit)
 		}
-		return switchyard.RunResult{}, err
+		return api.RunResult{}, err
 	}
-	return r.end(switchyard.RunResult{Outcome: switchyard.OutcomeLimit, Limit: limit, Answer: response.Message.Text}, response.Stop)
+	return r.end(api.RunResult{Outcome: api.OutcomeLimit, Limit: limit, Answer: response.Message.Text}, response.Stop)
 }
 
 // answerOpenCalls gives every call of the last turn that has no answer one: models refuse a conversation with gaps.
@@ -117,7 +117,7 @@ func (r *agentRun) answerOpenCalls() {
 	messages := r.conversation.messages
 	answered := map[string]bool{}
 	last := len(messages) - 1
-	for last >= 0 && messages[last].Role == switchyard.RoleTool {
+	for last >= 0 && messages[last].Role == api.RoleTool {
 		answered[messages[last].CallID] = true
 		last--
 	}
@@ -126,8 +126,8 @@ func (r *agentRun) answerOpenCalls() {
 	}
 	for _, c := range messages[last].Calls {
 		if !answered[c.ID] {
-			e := switchyard.Errorf(switchyard.ErrCancelled, "the run reached a limit before this call ran")
-			r.conversation.add(switchyard.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}.Message())
+			e := api.Errorf(api.ErrCancelled, "the run reached a limit before this call ran")
+			r.conversation.add(api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}.Message())
 		}
 	}
 }

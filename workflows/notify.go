@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -19,11 +19,11 @@ const (
 )
 
 // tell has the webhook told of an approval whose verdict says so. Nothing waits for it, and nothing comes of its failure.
-func (a *approvals) tell(ctx workflow.Context, o *approval, event switchyard.NoticeEvent, decided *switchyard.NoticeDecision) {
+func (a *approvals) tell(ctx workflow.Context, o *approval, event api.NoticeEvent, decided *api.NoticeDecision) {
 	if !o.Notify || a.notify == nil {
 		return
 	}
-	notice := switchyard.Notice{Event: event, At: workflow.Now(ctx), Call: o.Call, Tool: o.Tool, Limit: o.Limit, Text: o.Text, Reason: o.Reason, Rule: o.Rule,
+	notice := api.Notice{Event: event, At: workflow.Now(ctx), Call: o.Call, Tool: o.Tool, Limit: o.Limit, Text: o.Text, Reason: o.Reason, Rule: o.Rule,
 		Digest: o.Digest, Until: o.Until, Decided: decided}
 	// It is told in a cancelled run too.
 	apart, _ := workflow.NewDisconnectedContext(ctx)
@@ -39,14 +39,14 @@ func (a *approvals) tell(ctx workflow.Context, o *approval, event switchyard.Not
 }
 
 // notify has a worker of the general lane tell the webhook. It returns when that is done, or given up.
-func (p *pipeline) notify(ctx workflow.Context, id string, n switchyard.Notice) {
+func (p *pipeline) notify(ctx workflow.Context, id string, n api.Notice) {
 	n.WorkflowID, n.Run = workflow.GetInfo(ctx).WorkflowExecution.ID, p.origin.Run
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: p.queue, ActivityID: id, StartToCloseTimeout: noticeTimeout,
-		Summary: fmt.Sprintf("approval of %s: %s", n.Call, n.Event), Priority: p.rank.step(switchyard.Route{}),
+		Summary: fmt.Sprintf("approval of %s: %s", n.Call, n.Event), Priority: p.rank.step(api.Route{}),
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: noticeAttempts, InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: noticePause},
 	})
-	if err := workflow.ExecuteActivity(ctx, switchyard.NotifyActivity, n).Get(ctx, nil); err != nil {
+	if err := workflow.ExecuteActivity(ctx, api.NotifyActivity, n).Get(ctx, nil); err != nil {
 		workflow.GetLogger(ctx).Warn("the webhook was not told of an approval", "call", n.Call, "event", n.Event, "error", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 )
@@ -22,11 +22,11 @@ type hook struct {
 	status int
 	mu     sync.Mutex
 	told   []string
-	first  switchyard.Notice
+	first  api.Notice
 }
 
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var n switchyard.Notice
+	var n api.Notice
 	err := json.NewDecoder(r.Body).Decode(&n)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,8 +66,8 @@ func (l *lab) notifying(h *hook) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.RegisterActivityWithOptions(a.Notify, activity.RegisterOptions{Name: switchyard.NotifyActivity})
-	l.verdicts = func(verdicts []switchyard.Verdict) {
+	l.RegisterActivityWithOptions(a.Notify, activity.RegisterOptions{Name: api.NotifyActivity})
+	l.verdicts = func(verdicts []api.Verdict) {
 		for _, v := range verdicts {
 			if v.Approval != nil {
 				v.Approval.Notify = true
@@ -81,20 +81,20 @@ func (l *lab) notifying(h *hook) {
 func TestApprovalNotices(t *testing.T) {
 	l, h := newGuardedLab(t), &hook{status: http.StatusOK}
 	l.notifying(h)
-	var wait []switchyard.Approval
+	var wait []api.Approval
 	l.after(time.Minute, func() { wait = l.awaiting() })
-	l.decide(2*time.Minute, switchyard.Decision{Call: "1.2", Kind: switchyard.DecisionDeny, By: "ada"})
+	l.decide(2*time.Minute, api.Decision{Call: "1.2", Kind: api.DecisionDeny, By: "ada"})
 	l.runAgent(guardedAgent(step(call("wire", `{"text":"x"}`), call("pay", `{"value":1}`), call("pay", `{"value":2}`)), answer("done")), "Go.")
 	l.result()
 	// The run is over as soon as 1.1 is, and does not wait until that is told.
 	told := slices.DeleteFunc(h.all(), func(line string) bool { return line == "1.1 decided timeout " })
 	expect(t, "told", told, []string{"1.1 escalated", "1.1 waiting", "1.2 decided deny ada", "1.2 waiting", "1.3 decided timeout ", "1.3 waiting"})
-	i := slices.IndexFunc(wait, func(a switchyard.Approval) bool { return a.Call == h.first.Call })
+	i := slices.IndexFunc(wait, func(a api.Approval) bool { return a.Call == h.first.Call })
 	if i < 0 {
 		t.Fatalf("the first notice is %+v, and what waited %+v", h.first, wait)
 	}
 	n, a := h.first, wait[i]
-	if n.Event != switchyard.NoticeWaiting || n.Tool != a.Tool || n.Text != a.Text || n.Reason != a.Reason || n.Digest != a.Digest || !n.Until.Equal(a.Until) ||
+	if n.Event != api.NoticeWaiting || n.Tool != a.Tool || n.Text != a.Text || n.Reason != a.Reason || n.Digest != a.Digest || !n.Until.Equal(a.Until) ||
 		!n.At.Equal(a.Asked) || n.WorkflowID == "" || n.Run == "" || !strings.HasPrefix(n.Command, "starter approve "+n.WorkflowID+" 1.") {
 		t.Errorf("the notice is %+v of %+v", n, a)
 	}
@@ -135,7 +135,7 @@ func TestApprovalWebhookDown(t *testing.T) {
 func TestApprovalManyNotices(t *testing.T) {
 	l, h := newGuardedLab(t), &hook{status: http.StatusOK}
 	l.notifying(h)
-	var calls []switchyard.ScriptCall
+	var calls []api.ScriptCall
 	for range 250 {
 		calls = append(calls, call("pay", `{"value":1}`))
 	}

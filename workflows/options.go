@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -26,10 +26,10 @@ const localTimeout = 30 * time.Second
 const longestWait = 365 * 24 * time.Hour
 
 // callOptions are the options of a call's activity, but for its priority.
-func callOptions(base, id string, t switchyard.Tool, r switchyard.Route, summary string) workflow.ActivityOptions {
+func callOptions(base, id string, t api.Tool, r api.Route, summary string) workflow.ActivityOptions {
 	t = t.On(r)
 	o := workflow.ActivityOptions{
-		TaskQueue:              cmp.Or(r.Queue, switchyard.Queue(base, t.Lane)),
+		TaskQueue:              cmp.Or(r.Queue, api.Queue(base, t.Lane)),
 		ActivityID:             id,
 		StartToCloseTimeout:    t.Timeout.Std() + t.AnswerWithin.Std() + graceAfterTimeout,
 		ScheduleToStartTimeout: t.QueueTimeout.Std(),
@@ -38,21 +38,21 @@ func callOptions(base, id string, t switchyard.Tool, r switchyard.Route, summary
 		Summary:                summary,
 		RetryPolicy:            retryPolicy(t),
 		// A call that goes past its queue goes past the lane's rules.
-		DisableEagerExecution: r != switchyard.Route{},
+		DisableEagerExecution: r != api.Route{},
 	}
 	if r.Holds {
 		o.StartToCloseTimeout += cmp.Or(t.QueueTimeout.Std(), longestWait)
 	}
-	if t.Kind == switchyard.KindHuman {
+	if t.Kind == api.KindHuman {
 		// No worker holds the call while a person takes their time: nobody could heartbeat, or tell that it has stopped.
 		o.ScheduleToCloseTimeout, o.HeartbeatTimeout, o.WaitForCancellation = t.AnswerWithin.Std(), 0, false
 	}
 	return o
 }
 
-func retryPolicy(t switchyard.Tool) *temporal.RetryPolicy {
+func retryPolicy(t api.Tool) *temporal.RetryPolicy {
 	attempts := t.Retry.MaxAttempts
-	if t.Effect == switchyard.EffectOnce || attempts < 1 {
+	if t.Effect == api.EffectOnce || attempts < 1 {
 		attempts = 1
 	}
 	return &temporal.RetryPolicy{
@@ -64,20 +64,20 @@ func retryPolicy(t switchyard.Tool) *temporal.RetryPolicy {
 }
 
 // modelOptions are the options of a model step's activity, but for its priority.
-func modelOptions(base, id string, m switchyard.Model, r switchyard.Route, summary string) workflow.ActivityOptions {
-	timeout, attempts := cmp.Or(m.Timeout, switchyard.DefaultModelTimeout).Std(), m.MaxAttempts
+func modelOptions(base, id string, m api.Model, r api.Route, summary string) workflow.ActivityOptions {
+	timeout, attempts := cmp.Or(m.Timeout, api.DefaultModelTimeout).Std(), m.MaxAttempts
 	if attempts <= 0 {
 		attempts = modelMaxAttempts
 	}
 	o := workflow.ActivityOptions{
-		TaskQueue:              cmp.Or(r.Queue, switchyard.Queue(base, m.Lane)),
+		TaskQueue:              cmp.Or(r.Queue, api.Queue(base, m.Lane)),
 		ActivityID:             id,
 		StartToCloseTimeout:    timeout + graceAfterTimeout,
 		ScheduleToStartTimeout: r.QueueTimeout.Std(),
 		HeartbeatTimeout:       modelHeartbeat,
 		WaitForCancellation:    true,
 		Summary:                summary,
-		DisableEagerExecution:  r != switchyard.Route{},
+		DisableEagerExecution:  r != api.Route{},
 		RetryPolicy: &temporal.RetryPolicy{
 			MaximumAttempts: int32(min(attempts, 1<<20)), InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute,
 		},
@@ -90,8 +90,8 @@ func modelOptions(base, id string, m switchyard.Model, r switchyard.Route, summa
 
 // withAdmitOptions are those of admission, which may have to tell the server of a key: a run must not fail for what passes in
 // a minute or two. The hooks of several calls run at once.
-func withAdmitOptions(ctx workflow.Context, hooks []switchyard.Hook) workflow.Context {
-	return workflow.WithLocalActivityOptions(ctx, localOptions(localTimeout+switchyard.HooksWithin(hooks), signalRetry(20), ""))
+func withAdmitOptions(ctx workflow.Context, hooks []api.Hook) workflow.Context {
+	return workflow.WithLocalActivityOptions(ctx, localOptions(localTimeout+api.HooksWithin(hooks), signalRetry(20), ""))
 }
 
 // signalRetry is the retry policy of what tells the server something; zero attempts are any number.
@@ -100,9 +100,9 @@ func signalRetry(attempts int32) *temporal.RetryPolicy {
 }
 
 // withLocalOptions are those of what only computes, but for the hooks that run within it.
-func withLocalOptions(ctx workflow.Context, hooks ...switchyard.Hook) workflow.Context {
+func withLocalOptions(ctx workflow.Context, hooks ...api.Hook) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		StartToCloseTimeout: localTimeout + switchyard.HooksWithin(hooks),
+		StartToCloseTimeout: localTimeout + api.HooksWithin(hooks),
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 3, InitialInterval: 100 * time.Millisecond},
 	})
 }
@@ -113,12 +113,12 @@ const maxSaid = 100
 // saying has a local activity say in the history, in a few words, what it is for.
 func saying(ctx workflow.Context, summary string) workflow.Context {
 	o := workflow.GetLocalActivityOptions(ctx)
-	o.Summary = switchyard.Shorten(summary, maxSaid)
+	o.Summary = api.Shorten(summary, maxSaid)
 	return workflow.WithLocalActivityOptions(ctx, o)
 }
 
 // named names calls by the first and the last.
-func named(calls []switchyard.Call) string {
+func named(calls []api.Call) string {
 	if len(calls) == 1 {
 		return "call " + calls[0].ID
 	}

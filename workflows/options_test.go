@@ -4,16 +4,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestCallOptions proves how a tool's facts become an activity's options: lane, timeouts with grace for the executor,
 // retries, and never a second attempt of a tool that must not run twice.
 func TestCallOptions(t *testing.T) {
-	tool := switchyard.Tool{Name: "t", Lane: switchyard.LaneSerial, Effect: switchyard.EffectIdempotent, Timeout: switchyard.Duration(time.Minute),
-		QueueTimeout: switchyard.Duration(time.Hour), Heartbeat: switchyard.Duration(3 * time.Second),
-		Retry: switchyard.Retry{MaxAttempts: 4, InitialInterval: switchyard.Duration(time.Second), Backoff: 3, MaxInterval: switchyard.Duration(9 * time.Second)}}
-	o := callOptions("base", "2.1", tool, switchyard.Route{}, "sum")
+	tool := api.Tool{Name: "t", Lane: api.LaneSerial, Effect: api.EffectIdempotent, Timeout: api.Duration(time.Minute),
+		QueueTimeout: api.Duration(time.Hour), Heartbeat: api.Duration(3 * time.Second),
+		Retry: api.Retry{MaxAttempts: 4, InitialInterval: api.Duration(time.Second), Backoff: 3, MaxInterval: api.Duration(9 * time.Second)}}
+	o := callOptions("base", "2.1", tool, api.Route{}, "sum")
 	if o.TaskQueue != "base/serial" || o.ActivityID != "2.1" || o.Summary != "sum" || !o.WaitForCancellation {
 		t.Errorf("options: %+v", o)
 	}
@@ -23,23 +23,23 @@ func TestCallOptions(t *testing.T) {
 	if r := o.RetryPolicy; r.MaximumAttempts != 4 || r.InitialInterval != time.Second || r.BackoffCoefficient != 3 || r.MaximumInterval != 9*time.Second {
 		t.Errorf("retries: %+v", r)
 	}
-	tool.AnswerWithin = switchyard.Duration(24 * time.Hour)
-	if o := callOptions("base", "2.1", tool, switchyard.Route{}, "sum"); o.StartToCloseTimeout != 24*time.Hour+time.Minute+graceAfterTimeout || o.ScheduleToCloseTimeout != 0 {
+	tool.AnswerWithin = api.Duration(24 * time.Hour)
+	if o := callOptions("base", "2.1", tool, api.Route{}, "sum"); o.StartToCloseTimeout != 24*time.Hour+time.Minute+graceAfterTimeout || o.ScheduleToCloseTimeout != 0 {
 		t.Errorf("the timeouts of a call that may ask: %+v", o)
 	}
-	tool.Kind = switchyard.KindHuman
-	if o := callOptions("base", "2.1", tool, switchyard.Route{}, "sum"); o.ScheduleToCloseTimeout != 24*time.Hour || o.HeartbeatTimeout != 0 || o.WaitForCancellation {
+	tool.Kind = api.KindHuman
+	if o := callOptions("base", "2.1", tool, api.Route{}, "sum"); o.ScheduleToCloseTimeout != 24*time.Hour || o.HeartbeatTimeout != 0 || o.WaitForCancellation {
 		t.Errorf("the options of a call that a person answers: %+v", o)
 	}
 	for _, test := range []struct {
-		effect   switchyard.Effect
+		effect   api.Effect
 		attempts int
 		want     int32
 	}{
-		{switchyard.EffectOnce, 4, 1}, {switchyard.EffectOnce, 0, 1}, {switchyard.EffectRead, 0, 1}, {switchyard.EffectRead, 4, 4},
-		{switchyard.EffectIdempotent, -1, 1}, {switchyard.EffectRead, 1 << 40, 1 << 20},
+		{api.EffectOnce, 4, 1}, {api.EffectOnce, 0, 1}, {api.EffectRead, 0, 1}, {api.EffectRead, 4, 4},
+		{api.EffectIdempotent, -1, 1}, {api.EffectRead, 1 << 40, 1 << 20},
 	} {
-		tool := switchyard.Tool{Effect: test.effect, Retry: switchyard.Retry{MaxAttempts: test.attempts}}
+		tool := api.Tool{Effect: test.effect, Retry: api.Retry{MaxAttempts: test.attempts}}
 		if got := retryPolicy(tool); got.MaximumAttempts != test.want || got.BackoffCoefficient < 1 {
 			t.Errorf("effect %s with %d attempts: %+v, want %d", test.effect, test.attempts, got, test.want)
 		}
@@ -49,25 +49,25 @@ func TestCallOptions(t *testing.T) {
 // TestRouteOptions proves what a call's route adds to the options of its activity: the queue, the lane's queue timeout where
 // the tool has none, room for the wait with a holder in the time that the server gives an attempt, and no way past the queue.
 func TestRouteOptions(t *testing.T) {
-	plain := switchyard.Tool{Name: "t", Lane: "printer", Timeout: switchyard.Duration(time.Minute), AnswerWithin: switchyard.Duration(time.Hour)}
+	plain := api.Tool{Name: "t", Lane: "printer", Timeout: api.Duration(time.Minute), AnswerWithin: api.Duration(time.Hour)}
 	hurried := plain
-	hurried.QueueTimeout = switchyard.Duration(time.Second)
-	minute := switchyard.Duration(time.Minute)
+	hurried.QueueTimeout = api.Duration(time.Second)
+	minute := api.Duration(time.Minute)
 	attempt := time.Hour + time.Minute + graceAfterTimeout
 	for _, test := range []struct {
 		name       string
-		tool       switchyard.Tool
-		route      switchyard.Route
+		tool       api.Tool
+		route      api.Route
 		queue      string
 		start, run time.Duration
 		eager      bool
 	}{
-		{"plain", plain, switchyard.Route{}, "base/printer", 0, attempt, true},
-		{"another queue", plain, switchyard.Route{Queue: "base/bypass/printer"}, "base/bypass/printer", 0, attempt, false},
-		{"the lane's queue timeout", plain, switchyard.Route{QueueTimeout: minute}, "base/printer", time.Minute, attempt, false},
-		{"the tool's queue timeout", hurried, switchyard.Route{QueueTimeout: minute}, "base/printer", time.Second, attempt, false},
-		{"a holder", plain, switchyard.Route{Holds: true}, "base/printer", 0, attempt + 365*24*time.Hour, false},
-		{"a holder and a queue timeout", plain, switchyard.Route{Holds: true, QueueTimeout: minute}, "base/printer", time.Minute, attempt + time.Minute, false},
+		{"plain", plain, api.Route{}, "base/printer", 0, attempt, true},
+		{"another queue", plain, api.Route{Queue: "base/bypass/printer"}, "base/bypass/printer", 0, attempt, false},
+		{"the lane's queue timeout", plain, api.Route{QueueTimeout: minute}, "base/printer", time.Minute, attempt, false},
+		{"the tool's queue timeout", hurried, api.Route{QueueTimeout: minute}, "base/printer", time.Second, attempt, false},
+		{"a holder", plain, api.Route{Holds: true}, "base/printer", 0, attempt + 365*24*time.Hour, false},
+		{"a holder and a queue timeout", plain, api.Route{Holds: true, QueueTimeout: minute}, "base/printer", time.Minute, attempt + time.Minute, false},
 	} {
 		o := callOptions("base", "1.1", test.tool, test.route, "sum")
 		if o.TaskQueue != test.queue || o.ScheduleToStartTimeout != test.start || o.StartToCloseTimeout != test.run || o.DisableEagerExecution == test.eager {

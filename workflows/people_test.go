@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -76,7 +76,7 @@ func (l *lab) inquire(ctx context.Context, in struct {
 	if reply.Decline {
 		return reply.Note(), err
 	}
-	return switchyard.PlainText(reply.Value), err
+	return api.PlainText(reply.Value), err
 }
 
 // taken notes an activity that a worker has taken, as a server does.
@@ -174,13 +174,13 @@ func (l *lab) update(name, id string, args ...any) *update {
 }
 
 // open asks the run for its open questions.
-func (l *lab) open() []switchyard.Question {
+func (l *lab) open() []api.Question {
 	l.t.Helper()
-	value, err := l.QueryWorkflow(switchyard.QuestionsQuery)
+	value, err := l.QueryWorkflow(api.QuestionsQuery)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	var list []switchyard.Question
+	var list []api.Question
 	if err := value.Get(&list); err != nil {
 		l.t.Fatal(err)
 	}
@@ -191,16 +191,16 @@ func (l *lab) open() []switchyard.Question {
 func (l *lab) after(d time.Duration, f func()) { l.RegisterDelayedCallback(f, d) }
 
 // reply replies when the run's clock has gone on by d; the answer says how that ended.
-func (l *lab) reply(d time.Duration, r switchyard.Reply) *update {
+func (l *lab) reply(d time.Duration, r api.Reply) *update {
 	u := &update{accepted: make(chan struct{}), over: make(chan struct{})}
 	l.after(d, func() {
-		l.UpdateWorkflow(switchyard.ReplyUpdate, fmt.Sprint(r, d), u, r)
+		l.UpdateWorkflow(api.ReplyUpdate, fmt.Sprint(r, d), u, r)
 	})
 	return u
 }
 
 // refused returns why a reply was refused; nil if it was not.
-func (u *update) refused(t *testing.T) *switchyard.ReplyError {
+func (u *update) refused(t *testing.T) *api.ReplyError {
 	t.Helper()
 	select {
 	case <-u.over:
@@ -211,26 +211,26 @@ func (u *update) refused(t *testing.T) *switchyard.ReplyError {
 		return nil
 	}
 	app, ok := errors.AsType[*temporal.ApplicationError](u.err)
-	var e switchyard.ReplyError
+	var e api.ReplyError
 	if !ok || app.Details(&e) != nil || string(e.Type) != app.Type() || e.Message != app.Message() {
 		t.Fatalf("the reply ended with %v", u.err)
 	}
 	return &e
 }
 
-func says(question, by, value string) switchyard.Reply {
-	return switchyard.Reply{Question: question, By: by, Value: []byte(value)}
+func says(question, by, value string) api.Reply {
+	return api.Reply{Question: question, By: by, Value: []byte(value)}
 }
 
 // people's agent has the tools that ask people.
-func peoplesAgent(steps ...switchyard.ScriptStep) *switchyard.Agent {
+func peoplesAgent(steps ...api.ScriptStep) *api.Agent {
 	a := agent(steps...)
 	a.Tools = []string{"ask", "budget", "inquire", "echo"}
 	return a
 }
 
-func (l *lab) runPeoplesAgent(steps ...switchyard.ScriptStep) {
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: peoplesAgent(steps...), Prompt: "Go."}, []byte(nil))
+func (l *lab) runPeoplesAgent(steps ...api.ScriptStep) {
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: peoplesAgent(steps...), Prompt: "Go."}, []byte(nil))
 }
 
 // TestQuestions proves that calls of human tools are questions, with what they hide hidden, that a reply that does not
@@ -238,11 +238,11 @@ func (l *lab) runPeoplesAgent(steps ...switchyard.ScriptStep) {
 // is.
 func TestQuestions(t *testing.T) {
 	l := newPeoplesLab(t)
-	var open []switchyard.Question
+	var open []api.Question
 	l.after(time.Hour, func() { open = l.open() })
 	wrong := l.reply(2*time.Hour, says("1.2", "ada", `101`))
-	right := l.reply(3*time.Hour, switchyard.Reply{Question: "1.2", By: "ada", Value: []byte(` 12 `), Reason: "enough"})
-	no := l.reply(4*time.Hour, switchyard.Reply{Question: "1.3", By: "bob", Decline: true})
+	right := l.reply(3*time.Hour, api.Reply{Question: "1.2", By: "ada", Value: []byte(` 12 `), Reason: "enough"})
+	no := l.reply(4*time.Hour, api.Reply{Question: "1.3", By: "bob", Decline: true})
 	late := l.reply(5*time.Hour, says("1.2", "bob", `13`))
 	last := l.reply(6*time.Hour, says("1.1", "bob", `{"any":["thing"]}`))
 	l.runPeoplesAgent(step(call("ask", `{"question":"Which?"}`), call("budget", `{"for":"paint","pin":"4711"}`), call("ask", `{}`), call("echo", `{"value":1}`)), answer("done"))
@@ -255,11 +255,11 @@ func TestQuestions(t *testing.T) {
 	}
 	for i, want := range []string{"Which?", "How much may be spent?\nfor: paint\npin: ***", "Asks a person."} {
 		q := open[i]
-		if id := switchyard.TurnCallID(1, i+1); q.ID != id || q.Call != id || q.Text != want || q.Until.Sub(q.Asked) != 7*24*time.Hour || (len(q.Schema) > 0) != (q.Tool == "budget") {
+		if id := api.TurnCallID(1, i+1); q.ID != id || q.Call != id || q.Text != want || q.Until.Sub(q.Asked) != 7*24*time.Hour || (len(q.Schema) > 0) != (q.Tool == "budget") {
 			t.Errorf("question %d: %+v", i, q)
 		}
 	}
-	if e := wrong.refused(t); e == nil || e.Type != switchyard.ReplyUnfit || len(e.Problems) != 1 || !strings.Contains(e.Problems[0].Message, "at most 100") {
+	if e := wrong.refused(t); e == nil || e.Type != api.ReplyUnfit || len(e.Problems) != 1 || !strings.Contains(e.Problems[0].Message, "at most 100") {
 		t.Errorf("a reply that does not fit: %+v", e)
 	}
 	for name, u := range map[string]*update{"an answer": right, "a refusal": no, "the last": last} {
@@ -267,7 +267,7 @@ func TestQuestions(t *testing.T) {
 			t.Errorf("%s is refused: %+v", name, e)
 		}
 	}
-	if e := late.refused(t); e == nil || e.Type != switchyard.ReplyClosed || !strings.Contains(e.Message, "answered by ada: enough") || len(e.Open) != 1 {
+	if e := late.refused(t); e == nil || e.Type != api.ReplyClosed || !strings.Contains(e.Message, "answered by ada: enough") || len(e.Open) != 1 {
 		t.Errorf("a reply to an answered question: %+v", e)
 	}
 	messages := l.conversation()[3:7]
@@ -282,14 +282,14 @@ func TestQuestions(t *testing.T) {
 func TestRefusedReplies(t *testing.T) {
 	l := newPeoplesLab(t)
 	tests := []struct {
-		reply switchyard.Reply
-		want  switchyard.ReplyErrorType
+		reply api.Reply
+		want  api.ReplyErrorType
 		says  string
 	}{
-		{says("2.1", "ada", `1`), switchyard.ReplyUnknown, `no question "2.1"; open: 1.1, 1.2`},
-		{says("1.1", "", `1`), switchyard.ReplyMalformed, "whose"},
-		{switchyard.Reply{Question: "1.1", By: "ada"}, switchyard.ReplyMalformed, "no value"},
-		{switchyard.Reply{Question: "1.1", By: "ada", Reason: strings.Repeat("x", 3000), Decline: true}, switchyard.ReplyMalformed, "reason"},
+		{says("2.1", "ada", `1`), api.ReplyUnknown, `no question "2.1"; open: 1.1, 1.2`},
+		{says("1.1", "", `1`), api.ReplyMalformed, "whose"},
+		{api.Reply{Question: "1.1", By: "ada"}, api.ReplyMalformed, "no value"},
+		{api.Reply{Question: "1.1", By: "ada", Reason: strings.Repeat("x", 3000), Decline: true}, api.ReplyMalformed, "reason"},
 	}
 	updates := make([]*update, len(tests))
 	for i, test := range tests {
@@ -320,7 +320,7 @@ func TestTwoRepliesAtOnce(t *testing.T) {
 	if first == nil {
 		first = second
 	}
-	if first.Type != switchyard.ReplyBusy && first.Type != switchyard.ReplyClosed {
+	if first.Type != api.ReplyBusy && first.Type != api.ReplyClosed {
 		t.Errorf("the other reply: %+v", first)
 	}
 }
@@ -329,7 +329,7 @@ func TestTwoRepliesAtOnce(t *testing.T) {
 // them than may wait at a time wait for the others, and that each gets its own reply.
 func TestAskedInCalls(t *testing.T) {
 	l := newPeoplesLab(t)
-	var calls []switchyard.ScriptCall
+	var calls []api.ScriptCall
 	for i := range 9 {
 		calls = append(calls, call("inquire", fmt.Sprintf(`{"text":"%d?"}`, i+1)))
 	}
@@ -340,7 +340,7 @@ func TestAskedInCalls(t *testing.T) {
 		most = max(most, len(open))
 		for _, q := range open {
 			if replied[q.ID] == nil && l.Now().After(q.Asked) { // it takes no reply at the very time at which it is asked
-				replied[q.ID] = l.tellRun(switchyard.ReplyUpdate, "", says(q.ID, "ada", `"`+q.ID+` `+q.Text+`"`))
+				replied[q.ID] = l.tellRun(api.ReplyUpdate, "", says(q.ID, "ada", `"`+q.ID+` `+q.Text+`"`))
 			}
 		}
 		if len(replied) < len(calls) {

@@ -7,25 +7,25 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
 
 // pipeline takes every call of a run through its five phases (requirement E1). Agent, plan and direct runs differ only
 // in where calls come from: there is no second way in.
 type pipeline struct {
-	origin  switchyard.Origin
-	catalog switchyard.Catalog
-	tools   map[string]switchyard.Tool
-	mode    switchyard.Mode
+	origin  api.Origin
+	catalog api.Catalog
+	tools   map[string]api.Tool
+	mode    api.Mode
 	// queue is the task queue of the workflow, from which the lanes' queues derive.
 	queue string
-	usage switchyard.Usage
+	usage api.Usage
 	// budget bounds the run's sub-agents; parent is what the run works for itself, the zero value for nothing.
 	budget
-	parent switchyard.Parent
+	parent api.Parent
 	// override is how strictly the whole tree of runs reads arguments; empty leaves it to each agent.
-	override switchyard.Mode
+	override api.Mode
 	// rank is where the run's calls and steps stand among those of others.
 	rank rank
 	// openUntil is, of admitted calls on keyed lanes by id, until when their keys' queues are served for certain; handedBack
@@ -43,29 +43,29 @@ type pipeline struct {
 	room      room
 	undo      undo
 	// hooks are those of the run's agent, policies its rules and those of the agents above it.
-	hooks    switchyard.Hooks
-	policies []switchyard.PolicyRule
+	hooks    api.Hooks
+	policies []api.PolicyRule
 	// seen is what the run has seen and done, turn the turn of an agent's run.
 	seen seen
 	turn int
 	// admitted are verdicts that came with the model's answer, on the first calls of the turn.
-	admitted []switchyard.Verdict
+	admitted []api.Verdict
 	// blocked are calls that failed so often that they are refused.
-	blocked    []switchyard.Repeat
+	blocked    []api.Repeat
 	attributes attributes
 	details    *details
 	// stepsInline says that the run's model steps run inline.
 	stepsInline bool
 }
 
-func newPipeline(ctx workflow.Context, in switchyard.RunInput, origin switchyard.Origin, catalog switchyard.Catalog, mode switchyard.Mode, c *control) *pipeline {
+func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, catalog api.Catalog, mode api.Mode, c *control) *pipeline {
 	c.questions.origin = origin
 	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode, rank: rankOf(ctx, in, origin), control: c, questions: c.questions,
-		queue: workflow.GetInfo(ctx).TaskQueueName, seen: newSeen(in), tools: make(map[string]switchyard.Tool, len(catalog.Tools)),
+		queue: workflow.GetInfo(ctx).TaskQueueName, seen: newSeen(in), tools: make(map[string]api.Tool, len(catalog.Tools)),
 		openUntil: map[string]time.Time{}, handedBack: map[string]int{}, verified: map[string]int{}, parts: map[string][]part{}}
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
-		p.inline.on = p.inline.on || t.Lane == switchyard.LaneInline
+		p.inline.on = p.inline.on || t.Lane == api.LaneInline
 	}
 	p.policies = in.Policies
 	if in.Agent != nil {
@@ -81,7 +81,7 @@ func newPipeline(ctx workflow.Context, in switchyard.RunInput, origin switchyard
 }
 
 // toolsOf returns the tools that calls name and may name, each once.
-func (p *pipeline) toolsOf(calls []switchyard.Call) (tools []switchyard.Tool) {
+func (p *pipeline) toolsOf(calls []api.Call) (tools []api.Tool) {
 	named := map[string]bool{}
 	for _, c := range calls {
 		if t, ok := p.tools[c.Tool]; ok && !named[c.Tool] && (c.OfRun() || p.own(c.Tool)) {
@@ -93,7 +93,7 @@ func (p *pipeline) toolsOf(calls []switchyard.Call) (tools []switchyard.Tool) {
 }
 
 // need adds tools whose calls the run makes by itself.
-func (p *pipeline) need(below []switchyard.Tool) {
+func (p *pipeline) need(below []api.Tool) {
 	for _, t := range below {
 		if _, own := p.tools[t.Name]; !own {
 			p.tools[t.Name] = t
@@ -109,8 +109,8 @@ func (p *pipeline) own(tool string) bool {
 
 // admit takes calls through the phases pre_validation and pre_execution: one recorded step for all of them, unless what the
 // model answered with said it already.
-func (p *pipeline) admit(ctx workflow.Context, calls []switchyard.Call) ([]switchyard.Verdict, error) {
-	verdicts := make([]switchyard.Verdict, 0, len(calls))
+func (p *pipeline) admit(ctx workflow.Context, calls []api.Call) ([]api.Verdict, error) {
+	verdicts := make([]api.Verdict, 0, len(calls))
 	verdicts, p.admitted = append(verdicts, p.admitted...), nil
 	p.seen.admitted(calls, verdicts)
 	used := p.usage.Calls + claimed(verdicts)
@@ -129,7 +129,7 @@ func (p *pipeline) admit(ctx workflow.Context, calls []switchyard.Call) ([]switc
 }
 
 // claimed is how many calls of the run's budget verdicts take.
-func claimed(verdicts []switchyard.Verdict) (calls int) {
+func claimed(verdicts []api.Verdict) (calls int) {
 	for _, v := range verdicts {
 		if v.Error == nil {
 			calls += 1 + v.Claim
@@ -146,7 +146,7 @@ const (
 )
 
 // portion returns how many of the calls are admitted together, at least one.
-func portion(calls []switchyard.Call) int {
+func portion(calls []api.Call) int {
 	size := 0
 	for i, c := range calls {
 		if size += len(c.Arguments); i > 0 && (i == maxAdmitCalls || size > maxAdmitBytes) {
@@ -157,8 +157,8 @@ func portion(calls []switchyard.Call) int {
 }
 
 // admission is a request without calls and tools, when the calls so far have used that many of the run's.
-func (p *pipeline) admission(used int) switchyard.AdmitRequest {
-	request := switchyard.AdmitRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == switchyard.CallerDirect, Mode: p.mode,
+func (p *pipeline) admission(used int) api.AdmitRequest {
+	request := api.AdmitRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == api.CallerDirect, Mode: p.mode,
 		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.spent(p.usage), DryRun: p.origin.DryRun, Blocked: p.blocked,
 		Policies: p.policies, Facts: p.facts()}
 	if p.limits.Calls > 0 {
@@ -169,7 +169,7 @@ func (p *pipeline) admission(used int) switchyard.AdmitRequest {
 	return request
 }
 
-func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, used int) ([]switchyard.Verdict, error) {
+func (p *pipeline) admitTogether(ctx workflow.Context, calls []api.Call, used int) ([]api.Verdict, error) {
 	request := p.admission(used)
 	request.Calls = calls
 	if calls[0].OfRun() {
@@ -178,8 +178,8 @@ func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, 
 	}
 	request.Tools = p.toolsOf(calls)
 	began := workflow.Now(ctx)
-	var verdicts []switchyard.Verdict
-	err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall), "check of "+named(calls)), switchyard.AdmitActivity, request).Get(ctx, &verdicts)
+	var verdicts []api.Verdict
+	err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall), "check of "+named(calls)), api.AdmitActivity, request).Get(ctx, &verdicts)
 	if err == nil && len(verdicts) == 0 {
 		err = errors.New("admission answered for none of the calls")
 	}
@@ -193,21 +193,21 @@ func (p *pipeline) admitTogether(ctx workflow.Context, calls []switchyard.Call, 
 }
 
 // toolFor returns the tool of an admitted call, with the bounds that the call's execution plan sets.
-func (p *pipeline) toolFor(c switchyard.Call, v switchyard.Verdict) switchyard.Tool {
+func (p *pipeline) toolFor(c api.Call, v api.Verdict) api.Tool {
 	return p.tools[c.Tool].Under(v.Plan)
 }
 
 // refused returns the outcome of a call that its verdict stops, and counts it.
-func (p *pipeline) refused(c switchyard.Call, v switchyard.Verdict) switchyard.CallOutcome {
+func (p *pipeline) refused(c api.Call, v api.Verdict) api.CallOutcome {
 	p.usage.Calls++
 	p.usage.Failed++
 	p.seen.refused(c)
-	return switchyard.CallOutcome{ID: c.ID, Tool: c.Tool, Error: v.Error}
+	return api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: v.Error}
 }
 
 // notStarted returns the outcome of a call that waited for others when the run was cancelled, and counts it.
-func (p *pipeline) notStarted(c switchyard.Call) switchyard.CallOutcome {
-	return p.refused(c, switchyard.Verdict{Error: switchyard.NotStarted()})
+func (p *pipeline) notStarted(c api.Call) api.CallOutcome {
+	return p.refused(c, api.Verdict{Error: api.NotStarted()})
 }
 
 // unadmittedChange is the change by which runs that older versions began, which did not count the calls that their end kept from
@@ -220,11 +220,11 @@ func countsUnadmitted(ctx workflow.Context) bool {
 
 // unadmitted returns the outcomes of calls that were not admitted because the run was cancelled or its wall time was over, and counts
 // them: their records tell of them too. It returns nil where admission failed for another reason, which ends the run.
-func (p *pipeline) unadmitted(ctx workflow.Context, calls []switchyard.Call) []switchyard.CallOutcome {
+func (p *pipeline) unadmitted(ctx workflow.Context, calls []api.Call) []api.CallOutcome {
 	if ctx.Err() == nil || !countsUnadmitted(ctx) {
 		return nil
 	}
-	outcomes := make([]switchyard.CallOutcome, len(calls))
+	outcomes := make([]api.CallOutcome, len(calls))
 	for i, c := range calls {
 		outcomes[i] = p.notStarted(c)
 	}
@@ -232,7 +232,7 @@ func (p *pipeline) unadmitted(ctx workflow.Context, calls []switchyard.Call) []s
 }
 
 // execute starts an admitted call, at once or when a person has approved it.
-func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
+func (p *pipeline) execute(ctx workflow.Context, c api.Call, v api.Verdict) workflow.Future {
 	p.usage.Calls++
 	if v.Approval != nil {
 		return p.whenApproved(ctx, c, v)
@@ -241,14 +241,14 @@ func (p *pipeline) execute(ctx workflow.Context, c switchyard.Call, v switchyard
 }
 
 // begin starts the phase execution of a call: one activity on its lane, whose type is the tool's name.
-func (p *pipeline) begin(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
+func (p *pipeline) begin(ctx workflow.Context, c api.Call, v api.Verdict) workflow.Future {
 	t := p.toolFor(c, v)
 	p.room.enter(c.ID, p.room.need(t, c, v))
 	p.seen.begin(c.ID, p.parts[c.ID])
-	if t.Lane == switchyard.LaneInline {
+	if t.Lane == api.LaneInline {
 		return p.inlineCall(ctx, c, v, t)
 	}
-	if t.Kind == switchyard.KindAgent {
+	if t.Kind == api.KindAgent {
 		return p.subAgent(ctx, c, v)
 	}
 	p.questions.begin(ctx, c, v, t)
@@ -258,10 +258,10 @@ func (p *pipeline) begin(ctx workflow.Context, c switchyard.Call, v switchyard.V
 // outcome waits for an executed call. What the phase post_execution found came back with the result; a failure goes
 // through error_handling here. again is not nil where the call is made once more, because a worker handed it back: then
 // there is no outcome yet.
-func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict, f workflow.Future) (out switchyard.CallOutcome, again workflow.Future) {
-	out = switchyard.CallOutcome{ID: c.ID, Tool: c.Tool}
+func (p *pipeline) outcome(ctx workflow.Context, c api.Call, v api.Verdict, f workflow.Future) (out api.CallOutcome, again workflow.Future) {
+	out = api.CallOutcome{ID: c.ID, Tool: c.Tool}
 	v = p.control.approvals.asDecided(v)
-	var r switchyard.Result
+	var r api.Result
 	err := f.Get(ctx, &r)
 	if err != nil {
 		again, out.Error = p.again(ctx, c, v, callError(err, p.toolFor(c, v), v.Route))
@@ -289,7 +289,7 @@ func (p *pipeline) outcome(ctx workflow.Context, c switchyard.Call, v switchyard
 }
 
 // runTurn admits the calls of one turn and runs them as their access allows. Outcomes are in the order of the calls.
-func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order switchyard.Order) ([]switchyard.CallOutcome, error) {
+func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call, order api.Order) ([]api.CallOutcome, error) {
 	verdicts, err := p.admit(ctx, calls)
 	if err != nil {
 		return p.unadmitted(ctx, calls), err
@@ -297,7 +297,7 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order 
 	p.divide(p.usage, verdicts)
 	t := p.together(calls, verdicts)
 	calls, verdicts = t.calls, t.verdicts
-	outcomes := make([]switchyard.CallOutcome, len(calls))
+	outcomes := make([]api.CallOutcome, len(calls))
 	var admitted []int
 	var slots []slot
 	for i, v := range verdicts {
@@ -329,7 +329,7 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []switchyard.Call, order 
 			})
 		},
 		refuse: func(ctx workflow.Context, ready []int) error {
-			refused := make([]switchyard.Call, len(ready))
+			refused := make([]api.Call, len(ready))
 			for n, i := range ready {
 				refused[n] = calls[admitted[i]]
 			}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -13,33 +13,33 @@ import (
 // rules of its lane allow. The plan is checked whole before anything runs. A call that needs a failed one does not run;
 // the others go on. Any failed call makes the run fail with the type switchyard.RunCallsFailed and the RunResult as its
 // details.
-func Plan(ctx workflow.Context, in switchyard.RunInput) (switchyard.RunResult, error) {
+func Plan(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
 	if in.Plan == nil {
-		return switchyard.RunResult{}, invalid([]switchyard.Problem{{Path: "$.plan", Rule: switchyard.RuleRequired, Message: "the input has no plan"}})
+		return api.RunResult{}, invalid([]api.Problem{{Path: "$.plan", Rule: api.RuleRequired, Message: "the input has no plan"}})
 	}
 	p, result, err := runPlan(ctx, in, in.Plan.Value)
 	return ended(ctx, in, p, result, err)
 }
 
 // runPlan runs the calls of a plan. It has no pipeline where the run does not begin.
-func runPlan(ctx workflow.Context, in switchyard.RunInput, plan switchyard.Plan) (*pipeline, switchyard.RunResult, error) {
+func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, api.RunResult, error) {
 	problems := plan.Check()
 	if len(plan.Calls) > maxPlanCalls {
-		problems = append(problems, switchyard.Problem{Path: "$.calls", Rule: "max_items",
+		problems = append(problems, api.Problem{Path: "$.calls", Rule: "max_items",
 			Message: fmt.Sprintf("the plan has %d calls; one run's history holds at most %d", len(plan.Calls), maxPlanCalls)})
 	}
 	if len(problems) > 0 {
-		return nil, switchyard.RunResult{}, invalid(problems)
+		return nil, api.RunResult{}, invalid(problems)
 	}
-	var pinned switchyard.Pinned
+	var pinned api.Pinned
 	asked, err := answerSetup(ctx, nil, &pinned)
 	if err != nil {
-		return nil, switchyard.RunResult{}, err
+		return nil, api.RunResult{}, err
 	}
-	origin := originOf(ctx, in, switchyard.Caller{Type: switchyard.CallerPlan, ID: plan.Name})
-	pinned, err = pin(ctx, switchyard.PinRequest{Run: origin.Run, Plan: &plan, Tools: toolsOf(plan)})
+	origin := originOf(ctx, in, api.Caller{Type: api.CallerPlan, ID: plan.Name})
+	pinned, err = pin(ctx, api.PinRequest{Run: origin.Run, Plan: &plan, Tools: toolsOf(plan)})
 	if err != nil {
-		return nil, switchyard.RunResult{}, err
+		return nil, api.RunResult{}, err
 	}
 	mode := in.Mode
 	if mode == "" {
@@ -50,12 +50,12 @@ func runPlan(ctx workflow.Context, in switchyard.RunInput, plan switchyard.Plan)
 	run.pipeline.undo = newUndo(plan.Undo, nil)
 	if err := run.admitFixed(ctx); err != nil {
 		run.pipeline.unadmitted(ctx, run.requests)
-		return run.pipeline, switchyard.RunResult{}, err
+		return run.pipeline, api.RunResult{}, err
 	}
 	b := batch{waits: run.waits(), launch: run.launch, fits: run.fits, refuse: run.refuse, skip: run.skip, finish: run.finish}
 	err = run.pipeline.run(ctx, b)
 	run.pipeline.instances.close(ctx)
-	var result switchyard.RunResult
+	var result api.RunResult
 	if err = stopped(ctx, err); err == nil {
 		result, err = run.pipeline.callsResult(run.outcomes, run.output)
 	}
@@ -65,7 +65,7 @@ func runPlan(ctx workflow.Context, in switchyard.RunInput, plan switchyard.Plan)
 // maxPlanCalls keeps a plan's history under the 51,200 events at which servers end a run: a call takes six to nine.
 const maxPlanCalls = 5000
 
-func toolsOf(plan switchyard.Plan) []string {
+func toolsOf(plan api.Plan) []string {
 	var names []string
 	seen := map[string]bool{}
 	for _, c := range plan.Calls {
@@ -78,44 +78,44 @@ func toolsOf(plan switchyard.Plan) []string {
 }
 
 type planRun struct {
-	plan     switchyard.Plan
+	plan     api.Plan
 	pipeline *pipeline
 	// calls are the plan's, sorted by what they need; the other slices go with them.
-	calls    []switchyard.PlanCall
-	requests []switchyard.Call
-	verdicts []*switchyard.Verdict
-	outcomes []switchyard.CallOutcome
+	calls    []api.PlanCall
+	requests []api.Call
+	verdicts []*api.Verdict
+	outcomes []api.CallOutcome
 	needs    [][]string
 	index    map[string]int
 	// values are the results that were referred to, decoded.
 	values map[string]any
 }
 
-func newPlanRun(plan switchyard.Plan, p *pipeline) *planRun {
+func newPlanRun(plan api.Plan, p *pipeline) *planRun {
 	r := &planRun{plan: plan, pipeline: p, calls: plan.Sorted(), index: map[string]int{}, values: map[string]any{}}
-	r.requests = make([]switchyard.Call, len(r.calls))
-	r.verdicts = make([]*switchyard.Verdict, len(r.calls))
-	r.outcomes = make([]switchyard.CallOutcome, len(r.calls))
+	r.requests = make([]api.Call, len(r.calls))
+	r.verdicts = make([]*api.Verdict, len(r.calls))
+	r.outcomes = make([]api.CallOutcome, len(r.calls))
 	r.needs = make([][]string, len(r.calls))
 	for i, c := range r.calls {
 		r.needs[i] = c.Needs()
 		r.index[c.ID] = i
-		r.requests[i] = switchyard.Call{ID: c.ID, Tool: c.Tool, Arguments: literal(c), Priority: c.Priority, Ask: c.Ask}
+		r.requests[i] = api.Call{ID: c.ID, Tool: c.Tool, Arguments: literal(c), Priority: c.Priority, Ask: c.Ask}
 	}
 	return r
 }
 
 // literal returns the arguments of a call that refers to nothing, with what was escaped in them as it is meant; those of all
 // others as they are written.
-func literal(c switchyard.PlanCall) string {
+func literal(c api.PlanCall) string {
 	if !strings.Contains(string(c.Arguments), "$${") || len(c.References()) > 0 {
 		return string(c.Arguments)
 	}
-	value, err := switchyard.DecodeJSON(c.Arguments)
+	value, err := api.DecodeJSON(c.Arguments)
 	if err == nil {
-		value, err = switchyard.Resolve(value, func(string) (any, bool) { return nil, false })
+		value, err = api.Resolve(value, func(string) (any, bool) { return nil, false })
 	}
-	if data, encodeErr := switchyard.EncodeJSON(value); err == nil && encodeErr == nil {
+	if data, encodeErr := api.EncodeJSON(value); err == nil && encodeErr == nil {
 		return string(data)
 	}
 	return string(c.Arguments)
@@ -133,10 +133,10 @@ func (r *planRun) admitFixed(ctx workflow.Context) error {
 	if err := r.admit(ctx, fixed); err != nil {
 		return err
 	}
-	var problems []switchyard.Problem
+	var problems []api.Problem
 	for _, i := range fixed {
 		if e := r.verdicts[i].Error; e != nil {
-			problems = append(problems, switchyard.Problem{Path: "$.calls." + r.calls[i].ID, Rule: string(e.Type), Message: e.Error()})
+			problems = append(problems, api.Problem{Path: "$.calls." + r.calls[i].ID, Rule: string(e.Type), Message: e.Error()})
 		}
 	}
 	if len(problems) > 0 {
@@ -159,7 +159,7 @@ func (r *planRun) admit(ctx workflow.Context, calls []int) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	requests := make([]switchyard.Call, len(calls))
+	requests := make([]api.Call, len(calls))
 	for n, i := range calls {
 		requests[n] = r.requests[i]
 	}
@@ -188,7 +188,7 @@ func (r *planRun) waits() [][]int {
 		}
 		slots[i] = slotOf(tool, key)
 	}
-	all := waits(slots, switchyard.OrderAsCalled)
+	all := waits(slots, api.OrderAsCalled)
 	for i := range r.calls {
 		seen := map[int]bool{}
 		joined := make([]int, 0, len(all[i]))
@@ -223,7 +223,7 @@ func (r *planRun) launch(ctx workflow.Context, ready []int) ([]workflow.Future, 
 		switch v := r.verdicts[i]; {
 		case r.outcomes[i].Error != nil:
 			r.pipeline.control.approvals.withdraw(ctx, r.calls[i].ID, r.outcomes[i].Error.Message)
-			r.outcomes[i] = r.pipeline.refused(r.requests[i], switchyard.Verdict{Error: r.outcomes[i].Error})
+			r.outcomes[i] = r.pipeline.refused(r.requests[i], api.Verdict{Error: r.outcomes[i].Error})
 		case v.Error != nil:
 			r.outcomes[i] = r.pipeline.refused(r.requests[i], *v)
 		case v.Result != nil:
@@ -236,7 +236,7 @@ func (r *planRun) launch(ctx workflow.Context, ready []int) ([]workflow.Future, 
 }
 
 // prepare checks that what call i needs has succeeded, and makes its arguments.
-func (r *planRun) prepare(ctx workflow.Context, i int) *switchyard.Error {
+func (r *planRun) prepare(ctx workflow.Context, i int) *api.Error {
 	for _, need := range r.needs[i] {
 		if r.outcomes[r.index[need]].Error != nil {
 			return notRun("it needs call %q, which did not succeed", need)
@@ -249,12 +249,12 @@ func (r *planRun) prepare(ctx workflow.Context, i int) *switchyard.Error {
 }
 
 // withheld reports whether a call was a dry run, as it was planned or as a person edited it.
-func (r *planRun) withheld(ctx workflow.Context, v switchyard.Verdict) bool {
+func (r *planRun) withheld(ctx workflow.Context, v api.Verdict) bool {
 	return v.DryRun || r.pipeline.control.approvals.asDecided(v).DryRun && heedsAnswers(ctx)
 }
 
 // resolve puts the results that call i refers to into its arguments.
-func (r *planRun) resolve(ctx workflow.Context, i int) *switchyard.Error {
+func (r *planRun) resolve(ctx workflow.Context, i int) *api.Error {
 	c := r.calls[i]
 	for _, ref := range c.References() {
 		if r.withheld(ctx, *r.verdicts[r.index[ref.ID]]) {
@@ -264,15 +264,15 @@ func (r *planRun) resolve(ctx workflow.Context, i int) *switchyard.Error {
 			return notRun("it refers to the result of call %q, of which %d bytes were cut; raise that tool's max_result, or ask it for less", ref.ID, result.Cut)
 		}
 	}
-	value, err := switchyard.DecodeJSON(c.Arguments)
+	value, err := api.DecodeJSON(c.Arguments)
 	if err != nil {
 		return notRun("its arguments are not JSON: %v", err)
 	}
-	resolved, err := switchyard.Resolve(value, r.lookup)
+	resolved, err := api.Resolve(value, r.lookup)
 	if err != nil {
 		return notRun("%v", err)
 	}
-	arguments, err := switchyard.EncodeJSON(resolved)
+	arguments, err := api.EncodeJSON(resolved)
 	if err != nil {
 		return notRun("its arguments cannot be written as JSON: %v", err)
 	}
@@ -280,9 +280,9 @@ func (r *planRun) resolve(ctx workflow.Context, i int) *switchyard.Error {
 	return nil
 }
 
-func notRun(format string, args ...any) *switchyard.Error {
-	e := switchyard.Errorf(switchyard.ErrPreconditionFailed, format, args...)
-	e.Phase = switchyard.PhasePreValidation
+func notRun(format string, args ...any) *api.Error {
+	e := api.Errorf(api.ErrPreconditionFailed, format, args...)
+	e.Phase = api.PhasePreValidation
 	return e
 }
 
@@ -296,7 +296,7 @@ func (r *planRun) lookup(id string) (any, bool) {
 		return nil, false
 	}
 	output := r.outcomes[i].Result.Output
-	value, err := switchyard.DecodeJSON(output)
+	value, err := api.DecodeJSON(output)
 	if err != nil {
 		value = string(output)
 	}
@@ -312,7 +312,7 @@ func (r *planRun) fits(ctx workflow.Context, ready []int) int {
 		if v := r.verdicts[i]; v != nil {
 			return r.pipeline.room.need(tool, r.requests[i], *v)
 		}
-		need := r.pipeline.room.need(tool, r.requests[i], switchyard.Verdict{})
+		need := r.pipeline.room.need(tool, r.requests[i], api.Verdict{})
 		for _, ref := range r.calls[i].References() {
 			if result := r.outcomes[r.index[ref.ID]].Result; result != nil {
 				need += len(result.Output)
@@ -323,7 +323,7 @@ func (r *planRun) fits(ctx workflow.Context, ready []int) int {
 }
 
 func (r *planRun) refuse(ctx workflow.Context, ready []int) error {
-	refused := make([]switchyard.Call, len(ready))
+	refused := make([]api.Call, len(ready))
 	for n, i := range ready {
 		refused[n] = r.requests[i]
 	}
@@ -345,7 +345,7 @@ func (r *planRun) finish(ctx workflow.Context, i int, f workflow.Future) (again 
 func (r *planRun) output() ([]byte, error) {
 	var template any
 	if len(r.plan.Output) > 0 {
-		declared, err := switchyard.DecodeJSON(r.plan.Output)
+		declared, err := api.DecodeJSON(r.plan.Output)
 		if err != nil {
 			return nil, fmt.Errorf("the plan's output: %w", err)
 		}
@@ -365,10 +365,10 @@ func (r *planRun) output() ([]byte, error) {
 		}
 		template = last
 	}
-	value, err := switchyard.Resolve(template, r.lookup)
+	value, err := api.Resolve(template, r.lookup)
 	if err != nil {
 		return nil, fmt.Errorf("the plan's output: %w", err)
 	}
-	data, err := switchyard.EncodeJSON(value)
+	data, err := api.EncodeJSON(value)
 	return json.RawMessage(data), err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -22,9 +23,9 @@ const maxAnswered = 1 << 20
 // questions are what the run waits for people to answer: calls of human tools, and what other calls ask while they run.
 // They live in the run's memory; what was asked and replied stands in history.
 type questions struct {
-	origin switchyard.Origin
+	origin api.Origin
 	// hooks are those after the run's calls; parent is the path of the call that the run works for.
-	hooks  []switchyard.Hook
+	hooks  []api.Hook
 	parent string
 	// open are in the order in which they were asked.
 	open []*question
@@ -38,22 +39,22 @@ type questions struct {
 
 // askingCall is a running call and how often it has asked.
 type askingCall struct {
-	tool  switchyard.Tool
+	tool  api.Tool
 	asked int
 }
 
 type question struct {
 	switchyard.Question
 	// tool and notes are set where the call itself is the question.
-	tool  *switchyard.Tool
+	tool  *api.Tool
 	notes []string
 	// hooks are those after such a call, which had these arguments.
-	hooks     []switchyard.Hook
+	hooks     []api.Hook
 	arguments json.RawMessage
 	// checking is whose reply is being checked.
 	checking string
 	// reply is set when there is one, over when the question is closed.
-	reply *switchyard.Reply
+	reply *api.Reply
 	over  bool
 	// taken says that the reply became the call's end.
 	taken bool
@@ -63,21 +64,21 @@ type question struct {
 // that waits, so that no update finds the run without.
 func newQuestions(ctx workflow.Context) (*questions, error) {
 	q := &questions{closed: map[string]string{}, calls: map[string]*askingCall{}}
-	if err := workflow.SetQueryHandler(ctx, switchyard.QuestionsQuery, q.list); err != nil {
+	if err := workflow.SetQueryHandler(ctx, api.QuestionsQuery, q.list); err != nil {
 		return nil, err
 	}
-	if err := workflow.SetUpdateHandlerWithOptions(ctx, switchyard.AskUpdate, q.ask,
+	if err := workflow.SetUpdateHandlerWithOptions(ctx, api.AskUpdate, q.ask,
 		workflow.UpdateHandlerOptions{Validator: q.mayAsk, Description: "a running call asks a person"}); err != nil {
 		return nil, err
 	}
-	err := workflow.SetUpdateHandlerWithOptions(ctx, switchyard.ReplyUpdate, q.reply,
+	err := workflow.SetUpdateHandlerWithOptions(ctx, api.ReplyUpdate, q.reply,
 		workflow.UpdateHandlerOptions{Validator: q.mayReply, Description: "a person replies to a question"})
 	return q, err
 }
 
 // list answers the query with the open questions, as many as fit.
-func (q *questions) list() ([]switchyard.Question, error) {
-	return answering(q.open, func(o *question) (switchyard.Question, int) { return o.Question, len(o.Text) + len(o.Schema) }), nil
+func (q *questions) list() ([]api.Question, error) {
+	return answering(q.open, func(o *question) (api.Question, int) { return o.Question, len(o.Text) + len(o.Schema) }), nil
 }
 
 // answering is what a query answers with of what is open: as much as fits, one at least. of gives what is told of each, and its size.
@@ -95,21 +96,21 @@ func answering[T, Told any](open []T, of func(T) (Told, int)) []Told {
 }
 
 // begin notes a call that has been scheduled. A call of a human tool is a question.
-func (q *questions) begin(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict, t switchyard.Tool) {
+func (q *questions) begin(ctx workflow.Context, c api.Call, v api.Verdict, t api.Tool) {
 	if t.AnswerWithin <= 0 {
 		return
 	}
 	q.calls[c.ID] = &askingCall{tool: t}
-	if t.Kind != switchyard.KindHuman {
+	if t.Kind != api.KindHuman {
 		return
 	}
 	now := workflow.Now(ctx)
-	q.open = append(q.open, &question{tool: &t, notes: v.Notes, hooks: switchyard.HooksFor(q.hooks, t.Name), arguments: validated(c, v), Question: switchyard.Question{ID: c.ID, Call: c.ID, Tool: t.Name,
+	q.open = append(q.open, &question{tool: &t, notes: v.Notes, hooks: api.HooksFor(q.hooks, t.Name), arguments: validated(c, v), Question: api.Question{ID: c.ID, Call: c.ID, Tool: t.Name,
 		Text: v.Question, Schema: t.OutputSchema, Asked: now, Until: now.Add(t.AnswerWithin.Std())}})
 }
 
 // end closes the questions of a call that is over.
-func (q *questions) end(out switchyard.CallOutcome) {
+func (q *questions) end(out api.CallOutcome) {
 	if q.calls[out.ID] == nil {
 		return
 	}
@@ -120,7 +121,7 @@ func (q *questions) end(out switchyard.CallOutcome) {
 		}
 		how := "the call that asked is over"
 		if o.tool != nil {
-			o.taken = out.Result != nil || out.Error.Type == switchyard.ErrApprovalDenied
+			o.taken = out.Result != nil || out.Error.Type == api.ErrApprovalDenied
 			how = ending(out)
 		}
 		q.close(o, how)
@@ -128,7 +129,7 @@ func (q *questions) end(out switchyard.CallOutcome) {
 }
 
 // ending says how the call that was a question ended.
-func ending(out switchyard.CallOutcome) string {
+func ending(out api.CallOutcome) string {
 	if out.Error != nil {
 		return out.Error.Error()
 	}
@@ -150,25 +151,25 @@ func (q *questions) finish(ctx workflow.Context) error {
 }
 
 // mayAsk refuses what no running call may ask, and one more where as many as possible ask already.
-func (q *questions) mayAsk(_ workflow.Context, in switchyard.Question) error {
+func (q *questions) mayAsk(_ workflow.Context, in api.Question) error {
 	call := q.calls[in.Call]
 	switch {
-	case call == nil || call.tool.Kind == switchyard.KindHuman:
-		return refuse(switchyard.ReplyError{Type: switchyard.AskRefused, Message: fmt.Sprintf("no call %q runs that may ask", in.Call)})
-	case strings.TrimSpace(in.Text) == "" || len(in.Text) > switchyard.MaxQuestionText || len(in.Schema) > switchyard.MaxQuestionSchema:
-		return refuse(switchyard.ReplyError{Type: switchyard.AskRefused, Message: "the question is empty, or too large"})
+	case call == nil || call.tool.Kind == api.KindHuman:
+		return refuse(api.ReplyError{Type: api.AskRefused, Message: fmt.Sprintf("no call %q runs that may ask", in.Call)})
+	case strings.TrimSpace(in.Text) == "" || len(in.Text) > api.MaxQuestionText || len(in.Schema) > api.MaxQuestionSchema:
+		return refuse(api.ReplyError{Type: api.AskRefused, Message: "the question is empty, or too large"})
 	case q.asking >= maxAsking:
-		return refuse(switchyard.ReplyError{Type: switchyard.ReplyBusy, Message: fmt.Sprintf("%d calls of the run ask already", q.asking)})
+		return refuse(api.ReplyError{Type: api.ReplyBusy, Message: fmt.Sprintf("%d calls of the run ask already", q.asking)})
 	}
 	return nil
 }
 
 // ask opens a question of a running call and waits for the reply, the call's end, or the time at which it is given up.
-func (q *questions) ask(ctx workflow.Context, in switchyard.Question) (switchyard.Reply, error) {
+func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error) {
 	call := q.calls[in.Call]
 	call.asked++
 	o := &question{Question: in}
-	o.ID, o.Tool, o.Asked = switchyard.QuestionID(in.Call, call.asked), call.tool.Name, workflow.Now(ctx)
+	o.ID, o.Tool, o.Asked = api.QuestionID(in.Call, call.asked), call.tool.Name, workflow.Now(ctx)
 	q.open = append(q.open, o)
 	q.asking++
 	defer func() { q.asking-- }()
@@ -179,17 +180,17 @@ func (q *questions) ask(ctx workflow.Context, in switchyard.Question) (switchyar
 	case o.reply != nil:
 		return *o.reply, nil
 	case o.over:
-		return switchyard.Reply{}, refuse(switchyard.ReplyError{Type: switchyard.ReplyClosed, Message: q.closed[o.ID]})
+		return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyClosed, Message: q.closed[o.ID]})
 	case err != nil:
 		q.close(o, "the run was cancelled")
-		return switchyard.Reply{}, refuse(switchyard.ReplyError{Type: switchyard.ReplyClosed, Message: q.closed[o.ID]})
+		return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyClosed, Message: q.closed[o.ID]})
 	}
 	q.close(o, "nobody answered in time")
-	return switchyard.Reply{}, refuse(switchyard.ReplyError{Type: switchyard.ReplyTimeout, Message: q.closed[o.ID]})
+	return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyTimeout, Message: q.closed[o.ID]})
 }
 
 // mayReply refuses, without a trace in history, what no reply is and what is none to an open question.
-func (q *questions) mayReply(ctx workflow.Context, r switchyard.Reply) error {
+func (q *questions) mayReply(ctx workflow.Context, r api.Reply) error {
 	if e := r.Check(); e != nil {
 		return refuse(*e)
 	}
@@ -199,9 +200,9 @@ func (q *questions) mayReply(ctx workflow.Context, r switchyard.Reply) error {
 		return refuse(q.notOpen(r.Question))
 	case !workflow.Now(ctx).After(o.Asked):
 		// The server does not know of the call yet: it learns of it with the decision that opened the question.
-		return refuse(switchyard.ReplyError{Type: switchyard.ReplyUnknown, Message: fmt.Sprintf("question %q is only being asked", r.Question)})
+		return refuse(api.ReplyError{Type: api.ReplyUnknown, Message: fmt.Sprintf("question %q is only being asked", r.Question)})
 	case o.checking != "":
-		return refuse(switchyard.ReplyError{Type: switchyard.ReplyBusy, Message: fmt.Sprintf("a reply of %s to question %q is being checked", o.checking, r.Question)})
+		return refuse(api.ReplyError{Type: api.ReplyBusy, Message: fmt.Sprintf("a reply of %s to question %q is being checked", o.checking, r.Question)})
 	}
 	return nil
 }
@@ -215,10 +216,10 @@ func (q *questions) find(id string) *question {
 }
 
 // notOpen says why there is nothing to reply to, and to what there is.
-func (q *questions) notOpen(id string) switchyard.ReplyError {
-	e := switchyard.ReplyError{Type: switchyard.ReplyUnknown, Message: fmt.Sprintf("the run has no question %q", id)}
+func (q *questions) notOpen(id string) api.ReplyError {
+	e := api.ReplyError{Type: api.ReplyUnknown, Message: fmt.Sprintf("the run has no question %q", id)}
 	if how, ok := q.closed[id]; ok {
-		e.Type, e.Message = switchyard.ReplyClosed, fmt.Sprintf("question %q is closed: %s", id, how)
+		e.Type, e.Message = api.ReplyClosed, fmt.Sprintf("question %q is closed: %s", id, how)
 	}
 	for _, o := range q.open {
 		e.Open = append(e.Open, o.ID)
@@ -241,17 +242,17 @@ func meant(open []string, none, standing string) string {
 
 // reply has a reply checked. One that does not fit leaves the question open; one that fits ends it, and where the call
 // itself is the question, the call.
-func (q *questions) reply(ctx workflow.Context, r switchyard.Reply) error {
+func (q *questions) reply(ctx workflow.Context, r api.Reply) error {
 	o := q.find(r.Question)
 	o.checking = r.By
 	defer func() { o.checking = "" }()
-	request := switchyard.ReplyRequest{Reply: r, Question: o.Question, Tool: o.tool, Origin: q.origin, Notes: o.notes, Hooks: o.hooks, Arguments: o.arguments, Parent: q.parent}
+	request := api.ReplyRequest{Reply: r, Question: o.Question, Tool: o.tool, Origin: q.origin, Notes: o.notes, Hooks: o.hooks, Arguments: o.arguments, Parent: q.parent}
 	verdict, err := q.judge(ctx, request)
 	switch {
 	case err != nil:
 		return err
 	case len(verdict.Problems) > 0:
-		return refuse(switchyard.ReplyError{Type: switchyard.ReplyUnfit, Message: fmt.Sprintf("the answer does not fit question %q", o.ID), Problems: verdict.Problems})
+		return refuse(api.ReplyError{Type: api.ReplyUnfit, Message: fmt.Sprintf("the answer does not fit question %q", o.ID), Problems: verdict.Problems})
 	case o.over:
 		return refuse(q.notOpen(o.ID))
 	case o.tool == nil:
@@ -265,7 +266,7 @@ func (q *questions) reply(ctx workflow.Context, r switchyard.Reply) error {
 // endCall makes a reply that fits the end of the call that asks. Ending the call is a deed outside of the run, so the run
 // first lets the server write down, by a timer, that the reply was accepted: a step that only brings an update is kept
 // nowhere until then, and is done again when it is lost.
-func (q *questions) endCall(ctx workflow.Context, o *question, request switchyard.ReplyRequest) error {
+func (q *questions) endCall(ctx workflow.Context, o *question, request api.ReplyRequest) error {
 	if err := workflow.NewTimerWithOptions(ctx, time.Millisecond, workflow.TimerOptions{Summary: "reply to " + o.ID}).Get(ctx, nil); err != nil {
 		return err
 	}
@@ -276,7 +277,7 @@ func (q *questions) endCall(ctx workflow.Context, o *question, request switchyar
 			return err
 		}
 		if verdict.Early {
-			return refuse(switchyard.ReplyError{Type: switchyard.ReplyEarly,
+			return refuse(api.ReplyError{Type: api.ReplyEarly,
 				Message: fmt.Sprintf("call %s still waits for a worker of its lane and cannot be declined before one has taken it", o.Call)})
 		}
 	}
@@ -290,12 +291,12 @@ func (q *questions) endCall(ctx workflow.Context, o *question, request switchyar
 	return nil
 }
 
-func (q *questions) judge(ctx workflow.Context, r switchyard.ReplyRequest) (verdict switchyard.ReplyVerdict, err error) {
-	err = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...), "check of the reply to "+r.Question.ID), switchyard.ReplyActivity, r).Get(ctx, &verdict)
+func (q *questions) judge(ctx workflow.Context, r api.ReplyRequest) (verdict api.ReplyVerdict, err error) {
+	err = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...), "check of the reply to "+r.Question.ID), api.ReplyActivity, r).Get(ctx, &verdict)
 	return verdict, err
 }
 
 // refuse is what an update fails with.
-func refuse(e switchyard.ReplyError) error {
+func refuse(e api.ReplyError) error {
 	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type), temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{e}})
 }

@@ -3,7 +3,7 @@ package workflows
 import (
 	"cmp"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -14,7 +14,7 @@ type rank struct {
 	// own is the workflow's. The server gives it to activities and sub-agents, field by field, where they have none.
 	own temporal.Priority
 	// run is the run's priority; empty leaves calls to their tools.
-	run switchyard.Priority
+	run api.Priority
 	// conversation and caller are fairness keys: a whole tree of runs has one conversation.
 	conversation, caller string
 }
@@ -22,40 +22,40 @@ type rank struct {
 // shortRun is how much of a run's id is the fairness key of a run without a conversation.
 const shortRun = 8
 
-func rankOf(ctx workflow.Context, in switchyard.RunInput, origin switchyard.Origin) rank {
+func rankOf(ctx workflow.Context, in api.RunInput, origin api.Origin) rank {
 	own := workflow.GetInfo(ctx).Priority
-	r := rank{own: own, run: switchyard.RunPriority(in.Priority, own.PriorityKey),
-		caller: switchyard.FairnessKey(string(origin.Caller.Type) + "/" + origin.Caller.ID)}
+	r := rank{own: own, run: api.RunPriority(in.Priority, own.PriorityKey),
+		caller: api.FairnessKey(string(origin.Caller.Type) + "/" + origin.Caller.ID)}
 	if in.Parent != nil {
 		r.conversation = in.Parent.Fairness
 	}
-	r.conversation = cmp.Or(r.conversation, switchyard.FairnessKey(origin.Conversation), own.FairnessKey, origin.Run[:min(shortRun, len(origin.Run))])
+	r.conversation = cmp.Or(r.conversation, api.FairnessKey(origin.Conversation), own.FairnessKey, origin.Run[:min(shortRun, len(origin.Run))])
 	return r
 }
 
 // call returns what the activity of a call has to say of its priority.
-func (r rank) call(c switchyard.Call, t switchyard.Tool, route switchyard.Route) temporal.Priority {
-	priority := switchyard.PriorityOf(c, r.run, t)
+func (r rank) call(c api.Call, t api.Tool, route api.Route) temporal.Priority {
+	priority := api.PriorityOf(c, r.run, t)
 	switch {
 	case route.FIFO:
-		return r.beyond(switchyard.PriorityNormal, switchyard.FairnessAll)
-	case route.Fairness == switchyard.FairnessNone:
-		return r.beyond(priority, switchyard.FairnessAll)
-	case route.Fairness == switchyard.FairnessCaller:
+		return r.beyond(api.PriorityNormal, api.FairnessAll)
+	case route.Fairness == api.FairnessNone:
+		return r.beyond(priority, api.FairnessAll)
+	case route.Fairness == api.FairnessCaller:
 		return r.beyond(priority, r.caller)
 	}
 	return r.beyond(priority, r.conversation)
 }
 
 // step returns what a model step has to say of its priority.
-func (r rank) step(route switchyard.Route) temporal.Priority {
-	return r.call(switchyard.Call{}, switchyard.Tool{}, route)
+func (r rank) step(route api.Route) temporal.Priority {
+	return r.call(api.Call{}, api.Tool{}, route)
 }
 
 // beyond returns what differs from what the workflow's own priority gives anyway.
-func (r rank) beyond(priority switchyard.Priority, fairness string) temporal.Priority {
+func (r rank) beyond(priority api.Priority, fairness string) temporal.Priority {
 	var more temporal.Priority
-	if level := priority.Level(); level != cmp.Or(r.own.PriorityKey, switchyard.PriorityNormal.Level()) {
+	if level := priority.Level(); level != cmp.Or(r.own.PriorityKey, api.PriorityNormal.Level()) {
 		more.PriorityKey = level
 	}
 	if fairness != r.own.FairnessKey {

@@ -3,7 +3,7 @@ package workflows
 import (
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 )
 
@@ -12,17 +12,17 @@ import (
 func TestBeyond(t *testing.T) {
 	for _, test := range []struct {
 		own      temporal.Priority
-		priority switchyard.Priority
+		priority api.Priority
 		fairness string
 		want     temporal.Priority
 	}{
 		{temporal.Priority{}, "", "", temporal.Priority{}},
-		{temporal.Priority{}, switchyard.PriorityNormal, "talk", temporal.Priority{FairnessKey: "talk"}},
-		{temporal.Priority{}, switchyard.PriorityLow, "talk", temporal.Priority{PriorityKey: 4, FairnessKey: "talk"}},
-		{temporal.Priority{PriorityKey: 1, FairnessKey: "talk"}, switchyard.PriorityUrgent, "talk", temporal.Priority{}},
+		{temporal.Priority{}, api.PriorityNormal, "talk", temporal.Priority{FairnessKey: "talk"}},
+		{temporal.Priority{}, api.PriorityLow, "talk", temporal.Priority{PriorityKey: 4, FairnessKey: "talk"}},
+		{temporal.Priority{PriorityKey: 1, FairnessKey: "talk"}, api.PriorityUrgent, "talk", temporal.Priority{}},
 		{temporal.Priority{PriorityKey: 1, FairnessKey: "talk"}, "", "talk", temporal.Priority{PriorityKey: 3}},
-		{temporal.Priority{PriorityKey: 3}, switchyard.PriorityNormal, "talk", temporal.Priority{FairnessKey: "talk"}},
-		{temporal.Priority{FairnessKey: "talk"}, switchyard.PriorityNormal, switchyard.FairnessAll, temporal.Priority{FairnessKey: "all"}},
+		{temporal.Priority{PriorityKey: 3}, api.PriorityNormal, "talk", temporal.Priority{FairnessKey: "talk"}},
+		{temporal.Priority{FairnessKey: "talk"}, api.PriorityNormal, api.FairnessAll, temporal.Priority{FairnessKey: "all"}},
 	} {
 		if got := (rank{own: test.own}).beyond(test.priority, test.fairness); got != test.want {
 			t.Errorf("%q and %q beyond %+v: got %+v, want %+v", test.priority, test.fairness, test.own, got, test.want)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/interceptor"
@@ -23,10 +23,10 @@ const (
 )
 
 // rankedTool is the tool echo under another name, on a lane of its own.
-func rankedTool(name string, priority switchyard.Priority) toolspecs.Spec {
+func rankedTool(name string, priority api.Priority) toolspecs.Spec {
 	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Echoes.", Parameters: []toolspecs.Parameter{{Name: "value", Type: "string"}},
-		Entry:     toolspecs.Entry{Type: switchyard.KindFunction, Handler: "echo"},
-		Execution: toolspecs.ExecutionSpec{Effect: switchyard.EffectRead, Lane: name, Priority: priority}}
+		Entry:     toolspecs.Entry{Type: api.KindFunction, Handler: "echo"},
+		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead, Lane: name, Priority: priority}}
 }
 
 // watchOptions notes with which options the run schedules activities, by id. The test environment does without most of them.
@@ -86,9 +86,9 @@ func expectRanks(t *testing.T, got map[string]workflow.ActivityOptions, want map
 // TestRanks proves which priority and fairness key each call of a plan has: the plan's word before the run's before the
 // tool's, by the rules of its lane, and nothing where that is what the server takes anyway.
 func TestRanks(t *testing.T) {
-	configured := lanes.Of(switchyard.Lane{Name: "fifo", Limit: 1, Strategy: switchyard.StrategyFIFO},
-		switchyard.Lane{Name: "unfair", Limit: 1, Fairness: switchyard.FairnessNone},
-		switchyard.Lane{Name: "callers", Limit: 1, Fairness: switchyard.FairnessCaller})
+	configured := lanes.Of(api.Lane{Name: "fifo", Limit: 1, Strategy: api.StrategyFIFO},
+		api.Lane{Name: "unfair", Limit: 1, Fairness: api.FairnessNone},
+		api.Lane{Name: "callers", Limit: 1, Fairness: api.FairnessCaller})
 	const calls = `
 name: steps
 calls:
@@ -101,22 +101,22 @@ calls:
 `
 	for _, test := range []struct {
 		name string
-		in   switchyard.RunInput
+		in   api.RunInput
 		want map[string]temporal.Priority
 	}{
-		{"of a run that says nothing", switchyard.RunInput{}, map[string]temporal.Priority{
+		{"of a run that says nothing", api.RunInput{}, map[string]temporal.Priority{
 			"plain": {FairnessKey: ownRun}, "urgent": {PriorityKey: 1, FairnessKey: ownRun}, "tool": {PriorityKey: 4, FairnessKey: ownRun},
 			"fifo": {FairnessKey: "all"}, "unfair": {PriorityKey: 4, FairnessKey: "all"}, "caller": {FairnessKey: "plan/steps"}}},
-		{"of an important run of a conversation", switchyard.RunInput{Priority: switchyard.PriorityHigh, Conversation: "talk"}, map[string]temporal.Priority{
+		{"of an important run of a conversation", api.RunInput{Priority: api.PriorityHigh, Conversation: "talk"}, map[string]temporal.Priority{
 			"plain": {PriorityKey: 2, FairnessKey: "talk"}, "urgent": {PriorityKey: 1, FairnessKey: "talk"}, "tool": {PriorityKey: 2, FairnessKey: "talk"},
 			"fifo": {FairnessKey: "all"}, "unfair": {PriorityKey: 4, FairnessKey: "all"}, "caller": {PriorityKey: 2, FairnessKey: "plan/steps"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l := newLabOf(t, 1, rankedTool("lowly", switchyard.PriorityLow), rankedTool("fifo", ""), rankedTool("unfair", ""), rankedTool("callers", ""))
+			l := newLabOf(t, 1, rankedTool("lowly", api.PriorityLow), rankedTool("fifo", ""), rankedTool("unfair", ""), rankedTool("callers", ""))
 			l.lanes = configured
 			seen := l.watchOptions()
 			test.in.Plan = plan(t, calls)
-			l.ExecuteWorkflow(switchyard.PlanWorkflow, test.in)
+			l.ExecuteWorkflow(api.PlanWorkflow, test.in)
 			l.result()
 			expectRanks(t, seen, test.want)
 		})
@@ -128,10 +128,10 @@ calls:
 func TestModelStepRank(t *testing.T) {
 	l := newLab(t)
 	seen := l.watchOptions()
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: agent(step(call("echo", `{"value":1}`)), answer("done")), Prompt: "Go.",
-		Priority: switchyard.PriorityUrgent, Conversation: strings.Repeat("long ", 20)})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: agent(step(call("echo", `{"value":1}`)), answer("done")), Prompt: "Go.",
+		Priority: api.PriorityUrgent, Conversation: strings.Repeat("long ", 20)})
 	l.result()
-	key := switchyard.FairnessKey(strings.Repeat("long ", 20))
+	key := api.FairnessKey(strings.Repeat("long ", 20))
 	urgent := temporal.Priority{PriorityKey: 1, FairnessKey: key}
 	expectRanks(t, seen, map[string]temporal.Priority{"turn-1": urgent, "1.1": urgent, "turn-2": urgent})
 	if len(key) > 64 {
@@ -145,15 +145,15 @@ func TestSubAgentRank(t *testing.T) {
 	deep := agentTool("deep", above("needy", step(call("needy", `{}`)), answer("deep down")))
 	wide := agentTool("wide", above("deep", step(call("deep", `{"topic":"x"}`)), answer("wide")))
 	for _, test := range []struct {
-		run, call, want switchyard.Priority
+		run, call, want api.Priority
 		level           int
 	}{
-		{"", "", "", 0}, {switchyard.PriorityHigh, "", switchyard.PriorityHigh, 2}, {switchyard.PriorityHigh, switchyard.PriorityLow, switchyard.PriorityLow, 4},
+		{"", "", "", 0}, {api.PriorityHigh, "", api.PriorityHigh, 2}, {api.PriorityHigh, api.PriorityLow, api.PriorityLow, 4},
 	} {
 		l, inputs := newTree(t, deep, wide)
 		seen := l.watchOptions()
-		packed := switchyard.Pack(switchyard.Plan{Calls: []switchyard.PlanCall{{ID: "a", Tool: "wide", Arguments: []byte(`{"topic":"x"}`), Priority: test.call}}})
-		l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed, Priority: test.run, Conversation: "talk", Variables: map[string]any{"project": "p"}})
+		packed := api.Pack(api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: "wide", Arguments: []byte(`{"topic":"x"}`), Priority: test.call}}})
+		l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: &packed, Priority: test.run, Conversation: "talk", Variables: map[string]any{"project": "p"}})
 		l.result()
 		for path, in := range inputs {
 			if in.Priority != test.want || in.Parent.Fairness != "talk" || in.Conversation != "" {

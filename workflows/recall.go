@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -21,21 +21,21 @@ func (r *agentRun) recall(ctx workflow.Context, earlier []byte) ([]byte, error) 
 	}
 	id := workflow.GetInfo(ctx).WorkflowExecution.ID
 	if problem := cannotContinue(r.in, id, earlier); problem != "" {
-		return nil, invalid([]switchyard.Problem{{Path: "$.continue", Rule: ruleConversation, Message: problem}})
+		return nil, invalid([]api.Problem{{Path: "$.continue", Rule: ruleConversation, Message: problem}})
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		ActivityID: "recall", StartToCloseTimeout: recallTimeout, WaitForCancellation: true, Summary: "earlier runs of the conversation",
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 5, InitialInterval: time.Second, BackoffCoefficient: 2},
 	})
-	var recalled switchyard.Recalled
-	request := switchyard.RecallRequest{Conversation: cmp.Or(r.in.Conversation, id)}
-	err := workflow.ExecuteActivity(ctx, switchyard.RecallActivity, request).Get(ctx, &recalled)
+	var recalled api.Recalled
+	request := api.RecallRequest{Conversation: cmp.Or(r.in.Conversation, id)}
+	err := workflow.ExecuteActivity(ctx, api.RecallActivity, request).Get(ctx, &recalled)
 	switch {
 	case temporal.IsCanceledError(err):
 		return nil, err
 	case err != nil:
-		recalled.Problems = []switchyard.Problem{{Path: "$.conversation", Rule: ruleConversation,
-			Message: "the earlier runs cannot be read: " + switchyard.Shorten(activityFailure(err).Message, 1000)}}
+		recalled.Problems = []api.Problem{{Path: "$.conversation", Rule: ruleConversation,
+			Message: "the earlier runs cannot be read: " + api.Shorten(activityFailure(err).Message, 1000)}}
 	}
 	if len(recalled.Problems) > 0 {
 		return nil, invalid(recalled.Problems)
@@ -48,7 +48,7 @@ func (r *agentRun) recall(ctx workflow.Context, earlier []byte) ([]byte, error) 
 const ruleConversation = "conversation"
 
 // cannotContinue says why a run with that workflow id cannot go on with the conversation; empty where it can.
-func cannotContinue(in switchyard.RunInput, id string, earlier []byte) string {
+func cannotContinue(in api.RunInput, id string, earlier []byte) string {
 	switch {
 	case in.Parent != nil:
 		return "a sub-agent's run goes on with no conversation"

@@ -5,26 +5,26 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 )
 
 // recalls has the run's conversation continued by what f answers.
-func (l *lab) recalls(f func() (switchyard.Recalled, error)) {
-	l.RegisterActivityWithOptions(func(context.Context, switchyard.RecallRequest) (switchyard.Recalled, error) { return f() },
-		activity.RegisterOptions{Name: switchyard.RecallActivity})
+func (l *lab) recalls(f func() (api.Recalled, error)) {
+	l.RegisterActivityWithOptions(func(context.Context, api.RecallRequest) (api.Recalled, error) { return f() },
+		activity.RegisterOptions{Name: api.RecallActivity})
 }
 
 // TestAgentGoesOn proves that a run that goes on with a conversation numbers its turns on from the earlier ones, and that its
 // model is told which turns are its own.
 func TestAgentGoesOn(t *testing.T) {
 	l := newLab(t)
-	l.recalls(func() (switchyard.Recalled, error) { return switchyard.Recalled{Turn: 4}, nil })
-	l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}}, switchyard.Message{Text: "done"})
+	l.recalls(func() (api.Recalled, error) { return api.Recalled{Turn: 4}, nil })
+	l.tell(api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}}, api.Message{Text: "done"})
 	a := toldAgent()
 	a.Limits.Turns = 2
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go.", Continue: true})
-	if r := l.result(); r.Outcome != switchyard.OutcomeAnswered || r.Usage.Turns != 2 {
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go.", Continue: true})
+	if r := l.result(); r.Outcome != api.OutcomeAnswered || r.Usage.Turns != 2 {
 		t.Errorf("result: %+v", r)
 	}
 	for i, p := range l.prompts {
@@ -39,18 +39,18 @@ func TestAgentGoesOn(t *testing.T) {
 
 // TestAgentCannotGoOn proves that a run that cannot go on with its conversation runs nothing, and says why.
 func TestAgentCannotGoOn(t *testing.T) {
-	for want, in := range map[string]switchyard.RunInput{
+	for want, in := range map[string]api.RunInput{
 		"has that for its workflow id": {Conversation: "another"},
-		"a sub-agent's run":            {Parent: &switchyard.Parent{Call: "1.1"}},
+		"a sub-agent's run":            {Parent: &api.Parent{Call: "1.1"}},
 		"the run x goes on":            {},
 	} {
 		l := newLab(t)
-		l.recalls(func() (switchyard.Recalled, error) {
-			return switchyard.Recalled{Problems: []switchyard.Problem{{Path: "$.conversation", Rule: "busy", Message: "the run x goes on"}}}, nil
+		l.recalls(func() (api.Recalled, error) {
+			return api.Recalled{Problems: []api.Problem{{Path: "$.conversation", Rule: "busy", Message: "the run x goes on"}}}, nil
 		})
 		in.Agent, in.Prompt, in.Continue = toldAgent(), "Go.", true
-		l.ExecuteWorkflow(switchyard.AgentWorkflow, in)
-		if err := l.GetWorkflowError(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), string(switchyard.RunInvalid)) {
+		l.ExecuteWorkflow(api.AgentWorkflow, in)
+		if err := l.GetWorkflowError(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), string(api.RunInvalid)) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/histories"
 	"github.com/switchyard/switchyard/workflows"
 	historypb "go.temporal.io/api/history/v1"
@@ -81,9 +81,9 @@ func TestReplayOfEarlierVersions(t *testing.T) {
 
 // agentWith returns the workflows with an agent run that is changed before it begins, as a careless change of the code
 // would do to runs in flight.
-func agentWith(change func(*switchyard.RunInput)) map[string]any {
+func agentWith(change func(*api.RunInput)) map[string]any {
 	all := maps.Clone(workflows.All())
-	all[switchyard.AgentWorkflow] = func(ctx workflow.Context, in switchyard.RunInput, earlier []byte) (switchyard.RunResult, error) {
+	all[api.AgentWorkflow] = func(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
 		agent := *in.Agent
 		in.Agent = &agent
 		change(&in)
@@ -100,20 +100,20 @@ func TestReplayOfBrokenWorkflows(t *testing.T) {
 		workflows     map[string]any
 		fault         *fault
 	}{
-		{"another order", "agent_exclusive", agentWith(func(in *switchyard.RunInput) { in.Agent.Order = switchyard.OrderParallelFirst }), nil},
-		{"another limit", "agent", agentWith(func(in *switchyard.RunInput) { in.Agent.Limits.Turns = 1 }), nil},
-		{"a timer more", "agent", agentWith(func(in *switchyard.RunInput) { in.Agent.Limits.WallTime = switchyard.Duration(time.Hour) }), nil},
-		{"a timer less", "agent_wall_time", agentWith(func(in *switchyard.RunInput) { in.Agent.Limits.WallTime = 0 }), nil},
-		{"a turn more", "agent_continued.2", agentWith(func(in *switchyard.RunInput) { in.Carry.Turn++ }), nil},
+		{"another order", "agent_exclusive", agentWith(func(in *api.RunInput) { in.Agent.Order = api.OrderParallelFirst }), nil},
+		{"another limit", "agent", agentWith(func(in *api.RunInput) { in.Agent.Limits.Turns = 1 }), nil},
+		{"a timer more", "agent", agentWith(func(in *api.RunInput) { in.Agent.Limits.WallTime = api.Duration(time.Hour) }), nil},
+		{"a timer less", "agent_wall_time", agentWith(func(in *api.RunInput) { in.Agent.Limits.WallTime = 0 }), nil},
+		{"a turn more", "agent_continued.2", agentWith(func(in *api.RunInput) { in.Carry.Turn++ }), nil},
 		{"another tool", "agent", workflows.All(), &fault{tool: func(string) string { return "another" }}},
 		{"another call id", "plan", workflows.All(), &fault{id: func(id string) string { return id + "x" }}},
-		{"admit skipped", "call", workflows.All(), &fault{skip: switchyard.AdmitActivity}},
-		{"pin skipped", "agent", workflows.All(), &fault{skip: switchyard.PinActivity}},
-		{"open skipped", "plan_opened_again", workflows.All(), &fault{skip: switchyard.OpenActivity}},
+		{"admit skipped", "call", workflows.All(), &fault{skip: api.AdmitActivity}},
+		{"pin skipped", "agent", workflows.All(), &fault{skip: api.PinActivity}},
+		{"open skipped", "plan_opened_again", workflows.All(), &fault{skip: api.OpenActivity}},
 		{"another id after a hand back", "call_handed_back", workflows.All(), &fault{id: once("1.1")}},
 		{"inline call skipped", "agent_inline", workflows.All(), &fault{skip: "in_append"}},
-		{"inline step skipped", "agent_inline_steps", workflows.All(), &fault{skip: switchyard.ModelActivity}},
-		{"settle skipped", "agent_sub_agents", workflows.All(), &fault{skip: switchyard.SettleActivity}},
+		{"inline step skipped", "agent_inline_steps", workflows.All(), &fault{skip: api.ModelActivity}},
+		{"settle skipped", "agent_sub_agents", workflows.All(), &fault{skip: api.SettleActivity}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := readHistory(t, test.history)
@@ -169,7 +169,7 @@ type faultyOutbound struct {
 }
 
 func (o *faultyOutbound) ExecuteActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
-	if activityType != switchyard.ModelActivity && o.fault.tool != nil {
+	if activityType != api.ModelActivity && o.fault.tool != nil {
 		activityType = o.fault.tool(activityType)
 	}
 	if o.fault.id != nil {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -53,16 +53,16 @@ func (r *room) leave(id string) {
 }
 
 // need is how many bytes a call may add to the history.
-func (r *room) need(t switchyard.Tool, c switchyard.Call, v switchyard.Verdict) int {
-	bytes := bytesOfCall + len(validated(c, v)) + switchyard.ResultBytes(r.maxResult(t))
-	if t.Kind == switchyard.KindAgent {
+func (r *room) need(t api.Tool, c api.Call, v api.Verdict) int {
+	bytes := bytesOfCall + len(validated(c, v)) + api.ResultBytes(r.maxResult(t))
+	if t.Kind == api.KindAgent {
 		bytes += bytesOfAgent + len(t.Spec) + len(v.Prompt)
 	}
 	return bytes
 }
 
 // maxResult reads the bound of a tool's results out of its pinned toolspec.
-func (r *room) maxResult(t switchyard.Tool) int {
+func (r *room) maxResult(t api.Tool) int {
 	if known, ok := r.results[t.Digest]; ok {
 		return known
 	}
@@ -123,14 +123,14 @@ func keepsRoom(ctx workflow.Context) bool {
 
 // noRoom has calls refused and recorded so: the run's history is too long for them. Each of those that were put together has a
 // verdict of its own in history; those of the calls that are given are returned. What waits for approval of them waits no more.
-func (p *pipeline) noRoom(ctx workflow.Context, calls []switchyard.Call) ([]switchyard.Verdict, error) {
+func (p *pipeline) noRoom(ctx workflow.Context, calls []api.Call) ([]api.Verdict, error) {
 	why := p.fullness(ctx)
-	byCall := map[string]switchyard.Verdict{}
+	byCall := map[string]api.Verdict{}
 	for rest := p.withParts(calls); len(rest) > 0; {
 		n := portion(rest)
-		request := switchyard.AdmitRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:n], Full: why}
-		var part []switchyard.Verdict
-		if err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, nil), "no room for "+named(request.Calls)), switchyard.AdmitActivity, request).Get(ctx, &part); err != nil {
+		request := api.AdmitRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:n], Full: why}
+		var part []api.Verdict
+		if err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, nil), "no room for "+named(request.Calls)), api.AdmitActivity, request).Get(ctx, &part); err != nil {
 			return nil, err
 		}
 		for _, v := range part {
@@ -138,7 +138,7 @@ func (p *pipeline) noRoom(ctx workflow.Context, calls []switchyard.Call) ([]swit
 		}
 		rest = rest[n:]
 	}
-	verdicts := make([]switchyard.Verdict, len(calls))
+	verdicts := make([]api.Verdict, len(calls))
 	for i, c := range calls {
 		verdicts[i] = byCall[c.ID]
 		p.control.approvals.withdraw(ctx, c.ID, "the run's history has no room for the call")
@@ -147,7 +147,7 @@ func (p *pipeline) noRoom(ctx workflow.Context, calls []switchyard.Call) ([]swit
 }
 
 // withParts returns calls as their caller made them: those that were put together one by one.
-func (p *pipeline) withParts(calls []switchyard.Call) (all []switchyard.Call) {
+func (p *pipeline) withParts(calls []api.Call) (all []api.Call) {
 	for _, c := range calls {
 		parts := p.parts[c.ID]
 		if len(parts) == 0 {
@@ -164,7 +164,7 @@ func (p *pipeline) withParts(calls []switchyard.Call) (all []switchyard.Call) {
 func (p *pipeline) fullness(ctx workflow.Context) string {
 	events, bytes := p.written(ctx)
 	what := "Split the plan, or have its tools answer with less"
-	if p.origin.Caller.Type == switchyard.CallerAgent {
+	if p.origin.Caller.Type == api.CallerAgent {
 		what = "Call it again in the next turn, where there is room anew, with fewer calls at a time, or ask for less"
 	}
 	return fmt.Sprintf("the run's history has no room for this call: with those before it, it has %d events and %.1f MiB, and a server ends a run at 51200 or 50. %s",

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/activity"
@@ -36,7 +36,7 @@ func (l *lab) grows(events, bytes, eventsOfCall, bytesOfCall int) (length func()
 // there is no room, and tells the model so; that calls whose results might be too large, and are not, wait for each other and are made; and that the run goes
 // on.
 func TestRoom(t *testing.T) {
-	many := func(tool, arguments string, n int) switchyard.ScriptCall {
+	many := func(tool, arguments string, n int) api.ScriptCall {
 		c := call(tool, arguments)
 		c.Repeat = n
 		return c
@@ -65,7 +65,7 @@ func TestRoom(t *testing.T) {
 			if events, bytes := length(); events > serverEvents || bytes > serverBytes {
 				t.Errorf("the history has %d events and %d bytes", events, bytes)
 			}
-			refused := slices.DeleteFunc(l.conversation(), func(m switchyard.Message) bool { return !m.Failed })
+			refused := slices.DeleteFunc(l.conversation(), func(m api.Message) bool { return !m.Failed })
 			for _, m := range refused {
 				if !strings.Contains(m.Text, "budget_exceeded: the run's history has no room for this call") || !strings.Contains(m.Text, "in the next turn") {
 					t.Errorf("the model was told %q", m.Text)
@@ -88,16 +88,16 @@ func TestRoomOfPlan(t *testing.T) {
 		calls = append(calls, fmt.Sprintf(`{id: c%d, tool: book, arguments: {text: "%d"}, depends_on: [%s]}`, n, n, []string{"", fmt.Sprint("c", n-1)}[min(n, 1)]))
 	}
 	l.runPlan("calls: [" + strings.Join(calls, ", ") + "]")
-	var r switchyard.RunResult
-	l.failure(switchyard.RunCallsFailed, &r)
-	if len(r.Failures) != 28 || r.Failures[0].Error.Type != switchyard.ErrBudgetExceeded || !strings.Contains(r.Failures[0].Error.Message, "Split the plan") {
+	var r api.RunResult
+	l.failure(api.RunCallsFailed, &r)
+	if len(r.Failures) != 28 || r.Failures[0].Error.Type != api.ErrBudgetExceeded || !strings.Contains(r.Failures[0].Error.Message, "Split the plan") {
 		t.Errorf("failures: %+v", r.Failures)
 	}
 	expect(t, "undone", toldUndone(r.Undone), []string{"c1 book by undo-c1 unbook", "c0 book by undo-c0 unbook"})
 	l = newBookings(t)
 	l.grows(45_000, 0, 1_000, 0)
 	l.runPlan("calls: [" + strings.Join(calls[:5], ", ") + "]")
-	l.failure(switchyard.RunCallsFailed, &r)
+	l.failure(api.RunCallsFailed, &r)
 	expect(t, "undone", toldUndone(r.Undone), []string{"c2 book by undo-c2 unbook", "c1 book by undo-c1 unbook", "c0 book by undo-c0 unbook: budget_exceeded"})
 }
 
@@ -115,29 +115,29 @@ func TestRoomOfEarlierVersions(t *testing.T) {
 // TestRoomOfBatches proves that each of the calls that were put together is recorded as refused where there is no room for them, and
 // that nothing waits for approval of a call that is refused so.
 func TestRoomOfBatches(t *testing.T) {
-	guarded, err := toolspecs.Decode("guarded.yaml", []byte(guardedTools), toolspecs.Options{Lanes: lanes.Of(switchyard.Lane{Name: "bank"})})
+	guarded, err := toolspecs.Decode("guarded.yaml", []byte(guardedTools), toolspecs.Options{Lanes: lanes.Of(api.Lane{Name: "bank"})})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := newLabOf(t, 1, append(guarded, many("echo", nil))...)
 	l.grows(48_000, 0, 9, 0)
 	var refused []string
-	l.verdicts = func(verdicts []switchyard.Verdict) {
+	l.verdicts = func(verdicts []api.Verdict) {
 		for _, v := range verdicts {
 			if v.Error != nil {
 				refused = append(refused, v.ID+" "+string(v.Error.Type))
 			}
 		}
 	}
-	var waiting []switchyard.Approval
-	l.answers = []func() (switchyard.ModelResponse, error){
-		func() (switchyard.ModelResponse, error) {
-			return switchyard.ModelResponse{Message: switchyard.Message{Calls: []switchyard.Call{
+	var waiting []api.Approval
+	l.answers = []func() (api.ModelResponse, error){
+		func() (api.ModelResponse, error) {
+			return api.ModelResponse{Message: api.Message{Calls: []api.Call{
 				{Tool: "many", Arguments: `{"value":["a"]}`}, {Tool: "pay", Arguments: `{"value":2}`}, {Tool: "many", Arguments: `{"value":["b"]}`}}}}, nil
 		},
-		func() (switchyard.ModelResponse, error) {
+		func() (api.ModelResponse, error) {
 			waiting = l.awaiting()
-			return switchyard.ModelResponse{Message: switchyard.Message{Text: "done"}}, nil
+			return api.ModelResponse{Message: api.Message{Text: "done"}}, nil
 		},
 	}
 	a := toldAgent()

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
 
 // schedule schedules the activity of an admitted call on its route. On a keyed lane, a call that comes long after its
 // admission first has its key opened again.
-func (p *pipeline) schedule(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
+func (p *pipeline) schedule(ctx workflow.Context, c api.Call, v api.Verdict) workflow.Future {
 	if v.Route.OpenFor == 0 || workflow.Now(ctx).Before(p.openUntil[c.ID]) {
 		return p.scheduleNow(ctx, c, v)
 	}
@@ -20,12 +20,12 @@ func (p *pipeline) schedule(ctx workflow.Context, c switchyard.Call, v switchyar
 }
 
 // openAndRun opens the key of a call, schedules the call, and waits for it.
-func (p *pipeline) openAndRun(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) (r switchyard.Result, err error) {
+func (p *pipeline) openAndRun(ctx workflow.Context, c api.Call, v api.Verdict) (r api.Result, err error) {
 	p.admittedAt(v, workflow.Now(ctx))
-	request := switchyard.OpenRequest{Base: p.queue, Lane: p.tools[c.Tool].Lane, Key: v.Route.Key}
-	err = workflow.ExecuteLocalActivity(withOpenOptions(ctx), switchyard.OpenActivity, request).Get(ctx, nil)
+	request := api.OpenRequest{Base: p.queue, Lane: p.tools[c.Tool].Lane, Key: v.Route.Key}
+	err = workflow.ExecuteLocalActivity(withOpenOptions(ctx), api.OpenActivity, request).Get(ctx, nil)
 	if ctx.Err() != nil {
-		return r, switchyard.NotStarted()
+		return r, api.NotStarted()
 	}
 	if err == nil {
 		err = p.scheduleNow(ctx, c, v).Get(ctx, &r)
@@ -34,40 +34,40 @@ func (p *pipeline) openAndRun(ctx workflow.Context, c switchyard.Call, v switchy
 }
 
 // admittedAt notes until when the queue of a call's key is served for certain, where it was opened no earlier than at.
-func (p *pipeline) admittedAt(v switchyard.Verdict, at time.Time) {
+func (p *pipeline) admittedAt(v api.Verdict, at time.Time) {
 	if v.Route.OpenFor > 0 {
 		p.openUntil[v.ID] = at.Add(v.Route.OpenFor.Std())
 	}
 }
 
-func (p *pipeline) scheduleNow(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
+func (p *pipeline) scheduleNow(ctx workflow.Context, c api.Call, v api.Verdict) workflow.Future {
 	t := p.toolFor(c, v)
 	arguments := validated(c, v)
 	summary, parent := t.Summary(arguments), p.parent.Call
 	if c.Undo != nil {
-		summary, parent = "undo of "+c.Undo.Call+": "+summary, switchyard.CallPath(parent, c.Undo.Call)
+		summary, parent = "undo of "+c.Undo.Call+": "+summary, api.CallPath(parent, c.Undo.Call)
 	} else if c.Verifies != "" {
-		summary, parent = "what became of "+c.Verifies+": "+summary, switchyard.CallPath(parent, c.Verifies)
+		summary, parent = "what became of "+c.Verifies+": "+summary, api.CallPath(parent, c.Verifies)
 	}
 	if c.Checks {
 		summary = "is the run solved? " + summary
 	}
 	options := callOptions(p.queue, c.ID, t, v.Route, summary)
 	options.Priority = p.rank.call(c, t, v.Route)
-	execution := switchyard.Execution{Digest: t.Digest, Arguments: arguments, Origin: p.origin, Notes: v.Notes, Parent: parent,
-		Hooks: switchyard.HooksFor(p.hooks.AfterCall, t.Name), Timeout: v.Plan.ShortestTimeout(), Parts: p.partsOf(c.ID)}
-	options.StartToCloseTimeout += switchyard.HooksWithin(execution.Hooks)
+	execution := api.Execution{Digest: t.Digest, Arguments: arguments, Origin: p.origin, Notes: v.Notes, Parent: parent,
+		Hooks: api.HooksFor(p.hooks.AfterCall, t.Name), Timeout: v.Plan.ShortestTimeout(), Parts: p.partsOf(c.ID)}
+	options.StartToCloseTimeout += api.HooksWithin(execution.Hooks)
 	if v.Route.Holds {
 		execution.QueueTimeout = t.On(v.Route).QueueTimeout
 	}
-	if t.Kind == switchyard.KindStateful {
+	if t.Kind == api.KindStateful {
 		return p.instances.call(ctx, t, options, execution)
 	}
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), c.Tool, execution)
 }
 
 // validated returns the arguments of an admitted call.
-func validated(c switchyard.Call, v switchyard.Verdict) json.RawMessage {
+func validated(c api.Call, v api.Verdict) json.RawMessage {
 	if len(v.Arguments) > 0 {
 		return v.Arguments
 	}

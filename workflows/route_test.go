@@ -5,21 +5,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
 // device is a tool on a lane with a queue for each device.
-func device(name string, access switchyard.Access) toolspecs.Spec {
+func device(name string, access api.Access) toolspecs.Spec {
 	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Presses a key.",
 		Parameters: []toolspecs.Parameter{{Name: "value", Type: "string"}, {Name: "device", Type: "string"}},
-		Entry:      toolspecs.Entry{Type: switchyard.KindFunction, Handler: "echo"},
-		Execution:  toolspecs.ExecutionSpec{Effect: switchyard.EffectOnce, Lane: "android", Access: access}}
+		Entry:      toolspecs.Entry{Type: api.KindFunction, Handler: "echo"},
+		Execution:  toolspecs.ExecutionSpec{Effect: api.EffectOnce, Lane: "android", Access: access}}
 }
 
 func android(idle time.Duration) *lanes.Set {
-	return lanes.Of(switchyard.Lane{Name: "android", Key: "{{args.device}}", IdleTimeout: switchyard.Duration(idle)})
+	return lanes.Of(api.Lane{Name: "android", Key: "{{args.device}}", IdleTimeout: api.Duration(idle)})
 }
 
 // TestOpenLateCalls proves that a call on a keyed lane which starts long after it was admitted, because it waits for others,
@@ -35,7 +35,7 @@ func TestOpenLateCalls(t *testing.T) {
 		"too late": {time.Microsecond, []string{"android/a", "android/b", "android/b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLabOf(t, 1, device("press", switchyard.AccessShared))
+			l := newLabOf(t, 1, device("press", api.AccessShared))
 			l.lanes = android(test.idle)
 			l.runPlan(`calls: [{id: first, tool: flaky}, {id: a, tool: press, arguments: {device: a}}, {id: b, tool: press, arguments: {device: b}, depends_on: [first]}]`)
 			l.result()
@@ -53,7 +53,7 @@ func (l *lab) sortedOpened() []string {
 
 // TestAdmissionWaitsForServer proves that a run whose key the server does not take for a while does not fail for that.
 func TestAdmissionWaitsForServer(t *testing.T) {
-	l := newLabOf(t, 1, device("press", switchyard.AccessShared))
+	l := newLabOf(t, 1, device("press", api.AccessShared))
 	l.lanes, l.unopened = android(time.Hour), 10
 	l.runPlan(`calls: [{id: a, tool: press, arguments: {device: a}}]`)
 	l.result()
@@ -64,18 +64,18 @@ func TestAdmissionWaitsForServer(t *testing.T) {
 // are as short as ever.
 func TestExecutionKnowsItsWait(t *testing.T) {
 	l := newLabOf(t, 1, rankedTool("printer", ""))
-	l.lanes = lanes.Of(switchyard.Lane{Name: "printer", Limit: 1, Strategy: switchyard.StrategyReject, QueueTimeout: switchyard.Duration(time.Minute)},
-		switchyard.Lane{Name: "serial", Limit: 1, QueueTimeout: switchyard.Duration(time.Minute)})
+	l.lanes = lanes.Of(api.Lane{Name: "printer", Limit: 1, Strategy: api.StrategyReject, QueueTimeout: api.Duration(time.Minute)},
+		api.Lane{Name: "serial", Limit: 1, QueueTimeout: api.Duration(time.Minute)})
 	l.runAgent(withTools(agent(step(call("printer", `{"value":"x"}`), call("store", `{"text":"x"}`)), answer("done")), "printer", "store"), "Go.")
 	l.result()
 	for _, s := range l.scheduled {
-		if want := map[string]switchyard.Duration{"printer": switchyard.Duration(time.Minute)}[s.tool]; s.call.QueueTimeout != want {
+		if want := map[string]api.Duration{"printer": api.Duration(time.Minute)}[s.tool]; s.call.QueueTimeout != want {
 			t.Errorf("%s: the execution's queue timeout is %s, want %s", s.tool, s.call.QueueTimeout, want)
 		}
 	}
 }
 
-func withTools(a *switchyard.Agent, tools ...string) *switchyard.Agent {
+func withTools(a *api.Agent, tools ...string) *api.Agent {
 	a.Tools = tools
 	return a
 }

@@ -1,6 +1,8 @@
 package workflows
 
-import "github.com/switchyard/switchyard"
+import (
+	"github.com/switchyard/switchyard/api"
+)
 
 // slot is what the turn scheduler knows of a call: its lane, and whether it overlaps others there.
 type slot struct {
@@ -10,9 +12,9 @@ type slot struct {
 
 // slotOf returns the slot of a call of a tool; key is what its route has, of a keyed lane: each key is a lane of its own. The instance of a stateful tool is a lane of its own: no other tool's calls reach it, and
 // its calls take no place of the lane that says which workers may hold it.
-func slotOf(t switchyard.Tool, key string) slot {
-	s := slot{lane: t.Lane + "/" + key, exclusive: t.Access == switchyard.AccessExclusive}
-	if t.Kind == switchyard.KindStateful {
+func slotOf(t api.Tool, key string) slot {
+	s := slot{lane: t.Lane + "/" + key, exclusive: t.Access == api.AccessExclusive}
+	if t.Kind == api.KindStateful {
 		s.lane = "instance/" + t.Name
 	}
 	return s
@@ -25,7 +27,7 @@ func slotOf(t switchyard.Tool, key string) slot {
 //   - nobody waits for anything else.
 //
 // It is requirement S1 as a pure function.
-func waits(calls []slot, order switchyard.Order) [][]int {
+func waits(calls []slot, order api.Order) [][]int {
 	out := make([][]int, len(calls))
 	lanes := map[string]*laneState{}
 	for _, i := range sequence(calls, order) {
@@ -63,10 +65,10 @@ func (l *laneState) admit(i int, exclusive bool) []int {
 }
 
 // sequence returns the indices of the calls in the order in which conflicts are decided.
-func sequence(calls []slot, order switchyard.Order) []int {
+func sequence(calls []slot, order api.Order) []int {
 	var first, last []int
 	for i, c := range calls {
-		if order == switchyard.OrderParallelFirst && c.exclusive {
+		if order == api.OrderParallelFirst && c.exclusive {
 			last = append(last, i)
 		} else {
 			first = append(first, i)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"pgregory.net/rapid"
 )
 
@@ -61,8 +61,8 @@ func drawDurations(t *rapid.T, n int) []int {
 func conflict(a, b slot) bool { return a.lane == b.lane && (a.exclusive || b.exclusive) }
 
 // comesFirst reports whether of two conflicting calls i has to run before j.
-func comesFirst(calls []slot, i, j int, order switchyard.Order) bool {
-	if order == switchyard.OrderParallelFirst && calls[i].exclusive != calls[j].exclusive {
+func comesFirst(calls []slot, i, j int, order api.Order) bool {
+	if order == api.OrderParallelFirst && calls[i].exclusive != calls[j].exclusive {
 		return calls[j].exclusive
 	}
 	return i < j
@@ -73,7 +73,7 @@ func comesFirst(calls []slot, i, j int, order switchyard.Order) bool {
 func TestTurnOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		calls := drawSlots(t)
-		order := rapid.SampledFrom([]switchyard.Order{"", switchyard.OrderAsCalled, switchyard.OrderParallelFirst}).Draw(t, "order")
+		order := rapid.SampledFrom([]api.Order{"", api.OrderAsCalled, api.OrderParallelFirst}).Draw(t, "order")
 		times := simulate(t, waits(calls, order), drawDurations(t, len(calls)), maxInFlight)
 		for j := range calls {
 			earliest := 0
@@ -130,11 +130,11 @@ func TestPlanOrder(t *testing.T) {
 		if problems := plan.Check(); len(slots) > 0 && len(problems) > 0 {
 			t.Fatalf("the plan is not valid: %v", problems)
 		}
-		tools := map[string]switchyard.Tool{}
+		tools := map[string]api.Tool{}
 		for i, s := range slots {
-			tool := switchyard.Tool{Lane: s.lane, Access: switchyard.AccessShared}
+			tool := api.Tool{Lane: s.lane, Access: api.AccessShared}
 			if s.exclusive {
-				tool.Access = switchyard.AccessExclusive
+				tool.Access = api.AccessExclusive
 			}
 			tools[fmt.Sprint("tool", i)] = tool
 		}
@@ -157,10 +157,10 @@ func TestPlanOrder(t *testing.T) {
 }
 
 // drawPlan draws a plan without cycles: calls need only calls of a lower rank, and are written in any order.
-func drawPlan(t *rapid.T, slots []slot) switchyard.Plan {
-	var plan switchyard.Plan
+func drawPlan(t *rapid.T, slots []slot) api.Plan {
+	var plan api.Plan
 	for rank := range slots {
-		c := switchyard.PlanCall{ID: fmt.Sprint("c", rank), Tool: fmt.Sprint("tool", rank)}
+		c := api.PlanCall{ID: fmt.Sprint("c", rank), Tool: fmt.Sprint("tool", rank)}
 		if rank > 0 {
 			for _, need := range rapid.SliceOfNDistinct(rapid.IntRange(0, rank-1), 0, min(rank, 3), rapid.ID[int]).Draw(t, "needs") {
 				c.DependsOn = append(c.DependsOn, fmt.Sprint("c", need))
@@ -190,8 +190,8 @@ func TestQueueAbandoned(t *testing.T) {
 
 // On a keyed lane each key is a lane of its own: exclusive calls of one key keep their order, those of two overlap.
 func TestKeysAreApart(t *testing.T) {
-	phone := switchyard.Tool{Name: "phone", Lane: "phone", Access: switchyard.AccessExclusive}
-	got := waits([]slot{slotOf(phone, "red"), slotOf(phone, "blue"), slotOf(phone, "red"), slotOf(phone, "blue")}, switchyard.OrderAsCalled)
+	phone := api.Tool{Name: "phone", Lane: "phone", Access: api.AccessExclusive}
+	got := waits([]slot{slotOf(phone, "red"), slotOf(phone, "blue"), slotOf(phone, "red"), slotOf(phone, "blue")}, api.OrderAsCalled)
 	if want := [][]int{nil, nil, {0}, {1}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("the calls wait for %v, want %v", got, want)
 	}

@@ -4,16 +4,16 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // seen is what a run has seen and done so far, for policies.
 type seen struct {
 	// labels are sorted.
 	labels []string
-	calls  map[string]switchyard.PastCalls
+	calls  map[string]api.PastCalls
 	// below are the calls of sub-agents, by tool. switchyard.OtherTools is in it where one of them could not tell of its calls.
-	below map[string]switchyard.PastCalls
+	below map[string]api.PastCalls
 	// open are the tools of the calls that were let through and have not ended, by call.
 	open map[string]string
 	// begun are those of them that were begun, tools how many calls of each tool run and wait.
@@ -24,8 +24,8 @@ type seen struct {
 // underWay counts calls that were begun, and those that wait for their turn or for a person.
 type underWay struct{ running, waiting int }
 
-func newSeen(in switchyard.RunInput) seen {
-	s := seen{calls: map[string]switchyard.PastCalls{}, open: map[string]string{}, below: map[string]switchyard.PastCalls{}, begun: map[string]bool{}, tools: map[string]underWay{}}
+func newSeen(in api.RunInput) seen {
+	s := seen{calls: map[string]api.PastCalls{}, open: map[string]string{}, below: map[string]api.PastCalls{}, begun: map[string]bool{}, tools: map[string]underWay{}}
 	s.label(in.Labels)
 	if in.Carry != nil {
 		s.label(in.Carry.Labels)
@@ -40,7 +40,7 @@ func newSeen(in switchyard.RunInput) seen {
 }
 
 // adopt takes in what a sub-agent tells of its calls, and of those below it.
-func (s *seen) adopt(b *switchyard.Brief) {
+func (s *seen) adopt(b *api.Brief) {
 	if b == nil {
 		return
 	}
@@ -56,11 +56,11 @@ func (s *seen) adopt(b *switchyard.Brief) {
 
 // untold notes that there are calls of sub-agents besides those that are known.
 func (s *seen) untold() {
-	s.below[switchyard.OtherTools] = switchyard.PastCalls{Tool: switchyard.OtherTools}
+	s.below[api.OtherTools] = api.PastCalls{Tool: api.OtherTools}
 }
 
 // carryBelow are the calls of sub-agents, by tool, sorted.
-func (s *seen) carryBelow() (list []switchyard.PastCalls) {
+func (s *seen) carryBelow() (list []api.PastCalls) {
 	for _, tool := range slices.Sorted(maps.Keys(s.below)) {
 		list = append(list, s.below[tool])
 	}
@@ -77,7 +77,7 @@ func (s *seen) label(labels []string) {
 }
 
 // admitted takes in verdicts on calls.
-func (s *seen) admitted(calls []switchyard.Call, verdicts []switchyard.Verdict) {
+func (s *seen) admitted(calls []api.Call, verdicts []api.Verdict) {
 	for i, v := range verdicts {
 		if v.Error == nil {
 			s.close(v.ID)
@@ -127,7 +127,7 @@ func (s *seen) count(id string, n int) {
 }
 
 // refused counts a call that was not executed.
-func (s *seen) refused(c switchyard.Call) {
+func (s *seen) refused(c api.Call) {
 	s.close(c.ID)
 	p := s.calls[c.Tool]
 	p.Refused++
@@ -136,9 +136,9 @@ func (s *seen) refused(c switchyard.Call) {
 
 // ended counts a call that was let through. Where it was executed, its tool's labels count however it ended: the text of a
 // failure comes from the same place as a result.
-func (s *seen) ended(out switchyard.CallOutcome, t switchyard.Tool) {
-	if e := out.Error; e != nil && (e.NotBegun || e.Phase == switchyard.PhasePreValidation || e.Phase == switchyard.PhasePreExecution) {
-		s.refused(switchyard.Call{ID: out.ID, Tool: out.Tool})
+func (s *seen) ended(out api.CallOutcome, t api.Tool) {
+	if e := out.Error; e != nil && (e.NotBegun || e.Phase == api.PhasePreValidation || e.Phase == api.PhasePreExecution) {
+		s.refused(api.Call{ID: out.ID, Tool: out.Tool})
 		return
 	}
 	s.close(out.ID)
@@ -153,7 +153,7 @@ func (s *seen) ended(out switchyard.CallOutcome, t switchyard.Tool) {
 }
 
 // past is what the run has done, by tool, sorted; without the call that is being judged, where it was let through before.
-func (s *seen) past(judged string) []switchyard.PastCalls {
+func (s *seen) past(judged string) []api.PastCalls {
 	calls := maps.Clone(s.calls)
 	for _, id := range slices.Sorted(maps.Keys(s.open)) {
 		if id == judged {
@@ -164,7 +164,7 @@ func (s *seen) past(judged string) []switchyard.PastCalls {
 		p.Running++
 		calls[tool] = p
 	}
-	var list []switchyard.PastCalls
+	var list []api.PastCalls
 	for _, tool := range slices.Sorted(maps.Keys(calls)) {
 		p := calls[tool]
 		p.Tool = tool
@@ -174,20 +174,20 @@ func (s *seen) past(judged string) []switchyard.PastCalls {
 }
 
 // facts are what policies can know of the run.
-func (p *pipeline) facts() switchyard.RunFacts {
-	return switchyard.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn, Labels: p.seen.labels, Calls: p.seen.past(""),
+func (p *pipeline) facts() api.RunFacts {
+	return api.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn, Labels: p.seen.labels, Calls: p.seen.past(""),
 		Usage: p.usage, Limits: p.limits, Started: p.started}
 }
 
 // emittedBy returns the labels that the run of an agent tool may have seen, by what it could call, however deep: nobody knows
 // what one saw that failed.
-func (p *pipeline) emittedBy(t switchyard.Tool) []string {
+func (p *pipeline) emittedBy(t api.Tool) []string {
 	var labels []string
 	visited := map[string]bool{}
-	for next := []switchyard.Tool{t}; len(next) > 0; next = next[1:] {
+	for next := []api.Tool{t}; len(next) > 0; next = next[1:] {
 		labels = append(labels, next[0].Emits...)
 		agent, err := agentOf(next[0])
-		if next[0].Kind != switchyard.KindAgent || err != nil {
+		if next[0].Kind != api.KindAgent || err != nil {
 			continue
 		}
 		for _, name := range agent.Tools {

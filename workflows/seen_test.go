@@ -6,21 +6,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // emitting is a tool without parameters whose results carry labels.
 func emitting(name, handler string, labels ...string) toolspecs.Spec {
-	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "A tool.", Entry: toolspecs.Entry{Type: switchyard.KindFunction, Handler: handler},
-		Execution: toolspecs.ExecutionSpec{Effect: switchyard.EffectRead}, Emits: labels}
+	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "A tool.", Entry: toolspecs.Entry{Type: api.KindFunction, Handler: handler},
+		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead}, Emits: labels}
 }
 
 // sealed denies store to whoever has seen one of the labels.
-func sealed(labels ...string) []switchyard.PolicyRule {
-	var rules []switchyard.PolicyRule
+func sealed(labels ...string) []api.PolicyRule {
+	var rules []api.PolicyRule
 	for _, l := range labels {
-		rules = append(rules, switchyard.PolicyRule{Name: "sealed-" + l, When: fmt.Sprintf("%q in labels", l), Then: switchyard.PolicyDeny,
+		rules = append(rules, api.PolicyRule{Name: "sealed-" + l, When: fmt.Sprintf("%q in labels", l), Then: api.PolicyDeny,
 			Message: "it has seen " + l, Tools: []string{"store"}})
 	}
 	return rules
@@ -34,7 +34,7 @@ func TestLabelsOfARun(t *testing.T) {
 	l := newLabOf(t, 1, emitting("page", "variables", "untrusted", "page"), emitting("lost", "broken", "failed"))
 	a := above("page lost store", step(call("page", `{}`), call("store", storing)), step(call("store", storing), call("lost", `{}`)), step(call("store", storing)), answer("done"))
 	a.Policies = sealed("page", "failed")
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Prompt: "Go.", Agent: a})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a})
 	r := l.result()
 	expect(t, "labels", r.Labels, []string{"failed", "page", "untrusted"})
 	told := l.toldOf()
@@ -53,13 +53,13 @@ func TestLabelsOfSubAgents(t *testing.T) {
 	l, inputs := newTree(t, reader, failing, deeper, emitting("page", "variables", "page"), emitting("lost", "broken", "failed"), emitting("first", "variables", "seen"))
 	a := above("first reader failing store", step(call("first", `{}`)), step(call("reader", `{}`)), step(call("store", storing), call("failing", `{}`)), step(call("store", storing)), answer("done"))
 	a.Policies = sealed("seen", "page")
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Prompt: "Go.", Agent: a})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a})
 	expect(t, "labels", l.result().Labels, []string{"failed", "page", "seen"})
 	if len(l.stored) > 0 {
 		t.Errorf("stored: %q", l.stored)
 	}
 	expect(t, "labels at the start", inputs["2.1"].Labels, []string{"seen"})
-	if got := inputs["2.1"].Policies; !slices.EqualFunc(got, a.Policies, func(a, b switchyard.PolicyRule) bool { return a.Name == b.Name }) {
+	if got := inputs["2.1"].Policies; !slices.EqualFunc(got, a.Policies, func(a, b api.PolicyRule) bool { return a.Name == b.Name }) {
 		t.Errorf("the sub-agent has the rules %+v", got)
 	}
 	if told := l.toldOf(); !strings.Contains(told[2], "it has seen seen") || !strings.Contains(told[2], "it has seen page") {
@@ -71,18 +71,18 @@ func TestLabelsOfSubAgents(t *testing.T) {
 func TestLabelsGoOn(t *testing.T) {
 	l := newLabOf(t, 1, emitting("page", "variables", "page"))
 	l.SetContinueAsNewSuggested(true)
-	l.recalls(func() (switchyard.Recalled, error) { return switchyard.Recalled{Turn: 1, Labels: []string{"old"}}, nil })
+	l.recalls(func() (api.Recalled, error) { return api.Recalled{Turn: 1, Labels: []string{"old"}}, nil })
 	a := above("page store", step(call("page", `{}`), call("nothing", `{}`)), step(call("page", `{}`), call("nothing", `{}`)), step(call("page", `{}`)))
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Prompt: "Go.", Agent: a, Continue: true, Labels: []string{"given"}})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a, Continue: true, Labels: []string{"given"}})
 	carried, earlier := l.continued()
 	expect(t, "labels", carried.Carry.Labels, []string{"given", "old", "page"})
-	expect(t, "calls", carried.Carry.Calls, []switchyard.PastCalls{{Tool: "nothing", Refused: 1}, {Tool: "page", Completed: 1}})
+	expect(t, "calls", carried.Carry.Calls, []api.PastCalls{{Tool: "nothing", Refused: 1}, {Tool: "page", Completed: 1}})
 
 	l = newLabOf(t, 1, emitting("page", "variables", "page"))
 	in := carried
 	in.Agent = above("page store", step(), step(call("page", `{}`)), step(call("store", storing)), answer("done"))
-	in.Agent.Policies = append(sealed("old"), switchyard.PolicyRule{Name: "twice", When: "calls.page.made >= 1 && run.turn == 3", Then: switchyard.PolicyDeny, Message: "once is enough", Tools: []string{"page"}})
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, in, earlier)
+	in.Agent.Policies = append(sealed("old"), api.PolicyRule{Name: "twice", When: "calls.page.made >= 1 && run.turn == 3", Then: api.PolicyDeny, Message: "once is enough", Tools: []string{"page"}})
+	l.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
 	expect(t, "labels", l.result().Labels, []string{"given", "old", "page"})
 	if told := strings.Join(l.toldOf(), "\n"); len(l.stored)+len(l.executed) > 0 || !strings.Contains(told, "it has seen old") || !strings.Contains(told, "once is enough") {
 		t.Errorf("stored %q, executed %q, told %s", l.stored, l.executed, told)
@@ -92,14 +92,14 @@ func TestLabelsGoOn(t *testing.T) {
 // A plan's calls are checked when their arguments are known, and count for each other from when they are let through.
 func TestPoliciesOfAPlan(t *testing.T) {
 	l := newLabOf(t, 1, emitting("page", "variables", "page"))
-	l.rules = append(sealed("page"), switchyard.PolicyRule{Name: "few", When: "calls.greet.made > 1", Then: switchyard.PolicyDeny, Message: "too many", Tools: []string{"greet"}})
-	plan := switchyard.Pack(switchyard.Plan{Name: "p", Calls: []switchyard.PlanCall{
+	l.rules = append(sealed("page"), api.PolicyRule{Name: "few", When: "calls.greet.made > 1", Then: api.PolicyDeny, Message: "too many", Tools: []string{"greet"}})
+	plan := api.Pack(api.Plan{Name: "p", Calls: []api.PlanCall{
 		{ID: "a", Tool: "page"}, {ID: "b", Tool: "store", Arguments: []byte(`{"text":"seen ${c}"}`), DependsOn: []string{"a"}}, {ID: "c", Tool: "store", Arguments: []byte(`{"text":"x"}`)},
 	}})
-	l.ExecuteWorkflow(switchyard.PlanWorkflow, switchyard.RunInput{Plan: &plan})
-	var result switchyard.RunResult
-	l.failure(switchyard.RunCallsFailed, &result)
-	if len(result.Failures) != 1 || result.Failures[0].ID != "b" || result.Failures[0].Error.Type != switchyard.ErrPolicyViolation || len(l.stored) != 1 {
+	l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: &plan})
+	var result api.RunResult
+	l.failure(api.RunCallsFailed, &result)
+	if len(result.Failures) != 1 || result.Failures[0].ID != "b" || result.Failures[0].Error.Type != api.ErrPolicyViolation || len(l.stored) != 1 {
 		t.Errorf("stored %q, failures %+v", l.stored, result.Failures)
 	}
 }
@@ -107,9 +107,9 @@ func TestPoliciesOfAPlan(t *testing.T) {
 // A call that never began, as one whose sub-agent could not be started, gives no labels and counts as refused.
 func TestLabelsOfCallsThatNeverBegan(t *testing.T) {
 	l, _ := newTree(t, agentTool("below", above("page"), func(s *toolspecs.Spec) { s.Emits = []string{"from-below"} }), emitting("page", "variables", "page"))
-	big := strings.Repeat("x", switchyard.MaxPayload)
+	big := strings.Repeat("x", api.MaxPayload)
 	a := above("below", step(call("below", `{}`)), answer("done"))
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Prompt: "Go.", Agent: a, Variables: map[string]any{"big": big}})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a, Variables: map[string]any{"big": big}})
 	if r := l.result(); len(r.Labels) > 0 || r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
 	}

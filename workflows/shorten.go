@@ -3,7 +3,7 @@ package workflows
 import (
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Of the bytes that fill the model's window, the latest turns, the task and the summary take so much at most after a
@@ -26,20 +26,20 @@ const (
 // shortening is a conversation in the parts of which a shorter one is made: what stays at its head, what is to be summed up,
 // and the latest turns.
 type shortening struct {
-	head, tail []switchyard.Message
+	head, tail []api.Message
 	// from, to and task are as in a Compaction.
 	from, to, task int
 	// older are the messages between from and to without the task.
-	older []switchyard.Message
+	older []api.Message
 	// taskAt is the task's index in the conversation that comes of it, -1 without one.
 	taskAt int
 }
 
 // shorten splits a conversation of which frame bytes fill the model's window. task is the index of the message with what
 // the run is to do; zero is the user's first one.
-func shorten(messages []switchyard.Message, task, frame int) shortening {
+func shorten(messages []api.Message, task, frame int) shortening {
 	s := shortening{task: taskOf(messages, task), taskAt: -1}
-	for s.from < len(messages) && messages[s.from].Role == switchyard.RoleSystem {
+	for s.from < len(messages) && messages[s.from].Role == api.RoleSystem {
 		s.from++
 	}
 	s.head = slices.Clone(messages[:s.from])
@@ -62,7 +62,7 @@ func shorten(messages []switchyard.Message, task, frame int) shortening {
 }
 
 // place puts the task where it stands in the shorter conversation.
-func (s *shortening) place(messages []switchyard.Message, frame int) {
+func (s *shortening) place(messages []api.Message, frame int) {
 	switch {
 	case s.task < 0:
 	case s.task >= s.to:
@@ -81,20 +81,20 @@ func (s shortening) weight(frame int) int {
 }
 
 // taskOf returns the index of the message with what the run is to do, -1 where there is none.
-func taskOf(messages []switchyard.Message, task int) int {
+func taskOf(messages []api.Message, task int) int {
 	if task > 0 && task < len(messages) {
 		return task
 	}
-	return slices.IndexFunc(messages, func(m switchyard.Message) bool { return m.Role == switchyard.RoleUser && !m.IsSummary() })
+	return slices.IndexFunc(messages, func(m api.Message) bool { return m.Role == api.RoleUser && !m.IsSummary() })
 }
 
 // latest returns where the latest turns begin that take limit bytes at most, but at least the last one. A turn is a message
 // with all the results that it asked for.
-func latest(messages []switchyard.Message, limit int) int {
+func latest(messages []api.Message, limit int) int {
 	start, weight := len(messages), 0
 	for i, m := range slices.Backward(messages) {
 		weight += weigh(messages[i : i+1])
-		if m.Role == switchyard.RoleTool {
+		if m.Role == api.RoleTool {
 			continue
 		}
 		if start < len(messages) && weight > limit {
@@ -106,7 +106,7 @@ func latest(messages []switchyard.Message, limit int) int {
 }
 
 // cutTexts returns messages that take about limit bytes: their longest texts and arguments are cut.
-func cutTexts(messages []switchyard.Message, limit int) []switchyard.Message {
+func cutTexts(messages []api.Message, limit int) []api.Message {
 	if weigh(messages) <= limit {
 		return slices.Clone(messages)
 	}
@@ -114,7 +114,7 @@ func cutTexts(messages []switchyard.Message, limit int) []switchyard.Message {
 	for most > shortest && weighCut(messages, most) > limit {
 		most = max(most/2, shortest)
 	}
-	cut := make([]switchyard.Message, len(messages))
+	cut := make([]api.Message, len(messages))
 	for i, m := range messages {
 		m.Text, m.Calls = cutWithin(m.Text, most, cutInTurn), slices.Clone(m.Calls)
 		for n, c := range m.Calls {
@@ -131,14 +131,14 @@ func cutWithin(text string, limit int, why string) string {
 	if len(text) <= limit {
 		return text
 	}
-	return switchyard.CutText(text, limit, why)
+	return api.CutText(text, limit, why)
 }
 
 // perMessage is about what a message, and each of its calls, takes besides its texts.
 const perMessage = 16
 
 // weigh is about how many bytes messages take in a model's window.
-func weigh(messages []switchyard.Message) (bytes int) {
+func weigh(messages []api.Message) (bytes int) {
 	for _, m := range messages {
 		bytes += m.Size() + perMessage*(1+len(m.Calls))
 	}
@@ -146,7 +146,7 @@ func weigh(messages []switchyard.Message) (bytes int) {
 }
 
 // weighCut is weigh with no text longer than most.
-func weighCut(messages []switchyard.Message, most int) (bytes int) {
+func weighCut(messages []api.Message, most int) (bytes int) {
 	for _, m := range messages {
 		bytes += min(len(m.Text), most) + perMessage*(1+len(m.Calls))
 		for _, c := range m.Calls {

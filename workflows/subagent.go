@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -15,10 +15,10 @@ import (
 // subAgent starts the phase execution of a call of an agent tool: an agent run of its own as a child workflow, with what
 // the call may use of this run's budget. The future is ready when that run is over and its answer has been through the
 // phase post_execution; it gives a switchyard.Result, or a *switchyard.Error.
-func (p *pipeline) subAgent(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) workflow.Future {
+func (p *pipeline) subAgent(ctx workflow.Context, c api.Call, v api.Verdict) workflow.Future {
 	future, end := workflow.NewFuture(ctx)
-	request := switchyard.SettleRequest{Call: c.ID, Tool: p.toolFor(c, v), Origin: p.origin, Notes: v.Notes,
-		Hooks: switchyard.HooksFor(p.hooks.AfterCall, c.Tool), Arguments: validated(c, v), Parent: p.parent.Call}
+	request := api.SettleRequest{Call: c.ID, Tool: p.toolFor(c, v), Origin: p.origin, Notes: v.Notes,
+		Hooks: api.HooksFor(p.hooks.AfterCall, c.Tool), Arguments: validated(c, v), Parent: p.parent.Call}
 	began := workflow.Now(ctx)
 	child, stop := workflow.WithCancel(ctx)
 	run, err := p.startAgent(child, c, v)
@@ -29,51 +29,51 @@ func (p *pipeline) subAgent(ctx workflow.Context, c switchyard.Call, v switchyar
 		} else {
 			p.awaitAgent(ctx, run, stop, &request)
 		}
-		request.Took = switchyard.Duration(workflow.Now(ctx).Sub(began))
+		request.Took = api.Duration(workflow.Now(ctx).Sub(began))
 		end.Set(p.settle(ctx, request))
 	})
 	return future
 }
 
 // startAgent starts the sub-agent's run, or says why it cannot be started.
-func (p *pipeline) startAgent(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) (workflow.ChildWorkflowFuture, *switchyard.Error) {
+func (p *pipeline) startAgent(ctx workflow.Context, c api.Call, v api.Verdict) (workflow.ChildWorkflowFuture, *api.Error) {
 	agent, err := agentOf(p.tools[c.Tool])
 	if err != nil {
-		return nil, notStartable(switchyard.ErrExecution, "the pinned toolspec of %s cannot be read: %v", c.Tool, err)
+		return nil, notStartable(api.ErrExecution, "the pinned toolspec of %s cannot be read: %v", c.Tool, err)
 	}
 	agent.Limits = v.Plan.Bound(p.lend(ctx, agent.Limits))
 	info := workflow.GetInfo(ctx).WorkflowExecution
-	id := switchyard.ChildWorkflowID(info.ID, c.ID)
-	input := switchyard.RunInput{Agent: agent, Prompt: v.Prompt, Caller: p.origin.Caller, Trace: p.origin.Trace,
+	id := api.ChildWorkflowID(info.ID, c.ID)
+	input := api.RunInput{Agent: agent, Prompt: v.Prompt, Caller: p.origin.Caller, Trace: p.origin.Trace,
 		Variables: p.origin.Variables, DryRun: p.origin.DryRun || v.Plan.IsDryRun(), Mode: p.override, Priority: cmp.Or(c.Priority, p.rank.run, p.tools[c.Tool].Priority),
 		Policies: p.policies, Labels: p.seen.labels, Attributes: p.attributes.known,
-		Parent: &switchyard.Parent{WorkflowID: info.ID, Run: p.origin.Run, Call: switchyard.CallPath(p.parent.Call, c.ID),
+		Parent: &api.Parent{WorkflowID: info.ID, Run: p.origin.Run, Call: api.CallPath(p.parent.Call, c.ID),
 			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1, Fairness: p.rank.conversation, Reserve: true}}
 	data, err := json.Marshal(input)
-	if err != nil || len(data) > switchyard.MaxPayload {
-		return nil, notStartable(switchyard.ErrPreconditionFailed, "agent, prompt and variables have %d bytes in all; a run's input takes %d", len(data), switchyard.MaxPayload)
+	if err != nil || len(data) > api.MaxPayload {
+		return nil, notStartable(api.ErrPreconditionFailed, "agent, prompt and variables have %d bytes in all; a run's input takes %d", len(data), api.MaxPayload)
 	}
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true, Priority: p.rank.call(c, p.tools[c.Tool], switchyard.Route{}),
+		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true, Priority: p.rank.call(c, p.tools[c.Tool], api.Route{}),
 		// A run that ends without waiting for its sub-agents was ended by the server; they are to end like cancelled ones.
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
-		StaticSummary:         switchyard.RunSummary(string(switchyard.CallerAgent), agent.Name, v.Prompt),
+		StaticSummary:         api.RunSummary(string(api.CallerAgent), agent.Name, v.Prompt),
 		TypedSearchAttributes: p.childAttributes(ctx, id, agent.Name),
 	})
-	return workflow.ExecuteChildWorkflow(ctx, switchyard.AgentWorkflow, input), nil
+	return workflow.ExecuteChildWorkflow(ctx, api.AgentWorkflow, input), nil
 }
 
-func notStartable(kind switchyard.ErrorType, format string, args ...any) *switchyard.Error {
-	e := switchyard.Errorf(kind, format, args...)
-	e.Phase = switchyard.PhasePreExecution
+func notStartable(kind api.ErrorType, format string, args ...any) *api.Error {
+	e := api.Errorf(kind, format, args...)
+	e.Phase = api.PhasePreExecution
 	return e
 }
 
 // agentOf reads the agent out of the pinned toolspec of an agent tool.
-func agentOf(t switchyard.Tool) (*switchyard.Agent, error) {
+func agentOf(t api.Tool) (*api.Agent, error) {
 	var spec struct {
 		Entry struct {
-			Agent *switchyard.Agent `json:"agent"`
+			Agent *api.Agent `json:"agent"`
 		} `json:"entry"`
 	}
 	err := json.Unmarshal(t.Spec, &spec)
@@ -92,24 +92,24 @@ func (p *pipeline) childAttributes(ctx workflow.Context, id, agent string) tempo
 	var updates []temporal.SearchAttributeUpdate
 	add := func(name, value string) {
 		key := temporal.NewSearchAttributeKeyKeyword(name)
-		if !known.ContainsKey(key) && (name != switchyard.AttributeAgent || !all) {
+		if !known.ContainsKey(key) && (name != api.AttributeAgent || !all) {
 			all = false
 			return
 		}
-		if len(value) <= switchyard.MaxAttribute {
+		if len(value) <= api.MaxAttribute {
 			updates = append(updates, key.ValueSet(value))
 		}
 	}
-	add(switchyard.AttributeKind, string(switchyard.CallerAgent))
-	add(switchyard.AttributeCaller, p.origin.Caller.ID)
-	add(switchyard.AttributeConversation, id)
-	add(switchyard.AttributeAgent, agent)
+	add(api.AttributeKind, string(api.CallerAgent))
+	add(api.AttributeCaller, p.origin.Caller.ID)
+	add(api.AttributeConversation, id)
+	add(api.AttributeAgent, agent)
 	return temporal.NewSearchAttributes(updates...)
 }
 
 // awaitAgent waits for the end of a sub-agent's run and notes in the request what became of it. A run that takes longer
 // than the tool's timeout is cancelled, and waited for until it has ended what it started.
-func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(), request *switchyard.SettleRequest) {
+func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(), request *api.SettleRequest) {
 	clock, forget := workflow.WithCancel(ctx)
 	late := false
 	s := workflow.NewSelector(ctx)
@@ -125,10 +125,10 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 		s.Select(ctx)
 	}
 	forget()
-	var result switchyard.RunResult
+	var result api.RunResult
 	if err := run.Get(ctx, &result); err != nil {
 		p.seen.label(p.emittedBy(request.Tool))
-		var used switchyard.RunResult
+		var used api.RunResult
 		request.Error, used = agentFailure(err)
 		request.Usage = used.Usage
 		if p.seen.adopt(used.Brief); used.Brief == nil {
@@ -136,8 +136,8 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 		}
 		if late {
 			// What it had done by then stands in its run's records, so that the outcome is known, whatever the tool's effect.
-			request.Error = switchyard.Errorf(switchyard.ErrTimeout, "%s did not answer within %s and was cancelled", request.Tool.Name, request.Tool.Timeout)
-			request.Error.Phase = switchyard.PhaseExecution
+			request.Error = api.Errorf(api.ErrTimeout, "%s did not answer within %s and was cancelled", request.Tool.Name, request.Tool.Timeout)
+			request.Error.Phase = api.PhaseExecution
 		}
 		return
 	}
@@ -148,22 +148,22 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 	if result.Limit != "" {
 		request.Notes = append(request.Notes, fmt.Sprintf("the agent reached its limit of %s; this is what it knew by then", result.Limit))
 	}
-	if result.Stop == switchyard.StopLength {
+	if result.Stop == api.StopLength {
 		request.Notes = append(request.Notes, "the model was cut off in this answer")
 	}
 }
 
 // agentFailure says what the failure of a sub-agent's run means for the call, and as much as is known of that run's result.
-func agentFailure(err error) (*switchyard.Error, switchyard.RunResult) {
-	var result switchyard.RunResult
+func agentFailure(err error) (*api.Error, api.RunResult) {
+	var result api.RunResult
 	cause := err
 	if child, ok := errors.AsType[*temporal.ChildWorkflowExecutionError](err); ok {
 		cause = child.Unwrap()
 	}
-	e := &switchyard.Error{Type: switchyard.ErrExecution, Phase: switchyard.PhaseExecution}
+	e := &api.Error{Type: api.ErrExecution, Phase: api.PhaseExecution}
 	switch cause := cause.(type) {
 	case *temporal.CanceledError:
-		e.Type, e.Message = switchyard.ErrCancelled, "the agent's run was cancelled"
+		e.Type, e.Message = api.ErrCancelled, "the agent's run was cancelled"
 		result.Usage = usageIn(cause.Details)
 	case *temporal.ApplicationError:
 		e.Message = fmt.Sprintf("the agent's run failed (%s): %s", cause.Type(), cutText(cause.Message()))
@@ -177,33 +177,33 @@ func agentFailure(err error) (*switchyard.Error, switchyard.RunResult) {
 }
 
 // failedResult reads what is known of a failed run's result from the details that its type carries.
-func failedResult(err *temporal.ApplicationError) (result switchyard.RunResult) {
-	switch switchyard.RunErrorType(err.Type()) {
-	case switchyard.RunModelFailed:
+func failedResult(err *temporal.ApplicationError) (result api.RunResult) {
+	switch api.RunErrorType(err.Type()) {
+	case api.RunModelFailed:
 		result.Usage = usageIn(err.Details)
-	case switchyard.RunRefused, switchyard.RunBlocked:
+	case api.RunRefused, api.RunBlocked:
 		if err.Details(&result) != nil {
-			return switchyard.RunResult{}
+			return api.RunResult{}
 		}
 	}
 	return result
 }
 
-func usageIn(details func(...any) error) switchyard.Usage {
-	var usage switchyard.Usage
+func usageIn(details func(...any) error) api.Usage {
+	var usage api.Usage
 	if details(&usage) != nil {
-		return switchyard.Usage{}
+		return api.Usage{}
 	}
 	return usage
 }
 
 // settle takes what became of a call through the phase post_execution and records its end, also in a cancelled run.
-func (p *pipeline) settle(ctx workflow.Context, r switchyard.SettleRequest) (any, error) {
+func (p *pipeline) settle(ctx workflow.Context, r api.SettleRequest) (any, error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	p.usage.Add(r.Usage)
-	var settled switchyard.Settled
-	err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...), "end of call "+r.Call), switchyard.SettleActivity, r).Get(ctx, &settled)
+	var settled api.Settled
+	err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...), "end of call "+r.Call), api.SettleActivity, r).Get(ctx, &settled)
 	switch {
 	case err != nil:
 		return nil, err

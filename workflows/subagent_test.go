@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -16,11 +16,11 @@ import (
 )
 
 // agentTool is a tool that is an agent of the tool's name.
-func agentTool(name string, a *switchyard.Agent, change ...func(*toolspecs.Spec)) toolspecs.Spec {
+func agentTool(name string, a *api.Agent, change ...func(*toolspecs.Spec)) toolspecs.Spec {
 	a.Name = name
 	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "An agent.",
 		Parameters: []toolspecs.Parameter{{Name: "topic", Type: "string"}, {Name: "detail", Type: "integer", Default: json.RawMessage("1")}},
-		Entry:      toolspecs.Entry{Type: switchyard.KindAgent, Agent: a, Prompt: "About {{args.topic}}, {{args.detail}} deep."}}
+		Entry:      toolspecs.Entry{Type: api.KindAgent, Agent: a, Prompt: "About {{args.topic}}, {{args.detail}} deep."}}
 	for _, c := range change {
 		c(&s)
 	}
@@ -28,19 +28,19 @@ func agentTool(name string, a *switchyard.Agent, change ...func(*toolspecs.Spec)
 }
 
 // above is an agent that may call only these tools.
-func above(tools string, steps ...switchyard.ScriptStep) *switchyard.Agent {
+func above(tools string, steps ...api.ScriptStep) *api.Agent {
 	a := agent(steps...)
 	a.Tools = strings.Fields(tools)
 	return a
 }
 
 // newTree makes an environment with these agents as tools, and notes what their runs are started with, by call path.
-func newTree(t *testing.T, agents ...toolspecs.Spec) (*lab, map[string]switchyard.RunInput) {
+func newTree(t *testing.T, agents ...toolspecs.Spec) (*lab, map[string]api.RunInput) {
 	t.Helper()
 	l := newLabOf(t, 1, agents...)
-	inputs := map[string]switchyard.RunInput{}
+	inputs := map[string]api.RunInput{}
 	l.SetOnChildWorkflowStartedListener(func(info *workflow.Info, _ workflow.Context, args converter.EncodedValues) {
-		var in switchyard.RunInput
+		var in api.RunInput
 		if err := args.Get(&in); err != nil {
 			t.Error(err)
 		}
@@ -71,7 +71,7 @@ func TestSubAgents(t *testing.T) {
 	deep := agentTool("deep", above("needy", step(call("needy", `{}`)), answer("deep down")))
 	wide := agentTool("wide", above("greet deep", step(call("deep", `{"topic":"depth","detail":3}`), call("greet", `{"name":"w"}`)), answer("wide")))
 	l, inputs := newTree(t, deep, wide)
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Prompt: "Go.", Trace: "trace-1", Variables: map[string]any{"project": "apollo"}, Mode: switchyard.ModeLenient,
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Trace: "trace-1", Variables: map[string]any{"project": "apollo"}, Mode: api.ModeLenient,
 		Agent: above("wide deep greet", step(call("wide", `{"topic":"breadth"}`), call("greet", `{"name":"r"}`), call("deep", `{"topic":"nothing","detail":"2"}`)), answer("done"))})
 	r := l.result()
 	expect(t, "told", l.toldOf(), []string{"1.1 wide", "1.2 hello r ", `1.3 deep down` + "\n" + `[note: $.detail: "2" was read as 2]`})
@@ -193,7 +193,7 @@ func TestManyPrompts(t *testing.T) {
 // TestSubAgentTimeout proves that a sub-agent that takes too long is cancelled with what it runs, and that the call ends
 // as timed out.
 func TestSubAgentTimeout(t *testing.T) {
-	sub := agentTool("sub", above("hang", step(call("hang", `{}`)), answer("never")), func(s *toolspecs.Spec) { s.Execution.Timeout = switchyard.Duration(time.Second) })
+	sub := agentTool("sub", above("hang", step(call("hang", `{}`)), answer("never")), func(s *toolspecs.Spec) { s.Execution.Timeout = api.Duration(time.Second) })
 	l, _ := newTree(t, sub)
 	l.runAgent(above("sub greet", step(call("sub", `{}`), call("greet", `{"name":"b"}`)), answer("done")), "Go.")
 	r := l.result()
@@ -222,7 +222,7 @@ func TestSubAgentCancelled(t *testing.T) {
 	t.Run("wall time", func(t *testing.T) {
 		l, inputs := newTree(t, hanging())
 		a := above("sub", step(call("sub", `{}`)), answer("never"))
-		a.Limits.WallTime = switchyard.Duration(time.Second)
+		a.Limits.WallTime = api.Duration(time.Second)
 		l.runAgent(a, "Go.")
 		if r := l.result(); r.Limit != "wall_time" || r.Usage.Calls != 2 {
 			t.Errorf("result: %+v", r)
@@ -240,7 +240,7 @@ func TestSubAgentCancelled(t *testing.T) {
 // TestSubAgentsOfPlans proves that plans and direct calls may call agents, with results that others refer to, and that a
 // failed one fails the run.
 func TestSubAgentsOfPlans(t *testing.T) {
-	sub := func(steps ...switchyard.ScriptStep) toolspecs.Spec {
+	sub := func(steps ...api.ScriptStep) toolspecs.Spec {
 		return agentTool("sub", above("greet", steps...), func(s *toolspecs.Spec) {
 			s.Output = &toolspecs.Parameter{Type: "object", Validation: &toolspecs.Validation{Properties: []toolspecs.Parameter{{Name: "n", Type: "integer"}}}}
 		})
@@ -255,15 +255,15 @@ func TestSubAgentsOfPlans(t *testing.T) {
 	})
 	t.Run("call", func(t *testing.T) {
 		l, _ := newTree(t, sub(answer(`{"n":3}`)))
-		l.ExecuteWorkflow(switchyard.CallWorkflow, switchyard.RunInput{Call: &switchyard.Call{Tool: "sub", Arguments: `{"topic":"x"}`}})
+		l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "sub", Arguments: `{"topic":"x"}`}})
 		if r := l.result(); string(r.Output) != `{"n":3}` {
 			t.Errorf("result: %+v", r)
 		}
 	})
 	t.Run("failing call", func(t *testing.T) {
 		l, _ := newTree(t, sub(answer(`{"n":"three"}`)))
-		l.ExecuteWorkflow(switchyard.CallWorkflow, switchyard.RunInput{Call: &switchyard.Call{Tool: "sub", Arguments: `{"topic":"x"}`}})
-		if app := l.failure(switchyard.RunCallsFailed, nil); !strings.Contains(app.Message(), "invalid_output") {
+		l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "sub", Arguments: `{"topic":"x"}`}})
+		if app := l.failure(api.RunCallsFailed, nil); !strings.Contains(app.Message(), "invalid_output") {
 			t.Errorf("message: %s", app.Message())
 		}
 	})
@@ -277,22 +277,22 @@ func TestSubAgentLacksTools(t *testing.T) {
 		nobody.Model.Provider = "nobody"
 		return []toolspecs.Spec{agentTool("sub", above("greet lost", answer("x"))), agentTool("lost", lost), agentTool("nobody", nobody)}
 	}
-	packed := switchyard.Pack(switchyard.Plan{Calls: []switchyard.PlanCall{{ID: "a", Tool: "greet"}, {ID: "b", Tool: "sub"}, {ID: "c", Tool: "sub"}}})
+	packed := api.Pack(api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: "greet"}, {ID: "b", Tool: "sub"}, {ID: "c", Tool: "sub"}}})
 	for name, test := range map[string]struct {
 		workflow string
-		input    switchyard.RunInput
+		input    api.RunInput
 		problems []string
 	}{
-		"agent": {switchyard.AgentWorkflow, switchyard.RunInput{Agent: above("greet sub nobody", answer("x"))},
+		"agent": {api.AgentWorkflow, api.RunInput{Agent: above("greet sub nobody", answer("x"))},
 			[]string{`$.tools[1]: the agent lost of tool "lost": no worker's catalog has a tool "greeet"; did you mean greet`, `$.tools[2]: the agent nobody of tool "nobody": no worker reaches models of the provider "nobody"`}},
-		"plan": {switchyard.PlanWorkflow, switchyard.RunInput{Plan: &packed}, []string{`$.calls[1].tool: the agent lost`, `$.calls[2].tool: the agent lost`}},
-		"call": {switchyard.CallWorkflow, switchyard.RunInput{Call: &switchyard.Call{Tool: "lost"}}, []string{`$.call.tool: the agent lost`}},
+		"plan": {api.PlanWorkflow, api.RunInput{Plan: &packed}, []string{`$.calls[1].tool: the agent lost`, `$.calls[2].tool: the agent lost`}},
+		"call": {api.CallWorkflow, api.RunInput{Call: &api.Call{Tool: "lost"}}, []string{`$.call.tool: the agent lost`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, inputs := newTree(t, lacking()...)
 			l.ExecuteWorkflow(test.workflow, test.input)
-			var problems []switchyard.Problem
-			l.failure(switchyard.RunInvalid, &problems)
+			var problems []api.Problem
+			l.failure(api.RunInvalid, &problems)
 			if len(problems) != len(test.problems) || len(inputs) > 0 {
 				t.Fatalf("problems: %v", problems)
 			}
@@ -311,8 +311,8 @@ func TestSubAgentRefuses(t *testing.T) {
 	declining := toldAgent()
 	declining.Tools = nil
 	l, _ := newTree(t, agentTool("sub", declining))
-	l.answers = append(l.answers, func() (switchyard.ModelResponse, error) {
-		return switchyard.ModelResponse{Message: switchyard.Message{Text: "I would rather not."}, Stop: switchyard.StopRefusal, Usage: switchyard.Usage{InputTokens: 7}}, nil
+	l.answers = append(l.answers, func() (api.ModelResponse, error) {
+		return api.ModelResponse{Message: api.Message{Text: "I would rather not."}, Stop: api.StopRefusal, Usage: api.Usage{InputTokens: 7}}, nil
 	})
 	l.runAgent(above("sub", step(call("sub", `{}`)), answer("done")), "Go.")
 	r := l.result()
@@ -328,8 +328,8 @@ func TestSubAgentRefuses(t *testing.T) {
 // says so.
 func TestSubAgentTooLarge(t *testing.T) {
 	l, inputs := newTree(t, agentTool("sub", above("", answer("never"))))
-	l.ExecuteWorkflow(switchyard.AgentWorkflow, switchyard.RunInput{Agent: above("sub", step(call("sub", `{}`)), answer("done")), Prompt: "Go.",
-		Variables: map[string]any{"large": strings.Repeat("x", switchyard.MaxPayload)}})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: above("sub", step(call("sub", `{}`)), answer("done")), Prompt: "Go.",
+		Variables: map[string]any{"large": strings.Repeat("x", api.MaxPayload)}})
 	l.result()
 	if told := l.toldOf()[0]; !strings.HasPrefix(told, "1.1 ERROR precondition_failed: agent, prompt and variables have 15") || len(inputs) > 0 {
 		t.Errorf("told %q", told)
@@ -339,7 +339,7 @@ func TestSubAgentTooLarge(t *testing.T) {
 // TestSubAgentAttributes proves that a sub-agent's run is searchable by what the server knows, which shows in the run
 // above it, and by nothing else: an attribute that the server lacks would keep the run from starting.
 func TestSubAgentAttributes(t *testing.T) {
-	all := []string{switchyard.AttributeKind, switchyard.AttributeCaller, switchyard.AttributeConversation, switchyard.AttributeAgent}
+	all := []string{api.AttributeKind, api.AttributeCaller, api.AttributeConversation, api.AttributeAgent}
 	whole := "SwitchyardAgent=sub SwitchyardCaller=%s SwitchyardConversation=default-test-workflow-id/%s SwitchyardKind=agent"
 	for name, test := range map[string]struct {
 		known []string

@@ -1,17 +1,20 @@
 package workflows
 
-import "github.com/switchyard/switchyard"
+import (
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
+)
 
 // turn are the calls of a turn as they are made: those that admission has put together are one, at the place of the first.
 type turn struct {
-	calls    []switchyard.Call
-	verdicts []switchyard.Verdict
+	calls    []api.Call
+	verdicts []api.Verdict
 	// members has for each of them the indices of the turn's own calls.
 	members [][]int
 }
 
 // together puts the calls of a turn together as their verdicts say.
-func (p *pipeline) together(calls []switchyard.Call, verdicts []switchyard.Verdict) turn {
+func (p *pipeline) together(calls []api.Call, verdicts []api.Verdict) turn {
 	t := turn{}
 	first := map[string]int{}
 	for i, v := range verdicts {
@@ -33,7 +36,7 @@ func (p *pipeline) together(calls []switchyard.Call, verdicts []switchyard.Verdi
 }
 
 // merge gives the call at that place the elements of all its members.
-func (p *pipeline) merge(t *turn, at int, calls []switchyard.Call, verdicts []switchyard.Verdict) {
+func (p *pipeline) merge(t *turn, at int, calls []api.Call, verdicts []api.Verdict) {
 	how := p.tools[t.calls[at].Tool].Batch
 	var all []any
 	var parts []part
@@ -43,7 +46,7 @@ func (p *pipeline) merge(t *turn, at int, calls []switchyard.Call, verdicts []sw
 			continue // admission found a list there
 		}
 		all = append(all, list...)
-		parts = append(parts, part{Part: switchyard.Part{ID: calls[i].ID, Elements: len(list)}, call: calls[i], verdict: verdicts[i]})
+		parts = append(parts, part{Part: api.Part{ID: calls[i].ID, Elements: len(list)}, call: calls[i], verdict: verdicts[i]})
 	}
 	arguments, err := how.With(validated(t.calls[at], t.verdicts[at]), all)
 	if err != nil {
@@ -56,13 +59,13 @@ func (p *pipeline) merge(t *turn, at int, calls []switchyard.Call, verdicts []sw
 // part is one of the calls that are made together.
 type part struct {
 	switchyard.Part
-	call    switchyard.Call
-	verdict switchyard.Verdict
+	call    api.Call
+	verdict api.Verdict
 }
 
 // partsOf returns what an activity is told of the calls that it makes together; nil for one that makes a single call.
-func (p *pipeline) partsOf(id string) []switchyard.Part {
-	var parts []switchyard.Part
+func (p *pipeline) partsOf(id string) []api.Part {
+	var parts []api.Part
 	for _, part := range p.parts[id] {
 		parts = append(parts, part.Part)
 	}
@@ -71,12 +74,12 @@ func (p *pipeline) partsOf(id string) []switchyard.Part {
 
 // apart returns the outcomes of all calls of a turn, from those of the calls as they were made, and counts those that were made
 // together with another one.
-func (p *pipeline) apart(t turn, outcomes []switchyard.CallOutcome) []switchyard.CallOutcome {
+func (p *pipeline) apart(t turn, outcomes []api.CallOutcome) []api.CallOutcome {
 	n := 0
 	for _, members := range t.members {
 		n += len(members)
 	}
-	all := make([]switchyard.CallOutcome, n)
+	all := make([]api.CallOutcome, n)
 	for at, members := range t.members {
 		whole, id := outcomes[at], t.calls[at].ID
 		if len(members) == 1 {
@@ -97,7 +100,7 @@ func (p *pipeline) apart(t turn, outcomes []switchyard.CallOutcome) []switchyard
 }
 
 // countPart counts the nth of the calls that were made together; the whole has been counted as one.
-func (p *pipeline) countPart(whole, own switchyard.CallOutcome, n int) {
+func (p *pipeline) countPart(whole, own api.CallOutcome, n int) {
 	if n > 0 {
 		p.usage.Calls++
 		p.seen.ended(own, p.tools[own.Tool])
@@ -108,7 +111,7 @@ func (p *pipeline) countPart(whole, own switchyard.CallOutcome, n int) {
 }
 
 // noteAll keeps what undoes a call, or each of those that were made together as one.
-func (p *pipeline) noteAll(c switchyard.Call, v switchyard.Verdict, out switchyard.CallOutcome, err error) {
+func (p *pipeline) noteAll(c api.Call, v api.Verdict, out api.CallOutcome, err error) {
 	parts := p.parts[c.ID]
 	if len(parts) == 0 {
 		p.note(c, v, out, err)

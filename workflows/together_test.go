@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -16,7 +16,7 @@ import (
 func many(handler string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	s := toolspecs.Spec{Name: "many", Version: "1.0.0", Description: "Takes many.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"value":{"type":"array"},"unit":{"type":"string"}},"required":["value"],"additionalProperties":false}`),
-		Entry:       toolspecs.Entry{Type: switchyard.KindFunction, Handler: handler}, Batch: &switchyard.Batch{Argument: "value", Max: 4}}
+		Entry:       toolspecs.Entry{Type: api.KindFunction, Handler: handler}, Batch: &api.Batch{Argument: "value", Max: 4}}
 	if change != nil {
 		change(&s)
 	}
@@ -28,13 +28,13 @@ func many(handler string, change func(*toolspecs.Spec)) toolspecs.Spec {
 // their own, are made alone.
 func TestBatch(t *testing.T) {
 	l := newLabOf(t, 2, many("echo", nil))
-	var told []switchyard.Part
+	var told []api.Part
 	l.calls = func(ctx context.Context) {
-		if c, _ := switchyard.ContextOf(ctx); c.CallID == "1.1" {
+		if c, _ := api.ContextOf(ctx); c.CallID == "1.1" {
 			told = c.Parts
 		}
 	}
-	l.tell(switchyard.Message{Calls: []switchyard.Call{
+	l.tell(api.Message{Calls: []api.Call{
 		{Tool: "many", Arguments: `{"value":["a","b"]}`},
 		{Tool: "greet", Arguments: `{"name":"Ann"}`},
 		{Tool: "many", Arguments: `{"value":["c"],"unit":"m"}`},
@@ -44,7 +44,7 @@ func TestBatch(t *testing.T) {
 		{Tool: "many", Arguments: `{"value":[12345678901234567890],"execution_plan":{"intent":"together"}}`},
 		{Tool: "many", Arguments: `{"value":[]}`},
 		{Tool: "many", Arguments: `{"value":7}`},
-	}}, switchyard.Message{Text: "done"})
+	}}, api.Message{Text: "done"})
 	a := toldAgent()
 	a.Tools = append(a.Tools, "many")
 	l.runAgent(a, "Go.")
@@ -58,7 +58,7 @@ func TestBatch(t *testing.T) {
 		t.Errorf("a wrong call is told %s", got[8])
 	}
 	expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"1.1 many", "1.2 greet", "1.3 many", "1.5 many", "1.6 many", "1.8 many"})
-	expect(t, "parts", told, []switchyard.Part{{ID: "1.1", Elements: 2}, {ID: "1.4", Elements: 1}, {ID: "1.7", Elements: 1}})
+	expect(t, "parts", told, []api.Part{{ID: "1.1", Elements: 2}, {ID: "1.4", Elements: 1}, {ID: "1.7", Elements: 1}})
 	for _, s := range l.scheduled {
 		if s.id == "1.1" && string(s.call.Arguments) != `{"value":["a","b",{"d":1},12345678901234567890]}` {
 			t.Errorf("made together with %s", s.call.Arguments)
@@ -81,8 +81,8 @@ func TestBatchFails(t *testing.T) {
 				s.OutputSchema = json.RawMessage(`{"type":"array","items":{"type":"integer"}}`)
 			}))
 			l.founds = []string{test.founds}
-			l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "many", Arguments: `{"value":[1]}`}, {Tool: "many", Arguments: `{"value":[2]}`}}},
-				switchyard.Message{Text: "done"})
+			l.tell(api.Message{Calls: []api.Call{{Tool: "many", Arguments: `{"value":[1]}`}, {Tool: "many", Arguments: `{"value":[2]}`}}},
+				api.Message{Text: "done"})
 			a := toldAgent()
 			a.Tools = append(a.Tools, "many")
 			l.runAgent(a, "Go.")
@@ -108,9 +108,9 @@ func TestBatchFails(t *testing.T) {
 // of the answer, the last one first.
 func TestBatchUndone(t *testing.T) {
 	l := newLabOf(t, 1, many("echo", func(s *toolspecs.Spec) {
-		s.Undo = &switchyard.Undo{Tool: "store", Arguments: json.RawMessage(`{"text":"{{args.value}} {{result.0}} {{call.key}}"}`)}
+		s.Undo = &api.Undo{Tool: "store", Arguments: json.RawMessage(`{"text":"{{args.value}} {{result.0}} {{call.key}}"}`)}
 	}))
-	l.tell(switchyard.Message{Calls: []switchyard.Call{{Tool: "many", Arguments: `{"value":["a"]}`}, {Tool: "many", Arguments: `{"value":["b"]}`}}})
+	l.tell(api.Message{Calls: []api.Call{{Tool: "many", Arguments: `{"value":["a"]}`}, {Tool: "many", Arguments: `{"value":["b"]}`}}})
 	a := toldAgent()
 	a.Model.MaxAttempts = 1
 	a.Tools = append(a.Tools, "many")

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -13,14 +13,14 @@ import (
 type undo struct {
 	// on says that calls are kept, when at which ends of the run they are undone.
 	on   bool
-	when switchyard.UndoWhen
+	when api.UndoWhen
 	// calls are ready to be made, in the order in which what they undo was done; size is how many bytes their arguments have.
-	calls []switchyard.Call
+	calls []api.Call
 	size  int
 }
 
-func newUndo(when switchyard.UndoWhen, carried *switchyard.Packed[[]switchyard.Call]) undo {
-	u := undo{on: when != switchyard.UndoNever, when: when}
+func newUndo(when api.UndoWhen, carried *api.Packed[[]api.Call]) undo {
+	u := undo{on: when != api.UndoNever, when: when}
 	if carried != nil {
 		for _, c := range carried.Value {
 			u.add(c)
@@ -30,59 +30,59 @@ func newUndo(when switchyard.UndoWhen, carried *switchyard.Packed[[]switchyard.C
 }
 
 // add keeps a call. Beyond what a run can keep, it keeps that the call cannot be made.
-func (u *undo) add(c switchyard.Call) {
-	if u.size += len(c.Arguments); u.size > switchyard.MaxUndo {
+func (u *undo) add(c api.Call) {
+	if u.size += len(c.Arguments); u.size > api.MaxUndo {
 		u.size -= len(c.Arguments)
 		c.Arguments = ""
-		c.Undo = &switchyard.Undoing{Call: c.Undo.Call, Tool: c.Undo.Tool,
-			Problem: fmt.Sprintf("the run kept %d bytes of arguments of such calls already, and takes %d", u.size, switchyard.MaxUndo)}
+		c.Undo = &api.Undoing{Call: c.Undo.Call, Tool: c.Undo.Tool,
+			Problem: fmt.Sprintf("the run kept %d bytes of arguments of such calls already, and takes %d", u.size, api.MaxUndo)}
 	}
 	u.calls = append(u.calls, c)
 }
 
 // carry returns the calls for another run; nil where there are none.
-func (u *undo) carry() *switchyard.Packed[[]switchyard.Call] {
+func (u *undo) carry() *api.Packed[[]api.Call] {
 	if len(u.calls) == 0 {
 		return nil
 	}
-	packed := switchyard.Pack(u.calls)
+	packed := api.Pack(u.calls)
 	return &packed
 }
 
 // note keeps the call that undoes one that has ended, if there is something to undo; err is what its future gave.
-func (p *pipeline) note(c switchyard.Call, v switchyard.Verdict, out switchyard.CallOutcome, err error) {
+func (p *pipeline) note(c api.Call, v api.Verdict, out api.CallOutcome, err error) {
 	t := p.tools[c.Tool]
 	if !p.undo.on || t.Undo == nil || c.Undo != nil || !mayHaveActed(t, out, err) {
 		return
 	}
-	undoing := switchyard.Undoing{Call: c.ID, Tool: c.Tool}
-	arguments, fault := t.Undo.For(switchyard.UndoSource{Arguments: validated(c, v), Result: out.Result, Key: switchyard.IdempotencyKey(p.origin.Run, c.ID)})
+	undoing := api.Undoing{Call: c.ID, Tool: c.Tool}
+	arguments, fault := t.Undo.For(api.UndoSource{Arguments: validated(c, v), Result: out.Result, Key: api.IdempotencyKey(p.origin.Run, c.ID)})
 	if fault != nil {
 		undoing.Problem = cutText(fault.Error())
 	}
-	p.undo.add(switchyard.Call{ID: switchyard.UndoCallID(c.ID), Tool: t.Undo.Tool, Arguments: string(arguments), Undo: &undoing})
+	p.undo.add(api.Call{ID: api.UndoCallID(c.ID), Tool: t.Undo.Tool, Arguments: string(arguments), Undo: &undoing})
 }
 
 // mayHaveActed reports whether there may be something to undo of a call. A sub-agent that gave no result has undone its
 // calls itself. A cancelled activity that tells nothing was not begun, unless it is in between two attempts.
-func mayHaveActed(t switchyard.Tool, out switchyard.CallOutcome, err error) bool {
+func mayHaveActed(t api.Tool, out api.CallOutcome, err error) bool {
 	if out.Result != nil {
 		return true
 	}
 	cancelled, ok := errors.AsType[*temporal.CanceledError](err)
 	unbegun := ok && !cancelled.HasDetails() && retryPolicy(t).MaximumAttempts == 1
-	return t.Kind != switchyard.KindAgent && !unbegun && out.Error.MayHaveActed()
+	return t.Kind != api.KindAgent && !unbegun && out.Error.MayHaveActed()
 }
 
 // adopt keeps what undoes the calls that the sub-agent's run of a call has made.
-func (p *pipeline) adopt(callID string, calls *switchyard.Packed[[]switchyard.Call]) {
+func (p *pipeline) adopt(callID string, calls *api.Packed[[]api.Call]) {
 	if !p.undo.on || calls == nil {
 		return
 	}
 	for _, c := range calls.Value {
 		undoing := *c.Undo
-		undoing.Call = switchyard.CallPath(callID, undoing.Call)
-		c.ID, c.Undo = switchyard.UndoCallID(undoing.Call), &undoing
+		undoing.Call = api.CallPath(callID, undoing.Call)
+		c.ID, c.Undo = api.UndoCallID(undoing.Call), &undoing
 		p.undo.add(c)
 	}
 }
@@ -95,7 +95,7 @@ func (p *pipeline) end(ctx workflow.Context, err error) error {
 	}
 	p.control.end()
 	cancelled := ctx.Err() != nil && temporal.IsCanceledError(err)
-	var undone []switchyard.Undone
+	var undone []api.Undone
 	if p.undo.when.At(cancelled) {
 		undone = p.undoCalls(ctx)
 	}
@@ -113,27 +113,27 @@ func (p *pipeline) end(ctx workflow.Context, err error) error {
 
 // undoCalls undoes the run's calls, the last one first, one after the other. One that cannot be undone does not keep the
 // others from it. Cancelling the run, also once more, does not stop it.
-func (p *pipeline) undoCalls(ctx workflow.Context) []switchyard.Undone {
+func (p *pipeline) undoCalls(ctx workflow.Context) []api.Undone {
 	ctx, forget := workflow.NewDisconnectedContext(ctx)
 	defer forget()
 	calls := p.undo.calls
 	p.undo.calls, p.admitted, p.room.undoing = nil, nil, true
-	undone := make([]switchyard.Undone, 0, len(calls))
+	undone := make([]api.Undone, 0, len(calls))
 	for i := len(calls) - 1; i >= 0; i-- {
 		undone = append(undone, p.undoCall(ctx, calls[i]))
 	}
 	return reported(undone)
 }
 
-func (p *pipeline) undoCall(ctx workflow.Context, c switchyard.Call) switchyard.Undone {
-	undone := switchyard.Undone{Undoing: *c.Undo, ID: c.ID, With: c.Tool}
-	if p.fitting(ctx, 1, func(int) int { return p.room.need(p.tools[c.Tool], c, switchyard.Verdict{}) }) == 0 {
-		undone.Error = switchyard.Errorf(switchyard.ErrBudgetExceeded, "%s", p.fullness(ctx))
+func (p *pipeline) undoCall(ctx workflow.Context, c api.Call) api.Undone {
+	undone := api.Undone{Undoing: *c.Undo, ID: c.ID, With: c.Tool}
+	if p.fitting(ctx, 1, func(int) int { return p.room.need(p.tools[c.Tool], c, api.Verdict{}) }) == 0 {
+		undone.Error = api.Errorf(api.ErrBudgetExceeded, "%s", p.fullness(ctx))
 		return undone
 	}
-	outcomes, err := p.runTurn(ctx, []switchyard.Call{c}, "")
+	outcomes, err := p.runTurn(ctx, []api.Call{c}, "")
 	if err != nil {
-		undone.Error = switchyard.Errorf(switchyard.ErrExecution, "the call could not be admitted: %s", cutText(err.Error()))
+		undone.Error = api.Errorf(api.ErrExecution, "the call could not be admitted: %s", cutText(err.Error()))
 	} else if outcomes[0].Error != nil {
 		undone.Error = brief(outcomes)[0].Error
 	}
@@ -144,11 +144,11 @@ func (p *pipeline) undoCall(ctx workflow.Context, c switchyard.Call) switchyard.
 const maxUndone = 500
 
 // reported returns what a run's end tells of many undone calls: first of all those that were not.
-func reported(all []switchyard.Undone) []switchyard.Undone {
+func reported(all []api.Undone) []api.Undone {
 	if len(all) <= maxUndone {
 		return all
 	}
-	var failed, done []switchyard.Undone
+	var failed, done []api.Undone
 	for _, u := range all {
 		if u.Error != nil {
 			failed = append(failed, u)
@@ -160,18 +160,18 @@ func reported(all []switchyard.Undone) []switchyard.Undone {
 }
 
 // withUndone adds to a run's failure what was undone.
-func (p *pipeline) withUndone(err error, undone []switchyard.Undone) error {
+func (p *pipeline) withUndone(err error, undone []api.Undone) error {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok {
 		return err
 	}
-	kind := switchyard.RunErrorType(app.Type())
+	kind := api.RunErrorType(app.Type())
 	message := app.Message() + "\n" + undoneLine(undone)
 	switch kind {
-	case switchyard.RunModelFailed:
+	case api.RunModelFailed:
 		return runError(kind, message, app.Unwrap(), p.usage, undone)
-	case switchyard.RunRefused, switchyard.RunCallsFailed, switchyard.RunBlocked:
-		var result switchyard.RunResult
+	case api.RunRefused, api.RunCallsFailed, api.RunBlocked:
+		var result api.RunResult
 		if app.Details(&result) == nil {
 			result.Undone = undone
 			return runError(kind, message, app.Unwrap(), p.tally(result))
@@ -180,7 +180,7 @@ func (p *pipeline) withUndone(err error, undone []switchyard.Undone) error {
 	return err
 }
 
-func undoneLine(undone []switchyard.Undone) string {
+func undoneLine(undone []api.Undone) string {
 	failed := 0
 	for _, u := range undone {
 		if u.Error != nil {

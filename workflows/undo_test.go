@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -82,27 +82,27 @@ func newBookings(t *testing.T, more ...toolspecs.Spec) *lab {
 }
 
 // booker is an agent that may book, but not take back.
-func booker(when switchyard.UndoWhen, steps ...switchyard.ScriptStep) *switchyard.Agent {
+func booker(when api.UndoWhen, steps ...api.ScriptStep) *api.Agent {
 	a := agent(steps...)
 	a.Tools = strings.Fields("book hang hang_known hang_unknown malformed broken greet order")
 	a.Undo = when
 	return a
 }
 
-func book(text string) switchyard.ScriptCall { return call("book", fmt.Sprintf(`{"text":%q}`, text)) }
+func book(text string) api.ScriptCall { return call("book", fmt.Sprintf(`{"text":%q}`, text)) }
 
 // undoingFails makes the calls of these ids fail.
 func (l *lab) undoingFails(ids ...string) {
 	l.handsBack = func(info activity.Info) error {
 		if slices.Contains(ids, info.ActivityID) {
-			return activities.Failure(switchyard.Errorf(switchyard.ErrExecution, "the desk is closed"))
+			return activities.Failure(api.Errorf(api.ErrExecution, "the desk is closed"))
 		}
 		return nil
 	}
 }
 
 // told returns in one line each what a run tells of its undone calls.
-func toldUndone(undone []switchyard.Undone) []string {
+func toldUndone(undone []api.Undone) []string {
 	var lines []string
 	for _, u := range undone {
 		line := u.Call + " " + u.Tool + " by " + u.ID + " " + u.With
@@ -115,7 +115,7 @@ func toldUndone(undone []switchyard.Undone) []string {
 }
 
 // undone returns what the end of a run tells: what it used, and what it undid.
-func (l *lab) undone() (usage switchyard.Usage, undone []switchyard.Undone) {
+func (l *lab) undone() (usage api.Usage, undone []api.Undone) {
 	l.t.Helper()
 	err := l.GetWorkflowError()
 	details := func(...any) error { return errors.New("it has no details") }
@@ -133,18 +133,18 @@ func (l *lab) undone() (usage switchyard.Usage, undone []switchyard.Undone) {
 // TestUndo proves at which ends a run undoes its calls, the last one first, each as a call of its own on behalf of the one
 // that it undoes, with what that was given and gave; and that a call that failed, and one that has no undo, are left alone.
 func TestUndo(t *testing.T) {
-	calls := []switchyard.ScriptStep{step(book("a"), book("b"), call("broken", `{}`), call("greet", `{"name":"x"}`)), step(book("c"))}
+	calls := []api.ScriptStep{step(book("a"), book("b"), call("broken", `{}`), call("greet", `{"name":"x"}`)), step(book("c"))}
 	reverse := []string{"2.1/undo-2.1 unbook", "1.2/undo-1.2 unbook", "1.1/undo-1.1 unbook"}
 	for _, test := range []struct {
-		when   switchyard.UndoWhen
+		when   api.UndoWhen
 		end    string
 		undoes bool
 	}{
 		{"", "fails", true}, {"", "cancelled", true}, {"", "answers", false}, {"", "limit", false},
-		{switchyard.UndoBoth, "fails", true},
-		{switchyard.UndoOnFailure, "fails", true}, {switchyard.UndoOnFailure, "cancelled", false},
-		{switchyard.UndoOnCancel, "fails", false}, {switchyard.UndoOnCancel, "cancelled", true},
-		{switchyard.UndoNever, "fails", false}, {switchyard.UndoNever, "cancelled", false},
+		{api.UndoBoth, "fails", true},
+		{api.UndoOnFailure, "fails", true}, {api.UndoOnFailure, "cancelled", false},
+		{api.UndoOnCancel, "fails", false}, {api.UndoOnCancel, "cancelled", true},
+		{api.UndoNever, "fails", false}, {api.UndoNever, "cancelled", false},
 	} {
 		t.Run(string(test.when)+" "+test.end, func(t *testing.T) {
 			l := newBookings(t)
@@ -185,7 +185,7 @@ func TestUndoFails(t *testing.T) {
 	l.undoingFails("undo-1.2")
 	l.cancelAt("undo-1.3")
 	l.runAgent(booker("", step(book("a"), book("b"), book("c"))), "Go.")
-	app := l.failure(switchyard.RunModelFailed, nil)
+	app := l.failure(api.RunModelFailed, nil)
 	if !strings.Contains(app.Message(), "(calls undone: 2, not undone: 1)") {
 		t.Errorf("message: %s", app.Message())
 	}
@@ -201,7 +201,7 @@ func TestUndoOfWhatMayHaveActed(t *testing.T) {
 	l := newBookings(t)
 	l.runAgent(booker("", step(call("malformed", `{"text":"m"}`)), step(call("hang_known", `{}`)), step(call("hang_unknown", `{}`)),
 		step(call("book", `{"wrong":1}`), call("nosuch", `{}`))), "Go.")
-	l.failure(switchyard.RunModelFailed, nil)
+	l.failure(api.RunModelFailed, nil)
 	_, undone := l.undone()
 	expect(t, "told", toldUndone(undone), []string{"3.1 hang_unknown by undo-3.1 unbook: precondition_failed",
 		"2.1 hang_known by undo-2.1 unbook", "1.1 malformed by undo-1.1 unbook"})
@@ -220,7 +220,7 @@ func TestUndoOfCancelledCall(t *testing.T) {
 		l.cancelAt("hang")
 		l.runAgent(booker("", step(call(tool, `{}`))), "Go.")
 		l.cancelled()
-		if cancelled, ok := errors.AsType[*temporal.CanceledError](l.GetWorkflowError()); want == nil && (!ok || cancelled.Details(&switchyard.Usage{}, &[]switchyard.Undone{}) == nil) {
+		if cancelled, ok := errors.AsType[*temporal.CanceledError](l.GetWorkflowError()); want == nil && (!ok || cancelled.Details(&api.Usage{}, &[]api.Undone{}) == nil) {
 			t.Errorf("%s was undone", tool)
 		}
 		if want != nil {
@@ -241,8 +241,8 @@ calls:
 `
 	l := newBookings(t)
 	l.runPlan(calls)
-	var r switchyard.RunResult
-	l.failure(switchyard.RunCallsFailed, &r)
+	var r api.RunResult
+	l.failure(api.RunCallsFailed, &r)
 	expect(t, "stored", l.stored, []string{"room", "1 flight", "2 1 flight", "1 room"})
 	expect(t, "told", toldUndone(r.Undone), []string{"b book by undo-b unbook", "a book by undo-a unbook"})
 	if r.Usage.Calls != 5 || len(r.Failures) != 1 {
@@ -251,7 +251,7 @@ calls:
 
 	l = newBookings(t)
 	l.runPlan("undo: on_cancel" + calls)
-	l.failure(switchyard.RunCallsFailed, &r)
+	l.failure(api.RunCallsFailed, &r)
 	expect(t, "stored", l.stored, []string{"room", "1 flight"})
 
 	l = newBookings(t)
@@ -265,8 +265,8 @@ calls:
 // TestUndoInDirectCalls proves that a direct call undoes nothing: whoever made it sees what became of it.
 func TestUndoInDirectCalls(t *testing.T) {
 	l := newBookings(t)
-	l.runCall(&switchyard.Call{Tool: "hang_known", Arguments: "{}"})
-	l.failure(switchyard.RunCallsFailed, nil)
+	l.runCall(&api.Call{Tool: "hang_known", Arguments: "{}"})
+	l.failure(api.RunCallsFailed, nil)
 	expect(t, "executed", l.executed, []string{"1.1 hang_known"})
 }
 
@@ -279,7 +279,7 @@ func TestUndoOfSubAgents(t *testing.T) {
 	a := booker("", step(book("c")), step(call("completes", `{}`)), step(call("fails", `{}`)), step(book("d")))
 	a.Tools = append(a.Tools, "completes", "fails")
 	l.runAgent(a, "Go.")
-	l.failure(switchyard.RunModelFailed, nil)
+	l.failure(api.RunModelFailed, nil)
 	_, undone := l.undone()
 	expect(t, "told", toldUndone(undone), []string{"4.1 book by undo-4.1 unbook", "2.1/1.1 book by undo-2.1/1.1 unbook", "1.1 book by undo-1.1 unbook"})
 	expect(t, "stored", l.stored, []string{"c", "a", "b", "3 b", "d", "5 d", "2 a", "1 c"})
@@ -293,8 +293,8 @@ func TestUndoIsCarried(t *testing.T) {
 	next, earlier := first.continued()
 
 	second := newBookings(t)
-	second.ExecuteWorkflow(switchyard.AgentWorkflow, next, earlier)
-	second.failure(switchyard.RunModelFailed, nil)
+	second.ExecuteWorkflow(api.AgentWorkflow, next, earlier)
+	second.failure(api.RunModelFailed, nil)
 	expect(t, "stored", second.stored, []string{"c", "1 c", "2 b", "1 a"})
 }
 
@@ -307,10 +307,10 @@ func TestUndoIsPinned(t *testing.T) {
 	if got := l.conversation()[3].Text; !strings.Contains(got, "tool_not_found") {
 		t.Errorf("the model was told %q", got)
 	}
-	l = newLabOf(t, 1, toolspecs.Spec{Name: "lonely", Version: "1.0.0", Description: "Lonely.", Entry: toolspecs.Entry{Type: switchyard.KindFunction, Handler: "store"},
-		Undo: &switchyard.Undo{Tool: "unbok"}})
+	l = newLabOf(t, 1, toolspecs.Spec{Name: "lonely", Version: "1.0.0", Description: "Lonely.", Entry: toolspecs.Entry{Type: api.KindFunction, Handler: "store"},
+		Undo: &api.Undo{Tool: "unbok"}})
 	l.runAgent(above("lonely", answer("done")), "Go.")
-	if app := l.failure(switchyard.RunInvalid, nil); !strings.Contains(app.Message(), `$.tools[0]: tool "lonely" is undone by "unbok"`) {
+	if app := l.failure(api.RunInvalid, nil); !strings.Contains(app.Message(), `$.tools[0]: tool "lonely" is undone by "unbok"`) {
 		t.Errorf("message: %s", app.Message())
 	}
 }
@@ -319,12 +319,12 @@ func TestUndoIsPinned(t *testing.T) {
 func TestUndoIsBounded(t *testing.T) {
 	l := newBookings(t)
 	long := strings.Repeat("x", 30<<10)
-	var calls []switchyard.ScriptCall
+	var calls []api.ScriptCall
 	for range 19 {
 		calls = append(calls, book(long))
 	}
 	l.runAgent(booker("", step(calls...), step(book(strings.Repeat("x", 33<<10)))), "Go.")
-	l.failure(switchyard.RunModelFailed, nil)
+	l.failure(api.RunModelFailed, nil)
 	_, undone := l.undone()
 	failed := 0
 	for _, u := range undone {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -15,7 +15,7 @@ const maxVerified = 2
 
 // verify finds out what became of a call whose outcome is unknown, as failure says, where its tool says how. The future gives
 // the call's result or error. It returns nil where there is nothing to find out, or the run is cancelled.
-func (p *pipeline) verify(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict, failure *switchyard.Error) workflow.Future {
+func (p *pipeline) verify(ctx workflow.Context, c api.Call, v api.Verdict, failure *api.Error) workflow.Future {
 	if !p.tools[c.Tool].Verifiable(failure) || p.verified[c.ID] == maxVerified || ctx.Err() != nil {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (p *pipeline) verify(ctx workflow.Context, c switchyard.Call, v switchyard.
 
 // findOut asks the tool that verifies. Where the call has taken effect, what that tool knows of it is the call's result; where it
 // has not, the call is made once more with the same key; where that tool does not tell, the outcome stays unknown.
-func (p *pipeline) findOut(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict, failure *switchyard.Error) (any, error) {
+func (p *pipeline) findOut(ctx workflow.Context, c api.Call, v api.Verdict, failure *api.Error) (any, error) {
 	t, n := p.tools[c.Tool], p.verified[c.ID]
 	began := workflow.Now(ctx)
 	done, output, err := p.askWhether(ctx, c, v, n)
@@ -35,15 +35,15 @@ func (p *pipeline) findOut(ctx workflow.Context, c switchyard.Call, v switchyard
 		return p.onceMore(ctx, c, v)
 	}
 	p.verified[c.ID] = maxVerified
-	request := switchyard.SettleRequest{Call: c.ID, Tool: t, Origin: p.origin, Notes: v.Notes,
-		Hooks: switchyard.HooksFor(p.hooks.AfterCall, c.Tool), Arguments: validated(c, v), Parent: p.parent.Call, Took: switchyard.Duration(workflow.Now(ctx).Sub(began))}
+	request := api.SettleRequest{Call: c.ID, Tool: t, Origin: p.origin, Notes: v.Notes,
+		Hooks: api.HooksFor(p.hooks.AfterCall, c.Tool), Arguments: validated(c, v), Parent: p.parent.Call, Took: api.Duration(workflow.Now(ctx).Sub(began))}
 	if err == nil && done {
 		request.Output = output
 		request.Notes = append(request.Notes[:len(request.Notes):len(request.Notes)],
-			fmt.Sprintf("verified by %s of %s: the call did not report (%s), and it has taken effect", switchyard.VerifyCallID(c.ID, n), t.Verify.Tool, failure.Type))
+			fmt.Sprintf("verified by %s of %s: the call did not report (%s), and it has taken effect", api.VerifyCallID(c.ID, n), t.Verify.Tool, failure.Type))
 	} else {
 		unknown := *failure
-		unknown.Type = switchyard.ErrOutcomeUnknown
+		unknown.Type = api.ErrOutcomeUnknown
 		if err != nil {
 			unknown.Message += "; verifying it failed: " + cutText(err.Error())
 		} else {
@@ -55,14 +55,14 @@ func (p *pipeline) findOut(ctx workflow.Context, c switchyard.Call, v switchyard
 }
 
 // askWhether makes the nth call that verifies another one.
-func (p *pipeline) askWhether(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict, n int) (done bool, output json.RawMessage, err error) {
+func (p *pipeline) askWhether(ctx workflow.Context, c api.Call, v api.Verdict, n int) (done bool, output json.RawMessage, err error) {
 	how := p.tools[c.Tool].Verify
-	arguments, err := how.Call().For(switchyard.UndoSource{Arguments: validated(c, v), Key: switchyard.IdempotencyKey(p.origin.Run, c.ID)})
+	arguments, err := how.Call().For(api.UndoSource{Arguments: validated(c, v), Key: api.IdempotencyKey(p.origin.Run, c.ID)})
 	if err != nil {
 		return false, nil, err
 	}
-	asks := switchyard.Call{ID: switchyard.VerifyCallID(c.ID, n), Tool: how.Tool, Arguments: string(arguments), Verifies: c.ID}
-	verdicts, err := p.admitTogether(ctx, []switchyard.Call{asks}, 0)
+	asks := api.Call{ID: api.VerifyCallID(c.ID, n), Tool: how.Tool, Arguments: string(arguments), Verifies: c.ID}
+	verdicts, err := p.admitTogether(ctx, []api.Call{asks}, 0)
 	if err != nil {
 		return false, nil, err
 	}
@@ -83,12 +83,12 @@ func (p *pipeline) askWhether(ctx workflow.Context, c switchyard.Call, v switchy
 }
 
 // onceMore makes a call again that had not taken effect.
-func (p *pipeline) onceMore(ctx workflow.Context, c switchyard.Call, v switchyard.Verdict) (any, error) {
+func (p *pipeline) onceMore(ctx workflow.Context, c api.Call, v api.Verdict) (any, error) {
 	options := workflow.TimerOptions{Summary: "call " + c.ID + " had not taken effect"}
 	if workflow.NewTimerWithOptions(ctx, time.Millisecond, options).Get(ctx, nil) != nil {
-		return nil, switchyard.NotStarted()
+		return nil, api.NotStarted()
 	}
-	var r switchyard.Result
+	var r api.Result
 	err := p.schedule(ctx, c, v).Get(ctx, &r)
 	return r, err
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestVerify proves what becomes of a call whose outcome is unknown where its tool says how to find out: what has taken effect
@@ -56,7 +56,7 @@ func TestVerify(t *testing.T) {
 func TestVerifyInRuns(t *testing.T) {
 	l := newBookings(t)
 	l.founds = []string{`{"there":true,"order":{"name":"it"}}`}
-	l.runCall(&switchyard.Call{Tool: "order", Arguments: "{}"})
+	l.runCall(&api.Call{Tool: "order", Arguments: "{}"})
 	if r := l.result(); string(r.Output) != `"it"` {
 		t.Errorf("a direct call gives %s", r.Output)
 	}
@@ -70,7 +70,7 @@ func TestVerifyInRuns(t *testing.T) {
 	l = newBookings(t)
 	l.founds = []string{""}
 	l.runAgent(booker("", step(call("order", `{}`)), step(call("found", `{"key":"x"}`))), "Go.")
-	l.failure(switchyard.RunModelFailed, nil)
+	l.failure(api.RunModelFailed, nil)
 	if got := l.toldOf()[1]; !strings.Contains(got, "tool_not_found") {
 		t.Errorf("the model was told %q", got)
 	}
@@ -103,7 +103,7 @@ func TestVerifyAnswered(t *testing.T) {
 		return activities.HookVerdict{}, nil
 	}
 	l.founds = []string{`{"there":false}`, `{"there":false}`}
-	l.runAgent(hooked(booker("", step(call("order", `{}`)), answer("done")), switchyard.HookBeforeCall), "Go.")
+	l.runAgent(hooked(booker("", step(call("order", `{}`)), answer("done")), api.HookBeforeCall), "Go.")
 	l.result()
 	expect(t, "executed", l.executed, []string{"1.1 order"})
 	if got := l.conversation()[3].Text; !strings.HasPrefix(got, "known") {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -63,7 +63,7 @@ type export struct {
 }
 
 // Write adds one record; a full group is written.
-func (x *export) Write(r switchyard.Record) error {
+func (x *export) Write(r api.Record) error {
 	if _, err := x.w.Write([]row{rowOf(r)}); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (x *export) Write(r switchyard.Record) error {
 // Close writes the last group and the file's index. There is no seal: the columns have no order that could be chained.
 func (x *export) Close() (string, error) { return "", x.w.Close() }
 
-func rowOf(r switchyard.Record) row {
+func rowOf(r api.Record) row {
 	out := row{WorkflowID: r.WorkflowID, Run: r.Run, Path: r.Path, CallID: r.CallID, Turn: int32(r.Turn), Tool: r.Tool, Version: r.Version, Status: string(r.Status),
 		DryRun: r.DryRun, Batched: r.Batched, Lane: r.Lane, Priority: string(r.Priority), Attempts: int32(r.Attempts), Worker: r.Worker,
 		Scheduled: moment(r.Scheduled), Started: moment(r.Started), Closed: moment(r.Closed), QueueWait: milliseconds(r.QueueWait), Duration: milliseconds(r.Duration),
@@ -107,4 +107,4 @@ func moment(t time.Time) *time.Time {
 	return &t
 }
 
-func milliseconds(d switchyard.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func milliseconds(d api.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/columns"
 )
 
@@ -43,7 +43,7 @@ func read(t *testing.T, data []byte) (*parquet.File, []map[string]any) {
 	}
 }
 
-func write(t *testing.T, records ...switchyard.Record) []byte {
+func write(t *testing.T, records ...api.Record) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	x := columns.NewExport(&b)
@@ -62,12 +62,12 @@ func write(t *testing.T, records ...switchyard.Record) []byte {
 // null, and texts of every kind as they were.
 func TestParquet(t *testing.T) {
 	at := time.Date(2026, 1, 31, 8, 0, 0, 123456000, time.UTC)
-	r := switchyard.Record{WorkflowID: "run-1", Run: "first", Path: "1.1", CallID: "1.1", Turn: 1, Tool: "send", Version: "1.0.0", Status: switchyard.CallFailed, Batched: true,
-		Error:  &switchyard.Error{Type: switchyard.ErrExecution, Message: "no"},
-		Timing: switchyard.Timing{Lane: "general", Attempts: 2, Worker: "w", Scheduled: at, Started: at.Add(time.Second), QueueWait: switchyard.Duration(time.Second), Duration: switchyard.Duration(1500 * time.Microsecond)},
-		Caller: switchyard.Caller{Type: switchyard.CallerAgent, ID: "clerk"}, Conversation: "=SUM(A1)", Arguments: json.RawMessage(`{"text":"ä\u0000"}`), EstimatedTokens: 12, ResultTokens: 34,
-		Verdict: &switchyard.Judged{Verdict: "solved", JudgedBy: "checker"}}
-	file, rows := read(t, write(t, r, switchyard.Record{CallID: "2.1", Status: switchyard.CallRunning}))
+	r := api.Record{WorkflowID: "run-1", Run: "first", Path: "1.1", CallID: "1.1", Turn: 1, Tool: "send", Version: "1.0.0", Status: api.CallFailed, Batched: true,
+		Error:  &api.Error{Type: api.ErrExecution, Message: "no"},
+		Timing: api.Timing{Lane: "general", Attempts: 2, Worker: "w", Scheduled: at, Started: at.Add(time.Second), QueueWait: api.Duration(time.Second), Duration: api.Duration(1500 * time.Microsecond)},
+		Caller: api.Caller{Type: api.CallerAgent, ID: "clerk"}, Conversation: "=SUM(A1)", Arguments: json.RawMessage(`{"text":"ä\u0000"}`), EstimatedTokens: 12, ResultTokens: 34,
+		Verdict: &api.Judged{Verdict: "solved", JudgedBy: "checker"}}
+	file, rows := read(t, write(t, r, api.Record{CallID: "2.1", Status: api.CallRunning}))
 	if len(rows) != 2 || file.NumRows() != 2 {
 		t.Fatalf("%d rows", len(rows))
 	}
@@ -111,9 +111,9 @@ func TestRowGroups(t *testing.T) {
 		arguments     json.RawMessage
 	}{"none": {0, 0, nil}, "one group": {10, 1, nil}, "many calls": {25_000, 3, nil}, "long arguments": {40, 3, long}} {
 		t.Run(name, func(t *testing.T) {
-			records := make([]switchyard.Record, tt.calls)
+			records := make([]api.Record, tt.calls)
 			for i := range records {
-				records[i] = switchyard.Record{CallID: fmt.Sprint(i), Arguments: tt.arguments}
+				records[i] = api.Record{CallID: fmt.Sprint(i), Arguments: tt.arguments}
 			}
 			file, _ := read(t, write(t, records...))
 			if n := len(file.RowGroups()); n != tt.groups || file.NumRows() != int64(tt.calls) {
@@ -126,7 +126,7 @@ func TestRowGroups(t *testing.T) {
 // TestParquetFails proves that a file that cannot be written is told of.
 func TestParquetFails(t *testing.T) {
 	x := columns.NewExport(full{})
-	err := x.Write(switchyard.Record{})
+	err := x.Write(api.Record{})
 	if _, closed := x.Close(); err == nil && closed == nil {
 		t.Error("nothing was said")
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -59,7 +59,7 @@ func figure(u unit, value float64) string {
 	case unitPercent:
 		return fmt.Sprintf("%.4g %%", math.Round(value*10)/10)
 	}
-	return switchyard.Thousands(int(value + .5))
+	return api.Thousands(int(value + .5))
 }
 
 // Rows are the chart's numbers as the rows of a table.
@@ -205,7 +205,7 @@ func (r *Report) runCharts() []chart {
 // every says how long the parts of the time are.
 func every(step time.Duration) string {
 	if step >= 24*time.Hour {
-		return switchyard.Plural(int(step/(24*time.Hour)), "day") + " each, in UTC"
+		return api.Plural(int(step/(24*time.Hour)), "day") + " each, in UTC"
 	}
 	return strings.Replace(strings.TrimSuffix(strings.TrimSuffix(brief(step), " 00 s"), " 00 min"), ".00 s", " s", 1) + " each, in UTC"
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // maxText bounds one text of a page, in bytes: a call's arguments may take a megabyte, and there may be thousands of calls.
@@ -35,7 +35,7 @@ func details(lines ...[2]string) [][2]string {
 }
 
 // callDetails are what is told of a call when it is pointed at, the most wanted first.
-func callDetails(r switchyard.Record) [][2]string {
+func callDetails(r api.Record) [][2]string {
 	list := details(line("status", statusText(r)), line("error", errorText(r.Error)), line("arguments", indented(r.Arguments)))
 	list = append(list, timingDetails(r.Timing)...)
 	list = append(list, details(
@@ -48,7 +48,7 @@ func callDetails(r switchyard.Record) [][2]string {
 	return list
 }
 
-func timingDetails(t switchyard.Timing) [][2]string {
+func timingDetails(t api.Timing) [][2]string {
 	wait, duration := "", ""
 	if !t.Started.IsZero() {
 		if t.QueueWait > 0 {
@@ -67,7 +67,7 @@ func timingDetails(t switchyard.Timing) [][2]string {
 }
 
 // stepDetails are what is told of a model step.
-func stepDetails(e switchyard.Event, t switchyard.Timing) [][2]string {
+func stepDetails(e api.Event, t api.Timing) [][2]string {
 	var list [][2]string
 	if s := e.Step; s != nil {
 		u := s.Usage
@@ -76,33 +76,33 @@ func stepDetails(e switchyard.Event, t switchyard.Timing) [][2]string {
 			cost = money(u.Cost)
 		}
 		if u.CachedTokens > 0 {
-			cached = switchyard.Thousands(u.CachedTokens) + " of the input were in the provider's cache"
+			cached = api.Thousands(u.CachedTokens) + " of the input were in the provider's cache"
 		}
 		var calls []string
 		for _, c := range s.Message.Calls {
 			calls = append(calls, c.ID+" "+c.Tool)
 		}
 		list = details(line("said", s.Message.Text), line("asks for", strings.Join(calls, ", ")), line("stopped by", string(s.Stop)), line("model", s.Model),
-			line("tokens", switchyard.Thousands(u.InputTokens)+" in, "+switchyard.Thousands(u.OutputTokens)+" out"), line("cached", cached), line("cost", cost))
+			line("tokens", api.Thousands(u.InputTokens)+" in, "+api.Thousands(u.OutputTokens)+" out"), line("cached", cached), line("cost", cost))
 	}
 	return append(append(list, details(line("lane", t.Lane))...), timingDetails(t)...)
 }
 
-func statusText(r switchyard.Record) string {
+func statusText(r api.Record) string {
 	text := string(r.Status)
 	if r.DryRun {
 		text = "withheld, because this is a dry run"
 	}
-	if r.Status == switchyard.CallRunning && r.Started.IsZero() {
+	if r.Status == api.CallRunning && r.Started.IsZero() {
 		text = "waits"
 	}
-	if r.Phase != "" && r.Status != switchyard.CallCompleted {
+	if r.Phase != "" && r.Status != api.CallCompleted {
 		text += " (phase " + string(r.Phase) + ")"
 	}
 	return text
 }
 
-func errorText(e *switchyard.Error) string {
+func errorText(e *api.Error) string {
 	if e == nil {
 		return ""
 	}
@@ -116,24 +116,24 @@ func errorText(e *switchyard.Error) string {
 	return strings.Join(append(lines, e.Details...), "\n")
 }
 
-func tokensText(r switchyard.Record) string {
+func tokensText(r api.Record) string {
 	var parts []string
 	if n := r.ArgumentTokens(); n > 0 {
-		parts = append(parts, switchyard.Thousands(n)+" for the arguments")
+		parts = append(parts, api.Thousands(n)+" for the arguments")
 	}
 	if r.ResultTokens > 0 {
-		parts = append(parts, switchyard.Thousands(r.ResultTokens)+" for the result")
+		parts = append(parts, api.Thousands(r.ResultTokens)+" for the result")
 	}
 	if r.ExpectedTokens > 0 {
-		parts = append(parts, switchyard.Thousands(r.ExpectedTokens)+" expected of the result")
+		parts = append(parts, api.Thousands(r.ExpectedTokens)+" expected of the result")
 	}
 	if used := r.Usage.InputTokens + r.Usage.OutputTokens; used > 0 {
-		parts = append(parts, switchyard.Thousands(used)+" used by the sub-agent")
+		parts = append(parts, api.Thousands(used)+" used by the sub-agent")
 	}
 	return strings.Join(parts, ", ")
 }
 
-func approvalText(d *switchyard.Decided) string {
+func approvalText(d *api.Decided) string {
 	if d == nil {
 		return ""
 	}
@@ -147,7 +147,7 @@ func approvalText(d *switchyard.Decided) string {
 	return text
 }
 
-func policiesText(list []switchyard.PolicyAction) string {
+func policiesText(list []api.PolicyAction) string {
 	var lines []string
 	for _, p := range list {
 		lines = append(lines, p.Rule+" "+joined(string(p.Effect), p.Message, p.Failure))
@@ -155,7 +155,7 @@ func policiesText(list []switchyard.PolicyAction) string {
 	return strings.Join(lines, "\n")
 }
 
-func hooksText(list []switchyard.HookAction) string {
+func hooksText(list []api.HookAction) string {
 	var lines []string
 	for _, h := range list {
 		lines = append(lines, h.Hook+" "+joined(string(h.Did), h.Reason))
@@ -163,21 +163,21 @@ func hooksText(list []switchyard.HookAction) string {
 	return strings.Join(lines, "\n")
 }
 
-func intentText(p *switchyard.ExecutionPlan) string {
+func intentText(p *api.ExecutionPlan) string {
 	if p == nil {
 		return ""
 	}
 	return p.Intent
 }
 
-func togetherText(r switchyard.Record) string {
+func togetherText(r api.Record) string {
 	if !r.Batched || r.Activity == "" {
 		return ""
 	}
 	return "call " + r.Activity
 }
 
-func childText(r switchyard.Record) string {
+func childText(r api.Record) string {
 	if r.Child == nil {
 		return ""
 	}

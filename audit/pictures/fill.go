@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -26,7 +26,7 @@ type shownCall struct {
 	Error    string      `json:"error,omitempty"`
 	Below    string      `json:"below,omitempty"`
 	Details  [][2]string `json:"details"`
-	record   switchyard.Record
+	record   api.Record
 	asked    millis
 }
 
@@ -48,7 +48,7 @@ type fill struct {
 }
 
 // call adds a call; told is when the run told of its end, zero for one that is not over.
-func (f fill) call(r switchyard.Record, told time.Time) {
+func (f fill) call(r api.Record, told time.Time) {
 	end := f.end
 	if !told.IsZero() {
 		end = cmp.Or(r.Closed, told)
@@ -73,7 +73,7 @@ func (f fill) call(r switchyard.Record, told time.Time) {
 }
 
 // asked is since when there is a call: since the model asked for it, or since a plan's run began. end is when it was over.
-func (f fill) asked(r switchyard.Record, end time.Time) time.Time {
+func (f fill) asked(r api.Record, end time.Time) time.Time {
 	asked, known := f.b.asked[r.Turn]
 	switch {
 	case r.Undoes != "" || r.Verifies != "":
@@ -90,7 +90,7 @@ func (f fill) asked(r switchyard.Record, end time.Time) time.Time {
 }
 
 // questions lays what people were asked in the middle of a call over its spans.
-func (f fill) questions(r switchyard.Record, spans []span) []span {
+func (f fill) questions(r api.Record, spans []span) []span {
 	for _, m := range f.b.marks {
 		if m.Kind == markQuestion && m.Call == r.CallID {
 			to := m.to
@@ -104,9 +104,9 @@ func (f fill) questions(r switchyard.Record, spans []span) []span {
 }
 
 // step adds a model step that is over.
-func (f fill) step(e switchyard.Event) {
+func (f fill) step(e api.Event) {
 	s := shownStep{Run: f.run, Turn: e.Turn, ID: fmt.Sprintf("turn %d", e.Turn)}
-	r := switchyard.Record{Timing: switchyard.Timing{Scheduled: e.Time, Started: e.Time, Closed: e.Time}}
+	r := api.Record{Timing: api.Timing{Scheduled: e.Time, Started: e.Time, Closed: e.Time}}
 	if e.Timing != nil {
 		r.Timing = *e.Timing
 	}
@@ -149,45 +149,45 @@ func (f fill) marksOf() {
 			m.To = f.t.at(cmp.Or(m.to, f.end))
 		}
 		if f.run > 0 && m.Call != "" && f.summary.Parent != nil {
-			m.Call = switchyard.CallPath(f.summary.Parent.Call, m.Call)
+			m.Call = api.CallPath(f.summary.Parent.Call, m.Call)
 		}
 		f.t.marks = append(f.t.marks, m.mark)
 	}
 }
 
 // tellers take the events that tell of people, of a pause or a hook; all others are skipped.
-var tellers = map[switchyard.EventType]func(*Run, switchyard.Event){
-	switchyard.EventApprovalRequested: (*Run).approvalRequested,
-	switchyard.EventApprovalDecided: func(b *Run, e switchyard.Event) {
+var tellers = map[api.EventType]func(*Run, api.Event){
+	api.EventApprovalRequested: (*Run).approvalRequested,
+	api.EventApprovalDecided: func(b *Run, e api.Event) {
 		b.finish("approval "+e.CallID, e.Time, e.Decided.Note())
 	},
-	switchyard.EventApprovalRefused: func(b *Run, e switchyard.Event) {
+	api.EventApprovalRefused: func(b *Run, e api.Event) {
 		b.point(e, markRefused, "a decision did not count", line("call", e.CallID), line("by", e.Decided.By), line("why it did not count", e.Failure))
 	},
-	switchyard.EventQuestionAsked: func(b *Run, e switchyard.Event) {
+	api.EventQuestionAsked: func(b *Run, e api.Event) {
 		b.begin("question "+e.Question.ID, runMark{from: e.Time, mark: mark{Kind: markQuestion, Call: e.CallID, Label: "question of " + e.Tool,
 			Details: details(line("asked", e.Question.Text))}})
 	},
-	switchyard.EventQuestionClosed: func(b *Run, e switchyard.Event) {
+	api.EventQuestionClosed: func(b *Run, e api.Event) {
 		b.finish("question "+e.Question.ID, e.Time, replyOf(e.Reply))
 	},
-	switchyard.EventRunPaused: func(b *Run, e switchyard.Event) {
+	api.EventRunPaused: func(b *Run, e api.Event) {
 		b.begin(pauseKey(e), runMark{from: e.Time, mark: mark{Kind: markPause, Label: "paused", Details: details(line("paused by", e.Pause.By), line("reason", e.Pause.Reason))}})
 	},
-	switchyard.EventRunResumed: func(b *Run, e switchyard.Event) {
+	api.EventRunResumed: func(b *Run, e api.Event) {
 		b.finish(pauseKey(e), e.Time, "resumed by "+e.Pause.By)
 	},
-	switchyard.EventMessageSent: func(b *Run, e switchyard.Event) {
+	api.EventMessageSent: func(b *Run, e api.Event) {
 		b.point(e, markMessage, "message from "+e.Sent.By, line("message", e.Sent.Text), line("by", e.Sent.By))
 	},
-	switchyard.EventHookEnded: func(b *Run, e switchyard.Event) {
+	api.EventHookEnded: func(b *Run, e api.Event) {
 		b.point(e, markHook, "hook "+e.Hook.Hook, line("hook", e.Hook.Hook), line("did", string(e.Hook.Did)), line("reason", e.Hook.Reason))
 	},
-	switchyard.EventRunFailed:    (*Run).endedBadly,
-	switchyard.EventRunCancelled: (*Run).endedBadly,
+	api.EventRunFailed:    (*Run).endedBadly,
+	api.EventRunCancelled: (*Run).endedBadly,
 }
 
-func (b *Run) approvalRequested(e switchyard.Event) {
+func (b *Run) approvalRequested(e api.Event) {
 	label := "approval of " + e.Tool
 	if limit := e.Approval.Limit; limit != "" {
 		label = "more " + limit + " for the run"
@@ -195,14 +195,14 @@ func (b *Run) approvalRequested(e switchyard.Event) {
 	b.begin("approval "+e.CallID, runMark{from: e.Time, mark: mark{Kind: markApproval, Call: e.CallID, Label: label, Details: details(line("why", e.Approval.Reason))}})
 }
 
-func (b *Run) endedBadly(e switchyard.Event) {
+func (b *Run) endedBadly(e api.Event) {
 	b.point(e, markEnd, endWords[e.Type], line("failure", e.Failure), line("type", string(e.FailureType)))
 }
 
-var endWords = map[switchyard.EventType]string{switchyard.EventRunFailed: "the run failed", switchyard.EventRunCancelled: "the run was cancelled"}
+var endWords = map[api.EventType]string{api.EventRunFailed: "the run failed", api.EventRunCancelled: "the run was cancelled"}
 
 // pauseKey tells the run's own pause from the server's: a run may be both.
-func pauseKey(e switchyard.Event) string { return fmt.Sprint("pause ", e.Pause.OnServer) }
+func pauseKey(e api.Event) string { return fmt.Sprint("pause ", e.Pause.OnServer) }
 
 // begin opens a mark that lasts; one that is open already goes on.
 func (b *Run) begin(key string, m runMark) {
@@ -225,11 +225,11 @@ func (b *Run) finish(key string, at time.Time, how string) {
 	m.Details = append(slices.Clone(m.Details), [2]string{"became", how})
 }
 
-func (b *Run) point(e switchyard.Event, kind markKind, label string, lines ...[2]string) {
+func (b *Run) point(e api.Event, kind markKind, label string, lines ...[2]string) {
 	b.marks = append(b.marks, runMark{from: e.Time, mark: mark{Kind: kind, Call: e.CallID, Label: label, Details: details(lines...)}})
 }
 
-func replyOf(r *switchyard.Reply) string {
+func replyOf(r *api.Reply) string {
 	if r == nil {
 		return "nobody replied"
 	}

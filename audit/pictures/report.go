@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -28,7 +28,7 @@ type reportedRun struct {
 	name    string
 	began   time.Time
 	verdict audit.Solved
-	usage   switchyard.Usage
+	usage   api.Usage
 }
 
 // AddRun adds a run with the verdict on it.
@@ -57,7 +57,7 @@ type chartGroup struct {
 // Write writes the page.
 func (r *Report) Write(w io.Writer) error {
 	slices.SortStableFunc(r.runs, func(x, y reportedRun) int { return x.began.Compare(y.began) })
-	p := reportPage{frame: newFrame("Report of "+switchyard.Plural(r.Found.Runs.All, "run"), "starter report, "+clock(r.Now), "page.js", "report.js"), Words: r.words(), Tiles: r.tiles(), Data: []chart{}}
+	p := reportPage{frame: newFrame("Report of "+api.Plural(r.Found.Runs.All, "run"), "starter report, "+clock(r.Now), "page.js", "report.js"), Words: r.words(), Tiles: r.tiles(), Data: []chart{}}
 	for _, g := range []chartGroup{{"Runs", r.runCharts()}, {"Tokens and cost", r.tokenCharts()}, {"Calls", r.callCharts()}, {"Time", r.timeCharts()}} {
 		g.Charts = slices.DeleteFunc(g.Charts, chart.empty)
 		for i := range g.Charts {
@@ -99,31 +99,31 @@ func (r *Report) words() []string {
 // tiles are the figures of the whole. One more is one more line.
 func (r *Report) tiles() []tile {
 	f, c := r.Found, r.Found.Calls
-	runs := switchyard.Thousands(f.Runs.Solved) + " solved, " + switchyard.Thousands(f.Runs.Failed) + " failed"
+	runs := api.Thousands(f.Runs.Solved) + " solved, " + api.Thousands(f.Runs.Failed) + " failed"
 	if f.Runs.Open > 0 {
-		runs += ", " + switchyard.Thousands(f.Runs.Open) + " not over"
+		runs += ", " + api.Thousands(f.Runs.Open) + " not over"
 	}
-	calls := switchyard.Thousands(c.Completed) + " completed, " + switchyard.Thousands(c.Failed) + " failed, " + switchyard.Thousands(c.Refused) + " refused"
+	calls := api.Thousands(c.Completed) + " completed, " + api.Thousands(c.Failed) + " failed, " + api.Thousands(c.Refused) + " refused"
 	if c.Withheld > 0 {
-		calls += ", " + switchyard.Thousands(c.Withheld) + " withheld"
+		calls += ", " + api.Thousands(c.Withheld) + " withheld"
 	}
 	list := []tile{
-		{switchyard.Thousands(f.Runs.All), "runs", runs},
+		{api.Thousands(f.Runs.All), "runs", runs},
 		{ratio(f.Runs.Solved, f.Runs.Solved+f.Runs.Failed), "solved", "of the runs that are over" + byWhom(f.Runs)},
 		{figure(unitCount, f.TPST), "tokens per solved run", "TPST: all tokens over solved runs"},
-		{figure(unitCount, float64(f.Usage.InputTokens+f.Usage.OutputTokens)), "tokens", switchyard.Thousands(f.Usage.InputTokens) + " in, " + switchyard.Thousands(f.Usage.OutputTokens) + " out, " + switchyard.Plural(f.Usage.Turns, "model step")},
+		{figure(unitCount, float64(f.Usage.InputTokens+f.Usage.OutputTokens)), "tokens", api.Thousands(f.Usage.InputTokens) + " in, " + api.Thousands(f.Usage.OutputTokens) + " out, " + api.Plural(f.Usage.Turns, "model step")},
 		{money(f.Usage.Cost), "cost", "where models have a price"},
-		{switchyard.Thousands(c.Calls), "calls", calls},
-		{ratio(c.Completed, c.Calls-c.Running-c.Withheld), "of the calls completed", switchyard.Plural(c.Retries, "more attempt")},
+		{api.Thousands(c.Calls), "calls", calls},
+		{ratio(c.Completed, c.Calls-c.Running-c.Withheld), "of the calls completed", api.Plural(c.Retries, "more attempt")},
 		{brief(c.Average.Std()), "a call on average", brief(c.Longest.Std()) + " at most"},
 		{brief(c.AverageWait.Std()), "waited for a worker", "on average; " + brief(c.LongestWait.Std()) + " at most"},
-		{switchyard.Thousands(c.Slow), "slow calls", "took longer than " + brief(f.Thresholds.Slow.Std())},
-		{switchyard.Thousands(f.Violations), "violations", "of policies, plans, budgets, hooks"},
-		{switchyard.Thousands(c.Batched), "batched", "made together with others"},
+		{api.Thousands(c.Slow), "slow calls", "took longer than " + brief(f.Thresholds.Slow.Std())},
+		{api.Thousands(f.Violations), "violations", "of policies, plans, budgets, hooks"},
+		{api.Thousands(c.Batched), "batched", "made together with others"},
 	}
 	if c.Estimated > 0 {
-		list = append(list, tile{switchyard.Thousands(c.WastedTokens), "wasted tokens", "beyond the estimates of " + switchyard.Plural(c.Wasteful, "call")},
-			tile{figure(unitPercent, 100*c.Accuracy), "accuracy of estimates", "on average over " + switchyard.Plural(c.Estimated, "call") + "; " + switchyard.Thousands(c.Inaccurate) + " inaccurate"})
+		list = append(list, tile{api.Thousands(c.WastedTokens), "wasted tokens", "beyond the estimates of " + api.Plural(c.Wasteful, "call")},
+			tile{figure(unitPercent, 100*c.Accuracy), "accuracy of estimates", "on average over " + api.Plural(c.Estimated, "call") + "; " + api.Thousands(c.Inaccurate) + " inaccurate"})
 	}
 	if f.TPST == 0 {
 		list[2].Figure = "–"
@@ -134,10 +134,10 @@ func (r *Report) tiles() []tile {
 // byWhom tells of the verdicts that were not those of the runs' ends.
 func byWhom(r audit.RunCounts) (text string) {
 	if r.ByPeople > 0 {
-		text += "; " + switchyard.Thousands(r.ByPeople) + " judged by people"
+		text += "; " + api.Thousands(r.ByPeople) + " judged by people"
 	}
 	if r.ByCheckers > 0 {
-		text += "; " + switchyard.Thousands(r.ByCheckers) + " judged by checkers"
+		text += "; " + api.Thousands(r.ByCheckers) + " judged by checkers"
 	}
 	return text
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/pictures"
 )
@@ -19,7 +19,7 @@ func mixed(runs, tools int, name string) *pictures.Report {
 	r := &pictures.Report{Now: noon, Of: "--since 240h", Notes: []string{"3 more runs are listed"}}
 	for n := range runs {
 		s := audit.Summary{WorkflowID: fmt.Sprint("run-", n), Kind: audit.RunAgent, Name: fmt.Sprint(name, " ", n%4), Status: audit.RunCompleted, Started: noon.Add(time.Duration(n*47%runs) * time.Hour), Closed: noon.Add(time.Duration(runs) * time.Hour),
-			Result: &switchyard.RunResult{Outcome: switchyard.OutcomeAnswered}, Usage: switchyard.Usage{Turns: 3, Calls: 5, InputTokens: 4000 + n%7*900, OutputTokens: 300 + n%11*40, Cost: 0.02}}
+			Result: &api.RunResult{Outcome: api.OutcomeAnswered}, Usage: api.Usage{Turns: 3, Calls: 5, InputTokens: 4000 + n%7*900, OutputTokens: 300 + n%11*40, Cost: 0.02}}
 		switch {
 		case n%9 == 3:
 			s.Status = audit.RunFailed
@@ -30,13 +30,13 @@ func mixed(runs, tools int, name string) *pictures.Report {
 		r.AddRun(s, audit.SolvedBy(s))
 		for i := range 5 {
 			k := (n*3 + i) % tools
-			c := switchyard.Record{Tool: fmt.Sprintf("%s_tool_%d", name, k), Status: switchyard.CallCompleted, EstimatedTokens: 10 + k, ResultTokens: 200 + 31*k, Batched: n%6 == 0,
-				Timing: switchyard.Timing{Lane: []string{"general", "http", "printer"}[k%3], Attempts: 1 + n%10/9, Started: noon, Duration: switchyard.Duration(time.Duration(40+k*k*17+n%50*20) * time.Millisecond), QueueWait: switchyard.Duration(time.Duration(n%30) * time.Millisecond)}}
+			c := api.Record{Tool: fmt.Sprintf("%s_tool_%d", name, k), Status: api.CallCompleted, EstimatedTokens: 10 + k, ResultTokens: 200 + 31*k, Batched: n%6 == 0,
+				Timing: api.Timing{Lane: []string{"general", "http", "printer"}[k%3], Attempts: 1 + n%10/9, Started: noon, Duration: api.Duration(time.Duration(40+k*k*17+n%50*20) * time.Millisecond), QueueWait: api.Duration(time.Duration(n%30) * time.Millisecond)}}
 			switch {
 			case (n+i)%19 == 0:
-				c.Status, c.Error = switchyard.CallFailed, switchyard.Errorf(switchyard.ErrTimeout, "late")
+				c.Status, c.Error = api.CallFailed, api.Errorf(api.ErrTimeout, "late")
 			case (n+i)%41 == 0:
-				c.Status, c.Error, c.Timing = switchyard.CallRefused, switchyard.Errorf(switchyard.ErrPolicyViolation, "no"), switchyard.Timing{}
+				c.Status, c.Error, c.Timing = api.CallRefused, api.Errorf(api.ErrPolicyViolation, "no"), api.Timing{}
 			}
 			a.AddCall(c)
 		}
@@ -64,11 +64,11 @@ func cells(page, title string) string {
 // TestReportPage proves that a report's page has the figures of the analysis, the runs by agent and over time, and the numbers of
 // every chart as a table.
 func TestReportPage(t *testing.T) {
-	a := audit.NewAnalysis(audit.Thresholds{Slow: switchyard.Duration(time.Second)})
+	a := audit.NewAnalysis(audit.Thresholds{Slow: api.Duration(time.Second)})
 	r := &pictures.Report{Now: noon, Of: "--agent a"}
 	for n, name := range []string{"a", "b", "a", "a"} {
-		s := audit.Summary{Kind: audit.RunAgent, Name: name, Status: audit.RunCompleted, Started: noon.Add(time.Duration(n) * 20 * time.Hour), Closed: noon.Add(99 * time.Hour), Result: &switchyard.RunResult{Outcome: switchyard.OutcomeAnswered},
-			Usage: switchyard.Usage{Turns: 1, InputTokens: 1000, OutputTokens: 10, Cost: 0.5}}
+		s := audit.Summary{Kind: audit.RunAgent, Name: name, Status: audit.RunCompleted, Started: noon.Add(time.Duration(n) * 20 * time.Hour), Closed: noon.Add(99 * time.Hour), Result: &api.RunResult{Outcome: api.OutcomeAnswered},
+			Usage: api.Usage{Turns: 1, InputTokens: 1000, OutputTokens: 10, Cost: 0.5}}
 		if n == 3 {
 			s.Closed = time.Time{}
 		}
@@ -78,9 +78,9 @@ func TestReportPage(t *testing.T) {
 		a.AddRun(s, nil)
 		r.AddRun(s, audit.SolvedBy(s))
 	}
-	a.AddCall(switchyard.Record{Tool: "pay", Status: switchyard.CallCompleted, Timing: switchyard.Timing{Lane: "bank", Attempts: 3, Started: noon, Duration: switchyard.Duration(7 * time.Second), QueueWait: switchyard.Duration(time.Second)}, EstimatedTokens: 25, ExpectedTokens: 20, ResultTokens: 45, ActualTokens: 50})
-	a.AddCall(switchyard.Record{Tool: "pay", Status: switchyard.CallRefused, Error: switchyard.Errorf(switchyard.ErrPolicyViolation, "no")})
-	a.AddCall(switchyard.Record{Tool: "look", Status: switchyard.CallCompleted, DryRun: true})
+	a.AddCall(api.Record{Tool: "pay", Status: api.CallCompleted, Timing: api.Timing{Lane: "bank", Attempts: 3, Started: noon, Duration: api.Duration(7 * time.Second), QueueWait: api.Duration(time.Second)}, EstimatedTokens: 25, ExpectedTokens: 20, ResultTokens: 45, ActualTokens: 50})
+	a.AddCall(api.Record{Tool: "pay", Status: api.CallRefused, Error: api.Errorf(api.ErrPolicyViolation, "no")})
+	a.AddCall(api.Record{Tool: "look", Status: api.CallCompleted, DryRun: true})
 	r.Found = a.Report()
 	page := reported(t, r)
 	for title, want := range map[string]string{

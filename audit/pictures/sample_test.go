@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/pictures"
 )
@@ -63,11 +63,11 @@ func made(calls int, name string) *pictures.Timeline {
 	now, turn := noon.Add(500*time.Millisecond), 0
 	for n := 0; n < calls; {
 		turn++
-		usage := switchyard.Usage{InputTokens: 400 + 37*turn%5000, OutputTokens: 30 + turn%70, Cost: 0.001}
+		usage := api.Usage{InputTokens: 400 + 37*turn%5000, OutputTokens: 30 + turn%70, Cost: 0.001}
 		began := now
 		now = now.Add(400 * time.Millisecond)
-		b.Add(switchyard.Event{Type: switchyard.EventStepCompleted, Turn: turn, Time: now, Step: &switchyard.ModelResponse{Usage: usage},
-			Timing: &switchyard.Timing{Lane: "general", Scheduled: began, Started: began.Add(20 * time.Millisecond), Closed: now, Attempts: 1}})
+		b.Add(api.Event{Type: api.EventStepCompleted, Turn: turn, Time: now, Step: &api.ModelResponse{Usage: usage},
+			Timing: &api.Timing{Lane: "general", Scheduled: began, Started: began.Add(20 * time.Millisecond), Closed: now, Attempts: 1}})
 		asked, end := now, now
 		for i := range min(10, calls-n) {
 			n++
@@ -76,36 +76,36 @@ func made(calls int, name string) *pictures.Timeline {
 				free[l.name] = make([]time.Time, l.slots)
 			}
 			slot := n % l.slots
-			r := switchyard.Record{CallID: fmt.Sprintf("%d.%d", turn, i+1), Tool: l.tool, Status: switchyard.CallCompleted, Turn: turn, Arguments: json.RawMessage(`{"path":"docs/日本語.md","limit":` + fmt.Sprint(n) + `}`)}
+			r := api.Record{CallID: fmt.Sprintf("%d.%d", turn, i+1), Tool: l.tool, Status: api.CallCompleted, Turn: turn, Arguments: json.RawMessage(`{"path":"docs/日本語.md","limit":` + fmt.Sprint(n) + `}`)}
 			started := free[l.name][slot]
 			if started.Before(asked) {
 				started = asked.Add(3 * time.Millisecond)
 			}
 			closed := started.Add(l.took + time.Duration(n%17)*11*time.Millisecond)
 			free[l.name][slot] = closed
-			r.Timing = switchyard.Timing{Lane: l.name, Attempts: 1, Worker: "worker-1", Scheduled: asked, Started: started, Closed: closed,
-				QueueWait: switchyard.Duration(started.Sub(asked)), Duration: switchyard.Duration(closed.Sub(started))}
+			r.Timing = api.Timing{Lane: l.name, Attempts: 1, Worker: "worker-1", Scheduled: asked, Started: started, Closed: closed,
+				QueueWait: api.Duration(started.Sub(asked)), Duration: api.Duration(closed.Sub(started))}
 			switch {
 			case n%23 == 0:
-				r.Status, r.Error = switchyard.CallFailed, switchyard.Errorf(switchyard.ErrorType("execution_error"), "no such file")
+				r.Status, r.Error = api.CallFailed, api.Errorf(api.ErrorType("execution_error"), "no such file")
 			case n%31 == 0:
-				r.Status, r.Error, r.Timing = switchyard.CallRefused, switchyard.Errorf(switchyard.ErrPolicyViolation, "not here"), switchyard.Timing{Closed: asked}
+				r.Status, r.Error, r.Timing = api.CallRefused, api.Errorf(api.ErrPolicyViolation, "not here"), api.Timing{Closed: asked}
 			case n%13 == 0:
 				r.Attempts, r.LastFailure, r.QueueWait = 3, "connection reset", 0
 				r.Started = closed.Add(-l.took / 3)
-				r.Duration = switchyard.Duration(l.took / 3)
+				r.Duration = api.Duration(l.took / 3)
 			}
 			if !closed.Before(end) {
 				end = closed
 			}
-			b.Add(switchyard.Event{Type: switchyard.EventToolCompleted, Turn: turn, Time: closed, CallID: r.CallID, Record: &r})
+			b.Add(api.Event{Type: api.EventToolCompleted, Turn: turn, Time: closed, CallID: r.CallID, Record: &r})
 		}
 		now = end.Add(5 * time.Millisecond)
 	}
 	timeline := &pictures.Timeline{Now: now}
 	timeline.AddRun(b, audit.Summary{WorkflowID: "made", Kind: audit.RunAgent, Name: name, Prompt: "Look at all of it.", Status: audit.RunCompleted, Started: noon, Closed: now,
-		Usage:  switchyard.Usage{Turns: turn, Calls: calls, InputTokens: 12345678, OutputTokens: 54321, Cost: 12.5},
-		Result: &switchyard.RunResult{Outcome: switchyard.OutcomeAnswered, Answer: "It is all there."}, Parts: []audit.Part{{RunID: "a", Started: noon}, {RunID: "b", Started: noon.Add(now.Sub(noon) / 2)}}}, nil, nil)
+		Usage:  api.Usage{Turns: turn, Calls: calls, InputTokens: 12345678, OutputTokens: 54321, Cost: 12.5},
+		Result: &api.RunResult{Outcome: api.OutcomeAnswered, Answer: "It is all there."}, Parts: []audit.Part{{RunID: "a", Started: noon}, {RunID: "b", Started: noon.Add(now.Sub(noon) / 2)}}}, nil, nil)
 	return timeline
 }
 

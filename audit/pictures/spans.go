@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // millis is a time since the first run's start, or a duration; in JSON it is a number of milliseconds.
@@ -55,7 +55,7 @@ func (l *spanList) add(kind spanKind, from, to time.Time) {
 }
 
 // spans returns what a call did from when it was asked for until end. The last one is that in which it ran, where it ever did.
-func (t *Timeline) spans(r switchyard.Record, asked, end time.Time) []span {
+func (t *Timeline) spans(r api.Record, asked, end time.Time) []span {
 	l := &spanList{t: t, list: []span{}}
 	queued := cmp.Or(r.Scheduled, end)
 	if a := r.Approval; a != nil && !a.Asked.IsZero() {
@@ -82,7 +82,7 @@ func (t *Timeline) spans(r switchyard.Record, asked, end time.Time) []span {
 }
 
 // beganAt returns when a call's last attempt began to run, after it had waited with its lane's holder.
-func beganAt(r switchyard.Record, end time.Time) time.Time {
+func beganAt(r api.Record, end time.Time) time.Time {
 	if ran := end.Add(-r.Duration.Std()); !r.Closed.IsZero() && r.Duration > 0 && ran.After(r.Started) {
 		return ran
 	}
@@ -90,7 +90,7 @@ func beganAt(r switchyard.Record, end time.Time) time.Time {
 }
 
 // waitKind says what a call did between being scheduled and its last attempt's start.
-func waitKind(r switchyard.Record) spanKind {
+func waitKind(r api.Record) spanKind {
 	if tried := r.Attempts > 1 || r.Started.IsZero() && r.Attempts > 0; tried && r.QueueWait.Std() < r.Started.Sub(r.Scheduled) || r.LastFailure != "" {
 		return spanTried
 	}

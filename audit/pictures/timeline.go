@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
@@ -17,7 +17,7 @@ type Timeline struct {
 	// Now is when the runs were read: what goes on still is drawn up to then.
 	Now time.Time
 	// Person is what a person said of the run; nil where nobody did.
-	Person *switchyard.RunVerdict
+	Person *api.RunVerdict
 	// Awaited is what the run, and those below it, want of people.
 	Awaited []audit.Awaited
 	// Incomplete says that the server keeps the first histories of one of the runs no longer.
@@ -42,7 +42,7 @@ type shownRun struct {
 	Open     bool     `json:"open,omitempty"`
 	Parts    []millis `json:"parts,omitempty"`
 	summary  audit.Summary
-	children []switchyard.ChildRun
+	children []api.ChildRun
 }
 
 // shownStep is one model step.
@@ -97,7 +97,7 @@ const maxRuns = 2000
 // gone the rest is there.
 func ReadTimeline(ctx context.Context, c client.Client, workflowID, runID string, tree bool) (*Timeline, error) {
 	t := &Timeline{}
-	waiting := []switchyard.ChildRun{{WorkflowID: workflowID, RunID: runID}}
+	waiting := []api.ChildRun{{WorkflowID: workflowID, RunID: runID}}
 	for len(waiting) > 0 && len(t.runs) < maxRuns {
 		next := waiting[0]
 		waiting = waiting[1:]
@@ -120,7 +120,7 @@ func ReadTimeline(ctx context.Context, c client.Client, workflowID, runID string
 	return t, nil
 }
 
-func (t *Timeline) read(ctx context.Context, c client.Client, run switchyard.ChildRun) error {
+func (t *Timeline) read(ctx context.Context, c client.Client, run api.ChildRun) error {
 	b := NewRun()
 	summary, running, incomplete := audit.Read(ctx, c, run.WorkflowID, run.RunID, b.Add)
 	if incomplete != nil && !errors.Is(incomplete, audit.ErrIncomplete) {
@@ -150,14 +150,14 @@ func (t *Timeline) Run() audit.Summary { return t.runs[0].summary }
 type Run struct {
 	asked map[int]time.Time
 	ended []endedCall
-	steps []switchyard.Event
+	steps []api.Event
 	marks []runMark
 	open  map[string]int
 }
 
 // endedCall is a call that is over, and when the run told so.
 type endedCall struct {
-	record switchyard.Record
+	record api.Record
 	at     time.Time
 }
 
@@ -171,13 +171,13 @@ type runMark struct {
 func NewRun() *Run { return &Run{asked: map[int]time.Time{}, open: map[string]int{}} }
 
 // Add takes the next event. It keeps no results.
-func (b *Run) Add(e switchyard.Event) {
+func (b *Run) Add(e api.Event) {
 	switch {
 	case e.Record != nil:
 		r := *e.Record
 		r.Result = nil
 		b.ended = append(b.ended, endedCall{record: r, at: e.Time})
-	case e.Type == switchyard.EventStepCompleted:
+	case e.Type == api.EventStepCompleted:
 		b.asked[e.Turn] = e.Time
 		b.steps = append(b.steps, e)
 	default:
@@ -189,7 +189,7 @@ func (b *Run) Add(e switchyard.Event) {
 
 // AddRun adds a run whose events b has, with its summary, the records of its calls that are not over, and what runs or waits.
 // The first run that is added is that which the page is about.
-func (t *Timeline) AddRun(b *Run, s audit.Summary, running []switchyard.Record, pending []audit.Running) {
+func (t *Timeline) AddRun(b *Run, s audit.Summary, running []api.Record, pending []audit.Running) {
 	if len(t.runs) == 0 {
 		t.start = s.Started
 	}
@@ -223,7 +223,7 @@ func (t *Timeline) AddRun(b *Run, s audit.Summary, running []switchyard.Record, 
 	t.runs = append(t.runs, run)
 }
 
-func (r *shownRun) addChild(record switchyard.Record) {
+func (r *shownRun) addChild(record api.Record) {
 	if record.Child != nil && record.Child.RunID != "" {
 		r.children = append(r.children, *record.Child)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/pictures"
 )
@@ -102,7 +102,7 @@ func TestTimelineHasAllCalls(t *testing.T) {
 // and that a beginning is missing; and that a page of nothing is an error.
 func TestTimelineSaysHowRunStands(t *testing.T) {
 	judged := recorded(t, 1, "agent")
-	judged.Person, judged.Incomplete = &switchyard.RunVerdict{By: "ada", Reason: "the wrong document"}, true
+	judged.Person, judged.Incomplete = &api.RunVerdict{By: "ada", Reason: "the wrong document"}, true
 	waiting := recorded(t, 1, "people")
 	waiting.Awaited = []audit.Awaited{audit.AwaitsApproval, audit.AwaitsAnswer}
 	for _, tt := range []struct {
@@ -130,10 +130,10 @@ func TestTimelineSaysHowRunStands(t *testing.T) {
 func TestSpans(t *testing.T) {
 	const held, person, queue, tried, runs = 0, 1, 2, 3, 4
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
-	timing := func(scheduled, started, closed, duration int) switchyard.Timing {
-		timing := switchyard.Timing{Lane: "general", Scheduled: at(scheduled), Attempts: 1, Started: at(started), QueueWait: switchyard.Duration(at(started).Sub(at(scheduled)))}
+	timing := func(scheduled, started, closed, duration int) api.Timing {
+		timing := api.Timing{Lane: "general", Scheduled: at(scheduled), Attempts: 1, Started: at(started), QueueWait: api.Duration(at(started).Sub(at(scheduled)))}
 		if closed > 0 {
-			timing.Closed, timing.Duration = at(closed), switchyard.Duration(time.Duration(duration)*time.Millisecond)
+			timing.Closed, timing.Duration = at(closed), api.Duration(time.Duration(duration)*time.Millisecond)
 		}
 		return timing
 	}
@@ -143,29 +143,29 @@ func TestSpans(t *testing.T) {
 	handedBack.Attempts = 2
 	for _, tt := range []struct {
 		name   string
-		record switchyard.Record
+		record api.Record
 		want   [][3]float64
 	}{
-		{"it waits, then it runs", switchyard.Record{Timing: timing(10, 30, 100, 70)}, [][3]float64{{queue, 10, 30}, {runs, 30, 100}}},
-		{"the run holds it back", switchyard.Record{Timing: timing(25, 30, 100, 70)}, [][3]float64{{held, 10, 25}, {queue, 25, 30}, {runs, 30, 100}}},
-		{"the lane's holder lets it wait", switchyard.Record{Timing: timing(10, 30, 100, 20)}, [][3]float64{{queue, 10, 30}, {queue, 30, 80}, {runs, 80, 100}}},
-		{"a person approves it", switchyard.Record{Timing: timing(55, 60, 100, 40), Approval: &switchyard.Decided{Asked: at(12), At: at(50), Decision: switchyard.DecisionApprove, By: "ada"}},
+		{"it waits, then it runs", api.Record{Timing: timing(10, 30, 100, 70)}, [][3]float64{{queue, 10, 30}, {runs, 30, 100}}},
+		{"the run holds it back", api.Record{Timing: timing(25, 30, 100, 70)}, [][3]float64{{held, 10, 25}, {queue, 25, 30}, {runs, 30, 100}}},
+		{"the lane's holder lets it wait", api.Record{Timing: timing(10, 30, 100, 20)}, [][3]float64{{queue, 10, 30}, {queue, 30, 80}, {runs, 80, 100}}},
+		{"a person approves it", api.Record{Timing: timing(55, 60, 100, 40), Approval: &api.Decided{Asked: at(12), At: at(50), Decision: api.DecisionApprove, By: "ada"}},
 			[][3]float64{{held, 10, 12}, {person, 12, 50}, {held, 50, 55}, {queue, 55, 60}, {runs, 60, 100}}},
-		{"earlier attempts failed", switchyard.Record{Timing: retried}, [][3]float64{{held, 10, 20}, {tried, 20, 60}, {runs, 60, 100}}},
-		{"a worker handed it back unbegun", switchyard.Record{Timing: handedBack}, [][3]float64{{held, 10, 20}, {queue, 20, 60}, {runs, 60, 100}}},
-		{"it goes on", switchyard.Record{Status: switchyard.CallRunning, Timing: timing(10, 30, 0, 0)}, [][3]float64{{queue, 10, 30}, {runs, 30, 1000}}},
-		{"it waits for a worker", switchyard.Record{Status: switchyard.CallRunning, Timing: switchyard.Timing{Lane: "http", Scheduled: at(10)}}, [][3]float64{{queue, 10, 1000}}},
-		{"it waits for a person", switchyard.Record{Status: switchyard.CallRunning, Approval: &switchyard.Decided{Asked: at(10)}}, [][3]float64{{person, 10, 1000}}},
+		{"earlier attempts failed", api.Record{Timing: retried}, [][3]float64{{held, 10, 20}, {tried, 20, 60}, {runs, 60, 100}}},
+		{"a worker handed it back unbegun", api.Record{Timing: handedBack}, [][3]float64{{held, 10, 20}, {queue, 20, 60}, {runs, 60, 100}}},
+		{"it goes on", api.Record{Status: api.CallRunning, Timing: timing(10, 30, 0, 0)}, [][3]float64{{queue, 10, 30}, {runs, 30, 1000}}},
+		{"it waits for a worker", api.Record{Status: api.CallRunning, Timing: api.Timing{Lane: "http", Scheduled: at(10)}}, [][3]float64{{queue, 10, 1000}}},
+		{"it waits for a person", api.Record{Status: api.CallRunning, Approval: &api.Decided{Asked: at(10)}}, [][3]float64{{person, 10, 1000}}},
 	} {
 		b := pictures.NewRun()
-		b.Add(switchyard.Event{Type: switchyard.EventStepCompleted, Turn: 1, Time: at(10)})
+		b.Add(api.Event{Type: api.EventStepCompleted, Turn: 1, Time: at(10)})
 		tt.record.CallID, tt.record.Tool, tt.record.Turn = "1.1", "look", 1
-		var running []switchyard.Record
-		if tt.record.Status == switchyard.CallRunning {
+		var running []api.Record
+		if tt.record.Status == api.CallRunning {
 			running = append(running, tt.record)
 		} else {
-			tt.record.Status = switchyard.CallCompleted
-			b.Add(switchyard.Event{Type: switchyard.EventToolCompleted, Time: at(105), Record: &tt.record})
+			tt.record.Status = api.CallCompleted
+			b.Add(api.Event{Type: api.EventToolCompleted, Time: at(105), Record: &tt.record})
 		}
 		timeline := &pictures.Timeline{Now: at(1000)}
 		timeline.AddRun(b, audit.Summary{WorkflowID: "run", Kind: audit.RunAgent, Name: "agent", Status: audit.RunRunning, Started: noon}, running, nil)
@@ -190,25 +190,25 @@ func encoded(t *testing.T, value any) string {
 func TestMarks(t *testing.T) {
 	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
 	b := pictures.NewRun()
-	for i, e := range []switchyard.Event{
-		{Type: switchyard.EventApprovalRequested, CallID: "1.1", Tool: "pay", Approval: &switchyard.Approval{ApprovalNeed: switchyard.ApprovalNeed{Reason: "it is money"}, Call: "1.1", Tool: "pay"}},
-		{Type: switchyard.EventApprovalRefused, CallID: "1.1", Decided: &switchyard.Decided{By: "bob"}, Failure: "of another call"},
-		{Type: switchyard.EventApprovalRequested, CallID: "1.1", Tool: "pay", Approval: &switchyard.Approval{Escalated: true}},
-		{Type: switchyard.EventApprovalDecided, CallID: "1.1", Tool: "pay", Decided: &switchyard.Decided{Decision: switchyard.DecisionDeny, By: "ada", Reason: "too much"}},
-		{Type: switchyard.EventQuestionAsked, CallID: "1.2", Tool: "ask", Question: &switchyard.Question{ID: "1.2", Text: "which?"}},
-		{Type: switchyard.EventRunPaused, Pause: &switchyard.Pause{By: "eve", Reason: "lunch"}},
-		{Type: switchyard.EventRunResumed, Pause: &switchyard.Pause{By: "eve"}},
-		{Type: switchyard.EventMessageSent, Sent: &switchyard.Sent{By: "ada", Text: "hurry"}},
-		{Type: switchyard.EventHookEnded, Hook: &switchyard.HookAction{Hook: "greet", Did: "ran"}},
-		{Type: switchyard.EventApprovalRequested, CallID: switchyard.LimitCall, Approval: &switchyard.Approval{ApprovalNeed: switchyard.ApprovalNeed{Limit: "turns"}}},
-		{Type: switchyard.EventRunFailed, Failure: "no more"},
+	for i, e := range []api.Event{
+		{Type: api.EventApprovalRequested, CallID: "1.1", Tool: "pay", Approval: &api.Approval{ApprovalNeed: api.ApprovalNeed{Reason: "it is money"}, Call: "1.1", Tool: "pay"}},
+		{Type: api.EventApprovalRefused, CallID: "1.1", Decided: &api.Decided{By: "bob"}, Failure: "of another call"},
+		{Type: api.EventApprovalRequested, CallID: "1.1", Tool: "pay", Approval: &api.Approval{Escalated: true}},
+		{Type: api.EventApprovalDecided, CallID: "1.1", Tool: "pay", Decided: &api.Decided{Decision: api.DecisionDeny, By: "ada", Reason: "too much"}},
+		{Type: api.EventQuestionAsked, CallID: "1.2", Tool: "ask", Question: &api.Question{ID: "1.2", Text: "which?"}},
+		{Type: api.EventRunPaused, Pause: &api.Pause{By: "eve", Reason: "lunch"}},
+		{Type: api.EventRunResumed, Pause: &api.Pause{By: "eve"}},
+		{Type: api.EventMessageSent, Sent: &api.Sent{By: "ada", Text: "hurry"}},
+		{Type: api.EventHookEnded, Hook: &api.HookAction{Hook: "greet", Did: "ran"}},
+		{Type: api.EventApprovalRequested, CallID: api.LimitCall, Approval: &api.Approval{ApprovalNeed: api.ApprovalNeed{Limit: "turns"}}},
+		{Type: api.EventRunFailed, Failure: "no more"},
 	} {
 		e.Time = at(i)
 		b.Add(e)
 	}
 	timeline := &pictures.Timeline{Now: at(60)}
 	pending := []audit.Running{{Kind: audit.KindStep, ID: "turn-2", State: audit.StateRunning, Since: at(30)}, {Kind: audit.KindRun}, {Kind: audit.KindStep, ID: "turn-3", State: audit.StateBackingOff, Since: at(31)}}
-	timeline.AddRun(b, audit.Summary{WorkflowID: "run", Kind: audit.RunAgent, Name: "agent", Status: audit.RunPaused, Started: noon, Parent: &switchyard.Parent{WorkflowID: "top", Call: "3.1"}, DryRun: true}, nil, pending)
+	timeline.AddRun(b, audit.Summary{WorkflowID: "run", Kind: audit.RunAgent, Name: "agent", Status: audit.RunPaused, Started: noon, Parent: &api.Parent{WorkflowID: "top", Call: "3.1"}, DryRun: true}, nil, pending)
 	page := written(t, timeline)
 	var got []string
 	d := drawn(t, page)
@@ -243,14 +243,14 @@ func TestMarks(t *testing.T) {
 // TestDetails proves that all that a record tells is among a call's details, with long texts cut.
 func TestDetails(t *testing.T) {
 	b := pictures.NewRun()
-	r := switchyard.Record{CallID: "1.1", Tool: "pay", Version: "1.2.0", Status: switchyard.CallFailed, Phase: switchyard.PhaseExecution, Turn: 1, Arguments: json.RawMessage(`{"n":12345678901234567890,"password":"***"}`),
-		Error:    &switchyard.Error{Type: switchyard.ErrValidation, Message: strings.Repeat("é", 3000), Near: []string{"play"}, Problems: []switchyard.Problem{{Path: "/n", Message: "too large"}}},
-		Timing:   switchyard.Timing{Lane: "bank", Attempts: 2, Worker: "w1", LastFailure: "reset", Scheduled: noon, Started: noon.Add(time.Second), Closed: noon.Add(2 * time.Second), QueueWait: switchyard.Duration(time.Second), Duration: switchyard.Duration(time.Second)},
-		Policies: []switchyard.PolicyAction{{Rule: "no-money", Effect: "deny", Message: "never"}}, Hooks: []switchyard.HookAction{{Hook: "log", Did: "ran"}}, Labels: []string{"secret"},
-		Plan: &switchyard.ExecutionPlan{Intent: "pay the bill"}, Notes: []string{"twice"}, Batched: true, Activity: "1.0", Undoes: "0.1", Verifies: "0.2", EstimatedTokens: 1200, ResultTokens: 7,
-		Approval: &switchyard.Decided{Asked: noon, At: noon, Decision: switchyard.DecisionApprove, By: "ada", Why: "money"}, Usage: switchyard.Usage{InputTokens: 5},
-		Child: &switchyard.ChildRun{WorkflowID: "run/1.1"}, Caller: switchyard.Caller{Type: switchyard.CallerAgent, ID: "a"}, WorkflowID: "run"}
-	b.Add(switchyard.Event{Type: switchyard.EventToolFailed, Time: noon.Add(2 * time.Second), Record: &r})
+	r := api.Record{CallID: "1.1", Tool: "pay", Version: "1.2.0", Status: api.CallFailed, Phase: api.PhaseExecution, Turn: 1, Arguments: json.RawMessage(`{"n":12345678901234567890,"password":"***"}`),
+		Error:    &api.Error{Type: api.ErrValidation, Message: strings.Repeat("é", 3000), Near: []string{"play"}, Problems: []api.Problem{{Path: "/n", Message: "too large"}}},
+		Timing:   api.Timing{Lane: "bank", Attempts: 2, Worker: "w1", LastFailure: "reset", Scheduled: noon, Started: noon.Add(time.Second), Closed: noon.Add(2 * time.Second), QueueWait: api.Duration(time.Second), Duration: api.Duration(time.Second)},
+		Policies: []api.PolicyAction{{Rule: "no-money", Effect: "deny", Message: "never"}}, Hooks: []api.HookAction{{Hook: "log", Did: "ran"}}, Labels: []string{"secret"},
+		Plan: &api.ExecutionPlan{Intent: "pay the bill"}, Notes: []string{"twice"}, Batched: true, Activity: "1.0", Undoes: "0.1", Verifies: "0.2", EstimatedTokens: 1200, ResultTokens: 7,
+		Approval: &api.Decided{Asked: noon, At: noon, Decision: api.DecisionApprove, By: "ada", Why: "money"}, Usage: api.Usage{InputTokens: 5},
+		Child: &api.ChildRun{WorkflowID: "run/1.1"}, Caller: api.Caller{Type: api.CallerAgent, ID: "a"}, WorkflowID: "run"}
+	b.Add(api.Event{Type: api.EventToolFailed, Time: noon.Add(2 * time.Second), Record: &r})
 	timeline := &pictures.Timeline{Now: noon}
 	timeline.AddRun(b, audit.Summary{WorkflowID: "run", Kind: audit.RunAgent, Name: "a", Started: noon, Closed: noon.Add(3 * time.Second), Status: audit.RunFailed, Failure: "broke", FailureType: "run_failed",
 		SubAgents: []audit.SubAgent{{CallID: "1.1"}}}, nil, nil)
@@ -308,14 +308,14 @@ const evil = `</script><script>document.documentElement.dataset.fault='evil'</sc
 func poisoned() *pictures.Timeline {
 	b := pictures.NewRun()
 	arguments, _ := json.Marshal(map[string]string{evil: evil})
-	r := switchyard.Record{CallID: evil, Tool: evil, Status: switchyard.CallFailed, Turn: 1, Arguments: arguments, Error: &switchyard.Error{Type: switchyard.ErrorType(evil), Message: evil}, Notes: []string{evil},
-		Timing: switchyard.Timing{Lane: evil, Worker: evil, LastFailure: evil, Attempts: 2, Scheduled: noon, Started: noon.Add(time.Second), Closed: noon.Add(2 * time.Second)}}
-	b.Add(switchyard.Event{Type: switchyard.EventStepCompleted, Time: noon, Turn: 1, Step: &switchyard.ModelResponse{Message: switchyard.Message{Text: evil}, Model: evil, Usage: switchyard.Usage{InputTokens: 3}}})
-	b.Add(switchyard.Event{Type: switchyard.EventToolFailed, Time: noon.Add(2 * time.Second), Record: &r})
-	b.Add(switchyard.Event{Type: switchyard.EventMessageSent, Time: noon, Sent: &switchyard.Sent{By: evil, Text: evil}})
+	r := api.Record{CallID: evil, Tool: evil, Status: api.CallFailed, Turn: 1, Arguments: arguments, Error: &api.Error{Type: api.ErrorType(evil), Message: evil}, Notes: []string{evil},
+		Timing: api.Timing{Lane: evil, Worker: evil, LastFailure: evil, Attempts: 2, Scheduled: noon, Started: noon.Add(time.Second), Closed: noon.Add(2 * time.Second)}}
+	b.Add(api.Event{Type: api.EventStepCompleted, Time: noon, Turn: 1, Step: &api.ModelResponse{Message: api.Message{Text: evil}, Model: evil, Usage: api.Usage{InputTokens: 3}}})
+	b.Add(api.Event{Type: api.EventToolFailed, Time: noon.Add(2 * time.Second), Record: &r})
+	b.Add(api.Event{Type: api.EventMessageSent, Time: noon, Sent: &api.Sent{By: evil, Text: evil}})
 	timeline := &pictures.Timeline{Now: noon}
 	timeline.AddRun(b, audit.Summary{WorkflowID: evil, Kind: audit.RunAgent, Name: evil, Prompt: evil, Status: audit.RunFailed, Failure: evil, Conversation: "c" + evil, Started: noon, Closed: noon.Add(3 * time.Second),
-		Result: &switchyard.RunResult{Answer: evil}}, nil, nil)
+		Result: &api.RunResult{Answer: evil}}, nil, nil)
 	return timeline
 }
 

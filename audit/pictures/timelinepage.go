@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -104,7 +104,7 @@ func (t *Timeline) sorted() []shownCall {
 func rowOf(i int, c shownCall, run shownRun) callRow {
 	r := c.record
 	row := callRow{Index: i, ID: c.ID, Tool: c.Tool, Lane: c.Lane, Status: c.Status, Error: c.Error, Run: run.ID, At: elapsed(c.first()),
-		Bad: r.Error != nil, Arguments: switchyard.Shorten(strings.TrimSpace(switchyard.Summary("", r.Arguments, nil)), 120)}
+		Bad: r.Error != nil, Arguments: api.Shorten(strings.TrimSpace(api.Summary("", r.Arguments, nil)), 120)}
 	if r.Attempts > 0 {
 		row.Attempts = fmt.Sprint(r.Attempts)
 	}
@@ -117,7 +117,7 @@ func rowOf(i int, c shownCall, run shownRun) callRow {
 				row.Took = brief(time.Duration(s.to - s.from))
 			}
 		}
-		if c.Status == string(switchyard.CallRunning) {
+		if c.Status == string(api.CallRunning) {
 			row.Took += " so far"
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
 // ending says in a few words how a run stands, and whether that is good, bad, or neither; awaited is what it wants of people.
-func ending(s audit.Summary, person *switchyard.RunVerdict, awaited []audit.Awaited) (text, tone string) {
+func ending(s audit.Summary, person *api.RunVerdict, awaited []audit.Awaited) (text, tone string) {
 	status := strings.ReplaceAll(audit.Standing(s.Status, awaited), "_", " ")
 	switch {
 	case s.Closed.IsZero():
@@ -39,7 +39,7 @@ func (t *Timeline) verdict() [][2]string {
 }
 
 // outcome is ending for a run that completed.
-func outcome(r switchyard.RunResult, verdict audit.Solved) (text, tone string) {
+func outcome(r api.RunResult, verdict audit.Solved) (text, tone string) {
 	switch {
 	case r.Limit != "":
 		return "reached its limit of " + strings.ReplaceAll(r.Limit, "_", " "), "warn"
@@ -82,28 +82,28 @@ func callWords(calls []shownCall) string {
 	var parts []string
 	for _, status := range []string{"completed", "failed", "refused", "cancelled", "withheld", "running"} {
 		if n := counts[status]; n > 0 {
-			parts = append(parts, switchyard.Thousands(n)+" "+status)
+			parts = append(parts, api.Thousands(n)+" "+status)
 		}
 	}
-	text := switchyard.Plural(len(calls), "call") + ": " + strings.Join(parts, ", ")
+	text := api.Plural(len(calls), "call") + ": " + strings.Join(parts, ", ")
 	if len(parts) == 1 {
-		text = switchyard.Plural(len(calls), "call") + ", " + strings.TrimPrefix(parts[0], switchyard.Thousands(len(calls))+" ")
+		text = api.Plural(len(calls), "call") + ", " + strings.TrimPrefix(parts[0], api.Thousands(len(calls))+" ")
 		if len(calls) > 1 {
-			text = switchyard.Thousands(len(calls)) + " calls, all " + strings.TrimPrefix(parts[0], switchyard.Thousands(len(calls))+" ")
+			text = api.Thousands(len(calls)) + " calls, all " + strings.TrimPrefix(parts[0], api.Thousands(len(calls))+" ")
 		}
 	}
 	if retries > 0 {
-		text += "; " + switchyard.Plural(retries, "retry")
+		text += "; " + api.Plural(retries, "retry")
 	}
 	return text + "."
 }
 
 // usageWords tells of model steps, tokens and cost.
-func usageWords(u switchyard.Usage) string {
+func usageWords(u api.Usage) string {
 	if u.Turns == 0 && u.InputTokens+u.OutputTokens == 0 {
 		return ""
 	}
-	text := switchyard.Plural(u.Turns, "model step") + ": " + switchyard.Thousands(u.InputTokens) + " tokens in, " + switchyard.Thousands(u.OutputTokens) + " out"
+	text := api.Plural(u.Turns, "model step") + ": " + api.Thousands(u.InputTokens) + " tokens in, " + api.Thousands(u.OutputTokens) + " out"
 	if u.Cost > 0 {
 		text += ", for " + money(u.Cost)
 	}
@@ -114,14 +114,14 @@ func usageWords(u switchyard.Usage) string {
 func runWords(s audit.Summary, below, gone int) string {
 	var parts []string
 	if len(s.SubAgents) > 0 {
-		text := switchyard.Plural(len(s.SubAgents), "sub-agent") + " worked for it"
+		text := api.Plural(len(s.SubAgents), "sub-agent") + " worked for it"
 		if below == 0 {
 			text += " (starter timeline --tree shows what they did)"
 		}
 		parts = append(parts, text)
 	}
 	if gone > 0 {
-		parts = append(parts, fmt.Sprintf("of %s the calls are not here, because the server keeps their histories no longer or they are too many", switchyard.Plural(gone, "sub-agent")))
+		parts = append(parts, fmt.Sprintf("of %s the calls are not here, because the server keeps their histories no longer or they are too many", api.Plural(gone, "sub-agent")))
 	}
 	if n := len(s.Parts); n > 1 {
 		parts = append(parts, fmt.Sprintf("its history is in %d parts", n))
@@ -140,10 +140,10 @@ func runWords(s audit.Summary, below, gone int) string {
 }
 
 // usedText says what a run used, in a few words.
-func usedText(u switchyard.Usage) string {
-	parts := []string{switchyard.Plural(u.Calls, "call")}
+func usedText(u api.Usage) string {
+	parts := []string{api.Plural(u.Calls, "call")}
 	if n := u.InputTokens + u.OutputTokens; n > 0 {
-		parts = append(parts, switchyard.Thousands(n)+" tokens")
+		parts = append(parts, api.Thousands(n)+" tokens")
 	}
 	if u.Cost > 0 {
 		parts = append(parts, money(u.Cost))

@@ -3,7 +3,7 @@ package traces
 import (
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	commonpb "go.opentelemetry.io/proto/slim/otlp/common/v1"
 )
@@ -58,7 +58,7 @@ func (a *attributes) model(s audit.Summary) {
 	a.text("gen_ai.conversation.id", s.Conversation)
 }
 
-func (a *attributes) usage(u switchyard.Usage) {
+func (a *attributes) usage(u api.Usage) {
 	a.number("gen_ai.usage.input_tokens", u.InputTokens)
 	a.number("gen_ai.usage.output_tokens", u.OutputTokens)
 	a.number("gen_ai.usage.cache_read.input_tokens", u.CachedTokens)
@@ -66,7 +66,7 @@ func (a *attributes) usage(u switchyard.Usage) {
 }
 
 // timing tells where a call or a step ran, and how long that took.
-func (a *attributes) timing(t switchyard.Timing) {
+func (a *attributes) timing(t api.Timing) {
 	a.text("switchyard.lane", t.Lane)
 	a.number("switchyard.attempts", t.Attempts)
 	a.text("switchyard.worker", t.Worker)
@@ -75,7 +75,7 @@ func (a *attributes) timing(t switchyard.Timing) {
 }
 
 // record tells what only Switchyard knows of a call.
-func (a *attributes) record(r switchyard.Record) {
+func (a *attributes) record(r api.Record) {
 	a.text("switchyard.status", string(r.Status))
 	a.text("switchyard.phase", string(r.Phase))
 	a.text("switchyard.tool.version", r.Version)
@@ -93,7 +93,7 @@ func (a *attributes) record(r switchyard.Record) {
 }
 
 // said is what a model said as the conventions write it: one message of parts.
-func said(step switchyard.ModelResponse) string {
+func said(step api.ModelResponse) string {
 	type part map[string]any
 	var parts []part
 	if step.Message.Text != "" {
@@ -102,7 +102,7 @@ func said(step switchyard.ModelResponse) string {
 	for _, c := range step.Message.Calls {
 		parts = append(parts, part{"type": "tool_call", "id": c.ID, "name": c.Tool, "arguments": c.Arguments})
 	}
-	text, err := switchyard.EncodeJSON([]map[string]any{{"role": "assistant", "parts": parts, "finish_reason": string(step.Stop)}})
+	text, err := api.EncodeJSON([]map[string]any{{"role": "assistant", "parts": parts, "finish_reason": string(step.Stop)}})
 	if err != nil {
 		return ""
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 )
@@ -69,16 +69,16 @@ func spanID(run, part string) []byte { return digest("span", run, part)[:8] }
 func callPart(callID string) string { return "call " + callID }
 
 // ends reports whether a span ends with an event.
-func ends(e switchyard.Event) bool {
+func ends(e api.Event) bool {
 	switch e.Type {
-	case switchyard.EventRunCompleted, switchyard.EventRunFailed, switchyard.EventRunCancelled:
+	case api.EventRunCompleted, api.EventRunFailed, api.EventRunCancelled:
 		return true
 	}
 	return e.Record != nil || e.Step != nil && e.Timing != nil
 }
 
 // of returns the span that ends with an event. s is what was known of the run then.
-func (t *tree) of(e switchyard.Event, s audit.Summary) *tracepb.Span {
+func (t *tree) of(e api.Event, s audit.Summary) *tracepb.Span {
 	switch {
 	case e.Record != nil:
 		return t.call(*e.Record, s)
@@ -106,7 +106,7 @@ func nanos(t time.Time) uint64 {
 }
 
 // whole is the span of a run.
-func (t *tree) whole(e switchyard.Event, s audit.Summary) *tracepb.Span {
+func (t *tree) whole(e api.Event, s audit.Summary) *tracepb.Span {
 	operation, name := map[audit.RunKind]string{audit.RunAgent: "invoke_agent", audit.RunPlan: "invoke_workflow"}[s.Kind], s.Name
 	span := t.span(strings.TrimSpace(cmp.Or(operation, "call")+" "+name), "", tracepb.Span_SPAN_KIND_INTERNAL, s.Started, s.Closed)
 	a := attributes{}
@@ -131,7 +131,7 @@ func (t *tree) whole(e switchyard.Event, s audit.Summary) *tracepb.Span {
 	a.number("switchyard.calls", s.Usage.Calls)
 	a.number("switchyard.calls.failed", s.Usage.Failed)
 	a.real("switchyard.cost", s.Usage.Cost)
-	if e.Type != switchyard.EventRunCompleted {
+	if e.Type != api.EventRunCompleted {
 		kind := cmp.Or(string(e.FailureType), string(s.Status))
 		t.fail(span, &a, kind, e.Failure)
 	}
@@ -140,7 +140,7 @@ func (t *tree) whole(e switchyard.Event, s audit.Summary) *tracepb.Span {
 }
 
 // failedSteps are the events of the model steps that failed for good before another one was made, or the run ended.
-func failedSteps(e switchyard.Event) (events []*tracepb.Span_Event) {
+func failedSteps(e api.Event) (events []*tracepb.Span_Event) {
 	for _, f := range e.StepFailures {
 		a := attributes{}
 		a.number("switchyard.turn", f.Turn)
@@ -152,7 +152,7 @@ func failedSteps(e switchyard.Event) (events []*tracepb.Span_Event) {
 }
 
 // step is the span of a model step, with all of its attempts.
-func (t *tree) step(e switchyard.Event, s audit.Summary) *tracepb.Span {
+func (t *tree) step(e api.Event, s audit.Summary) *tracepb.Span {
 	from := e.Timing.Scheduled
 	span := t.span(strings.TrimSpace("chat "+s.Model), fmt.Sprintf("step %d %d", e.Turn, from.UnixNano()), tracepb.Span_SPAN_KIND_CLIENT, from, cmp.Or(e.Timing.Closed, e.Time))
 	a := attributes{}
@@ -174,7 +174,7 @@ func (t *tree) step(e switchyard.Event, s audit.Summary) *tracepb.Span {
 }
 
 // call is the span of a call, from when it was scheduled to its end, with all of its attempts. One that was refused takes no time.
-func (t *tree) call(r switchyard.Record, s audit.Summary) *tracepb.Span {
+func (t *tree) call(r api.Record, s audit.Summary) *tracepb.Span {
 	span := t.span("execute_tool "+r.Tool, callPart(r.CallID), tracepb.Span_SPAN_KIND_INTERNAL, cmp.Or(r.Scheduled, r.Closed), r.Closed)
 	a := attributes{}
 	a.text("gen_ai.operation.name", "execute_tool")
@@ -211,7 +211,7 @@ func (t *tree) fail(span *tracepb.Span, a *attributes, kind, message string) {
 }
 
 // attempts are the events of a call or step that was not done at once: when the last attempt began, and why there had to be one.
-func (t *tree) attempts(timing switchyard.Timing) []*tracepb.Span_Event {
+func (t *tree) attempts(timing api.Timing) []*tracepb.Span_Event {
 	if timing.Started.IsZero() {
 		return nil
 	}
@@ -228,7 +228,7 @@ func (t *tree) attempts(timing switchyard.Timing) []*tracepb.Span_Event {
 }
 
 // approval is the event of a person's decision.
-func (t *tree) approval(d *switchyard.Decided) []*tracepb.Span_Event {
+func (t *tree) approval(d *api.Decided) []*tracepb.Span_Event {
 	if d == nil || d.Decision == "" {
 		return nil
 	}

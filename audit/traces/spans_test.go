@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	commonpb "go.opentelemetry.io/proto/slim/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
@@ -178,7 +178,7 @@ func TestFailedSteps(t *testing.T) {
 	for name, want := range map[string]map[string]string{
 		"model_failed":        {"switchyard.turn": "2", "switchyard.attempts": "1", "switchyard.lane": "general", "below": "invoke_agent tester"},
 		"inline_model_failed": {"switchyard.lane": "inline", "below": "invoke_agent tester"},
-		"agent_overflow":      {"error.type": switchyard.ModelOverflow, "below": "chat"},
+		"agent_overflow":      {"error.type": api.ModelOverflow, "below": "chat"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var found []map[string]string
@@ -207,7 +207,7 @@ func TestFailedSteps(t *testing.T) {
 func TestCallersTrace(t *testing.T) {
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	place := newTree(audit.Summary{Run: "r", Trace: "00-" + trace + "-" + parent + "-01"}, "r", Options{})
-	span := place.of(switchyard.Event{Type: switchyard.EventRunCompleted}, audit.Summary{})
+	span := place.of(api.Event{Type: api.EventRunCompleted}, audit.Summary{})
 	if hex.EncodeToString(span.GetTraceId()) != trace || hex.EncodeToString(span.GetParentSpanId()) != parent {
 		t.Errorf("the span is %x below %x", span.GetTraceId(), span.GetParentSpanId())
 	}

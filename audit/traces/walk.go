@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 	"go.temporal.io/sdk/client"
@@ -16,7 +16,7 @@ import (
 func Of(ctx context.Context, c client.Client, workflowID, runID string, o Options) iter.Seq2[*tracepb.Span, error] {
 	return func(yield func(*tracepb.Span, error) bool) {
 		w := &walker{client: c, options: o, yield: yield}
-		if w.run(ctx, switchyard.ChildRun{WorkflowID: workflowID, RunID: runID}) && w.gone != nil {
+		if w.run(ctx, api.ChildRun{WorkflowID: workflowID, RunID: runID}) && w.gone != nil {
 			yield(nil, w.gone)
 		}
 	}
@@ -32,7 +32,7 @@ type walker struct {
 }
 
 // run gives the spans of one run and of those below; it reports whether the reader wants more.
-func (w *walker) run(ctx context.Context, run switchyard.ChildRun) bool {
+func (w *walker) run(ctx context.Context, run api.ChildRun) bool {
 	events := audit.Subscribe(w.client, audit.Position{WorkflowID: run.WorkflowID, Run: run.RunID})
 	var place *tree
 	for e, err := range events.Read(ctx) {
@@ -65,7 +65,7 @@ func (w *walker) place(ctx context.Context, s audit.Summary) (*tree, error) {
 	return newTree(s, w.root, w.options), nil
 }
 
-func (w *walker) event(ctx context.Context, place *tree, e switchyard.Event, events *audit.Subscription) bool {
+func (w *walker) event(ctx context.Context, place *tree, e api.Event, events *audit.Subscription) bool {
 	if !ends(e) {
 		return true
 	}

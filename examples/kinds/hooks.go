@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 )
 
 // hooks are what hooks/agent.yaml names.
@@ -26,7 +26,7 @@ func hooks() []activities.Hook {
 		activities.NewBeforeCall("order", checkOrder),
 		activities.NewAfterCall("rounded", rounded),
 		activities.NewMemoryWrite("ledger", func(ctx context.Context, e activities.HookEnd) error {
-			call, _ := switchyard.ContextOf(ctx)
+			call, _ := api.ContextOf(ctx)
 			slog.InfoContext(ctx, "remembered", "run", call.Run, "outcome", e.Outcome, "calls", e.Usage.Calls)
 			return nil
 		}),

@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
 	"github.com/switchyard/switchyard/worker/tools"
@@ -105,7 +105,7 @@ type noteOutput struct {
 // note appends to the notebook of its run and says how many notes it has. Two notes at once could count the same, so
 // the tool is exclusive.
 func (l library) note(ctx context.Context, in noteInput) (noteOutput, error) {
-	call, _ := switchyard.ContextOf(ctx)
+	call, _ := api.ContextOf(ctx)
 	if err := os.MkdirAll(l.notes, 0o700); err != nil {
 		return noteOutput{}, err
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"go.temporal.io/sdk/client"
 )
@@ -29,7 +29,7 @@ type call struct {
 	reply string
 	// result is a part of the text that comes back; failure is the type of the error instead.
 	result  string
-	failure switchyard.ErrorType
+	failure api.ErrorType
 }
 
 // scenario is what the orchestrator does at a scenario's server.
@@ -46,7 +46,7 @@ type scenario struct {
 // wants: a call of its tool.
 var scenarios = map[string]scenario{
 	// The server has no tools, so that nothing could be imported and called.
-	"initialize": {calls: []call{{tool: "absent", failure: switchyard.ErrPreconditionFailed}},
+	"initialize": {calls: []call{{tool: "absent", failure: api.ErrPreconditionFailed}},
 		spec: "{name: absent, version: 1.0.0, description: Is not there., entry: {type: mcp, url: %q, allow: [localhost], pin: \"sha256:" + strings.Repeat("0", 64) + "\"}}"},
 	"tools_call":                          {calls: []call{{tool: "add_numbers", arguments: `{"a":5,"b":3}`, result: "The sum of 5 and 3 is 8"}}},
 	"elicitation-sep1034-client-defaults": {calls: []call{{tool: "test_client_elicitation_defaults", reply: `{}`, result: "John Doe"}}},
@@ -55,7 +55,7 @@ var scenarios = map[string]scenario{
 	// The second login is for the call, and is to ask for more.
 	"auth/scope-step-up": {login: true, shared: true, calls: loginCalls},
 	// The server takes no token, whatever its scopes.
-	"auth/scope-retry-limit": {login: true, calls: []call{{tool: "absent", failure: switchyard.ErrPreconditionFailed}},
+	"auth/scope-retry-limit": {login: true, calls: []call{{tool: "absent", failure: api.ErrPreconditionFailed}},
 		spec: "{name: absent, version: 1.0.0, description: Is out of reach., entry: {type: mcp, url: %q, allow: [localhost], answer_within: 1m, auth: {type: oauth}, pin: \"sha256:" + strings.Repeat("0", 64) + "\"}}"},
 }
 
@@ -172,8 +172,8 @@ func (v *visit) call(id string, c call, login bool) error {
 		err = errors.Join(err, <-replied)
 	}
 	var end struct {
-		Result switchyard.RunResult
-		Record switchyard.Record
+		Result api.RunResult
+		Record api.Record
 	}
 	if bad := json.Unmarshal(text, &end); bad != nil {
 		return errors.Join(err, bad)
@@ -184,7 +184,7 @@ func (v *visit) call(id string, c call, login bool) error {
 	if err != nil {
 		return err
 	}
-	if c.failure != "" || end.Record.Status != switchyard.CallCompleted || end.Record.Attempts != 1 || !strings.Contains(switchyard.PlainText(end.Result.Output), c.result) {
+	if c.failure != "" || end.Record.Status != api.CallCompleted || end.Record.Attempts != 1 || !strings.Contains(api.PlainText(end.Result.Output), c.result) {
 		return fmt.Errorf("the call of %s ended otherwise than in one attempt and with %q%s: %s", c.tool, c.result, c.failure, text)
 	}
 	return nil
@@ -218,12 +218,12 @@ func (v *visit) reply(ctx context.Context, id, reply string) error {
 }
 
 // questions waits until the run has open questions and returns them; none if ctx ends first.
-func (v *visit) questions(ctx context.Context, id string) []switchyard.Question {
+func (v *visit) questions(ctx context.Context, id string) []api.Question {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		var open []switchyard.Question
-		value, err := v.client.QueryWorkflow(ctx, id, "", switchyard.QuestionsQuery)
+		var open []api.Question
+		value, err := v.client.QueryWorkflow(ctx, id, "", api.QuestionsQuery)
 		if err == nil && value.Get(&open) == nil && len(open) > 0 {
 			return open
 		}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -19,19 +19,19 @@ func TestLibrarian(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := l.run(switchyard.AgentWorkflow, "librarian", switchyard.RunInput{Agent: agent, Prompt: "How do I change a workflow?"})
+	run := l.run(api.AgentWorkflow, "librarian", api.RunInput{Agent: agent, Prompt: "How do I change a workflow?"})
 	r := l.result(run)
-	if r.Outcome != switchyard.OutcomeAnswered || !strings.Contains(r.Answer, "docs/changing-workflows.md") || strings.Contains(r.Answer, "${") {
+	if r.Outcome != api.OutcomeAnswered || !strings.Contains(r.Answer, "docs/changing-workflows.md") || strings.Contains(r.Answer, "${") {
 		t.Errorf("result: %+v", r)
 	}
 	lanes, failed := map[string]int{}, 0
 	for _, record := range l.records(run) {
 		lanes[record.Lane]++
-		if record.Status != switchyard.CallCompleted {
+		if record.Status != api.CallCompleted {
 			failed++
 		}
 	}
-	if lanes[switchyard.LaneGeneral] < 5 || lanes[switchyard.LaneSerial] < 3 || failed != 1 || r.Usage.Turns < 4 {
+	if lanes[api.LaneGeneral] < 5 || lanes[api.LaneSerial] < 3 || failed != 1 || r.Usage.Turns < 4 {
 		t.Errorf("calls by lane: %v, %d failed, in %d turns", lanes, failed, r.Usage.Turns)
 	}
 }

@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
 
 // awaitApprovals waits until as many calls of a run wait for approval, and returns them by id.
-func (l *lab) awaitApprovals(id string, n int) map[string]switchyard.Approval {
+func (l *lab) awaitApprovals(id string, n int) map[string]api.Approval {
 	l.t.Helper()
-	open := map[string]switchyard.Approval{}
+	open := map[string]api.Approval{}
 	l.await(fmt.Sprint("for calls that wait for approval: ", n), func() bool {
 		list, err := audit.Approvals(l.ctx, l.Client, id, "")
 		clear(open)
@@ -28,9 +28,9 @@ func (l *lab) awaitApprovals(id string, n int) map[string]switchyard.Approval {
 }
 
 // decide decides about a call of a run, and returns why that was refused; empty where it was not.
-func (l *lab) decide(id string, d switchyard.Decision) switchyard.ReplyErrorType {
+func (l *lab) decide(id string, d api.Decision) api.ReplyErrorType {
 	l.t.Helper()
-	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: switchyard.DecideUpdate,
+	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: api.DecideUpdate,
 		Args: []any{d}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err == nil {
 		err = handle.Get(l.ctx, nil)
@@ -42,11 +42,11 @@ func (l *lab) decide(id string, d switchyard.Decision) switchyard.ReplyErrorType
 	if err == nil {
 		return ""
 	}
-	return switchyard.ReplyErrorType(app.Type())
+	return api.ReplyErrorType(app.Type())
 }
 
 // guarded returns an agent with tools whose calls wait for approval, and append.
-func guarded(steps ...switchyard.ScriptStep) *switchyard.Agent {
+func guarded(steps ...api.ScriptStep) *api.Agent {
 	return withTools(agent(steps...), "publish publish_soon append")
 }
 
@@ -55,10 +55,10 @@ func guarded(steps ...switchyard.ScriptStep) *switchyard.Agent {
 func (l *lab) decisions(id string) client.WorkflowRun {
 	run := l.runAgent(id, guarded(step(call("publish", `{"text":"a"}`), call("publish", `{"text":"b"}`), call("publish_soon", `{"text":"c"}`), call("append", `{"text":"d"}`)), answer("done")))
 	open := l.awaitApprovals(id, 2)
-	for _, d := range []switchyard.Decision{
-		{Call: "1.1", Kind: switchyard.DecisionApprove, Digest: open["1.2"].Digest, By: "eve"},
-		{Call: "1.1", Kind: switchyard.DecisionEdit, Digest: open["1.1"].Digest, By: "ada", Arguments: []byte(`{"text":"A"}`)},
-		{Call: "1.2", Kind: switchyard.DecisionDeny, Digest: open["1.2"].Digest, By: "bob", Reason: "no"},
+	for _, d := range []api.Decision{
+		{Call: "1.1", Kind: api.DecisionApprove, Digest: open["1.2"].Digest, By: "eve"},
+		{Call: "1.1", Kind: api.DecisionEdit, Digest: open["1.1"].Digest, By: "ada", Arguments: []byte(`{"text":"A"}`)},
+		{Call: "1.2", Kind: api.DecisionDeny, Digest: open["1.2"].Digest, By: "bob", Reason: "no"},
 	} {
 		l.decide(id, d)
 	}
@@ -79,25 +79,25 @@ func TestApprovals(t *testing.T) {
 		t.Errorf("without a worker, what waits is %+v", again)
 	}
 	l.worker()
-	approves := func(call, by string) switchyard.Decision {
-		return switchyard.Decision{Call: call, Kind: switchyard.DecisionApprove, By: by, Digest: open["1.1"].Digest}
+	approves := func(call, by string) api.Decision {
+		return api.Decision{Call: call, Kind: api.DecisionApprove, By: by, Digest: open["1.1"].Digest}
 	}
-	edits := func(arguments string) switchyard.Decision {
+	edits := func(arguments string) api.Decision {
 		d := approves("1.1", "ada")
-		d.Kind, d.Arguments, d.Reason = switchyard.DecisionEdit, []byte(arguments), "shorter"
+		d.Kind, d.Arguments, d.Reason = api.DecisionEdit, []byte(arguments), "shorter"
 		return d
 	}
-	denies := switchyard.Decision{Call: "1.2", Kind: switchyard.DecisionDeny, By: "bob", Reason: "not that", Digest: open["1.2"].Digest}
+	denies := api.Decision{Call: "1.2", Kind: api.DecisionDeny, By: "bob", Reason: "not that", Digest: open["1.2"].Digest}
 	for i, test := range []struct {
-		decision switchyard.Decision
-		want     switchyard.ReplyErrorType
+		decision api.Decision
+		want     api.ReplyErrorType
 	}{
-		{approves("1.2", "eve"), switchyard.DecisionMismatch},
-		{approves("1.1", ""), switchyard.DecisionUnnamed},
-		{edits(`{"text":"longer than twenty characters"}`), switchyard.DecisionUnfit},
-		{approves("1.3", "eve"), switchyard.DecisionUnknown},
+		{approves("1.2", "eve"), api.DecisionMismatch},
+		{approves("1.1", ""), api.DecisionUnnamed},
+		{edits(`{"text":"longer than twenty characters"}`), api.DecisionUnfit},
+		{approves("1.3", "eve"), api.DecisionUnknown},
 		{edits(`{"text":"A"}`), ""},
-		{approves("1.1", "eve"), switchyard.DecisionClosed},
+		{approves("1.1", "eve"), api.DecisionClosed},
 		{denies, ""},
 	} {
 		if got := l.decide("run", test.decision); got != test.want {
@@ -112,9 +112,9 @@ func TestApprovals(t *testing.T) {
 	}
 	expect(t, "written", texts, []string{"c", "A"})
 	records := l.records(run)
-	for i, want := range map[int]switchyard.Decided{
-		1: {Decision: switchyard.DecisionEdit, By: "ada", Reason: "shorter", Edited: []byte(`{"text":"A"}`), Digest: open["1.1"].Digest},
-		2: {Decision: switchyard.DecisionDeny, By: "bob", Reason: "not that", Digest: open["1.2"].Digest},
+	for i, want := range map[int]api.Decided{
+		1: {Decision: api.DecisionEdit, By: "ada", Reason: "shorter", Edited: []byte(`{"text":"A"}`), Digest: open["1.1"].Digest},
+		2: {Decision: api.DecisionDeny, By: "bob", Reason: "not that", Digest: open["1.2"].Digest},
 	} {
 		got := records[i].Approval
 		if got == nil || got.Decision != want.Decision || got.By != want.By || got.Reason != want.Reason || got.Digest != want.Digest ||

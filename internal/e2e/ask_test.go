@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 )
 
 // inquire is a tool that asks people in the middle of its call, several at a time where it is told to.
@@ -28,7 +28,7 @@ var inquire = activities.NewFunction("inquire", func(ctx context.Context, in str
 	for i := range in.Times {
 		go func() {
 			reply, err := activities.Ask(ctx, in.Text, json.RawMessage(`{"type":"string","maxLength":20}`))
-			replies[i] = reply.Question + " " + switchyard.PlainText(reply.Value)
+			replies[i] = reply.Question + " " + api.PlainText(reply.Value)
 			if reply.Decline {
 				replies[i] = reply.Note()
 			}
@@ -55,7 +55,7 @@ var inquireAndHold = activities.NewFunction("inquire_and_hold", func(ctx context
 	if err := write(ctx, entry{Text: "heard"}); err != nil {
 		return "", err
 	}
-	return reply.Question + " " + switchyard.PlainText(reply.Value), until(ctx, gateIsOpen)
+	return reply.Question + " " + api.PlainText(reply.Value), until(ctx, gateIsOpen)
 })
 
 // inquireTwice asks one question after the other.
@@ -73,7 +73,7 @@ func gateIsOpen() bool { _, err := os.Stat(os.Getenv(gateFile)); return err == n
 // output returns what a direct call gave, as text.
 func (l *lab) output(id string) string {
 	l.t.Helper()
-	return switchyard.PlainText(l.result(l.Client.GetWorkflow(l.ctx, id, "")).Output)
+	return api.PlainText(l.result(l.Client.GetWorkflow(l.ctx, id, "")).Output)
 }
 
 // TestAsk proves that a call that asks in its middle outlives the worker: killed while it waits, it is tried again on
@@ -95,10 +95,10 @@ func TestAsk(t *testing.T) {
 	if again := l.awaitQuestions("waits", 1)["1.1/1"]; !again.Asked.Equal(asked.Asked) {
 		t.Errorf("the question after the crash is %+v, before it was %+v", again, asked)
 	}
-	if e := l.reply("waits", value("1.1/1", "alice", `"a text that is much too long"`)); e == nil || e.Type != switchyard.ReplyUnfit || len(e.Problems) != 1 {
+	if e := l.reply("waits", value("1.1/1", "alice", `"a text that is much too long"`)); e == nil || e.Type != api.ReplyUnfit || len(e.Problems) != 1 {
 		t.Errorf("a reply that does not fit: %+v", e)
 	}
-	if e := l.reply("waits", switchyard.Reply{Question: "1.1/1", By: "alice", Value: []byte(`"yes"`), Reason: "why not"}); e != nil {
+	if e := l.reply("waits", api.Reply{Question: "1.1/1", By: "alice", Value: []byte(`"yes"`), Reason: "why not"}); e != nil {
 		t.Error(e)
 	}
 	if got := l.output("waits"); got != "1.1/1 yes" {
@@ -162,7 +162,7 @@ func TestAskEnds(t *testing.T) {
 	l.worker()
 	l.runCall("declined", "inquire", `{"text":"May I?"}`)
 	l.awaitQuestions("declined", 1)
-	if e := l.reply("declined", switchyard.Reply{Question: "1.1/1", By: "bob", Decline: true, Reason: "no"}); e != nil {
+	if e := l.reply("declined", api.Reply{Question: "1.1/1", By: "bob", Decline: true, Reason: "no"}); e != nil {
 		t.Error(e)
 	}
 	if got := l.output("declined"); got != "declined by bob: no" {
@@ -171,7 +171,7 @@ func TestAskEnds(t *testing.T) {
 
 	late := l.runAgent("late", asker(step(call("inquire_once", `{"text":"Quick?"}`)), step(call("ask", `{"question":"Too late?"}`)), answer("done")))
 	l.await("for the next question", func() bool { q := l.questions("late"); return len(q) == 1 && q[0].ID == "2.1" })
-	if e := l.reply("late", value("1.1/1", "bob", `"yes"`)); e == nil || e.Type != switchyard.ReplyClosed || !strings.Contains(e.Message, "open: 2.1") {
+	if e := l.reply("late", value("1.1/1", "bob", `"yes"`)); e == nil || e.Type != api.ReplyClosed || !strings.Contains(e.Message, "open: 2.1") {
 		t.Errorf("a reply that comes too late: %+v", e)
 	}
 	if e := l.reply("late", value("2.1", "bob", `"yes"`)); e != nil {
@@ -181,7 +181,7 @@ func TestAskEnds(t *testing.T) {
 	expect(t, "records", l.statuses(late), []string{"1.1 inquire_once failed approval_timeout", "2.1 ask completed"})
 
 	unasked := l.runCall("unasked", "inquire_unasked", `{"text":"Hello?"}`)
-	l.failure(unasked, switchyard.RunCallsFailed)
+	l.failure(unasked, api.RunCallsFailed)
 	expect(t, "records", l.statuses(unasked), []string{"1.1 inquire_unasked failed precondition_failed"})
 
 	a := asker(step(call("inquire", `{"text":"Still?"}`)), answer("never"))
@@ -191,7 +191,7 @@ func TestAskEnds(t *testing.T) {
 	l.cancelled(cancelled)
 	expect(t, "records", l.statuses(cancelled), []string{"1.1 inquire cancelled cancelled"})
 
-	a.Limits = switchyard.Limits{WallTime: switchyard.Duration(2 * time.Second)}
+	a.Limits = api.Limits{WallTime: api.Duration(2 * time.Second)}
 	limited := l.runAgent("limited", a)
 	if r := l.result(limited); r.Limit != "wall_time" {
 		t.Errorf("result: %+v", r)

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -38,7 +38,7 @@ func bookings() []activities.Function {
 			ID  string `json:"id"`
 			Why string `json:"why"`
 		}) (string, error) {
-			call, _ := switchyard.ContextOf(ctx)
+			call, _ := api.ContextOf(ctx)
 			if err := write(ctx, entry{Text: in.ID + " for " + call.ParentCall + " with " + strings.TrimPrefix(call.Key, call.Run)}); err != nil {
 				return "", err
 			}
@@ -53,7 +53,7 @@ func bookings() []activities.Function {
 	}
 }
 
-func bookingOf(what string) switchyard.ScriptCall { return call("book", `{"what":"`+what+`"}`) }
+func bookingOf(what string) api.ScriptCall { return call("book", `{"what":"`+what+`"}`) }
 
 // journalled returns what the tools wrote to the journal.
 func (l *lab) journalled() []string {
@@ -131,7 +131,7 @@ func TestUndoKilled(t *testing.T) {
 	first.Kill()
 	l.openGate()
 	l.worker()
-	app := l.failure(run, switchyard.RunModelFailed)
+	app := l.failure(run, api.RunModelFailed)
 	if !strings.Contains(app.Message(), "(calls undone: 3)") {
 		t.Errorf("message: %s", app.Message())
 	}
@@ -143,7 +143,7 @@ func TestUndoKilled(t *testing.T) {
 // lateBookings is a plan of which one call times out after it took effect.
 func lateBookings(l *lab, id string) client.WorkflowRun {
 	l.worker()
-	return l.runPlan(id, switchyard.Plan{Name: "trip", Calls: []switchyard.PlanCall{
+	return l.runPlan(id, api.Plan{Name: "trip", Calls: []api.PlanCall{
 		{ID: "room", Tool: "book", Arguments: []byte(`{"what":"room"}`)},
 		{ID: "car", Tool: "book_late", Arguments: []byte(`{"what":"car"}`), DependsOn: []string{"room"}},
 	}})
@@ -154,9 +154,9 @@ func lateBookings(l *lab, id string) client.WorkflowRun {
 func TestUndoPlan(t *testing.T) {
 	l := newLab(t)
 	run := lateBookings(l, "late")
-	app := l.failure(run, switchyard.RunCallsFailed)
-	var r switchyard.RunResult
-	if err := app.Details(&r); err != nil || len(r.Undone) != 2 || len(r.Failures) != 1 || r.Failures[0].Error.Type != switchyard.ErrOutcomeUnknown && r.Failures[0].Error.Type != switchyard.ErrTimeout {
+	app := l.failure(run, api.RunCallsFailed)
+	var r api.RunResult
+	if err := app.Details(&r); err != nil || len(r.Undone) != 2 || len(r.Failures) != 1 || r.Failures[0].Error.Type != api.ErrOutcomeUnknown && r.Failures[0].Error.Type != api.ErrTimeout {
 		t.Errorf("result: %+v, error %v", r, err)
 	}
 	key := l.entries()[0].Run + "/car"

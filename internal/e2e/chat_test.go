@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
@@ -121,16 +121,16 @@ func says(message, finish string) chatReply {
 		"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120}}`, finish, message)}
 }
 
-func liveAgent() *switchyard.Agent {
-	return &switchyard.Agent{Name: "live", Instructions: "Be brief.", Tools: []string{"append", "store"},
-		Model: switchyard.Model{Provider: switchyard.ProviderOpenAI, Name: "local-1", Price: switchyard.Price{Input: 1, Output: 2}}}
+func liveAgent() *api.Agent {
+	return &api.Agent{Name: "live", Instructions: "Be brief.", Tools: []string{"append", "store"},
+		Model: api.Model{Provider: api.ProviderOpenAI, Name: "local-1", Price: api.Price{Input: 1, Output: 2}}}
 }
 
 const livePrompt = "A prompt that no model step's input may hold."
 
-func (l *lab) runLive(id string, a *switchyard.Agent) client.WorkflowRun {
+func (l *lab) runLive(id string, a *api.Agent) client.WorkflowRun {
 	l.t.Helper()
-	return l.run(switchyard.AgentWorkflow, id, switchyard.RunInput{Agent: a, Prompt: livePrompt})
+	return l.run(api.AgentWorkflow, id, api.RunInput{Agent: a, Prompt: livePrompt})
 }
 
 // TestLiveModel proves a run on an OpenAI-compatible endpoint: one owner of retries that honours Retry-After, tools
@@ -151,7 +151,7 @@ func TestLiveModel(t *testing.T) {
 	worker := l.workerIn(server.env(), "--tools", "testdata/tools", "--log-level", "debug")
 	run := l.runLive("live", liveAgent())
 	r := l.result(run)
-	if want := (switchyard.Usage{Turns: 2, Calls: 4, Failed: 2, InputTokens: 200, OutputTokens: 40, Cost: 280e-6}); r.Answer != "All done." || r.Usage != want {
+	if want := (api.Usage{Turns: 2, Calls: 4, Failed: 2, InputTokens: 200, OutputTokens: 40, Cost: 280e-6}); r.Answer != "All done." || r.Usage != want {
 		t.Errorf("result: %+v", r)
 	}
 	requests := server.journal()
@@ -260,7 +260,7 @@ func (l *lab) stepInputs(run client.WorkflowRun) []string {
 	var inputs []string
 	for _, h := range l.histories(run.GetID(), run.GetRunID()) {
 		for _, e := range h.GetEvents() {
-			if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == switchyard.ModelActivity {
+			if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == api.ModelActivity {
 				inputs = append(inputs, string(a.GetInput().GetPayloads()[0].GetData()))
 			}
 		}
@@ -276,7 +276,7 @@ func (l *lab) stepAttempts(run client.WorkflowRun) []int {
 		if err != nil {
 			l.t.Fatal(err)
 		}
-		if e.Type == switchyard.EventStepCompleted {
+		if e.Type == api.EventStepCompleted {
 			attempts = append(attempts, e.Timing.Attempts)
 		}
 	}
@@ -293,11 +293,11 @@ func TestLiveModelRefuses(t *testing.T) {
 	)
 	worker := l.workerIn(server.env(), "--tools", "testdata/tools")
 	refused := l.runLive("refused", liveAgent())
-	if app := l.failure(refused, switchyard.RunRefused); !strings.Contains(app.Message(), "I will not do that.") {
+	if app := l.failure(refused, api.RunRefused); !strings.Contains(app.Message(), "I will not do that.") {
 		t.Errorf("message: %s", app.Message())
 	}
 	denied := l.runLive("denied", liveAgent())
-	if app := l.failure(denied, switchyard.RunModelFailed); !strings.Contains(app.Message(), "OPENAI_API_KEY") {
+	if app := l.failure(denied, api.RunModelFailed); !strings.Contains(app.Message(), "OPENAI_API_KEY") {
 		t.Errorf("message: %s", app.Message())
 	}
 	if n := len(server.journal()); n != 2 {
@@ -318,7 +318,7 @@ func TestConversationOverWorkers(t *testing.T) {
 	third.before = func() { close(reached); <-release }
 	server := newChatServer(t, calling(1), calling(2), third, calling(3), says(`"content":"done"`, "stop"))
 	a := liveAgent()
-	a.Model.Timeout = switchyard.Duration(time.Second) // what is left of the killed worker's step is given up soon
+	a.Model.Timeout = api.Duration(time.Second) // what is left of the killed worker's step is given up soon
 	first := l.workerIn(server.env(), "--tools", "testdata/tools")
 	run := l.runLive("run", a)
 	<-reached
@@ -347,7 +347,7 @@ func TestConversationOverWorkers(t *testing.T) {
 	last := requests[4].Messages
 	for turn := 1; turn <= 3; turn++ {
 		asked, told := last[2*turn], last[2*turn+1]
-		if asked.text() != fmt.Sprint("turn ", turn) || told.ToolCallID != switchyard.TurnCallID(turn, 1) || told.text() != fmt.Sprintf(`{"text":"%d"}`, turn) {
+		if asked.text() != fmt.Sprint("turn ", turn) || told.ToolCallID != api.TurnCallID(turn, 1) || told.text() != fmt.Sprintf(`{"text":"%d"}`, turn) {
 			t.Errorf("turn %d went to the model as %+v and %+v", turn, asked, told)
 		}
 	}

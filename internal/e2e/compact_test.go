@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -20,7 +20,7 @@ func TestLongConversation(t *testing.T) {
 	run := l.runAgent("run", compacting(turns, 4000))
 	first := run.GetRunID()
 	r := l.result(run)
-	if r.Outcome != switchyard.OutcomeAnswered || r.Answer != "the code is 4711" || r.Usage.Calls != turns+1 {
+	if r.Outcome != api.OutcomeAnswered || r.Answer != "the code is 4711" || r.Usage.Calls != turns+1 {
 		t.Errorf("result: %+v", r)
 	}
 	if parts := len(l.histories("run", first)); parts < 3 {
@@ -49,7 +49,7 @@ func TestLongConversation(t *testing.T) {
 		t.Errorf("%d steps, %d of them compactions, where the run counts %d", steps, compactions, r.Usage.Turns)
 	}
 	records := l.records(run)
-	if len(records) != turns+1 || slices.ContainsFunc(records, func(r switchyard.Record) bool { return r.Status != switchyard.CallCompleted || r.Result.Cut > 0 }) {
+	if len(records) != turns+1 || slices.ContainsFunc(records, func(r api.Record) bool { return r.Status != api.CallCompleted || r.Result.Cut > 0 }) {
 		t.Errorf("%d records: %+v", len(records), records)
 	}
 }

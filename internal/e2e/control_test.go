@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -31,9 +31,9 @@ func (l *lab) must(err error) {
 	}
 }
 
-func message(text string) switchyard.Sent { return switchyard.Sent{Text: text, By: "ada"} }
+func message(text string) api.Sent { return api.Sent{Text: text, By: "ada"} }
 
-var look = switchyard.Pause{By: "ada", Reason: "a look"}
+var look = api.Pause{By: "ada", Reason: "a look"}
 
 // controlled are the behaviours of runs that people control.
 var controlled = []behaviour{
@@ -41,43 +41,43 @@ var controlled = []behaviour{
 		l.worker()
 		run := l.runAgent("agent_send", withTools(agent(step(call("hold_read", `{}`)), answer("too early"), answer("done")), "hold_read"))
 		l.awaitEntries(1)
-		l.must(l.tellRun("agent_send", switchyard.SendUpdate, message("during the call")))
-		l.must(l.tellRun("agent_send", switchyard.PauseUpdate, look))
+		l.must(l.tellRun("agent_send", api.SendUpdate, message("during the call")))
+		l.must(l.tellRun("agent_send", api.PauseUpdate, look))
 		l.openGate()
 		l.await("for the call to end", func() bool { return l.ended(run, "1.1") })
-		l.must(l.tellRun("agent_send", switchyard.ResumeUpdate, look))
+		l.must(l.tellRun("agent_send", api.ResumeUpdate, look))
 		return run
 	}},
 	{name: "agent_paused", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		run := l.runAgent("agent_paused", withTools(agent(step(call("hold_read", `{}`), call("tick_alone", `{"ms":1}`)), answer("done")), "hold_read tick_alone"))
 		l.awaitEntries(1)
-		l.must(l.tellRun("agent_paused", switchyard.PauseUpdate, look))
+		l.must(l.tellRun("agent_paused", api.PauseUpdate, look))
 		l.openGate()
 		l.await("for the call to end", func() bool { return l.ended(run, "1.1") })
-		l.must(l.tellRun("agent_paused", switchyard.SendUpdate, message("while it is paused")))
-		l.must(l.tellRun("agent_paused", switchyard.ResumeUpdate, look))
+		l.must(l.tellRun("agent_paused", api.SendUpdate, message("while it is paused")))
+		l.must(l.tellRun("agent_paused", api.ResumeUpdate, look))
 		return run
 	}},
 	{name: "plan_paused", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		run := l.runPlan("plan_paused", switchyard.Plan{Calls: []switchyard.PlanCall{
+		run := l.runPlan("plan_paused", api.Plan{Calls: []api.PlanCall{
 			{ID: "held", Tool: "hold_read"}, {ID: "after", Tool: "append", Arguments: []byte(`{"text":"${held}"}`)}}})
 		l.awaitEntries(1)
-		l.must(l.tellRun("plan_paused", switchyard.PauseUpdate, look))
+		l.must(l.tellRun("plan_paused", api.PauseUpdate, look))
 		l.openGate()
 		l.await("for the call to end", func() bool { return l.ended(run, "held") })
-		l.must(l.tellRun("plan_paused", switchyard.ResumeUpdate, look))
+		l.must(l.tellRun("plan_paused", api.ResumeUpdate, look))
 		return run
 	}},
 }
 
 // paused reads of a run's memo who has it pause.
-func (l *lab) paused(id string) (p switchyard.Pause) {
+func (l *lab) paused(id string) (p api.Pause) {
 	l.t.Helper()
 	r, err := l.Client.DescribeWorkflowExecution(l.ctx, id, "")
 	l.must(err)
-	if memo := r.GetWorkflowExecutionInfo().GetMemo().GetFields()[switchyard.PausedMemo]; memo != nil {
+	if memo := r.GetWorkflowExecutionInfo().GetMemo().GetFields()[api.PausedMemo]; memo != nil {
 		l.must(converter.GetDefaultDataConverter().FromPayload(memo, &p))
 	}
 	return p
@@ -93,14 +93,14 @@ func TestPausedOverContinueAsNew(t *testing.T) {
 	first := run.GetRunID()
 	l.awaitEntries(2)
 	before := len(l.histories("run", first))
-	l.must(l.tellRun("run", switchyard.SendUpdate, message("before")))
-	l.must(l.tellRun("run", switchyard.PauseUpdate, look))
+	l.must(l.tellRun("run", api.SendUpdate, message("before")))
+	l.must(l.tellRun("run", api.PauseUpdate, look))
 	l.openGate()
 	l.await("for the run to continue as new", func() bool { return len(l.histories("run", first)) > before })
 	if p := l.paused("run"); p.By != "ada" || p.Reason != "a look" || p.Since.IsZero() {
 		t.Errorf("the memo says %+v", p)
 	}
-	l.must(l.tellRun("run", switchyard.SendUpdate, message("meanwhile")))
+	l.must(l.tellRun("run", api.SendUpdate, message("meanwhile")))
 	if n := len(l.entries()); n != 2 {
 		t.Errorf("%d calls ran while the run was paused", n-2)
 	}
@@ -143,11 +143,11 @@ func TestHeldByServer(t *testing.T) {
 	service := l.Client.WorkflowService()
 	_, err := service.PauseWorkflowExecution(l.ctx, &workflowservice.PauseWorkflowExecutionRequest{Namespace: "default", WorkflowId: "run", Identity: "ada", Reason: "a look", RequestId: "p"})
 	l.must(err)
-	err = l.tellRun("run", switchyard.SendUpdate, message("by update"))
+	err = l.tellRun("run", api.SendUpdate, message("by update"))
 	if _, ok := errors.AsType[*serviceerror.FailedPrecondition](err); !ok {
 		t.Errorf("an update of a run that the server holds ends with %v", err)
 	}
-	l.must(l.Client.SignalWorkflow(l.ctx, "run", "", switchyard.SendSignal, switchyard.Sent{Text: "by signal", By: "ada", ID: "s"}))
+	l.must(l.Client.SignalWorkflow(l.ctx, "run", "", api.SendSignal, api.Sent{Text: "by signal", By: "ada", ID: "s"}))
 	l.openGate()
 	l.await("for the calls that run to end", func() bool { return l.ended(run, "1.1") && l.ended(run, "1.2") })
 	summary, err := audit.Describe(l.ctx, l.Client, "run", "")
@@ -164,7 +164,7 @@ func TestHeldByServer(t *testing.T) {
 			t.Errorf("%s was executed %d times", what, n)
 		}
 	}
-	if said := l.conversation(run); !slices.ContainsFunc(said, func(m switchyard.Message) bool { return m.Role == switchyard.RoleUser && m.Text == "by signal" }) {
+	if said := l.conversation(run); !slices.ContainsFunc(said, func(m api.Message) bool { return m.Role == api.RoleUser && m.Text == "by signal" }) {
 		t.Errorf("the message is not in the conversation: %+v", said)
 	}
 }

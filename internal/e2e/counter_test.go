@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 )
 
 // counter is the stateful tool of these tests: its state is a number, and the journal has everything that it does.
@@ -66,7 +66,7 @@ func (c *counter) Add(ctx context.Context, in addArgs) (int, error) {
 		return 0, err
 	}
 	c.n += in.By
-	call, _ := switchyard.ContextOf(ctx)
+	call, _ := api.ContextOf(ctx)
 	if err := write(ctx, entry{Text: fmt.Sprint(wroteAdded, " as ", call.Generation)}); err != nil {
 		return 0, err
 	}

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
 // appendTurns are n turns of one call each, and an answer from the results of the first and the last.
-func appendTurns(n int) *switchyard.Agent {
-	var steps []switchyard.ScriptStep
+func appendTurns(n int) *api.Agent {
+	var steps []api.ScriptStep
 	for i := range n {
 		c := call("append", fmt.Sprintf(`{"text":"line %d"}`, i+1))
 		c.ID = fmt.Sprint("c", i+1)
@@ -38,7 +38,7 @@ func TestKilledWorker(t *testing.T) {
 	first.Kill()
 	completed := map[string]bool{}
 	for _, r := range l.records(run) {
-		completed[r.CallID] = r.Status == switchyard.CallCompleted
+		completed[r.CallID] = r.Status == api.CallCompleted
 	}
 	if len(completed) < killAt-1 || len(completed) > turns-1 {
 		t.Fatalf("%d calls were made when the worker was killed; that is not the middle", len(completed))
@@ -54,7 +54,7 @@ func TestKilledWorker(t *testing.T) {
 	seen := map[string]int{}
 	for _, r := range l.records(run) {
 		seen[r.CallID]++
-		if r.Status != switchyard.CallCompleted {
+		if r.Status != api.CallCompleted {
 			t.Errorf("call %s is %s", r.CallID, r.Status)
 		}
 	}
@@ -63,7 +63,7 @@ func TestKilledWorker(t *testing.T) {
 		executed[e.Call]++
 	}
 	for turn := range turns {
-		id := switchyard.TurnCallID(turn+1, 1)
+		id := api.TurnCallID(turn+1, 1)
 		if seen[id] != 1 {
 			t.Errorf("call %s has %d records", id, seen[id])
 		}
@@ -89,7 +89,7 @@ func TestKilledInCall(t *testing.T) {
 		tool, told string
 		executions int
 	}{
-		{"hold_once", string(switchyard.ErrOutcomeUnknown), 1},
+		{"hold_once", string(api.ErrOutcomeUnknown), 1},
 		{"hold_read", "held", 2},
 	} {
 		t.Run(test.tool, func(t *testing.T) {

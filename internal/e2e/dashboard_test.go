@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"gopkg.in/yaml.v3"
 )
 
@@ -84,7 +84,7 @@ func TestDashboard(t *testing.T) {
 	l.worker("--metrics-address", "127.0.0.1:0", "--lanes-file", "testdata/lanes.yaml", "--policies-file", policies)
 	address := startPrometheus(t, program, l.metrics)
 	waits := guarded(step(call("publish", `{"text":"a"}`)), answer("done"))
-	l.run(switchyard.AgentWorkflow, "waits", switchyard.RunInput{Agent: waits, Prompt: "Go.", Attributes: []string{switchyard.AttributeWaiting}})
+	l.run(api.AgentWorkflow, "waits", api.RunInput{Agent: waits, Prompt: "Go.", Attributes: []string{api.AttributeWaiting}})
 	l.runAgent("counts", counting("counter hold_read", step(call("counter", `{"by":1}`)), step(call("hold_read", `{}`)), answer("done")))
 	missing := expressions(t)
 	for round := 0; len(missing) > 0 && round < dashboardRounds; round++ {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -83,7 +83,7 @@ func TestManyCalls(t *testing.T) {
 		t.Errorf("%d calls were executed", len(executions))
 	}
 	for i, m := range l.conversation(run)[3:603] {
-		if want := switchyard.TurnCallID(1, i+1); m.CallID != want {
+		if want := api.TurnCallID(1, i+1); m.CallID != want {
 			t.Fatalf("message %d answers call %s, want %s", i, m.CallID, want)
 		}
 	}

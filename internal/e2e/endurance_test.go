@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
@@ -63,8 +63,8 @@ verify:
 
 // longRun is an agent that adds up the numbers of its turns, each from the result of the turn before, while each turn also
 // pays three times and stamps once, greets twice, and writes three lines.
-func longRun() *switchyard.Agent {
-	var steps []switchyard.ScriptStep
+func longRun() *api.Agent {
+	var steps []api.ScriptStep
 	for turn := 1; turn <= longTurns; turn++ {
 		sum := fmt.Sprintf(`{"expression":"${s%d.value} + %d"}`, turn-1, turn)
 		if turn == 1 {
@@ -114,7 +114,7 @@ func TestEndurance(t *testing.T) {
 	}
 	r := l.result(run)
 	t.Logf("%d turns in %s", longTurns, time.Since(began).Round(time.Second))
-	if want := fmt.Sprint(longTurns * (longTurns + 1) / 2); r.Outcome != switchyard.OutcomeAnswered || r.Answer != want {
+	if want := fmt.Sprint(longTurns * (longTurns + 1) / 2); r.Outcome != api.OutcomeAnswered || r.Answer != want {
 		t.Errorf("result: %+v, want the answer %s", r, want)
 	}
 	parts := l.histories("long", first)
@@ -145,11 +145,11 @@ func (l *lab) awaitLines(n int) {
 
 // enduredRecords fails the test unless every call of TestEndurance has one record, which says that it completed, and returns how
 // many calls there are beside these, which all verify one of them.
-func (l *lab) enduredRecords(run client.WorkflowRun, r switchyard.RunResult) (verified int) {
+func (l *lab) enduredRecords(run client.WorkflowRun, r api.RunResult) (verified int) {
 	l.t.Helper()
 	records := map[string]int{}
 	for _, record := range l.records(run) {
-		if record.Status != switchyard.CallCompleted {
+		if record.Status != api.CallCompleted {
 			l.t.Errorf("call %s of %s is %s: %v", record.CallID, record.Tool, record.Status, record.Error)
 		}
 		if record.Verifies != "" {
@@ -160,7 +160,7 @@ func (l *lab) enduredRecords(run client.WorkflowRun, r switchyard.RunResult) (ve
 	}
 	for turn := range longTurns {
 		for n := range callsOfATurn {
-			if id := switchyard.TurnCallID(turn+1, n+1); records[id] != 1 {
+			if id := api.TurnCallID(turn+1, n+1); records[id] != 1 {
 				l.t.Errorf("call %s has %d records", id, records[id])
 			}
 		}
@@ -192,7 +192,7 @@ func (l *lab) enduredJournal(run string) {
 	}
 	for turn := 1; turn <= longTurns; turn++ {
 		for n := 2; n <= 5; n++ {
-			if key := switchyard.IdempotencyKey(run, switchyard.TurnCallID(turn, n)); paid[key] != 1 {
+			if key := api.IdempotencyKey(run, api.TurnCallID(turn, n)); paid[key] != 1 {
 				l.t.Errorf("%s was paid %d times", key, paid[key])
 			}
 		}

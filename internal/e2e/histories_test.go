@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/histories"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
@@ -37,12 +37,12 @@ type behaviour struct {
 }
 
 // withTools returns an agent with only some tools, so that its history stays readable.
-func withTools(a *switchyard.Agent, tools string) *switchyard.Agent {
+func withTools(a *api.Agent, tools string) *api.Agent {
 	a.Tools = strings.Fields(tools)
 	return a
 }
 
-func named(id string, c switchyard.ScriptCall) switchyard.ScriptCall {
+func named(id string, c api.ScriptCall) api.ScriptCall {
 	c.ID = id
 	return c
 }
@@ -51,11 +51,11 @@ func named(id string, c switchyard.ScriptCall) switchyard.ScriptCall {
 func (l *lab) grants(id string, attributes ...string) client.WorkflowRun {
 	l.t.Helper()
 	a := withTools(appendTurns(5), "append")
-	a.Limits = switchyard.Limits{Calls: 2, OnReached: switchyard.LimitAsks}
-	run := l.run(switchyard.AgentWorkflow, id, switchyard.RunInput{Agent: a, Prompt: "Go.", Attributes: attributes})
+	a.Limits = api.Limits{Calls: 2, OnReached: api.LimitAsks}
+	run := l.run(api.AgentWorkflow, id, api.RunInput{Agent: a, Prompt: "Go.", Attributes: attributes})
 	for range 2 {
-		d := switchyard.Decision{Call: switchyard.LimitCall, Kind: switchyard.DecisionApprove, By: "ada", Grant: &switchyard.Grant{Calls: 2}}
-		d.Digest = l.awaitApprovals(id, 1)[switchyard.LimitCall].Digest
+		d := api.Decision{Call: api.LimitCall, Kind: api.DecisionApprove, By: "ada", Grant: &api.Grant{Calls: 2}}
+		d.Digest = l.awaitApprovals(id, 1)[api.LimitCall].Digest
 		if refused := l.decide(id, d); refused != "" {
 			l.t.Fatalf("the grant is refused: %s", refused)
 		}
@@ -66,7 +66,7 @@ func (l *lab) grants(id string, attributes ...string) client.WorkflowRun {
 var behaviours = []behaviour{
 	{name: "agent", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		malformed := switchyard.ScriptCall{Tool: "append", ArgumentsText: `{"text":`}
+		malformed := api.ScriptCall{Tool: "append", ArgumentsText: `{"text":`}
 		return l.runAgent("agent", withTools(agent(
 			step(named("a", call("append", `{"text":"a"}`)), call("store", `{"text":"b"}`), call("store", `{"text":"c"}`),
 				call("broken", `{}`), call("flaky", `{}`), call("nosuch", `{}`), malformed, call("append", `{"txet":1}`)),
@@ -77,7 +77,7 @@ var behaviours = []behaviour{
 	{name: "agent_checked", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := withTools(agent(step(call("store", `{"text":"a"}`)), answer("done")), "store")
-		a.Checker = &switchyard.Checker{Tool: "append", Arguments: json.RawMessage(`{"text": "{{args.prompt}} {{args.answer}}"}`)}
+		a.Checker = &api.Checker{Tool: "append", Arguments: json.RawMessage(`{"text": "{{args.prompt}} {{args.answer}}"}`)}
 		return l.runAgent("agent_checked", a)
 	}},
 	{name: "agent_approvals", run: func(l *lab) client.WorkflowRun {
@@ -87,7 +87,7 @@ var behaviours = []behaviour{
 	{name: "agent_edit_dry", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		run := l.runAgent("agent_edit_dry", guarded(step(call("publish", `{"text":"a"}`)), answer("done")))
-		l.decide("agent_edit_dry", switchyard.Decision{Call: "1.1", Kind: switchyard.DecisionEdit, Digest: l.awaitApprovals("agent_edit_dry", 1)["1.1"].Digest, By: "ada",
+		l.decide("agent_edit_dry", api.Decision{Call: "1.1", Kind: api.DecisionEdit, Digest: l.awaitApprovals("agent_edit_dry", 1)["1.1"].Digest, By: "ada",
 			Arguments: []byte(`{"execution_plan":{"intent":"see what it would do","dry_run":true}}`)})
 		return run
 	}},
@@ -101,7 +101,7 @@ var behaviours = []behaviour{
 	{name: "agent_limit", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := withTools(agent(step(call("append", `{"text":"a"}`), call("append", `{"text":"b"}`), call("append", `{"text":"c"}`))), "append")
-		a.Limits = switchyard.Limits{Calls: 2}
+		a.Limits = api.Limits{Calls: 2}
 		return l.runAgent("agent_limit", a)
 	}},
 	{name: "agent_limit_granted", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=30"}, run: func(l *lab) client.WorkflowRun {
@@ -110,18 +110,18 @@ var behaviours = []behaviour{
 	}},
 	{name: "agent_attributes", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=30"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		return l.grants("agent_attributes", switchyard.AttributeOutcome, switchyard.AttributeTools, switchyard.AttributeWaiting, switchyard.AttributeCalls)
+		return l.grants("agent_attributes", api.AttributeOutcome, api.AttributeTools, api.AttributeWaiting, api.AttributeCalls)
 	}},
 	{name: "agent_limit_stop", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := withTools(agent(step(call("append", `{"text":"a"}`)), answer("never")), "append")
-		a.Limits = switchyard.Limits{Calls: 1, OnReached: switchyard.LimitStops}
+		a.Limits = api.Limits{Calls: 1, OnReached: api.LimitStops}
 		return l.runAgent("agent_limit_stop", a)
 	}},
 	{name: "agent_wall_time", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := withTools(agent(step(call("hold_read", `{}`), call("tick_alone", `{"ms":1}`)), answer("never")), "hold_read tick_alone")
-		a.Limits = switchyard.Limits{WallTime: switchyard.Duration(2 * time.Second)}
+		a.Limits = api.Limits{WallTime: api.Duration(2 * time.Second)}
 		return l.runAgent("agent_wall_time", a)
 	}},
 	{name: "agent_cancelled", run: func(l *lab) client.WorkflowRun {
@@ -136,7 +136,7 @@ var behaviours = []behaviour{
 	{name: "agent_continued", parts: 3, server: []string{"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := withTools(appendTurns(5), "append")
-		a.Limits.WallTime = switchyard.Duration(time.Hour)
+		a.Limits.WallTime = api.Duration(time.Hour)
 		return l.runAgent("agent_continued", a)
 	}},
 	{name: "agent_compacted", run: func(l *lab) client.WorkflowRun {
@@ -179,19 +179,19 @@ var behaviours = []behaviour{
 	{name: "agent_conversation", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := withTools(agent(step(call("append", `{"text":"a"}`)), answer("done")), "append")
-		in := switchyard.RunInput{Agent: a, Prompt: "Go.", Conversation: "agent_conversation", Continue: true}
-		l.result(l.run(switchyard.AgentWorkflow, in.Conversation, in))
-		return l.run(switchyard.AgentWorkflow, in.Conversation, in)
+		in := api.RunInput{Agent: a, Prompt: "Go.", Conversation: "agent_conversation", Continue: true}
+		l.result(l.run(api.AgentWorkflow, in.Conversation, in))
+		return l.run(api.AgentWorkflow, in.Conversation, in)
 	}},
 	{name: "scheduled", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := withTools(agent(answer("done")), "append")
-		return l.run(switchyard.ScheduledWorkflow, "scheduled", switchyard.RunInput{Agent: a, Prompt: "Go.", Conversation: "talk", Continue: true})
+		return l.run(api.ScheduledWorkflow, "scheduled", api.RunInput{Agent: a, Prompt: "Go.", Conversation: "talk", Continue: true})
 	}},
 	{name: "agent_inline", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := inlineTurns()
-		a.Model.Lane, a.Limits.WallTime = "", switchyard.Duration(time.Hour)
+		a.Model.Lane, a.Limits.WallTime = "", api.Duration(time.Hour)
 		return l.runAgent("agent_inline", a)
 	}},
 	{name: "agent_inline_steps", run: func(l *lab) client.WorkflowRun {
@@ -207,7 +207,7 @@ var behaviours = []behaviour{
 	}},
 	{name: "plan_inline", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		return l.runPlan("plan_inline", switchyard.Plan{Name: "inline", Calls: []switchyard.PlanCall{
+		return l.runPlan("plan_inline", api.Plan{Name: "inline", Calls: []api.PlanCall{
 			{ID: "first", Tool: "in_append", Arguments: []byte(`{"text":"a"}`)},
 			{ID: "then", Tool: "append", Arguments: []byte(`{"text":"${first.text} b"}`)},
 			{ID: "last", Tool: "in_append", Arguments: []byte(`{"text":"${then.text} c"}`)},
@@ -227,7 +227,7 @@ var behaviours = []behaviour{
 	{name: "plan_stateful_lost", run: func(l *lab) client.WorkflowRun {
 		l.worker("--lanes", "general")
 		holder := l.worker("--lanes", "serial")
-		run := l.runPlan("plan_stateful_lost", switchyard.Plan{Calls: []switchyard.PlanCall{{ID: "a", Tool: "brittle_counter"},
+		run := l.runPlan("plan_stateful_lost", api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: "brittle_counter"},
 			{ID: "held", Tool: "hold_read", DependsOn: []string{"a"}}, {ID: "b", Tool: "brittle_counter", DependsOn: []string{"held"}}}})
 		l.awaitEntries(3)
 		holder.Kill()
@@ -249,7 +249,7 @@ var behaviours = []behaviour{
 	}},
 	{name: "plan", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		return l.runPlan("plan", switchyard.Plan{Name: "diamond", Calls: []switchyard.PlanCall{
+		return l.runPlan("plan", api.Plan{Name: "diamond", Calls: []api.PlanCall{
 			{ID: "first", Tool: "append", Arguments: []byte(`{"text":"a"}`)},
 			{ID: "left", Tool: "store", Arguments: []byte(`{"text":"left of ${first.text}"}`)},
 			{ID: "right", Tool: "store", Arguments: []byte(`{"text":"right of ${first.text}"}`)},
@@ -258,7 +258,7 @@ var behaviours = []behaviour{
 	}},
 	{name: "plan_failed", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		return l.runPlan("plan_failed", switchyard.Plan{Calls: []switchyard.PlanCall{
+		return l.runPlan("plan_failed", api.Plan{Calls: []api.PlanCall{
 			{ID: "good", Tool: "append", Arguments: []byte(`{"text":"a"}`)},
 			{ID: "bad", Tool: "broken", DependsOn: []string{"good"}},
 			{ID: "after", Tool: "append", Arguments: []byte(`{"text":"${bad}"}`)},
@@ -271,7 +271,7 @@ var behaviours = []behaviour{
 	{name: "plan_undone", run: func(l *lab) client.WorkflowRun { return lateBookings(l, "plan_undone") }},
 	{name: "plan_cancelled", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		run := l.runPlan("plan_cancelled", switchyard.Plan{Calls: []switchyard.PlanCall{
+		run := l.runPlan("plan_cancelled", api.Plan{Calls: []api.PlanCall{
 			{ID: "held", Tool: "hold_read"}, {ID: "after", Tool: "append", Arguments: []byte(`{"text":"${held}"}`)}}})
 		l.awaitEntries(1)
 		if err := l.Client.CancelWorkflow(l.ctx, run.GetID(), ""); err != nil {
@@ -287,7 +287,7 @@ var behaviours = []behaviour{
 	{name: "agent_sub_agent_budget", below: []string{"1.1"}, run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		a := withTools(agent(step(call("clerk", `{}`))), "clerk")
-		a.Limits = switchyard.Limits{Calls: 3}
+		a.Limits = api.Limits{Calls: 3}
 		return l.runAgent("agent_sub_agent_budget", a)
 	}},
 	{name: "agent_sub_agent_timeout", below: []string{"1.1"}, run: func(l *lab) client.WorkflowRun {
@@ -305,7 +305,7 @@ var behaviours = []behaviour{
 	}},
 	{name: "plan_sub_agent", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		return l.runPlan("plan_sub_agent", switchyard.Plan{Calls: []switchyard.PlanCall{
+		return l.runPlan("plan_sub_agent", api.Plan{Calls: []api.PlanCall{
 			{ID: "first", Tool: "writer", Arguments: []byte(`{"about":"a plan"}`)},
 			{ID: "then", Tool: "append", Arguments: []byte(`{"text":"it ${first}"}`)},
 		}})
@@ -316,7 +316,7 @@ var behaviours = []behaviour{
 	}},
 	{name: "plan_invalid", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		return l.runPlan("plan_invalid", switchyard.Plan{Calls: []switchyard.PlanCall{
+		return l.runPlan("plan_invalid", api.Plan{Calls: []api.PlanCall{
 			{ID: "good", Tool: "append", Arguments: []byte(`{"text":"a"}`)}, {ID: "bad", Tool: "append", Arguments: []byte(`{"text":1}`)}}})
 	}},
 	{name: "call_failed", run: func(l *lab) client.WorkflowRun {
@@ -325,7 +325,7 @@ var behaviours = []behaviour{
 	}},
 	{name: "catalog_report", run: func(l *lab) client.WorkflowRun {
 		l.worker()
-		return l.run(switchyard.CatalogWorkflow, "catalog_report", switchyard.CatalogRequest{Workers: []string{"1@nowhere", "2@nowhere"}})
+		return l.run(api.CatalogWorkflow, "catalog_report", api.CatalogRequest{Workers: []string{"1@nowhere", "2@nowhere"}})
 	}},
 	{name: "human", run: func(l *lab) client.WorkflowRun {
 		l.worker()
@@ -366,7 +366,7 @@ var behaviours = []behaviour{
 		l.reply("call_asks", value("1.1/1", "alice", `7`))
 		l.reply("call_asks", value("1.1/1", "alice", `"yes"`))
 		l.await("for the second question", func() bool { q := l.questions("call_asks"); return len(q) == 1 && q[0].ID == "1.1/2" })
-		l.reply("call_asks", switchyard.Reply{Question: "1.1/2", By: "bob", Decline: true, Reason: "enough"})
+		l.reply("call_asks", api.Reply{Question: "1.1/2", By: "bob", Decline: true, Reason: "enough"})
 		return run
 	}},
 	{name: "agent_hooks", run: func(l *lab) client.WorkflowRun {
@@ -419,7 +419,7 @@ var behaviours = []behaviour{
 	}},
 	{name: "plan_opened_again", run: func(l *lab) client.WorkflowRun {
 		l.laneWorker()
-		return l.runPlan("plan_opened_again", switchyard.Plan{Calls: []switchyard.PlanCall{{ID: "first", Tool: "nap", Arguments: []byte(`{"ms":2500}`)},
+		return l.runPlan("plan_opened_again", api.Plan{Calls: []api.PlanCall{{ID: "first", Tool: "nap", Arguments: []byte(`{"ms":2500}`)},
 			{ID: "then", Tool: "press_late", Arguments: []byte(`{"text":"a"}`), DependsOn: []string{"first"}}}})
 	}},
 	{name: "call_refused", run: func(l *lab) client.WorkflowRun {
@@ -430,8 +430,8 @@ var behaviours = []behaviour{
 
 // compacting is an agent that finds a code in its first turn, reads texts of 2,000 bytes in as many more, and answers with the
 // code. Its model has a window of that many tokens; zero tells nobody of it.
-func compacting(turns, window int) *switchyard.Agent {
-	steps := []switchyard.ScriptStep{step(named("code", call("append", `{"text":"4711"}`)))}
+func compacting(turns, window int) *api.Agent {
+	steps := []api.ScriptStep{step(named("code", call("append", `{"text":"4711"}`)))}
 	for range turns {
 		steps = append(steps, step(call("produce", `{"bytes":2000}`)))
 	}
@@ -441,7 +441,7 @@ func compacting(turns, window int) *switchyard.Agent {
 }
 
 // inlineTurns is an agent that calls inline tools of every fate, in an order that is the same every time.
-func inlineTurns() *switchyard.Agent {
+func inlineTurns() *api.Agent {
 	return allInline(
 		step(named("a", call("in_append", `{"text":"a"}`))),
 		step(call("in_broken", `{}`)), step(call("in_flaky", `{}`)),
@@ -450,15 +450,15 @@ func inlineTurns() *switchyard.Agent {
 		answer("done"))
 }
 
-func (l *lab) runPlan(id string, p switchyard.Plan) client.WorkflowRun {
+func (l *lab) runPlan(id string, p api.Plan) client.WorkflowRun {
 	l.t.Helper()
-	packed := switchyard.Pack(p)
-	return l.run(switchyard.PlanWorkflow, id, switchyard.RunInput{Plan: &packed})
+	packed := api.Pack(p)
+	return l.run(api.PlanWorkflow, id, api.RunInput{Plan: &packed})
 }
 
 func (l *lab) runCall(id, tool, arguments string) client.WorkflowRun {
 	l.t.Helper()
-	return l.run(switchyard.CallWorkflow, id, switchyard.RunInput{Call: &switchyard.Call{Tool: tool, Arguments: arguments}})
+	return l.run(api.CallWorkflow, id, api.RunInput{Call: &api.Call{Tool: tool, Arguments: arguments}})
 }
 
 // TestHistories proves that each behaviour decides today, on a real server, what its golden lines say: which activities
@@ -477,7 +477,7 @@ func TestHistories(t *testing.T) {
 			_ = run.Get(l.ctx, nil) // how the run ends stands in its lines
 			l.checkChain(b.name, run.GetID(), first, max(b.parts, 1))
 			for _, call := range b.below {
-				l.checkChain(b.name+"_"+strings.ReplaceAll(call, "/", "_"), switchyard.ChildWorkflowID(run.GetID(), call), "", 1)
+				l.checkChain(b.name+"_"+strings.ReplaceAll(call, "/", "_"), api.ChildWorkflowID(run.GetID(), call), "", 1)
 			}
 		})
 	}

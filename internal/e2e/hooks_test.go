@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -63,17 +63,17 @@ func guard(_ context.Context, c activities.HookCall) (activities.HookVerdict, er
 
 // noteHook writes a line to the journal.
 func noteHook(ctx context.Context, text string) error {
-	call, _ := switchyard.ContextOf(ctx)
+	call, _ := api.ContextOf(ctx)
 	line, err := json.Marshal(entry{Run: call.Run, Text: text, PID: os.Getpid()})
 	return errors.Join(err, appendJournal(line))
 }
 
 // hooked is an agent with a hook at every point.
-func hooked(steps ...switchyard.ScriptStep) *switchyard.Agent {
+func hooked(steps ...api.ScriptStep) *api.Agent {
 	a := withTools(agent(steps...), "append")
-	a.Hooks = switchyard.Hooks{BeforeRun: []switchyard.Hook{{Name: "allow"}}, MemoryRetrieve: []switchyard.Hook{{Name: "recall"}},
-		BeforeCall: []switchyard.Hook{{Name: "guard", Tools: []string{"append"}}}, AfterCall: []switchyard.Hook{{Name: "redact"}},
-		MemoryWrite: []switchyard.Hook{{Name: "lose"}}, AfterRun: []switchyard.Hook{{Name: "report"}}}
+	a.Hooks = api.Hooks{BeforeRun: []api.Hook{{Name: "allow"}}, MemoryRetrieve: []api.Hook{{Name: "recall"}},
+		BeforeCall: []api.Hook{{Name: "guard", Tools: []string{"append"}}}, AfterCall: []api.Hook{{Name: "redact"}},
+		MemoryWrite: []api.Hook{{Name: "lose"}}, AfterRun: []api.Hook{{Name: "report"}}}
 	return a
 }
 
@@ -88,7 +88,7 @@ func TestHooks(t *testing.T) {
 	if r := l.result(run); r.Answer != "***, as known" || r.Usage.Calls != 3 || r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
 	}
-	if m := l.conversation(run); m[0].Role != switchyard.RoleSystem || !slices.ContainsFunc(m[:2], func(m switchyard.Message) bool { return m.Text == "Known of tester: nothing." }) {
+	if m := l.conversation(run); m[0].Role != api.RoleSystem || !slices.ContainsFunc(m[:2], func(m api.Message) bool { return m.Text == "Known of tester: nothing." }) {
 		t.Errorf("the conversation begins with %+v", m[:2])
 	}
 	var written []string
@@ -128,7 +128,7 @@ func TestHookOutlivesWorker(t *testing.T) {
 	l := newLab(t)
 	first := l.worker()
 	a := withTools(agent(answer("done")), "append")
-	a.Hooks.BeforeRun = []switchyard.Hook{{Name: "hold_run", Timeout: switchyard.Duration(time.Minute)}}
+	a.Hooks.BeforeRun = []api.Hook{{Name: "hold_run", Timeout: api.Duration(time.Minute)}}
 	run := l.runAgent("hook_lost", a)
 	l.awaitEntries(1)
 	first.Kill()

@@ -8,20 +8,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
 
 // questions asks a run for its open questions.
-func (l *lab) questions(id string) []switchyard.Question {
+func (l *lab) questions(id string) []api.Question {
 	l.t.Helper()
-	value, err := l.Client.QueryWorkflow(l.ctx, id, "", switchyard.QuestionsQuery)
+	value, err := l.Client.QueryWorkflow(l.ctx, id, "", api.QuestionsQuery)
 	if err != nil {
 		return nil // no worker yet
 	}
-	var list []switchyard.Question
+	var list []api.Question
 	if err := value.Get(&list); err != nil {
 		l.t.Fatal(err)
 	}
@@ -29,9 +29,9 @@ func (l *lab) questions(id string) []switchyard.Question {
 }
 
 // awaitQuestions waits until as many questions of a run are open, and returns them by id.
-func (l *lab) awaitQuestions(id string, n int) map[string]switchyard.Question {
+func (l *lab) awaitQuestions(id string, n int) map[string]api.Question {
 	l.t.Helper()
-	open := map[string]switchyard.Question{}
+	open := map[string]api.Question{}
 	l.await(fmt.Sprint("for open questions: ", n), func() bool {
 		clear(open)
 		for _, q := range l.questions(id) {
@@ -43,7 +43,7 @@ func (l *lab) awaitQuestions(id string, n int) map[string]switchyard.Question {
 }
 
 // reply replies to a question of a run, and returns why that was refused.
-func (l *lab) reply(id string, r switchyard.Reply) *switchyard.ReplyError {
+func (l *lab) reply(id string, r api.Reply) *api.ReplyError {
 	l.t.Helper()
 	err := l.sendReply(id, r)
 	if err == nil {
@@ -53,15 +53,15 @@ func (l *lab) reply(id string, r switchyard.Reply) *switchyard.ReplyError {
 	if !ok {
 		l.t.Fatalf("the reply of %s to %s ended with %v", r.By, r.Question, err)
 	}
-	var refused switchyard.ReplyError
+	var refused api.ReplyError
 	if err := app.Details(&refused); err != nil || string(refused.Type) != app.Type() {
 		l.t.Fatalf("the reply of %s to %s ended with %v; its details: %v", r.By, r.Question, app, err)
 	}
 	return &refused
 }
 
-func (l *lab) sendReply(id string, r switchyard.Reply) error {
-	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: switchyard.ReplyUpdate,
+func (l *lab) sendReply(id string, r api.Reply) error {
+	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: api.ReplyUpdate,
 		Args: []any{r}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err != nil {
 		return err
@@ -72,9 +72,9 @@ func (l *lab) sendReply(id string, r switchyard.Reply) error {
 // decline declines a question of a run as soon as it is open and a worker has its call.
 func (l *lab) decline(id, question string) {
 	l.t.Helper()
-	no := switchyard.Reply{Question: question, By: "bob", Decline: true, Reason: "not on a Friday"}
+	no := api.Reply{Question: question, By: "bob", Decline: true, Reason: "not on a Friday"}
 	l.await("for the call to be taken and declined", func() bool {
-		if !slices.ContainsFunc(l.questions(id), func(q switchyard.Question) bool { return q.ID == question }) {
+		if !slices.ContainsFunc(l.questions(id), func(q api.Question) bool { return q.ID == question }) {
 			return false
 		}
 		pending, err := audit.Pending(l.ctx, l.Client, id, "")
@@ -88,12 +88,12 @@ func (l *lab) decline(id, question string) {
 	})
 }
 
-func value(question, by, json string) switchyard.Reply {
-	return switchyard.Reply{Question: question, By: by, Value: []byte(json)}
+func value(question, by, json string) api.Reply {
+	return api.Reply{Question: question, By: by, Value: []byte(json)}
 }
 
 // asker returns an agent with the tools that ask people, and append.
-func asker(steps ...switchyard.ScriptStep) *switchyard.Agent {
+func asker(steps ...api.ScriptStep) *api.Agent {
 	return withTools(agent(steps...), "ask budget hurry ask_nobody inquire inquire_and_hold inquire_once inquire_unasked append")
 }
 
@@ -122,13 +122,13 @@ func TestHuman(t *testing.T) {
 	l.await("for the other call to end", func() bool { return len(l.statuses(run)) == 3 && l.statuses(run)[0] == "1.3 append completed" })
 	first.Kill()
 	l.worker()
-	if e := l.reply("run", value("1.2", "alice", `{"amount":501,"coment":"x"}`)); e == nil || e.Type != switchyard.ReplyUnfit || len(e.Problems) != 2 || e.Problems[0].Path != "$.amount" {
+	if e := l.reply("run", value("1.2", "alice", `{"amount":501,"coment":"x"}`)); e == nil || e.Type != api.ReplyUnfit || len(e.Problems) != 2 || e.Problems[0].Path != "$.amount" {
 		t.Errorf("an answer that does not fit: %+v", e)
 	}
 	if n := len(l.awaitQuestions("run", 2)); n != 2 {
 		t.Errorf("%d questions are open after it", n)
 	}
-	if e := l.reply("run", switchyard.Reply{Question: "1.2", By: "alice", Value: []byte(`{"amount":12}`), Reason: "it is cheap"}); e != nil {
+	if e := l.reply("run", api.Reply{Question: "1.2", By: "alice", Value: []byte(`{"amount":12}`), Reason: "it is cheap"}); e != nil {
 		t.Errorf("the right answer: %+v", e)
 	}
 	if e := l.reply("run", value("1.1", "bob", `"blue"`)); e != nil {
@@ -160,19 +160,19 @@ func TestRefusedReplies(t *testing.T) {
 	l.awaitQuestions("run", 1)
 	before := l.historyLength("run")
 	for _, test := range []struct {
-		reply switchyard.Reply
-		want  switchyard.ReplyErrorType
+		reply api.Reply
+		want  api.ReplyErrorType
 		says  string
 	}{
-		{value("1.1", "bob", `2`), switchyard.ReplyClosed, "answered by alice"},
-		{value("1.3", "bob", `2`), switchyard.ReplyUnknown, "open: 1.2"},
-		{value("", "bob", `2`), switchyard.ReplyUnknown, "open: 1.2"},
-		{value("1.2", "", `2`), switchyard.ReplyMalformed, "whose"},
-		{value("1.2", " ", `2`), switchyard.ReplyMalformed, "whose"},
-		{value("1.2", strings.Repeat("b", 300), `2`), switchyard.ReplyMalformed, "too long"},
-		{switchyard.Reply{Question: "1.2", By: "bob"}, switchyard.ReplyMalformed, "no value"},
-		{switchyard.Reply{Question: "1.2", By: "bob", Value: []byte(`2`), Decline: true}, switchyard.ReplyMalformed, "not both"},
-		{value("1.2", "bob", `"`+strings.Repeat("x", switchyard.MaxPayload)+`"`), switchyard.ReplyMalformed, "1.5 MiB"},
+		{value("1.1", "bob", `2`), api.ReplyClosed, "answered by alice"},
+		{value("1.3", "bob", `2`), api.ReplyUnknown, "open: 1.2"},
+		{value("", "bob", `2`), api.ReplyUnknown, "open: 1.2"},
+		{value("1.2", "", `2`), api.ReplyMalformed, "whose"},
+		{value("1.2", " ", `2`), api.ReplyMalformed, "whose"},
+		{value("1.2", strings.Repeat("b", 300), `2`), api.ReplyMalformed, "too long"},
+		{api.Reply{Question: "1.2", By: "bob"}, api.ReplyMalformed, "no value"},
+		{api.Reply{Question: "1.2", By: "bob", Value: []byte(`2`), Decline: true}, api.ReplyMalformed, "not both"},
+		{value("1.2", "bob", `"`+strings.Repeat("x", api.MaxPayload)+`"`), api.ReplyMalformed, "1.5 MiB"},
 	} {
 		if e := l.reply("run", test.reply); e == nil || e.Type != test.want || !strings.Contains(e.Message, test.says) {
 			t.Errorf("the reply of %.10q to %q: %+v, want %s: …%s…", test.reply.By, test.reply.Question, e, test.want, test.says)
@@ -229,7 +229,7 @@ func TestHumanTakesTooLong(t *testing.T) {
 	l.worker()
 	run := l.runAgent("run", asker(step(call("hurry", `{}`)), step(call("ask", `{"question":"Still there?"}`)), answer("done")))
 	l.await("for the second question", func() bool { q := l.questions("run"); return len(q) == 1 && q[0].ID == "2.1" })
-	if e := l.reply("run", value("1.1", "bob", `1`)); e == nil || e.Type != switchyard.ReplyClosed || !strings.Contains(e.Message, string(switchyard.ErrApprovalTimeout)) {
+	if e := l.reply("run", value("1.1", "bob", `1`)); e == nil || e.Type != api.ReplyClosed || !strings.Contains(e.Message, string(api.ErrApprovalTimeout)) {
 		t.Errorf("an answer that comes too late: %+v", e)
 	}
 	if e := l.reply("run", value("2.1", "bob", `1`)); e != nil {
@@ -253,7 +253,7 @@ func TestHumanCancelled(t *testing.T) {
 		expect(t, "records", l.statuses(run), []string{"1.1 " + tool + " cancelled cancelled"})
 	}
 	a := asker(step(call("ask", `{"question":"Yes?"}`)), answer("never"))
-	a.Limits = switchyard.Limits{WallTime: switchyard.Duration(2 * time.Second)}
+	a.Limits = api.Limits{WallTime: api.Duration(2 * time.Second)}
 	run := l.runAgent("limited", a)
 	if r := l.result(run); r.Limit != "wall_time" {
 		t.Errorf("result: %+v", r)
@@ -268,14 +268,14 @@ func TestHumanBeforeAnyWorker(t *testing.T) {
 	l.worker("--lanes", "general")
 	run := l.runAgent("run", asker(step(call("ask_nobody", `{}`), call("ask_nobody", `{}`)), answer("done")))
 	l.awaitQuestions("run", 2)
-	no := switchyard.Reply{Question: "1.1", By: "bob", Decline: true}
-	if e := l.reply("run", no); e == nil || e.Type != switchyard.ReplyEarly {
+	no := api.Reply{Question: "1.1", By: "bob", Decline: true}
+	if e := l.reply("run", no); e == nil || e.Type != api.ReplyEarly {
 		t.Errorf("a refusal before a worker has the call: %+v", e)
 	}
 	if e := l.reply("run", value("1.2", "bob", `"early"`)); e != nil {
 		t.Errorf("an answer before a worker has the call: %+v", e)
 	}
-	if e := l.reply("run", value("1.2", "bob", `"again"`)); e == nil || e.Type != switchyard.ReplyClosed {
+	if e := l.reply("run", value("1.2", "bob", `"again"`)); e == nil || e.Type != api.ReplyClosed {
 		t.Errorf("a second one: %+v", e)
 	}
 	l.worker("--lanes", "serial")
@@ -288,7 +288,7 @@ func TestHumanBeforeAnyWorker(t *testing.T) {
 func TestHumanInPlansAndDirectCalls(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	plan := l.runPlan("plan", switchyard.Plan{Calls: []switchyard.PlanCall{
+	plan := l.runPlan("plan", api.Plan{Calls: []api.PlanCall{
 		{ID: "money", Tool: "budget", Arguments: []byte(`{"for":"glue"}`)},
 		{ID: "note", Tool: "append", Arguments: []byte(`{"text":"${money.comment}"}`)},
 	}})

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
@@ -16,9 +16,9 @@ import (
 const inlineTools = "in_append in_hold in_meet in_produce in_tick in_flaky in_broken append store"
 
 // allInline returns an agent whose model steps run inline too.
-func allInline(steps ...switchyard.ScriptStep) *switchyard.Agent {
+func allInline(steps ...api.ScriptStep) *api.Agent {
 	a := withTools(agent(steps...), inlineTools)
-	a.Model.Lane = switchyard.LaneInline
+	a.Model.Lane = api.LaneInline
 	return a
 }
 
@@ -48,7 +48,7 @@ func TestInlineRun(t *testing.T) {
 	const turns = 20
 	l := newLab(t)
 	l.worker()
-	steps := []switchyard.ScriptStep{step(call("in_meet", `{"lines":2}`), call("in_meet", `{"lines":2}`)), step(call("in_flaky", `{}`), call("in_broken", `{}`))}
+	steps := []api.ScriptStep{step(call("in_meet", `{"lines":2}`), call("in_meet", `{"lines":2}`)), step(call("in_flaky", `{}`), call("in_broken", `{}`))}
 	for i := range turns {
 		steps = append(steps, step(named(fmt.Sprint("c", i), call("in_append", fmt.Sprintf(`{"text":"line %d"}`, i)))))
 	}
@@ -69,10 +69,10 @@ func TestInlineRun(t *testing.T) {
 		if sequence++; err != nil || e.Sequence != sequence {
 			t.Fatalf("event %d has the number %d, error %v", sequence, e.Sequence, err)
 		}
-		if e.Type == switchyard.EventToolStarted {
+		if e.Type == api.EventToolStarted {
 			started[e.CallID] = true
 		}
-		if r := e.Record; r != nil && (!started[r.CallID] || r.Lane != switchyard.LaneInline || r.Worker == "" || r.Attempts == 0 || r.Started.IsZero()) {
+		if r := e.Record; r != nil && (!started[r.CallID] || r.Lane != api.LaneInline || r.Worker == "" || r.Attempts == 0 || r.Started.IsZero()) {
 			t.Errorf("record %+v", r)
 		}
 	}
@@ -85,8 +85,8 @@ func TestInlineRun(t *testing.T) {
 // and with it what it had run inline, once; what was recorded before, and every activity, is not.
 func TestInlineKilled(t *testing.T) {
 	for lane, repeated := range map[string][]string{
-		switchyard.LaneGeneral: {"3.1 in_append", "3.2 in_hold"},
-		switchyard.LaneInline:  {"2.1 in_append", "3.1 in_append", "3.2 in_hold"},
+		api.LaneGeneral: {"3.1 in_append", "3.2 in_hold"},
+		api.LaneInline:  {"2.1 in_append", "3.1 in_append", "3.2 in_hold"},
 	} {
 		t.Run(lane, func(t *testing.T) {
 			l := newLab(t)
@@ -142,7 +142,7 @@ func TestInlineLarge(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, r := range l.records(run) {
-		if r.Status != switchyard.CallCompleted || r.Result.Cut > 0 || len(switchyard.PlainText(r.Result.Output)) != size || r.Attempts != 1 {
+		if r.Status != api.CallCompleted || r.Result.Cut > 0 || len(api.PlainText(r.Result.Output)) != size || r.Attempts != 1 {
 			t.Errorf("call %s is %s, %d bytes, attempt %d", r.CallID, r.Status, len(r.Result.Output), r.Attempts)
 		}
 		seen[r.CallID] = true
@@ -155,7 +155,7 @@ func TestInlineLarge(t *testing.T) {
 // TestInlineEnds proves that a run that is cancelled, or whose wall time passes, ends the inline call that it is in, though
 // no event can reach the run while its workflow task is open.
 func TestInlineEnds(t *testing.T) {
-	for _, lane := range []string{switchyard.LaneGeneral, switchyard.LaneInline} {
+	for _, lane := range []string{api.LaneGeneral, api.LaneInline} {
 		t.Run("cancelled "+lane, func(t *testing.T) {
 			l := newLab(t)
 			l.worker()
@@ -171,9 +171,9 @@ func TestInlineEnds(t *testing.T) {
 			l := newLab(t)
 			l.worker()
 			a := allInline(step(call("in_hold", `{}`), call("in_append", `{"text":"a"}`)), answer("never"))
-			a.Model.Lane, a.Limits.WallTime = lane, switchyard.Duration(time.Second)
+			a.Model.Lane, a.Limits.WallTime = lane, api.Duration(time.Second)
 			run := l.runAgent("run", a)
-			if r := l.result(run); r.Outcome != switchyard.OutcomeLimit || r.Limit != "wall_time" || r.Answer != "as far as I got" {
+			if r := l.result(run); r.Outcome != api.OutcomeLimit || r.Limit != "wall_time" || r.Answer != "as far as I got" {
 				t.Errorf("result: %+v", r)
 			}
 			expect(t, "records", l.statuses(run), []string{"1.2 in_append completed", "1.1 in_hold cancelled cancelled"})
@@ -190,17 +190,17 @@ func TestInlineOnce(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	a := withTools(agent(step(call("in_append", `{"text":"a"}`)), answer("done")), "in_append")
-	value, err := l.Client.QueryWorkflow(l.ctx, l.finished("first", a).GetID(), "", switchyard.SetupQuery)
+	value, err := l.Client.QueryWorkflow(l.ctx, l.finished("first", a).GetID(), "", api.SetupQuery)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var setup switchyard.Setup
+	var setup api.Setup
 	if err := value.Get(&setup); err != nil {
 		t.Fatal(err)
 	}
 	pinned := setup.Pinned.Value
-	pinned.Catalog.Tools[0].Effect = switchyard.EffectOnce
-	run := l.run(switchyard.AgentWorkflow, "once", switchyard.RunInput{Agent: a, Prompt: "Go.", Carry: &switchyard.Carry{Run: "once", Started: time.Now(), Pinned: switchyard.Pack(pinned)}})
+	pinned.Catalog.Tools[0].Effect = api.EffectOnce
+	run := l.run(api.AgentWorkflow, "once", api.RunInput{Agent: a, Prompt: "Go.", Carry: &api.Carry{Run: "once", Started: time.Now(), Pinned: api.Pack(pinned)}})
 	if r := l.result(run); r.Answer != "done" || r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
 	}
@@ -211,7 +211,7 @@ func TestInlineOnce(t *testing.T) {
 }
 
 // finished runs an agent to its end.
-func (l *lab) finished(id string, a *switchyard.Agent) client.WorkflowRun {
+func (l *lab) finished(id string, a *api.Agent) client.WorkflowRun {
 	l.t.Helper()
 	run := l.runAgent(id, a)
 	l.result(run)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/client"
@@ -31,21 +31,21 @@ func (l *lab) order(id string) client.WorkflowRun {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return l.run(switchyard.AgentWorkflow, id, switchyard.RunInput{Agent: agent, Prompt: "Ten lamps to Oslo, please."})
+	return l.run(api.AgentWorkflow, id, api.RunInput{Agent: agent, Prompt: "Ten lamps to Oslo, please."})
 }
 
 // accept replies to the clerk's question.
 func (l *lab) accept(id, question string) {
 	l.t.Helper()
-	if refused := l.reply(id, switchyard.Reply{Question: question, Value: json.RawMessage(`{"accepted":true}`), By: "clerk"}); refused != nil {
+	if refused := l.reply(id, api.Reply{Question: question, Value: json.RawMessage(`{"accepted":true}`), By: "clerk"}); refused != nil {
 		l.t.Fatalf("the reply was refused: %v", refused)
 	}
 }
 
 // ended reports whether a call of a run is on record as completed.
 func (l *lab) ended(run client.WorkflowRun, call string) bool {
-	return slices.ContainsFunc(l.records(run), func(r switchyard.Record) bool {
-		return r.CallID == call && r.Status == switchyard.CallCompleted
+	return slices.ContainsFunc(l.records(run), func(r api.Record) bool {
+		return r.CallID == call && r.Status == api.CallCompleted
 	})
 }
 
@@ -87,7 +87,7 @@ func TestAllKinds(t *testing.T) {
 	kinds := map[string]int{}
 	for _, r := range l.records(disturbed) {
 		kinds[r.Tool]++
-		if r.Status != switchyard.CallCompleted {
+		if r.Status != api.CallCompleted {
 			t.Errorf("call %s of %s is %s: %v", r.CallID, r.Tool, r.Status, r.Error)
 		}
 	}

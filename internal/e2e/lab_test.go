@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/histories"
 	"github.com/switchyard/switchyard/internal/testserver"
@@ -111,7 +111,7 @@ func (l *lab) readMetrics() string {
 // run starts a workflow; its history is replayed when the test ends.
 func (l *lab) run(workflowType, id string, input any) client.WorkflowRun {
 	l.t.Helper()
-	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id, TaskQueue: switchyard.DefaultTaskQueue}, workflowType, input)
+	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id, TaskQueue: api.DefaultTaskQueue}, workflowType, input)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -127,9 +127,9 @@ func kept(h *historypb.History) bool {
 	})
 }
 
-func (l *lab) runAgent(id string, a *switchyard.Agent) client.WorkflowRun {
+func (l *lab) runAgent(id string, a *api.Agent) client.WorkflowRun {
 	l.t.Helper()
-	return l.run(switchyard.AgentWorkflow, id, switchyard.RunInput{Agent: a, Prompt: "Go."})
+	return l.run(api.AgentWorkflow, id, api.RunInput{Agent: a, Prompt: "Go."})
 }
 
 // histories returns the histories of a run's chain.
@@ -145,9 +145,9 @@ func (l *lab) histories(id, runID string) []*historypb.History {
 }
 
 // result waits for a run's result; a failed run fails the test.
-func (l *lab) result(run client.WorkflowRun) switchyard.RunResult {
+func (l *lab) result(run client.WorkflowRun) api.RunResult {
 	l.t.Helper()
-	var r switchyard.RunResult
+	var r api.RunResult
 	if err := run.Get(l.ctx, &r); err != nil {
 		l.t.Fatalf("run %s: %v", run.GetID(), err)
 	}
@@ -155,7 +155,7 @@ func (l *lab) result(run client.WorkflowRun) switchyard.RunResult {
 }
 
 // failure waits for a run's failure, of the given type.
-func (l *lab) failure(run client.WorkflowRun, kind switchyard.RunErrorType) *temporal.ApplicationError {
+func (l *lab) failure(run client.WorkflowRun, kind api.RunErrorType) *temporal.ApplicationError {
 	l.t.Helper()
 	err := run.Get(l.ctx, nil)
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
@@ -174,9 +174,9 @@ func (l *lab) cancelled(run client.WorkflowRun) {
 }
 
 // records returns the call records of a run.
-func (l *lab) records(run client.WorkflowRun) []switchyard.Record {
+func (l *lab) records(run client.WorkflowRun) []api.Record {
 	l.t.Helper()
-	var records []switchyard.Record
+	var records []api.Record
 	for r, err := range audit.Records(l.ctx, l.Client, run.GetID(), "") {
 		if err != nil {
 			l.t.Fatal(err)
@@ -201,13 +201,13 @@ func (l *lab) statuses(run client.WorkflowRun) []string {
 }
 
 // conversation asks a run for its conversation, as far as one page goes.
-func (l *lab) conversation(run client.WorkflowRun) []switchyard.Message {
+func (l *lab) conversation(run client.WorkflowRun) []api.Message {
 	l.t.Helper()
-	value, err := l.Client.QueryWorkflow(l.ctx, run.GetID(), "", switchyard.ConversationQuery, 0)
+	value, err := l.Client.QueryWorkflow(l.ctx, run.GetID(), "", api.ConversationQuery, 0)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	var page switchyard.Page
+	var page api.Page
 	if err := value.Get(&page); err != nil {
 		l.t.Fatal(err)
 	}
@@ -265,21 +265,21 @@ func (l *lab) executions() map[string]int {
 }
 
 // agent returns an agent with all tools of these tests that plays the steps.
-func agent(steps ...switchyard.ScriptStep) *switchyard.Agent {
-	script := switchyard.Pack(switchyard.Script{Steps: steps, Summary: "as far as I got"})
-	return &switchyard.Agent{Name: "tester", Instructions: "Test.", Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &script},
+func agent(steps ...api.ScriptStep) *api.Agent {
+	script := api.Pack(api.Script{Steps: steps, Summary: "as far as I got"})
+	return &api.Agent{Name: "tester", Instructions: "Test.", Model: api.Model{Provider: api.ProviderScripted, Script: &script},
 		Tools:  []string{"append", "store", "number", "produce", "hold_once", "hold_read", "meet", "tick", "tick_alone", "tick_serial", "flaky", "broken", "family"},
-		Limits: switchyard.Limits{Turns: 1000}}
+		Limits: api.Limits{Turns: 1000}}
 }
 
-func step(calls ...switchyard.ScriptCall) switchyard.ScriptStep {
-	return switchyard.ScriptStep{Calls: calls}
+func step(calls ...api.ScriptCall) api.ScriptStep {
+	return api.ScriptStep{Calls: calls}
 }
 
-func answer(text string) switchyard.ScriptStep { return switchyard.ScriptStep{Answer: text} }
+func answer(text string) api.ScriptStep { return api.ScriptStep{Answer: text} }
 
-func call(tool, arguments string) switchyard.ScriptCall {
-	return switchyard.ScriptCall{Tool: tool, Arguments: json.RawMessage(arguments)}
+func call(tool, arguments string) api.ScriptCall {
+	return api.ScriptCall{Tool: tool, Arguments: json.RawMessage(arguments)}
 }
 
 // expect compares a list with what is wanted.

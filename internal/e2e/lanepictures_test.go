@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"github.com/switchyard/switchyard/internal/timeline"
@@ -32,7 +32,7 @@ type laneScene struct {
 	millis bool
 	play   func(y *laneYard) []timeline.Group
 	// holds reports whether the calls, in the order in which they began, show what the page says.
-	holds func(calls []switchyard.Record) bool
+	holds func(calls []api.Record) bool
 }
 
 var laneScenes = []laneScene{
@@ -46,7 +46,7 @@ var laneScenes = []laneScene{
 			groups[0].Name, groups[1].Name = "a run", "another run"
 			return groups
 		},
-		holds: func(calls []switchyard.Record) bool { return atOnce(calls) == 3 && workersOf(calls) == 2 },
+		holds: func(calls []api.Record) bool { return atOnce(calls) == 3 && workersOf(calls) == 2 },
 	},
 	{
 		name: "exclusive", title: "Exclusive access, in the order of the calls: survey waits for repair, which waits for look; 36 units",
@@ -55,7 +55,7 @@ var laneScenes = []laneScene{
 			y.start("exclusive", "run", "exclusive.yaml")
 			return []timeline.Group{y.site("order: as_called", "exclusive")}
 		},
-		holds: func(calls []switchyard.Record) bool {
+		holds: func(calls []api.Record) bool {
 			return atOnce(calls) == 1 && strings.Join(toolsOf(calls), " ") == "look repair survey"
 		},
 	},
@@ -66,8 +66,8 @@ var laneScenes = []laneScene{
 			y.start("parallel", "run", "parallel-first.yaml")
 			return []timeline.Group{y.site("parallel_first", "parallel")}
 		},
-		holds: func(calls []switchyard.Record) bool {
-			return atOnce(calls) == 2 && calls[2].Tool == "repair" && atOnce([]switchyard.Record{calls[0], calls[2]}) == 1 && atOnce(calls[1:]) == 1
+		holds: func(calls []api.Record) bool {
+			return atOnce(calls) == 2 && calls[2].Tool == "repair" && atOnce([]api.Record{calls[0], calls[2]}) == 1 && atOnce(calls[1:]) == 1
 		},
 	},
 	{
@@ -76,8 +76,8 @@ var laneScenes = []laneScene{
 			y.start("keyed", "plan", "keyed.yaml")
 			return y.byLane("keyed")
 		},
-		holds: func(calls []switchyard.Record) bool {
-			byLane := map[string][]switchyard.Record{}
+		holds: func(calls []api.Record) bool {
+			byLane := map[string][]api.Record{}
 			for _, c := range calls {
 				byLane[c.Lane] = append(byLane[c.Lane], c)
 			}
@@ -100,7 +100,7 @@ var laneScenes = []laneScene{
 			}
 			return []timeline.Group{g}
 		},
-		holds: func(calls []switchyard.Record) bool {
+		holds: func(calls []api.Record) bool {
 			for _, a := range calls {
 				for _, b := range calls {
 					overtaken := runSince(b).After(a.Scheduled.Add(slack)) && runSince(b).Before(runSince(a))
@@ -109,7 +109,7 @@ var laneScenes = []laneScene{
 					}
 				}
 			}
-			return calls[len(calls)-1].Priority == switchyard.PriorityLow
+			return calls[len(calls)-1].Priority == api.PriorityLow
 		},
 	},
 	{
@@ -118,9 +118,9 @@ var laneScenes = []laneScene{
 			y.start("queue", "run", "queue.yaml")
 			return []timeline.Group{y.group("lane press", "queue")}
 		},
-		holds: func(calls []switchyard.Record) bool {
-			refused := slices.DeleteFunc(slices.Clone(calls), func(r switchyard.Record) bool { return r.Error == nil })
-			return len(calls) == 6 && len(refused) == 3 && refused[0].Error.Type == switchyard.ErrQueueFull && atOnce(calls) == 1
+		holds: func(calls []api.Record) bool {
+			refused := slices.DeleteFunc(slices.Clone(calls), func(r api.Record) bool { return r.Error == nil })
+			return len(calls) == 6 && len(refused) == 3 && refused[0].Error.Type == api.ErrQueueFull && atOnce(calls) == 1
 		},
 	},
 	{
@@ -136,8 +136,8 @@ var laneScenes = []laneScene{
 			g.Rows[0].Label = "mine"
 			return []timeline.Group{y.group("a plan", "bypass"), g}
 		},
-		holds: func(calls []switchyard.Record) bool {
-			person := func(r switchyard.Record) bool { return r.Caller.Type == switchyard.CallerDirect }
+		holds: func(calls []api.Record) bool {
+			person := func(r api.Record) bool { return r.Caller.Type == api.CallerDirect }
 			return atOnce(calls) == 2 && atOnce(slices.DeleteFunc(slices.Clone(calls), person)) == 1
 		},
 	},
@@ -156,8 +156,8 @@ var inlineScene = laneScene{
 		}
 		return []timeline.Group{apart, inline}
 	},
-	holds: func(calls []switchyard.Record) bool {
-		return len(calls) == 8 && calls[0].Lane == switchyard.LaneGeneral && calls[7].Lane == switchyard.LaneInline
+	holds: func(calls []api.Record) bool {
+		return len(calls) == 8 && calls[0].Lane == api.LaneGeneral && calls[7].Lane == api.LaneInline
 	},
 }
 
@@ -192,13 +192,13 @@ func (y *laneYard) steps(g *timeline.Group, id string) time.Duration {
 			y.t.Fatal(err)
 		}
 		switch e.Type {
-		case switchyard.EventRunStarted:
+		case api.EventRunStarted:
 			whole = timeline.Row{Label: "the whole run", Asked: e.Time, Began: e.Time}
-		case switchyard.EventStepCompleted:
+		case api.EventStepCompleted:
 			g.Rows = append(g.Rows, timeline.Row{Label: fmt.Sprintf("%d. model step", e.Turn), Asked: e.Timing.Scheduled,
 				Began: e.Timing.Started, Ended: e.Timing.Closed, Worker: e.Timing.Worker})
 			whole.Worker = e.Timing.Worker
-		case switchyard.EventRunCompleted:
+		case api.EventRunCompleted:
 			whole.Ended = e.Time
 		}
 	}
@@ -215,7 +215,7 @@ type laneYard struct {
 	*lab
 	starter string
 	// seen are the records of the scene's runs, by run.
-	seen map[string][]switchyard.Record
+	seen map[string][]api.Record
 }
 
 const lanesFolder = "../../examples/lanes"
@@ -228,10 +228,10 @@ func newLaneYard(t *testing.T) *laneYard {
 		y.program(testserver.Bin(t, "worker"), nil, "--tools", filepath.Join(lanesFolder, "tools"),
 			"--lanes-file", filepath.Join(lanesFolder, "lanes.yaml"), "--log-level", "warn")
 	}
-	reader := audit.NewLaneReader(y.Client, client.DefaultNamespace, switchyard.DefaultTaskQueue)
+	reader := audit.NewLaneReader(y.Client, client.DefaultNamespace, api.DefaultTaskQueue)
 	for _, lane := range []string{"api", "phone"} {
 		y.await("for two holders of "+lane, func() bool {
-			states, err := reader.Read(y.ctx, switchyard.Lane{Name: lane})
+			states, err := reader.Read(y.ctx, api.Lane{Name: lane})
 			if err != nil || len(states) != 1 || len(states[0].Holders) == 0 || states[0].Held() < len(states[0].Holders) {
 				return false
 			}
@@ -267,7 +267,7 @@ func (y *laneYard) group(name, id string) timeline.Group {
 		y.t.Fatalf("run %s: %v", id, err)
 	}
 	records := y.records(run)
-	slices.SortFunc(records, func(a, b switchyard.Record) int {
+	slices.SortFunc(records, func(a, b api.Record) int {
 		if a.Turn > 0 {
 			return cmp.Compare(a.CallID, b.CallID)
 		}
@@ -294,8 +294,8 @@ func (y *laneYard) group(name, id string) timeline.Group {
 }
 
 // on returns the records of a run's calls on a lane, in the order in which they were asked for.
-func (y *laneYard) on(lane, id string) []switchyard.Record {
-	return slices.DeleteFunc(slices.Clone(y.seen[id]), func(r switchyard.Record) bool { return r.Lane != lane })
+func (y *laneYard) on(lane, id string) []api.Record {
+	return slices.DeleteFunc(slices.Clone(y.seen[id]), func(r api.Record) bool { return r.Lane != lane })
 }
 
 // site is group for a run with the tools of the lane site.
@@ -325,7 +325,7 @@ func (y *laneYard) byLane(id string) []timeline.Group {
 	return groups
 }
 
-func runSince(r switchyard.Record) time.Time {
+func runSince(r api.Record) time.Time {
 	since, _ := timeline.Ran(r)
 	return since
 }
@@ -334,7 +334,7 @@ func runSince(r switchyard.Record) time.Time {
 const slack = 100 * time.Millisecond
 
 // atOnce is how many of the calls ran at a time, at most.
-func atOnce(calls []switchyard.Record) (most int) {
+func atOnce(calls []api.Record) (most int) {
 	for _, c := range calls {
 		n := 0
 		for _, other := range calls {
@@ -348,14 +348,14 @@ func atOnce(calls []switchyard.Record) (most int) {
 	return most
 }
 
-func toolsOf(calls []switchyard.Record) (tools []string) {
+func toolsOf(calls []api.Record) (tools []string) {
 	for _, c := range calls {
 		tools = append(tools, c.Tool)
 	}
 	return tools
 }
 
-func workersOf(calls []switchyard.Record) int {
+func workersOf(calls []api.Record) int {
 	var workers []string
 	for _, c := range calls {
 		workers = append(workers, c.Worker)
@@ -364,7 +364,7 @@ func workersOf(calls []switchyard.Record) int {
 	return len(slices.Compact(workers))
 }
 
-func listed(calls []switchyard.Record) string {
+func listed(calls []api.Record) string {
 	var b strings.Builder
 	for _, c := range calls {
 		fmt.Fprintf(&b, "    %s %s on %s, worker %s: asked for at %s, began %s, ended %s, error %v\n", c.CallID, c.Tool, c.Lane, c.Worker,
@@ -384,10 +384,10 @@ func TestLanePictures(t *testing.T) {
 	}
 	y := newLaneYard(t)
 	for _, s := range append(laneScenes, inlineScene) {
-		y.seen = map[string][]switchyard.Record{}
+		y.seen = map[string][]api.Record{}
 		groups := s.play(y)
 		calls := slices.Concat(slices.Collect(maps.Values(y.seen))...)
-		slices.SortFunc(calls, func(a, b switchyard.Record) int { return runSince(a).Compare(runSince(b)) })
+		slices.SortFunc(calls, func(a, b api.Record) int { return runSince(a).Compare(runSince(b)) })
 		if !s.holds(slices.Clone(calls)) {
 			t.Errorf("%s: these calls are not as the page says:\n%s", s.name, listed(calls))
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -53,13 +53,13 @@ func (l *lanesLab) worker(flags ...string) *testserver.Process {
 // plan runs calls of tools: "id tool arguments" each.
 func (l *lanesLab) plan(id string, calls ...string) client.WorkflowRun {
 	l.t.Helper()
-	p := switchyard.Plan{Name: id}
+	p := api.Plan{Name: id}
 	for _, call := range calls {
 		fields := strings.SplitN(call, " ", 3)
-		p.Calls = append(p.Calls, switchyard.PlanCall{ID: fields[0], Tool: fields[1], Arguments: []byte(fields[2])})
+		p.Calls = append(p.Calls, api.PlanCall{ID: fields[0], Tool: fields[1], Arguments: []byte(fields[2])})
 	}
-	packed := switchyard.Pack(p)
-	return l.run(switchyard.PlanWorkflow, id, switchyard.RunInput{Plan: &packed})
+	packed := api.Pack(p)
+	return l.run(api.PlanWorkflow, id, api.RunInput{Plan: &packed})
 }
 
 // state returns how a lane stands.
@@ -70,7 +70,7 @@ func (l *lanesLab) state(name string) audit.LaneState {
 		l.t.Fatal(err)
 	}
 	lane, _ := set.Lane(name)
-	states, err := audit.NewLaneReader(l.Client, "default", switchyard.DefaultTaskQueue).Read(l.ctx, lane)
+	states, err := audit.NewLaneReader(l.Client, "default", api.DefaultTaskQueue).Read(l.ctx, lane)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -194,12 +194,12 @@ func TestLaneQueue(t *testing.T) {
 	}
 	full, late := 0, 0
 	run := l.plan("full", calls...)
-	l.failure(run, switchyard.RunCallsFailed)
+	l.failure(run, api.RunCallsFailed)
 	for _, r := range l.records(run) {
 		switch r.Error.Type {
-		case switchyard.ErrQueueFull:
+		case api.ErrQueueFull:
 			full++
-		case switchyard.ErrQueueTimeout:
+		case api.ErrQueueTimeout:
 			late++
 			if r.QueueWait.Std() < time.Second {
 				t.Errorf("%s waited only %s", r.CallID, r.QueueWait)

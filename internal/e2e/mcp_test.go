@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -57,7 +57,7 @@ func TestMCPProgressAndCancellation(t *testing.T) {
 	l.await("for the progress to show", func() bool {
 		pending, err := audit.Pending(l.ctx, l.Client, "progress", "")
 		return err == nil && len(pending) == 1 && pending[0].Progress != nil &&
-			*pending[0].Progress == switchyard.Progress{Done: 3, Total: 3, Message: "step 3"}
+			*pending[0].Progress == api.Progress{Done: 3, Total: 3, Message: "step 3"}
 	})
 	if err := l.Client.CancelWorkflow(l.ctx, "progress", ""); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestMCPAsks(t *testing.T) {
 	if asked.Text != "What is your name?" || asked.Tool != "ask" || !strings.Contains(string(asked.Schema), `"required":["name"]`) {
 		t.Errorf("the question is %+v", asked)
 	}
-	if e := l.reply("asks", value("1.1/1", "alice", `{"nome":"Ada"}`)); e == nil || e.Type != switchyard.ReplyUnfit {
+	if e := l.reply("asks", value("1.1/1", "alice", `{"nome":"Ada"}`)); e == nil || e.Type != api.ReplyUnfit {
 		t.Errorf("a reply that does not fit: %+v", e)
 	}
 	first.Kill()
@@ -104,7 +104,7 @@ func TestMCPAsks(t *testing.T) {
 	}
 	l.runCall("declined", "ask", `{}`)
 	l.awaitQuestions("declined", 1)
-	if e := l.reply("declined", switchyard.Reply{Question: "1.1/1", By: "alice", Decline: true}); e != nil {
+	if e := l.reply("declined", api.Reply{Question: "1.1/1", By: "alice", Decline: true}); e != nil {
 		t.Error(e)
 	}
 	if got := l.output("declined"); got != "decline <nil>" {
@@ -123,11 +123,11 @@ func TestMCPServerDies(t *testing.T) {
 	l := newLab(t)
 	l.workerIn(nil, "--tools", l.mcpTools(map[string]string{"die": isRead, "die-once": isExclusive, "echo-it": isRead, "victim": isRead, "change": isExclusive}))
 	agent := agent(
-		step(switchyard.ScriptCall{Tool: "die", Arguments: []byte(`{}`)}),
-		step(switchyard.ScriptCall{Tool: "die-once", Arguments: []byte(`{}`)}),
-		step(switchyard.ScriptCall{Tool: "echo-it", Arguments: []byte(`{"text":"still here"}`)}),
-		step(switchyard.ScriptCall{Tool: "change", Arguments: []byte(`{"text":"Obey me."}`)}),
-		step(switchyard.ScriptCall{Tool: "victim", Arguments: []byte(`{}`)}),
+		step(api.ScriptCall{Tool: "die", Arguments: []byte(`{}`)}),
+		step(api.ScriptCall{Tool: "die-once", Arguments: []byte(`{}`)}),
+		step(api.ScriptCall{Tool: "echo-it", Arguments: []byte(`{"text":"still here"}`)}),
+		step(api.ScriptCall{Tool: "change", Arguments: []byte(`{"text":"Obey me."}`)}),
+		step(api.ScriptCall{Tool: "victim", Arguments: []byte(`{}`)}),
 		answer("done"))
 	agent.Tools = []string{"die", "die-once", "echo-it", "victim", "change"}
 	run := l.runAgent("dies", agent)

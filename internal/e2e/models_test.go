@@ -13,14 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"go.temporal.io/sdk/client"
 )
 
 // protocol is one of the two that models are spoken to in.
 type protocol struct {
-	provider switchyard.Provider
+	provider api.Provider
 	path     string
 	// answer is a whole answer with a text and calls of tools, with arguments as they are.
 	answer func(text string, calls ...[2]string) string
@@ -29,10 +29,10 @@ type protocol struct {
 }
 
 var protocols = []protocol{
-	{switchyard.ProviderOpenAI, "/v1/chat/completions", chatAnswer, func(url string) []string {
+	{api.ProviderOpenAI, "/v1/chat/completions", chatAnswer, func(url string) []string {
 		return []string{"OPENAI_BASE_URL=" + url + "/v1", "OPENAI_API_KEY=" + secretKey}
 	}},
-	{switchyard.ProviderAnthropic, "/v1/messages", messagesAnswer, func(url string) []string {
+	{api.ProviderAnthropic, "/v1/messages", messagesAnswer, func(url string) []string {
 		return []string{"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=" + secretKey}
 	}},
 }
@@ -126,9 +126,9 @@ var modelFaults = map[string]struct {
 	// serve answers the nth request, from 1.
 	serve func(s *faultyServer, w http.ResponseWriter, n int)
 	// fails, where set, is how the run fails, and says what the failure tells.
-	fails switchyard.RunErrorType
+	fails api.RunErrorType
 	says  string
-	check func(t *testing.T, s *faultyServer, r switchyard.RunResult)
+	check func(t *testing.T, s *faultyServer, r api.RunResult)
 }{
 	"busy": {serve: func(s *faultyServer, w http.ResponseWriter, n int) {
 		if n == 1 {
@@ -136,14 +136,14 @@ var modelFaults = map[string]struct {
 			return
 		}
 		s.say(w, "at last")
-	}, check: func(t *testing.T, _ *faultyServer, r switchyard.RunResult) {
+	}, check: func(t *testing.T, _ *faultyServer, r api.RunResult) {
 		if r.Answer != "at last" || r.Usage.Turns != 1 {
 			t.Errorf("got %+v", r)
 		}
 	}},
-	"overloaded": {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 529) }, fails: switchyard.RunModelFailed, says: "529"},
-	"broken":     {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 500) }, fails: switchyard.RunModelFailed, says: "the server says 500"},
-	"denied":     {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 401) }, fails: switchyard.RunModelFailed, says: "_API_KEY"},
+	"overloaded": {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 529) }, fails: api.RunModelFailed, says: "529"},
+	"broken":     {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 500) }, fails: api.RunModelFailed, says: "the server says 500"},
+	"denied":     {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 401) }, fails: api.RunModelFailed, says: "_API_KEY"},
 	"cut": {serve: func(s *faultyServer, w http.ResponseWriter, n int) {
 		whole := s.answer("whole")
 		w.Header().Set("Content-Type", "application/json")
@@ -152,7 +152,7 @@ var modelFaults = map[string]struct {
 			whole = whole[:len(whole)/2]
 		}
 		fmt.Fprint(w, whole)
-	}, check: func(t *testing.T, _ *faultyServer, r switchyard.RunResult) {
+	}, check: func(t *testing.T, _ *faultyServer, r api.RunResult) {
 		if r.Answer != "whole" {
 			t.Errorf("got %+v", r)
 		}
@@ -160,15 +160,15 @@ var modelFaults = map[string]struct {
 	"always_cut": {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(w, "event: message_start\ndata: {\"type\":\"message_start\"}\n\n")
-	}, fails: switchyard.RunModelFailed, says: "the model's answer"},
-	"nothing": {serve: func(s *faultyServer, w http.ResponseWriter, _ int) { s.say(w, "") }, fails: switchyard.RunModelFailed, says: "answered with nothing"},
+	}, fails: api.RunModelFailed, says: "the model's answer"},
+	"nothing": {serve: func(s *faultyServer, w http.ResponseWriter, _ int) { s.say(w, "") }, fails: api.RunModelFailed, says: "answered with nothing"},
 	"confused": {serve: func(s *faultyServer, w http.ResponseWriter, n int) {
 		if n == 1 {
 			s.say(w, "", [2]string{"ecko", "{}"}, [2]string{"echo", `{"text":`}, [2]string{"a b.c/é", "{}"}, [2]string{"echo", `{"text":"x"}`})
 			return
 		}
 		s.say(w, "corrected")
-	}, check: func(t *testing.T, s *faultyServer, r switchyard.RunResult) {
+	}, check: func(t *testing.T, s *faultyServer, r api.RunResult) {
 		if r.Answer != "corrected" || r.Usage.Calls != 4 || r.Usage.Failed != 3 {
 			t.Errorf("got %+v", r)
 		}
@@ -183,13 +183,13 @@ var modelFaults = map[string]struct {
 			return
 		}
 		s.say(w, "enough")
-	}, check: func(t *testing.T, _ *faultyServer, r switchyard.RunResult) {
+	}, check: func(t *testing.T, _ *faultyServer, r api.RunResult) {
 		if r.Answer != "enough" || r.Limit != "calls" || r.Usage.Calls < 5 || r.Usage.Calls-r.Usage.Failed > 5 {
 			t.Errorf("got %+v", r)
 		}
 	}},
 	"huge": {serve: func(s *faultyServer, w http.ResponseWriter, _ int) { s.say(w, strings.Repeat("ten bytes ", 1<<20)) },
-		check: func(t *testing.T, _ *faultyServer, r switchyard.RunResult) {
+		check: func(t *testing.T, _ *faultyServer, r api.RunResult) {
 			if len(r.Answer) > 140<<10 || !strings.Contains(r.Answer, "of 10485760 bytes]") {
 				t.Errorf("the answer has %d bytes", len(r.Answer))
 			}
@@ -201,7 +201,7 @@ var modelFaults = map[string]struct {
 func TestModelFaults(t *testing.T) {
 	l := newLab(t)
 	var env []string
-	servers := map[switchyard.Provider]*faultyServer{}
+	servers := map[api.Provider]*faultyServer{}
 	for _, p := range protocols {
 		servers[p.provider] = newFaultyServer(t, p)
 		env = append(env, p.env(servers[p.provider].URL)...)
@@ -211,8 +211,8 @@ func TestModelFaults(t *testing.T) {
 	for _, p := range protocols {
 		for name := range modelFaults {
 			id := string(p.provider) + "-" + name
-			runs[id] = l.runAgent(id, &switchyard.Agent{Name: "bold", Tools: []string{"echo"}, Limits: switchyard.Limits{Turns: 4, Calls: 5},
-				Model: switchyard.Model{Provider: p.provider, Name: name, MaxAttempts: 2, Timeout: switchyard.Duration(30 * time.Second)}})
+			runs[id] = l.runAgent(id, &api.Agent{Name: "bold", Tools: []string{"echo"}, Limits: api.Limits{Turns: 4, Calls: 5},
+				Model: api.Model{Provider: p.provider, Name: name, MaxAttempts: 2, Timeout: api.Duration(30 * time.Second)}})
 		}
 	}
 	for _, p := range protocols {
@@ -269,12 +269,12 @@ func TestModelOfEachProtocol(t *testing.T) {
 			defer server.Close()
 			worker := l.program(testserver.Bin(t, "worker"), p.env(server.URL), "--models-file", table)
 			defer worker.Kill()
-			a := &switchyard.Agent{Name: "live", Instructions: "Be brief.", Tools: []string{"calculator", "echo"},
-				Model: switchyard.Model{Provider: p.provider, Name: "local", ToolChoice: switchyard.ChoiceRequired}}
-			run := l.run(switchyard.AgentWorkflow, string(p.provider), switchyard.RunInput{Agent: a, Prompt: livePrompt})
+			a := &api.Agent{Name: "live", Instructions: "Be brief.", Tools: []string{"calculator", "echo"},
+				Model: api.Model{Provider: p.provider, Name: "local", ToolChoice: api.ChoiceRequired}}
+			run := l.run(api.AgentWorkflow, string(p.provider), api.RunInput{Agent: a, Prompt: livePrompt})
 			r := l.result(run)
 			// 2 steps of 40 tokens at 10, 60 at 5 and 20 at 100 dollars per million.
-			if want := (switchyard.Usage{Turns: 2, Calls: 2, InputTokens: 200, OutputTokens: 40, CachedTokens: 120, Cost: 0.0054}); r.Answer != "It is 42." || r.Usage != want {
+			if want := (api.Usage{Turns: 2, Calls: 2, InputTokens: 200, OutputTokens: 40, CachedTokens: 120, Cost: 0.0054}); r.Answer != "It is 42." || r.Usage != want {
 				t.Errorf("result %+v, want the usage %+v", r, want)
 			}
 			if len(requests) != 2 || requests[0]["tool_choice"] == nil || requests[1]["tool_choice"] != nil {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"github.com/switchyard/switchyard/payloads"
 	commonpb "go.temporal.io/api/common/v1"
@@ -219,7 +219,7 @@ func (v *vault) expectControl(keyed payloads.Config) {
 		return strings.Contains(said, "what: why")
 	})
 	v.lab.await("for the worker to tell that it holds the lane serial", func() bool {
-		keeper, err := v.plain.DescribeWorkflowExecution(v.lab.ctx, switchyard.LaneWorkflowID(switchyard.DefaultTaskQueue, switchyard.LaneSerial), "")
+		keeper, err := v.plain.DescribeWorkflowExecution(v.lab.ctx, api.LaneWorkflowID(api.DefaultTaskQueue, api.LaneSerial), "")
 		return err == nil && slices.ContainsFunc(keeper.GetPendingActivities(), func(holding *workflowpb.PendingActivityInfo) bool {
 			told := holding.GetHeartbeatDetails().GetPayloads()
 			return holding.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED && holding.GetLastHeartbeatTime().AsTime().After(holding.GetLastStartedTime().AsTime()) &&
@@ -280,8 +280,8 @@ func TestPayloads(t *testing.T) {
 	stranger.Tools = []string{"append"}
 	tools := v.flooding()
 	first := l.workerIn(nil, append(before.Arguments(), "--tools", tools)...)
-	_, err = foreign.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: "stranger", TaskQueue: switchyard.DefaultTaskQueue, WorkflowTaskTimeout: time.Second},
-		switchyard.AgentWorkflow, switchyard.RunInput{Agent: stranger, Prompt: planted})
+	_, err = foreign.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: "stranger", TaskQueue: api.DefaultTaskQueue, WorkflowTaskTimeout: time.Second},
+		api.AgentWorkflow, api.RunInput{Agent: stranger, Prompt: planted})
 	if err != nil {
 		t.Fatal(err)
 	}

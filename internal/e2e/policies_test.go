@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // sealed are steps of an agent that posts, reads a page, and posts again, which its rule denies.
-func sealed(more ...switchyard.ScriptStep) *switchyard.Agent {
-	steps := []switchyard.ScriptStep{step(call("post", `{"text":"before"}`)), step(call("page", `{"bytes":10}`)), step(named("late", call("post", `{"text":"after"}`)))}
+func sealed(more ...api.ScriptStep) *api.Agent {
+	steps := []api.ScriptStep{step(call("post", `{"text":"before"}`)), step(call("page", `{"bytes":10}`)), step(named("late", call("post", `{"text":"after"}`)))}
 	a := withTools(agent(append(append(steps, more...), answer("${late}"))...), "post page")
-	a.Policies = []switchyard.PolicyRule{{Name: "sealed", When: "'untrusted' in labels && 'external_write' in tool.effects", Then: switchyard.PolicyDeny, Message: "nothing goes out any more"}}
+	a.Policies = []api.PolicyRule{{Name: "sealed", When: "'untrusted' in labels && 'external_write' in tool.effects", Then: api.PolicyDeny, Message: "nothing goes out any more"}}
 	return a
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"go.temporal.io/sdk/client"
 )
@@ -57,8 +57,8 @@ func (l *lab) closeGate() {
 
 // greeter is an agent that has greet called on two workers at once, waits at the gate, and does it again. before is how
 // many lines the journal has already.
-func greeter(before int) *switchyard.Agent {
-	both := func(lines int) switchyard.ScriptStep {
+func greeter(before int) *api.Agent {
+	both := func(lines int) api.ScriptStep {
 		c := call("greet", fmt.Sprintf(`{"lines":%d}`, before+lines))
 		return step(c, c)
 	}
@@ -115,7 +115,7 @@ func TestEditWhileRunning(t *testing.T) {
 		l.closeGate()
 		l.pinned(run, map[string]string{"one": "1.0.0", "two": "2.0.0"}[r.version])
 	}
-	app := l.failure(l.runAgent("after", greeter(10)), switchyard.RunInvalid)
+	app := l.failure(l.runAgent("after", greeter(10)), api.RunInvalid)
 	if !strings.Contains(app.Message(), `no worker's catalog has a tool "greet"`) {
 		t.Errorf("message %q", app.Message())
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
@@ -19,32 +19,32 @@ var mixed = []struct {
 	start  func(l *lab, id string) client.WorkflowRun
 }{
 	{true, func(l *lab, id string) client.WorkflowRun {
-		return l.run(switchyard.CallWorkflow, id, switchyard.RunInput{Call: &switchyard.Call{Tool: "append", Arguments: `{"text":"direct"}`}})
+		return l.run(api.CallWorkflow, id, api.RunInput{Call: &api.Call{Tool: "append", Arguments: `{"text":"direct"}`}})
 	}},
 	{false, func(l *lab, id string) client.WorkflowRun {
-		return l.run(switchyard.CallWorkflow, id, switchyard.RunInput{Call: &switchyard.Call{Tool: "broken", Arguments: `{}`}})
+		return l.run(api.CallWorkflow, id, api.RunInput{Call: &api.Call{Tool: "broken", Arguments: `{}`}})
 	}},
 	{true, func(l *lab, id string) client.WorkflowRun {
 		return l.runAgent(id, withTools(agent(step(call("append", `{"text":"a"}`), call("flaky", `{}`), call("nosuch", `{}`), call("append", `{"txet":1}`)), answer("done")), "append flaky"))
 	}},
 	{false, func(l *lab, id string) client.WorkflowRun {
 		a := withTools(appendTurns(3), "append")
-		a.Limits = switchyard.Limits{Turns: 1}
+		a.Limits = api.Limits{Turns: 1}
 		return l.runAgent(id, a)
 	}},
 	{true, func(l *lab, id string) client.WorkflowRun {
 		return l.runAgent(id, withTools(agent(step(call("writer", `{"about":"rails"}`)), answer("done")), "writer"))
 	}},
 	{true, func(l *lab, id string) client.WorkflowRun {
-		return l.run(switchyard.AgentWorkflow, id, switchyard.RunInput{Agent: batchedAgent(), Prompt: "Go."})
+		return l.run(api.AgentWorkflow, id, api.RunInput{Agent: batchedAgent(), Prompt: "Go."})
 	}},
 	{true, func(l *lab, id string) client.WorkflowRun {
 		a := withTools(agent(step(call("append", `{"text":"withheld"}`)), answer("done")), "append")
-		return l.run(switchyard.AgentWorkflow, id, switchyard.RunInput{Agent: a, Prompt: "Go.", DryRun: true})
+		return l.run(api.AgentWorkflow, id, api.RunInput{Agent: a, Prompt: "Go.", DryRun: true})
 	}},
 	{true, func(l *lab, id string) client.WorkflowRun {
 		a := withTools(agent(answer("done")), "append")
-		a.Checker = &switchyard.Checker{Tool: "append", Arguments: json.RawMessage(`{"text": "{{args.answer}}"}`)} // which tells nothing
+		a.Checker = &api.Checker{Tool: "append", Arguments: json.RawMessage(`{"text": "{{args.answer}}"}`)} // which tells nothing
 		return l.runAgent(id, a)
 	}},
 	{false, func(l *lab, id string) client.WorkflowRun { // what it asks for is cancelled

@@ -15,12 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"google.golang.org/protobuf/proto"
 )
 
 // api is a REST API that keeps what it was asked.
-type api struct {
+type fakeAPI struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []*http.Request
@@ -28,9 +28,9 @@ type api struct {
 }
 
 // newAPI starts an API. It keeps each request before handle answers, which is told its number, from 1.
-func newAPI(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int)) *api {
+func newAPI(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int)) *fakeAPI {
 	t.Helper()
-	a := &api{}
+	a := &fakeAPI{}
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
 		a.requests, a.times = append(a.requests, r), append(a.times, time.Now())
@@ -43,7 +43,7 @@ func newAPI(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n 
 }
 
 // asked returns the requests so far.
-func (a *api) asked() []*http.Request {
+func (a *fakeAPI) asked() []*http.Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.requests
@@ -92,12 +92,12 @@ func TestRESTRetryAfter(t *testing.T) {
 		t.Fatalf("%d requests at %v", len(requests), a.times)
 	}
 	first, second := requests[0].Header.Get("Idempotency-Key"), requests[1].Header.Get("Idempotency-Key")
-	if want := switchyard.IdempotencyKey(run.GetRunID(), l.records(run)[0].CallID); first != want || second != want {
+	if want := api.IdempotencyKey(run.GetRunID(), l.records(run)[0].CallID); first != want || second != want {
 		t.Errorf("keys %q and %q; want %q", first, second, want)
 	}
 	failed := l.runCall("failed", "create", `{"id":"a"}`)
-	l.failure(failed, switchyard.RunCallsFailed)
-	if record := l.records(failed)[0]; record.Error.Type != switchyard.ErrExecution || record.Attempts != 1 || len(a.asked()) != 3 {
+	l.failure(failed, api.RunCallsFailed)
+	if record := l.records(failed)[0]; record.Error.Type != api.ErrExecution || record.Attempts != 1 || len(a.asked()) != 3 {
 		t.Errorf("got %+v after %d attempts, %d requests", record.Error, record.Attempts, len(a.asked()))
 	}
 }
@@ -127,7 +127,7 @@ func TestRESTSecretStaysOnTheWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	auths := map[string]string{"bearer": "secret: env:PLANTED", "basic": "secret: \"file:" + file + "\"", "header": "secret: env:PLANTED, name: X-Key", "query": "secret: env:PLANTED, name: key"}
-	entries, calls := map[string]string{}, []switchyard.ScriptCall{}
+	entries, calls := map[string]string{}, []api.ScriptCall{}
 	for kind, auth := range auths {
 		for _, path := range []string{"answer", "fail", "busy", "away", "break"} {
 			name := kind + "_" + path

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -25,13 +25,13 @@ func (l *lab) laneWorker(flags ...string) {
 func (l *lab) handBacks(n int64) {
 	l.t.Helper()
 	var calls atomic.Int64
-	w := worker.New(l.Client, switchyard.Queue(switchyard.DefaultTaskQueue, "elsewhere"), worker.Options{DisableWorkflowWorker: true})
-	w.RegisterDynamicActivity(func(_ context.Context, input converter.EncodedValues) (switchyard.Result, error) {
+	w := worker.New(l.Client, api.Queue(api.DefaultTaskQueue, "elsewhere"), worker.Options{DisableWorkflowWorker: true})
+	w.RegisterDynamicActivity(func(_ context.Context, input converter.EncodedValues) (api.Result, error) {
 		if calls.Add(1) <= n {
-			return switchyard.Result{}, activities.Failure(&switchyard.Error{Type: switchyard.ErrWorkerLost, Phase: switchyard.PhasePreExecution,
+			return api.Result{}, activities.Failure(&api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution,
 				Message: "gave up the lane; nothing ran", NotBegun: true})
 		}
-		return switchyard.Result{Output: []byte(`"given"`), Tokens: 1}, nil
+		return api.Result{Output: []byte(`"given"`), Tokens: 1}, nil
 	}, activity.DynamicRegisterOptions{})
 	if err := w.Start(); err != nil {
 		l.t.Fatal(err)
@@ -43,11 +43,11 @@ func (l *lab) handBacks(n int64) {
 func (l *lab) runPriorities(id string) client.WorkflowRun {
 	l.t.Helper()
 	text := []byte(`{"text":"a"}`)
-	packed := switchyard.Pack(switchyard.Plan{Calls: []switchyard.PlanCall{
-		{ID: "run", Tool: "append", Arguments: text}, {ID: "urgent", Tool: "append", Arguments: text, Priority: switchyard.PriorityUrgent, DependsOn: []string{"run"}},
-		{ID: "normal", Tool: "store", Arguments: text, Priority: switchyard.PriorityNormal, DependsOn: []string{"urgent"}},
-		{ID: "below", Tool: "writer", Arguments: []byte(`{"about":"a"}`), Priority: switchyard.PriorityLow, DependsOn: []string{"normal"}}}})
-	return l.run(switchyard.PlanWorkflow, id, switchyard.RunInput{Plan: &packed, Priority: switchyard.PriorityHigh, Conversation: "talk"})
+	packed := api.Pack(api.Plan{Calls: []api.PlanCall{
+		{ID: "run", Tool: "append", Arguments: text}, {ID: "urgent", Tool: "append", Arguments: text, Priority: api.PriorityUrgent, DependsOn: []string{"run"}},
+		{ID: "normal", Tool: "store", Arguments: text, Priority: api.PriorityNormal, DependsOn: []string{"urgent"}},
+		{ID: "below", Tool: "writer", Arguments: []byte(`{"about":"a"}`), Priority: api.PriorityLow, DependsOn: []string{"normal"}}}})
+	return l.run(api.PlanWorkflow, id, api.RunInput{Plan: &packed, Priority: api.PriorityHigh, Conversation: "talk"})
 }
 
 // TestPriorityRecords proves that the records of a run, and of the sub-agents' runs below it, have the priorities with which
@@ -64,9 +64,9 @@ func TestPriorityRecords(t *testing.T) {
 	if want := []string{"run high", "urgent urgent", "normal normal", "below low"}; !slices.Equal(got, want) {
 		t.Errorf("records %q, want %q", got, want)
 	}
-	below := l.Client.GetWorkflow(l.ctx, switchyard.ChildWorkflowID("run", "below"), "")
+	below := l.Client.GetWorkflow(l.ctx, api.ChildWorkflowID("run", "below"), "")
 	for _, r := range l.records(below) {
-		if r.Priority != switchyard.PriorityLow {
+		if r.Priority != api.PriorityLow {
 			t.Errorf("call %s of the sub-agent has the priority %s", r.CallID, r.Priority)
 		}
 	}
@@ -78,7 +78,7 @@ func TestBypassRecord(t *testing.T) {
 	l := newLab(t)
 	l.laneWorker()
 	call := l.runCall("direct", "stamp", `{"text":"a"}`)
-	plan := l.runPlan("plan", switchyard.Plan{Calls: []switchyard.PlanCall{{ID: "a", Tool: "stamp", Arguments: []byte(`{"text":"b"}`)}}})
+	plan := l.runPlan("plan", api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: "stamp", Arguments: []byte(`{"text":"b"}`)}}})
 	for run, lane := range map[client.WorkflowRun]string{call: "bypass/desk", plan: "desk"} {
 		l.result(run)
 		if records := l.records(run); len(records) != 1 || records[0].Lane != lane || records[0].Attempts != 1 {
@@ -96,7 +96,7 @@ func TestHandedBackCall(t *testing.T) {
 	run := l.runCall("run", "given", `{"text":"a"}`)
 	l.result(run)
 	records := l.records(run)
-	if len(records) != 1 || records[0].Attempts != 3 || records[0].Status != switchyard.CallCompleted || records[0].QueueWait.Std() < time.Second {
+	if len(records) != 1 || records[0].Attempts != 3 || records[0].Status != api.CallCompleted || records[0].QueueWait.Std() < time.Second {
 		t.Errorf("the records are %+v", records)
 	}
 }
@@ -118,8 +118,8 @@ func TestKeysAreOpened(t *testing.T) {
 		t.Errorf("records %q, want %q", lanes, want)
 	}
 	var opened []string
-	for _, e := range l.histories(switchyard.KeysWorkflowID(switchyard.DefaultTaskQueue, "android"), "")[0].GetEvents() {
-		var order switchyard.KeyOrder
+	for _, e := range l.histories(api.KeysWorkflowID(api.DefaultTaskQueue, "android"), "")[0].GetEvents() {
+		var order api.KeyOrder
 		if s := e.GetWorkflowExecutionSignaledEventAttributes(); s != nil && converter.GetDefaultDataConverter().FromPayloads(s.GetInput(), &order) == nil {
 			opened = append(opened, order.Open)
 		}

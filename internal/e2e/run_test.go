@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
@@ -24,14 +24,14 @@ func TestContinueAsNew(t *testing.T) {
 	checkSubscriber := l.subscriber("run")
 	r := l.result(run)
 	checkSubscriber()
-	if r.Outcome != switchyard.OutcomeAnswered || r.Answer != "from line 1 to line 60" || r.Usage.Turns != turns+1 || r.Usage.Calls != turns {
+	if r.Outcome != api.OutcomeAnswered || r.Answer != "from line 1 to line 60" || r.Usage.Turns != turns+1 || r.Usage.Calls != turns {
 		t.Errorf("result: %+v", r)
 	}
 	if parts := len(l.histories("run", first)); parts < 4 {
 		t.Errorf("the run has %d parts: it did not continue as new", parts)
 	}
 	sequence := 0
-	var last switchyard.EventType
+	var last api.EventType
 	for e, err := range audit.Events(l.ctx, l.Client, "run", first) {
 		if err != nil {
 			t.Fatal(err)
@@ -41,11 +41,11 @@ func TestContinueAsNew(t *testing.T) {
 		}
 		last = e.Type
 	}
-	if want := 2 + turns*3 + 1; sequence != want || last != switchyard.EventRunCompleted {
+	if want := 2 + turns*3 + 1; sequence != want || last != api.EventRunCompleted {
 		t.Errorf("%d events, the last one %s; want %d", sequence, last, want)
 	}
 	for i, record := range l.records(run) {
-		if want := switchyard.TurnCallID(i+1, 1); record.CallID != want || record.Run != first {
+		if want := api.TurnCallID(i+1, 1); record.CallID != want || record.Run != first {
 			t.Errorf("record %d is that of call %s of run %s, want %s of %s", i, record.CallID, record.Run, want, first)
 		}
 	}
@@ -60,7 +60,7 @@ func TestContinueAsNew(t *testing.T) {
 func TestStepInputs(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	var steps []switchyard.ScriptStep
+	var steps []api.ScriptStep
 	for range 40 {
 		steps = append(steps, step(call("produce", `{"bytes":20000}`)))
 	}

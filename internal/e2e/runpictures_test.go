@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -45,7 +45,7 @@ func TestRunPictures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.result(l.run(switchyard.AgentWorkflow, "librarian", switchyard.RunInput{Agent: agent, Prompt: "Which document tells how to change a workflow under running runs, and how long are the documents?"}))
+	l.result(l.run(api.AgentWorkflow, "librarian", api.RunInput{Agent: agent, Prompt: "Which document tells how to change a workflow under running runs, and how long are the documents?"}))
 	l.mustRun("timeline", "librarian", "--file", filepath.Join(pages, "librarian.html"))
 	photograph(t, filepath.Join(pages, "librarian.html"), "timeline", "1240,1000")
 	librarian.Stop()

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -30,7 +30,7 @@ var confess = activities.NewFunction("confess", func(ctx context.Context, in str
 		return nil, err
 	}
 	told := pass + " " + in.Card.Number
-	switchyard.ReportProgress(ctx, switchyard.Progress{Message: told})
+	api.ReportProgress(ctx, api.Progress{Message: told})
 	if in.Fail {
 		return nil, errors.New("no: " + told)
 	}

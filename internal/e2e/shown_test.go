@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -18,7 +18,7 @@ import (
 
 // everything is an agent whose calls fail and are retried, fail for good, are refused by their schema, by there being no such tool and by a
 // policy, are made together, approved, edited, denied, answered by a person, made by agents below, and interrupted.
-func everything() *switchyard.Agent {
+func everything() *api.Agent {
 	a := withTools(agent(
 		step(named("a", call("work", `{"text":"a1"}`)), call("work", `{"text":"a2","fails":2}`), call("work", `{"text":"a3","fails":9}`), call("work", `{"text":"a4","broken":true}`)),
 		step(call("work", `{"txet":"b1"}`), call("nothing", `{"text":"b2"}`), call("work", `{"text":"forbidden"}`), call("work_all", `{"texts":["b4","b5"]}`), call("work_all", `{"texts":["b6"]}`)),
@@ -28,7 +28,7 @@ func everything() *switchyard.Agent {
 		step(named("f", call("work", `{"text":"f1"}`))),
 		answer("${a} to ${f}"),
 	), "work work_once work_asked work_all clerk foreman")
-	a.Policies = []switchyard.PolicyRule{{Name: "house", When: "args.text == 'forbidden'", Then: switchyard.PolicyDeny, Message: "not in this house", Tools: []string{"work"}}}
+	a.Policies = []api.PolicyRule{{Name: "house", When: "args.text == 'forbidden'", Then: api.PolicyDeny, Message: "not in this house", Tools: []string{"work"}}}
 	return a
 }
 
@@ -71,17 +71,17 @@ func (l *lab) deeds() map[string]deed {
 
 // fate is what the journal says about an activity, in the words of differences.
 func (d deed) fate() string {
-	status := switchyard.CallFailed
+	status := api.CallFailed
 	if d.done > 0 {
-		status = switchyard.CallCompleted
+		status = api.CallCompleted
 	}
 	return fmt.Sprintf("%s of %s %s in %d attempts", d.text, d.tool, status, d.begun)
 }
 
 // differences compares records with what the tools really did: each deed has to have records that together are of all that it did,
 // one for each call, and that tell of its attempts and its end; and all other records have to be those of untold.
-func differences(records []switchyard.Record, deeds map[string]deed) (found []string) {
-	told, others := map[string][]switchyard.Record{}, map[string]int{}
+func differences(records []api.Record, deeds map[string]deed) (found []string) {
+	told, others := map[string][]api.Record{}, map[string]int{}
 	for _, r := range records {
 		key := r.Run + " " + r.CallID
 		if r.Activity != "" {
@@ -115,7 +115,7 @@ func differences(records []switchyard.Record, deeds map[string]deed) (found []st
 }
 
 // fates are what the records of calls that were made as one say of it, each once. Their texts are put together.
-func fates(records []switchyard.Record) (list []string) {
+func fates(records []api.Record) (list []string) {
 	var texts []string
 	for _, r := range records {
 		var in struct {
@@ -148,7 +148,7 @@ func TestShown(t *testing.T) {
 		// What is deleted is gone at once, and not after half a minute.
 		"--dynamic-config-value", `history.transferProcessorUpdateAckInterval="100ms"`, "--dynamic-config-value", `history.visibilityProcessorUpdateAckInterval="100ms"`)
 	first := l.workerIn(nil, "--tools", "testdata/shown/tools")
-	run := l.startAgent("shown", switchyard.RunInput{Agent: everything(), Prompt: "Go.", Conversation: "shown"})
+	run := l.startAgent("shown", api.RunInput{Agent: everything(), Prompt: "Go.", Conversation: "shown"})
 	firstRun := run.GetRunID()
 	l.decideShown()
 	l.await("for three calls to hold", func() bool {
@@ -162,7 +162,7 @@ func TestShown(t *testing.T) {
 	if r.Answer != "a1 to f1" {
 		t.Errorf("result: %+v", r)
 	}
-	var records []switchyard.Record
+	var records []api.Record
 	for r, err := range audit.Tree(l.ctx, l.Client, "shown", "") {
 		l.must(err)
 		records = append(records, r)
@@ -188,7 +188,7 @@ func TestShown(t *testing.T) {
 }
 
 // checkRest has the server forget the run's first execution, and fails the test unless starter show tells what is left.
-func (l *lab) checkRest(firstRun string, used switchyard.Usage) {
+func (l *lab) checkRest(firstRun string, used api.Usage) {
 	l.t.Helper()
 	_, err := l.Client.WorkflowService().DeleteWorkflowExecution(l.ctx, &workflowservice.DeleteWorkflowExecutionRequest{Namespace: "default",
 		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "shown", RunId: firstRun}})
@@ -200,7 +200,7 @@ func (l *lab) checkRest(firstRun string, used switchyard.Usage) {
 	code, out := l.command("show", "shown", "--output", "json")
 	var shown struct {
 		Status     audit.RunStatus
-		Usage      switchyard.Usage
+		Usage      api.Usage
 		Incomplete bool
 	}
 	if err := json.Unmarshal([]byte(out), &shown); err != nil || code != 0 || !shown.Incomplete || shown.Usage != used || shown.Status != audit.RunCompleted {
@@ -215,10 +215,10 @@ func (l *lab) checkRest(firstRun string, used switchyard.Usage) {
 func (l *lab) decideShown() {
 	l.t.Helper()
 	open := l.awaitApprovals("shown", 3)
-	for _, d := range []switchyard.Decision{
-		{Call: "3.1", Kind: switchyard.DecisionEdit, By: "ada", Reason: "better", Arguments: []byte(`{"text":"C1"}`)},
-		{Call: "3.2", Kind: switchyard.DecisionDeny, By: "bob", Reason: "no"},
-		{Call: "3.3", Kind: switchyard.DecisionApprove, By: "eve"},
+	for _, d := range []api.Decision{
+		{Call: "3.1", Kind: api.DecisionEdit, By: "ada", Reason: "better", Arguments: []byte(`{"text":"C1"}`)},
+		{Call: "3.2", Kind: api.DecisionDeny, By: "bob", Reason: "no"},
+		{Call: "3.3", Kind: api.DecisionApprove, By: "eve"},
 	} {
 		d.Digest = open[d.Call].Digest
 		if refused := l.decide("shown", d); refused != "" {
@@ -232,30 +232,30 @@ func (l *lab) decideShown() {
 }
 
 // checkTampering fails the test unless every wrong record is found, so that what finds none has looked.
-func checkTampering(t *testing.T, records []switchyard.Record, deeds map[string]deed) {
+func checkTampering(t *testing.T, records []api.Record, deeds map[string]deed) {
 	t.Helper()
 	for i, r := range records {
-		wrong := func(change func(r *switchyard.Record)) []switchyard.Record {
+		wrong := func(change func(r *api.Record)) []api.Record {
 			list := slices.Clone(records)
 			change(&list[i])
 			return list
 		}
-		for name, list := range map[string][]switchyard.Record{
+		for name, list := range map[string][]api.Record{
 			"is missing":     slices.Delete(slices.Clone(records), i, i+1),
 			"is there twice": append(slices.Clone(records), r),
-			"has another status": wrong(func(r *switchyard.Record) {
-				if r.Status = switchyard.CallCompleted; records[i].Status == r.Status {
-					r.Status = switchyard.CallFailed
+			"has another status": wrong(func(r *api.Record) {
+				if r.Status = api.CallCompleted; records[i].Status == r.Status {
+					r.Status = api.CallFailed
 				}
 			}),
-			"is of another tool": wrong(func(r *switchyard.Record) { r.Tool = "other" }),
-			"is of another call": wrong(func(r *switchyard.Record) { r.CallID, r.Activity, r.Path = "9.9", "", "9.9" }),
+			"is of another tool": wrong(func(r *api.Record) { r.Tool = "other" }),
+			"is of another call": wrong(func(r *api.Record) { r.CallID, r.Activity, r.Path = "9.9", "", "9.9" }),
 		} {
 			if len(differences(list, deeds)) == 0 {
 				t.Errorf("nobody sees that the record of %s %s", r.Path, name)
 			}
 		}
-		more := wrong(func(r *switchyard.Record) { r.Attempts++ })
+		more := wrong(func(r *api.Record) { r.Attempts++ })
 		if _, nothing := untold[r.Path]; !nothing && len(differences(more, deeds)) == 0 {
 			t.Errorf("nobody sees that the record of %s has an attempt too many", r.Path)
 		}
@@ -263,7 +263,7 @@ func checkTampering(t *testing.T, records []switchyard.Record, deeds map[string]
 }
 
 // checkDecided fails the test unless the records tell who decided what, and of no other call that anybody did.
-func checkDecided(t *testing.T, records []switchyard.Record) {
+func checkDecided(t *testing.T, records []api.Record) {
 	t.Helper()
 	decided := map[string]string{}
 	for _, r := range records {
@@ -298,11 +298,11 @@ func (l *lab) checkNumbers(run client.WorkflowRun) {
 }
 
 // checkPrinted fails the test unless starter prints these records.
-func (l *lab) checkPrinted(records []switchyard.Record) {
+func (l *lab) checkPrinted(records []api.Record) {
 	l.t.Helper()
 	var lines strings.Builder
 	for _, r := range records {
-		line, err := switchyard.EncodeJSON(r)
+		line, err := api.EncodeJSON(r)
 		l.must(err)
 		lines.Write(append(line, '\n'))
 	}
@@ -313,7 +313,7 @@ func (l *lab) checkPrinted(records []switchyard.Record) {
 
 // checkTotals fails the test unless the run's own count and the totals of starter report are what the journal adds up to, with the
 // calls that no tool executed.
-func (l *lab) checkTotals(used switchyard.Usage, deeds map[string]deed) {
+func (l *lab) checkTotals(used api.Usage, deeds map[string]deed) {
 	l.t.Helper()
 	var want audit.CallStats
 	tools := map[string]int{}

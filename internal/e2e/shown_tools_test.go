@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 )
 
 // What the tools of TestShown write to the journal before the name of what they do.
@@ -26,12 +26,12 @@ type workArgs struct {
 
 // do is what lies between the two lines of an execution in the journal.
 func (in workArgs) do(ctx context.Context) error {
-	call, _ := switchyard.ContextOf(ctx)
+	call, _ := api.ContextOf(ctx)
 	switch {
 	case in.Broken:
 		return errors.New("it is broken")
 	case call.Attempt <= in.Fails:
-		return switchyard.Transient(errors.New("not yet"), 0)
+		return api.Transient(errors.New("not yet"), 0)
 	case in.Hold:
 		return gateOpens(ctx)
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -32,20 +32,20 @@ func TestInstancesAreClosed(t *testing.T) {
 		}},
 		"wall time": {start: func() client.WorkflowRun {
 			a := counting(tool, hold, answer("never"))
-			a.Limits.WallTime = switchyard.Duration(2e9)
+			a.Limits.WallTime = api.Duration(2e9)
 			return l.runAgent("wall time", a)
 		}},
 		"model": {start: func() client.WorkflowRun { return l.runAgent("model", counting(tool, step(add))) }},
 		"plan": {start: func() client.WorkflowRun {
-			return l.runPlan("plan", switchyard.Plan{Calls: []switchyard.PlanCall{{ID: "a", Tool: tool}, {ID: "b", Tool: "broken"}}})
+			return l.runPlan("plan", api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: tool}, {ID: "b", Tool: "broken"}}})
 		}},
 		"direct":    {start: func() client.WorkflowRun { return l.runCall("direct", tool, `{"by":1}`) }},
 		"cancel":    {start: func() client.WorkflowRun { return l.runAgent("cancel", counting(tool, hold)) }, end: func(id string) error { return l.Client.CancelWorkflow(l.ctx, id, "") }},
 		"terminate": {start: func() client.WorkflowRun { return l.runAgent("terminate", counting(tool, hold)) }, end: func(id string) error { return l.Client.TerminateWorkflow(l.ctx, id, "", "enough") }, late: true},
 		"timeout": {start: func() client.WorkflowRun {
 			a := counting(tool, hold)
-			run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: "timeout", TaskQueue: switchyard.DefaultTaskQueue, WorkflowExecutionTimeout: 3e9},
-				switchyard.AgentWorkflow, switchyard.RunInput{Agent: a, Prompt: "Go."})
+			run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: "timeout", TaskQueue: api.DefaultTaskQueue, WorkflowExecutionTimeout: 3e9},
+				api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestInstanceContinuesAsNew(t *testing.T) {
 	l.worker()
 	l.worker()
 	const tool, turns = "counter", 12
-	var steps []switchyard.ScriptStep
+	var steps []api.ScriptStep
 	for range turns - 1 {
 		steps = append(steps, step(call(tool, `{}`)))
 	}
@@ -115,7 +115,7 @@ func TestAdoptedHolderKilled(t *testing.T) {
 	l.await("for the instance to be adopted", func() bool {
 		described, err := l.Client.DescribeWorkflowExecution(l.ctx, "run", "")
 		return err == nil && slices.ContainsFunc(described.GetPendingActivities(), func(a *workflowpb.PendingActivityInfo) bool {
-			return a.GetActivityType().GetName() == switchyard.HoldActivity && a.GetHeartbeatDetails() != nil
+			return a.GetActivityType().GetName() == api.HoldActivity && a.GetHeartbeatDetails() != nil
 		})
 	})
 	l.killHolder(id, tool, first, second)

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/client"
 )
 
 // withHold is a run that uses a counter, waits for the gate elsewhere, and uses the counter again, twice.
-func withHold(tool string) *switchyard.Agent {
+func withHold(tool string) *api.Agent {
 	return counting("hold_read "+tool, step(call(tool, `{"by":1}`)), step(call("hold_read", `{}`)),
 		step(call(tool, `{"by":10}`)), step(call(tool, `{"by":100}`)), answer("done"))
 }
@@ -31,7 +31,7 @@ func (l *lab) outcomes(run client.WorkflowRun, tool string) []string {
 			text += " " + string(r.Error.Type)
 		}
 		if r.Result != nil {
-			text += " " + strings.Join(append([]string{switchyard.PlainText(r.Result.Output)}, r.Result.Notes...), "; ")
+			text += " " + strings.Join(append([]string{api.PlainText(r.Result.Output)}, r.Result.Notes...), "; ")
 		}
 		list = append(list, text)
 	}
@@ -45,7 +45,7 @@ func (l *lab) lossNoticed(run client.WorkflowRun) (at time.Time, told bool) {
 	l.t.Helper()
 	holds := map[int64]bool{}
 	for _, e := range l.histories(run.GetID(), run.GetRunID())[0].GetEvents() {
-		if e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == switchyard.HoldActivity {
+		if e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == api.HoldActivity {
 			holds[e.GetEventId()] = true
 		}
 		if holds[e.GetActivityTaskTimedOutEventAttributes().GetScheduledEventId()] {
@@ -99,12 +99,12 @@ func TestHolderLostInCall(t *testing.T) {
 	l := newLab(t)
 	first, second := l.worker(), l.worker()
 	const tool = "brittle_counter"
-	run := l.runPlan("run", switchyard.Plan{Calls: []switchyard.PlanCall{
+	run := l.runPlan("run", api.Plan{Calls: []api.PlanCall{
 		{ID: "a", Tool: tool, Arguments: []byte(`{"gate":"before"}`)}, {ID: "b", Tool: tool}, {ID: "c", Tool: "append", Arguments: []byte(`{"text":"x"}`)}}})
 	l.awaitText(run.GetRunID(), tool, wroteAsked, 1)
 	l.killHolder(run.GetRunID(), tool, first, second)
 	l.openGate()
-	l.failure(run, switchyard.RunCallsFailed)
+	l.failure(run, api.RunCallsFailed)
 	expect(t, "records", slices.Sorted(slices.Values(l.statuses(run))),
 		[]string{"a brittle_counter failed outcome_unknown", "b brittle_counter refused worker_lost", "c append completed"})
 }

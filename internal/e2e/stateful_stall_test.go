@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestStalledHolder proves the fence: a worker that is suspended for longer than its lease does nothing with its instance
@@ -16,12 +16,12 @@ import (
 func TestStalledHolder(t *testing.T) {
 	const tool = "serial_counter"
 	for name, test := range map[string]struct {
-		steps []switchyard.ScriptStep
+		steps []api.ScriptStep
 		// asked are the journal's lines of the tool when the worker is suspended, after the first call's.
 		asked []string
 	}{
-		"in a call": {[]switchyard.ScriptStep{step(add("n", tool, `{"by":10,"gate":"before"}`))}, []string{wroteAsked}},
-		"idle":      {[]switchyard.ScriptStep{step(call("hold_read", `{}`)), step(add("n", tool, `{"by":10}`))}, nil},
+		"in a call": {[]api.ScriptStep{step(add("n", tool, `{"by":10,"gate":"before"}`))}, []string{wroteAsked}},
+		"idle":      {[]api.ScriptStep{step(call("hold_read", `{}`)), step(add("n", tool, `{"by":10}`))}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -29,8 +29,8 @@ func TestStalledHolder(t *testing.T) {
 			l.worker("--lanes", "general")
 			l.worker("--lanes", "serial")
 			l.worker("--lanes", "serial")
-			run := l.runAgent("run", counting("hold_read "+tool, slices.Concat([]switchyard.ScriptStep{step(call(tool, `{"by":1}`))}, test.steps,
-				[]switchyard.ScriptStep{answer("${n}")})...))
+			run := l.runAgent("run", counting("hold_read "+tool, slices.Concat([]api.ScriptStep{step(call(tool, `{"by":1}`))}, test.steps,
+				[]api.ScriptStep{answer("${n}")})...))
 			id := run.GetRunID()
 			l.await("for the second step", func() bool { return len(l.entries()) == 3 })
 			stalled := l.holder(id, tool)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"go.temporal.io/sdk/client"
 )
@@ -28,10 +28,10 @@ func (l *lab) texts(run, tool string) []string {
 }
 
 // add is a call of a counter whose answer later steps may refer to as id.
-func add(id, tool, arguments string) switchyard.ScriptCall { return named(id, call(tool, arguments)) }
+func add(id, tool, arguments string) api.ScriptCall { return named(id, call(tool, arguments)) }
 
 // counting returns an agent with the tools of a list that plays the steps.
-func counting(tools string, steps ...switchyard.ScriptStep) *switchyard.Agent {
+func counting(tools string, steps ...api.ScriptStep) *api.Agent {
 	return withTools(agent(steps...), tools)
 }
 
@@ -110,7 +110,7 @@ func (l *lab) awaitText(run, tool, text string, times int) {
 func TestHolderKilled(t *testing.T) {
 	for name, test := range map[string]struct {
 		tool   string
-		middle switchyard.ScriptCall
+		middle api.ScriptCall
 		// waits is what the journal says when the worker is to be killed, and how often.
 		waits string
 		times int
@@ -123,7 +123,7 @@ func TestHolderKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			first, second := l.worker(), l.worker()
-			play := func(id string) *switchyard.Agent {
+			play := func(id string) *api.Agent {
 				return counting("hold_read kept_counter late_counter", step(call(test.tool, `{"by":1}`)), step(test.middle),
 					step(add("n", test.tool, `{"by":100}`)), answer("${n}"))
 			}
@@ -146,7 +146,7 @@ func TestHolderKilled(t *testing.T) {
 				t.Errorf("%d instances were closed, want the one that was not killed: %q", n, texts)
 			}
 			for _, r := range l.records(run) {
-				if r.Status != switchyard.CallCompleted || len(r.Notes) > 0 {
+				if r.Status != api.CallCompleted || len(r.Notes) > 0 {
 					t.Errorf("call %s is %s, notes %q, error %v", r.CallID, r.Status, r.Notes, r.Error)
 				}
 			}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/histories"
 	"github.com/switchyard/switchyard/workflows"
@@ -77,7 +77,7 @@ func TestSubAgents(t *testing.T) {
 	if nested.Prompt != "Write about editing." || nested.Name != "writer" || nested.Parent.Depth != 2 || nested.Conversation != "run/1.2/1.1" {
 		t.Errorf("the nested run: %+v, below %+v", nested, nested.Parent)
 	}
-	spans := map[string]switchyard.Record{}
+	spans := map[string]api.Record{}
 	for _, r := range l.records(run) {
 		spans[r.CallID] = r
 	}
@@ -94,7 +94,7 @@ func TestSubAgentsKilled(t *testing.T) {
 	l := newLab(t)
 	collector := newCollector(t)
 	first := l.worker("--otlp-endpoint", collector.URL)
-	clerks := func() *switchyard.Agent {
+	clerks := func() *api.Agent {
 		return withTools(agent(step(named("a", call("clerk", `{"task":"first"}`)), named("b", call("clerk", `{"task":"second"}`))), answer("${a} and ${b}")), "clerk")
 	}
 	undisturbed := l.result(l.runAgent("undisturbed", clerks()))
@@ -135,7 +135,7 @@ func (l *lab) completed(run client.WorkflowRun) map[string]bool {
 		if err != nil {
 			l.t.Fatal(err)
 		}
-		if r.Status == switchyard.CallCompleted && r.Child == nil {
+		if r.Status == api.CallCompleted && r.Child == nil {
 			calls[r.Run+" "+r.CallID] = true
 		}
 	}
@@ -164,15 +164,15 @@ func TestSubAgentContinuesAsNew(t *testing.T) {
 // what they know, and that is their answer.
 func TestSubAgentBudgets(t *testing.T) {
 	for name, test := range map[string]struct {
-		limits switchyard.Limits
-		within func(switchyard.Usage) bool
+		limits api.Limits
+		within func(api.Usage) bool
 	}{
-		"calls": {switchyard.Limits{Calls: 14}, func(u switchyard.Usage) bool { return u.Calls == 14 }},
-		"tokens": {switchyard.Limits{Tokens: 600}, func(u switchyard.Usage) bool {
+		"calls": {api.Limits{Calls: 14}, func(u api.Usage) bool { return u.Calls == 14 }},
+		"tokens": {api.Limits{Tokens: 600}, func(u api.Usage) bool {
 			used := u.InputTokens + u.OutputTokens
 			return used >= 600 && used < 1000
 		}},
-		"cost": {switchyard.Limits{Cost: 0.6}, func(u switchyard.Usage) bool { return u.Cost >= 0.4 && u.Cost < 1 }},
+		"cost": {api.Limits{Cost: 0.6}, func(u api.Usage) bool { return u.Cost >= 0.4 && u.Cost < 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -186,7 +186,7 @@ func TestSubAgentBudgets(t *testing.T) {
 			}
 			for _, record := range l.records(run) {
 				want := "the agent reached its limit of " + name
-				if record.Status != switchyard.CallCompleted || string(record.Result.Output) != `"not all of it"` || !strings.Contains(fmt.Sprint(record.Notes), want) {
+				if record.Status != api.CallCompleted || string(record.Result.Output) != `"not all of it"` || !strings.Contains(fmt.Sprint(record.Notes), want) {
 					t.Errorf("call %s ended as %s with %s, notes %q", record.CallID, record.Status, record.Result.Output, record.Notes)
 				}
 			}
@@ -195,9 +195,9 @@ func TestSubAgentBudgets(t *testing.T) {
 }
 
 // stepsBelow returns of every agent of a run's tree what each of its model steps used.
-func (l *lab) stepsBelow(id string) (steps map[string][]switchyard.Usage) {
+func (l *lab) stepsBelow(id string) (steps map[string][]api.Usage) {
 	l.t.Helper()
-	steps = map[string][]switchyard.Usage{}
+	steps = map[string][]api.Usage{}
 	for e, err := range audit.Events(l.ctx, l.Client, id, "") {
 		switch {
 		case err != nil:
@@ -215,15 +215,15 @@ func (l *lab) stepsBelow(id string) (steps map[string][]switchyard.Usage) {
 // not exceed by more than one step of each, also where their worker is killed in
 // the middle; that calls are never exceeded at all; and that what the run tells of its usage is what all steps and calls used.
 func TestManySubAgentBudgets(t *testing.T) {
-	tokens := func(u switchyard.Usage) float64 { return float64(u.InputTokens + u.OutputTokens) }
+	tokens := func(u api.Usage) float64 { return float64(u.InputTokens + u.OutputTokens) }
 	for name, test := range map[string]struct {
-		limits switchyard.Limits
+		limits api.Limits
 		limit  float64
-		used   func(switchyard.Usage) float64
+		used   func(api.Usage) float64
 	}{
-		"calls":  {switchyard.Limits{Calls: 100}, 100, func(u switchyard.Usage) float64 { return float64(u.Calls) }},
-		"tokens": {switchyard.Limits{Tokens: 12_000}, 12_000, tokens},
-		"cost":   {switchyard.Limits{Cost: 9}, 9, func(u switchyard.Usage) float64 { return u.Cost }},
+		"calls":  {api.Limits{Calls: 100}, 100, func(u api.Usage) float64 { return float64(u.Calls) }},
+		"tokens": {api.Limits{Tokens: 12_000}, 12_000, tokens},
+		"cost":   {api.Limits{Cost: 9}, 9, func(u api.Usage) float64 { return u.Cost }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
@@ -282,7 +282,7 @@ func TestSubAgentEnds(t *testing.T) {
 // TestSubAgentsCancelled proves that a run that is cancelled, or ended by the server, takes the sub-agents below it along,
 // with what they run, and that the records are whole.
 func TestSubAgentsCancelled(t *testing.T) {
-	holding := func() *switchyard.Agent {
+	holding := func() *api.Agent {
 		return withTools(agent(step(call("holder", `{}`), call("append", `{"text":"beside"}`)), answer("never")), "holder append")
 	}
 	whole := []string{"1.1 holder cancelled cancelled", "1.1/1.1 append completed", "1.1/2.1 hold_read cancelled cancelled", "1.2 append completed"}

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 	tlog "go.temporal.io/sdk/log"
@@ -17,7 +17,7 @@ import (
 // reading the run afterwards gives.
 func (l *lab) subscriber(id string) (check func()) {
 	type seen struct {
-		events []switchyard.Event
+		events []api.Event
 		err    error
 	}
 	done := make(chan seen, 1)
@@ -34,7 +34,7 @@ func (l *lab) subscriber(id string) (check func()) {
 	return func() {
 		l.t.Helper()
 		got := <-done
-		var want []switchyard.Event
+		var want []api.Event
 		for e, err := range audit.Events(l.ctx, l.Client, id, "") {
 			if err != nil {
 				l.t.Fatal(err)
@@ -48,7 +48,7 @@ func (l *lab) subscriber(id string) (check func()) {
 }
 
 // resume appends so many events after a position, fewer at the run's end, and returns the position then.
-func (l *lab) resume(events []switchyard.Event, kept []byte, wanted int) ([]switchyard.Event, []byte, error) {
+func (l *lab) resume(events []api.Event, kept []byte, wanted int) ([]api.Event, []byte, error) {
 	var position audit.Position
 	if err := json.Unmarshal(kept, &position); err != nil {
 		return events, kept, err

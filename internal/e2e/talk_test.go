@@ -13,33 +13,33 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
 
 // goOn starts a run that continues the conversation talk.
-func (l *lab) goOn(prompt string, a *switchyard.Agent) client.WorkflowRun {
+func (l *lab) goOn(prompt string, a *api.Agent) client.WorkflowRun {
 	l.t.Helper()
-	return l.run(switchyard.AgentWorkflow, "talk", switchyard.RunInput{Agent: a, Prompt: prompt, Conversation: "talk", Continue: true})
+	return l.run(api.AgentWorkflow, "talk", api.RunInput{Agent: a, Prompt: prompt, Conversation: "talk", Continue: true})
 }
 
 // said returns the conversation of a run in brief: a letter for each role, with calls and texts.
 func (l *lab) said(run client.WorkflowRun) []string {
 	l.t.Helper()
-	value, err := l.Client.QueryWorkflow(l.ctx, run.GetID(), run.GetRunID(), switchyard.ConversationQuery, 0)
+	value, err := l.Client.QueryWorkflow(l.ctx, run.GetID(), run.GetRunID(), api.ConversationQuery, 0)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	var page switchyard.Page
+	var page api.Page
 	if err := value.Get(&page); err != nil {
 		l.t.Fatal(err)
 	}
 	var said []string
 	for _, m := range page.Messages.Value {
 		text := string(m.Role) + " " + m.Text
-		if m.Role == switchyard.RoleTool {
+		if m.Role == api.RoleTool {
 			text = "tool " + m.CallID
 		}
 		if m.Failed {
@@ -59,17 +59,17 @@ func (l *lab) said(run client.WorkflowRun) []string {
 func TestConversationOverRuns(t *testing.T) {
 	l := newLab(t)
 	worker := l.worker()
-	first := l.run(switchyard.AgentWorkflow, "talk", switchyard.RunInput{Agent: agent(step(named("a", call("append", `{"text":"a"}`))), answer("first: ${a.text}")), Prompt: "One."})
+	first := l.run(api.AgentWorkflow, "talk", api.RunInput{Agent: agent(step(named("a", call("append", `{"text":"a"}`))), answer("first: ${a.text}")), Prompt: "One."})
 	l.result(first)
 	terminated := l.goOn("Two.", agent(step(call("hold_read", `{}`))))
 	l.await("for the call", func() bool { return len(l.entries()) == 2 })
 	if err := l.Client.TerminateWorkflow(l.ctx, "talk", terminated.GetRunID(), "enough"); err != nil {
 		t.Fatal(err)
 	}
-	l.failure(l.goOn("Three.", agent(step(call("append", `{"text":"b"}`)))), switchyard.RunModelFailed)
+	l.failure(l.goOn("Three.", agent(step(call("append", `{"text":"b"}`)))), api.RunModelFailed)
 	unknown := agent(answer("never"))
 	unknown.Tools = []string{"nosuch"}
-	l.failure(l.goOn("Four.", unknown), switchyard.RunInvalid)
+	l.failure(l.goOn("Four.", unknown), api.RunInvalid)
 	worker.Stop()
 	untouched := l.goOn("Five.", agent(answer("never")))
 	if err := l.Client.TerminateWorkflow(l.ctx, "talk", untouched.GetRunID(), "too late"); err != nil {
@@ -99,7 +99,7 @@ func TestConversationContinuesAsNew(t *testing.T) {
 	long.Limits.Turns = 6
 	second := l.goOn("Two.", long)
 	from := second.GetRunID()
-	if r := l.result(second); r.Outcome != switchyard.OutcomeAnswered || r.Usage.Turns != 6 {
+	if r := l.result(second); r.Outcome != api.OutcomeAnswered || r.Usage.Turns != 6 {
 		t.Errorf("result: %+v", r)
 	}
 	if parts := len(l.histories("talk", from)); parts < 2 {
@@ -118,13 +118,13 @@ func TestConversationContinuesAsNew(t *testing.T) {
 func TestConversationElsewhere(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	other := l.run(switchyard.AgentWorkflow, "other", switchyard.RunInput{Agent: agent(answer("never")), Prompt: "Go.", Conversation: "talk", Continue: true})
-	if app := l.failure(other, switchyard.RunInvalid); !strings.Contains(app.Message(), "has that for its workflow id") {
+	other := l.run(api.AgentWorkflow, "other", api.RunInput{Agent: agent(answer("never")), Prompt: "Go.", Conversation: "talk", Continue: true})
+	if app := l.failure(other, api.RunInvalid); !strings.Contains(app.Message(), "has that for its workflow id") {
 		t.Errorf("message: %s", app.Message())
 	}
-	a := l.startAgent("apart", switchyard.RunInput{Agent: agent(step(call("hold_read", `{}`)), answer("apart")), Prompt: "Apart.", Conversation: "talk"})
+	a := l.startAgent("apart", api.RunInput{Agent: agent(step(call("hold_read", `{}`)), answer("apart")), Prompt: "Apart.", Conversation: "talk"})
 	l.awaitEntries(1)
-	if app := l.failure(l.goOn("Go.", agent(answer("never"))), switchyard.RunInvalid); !strings.Contains(app.Message(), "the run apart of the conversation talk goes on") {
+	if app := l.failure(l.goOn("Go.", agent(answer("never"))), api.RunInvalid); !strings.Contains(app.Message(), "the run apart of the conversation talk goes on") {
 		t.Errorf("message: %s", app.Message())
 	}
 	l.openGate()
@@ -135,10 +135,10 @@ func TestConversationElsewhere(t *testing.T) {
 }
 
 // startAgent is run for an agent's run that is found by its conversation.
-func (l *lab) startAgent(id string, in switchyard.RunInput) client.WorkflowRun {
+func (l *lab) startAgent(id string, in api.RunInput) client.WorkflowRun {
 	l.t.Helper()
-	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id, TaskQueue: switchyard.DefaultTaskQueue,
-		TypedSearchAttributes: temporal.NewSearchAttributes(temporal.NewSearchAttributeKeyKeyword(switchyard.AttributeConversation).ValueSet(in.Conversation))}, switchyard.AgentWorkflow, in)
+	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id, TaskQueue: api.DefaultTaskQueue,
+		TypedSearchAttributes: temporal.NewSearchAttributes(temporal.NewSearchAttributeKeyKeyword(api.AttributeConversation).ValueSet(in.Conversation))}, api.AgentWorkflow, in)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -253,12 +253,12 @@ func TestConversationBusy(t *testing.T) {
 func TestScheduledConversation(t *testing.T) {
 	l := newLab(t)
 	l.worker()
-	holds := switchyard.RunInput{Agent: agent(step(call("hold_read", `{}`)), answer("held")), Prompt: "Hold.", Conversation: "talk", Continue: true}
-	answers := switchyard.RunInput{Agent: agent(answer("done")), Prompt: "Go.", Conversation: "talk", Continue: true}
-	first := l.run(switchyard.ScheduledWorkflow, "first", holds)
+	holds := api.RunInput{Agent: agent(step(call("hold_read", `{}`)), answer("held")), Prompt: "Hold.", Conversation: "talk", Continue: true}
+	answers := api.RunInput{Agent: agent(answer("done")), Prompt: "Go.", Conversation: "talk", Continue: true}
+	first := l.run(api.ScheduledWorkflow, "first", holds)
 	l.awaitEntries(1)
-	busy := l.run(switchyard.ScheduledWorkflow, "busy", answers)
-	if app := l.failure(busy, switchyard.RunInvalid); !strings.Contains(app.Message(), "another run of the conversation talk goes on") {
+	busy := l.run(api.ScheduledWorkflow, "busy", answers)
+	if app := l.failure(busy, api.RunInvalid); !strings.Contains(app.Message(), "another run of the conversation talk goes on") {
 		t.Errorf("message: %s", app.Message())
 	}
 	if err := l.Client.CancelWorkflow(l.ctx, "first", ""); err != nil {
@@ -266,12 +266,12 @@ func TestScheduledConversation(t *testing.T) {
 	}
 	l.cancelled(first)
 	l.cancelled(l.Client.GetWorkflow(l.ctx, "talk", ""))
-	second := l.run(switchyard.ScheduledWorkflow, "second", answers)
+	second := l.run(api.ScheduledWorkflow, "second", answers)
 	if r := l.result(second); r.Answer != "done" {
 		t.Errorf("result: %+v", r)
 	}
 	expect(t, "conversation", l.said(l.Client.GetWorkflow(l.ctx, "talk", "")), []string{"system Test.",
 		"user Hold.", "assistant 1.1", "tool 1.1 cancelled", "user Go.", "assistant done"})
 	answers.Conversation = ""
-	l.failure(l.run(switchyard.ScheduledWorkflow, "none", answers), switchyard.RunInvalid)
+	l.failure(l.run(api.ScheduledWorkflow, "none", answers), api.RunInvalid)
 }

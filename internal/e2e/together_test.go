@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
@@ -29,10 +29,10 @@ var appendAll = activities.NewFunction("append_all", func(ctx context.Context, i
 })
 
 // runDry starts a dry run of an agent.
-func (l *lab) runDry(id string, a *switchyard.Agent) client.WorkflowRun {
+func (l *lab) runDry(id string, a *api.Agent) client.WorkflowRun {
 	l.t.Helper()
-	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id, TaskQueue: switchyard.DefaultTaskQueue}, switchyard.AgentWorkflow,
-		switchyard.RunInput{Agent: a, Prompt: "Go.", DryRun: true})
+	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id, TaskQueue: api.DefaultTaskQueue}, api.AgentWorkflow,
+		api.RunInput{Agent: a, Prompt: "Go.", DryRun: true})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -40,17 +40,17 @@ func (l *lab) runDry(id string, a *switchyard.Agent) client.WorkflowRun {
 }
 
 // planned is a call with an execution plan that changes nothing of what it does.
-func planned(tool, arguments string) switchyard.ScriptCall {
+func planned(tool, arguments string) api.ScriptCall {
 	return call(tool, strings.TrimSuffix(arguments, "}")+`,"execution_plan":{"intent":"write with pin 471147","limits":{"timeout":"20s"}}}`)
 }
 
 // withheldAgent asks for calls of every kind that a dry run tells apart.
-func withheldAgent() *switchyard.Agent {
+func withheldAgent() *api.Agent {
 	return withTools(agent(step(call("produce", `{"bytes":3}`), call("append", `{"text":"$${not} a reference"}`), planned("append_all", `{"texts":["b"],"pin":"471147"}`), call("append", `{"txet":"c"}`)),
 		answer("done")), "produce append append_all")
 }
 
-func batchedAgent() *switchyard.Agent {
+func batchedAgent() *api.Agent {
 	return withTools(agent(step(call("append_all", `{"texts":["a","b"]}`), call("append", `{"text":"c"}`), call("append_all", `{"texts":["d"]}`),
 		call("append_all", `{"texts":["e"]}`), planned("append_all", `{"texts":["f"]}`)), answer("done")), "append append_all")
 }
@@ -68,9 +68,9 @@ var accountable = []behaviour{
 }
 
 // recordsOf returns a run's records by call.
-func (l *lab) recordsOf(id string) map[string]switchyard.Record {
+func (l *lab) recordsOf(id string) map[string]api.Record {
 	l.t.Helper()
-	records := map[string]switchyard.Record{}
+	records := map[string]api.Record{}
 	for r, err := range audit.Records(l.ctx, l.Client, id, "") {
 		if err != nil {
 			l.t.Fatal(err)
@@ -96,7 +96,7 @@ func TestTogether(t *testing.T) {
 		"1.4": ` {"texts":["e"]} ["e"]`, "1.5": ` {"texts":["f"]} ["f"]`} {
 		r := records[id]
 		if r.Result == nil || r.Activity+" "+string(r.Arguments)+" "+string(r.Result.Output) != want || r.Batched != (r.Activity != "") ||
-			r.Status != switchyard.CallCompleted || r.Attempts != 1 || r.Started.IsZero() || r.Turn != 1 {
+			r.Status != api.CallCompleted || r.Attempts != 1 || r.Started.IsZero() || r.Turn != 1 {
 			t.Errorf("%s: %+v", id, r)
 		}
 	}
@@ -122,14 +122,14 @@ func TestDryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	records := l.recordsOf("dry")
-	if r := records["1.3"]; !r.DryRun || r.Status != switchyard.CallCompleted || r.Phase != switchyard.PhasePreExecution || strings.Contains(string(r.Arguments), "471147") ||
+	if r := records["1.3"]; !r.DryRun || r.Status != api.CallCompleted || r.Phase != api.PhasePreExecution || strings.Contains(string(r.Arguments), "471147") ||
 		strings.Contains(string(r.Result.Output), "471147") || r.Plan == nil || r.Plan.Intent != "write with pin ***" {
 		t.Errorf("a withheld call: %+v", r)
 	}
 	if r := records["1.1"]; r.DryRun || r.Result == nil {
 		t.Errorf("a call that reads: %+v", r)
 	}
-	if r := records["1.4"]; r.DryRun || r.Status != switchyard.CallRefused {
+	if r := records["1.4"]; r.DryRun || r.Status != api.CallRefused {
 		t.Errorf("a wrong call: %+v", r)
 	}
 	code, out := l.command("plan", "--from-dry-run", "dry")

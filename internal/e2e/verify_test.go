@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
 )
 
@@ -23,7 +23,7 @@ func payments() []activities.Function {
 		activities.NewFunction("pay", func(ctx context.Context, in struct {
 			AtOnce bool `json:"at_once"`
 		}) (string, error) {
-			call, _ := switchyard.ContextOf(ctx)
+			call, _ := api.ContextOf(ctx)
 			first, second := "begins "+call.Key, "pays "+call.Key
 			if in.AtOnce {
 				first, second = second, first
@@ -84,7 +84,7 @@ func TestVerify(t *testing.T) {
 				t.Fatalf("records: %v", l.statuses(run))
 			}
 			verifies, pays := records[0], records[1]
-			if verifies.CallID != "verify-1.1" || verifies.Verifies != "1.1" || verifies.Parent != "1.1" || verifies.Status != switchyard.CallCompleted {
+			if verifies.CallID != "verify-1.1" || verifies.Verifies != "1.1" || verifies.Parent != "1.1" || verifies.Status != api.CallCompleted {
 				t.Errorf("the record of the call that verifies: %+v", verifies)
 			}
 			if got := recordText(pays); got != test.record {
@@ -97,6 +97,6 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-func recordText(r switchyard.Record) string {
+func recordText(r api.Record) string {
 	return fmt.Sprintf("%s %s %s, %d attempts, %s", r.CallID, r.Tool, r.Status, r.Attempts, strings.Join(r.Notes, "; "))
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
@@ -62,7 +62,7 @@ type entry struct {
 var began = time.Now()
 
 func write(ctx context.Context, e entry) error {
-	call, ok := switchyard.ContextOf(ctx)
+	call, ok := api.ContextOf(ctx)
 	if !ok {
 		return errors.New("the tool has no call context")
 	}
@@ -159,8 +159,8 @@ func functions() []activities.Function {
 			return "ticked", write(ctx, e)
 		}),
 		activities.NewFunction("flaky", func(ctx context.Context, _ none) (string, error) {
-			if call, _ := switchyard.ContextOf(ctx); call.Attempt == 1 {
-				return "", switchyard.Transient(errors.New("not yet"), 0)
+			if call, _ := api.ContextOf(ctx); call.Attempt == 1 {
+				return "", api.Transient(errors.New("not yet"), 0)
 			}
 			return "now", nil
 		}),

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/testserver"
 )
@@ -36,7 +36,7 @@ func TestLanes(t *testing.T) {
 	l.await("for a call that waits for its lane", func() bool {
 		pending, err := audit.Pending(l.ctx, l.Client, "run", "")
 		return err == nil && slices.ContainsFunc(pending, func(r audit.Running) bool {
-			return r.ID == "1.1" && r.Lane == switchyard.LaneSerial && r.State == audit.StateWaiting
+			return r.ID == "1.1" && r.Lane == api.LaneSerial && r.State == audit.StateWaiting
 		}) && len(l.entries()) == 1
 	})
 	serial := l.worker("--lanes", "serial")
@@ -128,7 +128,7 @@ func TestMissingTools(t *testing.T) {
 	l.workerIn(nil)
 	a := agent(step(call("append", `{"text":"a"}`)), answer("done"))
 	a.Tools = []string{"append", "calculater"}
-	app := l.failure(l.runAgent("run", a), switchyard.RunInvalid)
+	app := l.failure(l.runAgent("run", a), api.RunInvalid)
 	for _, want := range []string{`no worker's catalog has a tool "append"`, `"calculater"; did you mean calculator?`} {
 		if !strings.Contains(app.Message(), want) {
 			t.Errorf("message %q lacks %q", app.Message(), want)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -89,9 +89,9 @@ func recorded(event *historypb.HistoryEvent) string {
 	kind := localActivity.FindStringSubmatch(string(details["data"].GetPayloads()[0].GetData()))[1]
 	line := "recorded " + kind + " "
 	var summary string
-	ranInline := kind == switchyard.ModelActivity || !strings.Contains(kind, "/") // as tools are named
+	ranInline := kind == api.ModelActivity || !strings.Contains(kind, "/") // as tools are named
 	if data := event.GetUserMetadata().GetSummary().GetData(); ranInline && json.Unmarshal(data, &summary) == nil {
-		line += switchyard.InlineID(summary) + " "
+		line += api.InlineID(summary) + " "
 	}
 	if failure != nil {
 		return line + "failed " + failure.GetApplicationFailureInfo().GetType() + " " + mask(failure.GetMessage())
@@ -115,7 +115,7 @@ func (s *script) scheduled(id int64, a *historypb.ActivityTaskScheduledEventAttr
 		wait = fmt.Sprintf(" wait=%s", d)
 	}
 	return fmt.Sprintf("schedule %s lane=%s timeout=%s heartbeat=%s attempts=%d%s%s %s", name,
-		switchyard.LaneOf(s.base, a.GetTaskQueue().GetName()), a.GetStartToCloseTimeout().AsDuration(),
+		api.LaneOf(s.base, a.GetTaskQueue().GetName()), a.GetStartToCloseTimeout().AsDuration(),
 		a.GetHeartbeatTimeout().AsDuration(), a.GetRetryPolicy().GetMaximumAttempts(), wait, rank(a.GetPriority()), payloads(a.GetInput()))
 }
 
@@ -159,7 +159,7 @@ func payloads(p *commonpb.Payloads) string {
 			texts = append(texts, "<bytes>")
 		case "binary/null":
 		default:
-			texts = append(texts, switchyard.Shorten(mask(string(one.GetData())), shown))
+			texts = append(texts, api.Shorten(mask(string(one.GetData())), shown))
 		}
 	}
 	return strings.Join(texts, " ")

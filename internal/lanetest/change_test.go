@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
 )
 
@@ -19,7 +19,7 @@ func TestKeys(t *testing.T) {
 	l.worker()
 	used := []string{"pixel 7", "lab/3", "ünïcode", "plain"}
 	for _, round := range []string{"first", "second"} {
-		var calls []switchyard.PlanCall
+		var calls []api.PlanCall
 		for i, key := range used {
 			calls = append(calls, planCall(fmt.Sprint("c", i), "touch", order{Key: key, Gate: round}))
 		}
@@ -111,7 +111,7 @@ func TestThreeTools(t *testing.T) {
 	l.worker()
 	l.worker()
 	l.held("lane", 4)
-	run := l.start("run", switchyard.RunInput{Agent: agent(switchyard.ScriptStep{Calls: []switchyard.ScriptCall{
+	run := l.start("run", api.RunInput{Agent: agent(api.ScriptStep{Calls: []api.ScriptCall{
 		scriptCall("short", order{MS: 5 * unit}), scriptCall("long", order{MS: 30 * unit}), scriptCall("alone", order{MS: unit})}})})
 	l.result(run)
 	spans, _ := l.Spans()

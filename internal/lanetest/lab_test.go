@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/testserver"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -144,17 +144,17 @@ func (l *lab) showLog(p *testserver.Process) {
 }
 
 // planCall returns a call of a plan.
-func planCall(id, tool string, o order) switchyard.PlanCall {
+func planCall(id, tool string, o order) api.PlanCall {
 	arguments, err := json.Marshal(o)
 	if err != nil {
 		panic(err) // an order is always JSON
 	}
-	return switchyard.PlanCall{ID: id, Tool: tool, Arguments: arguments}
+	return api.PlanCall{ID: id, Tool: tool, Arguments: arguments}
 }
 
 // many returns n equal calls of a plan, whose results are 0 to n-1.
-func many(n int, tool string, o order) []switchyard.PlanCall {
-	var calls []switchyard.PlanCall
+func many(n int, tool string, o order) []api.PlanCall {
+	var calls []api.PlanCall
 	for i := range n {
 		o.N = i
 		calls = append(calls, planCall(fmt.Sprint("c", i), tool, o))
@@ -163,12 +163,12 @@ func many(n int, tool string, o order) []switchyard.PlanCall {
 }
 
 // scriptCall returns a call of a scripted agent.
-func scriptCall(tool string, o order) switchyard.ScriptCall {
-	return switchyard.ScriptCall{Tool: tool, Arguments: planCall("", "", o).Arguments}
+func scriptCall(tool string, o order) api.ScriptCall {
+	return api.ScriptCall{Tool: tool, Arguments: planCall("", "", o).Arguments}
 }
 
 // agent returns an agent with the tools that its script calls.
-func agent(steps ...switchyard.ScriptStep) *switchyard.Agent {
+func agent(steps ...api.ScriptStep) *api.Agent {
 	var names []string
 	for _, s := range steps {
 		for _, c := range s.Calls {
@@ -176,17 +176,17 @@ func agent(steps ...switchyard.ScriptStep) *switchyard.Agent {
 		}
 	}
 	slices.Sort(names)
-	script := switchyard.Pack(switchyard.Script{Steps: append(steps, switchyard.ScriptStep{Answer: "done"})})
-	return &switchyard.Agent{Name: "tester", Model: switchyard.Model{Provider: switchyard.ProviderScripted, Script: &script},
-		Tools: slices.Compact(names), Limits: switchyard.Limits{Turns: 1000}}
+	script := api.Pack(api.Script{Steps: append(steps, api.ScriptStep{Answer: "done"})})
+	return &api.Agent{Name: "tester", Model: api.Model{Provider: api.ProviderScripted, Script: &script},
+		Tools: slices.Compact(names), Limits: api.Limits{Turns: 1000}}
 }
 
 // start starts a run; its workflow's id is its name for the witness.
-func (l *lab) start(id string, in switchyard.RunInput) client.WorkflowRun {
+func (l *lab) start(id string, in api.RunInput) client.WorkflowRun {
 	l.t.Helper()
-	kind := switchyard.PlanWorkflow
+	kind := api.PlanWorkflow
 	if in.Agent != nil {
-		kind, in.Prompt = switchyard.AgentWorkflow, "Go."
+		kind, in.Prompt = api.AgentWorkflow, "Go."
 	}
 	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id, TaskQueue: base}, kind, in)
 	if err != nil {
@@ -196,20 +196,20 @@ func (l *lab) start(id string, in switchyard.RunInput) client.WorkflowRun {
 }
 
 // plan starts a plan run of the calls.
-func (l *lab) plan(id string, calls ...switchyard.PlanCall) client.WorkflowRun {
+func (l *lab) plan(id string, calls ...api.PlanCall) client.WorkflowRun {
 	l.t.Helper()
 	return l.start(id, planOf(calls...))
 }
 
-func planOf(calls ...switchyard.PlanCall) switchyard.RunInput {
-	plan := switchyard.Pack(switchyard.Plan{Calls: calls})
-	return switchyard.RunInput{Plan: &plan}
+func planOf(calls ...api.PlanCall) api.RunInput {
+	plan := api.Pack(api.Plan{Calls: calls})
+	return api.RunInput{Plan: &plan}
 }
 
 // result waits for a run's result; a failed run fails the test.
-func (l *lab) result(run client.WorkflowRun) switchyard.RunResult {
+func (l *lab) result(run client.WorkflowRun) api.RunResult {
 	l.t.Helper()
-	var r switchyard.RunResult
+	var r api.RunResult
 	if err := run.Get(l.ctx, &r); err != nil {
 		spans, _ := l.Spans()
 		l.t.Fatalf("run %s: %v; the witness saw last\n%s", run.GetID(), err, List(spans[max(0, len(spans)-20):]))
@@ -218,9 +218,9 @@ func (l *lab) result(run client.WorkflowRun) switchyard.RunResult {
 }
 
 // records returns the call records of a run, by call id.
-func (l *lab) records(run client.WorkflowRun) map[string]switchyard.Record {
+func (l *lab) records(run client.WorkflowRun) map[string]api.Record {
 	l.t.Helper()
-	records := map[string]switchyard.Record{}
+	records := map[string]api.Record{}
 	for r, err := range audit.Records(l.ctx, l.Client, run.GetID(), "") {
 		if err != nil {
 			l.t.Fatal(err)
@@ -266,9 +266,9 @@ func (l *lab) until(what string, condition func() bool) {
 }
 
 // slots returns what the holders of a lane's groups tell with their heartbeats; groups that nobody holds are not there.
-func (l *lab) slots(lane string) []switchyard.SlotsState {
+func (l *lab) slots(lane string) []api.SlotsState {
 	l.t.Helper()
-	described, err := l.Client.DescribeWorkflowExecution(l.ctx, switchyard.LaneWorkflowID(base, lane), "")
+	described, err := l.Client.DescribeWorkflowExecution(l.ctx, api.LaneWorkflowID(base, lane), "")
 	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
 		return nil // nobody has served the lane yet
 	}
@@ -278,9 +278,9 @@ func (l *lab) slots(lane string) []switchyard.SlotsState {
 	if err != nil {
 		l.t.Fatalf("ask for the holders of %s: %v", lane, err)
 	}
-	var states []switchyard.SlotsState
+	var states []api.SlotsState
 	for _, pending := range described.GetPendingActivities() {
-		var state switchyard.SlotsState
+		var state api.SlotsState
 		details := pending.GetHeartbeatDetails()
 		if details != nil && converter.GetDefaultDataConverter().FromPayloads(details, &state) == nil {
 			states = append(states, state)
@@ -290,8 +290,8 @@ func (l *lab) slots(lane string) []switchyard.SlotsState {
 }
 
 // total adds up what a lane's holders count.
-func (l *lab) total(lane string) switchyard.LaneCounts {
-	var all switchyard.LaneCounts
+func (l *lab) total(lane string) api.LaneCounts {
+	var all api.LaneCounts
 	for _, s := range l.slots(lane) {
 		all.Add(s.LaneCounts)
 	}
@@ -304,7 +304,7 @@ func (l *lab) waiting(lane string) int {
 	l.t.Helper()
 	answer, err := l.Client.WorkflowService().DescribeTaskQueue(l.ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace: client.DefaultNamespace, ReportStats: true, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
-		TaskQueue: &taskqueuepb.TaskQueue{Name: switchyard.Queue(base, lane), Kind: enumspb.TASK_QUEUE_KIND_NORMAL}})
+		TaskQueue: &taskqueuepb.TaskQueue{Name: api.Queue(base, lane), Kind: enumspb.TASK_QUEUE_KIND_NORMAL}})
 	if err != nil {
 		l.t.Fatal(err)
 	}

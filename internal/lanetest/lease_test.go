@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"go.temporal.io/sdk/client"
 )
@@ -143,7 +143,7 @@ func TestTakeover(t *testing.T) {
 		tool{name: "plain", lane: "plain"}, tool{name: "line", lane: "line"}, tool{name: "keyed", lane: "keyed"})
 	next := func(run string) map[string]Span {
 		t.Helper()
-		var calls []switchyard.PlanCall
+		var calls []api.PlanCall
 		for _, name := range names {
 			calls = append(calls, planCall(name, name, order{MS: 1, Key: "k"}))
 		}

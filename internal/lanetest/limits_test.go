@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/testserver"
 	"go.temporal.io/sdk/client"
 )
@@ -60,8 +60,8 @@ func (m *traffic) next() order {
 }
 
 // plan returns a plan of n calls over all lanes that wait for nothing but their lanes.
-func (m *traffic) plan(n int) switchyard.RunInput {
-	var calls []switchyard.PlanCall
+func (m *traffic) plan(n int) api.RunInput {
+	var calls []api.PlanCall
 	for i := range n {
 		calls = append(calls, planCall(fmt.Sprint("c", i), yardLanes[i%len(yardLanes)], m.next()))
 	}
@@ -69,10 +69,10 @@ func (m *traffic) plan(n int) switchyard.RunInput {
 }
 
 // agent returns an agent that makes calls over all lanes, size at once, in so many turns; every third must not run twice.
-func (m *traffic) agent(turns, size int) switchyard.RunInput {
-	var steps []switchyard.ScriptStep
+func (m *traffic) agent(turns, size int) api.RunInput {
+	var steps []api.ScriptStep
 	for range turns {
-		var step switchyard.ScriptStep
+		var step api.ScriptStep
 		for range size {
 			o := m.next()
 			name := yardLanes[o.N%len(yardLanes)]
@@ -83,7 +83,7 @@ func (m *traffic) agent(turns, size int) switchyard.RunInput {
 		}
 		steps = append(steps, step)
 	}
-	return switchyard.RunInput{Agent: agent(steps...)}
+	return api.RunInput{Agent: agent(steps...)}
 }
 
 // The load of TestLimitsHold: 2,000 calls, begun over half a minute.
@@ -168,7 +168,7 @@ func (l *lab) storm(w *wire, workers []*testserver.Process) (runs []client.Workf
 // lets them go when the limit is reached.
 func (l *lab) fill(gate string) {
 	l.t.Helper()
-	var calls []switchyard.PlanCall
+	var calls []api.PlanCall
 	for _, lane := range yardLanes {
 		for i := range yardLimits[lane] + 1 {
 			calls = append(calls, planCall(fmt.Sprint(lane, "-", i), lane, order{Gate: gate, Key: "filled"}))
@@ -202,9 +202,9 @@ func (l *lab) settle(runs []client.WorkflowRun, executions map[string][]Span) ou
 			ran := executions[run.GetID()+"/"+id]
 			sum.executions += len(ran)
 			switch {
-			case r.Status == switchyard.CallCompleted:
+			case r.Status == api.CallCompleted:
 				sum.completed++
-			case r.Error != nil && r.Error.Type == switchyard.ErrOutcomeUnknown:
+			case r.Error != nil && r.Error.Type == api.ErrOutcomeUnknown:
 				sum.unknown++
 			}
 			if why := fault(r, len(ran)); why != "" {
@@ -217,15 +217,15 @@ func (l *lab) settle(runs []client.WorkflowRun, executions map[string][]Span) ou
 }
 
 // fault says what is wrong with how a call ended that was executed so often; empty for nothing.
-func fault(r switchyard.Record, executions int) string {
+func fault(r api.Record, executions int) string {
 	once := strings.HasSuffix(r.Tool, "_once")
 	if once && executions > 1 {
 		return "it must not run twice"
 	}
-	if once && r.Error != nil && r.Error.Type == switchyard.ErrOutcomeUnknown {
+	if once && r.Error != nil && r.Error.Type == api.ErrOutcomeUnknown {
 		return ""
 	}
-	if r.Status != switchyard.CallCompleted || r.Result == nil {
+	if r.Status != api.CallCompleted || r.Result == nil {
 		return "it did not complete"
 	}
 	if executions == 0 {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // ordered are the two kinds of lanes that keep waiting calls in order: at the server, and with the holder.
@@ -39,7 +39,7 @@ func eachOrder(t *testing.T, suffix string, test func(l *lab, lane string, relea
 }
 
 // withPriority returns a run with a priority.
-func withPriority(p switchyard.Priority, in switchyard.RunInput) switchyard.RunInput {
+func withPriority(p api.Priority, in api.RunInput) api.RunInput {
 	in.Priority = p
 	return in
 }
@@ -48,16 +48,16 @@ func withPriority(p switchyard.Priority, in switchyard.RunInput) switchyard.RunI
 // of a plan run in the order of their priorities.
 func TestPriority(t *testing.T) {
 	eachOrder(t, "", func(l *lab, lane string, release func() []Span) {
-		low := l.start("low", withPriority(switchyard.PriorityLow, planOf(many(100, "work", order{})...)))
+		low := l.start("low", withPriority(api.PriorityLow, planOf(many(100, "work", order{})...)))
 		l.awaitWaiting(lane, 100)
-		var calls []switchyard.PlanCall
+		var calls []api.PlanCall
 		for i, c := range many(12, "work", order{}) {
-			c.Priority = switchyard.Priorities[3-i%3] // low, normal and high
+			c.Priority = api.Priorities[3-i%3] // low, normal and high
 			calls = append(calls, c)
 		}
 		mixed := l.plan("mixed", calls...)
 		l.awaitWaiting(lane, 112)
-		urgent := l.start("urgent", withPriority(switchyard.PriorityUrgent, planOf(planCall("u", "work", order{}))))
+		urgent := l.start("urgent", withPriority(api.PriorityUrgent, planOf(planCall("u", "work", order{}))))
 		l.awaitWaiting(lane, 113)
 		release()
 		l.result(urgent)
@@ -65,13 +65,13 @@ func TestPriority(t *testing.T) {
 		l.result(low)
 		spans, _ := l.Spans()
 		level := func(s Span) int {
-			switch i := slices.IndexFunc(calls, func(c switchyard.PlanCall) bool { return c.ID == s.Call }); {
+			switch i := slices.IndexFunc(calls, func(c api.PlanCall) bool { return c.ID == s.Call }); {
 			case s.Run == "low":
-				return switchyard.PriorityLow.Level()
+				return api.PriorityLow.Level()
 			case s.Run == "mixed":
 				return calls[i].Priority.Level()
 			}
-			return switchyard.PriorityUrgent.Level()
+			return api.PriorityUrgent.Level()
 		}
 		if !slices.IsSortedFunc(spans[1:], func(a, b Span) int { return cmp.Compare(level(a), level(b)) }) {
 			l.t.Errorf("one urgent call, then 4 high, 4 normal and 104 low ones should have run:\n%s", List(spans[1:20]))
@@ -117,7 +117,7 @@ func TestFIFO(t *testing.T) {
 		var want []string
 		for i := range n {
 			id := fmt.Sprint("run-", i)
-			l.start(id, withPriority(switchyard.Priorities[3-i%4], planOf(planCall("c", "work", order{}))))
+			l.start(id, withPriority(api.Priorities[3-i%4], planOf(planCall("c", "work", order{}))))
 			l.awaitWaiting(lane, i+1)
 			want = append(want, id)
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
 )
 
@@ -51,7 +51,7 @@ func TestQueueSize(t *testing.T) {
 		for i := range runs {
 			c := scriptCall(lane.name, order{Gate: lane.name, Key: "a"})
 			c.Repeat = at
-			burst = append(burst, l.start(fmt.Sprint(lane.name, "-", i), switchyard.RunInput{Agent: agent(switchyard.ScriptStep{Calls: []switchyard.ScriptCall{c}})}))
+			burst = append(burst, l.start(fmt.Sprint(lane.name, "-", i), api.RunInput{Agent: agent(api.ScriptStep{Calls: []api.ScriptCall{c}})}))
 		}
 		l.until("for the calls that "+lane.name+" refuses", func() bool {
 			c := l.total(lane.name)
@@ -69,7 +69,7 @@ func TestQueueSize(t *testing.T) {
 				ran++
 			}
 		}
-		if counts["completed"] != lane.accepted || counts[string(switchyard.ErrQueueFull)] != at*runs-lane.accepted || ran != lane.accepted {
+		if counts["completed"] != lane.accepted || counts[string(api.ErrQueueFull)] != at*runs-lane.accepted || ran != lane.accepted {
 			t.Errorf("%s: %v, %d ran; want %d completed", lane.name, counts, ran, lane.accepted)
 		}
 	}
@@ -91,8 +91,8 @@ func TestQueueTimeout(t *testing.T) {
 		tool{name: "server_lane", lane: "server_lane"}, tool{name: "holder_lane", lane: "holder_lane"})
 	l.worker()
 	names := []string{"server", "holder", "server_lane", "holder_lane"}
-	var busy []switchyard.PlanCall
-	var step switchyard.ScriptStep
+	var busy []api.PlanCall
+	var step api.ScriptStep
 	for _, name := range names {
 		l.held(name, 1)
 		busy = append(busy, planCall(name, name, order{Gate: "end"}))
@@ -102,12 +102,12 @@ func TestQueueTimeout(t *testing.T) {
 	}
 	first := l.plan("busy", busy...)
 	l.await("for every lane to be busy", func(s []Span) bool { return len(s) == len(names) })
-	waits := l.start("waits", switchyard.RunInput{Agent: agent(step)})
+	waits := l.start("waits", api.RunInput{Agent: agent(step)})
 	l.result(waits)
 	l.Open("end")
 	l.result(first)
-	if counts := l.tally(waits); counts[string(switchyard.ErrQueueTimeout)] != 5*len(names) {
-		t.Errorf("the calls ended as %v, want %d of %s", counts, 5*len(names), switchyard.ErrQueueTimeout)
+	if counts := l.tally(waits); counts[string(api.ErrQueueTimeout)] != 5*len(names) {
+		t.Errorf("the calls ended as %v, want %d of %s", counts, 5*len(names), api.ErrQueueTimeout)
 	}
 	if spans, _ := l.Spans(); len(of(spans, "waits")) > 0 {
 		t.Errorf("these ran although they had waited too long:\n%s", List(of(spans, "waits")))
@@ -150,14 +150,14 @@ func TestBypass(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "lanes: {lane: {limit: 1, queue_size: 0, bypass: [plan]}}", tool{name: "work", lane: "lane"})
 	l.worker()
-	busy := l.start("busy", switchyard.RunInput{Agent: agent(switchyard.ScriptStep{Calls: []switchyard.ScriptCall{scriptCall("work", order{Gate: "end"})}})})
+	busy := l.start("busy", api.RunInput{Agent: agent(api.ScriptStep{Calls: []api.ScriptCall{scriptCall("work", order{Gate: "end"})}})})
 	l.began("busy")
 	l.result(l.plan("passes", many(3, "work", order{MS: 1})...))
-	refused := l.start("refused", switchyard.RunInput{Agent: agent(switchyard.ScriptStep{Calls: []switchyard.ScriptCall{scriptCall("work", order{})}})})
+	refused := l.start("refused", api.RunInput{Agent: agent(api.ScriptStep{Calls: []api.ScriptCall{scriptCall("work", order{})}})})
 	l.result(refused)
 	l.Open("end")
 	l.result(busy)
-	if counts := l.tally(refused); counts[string(switchyard.ErrQueueFull)] != 1 {
-		t.Errorf("a call of an agent ended as %v, want %s", counts, switchyard.ErrQueueFull)
+	if counts := l.tally(refused); counts[string(api.ErrQueueFull)] != 1 {
+		t.Errorf("a call of an agent ended as %v, want %s", counts, api.ErrQueueFull)
 	}
 }

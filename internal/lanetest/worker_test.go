@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/worker/host"
 )
 
@@ -49,7 +49,7 @@ func (o order) length() time.Duration { return time.Duration(o.MS) * time.Millis
 
 // begin tells the witness that the call begins.
 func (o order) begin(ctx context.Context) (*Caller, error) {
-	call, ok := switchyard.ContextOf(ctx)
+	call, ok := api.ContextOf(ctx)
 	if !ok {
 		return nil, errors.New("the tool has no call context")
 	}
@@ -117,8 +117,8 @@ func flaky(ctx context.Context, o order) (order, error) {
 	if err != nil {
 		return o, err
 	}
-	if call, _ := switchyard.ContextOf(ctx); call.Attempt == 1 {
-		return o, switchyard.Transient(errors.Join(errors.New("not yet"), c.Done()), switchyard.Duration(o.length()))
+	if call, _ := api.ContextOf(ctx); call.Attempt == 1 {
+		return o, api.Transient(errors.Join(errors.New("not yet"), c.Done()), api.Duration(o.length()))
 	}
 	return o, c.Done()
 }

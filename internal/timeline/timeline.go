@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Picture is a timeline of calls, in groups with a headline each.
@@ -47,9 +47,9 @@ type Row struct {
 
 // Ran returns when the call of a record ran, as nearly as the record tells: the server hears of a call's end only some time
 // after it, and by then the next one may run.
-func Ran(r switchyard.Record) (began, ended time.Time) {
+func Ran(r api.Record) (began, ended time.Time) {
 	began = r.Closed.Add(-r.Duration.Std())
-	if ran := r.Phases[switchyard.PhaseExecution] + r.Phases[switchyard.PhasePostExecution]; ran > 0 && ran < r.Duration {
+	if ran := r.Phases[api.PhaseExecution] + r.Phases[api.PhasePostExecution]; ran > 0 && ran < r.Duration {
 		return began, began.Add(ran.Std())
 	}
 	return began, r.Closed
@@ -57,7 +57,7 @@ func Ran(r switchyard.Record) (began, ended time.Time) {
 
 // RowOf returns the row of a call's record, under its id. asked is when its run asked for the call, which the record does not
 // tell where the run itself held it back.
-func RowOf(r switchyard.Record, asked time.Time) Row {
+func RowOf(r api.Record, asked time.Time) Row {
 	began, ended := Ran(r)
 	if r.Error != nil {
 		return Row{Label: r.CallID, Asked: asked, Began: ended, Ended: ended, Note: string(r.Error.Type)}

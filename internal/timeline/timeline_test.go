@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -84,15 +84,15 @@ func TestSVG(t *testing.T) {
 // TestRowOf proves that a row says of a record when its call ran: for as long as the tool took, not until the server heard of
 // it, where the record tells; and that a call that failed has no time in which it ran.
 func TestRowOf(t *testing.T) {
-	r := switchyard.Record{CallID: "1.1", Timing: switchyard.Timing{Worker: "w", Closed: after(1000), Duration: switchyard.Duration(600 * time.Millisecond)}}
+	r := api.Record{CallID: "1.1", Timing: api.Timing{Worker: "w", Closed: after(1000), Duration: api.Duration(600 * time.Millisecond)}}
 	if got, want := RowOf(r, noon), (Row{Label: "1.1", Asked: noon, Began: after(400), Ended: after(1000), Worker: "w"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	r.Phases = map[switchyard.Phase]switchyard.Duration{switchyard.PhaseExecution: switchyard.Duration(500 * time.Millisecond), switchyard.PhasePostExecution: switchyard.Duration(time.Millisecond)}
+	r.Phases = map[api.Phase]api.Duration{api.PhaseExecution: api.Duration(500 * time.Millisecond), api.PhasePostExecution: api.Duration(time.Millisecond)}
 	if got := RowOf(r, noon).Ended; !got.Equal(after(901)) {
 		t.Errorf("ended at %s", got)
 	}
-	r.Error, r.Duration, r.Phases = switchyard.Errorf(switchyard.ErrQueueFull, "no room"), 0, nil
+	r.Error, r.Duration, r.Phases = api.Errorf(api.ErrQueueFull, "no room"), 0, nil
 	if got, want := RowOf(r, noon), (Row{Label: "1.1", Asked: noon, Began: after(1000), Ended: after(1000), Note: "queue_full"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/imports"
 	"github.com/switchyard/switchyard/toolspecs/mcptools"
@@ -23,7 +23,7 @@ func Decode(file string, data []byte, o toolspecs.Options) (specs []toolspecs.Sp
 	pinned = map[string]bool{}
 	whole, err := eachDocument(data, func(doc *document) error {
 		entry := valueOf(doc.root(), "entry")
-		if scalarOf(entry, "type") != switchyard.KindMCP {
+		if scalarOf(entry, "type") != api.KindMCP {
 			return nil
 		}
 		if toolspecs.IsPin(scalarOf(entry, "pin")) {
@@ -138,8 +138,8 @@ func unlike(a, b toolspecs.Spec, accepted bool) bool {
 			s.Parameters, s.InputSchema, s.Output, s.OutputSchema = nil, nil, nil, nil
 		}
 	}
-	left, err1 := switchyard.EncodeJSON(a)
-	right, err2 := switchyard.EncodeJSON(b)
+	left, err1 := api.EncodeJSON(a)
+	right, err2 := api.EncodeJSON(b)
 	return err1 != nil || err2 != nil || !bytes.Equal(left, right)
 }
 

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Reading is how a file becomes a value.
@@ -64,7 +64,7 @@ func NewFile[T any](path string, r Reading[T], onChange func(*T), onFault func(e
 	if err != nil {
 		return nil, err
 	}
-	f.digest = switchyard.Digest(data)
+	f.digest = api.Digest(data)
 	f.value.Store(value)
 	return f, nil
 }
@@ -125,7 +125,7 @@ func (f *File[T]) Look(now time.Time) (unsettled bool) {
 
 // take puts what was read into effect, or tells what is wrong with it.
 func (f *File[T]) take(data []byte, err error) {
-	digest := switchyard.Digest(data)
+	digest := api.Digest(data)
 	if err != nil {
 		digest = err.Error()
 	}

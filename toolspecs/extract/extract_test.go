@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 const document = `{"data":[{"id":12345678901234567890,"n":5,"s":"x","ok":true},{"id":2,"n":7.50,"s":"y","ok":null}],
@@ -39,7 +39,7 @@ func TestFrom(t *testing.T) {
 		{"missing.deep", "null", false, true},
 		{"@", "", true, true},
 	}
-	value, err := switchyard.DecodeJSON([]byte(document))
+	value, err := api.DecodeJSON([]byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestFrom(t *testing.T) {
 			continue
 		}
 		part, found, exact, err := e.From(value)
-		got, _ := switchyard.EncodeJSON(part)
+		got, _ := api.EncodeJSON(part)
 		if err != nil || found != c.found || exact != c.exact || c.want != "" && string(got) != c.want {
 			t.Errorf("%s: got %s, %t, %t, %v", c.expression, got, found, exact, err)
 		}
@@ -82,7 +82,7 @@ func FuzzCompile(f *testing.F) {
 	for _, text := range []string{"a[?n>`5`].s", "sort_by(a,&id)[0]", "let $x = a in $x[0]", "a[::-1]", "`{\"a\":1}`", "group_by(a,&s)", "/a/0"} {
 		f.Add(text)
 	}
-	value, err := switchyard.DecodeJSON([]byte(document))
+	value, err := api.DecodeJSON([]byte(document))
 	if err != nil {
 		f.Fatal(err)
 	}

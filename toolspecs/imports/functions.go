@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -125,7 +125,7 @@ func (f function) tool(o FunctionOptions) (Tool, error) {
 	if err != nil {
 		return Tool{}, err
 	}
-	s := toolspecs.Spec{Name: f.name, Version: "1.0.0", InputSchema: encoded(schema), Entry: toolspecs.Entry{Type: switchyard.KindFunction}}
+	s := toolspecs.Spec{Name: f.name, Version: "1.0.0", InputSchema: encoded(schema), Entry: toolspecs.Entry{Type: api.KindFunction}}
 	s.Description = plain(as[string](f.o, keyDescription), maxToolText)
 	if s.Description == "" {
 		s.Description = "The function " + f.name + "."

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
@@ -41,7 +41,7 @@ func MCP(entry toolspecs.Entry, listed []mcptools.Tool, o MCPOptions) Result {
 
 func mcpTool(name string, entry toolspecs.Entry, remote mcptools.Tool, o MCPOptions) Tool {
 	var notes noted
-	entry.Type, entry.Pin, entry.Remote = switchyard.KindMCP, remote.Digest(), ""
+	entry.Type, entry.Pin, entry.Remote = api.KindMCP, remote.Digest(), ""
 	if name != remote.Name {
 		entry.Remote = remote.Name
 	}
@@ -59,7 +59,7 @@ func mcpTool(name string, entry toolspecs.Entry, remote mcptools.Tool, o MCPOpti
 
 // usable returns a server's schema as it is where a toolspec can have it, else brought into that form.
 func usable(schema []byte, arguments bool, notes *noted) []byte {
-	trial := toolspecs.Spec{Name: "trial", Version: "1.0.0", Description: "A trial.", Entry: toolspecs.Entry{Type: switchyard.KindFunction}}
+	trial := toolspecs.Spec{Name: "trial", Version: "1.0.0", Description: "A trial.", Entry: toolspecs.Entry{Type: api.KindFunction}}
 	if trial.OutputSchema = schema; arguments {
 		trial.InputSchema, trial.OutputSchema = schema, nil
 	}

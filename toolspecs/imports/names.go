@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 var (
@@ -18,7 +18,7 @@ var (
 )
 
 // maxStem leaves room for a suffix in a name.
-const maxStem = switchyard.MaxToolName - 1 - suffixDigits
+const maxStem = api.MaxToolName - 1 - suffixDigits
 
 const suffixDigits = 6
 
@@ -63,7 +63,7 @@ func toolNames(parts []wanted) []string {
 		}
 	}
 	for i, p := range parts {
-		if len(names[i]) > switchyard.MaxToolName || owner[strings.ToLower(names[i])] != i {
+		if len(names[i]) > api.MaxToolName || owner[strings.ToLower(names[i])] != i {
 			names[i] = strings.TrimRight(names[i][:min(len(names[i]), maxStem)], "_-") + "_" + suffix(p.identity)
 		}
 	}

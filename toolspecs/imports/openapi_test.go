@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/cases"
 	"github.com/switchyard/switchyard/internal/golden"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -215,7 +215,7 @@ func TestNaughtyTexts(t *testing.T) {
 		schema.set(keyType, typeObject)
 		schema.set(keyProperties, properties)
 		s := toolspecs.Spec{Name: "naughty", Version: "1.0.0", Description: "It says: " + text, Category: "custom", InputSchema: encoded(schema),
-			Entry: toolspecs.Entry{Type: switchyard.KindFunction}}
+			Entry: toolspecs.Entry{Type: api.KindFunction}}
 		tool := Tool{Spec: s, Source: text, Notes: []string{text}}
 		data, err := YAML(text, tool)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
@@ -155,7 +155,7 @@ func (c *call) tool(schema json.RawMessage) (Tool, error) {
 	s := toolspecs.Spec{
 		Name: c.op.name, Version: c.doc.version, Description: c.description(), Category: "http", Tags: c.tags(),
 		InputSchema: schema,
-		Entry: toolspecs.Entry{Type: switchyard.KindREST, BaseURL: base, Method: c.op.method, Path: c.path,
+		Entry: toolspecs.Entry{Type: api.KindREST, BaseURL: base, Method: c.op.method, Path: c.path,
 			Query: members(c.query), Headers: members(c.headers), Encoding: c.encoding, Auth: c.auth, Allow: c.doc.options.Allow},
 		Execution: toolspecs.ExecutionSpec{Effect: effectOf(c.op.method)},
 	}
@@ -163,7 +163,7 @@ func (c *call) tool(schema json.RawMessage) (Tool, error) {
 		s.Entry.Body = encoded(c.body)
 	}
 	if as[bool](c.op.op, "deprecated") {
-		s.Status = switchyard.StatusDeprecated
+		s.Status = api.StatusDeprecated
 	}
 	if c.doc.options.Output {
 		c.output(&s)
@@ -179,14 +179,14 @@ func members(o *object) json.RawMessage {
 }
 
 // effectOf is what HTTP promises of a method. Of POST and PATCH it promises nothing.
-func effectOf(method string) switchyard.Effect {
+func effectOf(method string) api.Effect {
 	switch {
 	case outbound.Safe(method):
-		return switchyard.EffectRead
+		return api.EffectRead
 	case method == http.MethodPut || method == http.MethodDelete:
-		return switchyard.EffectIdempotent
+		return api.EffectIdempotent
 	}
-	return switchyard.EffectOnce
+	return api.EffectOnce
 }
 
 // description is what models are told: the summary, and what the description adds to it.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/mcptools"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
@@ -184,9 +184,9 @@ func (t registered) tool(name string, o RegistryOptions) (Tool, error) {
 		return Tool{}, fmt.Errorf("there is no kind %q; kinds are %s", t.Kind, strings.Join(kinds, ", "))
 	}
 	var notes noted
-	s := toolspecs.Spec{Name: name, Version: cmp.Or(t.Version, "1.0.0"), Category: t.Category, Tags: t.Tags, Status: switchyard.Status(t.Status),
+	s := toolspecs.Spec{Name: name, Version: cmp.Or(t.Version, "1.0.0"), Category: t.Category, Tags: t.Tags, Status: api.Status(t.Status),
 		Description: strings.TrimSpace(t.Description)}
-	s.Execution = toolspecs.ExecutionSpec{Lane: t.Lane, Access: switchyard.Access(t.Access), Effect: switchyard.Effect(t.Effect)}
+	s.Execution = toolspecs.ExecutionSpec{Lane: t.Lane, Access: api.Access(t.Access), Effect: api.Effect(t.Effect)}
 	if t.Timeout != "" {
 		if err := s.Execution.Timeout.UnmarshalText([]byte(t.Timeout)); err != nil {
 			return Tool{}, fmt.Errorf("timeout: %w", err)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
@@ -153,7 +153,7 @@ func appendJSON(b []byte, value any) []byte {
 		return append(append(append(b, '"'), text...), '"')
 	}
 	// What is left are strings, numbers, truths and null: they can always be encoded.
-	data, _ := switchyard.EncodeJSON(value)
+	data, _ := api.EncodeJSON(value)
 	return append(b, data...)
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
@@ -21,7 +21,7 @@ const (
 type checker struct {
 	doc *strictyaml.Document
 	// lanes are the lanes as written, without defaults; buckets the categories that have one.
-	lanes   []switchyard.Lane
+	lanes   []api.Lane
 	buckets []string
 }
 
@@ -41,25 +41,25 @@ func (c *checker) check() {
 }
 
 // fieldPath is the path of a lane's rule.
-func fieldPath(l switchyard.Lane, field string) string {
+func fieldPath(l api.Lane, field string) string {
 	return jsonpath.Key(jsonpath.Key(lanesPath, l.Name), field)
 }
 
 // given reports whether a lane has a rule, be it a wrong one.
-func (c *checker) given(l switchyard.Lane, field string) bool { return c.doc.Has(fieldPath(l, field)) }
+func (c *checker) given(l api.Lane, field string) bool { return c.doc.Has(fieldPath(l, field)) }
 
 // value reports a fault of a rule's value.
-func (c *checker) value(l switchyard.Lane, field, hint, format string, args ...any) {
+func (c *checker) value(l api.Lane, field, hint, format string, args ...any) {
 	c.doc.Report(fieldPath(l, field), fmt.Sprintf(format, args...), hint)
 }
 
 // misplaced reports a rule that the lane cannot have.
-func (c *checker) misplaced(l switchyard.Lane, field, hint, format string, args ...any) {
+func (c *checker) misplaced(l api.Lane, field, hint, format string, args ...any) {
 	c.doc.ReportKey(fieldPath(l, field), fmt.Sprintf(format, args...), hint)
 }
 
-func (c *checker) name(l switchyard.Lane) {
-	if err := switchyard.CheckLaneName(l.Name); err != nil {
+func (c *checker) name(l api.Lane) {
+	if err := api.CheckLaneName(l.Name); err != nil {
 		c.doc.ReportKey(jsonpath.Key(lanesPath, l.Name), err.Error(), "choose another name")
 	}
 }
@@ -69,20 +69,20 @@ func (c *checker) name(l switchyard.Lane) {
 var generalRules = []string{"strategy", "fairness", "queue_timeout", "categories"}
 
 // builtIn checks the lanes that have a meaning of their own.
-func (c *checker) builtIn(l switchyard.Lane) {
+func (c *checker) builtIn(l api.Lane) {
 	const remedy = "give this rule to a lane of another name, and name that lane in the execution.lane of its tools"
 	for _, field := range ruleNames {
 		switch {
 		case !c.given(l, field):
-		case l.Name == switchyard.LaneInline:
+		case l.Name == api.LaneInline:
 			c.misplaced(l, field, remedy, "the lane inline has no task queue, and therefore no rules")
-		case l.Name == switchyard.LaneGeneral && !slices.Contains(generalRules, field):
+		case l.Name == api.LaneGeneral && !slices.Contains(generalRules, field):
 			c.misplaced(l, field, remedy, "the lane general is the workflows' own task queue: it cannot have %s", field)
 		}
 	}
 }
 
-func (c *checker) key(l switchyard.Lane) {
+func (c *checker) key(l api.Lane) {
 	const remedy = "write {{args.name}} with the name of an argument"
 	switch {
 	case !c.given(l, "key"):
@@ -97,9 +97,9 @@ func (c *checker) key(l switchyard.Lane) {
 }
 
 // slots checks what goes with a limit.
-func (c *checker) slots(l switchyard.Lane) {
+func (c *checker) slots(l api.Lane) {
 	switch {
-	case l.Name == switchyard.LaneInline || l.Name == switchyard.LaneGeneral:
+	case l.Name == api.LaneInline || l.Name == api.LaneGeneral:
 	case c.limited(l):
 		c.holders(l)
 	default:
@@ -113,7 +113,7 @@ func (c *checker) slots(l switchyard.Lane) {
 
 // holders checks that each holder has something to hold, and that one place decides where that must be. Of a keyed lane each
 // key has one.
-func (c *checker) holders(l switchyard.Lane) {
+func (c *checker) holders(l api.Lane) {
 	limit := WithDefaults(l).Limit
 	switch {
 	case l.Keyed() || l.Holders <= 1:
@@ -125,15 +125,15 @@ func (c *checker) holders(l switchyard.Lane) {
 }
 
 // limited reports whether the lane has a limit, be it a wrong one or one by default.
-func (c *checker) limited(l switchyard.Lane) bool {
+func (c *checker) limited(l api.Lane) bool {
 	return c.given(l, "limit") || c.given(l, "key") || WithDefaults(l).Limited()
 }
 
 // queueing checks that a lane that lets no call wait can know when that is.
-func (c *checker) queueing(l switchyard.Lane) {
+func (c *checker) queueing(l api.Lane) {
 	switch {
-	case l.Strategy != switchyard.StrategyReject || l.Name == switchyard.LaneInline:
-	case l.Name == switchyard.LaneGeneral || !c.limited(l):
+	case l.Strategy != api.StrategyReject || l.Name == api.LaneInline:
+	case l.Name == api.LaneGeneral || !c.limited(l):
 		c.value(l, "strategy", "give the lane a limit, or write priority or fifo", "strategy: reject is for lanes with a limit")
 	case l.QueueSize != nil:
 		c.misplaced(l, "queue_size", "remove one of them", "strategy: reject lets no call wait, so there is no queue_size")

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // fieldRow is a row of the table of fields: what is in backticks in the columns of values and defaults.
@@ -76,7 +76,7 @@ func TestDocs(t *testing.T) {
 			}
 		}
 	}
-	keyed := WithDefaults(switchyard.Lane{Key: "{{args.a}}"})
+	keyed := WithDefaults(api.Lane{Key: "{{args.a}}"})
 	for name, want := range map[string]string{
 		"limit": strconv.Itoa(keyed.Limit), "holders": strconv.Itoa(defaultHolders), "idle_timeout": strings.TrimSuffix(keyed.IdleTimeout.String(), "0s"), "strategy": string(keyed.Strategy),
 		"fairness": string(keyed.Fairness), "on_lost_lease": string(keyed.OnLostLease),

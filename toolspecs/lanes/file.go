@@ -3,7 +3,7 @@ package lanes
 import (
 	"reflect"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
@@ -23,20 +23,20 @@ type lanesFile struct {
 
 // laneFile is switchyard.Lane with the rules that files are held to.
 type laneFile struct {
-	Name         string                  `yaml:"-"`
-	Queue        string                  `yaml:"queue"`
-	Limit        int                     `yaml:"limit" rule:"min=1,max=100000" hint:"leave limit away for no limit"`
-	Holders      int                     `yaml:"holders" rule:"min=1,max=64"`
-	Key          string                  `yaml:"key"`
-	IdleTimeout  switchyard.Duration     `yaml:"idle_timeout" rule:"min=1s,max=24h"`
-	QueueSize    *int                    `yaml:"queue_size" rule:"min=0,max=100000"`
-	Strategy     switchyard.Strategy     `yaml:"strategy" rule:"enum=priority|fifo|reject"`
-	QueueTimeout switchyard.Duration     `yaml:"queue_timeout" rule:"min=1ms,max=8760h" hint:"leave queue_timeout away to wait for as long as the run lasts"`
-	Rate         float64                 `yaml:"rate" rule:"min=0.01,max=1000000" hint:"leave rate away for no bound"`
-	Bypass       []switchyard.CallerType `yaml:"bypass" rule:"enum=agent|plan|session|direct"`
-	Categories   []string                `yaml:"categories"`
-	Fairness     switchyard.Fairness     `yaml:"fairness" rule:"enum=conversation|caller|none"`
-	OnLostLease  switchyard.OnLostLease  `yaml:"on_lost_lease" rule:"enum=exit|wait"`
+	Name         string           `yaml:"-"`
+	Queue        string           `yaml:"queue"`
+	Limit        int              `yaml:"limit" rule:"min=1,max=100000" hint:"leave limit away for no limit"`
+	Holders      int              `yaml:"holders" rule:"min=1,max=64"`
+	Key          string           `yaml:"key"`
+	IdleTimeout  api.Duration     `yaml:"idle_timeout" rule:"min=1s,max=24h"`
+	QueueSize    *int             `yaml:"queue_size" rule:"min=0,max=100000"`
+	Strategy     api.Strategy     `yaml:"strategy" rule:"enum=priority|fifo|reject"`
+	QueueTimeout api.Duration     `yaml:"queue_timeout" rule:"min=1ms,max=8760h" hint:"leave queue_timeout away to wait for as long as the run lasts"`
+	Rate         float64          `yaml:"rate" rule:"min=0.01,max=1000000" hint:"leave rate away for no bound"`
+	Bypass       []api.CallerType `yaml:"bypass" rule:"enum=agent|plan|session|direct"`
+	Categories   []string         `yaml:"categories"`
+	Fairness     api.Fairness     `yaml:"fairness" rule:"enum=conversation|caller|none"`
+	OnLostLease  api.OnLostLease  `yaml:"on_lost_lease" rule:"enum=exit|wait"`
 }
 
 // ruleNames are the names of all rules that a lane can have.
@@ -72,16 +72,16 @@ func decode(file string, data []byte, before *Set) (*Set, error) {
 		return nil, err
 	}
 	for _, category := range c.buckets {
-		given = append(given, switchyard.Lane{Name: category, Limit: f.Buckets[category], Categories: []string{category}})
+		given = append(given, api.Lane{Name: category, Limit: f.Buckets[category], Categories: []string{category}})
 	}
 	return Of(given...), nil
 }
 
 // inOrder returns the lanes in the order in which they are written.
-func (f lanesFile) inOrder(doc *strictyaml.Document) []switchyard.Lane {
-	var given []switchyard.Lane
+func (f lanesFile) inOrder(doc *strictyaml.Document) []api.Lane {
+	var given []api.Lane
 	for _, name := range doc.Keys(lanesPath) {
-		l := switchyard.Lane(f.Lanes[name])
+		l := api.Lane(f.Lanes[name])
 		l.Name = name
 		given = append(given, l)
 	}

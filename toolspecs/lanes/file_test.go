@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/golden"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
@@ -54,9 +54,9 @@ func TestDecode(t *testing.T) {
 		t.Fatal(err)
 	}
 	five, twenty, none := 5, 20, 0
-	second, minute := switchyard.Duration(time.Second), switchyard.Duration(time.Minute)
-	all := []switchyard.CallerType{switchyard.CallerPlan, switchyard.CallerAgent, switchyard.CallerSession, switchyard.CallerDirect}
-	want := []switchyard.Lane{
+	second, minute := api.Duration(time.Second), api.Duration(time.Minute)
+	all := []api.CallerType{api.CallerPlan, api.CallerAgent, api.CallerSession, api.CallerDirect}
+	want := []api.Lane{
 		{Name: "accounts", Key: "{{args.region}}/{{ args.account }}-{x}", Limit: 1, Holders: 2, IdleTimeout: 5 * minute, QueueSize: &none, Strategy: "fifo", Fairness: "conversation", OnLostLease: "wait"},
 		{Name: "ai", Limit: 2, Holders: 2, Strategy: "priority", Fairness: "conversation", Categories: []string{"ai"}, OnLostLease: "exit"},
 		{Name: "android", Key: "{{args.device}}", Limit: 1, Holders: 8, IdleTimeout: 5 * minute, Strategy: "priority", Fairness: "conversation", OnLostLease: "exit"},
@@ -98,11 +98,11 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := switchyard.EncodeJSON(set.All())
+	data, err := api.EncodeJSON(set.All())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back []switchyard.Lane
+	var back []api.Lane
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatal(err)
 	}
@@ -141,16 +141,16 @@ func FuzzDecode(f *testing.F) {
 		}
 		queues := map[string]string{}
 		for _, l := range set.All() {
-			if l.Name == switchyard.LaneInline {
+			if l.Name == api.LaneInline {
 				continue // it has no task queue
 			}
-			if err := switchyard.CheckLaneName(l.Name); err != nil {
+			if err := api.CheckLaneName(l.Name); err != nil {
 				t.Errorf("%v", err)
 			}
 			if l.Limit < 0 || l.Rate < 0 || l.Limited() != (l.Holders > 0) || l.Keyed() && !l.Limited() || l.Holds() && !l.Limited() || l.Holds() && !l.Keyed() && l.Holders != 1 {
 				t.Errorf("this was accepted: %+v", l)
 			}
-			queue := l.TaskQueue(switchyard.DefaultTaskQueue, "key")
+			queue := l.TaskQueue(api.DefaultTaskQueue, "key")
 			if other, taken := queues[queue]; taken {
 				t.Errorf("the lanes %s and %s have the task queue %s", other, l.Name, queue)
 			}

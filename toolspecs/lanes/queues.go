@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 )
 
@@ -13,13 +13,13 @@ import (
 const maxQueue = 200
 
 // queueName checks a lane's own task queue by itself.
-func (c *checker) queueName(l switchyard.Lane) {
+func (c *checker) queueName(l api.Lane) {
 	if !c.given(l, "queue") {
 		return
 	}
 	parts := strings.Split(l.Queue, "/")
 	reserved := slices.IndexFunc(parts, func(part string) bool {
-		return switchyard.CheckToolName(part) == nil && switchyard.CheckLaneName(part) != nil
+		return api.CheckToolName(part) == nil && api.CheckLaneName(part) != nil
 	})
 	switch {
 	case l.Queue == "" || len(l.Queue) > maxQueue || strings.ContainsFunc(l.Queue, isOdd) || slices.Contains(parts, ""):
@@ -27,7 +27,7 @@ func (c *checker) queueName(l switchyard.Lane) {
 			"%.80q cannot be a task queue: it has from 1 to %d plain characters and no empty part", l.Queue, maxQueue)
 	case reserved >= 0:
 		c.value(l, "queue", "choose another name", "Switchyard has task queues of its own under the name %q", parts[reserved])
-	case l.Queue == switchyard.DefaultTaskQueue:
+	case l.Queue == api.DefaultTaskQueue:
 		c.value(l, "queue", "choose another name", "%q is the workflows' own task queue, and that of the lane general", l.Queue)
 	}
 }
@@ -51,21 +51,21 @@ func (c *checker) sameQueues() {
 }
 
 // withQueues returns the lanes that have task queues beside that of the workflows.
-func (c *checker) withQueues() []switchyard.Lane {
+func (c *checker) withQueues() []api.Lane {
 	all := slices.Clone(c.lanes)
-	for _, name := range append([]string{switchyard.LaneSerial}, c.buckets...) {
-		if !slices.ContainsFunc(all, func(l switchyard.Lane) bool { return l.Name == name }) {
-			all = append(all, switchyard.Lane{Name: name})
+	for _, name := range append([]string{api.LaneSerial}, c.buckets...) {
+		if !slices.ContainsFunc(all, func(l api.Lane) bool { return l.Name == name }) {
+			all = append(all, api.Lane{Name: name})
 		}
 	}
-	return slices.DeleteFunc(all, func(l switchyard.Lane) bool {
-		return l.Name == switchyard.LaneGeneral || l.Name == switchyard.LaneInline
+	return slices.DeleteFunc(all, func(l api.Lane) bool {
+		return l.Name == api.LaneGeneral || l.Name == api.LaneInline
 	})
 }
 
 // shared says how a lane's own task queue is another lane's too, or lies among those of its keys; empty if it does not. Of
 // two lanes with the same own queue the later one has the fault.
-func shared(l, other switchyard.Lane, before bool) string {
+func shared(l, other api.Lane, before bool) string {
 	if other.Queue == "" {
 		return derived(l.Queue, other)
 	}
@@ -79,7 +79,7 @@ func shared(l, other switchyard.Lane, before bool) string {
 }
 
 // derived is shared for another lane whose task queue derives from the workflows'.
-func derived(queue string, other switchyard.Lane) string {
+func derived(queue string, other api.Lane) string {
 	if base, ok := strings.CutSuffix(queue, "/"+other.Name); ok {
 		return fmt.Sprintf("with %s as the workflows' task queue it is that of the lane %q", base, other.Name)
 	}

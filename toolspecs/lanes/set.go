@@ -8,14 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/templates"
 )
 
 // Defaults of a lane's rules.
 const (
 	// DefaultIdleTimeout is how long a keyed lane keeps a key that nobody uses.
-	DefaultIdleTimeout = switchyard.Duration(5 * time.Minute)
+	DefaultIdleTimeout = api.Duration(5 * time.Minute)
 	// defaultHolders is the most groups that a limit is divided into where nothing else is said, defaultKeyHolders how many
 	// groups the keys of a keyed lane make.
 	defaultHolders    = 4
@@ -24,17 +24,17 @@ const (
 
 // Set is the lanes that there are, those that exist without being configured among them. It does not change.
 type Set struct {
-	byName     map[string]switchyard.Lane
+	byName     map[string]api.Lane
 	byCategory map[string]string
 }
 
 // Of returns the lanes that always exist and the given ones, with their defaults filled in. Of two lanes of one name, and
 // of two that are the default of one category, the last one counts: Decode is what refuses them.
-func Of(given ...switchyard.Lane) *Set {
-	s := &Set{byName: map[string]switchyard.Lane{
-		switchyard.LaneGeneral: WithDefaults(switchyard.Lane{Name: switchyard.LaneGeneral}),
-		switchyard.LaneSerial:  WithDefaults(switchyard.Lane{Name: switchyard.LaneSerial}),
-		switchyard.LaneInline:  WithDefaults(switchyard.Lane{Name: switchyard.LaneInline}),
+func Of(given ...api.Lane) *Set {
+	s := &Set{byName: map[string]api.Lane{
+		api.LaneGeneral: WithDefaults(api.Lane{Name: api.LaneGeneral}),
+		api.LaneSerial:  WithDefaults(api.Lane{Name: api.LaneSerial}),
+		api.LaneInline:  WithDefaults(api.Lane{Name: api.LaneInline}),
 	}, byCategory: map[string]string{}}
 	for _, l := range given {
 		s.byName[l.Name] = WithDefaults(l)
@@ -50,7 +50,7 @@ func (s *Set) Plain(names ...string) *Set {
 	more := &Set{byName: maps.Clone(s.byName), byCategory: s.byCategory}
 	for _, name := range names {
 		if _, there := more.byName[name]; !there {
-			more.byName[name] = WithDefaults(switchyard.Lane{Name: name})
+			more.byName[name] = WithDefaults(api.Lane{Name: name})
 		}
 	}
 	return more
@@ -69,10 +69,10 @@ func (s *Set) Keeping(before *Set) (all *Set, kept []string) {
 }
 
 // WithDefaults returns a lane with every default filled in; a second time changes nothing.
-func WithDefaults(l switchyard.Lane) switchyard.Lane {
-	l.Strategy = cmp.Or(l.Strategy, switchyard.StrategyPriority)
-	l.Fairness = cmp.Or(l.Fairness, switchyard.FairnessConversation)
-	if l.Keyed() || l.Name == switchyard.LaneSerial {
+func WithDefaults(l api.Lane) api.Lane {
+	l.Strategy = cmp.Or(l.Strategy, api.StrategyPriority)
+	l.Fairness = cmp.Or(l.Fairness, api.FairnessConversation)
+	if l.Keyed() || l.Name == api.LaneSerial {
 		l.Limit = cmp.Or(l.Limit, 1)
 	}
 	if l.Keyed() {
@@ -81,7 +81,7 @@ func WithDefaults(l switchyard.Lane) switchyard.Lane {
 	if !l.Limited() {
 		return l
 	}
-	l.OnLostLease = cmp.Or(l.OnLostLease, switchyard.OnLostLeaseExit)
+	l.OnLostLease = cmp.Or(l.OnLostLease, api.OnLostLeaseExit)
 	switch {
 	case l.Keyed():
 		l.Holders = cmp.Or(l.Holders, defaultKeyHolders)
@@ -94,7 +94,7 @@ func WithDefaults(l switchyard.Lane) switchyard.Lane {
 }
 
 // Lane returns the lane of that name, and whether there is one.
-func (s *Set) Lane(name string) (switchyard.Lane, bool) {
+func (s *Set) Lane(name string) (api.Lane, bool) {
 	l, ok := s.byName[name]
 	return l, ok
 }
@@ -103,8 +103,8 @@ func (s *Set) Lane(name string) (switchyard.Lane, bool) {
 func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.byName)) }
 
 // All returns the lanes, sorted by name.
-func (s *Set) All() []switchyard.Lane {
-	var all []switchyard.Lane
+func (s *Set) All() []api.Lane {
+	var all []api.Lane
 	for _, name := range s.Names() {
 		all = append(all, s.byName[name])
 	}
@@ -118,17 +118,17 @@ func (s *Set) ForCategory(category string) (string, bool) {
 }
 
 // Key returns a call's key on a keyed lane. The error is a validation_error: an argument that the key is made of is absent.
-func Key(l switchyard.Lane, arguments json.RawMessage) (string, *switchyard.Error) {
+func Key(l api.Lane, arguments json.RawMessage) (string, *api.Error) {
 	values, err := templates.Values(arguments)
 	if err != nil {
-		return "", switchyard.AsError(err)
+		return "", api.AsError(err)
 	}
 	for _, name := range templates.Names(l.Key) {
 		if _, given := values[name]; !given {
-			e := switchyard.Errorf(switchyard.ErrValidation, "the lane %s needs the argument %s", l.Name, name)
-			e.Problems = []switchyard.Problem{{Path: "$." + name, Rule: switchyard.RuleRequired,
+			e := api.Errorf(api.ErrValidation, "the lane %s needs the argument %s", l.Name, name)
+			e.Problems = []api.Problem{{Path: "$." + name, Rule: api.RuleRequired,
 				Message: "the lane " + l.Name + " has a queue for each " + l.Key + ", so the call must say which"}}
-			e.Phase = switchyard.PhasePreValidation
+			e.Phase = api.PhasePreValidation
 			return "", e
 		}
 	}

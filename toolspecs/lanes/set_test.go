@@ -5,19 +5,19 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // What always exists is there without being configured, and lanes without rules join it; what a configured lane says stays.
 func TestPlain(t *testing.T) {
-	set := Of(switchyard.Lane{Name: "gpu", Limit: 2, Categories: []string{"ai"}})
-	more := set.Plain("gpu", "printer", switchyard.LaneSerial)
+	set := Of(api.Lane{Name: "gpu", Limit: 2, Categories: []string{"ai"}})
+	more := set.Plain("gpu", "printer", api.LaneSerial)
 	if got := more.Names(); !slices.Equal(got, []string{"general", "gpu", "inline", "printer", "serial"}) {
 		t.Errorf("the lanes are %q", got)
 	}
 	gpu, _ := more.Lane("gpu")
 	printer, there := more.Lane("printer")
-	if serial, _ := more.Lane(switchyard.LaneSerial); gpu.Limit != 2 || !there || printer.Limited() || serial.Limit != 1 {
+	if serial, _ := more.Lane(api.LaneSerial); gpu.Limit != 2 || !there || printer.Limited() || serial.Limit != 1 {
 		t.Errorf("got %+v, %+v and %+v", gpu, printer, serial)
 	}
 	if lane, ok := more.ForCategory("ai"); lane != "gpu" || !ok {
@@ -32,20 +32,20 @@ func TestPlain(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	size := 3
 	for _, c := range []struct {
-		lane    switchyard.Lane
+		lane    api.Lane
 		holders int
 		limit   int
 	}{
-		{switchyard.Lane{}, 0, 0},
-		{switchyard.Lane{Limit: 2}, 2, 2},
-		{switchyard.Lane{Limit: 100}, defaultHolders, 100},
-		{switchyard.Lane{Limit: 100, Holders: 9}, 9, 100},
-		{switchyard.Lane{Limit: 100, QueueSize: &size}, 1, 100},
-		{switchyard.Lane{Limit: 100, Strategy: switchyard.StrategyReject}, 1, 100},
-		{switchyard.Lane{Key: "{{args.a}}"}, defaultKeyHolders, 1},
-		{switchyard.Lane{Key: "{{args.a}}", QueueSize: &size, Limit: 7}, defaultKeyHolders, 7},
-		{switchyard.Lane{Name: switchyard.LaneSerial}, 1, 1},
-		{switchyard.Lane{Name: switchyard.LaneSerial, Limit: 3}, 3, 3},
+		{api.Lane{}, 0, 0},
+		{api.Lane{Limit: 2}, 2, 2},
+		{api.Lane{Limit: 100}, defaultHolders, 100},
+		{api.Lane{Limit: 100, Holders: 9}, 9, 100},
+		{api.Lane{Limit: 100, QueueSize: &size}, 1, 100},
+		{api.Lane{Limit: 100, Strategy: api.StrategyReject}, 1, 100},
+		{api.Lane{Key: "{{args.a}}"}, defaultKeyHolders, 1},
+		{api.Lane{Key: "{{args.a}}", QueueSize: &size, Limit: 7}, defaultKeyHolders, 7},
+		{api.Lane{Name: api.LaneSerial}, 1, 1},
+		{api.Lane{Name: api.LaneSerial, Limit: 3}, 3, 3},
 	} {
 		if got := WithDefaults(c.lane); got.Holders != c.holders || got.Limit != c.limit {
 			t.Errorf("%+v becomes %+v", c.lane, got)
@@ -55,7 +55,7 @@ func TestDefaults(t *testing.T) {
 
 // A call's key is made of its arguments; an argument that is not there is one that the call must give.
 func TestKey(t *testing.T) {
-	lane := switchyard.Lane{Name: "android", Key: "{{args.region}}/{{args.device}}"}
+	lane := api.Lane{Name: "android", Key: "{{args.region}}/{{args.device}}"}
 	for _, c := range []struct{ arguments, key string }{
 		{`{"region": "eu", "device": "pixel 7"}`, "eu/pixel 7"},
 		{`{"region": 1e2, "device": [true, null]}`, "1e2/[true,null]"},
@@ -67,11 +67,11 @@ func TestKey(t *testing.T) {
 	}
 	for _, arguments := range []string{`{"region": "eu"}`, `{}`, ``} {
 		_, err := Key(lane, []byte(arguments))
-		if err == nil || err.Type != switchyard.ErrValidation || err.Phase != switchyard.PhasePreValidation || len(err.Problems) != 1 || err.Problems[0].Rule != switchyard.RuleRequired {
+		if err == nil || err.Type != api.ErrValidation || err.Phase != api.PhasePreValidation || len(err.Problems) != 1 || err.Problems[0].Rule != api.RuleRequired {
 			t.Errorf("%s: got %v", arguments, err)
 		}
 	}
-	if _, err := Key(lane, []byte(`[1]`)); !errors.Is(err, &switchyard.Error{Type: switchyard.ErrValidation}) {
+	if _, err := Key(lane, []byte(`[1]`)); !errors.Is(err, &api.Error{Type: api.ErrValidation}) {
 		t.Errorf("got %v", err)
 	}
 }

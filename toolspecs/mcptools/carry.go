@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // The SDK decodes a result's structured content into Go values, which loses the digits of large integers. So that the
@@ -23,12 +23,12 @@ func carryResult(result json.RawMessage) json.RawMessage {
 	if json.Unmarshal(result, &members) != nil || members[structuredContent] == nil {
 		return result
 	}
-	text, err := switchyard.EncodeJSON(carried + string(members[structuredContent]))
+	text, err := api.EncodeJSON(carried + string(members[structuredContent]))
 	if err != nil {
 		return result
 	}
 	members[structuredContent] = text
-	if again, err := switchyard.EncodeJSON(members); err == nil {
+	if again, err := api.EncodeJSON(members); err == nil {
 		return again
 	}
 	return result
@@ -44,7 +44,7 @@ func carryMessage(message []byte) []byte {
 		return message
 	}
 	members["result"] = carryResult(members["result"])
-	if again, err := switchyard.EncodeJSON(members); err == nil {
+	if again, err := api.EncodeJSON(members); err == nil {
 		return again
 	}
 	return message
@@ -60,7 +60,7 @@ func structured(content any) (json.RawMessage, error) {
 	if content == nil {
 		return nil, nil
 	}
-	return switchyard.EncodeJSON(content)
+	return api.EncodeJSON(content)
 }
 
 func unlessNull(raw json.RawMessage) json.RawMessage {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 	"github.com/switchyard/switchyard/toolspecs/programs"
@@ -60,7 +60,7 @@ func Connect(ctx context.Context, entry *toolspecs.Entry, o Options) (*Connectio
 	o.MaxMessage = cmp.Or(o.MaxMessage, DefaultMaxMessage)
 	timeout := cmp.Or(o.ConnectTimeout, DefaultConnectTimeout)
 	c := &Connection{name: serverName(entry), limit: o.MaxMessage,
-		progress: map[string]func(switchyard.Progress){}, asking: map[*Request]context.Context{}}
+		progress: map[string]func(api.Progress){}, asking: map[*Request]context.Context{}}
 	c.ctx, c.end = context.WithCancelCause(context.Background())
 	c.tools.changed.Store(true)
 	within, cancel := context.WithCancel(ctx)
@@ -126,7 +126,7 @@ func (c *Connection) transport(entry *toolspecs.Entry, o Options) (mcp.Transport
 		return c.overHTTP(entry, o)
 	}
 	if len(entry.Argv) == 0 || entry.Argv[0] == "" {
-		return nil, switchyard.Errorf(switchyard.ErrExecutorNotFound, "the MCP server has neither entry.argv nor entry.url")
+		return nil, api.Errorf(api.ErrExecutorNotFound, "the MCP server has neither entry.argv nor entry.url")
 	}
 	dir, err := programs.Folder(o.Dir, entry.Dir)
 	if err != nil {
@@ -136,11 +136,11 @@ func (c *Connection) transport(entry *toolspecs.Entry, o Options) (mcp.Transport
 	if err != nil {
 		return nil, err
 	}
-	var hider *switchyard.Hider
-	hider = hider.With(switchyard.HiddenSecret, hidden...)
+	var hider *api.Hider
+	hider = hider.With(api.HiddenSecret, hidden...)
 	c.process, err = startProcess(entry.Argv, dir, env, hider, o.MaxMessage, o.Log.With("server", c.name))
 	if err != nil {
-		return nil, switchyard.AsError(err)
+		return nil, api.AsError(err)
 	}
 	return c.process, nil
 }
@@ -155,7 +155,7 @@ func (c *Connection) overHTTP(entry *toolspecs.Entry, o Options) (mcp.Transport,
 		err = outbound.CheckURL(origin)
 	}
 	if err != nil {
-		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "entry.url cannot be used: %v", err)
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.url cannot be used: %v", err)
 	}
 	own, err := newAdditions(entry)
 	if err != nil {
@@ -163,7 +163,7 @@ func (c *Connection) overHTTP(entry *toolspecs.Entry, o Options) (mcp.Transport,
 	}
 	guard, err := outbound.NewGuard(outbound.Policy{Hosts: []string{origin.Hostname()}, Allow: entry.Allow, Inside: o.Inside})
 	if err != nil {
-		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "entry.allow: %v", err)
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.allow: %v", err)
 	}
 	base := guard.Transport()
 	// Sessions live on their connections. Calls are POSTs without a key, which net/http does not send again by itself.
@@ -206,10 +206,10 @@ func newAdditions(entry *toolspecs.Entry) (*additions, error) {
 	if len(entry.Headers) == 0 {
 		return a, nil
 	}
-	headers, err := switchyard.DecodeJSON(entry.Headers)
+	headers, err := api.DecodeJSON(entry.Headers)
 	members, ok := headers.(map[string]any)
 	if err != nil || !ok {
-		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "entry.headers is no mapping")
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.headers is no mapping")
 	}
 	a.headers = members
 	return a, nil
@@ -218,7 +218,7 @@ func newAdditions(entry *toolspecs.Entry) (*additions, error) {
 // add reads the secret anew for each request, so that it can be changed while the worker runs.
 func (a *additions) add(req *http.Request) error {
 	for name, value := range a.headers {
-		req.Header.Set(name, switchyard.TextOf(value))
+		req.Header.Set(name, api.TextOf(value))
 	}
 	if a.auth == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Connection is one session with an MCP server. It may be used by many goroutines. Once it has ended it stays so: make a
@@ -34,7 +34,7 @@ type Connection struct {
 
 	mu sync.Mutex
 	// progress and asking are the running calls that take progress, by token, and those that may ask.
-	progress map[string]func(switchyard.Progress)
+	progress map[string]func(api.Progress)
 	asking   map[*Request]context.Context
 	token    atomic.Int64
 	// probing is open while it is looked whether the server still reacts; else nil.
@@ -86,7 +86,7 @@ type Request struct {
 	// Meta goes along with the call as its _meta.
 	Meta map[string]any
 	// Progress, unless nil, gets what the server reports while it works.
-	Progress func(switchyard.Progress)
+	Progress func(api.Progress)
 	// Ask, unless nil, asks a person what the server wants to know in the middle of the call. Its ctx ends with the call or
 	// when the server takes the question back. It is called only on a connection that was made to ask, and there must be no
 	// other call at the same time.
@@ -185,7 +185,7 @@ func (c *Connection) onProgress(_ context.Context, n *mcp.ProgressNotificationCl
 	report := c.progress[token]
 	c.mu.Unlock()
 	if report != nil {
-		report(switchyard.Progress{Done: n.Params.Progress, Total: n.Params.Total, Message: n.Params.Message})
+		report(api.Progress{Done: n.Params.Progress, Total: n.Params.Total, Message: n.Params.Message})
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -22,14 +22,14 @@ func TestMain(m *testing.M) {
 }
 
 func stdio(mode string, more ...string) *toolspecs.Entry {
-	return &toolspecs.Entry{Type: switchyard.KindMCP, Argv: mcpserver.Argv(mode, more...)}
+	return &toolspecs.Entry{Type: api.KindMCP, Argv: mcpserver.Argv(mode, more...)}
 }
 
 func overHTTP(t *testing.T, mode string) *toolspecs.Entry {
 	server := httptest.NewServer(mcpserver.Handler(mcpserver.New(mode)))
 	t.Cleanup(server.Close)
 	t.Cleanup(server.CloseClientConnections)
-	return &toolspecs.Entry{Type: switchyard.KindMCP, URL: server.URL, Allow: []string{"127.0.0.1"}}
+	return &toolspecs.Entry{Type: api.KindMCP, URL: server.URL, Allow: []string{"127.0.0.1"}}
 }
 
 func connect(t *testing.T, entry *toolspecs.Entry, o Options) *Connection {
@@ -151,8 +151,8 @@ func TestProgress(t *testing.T) {
 	bothWays(t, mcpserver.Good, func(t *testing.T, c *Connection) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		seen := errors.New("seen")
-		_, err := c.Call(ctx, Request{Tool: "progress", Arguments: json.RawMessage(`{"count":3,"text":"wait"}`), Progress: func(p switchyard.Progress) {
-			if p == (switchyard.Progress{Done: 3, Total: 3, Message: "step 3"}) {
+		_, err := c.Call(ctx, Request{Tool: "progress", Arguments: json.RawMessage(`{"count":3,"text":"wait"}`), Progress: func(p api.Progress) {
+			if p == (api.Progress{Done: 3, Total: 3, Message: "step 3"}) {
 				cancel(seen)
 			}
 		}})
@@ -198,21 +198,21 @@ func TestConnectFails(t *testing.T) {
 	tests := []struct {
 		name      string
 		entry     *toolspecs.Entry
-		want      switchyard.ErrorType
+		want      api.ErrorType
 		retryable bool
 		words     []string
 	}{
-		{"no program", &toolspecs.Entry{Argv: []string{"no-such-program"}}, switchyard.ErrExecutorNotFound, false, []string{"no-such-program"}},
-		{"no folder", &toolspecs.Entry{Argv: []string{"true"}, Dir: "/no/such/folder"}, switchyard.ErrPreconditionFailed, false, []string{"/no/such/folder"}},
-		{"ends at once", stdio(mcpserver.Dies), switchyard.ErrPreconditionFailed, true, []string{"exit code 3", "no configuration found"}},
-		{"garbage", stdio(mcpserver.Garbage), switchyard.ErrPreconditionFailed, false, []string{"no MCP message", "Server listening on port 3000"}},
-		{"huge", stdio(mcpserver.Huge), switchyard.ErrPreconditionFailed, false, []string{"more than 16777216 bytes"}},
-		{"hangs", stdio(mcpserver.Hang), switchyard.ErrPreconditionFailed, true, []string{"did not get ready within 300ms"}},
-		{"nobody listens", &toolspecs.Entry{URL: silent.URL, Allow: []string{"127.0.0.1"}}, switchyard.ErrPreconditionFailed, true, []string{"connection refused"}},
-		{"inside", &toolspecs.Entry{URL: silent.URL}, switchyard.ErrPolicyViolation, false, []string{"127.0.0.1"}},
-		{"neither", &toolspecs.Entry{}, switchyard.ErrExecutorNotFound, false, []string{"entry.url"}},
+		{"no program", &toolspecs.Entry{Argv: []string{"no-such-program"}}, api.ErrExecutorNotFound, false, []string{"no-such-program"}},
+		{"no folder", &toolspecs.Entry{Argv: []string{"true"}, Dir: "/no/such/folder"}, api.ErrPreconditionFailed, false, []string{"/no/such/folder"}},
+		{"ends at once", stdio(mcpserver.Dies), api.ErrPreconditionFailed, true, []string{"exit code 3", "no configuration found"}},
+		{"garbage", stdio(mcpserver.Garbage), api.ErrPreconditionFailed, false, []string{"no MCP message", "Server listening on port 3000"}},
+		{"huge", stdio(mcpserver.Huge), api.ErrPreconditionFailed, false, []string{"more than 16777216 bytes"}},
+		{"hangs", stdio(mcpserver.Hang), api.ErrPreconditionFailed, true, []string{"did not get ready within 300ms"}},
+		{"nobody listens", &toolspecs.Entry{URL: silent.URL, Allow: []string{"127.0.0.1"}}, api.ErrPreconditionFailed, true, []string{"connection refused"}},
+		{"inside", &toolspecs.Entry{URL: silent.URL}, api.ErrPolicyViolation, false, []string{"127.0.0.1"}},
+		{"neither", &toolspecs.Entry{}, api.ErrExecutorNotFound, false, []string{"entry.url"}},
 		{"no secret", &toolspecs.Entry{URL: silent.URL, Allow: []string{"127.0.0.1"}, Auth: &toolspecs.Auth{Type: "bearer", Secret: "env:NO_SUCH_SECRET"}},
-			switchyard.ErrPreconditionFailed, false, []string{"NO_SUCH_SECRET"}},
+			api.ErrPreconditionFailed, false, []string{"NO_SUCH_SECRET"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestConnectFails(t *testing.T) {
 				o.ConnectTimeout = 300 * time.Millisecond
 			}
 			_, err := Connect(t.Context(), tt.entry, o)
-			e, ok := errors.AsType[*switchyard.Error](err)
+			e, ok := errors.AsType[*api.Error](err)
 			if !ok || e.Type != tt.want || e.Retryable != tt.retryable {
 				t.Fatalf("got %v (%T)", err, err)
 			}

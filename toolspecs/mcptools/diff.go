@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 )
@@ -76,7 +76,7 @@ func decoded(data json.RawMessage) any {
 	if len(data) == 0 {
 		return absent{}
 	}
-	value, err := switchyard.DecodeJSON(data)
+	value, err := api.DecodeJSON(data)
 	if err != nil {
 		return string(data)
 	}
@@ -122,7 +122,7 @@ func shown(value any) string {
 	if value == (absent{}) {
 		return ""
 	}
-	data, err := switchyard.EncodeJSON(value)
+	data, err := api.EncodeJSON(value)
 	if err != nil {
 		return strconv.QuoteToASCII(fmt.Sprint(value))
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // The actions by which a server's question is answered.
@@ -52,7 +52,7 @@ func reply(ctx context.Context, r *Request, question *mcp.ElicitParams) *mcp.Eli
 		r.note("the server wanted to send a person to a URL and was declined: people are asked by forms alone")
 		return &mcp.ElicitResult{Action: actionDecline}
 	}
-	schema, err := switchyard.EncodeJSON(question.RequestedSchema)
+	schema, err := api.EncodeJSON(question.RequestedSchema)
 	if err != nil || question.RequestedSchema == nil {
 		schema = nil
 	}

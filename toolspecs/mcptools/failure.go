@@ -9,7 +9,7 @@ import (
 	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
@@ -89,7 +89,7 @@ func (c *Connection) failure(ctx context.Context, err error, s seen) error {
 
 // decided returns an error that says what it is already; nil where there is none.
 func decided(ctx context.Context, err error) error {
-	if own, ok := errors.AsType[*switchyard.Error](err); ok {
+	if own, ok := errors.AsType[*api.Error](err); ok {
 		return own
 	}
 	if refused, ok := errors.AsType[*Refused](err); ok {
@@ -124,7 +124,7 @@ func (c *Connection) refused(err error, s seen) error {
 // connectError says why there is no connection, for people and models: nothing ran.
 func (c *Connection) connectError(ctx context.Context, err error, s seen) error {
 	failure := c.failure(ctx, err, s)
-	if _, ok := errors.AsType[*switchyard.Error](failure); ok || ctx.Err() != nil {
+	if _, ok := errors.AsType[*api.Error](failure); ok || ctx.Err() != nil {
 		return failure
 	}
 	if r, ok := errors.AsType[*Refused](failure); ok {
@@ -140,7 +140,7 @@ func (c *Connection) connectError(ctx context.Context, err error, s seen) error 
 }
 
 func (c *Connection) unreachable(reason string, retryable bool) error {
-	e := switchyard.Errorf(switchyard.ErrPreconditionFailed, "there is no connection to the MCP server %s: %s", c.name, reason)
+	e := api.Errorf(api.ErrPreconditionFailed, "there is no connection to the MCP server %s: %s", c.name, reason)
 	e.Retryable = retryable
 	return e
 }

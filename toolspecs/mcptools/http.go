@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 const (
@@ -224,7 +224,7 @@ func asAnswer(req *http.Request, failure *jsonrpc.Error) []byte {
 	if err != nil || json.Unmarshal(body, &request) != nil || request.ID == nil {
 		return nil
 	}
-	answer, err := switchyard.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": request.ID, "error": failure})
+	answer, err := api.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": request.ID, "error": failure})
 	if err != nil {
 		return nil
 	}

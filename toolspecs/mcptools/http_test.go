@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -146,7 +146,7 @@ func TestHTTPTooLarge(t *testing.T) {
 			done := errors.New("done")
 			other := make(chan error, 1)
 			go func() {
-				_, err := c.Call(ctx, Request{Tool: "progress", Arguments: json.RawMessage(`{"count":1,"text":"wait"}`), Progress: func(switchyard.Progress) { begun <- struct{}{} }})
+				_, err := c.Call(ctx, Request{Tool: "progress", Arguments: json.RawMessage(`{"count":1,"text":"wait"}`), Progress: func(api.Progress) { begun <- struct{}{} }})
 				other <- err
 			}()
 			<-begun
@@ -217,8 +217,8 @@ func TestHTTPNoServer(t *testing.T) {
 		server := httptest.NewServer(tt.answer)
 		_, err := Connect(t.Context(), &toolspecs.Entry{URL: server.URL, Allow: []string{"127.0.0.1"}}, Options{})
 		server.Close()
-		e, ok := errors.AsType[*switchyard.Error](err)
-		if !ok || e.Type != switchyard.ErrPreconditionFailed || e.Retryable != tt.retryable || !strings.Contains(e.Message, tt.words) {
+		e, ok := errors.AsType[*api.Error](err)
+		if !ok || e.Type != api.ErrPreconditionFailed || e.Retryable != tt.retryable || !strings.Contains(e.Message, tt.words) {
 			t.Errorf("%s: got %v, retryable %v", name, err, ok && e.Retryable)
 		}
 	}

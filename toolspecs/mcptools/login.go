@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/auth/extauth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 	"golang.org/x/oauth2"
@@ -76,7 +76,7 @@ func newLogin(origin *url.URL, entry *toolspecs.Entry, o Options) (*login, error
 		l.flow, err = auth.NewAuthorizationCodeHandler(l.codeConfig(credentials))
 	}
 	if err != nil {
-		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "entry.auth cannot be used: %v", err)
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.auth cannot be used: %v", err)
 	}
 	return l, nil
 }
@@ -202,10 +202,10 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 		err = outbound.CheckURL(address)
 	}
 	if err != nil {
-		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "the MCP server %s names no address to log in at", l.server)
+		return nil, api.Errorf(api.ErrPreconditionFailed, "the MCP server %s names no address to log in at", l.server)
 	}
 	if l.ask == nil {
-		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "the MCP server %s wants a login, and nobody can be asked, so nothing was called; "+
+		return nil, api.Errorf(api.ErrPreconditionFailed, "the MCP server %s wants a login, and nobody can be asked, so nothing was called; "+
 			"log in with starter tools accept FILE, as the worker's user, or give the toolspec an entry.answer_within so that calls ask", l.server)
 	}
 	resume := l.pause()
@@ -220,7 +220,7 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 // resultOf reads the address at which the browser ended.
 func (l *login) resultOf(asked *url.URL, answer string) (*auth.AuthorizationResult, error) {
 	refused := func(format string, args ...any) error {
-		return switchyard.Errorf(switchyard.ErrPreconditionFailed, "the login at the MCP server %s failed, so nothing was called: %s", l.server, fmt.Sprintf(format, args...))
+		return api.Errorf(api.ErrPreconditionFailed, "the login at the MCP server %s failed, so nothing was called: %s", l.server, fmt.Sprintf(format, args...))
 	}
 	final, err := url.Parse(strings.TrimSpace(answer))
 	if err != nil {
@@ -242,14 +242,14 @@ func (l *login) resultOf(asked *url.URL, answer string) (*auth.AuthorizationResu
 
 // explain turns an error of a login, or of getting another token, into one for people and models, without secrets.
 func (l *login) explain(ctx context.Context, err error, retryable bool) error {
-	if own, ok := errors.AsType[*switchyard.Error](err); ok {
+	if own, ok := errors.AsType[*api.Error](err); ok {
 		return own
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if refusal := l.refusal.Swap(nil); refusal != nil {
-		return switchyard.Errorf(switchyard.ErrPolicyViolation, "the login at the MCP server %s failed, so nothing was called: %v", l.server, refusal)
+		return api.Errorf(api.ErrPolicyViolation, "the login at the MCP server %s failed, so nothing was called: %v", l.server, refusal)
 	}
 	reason := err.Error()
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
@@ -258,7 +258,7 @@ func (l *login) explain(ctx context.Context, err error, retryable bool) error {
 			reason += " (HTTP status " + refused.Response.Status + ")"
 		}
 	}
-	e := switchyard.Errorf(switchyard.ErrPreconditionFailed, "the login at the MCP server %s failed, so nothing was called: %s",
+	e := api.Errorf(api.ErrPreconditionFailed, "the login at the MCP server %s failed, so nothing was called: %s",
 		l.server, sample(l.hide([]byte(reason))))
 	e.Retryable = retryable
 	return e

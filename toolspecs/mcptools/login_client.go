@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
@@ -21,7 +21,7 @@ func (l *login) loginClient(origin *url.URL, entry *toolspecs.Entry, o Options) 
 	own, err := outbound.NewGuard(outbound.Policy{Hosts: []string{origin.Hostname()}, Allow: entry.Allow, Inside: o.Inside})
 	others, same := outbound.NewGuard(outbound.Policy{Public: true, Allow: entry.Allow})
 	if err := cmp.Or(err, same); err != nil {
-		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "entry.allow: %v", err)
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.allow: %v", err)
 	}
 	transport := others.Transport()
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {

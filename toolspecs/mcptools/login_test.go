@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -110,39 +110,39 @@ func TestLoginFails(t *testing.T) {
 	replace := func(old, with string) func(string) string {
 		return func(final string) string { return strings.Replace(final, old, with, 1) }
 	}
-	declined := switchyard.Reply{Decline: true, By: "ada"}.Denied()
+	declined := api.Reply{Decline: true, By: "ada"}.Denied()
 	tests := []struct {
 		name   string
 		change func(g *mcpserver.Guarded, e *toolspecs.Entry, o *Options)
 		final  func(string) string
 		asked  int
-		want   switchyard.ErrorType
+		want   api.ErrorType
 		words  string
 	}{
-		{"nobody to ask", func(_ *mcpserver.Guarded, _ *toolspecs.Entry, o *Options) { o.Login = nil }, nil, 0, switchyard.ErrPreconditionFailed, "starter tools accept"},
+		{"nobody to ask", func(_ *mcpserver.Guarded, _ *toolspecs.Entry, o *Options) { o.Login = nil }, nil, 0, api.ErrPreconditionFailed, "starter tools accept"},
 		{"declined", func(_ *mcpserver.Guarded, _ *toolspecs.Entry, o *Options) {
 			ask := o.Login
 			o.Login = func(ctx context.Context, address string) (string, error) {
 				_, _ = ask(ctx, address)
 				return "", declined
 			}
-		}, nil, 1, switchyard.ErrApprovalDenied, "declined by ada"},
-		{"the state of another login", nil, replace("state=", "state=x"), 1, switchyard.ErrPreconditionFailed, "another login"},
-		{"refused in the browser", nil, replace("code=", "error=access_denied&error_description=Not+you&x="), 1, switchyard.ErrPreconditionFailed, "says access_denied Not you"},
-		{"no code", nil, replace("code=", "x="), 1, switchyard.ErrPreconditionFailed, "has no code"},
-		{"no address", nil, func(string) string { return "\x7f" }, 1, switchyard.ErrPreconditionFailed, "no address"},
+		}, nil, 1, api.ErrApprovalDenied, "declined by ada"},
+		{"the state of another login", nil, replace("state=", "state=x"), 1, api.ErrPreconditionFailed, "another login"},
+		{"refused in the browser", nil, replace("code=", "error=access_denied&error_description=Not+you&x="), 1, api.ErrPreconditionFailed, "says access_denied Not you"},
+		{"no code", nil, replace("code=", "x="), 1, api.ErrPreconditionFailed, "has no code"},
+		{"no address", nil, func(string) string { return "\x7f" }, 1, api.ErrPreconditionFailed, "no address"},
 		{"a code that is refused", func(g *mcpserver.Guarded, _ *toolspecs.Entry, _ *Options) { g.Refuse = "{code} is spent" }, nil, 1,
-			switchyard.ErrPreconditionFailed, "gives no token: invalid_grant [secret] is spent"},
+			api.ErrPreconditionFailed, "gives no token: invalid_grant [secret] is spent"},
 		{"an inner authorization server", func(g *mcpserver.Guarded, e *toolspecs.Entry, o *Options) {
 			g.Host, e.Allow, o.Inside = "localhost", nil, []string{"127.0.0.1", "localhost"}
-		}, nil, 0, switchyard.ErrPolicyViolation, "localhost is refused"},
+		}, nil, 0, api.ErrPolicyViolation, "localhost is refused"},
 		{"a secret that is not there", func(_ *mcpserver.Guarded, e *toolspecs.Entry, _ *Options) {
 			e.Auth.ClientID, e.Auth.Secret = "known", "env:LOGIN_TEST_ABSENT"
-		}, nil, 0, switchyard.ErrPreconditionFailed, "LOGIN_TEST_ABSENT"},
+		}, nil, 0, api.ErrPreconditionFailed, "LOGIN_TEST_ABSENT"},
 		{"a client that is wrong", func(_ *mcpserver.Guarded, e *toolspecs.Entry, _ *Options) {
 			t.Setenv("LOGIN_TEST_WRONG", "wrong-secret")
 			e.Auth.ClientID, e.Auth.Secret, e.Auth.Grant = "known", "env:LOGIN_TEST_WRONG", toolspecs.GrantClientCredentials
-		}, nil, 0, switchyard.ErrPreconditionFailed, "gives no token: invalid_grant"},
+		}, nil, 0, api.ErrPreconditionFailed, "gives no token: invalid_grant"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestLoginFails(t *testing.T) {
 				tt.change(g, entry, &o)
 			}
 			_, err := Connect(t.Context(), entry, o)
-			e := switchyard.AsError(err)
+			e := api.AsError(err)
 			if e == nil || e.Type != tt.want || e.Retryable || !strings.Contains(e.Message, tt.words) || asked != tt.asked {
 				t.Fatalf("%d questions, and %v", asked, err)
 			}

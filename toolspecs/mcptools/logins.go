@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"golang.org/x/oauth2"
 )
@@ -43,7 +43,7 @@ func DefaultLogins() string {
 
 // of returns the account at a server of a client as auth describes it.
 func (l *Logins) of(server string, auth *toolspecs.Auth) (*account, error) {
-	key, err := switchyard.EncodeJSON([]any{server, auth})
+	key, err := api.EncodeJSON([]any{server, auth})
 	if err != nil {
 		return nil, err
 	}

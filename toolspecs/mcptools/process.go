@@ -14,7 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/programs"
 )
 
@@ -34,7 +34,7 @@ type process struct {
 	lines  *bufio.Reader
 	limit  int
 	// hider takes the secrets that the server was given out of what it says.
-	hider  *switchyard.Hider
+	hider  *api.Hider
 	stderr *stderrLog
 	// writing holds one token: whoever has it may write.
 	writing chan struct{}
@@ -46,7 +46,7 @@ type process struct {
 }
 
 // startProcess starts a server. ctx is not its life's, only the start's.
-func startProcess(argv []string, dir string, env []string, hider *switchyard.Hider, limit int, log *slog.Logger) (*process, error) {
+func startProcess(argv []string, dir string, env []string, hider *api.Hider, limit int, log *slog.Logger) (*process, error) {
 	cmd, err := programs.Command(argv, dir, env)
 	if err != nil {
 		return nil, programs.StartError(argv[0], err)

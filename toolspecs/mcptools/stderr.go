@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/programs"
 )
 
@@ -23,7 +23,7 @@ const (
 type stderrLog struct {
 	log *slog.Logger
 	// hider takes out the secrets that the server was given.
-	hider *switchyard.Hider
+	hider *api.Hider
 	done  chan struct{}
 
 	mu     sync.Mutex
@@ -32,7 +32,7 @@ type stderrLog struct {
 	file   *os.File
 }
 
-func newStderrLog(log *slog.Logger, hider *switchyard.Hider) *stderrLog {
+func newStderrLog(log *slog.Logger, hider *api.Hider) *stderrLog {
 	return &stderrLog{log: log, hider: hider, done: make(chan struct{})}
 }
 

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -42,7 +42,7 @@ func canonical(schema any) json.RawMessage {
 	if schema == nil {
 		return nil
 	}
-	data, err := switchyard.EncodeJSON(schema)
+	data, err := api.EncodeJSON(schema)
 	if err != nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (t Tool) Digest() string {
 
 func digestOf(t Tool) string {
 	// A struct of strings and JSON that the server sent can always be encoded.
-	data, _ := switchyard.EncodeJSON(struct {
+	data, _ := api.EncodeJSON(struct {
 		Description  string          `json:"description"`
 		InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 		Name         string          `json:"name"`

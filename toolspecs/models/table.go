@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
@@ -19,7 +19,7 @@ const maxFileBytes = 1 << 20
 // Model is what is known of a model.
 type Model struct {
 	// Price is what it costs.
-	Price switchyard.Price
+	Price api.Price
 	// Window is how many tokens it reads and writes at most, in one step; zero where that is not known.
 	Window int
 	// Images says that it sees images.
@@ -71,7 +71,7 @@ func Decode(file string, data []byte) (*Table, error) {
 				doc.ReportKey(at, field+" is missing", "prices are in US dollars per million tokens; 0 is one, too")
 			}
 		}
-		t.byName[name] = Model{Price: switchyard.Price{Input: m.Input, Output: m.Output, CachedInput: m.CachedInput, CacheWrite: m.CacheWrite},
+		t.byName[name] = Model{Price: api.Price{Input: m.Input, Output: m.Output, CachedInput: m.CachedInput, CacheWrite: m.CacheWrite},
 			Window: m.Window, Images: m.Images}
 	}
 	if err := doc.Faults().Err(); err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
@@ -48,7 +48,7 @@ func TestDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, _ := good.Find(`a "b"`); good.AsOf != "2026-06-21" || m != (Model{Price: switchyard.Price{Input: 1, Output: 3, CachedInput: 0.5, CacheWrite: 2}, Window: 1000, Images: true}) {
+	if m, _ := good.Find(`a "b"`); good.AsOf != "2026-06-21" || m != (Model{Price: api.Price{Input: 1, Output: 3, CachedInput: 0.5, CacheWrite: 2}, Window: 1000, Images: true}) {
 		t.Errorf("got %+v as of %s", m, good.AsOf)
 	}
 	if m, ok := good.Find("own.model"); !ok || m != (Model{}) {

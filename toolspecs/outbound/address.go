@@ -5,7 +5,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // IsReference reports whether an address is a reference, env:NAME: then the worker's environment says what it is, so that
@@ -24,14 +24,14 @@ func Address(text string) (string, error) {
 	name := strings.TrimPrefix(text, fromEnv)
 	value := os.Getenv(name)
 	if value == "" {
-		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed, "the worker's environment variable %s, which holds the tool's address, is not set", name)
+		return "", api.Errorf(api.ErrPreconditionFailed, "the worker's environment variable %s, which holds the tool's address, is not set", name)
 	}
 	u, err := url.Parse(value)
 	if err == nil {
 		err = CheckURL(u)
 	}
 	if err != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed,
+		return "", api.Errorf(api.ErrPreconditionFailed,
 			"the worker's environment variable %s holds no address such as https://api.example.com/v1, without user, query and fragment", name)
 	}
 	return value, nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // TestAddress proves that an address is taken from the worker's environment where the toolspec says so, and that what is
@@ -22,7 +22,7 @@ func TestAddress(t *testing.T) {
 	}
 	for _, name := range []string{"EMPTY", "FTP", "USER", "QUERY", "TEXT", "BROKEN", "UNSET"} {
 		_, err := Address("env:ADDRESS_" + name)
-		if !errors.Is(err, &switchyard.Error{Type: switchyard.ErrPreconditionFailed}) || !strings.Contains(err.Error(), "ADDRESS_"+name) || strings.Contains(err.Error(), "secret") {
+		if !errors.Is(err, &api.Error{Type: api.ErrPreconditionFailed}) || !strings.Contains(err.Error(), "ADDRESS_"+name) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

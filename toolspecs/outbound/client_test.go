@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // A proxy of the environment would connect where the guard does not see. net/http reads the environment once per
@@ -130,7 +130,7 @@ func TestClientWithoutItsSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing := switchyard.Errorf(switchyard.ErrPreconditionFailed, "no secret")
+	missing := api.Errorf(api.ErrPreconditionFailed, "no secret")
 	c := Client(g.Transport(), u, func(*http.Request) error { return missing })
 	_, err = c.Post(origin.URL, "text/plain", strings.NewReader("body"))
 	if got := Failure(t.Context(), t.Context(), err); !errors.Is(got, missing) {
@@ -147,11 +147,11 @@ func TestRefusals(t *testing.T) {
 	}
 	inside := Policy{Allow: []string{"127.0.0.1"}}
 	_, err = get(t, clientOf(t, inside, origin.URL), origin.URL+"/?to=http://[::1]:"+port)
-	if e := switchyard.AsError(Failure(t.Context(), t.Context(), err)); e.Type != switchyard.ErrExecution || e.Retryable || !strings.Contains(e.Message, "redirected to another address") {
+	if e := api.AsError(Failure(t.Context(), t.Context(), err)); e.Type != api.ErrExecution || e.Retryable || !strings.Contains(e.Message, "redirected to another address") {
 		t.Errorf("after a redirect: %v", e)
 	}
 	_, err = get(t, clientOf(t, Policy{Hosts: []string{"127.0.0.1"}}, origin.URL), origin.URL)
-	if e := switchyard.AsError(Failure(t.Context(), t.Context(), err)); e.Type != switchyard.ErrPolicyViolation || !strings.Contains(e.Message, "loopback") {
+	if e := api.AsError(Failure(t.Context(), t.Context(), err)); e.Type != api.ErrPolicyViolation || !strings.Contains(e.Message, "loopback") {
 		t.Errorf("at once: %v", e)
 	}
 	// Odd spellings lead to the addresses they mean, or nowhere; some depend on the system's resolver.

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // The places where a secret goes.
@@ -25,7 +25,7 @@ const (
 type Credential struct {
 	place, name, value string
 	// hider takes it out of texts.
-	hider *switchyard.Hider
+	hider *api.Hider
 }
 
 // NewCredential reads the secret that ref names, for a place: Bearer, Basic, Header or Query; name is the header's or
@@ -37,11 +37,11 @@ func NewCredential(place, ref, name string) (*Credential, error) {
 	}
 	_, password, ok := strings.Cut(value, ":")
 	if place == Basic && !ok {
-		return nil, switchyard.Errorf(switchyard.ErrPreconditionFailed, "the secret %s is not of the form user:password", ref)
+		return nil, api.Errorf(api.ErrPreconditionFailed, "the secret %s is not of the form user:password", ref)
 	}
 	hider := hiderOf(value)
 	if place == Basic {
-		hider = hider.With(switchyard.HiddenSecret, password, base64.StdEncoding.EncodeToString([]byte(value)))
+		hider = hider.With(api.HiddenSecret, password, base64.StdEncoding.EncodeToString([]byte(value)))
 	}
 	return &Credential{place: place, name: name, value: value, hider: hider}, nil
 }
@@ -73,7 +73,7 @@ func (c *Credential) Values() []string {
 
 // Hider returns what takes the secret out of texts, in every form that it takes in headers, URLs and JSON. Secrets of
 // fewer than six characters are left.
-func (c *Credential) Hider() *switchyard.Hider {
+func (c *Credential) Hider() *api.Hider {
 	if c == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (c *Credential) Hide(text string) string { return c.Hider().Text(text) }
 // Hiding returns a Credential that only hides secrets, which its caller puts into requests itself.
 func Hiding(secrets ...string) *Credential { return &Credential{hider: hiderOf(secrets...)} }
 
-func hiderOf(secrets ...string) *switchyard.Hider {
-	var h *switchyard.Hider
-	return h.With(switchyard.HiddenSecret, secrets...)
+func hiderOf(secrets ...string) *api.Hider {
+	var h *api.Hider
+	return h.With(api.HiddenSecret, secrets...)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // A secret reaches the place it is for, and none of its forms stays in a text.
@@ -84,7 +84,7 @@ func TestCredentialEdges(t *testing.T) {
 		t.Errorf("got %q", r.URL.RawQuery)
 	}
 	_, err = NewCredential(Basic, "env:SWITCHYARD_TEST_SECRET", "")
-	if !errors.Is(err, &switchyard.Error{Type: switchyard.ErrPreconditionFailed}) || strings.Contains(err.Error(), "cat") {
+	if !errors.Is(err, &api.Error{Type: api.ErrPreconditionFailed}) || strings.Contains(err.Error(), "cat") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := NewCredential(Bearer, "env:SWITCHYARD_TEST_UNSET", ""); err == nil {

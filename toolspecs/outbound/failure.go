@@ -8,7 +8,7 @@ import (
 	"io"
 	"net"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Failure says why there was no response, or no whole one. ctx is the call's; limited is the request's own time within
@@ -18,19 +18,19 @@ func Failure(ctx, limited context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("the request was ended: %w", cause)
 	}
-	if own, ok := errors.AsType[*switchyard.Error](err); ok {
+	if own, ok := errors.AsType[*api.Error](err); ok {
 		return own
 	}
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		return refused(r)
 	}
 	if limited.Err() != nil {
-		return switchyard.Transient(errors.New("the server did not answer within the request's timeout"), 0)
+		return api.Transient(errors.New("the server did not answer within the request's timeout"), 0)
 	}
 	if permanent(err) {
 		return err
 	}
-	return switchyard.Transient(err, 0)
+	return api.Transient(err, 0)
 }
 
 // refused is a policy_violation, which says that nothing ran, only as long as nothing was sent.
@@ -38,7 +38,7 @@ func refused(r *Refusal) error {
 	if r.Redirected {
 		return fmt.Errorf("the server redirected to another address, and %w", r)
 	}
-	return switchyard.Errorf(switchyard.ErrPolicyViolation, "%v", r)
+	return api.Errorf(api.ErrPolicyViolation, "%v", r)
 }
 
 // permanent reports failures that would be the same again. What does not come from the network is about the request.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // What breaks off over HTTP/2, before the answer or within it, may be cured by another attempt as over HTTP/1.1.
@@ -38,7 +38,7 @@ func TestHTTP2Failures(t *testing.T) {
 				t.Errorf("%s: answered by %s", path, resp.Proto)
 			}
 		}
-		if e := switchyard.AsError(Failure(t.Context(), t.Context(), err)); e == nil || !e.Retryable {
+		if e := api.AsError(Failure(t.Context(), t.Context(), err)); e == nil || !e.Retryable {
 			t.Errorf("%s: got %+v", path, e)
 		}
 	}
@@ -58,7 +58,7 @@ func TestTLSThatNeverBegins(t *testing.T) {
 	transport := g.Transport()
 	transport.TLSHandshakeTimeout = 10 * time.Millisecond
 	_, err = Client(transport, nil, nil).Get("https://" + silent.Addr().String())
-	if e := switchyard.AsError(Failure(t.Context(), t.Context(), err)); e == nil || !e.Retryable {
+	if e := api.AsError(Failure(t.Context(), t.Context(), err)); e == nil || !e.Retryable {
 		t.Errorf("got %+v", e)
 	}
 }

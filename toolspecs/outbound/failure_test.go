@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Failures of the network may be cured by another attempt; those that would be the same again may not, and the end of the
@@ -48,7 +48,7 @@ func TestFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = clientOf(t, Policy{Allow: []string{"127.0.0.1"}}, c.address).Do(req)
-		if e := switchyard.AsError(Failure(t.Context(), limited, err)); e == nil || e.Type != switchyard.ErrExecution || e.Retryable != c.retry || !strings.Contains(e.Message, c.want) {
+		if e := api.AsError(Failure(t.Context(), limited, err)); e == nil || e.Type != api.ErrExecution || e.Retryable != c.retry || !strings.Contains(e.Message, c.want) {
 			t.Errorf("%s: got %+v", c.address, e)
 		}
 		cancel()
@@ -57,7 +57,7 @@ func TestFailures(t *testing.T) {
 		&net.DNSError{Err: "no such host", IsNotFound: true}: false,
 		&net.DNSError{Err: "timeout", IsTimeout: true}:       true,
 	} {
-		if e := switchyard.AsError(Failure(t.Context(), t.Context(), err)); e.Retryable != retry {
+		if e := api.AsError(Failure(t.Context(), t.Context(), err)); e.Retryable != retry {
 			t.Errorf("%v: got %+v", err, e)
 		}
 	}
@@ -123,7 +123,7 @@ func TestRedirectsEnd(t *testing.T) {
 	}
 	for _, to := range []string{"file:///etc/passwd", "ftp://127.0.0.1/", "http://user:planted@127.0.0.1/"} {
 		_, err := get(t, c, s.URL+"/?to="+url.QueryEscape(to))
-		if e := switchyard.AsError(Failure(t.Context(), t.Context(), err)); e == nil || e.Retryable || !strings.Contains(e.Message, "not plain http or https") {
+		if e := api.AsError(Failure(t.Context(), t.Context(), err)); e == nil || e.Retryable || !strings.Contains(e.Message, "not plain http or https") {
 			t.Errorf("%s: got %v", to, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // maxSecret bounds a secret, in bytes.
@@ -67,7 +67,7 @@ func SecretHere(ref string) (string, error) {
 func secretThat(ref string, fits func(string) bool, misfit string) (string, error) {
 	value, err := secretOf(ref, fits, misfit, " on this worker")
 	if err != nil {
-		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed, "%v", err)
+		return "", api.Errorf(api.ErrPreconditionFailed, "%v", err)
 	}
 	return value, nil
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // A secret is read anew at each use, from where its reference says, without the line end that editors add.
@@ -39,7 +39,7 @@ func TestSecretFaults(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "12345") {
 			t.Errorf("%q: got %v", ref, err)
 		}
-		if _, err := Secret(ref); !errors.Is(err, &switchyard.Error{Type: switchyard.ErrPreconditionFailed}) || strings.Contains(err.Error(), "12345") {
+		if _, err := Secret(ref); !errors.Is(err, &api.Error{Type: api.ErrPreconditionFailed}) || strings.Contains(err.Error(), "12345") {
 			t.Errorf("%q: got %v", ref, err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestSecretFaults(t *testing.T) {
 		file("lines", "planted\nplanted"):          "line end",
 	} {
 		_, err := Secret(ref)
-		if !errors.Is(err, &switchyard.Error{Type: switchyard.ErrPreconditionFailed}) || !strings.Contains(err.Error(), want) ||
+		if !errors.Is(err, &api.Error{Type: api.ErrPreconditionFailed}) || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), ref) || strings.Contains(err.Error(), "planted") {
 			t.Errorf("%s: got %v; want %s", ref, err, want)
 		}

@@ -9,19 +9,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
 // Allow is what comes of a call that no rule stops, beside the effects of rules.
-const Allow switchyard.PolicyEffect = "allow"
+const Allow api.PolicyEffect = "allow"
 
 // Case is a call, and what its rules are to say to it.
 type Case struct {
 	Name  string
 	Facts Facts
-	Want  switchyard.PolicyEffect
+	Want  api.PolicyEffect
 	// Rule is the one that is to say it; empty for any.
 	Rule string
 	// Line is where the case stands in its file.
@@ -42,18 +42,18 @@ type casesFile struct {
 }
 
 type caseFile struct {
-	Name   string                  `yaml:"name" rule:"required"`
-	Tool   toolFile                `yaml:"tool" rule:"required,short=name"`
-	Args   json.RawMessage         `yaml:"args"`
-	Plan   *planFile               `yaml:"plan" rule:"short=intent"`
-	Caller callerFile              `yaml:"caller"`
-	Run    runFile                 `yaml:"run"`
-	Labels []string                `yaml:"labels"`
-	Calls  map[string]callsFile    `yaml:"calls"`
-	Budget budgetFile              `yaml:"budget"`
-	Now    string                  `yaml:"now"`
-	Want   switchyard.PolicyEffect `yaml:"want" rule:"required,enum=deny|ask|warn|allow"`
-	Rule   string                  `yaml:"rule"`
+	Name   string               `yaml:"name" rule:"required"`
+	Tool   toolFile             `yaml:"tool" rule:"required,short=name"`
+	Args   json.RawMessage      `yaml:"args"`
+	Plan   *planFile            `yaml:"plan" rule:"short=intent"`
+	Caller callerFile           `yaml:"caller"`
+	Run    runFile              `yaml:"run"`
+	Labels []string             `yaml:"labels"`
+	Calls  map[string]callsFile `yaml:"calls"`
+	Budget budgetFile           `yaml:"budget"`
+	Now    string               `yaml:"now"`
+	Want   api.PolicyEffect     `yaml:"want" rule:"required,enum=deny|ask|warn|allow"`
+	Rule   string               `yaml:"rule"`
 }
 
 type toolFile struct {
@@ -123,8 +123,8 @@ type moneyFile struct {
 }
 
 type clockFile struct {
-	Used switchyard.Duration  `yaml:"used"`
-	Left *switchyard.Duration `yaml:"left"`
+	Used api.Duration  `yaml:"used"`
+	Left *api.Duration `yaml:"left"`
 }
 
 // noon is when the calls of cases are made that do not say when.
@@ -195,15 +195,15 @@ func (c *Cases) read(doc *strictyaml.Document, at string, f caseFile) Case {
 
 func (f caseFile) facts() Facts {
 	facts := Facts{Tool: Tool(f.Tool), Caller: Caller(f.Caller), Run: f.Run.run(), Arguments: f.Args, Plan: f.Plan.plan(), Labels: f.Labels, Now: noon}
-	facts.Caller.Type = cmp.Or(facts.Caller.Type, string(switchyard.CallerAgent))
-	if facts.Caller.Type == string(switchyard.CallerAgent) {
+	facts.Caller.Type = cmp.Or(facts.Caller.Type, string(api.CallerAgent))
+	if facts.Caller.Type == string(api.CallerAgent) {
 		facts.Run.Agent = cmp.Or(facts.Run.Agent, facts.Caller.ID)
 		facts.Caller.ID = cmp.Or(facts.Caller.ID, facts.Run.Agent)
 	}
 	for tool, n := range f.Calls {
-		facts.Calls = append(facts.Calls, switchyard.PastCalls{Tool: tool, Completed: n.Completed, Failed: n.Failed, Refused: n.Refused, Running: n.Running})
+		facts.Calls = append(facts.Calls, api.PastCalls{Tool: tool, Completed: n.Completed, Failed: n.Failed, Refused: n.Refused, Running: n.Running})
 	}
-	b := BudgetOf(switchyard.Limits{}, switchyard.Usage{}, f.Budget.WallTime.Used.Std())
+	b := BudgetOf(api.Limits{}, api.Usage{}, f.Budget.WallTime.Used.Std())
 	b.Calls, b.Tokens = f.Budget.Calls.count(), f.Budget.Tokens.count()
 	b.Cost.Used = f.Budget.Cost.Used
 	if left := f.Budget.Cost.Left; left != nil {
@@ -254,14 +254,14 @@ func (c *Cases) Know(find func(name string) (Tool, bool)) (unknown []string) {
 
 // Tried is what the rules say to a case.
 type Tried struct {
-	Name string                  `json:"name"`
-	Line int                     `json:"line"`
-	OK   bool                    `json:"ok"`
-	Want switchyard.PolicyEffect `json:"want"`
-	Rule string                  `json:"rule,omitempty"`
-	Got  switchyard.PolicyEffect `json:"got"`
+	Name string           `json:"name"`
+	Line int              `json:"line"`
+	OK   bool             `json:"ok"`
+	Want api.PolicyEffect `json:"want"`
+	Rule string           `json:"rule,omitempty"`
+	Got  api.PolicyEffect `json:"got"`
 	// Policies are the rules that held, or failed.
-	Policies []switchyard.PolicyAction `json:"policies,omitempty"`
+	Policies []api.PolicyAction `json:"policies,omitempty"`
 }
 
 // Try has the rules judge every case, in order.
@@ -273,7 +273,7 @@ func (c *Cases) Try() []Tried {
 		if len(t.Policies) > 0 {
 			t.Got = t.Policies[0].Effect
 		}
-		t.OK = t.Got == t.Want && (t.Rule == "" || slices.ContainsFunc(t.Policies, func(p switchyard.PolicyAction) bool {
+		t.OK = t.Got == t.Want && (t.Rule == "" || slices.ContainsFunc(t.Policies, func(p api.PolicyAction) bool {
 			return p.Rule == t.Rule && p.Effect == t.Want && p.Failure == ""
 		}))
 		all[i] = t

@@ -13,7 +13,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // The names that an expression begins with.
@@ -129,7 +129,7 @@ func (v *values) arguments() ref.Val {
 	if len(v.facts.Arguments) == 0 {
 		return v.adapt.NativeToValue(map[string]any{})
 	}
-	decoded, err := switchyard.DecodeJSON(v.facts.Arguments)
+	decoded, err := api.DecodeJSON(v.facts.Arguments)
 	object, ok := decoded.(map[string]any)
 	if err != nil || !ok {
 		return types.NewErrFromString(errArguments.Error())

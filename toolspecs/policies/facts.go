@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Facts are what an expression can name. docs/policies.md has them in a table; a test holds it against these types.
@@ -22,7 +22,7 @@ type Facts struct {
 	Labels []string
 	Now    time.Time
 	// Calls are what the run has done so far, by tool.
-	Calls []switchyard.PastCalls
+	Calls []api.PastCalls
 }
 
 // Tool is the call's tool.
@@ -51,7 +51,7 @@ type Plan struct {
 }
 
 // PlanOf returns what rules can know of an execution plan; nil is none.
-func PlanOf(p *switchyard.ExecutionPlan) Plan {
+func PlanOf(p *api.ExecutionPlan) Plan {
 	if p == nil {
 		return Plan{}
 	}
@@ -119,7 +119,7 @@ type Calls struct {
 const Unlimited = math.MaxInt64
 
 // BudgetOf returns what a run has used of its limits, and what is left.
-func BudgetOf(l switchyard.Limits, u switchyard.Usage, took time.Duration) Budget {
+func BudgetOf(l api.Limits, u api.Usage, took time.Duration) Budget {
 	b := Budget{
 		Calls:  count(u.Calls, l.Calls),
 		Tokens: count(u.InputTokens+u.OutputTokens, l.Tokens),
@@ -142,7 +142,7 @@ func count(used, limit int) Count {
 	return c
 }
 
-func callsOf(p switchyard.PastCalls) Calls {
+func callsOf(p api.PastCalls) Calls {
 	c := Calls{Completed: int64(p.Completed), Failed: int64(p.Failed), Refused: int64(p.Refused), Running: int64(p.Running)}
 	c.Made = c.Completed + c.Failed + c.Running
 	return c

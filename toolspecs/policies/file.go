@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/changes"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
@@ -28,12 +28,12 @@ type rulesFile struct {
 
 // ruleFile is switchyard.PolicyRule with the rules that files are held to.
 type ruleFile struct {
-	Name    string                  `yaml:"name" rule:"required"`
-	When    string                  `yaml:"when" rule:"required"`
-	Then    switchyard.PolicyEffect `yaml:"then" rule:"required,enum=deny|ask|warn"`
-	Message string                  `yaml:"message" rule:"required"`
-	Tools   []string                `yaml:"tools" rule:"min=1" hint:"leave tools away for a rule that is for all"`
-	Agents  []string                `yaml:"agents" rule:"min=1" hint:"leave agents away for a rule that is for all runs"`
+	Name    string           `yaml:"name" rule:"required"`
+	When    string           `yaml:"when" rule:"required"`
+	Then    api.PolicyEffect `yaml:"then" rule:"required,enum=deny|ask|warn"`
+	Message string           `yaml:"message" rule:"required"`
+	Tools   []string         `yaml:"tools" rule:"min=1" hint:"leave tools away for a rule that is for all"`
+	Agents  []string         `yaml:"agents" rule:"min=1" hint:"leave agents away for a rule that is for all runs"`
 }
 
 // rulesPath is where a file's rules are.
@@ -56,9 +56,9 @@ func DecodeFor(file string, data []byte, tools Tools) (*Set, error) {
 		doc.Report(rulesPath, fmt.Sprintf("there are %d rules; a file may have %d", len(f.Policies), maxRules), "say with one rule for several tools what several say")
 		return nil, doc.Faults().Err()
 	}
-	rules := make([]switchyard.PolicyRule, len(f.Policies))
+	rules := make([]api.PolicyRule, len(f.Policies))
 	for i, r := range f.Policies {
-		rules[i] = switchyard.PolicyRule(r)
+		rules[i] = api.PolicyRule(r)
 	}
 	set := Of(rules...)
 	for i := range set.rules {
@@ -98,7 +98,7 @@ func (s *Set) check(doc *strictyaml.Document, i int) {
 // checkNames reports what cannot be the name of a tool or an agent, or is given twice.
 func checkNames(doc *strictyaml.Document, at string, names []string) {
 	for i, name := range names {
-		if err := switchyard.CheckToolName(name); err != nil {
+		if err := api.CheckToolName(name); err != nil {
 			doc.Report(jsonpath.Index(at, i), err.Error(), "")
 		} else if slices.Contains(names[:i], name) {
 			doc.Report(jsonpath.Index(at, i), fmt.Sprintf("%q is given twice", name), "remove one")

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/golden"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
@@ -44,7 +44,7 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []switchyard.PolicyRule{
+	want := []api.PolicyRule{
 		{Name: "no-leak.1", When: "'untrusted' in labels && 'external_write' in tool.effects", Then: "deny", Message: "what was read may have been written by anybody"},
 		{Name: "big", When: "has(args.size) &&\nargs.size > 1000\n", Then: "ask", Message: "more than a thousand", Tools: []string{"send_file", "upload"}, Agents: []string{"clerk"}},
 		{Name: "night", When: "now.getHours() < 6", Then: "warn", Message: "it is night"},

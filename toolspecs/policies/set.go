@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Set is compiled rules, in order. It does not change and may be used by many goroutines. A nil one has none.
@@ -19,7 +20,7 @@ type rule struct {
 }
 
 // Of compiles rules. One that does not compile denies every call that it is for: Decode is what refuses it.
-func Of(rules ...switchyard.PolicyRule) *Set {
+func Of(rules ...api.PolicyRule) *Set {
 	s := &Set{rules: make([]rule, len(rules))}
 	for i, r := range rules {
 		s.rules[i].PolicyRule = r
@@ -29,11 +30,11 @@ func Of(rules ...switchyard.PolicyRule) *Set {
 }
 
 // Rules returns the rules, in order.
-func (s *Set) Rules() []switchyard.PolicyRule {
+func (s *Set) Rules() []api.PolicyRule {
 	if s == nil {
 		return nil
 	}
-	rules := make([]switchyard.PolicyRule, len(s.rules))
+	rules := make([]api.PolicyRule, len(s.rules))
 	for i, r := range s.rules {
 		rules[i] = r.PolicyRule
 	}
@@ -58,13 +59,13 @@ func (s *Set) Len() int {
 }
 
 // severity is the order in which rules that meet are told: the first one decides.
-var severity = []switchyard.PolicyEffect{switchyard.PolicyDeny, switchyard.PolicyAsk, switchyard.PolicyWarn}
+var severity = []api.PolicyEffect{api.PolicyDeny, api.PolicyAsk, api.PolicyWarn}
 
 // Check returns what the rules of the sets say to a call: those that hold, and those that fail, which deny. What denies comes
 // first, then what asks, then what warns; among equals the order is that of the sets and of their rules. What two sets say in
 // the same way is said once.
-func Check(f *Facts, sets ...*Set) []switchyard.PolicyAction {
-	var met []switchyard.PolicyAction
+func Check(f *Facts, sets ...*Set) []api.PolicyAction {
+	var met []api.PolicyAction
 	var v *values
 	for _, s := range sets {
 		if s == nil {
@@ -83,7 +84,7 @@ func Check(f *Facts, sets ...*Set) []switchyard.PolicyAction {
 			}
 		}
 	}
-	slices.SortStableFunc(met, func(a, b switchyard.PolicyAction) int {
+	slices.SortStableFunc(met, func(a, b api.PolicyAction) int {
 		return slices.Index(severity, a.Effect) - slices.Index(severity, b.Effect)
 	})
 	return met
@@ -94,14 +95,14 @@ func (r *rule) concerns(f *Facts) bool {
 	return (len(r.Tools) == 0 || slices.Contains(r.Tools, f.Tool.Name)) && (len(r.Agents) == 0 || slices.Contains(r.Agents, f.Run.Agent))
 }
 
-func (r *rule) check(v *values) (switchyard.PolicyAction, bool) {
-	action := switchyard.PolicyAction{Rule: r.Name, Effect: r.Then, Message: r.Message}
+func (r *rule) check(v *values) (api.PolicyAction, bool) {
+	action := api.PolicyAction{Rule: r.Name, Effect: r.Then, Message: r.Message}
 	holds, err := false, r.fault
 	if err == nil {
 		holds, err = r.condition.holds(v)
 	}
 	if err != nil {
-		action.Effect, action.Failure = switchyard.PolicyDeny, failureText(err)
+		action.Effect, action.Failure = api.PolicyDeny, failureText(err)
 		return action, true
 	}
 	return action, holds
@@ -112,7 +113,7 @@ const maxFailure = 300
 
 func failureText(err error) string {
 	if f, ok := errors.AsType[*Fault](err); ok {
-		return switchyard.Shorten("the expression does not compile: "+f.Error(), maxFailure)
+		return api.Shorten("the expression does not compile: "+f.Error(), maxFailure)
 	}
-	return switchyard.Shorten(err.Error(), maxFailure)
+	return api.Shorten(err.Error(), maxFailure)
 }

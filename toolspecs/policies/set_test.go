@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // sending is a call of a tool that sends something out, in a run that has seen something.
@@ -17,11 +17,11 @@ func sending() *Facts {
 		Caller:    Caller{Type: "agent", ID: "clerk"},
 		Run:       Run{ID: "r1", Agent: "clerk", Conversation: "c1", Depth: 1, Turn: 3, Variables: []string{"project"}},
 		Arguments: []byte(`{"to":"eve@example.com","size":12345678901,"ratio":0.5,"huge":1e400,"tags":["a","b"],"note":null,"deep":{"x":[1,{"y":"z"}]}}`),
-		Plan:      PlanOf(&switchyard.ExecutionPlan{Intent: "tell them", Rollback: "none", Preconditions: []string{"asked"}, ExpectedOutcomes: []string{"told"}}),
+		Plan:      PlanOf(&api.ExecutionPlan{Intent: "tell them", Rollback: "none", Preconditions: []string{"asked"}, ExpectedOutcomes: []string{"told"}}),
 		Labels:    []string{"untrusted"},
 		Now:       time.Date(2026, 3, 1, 22, 30, 0, 0, time.FixedZone("", 3600)),
-		Budget:    BudgetOf(switchyard.Limits{Calls: 10, Cost: 2}, switchyard.Usage{Calls: 8, InputTokens: 5, OutputTokens: 6, Cost: 1.5}, time.Minute),
-		Calls:     []switchyard.PastCalls{{Tool: "read_page", Completed: 2, Failed: 1, Refused: 4, Running: 3}},
+		Budget:    BudgetOf(api.Limits{Calls: 10, Cost: 2}, api.Usage{Calls: 8, InputTokens: 5, OutputTokens: 6, Cost: 1.5}, time.Minute),
+		Calls:     []api.PastCalls{{Tool: "read_page", Completed: 2, Failed: 1, Refused: 4, Running: 3}},
 	}
 }
 
@@ -98,16 +98,16 @@ func TestCompileFaults(t *testing.T) {
 // Rules that meet are told by what weighs most; those for other tools and agents are not evaluated at all; one that fails, or
 // does not compile, denies.
 func TestCheck(t *testing.T) {
-	say := func(name, when string, then switchyard.PolicyEffect) switchyard.PolicyRule {
-		return switchyard.PolicyRule{Name: name, When: when, Then: then, Message: "m-" + name}
+	say := func(name, when string, then api.PolicyEffect) api.PolicyRule {
+		return api.PolicyRule{Name: name, When: when, Then: then, Message: "m-" + name}
 	}
-	other, elsewhere := say("other", "args.nothing", switchyard.PolicyDeny), say("elsewhere", "args.nothing", switchyard.PolicyDeny)
+	other, elsewhere := say("other", "args.nothing", api.PolicyDeny), say("elsewhere", "args.nothing", api.PolicyDeny)
 	other.Tools, elsewhere.Agents = []string{"read_page"}, []string{"librarian"}
-	mine := say("mine", "true", switchyard.PolicyWarn)
+	mine := say("mine", "true", api.PolicyWarn)
 	mine.Tools, mine.Agents = []string{"x", "send_file"}, []string{"clerk"}
-	first := Of(say("w", "true", switchyard.PolicyWarn), say("a", "true", switchyard.PolicyAsk), say("no", "false", switchyard.PolicyDeny), other, elsewhere)
-	second := Of(say("w", "true", switchyard.PolicyWarn), mine, say("d", "'untrusted' in labels", switchyard.PolicyDeny),
-		say("fails", "args.bcc == 'x'", switchyard.PolicyWarn), say("broken", "nothing", switchyard.PolicyWarn))
+	first := Of(say("w", "true", api.PolicyWarn), say("a", "true", api.PolicyAsk), say("no", "false", api.PolicyDeny), other, elsewhere)
+	second := Of(say("w", "true", api.PolicyWarn), mine, say("d", "'untrusted' in labels", api.PolicyDeny),
+		say("fails", "args.bcc == 'x'", api.PolicyWarn), say("broken", "nothing", api.PolicyWarn))
 	var got []string
 	for _, a := range Check(sending(), first, nil, second) {
 		got = append(got, fmt.Sprintf("%s:%s:%v", a.Rule, a.Effect, a.Failure != ""))
@@ -139,20 +139,20 @@ func TestArguments(t *testing.T) {
 
 // What is left is never below zero, and without bound where there is no limit.
 func TestBudgetOf(t *testing.T) {
-	l := switchyard.Limits{Calls: 1, Tokens: 10, Cost: 1, WallTime: switchyard.Duration(time.Second)}
-	u := switchyard.Usage{Calls: 2, InputTokens: 20, Cost: 3}
+	l := api.Limits{Calls: 1, Tokens: 10, Cost: 1, WallTime: api.Duration(time.Second)}
+	u := api.Usage{Calls: 2, InputTokens: 20, Cost: 3}
 	if b := BudgetOf(l, u, time.Hour); b.Calls.Left != 0 || b.Tokens.Left != 0 || b.Cost.Left != 0 || b.WallTime.Left != 0 {
 		t.Errorf("got %+v", b)
 	}
-	if b := BudgetOf(switchyard.Limits{}, u, 0); b.Calls.Left != Unlimited || b.Tokens.Left != Unlimited || !math.IsInf(b.Cost.Left, 1) || b.WallTime.Left != math.MaxInt64 {
+	if b := BudgetOf(api.Limits{}, u, 0); b.Calls.Left != Unlimited || b.Tokens.Left != Unlimited || !math.IsInf(b.Cost.Left, 1) || b.WallTime.Left != math.MaxInt64 {
 		t.Errorf("got %+v", b)
 	}
 }
 
 func BenchmarkCheck(b *testing.B) {
-	var rules []switchyard.PolicyRule
+	var rules []api.PolicyRule
 	for i := range 100 {
-		rules = append(rules, switchyard.PolicyRule{Name: fmt.Sprint("r", i), Then: switchyard.PolicyDeny, Message: "no",
+		rules = append(rules, api.PolicyRule{Name: fmt.Sprint("r", i), Then: api.PolicyDeny, Message: "no",
 			When: fmt.Sprintf("'label%d' in labels && 'external_write' in tool.effects || args.to.endsWith('@example%d.com') || calls.read_page.completed > %d", i, i, 10+i)})
 	}
 	set := Of(rules...)

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
@@ -70,7 +70,7 @@ func Folder(base, dir string) (string, error) {
 		return "", nil
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return "", switchyard.Errorf(switchyard.ErrPreconditionFailed,
+		return "", api.Errorf(api.ErrPreconditionFailed,
 			"the program's working folder %s does not exist on this worker; create it or correct entry.dir", dir)
 	}
 	return dir, nil
@@ -104,14 +104,14 @@ func StartError(program string, err error) error {
 	}
 	switch {
 	case is(exec.ErrNotFound, exec.ErrDot, fs.ErrNotExist):
-		return switchyard.Errorf(switchyard.ErrExecutorNotFound,
+		return api.Errorf(api.ErrExecutorNotFound,
 			"the program %s is not on this worker; install it, or correct entry.argv or the worker's PATH (%v)", program, err)
 	case is(fs.ErrPermission, syscall.ENOEXEC):
-		return switchyard.Errorf(switchyard.ErrExecutorNotFound, "the program %s cannot be executed on this worker: %v", program, err)
+		return api.Errorf(api.ErrExecutorNotFound, "the program %s cannot be executed on this worker: %v", program, err)
 	case is(syscall.E2BIG):
 		return fmt.Errorf("the arguments are too long for the argv of a program; let it read them from standard input: %w", err)
 	case is(shortages...):
-		return switchyard.Transient(fmt.Errorf("the program could not be started: %w", err), 0)
+		return api.Transient(fmt.Errorf("the program could not be started: %w", err), 0)
 	default:
 		return fmt.Errorf("the program could not be started: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
@@ -348,6 +348,6 @@ func (d *Document) number(n *yaml.Node, v reflect.Value) {
 		v.SetFloat(f)
 	}
 	if err != nil {
-		d.fault(n, fmt.Sprintf("%s is too large", switchyard.Shorten(n.Value, 40)), "")
+		d.fault(n, fmt.Sprintf("%s is too large", api.Shorten(n.Value, 40)), "")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 type inner struct {
@@ -21,19 +21,19 @@ type inner struct {
 
 type outer struct {
 	inner
-	Label  string              `yaml:"label" rule:"required"`
-	Kind   string              `json:"kind,omitempty" rule:"enum=red|blue"`
-	Raw    json.RawMessage     `yaml:"raw"`
-	Number *json.Number        `yaml:"number"`
-	Ratio  float64             `yaml:"ratio" rule:"above=0"`
-	On     *bool               `yaml:"on"`
-	Wait   switchyard.Duration `yaml:"wait" rule:"min=1s"`
-	Words  []string            `yaml:"words" rule:"enum=a|b,max=2"`
-	Inner  []inner             `yaml:"inner"`
-	Token  string              `yaml:"token" rule:"secret"`
-	Login  *inner              `yaml:"login" rule:"secret"`
-	Named  map[string]inner    `yaml:"named"`
-	Levels map[string]int      `yaml:"levels" rule:"min=0,max=9" hint:"leave it away"`
+	Label  string           `yaml:"label" rule:"required"`
+	Kind   string           `json:"kind,omitempty" rule:"enum=red|blue"`
+	Raw    json.RawMessage  `yaml:"raw"`
+	Number *json.Number     `yaml:"number"`
+	Ratio  float64          `yaml:"ratio" rule:"above=0"`
+	On     *bool            `yaml:"on"`
+	Wait   api.Duration     `yaml:"wait" rule:"min=1s"`
+	Words  []string         `yaml:"words" rule:"enum=a|b,max=2"`
+	Inner  []inner          `yaml:"inner"`
+	Token  string           `yaml:"token" rule:"secret"`
+	Login  *inner           `yaml:"login" rule:"secret"`
+	Named  map[string]inner `yaml:"named"`
+	Levels map[string]int   `yaml:"levels" rule:"min=0,max=9" hint:"leave it away"`
 }
 
 func decodeText(t *testing.T, text string) (outer, *Document) {
@@ -70,7 +70,7 @@ levels: {low: 1, 7: 0}
 	want := outer{
 		inner: inner{Count: 5}, Label: "2024-01-01", Kind: "red", Number: &number, Ratio: 1000, On: &off,
 		Raw:  json.RawMessage(`{"b":[1,16,1000,0.5,"2024-01-01",null,"yes",true],"a":"x<y","c":2}`),
-		Wait: switchyard.Duration(90 * time.Second), Words: []string{"a", "b"}, Inner: []inner{{Count: 1}},
+		Wait: api.Duration(90 * time.Second), Words: []string{"a", "b"}, Inner: []inner{{Count: 1}},
 		Named: map[string]inner{"b": {Count: 2}, "two words": {Count: 2}, "c": {Count: 3}}, Levels: map[string]int{"low": 1, "7": 0},
 	}
 	if keys := doc.Keys("$.named"); !slices.Equal(keys, []string{"b", "two words", "c"}) || doc.Keys("$.none") != nil || doc.Keys("$.words") != nil {

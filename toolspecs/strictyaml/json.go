@@ -11,7 +11,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Short tags of YAML scalars.
@@ -93,7 +93,7 @@ func (d *Document) writeScalar(b *bytes.Buffer, n *yaml.Node) {
 
 func writeString(b *bytes.Buffer, s string) {
 	// The text was checked to be UTF-8, so that encoding a string cannot fail.
-	data, _ := switchyard.EncodeJSON(s)
+	data, _ := api.EncodeJSON(s)
 	b.Write(data)
 }
 

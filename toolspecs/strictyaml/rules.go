@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
@@ -181,19 +181,19 @@ func fieldName(sf reflect.StructField) string {
 }
 
 // Check holds a struct that was not decoded from YAML to the same rules. A field that is zero counts as not given.
-func Check(value any) []switchyard.Problem {
+func Check(value any) []api.Problem {
 	v := reflect.ValueOf(value)
 	return checkValue(v, jsonpath.Root, nil)
 }
 
-func checkValue(v reflect.Value, path string, f *field) []switchyard.Problem {
+func checkValue(v reflect.Value, path string, f *field) []api.Problem {
 	if v.Kind() == reflect.Pointer {
 		return checkValue(v.Elem(), path, f)
 	}
-	var problems []switchyard.Problem
+	var problems []api.Problem
 	if f != nil {
 		if message := f.rule.check(v); message != "" {
-			problems = append(problems, switchyard.Problem{Path: path, Rule: "value", Message: f.name + " " + message})
+			problems = append(problems, api.Problem{Path: path, Rule: "value", Message: f.name + " " + message})
 		}
 	}
 	switch v.Kind() {
@@ -205,11 +205,11 @@ func checkValue(v reflect.Value, path string, f *field) []switchyard.Problem {
 	return problems
 }
 
-func checkElements(v reflect.Value, path string, f *field) []switchyard.Problem {
+func checkElements(v reflect.Value, path string, f *field) []api.Problem {
 	if v.Type() == rawType {
 		return nil
 	}
-	var problems []switchyard.Problem
+	var problems []api.Problem
 	var element *field
 	if f != nil {
 		element = f.element()
@@ -220,8 +220,8 @@ func checkElements(v reflect.Value, path string, f *field) []switchyard.Problem 
 	return problems
 }
 
-func checkStruct(v reflect.Value, path string) []switchyard.Problem {
-	var problems []switchyard.Problem
+func checkStruct(v reflect.Value, path string) []api.Problem {
+	var problems []api.Problem
 	fields := fieldsOf(v.Type())
 	for _, name := range fields.names {
 		f := fields.byName[name]
@@ -231,7 +231,7 @@ func checkStruct(v reflect.Value, path string) []switchyard.Problem {
 		case !value.IsZero():
 			problems = append(problems, checkValue(value, at, f)...)
 		case f.rule.required:
-			problems = append(problems, switchyard.Problem{Path: at, Rule: switchyard.RuleRequired, Message: name + " is missing"})
+			problems = append(problems, api.Problem{Path: at, Rule: api.RuleRequired, Message: name + " is missing"})
 		}
 	}
 	return problems

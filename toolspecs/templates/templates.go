@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // placeholder matches {{args.name}}. Anything else in braces, such as another program's own templates, is left alone.
@@ -18,13 +18,13 @@ func Values(args json.RawMessage) (map[string]any, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
-	value, err := switchyard.DecodeJSON(args)
+	value, err := api.DecodeJSON(args)
 	if err != nil {
-		return nil, switchyard.Errorf(switchyard.ErrValidation, "the arguments are no JSON: %v", err)
+		return nil, api.Errorf(api.ErrValidation, "the arguments are no JSON: %v", err)
 	}
 	values, ok := value.(map[string]any)
 	if !ok {
-		return nil, switchyard.Errorf(switchyard.ErrValidation, "the arguments are no JSON object")
+		return nil, api.Errorf(api.ErrValidation, "the arguments are no JSON object")
 	}
 	return values, nil
 }
@@ -56,7 +56,7 @@ func Only(template string) (name string, ok bool) {
 // Text fills a template: strings as they are, other values as JSON, absent ones as nothing. keep is false for a template
 // that is nothing but the placeholder of an absent argument.
 func Text(template string, values map[string]any) (text string, keep bool) {
-	return Fill(template, values, switchyard.TextOf)
+	return Fill(template, values, api.TextOf)
 }
 
 // Fill is Text with another way to write a value.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -57,9 +57,9 @@ func unfit(compiled *toolspecs.Compiled, r registered) []string {
 	var ok bool
 	what, with := "function", "NewFunction"
 	switch spec.Entry.Type {
-	case switchyard.KindFunction:
+	case api.KindFunction:
 		handler, ok = r.functions.Find(spec)
-	case switchyard.KindStateful:
+	case api.KindStateful:
 		what, with = "factory of a stateful tool", "NewStateful"
 		handler, ok = r.factories.Find(spec)
 	default:

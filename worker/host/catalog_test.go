@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -27,7 +27,7 @@ func probeFile(t *testing.T, dir, version, parameter string) {
 }
 
 func lister() toolspecs.Spec {
-	return toolspecs.Spec{Name: "lister", Version: "1.0.0", Description: "Lists.", Entry: toolspecs.Entry{Type: switchyard.KindCommand, Argv: []string{"ls"}}}
+	return toolspecs.Spec{Name: "lister", Version: "1.0.0", Description: "Lists.", Entry: toolspecs.Entry{Type: api.KindCommand, Argv: []string{"ls"}}}
 }
 
 // awaitLog waits until the log says something.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -18,41 +18,41 @@ const maxReported = 1000
 // answerFor adds a worker to the fleet that polls this process's own queue and answers there what tools it holds
 // and what happened on its lanes.
 func (f *fleet) answerFor(c Config, conn client.Client, tools *toolspecs.Watcher, rules *policySource) {
-	w := worker.New(conn, switchyard.WorkerQueue(c.TaskQueue, c.Connection.Identity), worker.Options{
+	w := worker.New(conn, api.WorkerQueue(c.TaskQueue, c.Connection.Identity), worker.Options{
 		DisableWorkflowWorker:              true,
 		MaxConcurrentActivityExecutionSize: 2,
 		MaxConcurrentActivityTaskPollers:   1,
 		OnFatalError:                       func(err error) { f.fail(fmt.Errorf("the worker that answers for this process failed: %w", err)) },
 	})
-	w.RegisterActivityWithOptions(func(context.Context) (switchyard.CatalogAnswer, error) {
+	w.RegisterActivityWithOptions(func(context.Context) (api.CatalogAnswer, error) {
 		answer, err := c.catalogAnswer(tools.Status(), f.lanes.names())
 		answer.Policies = rules.inForce()
 		return answer, err
-	}, activity.RegisterOptions{Name: switchyard.CatalogActivity})
-	w.RegisterActivityWithOptions(func(context.Context) (switchyard.WorkerLanes, error) {
+	}, activity.RegisterOptions{Name: api.CatalogActivity})
+	w.RegisterActivityWithOptions(func(context.Context) (api.WorkerLanes, error) {
 		return f.lanes.observer.counts.answer(c.Connection.Identity), nil
-	}, activity.RegisterOptions{Name: switchyard.LanesActivity})
+	}, activity.RegisterOptions{Name: api.LanesActivity})
 	f.workers = append(f.workers, w)
 }
 
 // catalogAnswer tells what tools this process holds.
-func (c Config) catalogAnswer(s toolspecs.Status, lanes []string) (switchyard.CatalogAnswer, error) {
-	var held []switchyard.ToolVersion
+func (c Config) catalogAnswer(s toolspecs.Status, lanes []string) (api.CatalogAnswer, error) {
+	var held []api.ToolVersion
 	for _, t := range s.Catalog.All() {
-		held = append(held, switchyard.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest})
+		held = append(held, api.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest})
 	}
-	data, err := json.Marshal(switchyard.Pack(held))
+	data, err := json.Marshal(api.Pack(held))
 	if err != nil {
-		return switchyard.CatalogAnswer{}, err
+		return api.CatalogAnswer{}, err
 	}
-	if len(data) > switchyard.MaxPayload/2 {
+	if len(data) > api.MaxPayload/2 {
 		data = nil
 	}
-	a := switchyard.CatalogAnswer{Held: data, WorkerCatalog: switchyard.WorkerCatalog{
+	a := api.CatalogAnswer{Held: data, WorkerCatalog: api.WorkerCatalog{
 		Worker: c.Connection.Identity, Lanes: lanes, Mode: c.Mode, Digest: s.Catalog.Digest(), Tools: len(held), Loaded: s.Loaded.UTC(),
 	}}
 	if err := s.Err(); err != nil {
-		a.Error = switchyard.ShortenLines(err.Error(), maxReported)
+		a.Error = api.ShortenLines(err.Error(), maxReported)
 	}
 	return a, nil
 }

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/traces"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -62,7 +62,7 @@ type Config struct {
 	// Hooks are what agents may name under hooks.
 	Hooks []activities.Hook
 	// Models are added to openai, anthropic and scripted, or replace them.
-	Models map[switchyard.Provider]activities.Model
+	Models map[api.Provider]activities.Model
 	// ModelsFile is the file with what models cost and how much they read; empty for the table that comes with the program.
 	ModelsFile string
 	// Dir is where relative working folders of commands and MCP servers start; default the process's.
@@ -77,7 +77,7 @@ type Config struct {
 	// are loopback, private or otherwise not public, where a tool's spec names the host. A spec's own allow does the same.
 	Inside []string
 	// Mode is how strictly arguments are read where neither run nor tool says; default strict.
-	Mode switchyard.Mode
+	Mode api.Mode
 	// Concurrency is how many calls of a lane without a limit run at a time on this worker; default 100.
 	Concurrency int
 	// Instances is how many instances of stateful tools of a lane this worker holds at a time; default 100. Runs that need
@@ -119,7 +119,7 @@ func (c Config) withDefaults() Config {
 	c.Connection.HostPort = cmp.Or(c.Connection.HostPort, client.DefaultHostPort)
 	c.Connection.Namespace = cmp.Or(c.Connection.Namespace, client.DefaultNamespace)
 	c.Connection.Identity = cmp.Or(c.Connection.Identity, ownIdentity())
-	c.TaskQueue = cmp.Or(c.TaskQueue, switchyard.DefaultTaskQueue)
+	c.TaskQueue = cmp.Or(c.TaskQueue, api.DefaultTaskQueue)
 	c.Concurrency = cmp.Or(c.Concurrency, 100)
 	c.Instances = cmp.Or(c.Instances, 100)
 	c.ReloadInterval = cmp.Or(c.ReloadInterval, toolspecs.DefaultReloadInterval)
@@ -157,7 +157,7 @@ func (c Config) validate() error {
 	if c.ReloadInterval < minReloadInterval {
 		faults = append(faults, fmt.Errorf("Config.ReloadInterval is %s; it must be at least %s", c.ReloadInterval, minReloadInterval))
 	}
-	if c.Mode != "" && c.Mode != switchyard.ModeStrict && c.Mode != switchyard.ModeLenient {
+	if c.Mode != "" && c.Mode != api.ModeStrict && c.Mode != api.ModeLenient {
 		faults = append(faults, fmt.Errorf("Config.Mode is %q; it must be strict or lenient", c.Mode))
 	}
 	if _, err := outbound.NewGuard(outbound.Policy{Inside: c.Inside}); err != nil {
@@ -187,7 +187,7 @@ func (c Config) webhook() activities.Webhook {
 func (c Config) laneFaults() []error {
 	var faults []error
 	for i, lane := range c.Lanes {
-		if err := switchyard.CheckLaneName(lane); err != nil {
+		if err := api.CheckLaneName(lane); err != nil {
 			faults = append(faults, fmt.Errorf("Config.Lanes[%d]: %w", i, err))
 		}
 		if slices.Index(c.Lanes, lane) < i {

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/client"
@@ -92,7 +92,7 @@ func runMain(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // An empty configuration is a worker of both lanes on the local server; what is set stays.
 func TestConfigDefaults(t *testing.T) {
 	c := Config{}.withDefaults()
-	if c.Connection.HostPort != client.DefaultHostPort || c.Connection.Namespace != client.DefaultNamespace || c.TaskQueue != switchyard.DefaultTaskQueue ||
+	if c.Connection.HostPort != client.DefaultHostPort || c.Connection.Namespace != client.DefaultNamespace || c.TaskQueue != api.DefaultTaskQueue ||
 		c.Concurrency != 100 || c.StopTimeout != 30*time.Second || c.ReloadInterval != 5*time.Second ||
 		c.Connection.Identity == "" || c.Logger == nil {
 		t.Errorf("got %+v", c)
@@ -253,7 +253,7 @@ func TestFlagsGoOverConfig(t *testing.T) {
 	t.Setenv("TEMPORAL_ADDRESS", "env:1")
 	t.Setenv("TEMPORAL_NAMESPACE", "env-namespace")
 	t.Setenv("SWITCHYARD_PAYLOAD_STORE", "file:///env")
-	own := Config{TaskQueue: "own-queue", Tools: "own-tools", Lanes: []string{"own"}, Concurrency: 7, Mode: switchyard.ModeStrict,
+	own := Config{TaskQueue: "own-queue", Tools: "own-tools", Lanes: []string{"own"}, Concurrency: 7, Mode: api.ModeStrict,
 		Payloads: payloads.Config{Store: "file:///own", Keys: "own.yaml"}, Connection: client.Options{HostPort: "own:1", Identity: "me", DataConverter: namedConverter{}}, Logger: slog.New(slog.DiscardHandler)}
 	apply := func(args ...string) Config {
 		t.Helper()
@@ -278,7 +278,7 @@ func TestFlagsGoOverConfig(t *testing.T) {
 	c = apply("--address", "flag:1", "--namespace", "fn", "--task-queue", "fq", "--lanes", "a, b", "--tools", "ft", "--dir", "fd", "--concurrency", "9",
 		"--lenient", "--stop-timeout", "3s", "--metrics-address", ":0", "--approval-webhook", "https://x", "--approval-webhook-secret", "env:X")
 	if c.Connection.HostPort != "flag:1" || c.Connection.Namespace != "fn" || c.TaskQueue != "fq" || strings.Join(c.Lanes, "|") != "a|b" || c.Tools != "ft" ||
-		c.Dir != "fd" || c.Concurrency != 9 || c.Mode != switchyard.ModeLenient || c.StopTimeout != 3*time.Second || c.MetricsAddress != ":0" ||
+		c.Dir != "fd" || c.Concurrency != 9 || c.Mode != api.ModeLenient || c.StopTimeout != 3*time.Second || c.MetricsAddress != ":0" ||
 		c.ApprovalWebhook != "https://x" || c.ApprovalWebhookSecret != "env:X" {
 		t.Errorf("got %+v", c)
 	}
@@ -312,7 +312,7 @@ func TestWrongFlags(t *testing.T) {
 }
 
 func probeSpec(parameter, handler string) toolspecs.Spec {
-	return toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.", Entry: toolspecs.Entry{Type: switchyard.KindFunction, Handler: handler},
+	return toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.", Entry: toolspecs.Entry{Type: api.KindFunction, Handler: handler},
 		Parameters: []toolspecs.Parameter{{Name: parameter, Type: "string", Required: true}}}
 }
 
@@ -352,7 +352,7 @@ func TestCatalogMerges(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")}, Functions: []activities.Function{activities.NewFunction("probe", probe)}, Tools: folder,
-		Lanes: []string{"gpu"}, Mode: switchyard.ModeLenient}
+		Lanes: []string{"gpu"}, Mode: api.ModeLenient}
 	_, watcher, err := c.withDefaults().prepare()
 	if err != nil {
 		t.Fatal(err)
@@ -363,14 +363,14 @@ func TestCatalogMerges(t *testing.T) {
 		t.Errorf("got %s", names)
 	}
 	for _, compiled := range catalog.All() {
-		if compiled.Spec.Execution.Arguments != switchyard.ModeLenient {
+		if compiled.Spec.Execution.Arguments != api.ModeLenient {
 			t.Errorf("%s reads arguments %q", compiled.Spec.Name, compiled.Spec.Execution.Arguments)
 		}
 	}
 	if c.Specs[0].Execution.Arguments != "" {
 		t.Error("the application's spec was changed")
 	}
-	c.Specs = append(c.Specs, toolspecs.Spec{Name: "lister", Version: "2.0.0", Description: "Lists.", Entry: toolspecs.Entry{Type: switchyard.KindCommand, Argv: []string{"ls"}}})
+	c.Specs = append(c.Specs, toolspecs.Spec{Name: "lister", Version: "2.0.0", Description: "Lists.", Entry: toolspecs.Entry{Type: api.KindCommand, Argv: []string{"ls"}}})
 	if _, _, err := c.withDefaults().prepare(); err == nil || !contains(err.Error(), "lister") {
 		t.Errorf("got %v", err)
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 )
 
@@ -78,7 +78,7 @@ func (m *domainMetrics) begin() {
 		m.limits.WithLabelValues(limit, "ended")
 		m.limits.WithLabelValues(limit, "asked")
 	}
-	for _, decision := range []switchyard.DecisionKind{switchyard.DecisionApprove, switchyard.DecisionDeny, switchyard.DecisionEdit, switchyard.DecisionTimeout, "refused"} {
+	for _, decision := range []api.DecisionKind{api.DecisionApprove, api.DecisionDeny, api.DecisionEdit, api.DecisionTimeout, "refused"} {
 		m.decided.WithLabelValues(string(decision))
 	}
 	for _, outcome := range []string{"answered", "declined", "refused"} {
@@ -87,7 +87,7 @@ func (m *domainMetrics) begin() {
 }
 
 // judged counts a verdict on a call.
-func (o *observer) judged(tool, lane string, v switchyard.Verdict) {
+func (o *observer) judged(tool, lane string, v api.Verdict) {
 	for _, p := range v.Policies {
 		o.metrics.verdicts.WithLabelValues(o.rules.of(p.Rule), string(p.Effect)).Inc()
 	}
@@ -105,11 +105,11 @@ func (o *observer) judged(tool, lane string, v switchyard.Verdict) {
 
 // settled counts a call that no activity executed: one of a sub-agent, or one that nobody approved.
 func (a *observedActivity) settled(e activityEnd) {
-	end, ok := e.result.(switchyard.Settled)
+	end, ok := e.result.(api.Settled)
 	if !ok || len(e.args) != 1 {
 		return
 	}
-	request, ok := e.args[0].(switchyard.SettleRequest)
+	request, ok := e.args[0].(api.SettleRequest)
 	if !ok {
 		return
 	}
@@ -117,11 +117,11 @@ func (a *observedActivity) settled(e activityEnd) {
 	if end.Error != nil {
 		outcome = string(end.Error.Type)
 	}
-	if end.Error != nil && end.Error.Type == switchyard.ErrApprovalTimeout {
-		a.metrics.decided.WithLabelValues(string(switchyard.DecisionTimeout)).Inc()
+	if end.Error != nil && end.Error.Type == api.ErrApprovalTimeout {
+		a.metrics.decided.WithLabelValues(string(api.DecisionTimeout)).Inc()
 	}
 	a.metrics.calls.WithLabelValues(request.Tool.Name, request.Tool.Lane, outcome).Inc()
-	if request.Tool.Kind == switchyard.KindAgent {
+	if request.Tool.Kind == api.KindAgent {
 		a.metrics.durations.WithLabelValues(request.Tool.Name, request.Tool.Lane).Observe(request.Took.Std().Seconds())
 	}
 }
@@ -131,7 +131,7 @@ func (a *observedActivity) askedMore(e activityEnd) {
 	if len(e.args) != 1 || e.err != nil {
 		return
 	}
-	if request, ok := e.args[0].(switchyard.LimitRequest); ok {
+	if request, ok := e.args[0].(api.LimitRequest); ok {
 		a.metrics.limits.WithLabelValues(request.Limit, "asked").Inc()
 	}
 }
@@ -146,7 +146,7 @@ func stepOutcome(err error) string {
 		return "cancelled"
 	case ok && app.NextRetryDelay() > 0:
 		return "rate_limited"
-	case ok && app.Type() == switchyard.ModelOverflow:
+	case ok && app.Type() == api.ModelOverflow:
 		return "overflow"
 	}
 	return "failed"

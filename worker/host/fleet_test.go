@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/client"
 )
@@ -56,7 +56,7 @@ func TestTellReady(t *testing.T) {
 	var got Info
 	c.Ready = func(i Info) { got = i }
 	c.tellReady(catalog, []string{"general", "serial"}, "127.0.0.1:9")
-	if got.Namespace != "default" || got.TaskQueue != switchyard.DefaultTaskQueue || len(got.Lanes) != 2 || len(got.Tools) != 1 || got.Metrics != "127.0.0.1:9" {
+	if got.Namespace != "default" || got.TaskQueue != api.DefaultTaskQueue || len(got.Lanes) != 2 || len(got.Tools) != 1 || got.Metrics != "127.0.0.1:9" {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -69,7 +69,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer fleet.stop()
-	observeLanes(laneSamples(deeds.SlotStates, func(name string) (switchyard.Lane, bool) { return own.lanes.current().Lane(name) }), registry)
+	observeLanes(laneSamples(deeds.SlotStates, func(name string) (api.Lane, bool) { return own.lanes.current().Lane(name) }), registry)
 	observeReadiness(health.ready.Load, fleet.lanes.names, registry)
 	c.observeRuns(ctx, conn, registry)
 	go fleet.lanes.follow(ctx, own.lanes.changed, tools.SetLanes)
@@ -167,10 +167,10 @@ func (c Config) tellReady(catalog *toolspecs.Catalog, lanes []string, metrics st
 }
 
 func (c Config) activities(tools *toolspecs.Watcher, own registered, queues *queueServer, keep wholeKeeper) (*activities.Activities, error) {
-	providers := map[switchyard.Provider]activities.Model{
-		switchyard.ProviderOpenAI:    activities.NewOpenAI(),
-		switchyard.ProviderAnthropic: activities.NewAnthropic(),
-		switchyard.ProviderScripted:  activities.Scripted{},
+	providers := map[api.Provider]activities.Model{
+		api.ProviderOpenAI:    activities.NewOpenAI(),
+		api.ProviderAnthropic: activities.NewAnthropic(),
+		api.ProviderScripted:  activities.Scripted{},
 	}
 	maps.Copy(providers, c.Models)
 	return activities.New(activities.Config{
@@ -178,12 +178,12 @@ func (c Config) activities(tools *toolspecs.Watcher, own registered, queues *que
 		Identity: c.Connection.Identity,
 		Client:   queues.conn,
 		Executors: map[string]activities.Executor{
-			switchyard.KindFunction: own.functions,
-			switchyard.KindStateful: own.factories,
-			switchyard.KindCommand:  &activities.Commands{Dir: c.Dir},
-			switchyard.KindREST:     activities.REST{Inside: c.Inside, Connections: new(outbound.Connections)},
-			switchyard.KindMCP:      own.servers,
-			switchyard.KindHuman:    activities.People{},
+			api.KindFunction: own.functions,
+			api.KindStateful: own.factories,
+			api.KindCommand:  &activities.Commands{Dir: c.Dir},
+			api.KindREST:     activities.REST{Inside: c.Inside, Connections: new(outbound.Connections)},
+			api.KindMCP:      own.servers,
+			api.KindHuman:    activities.People{},
 		},
 		Models:     providers,
 		ModelTable: own.models,
@@ -236,7 +236,7 @@ func newFleet(c Config, deeds *activities.Activities, queues *queueServer) *flee
 	if !c.decidesRuns() {
 		return f
 	}
-	o := queues.options(switchyard.LaneGeneral, f.lanes.failedLane(switchyard.Lane{Name: switchyard.LaneGeneral}))
+	o := queues.options(api.LaneGeneral, f.lanes.failedLane(api.Lane{Name: api.LaneGeneral}))
 	o.DisableWorkflowWorker, o.DisableEagerActivities = false, false
 	o.MaxConcurrentActivityExecutionSize, o.StickyScheduleToStartTimeout = c.Concurrency, stickyTimeout
 	o.DeadlockDetectionTimeout = taskPatience
@@ -253,7 +253,7 @@ func newFleet(c Config, deeds *activities.Activities, queues *queueServer) *flee
 
 // decidesRuns reports whether the process has the workflows: it has the general lane.
 func (c Config) decidesRuns() bool {
-	return len(c.Lanes) == 0 || slices.Contains(c.Lanes, switchyard.LaneGeneral)
+	return len(c.Lanes) == 0 || slices.Contains(c.Lanes, api.LaneGeneral)
 }
 
 // fail ends the process; one reason is enough.
@@ -269,17 +269,17 @@ func register(w worker.Worker, deeds *activities.Activities) {
 	for name, run := range workflows.All() {
 		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
 	}
-	w.RegisterActivityWithOptions(deeds.Pin, activity.RegisterOptions{Name: switchyard.PinActivity})
-	w.RegisterActivityWithOptions(deeds.Recall, activity.RegisterOptions{Name: switchyard.RecallActivity})
-	w.RegisterActivityWithOptions(deeds.Admit, activity.RegisterOptions{Name: switchyard.AdmitActivity})
-	w.RegisterActivityWithOptions(deeds.Edit, activity.RegisterOptions{Name: switchyard.EditActivity})
-	w.RegisterActivityWithOptions(deeds.Limit, activity.RegisterOptions{Name: switchyard.LimitActivity})
-	w.RegisterActivityWithOptions(deeds.Notify, activity.RegisterOptions{Name: switchyard.NotifyActivity})
-	w.RegisterActivityWithOptions(deeds.Open, activity.RegisterOptions{Name: switchyard.OpenActivity})
-	w.RegisterActivityWithOptions(deeds.Reply, activity.RegisterOptions{Name: switchyard.ReplyActivity})
-	w.RegisterActivityWithOptions(deeds.Settle, activity.RegisterOptions{Name: switchyard.SettleActivity})
-	w.RegisterActivityWithOptions(deeds.RunHook, activity.RegisterOptions{Name: switchyard.HookActivity})
-	w.RegisterActivityWithOptions(deeds.ModelStep, activity.RegisterOptions{Name: switchyard.ModelActivity})
+	w.RegisterActivityWithOptions(deeds.Pin, activity.RegisterOptions{Name: api.PinActivity})
+	w.RegisterActivityWithOptions(deeds.Recall, activity.RegisterOptions{Name: api.RecallActivity})
+	w.RegisterActivityWithOptions(deeds.Admit, activity.RegisterOptions{Name: api.AdmitActivity})
+	w.RegisterActivityWithOptions(deeds.Edit, activity.RegisterOptions{Name: api.EditActivity})
+	w.RegisterActivityWithOptions(deeds.Limit, activity.RegisterOptions{Name: api.LimitActivity})
+	w.RegisterActivityWithOptions(deeds.Notify, activity.RegisterOptions{Name: api.NotifyActivity})
+	w.RegisterActivityWithOptions(deeds.Open, activity.RegisterOptions{Name: api.OpenActivity})
+	w.RegisterActivityWithOptions(deeds.Reply, activity.RegisterOptions{Name: api.ReplyActivity})
+	w.RegisterActivityWithOptions(deeds.Settle, activity.RegisterOptions{Name: api.SettleActivity})
+	w.RegisterActivityWithOptions(deeds.RunHook, activity.RegisterOptions{Name: api.HookActivity})
+	w.RegisterActivityWithOptions(deeds.ModelStep, activity.RegisterOptions{Name: api.ModelActivity})
 	w.RegisterDynamicActivity(deeds.Tool, activity.DynamicRegisterOptions{})
 }
 

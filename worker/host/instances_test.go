@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/client"
 )
@@ -24,7 +24,7 @@ func probeFactory(name string) activities.Stateful {
 
 func statefulSpec(parameter, handler string) toolspecs.Spec {
 	s := probeSpec(parameter, handler)
-	s.Entry.Type = switchyard.KindStateful
+	s.Entry.Type = api.KindStateful
 	return s
 }
 
@@ -105,18 +105,18 @@ func TestDutiesOfLane(t *testing.T) {
 	fast.rate = 5
 	bypassed := []*laneWorker{{duty: bypass}}
 	for name, test := range map[string]struct {
-		lane   switchyard.Lane
+		lane   api.Lane
 		before []*laneWorker
 		want   []duty
 	}{
-		"plain":             {switchyard.Lane{}, nil, []duty{calls, holds}},
-		"rate":              {switchyard.Lane{Rate: 5}, nil, []duty{fast, holds}},
-		"limit":             {switchyard.Lane{Limit: 1}, nil, []duty{slots, holds}},
-		"higher":            {switchyard.Lane{Limit: 2, Rate: 5}, nil, []duty{slots, holds}},
-		"queue":             {switchyard.Lane{Limit: 1, Queue: "own"}, nil, []duty{{kind: dutySlots, queue: "own"}, holds}},
-		"bypass":            {switchyard.Lane{Limit: 1, Bypass: []switchyard.CallerType{"plan"}}, nil, []duty{slots, bypass, holds}},
-		"no more bypass":    {switchyard.Lane{Limit: 1}, bypassed, []duty{slots, bypass, holds}},
-		"bypassed no limit": {switchyard.Lane{}, bypassed, []duty{calls, bypass, holds}},
+		"plain":             {api.Lane{}, nil, []duty{calls, holds}},
+		"rate":              {api.Lane{Rate: 5}, nil, []duty{fast, holds}},
+		"limit":             {api.Lane{Limit: 1}, nil, []duty{slots, holds}},
+		"higher":            {api.Lane{Limit: 2, Rate: 5}, nil, []duty{slots, holds}},
+		"queue":             {api.Lane{Limit: 1, Queue: "own"}, nil, []duty{{kind: dutySlots, queue: "own"}, holds}},
+		"bypass":            {api.Lane{Limit: 1, Bypass: []api.CallerType{"plan"}}, nil, []duty{slots, bypass, holds}},
+		"no more bypass":    {api.Lane{Limit: 1}, bypassed, []duty{slots, bypass, holds}},
+		"bypassed no limit": {api.Lane{}, bypassed, []duty{calls, bypass, holds}},
 	} {
 		test.lane.Name = "gpu"
 		if got := f.duties(test.lane, test.before); !slices.Equal(got, test.want) {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -35,7 +35,7 @@ type keepers struct {
 	ended  chan struct{}
 
 	mu    sync.Mutex
-	lanes map[string]switchyard.Lane
+	lanes map[string]api.Lane
 	// news are the lanes whose keepers do not know yet what this process does.
 	news map[string]bool
 }
@@ -43,13 +43,13 @@ type keepers struct {
 func newKeepers(conn client.Client, c Config) *keepers {
 	ctx, end := context.WithCancel(context.Background())
 	k := &keepers{config: c, conn: conn, wake: make(chan struct{}, 1), end: end, ended: make(chan struct{}),
-		lanes: map[string]switchyard.Lane{}, news: map[string]bool{}}
+		lanes: map[string]api.Lane{}, news: map[string]bool{}}
 	go k.run(ctx)
 	return k
 }
 
 // keep makes sure of a lane from now on.
-func (k *keepers) keep(lane switchyard.Lane) {
+func (k *keepers) keep(lane api.Lane) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	before, known := k.lanes[lane.Name]
@@ -116,10 +116,10 @@ func (k *keepers) lookAtAll(ctx context.Context) bool {
 
 // look starts a lane's keeper if there is none, and tells it with news of how the lane is configured, if it goes by something
 // else.
-func (k *keepers) look(ctx context.Context, lane switchyard.Lane, news bool) error {
+func (k *keepers) look(ctx context.Context, lane api.Lane, news bool) error {
 	ctx, cancel := context.WithTimeout(ctx, keeperPatience)
 	defer cancel()
-	id := switchyard.LaneWorkflowID(k.config.TaskQueue, lane.Name)
+	id := api.LaneWorkflowID(k.config.TaskQueue, lane.Name)
 	described, err := k.conn.DescribeWorkflowExecution(ctx, id, "")
 	if _, missing := errors.AsType[*serviceerror.NotFound](err); err != nil && !missing {
 		return err
@@ -130,20 +130,20 @@ func (k *keepers) look(ctx context.Context, lane switchyard.Lane, news bool) err
 		if !news || k.goesBy(info) == lane.Groups() {
 			return nil
 		}
-		return k.conn.SignalWorkflow(ctx, id, "", switchyard.HoldersSignal, lane)
+		return k.conn.SignalWorkflow(ctx, id, "", api.HoldersSignal, lane)
 	case !lane.Limited():
 		return nil
 	}
 	_, err = k.conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: k.config.TaskQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            "keeps the slots of the lane " + lane.Name + " with workers",
-	}, switchyard.LaneWorkflow, switchyard.KeeperInput{Lane: lane, Base: k.config.TaskQueue})
+	}, api.LaneWorkflow, api.KeeperInput{Lane: lane, Base: k.config.TaskQueue})
 	return err
 }
 
 // goesBy returns the groups of slots that a running keeper keeps; empty where it has not said yet.
 func (k *keepers) goesBy(info *workflowpb.WorkflowExecutionInfo) (groups string) {
-	payload, ok := info.GetMemo().GetFields()[switchyard.HoldersMemo]
+	payload, ok := info.GetMemo().GetFields()[api.HoldersMemo]
 	if !ok {
 		return ""
 	}

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 )
 
@@ -14,33 +14,33 @@ type laneCounts struct {
 	since time.Time
 
 	mu    sync.Mutex
-	lanes map[string]*switchyard.LaneCounts
+	lanes map[string]*api.LaneCounts
 }
 
 func newLaneCounts() *laneCounts {
-	return &laneCounts{since: time.Now(), lanes: map[string]*switchyard.LaneCounts{}}
+	return &laneCounts{since: time.Now(), lanes: map[string]*api.LaneCounts{}}
 }
 
 // count counts an activity, if it is a call, and returns what is to be called when it has ended. The wait of a later attempt
 // is not known.
 func (c *laneCounts) count(lane string, info activity.Info) (ended func()) {
-	if switchyard.CheckToolName(info.ActivityType.Name) != nil {
+	if api.CheckToolName(info.ActivityType.Name) != nil {
 		return func() {}
 	}
 	if info.IsLocalActivity {
-		lane = switchyard.LaneInline
+		lane = api.LaneInline
 	}
 	var waited time.Duration
 	if info.Attempt == 1 {
 		waited = max(info.StartedTime.Sub(info.ScheduledTime), 0)
 	}
 	began := time.Now()
-	c.change(lane, func(l *switchyard.LaneCounts) {
+	c.change(lane, func(l *api.LaneCounts) {
 		l.Running++
 		l.Acquired++
 	})
 	return func() {
-		c.change(lane, func(l *switchyard.LaneCounts) {
+		c.change(lane, func(l *api.LaneCounts) {
 			l.Running--
 			l.Ended++
 			l.WaitMicros += waited.Microseconds()
@@ -49,18 +49,18 @@ func (c *laneCounts) count(lane string, info activity.Info) (ended func()) {
 	}
 }
 
-func (c *laneCounts) change(lane string, change func(*switchyard.LaneCounts)) {
+func (c *laneCounts) change(lane string, change func(*api.LaneCounts)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lanes[lane] == nil {
-		c.lanes[lane] = &switchyard.LaneCounts{}
+		c.lanes[lane] = &api.LaneCounts{}
 	}
 	change(c.lanes[lane])
 }
 
 // answer is the result of LanesActivity.
-func (c *laneCounts) answer(worker string) switchyard.WorkerLanes {
-	a := switchyard.WorkerLanes{Worker: worker, Since: c.since.UTC(), Lanes: map[string]switchyard.LaneCounts{}}
+func (c *laneCounts) answer(worker string) api.WorkerLanes {
+	a := api.WorkerLanes{Worker: worker, Since: c.since.UTC(), Lanes: map[string]api.LaneCounts{}}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, counts := range c.lanes {

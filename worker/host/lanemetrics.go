@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // laneSample is what this process holds of a lane with a limit. A group of slots brings along the counts of those who held it
@@ -62,7 +63,7 @@ func (m *laneMetrics) Collect(metrics chan<- prometheus.Metric) {
 }
 
 // laneSamples returns what the holders of this process tell, for observeLanes. lane says how a lane is configured.
-func laneSamples(states func() map[string][]switchyard.SlotsState, lane func(string) (switchyard.Lane, bool)) func() map[string]laneSample {
+func laneSamples(states func() map[string][]api.SlotsState, lane func(string) (api.Lane, bool)) func() map[string]laneSample {
 	return func() map[string]laneSample {
 		samples := map[string]laneSample{}
 		for name, held := range states() {

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
@@ -56,7 +56,7 @@ func (c Config) serves(set *lanes.Set) []string {
 	if len(names) == 0 {
 		names = set.Names()
 	}
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == switchyard.LaneInline })
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == api.LaneInline })
 }
 
 // apply serves the lanes of a set, each by its rules.
@@ -85,7 +85,7 @@ func (f *laneFleet) names() []string {
 }
 
 // applyLane serves a lane by its rules. Workers that do what they did so far are kept, with all that runs there.
-func (f *laneFleet) applyLane(lane switchyard.Lane) error {
+func (f *laneFleet) applyLane(lane api.Lane) error {
 	var before, fresh, now []*laneWorker
 	if s := f.served[lane.Name]; s != nil {
 		before = s.workers
@@ -144,16 +144,16 @@ const (
 )
 
 // duties returns what is to be done for a lane that is served by the workers before.
-func (f *laneFleet) duties(lane switchyard.Lane, before []*laneWorker) (all []duty) {
+func (f *laneFleet) duties(lane api.Lane, before []*laneWorker) (all []duty) {
 	switch {
 	case lane.Limited():
 		all = append(all, duty{kind: dutySlots, queue: lane.Queue})
-	case lane.Name != switchyard.LaneGeneral:
+	case lane.Name != api.LaneGeneral:
 		all = append(all, duty{kind: dutyCalls, queue: lane.TaskQueue(f.config.TaskQueue, ""), rate: lane.Rate})
 	}
 	// Where nobody bypasses the lane any more, calls that did may still be made again.
 	if len(lane.Bypass) > 0 || slices.ContainsFunc(before, func(w *laneWorker) bool { return w.duty.kind == dutyBypass }) {
-		all = append(all, duty{kind: dutyBypass, queue: switchyard.BypassQueue(f.config.TaskQueue, lane.Name)})
+		all = append(all, duty{kind: dutyBypass, queue: api.BypassQueue(f.config.TaskQueue, lane.Name)})
 	}
 	if len(f.config.Stateful) > 0 {
 		all = append(all, duty{kind: dutyHolds})
@@ -161,7 +161,7 @@ func (f *laneFleet) duties(lane switchyard.Lane, before []*laneWorker) (all []du
 	return all
 }
 
-func (f *laneFleet) workerOf(lane switchyard.Lane, d duty) (*laneWorker, error) {
+func (f *laneFleet) workerOf(lane api.Lane, d duty) (*laneWorker, error) {
 	switch d.kind {
 	case dutySlots:
 		return &laneWorker{lane: lane.Name, duty: d, Worker: f.slotsWorker(lane)}, nil
@@ -174,26 +174,26 @@ func (f *laneFleet) workerOf(lane switchyard.Lane, d duty) (*laneWorker, error) 
 	return &laneWorker{lane: lane.Name, duty: d, Worker: w, slots: slots, door: door}, err
 }
 
-func (f *laneFleet) failedLane(lane switchyard.Lane) func(error) {
+func (f *laneFleet) failedLane(lane api.Lane) func(error) {
 	return func(err error) { f.failed(fmt.Errorf("a worker of lane %s failed: %w", lane.Name, err)) }
 }
 
 // slotsWorker takes groups of a lane's slots. Holding them costs next to nothing, so that it takes all it can get.
-func (f *laneFleet) slotsWorker(lane switchyard.Lane) worker.Worker {
+func (f *laneFleet) slotsWorker(lane api.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
 	o.MaxConcurrentActivityTaskPollers = 1
-	w := worker.New(f.conn, switchyard.SlotsQueue(f.config.TaskQueue, lane.Name), o)
-	w.RegisterActivityWithOptions(f.deeds.Slots, activity.RegisterOptions{Name: switchyard.SlotsActivity})
+	w := worker.New(f.conn, api.SlotsQueue(f.config.TaskQueue, lane.Name), o)
+	w.RegisterActivityWithOptions(f.deeds.Slots, activity.RegisterOptions{Name: api.SlotsActivity})
 	return w
 }
 
 // holdsWorker holds instances of the lane's stateful tools. They take no slots of the lane's calls: an instance lives as
 // long as its run, and others' calls must not wait for that.
-func (f *laneFleet) holdsWorker(lane switchyard.Lane) worker.Worker {
+func (f *laneFleet) holdsWorker(lane api.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
 	o.MaxConcurrentActivityExecutionSize = f.config.Instances
-	w := worker.New(f.conn, switchyard.HoldQueue(f.config.TaskQueue, lane.Name), o)
-	w.RegisterActivityWithOptions(f.deeds.Hold, activity.RegisterOptions{Name: switchyard.HoldActivity})
+	w := worker.New(f.conn, api.HoldQueue(f.config.TaskQueue, lane.Name), o)
+	w.RegisterActivityWithOptions(f.deeds.Hold, activity.RegisterOptions{Name: api.HoldActivity})
 	return w
 }
 

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/payloads"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -114,7 +114,7 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.StringVar(&f.address, "address", "", "host:port of the Temporal server (TEMPORAL_ADDRESS; default localhost:7233)")
 	set.StringVar(&f.namespace, "namespace", "", "namespace (TEMPORAL_NAMESPACE; default \"default\")")
 	set.StringVar(&f.profile, "profile", "", "profile of the Temporal CLI's configuration file (TEMPORAL_PROFILE)")
-	set.StringVar(&f.taskQueue, "task-queue", "", "task queue of workflows and of the lane general; other lanes are task-queue/lane (default "+switchyard.DefaultTaskQueue+")")
+	set.StringVar(&f.taskQueue, "task-queue", "", "task queue of workflows and of the lane general; other lanes are task-queue/lane (default "+api.DefaultTaskQueue+")")
 	set.StringVar(&f.lanes, "lanes", "", "lanes to serve, with commas between them (default all there are)")
 	set.StringVar(&f.lanesFile, "lanes-file", "", "file with the lanes and their rules; edits of it take effect at once (default none: the lanes general, serial and inline)")
 	set.StringVar(&f.tools, "tools", "", "folder of toolspecs; edits of it are for the runs that start after them")
@@ -159,7 +159,7 @@ func printUsage(stderr io.Writer, set *flag.FlagSet) {
 
 // wrongUsage says what is wrong with a command line, and where to read on.
 func wrongUsage(stderr io.Writer, text string) error {
-	fmt.Fprintf(stderr, "worker: %s; see %s --help\n", text, switchyard.ShellWord(os.Args[0]))
+	fmt.Fprintf(stderr, "worker: %s; see %s --help\n", text, api.ShellWord(os.Args[0]))
 	return errUsage
 }
 
@@ -201,7 +201,7 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 		worker.SetStickyWorkflowCacheSize(f.stickyCache)
 	}
 	if f.lenient {
-		c.Mode = switchyard.ModeLenient
+		c.Mode = api.ModeLenient
 	}
 	if f.lanes != "" {
 		c.Lanes = strings.Split(f.lanes, ",")

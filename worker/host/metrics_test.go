@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
@@ -182,28 +182,28 @@ func TestObserver(t *testing.T) {
 	var logs output
 	general := newObserver(registry, slog.New(slog.NewTextHandler(&logs, nil)))
 	o := general.forLane("gpu")
-	failure := func(e *switchyard.Error) error { return activities.Failure(e) }
-	observe(t, o, "probe", ended{result: switchyard.Result{Tokens: 40}})
-	observe(t, o, "probe", ended{result: switchyard.Result{Tokens: 2}})
-	observe(t, o, "probe", ended{err: failure(switchyard.Errorf(switchyard.ErrTimeout, "late"))})
+	failure := func(e *api.Error) error { return activities.Failure(e) }
+	observe(t, o, "probe", ended{result: api.Result{Tokens: 40}})
+	observe(t, o, "probe", ended{result: api.Result{Tokens: 2}})
+	observe(t, o, "probe", ended{err: failure(api.Errorf(api.ErrTimeout, "late"))})
 	observe(t, o, "probe", ended{err: temporal.NewCanceledError()})
 	observe(t, o, "probe", ended{err: errors.New("of nobody")})
 	observe(t, o, "probe", ended{err: temporal.NewApplicationError("x", "no_such_type")})
-	observe(t, o, switchyard.ModelActivity, ended{result: switchyard.ModelResponse{Model: "m", Usage: switchyard.Usage{InputTokens: 100, OutputTokens: 7}}})
-	observe(t, o, switchyard.ModelActivity, ended{err: errors.New("down")})
-	observe(t, o, switchyard.PinActivity, ended{})
+	observe(t, o, api.ModelActivity, ended{result: api.ModelResponse{Model: "m", Usage: api.Usage{InputTokens: 100, OutputTokens: 7}}})
+	observe(t, o, api.ModelActivity, ended{err: errors.New("down")})
+	observe(t, o, api.PinActivity, ended{})
 	// What runs inline is seen on no lane's worker, and under the id that it brings along.
-	observe(t, o, "probe", ended{result: switchyard.Result{}}, &switchyard.InlineCall{ID: "7.1"})
-	observe(t, o, switchyard.ModelActivity, ended{result: switchyard.ModelResponse{Model: "m"}}, switchyard.ModelRequest{Inline: &switchyard.InlineStep{ID: "turn-7"}})
-	observe(t, o, switchyard.ModelActivity, ended{result: switchyard.ModelResponse{Model: "m"}}, switchyard.ModelRequest{})
-	request := switchyard.AdmitRequest{Tools: []switchyard.Tool{{Name: "probe", Lane: "gpu"}},
-		Calls: []switchyard.Call{{Tool: "probe"}, {Tool: "probe"}, {Tool: "made\nup"}}}
-	verdicts := []switchyard.Verdict{{}, {Error: switchyard.Errorf(switchyard.ErrValidation, "x")}, {Error: switchyard.Errorf(switchyard.ErrToolNotFound, "x")}}
-	observe(t, general.forLane("general"), switchyard.AdmitActivity, ended{result: verdicts}, request)
+	observe(t, o, "probe", ended{result: api.Result{}}, &api.InlineCall{ID: "7.1"})
+	observe(t, o, api.ModelActivity, ended{result: api.ModelResponse{Model: "m"}}, api.ModelRequest{Inline: &api.InlineStep{ID: "turn-7"}})
+	observe(t, o, api.ModelActivity, ended{result: api.ModelResponse{Model: "m"}}, api.ModelRequest{})
+	request := api.AdmitRequest{Tools: []api.Tool{{Name: "probe", Lane: "gpu"}},
+		Calls: []api.Call{{Tool: "probe"}, {Tool: "probe"}, {Tool: "made\nup"}}}
+	verdicts := []api.Verdict{{}, {Error: api.Errorf(api.ErrValidation, "x")}, {Error: api.Errorf(api.ErrToolNotFound, "x")}}
+	observe(t, general.forLane("general"), api.AdmitActivity, ended{result: verdicts}, request)
 	// An admission that failed, or has another form, counts nothing.
-	observe(t, o, switchyard.AdmitActivity, ended{err: errors.New("x")}, request)
-	observe(t, o, switchyard.AdmitActivity, ended{result: verdicts}, "another")
-	observe(t, o, switchyard.AdmitActivity, ended{result: verdicts[:1]}, request)
+	observe(t, o, api.AdmitActivity, ended{err: errors.New("x")}, request)
+	observe(t, o, api.AdmitActivity, ended{result: verdicts}, "another")
+	observe(t, o, api.AdmitActivity, ended{result: verdicts[:1]}, request)
 	serve(t, registry).has(t,
 		`switchyard_calls_total{lane="gpu",outcome="completed",tool="probe"} 2`,
 		`switchyard_calls_total{lane="inline",outcome="completed",tool="probe"} 1`,
@@ -228,9 +228,9 @@ func TestObserver(t *testing.T) {
 	}
 	// What a call waited with the holder of its lane's slots is no part of its duration, and one that was turned away has none.
 	held := general.forLane("held")
-	observe(t, held, "probe", ended{result: switchyard.Result{HeldMicros: 20_000_000}})
-	observe(t, held, "probe", ended{err: failure(switchyard.Errorf(switchyard.ErrQueueFull, "x"))})
-	late := switchyard.Errorf(switchyard.ErrExecution, "x")
+	observe(t, held, "probe", ended{result: api.Result{HeldMicros: 20_000_000}})
+	observe(t, held, "probe", ended{err: failure(api.Errorf(api.ErrQueueFull, "x"))})
+	late := api.Errorf(api.ErrExecution, "x")
 	late.HeldMicros = 20_000_000
 	observe(t, held, "probe", ended{err: failure(late)})
 	serve(t, registry).has(t,

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
@@ -96,24 +96,24 @@ type activityEnd struct {
 
 // ofRun are the activities that are no calls of tools, and what is counted and logged of them.
 var ofRun = map[string]func(*observedActivity, activityEnd){
-	switchyard.AdmitActivity: func(a *observedActivity, e activityEnd) { a.admitted(e.args, e.result) },
-	switchyard.ModelActivity: func(a *observedActivity, e activityEnd) {
+	api.AdmitActivity: func(a *observedActivity, e activityEnd) { a.admitted(e.args, e.result) },
+	api.ModelActivity: func(a *observedActivity, e activityEnd) {
 		a.stepped(e.ctx, e.info, e.result, e.err, e.took)
 		a.admittedStep(e.args, e.result)
 	},
-	switchyard.HookActivity:    func(a *observedActivity, e activityEnd) { a.hooked(e.ctx, e.info, e.args, e.err, e.took) },
-	switchyard.ReplyActivity:   func(a *observedActivity, e activityEnd) { a.replied(e.ctx, e.info, e.args, e.result, e.err) },
-	switchyard.SettleActivity:  (*observedActivity).settled,
-	switchyard.LimitActivity:   (*observedActivity).askedMore,
-	switchyard.PinActivity:     uncounted,
-	switchyard.HoldActivity:    uncounted,
-	switchyard.SlotsActivity:   uncounted,
-	switchyard.OpenActivity:    uncounted,
-	switchyard.EditActivity:    uncounted,
-	switchyard.NotifyActivity:  uncounted,
-	switchyard.RecallActivity:  uncounted,
-	switchyard.CatalogActivity: uncounted,
-	switchyard.LanesActivity:   uncounted,
+	api.HookActivity:    func(a *observedActivity, e activityEnd) { a.hooked(e.ctx, e.info, e.args, e.err, e.took) },
+	api.ReplyActivity:   func(a *observedActivity, e activityEnd) { a.replied(e.ctx, e.info, e.args, e.result, e.err) },
+	api.SettleActivity:  (*observedActivity).settled,
+	api.LimitActivity:   (*observedActivity).askedMore,
+	api.PinActivity:     uncounted,
+	api.HoldActivity:    uncounted,
+	api.SlotsActivity:   uncounted,
+	api.OpenActivity:    uncounted,
+	api.EditActivity:    uncounted,
+	api.NotifyActivity:  uncounted,
+	api.RecallActivity:  uncounted,
+	api.CatalogActivity: uncounted,
+	api.LanesActivity:   uncounted,
 }
 
 func uncounted(*observedActivity, activityEnd) {}
@@ -125,9 +125,9 @@ func (a *observedActivity) placed(info activity.Info, args []any) (*observedActi
 		return a, info
 	}
 	switch in := args[0].(type) {
-	case *switchyard.InlineCall:
+	case *api.InlineCall:
 		info.ActivityID = in.ID
-	case switchyard.ModelRequest:
+	case api.ModelRequest:
 		if in.Inline == nil {
 			return a, info
 		}
@@ -135,16 +135,16 @@ func (a *observedActivity) placed(info activity.Info, args []any) (*observedActi
 	default:
 		return a, info
 	}
-	return &observedActivity{ActivityInboundInterceptorBase: a.ActivityInboundInterceptorBase, observer: a.forLane(switchyard.LaneInline)}, info
+	return &observedActivity{ActivityInboundInterceptorBase: a.ActivityInboundInterceptorBase, observer: a.forLane(api.LaneInline)}, info
 }
 
 // admitted counts verdicts. A name that the run does not know could be anything and gets no label.
 func (a *observedActivity) admitted(args []any, result any) {
-	verdicts, ok := result.([]switchyard.Verdict)
+	verdicts, ok := result.([]api.Verdict)
 	if !ok || len(args) != 1 {
 		return
 	}
-	request, ok := args[0].(switchyard.AdmitRequest)
+	request, ok := args[0].(api.AdmitRequest)
 	if !ok || len(request.Calls) != len(verdicts) {
 		return
 	}
@@ -164,11 +164,11 @@ func (a *observedActivity) admitted(args []any, result any) {
 
 // admittedStep counts the calls that an inline model step refused.
 func (a *observedActivity) admittedStep(args []any, result any) {
-	response, ok := result.(switchyard.ModelResponse)
+	response, ok := result.(api.ModelResponse)
 	if !ok || len(args) != 1 || len(response.Verdicts) == 0 {
 		return
 	}
-	if step, ok := args[0].(switchyard.ModelRequest); ok && step.Inline != nil && step.Inline.Admit != nil {
+	if step, ok := args[0].(api.ModelRequest); ok && step.Inline != nil && step.Inline.Admit != nil {
 		request := *step.Inline.Admit
 		request.Calls = response.Message.Calls[:len(response.Verdicts)]
 		a.admitted([]any{request}, response.Verdicts)
@@ -177,17 +177,17 @@ func (a *observedActivity) admittedStep(args []any, result any) {
 
 // replied counts a human tool's call that a person's reply ended; its execution only asked.
 func (a *observedActivity) replied(ctx context.Context, info activity.Info, args []any, result any, err error) {
-	verdict, ok := result.(switchyard.ReplyVerdict)
+	verdict, ok := result.(api.ReplyVerdict)
 	if err != nil || !ok || len(args) != 1 || verdict.Early {
 		return
 	}
-	request, ok := args[0].(switchyard.ReplyRequest)
+	request, ok := args[0].(api.ReplyRequest)
 	if !ok || !request.Complete {
 		return
 	}
 	outcome := "completed"
 	if request.Reply.Decline {
-		outcome = string(switchyard.ErrApprovalDenied)
+		outcome = string(api.ErrApprovalDenied)
 	}
 	a.metrics.calls.WithLabelValues(request.Tool.Name, request.Tool.Lane, outcome).Inc()
 	a.log(ctx, "a person replied", info, outcome, time.Since(request.Question.Asked), nil, "tool", request.Tool.Name, "call_id", request.Question.Call,
@@ -200,9 +200,9 @@ func (a *observedActivity) hooked(ctx context.Context, info activity.Info, args 
 	if err != nil {
 		outcome = "failed"
 	}
-	var request switchyard.HookRequest
+	var request api.HookRequest
 	if len(args) == 1 {
-		request, _ = args[0].(switchyard.HookRequest)
+		request, _ = args[0].(api.HookRequest)
 	}
 	a.metrics.hooks.WithLabelValues(a.hooks.of(request.Hook.Name), outcome).Inc()
 	a.log(ctx, "hook ended", info, outcome, took, err, "hook", request.Hook.Name, "point", request.Point)
@@ -218,14 +218,14 @@ func (a *observedActivity) called(ctx context.Context, info activity.Info, resul
 	held := heldOf(result, err)
 	wait := info.StartedTime.Sub(info.ScheduledTime) + held
 	took = max(took-held, 0)
-	if r, ok := result.(switchyard.Result); ok {
+	if r, ok := result.(api.Result); ok {
 		a.metrics.tokens.WithLabelValues("result", "").Add(float64(r.Tokens))
 	}
 	if info.Attempt > 1 {
 		a.metrics.retries.WithLabelValues(tool, a.lane).Inc()
 	}
 	a.metrics.calls.WithLabelValues(tool, a.lane, outcome).Inc()
-	if outcome != string(switchyard.ErrQueueFull) && outcome != string(switchyard.ErrQueueTimeout) { // these never ran
+	if outcome != string(api.ErrQueueFull) && outcome != string(api.ErrQueueTimeout) { // these never ran
 		a.metrics.durations.WithLabelValues(tool, a.lane).Observe(took.Seconds())
 	}
 	if info.Attempt == 1 && wait >= 0 {
@@ -236,17 +236,17 @@ func (a *observedActivity) called(ctx context.Context, info activity.Info, resul
 
 // heldOf returns how long a call waited with the holder of its lane's slots.
 func heldOf(result any, err error) time.Duration {
-	var failed switchyard.Error
+	var failed api.Error
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() && app.Details(&failed) == nil {
 		return time.Duration(failed.HeldMicros) * time.Microsecond
 	}
-	r, _ := result.(switchyard.Result)
+	r, _ := result.(api.Result)
 	return time.Duration(r.HeldMicros) * time.Microsecond
 }
 
 func (a *observedActivity) stepped(ctx context.Context, info activity.Info, result any, err error, took time.Duration) {
 	model, outcome := "", stepOutcome(err)
-	if r, ok := result.(switchyard.ModelResponse); ok {
+	if r, ok := result.(api.ModelResponse); ok {
 		model = a.models.of(r.Model)
 		for kind, n := range map[string]int{"input": r.Usage.InputTokens, "output": r.Usage.OutputTokens, "cached": r.Usage.CachedTokens, "written": r.Usage.WrittenTokens} {
 			a.metrics.tokens.WithLabelValues(kind, model).Add(float64(n))
@@ -277,10 +277,10 @@ func outcomeOf(err error) string {
 		return "completed"
 	}
 	if temporal.IsCanceledError(err) {
-		return string(switchyard.ErrCancelled)
+		return string(api.ErrCancelled)
 	}
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && switchyard.ErrorType(app.Type()).Known() {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && api.ErrorType(app.Type()).Known() {
 		return app.Type()
 	}
-	return string(switchyard.ErrExecution)
+	return string(api.ErrExecution)
 }

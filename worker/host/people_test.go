@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 )
 
@@ -18,19 +18,19 @@ func TestObserverOfPeople(t *testing.T) {
 	var logs output
 	o := newObserver(registry, slog.New(slog.NewTextHandler(&logs, nil))).forLane("general")
 	observe(t, o, "ask", ended{err: activity.ErrResultPending})
-	answer := switchyard.ReplyRequest{Tool: &switchyard.Tool{Name: "ask", Lane: "desk"}, Complete: true}
+	answer := api.ReplyRequest{Tool: &api.Tool{Name: "ask", Lane: "desk"}, Complete: true}
 	refusal := answer
 	refusal.Reply.Decline = true
 	check := answer
 	check.Complete = false
-	taken := ended{result: switchyard.ReplyVerdict{}}
-	observe(t, o, switchyard.ReplyActivity, taken, check)
-	observe(t, o, switchyard.ReplyActivity, taken, answer)
-	observe(t, o, switchyard.ReplyActivity, taken, answer)
-	observe(t, o, switchyard.ReplyActivity, taken, refusal)
-	observe(t, o, switchyard.ReplyActivity, ended{result: switchyard.ReplyVerdict{Early: true}}, refusal)
-	observe(t, o, switchyard.ReplyActivity, ended{err: errors.New("away")}, answer)
-	observe(t, o, switchyard.ReplyActivity, taken, "another")
+	taken := ended{result: api.ReplyVerdict{}}
+	observe(t, o, api.ReplyActivity, taken, check)
+	observe(t, o, api.ReplyActivity, taken, answer)
+	observe(t, o, api.ReplyActivity, taken, answer)
+	observe(t, o, api.ReplyActivity, taken, refusal)
+	observe(t, o, api.ReplyActivity, ended{result: api.ReplyVerdict{Early: true}}, refusal)
+	observe(t, o, api.ReplyActivity, ended{err: errors.New("away")}, answer)
+	observe(t, o, api.ReplyActivity, taken, "another")
 	serve(t, registry).has(t,
 		`switchyard_calls_total{lane="desk",outcome="completed",tool="ask"} 2`,
 		`switchyard_calls_total{lane="desk",outcome="approval_denied",tool="ask"} 1`,

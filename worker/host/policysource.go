@@ -3,7 +3,7 @@ package host
 import (
 	"sync/atomic"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
@@ -17,12 +17,12 @@ type policySource struct {
 }
 
 // inForce tells the rules to who asks the worker; nil where there is no file.
-func (p *policySource) inForce() *switchyard.PoliciesInForce {
+func (p *policySource) inForce() *api.PoliciesInForce {
 	if p == nil || p.file == "" {
 		return nil
 	}
 	fault, _ := p.fault.Load().(string)
-	return &switchyard.PoliciesInForce{File: p.file, Rules: p.current().Len(), Error: switchyard.ShortenLines(fault, maxReported)}
+	return &api.PoliciesInForce{File: p.file, Rules: p.current().Len(), Error: api.ShortenLines(fault, maxReported)}
 }
 
 func noPolicies() *policySource {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
@@ -23,7 +23,7 @@ type queueLabels struct {
 }
 
 func (l *queueLabels) of(queue string) string {
-	if switchyard.IsInstanceQueue(queue) {
+	if api.IsInstanceQueue(queue) {
 		return "instance"
 	}
 	for _, prefix := range l.prefixes() {

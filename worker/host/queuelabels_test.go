@@ -6,16 +6,16 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
 // The queues of instances share a label, and so do those of a lane's keys, also after the lane has lost them: however many
 // come and go, the metrics do not grow. All others have their own.
 func TestQueueLabels(t *testing.T) {
-	android := switchyard.Lane{Name: "android", Key: "{{args.device}}"}
-	named := switchyard.Lane{Name: "screens", Key: "{{args.screen}}", Queue: "lab.screens"}
-	set := lanes.Of(android, named, switchyard.Lane{Name: "http", Limit: 5})
+	android := api.Lane{Name: "android", Key: "{{args.device}}"}
+	named := api.Lane{Name: "screens", Key: "{{args.screen}}", Queue: "lab.screens"}
+	set := lanes.Of(android, named, api.Lane{Name: "http", Limit: 5})
 	registry := prometheus.NewRegistry()
 	labels := &queueLabels{base: "yard", current: func() *lanes.Set { return set }}
 	h := newMetricsHandler(registry, labels.of).WithTags(map[string]string{"namespace": "n"})
@@ -24,11 +24,11 @@ func TestQueueLabels(t *testing.T) {
 		worker.WithTags(map[string]string{"namespace": "n"}).Counter("polls").Inc(1)
 	}
 	for i := range 100 {
-		poll(switchyard.InstanceQueue("yard", "android", fmt.Sprint("run-", i), "probe"))
+		poll(api.InstanceQueue("yard", "android", fmt.Sprint("run-", i), "probe"))
 		poll(android.TaskQueue("yard", fmt.Sprint("device ", i)))
 		poll(named.TaskQueue("yard", fmt.Sprint(i)))
 	}
-	set = lanes.Of(switchyard.Lane{Name: "tablets", Key: "{{args.device}}"})
+	set = lanes.Of(api.Lane{Name: "tablets", Key: "{{args.device}}"})
 	for _, queue := range []string{"yard", "yard/http", "yard/androids", "yard/slots/android", "yard/bypass/android", "yard/android/7", "yard/tablets/7"} {
 		poll(queue)
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -23,7 +23,7 @@ func (o *observer) InterceptWorkflow(_ workflow.Context, next interceptor.Workfl
 }
 
 // runKinds are the kinds of runs by their workflows.
-var runKinds = map[string]string{switchyard.AgentWorkflow: "agent", switchyard.PlanWorkflow: "plan", switchyard.CallWorkflow: "call"}
+var runKinds = map[string]string{api.AgentWorkflow: "agent", api.PlanWorkflow: "plan", api.CallWorkflow: "call"}
 
 // ExecuteWorkflow counts a run's start and its end.
 func (r *observedRun) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
@@ -32,7 +32,7 @@ func (r *observedRun) ExecuteWorkflow(ctx workflow.Context, in *interceptor.Exec
 	if !known || len(in.Args) == 0 {
 		return r.Next.ExecuteWorkflow(ctx, in)
 	}
-	input, _ := in.Args[0].(switchyard.RunInput)
+	input, _ := in.Args[0].(api.RunInput)
 	if input.Parent != nil {
 		kind = "sub_agent"
 	}
@@ -53,15 +53,15 @@ func (r *observedRun) ExecuteWorkflow(ctx workflow.Context, in *interceptor.Exec
 }
 
 func (r *observedRun) ended(kind, agent string, result any, err error, took time.Duration) {
-	end, _ := result.(switchyard.RunResult)
+	end, _ := result.(api.RunResult)
 	outcome := end.Outcome
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		outcome = switchyard.OutcomeFailed
+		outcome = api.OutcomeFailed
 		r.metrics.failures.WithLabelValues(kind, r.failed.of(app.Type())).Inc()
 	} else if err != nil {
-		outcome = switchyard.OutcomeFailed
+		outcome = api.OutcomeFailed
 		if temporal.IsCanceledError(err) {
-			outcome = switchyard.OutcomeCancelled
+			outcome = api.OutcomeCancelled
 		}
 	}
 	if end.Limit != "" {
@@ -73,15 +73,15 @@ func (r *observedRun) ended(kind, agent string, result any, err error, took time
 
 // ExecuteUpdate counts what people decide and reply, and what calls ask them.
 func (r *observedRun) ExecuteUpdate(ctx workflow.Context, in *interceptor.UpdateInput) (any, error) {
-	if in.Name == switchyard.AskUpdate && !workflow.IsReplaying(ctx) {
+	if in.Name == api.AskUpdate && !workflow.IsReplaying(ctx) {
 		r.metrics.asked.Inc()
 	}
 	result, err := r.Next.ExecuteUpdate(ctx, in)
 	if len(in.Args) == 1 && !workflow.IsReplaying(ctx) {
 		switch said := in.Args[0].(type) {
-		case switchyard.Decision:
+		case api.Decision:
 			r.metrics.decided.WithLabelValues(counted(err, string(said.Kind))).Inc()
-		case switchyard.Reply:
+		case api.Reply:
 			how := "answered"
 			if said.Decline {
 				how = "declined"

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -17,21 +17,21 @@ import (
 )
 
 // runAs runs a workflow of that name that ends so, with the observer beside it.
-func runAs(t *testing.T, o *observer, name string, in switchyard.RunInput, result switchyard.RunResult, failure error) {
+func runAs(t *testing.T, o *observer, name string, in api.RunInput, result api.RunResult, failure error) {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{o}})
-	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ switchyard.RunInput) (switchyard.RunResult, error) {
-		decided := func(_ workflow.Context, d switchyard.Decision) error {
+	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ api.RunInput) (api.RunResult, error) {
+		decided := func(_ workflow.Context, d api.Decision) error {
 			if d.By == "" {
 				return errors.New("of nobody")
 			}
 			return nil
 		}
-		replied := func(workflow.Context, switchyard.Reply) error { return nil }
-		asked := func(workflow.Context, switchyard.Question) error { return nil }
-		for update, handler := range map[string]any{switchyard.DecideUpdate: decided, switchyard.ReplyUpdate: replied, switchyard.AskUpdate: asked} {
+		replied := func(workflow.Context, api.Reply) error { return nil }
+		asked := func(workflow.Context, api.Question) error { return nil }
+		for update, handler := range map[string]any{api.DecideUpdate: decided, api.ReplyUpdate: replied, api.AskUpdate: asked} {
 			if err := workflow.SetUpdateHandler(ctx, update, handler); err != nil {
 				return result, err
 			}
@@ -43,12 +43,12 @@ func runAs(t *testing.T, o *observer, name string, in switchyard.RunInput, resul
 	}, workflow.RegisterOptions{Name: name})
 	if in.Call != nil {
 		env.RegisterDelayedCallback(func() {
-			for _, d := range []switchyard.Decision{{Kind: switchyard.DecisionDeny, By: "ada"}, {Kind: switchyard.DecisionApprove}} {
-				env.UpdateWorkflowNoRejection(switchyard.DecideUpdate, string(d.Kind), t, d)
+			for _, d := range []api.Decision{{Kind: api.DecisionDeny, By: "ada"}, {Kind: api.DecisionApprove}} {
+				env.UpdateWorkflowNoRejection(api.DecideUpdate, string(d.Kind), t, d)
 			}
-			env.UpdateWorkflowNoRejection(switchyard.AskUpdate, "q", t, switchyard.Question{})
-			env.UpdateWorkflowNoRejection(switchyard.ReplyUpdate, "r", t, switchyard.Reply{Decline: true})
-			env.UpdateWorkflowNoRejection(switchyard.ReplyUpdate, "s", t, switchyard.Reply{})
+			env.UpdateWorkflowNoRejection(api.AskUpdate, "q", t, api.Question{})
+			env.UpdateWorkflowNoRejection(api.ReplyUpdate, "r", t, api.Reply{Decline: true})
+			env.UpdateWorkflowNoRejection(api.ReplyUpdate, "s", t, api.Reply{})
 		}, time.Second)
 	}
 	env.ExecuteWorkflow(name, in)
@@ -59,16 +59,16 @@ func runAs(t *testing.T, o *observer, name string, in switchyard.RunInput, resul
 func TestRunMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	o := newObserver(registry, slog.New(slog.DiscardHandler))
-	agent := &switchyard.Agent{Name: "clerk"}
-	runAs(t, o, switchyard.AgentWorkflow, switchyard.RunInput{Agent: agent}, switchyard.RunResult{Outcome: switchyard.OutcomeAnswered}, nil)
-	runAs(t, o, switchyard.AgentWorkflow, switchyard.RunInput{Agent: agent}, switchyard.RunResult{Outcome: switchyard.OutcomeLimit, Limit: "turns"}, nil)
-	runAs(t, o, switchyard.AgentWorkflow, switchyard.RunInput{Agent: agent, Parent: &switchyard.Parent{}}, switchyard.RunResult{},
-		temporal.NewNonRetryableApplicationError("x", string(switchyard.RunModelFailed), nil))
-	runAs(t, o, switchyard.AgentWorkflow, switchyard.RunInput{Agent: agent, Carry: &switchyard.Carry{Started: time.Now().Add(-time.Hour)}},
-		switchyard.RunResult{Outcome: switchyard.OutcomeAnswered}, nil)
-	runAs(t, o, switchyard.PlanWorkflow, switchyard.RunInput{}, switchyard.RunResult{}, temporal.NewCanceledError())
-	runAs(t, o, switchyard.CallWorkflow, switchyard.RunInput{Call: &switchyard.Call{}}, switchyard.RunResult{Outcome: switchyard.OutcomeCompleted}, nil)
-	runAs(t, o, switchyard.LaneWorkflow, switchyard.RunInput{}, switchyard.RunResult{}, nil)
+	agent := &api.Agent{Name: "clerk"}
+	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent}, api.RunResult{Outcome: api.OutcomeAnswered}, nil)
+	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent}, api.RunResult{Outcome: api.OutcomeLimit, Limit: "turns"}, nil)
+	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent, Parent: &api.Parent{}}, api.RunResult{},
+		temporal.NewNonRetryableApplicationError("x", string(api.RunModelFailed), nil))
+	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent, Carry: &api.Carry{Started: time.Now().Add(-time.Hour)}},
+		api.RunResult{Outcome: api.OutcomeAnswered}, nil)
+	runAs(t, o, api.PlanWorkflow, api.RunInput{}, api.RunResult{}, temporal.NewCanceledError())
+	runAs(t, o, api.CallWorkflow, api.RunInput{Call: &api.Call{}}, api.RunResult{Outcome: api.OutcomeCompleted}, nil)
+	runAs(t, o, api.LaneWorkflow, api.RunInput{}, api.RunResult{}, nil)
 	serve(t, registry).has(t,
 		`switchyard_runs_started_total{agent="clerk",kind="agent"} 2`,
 		`switchyard_runs_started_total{agent="clerk",kind="sub_agent"} 1`,
@@ -93,31 +93,31 @@ func TestRunMetrics(t *testing.T) {
 func TestVerdictMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	o := newObserver(registry, slog.New(slog.DiscardHandler)).forLane("general")
-	tool := switchyard.Tool{Name: "probe", Lane: "gpu"}
-	request := switchyard.AdmitRequest{Tools: []switchyard.Tool{tool}, Calls: []switchyard.Call{{Tool: "probe"}, {Tool: "probe"}, {Tool: "probe"}}}
-	observe(t, o, switchyard.AdmitActivity, ended{result: []switchyard.Verdict{
-		{Policies: []switchyard.PolicyAction{{Rule: "r", Effect: switchyard.PolicyAsk}}, Approval: &switchyard.ApprovalNeed{}},
+	tool := api.Tool{Name: "probe", Lane: "gpu"}
+	request := api.AdmitRequest{Tools: []api.Tool{tool}, Calls: []api.Call{{Tool: "probe"}, {Tool: "probe"}, {Tool: "probe"}}}
+	observe(t, o, api.AdmitActivity, ended{result: []api.Verdict{
+		{Policies: []api.PolicyAction{{Rule: "r", Effect: api.PolicyAsk}}, Approval: &api.ApprovalNeed{}},
 		{Batch: "1.1"},
-		{Error: switchyard.Errorf(switchyard.ErrPolicyViolation, "x"), Policies: []switchyard.PolicyAction{{Rule: "r", Effect: switchyard.PolicyDeny}}},
+		{Error: api.Errorf(api.ErrPolicyViolation, "x"), Policies: []api.PolicyAction{{Rule: "r", Effect: api.PolicyDeny}}},
 	}}, request)
-	late := switchyard.Settled{CallOutcome: switchyard.CallOutcome{Error: switchyard.Errorf(switchyard.ErrApprovalTimeout, "x")}}
-	observe(t, o, switchyard.SettleActivity, ended{result: late}, switchyard.SettleRequest{Tool: tool})
-	helper := switchyard.Tool{Name: "helper", Kind: switchyard.KindAgent}
-	observe(t, o, switchyard.SettleActivity, ended{result: switchyard.Settled{}}, switchyard.SettleRequest{Tool: helper, Took: switchyard.Duration(time.Second)})
-	observe(t, o, switchyard.SettleActivity, ended{result: "another"}, switchyard.SettleRequest{})
-	observe(t, o, switchyard.SettleActivity, ended{result: late}, "another")
-	observe(t, o, switchyard.LimitActivity, ended{}, switchyard.LimitRequest{Limit: "cost"})
-	observe(t, o, switchyard.LimitActivity, ended{err: errors.New("x")}, switchyard.LimitRequest{Limit: "cost"})
-	observe(t, o, switchyard.HookActivity, ended{}, switchyard.HookRequest{Hook: switchyard.Hook{Name: "audit"}})
+	late := api.Settled{CallOutcome: api.CallOutcome{Error: api.Errorf(api.ErrApprovalTimeout, "x")}}
+	observe(t, o, api.SettleActivity, ended{result: late}, api.SettleRequest{Tool: tool})
+	helper := api.Tool{Name: "helper", Kind: api.KindAgent}
+	observe(t, o, api.SettleActivity, ended{result: api.Settled{}}, api.SettleRequest{Tool: helper, Took: api.Duration(time.Second)})
+	observe(t, o, api.SettleActivity, ended{result: "another"}, api.SettleRequest{})
+	observe(t, o, api.SettleActivity, ended{result: late}, "another")
+	observe(t, o, api.LimitActivity, ended{}, api.LimitRequest{Limit: "cost"})
+	observe(t, o, api.LimitActivity, ended{err: errors.New("x")}, api.LimitRequest{Limit: "cost"})
+	observe(t, o, api.HookActivity, ended{}, api.HookRequest{Hook: api.Hook{Name: "audit"}})
 	for i := range maxLabels { // the last one has no label of its own
-		observe(t, o, switchyard.HookActivity, ended{err: errors.New("no such hook")}, switchyard.HookRequest{Hook: switchyard.Hook{Name: fmt.Sprint("hook ", i)}})
+		observe(t, o, api.HookActivity, ended{err: errors.New("no such hook")}, api.HookRequest{Hook: api.Hook{Name: fmt.Sprint("hook ", i)}})
 	}
-	observe(t, o, switchyard.RecallActivity, ended{})
+	observe(t, o, api.RecallActivity, ended{})
 	wait := temporal.NewApplicationErrorWithOptions("x", "", temporal.ApplicationErrorOptions{NextRetryDelay: time.Second})
-	for _, err := range []error{wait, temporal.NewCanceledError(), temporal.NewApplicationError("x", switchyard.ModelOverflow)} {
-		observe(t, o, switchyard.ModelActivity, ended{err: err})
+	for _, err := range []error{wait, temporal.NewCanceledError(), temporal.NewApplicationError("x", api.ModelOverflow)} {
+		observe(t, o, api.ModelActivity, ended{err: err})
 	}
-	observe(t, o, switchyard.ModelActivity, ended{result: switchyard.ModelResponse{Model: "m", Usage: switchyard.Usage{CachedTokens: 3, Cost: .5}}})
+	observe(t, o, api.ModelActivity, ended{result: api.ModelResponse{Model: "m", Usage: api.Usage{CachedTokens: 3, Cost: .5}}})
 	serve(t, registry).has(t,
 		`switchyard_policy_verdicts_total{effect="ask",rule="r"} 1`,
 		`switchyard_policy_verdicts_total{effect="deny",rule="r"} 1`,

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
@@ -110,7 +110,7 @@ func (s *queueServer) instance(i activities.Served) (stop func(), err error) {
 	o := s.options(i.Lane, i.Failed)
 	o.MaxConcurrentActivityExecutionSize, o.MaxConcurrentActivityTaskPollers = s.config.Concurrency, 1
 	w := worker.New(s.conn, i.Queue, o)
-	w.RegisterActivityWithOptions(i.Hold, activity.RegisterOptions{Name: switchyard.HoldActivity})
+	w.RegisterActivityWithOptions(i.Hold, activity.RegisterOptions{Name: api.HoldActivity})
 	w.RegisterDynamicActivity(i.Tool, activity.DynamicRegisterOptions{})
 	return started(w)
 }
@@ -135,7 +135,7 @@ func (s *queueServer) door(q activities.ServedQueue) (worker.Worker, *doorSuppli
 	o.Tuner, o.TaskQueueActivitiesPerSecond = tuner, q.Rate
 	o.MaxConcurrentActivityTaskPollers = max(min(q.Door.Size(), maxPollers), 1)
 	w := worker.New(s.conn, q.Queue, o)
-	w.RegisterActivityWithOptions(q.Model, activity.RegisterOptions{Name: switchyard.ModelActivity})
+	w.RegisterActivityWithOptions(q.Model, activity.RegisterOptions{Name: api.ModelActivity})
 	w.RegisterDynamicActivity(q.Tool, activity.DynamicRegisterOptions{})
 	return w, slots, nil
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/traces"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
@@ -54,7 +54,7 @@ func observeTraces(counts func() (sent, dropped int64), registry prometheus.Regi
 func (t *tracing) InterceptWorkflow(ctx workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
 	info := workflow.GetInfo(ctx)
 	switch info.WorkflowType.Name {
-	case switchyard.AgentWorkflow, switchyard.PlanWorkflow, switchyard.CallWorkflow:
+	case api.AgentWorkflow, api.PlanWorkflow, api.CallWorkflow:
 		if t.live != nil {
 			t.live.Saw(info.WorkflowExecution.ID, cmp.Or(info.FirstRunID, info.WorkflowExecution.RunID))
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -83,7 +83,7 @@ func (o *openRuns) look(ctx context.Context) {
 		return r.GetCount(), err
 	}
 	for _, kind := range []string{"agent", "plan", "call"} {
-		n, err := count(fmt.Sprintf("ExecutionStatus = 'Running' AND %s = '%s'", switchyard.AttributeKind, kind))
+		n, err := count(fmt.Sprintf("ExecutionStatus = 'Running' AND %s = '%s'", api.AttributeKind, kind))
 		if err != nil {
 			return
 		}
@@ -104,7 +104,7 @@ func (o *openRuns) look(ctx context.Context) {
 }
 
 // waitingRuns is the query of the runs that wait for people.
-const waitingRuns = "ExecutionStatus = 'Running' AND " + switchyard.AttributeWaiting + " = true"
+const waitingRuns = "ExecutionStatus = 'Running' AND " + api.AttributeWaiting + " = true"
 
 // oldestApproval returns since when the oldest open approval waits, as the runs' memos tell.
 func (o *openRuns) oldestApproval(ctx context.Context) (oldest time.Time, err error) {
@@ -128,7 +128,7 @@ func (o *openRuns) oldestApproval(ctx context.Context) (oldest time.Time, err er
 
 // since returns since when a run waits for an approval; a memo that cannot be read tells nothing.
 func (o *openRuns) since(memo *commonpb.Memo) (since time.Time, ok bool) {
-	payload := memo.GetFields()[switchyard.ApprovalsMemo]
+	payload := memo.GetFields()[api.ApprovalsMemo]
 	if payload == nil || o.converter.FromPayload(payload, &since) != nil {
 		return since, false
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -27,7 +27,7 @@ func (l *listing) CountWorkflow(_ context.Context, r *workflowservice.CountWorkf
 	if l.down {
 		return nil, errors.New("no such attribute")
 	}
-	if strings.Contains(r.GetQuery(), switchyard.AttributeWaiting) {
+	if strings.Contains(r.GetQuery(), api.AttributeWaiting) {
 		return &workflowservice.CountWorkflowExecutionsResponse{Count: int64(len(l.memos))}, nil
 	}
 	return &workflowservice.CountWorkflowExecutionsResponse{Count: 3}, nil
@@ -50,7 +50,7 @@ func TestOpenRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &commonpb.Memo{Fields: map[string]*commonpb.Payload{switchyard.ApprovalsMemo: payload}}
+		return &commonpb.Memo{Fields: map[string]*commonpb.Payload{api.ApprovalsMemo: payload}}
 	}
 	server := &listing{down: true, memos: []*commonpb.Memo{memo(time.Now()), memo(time.Now().Add(-time.Hour)), {}, memo("no time")}}
 	registry := prometheus.NewRegistry()

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Expressions are computed by the rules of arithmetic, exactly where they can be.
@@ -141,7 +141,7 @@ func TestCalculatorUnreadable(t *testing.T) {
 		strings.Repeat("1", 2001):                 "at most 2000",
 	} {
 		_, _, e := outputOf[calculatorOutput](t, Config{}, "calculator", map[string]any{"expression": expression})
-		if !refusedWith(e, switchyard.ErrValidation, want) {
+		if !refusedWith(e, api.ErrValidation, want) {
 			t.Errorf("%.40q: got %v; want %q", expression, e, want)
 		}
 	}
@@ -167,7 +167,7 @@ func TestCalculatorNoResult(t *testing.T) {
 		"2 ^ (10 ^ 30)":    "too large",
 	} {
 		_, _, e := outputOf[calculatorOutput](t, Config{}, "calculator", map[string]any{"expression": expression})
-		if !refusedWith(e, switchyard.ErrExecution, want) {
+		if !refusedWith(e, api.ErrExecution, want) {
 			t.Errorf("%q: got %v; want %q", expression, e, want)
 		}
 	}

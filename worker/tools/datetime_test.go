@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // fixed is a clock that stands at Friday 2024-03-01 12:30 UTC.
@@ -109,26 +109,26 @@ func TestDatetimeSkippedHour(t *testing.T) {
 func TestDatetimeRefuses(t *testing.T) {
 	cases := []struct {
 		args    string
-		failure switchyard.ErrorType
+		failure api.ErrorType
 		want    string
 	}{
-		{"operation=guess", switchyard.ErrValidation, "$.operation"},
-		{"operation=now zone=Mars/Base", switchyard.ErrValidation, "$.zone"},
-		{"operation=now zone=Local", switchyard.ErrValidation, "$.zone"},
-		{"operation=now zone=../../etc/passwd", switchyard.ErrValidation, "$.zone"},
-		{"operation=parse time=tomorrow", switchyard.ErrValidation, "$.time"},
-		{"operation=parse time=2023-02-29", switchyard.ErrValidation, "$.time"},
-		{"operation=parse time=99999999999999999999", switchyard.ErrValidation, "$.time"},
-		{"operation=difference", switchyard.ErrValidation, "$.other"},
-		{"operation=difference time=x other=y", switchyard.ErrValidation, "$.time"},
-		{"operation=add time=x", switchyard.ErrValidation, "$.time"},
-		{"operation=add duration=2days", switchyard.ErrValidation, "$.duration"},
-		{"operation=add days=99999999", switchyard.ErrValidation, "$.days"},
-		{"operation=add years=9000", switchyard.ErrExecution, "year 11024"},
-		{"operation=format time=x format=%Y", switchyard.ErrValidation, "$.time"},
-		{"operation=format", switchyard.ErrValidation, "$.format"},
-		{"operation=format format=%Q", switchyard.ErrValidation, "%Q is not a directive"},
-		{"operation=format format=100%", switchyard.ErrValidation, "single %"},
+		{"operation=guess", api.ErrValidation, "$.operation"},
+		{"operation=now zone=Mars/Base", api.ErrValidation, "$.zone"},
+		{"operation=now zone=Local", api.ErrValidation, "$.zone"},
+		{"operation=now zone=../../etc/passwd", api.ErrValidation, "$.zone"},
+		{"operation=parse time=tomorrow", api.ErrValidation, "$.time"},
+		{"operation=parse time=2023-02-29", api.ErrValidation, "$.time"},
+		{"operation=parse time=99999999999999999999", api.ErrValidation, "$.time"},
+		{"operation=difference", api.ErrValidation, "$.other"},
+		{"operation=difference time=x other=y", api.ErrValidation, "$.time"},
+		{"operation=add time=x", api.ErrValidation, "$.time"},
+		{"operation=add duration=2days", api.ErrValidation, "$.duration"},
+		{"operation=add days=99999999", api.ErrValidation, "$.days"},
+		{"operation=add years=9000", api.ErrExecution, "year 11024"},
+		{"operation=format time=x format=%Y", api.ErrValidation, "$.time"},
+		{"operation=format", api.ErrValidation, "$.format"},
+		{"operation=format format=%Q", api.ErrValidation, "%Q is not a directive"},
+		{"operation=format format=100%", api.ErrValidation, "single %"},
 	}
 	for _, c := range cases {
 		if _, _, e := outputOf[datetimeOutput](t, fixed, "datetime", arguments(c.args)); !refusedWith(e, c.failure, c.want) {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 )
 
 type echoInput struct {
-	Text  string              `json:"text"`
-	Delay switchyard.Duration `json:"delay,omitzero"`
+	Text  string       `json:"text"`
+	Delay api.Duration `json:"delay,omitzero"`
 }
 
 // Echo returns the tool that gives back its text, after a delay if one is asked for.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
@@ -44,17 +44,17 @@ func (c HTTPConfig) guard() (*outbound.Guard, error) {
 }
 
 type httpGetInput struct {
-	URL     string              `json:"url"`
-	Headers map[string]string   `json:"headers,omitempty"`
-	Timeout switchyard.Duration `json:"timeout,omitzero"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Timeout api.Duration      `json:"timeout,omitzero"`
 }
 
 type httpRequestInput struct {
-	Method  string              `json:"method"`
-	URL     string              `json:"url"`
-	Headers map[string]string   `json:"headers,omitempty"`
-	Body    string              `json:"body,omitempty"`
-	Timeout switchyard.Duration `json:"timeout,omitzero"`
+	Method  string            `json:"method"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Body    string            `json:"body,omitempty"`
+	Timeout api.Duration      `json:"timeout,omitzero"`
 }
 
 // HTTP returns the tools http_get, which only reads, and http_request, which sends any method. They are two because a
@@ -90,7 +90,7 @@ func newHTTPClient(c HTTPConfig) *httpClient {
 
 func (c *httpClient) do(ctx context.Context, in httpRequestInput) (httpResponse, error) {
 	if c.fault != nil {
-		return httpResponse{}, switchyard.Errorf(switchyard.ErrPreconditionFailed, "the HTTP tools' list of allowed hosts is wrong: %v", c.fault)
+		return httpResponse{}, api.Errorf(api.ErrPreconditionFailed, "the HTTP tools' list of allowed hosts is wrong: %v", c.fault)
 	}
 	timeout := in.Timeout.Std()
 	if timeout <= 0 {
@@ -135,7 +135,7 @@ func newRequest(ctx context.Context, in httpRequestInput) (*http.Request, error)
 		return nil, invalid("url", "%v", err)
 	}
 	req.Header.Set("User-Agent", "switchyard")
-	if call, ok := switchyard.ContextOf(ctx); ok && !outbound.Safe(method) {
+	if call, ok := api.ContextOf(ctx); ok && !outbound.Safe(method) {
 		req.Header.Set("Idempotency-Key", call.Key)
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Headers)) {

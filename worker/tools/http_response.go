@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 )
 
 // errorBody is how much of the body of a failure is told, in bytes.
@@ -34,7 +34,7 @@ func answer(resp *http.Response, body []byte, limit int) (httpResponse, error) {
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
 		text := strings.TrimSpace(strings.ToValidUTF8(string(body[:min(len(body), errorBody)]), "\uFFFD"))
 		err := fmt.Errorf("the server answered %s: %s", resp.Status, text)
-		return httpResponse{}, switchyard.Transient(err, switchyard.Duration(activities.RetryAfter(resp.Header, time.Now())))
+		return httpResponse{}, api.Transient(err, api.Duration(activities.RetryAfter(resp.Header, time.Now())))
 	}
 	out := httpResponse{Status: resp.StatusCode, URL: resp.Request.URL.String(), Headers: map[string]string{}}
 	for name, values := range resp.Header {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // target is a server with an answer for every case; it counts requests.
@@ -66,7 +66,7 @@ func loopback() Config {
 // A request reaches its server as it was asked for, and the response comes back whole.
 func TestHTTPRequest(t *testing.T) {
 	s := newTarget(t)
-	ctx := switchyard.WithCallContext(t.Context(), switchyard.CallContext{Key: "run/1.1"})
+	ctx := api.WithCallContext(t.Context(), api.CallContext{Key: "run/1.1"})
 	cases := []struct {
 		handler string
 		args    map[string]any
@@ -83,7 +83,7 @@ func TestHTTPRequest(t *testing.T) {
 			t.Errorf("%v: %v", c.args, err)
 			continue
 		}
-		want, _ := switchyard.EncodeJSON(c.want)
+		want, _ := api.EncodeJSON(c.want)
 		if got := string(answer.Output); !strings.Contains(got, `"body":`+string(want)) || !strings.Contains(got, `"status":200`) || !strings.Contains(got, `"X-Two":"a, b"`) {
 			t.Errorf("%v: got %s", c.args, got)
 		}
@@ -109,7 +109,7 @@ func TestHTTPTransientStatus(t *testing.T) {
 	}
 	for path, after := range waits {
 		_, _, e := outputOf[httpResponse](t, loopback(), "http_get", map[string]any{"url": s.URL + path})
-		if !refusedWith(e, switchyard.ErrExecution, "because") || !e.Retryable || e.RetryAfter.Std() != after {
+		if !refusedWith(e, api.ErrExecution, "because") || !e.Retryable || e.RetryAfter.Std() != after {
 			t.Errorf("%s: got %#v", path, e)
 		}
 	}
@@ -148,7 +148,7 @@ func TestHTTPGuard(t *testing.T) {
 		}
 	}
 	_, _, e := outputOf[httpResponse](t, Config{}, "http_get", map[string]any{"url": s.URL + "/show"})
-	if !refusedWith(e, switchyard.ErrPolicyViolation, "127.0.0.1 is loopback") {
+	if !refusedWith(e, api.ErrPolicyViolation, "127.0.0.1 is loopback") {
 		t.Errorf("got %v", e)
 	}
 	if n := s.requests.Load(); n != 0 {
@@ -168,7 +168,7 @@ func TestHTTPGuardByName(t *testing.T) {
 		t.Errorf("got %+v, %v", out, e)
 	}
 	_, _, e := outputOf[httpResponse](t, byName, "http_get", map[string]any{"url": "http://localhost:" + port + "/to?url=" + s.URL + "/show"})
-	if !refusedWith(e, switchyard.ErrExecution, "redirected to another address") || e.Retryable {
+	if !refusedWith(e, api.ErrExecution, "redirected to another address") || e.Retryable {
 		t.Errorf("got %v", e)
 	}
 	if n := s.requests.Load(); n != 2 {
@@ -208,7 +208,7 @@ func TestHTTPRedirects(t *testing.T) {
 // At most five redirects are followed, and to http and https only.
 func TestHTTPRedirectsEnd(t *testing.T) {
 	s := newTarget(t)
-	if _, _, e := outputOf[httpResponse](t, loopback(), "http_get", map[string]any{"url": s.URL + "/loop"}); !refusedWith(e, switchyard.ErrExecution, "more than 5 times") || e.Retryable {
+	if _, _, e := outputOf[httpResponse](t, loopback(), "http_get", map[string]any{"url": s.URL + "/loop"}); !refusedWith(e, api.ErrExecution, "more than 5 times") || e.Retryable {
 		t.Errorf("loop: got %v", e)
 	}
 	if n := s.requests.Load(); n != 6 {
@@ -235,7 +235,7 @@ func TestHTTPRefusesArguments(t *testing.T) {
 		{"GET", "http://example.com/", map[string]string{"transfer-encoding": "chunked"}, "$.headers"},
 	} {
 		_, _, e := outputOf[httpResponse](t, Config{}, "http_request", map[string]any{"method": c.method, "url": c.url, "headers": c.headers})
-		if !refusedWith(e, switchyard.ErrValidation, c.want) || strings.Contains(e.Error(), "secret") {
+		if !refusedWith(e, api.ErrValidation, c.want) || strings.Contains(e.Error(), "secret") {
 			t.Errorf("%+v: got %v", c, e)
 		}
 	}
@@ -244,7 +244,7 @@ func TestHTTPRefusesArguments(t *testing.T) {
 		t.Errorf("a header with a line end: got %v", e)
 	}
 	broken := Config{HTTP: HTTPConfig{Allow: []string{"http://x"}}}
-	if _, _, e := outputOf[httpResponse](t, broken, "http_get", map[string]any{"url": "http://example.com"}); !refusedWith(e, switchyard.ErrPreconditionFailed, "http://x") {
+	if _, _, e := outputOf[httpResponse](t, broken, "http_get", map[string]any{"url": "http://example.com"}); !refusedWith(e, api.ErrPreconditionFailed, "http://x") {
 		t.Errorf("got %v", e)
 	}
 }
@@ -265,7 +265,7 @@ func TestHTTPNetworkFailures(t *testing.T) {
 		{closed.URL, true, "refused"}, {secure.URL, false, "certificate"},
 	} {
 		_, _, e := outputOf[httpResponse](t, loopback(), "http_get", map[string]any{"url": c.url, "timeout": "500ms"})
-		if !refusedWith(e, switchyard.ErrExecution, c.want) || e.Retryable != c.retry {
+		if !refusedWith(e, api.ErrExecution, c.want) || e.Retryable != c.retry {
 			t.Errorf("%s: got %v, retryable %v", c.url, e, e != nil && e.Retryable)
 		}
 	}

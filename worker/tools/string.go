@@ -12,8 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 )
 
 // maxStringOutput bounds what an operation may produce, in bytes.
@@ -90,7 +90,7 @@ func String() activities.Function {
 func keys[V any](m map[string]V) string { return strings.Join(slices.Sorted(maps.Keys(m)), ", ") }
 
 func tooLong() error {
-	return switchyard.Errorf(switchyard.ErrExecution, "the result would have more than %d bytes; work on a part of the text", maxStringOutput)
+	return api.Errorf(api.ErrExecution, "the result would have more than %d bytes; work on a part of the text", maxStringOutput)
 }
 
 func trim(in stringInput) (any, error) {
@@ -110,7 +110,7 @@ func split(in stringInput) (any, error) {
 
 func bounded[T any](parts []T) (any, error) {
 	if len(parts) > maxMatches {
-		return nil, switchyard.Errorf(switchyard.ErrExecution, "there are more than %d parts; work on a part of the text", maxMatches)
+		return nil, api.Errorf(api.ErrExecution, "there are more than %d parts; work on a part of the text", maxMatches)
 	}
 	return parts, nil
 }
@@ -240,7 +240,7 @@ func base64Decode(in stringInput) (any, error) {
 		return nil, invalid("text", "the text is not base64: %v", err)
 	}
 	if !utf8.Valid(data) {
-		return nil, switchyard.Errorf(switchyard.ErrExecution, "the decoded data is not text in UTF-8")
+		return nil, api.Errorf(api.ErrExecution, "the decoded data is not text in UTF-8")
 	}
 	return string(data), nil
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Every operation gives what its description says, counting characters.
@@ -48,7 +48,7 @@ func TestString(t *testing.T) {
 	}
 	for _, c := range cases {
 		out, _, e := outputOf[stringOutput](t, Config{}, "string", c.args)
-		got := switchyard.TextOf(out.Result)
+		got := api.TextOf(out.Result)
 		if e != nil || !sameJSON(got, c.want) {
 			t.Errorf("%v: got %s, %v; want %s", c.args, got, e, c.want)
 		}
@@ -57,12 +57,12 @@ func TestString(t *testing.T) {
 
 // sameJSON compares texts, as JSON values where both are.
 func sameJSON(a, b string) bool {
-	x, errX := switchyard.DecodeJSON([]byte(a))
-	y, errY := switchyard.DecodeJSON([]byte(b))
+	x, errX := api.DecodeJSON([]byte(a))
+	y, errY := api.DecodeJSON([]byte(b))
 	if errX != nil || errY != nil {
 		return a == b
 	}
-	return switchyard.TextOf(x) == switchyard.TextOf(y)
+	return api.TextOf(x) == api.TextOf(y)
 }
 
 // What cannot be done is refused with a reason; what would grow without bound is stopped.
@@ -70,21 +70,21 @@ func TestStringRefuses(t *testing.T) {
 	long := strings.Repeat("a", 100_000)
 	cases := []struct {
 		args    map[string]any
-		failure switchyard.ErrorType
+		failure api.ErrorType
 		want    string
 	}{
-		{map[string]any{"operation": "rot13"}, switchyard.ErrValidation, "$.operation"},
-		{map[string]any{"operation": "replace", "text": "a", "replacement": "b"}, switchyard.ErrValidation, "$.old"},
-		{map[string]any{"operation": "replace", "text": long, "old": "a", "replacement": "bbbbbbbbbbbbbbb"}, switchyard.ErrExecution, "more than 1048576 bytes"},
-		{map[string]any{"operation": "regex_match", "text": "a", "pattern": "("}, switchyard.ErrValidation, "$.pattern"},
-		{map[string]any{"operation": "regex_match", "text": long, "pattern": "a"}, switchyard.ErrExecution, "10000 parts"},
-		{map[string]any{"operation": "regex_replace", "text": "a", "pattern": "(?=a)"}, switchyard.ErrValidation, "RE2"},
-		{map[string]any{"operation": "regex_replace", "text": long, "pattern": ".*", "replacement": strings.Repeat("$0", 20)}, switchyard.ErrExecution, "more than 1048576 bytes"},
-		{map[string]any{"operation": "split", "text": long, "separator": "a"}, switchyard.ErrExecution, "10000 parts"},
-		{map[string]any{"operation": "join", "parts": []string{long, long}, "separator": strings.Repeat(long, 10)}, switchyard.ErrExecution, "more than 1048576 bytes"},
-		{map[string]any{"operation": "substring", "text": "a", "length": -1}, switchyard.ErrValidation, "$.length"},
-		{map[string]any{"operation": "base64_decode", "text": "a*"}, switchyard.ErrValidation, "$.text"},
-		{map[string]any{"operation": "base64_decode", "text": "/w=="}, switchyard.ErrExecution, "not text in UTF-8"},
+		{map[string]any{"operation": "rot13"}, api.ErrValidation, "$.operation"},
+		{map[string]any{"operation": "replace", "text": "a", "replacement": "b"}, api.ErrValidation, "$.old"},
+		{map[string]any{"operation": "replace", "text": long, "old": "a", "replacement": "bbbbbbbbbbbbbbb"}, api.ErrExecution, "more than 1048576 bytes"},
+		{map[string]any{"operation": "regex_match", "text": "a", "pattern": "("}, api.ErrValidation, "$.pattern"},
+		{map[string]any{"operation": "regex_match", "text": long, "pattern": "a"}, api.ErrExecution, "10000 parts"},
+		{map[string]any{"operation": "regex_replace", "text": "a", "pattern": "(?=a)"}, api.ErrValidation, "RE2"},
+		{map[string]any{"operation": "regex_replace", "text": long, "pattern": ".*", "replacement": strings.Repeat("$0", 20)}, api.ErrExecution, "more than 1048576 bytes"},
+		{map[string]any{"operation": "split", "text": long, "separator": "a"}, api.ErrExecution, "10000 parts"},
+		{map[string]any{"operation": "join", "parts": []string{long, long}, "separator": strings.Repeat(long, 10)}, api.ErrExecution, "more than 1048576 bytes"},
+		{map[string]any{"operation": "substring", "text": "a", "length": -1}, api.ErrValidation, "$.length"},
+		{map[string]any{"operation": "base64_decode", "text": "a*"}, api.ErrValidation, "$.text"},
+		{map[string]any{"operation": "base64_decode", "text": "/w=="}, api.ErrExecution, "not text in UTF-8"},
 	}
 	for _, c := range cases {
 		if _, _, e := outputOf[stringOutput](t, Config{}, "string", c.args); !refusedWith(e, c.failure, c.want) {
@@ -96,7 +96,7 @@ func TestStringRefuses(t *testing.T) {
 // A pattern that ruins back-tracking engines is as quick as any.
 func TestStringPatternIsLinear(t *testing.T) {
 	args := map[string]any{"operation": "regex_match", "text": strings.Repeat("a", 50_000) + "!", "pattern": `^(a+)+$`}
-	if out, _, e := outputOf[stringOutput](t, Config{}, "string", args); e != nil || switchyard.TextOf(out.Result) != "[]" {
+	if out, _, e := outputOf[stringOutput](t, Config{}, "string", args); e != nil || api.TextOf(out.Result) != "[]" {
 		t.Errorf("got %v, %v", out, e)
 	}
 }

@@ -6,8 +6,8 @@ package tools
 import (
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 )
 
 // Config says what the tools may do and where they get the time from. The zero value is usable.
@@ -24,9 +24,9 @@ func All(c Config) []activities.Function {
 }
 
 // invalid is the error of an argument that only the tool itself can judge.
-func invalid(parameter, format string, args ...any) *switchyard.Error {
-	e := switchyard.Errorf(switchyard.ErrValidation, format, args...)
-	e.Problems = []switchyard.Problem{{Path: "$." + parameter, Rule: "value", Message: e.Message}}
+func invalid(parameter, format string, args ...any) *api.Error {
+	e := api.Errorf(api.ErrValidation, format, args...)
+	e.Problems = []api.Problem{{Path: "$." + parameter, Rule: "value", Message: e.Message}}
 	e.Message = "the tool cannot use its arguments"
 	return e
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/cases"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -21,15 +21,15 @@ func execute(ctx context.Context, t *testing.T, functions []activities.Function,
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := switchyard.EncodeJSON(args)
+	data, err := api.EncodeJSON(args)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.Execute(ctx, &toolspecs.Spec{Name: handler, Entry: toolspecs.Entry{Type: switchyard.KindFunction}}, data)
+	return r.Execute(ctx, &toolspecs.Spec{Name: handler, Entry: toolspecs.Entry{Type: api.KindFunction}}, data)
 }
 
 // outputOf runs one of all tools and decodes its output.
-func outputOf[T any](t *testing.T, c Config, handler string, args map[string]any) (T, []string, *switchyard.Error) {
+func outputOf[T any](t *testing.T, c Config, handler string, args map[string]any) (T, []string, *api.Error) {
 	t.Helper()
 	var out T
 	answer, err := execute(t.Context(), t, All(c), handler, args)
@@ -38,7 +38,7 @@ func outputOf[T any](t *testing.T, c Config, handler string, args map[string]any
 			t.Fatalf("%s: %v", answer.Output, err)
 		}
 	}
-	return out, answer.Notes, switchyard.AsError(err)
+	return out, answer.Notes, api.AsError(err)
 }
 
 // Every shipped toolspec has its function here, and takes just what it declares.
@@ -92,7 +92,7 @@ func TestShippedOutputsFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		valid, _, problems := compiled.Arguments(args, switchyard.ModeStrict)
+		valid, _, problems := compiled.Arguments(args, api.ModeStrict)
 		answer, err := r.Execute(t.Context(), &spec, valid)
 		if err != nil || len(problems) > 0 {
 			t.Errorf("%s: %v %v", spec.Name, problems, err)
@@ -127,6 +127,6 @@ func TestEchoDelay(t *testing.T) {
 }
 
 // refusedWith reports whether e has the type and says what is wanted.
-func refusedWith(e *switchyard.Error, failure switchyard.ErrorType, want string) bool {
+func refusedWith(e *api.Error, failure api.ErrorType, want string) bool {
 	return e != nil && e.Type == failure && strings.Contains(e.Error(), want)
 }

@@ -1,0 +1,73 @@
+package api
+
+// TimeoutKind names which of an activity's timeouts has passed, as Temporal's enum of timeout types does; the empty kind
+// is no timeout.
+type TimeoutKind string
+
+// The kinds of timeout that make a difference to a call.
+const (
+	TimeoutScheduleToStart TimeoutKind = "ScheduleToStart"
+	TimeoutHeartbeat       TimeoutKind = "Heartbeat"
+)
+
+// ActivityFailure is what Temporal says of a tool's activity that gave no result. The workflow reads it from the SDK's
+// errors and the audit from history; what it means for the call is decided here, once.
+type ActivityFailure struct {
+	Timeout   TimeoutKind
+	Cancelled bool
+	// Type and Message are those of the failure that the activity returned.
+	Type    string
+	Message string
+	// Details reads the first of the failure's details into the argument; nil where there are none.
+	Details func(any) error
+	// LastHeartbeat reads what the activity's last heartbeat told; nil where it told nothing, or where no timeout has passed.
+	LastHeartbeat func(any) error
+}
+
+// CallError maps a failure of tool's activity to the closed set; route is the call's. The error's NotBegun says that the run
+// is to make the call again.
+func (f ActivityFailure) CallError(tool Tool, route Route) *Error {
+	e := f.callError(tool.On(route), route)
+	// What has an activity of another form is not made again by scheduling that activity once more.
+	e.NotBegun = e.NotBegun && tool.Kind == "" && tool.Lane != LaneInline
+	return e
+}
+
+func (f ActivityFailure) callError(tool Tool, route Route) *Error {
+	switch {
+	case f.handedBack(route):
+		return lostWaiting(tool.Lane)
+	case f.Timeout != "":
+		return timeoutError(f.Timeout, tool)
+	case f.Cancelled:
+		return &Error{Type: ErrCancelled, Message: "the run was cancelled while this call waited or ran", Phase: PhaseExecution}
+	}
+	var e Error
+	if ErrorType(f.Type).Known() && f.Details != nil && f.Details(&e) == nil && e.Type.Known() {
+		return &e
+	}
+	return &Error{Type: ErrExecution, Message: f.Message, Phase: PhaseExecution}
+}
+
+func timeoutError(kind TimeoutKind, tool Tool) *Error {
+	if tool.Kind == KindHuman && (kind != TimeoutScheduleToStart || tool.QueueTimeout == 0) {
+		return NotAnswered(tool.Name, tool.AnswerWithin)
+	}
+	e := &Error{Phase: PhaseExecution}
+	switch {
+	case kind == TimeoutScheduleToStart:
+		e.Type, e.Phase = ErrQueueTimeout, PhasePreExecution
+		e.Message = "no worker of lane " + tool.Lane + " took the call within " + tool.QueueTimeout.String()
+	case kind == TimeoutHeartbeat:
+		e.Type, e.Message = ErrWorkerLost, "the worker that ran "+tool.Name+" was lost, at every attempt"
+	default:
+		e.Type, e.Message = ErrTimeout, tool.Name+" did not answer within "+tool.Timeout.String()
+	}
+	if tool.Effect == EffectOnce && kind != TimeoutScheduleToStart {
+		e.Type = ErrOutcomeUnknown
+		if kind == TimeoutHeartbeat {
+			e.Message = "the worker that ran " + tool.Name + " was lost before it reported"
+		}
+	}
+	return e
+}

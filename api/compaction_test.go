@@ -1,0 +1,37 @@
+package api
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestCutText proves that a cut text is within its limit but for the note, is no longer than the text, and has no half
+// characters.
+func TestCutText(t *testing.T) {
+	long := strings.Repeat("é漢", 200)
+	for limit := -1; limit < len(long)+5; limit++ {
+		cut := CutText(long, limit, "because")
+		if !utf8.ValidString(cut) || len(cut) > len(long) || len(cut) > max(limit, 0)+70 && cut != long {
+			t.Fatalf("cut to %d bytes it has %d: %s", limit, len(cut), cut)
+		}
+	}
+	if got := CutText(long, 4, "because"); got != "é… [998 of 1000 bytes are left out: because]" {
+		t.Errorf("got %s", got)
+	}
+	if got := CutText("short", 2, "because"); got != "short" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestSummaryMessage proves that a summary is known as one, and other messages are not.
+func TestSummaryMessage(t *testing.T) {
+	m := SummaryMessage("the code is 7", Compacted{Messages: 12, Cut: 2})
+	if !m.IsSummary() || !strings.HasSuffix(m.Text, "\nthe code is 7") || !strings.Contains(m.Text, "12 earlier messages") || !strings.Contains(m.Text, "2 of them were too long") {
+		t.Errorf("got %+v", m)
+	}
+	m.Role = RoleAssistant
+	if m.IsSummary() || (Message{Role: RoleUser, Text: "Summary"}).IsSummary() {
+		t.Error("another message is taken for a summary")
+	}
+}

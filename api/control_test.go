@@ -1,0 +1,41 @@
+package api
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSentCheck proves that a message needs a text that is no longer than a run takes, and somebody who sends it.
+func TestSentCheck(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		sent Sent
+		says string
+	}{
+		{"good", Sent{Text: strings.Repeat("x", MaxSentText), By: strings.Repeat("b", maxBy)}, ""},
+		{"empty", Sent{Text: " \n", By: "ada"}, "empty"},
+		{"too long", Sent{Text: strings.Repeat("x", MaxSentText+1), By: "ada"}, "too long"},
+		{"nobody's", Sent{Text: "x", By: " "}, "nobody"},
+		{"of a long name", Sent{Text: "x", By: strings.Repeat("b", maxBy+1)}, "name"},
+	} {
+		checkControl(t, test.name, test.sent.Check(), test.says)
+	}
+}
+
+// TestPauseCheck proves that a pause needs somebody who says so, and a reason that servers take; and what is said of it.
+func TestPauseCheck(t *testing.T) {
+	checkControl(t, "good", Pause{By: "ada", Reason: strings.Repeat("r", maxPauseReason)}.Check(), "")
+	checkControl(t, "nobody's", Pause{}.Check(), "nobody")
+	checkControl(t, "with a long reason", Pause{By: "ada", Reason: strings.Repeat("r", maxPauseReason+1)}.Check(), "reason")
+	if got := (Pause{By: "ada"}).Note() + "; " + (Pause{By: "ada", Reason: "a look"}).Note(); got != "paused by ada; paused by ada: a look" {
+		t.Errorf("it says %q", got)
+	}
+}
+
+func checkControl(t *testing.T, name string, e *ControlError, says string) {
+	t.Helper()
+	switch {
+	case e == nil && says != "", e != nil && (says == "" || e.Type != ControlMalformed || !strings.Contains(e.Error(), says)):
+		t.Errorf("%s: got %v, want %q", name, e, says)
+	}
+}

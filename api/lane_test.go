@@ -1,0 +1,217 @@
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+	"pgregory.net/rapid"
+)
+
+// checkKeyPart reports what is wrong with what stands for a key in the names of task queues.
+func checkKeyPart(key, part string) error {
+	switch {
+	case part == "" || len(part) >= 200:
+		return fmt.Errorf("the part of %.40q has %d bytes", key, len(part))
+	case strings.ContainsFunc(part, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' }):
+		return fmt.Errorf("the part of %.40q is %q", key, part)
+	case api.KeyPart(key) != part:
+		return fmt.Errorf("the part of %.40q is another one the second time", key)
+	}
+	return nil
+}
+
+// Any key gives a part that can stand in the name of a task queue, and different keys have different ones: also those that
+// look like the part of another, that are long, empty, not ASCII or no text at all.
+func TestKeyParts(t *testing.T) {
+	long := strings.Repeat("x", 10<<10)
+	keys := []string{"", " ", "~", "~~", ".", "..", "/", "a", "A", "a/b", "a b", "a%2Fb", "a~b", "pixel-7", "pixel_7", "pixel.7", "größe", "gro\u0308ße", "日本",
+		"\x00", "\xff", "\xfe\xff", "\ufffd", "\n", "{{args.device}}", "instance", "keys", "null", `["a"]`, long, long + "y", "y" + long,
+		strings.Repeat("a", 64), strings.Repeat("a", 65), strings.Repeat("ü", 10<<10), strings.Repeat("a b", 20)}
+	for _, key := range slices.Clone(keys) {
+		keys = append(keys, api.KeyPart(key)) // a key that is the part of another
+	}
+	parts := map[string]string{}
+	for _, key := range keys {
+		part := api.KeyPart(key)
+		if err := checkKeyPart(key, part); err != nil {
+			t.Error(err)
+		}
+		if other, taken := parts[part]; taken && other != key {
+			t.Errorf("%.40q and %.40q are both %q", other, key, part)
+		}
+		parts[part] = key
+	}
+	if got := api.KeyPart("pixel-7.eu"); got != "pixel-7.eu" {
+		t.Errorf("a plain key becomes %q", got)
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-zA-Z0-9_.~/-]{0,70}`),
+			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
+		a, b := text.Draw(rt, "a"), text.Draw(rt, "b")
+		for key, part := range map[string]string{a: api.KeyPart(a), b: api.KeyPart(b)} {
+			if err := checkKeyPart(key, part); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		if a != b && (api.KeyPart(a) == api.KeyPart(b) || api.KeyPart(a) == api.KeyPart(api.KeyPart(b)) && a != api.KeyPart(b)) {
+			rt.Fatalf("%q and %q have one part", a, b)
+		}
+	})
+}
+
+// FuzzKeyPart looks for two keys with one part, and for parts that no task queue can have.
+func FuzzKeyPart(f *testing.F) {
+	f.Add("a", "A")
+	f.Add("", "~")
+	f.Add("a/b", "a_b")
+	f.Add(strings.Repeat("ü", 100), "~"+strings.Repeat("x", 43))
+	f.Fuzz(func(t *testing.T, a, b string) {
+		for _, key := range []string{a, b} {
+			if err := checkKeyPart(key, api.KeyPart(key)); err != nil {
+				t.Error(err)
+			}
+		}
+		if a != b && api.KeyPart(a) == api.KeyPart(b) {
+			t.Errorf("%q and %q have one part", a, b)
+		}
+	})
+}
+
+// The groups' shares are the limit together and differ by one at most; of a keyed lane each has the whole limit. Every key
+// belongs to one group.
+func TestShares(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		limit, groups := rapid.IntRange(1, 1000).Draw(rt, "limit"), rapid.IntRange(1, 64).Draw(rt, "groups")
+		lane, keyed := api.Lane{Limit: limit}, api.Lane{Limit: limit, Key: "{{args.a}}"}
+		sum, least, most := 0, limit, 0
+		for group := range groups {
+			share := lane.Share(group, groups)
+			sum, least, most = sum+share, min(least, share), max(most, share)
+			if keyed.Share(group, groups) != limit {
+				rt.Fatalf("of a keyed lane group %d has %d", group, keyed.Share(group, groups))
+			}
+		}
+		if sum != limit || most-least > 1 {
+			rt.Fatalf("the shares are %d together, from %d to %d", sum, least, most)
+		}
+		part := api.KeyPart(rapid.String().Draw(rt, "key"))
+		if g := api.KeyGroup(part, groups); g < 0 || g >= groups || g != api.KeyGroup(part, groups) {
+			rt.Fatalf("%q is in group %d of %d", part, g, groups)
+		}
+	})
+	if api.KeyGroup("a", 0) != 0 || (api.Lane{Limit: 3}).Share(0, 0) != 3 {
+		t.Error("without groups there is not one")
+	}
+	seen := map[int]bool{}
+	for i := range 100 {
+		seen[api.KeyGroup(fmt.Sprint("device-", i), 4)] = true
+	}
+	if len(seen) != 4 {
+		t.Errorf("a hundred keys are in the groups %v", seen)
+	}
+}
+
+// What a lane's rules say of it.
+func TestLaneRules(t *testing.T) {
+	none, ten := 0, 10
+	for _, c := range []struct {
+		lane                  api.Lane
+		limited, keyed, holds bool
+		room                  int
+		groups, queue         string
+	}{
+		{api.Lane{Name: "general"}, false, false, false, 0, "none", "base"},
+		{api.Lane{Name: "gpu"}, false, false, false, 0, "none", "base/gpu"},
+		{api.Lane{Name: "http", Limit: 5, Holders: 4}, true, false, false, 0, "4 of slots", "base/http"},
+		{api.Lane{Name: "old", Limit: 1, Holders: 1, Queue: "legacy"}, true, false, false, 0, "1 of slots", "legacy"},
+		{api.Lane{Name: "phones", Limit: 1, Holders: 2, Key: "{{args.p}}"}, true, true, false, 0, "2 of keys", "base/phones/k.1"},
+		{api.Lane{Name: "phones", Limit: 1, Holders: 2, Key: "{{args.p}}", Queue: "legacy"}, true, true, false, 0, "2 of keys", "legacy/k.1"},
+		{api.Lane{Name: "a", Limit: 1, Holders: 1, QueueSize: &ten}, true, false, true, 10, "1 of slots", "base/a"},
+		{api.Lane{Name: "a", Limit: 1, Holders: 1, QueueSize: &none}, true, false, true, 0, "1 of slots", "base/a"},
+		{api.Lane{Name: "a", Limit: 1, Holders: 1, Strategy: api.StrategyReject, QueueSize: &ten}, true, false, true, 0, "1 of slots", "base/a"},
+	} {
+		l := c.lane
+		if l.Limited() != c.limited || l.Keyed() != c.keyed || l.Holds() != c.holds || l.Room() != c.room || l.Groups() != c.groups {
+			t.Errorf("%+v: limited %t, keyed %t, holds %t, room %d, groups %s", l, l.Limited(), l.Keyed(), l.Holds(), l.Room(), l.Groups())
+		}
+		if got := l.TaskQueue("base", "k.1"); got != c.queue {
+			t.Errorf("%+v has the task queue %s", l, got)
+		}
+	}
+	printer := api.Lane{Bypass: []api.CallerType{api.CallerPlan}}
+	if !printer.Bypasses(api.CallerPlan) || printer.Bypasses(api.CallerAgent) || (api.Lane{}).Bypasses("") {
+		t.Error("the wrong callers bypass")
+	}
+}
+
+// Names of lanes keep apart from task queues that are none.
+func TestLaneNames(t *testing.T) {
+	for _, name := range []string{"a", "general", "serial", "inline", "http-2", "Phones_EU", strings.Repeat("a", 64)} {
+		if err := api.CheckLaneName(name); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{"", "a/b", "a b", "a.b", "~", "ü", "bypass", "hold", "instance", "slots", "worker", strings.Repeat("a", 65)} {
+		if api.CheckLaneName(name) == nil {
+			t.Errorf("a lane can have the name %q", name)
+		}
+	}
+}
+
+// Whoever follows the orders has the same open keys; a wish to close a key loses against a call that it has not seen.
+func TestOpenKeys(t *testing.T) {
+	keys := api.OpenKeys{}
+	for _, c := range []struct {
+		order api.KeyOrder
+		want  string
+	}{
+		{api.KeyOrder{Open: "a"}, "map[a:1]"},
+		{api.KeyOrder{Open: "b"}, "map[a:1 b:1]"},
+		{api.KeyOrder{Open: "a"}, "map[a:2 b:1]"},
+		{api.KeyOrder{Close: "a", Opens: 1}, "map[a:2 b:1]"},
+		{api.KeyOrder{Close: "none", Opens: 5}, "map[a:2 b:1]"},
+		{api.KeyOrder{Close: "a", Opens: 2}, "map[b:1]"},
+		{api.KeyOrder{Open: "a"}, "map[a:1 b:1]"},
+		{api.KeyOrder{Close: "b", Opens: 9}, "map[a:1]"},
+		{api.KeyOrder{}, "map[a:1]"},
+	} {
+		keys.Apply(c.order)
+		if got := fmt.Sprint(keys); got != c.want {
+			t.Errorf("after %+v the keys are %s, want %s", c.order, got, c.want)
+		}
+	}
+}
+
+// Priorities are Temporal's levels 1 to 4, and what is none is normal.
+func TestPriorityLevel(t *testing.T) {
+	for priority, want := range map[api.Priority]int{"urgent": 1, "high": 2, "normal": 3, "low": 4, "": 3, "URGENT": 3} {
+		if got := priority.Level(); got != want {
+			t.Errorf("%q has the level %d, want %d", priority, got, want)
+		}
+	}
+}
+
+// A fairness key is one that Temporal takes, and different texts have different ones.
+func TestFairnessKey(t *testing.T) {
+	fits, long := strings.Repeat("a", 64), strings.Repeat("a", 65)
+	if api.FairnessKey(fits) != fits || api.FairnessKey("") != "" {
+		t.Error("a short text is not its own key")
+	}
+	a, b := api.FairnessKey(long), api.FairnessKey(long+"b")
+	if len(a) > 64 || len(b) > 64 || a == b {
+		t.Errorf("the keys are %q and %q", a, b)
+	}
+}
+
+// Counts add up.
+func TestLaneCounts(t *testing.T) {
+	c := api.LaneCounts{Running: 1, Waiting: 2, Keys: 3, Acquired: 4, Rejected: 5, TimedOut: 6, Ended: 7, WaitMicros: 8, ExecutionMicros: 9}
+	sum := c
+	sum.Add(c)
+	if want := (api.LaneCounts{Running: 2, Waiting: 4, Keys: 6, Acquired: 8, Rejected: 10, TimedOut: 12, Ended: 14, WaitMicros: 16, ExecutionMicros: 18}); sum != want {
+		t.Errorf("got %+v", sum)
+	}
+}

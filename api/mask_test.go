@@ -1,0 +1,57 @@
+package api
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+// TestMask proves that of any value exactly the sensitive parts are redacted, that a value of another form than was declared
+// is redacted wholly, and that what is collected for hiding is what was redacted.
+func TestMask(t *testing.T) {
+	all := &Mask{All: true}
+	m := &Mask{Keys: map[string]*Mask{"pin": all, "cards": {Items: &Mask{Keys: map[string]*Mask{"number": all}}}}}
+	for _, c := range []struct {
+		mask        *Mask
+		value, want string
+		values      []string
+	}{
+		{m, `{"name":"ada","pin":1234,"cards":[{"number":"4111","bank":"x"},{"bank":"y"}]}`,
+			`{"cards":[{"bank":"x","number":"***"},{"bank":"y"}],"name":"ada","pin":"***"}`, []string{"4111", "1234"}},
+		{m, `{"PIN":{"a":["x",2,true,null]},"cards":"4111 as text"}`, `{"PIN":"***","cards":"***"}`, []string{"x", "2", "4111 as text"}},
+		{m, `{"cards":[["4111"],null]}`, `{"cards":["***",null]}`, []string{"4111"}},
+		{m, `["4111"]`, `"***"`, []string{"4111"}},
+		{m, `"4111"`, `"***"`, []string{"4111"}},
+		{m, `null`, `null`, nil},
+		{m, `{"pin":`, `"***"`, nil},
+		{all, `null`, `"***"`, nil},
+		{all, `{"a":{"b":"c"}}`, `"***"`, []string{"c"}},
+		{nil, `{ "a": 1 }`, `{ "a": 1 }`, nil},
+		{m, ``, ``, nil},
+	} {
+		if got := string(c.mask.Redact(json.RawMessage(c.value))); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.value, got, c.want)
+		}
+		if got := c.mask.Values(json.RawMessage(c.value)); !slices.Equal(got, c.values) {
+			t.Errorf("%s: got values %q, want %q", c.value, got, c.values)
+		}
+	}
+}
+
+// TestToolRedacts proves that a pinned tool redacts by its mask, and where it has none, as tools pinned by older versions,
+// all of the parameters that it lists.
+func TestToolRedacts(t *testing.T) {
+	arguments := json.RawMessage(`{"user":{"name":"ada","password":"x"},"to":"bob"}`)
+	listed := Tool{Name: "login", Sensitive: []string{"user"}}
+	if got := listed.Summary(arguments); got != "login to=bob user=***" {
+		t.Errorf("got %s", got)
+	}
+	masked := listed
+	masked.Mask = &Mask{Keys: map[string]*Mask{"user": {Keys: map[string]*Mask{"password": {All: true}}}}}
+	if got := masked.Summary(arguments); got != `login to=bob user={"name":"ada","password":"***"}` {
+		t.Errorf("got %s", got)
+	}
+	if listed.ArgumentMask().Partly() || !masked.ArgumentMask().Partly() || (Tool{}).ArgumentMask().Partly() {
+		t.Error("wrong: which masks say more than which parameters are sensitive")
+	}
+}

@@ -1,0 +1,141 @@
+package api
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestNamesAreFrozen holds every name that ends up in histories, on servers and in queries: a changed one breaks runs in
+// flight. To retire a name, add a new one and leave the old one here.
+func TestNamesAreFrozen(t *testing.T) {
+	frozen := []struct{ got, want string }{
+		{AgentWorkflow, "AgentRun"}, {PlanWorkflow, "PlanRun"}, {CallWorkflow, "DirectCall"}, {CatalogWorkflow, "CatalogReport"}, {CatalogActivity, "switchyard/catalog"},
+		{WorkerQueue("q", "1@host"), "q/worker/1@host"},
+		{PinActivity, "switchyard/pin"}, {AdmitActivity, "switchyard/admit"}, {ModelActivity, "switchyard/model"},
+		{HoldActivity, "switchyard/hold"}, {HookActivity, "switchyard/hook"}, {NotifyActivity, "switchyard/notify"},
+		{SetupQuery, "switchyard/setup"}, {ConversationQuery, "switchyard/conversation"},
+		{SendUpdate, "switchyard/send"}, {SendSignal, "switchyard/send"}, {PauseUpdate, "switchyard/pause"}, {ResumeUpdate, "switchyard/resume"}, {PausedMemo, "SwitchyardPaused"},
+		{AttributeAgent, "SwitchyardAgent"}, {AttributeConversation, "SwitchyardConversation"},
+		{AttributeKind, "SwitchyardKind"}, {AttributeCaller, "SwitchyardCaller"}, {AttributeWaiting, "SwitchyardWaiting"},
+		{AttributeOutcome, "SwitchyardOutcome"}, {AttributeTools, "SwitchyardTools"}, {AttributeTurns, "SwitchyardTurns"},
+		{AttributeCalls, "SwitchyardCalls"}, {AttributeTokens, "SwitchyardTokens"}, {AttributeCost, "SwitchyardCost"},
+		{DefaultTaskQueue, "switchyard"}, {LaneGeneral, "general"}, {LaneSerial, "serial"},
+		{string(PhasePreValidation), "pre_validation"}, {string(PhasePreExecution), "pre_execution"}, {string(PhaseExecution), "execution"},
+		{string(PhasePostExecution), "post_execution"}, {string(PhaseErrorHandling), "error_handling"},
+		{string(CallerAgent), "agent"}, {string(CallerPlan), "plan"}, {string(CallerSession), "session"}, {string(CallerDirect), "direct"},
+		{string(RoleSystem), "system"}, {string(RoleUser), "user"}, {string(RoleAssistant), "assistant"}, {string(RoleTool), "tool"},
+		{string(RunInvalid), "invalid_run"}, {string(RunModelFailed), "model_failed"}, {string(RunRefused), "model_refused"}, {string(RunCallsFailed), "calls_failed"},
+		{string(RunBlocked), "blocked_by_hook"}, {string(OutcomeCancelled), "cancelled"},
+		{string(HookBeforeRun), "before_run"}, {string(HookMemoryRetrieve), "memory_retrieve"}, {string(HookBeforeCall), "before_call"},
+		{string(HookAfterCall), "after_call"}, {string(HookMemoryWrite), "memory_write"}, {string(HookAfterRun), "after_run"},
+		{string(OutcomeAnswered), "answered"}, {string(OutcomeCompleted), "completed"}, {string(OutcomeLimit), "limit_reached"}, {string(OutcomeFailed), "failed"},
+		{string(ProviderOpenAI), "openai"}, {string(ProviderScripted), "scripted"},
+		{string(StopAnswer), "stop"}, {string(StopCalls), "tool_calls"}, {string(StopLength), "length"}, {string(StopRefusal), "refusal"},
+		{string(StatusActive), "active"}, {string(StatusDeprecated), "deprecated"}, {string(StatusDisabled), "disabled"},
+		{string(AccessShared), "shared"}, {string(AccessExclusive), "exclusive"},
+		{string(EffectRead), "read"}, {string(EffectIdempotent), "idempotent"}, {string(EffectOnce), "once"},
+		{string(OrderAsCalled), "as_called"}, {string(OrderParallelFirst), "parallel_first"},
+		{string(ModeStrict), "strict"}, {string(ModeLenient), "lenient"},
+	}
+	for _, f := range frozen {
+		if f.got != f.want {
+			t.Errorf("%q was %q: runs in flight know it by that name", f.got, f.want)
+		}
+	}
+}
+
+// TestActivityNamesAreNoTools proves that no tool can be called as one of the run's own activities is.
+func TestActivityNamesAreNoTools(t *testing.T) {
+	for _, name := range []string{PinActivity, AdmitActivity, ModelActivity, HoldActivity, HookActivity} {
+		if CheckToolName(name) == nil {
+			t.Errorf("a tool may be called %s", name)
+		}
+	}
+}
+
+// TestQueues proves that a lane is a task queue and can be told from it again, whatever the base is called.
+func TestQueues(t *testing.T) {
+	for _, tt := range []struct{ base, lane, queue string }{
+		{"switchyard", LaneGeneral, "switchyard"}, {"switchyard", "", "switchyard"}, {"switchyard", LaneSerial, "switchyard/serial"},
+		{"my/app", "android/emulator-1", "my/app/android/emulator-1"}, {"", "gpu", "/gpu"},
+	} {
+		if got := Queue(tt.base, tt.lane); got != tt.queue {
+			t.Errorf("Queue(%q, %q) = %q, want %q", tt.base, tt.lane, got, tt.queue)
+		}
+		if got := LaneOf(tt.base, tt.queue); got != cmp.Or(tt.lane, LaneGeneral) {
+			t.Errorf("LaneOf(%q, %q) = %q, want %q", tt.base, tt.queue, got, tt.lane)
+		}
+	}
+	for _, queue := range []string{"elsewhere/gpu", "switchyarder", "elsewhere/instance/run/tool"} {
+		if got := LaneOf("switchyard", queue); got != queue {
+			t.Errorf("the foreign queue %q is lane %q", queue, got)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringMatching(`[a-z/-]{1,6}`)
+		base, lane := name.Draw(t, "base"), name.Draw(t, "lane")
+		if got := LaneOf(base, Queue(base, lane)); got != lane {
+			t.Fatalf("lane %q of %q came back as %q", lane, base, got)
+		}
+	})
+}
+
+// TestInstanceQueues proves that a run's instance of a tool has a queue of its own, whose calls are still its lane's, and
+// that no lane can be called so that its queue is the one on which instances are asked for.
+func TestInstanceQueues(t *testing.T) {
+	for _, lane := range []string{LaneGeneral, LaneSerial, "instance", "hold"} {
+		for _, tool := range []string{"counter", "instance", "hold"} {
+			queue := InstanceQueue("my/app", lane, "run-1", tool)
+			if got := LaneOf("my/app", queue); got != lane || !IsInstanceQueue(queue) {
+				t.Errorf("%s is of the lane %q, want %q", queue, got, lane)
+			}
+		}
+		if IsInstanceQueue(Queue("my/app", lane)) || HoldQueue("my/app", "general") == Queue("my/app", lane) {
+			t.Errorf("the queue of lane %q is taken for another", lane)
+		}
+	}
+	if a, b := InstanceQueue("q", "", "run-1", "counter"), InstanceQueue("q", "", "run-2", "counter"); a == b || a != "q/instance/run-1/counter" {
+		t.Errorf("the queues of two runs are %q and %q", a, b)
+	}
+	if got := HoldQueue("q", ""); got != "q/hold/general" {
+		t.Errorf("holds of the general lane are asked for on %q", got)
+	}
+}
+
+// TestCheckToolName proves that exactly the names that models accept are accepted, and that the message shows what is wrong.
+func TestCheckToolName(t *testing.T) {
+	for _, name := range []string{"a", "read_document", "Get-Weather2", "_", "-", strings.Repeat("x", MaxToolName)} {
+		if err := CheckToolName(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for name, says := range map[string]string{
+		"": "empty", "github.search": "github_search", "a b": `' '`, "a/b": `'/'`, "Wetter_für": `'ü'`, "a\nb": `'\n'`, "a\xff": "contains",
+		strings.Repeat("x", MaxToolName+1): "has 65 characters",
+	} {
+		if err := CheckToolName(name); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, want …%s…", name, err, says)
+		}
+	}
+}
+
+// TestCatalog proves that a run finds its tools by exact name and lists them in order.
+func TestCatalog(t *testing.T) {
+	c := Catalog{Tools: []Tool{{Name: "b", Version: "1.0.0"}, {Name: "a"}}}
+	if tool, ok := c.Find("b"); !ok || tool.Version != "1.0.0" {
+		t.Errorf("found %+v, %v", tool, ok)
+	}
+	if tool, ok := c.Find("B"); ok {
+		t.Errorf("found %+v", tool)
+	}
+	if got := c.Names(); !slices.Equal(got, []string{"b", "a"}) {
+		t.Errorf("names %v", got)
+	}
+	if got := (Catalog{}).Names(); got == nil || len(got) != 0 {
+		t.Errorf("names of nothing: %v", got)
+	}
+}

@@ -1,0 +1,112 @@
+package api
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// packThreshold is the JSON size from which a Packed value is compressed. Below, it stays readable in the Temporal UI.
+const packThreshold = 16 << 10
+
+// maxUnpacked bounds what a compressed value may grow to, so that a forged one cannot fill the memory.
+const maxUnpacked = 256 << 20
+
+// Packed is a value that is compressed in JSON when it is large: {"gzip":"<base64>"} in place of the value itself,
+// which therefore must not be an object that begins with a key "gzip".
+type Packed[T any] struct{ Value T }
+
+// Pack wraps a value.
+func Pack[T any](v T) Packed[T] { return Packed[T]{Value: v} }
+
+type gzipped struct {
+	Gzip []byte `json:"gzip"`
+}
+
+// MarshalJSON writes the value, compressed if its JSON is 16 KiB or more.
+func (p Packed[T]) MarshalJSON() ([]byte, error) {
+	plain, err := json.Marshal(p.Value)
+	if err != nil || len(plain) < packThreshold {
+		return plain, err
+	}
+	compressed, err := compress(plain)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(gzipped{Gzip: compressed})
+}
+
+// UnmarshalJSON reads both forms.
+func (p *Packed[T]) UnmarshalJSON(data []byte) error {
+	if !bytes.HasPrefix(data, []byte(`{"gzip":`)) {
+		return json.Unmarshal(data, &p.Value)
+	}
+	var g gzipped
+	if err := json.Unmarshal(data, &g); err != nil {
+		return err
+	}
+	plain, err := gunzip(g.Gzip, maxUnpacked)
+	if err != nil {
+		return fmt.Errorf("decompress: %w", err)
+	}
+	return json.Unmarshal(plain, &p.Value)
+}
+
+// EncodeMessages returns messages as gzipped JSON: the second input of an agent run. Bytes of their own take a quarter
+// less room in history than a Packed value, which JSON makes base64 of. No messages give nil.
+func EncodeMessages(messages []Message) ([]byte, error) {
+	if len(messages) == 0 {
+		return nil, nil
+	}
+	plain, err := EncodeJSON(messages)
+	if err != nil {
+		return nil, err
+	}
+	return compress(plain)
+}
+
+// DecodeMessages reads what EncodeMessages wrote; nil gives no messages.
+func DecodeMessages(data []byte) ([]Message, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	plain, err := gunzip(data, maxUnpacked)
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	var messages []Message
+	err = json.Unmarshal(plain, &messages)
+	return messages, err
+}
+
+func compress(plain []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	if _, err := w.Write(plain); err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func gunzip(data []byte, limit int) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(plain) > limit {
+		return nil, fmt.Errorf("the value has more than %d bytes", limit)
+	}
+	return plain, nil
+}

@@ -1,0 +1,98 @@
+package api
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestPackedRoundTrip proves that a value comes back as it was on either side of the threshold, readable when it is small
+// and compressed when it is large.
+func TestPackedRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Repeat(rapid.StringN(1, 8, -1).Draw(t, "piece"), rapid.IntRange(0, 6000).Draw(t, "times"))
+		data, err := json.Marshal(Pack([]string{text}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := json.Marshal([]string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if large := len(plain) >= packThreshold; large != bytes.HasPrefix(data, []byte(`{"gzip":`)) {
+			t.Fatalf("%d bytes are written as %.30s", len(plain), data)
+		}
+		var back Packed[[]string]
+		if err := json.Unmarshal(data, &back); err != nil {
+			t.Fatal(err)
+		}
+		again, err := json.Marshal(back.Value)
+		if err != nil || !bytes.Equal(again, plain) {
+			t.Fatalf("came back otherwise: %v", err)
+		}
+	})
+}
+
+// gzipOf returns a Packed value's compressed form of text.
+func gzipOf(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestPackedRefusesForgeries proves that data that only looks packed is refused with a reason.
+func TestPackedRefusesForgeries(t *testing.T) {
+	good := gzipOf(t, `["a"]`)
+	encode := base64.StdEncoding.EncodeToString
+	tests := []struct{ name, data, says string }{
+		{"not base64", `{"gzip":"%%"}`, "illegal base64"},
+		{"not gzip", `{"gzip":"` + encode([]byte("plain text, no gzip")) + `"}`, "invalid header"},
+		{"empty", `{"gzip":""}`, "decompress"},
+		{"cut off", `{"gzip":"` + encode(good[:len(good)-6]) + `"}`, "unexpected EOF"},
+		{"changed", `{"gzip":"` + encode(append(bytes.Clone(good[:len(good)-8]), 0, 0, 0, 0, 0, 0, 0, 0)) + `"}`, "checksum"},
+		{"not the type", `{"gzip":"` + encode(gzipOf(t, `{"a":1}`)) + `"}`, "cannot unmarshal object"},
+		{"not JSON inside", `{"gzip":"` + encode(gzipOf(t, `[`)) + `"}`, "unexpected end"},
+		{"plain, not the type", `"text"`, "cannot unmarshal string"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var p Packed[[]string]
+			if err := json.Unmarshal([]byte(tt.data), &p); err == nil || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("error %v, want …%s…", err, tt.says)
+			}
+		})
+	}
+}
+
+// TestGunzipBounds proves that a small forged value cannot unfold beyond the limit, and that the limit itself is allowed.
+func TestGunzipBounds(t *testing.T) {
+	bomb := gzipOf(t, strings.Repeat("0", 10<<20))
+	if len(bomb) > 20<<10 {
+		t.Fatalf("the bomb has %d bytes", len(bomb))
+	}
+	if _, err := gunzip(bomb, 10<<20-1); err == nil || !strings.Contains(err.Error(), "more than 10485759 bytes") {
+		t.Errorf("one byte over the limit: %v", err)
+	}
+	if plain, err := gunzip(bomb, 10<<20); err != nil || len(plain) != 10<<20 {
+		t.Errorf("at the limit: %d bytes, %v", len(plain), err)
+	}
+}
+
+// TestPackedFails proves that a value that JSON cannot hold is an error, not an empty payload.
+func TestPackedFails(t *testing.T) {
+	if _, err := json.Marshal(Pack(func() {})); err == nil {
+		t.Error("a function was packed")
+	}
+}

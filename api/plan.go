@@ -1,0 +1,156 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Plan is a list of calls that runs without a model.
+type Plan struct {
+	Name  string     `json:"name,omitempty"`
+	Mode  Mode       `json:"mode,omitempty"`
+	Calls []PlanCall `json:"calls"`
+	// Output is the plan's result: any JSON value with references to calls. Without it the result is an object of the
+	// results of those calls that no other call refers to or depends on, by call id.
+	Output json.RawMessage `json:"output,omitempty"`
+	// Undo says at which ends of a run its calls are undone; default both.
+	Undo UndoWhen `json:"undo,omitempty"`
+}
+
+// PlanCall is one call of a plan.
+type PlanCall struct {
+	ID   string `json:"id"`
+	Tool string `json:"tool"`
+	// Arguments is a JSON object whose strings may refer to results of other calls; such a reference is a dependency.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// DependsOn names calls that must have succeeded first, besides those referred to.
+	DependsOn []string `json:"depends_on,omitempty"`
+	// Priority overrides those of the run and of the tool.
+	Priority Priority `json:"priority,omitempty"`
+	// Digest names the exact toolspec that the call is to be made with; empty takes the one that there is.
+	Digest string `json:"digest,omitempty"`
+	// Ask, where set, has the call wait until a person has approved it, whatever its tool and the rules say: it tells that person why.
+	Ask string `json:"ask,omitempty"`
+}
+
+// MaxAsk bounds what is kept of why a call of a plan waits for approval, in characters.
+const MaxAsk = 1000
+
+// Rules that Plan.Check names in its problems.
+const (
+	RuleRequired   = "required"
+	RuleUnique     = "unique"
+	RuleName       = "name"
+	RuleReference  = "reference"
+	RuleDependency = "depends_on"
+	RuleCycle      = "cycle"
+	RuleTool       = "tool"
+	RuleType       = "type"
+)
+
+// Check returns every fault of the plan that can be seen without a catalog: missing, illegal and repeated ids, dangling
+// dependencies and references, cycles. Paths are like $.calls[2].depends_on[0].
+func (p Plan) Check() []Problem {
+	var problems []Problem
+	if len(p.Calls) == 0 {
+		problems = append(problems, Problem{Path: "$.calls", Rule: RuleRequired, Message: "the plan has no calls"})
+	}
+	ids := map[string]bool{}
+	for i, c := range p.Calls {
+		problems = append(problems, c.checkNames(fmt.Sprintf("$.calls[%d]", i), ids)...)
+		ids[c.ID] = true
+	}
+	for i, c := range p.Calls {
+		problems = append(problems, c.check(fmt.Sprintf("$.calls[%d]", i), ids)...)
+	}
+	problems = append(problems, p.checkOutput(ids)...)
+	return append(problems, p.checkCycles()...)
+}
+
+// checkNames checks id and tool; taken are the ids of the calls before.
+func (c PlanCall) checkNames(path string, taken map[string]bool) []Problem {
+	var problems []Problem
+	report := func(rule, field, message string) {
+		problems = append(problems, Problem{Path: path + field, Rule: rule, Message: message})
+	}
+	switch err := CheckToolName(c.ID); {
+	case c.ID == "":
+		report(RuleRequired, ".id", "the call has no id")
+	case err != nil:
+		report(RuleName, ".id", err.Error())
+	case taken[c.ID]:
+		report(RuleUnique, ".id", fmt.Sprintf("another call has the id %q too", c.ID))
+	}
+	if c.Tool == "" {
+		report(RuleRequired, ".tool", "the call names no tool")
+	}
+	return problems
+}
+
+func (c PlanCall) check(path string, ids map[string]bool) []Problem {
+	var problems []Problem
+	for j, d := range c.DependsOn {
+		if !ids[d] {
+			problems = append(problems, Problem{Path: fmt.Sprintf("%s.depends_on[%d]", path, j), Rule: RuleDependency,
+				Message: fmt.Sprintf("there is no call %q in the plan", d)})
+		}
+	}
+	if len(c.Arguments) == 0 {
+		return problems
+	}
+	value, err := DecodeJSON(c.Arguments)
+	if err != nil {
+		return append(problems, Problem{Path: path + ".arguments", Rule: RuleType, Message: err.Error()})
+	}
+	if _, ok := value.(map[string]any); !ok {
+		problems = append(problems, Problem{Path: path + ".arguments", Rule: RuleType, Message: "the arguments must be an object"})
+	}
+	return append(problems, CheckReferences(value, path+".arguments", notInPlan, known(ids))...)
+}
+
+func (p Plan) checkOutput(ids map[string]bool) []Problem {
+	if len(p.Output) == 0 {
+		return nil
+	}
+	value, err := DecodeJSON(p.Output)
+	if err != nil {
+		return []Problem{{Path: "$.output", Rule: RuleType, Message: err.Error()}}
+	}
+	return CheckReferences(value, "$.output", notInPlan, known(ids))
+}
+
+const notInPlan = "that is not in the plan"
+
+func known(ids map[string]bool) func(string) bool {
+	return func(id string) bool { return ids[id] }
+}
+
+// Needs returns the ids of the calls that c waits for: declared dependencies and references, each once, in order.
+func (c PlanCall) Needs() []string {
+	needs := slices.Clone(c.DependsOn)
+	for _, r := range c.References() {
+		needs = append(needs, r.ID)
+	}
+	var unique []string
+	for _, n := range needs {
+		if !slices.Contains(unique, n) {
+			unique = append(unique, n)
+		}
+	}
+	return unique
+}
+
+// References returns the references in the call's arguments; none where those are not JSON, and without malformed ones
+// (see Plan.Check).
+func (c PlanCall) References() []Reference {
+	if len(c.Arguments) == 0 {
+		return nil
+	}
+	value, err := DecodeJSON(c.Arguments)
+	if err != nil {
+		return nil
+	}
+	refs, _ := references(value)
+	return refs
+}

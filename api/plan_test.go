@@ -1,0 +1,169 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// planOf reads a plan from JSON.
+func planOf(t *testing.T, text string) Plan {
+	t.Helper()
+	var p Plan
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestPlanCheck proves that every fault of a plan is found before anything runs, all in one go, each with its place.
+func TestPlanCheck(t *testing.T) {
+	tests := []struct{ name, plan, want string }{
+		{"good", `{"calls":[{"id":"a","tool":"echo"},{"id":"b","tool":"echo","depends_on":["a"],"arguments":{"text":"${a.x} $${literal}"}}],"output":"${b}"}`, ""},
+		{"forward reference", `{"calls":[{"id":"b","tool":"echo","arguments":{"x":["${a}"]}},{"id":"a","tool":"echo"}]}`, ""},
+		{"no calls", `{"calls":[]}`, "required $.calls"},
+		{"no id, no tool", `{"calls":[{}]}`, "required $.calls[0].id; required $.calls[0].tool"},
+		{"illegal id", `{"calls":[{"id":"a.b","tool":"echo"}]}`, "name $.calls[0].id"},
+		{"id twice", `{"calls":[{"id":"a","tool":"echo"},{"id":"a","tool":"echo"}]}`, "unique $.calls[1].id"},
+		{"dangling dependency", `{"calls":[{"id":"a","tool":"echo","depends_on":["a2","a3"]}]}`, "depends_on $.calls[0].depends_on[0]; depends_on $.calls[0].depends_on[1]"},
+		{"dangling reference", `{"calls":[{"id":"a","tool":"echo","arguments":{"deep":{"er":"${b.c}"}}}]}`, "reference $.calls[0].arguments.deep.er"},
+		{"malformed reference", `{"calls":[{"id":"a","tool":"echo","arguments":{"x":"${}"}}]}`, "reference $.calls[0].arguments.x"},
+		{"arguments are no object", `{"calls":[{"id":"a","tool":"echo","arguments":["${b}"]}]}`, "type $.calls[0].arguments; reference $.calls[0].arguments[0]"},
+		{"dangling output", `{"calls":[{"id":"a","tool":"echo"}],"output":{"x":"${b}"}}`, "reference $.output.x"},
+		{"waits for itself", `{"calls":[{"id":"a","tool":"echo","depends_on":["a"]}]}`, "cycle $.calls[0].id"},
+		{"refers to itself", `{"calls":[{"id":"a","tool":"echo","arguments":{"x":"${a}"}}]}`, "cycle $.calls[0].id"},
+		{"several references", `{"calls":[{"id":"a","tool":"echo","arguments":{"a b":["${b}","${"],"x":"${c} ${d"}}]}`,
+			`reference $.calls[0].arguments["a b"][0]; reference $.calls[0].arguments["a b"][1]; reference $.calls[0].arguments.x`},
+		{"two cycles and more faults", `{"calls":[{"id":"a","tool":"echo","depends_on":["b"]},{"id":"b","tool":"","depends_on":["a","z"]},{"id":"c","tool":"echo","arguments":{"x":"${d} ${"}},{"id":"d","tool":"echo","depends_on":["c","d"]}]}`,
+			"required $.calls[1].tool; depends_on $.calls[1].depends_on[1]; reference $.calls[2].arguments.x; cycle $.calls[0].id; cycle $.calls[2].id; cycle $.calls[3].id"},
+		{"cycle behind a good call", `{"calls":[{"id":"go","tool":"echo"},{"id":"x","tool":"echo","depends_on":["c"]},{"id":"a","tool":"echo","depends_on":["b"]},{"id":"b","tool":"echo","arguments":{"x":"${c}"}},{"id":"c","tool":"echo","depends_on":["a"]}]}`, "cycle $.calls[2].id"},
+		{"everything at once", `{"calls":[{"id":"","tool":""},{"id":"b","tool":"","depends_on":["z"],"arguments":{"x":"${y}"}}],"output":"${}"}`,
+			"required $.calls[0].id; required $.calls[0].tool; required $.calls[1].tool; depends_on $.calls[1].depends_on[0]; reference $.calls[1].arguments.x; reference $.output"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, p := range planOf(t, tt.plan).Check() {
+				got = append(got, p.Rule+" "+p.Path)
+				if p.Message == "" {
+					t.Errorf("%s has no message", p.Path)
+				}
+			}
+			if joined := strings.Join(got, "; "); joined != tt.want {
+				t.Errorf("got  %s\nwant %s", joined, tt.want)
+			}
+		})
+	}
+}
+
+// TestPlanCheckOfBrokenJSON proves that arguments and an output that are no JSON are problems, not panics: a program may
+// build a Plan by hand.
+func TestPlanCheckOfBrokenJSON(t *testing.T) {
+	p := Plan{Calls: []PlanCall{{ID: "a", Tool: "echo", Arguments: json.RawMessage(`{"x":`)}}, Output: json.RawMessage(`{}}`)}
+	problems := p.Check()
+	if len(problems) != 2 || problems[0].Path != "$.calls[0].arguments" || problems[1].Path != "$.output" || problems[0].Rule != RuleType {
+		t.Errorf("got %v", problems)
+	}
+	if refs := p.Calls[0].References(); refs != nil {
+		t.Errorf("broken arguments refer to %v", refs)
+	}
+	if refs := (PlanCall{Arguments: json.RawMessage(`{"x":"${}"}`)}).References(); refs != nil {
+		t.Errorf("a malformed reference counts: %v", refs)
+	}
+}
+
+// TestPlanCycleIsNamed proves that a cycle is told as the way around, so that one can see which dependency to drop.
+func TestPlanCycleIsNamed(t *testing.T) {
+	p := planOf(t, `{"calls":[{"id":"a","tool":"t","depends_on":["b"]},{"id":"b","tool":"t","depends_on":["c"]},{"id":"c","tool":"t","depends_on":["b"]}]}`)
+	problems := p.Check()
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "b → c → b") || problems[0].Path != "$.calls[1].id" {
+		t.Errorf("got %v", problems)
+	}
+}
+
+// TestLongCycle proves that the message on a cycle of many calls stays readable.
+func TestLongCycle(t *testing.T) {
+	var p Plan
+	for i := range 1000 {
+		p.Calls = append(p.Calls, PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "t", DependsOn: []string{fmt.Sprintf("c%d", (i+1)%1000)}})
+	}
+	problems := p.Check()
+	if len(problems) != 1 || !strings.HasSuffix(problems[0].Message, "c17 → … → c0") {
+		t.Errorf("got %v", problems)
+	}
+}
+
+// TestPlanNeeds proves that dependencies and references count alike, once each, in the order written.
+func TestPlanNeeds(t *testing.T) {
+	c := PlanCall{DependsOn: []string{"b", "a", "b"}, Arguments: json.RawMessage(`{"z":"${d} ${a}","y":"${c.0}"}`)}
+	if got := c.Needs(); !slices.Equal(got, []string{"b", "a", "c", "d"}) {
+		t.Errorf("needs %v", got)
+	}
+	if got := (PlanCall{}).Needs(); len(got) != 0 {
+		t.Errorf("needs %v", got)
+	}
+}
+
+// TestPlanSorted proves, for any plan without cycles in any order of writing, that every call comes after those it needs,
+// none is lost or repeated; and for a plan that has a cycle, that Check finds it.
+func TestPlanSorted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "calls")
+		place := rapid.Permutation(seq(n)).Draw(t, "order")
+		p := Plan{Calls: make([]PlanCall, n)}
+		for i := range n {
+			c := PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "echo"}
+			for j := range i {
+				if rapid.Bool().Draw(t, "needs") {
+					c.DependsOn = append(c.DependsOn, fmt.Sprintf("c%d", j))
+				}
+			}
+			p.Calls[place[i]] = c
+		}
+		if problems := p.Check(); len(problems) != 0 {
+			t.Fatalf("a good plan has problems: %v", problems)
+		}
+		done := map[string]bool{}
+		for _, c := range p.Sorted() {
+			for _, need := range c.Needs() {
+				if !done[need] {
+					t.Fatalf("%s comes before %s, which it needs", c.ID, need)
+				}
+			}
+			done[c.ID] = true
+		}
+		if len(done) != n || len(p.Sorted()) != n {
+			t.Fatalf("%d of %d calls came back", len(done), n)
+		}
+		first, last := place[0], place[n-1]
+		p.Calls[first].DependsOn = append(p.Calls[first].DependsOn, p.Calls[last].ID)
+		p.Calls[last].DependsOn = append(p.Calls[last].DependsOn, p.Calls[first].ID)
+		if problems := p.Check(); len(problems) != 1 || problems[0].Rule != RuleCycle {
+			t.Fatalf("the cycle was not found: %v", problems)
+		}
+	})
+}
+
+func seq(n int) []int {
+	s := make([]int, n)
+	for i := range s {
+		s[i] = i
+	}
+	return s
+}
+
+// TestPlanSortedKeepsOrder proves that calls that do not need each other stay as written.
+func TestPlanSortedKeepsOrder(t *testing.T) {
+	p := planOf(t, `{"calls":[{"id":"z","tool":"t"},{"id":"b","tool":"t","depends_on":["m"]},{"id":"a","tool":"t"},{"id":"m","tool":"t"}]}`)
+	var ids []string
+	for _, c := range p.Sorted() {
+		ids = append(ids, c.ID)
+	}
+	if !slices.Equal(ids, []string{"z", "m", "b", "a"}) {
+		t.Errorf("sorted %v", ids)
+	}
+}

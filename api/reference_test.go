@@ -1,0 +1,165 @@
+package api
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// decoded decodes JSON text as calls' arguments are.
+func decoded(t *testing.T, text string) any {
+	t.Helper()
+	v, err := DecodeJSON([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+// TestReferences proves that references are found at any depth, each once, in a fixed order, and that literal dollars are none.
+func TestReferences(t *testing.T) {
+	tests := []struct {
+		value string
+		want  []string
+	}{
+		{`"${a}"`, []string{"${a}"}},
+		{`"${a.items.0.name} and ${b}, ${a.items.0.name}"`, []string{"${a.items.0.name}", "${b}"}},
+		{`{"y":["${b}",{"z":"${c}"}],"x":"${a}"}`, []string{"${a}", "${b}", "${c}"}},
+		{`"$${a} $$${b} $a {a} $${ open $${a{b}"`, nil},
+		{`{"${key}":1}`, nil},
+		{`[1,true,null]`, nil},
+	}
+	for _, tt := range tests {
+		refs, err := references(decoded(t, tt.value))
+		if err != nil {
+			t.Errorf("%s: %v", tt.value, err)
+		}
+		var got []string
+		for _, r := range refs {
+			got = append(got, r.String())
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.value, got, tt.want)
+		}
+	}
+}
+
+// TestMalformedReferences proves that what looks like a reference and is none is told, with the form to write.
+func TestMalformedReferences(t *testing.T) {
+	for _, text := range []string{"${}", "${ }", "${.a}", "${a.}", "${a..b}", "${a", "${ open", "${a{b}", "$${a} ${", "fine ${a} then ${}"} {
+		for _, value := range []any{text, []any{1, text}, map[string]any{"x": text}} {
+			if _, err := references(value); err == nil || !strings.Contains(err.Error(), "write ${id}") {
+				t.Errorf("References(%q): %v", value, err)
+			}
+			if _, err := Resolve(value, func(string) (any, bool) { return "", true }); err == nil || !strings.Contains(err.Error(), "write ${id}") {
+				t.Errorf("Resolve(%q): %v", value, err)
+			}
+		}
+	}
+}
+
+// TestResolve proves what becomes of references: whole values of any type, parts of them, text within text, dollars.
+func TestResolve(t *testing.T) {
+	results := map[string]any{
+		"a": decoded(t, `{"items":[{"name":"first","n":12345678901234567890}],"0":"zero","html":"<b>"}`),
+		"s": "text",
+		"z": nil,
+	}
+	lookup := func(id string) (any, bool) { v, ok := results[id]; return v, ok }
+	tests := []struct{ value, want string }{
+		{`"${a.items}"`, `[{"name":"first","n":12345678901234567890}]`},
+		{`"${a.items.0.n}"`, `12345678901234567890`},
+		{`"n is ${a.items.0.n}!"`, `"n is 12345678901234567890!"`},
+		{`"${a.0}"`, `"zero"`},
+		{`"${s}${s}"`, `"texttext"`},
+		{`"is ${z}"`, `"is null"`},
+		{`"${z}"`, `null`},
+		{`"part: ${a.items}"`, `"part: [{\"n\":12345678901234567890,\"name\":\"first\"}]"`},
+		{`"<${a.html}>"`, `"<<b>>"`},
+		{`"$${s}"`, `"${s}"`},
+		{`"$$${s} ${s}"`, `"$${s} text"`},
+		{`{"k":["${s}",1,true],"${s}":null}`, `{"k":["text",1,true],"${s}":null}`},
+	}
+	for _, tt := range tests {
+		got, err := Resolve(decoded(t, tt.value), lookup)
+		if err != nil || !reflect.DeepEqual(got, decoded(t, tt.want)) {
+			t.Errorf("Resolve(%s) = %s, %v, want %s", tt.value, TextOf(got), err, tt.want)
+		}
+	}
+}
+
+// TestResolveFails proves that a reference to nothing is told with the path that led there.
+func TestResolveFails(t *testing.T) {
+	lookup := func(id string) (any, bool) {
+		return map[string]any{"list": []any{"x"}}, id == "a"
+	}
+	tests := []struct{ text, says string }{
+		{"${b}", `there is no result of a call "b"`},
+		{"${a.list.1}", `${a.list.1}: the result has no "list.1"`},
+		{"${a.list.-1}", `has no "list.-1"`},
+		{"${a.list.x}", `has no "list.x"`},
+		{"${a.list.0.y}", `has no "list.0.y"`},
+		{"${a.none.y}", `has no "none"`},
+		{"in text ${a.none}", `has no "none"`},
+	}
+	for _, tt := range tests {
+		for _, value := range []any{tt.text, []any{tt.text}, map[string]any{"x": tt.text}} {
+			if got, err := Resolve(value, lookup); err == nil || got != nil || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("Resolve(%v) = %v, %v, want …%s…", value, got, err, tt.says)
+			}
+		}
+	}
+}
+
+// TestResolveLeavesPlainValues proves that a value without dollars comes back as it was, and that escaping every ${ keeps
+// any text whole.
+func TestResolveLeavesPlainValues(t *testing.T) {
+	none := func(string) (any, bool) { return nil, false }
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOf(rapid.RuneFrom([]rune("a.{}\n<é "))).Draw(t, "text")
+		if got, err := Resolve([]any{map[string]any{text: text}}, none); err != nil || !reflect.DeepEqual(got, []any{map[string]any{text: text}}) {
+			t.Fatalf("%q became %v, %v", text, got, err)
+		}
+		text = strings.ReplaceAll(rapid.StringOf(rapid.RuneFrom([]rune("a{}$."))).Draw(t, "dollars"), "$$", "$")
+		if got, err := Resolve(strings.ReplaceAll(text, "${", "$${"), none); err != nil || got != text {
+			t.Fatalf("%q became %v, %v", text, got, err)
+		}
+	})
+}
+
+// TestDecodeJSON proves that one value and nothing else is decoded, with every digit of its numbers.
+func TestDecodeJSON(t *testing.T) {
+	if got := decoded(t, ` {"n": 12345678901234567890.5} `); !reflect.DeepEqual(got, map[string]any{"n": json.Number("12345678901234567890.5")}) {
+		t.Errorf("got %v", got)
+	}
+	for text, says := range map[string]string{
+		"":                         "no JSON value",
+		" \n":                      "no JSON value",
+		`{"a":1}}`:                 "after the JSON value, at byte 7",
+		`{"a":1}]`:                 "after the JSON value",
+		`1 2`:                      "after the JSON value",
+		`"a" garbage`:              "after the JSON value",
+		`{"a":`:                    "ends too early",
+		`{'a':1}`:                  `'\'' cannot stand at byte 2; names and texts stand in double quotes`,
+		`["é",]`:                   `']' cannot stand at byte 7`,
+		strings.Repeat("[", 20000): "too deep",
+	} {
+		if v, err := DecodeJSON([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("DecodeJSON(%.20q) = %v, %v, want …%s…", text, v, err, says)
+		}
+	}
+}
+
+// TestTextOf proves that a value that JSON cannot hold still gives text.
+func TestTextOf(t *testing.T) {
+	for want, value := range map[string]any{"a<b": "a<b", `["<&>"]`: []any{"<&>"}, "1.50": json.Number("1.50"), "+Inf": math.Inf(1)} {
+		if got := TextOf(value); got != want {
+			t.Errorf("TextOf(%v) = %q, want %q", value, got, want)
+		}
+	}
+}

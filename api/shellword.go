@@ -1,0 +1,21 @@
+package api
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Sendable reports whether an id can be written into addresses and command lines as it is.
+func Sendable(id string) bool {
+	return !strings.ContainsFunc(id, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.:/", r)
+	})
+}
+
+// ShellWord quotes what a shell would not take as one word.
+func ShellWord(word string) string {
+	if Sendable(word) && word != "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,154 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// RunVerdict is what a person says of a run that is over: whether it did what it was for.
+type RunVerdict struct {
+	Solved bool `json:"solved"`
+	// By names who says so; Reason may be empty.
+	By     string    `json:"by"`
+	Reason string    `json:"reason,omitempty"`
+	Time   time.Time `json:"time"`
+}
+
+// Judged is the verdict on a run, as records of its calls carry it.
+type Judged struct {
+	// WorkflowID and RunID are the run's, the id of the last execution of its chain that was read.
+	WorkflowID string `json:"workflow_id"`
+	RunID      string `json:"run_id,omitempty"`
+	// Verdict is solved, failed or open.
+	Verdict string `json:"verdict"`
+	// JudgedBy is person, checker or end, By the person's name or the checker's tool.
+	JudgedBy string `json:"judged_by"`
+	By       string `json:"by,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// maxVerdictText bounds the name and the reason of a verdict, in bytes.
+const maxVerdictText = 2000
+
+// Check returns why the verdict cannot be taken; nil where it can.
+func (v RunVerdict) Check() error {
+	switch {
+	case Nameless(v.By):
+		return fmt.Errorf("a verdict needs the name of who gives it")
+	case len(v.By) > maxVerdictText || len(v.Reason) > maxVerdictText:
+		return fmt.Errorf("a verdict's name and reason take at most %d bytes each", maxVerdictText)
+	}
+	return nil
+}
+
+// Checker is a tool that says, at the end of an agent's run, whether it did what it was for.
+type Checker struct {
+	Tool string `json:"tool"`
+	// Arguments is a JSON object with the placeholders {{args.prompt}} and {{args.answer}} in its strings; empty is
+	// {"prompt": "{{args.prompt}}", "answer": "{{args.answer}}"}.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+// maxCheckArguments bounds the arguments of the call that checks a run, in bytes: history has them twice.
+const maxCheckArguments = 256 << 10
+
+// CheckCallID is the id of the call that checks a run.
+const CheckCallID = "check"
+
+// call returns the arguments' side of c in the form of an Undo.
+func (c Checker) call() Undo {
+	u := Undo(c)
+	if len(u.Arguments) == 0 {
+		u.Arguments = json.RawMessage(`{"prompt": "{{args.prompt}}", "answer": "{{args.answer}}"}`)
+	}
+	return u
+}
+
+// CheckedRun is what a checker is asked about.
+type CheckedRun struct {
+	Prompt string `json:"prompt"`
+	Answer string `json:"answer"`
+}
+
+// Call returns the call that checks a run. The error says why there is none: the arguments are malformed or too long.
+func (c Checker) Call(run CheckedRun) (Call, error) {
+	of, err := EncodeJSON(map[string]any{"prompt": run.Prompt, "answer": run.Answer})
+	if err != nil {
+		return Call{}, err
+	}
+	template, err := DecodeJSON(c.call().Arguments)
+	if err != nil {
+		return Call{}, err
+	}
+	filled, _, err := UndoSource{Arguments: of}.fill(template)
+	if err != nil {
+		return Call{}, err
+	}
+	arguments, err := EncodeJSON(filled)
+	if err == nil && len(arguments) > maxCheckArguments {
+		err = fmt.Errorf("prompt and answer are too long to be checked: the arguments of %s would have %d bytes, and at most %d are sent", c.Tool, len(arguments), maxCheckArguments)
+	}
+	return Call{ID: CheckCallID, Tool: c.Tool, Arguments: string(arguments), Checks: true}, err
+}
+
+// Problems calls report with the path, from path on, and the fault of each string of the arguments that is not one there is.
+func (c Checker) Problems(path string, report func(path, fault string)) {
+	err := c.call().Strings(path, func(at, text string) {
+		if Stray(text) {
+			report(at, "has double braces that are part of no placeholder")
+		}
+		for _, p := range PlaceholdersIn(text) {
+			if p.Source != UndoArguments || len(p.Path) != 1 || p.Path[0] != "prompt" && p.Path[0] != "answer" {
+				report(at, p.Text+" is none of the placeholders that there are: {{args.prompt}} and {{args.answer}}")
+			}
+		}
+	})
+	if err != nil {
+		report(path, err.Error())
+	}
+}
+
+// Checked is what a checker said of a run.
+type Checked struct {
+	Tool   string `json:"tool"`
+	Solved bool   `json:"solved"`
+	Reason string `json:"reason,omitempty"`
+	// Problem says why there is no verdict: the check failed, or its answer does not tell. Solved means nothing then.
+	Problem string `json:"problem,omitempty"`
+}
+
+// maxCheckedText bounds the texts of a Checked, in characters.
+const maxCheckedText = 1000
+
+// Judge reads what the checker has answered.
+func (c Checker) Judge(out CallOutcome) Checked {
+	solved, reason, err := judged(out)
+	if err != nil {
+		return Checked{Tool: c.Tool, Problem: Shorten(err.Error(), maxCheckedText)}
+	}
+	return Checked{Tool: c.Tool, Solved: solved, Reason: Shorten(reason, maxCheckedText)}
+}
+
+func judged(out CallOutcome) (solved bool, reason string, err error) {
+	switch {
+	case out.Error != nil:
+		return false, "", fmt.Errorf("the check failed: %w", out.Error)
+	case out.Result == nil:
+		return false, "", fmt.Errorf("the check gave no answer")
+	case out.Result.Cut > 0:
+		return false, "", fmt.Errorf("%d bytes of the answer of %s were cut", out.Result.Cut, out.Tool)
+	}
+	value, err := DecodeJSON(out.Result.Output)
+	object, ok := value.(map[string]any)
+	if err != nil || !ok {
+		return false, "", fmt.Errorf("the answer of %s is no JSON object", out.Tool)
+	}
+	if solved, ok = object["solved"].(bool); !ok {
+		return false, "", fmt.Errorf("the answer of %s has neither true nor false at \"solved\"", out.Tool)
+	}
+	if reason, ok = object["reason"].(string); !ok && object["reason"] != nil {
+		return false, "", fmt.Errorf("the answer of %s has no text at \"reason\"", out.Tool)
+	}
+	return solved, reason, nil
+}

@@ -1,0 +1,185 @@
+package api
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/switchyard/switchyard/internal/cases"
+	"pgregory.net/rapid"
+)
+
+// checkLine fails unless text can stand on one line of a terminal, is valid, and at most limit characters long.
+func checkLine(t interface {
+	Helper()
+	Errorf(string, ...any)
+}, text string, limit int) {
+	t.Helper()
+	if n := utf8.RuneCountInString(text); n > limit {
+		t.Errorf("%q has %d characters, more than %d", text, n, limit)
+	}
+	if !utf8.ValidString(text) {
+		t.Errorf("%q is not valid UTF-8", text)
+	}
+	for _, r := range text {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {
+			t.Errorf("%q holds %U", text, r)
+		}
+	}
+}
+
+// TestNaughtyStrings proves that no string of the list breaks a summary, survives redaction, or is changed by what carries
+// values from a tool to the model.
+func TestNaughtyStrings(t *testing.T) {
+	for _, s := range cases.NaughtyStrings(t) {
+		arguments, err := json.Marshal(map[string]string{"value": s, "secret": "sec" + s + "ret"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkLine(t, Summary("tool", arguments, []string{"secret"}), summaryLine)
+		checkLine(t, Shorten(s, 20), 20)
+		var redacted map[string]string
+		if err := json.Unmarshal(redact(arguments, []string{"secret"}), &redacted); err != nil {
+			t.Fatal(err)
+		}
+		if redacted["secret"] != Redacted || redacted["value"] != strings.ToValidUTF8(s, "\ufffd") {
+			t.Errorf("%q: redacted to %q", s, redacted)
+		}
+		value, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := PlainText(value); got != strings.ToValidUTF8(s, "\ufffd") {
+			t.Errorf("%q reads %q", s, got)
+		}
+	}
+}
+
+// TestShorten proves that any bytes become one line of at most so many characters, cut only if they have to be.
+func TestShorten(t *testing.T) {
+	tests := []struct {
+		text  string
+		limit int
+		want  string
+	}{
+		{"short", 5, "short"},
+		{"longer", 5, "long…"},
+		{"äöüß", 4, "äöüß"},
+		{"äöüß", 3, "äö…"},
+		{"a\r\nb\tc\x1b[31m", 20, "a  b c [31m"},
+		{"a\u2028b\u202ec", 20, "a b c"},
+		{"ab\xff\xfe", 3, "ab…"},
+		{"ab\xff", 3, "ab "},
+		{"👩‍👩‍👧", 20, "👩‍👩‍👧"},
+		{"ab", 1, "…"},
+		{"ab", 0, ""},
+		{"ab", -1, ""},
+		{"", 3, ""},
+	}
+	for _, tt := range tests {
+		if got := Shorten(tt.text, tt.limit); got != tt.want {
+			t.Errorf("Shorten(%q, %d) = %q, want %q", tt.text, tt.limit, got, tt.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"))
+		limit := rapid.IntRange(0, 30).Draw(t, "limit")
+		short := Shorten(text, limit)
+		checkLine(t, short, limit)
+		if utf8.RuneCountInString(text) <= limit && utf8.RuneCountInString(short) != utf8.RuneCountInString(text) {
+			t.Fatalf("%q was cut to %q although %d fit", text, short, limit)
+		}
+	})
+}
+
+// TestSummary proves that a call reads as one line, with its parameters in order and its secrets hidden.
+func TestSummary(t *testing.T) {
+	tests := []struct{ arguments, want string }{
+		{`{"path":"docs/a.md","lines":3,"deep":{"b":[1]}}`, `read deep={"b":[1]} lines=3 path=docs/a.md`},
+		{`{"token":"abc","TOKEN":["abc"],"Token":null}`, `read TOKEN=*** Token=*** token=***`},
+		{`{"path":"` + strings.Repeat("x", 50) + `"}`, "read path=" + strings.Repeat("x", 39) + "…"},
+		{`{"path":"a\nb"}`, "read path=a b"},
+		{`{}`, "read"},
+		{`["abc"]`, "read"},
+		{`{"token":"abc"`, "read"},
+		{``, "read"},
+	}
+	for _, tt := range tests {
+		if got := Summary("read", json.RawMessage(tt.arguments), []string{"token"}); got != tt.want {
+			t.Errorf("Summary(%s) = %q, want %q", tt.arguments, got, tt.want)
+		}
+	}
+}
+
+// TestRunSummary proves that a run reads as one line, cut where it is long.
+func TestRunSummary(t *testing.T) {
+	for _, tt := range []struct{ prompt, want string }{
+		{"", "agent lead"},
+		{"go\non", "agent lead: go on"},
+		{strings.Repeat("x", 100), "agent lead: " + strings.Repeat("x", 77) + "…"},
+	} {
+		if got := RunSummary("agent", "lead", tt.prompt); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
+// TestRedact proves that no value of a sensitive parameter is shown, however the arguments are written, and that arguments
+// without one stay as they are.
+func TestRedact(t *testing.T) {
+	tests := []struct{ arguments, want string }{
+		{`{"a":1.50,"token":"abc"}`, `{"a":1.50,"token":"***"}`},
+		{`{"token":{"deep":"abc"},"b":"<&>"}`, `{"b":"<&>","token":"***"}`},
+		{`{"token":"abc","token":"def"}`, `{"token":"***"}`},
+		{`{"TOKEN":"abc"}`, `{"TOKEN":"***"}`},
+		{`["abc"]`, `"***"`},
+		{`"abc"`, `"***"`},
+		{`{"token":"abc"`, `"***"`},
+		{`{"token":"abc"}}`, `"***"`},
+	}
+	for _, tt := range tests {
+		if got := string(redact(json.RawMessage(tt.arguments), []string{"token"})); got != tt.want {
+			t.Errorf("Redact(%s) = %s, want %s", tt.arguments, got, tt.want)
+		}
+		if got := string(redact(json.RawMessage(tt.arguments), nil)); got != tt.arguments {
+			t.Errorf("Redact(%s) without secrets = %s", tt.arguments, got)
+		}
+	}
+}
+
+// TestNumbers proves the separators, and that a count agrees with its word.
+func TestNumbers(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", 1234567: "1,234,567"} {
+		if got := Thousands(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+	for want, got := range map[string]string{"1 run": Plural(1, "run"), "0 runs": Plural(0, "run"), "1,200 calls": Plural(1200, "call"), "2 retries": Plural(2, "retry")} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestShortenLines proves that lines stay whole as long as there is room, and that it is said how many are left out.
+func TestShortenLines(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		limit int
+		want  string
+	}{
+		{"", 5, ""},
+		{"one\n", 5, "one"},
+		{"one\ntwo\nthree", 8, "one\ntwo\n… and 1 more"},
+		{"one\ntwo\nthree", 13, "one\ntwo\nthree"},
+		{"one\ntwo\nthree", 3, "one\n… and 2 more"},
+		{"a line too long\ntwo", 6, "a lin…\n… and 1 more"},
+		{"a\x1b[31m\nb\u2028c", 20, "a [31m\nb c"},
+	} {
+		if got := ShortenLines(c.text, c.limit); got != c.want {
+			t.Errorf("%q to %d: %q, want %q", c.text, c.limit, got, c.want)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-const module = "github.com/switchyard/switchyard"
+const module = "github.com/switchyard/switchyard/api"
 
 // room is one row of the import rule: what the packages of a folder may import besides themselves. A name allows the
 // package and all below it.

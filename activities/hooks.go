@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
@@ -51,7 +50,7 @@ func (r HookRun) Conversation(ctx context.Context) ([]api.Message, error) {
 // HookEnd is what a hook after a run knows of it.
 type HookEnd struct {
 	HookRun
-	switchyard.RunEnd
+	api.RunEnd
 }
 
 // HookCall is a call as its hooks see it.

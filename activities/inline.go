@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -17,7 +16,7 @@ import (
 
 // attempt is one attempt at a call: what is to be executed, and who asks for it.
 type attempt struct {
-	switchyard.Execution
+	api.Execution
 	info activity.Info
 	// id and tool are the call's.
 	id, tool string

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
@@ -58,7 +57,7 @@ func (a *Activities) pinnedAbove(ctx context.Context, parent *api.Parent) ([]api
 
 // pinning is what a run is being pinned to.
 type pinning struct {
-	switchyard.Pinned
+	api.Pinned
 	activities *Activities
 	catalog    *toolspecs.Catalog
 	// above are the tools of the run above; they come before the catalog's.

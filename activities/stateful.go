@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -29,7 +28,7 @@ type Stateful struct {
 // StartInfo tells a factory what the instance is for.
 type StartInfo struct {
 	Tool string
-	switchyard.Origin
+	api.Origin
 	// WorkflowID and RunID name the execution that needs the instance first; Origin.Run is stable over continue-as-new.
 	WorkflowID string
 	RunID      string

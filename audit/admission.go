@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -22,7 +21,7 @@ const (
 type wantedCalls map[string]*wantedCall
 
 type wantedCall struct {
-	switchyard.Call
+	api.Call
 	order int
 	// verdict is set once the call is admitted.
 	verdict *api.Verdict

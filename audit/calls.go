@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -229,7 +228,7 @@ func (d *Deriver) completed(e *historypb.HistoryEvent) error {
 // recalled reads which run this one goes on with.
 func (d *Deriver) recalled(e *historypb.HistoryEvent, result *commonpb.Payloads) error {
 	var r struct { // the messages beside it are large, and of no use here
-		switchyard.Recalled
+		api.Recalled
 		Messages json.RawMessage `json:"messages"`
 	}
 	if err := d.decodeEvent(e, "earlier messages", result, &r); err != nil {

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -59,7 +58,7 @@ type LaneHolder struct {
 	Seen time.Time `json:"seen,omitzero"`
 	// Failure is why the worker before lost or gave up the group.
 	Failure string `json:"failure,omitempty"`
-	switchyard.SlotsState
+	api.SlotsState
 }
 
 // LaneReader reads how lanes stand, time and again: it remembers what cannot have changed. It is for one goroutine.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
 )
 
@@ -15,7 +15,7 @@ const askRunWithin = 2 * time.Second
 // RunQuestion is an open question and the run that has it.
 type RunQuestion struct {
 	WorkflowID string `json:"workflow_id"`
-	switchyard.Question
+	api.Question
 }
 
 // Questions returns the open questions of a run and of the sub-agents' runs below it, oldest first; none of a run that

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -18,7 +17,7 @@ import (
 
 // SubAgent is a call of a run that a sub-agent executed, or executes.
 type SubAgent struct {
-	switchyard.ChildRun
+	api.ChildRun
 	CallID string         `json:"call_id"`
 	Tool   string         `json:"tool"`
 	Status api.CallStatus `json:"status"`

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -17,7 +16,7 @@ import (
 // RunApproval is a call that waits for approval, and the run that makes it.
 type RunApproval struct {
 	WorkflowID string `json:"workflow_id"`
-	switchyard.Approval
+	api.Approval
 }
 
 // Approvals returns the calls of a run, and of the sub-agents' runs below it, that wait until a person has approved them, oldest

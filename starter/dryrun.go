@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -54,7 +53,7 @@ func (d *dryRunFlags) together(cmd *cobra.Command, args []string) error {
 
 // dryPlan is the plan of a dry run's withheld calls.
 type dryPlan struct {
-	switchyard.Plan
+	api.Plan
 	Digest string `json:"digest"`
 	// Run is the dry run.
 	Run          string `json:"dry_run"`

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -34,7 +33,7 @@ type heldTools struct {
 
 // heldCatalog is what one worker holds.
 type heldCatalog struct {
-	switchyard.WorkerCatalog
+	api.WorkerCatalog
 	// Uncompared says that its tools are not known one by one.
 	Uncompared bool `json:"uncompared,omitempty"`
 }

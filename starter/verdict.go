@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -83,7 +82,7 @@ func (a *app) giveVerdict(ctx context.Context, c client.Client, run *runReferenc
 type verdictOf struct {
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
-	switchyard.RunVerdict
+	api.RunVerdict
 }
 
 // judged fills in what people said of runs.

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/spelling"
 	"github.com/switchyard/switchyard/toolspecs/strictyaml"
@@ -24,7 +23,7 @@ const (
 
 // callByRun is a call that a spec declares and the run makes by itself; path is where.
 type callByRun struct {
-	switchyard.Undo
+	api.Undo
 	path string
 }
 

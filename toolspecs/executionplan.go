@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/jsonpath"
 )
@@ -132,9 +131,9 @@ func readPlan(given any) (*api.ExecutionPlan, []api.Problem) {
 	}
 	var args struct {
 		Plan struct {
-			switchyard.ExecutionPlan
+			api.ExecutionPlan
 			Limits struct {
-				switchyard.PlanLimits
+				api.PlanLimits
 				Timeout string `json:"timeout"`
 			} `json:"limits"`
 		} `json:"execution_plan"`

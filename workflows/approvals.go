@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/workflow"
 )
@@ -30,7 +29,7 @@ type approvals struct {
 
 // approval is one call that waits, or waited.
 type approval struct {
-	switchyard.Approval
+	api.Approval
 	call api.Call
 	// verdict is the call's, as it runs once it is approved.
 	verdict api.Verdict

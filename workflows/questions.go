@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -44,7 +43,7 @@ type askingCall struct {
 }
 
 type question struct {
-	switchyard.Question
+	api.Question
 	// tool and notes are set where the call itself is the question.
 	tool  *api.Tool
 	notes []string

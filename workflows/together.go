@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -58,7 +57,7 @@ func (p *pipeline) merge(t *turn, at int, calls []api.Call, verdicts []api.Verdi
 
 // part is one of the calls that are made together.
 type part struct {
-	switchyard.Part
+	api.Part
 	call    api.Call
 	verdict api.Verdict
 }

@@ -12,7 +12,7 @@ import (
 	"os"
 )
 
-const module = "github.com/switchyard/switchyard"
+const module = "github.com/switchyard/switchyard/api"
 
 // thresholds are the least coverage in percent, per room: each package of a room has to reach it by itself.
 var thresholds = []threshold{

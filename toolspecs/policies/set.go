@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -13,7 +12,7 @@ import (
 type Set struct{ rules []rule }
 
 type rule struct {
-	switchyard.PolicyRule
+	api.PolicyRule
 	condition *Condition
 	// fault is why there is no condition.
 	fault error

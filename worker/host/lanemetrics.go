@@ -2,7 +2,6 @@ package host
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -11,7 +10,7 @@ import (
 type laneSample struct {
 	// Limit is the lane's limit, of a keyed lane that of each key. Slots is how many calls may run here at a time.
 	Limit, Slots int
-	switchyard.LaneCounts
+	api.LaneCounts
 }
 
 // laneMetrics collects what this process holds of lanes with a limit. The only label is the lane's name, without keys.

@@ -17,7 +17,7 @@ const module = "github.com/switchyard/switchyard/api"
 
 // room is one row of the import rule: what the packages of a folder may import besides themselves. A name allows the
 // package and all below it.
-type room struct {
+type packageRule struct {
 	folder string
 	// ours are the rooms that may be imported; "." is the root, "*" is every room that may be imported at all.
 	ours []string
@@ -37,7 +37,7 @@ var (
 )
 
 // rooms is the import rule. Reasons for each row stand in docs/architecture.md.
-var rooms = []room{
+var packageRules = []packageRule{
 	{folder: ".", std: slices.Concat(pure, []string{"compress/gzip", "context", "crypto/sha256", "hash", "hash/fnv", "io", "net/url"})},
 	{folder: "toolspecs", ours: []string{"."}, std: anything,
 		others: []string{"gopkg.in/yaml.v3", "github.com/santhosh-tekuri/jsonschema/v6", "github.com/jmespath-community/go-jmespath", "github.com/modelcontextprotocol/go-sdk", "golang.org/x/sys", "github.com/fsnotify/fsnotify", "cel.dev/cel-go",
@@ -71,17 +71,17 @@ func within(pkg string, allowed []string) bool {
 }
 
 // roomOf returns the row that holds for a folder.
-func roomOf(folder string) (room, bool) {
-	i := slices.IndexFunc(rooms, func(r room) bool { return r.folder == folder || within(folder, []string{r.folder}) })
+func packageRuleOf(folder string) (packageRule, bool) {
+	i := slices.IndexFunc(packageRules, func(r packageRule) bool { return r.folder == folder || within(folder, []string{r.folder}) })
 	if i < 0 {
-		return room{}, false
+		return packageRule{}, false
 	}
-	return rooms[i], true
+	return packageRules[i], true
 }
 
 // fault says why a file of the room must not import pkg; empty if it may. Tests may use whatever they need, but not what
 // nobody may.
-func (r room) fault(pkg string, test bool) string {
+func (r packageRule) fault(pkg string, test bool) string {
 	if rest, ok := strings.CutPrefix(pkg+"/", module+"/"); ok {
 		return r.faultOfOurs(path.Clean(rest), test)
 	}
@@ -100,8 +100,8 @@ func (r room) fault(pkg string, test bool) string {
 	return ""
 }
 
-func (r room) faultOfOurs(folder string, test bool) string {
-	target, known := roomOf(folder)
+func (r packageRule) faultOfOurs(folder string, test bool) string {
+	target, known := packageRuleOf(folder)
 	switch {
 	case r.folder == "devserver":
 		return "is ours, and devserver is a module of its own"
@@ -125,7 +125,7 @@ func (r room) faultOfOurs(folder string, test bool) string {
 
 // importFaults returns what is wrong with the imports of one file.
 func importFaults(name string, file *ast.File) []string {
-	r, ok := roomOf(path.Dir(name))
+	r, ok := packageRuleOf(path.Dir(name))
 	if !ok {
 		return []string{fmt.Sprintf("%s: the folder is in no room: add a row to the import rule", name)}
 	}
@@ -149,7 +149,7 @@ func TestImportRule(t *testing.T) {
 		for _, fault := range importFaults(f.name, f.parse(t)) {
 			t.Error(fault)
 		}
-		r, _ := roomOf(path.Dir(f.name))
+		r, _ := packageRuleOf(path.Dir(f.name))
 		seen[r.folder] = true
 	}
 	for _, r := range []string{".", "toolspecs", "workflows", "activities", "audit", "payloads", "worker", "starter", "devserver"} {
@@ -253,7 +253,7 @@ func TestArchitectureNamesWhatIsThere(t *testing.T) {
 			named = append(named, strings.TrimSuffix(folder[1], "/"))
 		}
 	}
-	for _, r := range rooms {
+	for _, r := range packageRules {
 		if !slices.Contains(named, r.folder) {
 			t.Errorf("the table of rooms has no row for %s", r.folder)
 		}

@@ -28,50 +28,50 @@ const (
 // of an admitted call's key cannot be opened now, or that ctx ended before the hooks had decided.
 //
 // The order is: the arguments, the budget, the hooks before the call, and then policies, which judge what the hooks left.
-func (a *Activities) Admit(ctx context.Context, r api.AdmitRequest) ([]api.Verdict, error) {
+func (a *Activities) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.AdmissionDecision, error) {
 	if r.Full != "" {
-		return noRoom(r), nil
+		return noHistoryLeft(r), nil
 	}
-	verdicts, err := a.beforeCalls(ctx, r, a.verdictsOn(r))
+	decisions, err := a.beforeCalls(ctx, r, a.decisionsOn(r))
 	if err != nil {
 		return nil, err
 	}
-	verdicts = together(r, recordable(a.withhold(r, a.afterHooks(ctx, r, verdicts))))
-	if err := a.openKeys(ctx, r, verdicts); err != nil {
+	decisions = batching(r, recordable(a.withhold(r, a.afterHooks(ctx, r, decisions))))
+	if err := a.openKeys(ctx, r, decisions); err != nil {
 		return nil, err
 	}
-	return verdicts, nil
+	return decisions, nil
 }
 
 // verdictsOn answers for calls, the first ones alone where the prompts of all would be too long.
-func (a *Activities) verdictsOn(r api.AdmitRequest) (verdicts []api.Verdict) {
+func (a *Activities) decisionsOn(r api.AdmissionRequest) (decisions []api.AdmissionDecision) {
 	claimed, prompts := 0, 0
 	for _, c := range r.Calls {
-		v := withinRun(r, c, a.verdictOn(r, c), claimed)
+		v := withinRun(r, c, a.decideOn(r, c), claimed)
 		if prompts += encodedSize(v.Prompt + v.Question); prompts > maxPrompts {
 			break
 		}
 		if v.Error == nil {
 			claimed += 1 + v.Claim
 		}
-		verdicts = append(verdicts, v)
+		decisions = append(decisions, v)
 	}
-	return verdicts
+	return decisions
 }
 
 // noRoom refuses calls for which the run's history has no room.
-func noRoom(r api.AdmitRequest) []api.Verdict {
-	verdicts := make([]api.Verdict, len(r.Calls))
+func noHistoryLeft(r api.AdmissionRequest) []api.AdmissionDecision {
+	decisions := make([]api.AdmissionDecision, len(r.Calls))
 	for i, c := range r.Calls {
 		e := api.Errorf(api.ErrBudgetExceeded, "%s", r.Full)
 		e.Phase = api.PhasePreExecution
-		verdicts[i] = api.Verdict{ID: c.ID, Error: e}
+		decisions[i] = api.AdmissionDecision{ID: c.ID, Error: e}
 	}
-	return verdicts
+	return decisions
 }
 
 // withinRun refuses a call that the run does not allow any more, when those before it have claimed that many of its calls.
-func withinRun(r api.AdmitRequest, c api.Call, v api.Verdict, claimed int) api.Verdict {
+func withinRun(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, claimed int) api.AdmissionDecision {
 	switch {
 	case v.Error != nil || c.OfRun():
 		return v
@@ -87,7 +87,7 @@ func withinRun(r api.AdmitRequest, c api.Call, v api.Verdict, claimed int) api.V
 }
 
 // blockedRepeat refuses a call that has failed so often that another time would not be worth it; nil for any other.
-func blockedRepeat(r api.AdmitRequest, c api.Call) *api.Error {
+func blockedRepeat(r api.AdmissionRequest, c api.Call) *api.Error {
 	if len(r.Blocked) == 0 {
 		return nil
 	}
@@ -103,7 +103,7 @@ func blockedRepeat(r api.AdmitRequest, c api.Call) *api.Error {
 }
 
 // tooMany refuses a call that the run's budget of calls does not allow any more.
-func tooMany(allowed int, v api.Verdict) *api.Error {
+func tooMany(allowed int, v api.AdmissionDecision) *api.Error {
 	e := api.Errorf(api.ErrBudgetExceeded, "the run may make %d more calls, and this is one too many", allowed)
 	if v.Claim > 0 {
 		e.Message += "; an agent needs calls of its own beside it"
@@ -114,11 +114,11 @@ func tooMany(allowed int, v api.Verdict) *api.Error {
 
 // verdictOn is preValidate for any call. A call that the run makes by itself has its tool and arguments in its verdict, because
 // nothing else in history tells of it before it runs.
-func (a *Activities) verdictOn(r api.AdmitRequest, c api.Call) api.Verdict {
+func (a *Activities) decideOn(r api.AdmissionRequest, c api.Call) api.AdmissionDecision {
 	if !c.OfRun() {
 		return a.preValidate(r, c)
 	}
-	v := api.Verdict{ID: c.ID}
+	v := api.AdmissionDecision{ID: c.ID}
 	if c.Undo == nil || c.Undo.Problem == "" {
 		v = a.preValidate(r, c)
 	} else {
@@ -133,8 +133,8 @@ func (a *Activities) verdictOn(r api.AdmitRequest, c api.Call) api.Verdict {
 }
 
 // preValidate checks that the tool exists and is active, what it requires, and the arguments.
-func (a *Activities) preValidate(r api.AdmitRequest, c api.Call) api.Verdict {
-	v := api.Verdict{ID: c.ID}
+func (a *Activities) preValidate(r api.AdmissionRequest, c api.Call) api.AdmissionDecision {
+	v := api.AdmissionDecision{ID: c.ID}
 	written := c.Arguments
 	tool, compiled, fault := a.callable(r, c)
 	if fault == nil {
@@ -167,7 +167,7 @@ func (a *Activities) preValidate(r api.AdmitRequest, c api.Call) api.Verdict {
 }
 
 // ready takes a call's execution plan off its arguments, or says what the call lacks besides the right arguments.
-func ready(r api.AdmitRequest, c *api.Call, compiled *toolspecs.Compiled) *api.Error {
+func ready(r api.AdmissionRequest, c *api.Call, compiled *toolspecs.Compiled) *api.Error {
 	if fault := takePlan(c, compiled); fault != nil {
 		return fault
 	}
@@ -175,7 +175,7 @@ func ready(r api.AdmitRequest, c *api.Call, compiled *toolspecs.Compiled) *api.E
 }
 
 // callable returns the tool of a call, or why there is none that can be called.
-func (a *Activities) callable(r api.AdmitRequest, c api.Call) (api.Tool, *toolspecs.Compiled, *api.Error) {
+func (a *Activities) callable(r api.AdmissionRequest, c api.Call) (api.Tool, *toolspecs.Compiled, *api.Error) {
 	tool, found := toolOf(r, c.Tool)
 	if !found {
 		return tool, nil, a.notFound(r, c.Tool)
@@ -198,12 +198,12 @@ func (a *Activities) callable(r api.AdmitRequest, c api.Call) (api.Tool, *toolsp
 }
 
 // toolOf returns the pinned tool of a name, and whether there is one.
-func toolOf(r api.AdmitRequest, name string) (api.Tool, bool) {
+func toolOf(r api.AdmissionRequest, name string) (api.Tool, bool) {
 	return api.Catalog{Tools: r.Tools}.Find(name)
 }
 
 // preValidateKind adds to a verdict what only calls of some kinds have.
-func preValidateKind(r api.AdmitRequest, compiled *toolspecs.Compiled, arguments json.RawMessage, v *api.Verdict) {
+func preValidateKind(r api.AdmissionRequest, compiled *toolspecs.Compiled, arguments json.RawMessage, v *api.AdmissionDecision) {
 	switch compiled.Spec.Entry.Type {
 	case api.KindAgent:
 		v.Error = admitAgent(r, compiled, arguments, v)
@@ -213,7 +213,7 @@ func preValidateKind(r api.AdmitRequest, compiled *toolspecs.Compiled, arguments
 }
 
 // lacksVariable refuses a call whose tool requires a variable that the run does not have.
-func lacksVariable(r api.AdmitRequest, compiled *toolspecs.Compiled) *api.Error {
+func lacksVariable(r api.AdmissionRequest, compiled *toolspecs.Compiled) *api.Error {
 	for _, name := range compiled.Spec.Requires.Variables {
 		if !slices.Contains(r.Variables, name) {
 			e := api.Errorf(api.ErrPreconditionFailed, "tool %q needs the run variable %q; start the run with --var %s=…", compiled.Spec.Name, name, name)
@@ -242,7 +242,7 @@ func argumentsError(tool string, problems []api.Problem) *api.Error {
 }
 
 // notFound answers a call of a tool that the run does not have.
-func (a *Activities) notFound(r api.AdmitRequest, name string) *api.Error {
+func (a *Activities) notFound(r api.AdmissionRequest, name string) *api.Error {
 	e := api.Errorf(api.ErrToolNotFound, "there is no tool %q", api.Shorten(name, 2*api.MaxToolName))
 	e.Phase = api.PhasePreValidation
 	if r.AnyTool {
@@ -262,7 +262,7 @@ func (a *Activities) notFound(r api.AdmitRequest, name string) *api.Error {
 }
 
 // active returns the names of the tools that may be called besides one.
-func (a *Activities) active(r api.AdmitRequest, besides string) []string {
+func (a *Activities) active(r api.AdmissionRequest, besides string) []string {
 	return slices.DeleteFunc(a.config.Catalog().Active(), func(n string) bool {
 		return n == besides || !r.AnyTool && !slices.Contains(r.Known, n)
 	})

@@ -8,25 +8,25 @@ import (
 
 // withhold answers the admitted calls of a dry run that may change something in place of their tools. It comes after all else
 // that admission decides, so that they are refused like those of any other run.
-func (a *Activities) withhold(r api.AdmitRequest, verdicts []api.Verdict) []api.Verdict {
-	for i, v := range verdicts {
+func (a *Activities) withhold(r api.AdmissionRequest, decisions []api.AdmissionDecision) []api.AdmissionDecision {
+	for i, v := range decisions {
 		if v.Error != nil || v.Result != nil || !r.DryRun && !v.Plan.IsDryRun() {
 			continue
 		}
 		if tool, _ := toolOf(r, r.Calls[i].Tool); tool.Withholds() {
-			verdicts[i] = withheld(tool, r.Calls[i], v)
+			decisions[i] = withheld(tool, r.Calls[i], v)
 		}
 	}
-	return verdicts
+	return decisions
 }
 
 // withheld is the verdict on a call that is not made.
-func withheld(tool api.Tool, c api.Call, v api.Verdict) api.Verdict {
+func withheld(tool api.Tool, c api.Call, v api.AdmissionDecision) api.AdmissionDecision {
 	arguments := v.Arguments
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(c.Arguments)
 	}
-	told := api.Withheld{DryRun: true, Tool: c.Tool, Arguments: tool.Redact(arguments), Lane: tool.Lane}
+	told := api.WithheldEffect{DryRun: true, Tool: c.Tool, Arguments: tool.Redact(arguments), Lane: tool.Lane}
 	if v.Route.Key != "" {
 		told.Lane += "/" + v.Route.Key
 	}

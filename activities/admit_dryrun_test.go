@@ -20,22 +20,22 @@ func TestWithhold(t *testing.T) {
 			s.Output = &toolspecs.Parameter{Type: "integer"}
 		}))
 	b := setUp(t, catalog, nil)
-	r := api.AdmitRequest{Tools: toolsOf(catalog), DryRun: true, Calls: []api.Call{
+	r := api.AdmissionRequest{Tools: toolsOf(catalog), DryRun: true, Calls: []api.Call{
 		{ID: "1", Tool: "look", Arguments: `{"text":"a"}`},
 		{ID: "2", Tool: "book", Arguments: `{"text":"a","card":"4711"}`},
 		{ID: "3", Tool: "book", Arguments: `{"txt":"a"}`},
 		{ID: "4", Tool: "book", Arguments: `{"text":"a","execution_plan":{"intent":"try","dry_run":true}}`},
 	}}
 	withheld := `{"dry_run":true,"would_call":"book","arguments":{"card":"***","n":1,"text":"a"},"lane":"general"}`
-	verdicts := b.admit(t, r)
-	if v := verdicts[0]; v.Error != nil || v.Result != nil || v.DryRun {
+	decisions := b.admit(t, r)
+	if v := decisions[0]; v.Error != nil || v.Result != nil || v.DryRun {
 		t.Errorf("a call that reads: %+v", v)
 	}
-	if v := verdicts[1]; !v.DryRun || v.Result == nil || string(v.Result.Output) != withheld || !strings.Contains(string(v.Arguments), "4711") ||
+	if v := decisions[1]; !v.DryRun || v.Result == nil || string(v.Result.Output) != withheld || !strings.Contains(string(v.Arguments), "4711") ||
 		!contains(v.Result.ForModel(), "nothing was done") || v.Result.Tokens == 0 {
 		t.Errorf("a call that changes something: %+v, result %+v", v, v.Result)
 	}
-	if v := verdicts[2]; v.Error == nil || v.Error.Type != api.ErrValidation || v.DryRun {
+	if v := decisions[2]; v.Error == nil || v.Error.Type != api.ErrValidation || v.DryRun {
 		t.Errorf("a call with wrong arguments: %+v", v)
 	}
 	r.DryRun = false
@@ -52,7 +52,7 @@ func TestWithhold(t *testing.T) {
 // TestWithheldSaysWhere proves that a withheld call tells its lane with the key, and whether a person would have been asked.
 func TestWithheldSaysWhere(t *testing.T) {
 	tool := api.Tool{Name: "tap", Lane: "android"}
-	v := withheld(tool, api.Call{Tool: "tap", Arguments: `{}`}, api.Verdict{ID: "1", Route: api.Route{Key: "pixel"},
+	v := withheld(tool, api.Call{Tool: "tap", Arguments: `{}`}, api.AdmissionDecision{ID: "1", Route: api.Route{Key: "pixel"},
 		Approval: &api.ApprovalNeed{Reason: "it costs money"}})
 	want := `{"dry_run":true,"would_call":"tap","arguments":{},"lane":"android/pixel","approval":"it costs money"}`
 	if string(v.Result.Output) != want || v.Route.Key != "" || v.Approval != nil {

@@ -15,7 +15,7 @@ func TestAdmitPlan(t *testing.T) {
 	catalog := catalogOf(t, spec("read_file", nil),
 		spec("careful", func(s *toolspecs.Spec) { s.ExecutionPlan = toolspecs.PlanRequired }),
 		spec("strange", func(s *toolspecs.Spec) { s.Parameters[0].Name = api.PlanArgument }))
-	b, r := setUp(t, catalog, nil), api.AdmitRequest{Tools: toolsOf(catalog)}
+	b, r := setUp(t, catalog, nil), api.AdmissionRequest{Tools: toolsOf(catalog)}
 	undo := &api.Undoing{Call: "0.1", Tool: "read_file"}
 	for _, test := range []struct {
 		call      api.Call
@@ -50,18 +50,18 @@ func TestAdmitPlan(t *testing.T) {
 // TestPlanOverHooks proves that a hook that changes a call's arguments leaves its execution plan, so that a tool that needs one
 // still takes the call, and that a hook that stops it leaves the plan in the record.
 func TestPlanOverHooks(t *testing.T) {
-	for _, verdict := range []HookVerdict{{Arguments: json.RawMessage(`{"text":"b"}`)}, {Block: "no"}} {
-		hooks, err := NewHooks(before(verdict, nil))
+	for _, decision := range []HookDecision{{Arguments: json.RawMessage(`{"text":"b"}`)}, {Block: "no"}} {
+		hooks, err := NewHooks(before(decision, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
 		catalog := catalogOf(t, spec("careful", func(s *toolspecs.Spec) { s.ExecutionPlan = toolspecs.PlanRequired }))
 		b := setUp(t, catalog, func(c *Config) { c.Hooks = hooks })
-		r := api.AdmitRequest{Tools: toolsOf(catalog), Hooks: []api.Hook{{Name: "h"}}, Origin: &api.Origin{},
+		r := api.AdmissionRequest{Tools: toolsOf(catalog), Hooks: []api.Hook{{Name: "h"}}, Origin: &api.Origin{},
 			Calls: []api.Call{{ID: "1", Tool: "careful", Arguments: `{"text":"a","execution_plan":{"intent":"look"}}`}}}
 		v := b.admit(t, r)[0]
-		if v.Plan == nil || v.Plan.Intent != "look" || (v.Error != nil) != (verdict.Block != "") {
-			t.Errorf("%+v: %+v", verdict, v)
+		if v.Plan == nil || v.Plan.Intent != "look" || (v.Error != nil) != (decision.Block != "") {
+			t.Errorf("%+v: %+v", decision, v)
 		}
 	}
 }

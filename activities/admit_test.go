@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-func admitBench(t testing.TB) (*bench, api.AdmitRequest) {
+func admitBench(t testing.TB) (*bench, api.AdmissionRequest) {
 	catalog := catalogOf(t,
 		spec("read_file", nil),
 		spec("count", func(s *toolspecs.Spec) {
@@ -24,25 +24,25 @@ func admitBench(t testing.TB) (*bench, api.AdmitRequest) {
 		spec("off", func(s *toolspecs.Spec) { s.Status = api.StatusDisabled }),
 		spec("needs", func(s *toolspecs.Spec) { s.Requires.Variables = []string{"project", "region"} }),
 	)
-	r := api.AdmitRequest{Tools: toolsOf(catalog)}
+	r := api.AdmissionRequest{Tools: toolsOf(catalog)}
 	for _, tool := range r.Tools {
 		r.Known = append(r.Known, tool.Name)
 	}
 	return setUp(t, catalog, nil), r
 }
 
-func (b *bench) admit(t testing.TB, r api.AdmitRequest) []api.Verdict {
+func (b *bench) admit(t testing.TB, r api.AdmissionRequest) []api.AdmissionDecision {
 	t.Helper()
-	verdicts, err := b.Admit(t.Context(), r)
-	if err != nil || len(verdicts) != len(r.Calls) {
-		t.Fatalf("%d verdicts of %d calls, %v", len(verdicts), len(r.Calls), err)
+	decisions, err := b.Admit(t.Context(), r)
+	if err != nil || len(decisions) != len(r.Calls) {
+		t.Fatalf("%d verdicts of %d calls, %v", len(decisions), len(r.Calls), err)
 	}
-	for i, v := range verdicts {
+	for i, v := range decisions {
 		if v.ID != r.Calls[i].ID || v.Error != nil && (v.Error.Phase == "" || v.Error.Retryable) {
 			t.Errorf("verdict %d is %+v", i, v)
 		}
 	}
-	return verdicts
+	return decisions
 }
 
 // Every reason to refuse a call has its type, names the tool and what is wrong, and leaves the other calls alone.
@@ -69,13 +69,13 @@ func TestAdmitRefuses(t *testing.T) {
 	for _, c := range cases {
 		r.Calls = append(r.Calls, api.Call{ID: c.name, Tool: c.tool, Arguments: c.arguments}, api.Call{ID: "good", Tool: "count", Arguments: `{"n":1}`})
 	}
-	verdicts := b.admit(t, r)
+	decisions := b.admit(t, r)
 	for i, c := range cases {
-		e := verdicts[2*i].Error
+		e := decisions[2*i].Error
 		if e == nil || e.Type != c.want || !contains(e.Error(), c.message...) || !slices.Equal(e.Near, c.near) || len(e.Message) > 1000 {
 			t.Errorf("%s: got %.300v, near %q", c.name, e, e.Near)
 		}
-		if good := verdicts[2*i+1]; good.Error != nil {
+		if good := decisions[2*i+1]; good.Error != nil {
 			t.Errorf("the call after it was refused: %v", good.Error)
 		}
 	}
@@ -87,14 +87,14 @@ func TestAdmitDirectCall(t *testing.T) {
 	b, r := admitBench(t)
 	r.Known, r.AnyTool = nil, true
 	r.Calls = []api.Call{{ID: "1", Tool: "cuont"}, {ID: "2", Tool: "off"}, {ID: "3", Tool: "elsewhere"}}
-	verdicts := b.admit(t, r)
-	if e := verdicts[2].Error; e.Type != api.ErrToolNotFound || len(e.Near) > 0 || !strings.Contains(e.Message, "tools list --workers") {
+	decisions := b.admit(t, r)
+	if e := decisions[2].Error; e.Type != api.ErrToolNotFound || len(e.Near) > 0 || !strings.Contains(e.Message, "tools list --workers") {
 		t.Errorf("got %v, near %q", e, e.Near)
 	}
-	if e := verdicts[0].Error; e.Type != api.ErrToolNotFound || !slices.Contains(e.Near, "count") {
+	if e := decisions[0].Error; e.Type != api.ErrToolNotFound || !slices.Contains(e.Near, "count") {
 		t.Errorf("got %v, near %q", e, e.Near)
 	}
-	if e := verdicts[1].Error; e.Type != api.ErrToolNotActive || !slices.Equal(e.Near, []string{"count", "needs", "old", "pay", "read_file"}) {
+	if e := decisions[1].Error; e.Type != api.ErrToolNotActive || !slices.Equal(e.Near, []string{"count", "needs", "old", "pay", "read_file"}) {
 		t.Errorf("got %v, near %q", e, e.Near)
 	}
 }
@@ -172,9 +172,9 @@ func TestAdmitNaughtyStrings(t *testing.T) {
 	for _, s := range cases.NaughtyStrings(t) {
 		text, _ := json.Marshal(s)
 		r.Calls = []api.Call{{ID: "1", Tool: s, Arguments: s}, {ID: "2", Tool: "count", Arguments: s}, {ID: "3", Tool: "read_file", Arguments: `{"text":` + string(text) + `}`}}
-		verdicts := b.admit(t, r)
-		if verdicts[0].Error == nil || verdicts[1].Error == nil || verdicts[2].Error != nil {
-			t.Errorf("%q: got %+v", s, verdicts)
+		decisions := b.admit(t, r)
+		if decisions[0].Error == nil || decisions[1].Error == nil || decisions[2].Error != nil {
+			t.Errorf("%q: got %+v", s, decisions)
 		}
 	}
 }

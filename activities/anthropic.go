@@ -54,7 +54,7 @@ func (a *Anthropic) Answer(ctx context.Context, p Prompt) (api.ModelResponse, er
 	}
 	response, err := whole.response()
 	if err == nil {
-		settleUsage(p, &response)
+		finalizeUsage(p, &response)
 	}
 	return response, err
 }

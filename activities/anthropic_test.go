@@ -263,10 +263,10 @@ func TestAnthropicAnswers(t *testing.T) {
 		if c.stream != nil {
 			t.Run(c.name+", streamed", func(t *testing.T) {
 				server, model := serveMessages(t, stream(c.stop, c.stream...))
-				var pieces []string
-				check(t, model, func(piece string) { pieces = append(pieces, piece) })
-				if server.body["stream"] != true || c.means != api.StopRefusal && strings.Join(pieces, "") != c.want.Text {
-					t.Errorf("stream: %v, followed as %q", server.body["stream"], pieces)
+				var pretokenize []string
+				check(t, model, func(piece string) { pretokenize = append(pretokenize, piece) })
+				if server.body["stream"] != true || c.means != api.StopRefusal && strings.Join(pretokenize, "") != c.want.Text {
+					t.Errorf("stream: %v, followed as %q", server.body["stream"], pretokenize)
 				}
 			})
 		}

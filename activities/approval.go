@@ -13,7 +13,7 @@ import (
 )
 
 // needApproval says that an admitted call waits for a person: because of what the tool or a plan says, or of a policy rule.
-func (a *Activities) needApproval(r api.AdmitRequest, c api.Call, v api.Verdict, tool api.Tool, compiled *toolspecs.Compiled, reason, rule string) *api.ApprovalNeed {
+func (a *Activities) needApproval(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool, compiled *toolspecs.Compiled, reason, rule string) *api.ApprovalNeed {
 	arguments := v.Arguments
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(c.Arguments)
@@ -36,8 +36,8 @@ const maxIntent = 500
 // approvals completes the verdicts on calls that must not run before a person has approved them: because of what their tool says,
 // or their plan. Calls that the run makes by itself need no approval: who approved the call that they belong to has approved what
 // undoes or verifies it.
-func (a *Activities) approvals(r api.AdmitRequest, verdicts []api.Verdict) []api.Verdict {
-	for i, v := range verdicts {
+func (a *Activities) approvals(r api.AdmissionRequest, decisions []api.AdmissionDecision) []api.AdmissionDecision {
+	for i, v := range decisions {
 		if v.Error != nil || v.Result != nil || v.Approval != nil || !r.Calls[i].Governed() {
 			continue
 		}
@@ -46,14 +46,14 @@ func (a *Activities) approvals(r api.AdmitRequest, verdicts []api.Verdict) []api
 			continue
 		}
 		if reason, needs := asked(r, r.Calls[i], v, tool, compiled); needs {
-			verdicts[i].Approval = a.needApproval(r, r.Calls[i], v, tool, compiled, validText(reason), "")
+			decisions[i].Approval = a.needApproval(r, r.Calls[i], v, tool, compiled, validText(reason), "")
 		}
 	}
-	return verdicts
+	return decisions
 }
 
 // asked says whether a call's plan or tool has it wait for approval, and why.
-func asked(r api.AdmitRequest, c api.Call, v api.Verdict, tool api.Tool, compiled *toolspecs.Compiled) (reason string, needs bool) {
+func asked(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool, compiled *toolspecs.Compiled) (reason string, needs bool) {
 	switch {
 	case c.Ask != "":
 		return api.Shorten(c.Ask, api.MaxAsk), true
@@ -66,7 +66,7 @@ func asked(r api.AdmitRequest, c api.Call, v api.Verdict, tool api.Tool, compile
 // Edit admits a call that waits for approval anew, with what a person changed of its arguments: they are validated and checked
 // like those of any other call. The verdict has no approval, because the edit is one. It runs as a local activity of the update
 // that brought the edit. Errors are those of Admit.
-func (a *Activities) Edit(ctx context.Context, r api.EditRequest) (api.Verdict, error) {
+func (a *Activities) Edit(ctx context.Context, r api.EditRequest) (api.AdmissionDecision, error) {
 	c := r.Admit.Calls[0]
 	tool, _ := toolOf(r.Admit, c.Tool)
 	arguments, err := changed(json.RawMessage(c.Arguments), r.Decision.Arguments)
@@ -76,15 +76,15 @@ func (a *Activities) Edit(ctx context.Context, r api.EditRequest) (api.Verdict, 
 	if err != nil {
 		fault := api.Errorf(api.ErrValidation, "%v", err)
 		fault.Phase = api.PhasePreValidation
-		return api.Verdict{ID: c.ID, Error: fault}, nil
+		return api.AdmissionDecision{ID: c.ID, Error: fault}, nil
 	}
 	c.Arguments = string(arguments)
 	r.Admit.Calls = []api.Call{c}
-	verdicts, err := a.Admit(ctx, r.Admit)
+	decisions, err := a.Admit(ctx, r.Admit)
 	if err != nil {
-		return api.Verdict{}, err
+		return api.AdmissionDecision{}, err
 	}
-	v := verdicts[0]
+	v := decisions[0]
 	if v.Error != nil {
 		return v, nil
 	}

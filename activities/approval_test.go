@@ -23,7 +23,7 @@ func TestApprovalDigestTellsNothing(t *testing.T) {
 	catalog := payCatalog(t)
 	b := setUp(t, catalog, nil)
 	arguments := `{"pin":"4711","text":"a"}`
-	r := api.AdmitRequest{Run: "run-1", Tools: toolsOf(catalog), Known: []string{"pay"}, Calls: []api.Call{{ID: "1.1", Tool: "pay", Arguments: arguments}}}
+	r := api.AdmissionRequest{Run: "run-1", Tools: toolsOf(catalog), Known: []string{"pay"}, Calls: []api.Call{{ID: "1.1", Tool: "pay", Arguments: arguments}}}
 	tried := api.ApprovalDigest("", r.Run, "1.1", r.Tools[0], json.RawMessage(arguments), nil)
 	var digests []string
 	for range 2 {
@@ -38,7 +38,7 @@ func TestApprovalDigestTellsNothing(t *testing.T) {
 func TestEditHides(t *testing.T) {
 	catalog := payCatalog(t)
 	b := setUp(t, catalog, nil)
-	r := api.AdmitRequest{Run: "run-1", Tools: toolsOf(catalog), Known: []string{"pay"}, Calls: []api.Call{{ID: "1.1", Tool: "pay", Arguments: `{"text":"a","pin":"000000"}`}}}
+	r := api.AdmissionRequest{Run: "run-1", Tools: toolsOf(catalog), Known: []string{"pay"}, Calls: []api.Call{{ID: "1.1", Tool: "pay", Arguments: `{"text":"a","pin":"000000"}`}}}
 	v, err := b.Edit(t.Context(), api.EditRequest{Admit: r, Decision: api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada",
 		Arguments: json.RawMessage(`{"pin":"planted-pin","text":"by planted-pin","execution_plan":{"intent":"use planted-pin"}}`)}})
 	if err != nil || v.Error != nil {

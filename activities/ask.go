@@ -47,15 +47,15 @@ type askerKey struct{}
 
 // asker asks on behalf of one attempt of a call.
 type asker struct {
-	client             client.Client
-	workflowID, runID  string
-	callID, tool       string
-	within             time.Duration
-	clock              *toolClock
-	mu                 sync.Mutex
-	asked              map[string]int
-	notes              []string
-	askAgain, maxAgain time.Duration
+	client                client.Client
+	workflowID, runID     string
+	callID, tool          string
+	within                time.Duration
+	clock                 *toolClock
+	mu                    sync.Mutex
+	asked                 map[string]int
+	notes                 []string
+	askAgain, maxRequeues time.Duration
 }
 
 // withTimeout bounds an execution by the tool's timeout. A tool that may ask people finds in the context what Ask needs.
@@ -67,7 +67,7 @@ func (a *Activities) withTimeout(ctx context.Context, t attempt, spec *toolspecs
 	ctx, clock, cancel := withToolClock(ctx, spec.Execution.Timeout.Std())
 	return context.WithValue(ctx, askerKey{}, &asker{client: a.config.Client, workflowID: t.info.WorkflowExecution.ID,
 		runID: t.info.WorkflowExecution.RunID, callID: t.id, tool: spec.Name, within: within, clock: clock,
-		asked: map[string]int{}, askAgain: firstAskAgain, maxAgain: lastAskAgain}), cancel
+		asked: map[string]int{}, askAgain: firstAskAgain, maxRequeues: lastAskAgain}), cancel
 }
 
 // repliesOf returns who replied to what the call of ctx asked, in words.
@@ -90,7 +90,7 @@ func (a *asker) ask(ctx context.Context, text string, schema json.RawMessage) (a
 		return api.Reply{}, e
 	}
 	id := a.updateID(q)
-	for wait := a.askAgain; ; wait = min(2*wait, a.maxAgain) {
+	for wait := a.askAgain; ; wait = min(2*wait, a.maxRequeues) {
 		reply, err := a.post(ctx, id, q)
 		switch {
 		case err == nil:
@@ -143,7 +143,7 @@ func (a *asker) updateID(q api.Question) string {
 // outcome of the first.
 func (a *asker) post(ctx context.Context, id string, q api.Question) (reply api.Reply, err error) {
 	handle, err := a.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: a.workflowID, RunID: a.runID,
-		UpdateID: id, UpdateName: api.AskUpdate, Args: []any{q}, WaitForStage: client.WorkflowUpdateStageAccepted})
+		UpdateID: id, UpdateName: api.AskQuestionUpdate, Args: []any{q}, WaitForStage: client.WorkflowUpdateStageAccepted})
 	if err != nil {
 		return reply, err
 	}

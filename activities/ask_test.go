@@ -138,7 +138,7 @@ func TestAsk(t *testing.T) {
 	for _, p := range run.posts {
 		q := p.Args[0].(api.Question)
 		left := time.Until(q.Until)
-		if p.UpdateName != api.AskUpdate || p.UpdateID != run.posts[0].UpdateID || q.Text != "Go \uFFFDon?" || q.Tool != "probe" || q.Call == "" ||
+		if p.UpdateName != api.AskQuestionUpdate || p.UpdateID != run.posts[0].UpdateID || q.Text != "Go \uFFFDon?" || q.Tool != "probe" || q.Call == "" ||
 			string(q.Schema) != `{"type":"string"}` || left <= 0 || left > time.Minute {
 			t.Errorf("posted %+v", p)
 		}

@@ -56,7 +56,7 @@ func (c Commands) Execute(ctx context.Context, spec *toolspecs.Spec, args json.R
 		return Answer{}, err
 	}
 	answer, err := commandAnswer(&spec.Entry, result.stdout)
-	if err == nil && result.heldOpen {
+	if err == nil && result.hostedOpen {
 		answer.Notes = append(answer.Notes, "the program left something running that kept its output open; it was not waited for")
 	}
 	return answer, err

@@ -32,7 +32,7 @@ type programResult struct {
 	// ending says how the program ended: "ended with exit code 3".
 	ending string
 	// heldOpen says that the output was still open, in other hands, after the program ended.
-	heldOpen bool
+	hostedOpen bool
 }
 
 // run starts the program and waits for its end, or ends it with all its children when ctx ends or it writes too much.
@@ -65,12 +65,12 @@ func (p *program) run(ctx context.Context) (programResult, error) {
 		return programResult{}, fmt.Errorf("the program wrote more than %d bytes to standard output or standard error and was ended; ask for less, or raise entry.max_output", p.maxOutput)
 	}
 	if stopped {
-		return programResult{}, fmt.Errorf("the program was ended: %w%s", context.Cause(ctx), programs.Quoted("; standard error: ", stderr.kept.Bytes()))
+		return programResult{}, fmt.Errorf("the program was ended: %w%s", context.Cause(ctx), programs.Quoted("; standard error: ", stderr.snapshot.Bytes()))
 	}
 	return programResult{
-		stdout: stdout.kept.Bytes(), stderr: stderr.kept.Bytes(),
+		stdout: stdout.snapshot.Bytes(), stderr: stderr.snapshot.Bytes(),
 		exitCode: cmd.ProcessState.ExitCode(), ending: programs.Ending(cmd),
-		heldOpen: errors.Is(waitErr, exec.ErrWaitDelay),
+		hostedOpen: errors.Is(waitErr, exec.ErrWaitDelay),
 	}, nil
 }
 
@@ -95,18 +95,18 @@ func wait(ctx context.Context, cmd *exec.Cmd, tooMuch <-chan struct{}) (stopped 
 // cappedBuffer keeps the first limit bytes, and calls over when there are more. The buffer is not embedded, because its
 // ReadFrom would go past the limit.
 type cappedBuffer struct {
-	kept     bytes.Buffer
+	snapshot bytes.Buffer
 	limit    int
 	over     func()
 	exceeded bool
 }
 
 func (b *cappedBuffer) Write(data []byte) (int, error) {
-	room := b.limit - b.kept.Len()
+	room := b.limit - b.snapshot.Len()
 	if len(data) > room {
 		b.exceeded = true
 		b.over()
 	}
-	b.kept.Write(data[:min(len(data), room)])
+	b.snapshot.Write(data[:min(len(data), room)])
 	return len(data), nil
 }

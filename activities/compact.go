@@ -38,11 +38,11 @@ func (a *Activities) prompt(setup *api.Setup, messages []api.Message, r api.Mode
 }
 
 // settleStep makes a model's answer one that the run can go on with.
-func settleStep(response *api.ModelResponse, r api.ModelRequest, compacted api.Compacted) error {
+func finalizeStep(response *api.ModelResponse, r api.ModelRequest, compacted api.Compacted) error {
 	if r.Compact != nil {
-		return settleSummary(response, *r.Compact, compacted)
+		return finalizeSummary(response, *r.Compact, compacted)
 	}
-	return settle(&response.Message, r.Limit != "")
+	return finalizeResult(&response.Message, r.Limit != "")
 }
 
 // compactionPrompt makes the prompt of a model step that sums up a part of a conversation.
@@ -70,7 +70,7 @@ func compactionPrompt(agent *api.Agent, turn int, messages []api.Message, c api.
 }
 
 // settleSummary makes the answer of a model that summed up the message that stands for the messages.
-func settleSummary(response *api.ModelResponse, c api.Compaction, done api.Compacted) error {
+func finalizeSummary(response *api.ModelResponse, c api.Compaction, done api.Compacted) error {
 	text := strings.TrimSpace(validText(response.Message.Text))
 	switch {
 	case response.Stop == api.StopRefusal:

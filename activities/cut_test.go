@@ -68,7 +68,7 @@ func TestToolResultsFitHistory(t *testing.T) {
 // TestWholeResults proves that of a result that is cut the whole is kept where there is a place, told in its note and by its
 // reference, that nothing else is kept, and that a place which is away costs nobody the part.
 func TestWholeResults(t *testing.T) {
-	var kept []string
+	var snapshot []string
 	away := errors.New("the disk is full")
 	for _, c := range []struct {
 		name, output string
@@ -81,7 +81,7 @@ func TestWholeResults(t *testing.T) {
 	} {
 		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.MaxResult = 8 }, answers(c.output))
 		b.config.Keep = func(_ context.Context, output json.RawMessage) (string, error) {
-			kept = append(kept, string(output))
+			snapshot = append(snapshot, string(output))
 			return "ref-1", c.failure
 		}
 		result, err := b.execute(t, executionOf(compiled), nil)
@@ -92,7 +92,7 @@ func TestWholeResults(t *testing.T) {
 			t.Errorf("%s: got %+v", c.name, result)
 		}
 	}
-	if got := strings.Join(kept, " "); got != `{"a":[1,2,3],"b":"xyz"} "abcdefghijklm"` {
+	if got := strings.Join(snapshot, " "); got != `{"a":[1,2,3],"b":"xyz"} "abcdefghijklm"` {
 		t.Errorf("kept: %s", got)
 	}
 }

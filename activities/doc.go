@@ -75,7 +75,7 @@ type Activities struct {
 	offered *offers
 	// pictures are the images that models were shown.
 	pictures *pictures
-	held     *heldSlots
+	hosted   *ownedSlots
 	// speaking counts the model steps that have text under way.
 	speaking atomic.Int64
 }
@@ -111,6 +111,6 @@ func New(c Config) (*Activities, error) {
 		keys:     newKeys(c.Client),
 		offered:  newOffers(),
 		pictures: newPictures(),
-		held:     newHeldSlots(),
+		hosted:   newOwnedSlots(),
 	}, nil
 }

@@ -57,10 +57,10 @@ func hiddenLive(hider *api.Hider, say func(string)) func(string) {
 	if hider == nil || say == nil {
 		return say
 	}
-	var kept string
+	var snapshot string
 	return func(piece string) {
-		shown, rest := hider.Split(kept + piece)
-		kept = rest
+		shown, rest := hider.Split(snapshot + piece)
+		snapshot = rest
 		say(shown)
 	}
 }

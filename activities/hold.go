@@ -19,8 +19,8 @@ type Served struct {
 	// Queue is the task queue that leads to the instance, Lane the lane of its tool.
 	Queue, Lane string
 	// Tool executes the calls, as the dynamic activity; Hold is HoldActivity.
-	Tool func(context.Context, converter.EncodedValues) (api.Result, error)
-	Hold func(context.Context, api.HoldRequest) (api.HoldState, error)
+	Tool         func(context.Context, converter.EncodedValues) (api.Result, error)
+	HostInstance func(context.Context, api.HostInstanceRequest) (api.InstanceProgress, error)
 	// Failed is told why the worker cannot go on. It does not block.
 	Failed func(error)
 }
@@ -36,18 +36,18 @@ type Serve func(Served) (stop func(), err error)
 // It completes where the run needs the instance no more, and where it idled out, with what is left of it. Its failure is
 // worker_lost where the instance was given up, anything else where it could not be made; the failure's second detail is
 // what is left of the instance.
-func (a *Activities) Hold(ctx context.Context, r api.HoldRequest) (api.HoldState, error) {
+func (a *Activities) HostInstance(ctx context.Context, r api.HostInstanceRequest) (api.InstanceProgress, error) {
 	h := &holder{Activities: a, request: r, info: activity.GetInfo(ctx), log: activity.GetLogger(ctx),
 		created: make(chan creation, 1), failed: make(chan error, 1), adoptions: make(chan activity.Info), over: make(chan struct{})}
 	if e := h.prepare(ctx); e != nil {
-		return api.HoldState{}, holdFailure(e, r.Last)
+		return api.InstanceProgress{}, hostFailure(e, r.Last)
 	}
 	h.lease = newLease(a.config.Client, h.info.TaskToken, cmp.Or(h.info.HeartbeatTimeout, h.spec.Execution.Heartbeat.Std()), func() any { return h.state() })
 	switch err := h.lease.beat(ctx); {
-	case errors.Is(err, errHoldCancelled):
-		return api.HoldState{}, nil
+	case errors.Is(err, errHostCancelled):
+		return api.InstanceProgress{}, nil
 	case err != nil:
-		return h.last, holdFailure(h.lostError("its first heartbeat did not arrive: "+err.Error()), h.last)
+		return h.last, hostFailure(h.lostError("its first heartbeat did not arrive: "+err.Error()), h.last)
 	}
 	creating, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	h.endCreation = cancel
@@ -58,13 +58,13 @@ func (a *Activities) Hold(ctx context.Context, r api.HoldRequest) (api.HoldState
 // holder is one execution of Hold.
 type holder struct {
 	*Activities
-	request  api.HoldRequest
+	request  api.HostInstanceRequest
 	spec     *toolspecs.Spec
 	stateful Stateful
 	log      logger
 	lease    *lease
 	// last is what is known of the run's instances so far, gone why the state of the last one may be gone.
-	last api.HoldState
+	last api.InstanceProgress
 	gone string
 	// info is that of the hold by which the instance is held now: another than this execution's where it was adopted.
 	info    activity.Info
@@ -124,7 +124,7 @@ func (h *holder) prepare(ctx context.Context) *api.Error {
 }
 
 // state is what heartbeats tell.
-func (h *holder) state() api.HoldState {
+func (h *holder) state() api.InstanceProgress {
 	if i := h.instance.Load(); i != nil {
 		return i.state()
 	}

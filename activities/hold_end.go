@@ -14,7 +14,7 @@ import (
 const closeWithin = 10 * time.Second
 
 // finish ends the instance and reports that.
-func (h *holder) finish(end ending) (api.HoldState, error) {
+func (h *holder) finish(end ending) (api.InstanceProgress, error) {
 	close(h.over)
 	h.endCreation(errLeaseOver)
 	if end.kind != endIdle && end.kind != endStopped {
@@ -47,7 +47,7 @@ func (h *holder) close(end ending) {
 		}
 	}
 	if end.kind == endIdle && i.snapshots != nil && !i.everyCall {
-		i.snapshot(nil)
+		i.saveSnapshot(nil)
 	}
 	h.tell(end, i.close())
 }
@@ -94,7 +94,7 @@ func (h *holder) waitClosed(closed <-chan struct{}, end ending) {
 
 // report tells the run how the hold has ended. A hold that was adopted has no execution of its own: it is completed from
 // here.
-func (h *holder) report(end ending) (state api.HoldState, err error) {
+func (h *holder) report(end ending) (state api.InstanceProgress, err error) {
 	switch end.kind {
 	case endIdle:
 		state = h.state()
@@ -104,7 +104,7 @@ func (h *holder) report(end ending) (state api.HoldState, err error) {
 		if end.kind != endUnmade && !h.adopted {
 			left.State = nil // the last heartbeat has it
 		}
-		err = holdFailure(end.err, left)
+		err = hostFailure(end.err, left)
 	}
 	switch {
 	case h.unknown:
@@ -122,7 +122,7 @@ func (h *holder) report(end ending) (state api.HoldState, err error) {
 }
 
 // holdFailure is Failure with what is left of the instance. Only an instance that was given up is asked for again.
-func holdFailure(e *api.Error, state api.HoldState) error {
+func hostFailure(e *api.Error, state api.InstanceProgress) error {
 	again := *e
 	again.Retryable = e.Type == api.ErrWorkerLost
 	return Failure(&again, state)

@@ -112,7 +112,7 @@ func (h *holder) begin(c creation) *ending {
 		Tool: func(ctx context.Context, in converter.EncodedValues) (api.Result, error) {
 			return h.Tool(context.WithValue(ctx, instanceKey{}, i), in)
 		},
-		Hold: h.adopt,
+		HostInstance: h.adopt,
 		Failed: func(err error) {
 			select {
 			case h.failed <- err:
@@ -129,14 +129,14 @@ func (h *holder) begin(c creation) *ending {
 
 // adopt is the hold of an execution that continues the run, as the worker of the instance's own queue gets it. The
 // execution of Hold that made the instance goes on with it, and reports for it.
-func (h *holder) adopt(ctx context.Context, _ api.HoldRequest) (api.HoldState, error) {
+func (h *holder) adopt(ctx context.Context, _ api.HostInstanceRequest) (api.InstanceProgress, error) {
 	select {
 	case h.adoptions <- activity.GetInfo(ctx):
-		return api.HoldState{}, activity.ErrResultPending
+		return api.InstanceProgress{}, activity.ErrResultPending
 	case <-h.over:
 	case <-ctx.Done():
 	}
-	return api.HoldState{}, holdFailure(h.lostError("it is being closed"), h.state())
+	return api.InstanceProgress{}, hostFailure(h.lostError("it is being closed"), h.state())
 }
 
 // goOn goes on with the instance for the hold that has adopted it.
@@ -152,9 +152,9 @@ func (h *holder) look(ctx context.Context) *ending {
 		return h.awaitAdoption(ctx)
 	}
 	switch err := h.lease.beat(ctx); {
-	case errors.Is(err, errHoldCancelled):
+	case errors.Is(err, errHostCancelled):
 		return &ending{kind: endOver}
-	case errors.Is(err, errHoldGone):
+	case errors.Is(err, errHostGone):
 		return h.forgotten(ctx, h.lost("its heartbeats came too late"))
 	}
 	if i := h.instance.Load(); i != nil && i.idle() >= h.spec.Entry.IdleTimeout.Std() {
@@ -213,7 +213,7 @@ func (h *holder) describe(ctx context.Context, runID string) (*workflowservice.D
 
 // before returns what is known of the run's last instance, and why its state is gone where it is: from the last heartbeat
 // of whoever held it, or from the run.
-func (h *holder) before(ctx context.Context) (last api.HoldState, gone string, err error) {
+func (h *holder) before(ctx context.Context) (last api.InstanceProgress, gone string, err error) {
 	const lost = "the worker that held the last one was lost"
 	if activity.HasHeartbeatDetails(ctx) {
 		err := activity.GetHeartbeatDetails(ctx, &last)
@@ -242,17 +242,17 @@ func (h *holder) before(ctx context.Context) (last api.HoldState, gone string, e
 }
 
 // readable returns a state as it was read. One that cannot be read is gone, which must not go unnoticed.
-func (h *holder) readable(s api.HoldState, err error) api.HoldState {
+func (h *holder) readable(s api.InstanceProgress, err error) api.InstanceProgress {
 	if err == nil {
 		return s
 	}
 	h.log.Warn("the state of an instance is gone", "tool", h.request.Tool, "run", h.request.Origin.Run, "error", err)
-	return api.HoldState{Generation: max(s.Generation, h.request.Last.Generation), Used: true}
+	return api.InstanceProgress{Generation: max(s.Generation, h.request.Last.Generation), Used: true}
 }
 
 // lastHeartbeat returns what the last heartbeat told of a hold that ended with its execution, nil where there was none. known
 // says that the server still has that hold: it does for as long as it keeps the execution.
-func (h *holder) lastHeartbeat(ctx context.Context, ref api.HoldRef) (details *commonpb.Payloads, known bool, err error) {
+func (h *holder) lastHeartbeat(ctx context.Context, ref api.InstanceHost) (details *commonpb.Payloads, known bool, err error) {
 	described, err := h.config.Client.DescribeWorkflowExecution(ctx, h.info.WorkflowExecution.ID, ref.RunID)
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return nil, false, nil

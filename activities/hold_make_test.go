@@ -20,28 +20,28 @@ func TestHoldCannotMake(t *testing.T) {
 		s.Execution.Effect, s.Execution.Timeout = api.EffectIdempotent, api.Duration(50*time.Millisecond)
 		s.Execution.Retry = api.Retry{MaxAttempts: 3, InitialInterval: api.Duration(time.Millisecond)}
 	}
-	factory := func(f func(context.Context) (*keptLoud, error)) func(*holds) Stateful {
-		return func(*holds) Stateful {
-			return NewStateful("counter", func(ctx context.Context, _ StartInfo) (*keptLoud, error) {
+	factory := func(f func(context.Context) (*loudSnapshot, error)) func(*hosts) Stateful {
+		return func(*hosts) Stateful {
+			return NewStateful("counter", func(ctx context.Context, _ StartInfo) (*loudSnapshot, error) {
 				attempts++
 				return f(ctx)
-			}, (*keptLoud).Add)
+			}, (*loudSnapshot).Add)
 		}
 	}
 	for name, c := range map[string]struct {
-		factory  func(*holds) Stateful
+		factory  func(*hosts) Stateful
 		want     api.ErrorType
 		says     string
 		attempts int
 	}{
-		"plain":     {factory(func(context.Context) (*keptLoud, error) { return nil, errors.New("no disk") }), api.ErrExecution, "the instance of counter could not be made: no disk", 1},
-		"transient": {factory(func(context.Context) (*keptLoud, error) { return nil, api.Transient(errors.New("busy"), 0) }), api.ErrExecution, "busy", 3},
-		"panic":     {factory(func(context.Context) (*keptLoud, error) { panic("kaboom") }), api.ErrExecution, "kaboom", 1},
-		"own type": {factory(func(context.Context) (*keptLoud, error) {
+		"plain":     {factory(func(context.Context) (*loudSnapshot, error) { return nil, errors.New("no disk") }), api.ErrExecution, "the instance of counter could not be made: no disk", 1},
+		"transient": {factory(func(context.Context) (*loudSnapshot, error) { return nil, api.Transient(errors.New("busy"), 0) }), api.ErrExecution, "busy", 3},
+		"panic":     {factory(func(context.Context) (*loudSnapshot, error) { panic("kaboom") }), api.ErrExecution, "kaboom", 1},
+		"own type": {factory(func(context.Context) (*loudSnapshot, error) {
 			return nil, api.Errorf(api.ErrPolicyViolation, "not here")
 		}), api.ErrPolicyViolation, "not here", 1},
-		"late":    {factory(func(ctx context.Context) (*keptLoud, error) { <-ctx.Done(); return nil, ctx.Err() }), api.ErrTimeout, "was not made within 50ms", 1},
-		"unknown": {func(*holds) Stateful { return NewStateful("other", makes(&keptLoud{}), (*keptLoud).Add) }, api.ErrExecutorNotFound, `no factory "counter"`, 0},
+		"late":    {factory(func(ctx context.Context) (*loudSnapshot, error) { <-ctx.Done(); return nil, ctx.Err() }), api.ErrTimeout, "was not made within 50ms", 1},
+		"unknown": {func(*hosts) Stateful { return NewStateful("other", makes(&loudSnapshot{}), (*loudSnapshot).Add) }, api.ErrExecutorNotFound, `no factory "counter"`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			attempts = 0
@@ -53,20 +53,20 @@ func TestHoldCannotMake(t *testing.T) {
 		})
 	}
 	t.Run("state", func(t *testing.T) {
-		h := newHolds(t, recreate, keptBy(nil))
-		damaged := api.HoldState{Generation: 1, Used: true, State: []byte("text")}
+		h := newHolds(t, recreate, snapshotBy(nil))
+		damaged := api.InstanceProgress{Generation: 1, Used: true, State: []byte("text")}
 		e, left, again := h.failed(h.start(h.request(), damaged))
 		if again || !strings.Contains(e.Message, "kept state") || string(left.State) != "text" || left.Generation != 2 || h.said() != "make2 close" {
 			t.Errorf("%+v, left %+v, %s", e, left, h.said())
 		}
 	})
 	t.Run("other version", func(t *testing.T) {
-		packed, err := kept{state: []byte("1")}.pack()
+		packed, err := snapshot{state: []byte("1")}.pack()
 		if err != nil {
 			t.Fatal(err)
 		}
 		h := newHolds(t, nil, plain)
-		if e, _, _ := h.failed(h.start(h.request(), api.HoldState{Used: true, State: packed})); !strings.Contains(e.Message, "another version") {
+		if e, _, _ := h.failed(h.start(h.request(), api.InstanceProgress{Used: true, State: packed})); !strings.Contains(e.Message, "another version") {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -98,12 +98,12 @@ func TestHoldCannotMake(t *testing.T) {
 // An instance that is not yet made when its hold ends is closed if it is made nevertheless.
 func TestHoldEndsBeforeInstanceIsMade(t *testing.T) {
 	making, finish := make(chan struct{}), make(chan struct{})
-	h := newHolds(t, nil, func(h *holds) Stateful {
+	h := newHolds(t, nil, func(h *hosts) Stateful {
 		return NewStateful("counter", func(ctx context.Context, _ StartInfo) (*loud, error) {
 			close(making)
 			<-finish // it does not listen
 			h.say("made")
-			return &loud{holds: h}, nil
+			return &loud{hosts: h}, nil
 		}, (*loud).Add)
 	})
 	running := h.start(h.request())

@@ -16,7 +16,7 @@ import (
 // An instance that is made anew after a loss has the state of the last call that reported, and answers that call itself
 // where it comes again. Every heartbeat carries that state.
 func TestHoldRestores(t *testing.T) {
-	h := newHolds(t, recreate, keptBy(nil))
+	h := newHolds(t, recreate, snapshotBy(nil))
 	running := h.start(h.request())
 	first := h.add(soon(t, "the instance", h.served), 5)
 	told := h.server.last()
@@ -45,35 +45,35 @@ func TestHoldRestores(t *testing.T) {
 
 // An instance whose state is gone says so with its first answer, and why.
 func TestHoldTellsOfLostState(t *testing.T) {
-	used := api.HoldState{Generation: 4, Used: true}
+	used := api.InstanceProgress{Generation: 4, Used: true}
 	before := toldBefore(t, used)
 	for name, c := range map[string]struct {
-		change  func(*api.HoldRequest)
+		change  func(*api.HostInstanceRequest)
 		details []any
 		says    string
 	}{
 		"first":    {nil, nil, ""},
-		"unused":   {nil, []any{api.HoldState{Generation: 4}}, ""},
+		"unused":   {nil, []any{api.InstanceProgress{Generation: 4}}, ""},
 		"lost":     {nil, []any{used}, "the worker that held the last one was lost: this is a new instance of counter"},
-		"idle":     {func(r *api.HoldRequest) { r.Last = used }, nil, "the last one was closed after 10m0s without a call"},
-		"run told": {func(r *api.HoldRequest) { r.Last, r.Lost = used, true }, nil, "was lost"},
-		"server told": {func(r *api.HoldRequest) {
-			r.Before = []api.HoldRef{{RunID: "old", ActivityID: "hold/counter"}}
+		"idle":     {func(r *api.HostInstanceRequest) { r.Last = used }, nil, "the last one was closed after 10m0s without a call"},
+		"run told": {func(r *api.HostInstanceRequest) { r.Last, r.Lost = used, true }, nil, "was lost"},
+		"server told": {func(r *api.HostInstanceRequest) {
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"}}
 		}, nil, "was lost"},
-		"earlier told": {func(r *api.HoldRequest) {
-			r.Before = []api.HoldRef{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "empty", ActivityID: "hold/counter"}}
+		"earlier told": {func(r *api.HostInstanceRequest) {
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "empty", ActivityID: "hold/counter"}}
 		}, nil, "was lost"},
-		"nobody told": {func(r *api.HoldRequest) {
+		"nobody told": {func(r *api.HostInstanceRequest) {
 			r.Last.Generation = 4
-			r.Before = []api.HoldRef{{RunID: "empty", ActivityID: "hold/counter"}}
+			r.Before = []api.InstanceHost{{RunID: "empty", ActivityID: "hold/counter"}}
 		}, nil, "was lost"},
-		"forgotten": {func(r *api.HoldRequest) {
+		"forgotten": {func(r *api.HostInstanceRequest) {
 			r.Last.Generation = 4
-			r.Before = []api.HoldRef{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "empty", ActivityID: "hold/counter/2"}}
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "empty", ActivityID: "hold/counter/2"}}
 		}, nil, "was lost"},
-		"deleted": {func(r *api.HoldRequest) {
+		"deleted": {func(r *api.HostInstanceRequest) {
 			r.Last.Generation = 4
-			r.Before = []api.HoldRef{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "deleted", ActivityID: "hold/counter"}}
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "hold/counter"}, {RunID: "deleted", ActivityID: "hold/counter"}}
 		}, nil, "was lost"},
 		"unreadable": {nil, []any{"text"}, "was lost"},
 	} {
@@ -106,7 +106,7 @@ func TestHoldTellsOfLostState(t *testing.T) {
 }
 
 // toldBefore is an execution that is over, whose hold's last heartbeat told a state.
-func toldBefore(t *testing.T, told api.HoldState) *workflowservice.DescribeWorkflowExecutionResponse {
+func toldBefore(t *testing.T, told api.InstanceProgress) *workflowservice.DescribeWorkflowExecutionResponse {
 	t.Helper()
 	details, err := converter.GetDefaultDataConverter().ToPayloads(told)
 	if err != nil {
@@ -119,8 +119,8 @@ func toldBefore(t *testing.T, told api.HoldState) *workflowservice.DescribeWorkf
 
 // A state that cannot be kept is noted once, and then not kept.
 func TestHoldWithoutSnapshot(t *testing.T) {
-	for size, says := range map[int]string{maxKept + 1: "bytes compressed", -1: "no ink"} {
-		h := newHolds(t, recreate, keptBy(func(c *keptLoud) { c.size = size }))
+	for size, says := range map[int]string{maxSnapshot + 1: "bytes compressed", -1: "no ink"} {
+		h := newHolds(t, recreate, snapshotBy(func(c *loudSnapshot) { c.size = size }))
 		running := h.start(h.request())
 		s := soon(t, "the instance", h.served)
 		if notes := h.add(s, 1).Notes; len(notes) != 1 || !contains(notes[0], "not kept", says, "cannot be rebuilt") {

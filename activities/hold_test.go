@@ -22,12 +22,12 @@ import (
 // A hold makes one instance, serves its queue, executes the calls on it, and closes it when the run cancels it: whether the
 // server says so at once or with a heartbeat.
 func TestHold(t *testing.T) {
-	for name, end := range map[string]func(*holds, *held){
-		"pushed": func(h *holds, running *held) {
+	for name, end := range map[string]func(*hosts, *hosted){
+		"pushed": func(h *hosts, running *hosted) {
 			h.server.describe(runID, executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING))
 			running.end(temporal.NewCanceledError())
 		},
-		"by heartbeat": func(h *holds, _ *held) { h.server.say(temporal.NewCanceledError()) },
+		"by heartbeat": func(h *hosts, _ *hosted) { h.server.say(temporal.NewCanceledError()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHolds(t, nil, plain)
@@ -83,21 +83,21 @@ func TestHoldOfEndedRun(t *testing.T) {
 func TestHoldIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		effect api.Effect
-		cut    func(*holds)
+		cut    func(*hosts)
 		want   api.ErrorType
 	}{
-		"cut off, idempotent": {api.EffectIdempotent, func(h *holds) { h.server.say(errors.New("broken pipe")) }, api.ErrWorkerLost},
-		"cut off, once":       {api.EffectOnce, func(h *holds) { h.server.say(errors.New("broken pipe")) }, api.ErrOutcomeUnknown},
-		"replaced": {api.EffectOnce, func(h *holds) {
+		"cut off, idempotent": {api.EffectIdempotent, func(h *hosts) { h.server.say(errors.New("broken pipe")) }, api.ErrWorkerLost},
+		"cut off, once":       {api.EffectOnce, func(h *hosts) { h.server.say(errors.New("broken pipe")) }, api.ErrOutcomeUnknown},
+		"replaced": {api.EffectOnce, func(h *hosts) {
 			h.server.describe(runID, executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING))
 			h.server.say(serviceerror.NewNotFound("no such activity"))
 		}, api.ErrOutcomeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calling := make(chan struct{})
-			h := newHolds(t, func(s *toolspecs.Spec) { s.Execution.Effect = c.effect }, func(h *holds) Stateful {
+			h := newHolds(t, func(s *toolspecs.Spec) { s.Execution.Effect = c.effect }, func(h *hosts) Stateful {
 				return NewStateful("counter", func(context.Context, StartInfo) (*loud, error) {
-					return &loud{holds: h, call: func(ctx context.Context) error {
+					return &loud{hosts: h, call: func(ctx context.Context) error {
 						close(calling)
 						<-ctx.Done()
 						return context.Cause(ctx)
@@ -140,7 +140,7 @@ func TestHoldIsLost(t *testing.T) {
 
 // A worker that stops gives its instances up at once, after the calls that run; so does one that cannot serve them.
 func TestHoldStops(t *testing.T) {
-	h := newHolds(t, recreate, keptBy(nil))
+	h := newHolds(t, recreate, snapshotBy(nil))
 	running := h.start(h.request())
 	h.add(soon(t, "the instance", h.served), 5)
 	close(running.stop)
@@ -173,7 +173,7 @@ func TestHoldStops(t *testing.T) {
 // An instance that nobody uses is closed, with its state as the hold's result where it has one.
 func TestHoldIdles(t *testing.T) {
 	idle := func(s *toolspecs.Spec) { s.Entry.IdleTimeout = second }
-	h := newHolds(t, idle, keptBy(nil))
+	h := newHolds(t, idle, snapshotBy(nil))
 	running := h.start(h.request())
 	h.add(soon(t, "the instance", h.served), 5)
 	if err := soon(t, "the end", running.done); err != nil || !running.left.Used || running.left.State == nil {
@@ -193,27 +193,27 @@ func TestHoldIdles(t *testing.T) {
 }
 
 // adopt has the instance adopted by a hold of the next execution, as the worker of the instance's queue gets it.
-func (h *holds) adopt(s Served) error {
+func (h *hosts) adopt(s Served) error {
 	h.t.Helper()
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	env.RegisterActivityWithOptions(s.Hold, activity.RegisterOptions{Name: api.HoldActivity})
-	_, err := env.ExecuteActivity(api.HoldActivity, api.HoldRequest{Adopt: true})
+	env.RegisterActivityWithOptions(s.HostInstance, activity.RegisterOptions{Name: api.HostInstanceActivity})
+	_, err := env.ExecuteActivity(api.HostInstanceActivity, api.HostInstanceRequest{Adopt: true})
 	return err
 }
 
 // A run that continues as new keeps its instance: whoever adopts it goes on with it, and its end is reported by the new
 // hold's token.
 func TestHoldIsAdopted(t *testing.T) {
-	for name, end := range map[string]func(*holds, *held) ending{
-		"cancelled": func(h *holds, _ *held) ending {
+	for name, end := range map[string]func(*hosts, *hosted) ending{
+		"cancelled": func(h *hosts, _ *hosted) ending {
 			h.server.say(temporal.NewCanceledError())
 			return ending{kind: endOver}
 		},
-		"stopped": func(_ *holds, running *held) ending { close(running.stop); return ending{kind: endStopped} },
-		"idle":    func(*holds, *held) ending { return ending{kind: endIdle} },
+		"stopped": func(_ *hosts, running *hosted) ending { close(running.stop); return ending{kind: endStopped} },
+		"idle":    func(*hosts, *hosted) ending { return ending{kind: endIdle} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHolds(t, func(s *toolspecs.Spec) { recreate(s); s.Entry.IdleTimeout = 2 * second }, keptBy(nil))
+			h := newHolds(t, func(s *toolspecs.Spec) { recreate(s); s.Entry.IdleTimeout = 2 * second }, snapshotBy(nil))
 			running := h.start(h.request())
 			s := soon(t, "the instance", h.served)
 			h.add(s, 1)
@@ -233,7 +233,7 @@ func TestHoldIsAdopted(t *testing.T) {
 			}
 			if want.kind == endStopped {
 				var e api.Error
-				var left api.HoldState
+				var left api.InstanceProgress
 				if app, ok := errors.AsType[*temporal.ApplicationError](report.err); !ok || app.Details(&e, &left) != nil || left.State == nil {
 					t.Errorf("reported %v, left %+v", report.err, left)
 				}
@@ -261,7 +261,7 @@ func TestHoldIsNotAdopted(t *testing.T) {
 	if err := soon(t, "the end", running.done); !errors.Is(err, activity.ErrResultPending) || h.said() != "make1 serve stop close" {
 		t.Errorf("%v, %s", err, h.said())
 	}
-	if err := h.adopt(Served{Hold: (&holder{request: h.request(), over: closedChannel()}).adopt}); err == nil {
+	if err := h.adopt(Served{HostInstance: (&holder{request: h.request(), over: closedChannel()}).adopt}); err == nil {
 		t.Error("an instance that is being closed was adopted")
 	}
 }

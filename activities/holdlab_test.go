@@ -22,10 +22,10 @@ import (
 )
 
 // holds is a process that holds instances of the tool "counter", the server that it talks to, and what it did.
-type holds struct {
+type hosts struct {
 	*Activities
 	t        *testing.T
-	server   *heldServer
+	server   *hostedServer
 	compiled *toolspecs.Compiled
 	// served gets what is to be served when an instance has been made; refuse keeps it from being served.
 	served chan Served
@@ -35,13 +35,13 @@ type holds struct {
 	log []string
 }
 
-func (h *holds) say(text string) {
+func (h *hosts) say(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.log = append(h.log, text)
 }
 
-func (h *holds) said() string {
+func (h *hosts) said() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return strings.Join(h.log, " ")
@@ -50,13 +50,13 @@ func (h *holds) said() string {
 // loud is a counter that says what is done with it.
 type loud struct {
 	tally
-	holds *holds
+	hosts *hosts
 	call  func(ctx context.Context) error
 }
 
 func (c *loud) Add(ctx context.Context, in tallyArgs) (int, error) {
 	call, _ := api.ContextOf(ctx)
-	c.holds.say(fmt.Sprint("add", in.By, "/", call.Generation))
+	c.hosts.say(fmt.Sprint("add", in.By, "/", call.Generation))
 	c.n += in.By
 	if c.call != nil {
 		if err := c.call(ctx); err != nil {
@@ -67,36 +67,38 @@ func (c *loud) Add(ctx context.Context, in tallyArgs) (int, error) {
 }
 
 func (c *loud) Close() error {
-	c.holds.say("close")
+	c.hosts.say("close")
 	return nil
 }
 
 // keptLoud can be rebuilt; size is how many bytes its snapshots take beside its number.
-type keptLoud struct {
+type loudSnapshot struct {
 	loud
 	size int
 }
 
-func (c *keptLoud) Add(ctx context.Context, in tallyArgs) (int, error) { return c.loud.Add(ctx, in) }
+func (c *loudSnapshot) Add(ctx context.Context, in tallyArgs) (int, error) {
+	return c.loud.Add(ctx, in)
+}
 
-func (c *keptLoud) Snapshot(context.Context) ([]byte, error) {
-	c.holds.say("snapshot")
+func (c *loudSnapshot) Snapshot(context.Context) ([]byte, error) {
+	c.hosts.say("snapshot")
 	if c.size < 0 {
 		return nil, errors.New("no ink")
 	}
-	return slices.Concat([]byte(fmt.Sprintln(c.n)), noise(c.holds.t, c.size)), nil
+	return slices.Concat([]byte(fmt.Sprintln(c.n)), noise(c.hosts.t, c.size)), nil
 }
 
-func (c *keptLoud) Restore(_ context.Context, state []byte) error {
-	c.holds.say("restore")
+func (c *loudSnapshot) Restore(_ context.Context, state []byte) error {
+	c.hosts.say("restore")
 	_, err := fmt.Sscanln(string(state), &c.n)
 	return err
 }
 
 // newHolds makes a process whose factory is that of s; change completes the spec.
-func newHolds(t *testing.T, change func(*toolspecs.Spec), factory func(*holds) Stateful) *holds {
+func newHolds(t *testing.T, change func(*toolspecs.Spec), factory func(*hosts) Stateful) *hosts {
 	t.Helper()
-	h := &holds{t: t, server: &heldServer{described: map[string]*workflowservice.DescribeWorkflowExecutionResponse{}, completed: make(chan holdReport, 1)},
+	h := &hosts{t: t, server: &hostedServer{described: map[string]*workflowservice.DescribeWorkflowExecutionResponse{}, completed: make(chan hostReport, 1)},
 		served: make(chan Served, 10)}
 	catalog := catalogOf(t, spec("counter", func(s *toolspecs.Spec) {
 		s.Entry.Type = api.KindStateful
@@ -127,57 +129,57 @@ func newHolds(t *testing.T, change func(*toolspecs.Spec), factory func(*holds) S
 	return h
 }
 
-func plain(h *holds) Stateful {
+func plain(h *hosts) Stateful {
 	return NewStateful("counter", func(_ context.Context, info StartInfo) (*loud, error) {
 		h.say(fmt.Sprint("make", info.Generation))
-		return &loud{holds: h}, nil
+		return &loud{hosts: h}, nil
 	}, (*loud).Add)
 }
 
-func keptBy(change func(*keptLoud)) func(*holds) Stateful {
-	return func(h *holds) Stateful {
-		return NewStateful("counter", func(_ context.Context, info StartInfo) (*keptLoud, error) {
+func snapshotBy(change func(*loudSnapshot)) func(*hosts) Stateful {
+	return func(h *hosts) Stateful {
+		return NewStateful("counter", func(_ context.Context, info StartInfo) (*loudSnapshot, error) {
 			h.say(fmt.Sprint("make", info.Generation))
-			c := &keptLoud{loud: loud{holds: h}}
+			c := &loudSnapshot{loud: loud{hosts: h}}
 			if change != nil {
 				change(c)
 			}
 			return c, nil
-		}, (*keptLoud).Add)
+		}, (*loudSnapshot).Add)
 	}
 }
 
 func recreate(s *toolspecs.Spec) { s.Entry.OnLoss = api.OnLossRecreate }
 
 // held is a running hold.
-type held struct {
+type hosted struct {
 	end  context.CancelCauseFunc
 	stop chan struct{}
 	done chan error
-	left api.HoldState
+	left api.InstanceProgress
 }
 
-func (h *holds) request() api.HoldRequest {
-	return api.HoldRequest{Tool: "counter", Digest: h.compiled.Digest, Origin: api.Origin{Run: "run-1"}, Queue: "q/instance/run-1/counter"}
+func (h *hosts) request() api.HostInstanceRequest {
+	return api.HostInstanceRequest{Tool: "counter", Digest: h.compiled.Digest, Origin: api.Origin{Run: "run-1"}, Queue: "q/instance/run-1/counter"}
 }
 
 // start starts a hold; details are those of the attempt before, if there was one.
-func (h *holds) start(r api.HoldRequest, details ...any) *held {
+func (h *hosts) start(r api.HostInstanceRequest, details ...any) *hosted {
 	h.t.Helper()
-	running := &held{stop: make(chan struct{}), done: make(chan error, 1)}
+	running := &hosted{stop: make(chan struct{}), done: make(chan error, 1)}
 	ends := make(chan context.CancelCauseFunc, 1)
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
 	env.SetWorkerStopChannel(running.stop)
 	if len(details) > 0 {
 		env.SetHeartbeatDetails(details[0])
 	}
-	env.RegisterActivityWithOptions(func(ctx context.Context, r api.HoldRequest) (api.HoldState, error) {
+	env.RegisterActivityWithOptions(func(ctx context.Context, r api.HostInstanceRequest) (api.InstanceProgress, error) {
 		ctx, end := context.WithCancelCause(ctx)
 		ends <- end
-		return h.Hold(ctx, r)
-	}, activity.RegisterOptions{Name: api.HoldActivity})
+		return h.HostInstance(ctx, r)
+	}, activity.RegisterOptions{Name: api.HostInstanceActivity})
 	go func() {
-		value, err := env.ExecuteActivity(api.HoldActivity, r)
+		value, err := env.ExecuteActivity(api.HostInstanceActivity, r)
 		if err == nil {
 			err = value.Get(&running.left)
 		}
@@ -188,7 +190,7 @@ func (h *holds) start(r api.HoldRequest, details ...any) *held {
 }
 
 // call executes a call on the instance that is served.
-func (h *holds) call(s Served, by int) (result api.Result, err error) {
+func (h *hosts) call(s Served, by int) (result api.Result, err error) {
 	h.t.Helper()
 	x := executionOf(h.compiled)
 	x.Arguments = json.RawMessage(fmt.Sprintf(`{"by":%d}`, by))
@@ -199,7 +201,7 @@ func (h *holds) call(s Served, by int) (result api.Result, err error) {
 	return result, err
 }
 
-func (h *holds) add(s Served, by int) api.Result {
+func (h *hosts) add(s Served, by int) api.Result {
 	h.t.Helper()
 	result, err := h.call(s, by)
 	if err != nil {
@@ -209,7 +211,7 @@ func (h *holds) add(s Served, by int) api.Result {
 }
 
 // failed waits for a hold's failure and returns it with what it tells of the instance.
-func (h *holds) failed(running *held) (e api.Error, left api.HoldState, again bool) {
+func (h *hosts) failed(running *hosted) (e api.Error, left api.InstanceProgress, again bool) {
 	h.t.Helper()
 	app, ok := errors.AsType[*temporal.ApplicationError](soon(h.t, "the hold's end", running.done))
 	if !ok || app.Details(&e, &left) != nil {

@@ -26,7 +26,7 @@ type Hook struct {
 	point api.HookPoint
 	// One of these is set, by the point.
 	begin  func(context.Context, HookRun) (api.HookAnswer, error)
-	before func(context.Context, HookCall) (HookVerdict, error)
+	before func(context.Context, HookCall) (HookDecision, error)
 	after  func(context.Context, HookCall, json.RawMessage) (json.RawMessage, error)
 	end    func(context.Context, HookEnd) error
 	// fault is why the hook cannot be registered.
@@ -64,7 +64,7 @@ type HookCall struct {
 }
 
 // HookVerdict is what a hook decides about a call before it runs. The zero value lets it proceed; at most one field is set.
-type HookVerdict struct {
+type HookDecision struct {
 	// Block is why the call must not run. The model is told.
 	Block string
 	// Arguments, a JSON object, replace those of the call. They are validated like the model's own.
@@ -94,7 +94,7 @@ func NewMemoryRetrieve(name string, f func(ctx context.Context, r HookRun) (text
 }
 
 // NewBeforeCall makes a hook that decides about calls before they run.
-func NewBeforeCall(name string, f func(ctx context.Context, c HookCall) (HookVerdict, error)) Hook {
+func NewBeforeCall(name string, f func(ctx context.Context, c HookCall) (HookDecision, error)) Hook {
 	return Hook{name: name, point: api.HookBeforeCall, before: f, fault: noFunction(f == nil)}
 }
 

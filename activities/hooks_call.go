@@ -24,35 +24,35 @@ const (
 
 // beforeCalls has the hooks before calls decide about those that are admitted, about all at once. The error is
 // that of ctx.
-func (a *Activities) beforeCalls(ctx context.Context, r api.AdmitRequest, verdicts []api.Verdict) ([]api.Verdict, error) {
+func (a *Activities) beforeCalls(ctx context.Context, r api.AdmissionRequest, decisions []api.AdmissionDecision) ([]api.AdmissionDecision, error) {
 	if len(r.Hooks) == 0 {
-		return verdicts, nil
+		return decisions, nil
 	}
 	var all sync.WaitGroup
-	for i, v := range verdicts {
+	for i, v := range decisions {
 		if hooks := api.HooksFor(r.Hooks, r.Calls[i].Tool); v.Error == nil && len(hooks) > 0 {
-			all.Go(func() { verdicts[i] = a.beforeCall(ctx, r, r.Calls[i], v, hooks) })
+			all.Go(func() { decisions[i] = a.beforeCall(ctx, r, r.Calls[i], v, hooks) })
 		}
 	}
 	all.Wait()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return verdicts, nil
+	return decisions, nil
 }
 
 // recordable returns the verdicts of the first calls, as many as fit into one marker.
-func recordable(verdicts []api.Verdict) []api.Verdict {
+func recordable(decisions []api.AdmissionDecision) []api.AdmissionDecision {
 	size := 0
-	for i, v := range verdicts {
+	for i, v := range decisions {
 		if len(v.Hooks)+len(v.Policies) > 0 || v.Approval != nil {
 			size += recordedSize(v)
 		}
 		if i > 0 && size > maxAllHooked {
-			return verdicts[:i]
+			return decisions[:i]
 		}
 	}
-	return verdicts
+	return decisions
 }
 
 // recordedSize is how many bytes a value takes in history.
@@ -65,7 +65,7 @@ func recordedSize(v any) int {
 }
 
 // beforeCall takes one call past its hooks, in order: each sees the arguments as the one before it left them.
-func (a *Activities) beforeCall(ctx context.Context, r api.AdmitRequest, c api.Call, v api.Verdict, hooks []api.Hook) api.Verdict {
+func (a *Activities) beforeCall(ctx context.Context, r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, hooks []api.Hook) api.AdmissionDecision {
 	tool, _ := toolOf(r, c.Tool)
 	ctx = withHookContext(ctx, *r.Origin, r.Parent, c.ID, tool)
 	if len(v.Arguments) > 0 {
@@ -95,20 +95,20 @@ func (a *Activities) beforeCall(ctx context.Context, r api.AdmitRequest, c api.C
 }
 
 // stopped leaves in a verdict what a call needs that does not run.
-func stopped(v api.Verdict) api.Verdict {
-	return api.Verdict{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens, Plan: v.Plan, Hooks: v.Hooks,
+func stopped(v api.AdmissionDecision) api.AdmissionDecision {
+	return api.AdmissionDecision{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens, Plan: v.Plan, Hooks: v.Hooks,
 		Policies: v.Policies, Labels: v.Labels, Result: v.Result, Error: v.Error}
 }
 
 // decide returns the verdict as one hook changes it. The error is the hook's failure.
-func (a *Activities) decide(ctx context.Context, r api.AdmitRequest, c api.Call, v api.Verdict, h api.Hook) (api.Verdict, error) {
+func (a *Activities) decide(ctx context.Context, r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, h api.Hook) (api.AdmissionDecision, error) {
 	registered, err := a.config.Hooks.find(api.HookBeforeCall, h.Name)
 	if err != nil {
 		return v, err
 	}
 	tool, _ := toolOf(r, c.Tool)
 	call := HookCall{ID: c.ID, Tool: c.Tool, Effect: tool.Effect, Arguments: json.RawMessage(c.Arguments)}
-	decided, err := inTime(ctx, h, func(ctx context.Context) (HookVerdict, error) { return registered.before(ctx, call) })
+	decided, err := inTime(ctx, h, func(ctx context.Context) (HookDecision, error) { return registered.before(ctx, call) })
 	if err != nil {
 		return v, err
 	}
@@ -128,7 +128,7 @@ func (a *Activities) decide(ctx context.Context, r api.AdmitRequest, c api.Call,
 	return v, nil
 }
 
-func (v HookVerdict) several() bool {
+func (v HookDecision) several() bool {
 	n := 0
 	for _, set := range []bool{v.Block != "", v.Arguments != nil, v.Override != nil} {
 		if set {
@@ -145,7 +145,7 @@ func blocked(format string, args ...any) *api.Error {
 }
 
 // override takes a hook's answer through the phase post_execution, as if it were the tool's.
-func (a *Activities) override(ctx context.Context, tool api.Tool, v api.Verdict, h api.Hook, output json.RawMessage) (api.Verdict, error) {
+func (a *Activities) override(ctx context.Context, tool api.Tool, v api.AdmissionDecision, h api.Hook, output json.RawMessage) (api.AdmissionDecision, error) {
 	compiled, err := a.specs.of(tool)
 	if err != nil {
 		return v, err
@@ -187,7 +187,7 @@ func listed(problems []api.Problem) string {
 }
 
 // rewrite admits a call anew with a hook's arguments: they may be for another key of the lane, or be asked as another question.
-func (a *Activities) rewrite(r api.AdmitRequest, c api.Call, v api.Verdict, h api.Hook, arguments json.RawMessage) (api.Verdict, error) {
+func (a *Activities) rewrite(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, h api.Hook, arguments json.RawMessage) (api.AdmissionDecision, error) {
 	c.Arguments, c.Plan = string(arguments), v.Plan
 	next := a.preValidate(r, c)
 	if e := next.Error; e != nil {
@@ -206,8 +206,8 @@ func (a *Activities) rewrite(r api.AdmitRequest, c api.Call, v api.Verdict, h ap
 	return next, nil
 }
 
-func acted(h api.Hook, point api.HookPoint, did api.HookDeed, reason string) api.HookAction {
-	return api.HookAction{Hook: h.Name, Point: point, Did: did, Reason: hookText(reason)}
+func acted(h api.Hook, point api.HookPoint, did api.HookOutcome, reason string) api.HookAction {
+	return api.HookAction{Hook: h.Name, Point: point, Outcome: did, Reason: hookText(reason)}
 }
 
 func logHook(ctx context.Context, h api.Hook, point api.HookPoint, err error) {

@@ -41,7 +41,7 @@ func TestNewHooks(t *testing.T) {
 }
 
 // hookedRequest is a request with hooks before calls of the tool "probe", which takes a text and a number.
-func hookBench(t testing.TB, hooks ...Hook) (*bench, api.AdmitRequest) {
+func hookBench(t testing.TB, hooks ...Hook) (*bench, api.AdmissionRequest) {
 	t.Helper()
 	catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) {
 		s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "n", Type: "integer", Default: json.RawMessage("1")})
@@ -49,7 +49,7 @@ func hookBench(t testing.TB, hooks ...Hook) (*bench, api.AdmitRequest) {
 		s.Execution.MaxResult = 400 << 10
 	}), spec("other", nil))
 	b := setUp(t, catalog, func(c *Config) { c.Hooks = hooksOf(t, hooks...) })
-	r := api.AdmitRequest{Tools: toolsOf(catalog), Known: []string{"probe", "other"},
+	r := api.AdmissionRequest{Tools: toolsOf(catalog), Known: []string{"probe", "other"},
 		Origin: &api.Origin{Run: "run-1", Caller: api.Caller{Type: api.CallerAgent, ID: "tester"}}}
 	for _, h := range hooks {
 		r.Hooks = append(r.Hooks, api.Hook{Name: h.name})
@@ -58,8 +58,8 @@ func hookBench(t testing.TB, hooks ...Hook) (*bench, api.AdmitRequest) {
 }
 
 // before makes a hook before calls that decides always the same.
-func before(v HookVerdict, err error) Hook {
-	return NewBeforeCall("h", func(context.Context, HookCall) (HookVerdict, error) { return v, err })
+func before(v HookDecision, err error) Hook {
+	return NewBeforeCall("h", func(context.Context, HookCall) (HookDecision, error) { return v, err })
 }
 
 // TestBeforeCall proves what comes of everything that a hook before a call can decide, and of all that can be wrong with it, where
@@ -71,27 +71,27 @@ func TestBeforeCall(t *testing.T) {
 		error   []string
 		output  string
 		changed string
-		did     api.HookDeed
+		did     api.HookOutcome
 	}{
-		{name: "proceeds", hook: before(HookVerdict{}, nil)},
-		{name: "blocks", hook: before(HookVerdict{Block: "no\xff"}, nil), error: []string{`the hook "h" says: no`}, did: api.HookBlocked},
-		{name: "changes", hook: before(HookVerdict{Arguments: json.RawMessage(`{"text":"b"}`)}, nil), changed: `{"text":"b","n":1}`, did: api.HookModified},
-		{name: "changes to the same", hook: before(HookVerdict{Arguments: json.RawMessage(`{"text":"b","n":2}`)}, nil), changed: `{"text":"b","n":2}`, did: api.HookModified},
-		{name: "changes wrongly", hook: before(HookVerdict{Arguments: json.RawMessage(`{"txt":"b"}`)}, nil), error: []string{"refused", "$.txt"}, did: api.HookFailed},
-		{name: "changes too much", hook: before(HookVerdict{Arguments: json.RawMessage(`{"text":"` + strings.Repeat("b", maxHooked) + `"}`)}, nil),
+		{name: "proceeds", hook: before(HookDecision{}, nil)},
+		{name: "blocks", hook: before(HookDecision{Block: "no\xff"}, nil), error: []string{`the hook "h" says: no`}, did: api.HookBlocked},
+		{name: "changes", hook: before(HookDecision{Arguments: json.RawMessage(`{"text":"b"}`)}, nil), changed: `{"text":"b","n":1}`, did: api.HookModified},
+		{name: "changes to the same", hook: before(HookDecision{Arguments: json.RawMessage(`{"text":"b","n":2}`)}, nil), changed: `{"text":"b","n":2}`, did: api.HookModified},
+		{name: "changes wrongly", hook: before(HookDecision{Arguments: json.RawMessage(`{"txt":"b"}`)}, nil), error: []string{"refused", "$.txt"}, did: api.HookFailed},
+		{name: "changes too much", hook: before(HookDecision{Arguments: json.RawMessage(`{"text":"` + strings.Repeat("b", maxHooked) + `"}`)}, nil),
 			error: []string{"its arguments take"}, did: api.HookFailed},
-		{name: "overrides", hook: before(HookVerdict{Override: json.RawMessage(` "<mine>" `)}, nil), output: `"<mine>"`, did: api.HookOverrode},
-		{name: "overrides with no JSON", hook: before(HookVerdict{Override: json.RawMessage(`mine`)}, nil), error: []string{"no JSON"}, did: api.HookFailed},
-		{name: "overrides in another form", hook: before(HookVerdict{Override: json.RawMessage(`7`)}, nil), error: []string{"form that probe declares"}, did: api.HookFailed},
-		{name: "overrides with too much", hook: before(HookVerdict{Override: json.RawMessage(`"` + strings.Repeat("<", maxHooked/3) + `"`)}, nil),
+		{name: "overrides", hook: before(HookDecision{Override: json.RawMessage(` "<mine>" `)}, nil), output: `"<mine>"`, did: api.HookOverrode},
+		{name: "overrides with no JSON", hook: before(HookDecision{Override: json.RawMessage(`mine`)}, nil), error: []string{"no JSON"}, did: api.HookFailed},
+		{name: "overrides in another form", hook: before(HookDecision{Override: json.RawMessage(`7`)}, nil), error: []string{"form that probe declares"}, did: api.HookFailed},
+		{name: "overrides with too much", hook: before(HookDecision{Override: json.RawMessage(`"` + strings.Repeat("<", maxHooked/3) + `"`)}, nil),
 			error: []string{"its answer takes"}, did: api.HookFailed},
-		{name: "decides twice", hook: before(HookVerdict{Block: "a", Override: json.RawMessage(`"b"`)}, nil), error: []string{"several things"}, did: api.HookFailed},
-		{name: "fails", hook: before(HookVerdict{}, errors.New("no database")), error: []string{`the hook "h" before the call failed: no database`}, did: api.HookFailed},
-		{name: "panics", hook: NewBeforeCall("h", func(context.Context, HookCall) (HookVerdict, error) { panic("oh") }), error: []string{"it panicked: oh"}, did: api.HookFailed},
-		{name: "hangs", hook: NewBeforeCall("h", func(context.Context, HookCall) (HookVerdict, error) { select {} }), error: []string{"did not end within 50ms"}, did: api.HookFailed},
-		{name: "obeys its context", hook: NewBeforeCall("h", func(ctx context.Context, _ HookCall) (HookVerdict, error) {
+		{name: "decides twice", hook: before(HookDecision{Block: "a", Override: json.RawMessage(`"b"`)}, nil), error: []string{"several things"}, did: api.HookFailed},
+		{name: "fails", hook: before(HookDecision{}, errors.New("no database")), error: []string{`the hook "h" before the call failed: no database`}, did: api.HookFailed},
+		{name: "panics", hook: NewBeforeCall("h", func(context.Context, HookCall) (HookDecision, error) { panic("oh") }), error: []string{"it panicked: oh"}, did: api.HookFailed},
+		{name: "hangs", hook: NewBeforeCall("h", func(context.Context, HookCall) (HookDecision, error) { select {} }), error: []string{"did not end within 50ms"}, did: api.HookFailed},
+		{name: "obeys its context", hook: NewBeforeCall("h", func(ctx context.Context, _ HookCall) (HookDecision, error) {
 			<-ctx.Done()
-			return HookVerdict{}, ctx.Err()
+			return HookDecision{}, ctx.Err()
 		}),
 			error: []string{"did not end within 50ms"}, did: api.HookFailed},
 		{name: "is not there", hook: Hook{name: "gone"}, error: []string{`no hook "gone" for before_call; it has none`}, did: api.HookFailed},
@@ -105,11 +105,11 @@ func TestBeforeCall(t *testing.T) {
 				b, r := hookBench(t, registered...)
 				r.Hooks = []api.Hook{{Name: test.hook.name, OnError: on, Tools: []string{"probe"}, Timeout: second / 20}}
 				r.Calls = []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}, {ID: "1.2", Tool: "other", Arguments: `{"text":"a"}`}}
-				verdicts := b.admit(t, r)
-				if other := verdicts[1]; other.Error != nil || len(other.Hooks) > 0 {
+				decisions := b.admit(t, r)
+				if other := decisions[1]; other.Error != nil || len(other.Hooks) > 0 {
 					t.Errorf("a call of another tool has the verdict %+v", other)
 				}
-				v := verdicts[0]
+				v := decisions[0]
 				ignored := test.did == api.HookFailed && on == api.HookIgnored
 				switch {
 				case test.error != nil && !ignored:
@@ -125,7 +125,7 @@ func TestBeforeCall(t *testing.T) {
 				case test.changed != "" && string(v.Arguments) != test.changed, test.changed == "" && string(v.Arguments) != `{"text":"a","n":1}`:
 					t.Errorf("the arguments are %s", v.Arguments)
 				}
-				if test.did == "" && len(v.Hooks) > 0 || test.did != "" && (len(v.Hooks) != 1 || v.Hooks[0].Did != test.did) {
+				if test.did == "" && len(v.Hooks) > 0 || test.did != "" && (len(v.Hooks) != 1 || v.Hooks[0].Outcome != test.did) {
 					t.Errorf("noted are %+v", v.Hooks)
 				}
 			})
@@ -138,8 +138,8 @@ func TestBeforeCall(t *testing.T) {
 func TestBeforeCallsInOrder(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
-	see := func(name string, v HookVerdict) Hook {
-		return NewBeforeCall(name, func(ctx context.Context, c HookCall) (HookVerdict, error) {
+	see := func(name string, v HookDecision) Hook {
+		return NewBeforeCall(name, func(ctx context.Context, c HookCall) (HookDecision, error) {
 			call, _ := api.ContextOf(ctx)
 			mu.Lock()
 			defer mu.Unlock()
@@ -147,8 +147,8 @@ func TestBeforeCallsInOrder(t *testing.T) {
 			return v, nil
 		})
 	}
-	b, r := hookBench(t, see("one", HookVerdict{Arguments: json.RawMessage(`{"text":"b"}`)}), see("two", HookVerdict{Arguments: json.RawMessage(`{"text":"c","n":2}`)}),
-		see("three", HookVerdict{Block: "enough"}), see("four", HookVerdict{}))
+	b, r := hookBench(t, see("one", HookDecision{Arguments: json.RawMessage(`{"text":"b"}`)}), see("two", HookDecision{Arguments: json.RawMessage(`{"text":"c","n":2}`)}),
+		see("three", HookDecision{Block: "enough"}), see("four", HookDecision{}))
 	r.Calls = []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}, {ID: "1.2", Tool: "probe", Arguments: `{"text":1}`}}
 	v := b.admit(t, r)[0]
 	want := []string{`one 1.1 probe {"text":"a","n":1} run-1/1.1 read`, `two 1.1 probe {"text":"b","n":1} run-1/1.1 read`, `three 1.1 probe {"text":"c","n":2} run-1/1.1 read`}
@@ -166,18 +166,18 @@ func TestBeforeCallsInOrder(t *testing.T) {
 // TestBeforeCallsAreBounded proves that where hooks make the verdicts of a turn too long for one marker, the first calls are
 // answered alone, and that hooks that a run's end overtakes decide nothing.
 func TestBeforeCallsAreBounded(t *testing.T) {
-	b, r := hookBench(t, before(HookVerdict{Override: json.RawMessage(`"` + strings.Repeat("x", 200<<10) + `"`)}, nil))
+	b, r := hookBench(t, before(HookDecision{Override: json.RawMessage(`"` + strings.Repeat("x", 200<<10) + `"`)}, nil))
 	for i := range 20 {
 		r.Calls = append(r.Calls, api.Call{ID: fmt.Sprint("1.", i), Tool: "probe", Arguments: `{"text":"a"}`})
 	}
-	verdicts, err := b.Admit(t.Context(), r)
-	if err != nil || len(verdicts) == 0 || len(verdicts) > 5 || recordedSize(verdicts) > api.MaxPayload {
-		t.Errorf("%d verdicts of %d bytes, %v", len(verdicts), recordedSize(verdicts), err)
+	decisions, err := b.Admit(t.Context(), r)
+	if err != nil || len(decisions) == 0 || len(decisions) > 5 || recordedSize(decisions) > api.MaxPayload {
+		t.Errorf("%d verdicts of %d bytes, %v", len(decisions), recordedSize(decisions), err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if verdicts, err := b.Admit(ctx, r); err == nil {
-		t.Errorf("got %d verdicts", len(verdicts))
+	if decisions, err := b.Admit(ctx, r); err == nil {
+		t.Errorf("got %d verdicts", len(decisions))
 	}
 }
 
@@ -199,7 +199,7 @@ func TestAfterCall(t *testing.T) {
 		name, want string
 		hook       Hook
 		on         api.HookFailure
-		did        api.HookDeed
+		did        api.HookOutcome
 		failure    string
 	}{
 		{"leaves it", "secret", after("", nil), "", "", ""},
@@ -231,7 +231,7 @@ func TestAfterCall(t *testing.T) {
 			if err != nil || result.ForModel() != test.want {
 				t.Errorf("got %+v, %v", result, err)
 			}
-			if test.did == "" && len(result.Hooks) > 0 || test.did != "" && (len(result.Hooks) != 1 || result.Hooks[0].Did != test.did) {
+			if test.did == "" && len(result.Hooks) > 0 || test.did != "" && (len(result.Hooks) != 1 || result.Hooks[0].Outcome != test.did) {
 				t.Errorf("noted are %+v", result.Hooks)
 			}
 		})

@@ -29,20 +29,20 @@ var waiting = &api.Error{Message: "a person is asked"}
 // Reply checks a reply to an open question, or has one that was found to fit end the call that was the question: an
 // answer becomes its result, through the phase post_execution like every other one, and a refusal its error. Reply runs
 // as a local activity of the update that brought the reply, and may run again: a call that is over stays as it is.
-func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyVerdict, error) {
+func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyDecision, error) {
 	if !r.Complete {
 		problems, err := checkReply(r)
-		return api.ReplyVerdict{Problems: problems}, err
+		return api.ReplyDecision{Problems: problems}, err
 	}
 	outcome := api.CallOutcome{ID: r.Question.Call, Tool: r.Tool.Name, Error: r.Reply.Denied()}
 	if !r.Reply.Decline {
 		compiled, err := a.specs.of(*r.Tool)
 		if err != nil {
-			return api.ReplyVerdict{}, fmt.Errorf("the pinned toolspec of %s cannot be used here: %w", r.Tool.Name, err)
+			return api.ReplyDecision{}, fmt.Errorf("the pinned toolspec of %s cannot be used here: %w", r.Tool.Name, err)
 		}
 		var value bytes.Buffer
 		if err := json.Compact(&value, r.Reply.Value); err != nil {
-			return api.ReplyVerdict{}, err
+			return api.ReplyDecision{}, err
 		}
 		result, failure := a.postExecute(ctx, compiled, Answer{Output: value.Bytes(), Notes: append(slices.Clone(r.Notes), r.Reply.Note())},
 			unexecuted(ctx, r.Origin, r.Parent, r.Question.Call, *r.Tool, r.Arguments, r.Hooks))
@@ -50,12 +50,12 @@ func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyVe
 	}
 	early, err := a.complete(ctx, outcome)
 	if early {
-		return api.ReplyVerdict{Early: true}, nil
+		return api.ReplyDecision{Early: true}, nil
 	}
 	if err == nil {
 		a.remember(r.Origin, outcome)
 	}
-	return api.ReplyVerdict{}, err
+	return api.ReplyDecision{}, err
 }
 
 // checkReply returns everything that keeps a reply's value from being an answer.

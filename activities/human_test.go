@@ -31,10 +31,10 @@ func humanBench(t *testing.T) (*bench, *askedRun, api.ReplyRequest) {
 		Origin: executionOf(compiled).Origin}
 }
 
-func (b *bench) reply(t *testing.T, r api.ReplyRequest) (api.ReplyVerdict, error) {
+func (b *bench) reply(t *testing.T, r api.ReplyRequest) (api.ReplyDecision, error) {
 	t.Helper()
-	var verdict api.ReplyVerdict
-	value, err := within(t, api.ReplyActivity, r, func(ctx context.Context, in converter.EncodedValues) (any, error) {
+	var decision api.ReplyDecision
+	value, err := within(t, api.CheckReplyActivity, r, func(ctx context.Context, in converter.EncodedValues) (any, error) {
 		var r api.ReplyRequest
 		if err := in.Get(&r); err != nil {
 			return nil, err
@@ -42,9 +42,9 @@ func (b *bench) reply(t *testing.T, r api.ReplyRequest) (api.ReplyVerdict, error
 		return b.Reply(ctx, r)
 	})
 	if err == nil {
-		err = value.Get(&verdict)
+		err = value.Get(&decision)
 	}
-	return verdict, err
+	return decision, err
 }
 
 // TestHumanWaits proves that the execution of a human tool is over at once, and its call not.
@@ -75,14 +75,14 @@ func TestReplyIsChecked(t *testing.T) {
 			}
 			continue
 		}
-		verdict, err := b.reply(t, r)
-		if err != nil || len(verdict.Problems) != want {
-			t.Errorf("%s: %+v, %v", value, verdict, err)
+		decision, err := b.reply(t, r)
+		if err != nil || len(decision.Problems) != want {
+			t.Errorf("%s: %+v, %v", value, decision, err)
 		}
 	}
 	r.Reply = api.Reply{Question: "1.1", By: "ada", Decline: true}
-	if verdict, err := b.reply(t, r); err != nil || len(verdict.Problems) > 0 {
-		t.Errorf("a refusal: %+v, %v", verdict, err)
+	if decision, err := b.reply(t, r); err != nil || len(decision.Problems) > 0 {
+		t.Errorf("a refusal: %+v, %v", decision, err)
 	}
 	r.Reply, r.Question.Schema = api.Reply{Value: json.RawMessage(`1`)}, json.RawMessage(`{"type":7}`)
 	if _, err := b.reply(t, r); err == nil {
@@ -98,8 +98,8 @@ func TestReplyIsChecked(t *testing.T) {
 func TestReplyEndsCall(t *testing.T) {
 	b, run, r := humanBench(t)
 	r.Complete, r.Reply.Reason = true, "enough"
-	if verdict, err := b.reply(t, r); err != nil || verdict.Early {
-		t.Fatalf("%+v, %v", verdict, err)
+	if decision, err := b.reply(t, r); err != nil || decision.Early {
+		t.Fatalf("%+v, %v", decision, err)
 	}
 	result := run.result.(*api.Result)
 	if string(result.Output) != `{"n":1}` || strings.Join(result.Notes, "|") != "of admission|answered by ada: enough" || result.Tokens == 0 || run.failure != nil {
@@ -111,8 +111,8 @@ func TestReplyEndsCall(t *testing.T) {
 	}
 	b, run, r = humanBench(t)
 	r.Complete, r.Reply = true, api.Reply{Question: "1.1", By: "ada", Decline: true, Reason: "no"}
-	if verdict, err := b.reply(t, r); err != nil || verdict.Early {
-		t.Fatalf("%+v, %v", verdict, err)
+	if decision, err := b.reply(t, r); err != nil || decision.Early {
+		t.Fatalf("%+v, %v", decision, err)
 	}
 	if e, _ := callError(t, run.failure); e.Type != api.ErrApprovalDenied || e.Message != "declined by ada: no" || e.Retryable || run.result != nil {
 		t.Errorf("got %+v, %v", e, run.result)
@@ -141,9 +141,9 @@ func TestReplyToCallElsewhere(t *testing.T) {
 		if test.reply.Decline {
 			r.Reply = test.reply
 		}
-		verdict, err := b.reply(t, r)
-		if ended := run.result != nil || run.failure != nil; err != nil || verdict.Early != test.early || ended != test.ended {
-			t.Errorf("%s: %+v, %v; ended: %v", test.name, verdict, err, ended)
+		decision, err := b.reply(t, r)
+		if ended := run.result != nil || run.failure != nil; err != nil || decision.Early != test.early || ended != test.ended {
+			t.Errorf("%s: %+v, %v; ended: %v", test.name, decision, err, ended)
 		}
 	}
 	b, run, r := humanBench(t)
@@ -166,20 +166,20 @@ func TestAdmitQuestions(t *testing.T) {
 		s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "pin", Type: "string", Sensitive: true})
 		s.Entry.Question = "{{args.text}} {{args.pin}}"
 	})
-	request := api.AdmitRequest{Tools: []api.Tool{compiled.Tool()}}
+	request := api.AdmissionRequest{Tools: []api.Tool{compiled.Tool()}}
 	long, _ := json.Marshal(strings.Repeat("<", api.MaxQuestionText))
 	request.Calls = append(request.Calls, api.Call{ID: "1.1", Tool: "probe", Arguments: `{"text":"Well?","pin":"4711"}`}, api.Call{ID: "1.2", Tool: "probe", Arguments: `{"text":7}`})
 	for range 40 {
 		request.Calls = append(request.Calls, api.Call{ID: "1.3", Tool: "probe", Arguments: `{"text":` + string(long) + `}`})
 	}
-	verdicts, err := b.Admit(t.Context(), request)
-	if err != nil || len(verdicts) < 3 || len(verdicts) > 20 {
-		t.Fatalf("%d verdicts, %v", len(verdicts), err)
+	decisions, err := b.Admit(t.Context(), request)
+	if err != nil || len(decisions) < 3 || len(decisions) > 20 {
+		t.Fatalf("%d verdicts, %v", len(decisions), err)
 	}
-	if verdicts[0].Question != "Well? ***" || verdicts[1].Question != "" || verdicts[1].Error == nil || verdicts[2].Question == "" {
-		t.Errorf("got %+v", verdicts[:2])
+	if decisions[0].Question != "Well? ***" || decisions[1].Question != "" || decisions[1].Error == nil || decisions[2].Question == "" {
+		t.Errorf("got %+v", decisions[:2])
 	}
-	if data, _ := json.Marshal(verdicts); len(data) > api.MaxPayload {
+	if data, _ := json.Marshal(decisions); len(data) > api.MaxPayload {
 		t.Errorf("the verdicts take %d bytes", len(data))
 	}
 }

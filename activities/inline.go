@@ -84,7 +84,7 @@ const (
 )
 
 // admitStep returns the verdicts on the calls of an answer, as Admit does; none where it is left to the run.
-func (a *Activities) admitStep(ctx context.Context, r *api.AdmitRequest, answer api.ModelResponse) []api.Verdict {
+func (a *Activities) admitStep(ctx context.Context, r *api.AdmissionRequest, answer api.ModelResponse) []api.AdmissionDecision {
 	m := answer.Message
 	if r == nil || len(m.Calls) == 0 || len(m.Calls) > maxStepCalls || m.Size() > maxStepBytes {
 		return nil
@@ -92,11 +92,11 @@ func (a *Activities) admitStep(ctx context.Context, r *api.AdmitRequest, answer 
 	request := *r
 	request.Calls = m.Calls
 	request.Facts.Usage.AddStep(answer.Usage) // policies are to know what this step used too
-	verdicts, err := a.Admit(ctx, request)
+	decisions, err := a.Admit(ctx, request)
 	if err != nil {
 		return nil // the run tries it again by itself, and says what is wrong
 	}
-	return verdicts
+	return decisions
 }
 
 var (

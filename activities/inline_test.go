@@ -59,9 +59,9 @@ func TestInlineBringsItsSpec(t *testing.T) {
 		if r, err := b.inline(t, call, nil); err != nil || string(r.Output) != `"x"` {
 			t.Fatalf("got %+v, %v", r, err)
 		}
-		kept := len(b.runs.byRun) > 0
-		if b.run.queries.Load() > 0 || kept != apart {
-			t.Errorf("%d queries, message kept: %v, model steps elsewhere: %v", b.run.queries.Load(), kept, apart)
+		snapshot := len(b.runs.byRun) > 0
+		if b.run.queries.Load() > 0 || snapshot != apart {
+			t.Errorf("%d queries, message kept: %v, model steps elsewhere: %v", b.run.queries.Load(), snapshot, apart)
 		}
 		b.runs = newRunCache(1, 1<<20)
 	}
@@ -117,7 +117,7 @@ func TestInlineStepAdmits(t *testing.T) {
 		response, err := inline(t, b.ModelStep, api.ModelRequest{Run: "run-1", Turn: 1, Inline: &api.InlineStep{ID: "turn-1", Admit: &request,
 			Setup:    &api.Setup{Agent: agent, Pinned: api.Pack(api.Pinned{Provider: api.ProviderScripted})},
 			Messages: []api.Message{{Role: api.RoleUser, Text: strings.Repeat("x", 400)}}}})
-		if err != nil || len(response.Verdicts) != 1 || (response.Verdicts[0].Error != nil) != denied {
+		if err != nil || len(response.Decisions) != 1 || (response.Decisions[0].Error != nil) != denied {
 			t.Errorf("with %d used: %+v, %v", used, response, err)
 		}
 	}
@@ -209,15 +209,15 @@ func TestInlineRefusals(t *testing.T) {
 	}
 	tool := compiled.Tool()
 	tool.Lane, tool.Effect, tool.Timeout = api.LaneInline, api.EffectOnce, api.MaxInlineTimeout
-	request := api.AdmitRequest{Tools: []api.Tool{tool}, Calls: []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}}}
-	verdicts, err := b.Admit(t.Context(), request)
-	if err != nil || verdicts[0].Error == nil || verdicts[0].Error.Type != api.ErrPreconditionFailed {
-		t.Errorf("got %+v, %v", verdicts, err)
+	request := api.AdmissionRequest{Tools: []api.Tool{tool}, Calls: []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}}}
+	decisions, err := b.Admit(t.Context(), request)
+	if err != nil || decisions[0].Error == nil || decisions[0].Error.Type != api.ErrPreconditionFailed {
+		t.Errorf("got %+v, %v", decisions, err)
 	}
 	// The arguments of a plan's call stand in history with the verdict, because an inline call's input does not.
 	request.Tools[0].Effect, request.Caller.Type = api.EffectRead, api.CallerPlan
-	verdicts, err = b.Admit(t.Context(), request)
-	if err != nil || string(verdicts[0].Arguments) != `{"text":"a"}` {
-		t.Errorf("got %+v, %v", verdicts, err)
+	decisions, err = b.Admit(t.Context(), request)
+	if err != nil || string(decisions[0].Arguments) != `{"text":"a"}` {
+		t.Errorf("got %+v, %v", decisions, err)
 	}
 }

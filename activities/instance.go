@@ -35,17 +35,17 @@ type instance struct {
 	lastUsed time.Time
 	drained  chan struct{} // closed when no call runs; nil while one does
 	// note is what the next answer tells of the instance.
-	note   string
-	unkept bool
-	hold   api.HoldState
+	note         string
+	unsaved      bool
+	hostInstance api.InstanceProgress
 	// kept is read and written by whoever has the turn.
-	kept kept
+	snapshot snapshot
 }
 
 // newInstance returns an instance that no call has used yet. last is what is known of the run's one before; the answer to
 // the first call tells where its state is gone.
-func newInstance(spec *toolspecs.Spec, m made, l *lease, last api.HoldState, gone string) *instance {
-	i := &instance{handler: handlerOf(spec), made: m, lease: l, hold: last, lastUsed: time.Now(), drained: make(chan struct{})}
+func newInstance(spec *toolspecs.Spec, m made, l *lease, last api.InstanceProgress, gone string) *instance {
+	i := &instance{handler: handlerOf(spec), made: m, lease: l, hostInstance: last, lastUsed: time.Now(), drained: make(chan struct{})}
 	close(i.drained)
 	i.snapshots, _ = m.value.(Snapshotter)
 	i.everyCall = i.snapshots != nil && spec.Entry.OnLoss == api.OnLossRecreate
@@ -60,10 +60,10 @@ func newInstance(spec *toolspecs.Spec, m made, l *lease, last api.HoldState, gon
 
 // restore gives the instance the state of the one before.
 func (i *instance) restore(ctx context.Context) error {
-	if i.hold.State == nil {
+	if i.hostInstance.State == nil {
 		return nil
 	}
-	k, err := unpackKept(i.hold.State)
+	k, err := unpackSnapshot(i.hostInstance.State)
 	if err != nil {
 		return err
 	}
@@ -73,15 +73,15 @@ func (i *instance) restore(ctx context.Context) error {
 	if err := i.snapshots.Restore(ctx, k.state); err != nil {
 		return fmt.Errorf("restore the state of the instance before: %w", err)
 	}
-	i.kept = k
+	i.snapshot = k
 	return nil
 }
 
 // state is what a heartbeat tells of the instance.
-func (i *instance) state() api.HoldState {
+func (i *instance) state() api.InstanceProgress {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.hold
+	return i.hostInstance
 }
 
 // execute executes a call, for as long as this process can prove that it holds the instance.
@@ -90,11 +90,11 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec, args json.
 	defer i.end()
 	period, err := i.enter(ctx)
 	if err != nil {
-		return Answer{}, notBegun(err, spec)
+		return Answer{}, notStarted(err, spec)
 	}
 	defer i.leave()
 	call, _ := api.ContextOf(ctx)
-	if c, ok := i.kept.find(call.CallID); ok {
+	if c, ok := i.snapshot.find(call.CallID); ok {
 		return c.answer()
 	}
 	call.Generation = i.state().Generation
@@ -108,7 +108,7 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec, args json.
 		return Answer{}, interrupted(cause, spec)
 	}
 	answer = hidden.answer(answer)
-	ended := keptCall{ID: call.CallID, Output: answer.Output, Notes: answer.Notes}
+	ended := snapshotCall{ID: call.CallID, Output: answer.Output, Notes: answer.Notes}
 	if err != nil {
 		ended.Error = hidden.error(executionError(ctx, err, spec))
 	}
@@ -173,7 +173,7 @@ func (i *instance) leave() {
 }
 
 // notBegun is the error of a call that waited for the instance in vain: nothing ran, so that another attempt may come.
-func notBegun(err error, spec *toolspecs.Spec) error {
+func notStarted(err error, spec *toolspecs.Spec) error {
 	if !errors.Is(err, errLeaseOver) {
 		return err
 	}
@@ -185,14 +185,14 @@ func notBegun(err error, spec *toolspecs.Spec) error {
 // keep makes what a call did survive this process, as far as the tool wants that, before the call reports. A call that is
 // tried again leaves the state of before it: it must not take effect twice on an instance that is rebuilt. The error says
 // that the instance was lost before.
-func (i *instance) keep(c keptCall) error {
+func (i *instance) keep(c snapshotCall) error {
 	i.mu.Lock()
-	first := !i.hold.Used
-	i.hold.Used = true
+	first := !i.hostInstance.Used
+	i.hostInstance.Used = true
 	i.mu.Unlock()
 	final := c.Error == nil || !c.Error.Retryable
 	if i.everyCall && final {
-		i.snapshot(&c)
+		i.saveSnapshot(&c)
 	}
 	if i.everyCall && final || first {
 		return i.lease.commit()
@@ -201,23 +201,23 @@ func (i *instance) keep(c keptCall) error {
 }
 
 // snapshot makes the state as it is now the one that is kept, with how a call ended, if one did.
-func (i *instance) snapshot(c *keptCall) {
+func (i *instance) saveSnapshot(c *snapshotCall) {
 	ctx := context.Background() // what ends the call must not keep its effect from being kept
 	state, err := guarded(ctx, i.handler, func() ([]byte, error) { return i.snapshots.Snapshot(ctx) })
-	i.kept.state = state
+	i.snapshot.state = state
 	if c != nil {
-		i.kept = i.kept.with(*c)
+		i.snapshot = i.snapshot.with(*c)
 	}
 	var packed []byte
 	if err == nil {
-		packed, err = i.kept.pack()
+		packed, err = i.snapshot.pack()
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if err != nil && !i.unkept {
+	if err != nil && !i.unsaved {
 		i.note = fmt.Sprintf("the state of the instance is not kept: %v; if its worker is lost, it cannot be rebuilt", err)
 	}
-	i.unkept, i.hold.State = err != nil, packed
+	i.unsaved, i.hostInstance.State = err != nil, packed
 }
 
 // notes returns what is to be told of the instance with an answer, once.

@@ -53,12 +53,12 @@ type plainInstance struct{ scripted *scriptedInstance }
 type liveInstance struct {
 	*instance
 	t        *testing.T
-	server   *heldServer
+	server   *hostedServer
 	spec     toolspecs.Spec
 	scripted *scriptedInstance
 }
 
-func newLive(t *testing.T, kept bool, change func(*toolspecs.Spec)) *liveInstance {
+func newLive(t *testing.T, snapshot bool, change func(*toolspecs.Spec)) *liveInstance {
 	t.Helper()
 	compiled, err := spec("counter", func(s *toolspecs.Spec) {
 		s.Entry.Type = api.KindStateful
@@ -70,14 +70,14 @@ func newLive(t *testing.T, kept bool, change func(*toolspecs.Spec)) *liveInstanc
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &liveInstance{t: t, server: &heldServer{}, spec: compiled.Spec, scripted: &scriptedInstance{inside: make(chan struct{}, 10), proceed: make(chan struct{})}}
+	i := &liveInstance{t: t, server: &hostedServer{}, spec: compiled.Spec, scripted: &scriptedInstance{inside: make(chan struct{}, 10), proceed: make(chan struct{})}}
 	l := newLease(i.server, []byte("token"), time.Minute, func() any { return i.state() })
 	t.Cleanup(func() { l.giveUp(errLeaseOver) })
 	m := made{value: any(plainInstance{i.scripted}), call: i.scripted.call}
-	if kept {
+	if snapshot {
 		m.value = i.scripted
 	}
-	i.instance = newInstance(&i.spec, m, l, api.HoldState{Generation: 1}, "")
+	i.instance = newInstance(&i.spec, m, l, api.InstanceProgress{Generation: 1}, "")
 	if err := l.beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func (i *liveInstance) told() (state string, calls []string) {
 	if last.State == nil {
 		return "", nil
 	}
-	k, err := unpackKept(last.State)
+	k, err := unpackSnapshot(last.State)
 	if err != nil {
 		i.t.Fatal(err)
 	}
@@ -160,12 +160,12 @@ func TestInstanceTellsNoState(t *testing.T) {
 func TestInstanceTurns(t *testing.T) {
 	shared := func(s *toolspecs.Spec) { s.Execution.Access = api.AccessShared }
 	for name, c := range map[string]struct {
-		kept     bool
+		snapshot bool
 		change   func(*toolspecs.Spec)
 		overlaps bool
 	}{"exclusive": {false, nil, false}, "shared": {false, shared, true}, "shared with snapshots": {true, shared, false}} {
 		t.Run(name, func(t *testing.T) {
-			i := newLive(t, c.kept, c.change)
+			i := newLive(t, c.snapshot, c.change)
 			i.scripted.inside = make(chan struct{}, 2)
 			first := make(chan error, 1)
 			go func() {

@@ -15,22 +15,22 @@ import (
 
 const (
 	// maxKept bounds what is kept of an instance, compressed: every heartbeat of its hold carries it.
-	maxKept = 128 << 10
+	maxSnapshot = 128 << 10
 	// maxUnkept bounds what it may grow to when it is read again.
-	maxUnkept = 256 << 20
+	maxUnsaved = 256 << 20
 	// keptCalls is how many of the latest calls are kept with their answers.
-	keptCalls = 16
+	snapshotCalls = 16
 )
 
 // kept is what rebuilds an instance: its last snapshot, and how the latest calls ended. A call that took effect and whose
 // worker was lost before it could report is answered from there, not executed again.
-type kept struct {
+type snapshot struct {
 	state []byte
-	calls []keptCall
+	calls []snapshotCall
 }
 
 // keptCall is how a call ended: with an answer or a failure that is final.
-type keptCall struct {
+type snapshotCall struct {
 	ID     string          `json:"id"`
 	Output json.RawMessage `json:"output,omitempty"`
 	Notes  []string        `json:"notes,omitempty"`
@@ -40,16 +40,16 @@ type keptCall struct {
 }
 
 // find returns how a call ended, if it is among the latest.
-func (k kept) find(id string) (keptCall, bool) {
-	i := slices.IndexFunc(k.calls, func(c keptCall) bool { return c.ID == id })
+func (k snapshot) find(id string) (snapshotCall, bool) {
+	i := slices.IndexFunc(k.calls, func(c snapshotCall) bool { return c.ID == id })
 	if i < 0 {
-		return keptCall{}, false
+		return snapshotCall{}, false
 	}
 	return k.calls[i], true
 }
 
 // answer is what the call is answered with when it comes again.
-func (c keptCall) answer() (Answer, error) {
+func (c snapshotCall) answer() (Answer, error) {
 	switch {
 	case c.Error != nil:
 		return Answer{}, c.Error
@@ -61,14 +61,14 @@ func (c keptCall) answer() (Answer, error) {
 }
 
 // with returns k after one more call.
-func (k kept) with(c keptCall) kept {
+func (k snapshot) with(c snapshotCall) snapshot {
 	calls := append(slices.Clone(k.calls), c)
-	k.calls = calls[max(0, len(calls)-keptCalls):]
+	k.calls = calls[max(0, len(calls)-snapshotCalls):]
 	return k
 }
 
 // packedKept is the form of kept in heartbeats, before compression. Its names never change: they are read by later versions.
-type packedKept struct {
+type packedSnapshot struct {
 	State []byte
 	Calls []byte // JSON
 }
@@ -77,15 +77,15 @@ type packedKept struct {
 type tooLargeError struct{ size int }
 
 func (e tooLargeError) Error() string {
-	return fmt.Sprintf("its state takes %d bytes compressed, and at most %d are kept", e.size, maxKept)
+	return fmt.Sprintf("its state takes %d bytes compressed, and at most %d are kept", e.size, maxSnapshot)
 }
 
 // pack returns k compressed. Outputs of the calls are left out, the oldest first, where it would be too large with them.
-func (k kept) pack() ([]byte, error) {
+func (k snapshot) pack() ([]byte, error) {
 	calls := slices.Clone(k.calls)
 	for left := 0; ; left++ {
-		packed, err := compressKept(k.state, calls)
-		if err != nil || len(packed) <= maxKept {
+		packed, err := compressSnapshot(k.state, calls)
+		if err != nil || len(packed) <= maxSnapshot {
 			return packed, err
 		}
 		if left == len(calls) {
@@ -96,7 +96,7 @@ func (k kept) pack() ([]byte, error) {
 	}
 }
 
-func compressKept(state []byte, calls []keptCall) ([]byte, error) {
+func compressSnapshot(state []byte, calls []snapshotCall) ([]byte, error) {
 	list, err := json.Marshal(calls)
 	if err != nil {
 		return nil, err
@@ -104,26 +104,26 @@ func compressKept(state []byte, calls []keptCall) ([]byte, error) {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	// Closing the writer is what writes the last of it.
-	err = errors.Join(gob.NewEncoder(w).Encode(packedKept{State: state, Calls: list}), w.Close())
+	err = errors.Join(gob.NewEncoder(w).Encode(packedSnapshot{State: state, Calls: list}), w.Close())
 	return b.Bytes(), err
 }
 
 // unpackKept reads what pack wrote.
-func unpackKept(data []byte) (kept, error) {
-	var p packedKept
+func unpackSnapshot(data []byte) (snapshot, error) {
+	var p packedSnapshot
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err == nil {
 		var plain []byte
-		if plain, err = io.ReadAll(io.LimitReader(r, maxUnkept)); err == nil { // all of it, for the checksum
+		if plain, err = io.ReadAll(io.LimitReader(r, maxUnsaved)); err == nil { // all of it, for the checksum
 			err = gob.NewDecoder(bytes.NewReader(plain)).Decode(&p)
 		}
 	}
 	if err != nil {
-		return kept{}, fmt.Errorf("the kept state cannot be read: %w", err)
+		return snapshot{}, fmt.Errorf("the kept state cannot be read: %w", err)
 	}
-	k := kept{state: p.State}
+	k := snapshot{state: p.State}
 	if err := json.Unmarshal(p.Calls, &k.calls); err != nil {
-		return kept{}, fmt.Errorf("the kept calls cannot be read: %w", err)
+		return snapshot{}, fmt.Errorf("the kept calls cannot be read: %w", err)
 	}
 	return k, nil
 }

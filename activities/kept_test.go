@@ -22,17 +22,17 @@ func noise(t *testing.T, n int) []byte {
 
 // What is kept of an instance comes back as it was: its state, also an empty one, and how the latest calls ended.
 func TestKeptRoundTrip(t *testing.T) {
-	k := kept{state: []byte("state")}
-	for i := range keptCalls + 4 {
-		k = k.with(keptCall{ID: fmt.Sprint(i), Output: json.RawMessage(fmt.Sprint(i)), Notes: []string{"n"}})
+	k := snapshot{state: []byte("state")}
+	for i := range snapshotCalls + 4 {
+		k = k.with(snapshotCall{ID: fmt.Sprint(i), Output: json.RawMessage(fmt.Sprint(i)), Notes: []string{"n"}})
 	}
-	k = k.with(keptCall{ID: "failed", Error: &api.Error{Type: api.ErrExecution, Message: "no", Phase: api.PhaseExecution}})
+	k = k.with(snapshotCall{ID: "failed", Error: &api.Error{Type: api.ErrExecution, Message: "no", Phase: api.PhaseExecution}})
 	packed, err := k.pack()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := unpackKept(packed)
-	if err != nil || !reflect.DeepEqual(got, k) || len(got.calls) != keptCalls {
+	got, err := unpackSnapshot(packed)
+	if err != nil || !reflect.DeepEqual(got, k) || len(got.calls) != snapshotCalls {
 		t.Errorf("%v, got %+v, want %+v", err, got, k)
 	}
 	for id, known := range map[string]bool{"4": false, "5": true, "19": true, "failed": true, "other": false} {
@@ -45,11 +45,11 @@ func TestKeptRoundTrip(t *testing.T) {
 			t.Errorf("call %s is answered with %+v, %v", id, answer, err)
 		}
 	}
-	empty, err := kept{}.pack()
+	empty, err := snapshot{}.pack()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := unpackKept(empty); err != nil || len(got.state) != 0 || got.calls != nil {
+	if got, err := unpackSnapshot(empty); err != nil || len(got.state) != 0 || got.calls != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -61,12 +61,12 @@ func TestKeptIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := kept{state: noise(t, 20<<10)}.with(keptCall{ID: "a", Output: large}).with(keptCall{ID: "b", Output: large})
+	k := snapshot{state: noise(t, 20<<10)}.with(snapshotCall{ID: "a", Output: large}).with(snapshotCall{ID: "b", Output: large})
 	packed, err := k.pack()
-	if err != nil || len(packed) > maxKept {
+	if err != nil || len(packed) > maxSnapshot {
 		t.Fatalf("%d bytes, %v", len(packed), err)
 	}
-	got, err := unpackKept(packed)
+	got, err := unpackSnapshot(packed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,28 +78,28 @@ func TestKeptIsBounded(t *testing.T) {
 	if answer, err := second.answer(); err != nil || string(answer.Output) != string(large) || len(k.calls[0].Output) == 0 {
 		t.Errorf("%v; the packed value itself was changed: %v", err, len(k.calls[0].Output) == 0)
 	}
-	_, err = kept{state: noise(t, maxKept+1)}.pack()
-	if large, ok := errors.AsType[tooLargeError](err); !ok || large.size <= maxKept {
+	_, err = snapshot{state: noise(t, maxSnapshot+1)}.pack()
+	if large, ok := errors.AsType[tooLargeError](err); !ok || large.size <= maxSnapshot {
 		t.Errorf("got %v", err)
 	}
 }
 
 // What was not written by pack is told from what was.
 func TestUnpackDamaged(t *testing.T) {
-	packed, err := kept{state: []byte("state")}.pack()
+	packed, err := snapshot{state: []byte("state")}.pack()
 	if err != nil {
 		t.Fatal(err)
 	}
-	strange, err := compressKept(nil, nil)
+	strange, err := compressSnapshot(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, data := range map[string][]byte{"nothing": nil, "text": []byte("text"), "half": packed[:len(packed)/2], "cut": packed[:len(packed)-9]} {
-		if _, err := unpackKept(data); err == nil {
+		if _, err := unpackSnapshot(data); err == nil {
 			t.Errorf("%s was read", name)
 		}
 	}
-	if _, err := unpackKept(strange); err != nil {
+	if _, err := unpackSnapshot(strange); err != nil {
 		t.Errorf("no calls: %v", err)
 	}
 }

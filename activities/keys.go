@@ -97,8 +97,8 @@ func (k *keys) tell(r api.OpenRequest) error {
 		return fmt.Errorf("open the key %s of the lane %s: %d others are being opened and do not end", r.Key, r.Lane, maxOpening)
 	}
 	options := client.StartWorkflowOptions{ID: api.KeysWorkflowID(r.Base, r.Lane), TaskQueue: r.Base, StaticSummary: "open keys of the lane " + r.Lane}
-	_, err := k.client.SignalWithStartWorkflow(ctx, options.ID, api.KeySignal, api.KeyOrder{Open: r.Key}, options,
-		api.KeysWorkflow, api.KeysInput{Lane: r.Lane})
+	_, err := k.client.SignalWithStartWorkflow(ctx, options.ID, api.OpenKeySignal, api.KeyOrder{Open: r.Key}, options,
+		api.LaneKeysWorkflow, api.KeysInput{Lane: r.Lane})
 	if err != nil {
 		return fmt.Errorf("open the key %s of the lane %s: %w", r.Key, r.Lane, err)
 	}

@@ -20,7 +20,7 @@ type openedKeys struct {
 	keys    []string
 	failure error
 	// hold, if set, keeps signals until it is closed; running and most count those that are on their way.
-	hold          chan struct{}
+	hostInstance  chan struct{}
 	running, most int
 }
 
@@ -28,7 +28,7 @@ func (o *openedKeys) SignalWithStartWorkflow(ctx context.Context, id, signal str
 	workflow any, inputs ...any) (client.WorkflowRun, error) {
 	base := options.TaskQueue
 	lane := inputs[0].(api.KeysInput).Lane
-	if id != api.KeysWorkflowID(base, lane) || options.ID != id || signal != api.KeySignal || workflow != api.KeysWorkflow {
+	if id != api.KeysWorkflowID(base, lane) || options.ID != id || signal != api.OpenKeySignal || workflow != api.LaneKeysWorkflow {
 		return nil, fmt.Errorf("signal %s of %v %s with %+v", signal, workflow, id, options)
 	}
 	o.mu.Lock()
@@ -41,9 +41,9 @@ func (o *openedKeys) SignalWithStartWorkflow(ctx context.Context, id, signal str
 		o.running--
 		o.mu.Unlock()
 	}()
-	if o.hold != nil {
+	if o.hostInstance != nil {
 		select {
-		case <-o.hold:
+		case <-o.hostInstance:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -99,8 +99,8 @@ func TestAdmitWithoutServer(t *testing.T) {
 	r.Calls = []api.Call{{ID: "1.1", Tool: "android", Arguments: `{"device":"a"}`}}
 	unreachable := errors.New("unreachable")
 	opened.fail(unreachable)
-	if verdicts, err := b.Admit(t.Context(), r); !errors.Is(err, unreachable) || !strings.Contains(err.Error(), "key a of the lane android") || verdicts != nil {
-		t.Errorf("admitted %+v, %v", verdicts, err)
+	if decisions, err := b.Admit(t.Context(), r); !errors.Is(err, unreachable) || !strings.Contains(err.Error(), "key a of the lane android") || decisions != nil {
+		t.Errorf("admitted %+v, %v", decisions, err)
 	}
 	if err := b.Open(t.Context(), api.OpenRequest{Base: "base", Lane: "nosuch", Key: "a"}); !errors.Is(err, unreachable) {
 		t.Errorf("opened: %v", err)
@@ -113,7 +113,7 @@ func TestAdmitWithoutServer(t *testing.T) {
 // TestKeysAtOnce proves that many keys are opened at the same time but not without bound, that calls of one key wait for the
 // same signal, and that who waits for a key that does not open is let go with its context.
 func TestKeysAtOnce(t *testing.T) {
-	opened := &openedKeys{hold: make(chan struct{})}
+	opened := &openedKeys{hostInstance: make(chan struct{})}
 	k := newKeys(opened)
 	var begun []*opening
 	request := func(i int) api.OpenRequest {
@@ -130,7 +130,7 @@ func TestKeysAtOnce(t *testing.T) {
 	if err := begun[0].wait(ended); err == nil || err.Error() != "enough" {
 		t.Errorf("the wait ended with %v", err)
 	}
-	close(opened.hold)
+	close(opened.hostInstance)
 	for _, o := range begun {
 		if err := o.wait(t.Context()); err != nil {
 			t.Error(err)

@@ -42,9 +42,9 @@ var (
 	// errLeaseOver is why what used the instance was stopped.
 	errLeaseOver = errors.New("the lease of this worker is over, so that another one may have taken over")
 	// errHoldGone: the server knows the hold no more, because it timed out or its run is over.
-	errHoldGone = errors.New("the server knows the hold no more")
+	errHostGone = errors.New("the server knows the hold no more")
 	// errHoldCancelled: the run has asked for the hold's end. The heartbeat was taken nevertheless.
-	errHoldCancelled = errors.New("the run needs the instance no more")
+	errHostCancelled = errors.New("the run needs the instance no more")
 )
 
 func newLease(c client.Client, token []byte, timeout time.Duration, state func() any) *lease {
@@ -80,13 +80,13 @@ func (l *lease) beat(ctx context.Context) error {
 	sent := time.Now()
 	err := l.client.RecordActivityHeartbeat(ctx, token, l.state())
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-		return errHoldGone
+		return errHostGone
 	}
 	cancelled := temporal.IsCanceledError(err)
 	if err == nil || cancelled || errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset) {
 		l.renew(sent)
 		if cancelled {
-			return errHoldCancelled
+			return errHostCancelled
 		}
 		return nil
 	}
@@ -186,13 +186,13 @@ func (l *lease) acquire(ctx context.Context) (context.Context, error) {
 	for {
 		l.mu.Lock()
 		period, changed := l.period, l.changed
-		held := !l.parked && period.Err() == nil && time.Until(l.until) > 0
+		hosted := !l.parked && period.Err() == nil && time.Until(l.until) > 0
 		lost := l.isLost()
 		l.mu.Unlock()
 		switch {
 		case lost:
 			return nil, errLeaseOver
-		case held:
+		case hosted:
 			return period, nil
 		}
 		select {
@@ -214,7 +214,7 @@ func (l *lease) commit() error {
 		if _, err := l.acquire(ctx); err != nil {
 			return err
 		}
-		if err := l.beat(ctx); err == nil || errors.Is(err, errHoldCancelled) {
+		if err := l.beat(ctx); err == nil || errors.Is(err, errHostCancelled) {
 			return nil
 		}
 		select {

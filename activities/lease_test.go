@@ -18,7 +18,7 @@ import (
 )
 
 // heldServer is the server as a hold sees it: it takes heartbeats until the test says otherwise.
-type heldServer struct {
+type hostedServer struct {
 	client.Client
 
 	mu sync.Mutex
@@ -26,28 +26,28 @@ type heldServer struct {
 	answer error
 	// hang holds heartbeats back until their time is over.
 	hang  bool
-	beats []api.HoldState
+	beats []api.InstanceProgress
 	// tokens are those of the heartbeats.
 	tokens []string
 	// beaten, if there is one, gets a word of every heartbeat.
 	beaten chan struct{}
 	// described is what the server says of executions, by run id; completed how holds were ended from outside.
 	described map[string]*workflowservice.DescribeWorkflowExecutionResponse
-	completed chan holdReport
+	completed chan hostReport
 }
 
 // holdReport is how an activity was completed by its token.
-type holdReport struct {
+type hostReport struct {
 	token string
-	state api.HoldState
+	state api.InstanceProgress
 	err   error
 }
 
-func (s *heldServer) RecordActivityHeartbeat(ctx context.Context, token []byte, details ...any) error {
+func (s *hostedServer) RecordActivityHeartbeat(ctx context.Context, token []byte, details ...any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokens = append(s.tokens, string(token))
-	s.beats = append(s.beats, details[0].(api.HoldState))
+	s.beats = append(s.beats, details[0].(api.InstanceProgress))
 	if s.beaten != nil {
 		s.beaten <- struct{}{}
 	}
@@ -60,7 +60,7 @@ func (s *heldServer) RecordActivityHeartbeat(ctx context.Context, token []byte, 
 	return s.answer
 }
 
-func (s *heldServer) DescribeWorkflowExecution(_ context.Context, _, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (s *hostedServer) DescribeWorkflowExecution(_ context.Context, _, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d, ok := s.described[runID]; ok {
@@ -69,28 +69,28 @@ func (s *heldServer) DescribeWorkflowExecution(_ context.Context, _, runID strin
 	return nil, serviceerror.NewNotFound("no such execution")
 }
 
-func (s *heldServer) CompleteActivity(_ context.Context, token []byte, result any, err error) error {
+func (s *hostedServer) CompleteActivity(_ context.Context, token []byte, result any, err error) error {
 	if err != nil { // as it arrives
 		failures := temporal.GetDefaultFailureConverter()
 		err = failures.FailureToError(failures.ErrorToFailure(err))
 	}
-	s.completed <- holdReport{string(token), result.(api.HoldState), err}
+	s.completed <- hostReport{string(token), result.(api.InstanceProgress), err}
 	return nil
 }
 
-func (*heldServer) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+func (*hostedServer) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
 	return nil, errors.New("nobody answers")
 }
 
 // say makes the server answer heartbeats with an error from now on.
-func (s *heldServer) say(err error) {
+func (s *hostedServer) say(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = err
 }
 
 // watch returns a channel that gets a word of every heartbeat from now on.
-func (s *heldServer) watch() <-chan struct{} {
+func (s *hostedServer) watch() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.beaten = make(chan struct{}, 1000)
@@ -98,21 +98,21 @@ func (s *heldServer) watch() <-chan struct{} {
 }
 
 // describe makes the server describe an execution so.
-func (s *heldServer) describe(runID string, d *workflowservice.DescribeWorkflowExecutionResponse) {
+func (s *hostedServer) describe(runID string, d *workflowservice.DescribeWorkflowExecutionResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.described[runID] = d
 }
 
 // last returns what the last heartbeat told.
-func (s *heldServer) last() api.HoldState {
+func (s *hostedServer) last() api.InstanceProgress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.beats[len(s.beats)-1]
 }
 
-func leaseOf(server *heldServer, timeout time.Duration) *lease {
-	return newLease(server, []byte("token"), timeout, func() any { return api.HoldState{Generation: 7} })
+func leaseOf(server *hostedServer, timeout time.Duration) *lease {
+	return newLease(server, []byte("token"), timeout, func() any { return api.InstanceProgress{Generation: 7} })
 }
 
 // soon fails the test where something does not happen.
@@ -129,7 +129,7 @@ func soon[T any](t testing.TB, what string, c <-chan T) (got T) {
 // A lease is held from a heartbeat that the server took until a fifth before the timeout, counted from its sending. What
 // uses it is stopped then, and the instance is lost.
 func TestLeaseEnds(t *testing.T) {
-	l := leaseOf(&heldServer{}, 500*time.Millisecond)
+	l := leaseOf(&hostedServer{}, 500*time.Millisecond)
 	if l.valid() {
 		t.Error("a lease that nothing has proved is held")
 	}
@@ -160,22 +160,22 @@ func TestLeaseBeat(t *testing.T) {
 	broken := errors.New("broken pipe")
 	for _, c := range []struct {
 		answer, want error
-		held         bool
+		hosted       bool
 	}{
 		{nil, nil, true},
-		{temporal.NewCanceledError(), errHoldCancelled, true},
+		{temporal.NewCanceledError(), errHostCancelled, true},
 		{activity.ErrActivityPaused, nil, true},
 		{activity.ErrActivityReset, nil, true},
-		{serviceerror.NewNotFound("no such activity"), errHoldGone, false},
+		{serviceerror.NewNotFound("no such activity"), errHostGone, false},
 		{broken, broken, false},
 	} {
-		l := leaseOf(&heldServer{answer: c.answer}, time.Minute)
-		if err := l.beat(t.Context()); !errors.Is(err, c.want) || l.valid() != c.held {
+		l := leaseOf(&hostedServer{answer: c.answer}, time.Minute)
+		if err := l.beat(t.Context()); !errors.Is(err, c.want) || l.valid() != c.hosted {
 			t.Errorf("%v gives %v, held %v", c.answer, err, l.valid())
 		}
 		l.giveUp(errLeaseOver)
 	}
-	hung := leaseOf(&heldServer{hang: true}, 60*time.Millisecond)
+	hung := leaseOf(&hostedServer{hang: true}, 60*time.Millisecond)
 	if err := hung.beat(t.Context()); !errors.Is(err, context.DeadlineExceeded) || hung.valid() {
 		t.Errorf("a heartbeat without an answer gives %v, held %v", err, hung.valid())
 	}
@@ -184,7 +184,7 @@ func TestLeaseBeat(t *testing.T) {
 // The time between heartbeats is short enough that one may fail, and never long.
 func TestLeaseInterval(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{time.Second: 250 * time.Millisecond, 2 * time.Second: 500 * time.Millisecond, time.Hour: 500 * time.Millisecond} {
-		if got := leaseOf(&heldServer{}, timeout).interval(); got != want {
+		if got := leaseOf(&hostedServer{}, timeout).interval(); got != want {
 			t.Errorf("of %s: %s, want %s", timeout, got, want)
 		}
 	}
@@ -193,7 +193,7 @@ func TestLeaseInterval(t *testing.T) {
 // A state is committed when the server has taken a heartbeat with it: attempts that fail are made again, until the instance
 // is lost.
 func TestLeaseCommit(t *testing.T) {
-	server := &heldServer{}
+	server := &hostedServer{}
 	l := leaseOf(server, time.Minute)
 	if err := l.beat(t.Context()); err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestLeaseCommit(t *testing.T) {
 // No call begins while the instance waits to be adopted, nor does it have to end; once another hold proves the lease, both
 // go on. The old hold's token is not used any more.
 func TestLeaseIsAdopted(t *testing.T) {
-	server := &heldServer{}
+	server := &hostedServer{}
 	l := leaseOf(server, 400*time.Millisecond)
 	if err := l.beat(t.Context()); err != nil {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func TestLeaseIsAdopted(t *testing.T) {
 
 // A call's context tells that the lease is over by the clock, before any timer does; waiting for it ends with the call.
 func TestLeasedContext(t *testing.T) {
-	l := leaseOf(&heldServer{}, time.Minute)
+	l := leaseOf(&hostedServer{}, time.Minute)
 	if err := l.beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -109,8 +109,8 @@ func TestLiveTextGoesNowhere(t *testing.T) {
 func TestSpeech(t *testing.T) {
 	long := strings.Repeat("aé漢😀", 3000)
 	cases := []struct {
-		name   string
-		pieces []string
+		name        string
+		pretokenize []string
 	}{
 		{"one piece", []string{"hello"}},
 		{"a long one", []string{long}},
@@ -121,7 +121,7 @@ func TestSpeech(t *testing.T) {
 	for _, c := range cases {
 		s := &speech{turn: 1, attempt: 2}
 		var whole strings.Builder
-		for _, piece := range c.pieces {
+		for _, piece := range c.pretokenize {
 			s.add(piece)
 			whole.WriteString(validText(piece))
 		}

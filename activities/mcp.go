@@ -96,21 +96,21 @@ func (m *MCP) call(ctx context.Context, spec *toolspecs.Spec, args json.RawMessa
 	if e := checkPin(spec, tool, found); e != nil {
 		return Answer{}, e
 	}
-	asking := &mcpQuestions{}
+	openQuestions := &mcpQuestions{}
 	request := mcptools.Request{Tool: spec.Entry.Remote, Arguments: args,
-		Progress: func(p api.Progress) { api.ReportProgress(ctx, p) }, Note: asking.note}
+		Progress: func(p api.Progress) { api.ReportProgress(ctx, p) }, Note: openQuestions.note}
 	if call, ok := api.ContextOf(ctx); ok {
 		request.Meta = map[string]any{MCPKey: call.Key}
 	}
 	if spec.Entry.AnswerWithin > 0 {
-		request.Ask = asking.ask
+		request.Ask = openQuestions.ask
 	}
 	got, err := conn.Call(ctx, request)
 	if err != nil {
 		return Answer{}, err
 	}
 	answer, err := m.answerOf(got, spec)
-	answer.Notes = append(answer.Notes, asking.noted()...)
+	answer.Notes = append(answer.Notes, openQuestions.noted()...)
 	return answer, err
 }
 

@@ -95,7 +95,7 @@ func (a *Activities) ModelStep(ctx context.Context, r api.ModelRequest) (api.Mod
 		response.Message.Role = api.RoleAssistant
 	}
 	if r.Inline != nil {
-		response.Verdicts = a.admitStep(ctx, r.Inline.Admit, response)
+		response.Decisions = a.admitStep(ctx, r.Inline.Admit, response)
 		return response, nil
 	}
 	if response.Compacted != nil {
@@ -141,7 +141,7 @@ func (a *Activities) answer(ctx context.Context, r api.ModelRequest, say func(st
 	if err != nil {
 		return api.ModelResponse{}, hiddenFailure(hider, a.overflown(err, setup, p))
 	}
-	if err := settleStep(&response, r, compacted); err != nil {
+	if err := finalizeStep(&response, r, compacted); err != nil {
 		return api.ModelResponse{}, err
 	}
 	known := a.known(setup, response.Model)
@@ -150,7 +150,7 @@ func (a *Activities) answer(ctx context.Context, r api.ModelRequest, say func(st
 }
 
 // settle makes a model's message one that the run can go on with; last says that it has no tools any more.
-func settle(m *api.Message, last bool) error {
+func finalizeResult(m *api.Message, last bool) error {
 	if last {
 		m.Calls = nil
 		m.Text = cmp.Or(m.Text, "The model gave no summary.")

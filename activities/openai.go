@@ -44,7 +44,7 @@ func (o *OpenAI) Answer(ctx context.Context, p Prompt) (api.ModelResponse, error
 		return api.ModelResponse{}, &ModelError{Message: "the model's answer has no choices"}
 	}
 	response := openAIResponse(completion)
-	settleUsage(p, &response)
+	finalizeUsage(p, &response)
 	return response, nil
 }
 

@@ -50,18 +50,18 @@ func (s *rulesOfRuns) of(rules []api.PolicyRule) *policies.Set {
 // afterHooks checks, by the rules of worker and agents, the calls that hooks have let through with the arguments that they
 // have by now. Calls that the run makes by itself are not checked: what undoes another call, or finds out what became of it,
 // was declared with that one's tool. Those that a tool or a rule has wait for approval say so.
-func (a *Activities) afterHooks(ctx context.Context, r api.AdmitRequest, verdicts []api.Verdict) []api.Verdict {
-	for i, v := range verdicts {
+func (a *Activities) afterHooks(ctx context.Context, r api.AdmissionRequest, decisions []api.AdmissionDecision) []api.AdmissionDecision {
+	for i, v := range decisions {
 		if v.Error == nil && v.Result == nil && r.Calls[i].Governed() {
 			v = a.checkPolicies(ctx, r, r.Calls[i], v)
-			verdicts[i] = v
+			decisions[i] = v
 		}
 		if v.Error == nil {
 			// The next call of the turn is to know that this one is let through.
 			r.Facts.Calls = withRunning(r.Facts.Calls, r.Calls[i].Tool)
 		}
 	}
-	return a.approvals(r, verdicts)
+	return a.approvals(r, decisions)
 }
 
 func withRunning(calls []api.PastCalls, tool string) []api.PastCalls {
@@ -77,7 +77,7 @@ func withRunning(calls []api.PastCalls, tool string) []api.PastCalls {
 // checkPolicies checks one admitted call with the arguments of its verdict, those of the call where the verdict has none. It
 // returns the verdict as the rules leave it: with an error where one denies, else with a need for approval where one asks,
 // else with notes of those that warn.
-func (a *Activities) checkPolicies(_ context.Context, r api.AdmitRequest, c api.Call, v api.Verdict) api.Verdict {
+func (a *Activities) checkPolicies(_ context.Context, r api.AdmissionRequest, c api.Call, v api.AdmissionDecision) api.AdmissionDecision {
 	common, own := a.config.Policies(), a.rules.of(r.Policies)
 	tool, _ := toolOf(r, c.Tool)
 	compiled, err := a.specs.of(tool)
@@ -102,7 +102,7 @@ func (a *Activities) checkPolicies(_ context.Context, r api.AdmitRequest, c api.
 }
 
 // warned is a verdict with notes of the rules that warn.
-func warned(v api.Verdict) api.Verdict {
+func warned(v api.AdmissionDecision) api.AdmissionDecision {
 	for _, p := range v.Policies {
 		if p.Effect == api.PolicyWarn {
 			v.Notes = append(slices.Clip(v.Notes), api.PoliciesSaid([]api.PolicyAction{p}, api.PolicyWarn))
@@ -112,7 +112,7 @@ func warned(v api.Verdict) api.Verdict {
 }
 
 // denied is a verdict on a call that its rules refuse; all of them are told.
-func denied(v api.Verdict) api.Verdict {
+func denied(v api.AdmissionDecision) api.AdmissionDecision {
 	v.Error = api.Errorf(api.ErrPolicyViolation, "%s", api.PoliciesSaid(v.Policies, api.PolicyDeny, api.PolicyAsk, api.PolicyWarn))
 	v.Error.Phase = api.PhasePreExecution
 	return stopped(v)
@@ -133,7 +133,7 @@ func lacksPolicy(compiled *toolspecs.Compiled, sets ...*policies.Set) *api.Error
 }
 
 // factsOf returns what the rules can know about a call.
-func factsOf(r api.AdmitRequest, c api.Call, v api.Verdict, tool api.Tool, compiled *toolspecs.Compiled) *policies.Facts {
+func factsOf(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool, compiled *toolspecs.Compiled) *policies.Facts {
 	now := time.Now()
 	f := &policies.Facts{
 		Tool:   compiled.PolicyTool(tool),

@@ -18,7 +18,7 @@ func rule(name, when string, then api.PolicyEffect) api.PolicyRule {
 }
 
 // governed is a process with a tool that sends things out, one that hides its text, and one that only a rule makes callable.
-func governed(t testing.TB, rules ...api.PolicyRule) (*bench, api.AdmitRequest) {
+func governed(t testing.TB, rules ...api.PolicyRule) (*bench, api.AdmissionRequest) {
 	catalog := catalogOf(t,
 		spec("send", func(s *toolspecs.Spec) { s.Effects, s.Tags = []string{"external_write"}, []string{"mail"} }),
 		spec("hide", func(s *toolspecs.Spec) { s.Parameters[0].Sensitive = true }),
@@ -26,7 +26,7 @@ func governed(t testing.TB, rules ...api.PolicyRule) (*bench, api.AdmitRequest) 
 	)
 	set := policies.Of(rules...)
 	b := setUp(t, catalog, func(c *Config) { c.Policies = func() *policies.Set { return set } })
-	return b, api.AdmitRequest{Tools: toolsOf(catalog), Known: []string{"bound", "hide", "send"},
+	return b, api.AdmissionRequest{Tools: toolsOf(catalog), Known: []string{"bound", "hide", "send"},
 		Caller: api.Caller{Type: api.CallerAgent, ID: "clerk"}, Facts: api.RunFacts{Turn: 2, Labels: []string{"untrusted"}}}
 }
 
@@ -41,23 +41,23 @@ func TestPoliciesDecide(t *testing.T) {
 	b, r := governed(t, rule("leak", "'untrusted' in labels && 'external_write' in tool.effects", api.PolicyDeny), rule("tell", "args.text != 'x'", api.PolicyWarn))
 	r.Policies = []api.PolicyRule{rule("own", "run.agent == 'clerk' && run.turn == 2 && 'mail' in tool.tags", api.PolicyWarn)}
 	r.Calls = []api.Call{textCall("send", "a"), textCall("hide", "a"), textCall("hide", "x")}
-	verdicts := b.admit(t, r)
-	e := verdicts[0].Error
+	decisions := b.admit(t, r)
+	e := decisions[0].Error
 	if e == nil || e.Type != api.ErrPolicyViolation || e.Phase != api.PhasePreExecution ||
 		!contains(e.Message, `the policy "leak" says: because leak`, `"tell" warns: because tell`, `"own" warns: because own`) {
 		t.Errorf("got %v", e)
 	}
 	var rules []string
-	for _, p := range verdicts[0].Policies {
+	for _, p := range decisions[0].Policies {
 		rules = append(rules, string(p.Effect)+" "+p.Rule)
 	}
-	if !slices.Equal(rules, []string{"deny leak", "warn tell", "warn own"}) || !slices.Equal(verdicts[0].Labels, []string{"untrusted"}) || verdicts[0].Route != (api.Route{}) {
-		t.Errorf("got %+v", verdicts[0])
+	if !slices.Equal(rules, []string{"deny leak", "warn tell", "warn own"}) || !slices.Equal(decisions[0].Labels, []string{"untrusted"}) || decisions[0].Route != (api.Route{}) {
+		t.Errorf("got %+v", decisions[0])
 	}
-	if v := verdicts[1]; v.Error != nil || len(v.Notes) != 1 || !contains(v.Notes[0], `"tell" warns: because tell`) || len(v.Policies) != 1 {
+	if v := decisions[1]; v.Error != nil || len(v.Notes) != 1 || !contains(v.Notes[0], `"tell" warns: because tell`) || len(v.Policies) != 1 {
 		t.Errorf("got %+v", v)
 	}
-	if v := verdicts[2]; v.Error != nil || v.Policies != nil || v.Labels != nil || v.Notes != nil {
+	if v := decisions[2]; v.Error != nil || v.Policies != nil || v.Labels != nil || v.Notes != nil {
 		t.Errorf("a call that meets no rule got %+v", v)
 	}
 }
@@ -81,16 +81,16 @@ func TestPoliciesFailClosed(t *testing.T) {
 	b, r := governed(t, rule("reads", "int(args.text) > 5", api.PolicyWarn))
 	r.Policies = []api.PolicyRule{rule("broken", "nothing", api.PolicyWarn)}
 	r.Calls = []api.Call{textCall("send", "hunter2"), textCall("hide", "hunter2")}
-	verdicts := b.admit(t, r)
-	for i, v := range verdicts {
+	decisions := b.admit(t, r)
+	for i, v := range decisions {
 		if v.Error == nil || v.Error.Type != api.ErrPolicyViolation || len(v.Policies) != 2 || v.Policies[0].Effect != api.PolicyDeny || v.Policies[0].Failure == "" {
 			t.Errorf("call %d got %+v", i, v)
 		}
 	}
-	if text := fmt.Sprint(verdicts[0].Error, verdicts[0].Policies); !contains(text, "cannot be evaluated", "does not compile", "undeclared reference") {
+	if text := fmt.Sprint(decisions[0].Error, decisions[0].Policies); !contains(text, "cannot be evaluated", "does not compile", "undeclared reference") {
 		t.Errorf("got %s", text)
 	}
-	if text := fmt.Sprint(verdicts[1].Error, verdicts[1].Policies); strings.Contains(text, "hunter2") {
+	if text := fmt.Sprint(decisions[1].Error, decisions[1].Policies); strings.Contains(text, "hunter2") {
 		t.Errorf("a sensitive argument is told: %s", text)
 	}
 }
@@ -115,14 +115,14 @@ func TestPoliciesAfterHooks(t *testing.T) {
 	b, r := governed(t, rule("text", "args.text == 'changed'", api.PolicyDeny))
 	undo := textCall("send", "changed")
 	undo.Undo = &api.Undoing{Call: "1.1", Tool: "send"}
-	v := api.Verdict{ID: "2.1", Arguments: json.RawMessage(`{"text":"changed"}`)}
+	v := api.AdmissionDecision{ID: "2.1", Arguments: json.RawMessage(`{"text":"changed"}`)}
 	if got := b.checkPolicies(t.Context(), r, textCall("send", "as written"), v); got.Error == nil {
 		t.Errorf("changed arguments got %+v", got)
 	}
 	r.Calls = []api.Call{textCall("send", "changed"), undo, textCall("send", "other")}
-	answered := api.Verdict{ID: "2.1", Result: &api.Result{}}
-	verdicts := b.afterHooks(t.Context(), r, []api.Verdict{answered, v, {ID: "2.1"}})
-	for i, got := range verdicts {
+	answered := api.AdmissionDecision{ID: "2.1", Result: &api.Result{}}
+	decisions := b.afterHooks(t.Context(), r, []api.AdmissionDecision{answered, v, {ID: "2.1"}})
+	for i, got := range decisions {
 		if got.Error != nil || got.Policies != nil {
 			t.Errorf("verdict %d is %+v", i, got)
 		}
@@ -179,11 +179,11 @@ func TestPoliciesBounded(t *testing.T) {
 	for range 200 {
 		r.Calls = append(r.Calls, textCall("send", "a"))
 	}
-	verdicts, err := b.Admit(t.Context(), r)
-	if err != nil || len(verdicts) == 0 || len(verdicts) == 200 || recordedSize(verdicts) > api.MaxPayload {
-		t.Fatalf("%d verdicts, %d bytes, %v", len(verdicts), recordedSize(verdicts), err)
+	decisions, err := b.Admit(t.Context(), r)
+	if err != nil || len(decisions) == 0 || len(decisions) == 200 || recordedSize(decisions) > api.MaxPayload {
+		t.Fatalf("%d verdicts, %d bytes, %v", len(decisions), recordedSize(decisions), err)
 	}
-	if met := verdicts[0].Policies; len(met) != maxPolicies || met[0].Rule != "r39" {
+	if met := decisions[0].Policies; len(met) != maxPolicies || met[0].Rule != "r39" {
 		t.Errorf("got %+v", met)
 	}
 }

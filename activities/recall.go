@@ -30,19 +30,19 @@ const (
 // Recall returns the messages of the last run of a conversation that has any, for the run on whose behalf ctx executes. Each
 // run began with those of the earlier ones, so that it has them all. Its errors are the server's; a conversation that cannot
 // be continued is in the answer's Problems.
-func (a *Activities) Recall(ctx context.Context, r api.RecallRequest) (api.Recalled, error) {
+func (a *Activities) LoadConversation(ctx context.Context, r api.LoadConversationRequest) (api.LoadedConversation, error) {
 	runs, err := a.earlierRuns(ctx, r.Conversation)
 	if err != nil {
-		return api.Recalled{}, err
+		return api.LoadedConversation{}, err
 	}
 	gone := 0
 	for _, run := range runs {
 		running, err := a.stillRuns(ctx, run)
 		if err != nil {
-			return api.Recalled{}, err
+			return api.LoadedConversation{}, err
 		}
 		if running {
-			return api.Recalled{Problems: []api.Problem{{Path: "$.conversation", Rule: "busy",
+			return api.LoadedConversation{Problems: []api.Problem{{Path: "$.conversation", Rule: "busy",
 				Message: fmt.Sprintf("the run %s of the conversation %s goes on; wait for its end, or cancel it", run.GetExecution().GetWorkflowId(), r.Conversation)}}}, nil
 		}
 		talk, err := a.talkOf(ctx, run)
@@ -51,13 +51,13 @@ func (a *Activities) Recall(ctx context.Context, r api.RecallRequest) (api.Recal
 			continue
 		}
 		if err != nil {
-			return api.Recalled{}, fmt.Errorf("ask the run %s (%s) for its conversation: %w", run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), err)
+			return api.LoadedConversation{}, fmt.Errorf("ask the run %s (%s) for its conversation: %w", run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), err)
 		}
 		if len(talk.messages) > 0 {
-			return talk.recalled(run)
+			return talk.loaded(run)
 		}
 	}
-	return nothingRecalled(gone)
+	return nothingLoaded(gone)
 }
 
 // stillRuns reports whether a run that is listed as running is, which the list may learn late.
@@ -184,16 +184,16 @@ func neverBegan(err error) bool {
 }
 
 // recalled is the talk as the next run is given it: without the agent's instructions, with an answer to every call.
-func (t pastTalk) recalled(run *workflowpb.WorkflowExecutionInfo) (api.Recalled, error) {
+func (t pastTalk) loaded(run *workflowpb.WorkflowExecutionInfo) (api.LoadedConversation, error) {
 	messages := slices.DeleteFunc(answered(t.messages), func(m api.Message) bool { return m.Role == api.RoleSystem })
-	r := api.Recalled{Turn: t.turn, WorkflowID: run.GetExecution().GetWorkflowId(), RunID: run.GetExecution().GetRunId(), Labels: t.labels}
+	r := api.LoadedConversation{Turn: t.turn, WorkflowID: run.GetExecution().GetWorkflowId(), RunID: run.GetExecution().GetRunId(), Labels: t.labels}
 	for _, m := range messages {
 		for _, c := range m.Calls {
 			r.Turn = max(r.Turn, api.CallTurn(c.ID))
 		}
 	}
 	var err error
-	r.Messages, r.Dropped, err = carried(messages, maxRecalled)
+	r.Messages, r.Dropped, err = continued(messages, maxLoaded)
 	return r, err
 }
 
@@ -222,24 +222,24 @@ func answered(messages []api.Message) []api.Message {
 }
 
 // maxRecalled bounds encoded messages so that, as base64 and with what stands beside them, they are one payload.
-const maxRecalled = api.MaxPayload*3/4 - 4<<10
+const maxLoaded = api.MaxPayload*3/4 - 4<<10
 
 // carried encodes messages in at most limit bytes. Where that is too little it leaves out the oldest, dropped of them, by
 // whole turns, and puts a message that says so in their place.
-func carried(messages []api.Message, limit int) (data []byte, dropped int, err error) {
-	kept := messages
+func continued(messages []api.Message, limit int) (data []byte, dropped int, err error) {
+	snapshot := messages
 	for {
-		if dropped = len(messages) - len(kept); dropped > 0 {
-			kept = append([]api.Message{leftOut(dropped)}, kept...)
+		if dropped = len(messages) - len(snapshot); dropped > 0 {
+			snapshot = append([]api.Message{leftOut(dropped)}, snapshot...)
 		}
-		data, err = api.EncodeMessages(kept)
+		data, err = api.EncodeMessages(snapshot)
 		if err != nil || len(data) <= limit {
 			return data, dropped, err
 		}
 		if dropped > 0 {
-			kept = kept[1:]
+			snapshot = snapshot[1:]
 		}
-		kept = latest(kept, limit, len(data))
+		snapshot = latest(snapshot, limit, len(data))
 	}
 }
 
@@ -265,11 +265,11 @@ func leftOut(n int) api.Message {
 
 // nothingRecalled is the answer where no earlier run says anything; gone are those that the server has listed and keeps no
 // longer.
-func nothingRecalled(gone int) (api.Recalled, error) {
+func nothingLoaded(gone int) (api.LoadedConversation, error) {
 	if gone == 0 {
-		return api.Recalled{}, nil
+		return api.LoadedConversation{}, nil
 	}
 	note := api.Message{Role: api.RoleUser, Text: "[note: this conversation has earlier runs, which the server keeps no longer: what was said in them is not known]"}
 	data, err := api.EncodeMessages([]api.Message{note})
-	return api.Recalled{Messages: data}, err
+	return api.LoadedConversation{Messages: data}, err
 }

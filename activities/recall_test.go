@@ -84,16 +84,16 @@ func user(text string) api.Message {
 }
 
 // recall asks for a conversation; it returns the texts of the messages too.
-func (l *listedRuns) recall(t *testing.T) (api.Recalled, []string, error) {
+func (l *listedRuns) loadConversation(t *testing.T) (api.LoadedConversation, []string, error) {
 	t.Helper()
 	b := setUp(t, catalogOf(t), func(c *Config) { c.Client = l })
-	value, err := within(t, api.RecallActivity, nil, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
-		return b.Recall(ctx, api.RecallRequest{Conversation: `Ada's \ talk`})
+	value, err := within(t, api.LoadConversationActivity, nil, func(ctx context.Context, _ converter.EncodedValues) (any, error) {
+		return b.LoadConversation(ctx, api.LoadConversationRequest{Conversation: `Ada's \ talk`})
 	})
 	if err != nil {
-		return api.Recalled{}, nil, err
+		return api.LoadedConversation{}, nil, err
 	}
-	var r api.Recalled
+	var r api.LoadedConversation
 	if err := value.Get(&r); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestRecallTakesTheLastRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &listedRuns{lists: c.lists, failure: c.failure, running: c.running, said: map[string][]api.Message{"a": {user("a")}, "b": {user("b")}}}
-			r, texts, err := l.recall(t)
+			r, texts, err := l.loadConversation(t)
 			switch {
 			case c.fails != "":
 				if err == nil || !contains(err.Error(), c.fails) {
@@ -162,7 +162,7 @@ func TestRecallTakesTheLastRun(t *testing.T) {
 // change the question.
 func TestRecallWithoutAttributes(t *testing.T) {
 	l := &listedRuns{unknown: true, lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), self()}}, said: map[string][]api.Message{"a": {user("a")}}}
-	if _, texts, err := l.recall(t); err != nil || len(texts) != 1 {
+	if _, texts, err := l.loadConversation(t); err != nil || len(texts) != 1 {
 		t.Fatalf("got %q, %v", texts, err)
 	}
 	if len(l.asked) != 2 || !strings.HasPrefix(l.asked[1], `WorkflowId = 'Ada\'s \\ talk' AND WorkflowType`) {
@@ -184,7 +184,7 @@ func TestRecalledIsWhole(t *testing.T) {
 	}
 	l := &listedRuns{lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5), self()}}, said: map[string][]api.Message{"a": {
 		{Role: api.RoleSystem, Text: "instructions"}, user("go"), asks("1.1", "1.2", "1.3"), tool("1.2"), user("on"), asks("12.1"), tool("12.1"), asks("x", "9.2")}}}
-	r, _, err := l.recall(t)
+	r, _, err := l.loadConversation(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,14 +218,14 @@ func TestCarriedFits(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		messages []api.Message
-		kept     func(n int) bool
+		snapshot func(n int) bool
 	}{
 		"short": {[]api.Message{user("a"), user("b")}, func(n int) bool { return n == 2 }},
 		"long":  {long, func(n int) bool { return n > 20 && n < 100 && n%2 == 0 }},
 		"huge":  {[]api.Message{user("a"), user(noise(1 << 20))}, func(n int) bool { return n == 0 }},
 	} {
-		data, dropped, err := carried(c.messages, 100<<10)
-		if err != nil || len(data) > 100<<10 || !c.kept(len(c.messages)-dropped) {
+		data, dropped, err := continued(c.messages, 100<<10)
+		if err != nil || len(data) > 100<<10 || !c.snapshot(len(c.messages)-dropped) {
 			t.Errorf("%s: %d bytes, %d of %d dropped, %v", name, len(data), dropped, len(c.messages), err)
 		}
 		got, err := api.DecodeMessages(data)

@@ -15,7 +15,7 @@ const trustedPart = 4
 
 // route decides where a call goes and by which rules, as its lane is configured now. The error is one that refuses the call:
 // on a keyed lane, its arguments do not say which key.
-func (a *Activities) route(r api.AdmitRequest, tool api.Tool, arguments json.RawMessage) (api.Route, *api.Error) {
+func (a *Activities) route(r api.AdmissionRequest, tool api.Tool, arguments json.RawMessage) (api.Route, *api.Error) {
 	// Calls of the other kinds are no activity of their lane, or have a queue of their own.
 	if r.Base == "" || tool.Kind != "" || tool.Lane == api.LaneInline {
 		return api.Route{}, nil
@@ -43,7 +43,7 @@ func rulesOf(lane api.Lane) api.Route {
 	route := api.Route{
 		Queue:        lane.Queue,
 		QueueTimeout: lane.QueueTimeout,
-		Holds:        lane.Limited() && lane.Holds(),
+		Holds:        lane.Limited() && lane.UsesWaitQueue(),
 		FIFO:         lane.Strategy == api.StrategyFIFO,
 	}
 	if lane.Fairness != api.FairnessConversation && !route.FIFO {
@@ -67,9 +67,9 @@ func (p *pinning) model(m api.Model) {
 
 // openKeys has those keys open that admitted calls are about to be made with: a call on a queue that nobody serves would wait
 // for ever. The error says that this cannot be made sure.
-func (a *Activities) openKeys(ctx context.Context, r api.AdmitRequest, verdicts []api.Verdict) error {
+func (a *Activities) openKeys(ctx context.Context, r api.AdmissionRequest, decisions []api.AdmissionDecision) error {
 	var begun []*opening
-	for i, v := range verdicts {
+	for i, v := range decisions {
 		if v.Route.Key != "" {
 			tool, _ := toolOf(r, r.Calls[i].Tool)
 			begun = append(begun, a.openKey(api.OpenRequest{Base: r.Base, Lane: tool.Lane, Key: v.Route.Key}))

@@ -12,7 +12,7 @@ import (
 )
 
 // laneBench is a process with lanes of every kind and a tool for each, which has its lane's name.
-func laneBench(t testing.TB) (*bench, *openedKeys, api.AdmitRequest) {
+func laneBench(t testing.TB) (*bench, *openedKeys, api.AdmissionRequest) {
 	t.Helper()
 	room := 3
 	configured := []api.Lane{
@@ -39,7 +39,7 @@ func laneBench(t testing.TB) (*bench, *openedKeys, api.AdmitRequest) {
 		c.Lanes = func() *lanes.Set { return set }
 	})
 	b.keys = newKeys(opened)
-	return b, opened, api.AdmitRequest{Base: "base", Tools: toolsOf(catalog), Caller: api.Caller{Type: api.CallerAgent}}
+	return b, opened, api.AdmissionRequest{Base: "base", Tools: toolsOf(catalog), Caller: api.Caller{Type: api.CallerAgent}}
 }
 
 // TestRoute proves which rules a verdict takes over from the lane of its call: of a lane with default rules none, so that
@@ -111,9 +111,9 @@ func TestRouteBeyondBudget(t *testing.T) {
 	for _, device := range []string{"a", "b"} {
 		r.Calls = append(r.Calls, api.Call{ID: device, Tool: "android", Arguments: `{"device":"` + device + `"}`})
 	}
-	verdicts := b.admit(t, r)
-	if verdicts[0].Route.Key != "a" || verdicts[1].Error == nil || verdicts[1].Route != (api.Route{}) {
-		t.Errorf("the verdicts are %+v", verdicts)
+	decisions := b.admit(t, r)
+	if decisions[0].Route.Key != "a" || decisions[1].Error == nil || decisions[1].Route != (api.Route{}) {
+		t.Errorf("the verdicts are %+v", decisions)
 	}
 	expectOpened(t, opened, "base/android/a")
 }

@@ -66,10 +66,10 @@ func speak(ctx context.Context, text string, delay time.Duration, live func(stri
 	if delay <= 0 {
 		return nil
 	}
-	pieces := strings.SplitAfter(text, " ")
-	next := time.NewTicker(max(1, delay/time.Duration(len(pieces))))
+	pretokenize := strings.SplitAfter(text, " ")
+	next := time.NewTicker(max(1, delay/time.Duration(len(pretokenize))))
 	defer next.Stop()
-	for _, piece := range pieces {
+	for _, piece := range pretokenize {
 		select {
 		case <-next.C:
 		case <-ctx.Done():
@@ -205,7 +205,7 @@ func (s scriptPlay) known(older []api.Message) string {
 			}
 			if value, ok := play.lookup(c.ID); ok {
 				if data, err := api.EncodeJSON(value); err == nil {
-					lines = append(lines, knownLine(c.ID)+string(data))
+					lines = append(lines, knownWaiter(c.ID)+string(data))
 				}
 			}
 		}
@@ -213,7 +213,7 @@ func (s scriptPlay) known(older []api.Message) string {
 	return strings.Join(lines, "\n")
 }
 
-func knownLine(id string) string { return "${" + id + "} = " }
+func knownWaiter(id string) string { return "${" + id + "} = " }
 
 // remembered finds the result of a call in the summary of what the model is not shown any more.
 func (s scriptPlay) remembered(id string) (any, bool) {
@@ -222,7 +222,7 @@ func (s scriptPlay) remembered(id string) (any, bool) {
 			continue
 		}
 		for line := range strings.Lines(m.Text) {
-			if data, ok := strings.CutPrefix(line, knownLine(id)); ok {
+			if data, ok := strings.CutPrefix(line, knownWaiter(id)); ok {
 				value, err := api.DecodeJSON(json.RawMessage(data))
 				return value, err == nil
 			}

@@ -14,21 +14,21 @@ import (
 
 // Settle takes what became of a call that no tool's activity executed through the phase post_execution. It runs as a
 // local activity, so that how the call ended is one marker in history.
-func (a *Activities) Settle(ctx context.Context, r api.SettleRequest) (api.Settled, error) {
-	settled := api.Settled{CallOutcome: api.CallOutcome{ID: r.Call, Tool: r.Tool.Name, Error: r.Error}, Usage: r.Usage}
+func (a *Activities) FinalizeResult(ctx context.Context, r api.FinalizeResultRequest) (api.FinalizedResult, error) {
+	finalized := api.FinalizedResult{CallOutcome: api.CallOutcome{ID: r.Call, Tool: r.Tool.Name, Error: r.Error}, Usage: r.Usage}
 	if r.Error == nil {
-		settled.Result, settled.Error = a.settled(ctx, r)
+		finalized.Result, finalized.Error = a.finalized(ctx, r)
 	}
-	if settled.Error != nil {
-		e := validError(settled.Error)
-		settled.Error = &e
+	if finalized.Error != nil {
+		e := validError(finalized.Error)
+		finalized.Error = &e
 	}
-	a.remember(r.Origin, settled.CallOutcome)
-	return settled, nil
+	a.remember(r.Origin, finalized.CallOutcome)
+	return finalized, nil
 }
 
 // settled checks an answer and makes the call's result of it.
-func (a *Activities) settled(ctx context.Context, r api.SettleRequest) (*api.Result, *api.Error) {
+func (a *Activities) finalized(ctx context.Context, r api.FinalizeResultRequest) (*api.Result, *api.Error) {
 	compiled, err := a.specs.of(r.Tool)
 	if err != nil {
 		e := api.Errorf(api.ErrExecutorNotFound, "the pinned toolspec of %q cannot be used here: %v", r.Tool.Name, err)

@@ -22,7 +22,7 @@ type ServedQueue struct {
 	// Queue is the task queue, Lane the lane's name.
 	Queue, Lane string
 	// Door hands out the permits without which nothing is polled for.
-	Door *Door
+	WorkerSlots *WorkerSlots
 	// Rate is how many calls per second start, over all workers; zero is no bound.
 	Rate float64
 	// Tool executes the calls, as the dynamic activity; Model is ModelActivity.
@@ -57,20 +57,20 @@ func (a *Activities) Slots(ctx context.Context, r api.SlotsRequest) (api.SlotsSt
 	if a.config.ServeQueue == nil {
 		return api.SlotsState{}, errors.New("this worker serves no lanes with a limit")
 	}
-	if a.held.declines(h.queue, r.Group, h.since) {
+	if a.hosted.declines(h.queue, r.Group, h.since) {
 		return api.SlotsState{}, released(releaseShared, slotsOffered)
 	}
-	h.recall(ctx, int64(info.Attempt))
+	h.loadConversation(ctx, int64(info.Attempt))
 	h.configure()
 	h.lease = newLease(a.config.Client, info.TaskToken, info.HeartbeatTimeout, func() any { return h.state() })
 	if err := h.lease.beat(ctx); err != nil {
-		if errors.Is(err, errHoldCancelled) {
+		if errors.Is(err, errHostCancelled) {
 			return h.state(), nil
 		}
 		return api.SlotsState{}, fmt.Errorf("the first heartbeat did not arrive: %w", err)
 	}
-	a.held.add(h)
-	defer a.held.remove(h)
+	a.hosted.add(h)
+	defer a.hosted.remove(h)
 	h.log.Info("slots taken", h.fields()...)
 	go h.guard()
 	return h.finish(ctx, h.keep(ctx))
@@ -111,7 +111,7 @@ type slots struct {
 }
 
 // recall takes over what the holder before has told.
-func (h *slots) recall(ctx context.Context, attempt int64) {
+func (h *slots) loadConversation(ctx context.Context, attempt int64) {
 	var last api.SlotsState
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &last); err != nil {
@@ -237,9 +237,9 @@ func (h *slots) serve(ctx context.Context) {
 // look sends a heartbeat and does what is to be done every so often.
 func (h *slots) look(ctx context.Context) release {
 	switch err := h.beat(ctx); {
-	case errors.Is(err, errHoldCancelled):
+	case errors.Is(err, errHostCancelled):
 		return releaseUnneeded
-	case errors.Is(err, errHoldGone):
+	case errors.Is(err, errHostGone):
 		return releaseLost
 	}
 	h.configure()
@@ -269,7 +269,7 @@ func (h *slots) finish(ctx context.Context, why release) (api.SlotsState, error)
 		return state, nil
 	}
 	if why == releaseShared {
-		h.held.gaveUp(h, time.Now())
+		h.hosted.gaveUp(h, time.Now())
 	}
 	return state, released(why, atOnce)
 }

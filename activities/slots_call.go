@@ -23,17 +23,17 @@ func (q *slotQueue) model(ctx context.Context, r api.ModelRequest) (api.ModelRes
 
 // Behind returns what executes the calls and the model steps of a lane without a limit for as long as its door is open. What
 // was on its way when the door was closed is handed back, so that it goes by the rules that the lane has then.
-func (a *Activities) Behind(door *Door, lane string) (tool func(context.Context, converter.EncodedValues) (api.Result, error),
+func (a *Activities) Behind(workerSlots *WorkerSlots, lane string) (tool func(context.Context, converter.EncodedValues) (api.Result, error),
 	model func(context.Context, api.ModelRequest) (api.ModelResponse, error)) {
 	tool = func(ctx context.Context, in converter.EncodedValues) (r api.Result, err error) {
-		if door.isClosed() {
-			return r, Failure(handedBack(lane, in))
+		if workerSlots.isClosed() {
+			return r, Failure(requeued(lane, in))
 		}
 		return a.Tool(ctx, in)
 	}
 	model = func(ctx context.Context, in api.ModelRequest) (r api.ModelResponse, err error) {
-		if door.isClosed() {
-			return r, Failure(handedBack(lane, nil))
+		if workerSlots.isClosed() {
+			return r, Failure(requeued(lane, nil))
 		}
 		return a.ModelStep(ctx, in)
 	}
@@ -43,11 +43,11 @@ func (a *Activities) Behind(door *Door, lane string) (tool func(context.Context,
 // leaseKey leads from the context of a call to what it is told of the lease that it runs under.
 type leaseKey struct{}
 
-type heldLease struct {
+type hostedLease struct {
 	lane  string
 	fence int64
 	// held is how long the call waited for its turn in this process.
-	held time.Duration
+	hosted time.Duration
 }
 
 // through executes what a task asks for when its turn has come, for as long as the lease lasts. in is the task's Execution;
@@ -60,7 +60,7 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 		q.end(countRefusal(err), time.Time{})
 		return result, err
 	}
-	defer q.gate.line.leave()
+	defer q.semaphore.line.leave()
 	period, err := q.holder.lease.acquire(ctx)
 	if err != nil {
 		q.end(nil, time.Time{})
@@ -68,9 +68,9 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 	}
 	began := time.Now()
 	q.count(func(c *api.LaneCounts) { c.Acquired++; c.Running++ })
-	told := heldLease{lane: q.lane, fence: q.holder.fence}
+	told := hostedLease{lane: q.lane, fence: q.holder.fence}
 	if waited {
-		told.held = began.Sub(received)
+		told.hosted = began.Sub(received)
 	}
 	inner, cancel := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, told))
 	defer cancel(nil)
@@ -80,14 +80,14 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 }
 
 // tellHeld says in a call's result, or in its error, how long it waited with its lane's holder.
-func tellHeld(ctx context.Context, result *api.Result, failure *api.Error) {
-	lease, ok := ctx.Value(leaseKey{}).(heldLease)
+func tellHosted(ctx context.Context, result *api.Result, failure *api.Error) {
+	lease, ok := ctx.Value(leaseKey{}).(hostedLease)
 	switch {
 	case !ok || failure == waiting:
 	case failure != nil:
-		failure.HeldMicros = lease.held.Microseconds()
+		failure.WaitedMicros = lease.hosted.Microseconds()
 	default:
-		result.HeldMicros = lease.held.Microseconds()
+		result.WaitedMicros = lease.hosted.Microseconds()
 	}
 }
 
@@ -141,12 +141,12 @@ func longestRetry(info activity.Info) time.Duration {
 // permits than slots. The error is a failure of the call.
 func (q *slotQueue) enter(ctx context.Context, info activity.Info, in converter.EncodedValues) (waits bool, err error) {
 	q.mu.Lock()
-	holds, shut := q.holds, q.shut
+	hosts, shut := q.hosts, q.shut
 	q.mu.Unlock()
 	switch {
-	case shut || !holds && !q.gate.line.begin():
-		return false, Failure(handedBack(q.lane, in))
-	case !holds:
+	case shut || !hosts && !q.semaphore.line.begin():
+		return false, Failure(requeued(q.lane, in))
+	case !hosts:
 		return false, nil
 	}
 	var x api.Execution
@@ -175,12 +175,12 @@ func (q *slotQueue) stand(ctx context.Context, info activity.Info, timeout api.D
 	defer cancel(nil)
 	w := &waiter{queue: q, token: info.TaskToken, every: info.HeartbeatTimeout / 2, told: info.Attempt > 1, cancel: cancel}
 	defer w.end()
-	if err := q.gate.line.enter(ctx, levelOf(info), info.Priority.FairnessKey, deadline, w.begin); err != nil {
+	if err := q.semaphore.line.enter(ctx, levelOf(info), info.Priority.FairnessKey, deadline, w.begin); err != nil {
 		return err
 	}
 	err := w.begun()
 	if err != nil {
-		q.gate.line.leave()
+		q.semaphore.line.leave()
 	}
 	return err
 }
@@ -206,14 +206,14 @@ func (q *slotQueue) refusal(err error, in converter.EncodedValues, timeout api.D
 	case temporal.IsCanceledError(err):
 		return temporal.NewCanceledError("the call was cancelled while it waited for a slot of its lane")
 	}
-	return Failure(handedBack(q.lane, in))
+	return Failure(requeued(q.lane, in))
 }
 
 // handedBack is the error of a call that came to a worker which may not begin it any more. The run makes the call again,
 // which uses up no attempt; a model step, which has no input in, is tried again by its retry policy.
-func handedBack(lane string, in converter.EncodedValues) *api.Error {
+func requeued(lane string, in converter.EncodedValues) *api.Error {
 	e := api.Errorf(api.ErrWorkerLost, "the worker gave up the lane %s before it began the call; nothing ran", lane)
-	e.Phase, e.Retryable, e.NotBegun = api.PhaseExecution, in == nil, true
+	e.Phase, e.Retryable, e.NotStarted = api.PhaseExecution, in == nil, true
 	return e
 }
 

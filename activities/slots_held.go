@@ -12,27 +12,27 @@ import (
 )
 
 // heldSlots are the groups that this process holds now.
-type heldSlots struct {
-	mu    sync.Mutex
-	all   map[*slots]bool
-	gates map[string]*gate
+type ownedSlots struct {
+	mu         sync.Mutex
+	all        map[*slots]bool
+	semaphores map[string]*semaphore
 	// fewer is closed when a group is held no more, and made anew.
 	fewer chan struct{}
 	// given are the groups that were given up for other workers, with the time.
 	given map[groupOf]time.Time
 }
 
-func newHeldSlots() *heldSlots {
-	return &heldSlots{fewer: make(chan struct{}), all: map[*slots]bool{}, gates: map[string]*gate{}, given: map[groupOf]time.Time{}}
+func newOwnedSlots() *ownedSlots {
+	return &ownedSlots{fewer: make(chan struct{}), all: map[*slots]bool{}, semaphores: map[string]*semaphore{}, given: map[groupOf]time.Time{}}
 }
 
-func (s *heldSlots) add(h *slots) {
+func (s *ownedSlots) add(h *slots) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all[h] = true
 }
 
-func (s *heldSlots) remove(h *slots) {
+func (s *ownedSlots) remove(h *slots) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, h)
@@ -41,35 +41,35 @@ func (s *heldSlots) remove(h *slots) {
 }
 
 // gate returns the gate of a group's queue. It outlives the group's holding for as long as calls have its permits.
-func (s *heldSlots) gate(queue string, group int) *gate {
+func (s *ownedSlots) semaphore(queue string, group int) *semaphore {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := fmt.Sprint(queue, " ", group)
-	g := s.gates[id]
+	g := s.semaphores[id]
 	if g == nil {
-		g = newGate()
-		s.gates[id] = g
+		g = newSemaphore()
+		s.semaphores[id] = g
 	}
 	g.users++
 	return g
 }
 
 // drop says that a queue goes by the gate no more. It is forgotten when no queue does and nobody has a permit.
-func (s *heldSlots) drop(queue string, group int) {
+func (s *ownedSlots) drop(queue string, group int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := fmt.Sprint(queue, " ", group)
-	g := s.gates[id]
+	g := s.semaphores[id]
 	if g.users--; g.users == 0 && g.idle() {
-		delete(s.gates, id)
+		delete(s.semaphores, id)
 	}
 }
 
 // SlotStates returns what this process's holders tell, by lane.
 func (a *Activities) SlotStates() map[string][]api.SlotsState {
-	a.held.mu.Lock()
-	holders := slices.Collect(maps.Keys(a.held.all))
-	a.held.mu.Unlock() // a holder that tells takes its own lock first, as one that opens a key does
+	a.hosted.mu.Lock()
+	holders := slices.Collect(maps.Keys(a.hosted.all))
+	a.hosted.mu.Unlock() // a holder that tells takes its own lock first, as one that opens a key does
 	states := map[string][]api.SlotsState{}
 	for _, h := range holders {
 		name := h.request.Lane.Name
@@ -81,9 +81,9 @@ func (a *Activities) SlotStates() map[string][]api.SlotsState {
 // LeaveSlots is for a worker that is stopped because this process serves a lane otherwise from now on, while it goes on with
 // the rest: groups of the lane's slots are given up when their calls have ended, whatever time they take.
 func (a *Activities) LeaveSlots(lane string) {
-	a.held.mu.Lock()
-	defer a.held.mu.Unlock()
-	for h := range a.held.all {
+	a.hosted.mu.Lock()
+	defer a.hosted.mu.Unlock()
+	for h := range a.hosted.all {
 		if h.request.Lane.Name == lane {
 			h.left.Store(true)
 		}
@@ -93,10 +93,10 @@ func (a *Activities) LeaveSlots(lane string) {
 // AwaitSlots returns when this process holds no slots any more, or ctx ends.
 func (a *Activities) AwaitSlots(ctx context.Context) {
 	for ctx.Err() == nil {
-		a.held.mu.Lock()
-		held, fewer := len(a.held.all), a.held.fewer
-		a.held.mu.Unlock()
-		if held == 0 {
+		a.hosted.mu.Lock()
+		hosted, fewer := len(a.hosted.all), a.hosted.fewer
+		a.hosted.mu.Unlock()
+		if hosted == 0 {
 			return
 		}
 		select {

@@ -42,7 +42,7 @@ func (h *slots) beginKeys(ctx context.Context) error {
 	id := api.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
 	_, err := h.config.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: h.request.Base,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING},
-		api.KeysWorkflow, api.KeysInput{Lane: h.request.Lane.Name})
+		api.LaneKeysWorkflow, api.KeysInput{Lane: h.request.Lane.Name})
 	return err
 }
 
@@ -90,7 +90,7 @@ func (h *slots) apply(open api.OpenKeys, e *historypb.HistoryEvent) bool {
 		return true
 	}
 	signal := e.GetWorkflowExecutionSignaledEventAttributes()
-	if signal.GetSignalName() != api.KeySignal {
+	if signal.GetSignalName() != api.OpenKeySignal {
 		return false
 	}
 	var o api.KeyOrder
@@ -154,7 +154,7 @@ func (h *slots) closeIdle(ctx context.Context) {
 		id := api.KeysWorkflowID(h.request.Base, h.request.Lane.Name)
 		for _, o := range orders {
 			// One that does not arrive is asked for again.
-			_ = h.config.Client.SignalWorkflow(ctx, id, "", api.KeySignal, o)
+			_ = h.config.Client.SignalWorkflow(ctx, id, "", api.OpenKeySignal, o)
 		}
 	}()
 }

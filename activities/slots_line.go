@@ -46,7 +46,7 @@ type place struct {
 	turn chan error
 }
 
-func newLine() *line { return &line{clock: map[int]int64{}, last: map[sharer]int64{}} }
+func newWaitQueue() *line { return &line{clock: map[int]int64{}, last: map[sharer]int64{}} }
 
 // configure changes the rules of the line. Calls that wait already stay, also where there would be no room for them now.
 func (l *line) configure(limit, room int, strategy api.Strategy) {

@@ -24,7 +24,7 @@ type stander struct {
 // lineOf returns a line and a function that puts a call into it, which returns when the call stands there or has been
 // answered.
 func lineOf(t *testing.T, limit, room int, strategy api.Strategy) (*line, func(name string, level int, from string, deadline time.Time) *stander) {
-	l := newLine()
+	l := newWaitQueue()
 	l.configure(limit, room, strategy)
 	return l, func(name string, level int, from string, deadline time.Time) *stander {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -186,14 +186,14 @@ func TestLineLeft(t *testing.T) {
 
 // A gate never hands out more permits than it has, whatever its size becomes; a closed door hands out none.
 func TestGate(t *testing.T) {
-	g := newGate()
-	door := g.door()
+	g := newSemaphore()
+	workerSlots := g.workerSlots()
 	reserved := make(chan error, 10)
-	reserve := func(d *Door) {
+	reserve := func(d *WorkerSlots) {
 		go func() { reserved <- d.Reserve(t.Context()) }()
 	}
 	for range 3 {
-		reserve(door)
+		reserve(workerSlots)
 	}
 	g.resize(2)
 	for range 2 {
@@ -202,45 +202,45 @@ func TestGate(t *testing.T) {
 		}
 	}
 	g.resize(1) // two are out, so that both have to come back before there is another one
-	door.Release()
+	workerSlots.Release()
 	if len(reserved) != 0 || g.used != 1 {
 		t.Errorf("%d permits are out of one", g.used)
 	}
-	door.Release()
+	workerSlots.Release()
 	if err := soon(t, "the third permit", reserved); err != nil || g.idle() {
 		t.Fatal(err)
 	}
-	door.Close()
-	door.Release()
+	workerSlots.Close()
+	workerSlots.Release()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := door.Reserve(ctx); !errors.Is(err, context.Canceled) {
+	if err := workerSlots.Reserve(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("a closed door: %v", err)
 	}
-	if err := g.door().Reserve(t.Context()); err != nil || door.Size() != 1 {
+	if err := g.workerSlots().Reserve(t.Context()); err != nil || workerSlots.Size() != 1 {
 		t.Errorf("another door of the gate: %v", err)
 	}
 }
 
 // A gate is remembered for as long as a queue goes by it or a call has its permit.
 func TestGateIsRemembered(t *testing.T) {
-	held := newHeldSlots()
-	g := held.gate("q", 0)
-	if held.gate("q", 0) != g || held.gate("q", 1) == g {
+	hosted := newOwnedSlots()
+	g := hosted.semaphore("q", 0)
+	if hosted.semaphore("q", 0) != g || hosted.semaphore("q", 1) == g {
 		t.Error("a group of a queue has one gate")
 	}
 	g.resize(1)
-	if err := g.door().Reserve(t.Context()); err != nil {
+	if err := g.workerSlots().Reserve(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	held.drop("q", 0)
-	held.drop("q", 0)
-	if held.gate("q", 0) != g {
+	hosted.drop("q", 0)
+	hosted.drop("q", 0)
+	if hosted.semaphore("q", 0) != g {
 		t.Error("a gate was forgotten while a call had its permit")
 	}
-	g.door().Release()
-	held.drop("q", 0)
-	if held.gate("q", 0) == g {
+	g.workerSlots().Release()
+	hosted.drop("q", 0)
+	if hosted.semaphore("q", 0) == g {
 		t.Error("a gate is remembered that nobody needs")
 	}
 }

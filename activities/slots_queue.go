@@ -14,7 +14,7 @@ type slotQueue struct {
 	holder *slots
 	// part stands for the key in the queue's name; "" of a lane without keys. lane is the lane's name, with the part.
 	part, queue, lane string
-	gate              *gate
+	semaphore         *semaphore
 
 	// serving is held while the worker that polls is replaced by another.
 	serving sync.Mutex
@@ -25,7 +25,7 @@ type slotQueue struct {
 	served  map[*service]bool
 	shut    bool
 	// holds says that calls wait in the line here; where it is not set, those that cannot run at once are handed back.
-	holds bool
+	hosts bool
 	// tasks counts what has been taken from the queue and has not ended; ended is closed when one does, and made anew.
 	tasks  int
 	ended  chan struct{}
@@ -39,9 +39,9 @@ type slotQueue struct {
 
 // service is one SDK worker on the queue.
 type service struct {
-	door *Door
-	rate float64
-	stop func()
+	workerSlots *WorkerSlots
+	rate        float64
+	stop        func()
 }
 
 // spare is how many more calls than it has room for a line takes at a time, to turn them away.
@@ -61,7 +61,7 @@ func (h *slots) start(part string) {
 	if until := h.needed[part]; until > 0 {
 		q.again = time.UnixMilli(until)
 	}
-	q.gate = h.held.gate(q.queue, h.request.Group)
+	q.semaphore = h.hosted.semaphore(q.queue, h.request.Group)
 	h.queues[part] = q
 	go q.configure(h.lane)
 }
@@ -76,13 +76,13 @@ func (q *slotQueue) configure(lane api.Lane) {
 		q.mu.Unlock()
 		return
 	}
-	q.holds = lane.Holds()
-	if q.holds {
-		q.gate.line.configure(share, lane.Room(), lane.Strategy)
-		q.gate.resize(share + lane.Room() + spare)
+	q.hosts = lane.UsesWaitQueue()
+	if q.hosts {
+		q.semaphore.line.configure(share, lane.WaitCapacity(), lane.Strategy)
+		q.semaphore.resize(share + lane.WaitCapacity() + spare)
 	} else {
-		q.gate.line.configure(share, math.MaxInt, lane.Strategy) // whoever waits there from before stays
-		q.gate.resize(share)
+		q.semaphore.line.configure(share, math.MaxInt, lane.Strategy) // whoever waits there from before stays
+		q.semaphore.resize(share)
 	}
 	current := q.current
 	q.mu.Unlock()
@@ -93,8 +93,8 @@ func (q *slotQueue) configure(lane api.Lane) {
 
 // serve starts an SDK worker for the queue in place of the one before, which finishes its calls. The caller holds serving.
 func (q *slotQueue) serve(lane api.Lane) {
-	s := &service{door: q.gate.door(), rate: lane.Rate}
-	stop, err := q.holder.config.ServeQueue(ServedQueue{Queue: q.queue, Lane: lane.Name, Door: s.door, Rate: lane.Rate,
+	s := &service{workerSlots: q.semaphore.workerSlots(), rate: lane.Rate}
+	stop, err := q.holder.config.ServeQueue(ServedQueue{Queue: q.queue, Lane: lane.Name, WorkerSlots: s.workerSlots, Rate: lane.Rate,
 		Tool: q.tool, Model: q.model, Failed: q.fail})
 	if err != nil {
 		q.holder.log.Warn("a task queue of the lane cannot be served yet", append(q.holder.fields(), "queue", q.queue, "error", err)...)
@@ -105,12 +105,12 @@ func (q *slotQueue) serve(lane api.Lane) {
 	defer q.mu.Unlock()
 	q.served[s] = true
 	if before := q.current; before != nil {
-		before.door.Close()
+		before.workerSlots.Close()
 		go q.retire(before)
 	}
 	q.current = s
 	if q.shut {
-		s.door.Close()
+		s.workerSlots.Close()
 	}
 }
 
@@ -156,9 +156,9 @@ func (q *slotQueue) close() {
 	defer q.mu.Unlock()
 	q.shut = true // the gate may be another holder's already, who got the group before this one knew that it had lost it
 	for s := range q.served {
-		s.door.Close()
+		s.workerSlots.Close()
 	}
-	q.gate.line.turnAway(errLineClosed)
+	q.semaphore.line.turnAway(errLineClosed)
 }
 
 // stop stops the workers of a closed queue and returns when nothing of it runs any more. With patience, calls are given all
@@ -181,7 +181,7 @@ func (q *slotQueue) stop(patient bool) {
 	}
 	all.Wait()
 	q.drain()
-	q.holder.held.drop(q.queue, q.holder.request.Group)
+	q.holder.hosted.drop(q.queue, q.holder.request.Group)
 }
 
 // take and end count the tasks that have been taken from the queue.
@@ -218,7 +218,7 @@ func (q *slotQueue) addTo(c *api.LaneCounts) (needed time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	c.Add(q.counts)
-	c.Waiting += q.gate.line.length()
+	c.Waiting += q.semaphore.line.length()
 	return later(q.busy, q.again)
 }
 

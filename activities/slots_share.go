@@ -32,7 +32,7 @@ func (h *slots) shareOut(ctx context.Context, now time.Time) bool {
 	come := slices.ContainsFunc(workers, func(w string) bool { return !slices.Contains(h.workers, w) })
 	h.workers = workers
 	part := (h.request.Lane.Holders + len(workers)) / (1 + len(workers))
-	return come && h.held.rank(h) >= part
+	return come && h.hosted.rank(h) >= part
 }
 
 // slotWorkers returns the other workers that have asked for the lane's slots since this holder took over.
@@ -55,7 +55,7 @@ func (h *slots) slotWorkers(ctx context.Context) (workers []string, err error) {
 }
 
 // rank returns how many groups of the same lane this process holds that come before h.
-func (s *heldSlots) rank(h *slots) int {
+func (s *ownedSlots) rank(h *slots) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rank := 0
@@ -68,14 +68,14 @@ func (s *heldSlots) rank(h *slots) int {
 }
 
 // gaveUp remembers that this process gave up a group for others.
-func (s *heldSlots) gaveUp(h *slots, now time.Time) {
+func (s *ownedSlots) gaveUp(h *slots, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.given[groupOf{h.queue, h.request.Group}] = now
 }
 
 // declines reports whether this process leaves a group to others for now.
-func (s *heldSlots) declines(queue string, group int, now time.Time) bool {
+func (s *ownedSlots) declines(queue string, group int, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := groupOf{queue, group}

@@ -34,17 +34,17 @@ type slotsProcess struct {
 	exited chan struct{}
 	server slotsServer
 	// doors has the door of each SDK worker that is started.
-	doors chan *Door
+	workerSlotsAll chan *WorkerSlots
 }
 
 func newSlotsProcess(t *testing.T) *slotsProcess {
 	t.Helper()
-	p := &slotsProcess{server: slotsServer{calls: make(chan int, 10)}, exited: make(chan struct{}, 1), doors: make(chan *Door, 10_000)}
+	p := &slotsProcess{server: slotsServer{calls: make(chan int, 10)}, exited: make(chan struct{}, 1), workerSlotsAll: make(chan *WorkerSlots, 10_000)}
 	p.Activities = setUp(t, catalogOf(t), func(c *Config) {
 		c.Client = p.server
 		c.Exit = func() { p.exited <- struct{}{} }
 		c.ServeQueue = func(q ServedQueue) (func(), error) {
-			p.doors <- q.Door
+			p.workerSlotsAll <- q.WorkerSlots
 			return func() {}, nil
 		}
 	}).Activities
@@ -52,7 +52,7 @@ func newSlotsProcess(t *testing.T) *slotsProcess {
 }
 
 // hold has the process hold the only group of a lane, with a heartbeat timeout that is as good as none.
-func (p *slotsProcess) hold(t *testing.T, lane api.Lane, timeout time.Duration) *slots {
+func (p *slotsProcess) hostInstance(t *testing.T, lane api.Lane, timeout time.Duration) *slots {
 	t.Helper()
 	lane.Name, lane.Holders = "lane", 1
 	h := &slots{Activities: p.Activities, request: api.SlotsRequest{Lane: lane, Base: "q"}, log: quietLog{}, since: time.Now(),
@@ -62,7 +62,7 @@ func (p *slotsProcess) hold(t *testing.T, lane api.Lane, timeout time.Duration) 
 	if err := h.lease.beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p.held.add(h)
+	p.hosted.add(h)
 	go h.guard()
 	return h
 }
@@ -74,7 +74,7 @@ func (p *slotsProcess) served(t *testing.T, h *slots, part string) *slotQueue {
 	h.start(part)
 	q := h.queues[part]
 	h.mu.Unlock()
-	soon(t, "the queue's worker", p.doors)
+	soon(t, "the queue's worker", p.workerSlotsAll)
 	q.serving.Lock() // until it is the queue's
 	defer q.serving.Unlock()
 	return q
@@ -88,7 +88,7 @@ func (quietLog) Warn(string, ...any) {}
 // What holders tell can be asked for while they begin to serve keys.
 func TestSlotStatesWhileKeysOpen(t *testing.T) {
 	p := newSlotsProcess(t)
-	h := p.hold(t, api.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
+	h := p.hostInstance(t, api.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
 	var both sync.WaitGroup
 	both.Go(func() {
 		open := api.OpenKeys{}
@@ -114,12 +114,12 @@ func TestSlotStatesWhileKeysOpen(t *testing.T) {
 func TestSlotsTakenAgainBeforeGivenUp(t *testing.T) {
 	p := newSlotsProcess(t)
 	lane := api.Lane{Limit: 1}
-	before := p.served(t, p.hold(t, lane, time.Hour), "")
-	again := p.served(t, p.hold(t, lane, time.Hour), "")
+	before := p.served(t, p.hostInstance(t, lane, time.Hour), "")
+	again := p.served(t, p.hostInstance(t, lane, time.Hour), "")
 	before.close()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := again.current.door.Reserve(ctx); err != nil {
+	if err := again.current.workerSlots.Reserve(ctx); err != nil {
 		t.Errorf("no permit: %v", err)
 	}
 }
@@ -128,7 +128,7 @@ func TestSlotsTakenAgainBeforeGivenUp(t *testing.T) {
 // ends before.
 func TestSlotsLostWhileCallRuns(t *testing.T) {
 	p := newSlotsProcess(t)
-	h := p.hold(t, api.Lane{Limit: 1}, 2*time.Second)
+	h := p.hostInstance(t, api.Lane{Limit: 1}, 2*time.Second)
 	q := p.served(t, h, "")
 	q.take(time.Time{})
 	q.count(func(c *api.LaneCounts) { c.Running++ })
@@ -149,9 +149,9 @@ func TestSlotsLostWhileCallRuns(t *testing.T) {
 // A holder gives its group up only when no call of a key runs that has been closed meanwhile either.
 func TestSlotsGivenUpAfterClosedKey(t *testing.T) {
 	p := newSlotsProcess(t)
-	h := p.hold(t, api.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
+	h := p.hostInstance(t, api.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
 	h.serveKeys(api.OpenKeys{"a": 1})
-	soon(t, "the key's worker", p.doors)
+	soon(t, "the key's worker", p.workerSlotsAll)
 	h.mu.Lock()
 	q := h.queues["a"]
 	h.mu.Unlock()
@@ -183,13 +183,13 @@ func TestSlotsLimitWhileRulesChange(t *testing.T) {
 	p := newSlotsProcess(t)
 	size := 1
 	plain, exact := api.Lane{Name: "lane", Limit: 1}, api.Lane{Name: "lane", Limit: 1, QueueSize: &size}
-	q := p.served(t, p.hold(t, plain, time.Hour), "")
+	q := p.served(t, p.hostInstance(t, plain, time.Hour), "")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	handedBack := func(err error, what string) {
+	requeued := func(err error, what string) {
 		t.Helper()
 		var e api.Error
-		if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Details(&e) != nil || !e.NotBegun {
+		if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Details(&e) != nil || !e.NotStarted {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -200,30 +200,30 @@ func TestSlotsLimitWhileRulesChange(t *testing.T) {
 	if err := enter(); err != nil {
 		t.Fatal(err)
 	}
-	handedBack(enter(), "a call beyond the limit")
+	requeued(enter(), "a call beyond the limit")
 	q.configure(exact)
 	entered := make(chan error, 1)
 	go func() { entered <- enter() }()
-	for q.gate.line.length() == 0 {
+	for q.semaphore.line.length() == 0 {
 		if len(entered) > 0 {
 			t.Fatalf("entered beyond the limit: %v", <-entered)
 		}
 	}
-	q.gate.line.leave()
+	q.semaphore.line.leave()
 	if err := soon(t, "its turn", entered); err != nil {
 		t.Error(err)
 	}
 	q.configure(plain)
-	handedBack(enter(), "a call beyond the limit again")
-	q.gate.line.leave()
+	requeued(enter(), "a call beyond the limit again")
+	q.semaphore.line.leave()
 	q.close()
-	handedBack(enter(), "a call that came to a closed queue")
+	requeued(enter(), "a call that came to a closed queue")
 }
 
 // The queue of a key is idle only where calls that wait for the lane's rate would have come, and where it is polled at all.
 func TestSlotsIdleKey(t *testing.T) {
 	p := newSlotsProcess(t)
-	q := p.served(t, p.hold(t, api.Lane{Limit: 1, Key: "{{args.x}}", Rate: 0.5}, time.Hour), "a")
+	q := p.served(t, p.hostInstance(t, api.Lane{Limit: 1, Key: "{{args.x}}", Rate: 0.5}, time.Hour), "a")
 	for after, want := range map[time.Duration]bool{2 * time.Second: false, 19 * time.Second: false, 21 * time.Second: true} {
 		if got := q.idle(time.Second, q.used.Add(after)); got != want {
 			t.Errorf("after %s: %t", after, got)
@@ -239,7 +239,7 @@ func TestSlotsIdleKey(t *testing.T) {
 func TestSlotsAttemptBegins(t *testing.T) {
 	p := newSlotsProcess(t)
 	none := 0
-	q := p.served(t, p.hold(t, api.Lane{Limit: 2, QueueSize: &none}, time.Hour), "")
+	q := p.served(t, p.hostInstance(t, api.Lane{Limit: 2, QueueSize: &none}, time.Hour), "")
 	for attempt := range int32(2) {
 		if _, err := q.enter(t.Context(), activity.Info{TaskToken: []byte("call"), Attempt: attempt + 1}, nil); err != nil {
 			t.Fatal(err)

@@ -24,11 +24,11 @@ func (c *tally) Add(_ context.Context, in tallyArgs) (int, error) {
 }
 
 // keptTally can be rebuilt.
-type keptTally struct{ tally }
+type tallySnapshot struct{ tally }
 
-func (c *keptTally) Snapshot(context.Context) ([]byte, error) { return json.Marshal(c.n) }
+func (c *tallySnapshot) Snapshot(context.Context) ([]byte, error) { return json.Marshal(c.n) }
 
-func (c *keptTally) Restore(_ context.Context, state []byte) error {
+func (c *tallySnapshot) Restore(_ context.Context, state []byte) error {
 	return json.Unmarshal(state, &c.n)
 }
 
@@ -69,7 +69,7 @@ func TestFactoriesFaults(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	f, err := NewFactories(good, NewStateful("kept", makes(&keptTally{}), addTo[keptTally]))
+	f, err := NewFactories(good, NewStateful("kept", makes(&tallySnapshot{}), addTo[tallySnapshot]))
 	if err != nil || strings.Join(f.Names(), " ") != "good kept" {
 		t.Errorf("%v, %v", f, err)
 	}

@@ -16,7 +16,7 @@ const (
 
 // admitAgent completes the verdict on a call of an agent tool: what the agent is asked, and what of the run's budget the
 // call needs beside itself.
-func admitAgent(r api.AdmitRequest, compiled *toolspecs.Compiled, arguments json.RawMessage, v *api.Verdict) *api.Error {
+func admitAgent(r api.AdmissionRequest, compiled *toolspecs.Compiled, arguments json.RawMessage, v *api.AdmissionDecision) *api.Error {
 	if r.Depth >= api.MaxDepth {
 		e := api.Errorf(api.ErrPreconditionFailed, "this run is a sub-agent %d deep already, and none may be deeper", r.Depth)
 		e.Phase = api.PhasePreValidation

@@ -34,7 +34,7 @@ func TestPinBelow(t *testing.T) {
 	specs := []toolspecs.Spec{agentSpec("lead", "helper read lead", nil), agentSpec("helper", "write lead", nil), spec("read", nil), spec("write", nil)}
 	above := setUp(t, catalogOf(t, specs...), scriptedModels)
 	p := above.pin(t, api.PinRequest{Run: "top", Tools: []string{"lead", "read"}})
-	below := api.Catalog{Tools: p.Below}
+	below := api.Catalog{Tools: p.DescendantCalls}
 	if fmt.Sprint(p.Catalog.Names(), below.Names()) != "[lead read] [helper write]" || len(p.Problems) > 0 {
 		t.Fatalf("pinned %v, below %v, problems %v", p.Catalog.Names(), below.Names(), p.Problems)
 	}
@@ -50,7 +50,7 @@ func TestPinBelow(t *testing.T) {
 			t.Errorf("%s is pinned to %q, want %q", name, tool.Version, version)
 		}
 	}
-	if names := (api.Catalog{Tools: sub.Below}).Names(); fmt.Sprint(names) != "[write lead]" || other.run.queries.Load() != 1 {
+	if names := (api.Catalog{Tools: sub.DescendantCalls}).Names(); fmt.Sprint(names) != "[write lead]" || other.run.queries.Load() != 1 {
 		t.Errorf("below the sub-agent: %v, after %d queries", names, other.run.queries.Load())
 	}
 	again := above.pin(t, api.PinRequest{Run: "sub", Parent: parent, Tools: []string{"helper"}})
@@ -91,22 +91,22 @@ func TestPinTooMuch(t *testing.T) {
 func TestSettle(t *testing.T) {
 	b := setUp(t, catalogOf(t), nil)
 	tool := catalogOf(t, agentSpec("sub", "", nil)).All()[0].Tool()
-	settle := func(change func(*api.SettleRequest)) api.Settled {
-		r := api.SettleRequest{Call: "1.1", Tool: tool, Answer: "an answer", Usage: api.Usage{Calls: 2}}
+	finalizeResult := func(change func(*api.FinalizeResultRequest)) api.FinalizedResult {
+		r := api.FinalizeResultRequest{Call: "1.1", Tool: tool, Answer: "an answer", Usage: api.Usage{Calls: 2}}
 		change(&r)
-		s, err := b.Settle(t.Context(), r)
+		s, err := b.FinalizeResult(t.Context(), r)
 		if err != nil || s.ID != "1.1" || s.Tool != "sub" || s.Usage.Calls != 2 || (s.Result == nil) == (s.Error == nil) {
 			t.Fatalf("settled as %+v, %v", s, err)
 		}
 		return s
 	}
-	if s := settle(func(r *api.SettleRequest) { r.Took = api.Duration(time.Hour) }); string(s.Result.Output) != `"an answer"` || !s.Result.Slow || s.Result.Tokens == 0 || s.Result.ExecutionMicros != 3600e6 {
+	if s := finalizeResult(func(r *api.FinalizeResultRequest) { r.Took = api.Duration(time.Hour) }); string(s.Result.Output) != `"an answer"` || !s.Result.Slow || s.Result.Tokens == 0 || s.Result.ExecutionMicros != 3600e6 {
 		t.Errorf("an answer: %+v", s.Result)
 	}
-	if s := settle(func(r *api.SettleRequest) { r.Error = api.Errorf(api.ErrTimeout, "late\xff") }); s.Error.Type != api.ErrTimeout || s.Error.Message != "late\uFFFD" {
+	if s := finalizeResult(func(r *api.FinalizeResultRequest) { r.Error = api.Errorf(api.ErrTimeout, "late\xff") }); s.Error.Type != api.ErrTimeout || s.Error.Message != "late\uFFFD" {
 		t.Errorf("an error: %+v", s.Error)
 	}
-	if s := settle(func(r *api.SettleRequest) { r.Tool.Digest = "other" }); s.Error.Type != api.ErrExecutorNotFound {
+	if s := finalizeResult(func(r *api.FinalizeResultRequest) { r.Tool.Digest = "other" }); s.Error.Type != api.ErrExecutorNotFound {
 		t.Errorf("a spec that was altered: %+v", s.Error)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // maxTogether bounds what the results of calls that are made together take in all, in bytes: they are one result in history.
-const maxTogether = 1 << 20
+const maxBatched = 1 << 20
 
 // maxMerged bounds the arguments of calls that are made together, in bytes.
 const maxMerged = 512 << 10
@@ -18,25 +18,25 @@ const maxMerged = 512 << 10
 // together decides which of the admitted calls of an agent's turn are made as one: those of one tool that batches, with equal other
 // arguments and the same way to go. Calls that have to be approved, or whose execution plan bounds them, are made alone. It does not
 // change the order of calls that conflict.
-func together(r api.AdmitRequest, verdicts []api.Verdict) []api.Verdict {
+func batching(r api.AdmissionRequest, decisions []api.AdmissionDecision) []api.AdmissionDecision {
 	if r.Caller.Type != api.CallerAgent {
-		return verdicts
+		return decisions
 	}
 	var open []*batchOf
-	for i, v := range verdicts {
+	for i, v := range decisions {
 		if v.Error != nil || v.Result != nil {
 			continue
 		}
 		tool, _ := toolOf(r, r.Calls[i].Tool)
 		mine := candidate(tool, r.Calls[i], v)
 		if b := join(open, mine, tool, v.Route.Key); b != nil {
-			verdicts[b.first].Batch, verdicts[i].Batch = verdicts[b.first].ID, verdicts[b.first].ID
+			decisions[b.first].Batch, decisions[i].Batch = decisions[b.first].ID, decisions[b.first].ID
 		} else if mine != nil {
 			mine.first = i
 			open = append(open, mine)
 		}
 	}
-	return verdicts
+	return decisions
 }
 
 // join returns those that a call of the tool is made with, nil for none. All others notice that it came by.
@@ -65,7 +65,7 @@ type batchOf struct {
 }
 
 // candidate returns a call as one that others may join; nil for one that is made alone.
-func candidate(tool api.Tool, c api.Call, v api.Verdict) *batchOf {
+func candidate(tool api.Tool, c api.Call, v api.AdmissionDecision) *batchOf {
 	bounded := v.Plan != nil && v.Plan.Limits != api.PlanLimits{}
 	if tool.Batch == nil || c.OfRun() || v.Approval != nil || bounded {
 		return nil
@@ -113,7 +113,7 @@ func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled, an
 		return api.Result{}, e
 	}
 	smaller := *compiled
-	smaller.Spec.Execution.MaxResult = min(compiled.Spec.Execution.MaxResult, maxTogether/len(t.Parts))
+	smaller.Spec.Execution.MaxResult = min(compiled.Spec.Execution.MaxResult, maxBatched/len(t.Parts))
 	elements, _, _ := compiled.Spec.Batch.Elements(t.Arguments) // the run has made them of such lists
 	whole, at := api.Result{}, 0
 	for _, p := range t.Parts {

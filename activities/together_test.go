@@ -43,7 +43,7 @@ func TestTogether(t *testing.T) {
 		{"exclusive, and another list between", []string{"write " + one, "write " + other, "write " + one}, []int{0, 0, 0}},
 		{"refused ones between", []string{"write " + one, `write {}`, "write " + one}, []int{1, 0, 1}},
 	} {
-		r := api.AdmitRequest{Tools: toolsOf(catalog), Caller: api.Caller{Type: api.CallerAgent}}
+		r := api.AdmissionRequest{Tools: toolsOf(catalog), Caller: api.Caller{Type: api.CallerAgent}}
 		for i, c := range test.calls {
 			tool, arguments, _ := strings.Cut(c, " ")
 			r.Calls = append(r.Calls, api.Call{ID: fmt.Sprint(i + 1), Tool: tool, Arguments: arguments})
@@ -58,18 +58,18 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 		r.Caller.Type = api.CallerPlan
-		if slices.ContainsFunc(b.admit(t, r), func(v api.Verdict) bool { return v.Batch != "" }) {
+		if slices.ContainsFunc(b.admit(t, r), func(v api.AdmissionDecision) bool { return v.Batch != "" }) {
 			t.Errorf("%s: calls of a plan are made together", test.name)
 		}
 	}
 	tool, _ := catalog.Get("stat")
-	for name, v := range map[string]api.Verdict{"an approval": {Approval: &api.ApprovalNeed{}},
+	for name, v := range map[string]api.AdmissionDecision{"an approval": {Approval: &api.ApprovalNeed{}},
 		"bounds": {Plan: &api.ExecutionPlan{Limits: api.PlanLimits{MaxAttempts: 1}}}} {
 		if candidate(tool.Tool(), api.Call{Arguments: one}, v) != nil {
 			t.Errorf("a call with %s is made with others", name)
 		}
 	}
-	if candidate(tool.Tool(), api.Call{Arguments: one, Verifies: "1"}, api.Verdict{}) != nil {
+	if candidate(tool.Tool(), api.Call{Arguments: one, Verifies: "1"}, api.AdmissionDecision{}) != nil {
 		t.Error("a call that the run makes by itself is made with others")
 	}
 }
@@ -123,7 +123,7 @@ func TestApart(t *testing.T) {
 	x.Arguments = json.RawMessage(`{"paths":["a","b","c","d","e","f"]}`)
 	answer.Output = json.RawMessage(`["` + strings.Repeat(long+`","`, 5) + `end"]`)
 	result, failure = b.apart(t.Context(), compiled, answer, x, 0)
-	if size := len(result.Parts[0].Result.Output) + len(result.Parts[1].Result.Output); failure != nil || result.Parts[1].Result.Cut == 0 || size > 2*maxTogether/5+100 {
+	if size := len(result.Parts[0].Result.Output) + len(result.Parts[1].Result.Output); failure != nil || result.Parts[1].Result.Cut == 0 || size > 2*maxBatched/5+100 {
 		t.Errorf("two of five parts have %d bytes, %v", size, failure)
 	}
 	if all := x.outcomes(api.CallOutcome{Error: api.Errorf(api.ErrTimeout, "late")}); len(all) != 5 || all[4].ID != "n" || all[4].Error == nil {

@@ -54,7 +54,7 @@ func countUsage(p Prompt, answer api.Message) api.Usage {
 }
 
 // settleUsage has a step's response say what our own count comes to, in place of the provider's where that says nothing.
-func settleUsage(p Prompt, response *api.ModelResponse) {
+func finalizeUsage(p Prompt, response *api.ModelResponse) {
 	own := countUsage(p, response.Message)
 	switch {
 	case response.Usage.InputTokens+response.Usage.OutputTokens == 0:
@@ -76,7 +76,7 @@ func countExactly(text string) int {
 	n := 0
 	for text != "" {
 		size := nextPiece(text)
-		n += pieces.count(text[:size])
+		n += pretokenize.count(text[:size])
 		text = text[size:]
 	}
 	return n
@@ -98,7 +98,7 @@ type countedPiece struct {
 // maxPiece bounds the pieces that are remembered, in bytes.
 const maxPiece = 48
 
-var pieces = &pieceCache{seed: maphash.MakeSeed()}
+var pretokenize = &pieceCache{seed: maphash.MakeSeed()}
 
 func (c *pieceCache) count(piece string) int {
 	if len(piece) == 1 {

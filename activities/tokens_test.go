@@ -158,7 +158,7 @@ func BenchmarkCountTokens(b *testing.B) {
 	})
 	b.Run("new", func(b *testing.B) {
 		all, i := strings.Join(realTexts(b), ""), 0
-		pieces = &pieceCache{seed: pieces.seed}
+		pretokenize = &pieceCache{seed: pretokenize.seed}
 		for b.Loop() {
 			countTokens(all[i : i+1024])
 			i = (i + 1024) % (len(all) - 1024)
@@ -186,7 +186,7 @@ func TestSettleUsage(t *testing.T) {
 		"with images": {api.Usage{InputTokens: 50}, map[string][]Image{"1.1": {{}}}, 50, false},
 	} {
 		r := api.ModelResponse{Usage: test.usage, Message: api.Message{Text: "good day"}}
-		settleUsage(Prompt{Messages: []api.Message{{Text: "hello world"}}, Images: test.images}, &r)
+		finalizeUsage(Prompt{Messages: []api.Message{{Text: "hello world"}}, Images: test.images}, &r)
 		if r.Usage.InputTokens != test.in || (r.Estimated == 4) != test.estimated {
 			t.Errorf("%s: %+v, estimated %d", name, r.Usage, r.Estimated)
 		}

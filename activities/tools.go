@@ -32,7 +32,7 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 		defer stop()
 	}
 	result, failure := a.call(ctx, t)
-	tellHeld(ctx, &result, failure)
+	tellHosted(ctx, &result, failure)
 	switch failure {
 	case waiting:
 		return api.Result{}, activity.ErrResultPending
@@ -53,7 +53,7 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 // call back: another worker may be able to.
 func unread(err error) *api.Error {
 	e := api.Errorf(api.ErrExecution, "this worker cannot read the call's input: %v", err)
-	e.Phase, e.NotBegun = api.PhasePreExecution, true
+	e.Phase, e.NotStarted = api.PhasePreExecution, true
 	return e
 }
 
@@ -166,9 +166,9 @@ func (a *Activities) pinnedSpec(ctx context.Context, name string, x api.Executio
 
 // withContext puts into ctx what the tool can know about the call.
 func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.Context {
-	held, ok := ctx.Value(leaseKey{}).(heldLease)
+	hosted, ok := ctx.Value(leaseKey{}).(hostedLease)
 	if !ok {
-		held.lane = spec.Execution.Lane
+		hosted.lane = spec.Execution.Lane
 	}
 	origin := t.Origin
 	origin.Conversation = cmp.Or(origin.Conversation, t.info.WorkflowExecution.ID)
@@ -176,7 +176,7 @@ func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.
 		CallID: t.id, Tool: t.tool, Origin: origin,
 		WorkflowID: t.info.WorkflowExecution.ID, RunID: t.info.WorkflowExecution.RunID, ParentCall: t.Parent, Parts: t.Parts,
 		Attempt: int(t.info.Attempt), Timeout: spec.Execution.Timeout, Key: api.IdempotencyKey(t.Origin.Run, t.id),
-		Lane: held.lane, Fence: held.fence,
+		Lane: hosted.lane, Fence: hosted.fence,
 	})
 }
 
@@ -211,7 +211,7 @@ func executionError(ctx context.Context, err error, spec *toolspecs.Spec) *api.E
 // value to many calls.
 func ownError(err error, spec *toolspecs.Spec) *api.Error {
 	e := *api.AsError(err)
-	e.NotBegun = false // it has: only who did not begin a call may hand it back
+	e.NotStarted = false // it has: only who did not begin a call may hand it back
 	if e.Phase == "" {
 		e.Phase = api.PhaseExecution
 	}

@@ -180,8 +180,8 @@ func TestToolErrors(t *testing.T) {
 			if app.NextRetryDelay() != c.after || !utf8.ValidString(e.Message) || len(e.Message) > 40<<10 {
 				t.Errorf("next attempt after %v; message of %d bytes", app.NextRetryDelay(), len(e.Message))
 			}
-			if kept := len(b.runs.byRun) > 0; kept == c.retryable {
-				t.Errorf("remembered: %v; only what no other attempt can change is the call's message", kept)
+			if snapshot := len(b.runs.byRun) > 0; snapshot == c.retryable {
+				t.Errorf("remembered: %v; only what no other attempt can change is the call's message", snapshot)
 			}
 		})
 	}
@@ -261,14 +261,14 @@ func TestToolCannotHandBack(t *testing.T) {
 	functions, err := NewFunctions(NewFunction("probe", func(context.Context, struct {
 		Text string `json:"text"`
 	}) (string, error) {
-		return "", &api.Error{Type: api.ErrWorkerLost, Message: "m", NotBegun: true}
+		return "", &api.Error{Type: api.ErrWorkerLost, Message: "m", NotStarted: true}
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, compiled := toolBench(t, nil, functions.Execute)
 	_, err = b.execute(t, executionOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != api.ErrWorkerLost || e.NotBegun {
+	if e, _ := callError(t, err); e.Type != api.ErrWorkerLost || e.NotStarted {
 		t.Errorf("got %+v", e)
 	}
 }
@@ -403,7 +403,7 @@ func TestUnreadableInput(t *testing.T) {
 	_, err := within(t, "probe", "no execution", func(ctx context.Context, in converter.EncodedValues) (any, error) { return b.Tool(ctx, in) })
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	var e api.Error
-	if !ok || !app.NonRetryable() || app.Details(&e) != nil || !e.NotBegun || e.Type != api.ErrExecution || !contains(e.Message, "this worker cannot read the call's input") {
+	if !ok || !app.NonRetryable() || app.Details(&e) != nil || !e.NotStarted || e.Type != api.ErrExecution || !contains(e.Message, "this worker cannot read the call's input") {
 		t.Errorf("got %v, %+v", err, e)
 	}
 }

@@ -80,10 +80,10 @@ func TestNotify(t *testing.T) {
 		b := setUp(t, catalogOf(t, spec("pay", nil)), func(c *Config) { c.Webhook = w })
 		var suite testsuite.WorkflowTestSuite
 		env := suite.NewTestWorkflowEnvironment()
-		env.RegisterActivityWithOptions(b.Notify, activity.RegisterOptions{Name: api.NotifyActivity})
+		env.RegisterActivityWithOptions(b.Notify, activity.RegisterOptions{Name: api.NotifyApprovalActivity})
 		env.ExecuteWorkflow(func(ctx workflow.Context) error {
 			ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
-			return workflow.ExecuteActivity(ctx, api.NotifyActivity, sent).Get(ctx, nil)
+			return workflow.ExecuteActivity(ctx, api.NotifyApprovalActivity, sent).Get(ctx, nil)
 		})
 		if err := env.GetWorkflowError(); err != nil || len(requests) != 3 {
 			t.Fatalf("%d requests, %v", len(requests), err)
@@ -153,10 +153,10 @@ func TestVerdictNotifies(t *testing.T) {
 	for _, w := range []Webhook{{}, {URL: "https://x", Secret: "env:X"}} {
 		catalog := catalogOf(t, spec("pay", func(s *toolspecs.Spec) { s.Approval = &toolspecs.Approval{} }))
 		b := setUp(t, catalog, func(c *Config) { c.Webhook = w })
-		verdicts := b.admit(t, api.AdmitRequest{Tools: toolsOf(catalog), Known: []string{"pay"}, Calls: []api.Call{textCall("pay", "a")}})
+		decisions := b.admit(t, api.AdmissionRequest{Tools: toolsOf(catalog), Known: []string{"pay"}, Calls: []api.Call{textCall("pay", "a")}})
 		limit, err := b.Limit(t.Context(), api.LimitRequest{Limit: "calls"})
-		if need := verdicts[0].Approval; need == nil || err != nil || need.Notify != w.set() || limit.Notify != w.set() {
-			t.Errorf("with %+v: %+v, %+v, %v", w, verdicts[0], limit, err)
+		if need := decisions[0].Approval; need == nil || err != nil || need.Notify != w.set() || limit.Notify != w.set() {
+			t.Errorf("with %+v: %+v, %+v, %v", w, decisions[0], limit, err)
 		}
 	}
 }

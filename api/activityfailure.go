@@ -29,13 +29,13 @@ type ActivityFailure struct {
 func (f ActivityFailure) CallError(tool Tool, route Route) *Error {
 	e := f.callError(tool.On(route), route)
 	// What has an activity of another form is not made again by scheduling that activity once more.
-	e.NotBegun = e.NotBegun && tool.Kind == "" && tool.Lane != LaneInline
+	e.NotStarted = e.NotStarted && tool.Kind == "" && tool.Lane != LaneInline
 	return e
 }
 
 func (f ActivityFailure) callError(tool Tool, route Route) *Error {
 	switch {
-	case f.handedBack(route):
+	case f.requeued(route):
 		return lostWaiting(tool.Lane)
 	case f.Timeout != "":
 		return timeoutError(f.Timeout, tool)

@@ -135,7 +135,7 @@ func (d Decision) Check() *ReplyError {
 		replyFault{d.Call == "", "the decision does not say which call it is about"},
 		replyFault{!edits && d.Kind != DecisionApprove && d.Kind != DecisionDeny, "a decision is approve, deny or edit"},
 		replyFault{len(d.By) > maxBy, "the name of who decides is too long"},
-		replyFault{d.Named() && Nameless(d.By), "the name of who decides has no letter and no digit"},
+		replyFault{d.Named() && IsBlankIdentity(d.By), "the name of who decides has no letter and no digit"},
 		replyFault{len(d.Reason) > maxReason, "the reason is too long"},
 		replyFault{len(d.Call) > maxReason, "the call's id is too long"},
 		replyFault{len(d.Digest) > maxBy, "the digest is too long"},
@@ -171,12 +171,12 @@ type Decided struct {
 }
 
 // decisionWords say what was decided, before the name of who did.
-var decisionWords = map[DecisionKind]string{DecisionApprove: "approved", DecisionDeny: "denied", DecisionEdit: "approved with changed arguments",
+var decisionText = map[DecisionKind]string{DecisionApprove: "approved", DecisionDeny: "denied", DecisionEdit: "approved with changed arguments",
 	DecisionTimeout: "not decided in time", DecisionWithdrawn: "withdrawn", "": "waits for approval"}
 
 // Note says in a few words what was decided, by whom, and why.
 func (d Decided) Note() string {
-	note := decisionWords[d.Decision]
+	note := decisionText[d.Decision]
 	if d.By != "" {
 		note += " by " + Shorten(d.By, maxBy)
 	}
@@ -224,7 +224,7 @@ const (
 // EditRequest is the input of EditActivity: a call that waits for approval is admitted anew with changed arguments.
 type EditRequest struct {
 	// Admit has the one call, with the arguments that it has now.
-	Admit AdmitRequest `json:"admit"`
+	Admit AdmissionRequest `json:"admit"`
 	// Decision is the edit.
 	Decision Decision `json:"decision"`
 }

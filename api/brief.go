@@ -6,10 +6,10 @@ import (
 )
 
 // MaxBriefTools bounds the tools that a Brief lists.
-const MaxBriefTools = 50
+const MaxCallStatsTools = 50
 
 // Brief tells in a few words of the calls of a run, those of its sub-agents among them.
-type Brief struct {
+type CallStats struct {
 	Calls int `json:"calls"`
 	// SuccessRate is the part of the calls that did not fail and were not refused.
 	SuccessRate float64 `json:"success_rate"`
@@ -21,13 +21,13 @@ type Brief struct {
 }
 
 // NewBrief makes a Brief of what was used and of the calls by tool, each tool once. It is nil where there were no calls.
-func NewBrief(used Usage, tools []PastCalls) *Brief {
+func NewCallStats(used Usage, tools []PastCalls) *CallStats {
 	if used.Calls == 0 {
 		return nil
 	}
-	b := &Brief{Calls: used.Calls, SuccessRate: float64(max(used.Calls-used.Failed, 0)) / float64(used.Calls), Tools: slices.Clone(tools)}
+	b := &CallStats{Calls: used.Calls, SuccessRate: float64(max(used.Calls-used.Failed, 0)) / float64(used.Calls), Tools: slices.Clone(tools)}
 	slices.SortFunc(b.Tools, func(x, y PastCalls) int { return cmp.Or(y.All()-x.All(), cmp.Compare(x.Tool, y.Tool)) })
-	b.Tools = b.Tools[:min(len(b.Tools), MaxBriefTools)]
+	b.Tools = b.Tools[:min(len(b.Tools), MaxCallStatsTools)]
 	b.Others = b.Calls
 	for _, t := range b.Tools {
 		b.Others -= t.All()

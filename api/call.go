@@ -67,7 +67,7 @@ func (c Call) OfRun() bool { return c.Undo != nil || c.Verifies != "" || c.Check
 func (c Call) Governed() bool { return c.Undo == nil && c.Verifies == "" }
 
 // Verdict is what admission decided about one call. It is recorded in history.
-type Verdict struct {
+type AdmissionDecision struct {
 	ID string `json:"id"`
 	// Arguments are the validated arguments where they differ from what the caller wrote (defaults, coercions).
 	Arguments json.RawMessage `json:"arguments,omitempty"`
@@ -160,7 +160,7 @@ type Result struct {
 	ExecutionMicros int64 `json:"execution_us,omitempty"`
 	PostMicros      int64 `json:"post_us,omitempty"`
 	// HeldMicros is how long the call waited with its lane's holder; it is no time of a phase.
-	HeldMicros int64 `json:"held_us,omitempty"`
+	WaitedMicros int64 `json:"held_us,omitempty"`
 	// Slow marks a call that took longer than the spec's slow threshold.
 	Slow bool `json:"slow,omitempty"`
 	// Hooks are what hooks after the call did to it.

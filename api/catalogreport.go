@@ -38,16 +38,16 @@ type WorkerLanes struct {
 }
 
 // Held returns the tools of the catalog with that digest, sorted by name; nil where the report does not have them.
-func (r CatalogReport) Held(digest string) ([]ToolVersion, error) {
+func (r CatalogReport) Hosted(digest string) ([]ToolVersion, error) {
 	data, ok := r.Catalogs[digest]
 	if !ok {
 		return nil, nil
 	}
-	var held Packed[[]ToolVersion]
-	if err := json.Unmarshal(data, &held); err != nil {
+	var hosted Packed[[]ToolVersion]
+	if err := json.Unmarshal(data, &hosted); err != nil {
 		return nil, fmt.Errorf("the tools of catalog %s: %w", digest, err)
 	}
-	return held.Value, nil
+	return hosted.Value, nil
 }
 
 // WorkerCatalog tells what one worker holds.
@@ -83,7 +83,7 @@ type PoliciesInForce struct {
 type CatalogAnswer struct {
 	WorkerCatalog
 	// Held are its tools, sorted by name: a Packed []ToolVersion as JSON, which the workflow hands on as it is.
-	Held json.RawMessage `json:"held"`
+	Hosted json.RawMessage `json:"held"`
 }
 
 // ToolVersion is a tool as a worker holds it.

@@ -8,7 +8,7 @@ import (
 )
 
 // Withheld is what a call that a dry run did not make would have done. It is the output of the call's result.
-type Withheld struct {
+type WithheldEffect struct {
 	// DryRun is always true: it tells the answer from one of the tool.
 	DryRun bool   `json:"dry_run"`
 	Tool   string `json:"would_call"`

@@ -19,12 +19,12 @@ func TestHandedBack(t *testing.T) {
 		return ActivityFailure{Timeout: TimeoutHeartbeat, LastHeartbeat: beat}
 	}
 	for _, test := range []struct {
-		name     string
-		failure  ActivityFailure
-		tool     Tool
-		route    Route
-		notBegun bool
-		want     ErrorType
+		name       string
+		failure    ActivityFailure
+		tool       Tool
+		route      Route
+		notStarted bool
+		want       ErrorType
 	}{
 		{"the worker says so", told, once, Route{}, true, ErrWorkerLost},
 		{"of a call that is no activity of its lane", told, agent, Route{}, false, ErrWorkerLost},
@@ -36,8 +36,8 @@ func TestHandedBack(t *testing.T) {
 		{"nobody waits with workers of this lane", lost(reads(`{"waiting":true}`)), once, Route{}, false, ErrOutcomeUnknown},
 		{"another timeout", ActivityFailure{Timeout: "StartToClose", LastHeartbeat: reads(`{"waiting":true}`)}, once, holds, false, ErrOutcomeUnknown},
 	} {
-		if e := test.failure.CallError(test.tool, test.route); e.NotBegun != test.notBegun || e.Type != test.want {
-			t.Errorf("%s: got %+v, want %s, not begun %t", test.name, e, test.want, test.notBegun)
+		if e := test.failure.CallError(test.tool, test.route); e.NotStarted != test.notStarted || e.Type != test.want {
+			t.Errorf("%s: got %+v, want %s, not begun %t", test.name, e, test.want, test.notStarted)
 		}
 	}
 	if e := (ActivityFailure{Timeout: TimeoutHeartbeat, LastHeartbeat: reads(`{"waiting":true}`)}).CallError(once, holds); !strings.Contains(e.Message, "the lane android was lost; nothing ran") {
@@ -55,7 +55,7 @@ func TestQueueTimeoutOfRoute(t *testing.T) {
 			t.Errorf("with %s of its own: %+v", own, e)
 		}
 	}
-	if e := NotStarted(); e.Type != ErrCancelled || e.Phase != PhasePreExecution {
+	if e := NotStartedError(); e.Type != ErrCancelled || e.Phase != PhasePreExecution {
 		t.Errorf("the error of a call that was not started is %+v", e)
 	}
 }

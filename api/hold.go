@@ -8,7 +8,7 @@ const AdoptWithin = Duration(20 * time.Second)
 
 // HoldRequest is the input of HoldActivity: it asks a worker for the instance of a stateful tool that a run needs, and to
 // keep it until the run ends, nobody uses it any more, or the worker cannot prove that it is still the holder.
-type HoldRequest struct {
+type HostInstanceRequest struct {
 	Tool   string `json:"tool"`
 	Digest string `json:"digest"`
 	Origin Origin `json:"origin"`
@@ -17,23 +17,23 @@ type HoldRequest struct {
 	// Lost says that the last instance was lost, and did not idle out.
 	Lost bool `json:"lost,omitempty"`
 	// Last is what is known of the run's last instance of the tool; zero for the first one.
-	Last HoldState `json:"last,omitzero"`
+	Last InstanceProgress `json:"last,omitzero"`
 	// Before are holds of earlier executions of the run, oldest first, that ended with their execution: the last heartbeat
 	// of the newest that had one has the state.
-	Before []HoldRef `json:"before,omitempty"`
+	Before []InstanceHost `json:"before,omitempty"`
 	// Adopt asks for the living instance that the execution before left with the worker that serves the instance's queue.
 	Adopt bool `json:"adopt,omitempty"`
 }
 
 // HoldRef names a hold of an earlier execution of a run.
-type HoldRef struct {
+type InstanceHost struct {
 	RunID      string `json:"run_id"`
 	ActivityID string `json:"activity_id"`
 }
 
 // HoldState is what survives an instance. A hold's heartbeats carry it to the next holder, and a hold that ends because
 // nobody used the instance returns it.
-type HoldState struct {
+type InstanceProgress struct {
 	// Generation counts the instances that the run had of the tool. It is their fencing number: it only grows.
 	Generation int `json:"generation,omitempty"`
 	// Used says that calls were executed on one of them, so that an instance without their state is told from a first one.
@@ -43,12 +43,12 @@ type HoldState struct {
 }
 
 // CarriedInstance is what a run that continues as new tells its next execution of a stateful tool's instance.
-type CarriedInstance struct {
-	Tool string    `json:"tool"`
-	Last HoldState `json:"last,omitzero"`
+type InstanceState struct {
+	Tool string           `json:"tool"`
+	Last InstanceProgress `json:"last,omitzero"`
 	// Held says that a worker holds the instance: the next execution has it adopted.
-	Held   bool      `json:"held,omitempty"`
-	Before []HoldRef `json:"before,omitempty"`
+	Hosted bool           `json:"held,omitempty"`
+	Before []InstanceHost `json:"before,omitempty"`
 	// Vanished says that the last instance was lost, Lost that no other is made for it.
 	Vanished bool `json:"vanished,omitempty"`
 	Lost     bool `json:"lost,omitempty"`
@@ -56,7 +56,7 @@ type CarriedInstance struct {
 
 // HoldError maps a failure of a hold to the error of the calls that wait for its instance: why it could not be made, or
 // that it was lost. A hold that the run has cancelled has none.
-func (f ActivityFailure) HoldError(tool Tool) (e *Error, lost bool) {
+func (f ActivityFailure) InstanceHostError(tool Tool) (e *Error, lost bool) {
 	if f.Cancelled {
 		return nil, false
 	}

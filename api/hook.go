@@ -115,29 +115,29 @@ func (h Hooks) Points() []PointHooks {
 }
 
 // HookDeed names what a hook did.
-type HookDeed string
+type HookOutcome string
 
 // What a hook can do that is worth a record. One that lets a call proceed leaves no trace.
 const (
 	// HookDone: a hook of the run ran to its end.
-	HookDone HookDeed = "done"
+	HookDone HookOutcome = "done"
 	// HookRefused: it refused the run.
-	HookRefused HookDeed = "refused"
+	HookRefused HookOutcome = "refused"
 	// HookBlocked: it stopped the call.
-	HookBlocked HookDeed = "blocked"
+	HookBlocked HookOutcome = "blocked"
 	// HookModified: it changed the call's arguments, or after the call its result.
-	HookModified HookDeed = "modified"
+	HookModified HookOutcome = "modified"
 	// HookOverrode: it answered the call in the tool's place.
-	HookOverrode HookDeed = "overrode"
+	HookOverrode HookOutcome = "overrode"
 	// HookFailed: it failed, or hung.
-	HookFailed HookDeed = "failed"
+	HookFailed HookOutcome = "failed"
 )
 
 // HookAction is what one hook did to a call or a run.
 type HookAction struct {
-	Hook  string    `json:"hook"`
-	Point HookPoint `json:"point"`
-	Did   HookDeed  `json:"did"`
+	Hook    string      `json:"hook"`
+	Point   HookPoint   `json:"point"`
+	Outcome HookOutcome `json:"did"`
 	// Reason is why it blocked or refused, or how it failed.
 	Reason string `json:"reason,omitempty"`
 }

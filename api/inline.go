@@ -77,7 +77,7 @@ type InlineStep struct {
 	Messages []Message
 	// Admit, where set, is with what the step admits the calls that the model asks for, without the calls: one thing less to
 	// run and to record. Otherwise the run has them admitted.
-	Admit *AdmitRequest
+	Admit *AdmissionRequest
 	// Left is as in InlineCall.
 	Left Duration
 }

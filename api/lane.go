@@ -83,10 +83,10 @@ func (l Lane) Keyed() bool { return l.Key != "" }
 func (l Lane) Limited() bool { return l.Limit > 0 }
 
 // Holds reports whether the lane's holder decides who waits, how long and in which order, and not the server's queue.
-func (l Lane) Holds() bool { return l.QueueSize != nil || l.Strategy == StrategyReject }
+func (l Lane) UsesWaitQueue() bool { return l.QueueSize != nil || l.Strategy == StrategyReject }
 
 // Room is how many calls may wait with the holder.
-func (l Lane) Room() int {
+func (l Lane) WaitCapacity() int {
 	if l.QueueSize == nil || l.Strategy == StrategyReject {
 		return 0
 	}

@@ -134,8 +134,8 @@ func TestLaneRules(t *testing.T) {
 		{api.Lane{Name: "a", Limit: 1, Holders: 1, Strategy: api.StrategyReject, QueueSize: &ten}, true, false, true, 0, "1 of slots", "base/a"},
 	} {
 		l := c.lane
-		if l.Limited() != c.limited || l.Keyed() != c.keyed || l.Holds() != c.holds || l.Room() != c.room || l.Groups() != c.groups {
-			t.Errorf("%+v: limited %t, keyed %t, holds %t, room %d, groups %s", l, l.Limited(), l.Keyed(), l.Holds(), l.Room(), l.Groups())
+		if l.Limited() != c.limited || l.Keyed() != c.keyed || l.UsesWaitQueue() != c.holds || l.WaitCapacity() != c.room || l.Groups() != c.groups {
+			t.Errorf("%+v: limited %t, keyed %t, holds %t, room %d, groups %s", l, l.Limited(), l.Keyed(), l.UsesWaitQueue(), l.WaitCapacity(), l.Groups())
 		}
 		if got := l.TaskQueue("base", "k.1"); got != c.queue {
 			t.Errorf("%+v has the task queue %s", l, got)

@@ -21,10 +21,10 @@ const (
 	CatalogWorkflow = "CatalogReport"
 	// VerdictWorkflow carries a person's RunVerdict on a run in its memo, and does nothing: a run that is over takes nothing in
 	// any more. It is no run.
-	VerdictWorkflow = "RunVerdict"
+	EvaluationWorkflow = "RunVerdict"
 	// LaneWorkflow keeps a lane's slots with workers, KeysWorkflow knows which keys of a keyed lane are open; neither is a run.
-	LaneWorkflow = "LaneKeeper"
-	KeysWorkflow = "LaneKeys"
+	LaneSlotsWorkflow = "LaneKeeper"
+	LaneKeysWorkflow  = "LaneKeys"
 
 	// PinActivity is the local activity that fixes a run's tools. The slash keeps it, and those below, apart from
 	// tools, whose activity type is the tool's name.
@@ -34,32 +34,32 @@ const (
 	// ModelActivity is the activity of a model step.
 	ModelActivity = "switchyard/model"
 	// HoldActivity keeps the instance of a stateful tool on one worker for as long as its run needs it.
-	HoldActivity = "switchyard/hold"
+	HostInstanceActivity = "switchyard/hold"
 	// SlotsActivity serves a lane with one group of its slots, for as long as the worker can prove that it is the one that
 	// does.
-	SlotsActivity = "switchyard/slots"
+	ServeSlotsActivity = "switchyard/slots"
 	// OpenActivity is the local activity that has a key of a keyed lane served, for a call that starts long after it was
 	// admitted.
-	OpenActivity = "switchyard/open"
+	OpenKeyActivity = "switchyard/open"
 	// SettleActivity is the local activity that takes what no tool's activity made, a sub-agent's answer, through the
 	// phase post_execution.
-	SettleActivity = "switchyard/settle"
+	FinalizeResultActivity = "switchyard/settle"
 	// HookActivity runs one hook of a run: before it begins, or when it is over.
 	HookActivity = "switchyard/hook"
 	// ReplyActivity is the local activity that checks a person's reply against the question's schema.
-	ReplyActivity = "switchyard/reply"
+	CheckReplyActivity = "switchyard/reply"
 	// EditActivity is the local activity that admits a call anew with the arguments that a person gave it.
-	EditActivity = "switchyard/edit"
+	AdmitEditActivity = "switchyard/edit"
 	// LimitActivity is the local activity that says what a person is asked where a run has reached a limit.
-	LimitActivity = "switchyard/limit"
+	DescribeLimitActivity = "switchyard/limit"
 	// NotifyActivity tells the workers' webhook of a call that waits for approval, a Notice.
-	NotifyActivity = "switchyard/notify"
+	NotifyApprovalActivity = "switchyard/notify"
 	// RecallActivity fetches the messages of a conversation's earlier runs.
-	RecallActivity = "switchyard/recall"
+	LoadConversationActivity = "switchyard/recall"
 	// CatalogActivity answers with the CatalogAnswer of the worker on whose queue it is asked.
-	CatalogActivity = "switchyard/catalog"
+	ReportCatalogActivity = "switchyard/catalog"
 	// LanesActivity answers with the WorkerLanes of the worker on whose queue it is asked.
-	LanesActivity = "switchyard/lanes"
+	ReportLanesActivity = "switchyard/lanes"
 
 	// SetupQuery answers with the run's Setup.
 	SetupQuery = "switchyard/setup"
@@ -73,19 +73,19 @@ const (
 
 	// HoldersSignal tells LaneWorkflow how the lane is configured now, a Lane; KeySignal tells KeysWorkflow of a key, a
 	// KeyOrder.
-	HoldersSignal = "switchyard/holders"
-	KeySignal     = "switchyard/key"
+	ConfigureLaneSignal = "switchyard/holders"
+	OpenKeySignal       = "switchyard/key"
 
 	// AskUpdate takes a Question of a running call and answers, when a person has replied, with the Reply.
-	AskUpdate = "switchyard/ask"
+	AskQuestionUpdate = "switchyard/ask"
 	// ReplyUpdate takes a Reply to an open question.
-	ReplyUpdate = "switchyard/reply"
+	AnswerQuestionUpdate = "switchyard/reply"
 	// DecideUpdate takes a Decision on a call that waits for approval.
-	DecideUpdate = "switchyard/decide"
+	DecideApprovalUpdate = "switchyard/decide"
 	// SendUpdate takes a Sent, a user's message to a running agent; SendSignal does where the server takes no updates, as of
 	// a run that it holds paused.
-	SendUpdate = "switchyard/send"
-	SendSignal = "switchyard/send"
+	SendMessageUpdate = "switchyard/send"
+	SendMessageSignal = "switchyard/send"
 	// PauseUpdate and ResumeUpdate take a Pause: who has the run pause, or go on, and why.
 	PauseUpdate  = "switchyard/pause"
 	ResumeUpdate = "switchyard/resume"
@@ -95,7 +95,7 @@ const (
 	// ApprovalsMemo is the field of a run's memo that says since when calls of it wait for approval.
 	ApprovalsMemo = "SwitchyardApprovals"
 	// VerdictMemo is the field of a VerdictWorkflow's memo that has the RunVerdict.
-	VerdictMemo = "SwitchyardVerdict"
+	EvaluationMemo = "SwitchyardVerdict"
 
 	// ModelOverflow is the type of a model step's failure where the conversation is longer than the model reads.
 	ModelOverflow = "model_overflow"
@@ -154,7 +154,7 @@ func Queue(base, lane string) string {
 
 // HoldQueue returns the task queue on which the workers of a lane are asked to hold instances of stateful tools. It is
 // not the lane's own: a hold lasts as long as its run, and would keep a place of the lane from every other call.
-func HoldQueue(base, lane string) string {
+func InstanceHostQueue(base, lane string) string {
 	return base + "/hold/" + cmp.Or(lane, LaneGeneral)
 }
 
@@ -172,14 +172,14 @@ func LaneWorkflowID(base, lane string) string { return "switchyard/lane/" + base
 func KeysWorkflowID(base, lane string) string { return LaneWorkflowID(base, lane) + "/keys" }
 
 // verdictPart begins the workflow ids of verdicts.
-const verdictPart = "switchyard/verdict/"
+const evaluationPart = "switchyard/verdict/"
 
 // VerdictWorkflowID returns the workflow id of the verdicts on a run: runID is that of the last execution of its chain. JudgedRun
 // is its inverse.
-func VerdictWorkflowID(runID string) string { return verdictPart + runID }
+func EvaluationWorkflowID(runID string) string { return evaluationPart + runID }
 
 // JudgedRun is described with VerdictWorkflowID.
-func JudgedRun(workflowID string) string { return strings.TrimPrefix(workflowID, verdictPart) }
+func EvaluatedRun(workflowID string) string { return strings.TrimPrefix(workflowID, evaluationPart) }
 
 // instancePart stands in a task queue's name between the lane's queue and whose instance it leads to.
 const instancePart = "/instance/"

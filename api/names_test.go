@@ -13,12 +13,12 @@ import (
 // flight. To retire a name, add a new one and leave the old one here.
 func TestNamesAreFrozen(t *testing.T) {
 	frozen := []struct{ got, want string }{
-		{AgentWorkflow, "AgentRun"}, {PlanWorkflow, "PlanRun"}, {CallWorkflow, "DirectCall"}, {CatalogWorkflow, "CatalogReport"}, {CatalogActivity, "switchyard/catalog"},
+		{AgentWorkflow, "AgentRun"}, {PlanWorkflow, "PlanRun"}, {CallWorkflow, "DirectCall"}, {CatalogWorkflow, "CatalogReport"}, {ReportCatalogActivity, "switchyard/catalog"},
 		{WorkerQueue("q", "1@host"), "q/worker/1@host"},
 		{PinActivity, "switchyard/pin"}, {AdmitActivity, "switchyard/admit"}, {ModelActivity, "switchyard/model"},
-		{HoldActivity, "switchyard/hold"}, {HookActivity, "switchyard/hook"}, {NotifyActivity, "switchyard/notify"},
+		{HostInstanceActivity, "switchyard/hold"}, {HookActivity, "switchyard/hook"}, {NotifyApprovalActivity, "switchyard/notify"},
 		{SetupQuery, "switchyard/setup"}, {ConversationQuery, "switchyard/conversation"},
-		{SendUpdate, "switchyard/send"}, {SendSignal, "switchyard/send"}, {PauseUpdate, "switchyard/pause"}, {ResumeUpdate, "switchyard/resume"}, {PausedMemo, "SwitchyardPaused"},
+		{SendMessageUpdate, "switchyard/send"}, {SendMessageSignal, "switchyard/send"}, {PauseUpdate, "switchyard/pause"}, {ResumeUpdate, "switchyard/resume"}, {PausedMemo, "SwitchyardPaused"},
 		{AttributeAgent, "SwitchyardAgent"}, {AttributeConversation, "SwitchyardConversation"},
 		{AttributeKind, "SwitchyardKind"}, {AttributeCaller, "SwitchyardCaller"}, {AttributeWaiting, "SwitchyardWaiting"},
 		{AttributeOutcome, "SwitchyardOutcome"}, {AttributeTools, "SwitchyardTools"}, {AttributeTurns, "SwitchyardTurns"},
@@ -50,7 +50,7 @@ func TestNamesAreFrozen(t *testing.T) {
 
 // TestActivityNamesAreNoTools proves that no tool can be called as one of the run's own activities is.
 func TestActivityNamesAreNoTools(t *testing.T) {
-	for _, name := range []string{PinActivity, AdmitActivity, ModelActivity, HoldActivity, HookActivity} {
+	for _, name := range []string{PinActivity, AdmitActivity, ModelActivity, HostInstanceActivity, HookActivity} {
 		if CheckToolName(name) == nil {
 			t.Errorf("a tool may be called %s", name)
 		}
@@ -94,14 +94,14 @@ func TestInstanceQueues(t *testing.T) {
 				t.Errorf("%s is of the lane %q, want %q", queue, got, lane)
 			}
 		}
-		if IsInstanceQueue(Queue("my/app", lane)) || HoldQueue("my/app", "general") == Queue("my/app", lane) {
+		if IsInstanceQueue(Queue("my/app", lane)) || InstanceHostQueue("my/app", "general") == Queue("my/app", lane) {
 			t.Errorf("the queue of lane %q is taken for another", lane)
 		}
 	}
 	if a, b := InstanceQueue("q", "", "run-1", "counter"), InstanceQueue("q", "", "run-2", "counter"); a == b || a != "q/instance/run-1/counter" {
 		t.Errorf("the queues of two runs are %q and %q", a, b)
 	}
-	if got := HoldQueue("q", ""); got != "q/hold/general" {
+	if got := InstanceHostQueue("q", ""); got != "q/hold/general" {
 		t.Errorf("holds of the general lane are asked for on %q", got)
 	}
 }

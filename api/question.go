@@ -80,7 +80,7 @@ const (
 // Check returns what is wrong with a reply whatever the question; nil if nothing is.
 func (r Reply) Check() *ReplyError {
 	return malformedReply(
-		replyFault{Nameless(r.By), "the reply does not say whose it is"},
+		replyFault{IsBlankIdentity(r.By), "the reply does not say whose it is"},
 		replyFault{len(r.By) > maxBy, "the name of who replies is too long"},
 		replyFault{len(r.Reason) > maxReason, "the reason is too long"},
 		replyFault{r.Decline && len(r.Value) > 0, "a reply has a value or declines, not both"},
@@ -157,7 +157,7 @@ type ReplyRequest struct {
 }
 
 // ReplyVerdict is what ReplyActivity found.
-type ReplyVerdict struct {
+type ReplyDecision struct {
 	// Problems are why the value does not fit; with any the question stays open.
 	Problems []Problem `json:"problems,omitempty"`
 	// Early says that the call is not at a worker yet and cannot be declined so far; the question stays open.

@@ -1,12 +1,12 @@
 package api
 
 // RecallRequest asks for the messages of a conversation's earlier runs, on behalf of a run that goes on with it.
-type RecallRequest struct {
+type LoadConversationRequest struct {
 	Conversation string `json:"conversation"`
 }
 
 // Recalled is what a run that continues a conversation begins with.
-type Recalled struct {
+type LoadedConversation struct {
 	// Messages are encoded by EncodeMessages, without system messages; nil where there is nothing to go on with.
 	Messages []byte `json:"messages,omitempty"`
 	// Turn is the last turn of the earlier runs: the run numbers on from there, so that ids of calls are unique in the

@@ -195,7 +195,7 @@ type Record struct {
 	ResultTokens int `json:"result_tokens,omitempty"`
 	ActualTokens int `json:"actual_tokens,omitempty"`
 	// Verdict is that on the run at the top of the call's tree, where records of many runs are read; nil elsewhere.
-	Verdict *Judged `json:"verdict,omitempty"`
+	Evaluation *EvaluatedResult `json:"verdict,omitempty"`
 }
 
 // ArgumentTokens are those of the call's arguments.

@@ -41,12 +41,12 @@ type RunInput struct {
 	// their types. A run that sets one that is not registered can do nothing any more.
 	Attributes []string `json:"attributes,omitempty"`
 	// Carry is set by the run itself when it continues as new.
-	Carry *Carry `json:"carry,omitempty"`
+	State *ContinueState `json:"carry,omitempty"`
 }
 
 // Carry is the state of an agent run that crosses continue-as-new; the conversation, from its first message on, is the
 // run's second input.
-type Carry struct {
+type ContinueState struct {
 	Run     string    `json:"run"`
 	Started time.Time `json:"started"`
 	Turn    int       `json:"turn"`
@@ -61,7 +61,7 @@ type Carry struct {
 	// Prompt is the beginning of the one that the run started with, for hooks after the run; empty where the agent has neither hooks nor a checker.
 	Prompt string `json:"prompt,omitempty"`
 	// Instances are those of stateful tools that the run has or had.
-	Instances []CarriedInstance `json:"instances,omitempty"`
+	Instances []InstanceState `json:"instances,omitempty"`
 	// Undo are the calls that undo what the run has done so far, in the order in which that was done.
 	Undo *Packed[[]Call] `json:"undo,omitempty"`
 	// Sent are the ids of the messages that the run was sent last, so that none of them is taken twice. The messages
@@ -73,7 +73,7 @@ type Carry struct {
 	Labels []string    `json:"labels,omitempty"`
 	Calls  []PastCalls `json:"calls,omitempty"`
 	// Below are the calls of its sub-agents, by tool.
-	Below []PastCalls `json:"below,omitempty"`
+	DescendantCalls []PastCalls `json:"below,omitempty"`
 	// Limits are the run's where a person was asked for more than its agent declares, Grants counts how often one was.
 	Limits *Limits `json:"limits,omitempty"`
 	Grants int     `json:"grants,omitempty"`
@@ -229,7 +229,7 @@ type Pinned struct {
 	Model Route `json:"model,omitzero"`
 	// Below are the tools that the run may need besides its own: those of the sub-agents below it, however deep, and those
 	// that undo or verify calls.
-	Below []Tool `json:"below,omitempty"`
+	DescendantCalls []Tool `json:"below,omitempty"`
 	// Problems, if any, are reasons why the run cannot start.
 	Problems []Problem `json:"problems,omitempty"`
 }
@@ -239,7 +239,7 @@ func (p Pinned) Find(name string) (Tool, bool) {
 	if t, ok := p.Catalog.Find(name); ok {
 		return t, true
 	}
-	return Catalog{Tools: p.Below}.Find(name)
+	return Catalog{Tools: p.DescendantCalls}.Find(name)
 }
 
 // Setup is the answer to SetupQuery: what a worker needs to know of a run besides its conversation.
@@ -261,7 +261,7 @@ type PinRequest struct {
 }
 
 // AdmitRequest asks for verdicts on calls that are ready to run together.
-type AdmitRequest struct {
+type AdmissionRequest struct {
 	Calls []Call `json:"calls"`
 	// Run is the id of the first execution of the run's chain.
 	Run string `json:"run,omitempty"`
@@ -336,7 +336,7 @@ type ModelResponse struct {
 	// Compacted is set on the answer to a Compaction. Message is then what stands for the messages that were summed up.
 	Compacted *Compacted `json:"compacted,omitempty"`
 	// Verdicts are those of the message's first calls, where an inline step has admitted them; all others are to come.
-	Verdicts []Verdict `json:"verdicts,omitempty"`
+	Decisions []AdmissionDecision `json:"verdicts,omitempty"`
 }
 
 // Stop is why a model stopped.
@@ -390,5 +390,5 @@ type RunResult struct {
 	// Checked is what the agent's checker said of the run; nil where it was not asked.
 	Checked *Checked `json:"checked,omitempty"`
 	// Brief tells of the run's calls; nil where it made none.
-	Brief *Brief `json:"brief,omitempty"`
+	CallStats *CallStats `json:"brief,omitempty"`
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // RunVerdict is what a person says of a run that is over: whether it did what it was for.
-type RunVerdict struct {
+type RunEvaluation struct {
 	Solved bool `json:"solved"`
 	// By names who says so; Reason may be empty.
 	By     string    `json:"by"`
@@ -16,28 +16,28 @@ type RunVerdict struct {
 }
 
 // Judged is the verdict on a run, as records of its calls carry it.
-type Judged struct {
+type EvaluatedResult struct {
 	// WorkflowID and RunID are the run's, the id of the last execution of its chain that was read.
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id,omitempty"`
 	// Verdict is solved, failed or open.
-	Verdict string `json:"verdict"`
+	Evaluation string `json:"verdict"`
 	// JudgedBy is person, checker or end, By the person's name or the checker's tool.
-	JudgedBy string `json:"judged_by"`
-	By       string `json:"by,omitempty"`
-	Reason   string `json:"reason,omitempty"`
+	EvaluatedBy string `json:"judged_by"`
+	By          string `json:"by,omitempty"`
+	Reason      string `json:"reason,omitempty"`
 }
 
 // maxVerdictText bounds the name and the reason of a verdict, in bytes.
-const maxVerdictText = 2000
+const maxEvaluationText = 2000
 
 // Check returns why the verdict cannot be taken; nil where it can.
-func (v RunVerdict) Check() error {
+func (v RunEvaluation) Check() error {
 	switch {
-	case Nameless(v.By):
+	case IsBlankIdentity(v.By):
 		return fmt.Errorf("a verdict needs the name of who gives it")
-	case len(v.By) > maxVerdictText || len(v.Reason) > maxVerdictText:
-		return fmt.Errorf("a verdict's name and reason take at most %d bytes each", maxVerdictText)
+	case len(v.By) > maxEvaluationText || len(v.Reason) > maxEvaluationText:
+		return fmt.Errorf("a verdict's name and reason take at most %d bytes each", maxEvaluationText)
 	}
 	return nil
 }
@@ -122,15 +122,15 @@ type Checked struct {
 const maxCheckedText = 1000
 
 // Judge reads what the checker has answered.
-func (c Checker) Judge(out CallOutcome) Checked {
-	solved, reason, err := judged(out)
+func (c Checker) Evaluate(out CallOutcome) Checked {
+	solved, reason, err := evaluated(out)
 	if err != nil {
 		return Checked{Tool: c.Tool, Problem: Shorten(err.Error(), maxCheckedText)}
 	}
 	return Checked{Tool: c.Tool, Solved: solved, Reason: Shorten(reason, maxCheckedText)}
 }
 
-func judged(out CallOutcome) (solved bool, reason string, err error) {
+func evaluated(out CallOutcome) (solved bool, reason string, err error) {
 	switch {
 	case out.Error != nil:
 		return false, "", fmt.Errorf("the check failed: %w", out.Error)

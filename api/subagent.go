@@ -54,7 +54,7 @@ type ChildRun struct {
 
 // SettleRequest is what became of a call that no tool's activity executed, before the phase post_execution. It is the
 // input of SettleActivity.
-type SettleRequest struct {
+type FinalizeResultRequest struct {
 	Call   string `json:"call"`
 	Tool   Tool   `json:"tool"`
 	Origin Origin `json:"origin"`
@@ -75,7 +75,7 @@ type SettleRequest struct {
 }
 
 // Settled is the end of such a call, as history records it.
-type Settled struct {
+type FinalizedResult struct {
 	CallOutcome
 	Usage Usage `json:"usage,omitzero"`
 }

@@ -251,7 +251,7 @@ func (s UndoSource) lookup(p UndoPlaceholder) (value any, there bool, err error)
 // MayHaveActed reports whether a call that failed so may have taken effect all the same: it began, and did not say itself
 // that it failed.
 func (e *Error) MayHaveActed() bool {
-	if e.NotBegun || e.Phase == PhasePreValidation || e.Phase == PhasePreExecution {
+	if e.NotStarted || e.Phase == PhasePreValidation || e.Phase == PhasePreExecution {
 		return false
 	}
 	switch e.Type {

@@ -57,7 +57,7 @@ func TestMayHaveActed(t *testing.T) {
 		if e.MayHaveActed() != acted[kind] {
 			t.Errorf("%s: %t", kind, e.MayHaveActed())
 		}
-		e.NotBegun = true
+		e.NotStarted = true
 		early := Error{Type: kind, Phase: PhasePreExecution}
 		if e.MayHaveActed() || early.MayHaveActed() {
 			t.Errorf("%s: a call that did not begin took effect", kind)

@@ -30,7 +30,7 @@ func VerifyCallID(callID string, n int) string {
 
 // Judge reads what the verifying tool has answered: whether the verified call has taken effect, and if so its result. The error
 // says why the answer does not tell.
-func (v Verify) Judge(r *Result) (done bool, output json.RawMessage, err error) {
+func (v Verify) Evaluate(r *Result) (done bool, output json.RawMessage, err error) {
 	if r.Cut > 0 {
 		return false, nil, fmt.Errorf("%d bytes of the answer of %s were cut", r.Cut, v.Tool)
 	}

@@ -22,7 +22,7 @@ func TestVerifyJudge(t *testing.T) {
 		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`{"found":true`), Cut: 1}, `! 1 bytes of the answer of t were cut`},
 		{Verify{Tool: "t", Done: "found"}, Result{Output: json.RawMessage(`{`)}, `! the answer of t is no JSON: it ends too early: something in it is not closed, or not whole`},
 	} {
-		done, output, err := test.verify.Judge(&test.result)
+		done, output, err := test.verify.Evaluate(&test.result)
 		got := "false " + string(output)
 		if done {
 			got = "true " + string(output)

@@ -24,7 +24,7 @@ type wantedCall struct {
 	api.Call
 	order int
 	// verdict is set once the call is admitted.
-	verdict *api.Verdict
+	decision *api.AdmissionDecision
 }
 
 func (w wantedCalls) add(calls ...api.Call) {
@@ -76,15 +76,15 @@ func (d *Deriver) decided(e *historypb.HistoryEvent, l local) error {
 		}
 		d.pin(pinned.Value)
 	case api.AdmitActivity:
-		var verdicts []api.Verdict
-		if err := d.decodeEvent(e, "verdicts", l.result, &verdicts); err != nil {
+		var decisions []api.AdmissionDecision
+		if err := d.decodeEvent(e, "verdicts", l.result, &decisions); err != nil {
 			return err
 		}
-		d.admit(e, verdicts)
-	case api.EditActivity, api.LimitActivity:
+		d.admit(e, decisions)
+	case api.AdmitEditActivity, api.DescribeLimitActivity:
 		return d.approvalStep(e, l)
-	case api.SettleActivity:
-		return d.settled(e, l.result)
+	case api.FinalizeResultActivity:
+		return d.finalized(e, l.result)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (d *Deriver) pin(pinned api.Pinned) {
 		d.summary.Tools = append(d.summary.Tools, PinnedTool{Name: t.Name, Version: t.Version, Digest: t.Digest, Lane: t.Lane,
 			Access: t.Access, Effect: t.Effect})
 	}
-	for _, t := range pinned.Below {
+	for _, t := range pinned.DescendantCalls {
 		t.Spec = nil
 		d.tools[t.Name] = t
 	}
@@ -120,8 +120,8 @@ func (d *Deriver) pin(pinned api.Pinned) {
 }
 
 // admit takes verdicts: a refused call is over.
-func (d *Deriver) admit(e *historypb.HistoryEvent, verdicts []api.Verdict) {
-	for _, v := range verdicts {
+func (d *Deriver) admit(e *historypb.HistoryEvent, decisions []api.AdmissionDecision) {
+	for _, v := range decisions {
 		if c := (api.Call{ID: v.ID, Tool: v.Tool, Arguments: string(v.Arguments), Undo: v.Undo, Verifies: v.Verifies, Checks: v.Checks}); c.OfRun() {
 			d.wanted.add(c)
 		}
@@ -139,7 +139,7 @@ func (d *Deriver) admit(e *historypb.HistoryEvent, verdicts []api.Verdict) {
 			continue
 		}
 		if w != nil {
-			w.verdict = &v
+			w.decision = &v
 			if v.Approval != nil {
 				d.approvalRequested(e, w, *v.Approval)
 			}
@@ -148,7 +148,7 @@ func (d *Deriver) admit(e *historypb.HistoryEvent, verdicts []api.Verdict) {
 }
 
 // refuse ends a call that never ran.
-func (d *Deriver) refuse(e *historypb.HistoryEvent, w *wantedCall, v api.Verdict) {
+func (d *Deriver) refuse(e *historypb.HistoryEvent, w *wantedCall, v api.AdmissionDecision) {
 	r := d.unscheduled(w)
 	r.Notes = v.Notes
 	r = d.admitted(r, v, []byte(w.Arguments))
@@ -160,13 +160,13 @@ func (d *Deriver) refuse(e *historypb.HistoryEvent, w *wantedCall, v api.Verdict
 // abandon ends the calls that the run wanted and never scheduled: it was cancelled or reached a limit before, or their
 // instance was lost.
 func (d *Deriver) abandon(e *historypb.HistoryEvent, reason string) {
-	d.endHandedBack(e)
+	d.endRequeued(e)
 	if len(d.wanted) == 0 {
 		return
 	}
 	for _, w := range d.wanted.inOrder() {
 		if fault := d.lost(w); fault != nil {
-			v := *w.verdict
+			v := *w.decision
 			v.Error = fault
 			d.refuse(e, w, v)
 			continue
@@ -182,7 +182,7 @@ func (d *Deriver) abandon(e *historypb.HistoryEvent, reason string) {
 
 // admitted adds to a call's record what its verdict says of it besides whether and where it runs; written are its arguments as
 // its caller wrote them.
-func (d *Deriver) admitted(r api.Record, v api.Verdict, written json.RawMessage) api.Record {
+func (d *Deriver) admitted(r api.Record, v api.AdmissionDecision, written json.RawMessage) api.Record {
 	arguments := v.Arguments
 	if len(arguments) == 0 {
 		arguments = written
@@ -199,7 +199,7 @@ func (d *Deriver) unscheduled(w *wantedCall) api.Record {
 	r := d.ofRun(d.record(w.ID, w.Tool, []byte(w.Arguments)), w.Call)
 	r.Priority = api.PriorityOf(w.Call, api.RunPriority(d.input.Priority, int(d.level)), d.tools[w.Tool])
 	r.Lane, r.Phase = d.tools[w.Tool].Lane, api.PhasePreValidation
-	if v := w.verdict; v != nil {
+	if v := w.decision; v != nil {
 		r.Phase, r.Notes = api.PhasePreExecution, v.Notes
 		r = d.admitted(r, *v, []byte(w.Arguments))
 		if len(v.Arguments) > 0 {

@@ -35,7 +35,7 @@ type Report struct {
 	Usage api.Usage `json:"usage"`
 	// TPST is tokens per solved task: the input and output tokens of all runs over the runs that were solved. Zero where none
 	// was.
-	TPST float64 `json:"tpst,omitempty"`
+	TokensPerSolvedRun float64 `json:"tpst,omitempty"`
 	// Calls are all calls, those of sub-agents among them.
 	Calls CallStats `json:"calls"`
 	// Violations counts the calls that broke a rule: a policy, an execution plan, a budget, a hook.
@@ -84,8 +84,8 @@ type AgentStats struct {
 	Name string    `json:"name"`
 	Runs RunCounts `json:"runs"`
 	// Usage is that of these runs, TPST their tokens over those of them that were solved.
-	Usage api.Usage `json:"usage"`
-	TPST  float64   `json:"tpst,omitempty"`
+	Usage              api.Usage `json:"usage"`
+	TokensPerSolvedRun float64   `json:"tpst,omitempty"`
 	CallStats
 }
 
@@ -112,10 +112,10 @@ func NewAnalysis(t Thresholds) *Analysis {
 
 // AddRun counts a run, with the verdict on it; person is a person's, nil where nobody gave one. Runs of sub-agents are not to
 // be added: what they used is part of their callers' usage.
-func (a *Analysis) AddRun(s Summary, person *api.RunVerdict) {
+func (a *Analysis) AddRun(s Summary, person *api.RunEvaluation) {
 	one := RunCounts{All: 1}
-	verdict, source := Judge(s, person)
-	switch verdict {
+	decision, source := Evaluate(s, person)
+	switch decision {
 	case SolvedYes:
 		one.Solved = 1
 	case SolvedOpen:
@@ -124,9 +124,9 @@ func (a *Analysis) AddRun(s Summary, person *api.RunVerdict) {
 		one.Failed = 1
 	}
 	switch source {
-	case JudgedByPerson:
+	case EvaluatedByPerson:
 		one.ByPeople = 1
-	case JudgedByChecker:
+	case EvaluatedByChecker:
 		one.ByCheckers = 1
 	}
 	a.report.Runs.add(one)
@@ -183,7 +183,7 @@ func (a *Analysis) Called(tool string) bool { return a.tools[tool] != nil }
 func (a *Analysis) Report() Report {
 	r := a.report
 	r.Thresholds = a.thresholds
-	r.TPST = tokensPerSolved(r.Usage, r.Runs)
+	r.TokensPerSolvedRun = tokensPerSolved(r.Usage, r.Runs)
 	r.Errors = maps.Clone(r.Errors)
 	r.Calls, r.Tools, r.Lanes = r.Calls.done(), groups(a.tools), groups(a.lanes)
 	r.Agents, r.Plans, r.Direct = a.made(RunAgent), a.made(RunPlan), a.made(RunCall)
@@ -198,7 +198,7 @@ func (a *Analysis) made(kind RunKind) (list []AgentStats) {
 	for of, s := range a.starters {
 		if of.kind == kind {
 			done := *s
-			done.CallStats, done.TPST = s.done(), tokensPerSolved(s.Usage, s.Runs)
+			done.CallStats, done.TokensPerSolvedRun = s.done(), tokensPerSolved(s.Usage, s.Runs)
 			list = append(list, done)
 		}
 	}

@@ -129,19 +129,19 @@ func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.R
 		Slow:           count(func(r api.Record) bool { return executed(r) && r.Duration.Std() > 6*time.Second }),
 		ArgumentTokens: arguments, ResultTokens: results, Retries: retries, executed: int(n), total: took, wait: waited,
 	}
-	judged := func(r api.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens > 0 }
+	evaluated := func(r api.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens > 0 }
 	ratio := func(r api.Record) float64 {
 		x, y := float64(r.EstimatedTokens), float64(r.ActualTokens)
 		return min(x/y, y/x)
 	}
-	want.Estimated, want.Unestimated = count(judged), count(func(r api.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens == 0 })
+	want.Estimated, want.Unestimated = count(evaluated), count(func(r api.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens == 0 })
 	want.Wasteful = count(func(r api.Record) bool {
-		return judged(r) && float64(r.ActualTokens)/float64(r.EstimatedTokens) > 1.2
+		return evaluated(r) && float64(r.ActualTokens)/float64(r.EstimatedTokens) > 1.2
 	})
-	want.Inaccurate = count(func(r api.Record) bool { return judged(r) && ratio(r) < 0.8 })
+	want.Inaccurate = count(func(r api.Record) bool { return evaluated(r) && ratio(r) < 0.8 })
 	sum := 0.0
 	for _, r := range records {
-		if !of(r) || !judged(r) {
+		if !of(r) || !evaluated(r) {
 			continue
 		}
 		want.EstimatedTokens, want.ActualTokens, sum = want.EstimatedTokens+r.EstimatedTokens, want.ActualTokens+r.ActualTokens, sum+ratio(r)
@@ -180,43 +180,43 @@ func TestAnalysesAddUp(t *testing.T) {
 	if r := sum.Report(); len(r.Direct) != 5 || r.Direct[0].Calls == 0 {
 		t.Errorf("direct calls: %+v", r.Direct)
 	}
-	if r := sum.Report(); r.TPST != float64(21000+49)/7 || r.Usage.Turns != 21 {
-		t.Errorf("TPST %v, %d turns", r.TPST, r.Usage.Turns)
+	if r := sum.Report(); r.TokensPerSolvedRun != float64(21000+49)/7 || r.Usage.Turns != 21 {
+		t.Errorf("TPST %v, %d turns", r.TokensPerSolvedRun, r.Usage.Turns)
 	}
 }
 
 // A person's verdict goes before a checker's, that before the run's end, and none of them is on a run that is not over.
 func TestJudge(t *testing.T) {
-	over, yes := time.Unix(1, 0), &api.RunVerdict{Solved: true, By: "ada"}
+	over, yes := time.Unix(1, 0), &api.RunEvaluation{Solved: true, By: "ada"}
 	checked := func(c api.Checked) *api.RunResult {
 		return &api.RunResult{Outcome: api.OutcomeAnswered, Checked: &c}
 	}
 	for _, test := range []struct {
 		s      Summary
-		person *api.RunVerdict
+		person *api.RunEvaluation
 		want   Solved
-		by     JudgedBy
+		by     EvaluatedBy
 		text   string
 	}{
-		{Summary{Status: RunFailed, Closed: over}, yes, SolvedYes, JudgedByPerson, "solved, says ada"},
-		{Summary{Status: RunFailed, Closed: over}, &api.RunVerdict{By: "ada", Reason: "no"}, SolvedNo, JudgedByPerson, "failed, says ada: no"},
-		{Summary{Status: RunCompleted, Closed: over, Result: checked(api.Checked{})}, yes, SolvedYes, JudgedByPerson, "solved, says ada"},
-		{Summary{Status: RunCompleted, Closed: over, Result: checked(api.Checked{Tool: "grade", Reason: "wrong"})}, nil, SolvedNo, JudgedByChecker, "failed, says the checker grade: wrong"},
-		{Summary{Status: RunCompleted, Closed: over, Result: checked(api.Checked{Tool: "grade", Problem: "it broke"})}, nil, SolvedYes, JudgedByEnd, "solved by its end; the checker grade gave no verdict: it broke"},
-		{Summary{Status: RunTerminated, Closed: over}, nil, SolvedNo, JudgedByEnd, "failed by its end"},
-		{Summary{Status: RunRunning}, yes, SolvedOpen, JudgedByEnd, ""},
+		{Summary{Status: RunFailed, Closed: over}, yes, SolvedYes, EvaluatedByPerson, "solved, says ada"},
+		{Summary{Status: RunFailed, Closed: over}, &api.RunEvaluation{By: "ada", Reason: "no"}, SolvedNo, EvaluatedByPerson, "failed, says ada: no"},
+		{Summary{Status: RunCompleted, Closed: over, Result: checked(api.Checked{})}, yes, SolvedYes, EvaluatedByPerson, "solved, says ada"},
+		{Summary{Status: RunCompleted, Closed: over, Result: checked(api.Checked{Tool: "grade", Reason: "wrong"})}, nil, SolvedNo, EvaluatedByChecker, "failed, says the checker grade: wrong"},
+		{Summary{Status: RunCompleted, Closed: over, Result: checked(api.Checked{Tool: "grade", Problem: "it broke"})}, nil, SolvedYes, EvaluatedByEnd, "solved by its end; the checker grade gave no verdict: it broke"},
+		{Summary{Status: RunTerminated, Closed: over}, nil, SolvedNo, EvaluatedByEnd, "failed by its end"},
+		{Summary{Status: RunRunning}, yes, SolvedOpen, EvaluatedByEnd, ""},
 	} {
-		if got := VerdictText(Verdict(test.s, test.person)); got != test.text {
+		if got := EvaluationText(Evaluation(test.s, test.person)); got != test.text {
 			t.Errorf("%+v: %q, want %q", test.s, got, test.text)
 		}
-		if got, by := Judge(test.s, test.person); got != test.want || by != test.by {
+		if got, by := Evaluate(test.s, test.person); got != test.want || by != test.by {
 			t.Errorf("%+v is %s by %s, want %s by %s", test.s, got, by, test.want, test.by)
 		}
 		a := NewAnalysis(Thresholds{})
 		test.s.Kind, test.s.Name, test.s.Usage = RunAgent, "clerk", api.Usage{InputTokens: 70}
 		a.AddRun(test.s, test.person)
 		r := a.Report()
-		if r.Runs.ByPeople != count(test.by == JudgedByPerson) || r.Runs.ByCheckers != count(test.by == JudgedByChecker) || len(r.Agents) != 1 || r.Agents[0].Runs != r.Runs || r.Agents[0].TPST != r.TPST {
+		if r.Runs.ByPeople != count(test.by == EvaluatedByPerson) || r.Runs.ByCheckers != count(test.by == EvaluatedByChecker) || len(r.Agents) != 1 || r.Agents[0].Runs != r.Runs || r.Agents[0].TokensPerSolvedRun != r.TokensPerSolvedRun {
 			t.Errorf("%+v gives %+v", test.s, r)
 		}
 	}

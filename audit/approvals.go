@@ -29,7 +29,7 @@ func newApprovals() approvals {
 
 // approvalStep reads what the run recorded about an approval: the verdict on an edit, or what is asked at a limit.
 func (d *Deriver) approvalStep(e *historypb.HistoryEvent, l local) error {
-	if l.kind == api.LimitActivity {
+	if l.kind == api.DescribeLimitActivity {
 		var need api.ApprovalNeed
 		if err := d.decodeEvent(e, "approval at a limit", l.result, &need); err != nil {
 			return err
@@ -37,7 +37,7 @@ func (d *Deriver) approvalStep(e *historypb.HistoryEvent, l local) error {
 		d.approvalRequested(e, &wantedCall{Call: api.Call{ID: api.LimitCall}}, need)
 		return nil
 	}
-	var v api.Verdict
+	var v api.AdmissionDecision
 	if err := d.decodeEvent(e, "verdict on an edit", l.result, &v); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (d *Deriver) endApproval(e *historypb.HistoryEvent, r api.Record) *api.Deci
 
 // changed reads the verdict on a call that was admitted anew with the arguments of an edit. One that was refused leaves the
 // call as it was.
-func (d *Deriver) changed(e *historypb.HistoryEvent, v api.Verdict) {
+func (d *Deriver) changed(e *historypb.HistoryEvent, v api.AdmissionDecision) {
 	w := d.wanted[v.ID]
 	if w == nil || v.Error != nil {
 		return
@@ -135,5 +135,5 @@ func (d *Deriver) changed(e *historypb.HistoryEvent, v api.Verdict) {
 		d.overridden(e, d.wanted.take(v.ID), v)
 		return
 	}
-	w.verdict = &v
+	w.decision = &v
 }

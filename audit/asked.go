@@ -61,7 +61,7 @@ func (d *Deriver) updateAccepted(e *historypb.HistoryEvent) error {
 	}
 	delete(d.asked.admitted, id)
 	switch request.GetInput().GetName() {
-	case api.AskUpdate:
+	case api.AskQuestionUpdate:
 		var q api.Question
 		if err := d.decodeEvent(e, "question", request.GetInput().GetArgs(), &q); err != nil {
 			return err
@@ -70,14 +70,14 @@ func (d *Deriver) updateAccepted(e *historypb.HistoryEvent) error {
 		q.ID, q.Asked = api.QuestionID(q.Call, d.asked.times[q.Call]), timeOf(e.GetEventTime())
 		d.asked.asks[id] = q.ID
 		d.ask(e, q, d.turn)
-	case api.ReplyUpdate:
+	case api.AnswerQuestionUpdate:
 		var r api.Reply
 		if err := d.decodeEvent(e, "reply", request.GetInput().GetArgs(), &r); err != nil {
 			return err
 		}
 		r.Value = nil // it may be large, and stands where it was given for
 		d.asked.replies[id] = r
-	case api.DecideUpdate:
+	case api.DecideApprovalUpdate:
 		var decision api.Decision
 		if err := d.decodeEvent(e, "decision", request.GetInput().GetArgs(), &decision); err != nil {
 			return err

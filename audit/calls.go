@@ -24,8 +24,8 @@ type activity struct {
 	route api.Route
 	// handBacks counts how often workers handed the call back, attempts those that were made before it was scheduled last.
 	// begun says that one before the last attempt may have begun.
-	handBacks, attempts int
-	begun               bool
+	requeues, attempts int
+	begun              bool
 	// fault is why the outcome of the last attempt is unknown, while the run finds out what became of it.
 	fault *api.Error
 	// record is the call's so far; of a model step only its timing is used.
@@ -37,7 +37,7 @@ func (d *Deriver) scheduled(e *historypb.HistoryEvent) error {
 	a := e.GetActivityTaskScheduledEventAttributes()
 	name := a.GetActivityType().GetName()
 	timing := api.Timing{Lane: api.LaneOf(d.base, a.GetTaskQueue().GetName()), Scheduled: timeOf(e.GetEventTime())}
-	if d.scheduledAgain(e, a.GetActivityId()) {
+	if d.rescheduled(e, a.GetActivityId()) {
 		return nil
 	}
 	if name == api.ModelActivity {
@@ -52,10 +52,10 @@ func (d *Deriver) scheduled(e *historypb.HistoryEvent) error {
 		return nil
 	}
 	switch name {
-	case api.RecallActivity:
-		d.recall = e.GetEventId()
-	case api.HoldActivity:
-		return d.held(e)
+	case api.LoadConversationActivity:
+		d.loadConversation = e.GetEventId()
+	case api.HostInstanceActivity:
+		return d.hosted(e)
 	case api.HookActivity:
 		return d.hookScheduled(e)
 	}
@@ -77,7 +77,7 @@ func (d *Deriver) called(e *historypb.HistoryEvent, timing api.Timing) error {
 	question := ""
 	w := d.wanted.take(call.id)
 	r = d.ofRun(r, w.Call)
-	if v := w.verdict; v != nil {
+	if v := w.decision; v != nil {
 		r = d.admitted(r, *v, execution.Arguments)
 		question, call.route = v.Question, v.Route
 		timing.Lane = d.laneOf(r.Tool, v.Route, timing.Lane)
@@ -85,7 +85,7 @@ func (d *Deriver) called(e *historypb.HistoryEvent, timing api.Timing) error {
 	r.Status, r.Phase, r.Timing = api.CallRunning, api.PhasePreExecution, timing
 	r.Digest, r.Notes, r.Priority = execution.Digest, execution.Notes, d.priorityAt(a.GetPriority())
 	if len(execution.Parts) > 0 {
-		r = d.ofTogether(r, w)
+		r = d.ofBatch(r, w)
 	}
 	call.record = r
 	d.open[e.GetEventId()] = call
@@ -199,8 +199,8 @@ func (d *Deriver) take(scheduled int64, closed time.Time) *activity {
 
 func (d *Deriver) completed(e *historypb.HistoryEvent) error {
 	attributes := e.GetActivityTaskCompletedEventAttributes()
-	if scheduled := attributes.GetScheduledEventId(); scheduled > 0 && scheduled == d.recall {
-		return d.recalled(e, attributes.GetResult())
+	if scheduled := attributes.GetScheduledEventId(); scheduled > 0 && scheduled == d.loadConversation {
+		return d.loaded(e, attributes.GetResult())
 	}
 	a := d.take(attributes.GetScheduledEventId(), timeOf(e.GetEventTime()))
 	if a == nil {
@@ -226,9 +226,9 @@ func (d *Deriver) completed(e *historypb.HistoryEvent) error {
 }
 
 // recalled reads which run this one goes on with.
-func (d *Deriver) recalled(e *historypb.HistoryEvent, result *commonpb.Payloads) error {
+func (d *Deriver) loaded(e *historypb.HistoryEvent, result *commonpb.Payloads) error {
 	var r struct { // the messages beside it are large, and of no use here
-		api.Recalled
+		api.LoadedConversation
 		Messages json.RawMessage `json:"messages"`
 	}
 	if err := d.decodeEvent(e, "earlier messages", result, &r); err != nil {
@@ -245,7 +245,7 @@ func withResult(r api.Record, result api.Result) api.Record {
 	r.Status, r.Phase, r.Result = api.CallCompleted, api.PhasePostExecution, &result
 	r.Notes, r.ResultTokens, r.ActualTokens = result.Notes, result.Tokens, r.ArgumentTokens()+result.Tokens
 	r.Hooks = slices.Concat(r.Hooks, result.Hooks)
-	r = held(r, result.HeldMicros)
+	r = hosted(r, result.WaitedMicros)
 	for phase, micros := range map[api.Phase]int64{
 		api.PhaseExecution: result.ExecutionMicros, api.PhasePostExecution: result.PostMicros} {
 		if micros > 0 {
@@ -259,7 +259,7 @@ func withResult(r api.Record, result api.Result) api.Record {
 }
 
 // held takes a call's wait with its lane's holder from its duration to its wait.
-func held(r api.Record, micros int64) api.Record {
+func hosted(r api.Record, micros int64) api.Record {
 	wait := api.Duration(time.Duration(micros) * time.Microsecond)
 	r.QueueWait, r.Duration = r.QueueWait+wait, max(r.Duration-wait, 0)
 	return r
@@ -317,7 +317,7 @@ func (d *Deriver) cancelled(e *historypb.HistoryEvent) error {
 
 // endFailed ends a call or a model step that gave no result.
 func (d *Deriver) endFailed(e *historypb.HistoryEvent, scheduled int64, f api.ActivityFailure) {
-	if d.holdFailed(scheduled, f) {
+	if d.hostFailed(scheduled, f) {
 		return
 	}
 	a := d.take(scheduled, timeOf(e.GetEventTime()))
@@ -332,14 +332,14 @@ func (d *Deriver) endFailed(e *historypb.HistoryEvent, scheduled int64, f api.Ac
 		return
 	}
 	fault := d.callError(a.record.Tool, a.route, f)
-	if d.handBack(a, fault) || d.verify(a, fault) {
+	if d.requeue(a, fault) || d.verify(a, fault) {
 		return
 	}
 	r := a.record
 	r.Error = fault
 	onlyWaited(&r)
 	r.Status = failedStatus(r.Error)
-	r = held(r, r.Error.HeldMicros)
+	r = hosted(r, r.Error.WaitedMicros)
 	d.end(e, r)
 }
 
@@ -353,12 +353,12 @@ func failedStatus(e *api.Error) api.CallStatus {
 
 // end tells of a call that is over, and of those that were made together as it.
 func (d *Deriver) end(e *historypb.HistoryEvent, r api.Record) {
-	others := d.together[r.CallID]
+	others := d.batching[r.CallID]
 	if len(others) == 0 {
 		d.endOne(e, r)
 		return
 	}
-	delete(d.together, r.CallID)
+	delete(d.batching, r.CallID)
 	d.endOne(e, apart(r, r))
 	for _, own := range others {
 		d.endOne(e, apart(own, r))

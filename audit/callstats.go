@@ -85,7 +85,7 @@ func (s *CallStats) add(r api.Record, t Thresholds) {
 	s.ArgumentTokens += r.ArgumentTokens()
 	s.ResultTokens += r.ResultTokens
 	s.Retries += max(r.Attempts-1, 0)
-	s.judge(r, t)
+	s.evaluate(r, t)
 	if r.Started.IsZero() || r.Status == api.CallRunning {
 		return
 	}
@@ -99,7 +99,7 @@ func (s *CallStats) add(r api.Record, t Thresholds) {
 }
 
 // judge compares the tokens that a call took with those that it was to take.
-func (s *CallStats) judge(r api.Record, t Thresholds) {
+func (s *CallStats) evaluate(r api.Record, t Thresholds) {
 	switch {
 	case r.ActualTokens == 0:
 		return

@@ -9,7 +9,7 @@ import (
 // controlled reads an update that has the run pause, go on, or read a message. The run does so as soon as it has accepted it.
 func (d *Deriver) controlled(e *historypb.HistoryEvent, id string, input *updatepb.Input) error {
 	switch input.GetName() {
-	case api.SendUpdate:
+	case api.SendMessageUpdate:
 		var s api.Sent
 		if err := d.decodeEvent(e, "message", input.GetArgs(), &s); err != nil {
 			return err
@@ -30,7 +30,7 @@ func (d *Deriver) controlled(e *historypb.HistoryEvent, id string, input *update
 func (d *Deriver) signalled(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionSignaledEventAttributes()
 	var s api.Sent
-	if a.GetSignalName() != api.SendSignal || decode(a.GetInput(), &s) != nil || s.Check() != nil {
+	if a.GetSignalName() != api.SendMessageSignal || decode(a.GetInput(), &s) != nil || s.Check() != nil {
 		return nil
 	}
 	d.messageSent(e, s.ID, s)
@@ -60,11 +60,11 @@ func (d *Deriver) resumedOnServer(e *historypb.HistoryEvent) error {
 }
 
 // pause begins or ends a pause, which standing holds while it lasts.
-func (d *Deriver) pause(e *historypb.HistoryEvent, standing **api.Pause, p api.Pause, begins bool) {
+func (d *Deriver) pause(e *historypb.HistoryEvent, statusText **api.Pause, p api.Pause, begins bool) {
 	event := api.Event{Type: api.EventRunResumed, Turn: d.turn, Pause: &p}
-	*standing = nil
+	*statusText = nil
 	if begins {
-		event.Type, *standing = api.EventRunPaused, &p
+		event.Type, *statusText = api.EventRunPaused, &p
 	}
 	d.stand()
 	d.emit(e, event)

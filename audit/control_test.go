@@ -51,8 +51,8 @@ func TestControlEvents(t *testing.T) {
 		events  []api.EventType
 		status  audit.RunStatus
 	}{
-		{"messages", []*historypb.HistoryEvent{accepted(t, "one", api.SendUpdate, message), signalled(t, api.SendSignal, message), signalled(t, "other", message),
-			signalled(t, api.SendSignal, api.Sent{}), signalled(t, api.SendSignal, api.Sent{Text: "y", By: "ada", ID: "two"})},
+		{"messages", []*historypb.HistoryEvent{accepted(t, "one", api.SendMessageUpdate, message), signalled(t, api.SendMessageSignal, message), signalled(t, "other", message),
+			signalled(t, api.SendMessageSignal, api.Sent{}), signalled(t, api.SendMessageSignal, api.Sent{Text: "y", By: "ada", ID: "two"})},
 			[]api.EventType{api.EventMessageSent, api.EventMessageSent}, audit.RunRunning},
 		{"both pauses", []*historypb.HistoryEvent{accepted(t, "p", api.PauseUpdate, pause), paused, accepted(t, "r", api.ResumeUpdate, pause)},
 			[]api.EventType{api.EventRunPaused, api.EventRunPaused, api.EventRunResumed}, audit.RunPaused},
@@ -70,7 +70,7 @@ func TestControlEvents(t *testing.T) {
 			t.Errorf("%s: %v; the run is %s, paused %v, on the server %v", test.name, types, s.Status, s.Paused, s.PausedOnServer)
 		}
 	}
-	for _, name := range []string{api.SendUpdate, api.PauseUpdate} {
+	for _, name := range []string{api.SendMessageUpdate, api.PauseUpdate} {
 		d := audit.NewDeriver("", "")
 		derive(t, d, []*historypb.HistoryEvent{start})
 		if _, err := d.Add(accepted(t, "a", name, 7)); !errors.Is(err, audit.ErrUnreadable) {

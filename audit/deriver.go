@@ -37,16 +37,16 @@ type Deriver struct {
 	wanted wantedCalls
 	open   map[int64]*activity
 	// together are, by the id of the first one, the records of other calls that are made as one with it.
-	together map[string][]api.Record
+	batching map[string][]api.Record
 	// handedBack are calls that workers gave up before they began them, and that the run is about to make again, by id.
-	handedBack map[string]*activity
+	requeued map[string]*activity
 	// recall is the event that scheduled the reading of the conversation's earlier runs; zero where there was none.
-	recall int64
-	asked  asked
-	hidden hidden
+	loadConversation int64
+	asked            asked
+	hidden           hidden
 	// sent are the ids of the messages that the run was sent.
 	sent  map[string]bool
-	holds holds
+	hosts hosts
 	// clock is when the run last went on within its workflow task, decider the worker that made the last one.
 	clock   time.Time
 	decider string
@@ -64,7 +64,7 @@ type Deriver struct {
 // history's first event says them too.
 func NewDeriver(workflowID, runID string) *Deriver {
 	return &Deriver{workflowID: workflowID, next: runID, wanted: wantedCalls{}, open: map[int64]*activity{},
-		handedBack: map[string]*activity{}, together: map[string][]api.Record{}, sent: map[string]bool{}, tools: map[string]api.Tool{}, asked: newAsked(), holds: newHolds()}
+		requeued: map[string]*activity{}, batching: map[string][]api.Record{}, sent: map[string]bool{}, tools: map[string]api.Tool{}, asked: newAsked(), hosts: newHosts()}
 }
 
 // Add takes the next event of the history and returns what it means: none, one or several events. An error says which
@@ -172,17 +172,17 @@ func (d *Deriver) begin(e *historypb.HistoryEvent) error {
 	}
 	d.introduce(kind, timeOf(e.GetEventTime()))
 	d.summary.Run = a.GetFirstExecutionRunId()
-	if carry := d.input.Carry; carry != nil {
+	if continueState := d.input.State; continueState != nil {
 		// The history of a later part alone: the run's start is not in it.
-		d.summary.Run, d.summary.Started, d.summary.Usage = carry.Run, carry.Started, carry.Usage
-		d.pin(carry.Pinned.Value)
-		d.holds.resume(carry.Instances)
-		d.summary.Paused = carry.Paused
+		d.summary.Run, d.summary.Started, d.summary.Usage = continueState.Run, continueState.Started, continueState.Usage
+		d.pin(continueState.Pinned.Value)
+		d.hosts.resume(continueState.Instances)
+		d.summary.Paused = continueState.Paused
 		d.stand()
 	} else {
 		d.emit(e, api.Event{Type: api.EventRunStarted})
 	}
-	d.input.Carry = nil // it may be large, and is of no more use
+	d.input.State = nil // it may be large, and is of no more use
 	return nil
 }
 
@@ -217,7 +217,7 @@ func (d *Deriver) part() *Part { return &d.summary.Parts[len(d.summary.Parts)-1]
 func (d *Deriver) continued(e *historypb.HistoryEvent) error {
 	d.next = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	d.begun = false
-	clear(d.holds.tools) // the holds end with their execution
+	clear(d.hosts.tools) // the holds end with their execution
 	return nil
 }
 

@@ -56,7 +56,7 @@ func withheldBelow(ctx context.Context, c client.Client, r api.Record) ([]api.Wi
 }
 
 // withheldCall is a call that its verdict withholds.
-func (d *Deriver) withheldCall(w *wantedCall, v api.Verdict) api.WithheldCall {
+func (d *Deriver) withheldCall(w *wantedCall, v api.AdmissionDecision) api.WithheldCall {
 	t := d.tools[w.Tool]
 	arguments := v.Arguments
 	if len(arguments) == 0 {

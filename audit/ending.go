@@ -58,10 +58,10 @@ func (d *Deriver) Running() []api.Record {
 	var records []api.Record
 	for _, a := range d.openInOrder() {
 		a.record.Notes = slices.Concat(a.record.Notes, d.waitsFor(a.id))
-		records = append(append(records, a.record), d.together[a.id]...)
+		records = append(append(records, a.record), d.batching[a.id]...)
 	}
-	for _, a := range inOrder(d.handedBack) {
-		records = append(append(records, a.record), d.together[a.id]...)
+	for _, a := range inOrder(d.requeued) {
+		records = append(append(records, a.record), d.batching[a.id]...)
 	}
 	for _, w := range d.wanted.inOrder() {
 		records = append(records, d.unscheduled(w))
@@ -129,7 +129,7 @@ func (d *Deriver) endUnrun(e *historypb.HistoryEvent, event api.Event) {
 	if event.Result != nil {
 		for _, o := range event.Result.Failures {
 			if d.wanted[o.ID] != nil && o.Error != nil {
-				d.refuse(e, d.wanted.take(o.ID), api.Verdict{Error: o.Error})
+				d.refuse(e, d.wanted.take(o.ID), api.AdmissionDecision{Error: o.Error})
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func (d *Deriver) endUnrun(e *historypb.HistoryEvent, event api.Event) {
 	for _, w := range d.wanted.inOrder() {
 		err := api.Errorf(api.ErrPreconditionFailed, "nothing of the plan was run, because another call of it was refused")
 		err.Phase = api.PhasePreExecution
-		d.refuse(e, d.wanted.take(w.ID), api.Verdict{Error: err})
+		d.refuse(e, d.wanted.take(w.ID), api.AdmissionDecision{Error: err})
 	}
 }
 

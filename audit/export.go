@@ -174,17 +174,17 @@ func (x *csvExport) Write(r api.Record) error {
 	if err := x.begin(); err != nil {
 		return err
 	}
-	failed, verdict := "", api.Judged{}
+	failed, decision := "", api.EvaluatedResult{}
 	if r.Error != nil {
 		failed = string(r.Error.Type)
 	}
-	if r.Verdict != nil {
-		verdict = *r.Verdict
+	if r.Evaluation != nil {
+		decision = *r.Evaluation
 	}
 	row := []string{r.WorkflowID, r.Run, r.Path, r.CallID, strconv.Itoa(r.Turn), r.Tool, r.Version, string(r.Status), strconv.FormatBool(r.DryRun), strconv.FormatBool(r.Batched), failed, r.Lane, string(r.Priority),
 		strconv.Itoa(r.Attempts), r.Worker, csvTime(r.Scheduled), csvTime(r.Started), csvTime(r.Closed), milliseconds(r.QueueWait), milliseconds(r.Duration),
 		strconv.Itoa(r.ArgumentTokens()), strconv.Itoa(r.ResultTokens), string(r.Caller.Type), r.Caller.ID, r.Conversation, string(r.Arguments),
-		verdict.Verdict, verdict.JudgedBy}
+		decision.Evaluation, decision.EvaluatedBy}
 	for i, cell := range row {
 		if cell != "" && bytes.IndexByte([]byte("=+-@\t\r"), cell[0]) >= 0 {
 			row[i] = "'" + cell

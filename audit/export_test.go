@@ -75,7 +75,7 @@ func TestCSVExport(t *testing.T) {
 	var b bytes.Buffer
 	x := NewCSVExport(&b)
 	r := api.Record{CallID: "1.1", Tool: "=cmd()", Status: api.CallCompleted, Arguments: []byte("{\"text\":\"a \\\"b\\\", c\"}"), Timing: api.Timing{Duration: 1500000},
-		Verdict: &api.Judged{WorkflowID: "demo", Verdict: "failed", JudgedBy: "person", By: "ada"}}
+		Evaluation: &api.EvaluatedResult{WorkflowID: "demo", Evaluation: "failed", EvaluatedBy: "person", By: "ada"}}
 	if err := x.Write(r); err != nil {
 		t.Fatal(err)
 	}

@@ -12,16 +12,16 @@ import (
 
 // handBack takes a call that a worker gave up before it began it, as fault says, where the run makes it again: the call goes
 // on, with one record. It reports whether that is so.
-func (d *Deriver) handBack(a *activity, fault *api.Error) bool {
-	if !fault.NotBegun || a.handBacks == api.MaxHandBacks {
+func (d *Deriver) requeue(a *activity, fault *api.Error) bool {
+	if !fault.NotStarted || a.requeues == api.MaxRequeues {
 		return false
 	}
-	a.handBacks++
+	a.requeues++
 	a.attempts = a.record.Attempts
 	a.record.Phase, a.record.LastFailure = api.PhasePreExecution, fault.Message
 	t := &a.record.Timing
 	t.Started, t.Closed, t.QueueWait, t.Duration = time.Time{}, time.Time{}, 0, 0
-	d.handedBack[a.id] = a
+	d.requeued[a.id] = a
 	return true
 }
 
@@ -34,32 +34,32 @@ func (d *Deriver) verify(a *activity, fault *api.Error) bool {
 	a.fault, a.begun = fault, true
 	a.attempts = a.record.Attempts
 	a.record.LastFailure = fault.Message
-	d.handedBack[a.id] = a
+	d.requeued[a.id] = a
 	return true
 }
 
 // scheduledAgain goes on with a call that was handed back; false if there is none of that id.
-func (d *Deriver) scheduledAgain(e *historypb.HistoryEvent, id string) bool {
-	a := d.handedBack[id]
+func (d *Deriver) rescheduled(e *historypb.HistoryEvent, id string) bool {
+	a := d.requeued[id]
 	if a == nil {
 		return false
 	}
-	delete(d.handedBack, id)
+	delete(d.requeued, id)
 	d.open[e.GetEventId()] = a
 	return true
 }
 
 // endHandedBack ends the calls that were to be made again when their run was cancelled, reached a limit or ended.
-func (d *Deriver) endHandedBack(e *historypb.HistoryEvent) {
-	for _, a := range inOrder(d.handedBack) {
+func (d *Deriver) endRequeued(e *historypb.HistoryEvent) {
+	for _, a := range inOrder(d.requeued) {
 		r := a.record
-		r.Status, r.Error = api.CallCancelled, api.NotStarted()
+		r.Status, r.Error = api.CallCancelled, api.NotStartedError()
 		if a.fault != nil {
 			r.Status, r.Error = api.CallFailed, a.fault
 		}
 		d.end(e, r)
 	}
-	clear(d.handedBack)
+	clear(d.requeued)
 }
 
 // inOrder returns calls in the order in which they were first scheduled.
@@ -69,7 +69,7 @@ func inOrder[K comparable](calls map[K]*activity) []*activity {
 
 // onlyWaited makes the time of a call that no worker began after all a part of its wait.
 func onlyWaited(r *api.Record) {
-	if r.Error.NotBegun || r.Error.Phase == api.PhasePreExecution {
+	if r.Error.NotStarted || r.Error.Phase == api.PhasePreExecution {
 		r.QueueWait += r.Duration
 		r.Duration = 0
 	}

@@ -108,7 +108,7 @@ func seconds(n int) api.Duration {
 	return api.Duration(n) * api.Duration(time.Second)
 }
 
-var handBack = &api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution, Message: "gave up the lane; nothing ran", NotBegun: true}
+var requeue = &api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution, Message: "gave up the lane; nothing ran", NotStarted: true}
 
 // TestHandedBackRecord proves that a call which workers handed back has one record and starts once: its attempts add up, its
 // wait is all the time until it began, the wait with its lane's holder included, and its duration has none of it.
@@ -116,19 +116,19 @@ func TestHandedBackRecord(t *testing.T) {
 	w := newTale(t)
 	w.schedule(nil)
 	w.start(2, 1)
-	w.fail(3, handBack)
+	w.fail(3, requeue)
 	w.schedule(nil)
 	w.start(4, 1)
-	w.fail(0, handBack)
+	w.fail(0, requeue)
 	w.schedule(nil)
 	w.start(1, 1)
-	w.complete(10, api.Result{Output: []byte(`"x"`), HeldMicros: 6_000_000})
+	w.complete(10, api.Result{Output: []byte(`"x"`), WaitedMicros: 6_000_000})
 	records, starts := w.tell()
 	if len(records) != 1 || starts != 1 {
 		t.Fatalf("%d records, %d starts", len(records), starts)
 	}
 	r := records[0]
-	if r.Status != api.CallCompleted || r.Attempts != 3 || r.QueueWait != seconds(2+3+4+1+6) || r.Duration != seconds(4) || r.LastFailure != handBack.Message {
+	if r.Status != api.CallCompleted || r.Attempts != 3 || r.QueueWait != seconds(2+3+4+1+6) || r.Duration != seconds(4) || r.LastFailure != requeue.Message {
 		t.Errorf("the record is %+v", r)
 	}
 }
@@ -139,7 +139,7 @@ func TestHandedBackAfterAttempts(t *testing.T) {
 	w := newTale(t)
 	w.schedule(nil)
 	w.start(1, 2)
-	w.fail(1, handBack)
+	w.fail(1, requeue)
 	w.schedule(nil)
 	w.start(1, 1)
 	w.complete(1, api.Result{Output: []byte(`"x"`)})
@@ -152,17 +152,17 @@ func TestHandedBackAfterAttempts(t *testing.T) {
 // a call whose turn never came has waited all the time.
 func TestHandedBackTooOften(t *testing.T) {
 	w := newTale(t)
-	for range api.MaxHandBacks + 1 {
+	for range api.MaxRequeues + 1 {
 		w.schedule(nil)
 		w.start(1, 1)
-		w.fail(1, handBack)
+		w.fail(1, requeue)
 	}
 	records, starts := w.tell()
 	if len(records) != 1 || starts != 1 {
 		t.Fatalf("%d records, %d starts", len(records), starts)
 	}
 	r := records[0]
-	if r.Status != api.CallFailed || !r.Error.NotBegun || r.Attempts != api.MaxHandBacks+1 || r.QueueWait != seconds(2*api.MaxHandBacks+2) || r.Duration != 0 {
+	if r.Status != api.CallFailed || !r.Error.NotStarted || r.Attempts != api.MaxRequeues+1 || r.QueueWait != seconds(2*api.MaxRequeues+2) || r.Duration != 0 {
 		t.Errorf("the record is %+v", r)
 	}
 }
@@ -173,7 +173,7 @@ func TestHandedBackAndEnded(t *testing.T) {
 	w := newTale(t)
 	w.schedule(nil)
 	w.start(1, 1)
-	w.fail(1, handBack)
+	w.fail(1, requeue)
 	d := audit.NewDeriver("", "")
 	derive(t, d, w.events)
 	if running := d.Running(); len(running) != 1 || running[0].Status != api.CallRunning || running[0].Phase != api.PhasePreExecution || !running[0].Started.IsZero() {
@@ -241,7 +241,7 @@ func TestRecordLane(t *testing.T) {
 		for i, e := range w.events {
 			if strings.Contains(e.String(), api.AdmitActivity) {
 				w.events[i] = proto.CloneOf(e)
-				w.events[i].GetMarkerRecordedEventAttributes().Details["result"] = payloads(t, []api.Verdict{{ID: "1.1", Tokens: 1, Route: test.route}})
+				w.events[i].GetMarkerRecordedEventAttributes().Details["result"] = payloads(t, []api.AdmissionDecision{{ID: "1.1", Tokens: 1, Route: test.route}})
 			}
 		}
 		w.call[0] = w.clone(0)

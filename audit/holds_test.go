@@ -63,7 +63,7 @@ func activityCancelled(scheduled int64) *historypb.HistoryEvent {
 func TestHoldFailures(t *testing.T) {
 	history := replayedHistory(t, "call_stateful")
 	i := scheduledAs(t, history, "1.1")
-	hold, call := history[i-1].GetEventId(), history[i].GetEventId()
+	hostInstance, call := history[i-1].GetEventId(), history[i].GetEventId()
 	unmade := api.Error{Type: api.ErrPreconditionFailed, Message: "no database", Phase: api.PhaseExecution}
 	given := api.Error{Type: api.ErrWorkerLost, Message: "it stops", Phase: api.PhaseExecution}
 	for name, test := range map[string]struct {
@@ -71,15 +71,15 @@ func TestHoldFailures(t *testing.T) {
 		status api.CallStatus
 		want   api.ErrorType
 	}{
-		"unmade": {[]*historypb.HistoryEvent{activityFailed(hold, application("precondition_failed", "m", payloads(t, unmade, api.HoldState{}))), activityCancelled(call)},
+		"unmade": {[]*historypb.HistoryEvent{activityFailed(hostInstance, application("precondition_failed", "m", payloads(t, unmade, api.InstanceProgress{}))), activityCancelled(call)},
 			api.CallFailed, api.ErrPreconditionFailed},
-		"given up": {[]*historypb.HistoryEvent{activityFailed(hold, application("worker_lost", "m", payloads(t, given, api.HoldState{}))), activityCancelled(call)},
+		"given up": {[]*historypb.HistoryEvent{activityFailed(hostInstance, application("worker_lost", "m", payloads(t, given, api.InstanceProgress{}))), activityCancelled(call)},
 			api.CallFailed, api.ErrWorkerLost},
-		"lost":          {[]*historypb.HistoryEvent{activityTimedOut(hold), activityCancelled(call)}, api.CallFailed, api.ErrWorkerLost},
-		"lost, running": {[]*historypb.HistoryEvent{activityTimedOut(hold), activityTimedOut(call)}, api.CallFailed, api.ErrOutcomeUnknown},
-		"asked anew": {[]*historypb.HistoryEvent{activityTimedOut(hold), history[i-1], activityCancelled(call)},
+		"lost":          {[]*historypb.HistoryEvent{activityTimedOut(hostInstance), activityCancelled(call)}, api.CallFailed, api.ErrWorkerLost},
+		"lost, running": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance), activityTimedOut(call)}, api.CallFailed, api.ErrOutcomeUnknown},
+		"asked anew": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance), history[i-1], activityCancelled(call)},
 			api.CallCancelled, api.ErrCancelled},
-		"cancelled": {[]*historypb.HistoryEvent{activityCancelled(hold), activityCancelled(call)}, api.CallCancelled, api.ErrCancelled},
+		"cancelled": {[]*historypb.HistoryEvent{activityCancelled(hostInstance), activityCancelled(call)}, api.CallCancelled, api.ErrCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			records := recordsOf(derive(t, audit.NewDeriver("", ""), slices.Concat(history[:i+1], test.end)))
@@ -102,9 +102,9 @@ func TestCallsOfLostInstance(t *testing.T) {
 	}
 
 	history := replayedHistory(t, "agent_stateful")
-	hold := history[scheduledAs(t, history, "hold/counter")].GetEventId()
+	hostInstance := history[scheduledAs(t, history, "hold/counter")].GetEventId()
 	call, next := scheduledAs(t, history, "2.1"), scheduledAs(t, history, "turn-3")
-	lost := slices.Concat(history[:call], []*historypb.HistoryEvent{activityTimedOut(hold)}, history[next:])
+	lost := slices.Concat(history[:call], []*historypb.HistoryEvent{activityTimedOut(hostInstance)}, history[next:])
 	byCall = map[string]api.Record{}
 	for _, r := range recordsOf(derive(t, audit.NewDeriver("", ""), lost)) {
 		byCall[r.CallID] = r
@@ -117,7 +117,7 @@ func TestCallsOfLostInstance(t *testing.T) {
 // TestLostInstanceIsCarried proves that the history of a later part alone tells of an instance that was lost before.
 func TestLostInstanceIsCarried(t *testing.T) {
 	history := replayedHistory(t, "agent_stateful_continued.2")
-	hold := scheduledAs(t, history, "hold/counter")
+	hostInstance := scheduledAs(t, history, "hold/counter")
 	call, next := scheduledAs(t, history, "3.1"), scheduledAs(t, history, "turn-4")
 	for lost, want := range map[bool]api.ErrorType{true: api.ErrWorkerLost, false: api.ErrCancelled} {
 		var in api.RunInput
@@ -125,10 +125,10 @@ func TestLostInstanceIsCarried(t *testing.T) {
 		if err := converter.GetDefaultDataConverter().FromPayloads(start.GetInput(), &in); err != nil {
 			t.Fatal(err)
 		}
-		in.Carry.Instances = []api.CarriedInstance{{Tool: "counter", Lost: lost}}
+		in.State.Instances = []api.InstanceState{{Tool: "counter", Lost: lost}}
 		d := audit.NewDeriver("", "")
 		records := recordsOf(derive(t, d, slices.Concat([]*historypb.HistoryEvent{started(t, api.AgentWorkflow, payloads(t, in))},
-			history[1:hold], history[hold+1:call], history[next:next+1])))
+			history[1:hostInstance], history[hostInstance+1:call], history[next:next+1])))
 		if len(records) != 1 || records[0].CallID != "3.1" || records[0].Error.Type != want {
 			t.Errorf("lost %v: got %+v", lost, records)
 		}

@@ -24,16 +24,16 @@ func (d *Deriver) hookCompleted(e *historypb.HistoryEvent, a *activity, result *
 	if err := d.decodeEvent(e, "hook answer", result, &answer); err != nil {
 		return err
 	}
-	a.hook.Did = api.HookDone
+	a.hook.Outcome = api.HookDone
 	if answer.Refused != "" {
-		a.hook.Did, a.hook.Reason = api.HookRefused, answer.Refused
+		a.hook.Outcome, a.hook.Reason = api.HookRefused, answer.Refused
 	}
 	d.hookEnded(e, a)
 	return nil
 }
 
 func (d *Deriver) hookFailed(e *historypb.HistoryEvent, a *activity, f api.ActivityFailure) {
-	a.hook.Did, a.hook.Reason = api.HookFailed, f.Message
+	a.hook.Outcome, a.hook.Reason = api.HookFailed, f.Message
 	switch {
 	case f.Timeout != "":
 		a.hook.Reason = "its worker was lost, or it did not end in time"
@@ -49,7 +49,7 @@ func (d *Deriver) hookEnded(e *historypb.HistoryEvent, a *activity) {
 }
 
 // overridden ends a call that was answered in the tool's place, by a hook or because it is a dry run: it never ran.
-func (d *Deriver) overridden(e *historypb.HistoryEvent, w *wantedCall, v api.Verdict) {
+func (d *Deriver) overridden(e *historypb.HistoryEvent, w *wantedCall, v api.AdmissionDecision) {
 	r := d.unscheduled(w)
 	if len(v.Arguments) > 0 {
 		r.Arguments = d.shown(w.Tool, v.Arguments)

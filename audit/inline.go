@@ -77,7 +77,7 @@ func (d *Deriver) inlineStep(l local) error {
 	}
 	d.attempted(a, l)
 	if l.failure != nil && l.again {
-		d.tryAgain(a, l)
+		d.retry(a, l)
 		return nil
 	}
 	a.record.Closed = timeOf(l.event.GetEventTime())
@@ -90,10 +90,10 @@ func (d *Deriver) inlineStep(l local) error {
 	if err := d.decodeEvent(l.event, "model response", l.result, &response); err != nil {
 		return err
 	}
-	verdicts := response.Verdicts
-	response.Verdicts = nil // each stands in its call's record
+	decisions := response.Decisions
+	response.Decisions = nil // each stands in its call's record
 	d.stepCompleted(l.event, a, response)
-	d.admit(l.event, verdicts)
+	d.admit(l.event, decisions)
 	return nil
 }
 
@@ -105,7 +105,7 @@ func (d *Deriver) inlineCall(l local) error {
 	}
 	d.attempted(a, l)
 	if l.failure != nil && l.again {
-		d.tryAgain(a, l)
+		d.retry(a, l)
 		return nil
 	}
 	r := a.record
@@ -152,7 +152,7 @@ func (d *Deriver) attempted(a *activity, l local) {
 }
 
 // tryAgain keeps what waits for its next attempt.
-func (d *Deriver) tryAgain(a *activity, l local) {
+func (d *Deriver) retry(a *activity, l local) {
 	a.record.LastFailure = failureMessage(l.failure)
 	d.open[l.event.GetEventId()] = a
 }

@@ -127,7 +127,7 @@ func inlineRun(t *testing.T) []*historypb.HistoryEvent {
 		marker(t, 11, api.PinActivity, "", 0, api.Pack(pinned), nil),
 		marker(t, 21, api.ModelActivity, "turn-1 turn 1", time.Minute, nil, application("x", "no model", nil)),
 		marker(t, 32, api.ModelActivity, "turn-1 turn 1", 0, step, nil),
-		marker(t, 41, api.AdmitActivity, "", 0, []api.Verdict{{ID: "1.1"}, {ID: "1.2"}}, nil),
+		marker(t, 41, api.AdmitActivity, "", 0, []api.AdmissionDecision{{ID: "1.1"}, {ID: "1.2"}}, nil),
 	}
 }
 

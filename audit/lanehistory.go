@@ -48,13 +48,13 @@ func (k *keeperHistory) read(ctx context.Context, c client.Client, info *workflo
 			k.lane = in.Lane
 			return err
 		}
-		if a := e.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == api.HoldersSignal {
+		if a := e.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == api.ConfigureLaneSignal {
 			var lane api.Lane // a field that is not there must not keep its value
 			err := decode(a.GetInput(), &lane)
 			k.lane = lane
 			return err
 		}
-		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == api.SlotsActivity {
+		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == api.ServeSlotsActivity {
 			var request api.SlotsRequest
 			err := decode(a.GetInput(), &request)
 			k.groups[a.GetActivityId()] = request.Group
@@ -117,7 +117,7 @@ func (k *keysHistory) take(e *historypb.HistoryEvent) error {
 		}
 		return err
 	}
-	if a := e.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == api.KeySignal {
+	if a := e.GetWorkflowExecutionSignaledEventAttributes(); a.GetSignalName() == api.OpenKeySignal {
 		var order api.KeyOrder
 		if err := decode(a.GetInput(), &order); err != nil {
 			return err

@@ -38,9 +38,9 @@ type LaneState struct {
 }
 
 // Held returns how many of the groups a worker holds.
-func (s LaneState) Held() (n int) {
+func (s LaneState) Hosted() (n int) {
 	for _, h := range s.Holders {
-		if h.Held {
+		if h.Hosted {
 			n++
 		}
 	}
@@ -52,7 +52,7 @@ type LaneHolder struct {
 	// Group counts from 0.
 	Group int `json:"group"`
 	// Held says that a worker has it. Otherwise the rest is about the worker that had it last.
-	Held   bool   `json:"held"`
+	Hosted bool   `json:"held"`
 	Worker string `json:"worker,omitempty"`
 	// Seen is when the worker last proved that it is there, to within a second.
 	Seen time.Time `json:"seen,omitzero"`
@@ -84,7 +84,7 @@ func NewLaneReader(c client.Client, namespace, base string) *LaneReader {
 }
 
 // keptLanes is the query for the workflows that keep lanes.
-const keptLanes = "WorkflowType = '" + api.LaneWorkflow + "' AND ExecutionStatus = 'Running'"
+const keptLanes = "WorkflowType = '" + api.LaneSlotsWorkflow + "' AND ExecutionStatus = 'Running'"
 
 // Kept returns the names of the lanes that have a keeper, sorted. A keeper is found a moment after it has started. The error
 // is the server's.
@@ -168,7 +168,7 @@ func (r *LaneReader) readKeeper(ctx context.Context, known *knownLane, s *LaneSt
 	}
 	s.Kept, s.Lane = true, known.keeper.lane
 	for _, a := range open.GetPendingActivities() {
-		if a.GetActivityType().GetName() != api.SlotsActivity {
+		if a.GetActivityType().GetName() != api.ServeSlotsActivity {
 			continue
 		}
 		h := holder(a)
@@ -195,12 +195,12 @@ func describeOpen(ctx context.Context, c client.Client, id string) (*workflowser
 // holder reads a group from the activity that holds it. What a worker that is gone said of running calls holds no more.
 func holder(a *workflowpb.PendingActivityInfo) LaneHolder {
 	h := LaneHolder{Worker: a.GetLastWorkerIdentity(), Seen: timeOf(a.GetLastHeartbeatTime())}
-	h.Held = a.GetState() != enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && a.GetState() != enumspb.PENDING_ACTIVITY_STATE_PAUSED
+	h.Hosted = a.GetState() != enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && a.GetState() != enumspb.PENDING_ACTIVITY_STATE_PAUSED
 	if decode(a.GetHeartbeatDetails(), &h.SlotsState) != nil {
 		h.SlotsState = api.SlotsState{} // it has told nothing yet, or what this version cannot read
 	}
 	h.Needed = nil
-	if !h.Held {
+	if !h.Hosted {
 		h.Running, h.Waiting, h.Keys, h.Slots = 0, 0, 0, 0
 		h.Failure = failureMessage(a.GetLastFailure())
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 // laneHouse is a server with the workflows of lanes, and a reader of their states.
-type laneHouse struct {
+type laneNames struct {
 	*testing.T
 	client client.Client
 	reader *audit.LaneReader
@@ -32,14 +32,14 @@ const laneBase = "lanes-test"
 // callsWorkflow has calls wait in a task queue.
 const callsWorkflow = "Calls"
 
-func newLaneHouse(t *testing.T) *laneHouse {
+func newLaneNames(t *testing.T) *laneNames {
 	t.Helper()
 	if os.Getenv("SWITCHYARD_E2E") == "" {
 		t.Skip("SWITCHYARD_E2E is not set: this test runs a server; make check does")
 	}
 	t.Parallel()
 	server := testserver.NewServer(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=100")
-	h := &laneHouse{T: t, client: server.Client, reader: audit.NewLaneReader(server.Client, client.DefaultNamespace, laneBase)}
+	h := &laneNames{T: t, client: server.Client, reader: audit.NewLaneReader(server.Client, client.DefaultNamespace, laneBase)}
 	w := worker.New(server.Client, laneBase, worker.Options{})
 	for name, run := range workflows.All() {
 		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
@@ -55,7 +55,7 @@ func newLaneHouse(t *testing.T) *laneHouse {
 	return h
 }
 
-func (h *laneHouse) start(w worker.Worker) {
+func (h *laneNames) start(w worker.Worker) {
 	h.Helper()
 	if err := w.Start(); err != nil {
 		h.Fatal(err)
@@ -65,7 +65,7 @@ func (h *laneHouse) start(w worker.Worker) {
 
 // hold starts a worker that takes groups of a lane's slots and tells of each what state says. It holds them until stop is
 // called, and gives them up then.
-func (h *laneHouse) hold(lane, identity string, state func(group int) api.SlotsState) (stop func()) {
+func (h *laneNames) hostInstance(lane, identity string, state func(group int) api.SlotsState) (stop func()) {
 	h.Helper()
 	released, release := context.WithCancel(context.Background())
 	h.Cleanup(release)
@@ -83,7 +83,7 @@ func (h *laneHouse) hold(lane, identity string, state func(group int) api.SlotsS
 				return api.SlotsState{}, errors.New("given up")
 			}
 		}
-	}, activity.RegisterOptions{Name: api.SlotsActivity})
+	}, activity.RegisterOptions{Name: api.ServeSlotsActivity})
 	if err := w.Start(); err != nil {
 		h.Fatal(err)
 	}
@@ -93,29 +93,29 @@ func (h *laneHouse) hold(lane, identity string, state func(group int) api.SlotsS
 	}
 }
 
-func (h *laneHouse) execute(id, name string, args ...any) {
+func (h *laneNames) execute(id, name string, args ...any) {
 	h.Helper()
 	if _, err := h.client.ExecuteWorkflow(h.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: laneBase}, name, args...); err != nil {
 		h.Fatal(err)
 	}
 }
 
-func (h *laneHouse) keep(lane api.Lane) {
+func (h *laneNames) keep(lane api.Lane) {
 	h.Helper()
-	h.execute(api.LaneWorkflowID(laneBase, lane.Name), api.LaneWorkflow, api.KeeperInput{Lane: lane, Base: laneBase})
+	h.execute(api.LaneWorkflowID(laneBase, lane.Name), api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: laneBase})
 }
 
-func (h *laneHouse) order(lane string, o api.KeyOrder) {
+func (h *laneNames) order(lane string, o api.KeyOrder) {
 	h.Helper()
-	_, err := h.client.SignalWithStartWorkflow(h.Context(), api.KeysWorkflowID(laneBase, lane), api.KeySignal, o,
-		client.StartWorkflowOptions{TaskQueue: laneBase}, api.KeysWorkflow, api.KeysInput{Lane: lane})
+	_, err := h.client.SignalWithStartWorkflow(h.Context(), api.KeysWorkflowID(laneBase, lane), api.OpenKeySignal, o,
+		client.StartWorkflowOptions{TaskQueue: laneBase}, api.LaneKeysWorkflow, api.KeysInput{Lane: lane})
 	if err != nil {
 		h.Fatal(err)
 	}
 }
 
 // until reads a lane until it stands as wanted, and returns how.
-func (h *laneHouse) until(lane api.Lane, what string, wanted func(audit.LaneState) bool) audit.LaneState {
+func (h *laneNames) until(lane api.Lane, what string, wanted func(audit.LaneState) bool) audit.LaneState {
 	h.Helper()
 	deadline, tick := time.After(20*time.Second), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
@@ -139,20 +139,20 @@ func (h *laneHouse) until(lane api.Lane, what string, wanted func(audit.LaneStat
 // what they count, the calls at the server beside them, the limit that the keeper was told last; and that a group which is
 // given up counts no running calls, and tells why.
 func TestLaneWithLimit(t *testing.T) {
-	h := newLaneHouse(t)
+	h := newLaneNames(t)
 	given := api.Lane{Name: "http"} // what the keeper knows counts
-	if s := h.until(given, "nobody", func(audit.LaneState) bool { return true }); s.Kept || s.Held() != 0 || len(s.Workers) != 0 || s.Partitions != 1 {
+	if s := h.until(given, "nobody", func(audit.LaneState) bool { return true }); s.Kept || s.Hosted() != 0 || len(s.Workers) != 0 || s.Partitions != 1 {
 		t.Errorf("a lane that nobody serves: %+v", s)
 	}
 	lane := lanes.WithDefaults(api.Lane{Name: "http", Limit: 3, Holders: 2})
 	h.keep(lane)
-	h.until(given, "offered", func(s audit.LaneState) bool { return s.Kept && len(s.Holders) == 2 && s.Held() == 0 })
-	stop := h.hold("http", "holder", func(group int) api.SlotsState {
+	h.until(given, "offered", func(s audit.LaneState) bool { return s.Kept && len(s.Holders) == 2 && s.Hosted() == 0 })
+	stop := h.hostInstance("http", "holder", func(group int) api.SlotsState {
 		return api.SlotsState{Fence: int64(group) + 7, Slots: lane.Share(group, 2), Needed: map[string]int64{"x": 1},
 			LaneCounts: api.LaneCounts{Running: 2 - group, Waiting: group, Acquired: 10, Ended: 5, WaitMicros: 100, ExecutionMicros: 200}}
 	})
 	h.execute("calls", callsWorkflow, lane.TaskQueue(laneBase, ""), 5)
-	s := h.until(given, "held", func(s audit.LaneState) bool { return s.Held() == 2 && s.Counts.Acquired == 20 && s.Queued == 5 })
+	s := h.until(given, "held", func(s audit.LaneState) bool { return s.Hosted() == 2 && s.Counts.Acquired == 20 && s.Queued == 5 })
 	if want := (api.LaneCounts{Running: 3, Waiting: 1, Acquired: 20, Ended: 10, WaitMicros: 200, ExecutionMicros: 400}); s.Counts != want {
 		t.Errorf("counts %+v, want %+v", s.Counts, want)
 	}
@@ -165,12 +165,12 @@ func TestLaneWithLimit(t *testing.T) {
 		t.Errorf("got limit %d, workers %v", s.Lane.Limit, s.Workers)
 	}
 	lane.Limit = 4
-	if err := h.client.SignalWorkflow(t.Context(), api.LaneWorkflowID(laneBase, "http"), "", api.HoldersSignal, lane); err != nil {
+	if err := h.client.SignalWorkflow(t.Context(), api.LaneWorkflowID(laneBase, "http"), "", api.ConfigureLaneSignal, lane); err != nil {
 		t.Fatal(err)
 	}
-	h.until(given, "limit 4", func(s audit.LaneState) bool { return s.Lane.Limit == 4 && s.Held() == 2 })
+	h.until(given, "limit 4", func(s audit.LaneState) bool { return s.Lane.Limit == 4 && s.Hosted() == 2 })
 	stop()
-	s = h.until(given, "given up", func(s audit.LaneState) bool { return s.Held() == 0 })
+	s = h.until(given, "given up", func(s audit.LaneState) bool { return s.Hosted() == 0 })
 	if s.Counts.Running != 0 || s.Counts.Acquired != 20 || s.Holders[0].Worker != "holder" || s.Holders[0].Failure == "" {
 		t.Errorf("after the holder has gone: %+v", s)
 	}
@@ -179,7 +179,7 @@ func TestLaneWithLimit(t *testing.T) {
 // TestKeyedLane proves that the open keys are those that the orders lead to, over continue-as-new, that the calls of every key
 // are counted, and that of many keys only some are asked, and said to be.
 func TestKeyedLane(t *testing.T) {
-	h := newLaneHouse(t)
+	h := newLaneNames(t)
 	lane := lanes.WithDefaults(api.Lane{Name: "android", Key: "{{args.device}}"})
 	h.keep(lane)
 	h.until(lane, "no key", func(s audit.LaneState) bool { return s.Kept && s.Keys == 0 })
@@ -204,10 +204,10 @@ func TestKeyedLane(t *testing.T) {
 // TestKeptLanes proves that the lanes that have a keeper are found by it, without those of a base whose name begins alike, and
 // that several lanes are read together, those without a limit by who polls their queue.
 func TestKeptLanes(t *testing.T) {
-	h := newLaneHouse(t)
+	h := newLaneNames(t)
 	h.keep(lanes.WithDefaults(api.Lane{Name: "http", Limit: 1}))
 	h.keep(lanes.WithDefaults(api.Lane{Name: "ai", Limit: 1}))
-	h.execute(api.LaneWorkflowID(laneBase+"/other", "db"), api.LaneWorkflow,
+	h.execute(api.LaneWorkflowID(laneBase+"/other", "db"), api.LaneSlotsWorkflow,
 		api.KeeperInput{Lane: lanes.WithDefaults(api.Lane{Name: "db", Limit: 1}), Base: laneBase + "/other"})
 	w := worker.New(h.client, api.Queue(laneBase, "gpu"), worker.Options{Identity: "plain", DisableWorkflowWorker: true})
 	w.RegisterActivityWithOptions(func() error { return nil }, activity.RegisterOptions{Name: "call"})

@@ -102,7 +102,7 @@ func specs() []toolspecs.Spec {
 		}
 		return s
 	}
-	return append(append(askingSpecs(), inlineSpecs()...),
+	return append(append(questionSpecs(), inlineSpecs()...),
 		spec("echo", func(s *toolspecs.Spec) { s.Parameters = []toolspecs.Parameter{text} }),
 		spec("login", func(s *toolspecs.Spec) {
 			s.Parameters = []toolspecs.Parameter{{Name: "user", Type: "string", Required: true}, {Name: "password", Type: "string", Required: true, Sensitive: true}}

@@ -19,7 +19,7 @@ import (
 )
 
 // askingSpecs are tools that ask people: ask waits for good, hurry not for long, and inquire asks in the middle of its call.
-func askingSpecs() []toolspecs.Spec {
+func questionSpecs() []toolspecs.Spec {
 	question := []toolspecs.Parameter{{Name: "question", Type: "string", Required: true}, {Name: "password", Type: "string", Sensitive: true}}
 	human := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Asks.", Parameters: question, Entry: toolspecs.Entry{Type: api.KindHuman},
 		Output: &toolspecs.Parameter{Type: "string"}}
@@ -75,7 +75,7 @@ func reply(ctx context.Context, t *testing.T, c client.Client, run string, q api
 }
 
 func send(ctx context.Context, c client.Client, run string, r api.Reply) error {
-	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run, UpdateName: api.ReplyUpdate, Args: []any{r},
+	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run, UpdateName: api.AnswerQuestionUpdate, Args: []any{r},
 		WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err != nil {
 		return err
@@ -139,9 +139,9 @@ func TestQuestions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	audit.Asking(running, "asks", open)
+	audit.OpenQuestions(running, "asks", open)
 	for _, r := range running {
-		if r.Kind == audit.KindCall && (r.State != audit.StateAsking || len(r.Questions) != 1) {
+		if r.Kind == audit.KindCall && (r.State != audit.StateOpenQuestions || len(r.Questions) != 1) {
 			t.Errorf("the call %s is %s for %v", r.ID, r.State, r.Questions)
 		}
 	}
@@ -181,20 +181,20 @@ func TestAdmittedUpdates(t *testing.T) {
 			WorkflowExecutionUpdateCompletedEventAttributes: &historypb.WorkflowExecutionUpdateCompletedEventAttributes{Meta: &updatepb.Meta{UpdateId: id}, Outcome: outcome}}}
 	}
 	success := &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloads(t, api.Reply{By: "ada"})}}
-	ask := request("u1", api.AskUpdate, api.Question{Call: "1.1", Text: "?"})
+	ask := request("u1", api.AskQuestionUpdate, api.Question{Call: "1.1", Text: "?"})
 	begin := started(t, api.CallWorkflow, payloads(t, direct("echo", `{}`)))
 	d := audit.NewDeriver("", "")
 	var kinds []string
 	for _, e := range derive(t, d, []*historypb.HistoryEvent{begin, admitted(ask), accepted("u1", nil), accepted("u2", request("u2", "another", 1)), completed("u2", success),
-		accepted("u3", request("u3", api.ReplyUpdate, api.Reply{Question: "1.1/1", By: "ada"})), completed("u3", success), completed("u1", success)}) {
+		accepted("u3", request("u3", api.AnswerQuestionUpdate, api.Reply{Question: "1.1/1", By: "ada"})), completed("u3", success), completed("u1", success)}) {
 		kinds = append(kinds, string(e.Type))
 	}
 	if got := strings.Join(kinds, " "); got != "run_started question_asked question_closed" {
 		t.Errorf("got %s", got)
 	}
 	for name, broken := range map[string][]*historypb.HistoryEvent{
-		"a question": {accepted("u1", request("u1", api.AskUpdate, 1))},
-		"a reply":    {accepted("u1", request("u1", api.ReplyUpdate, 1))},
+		"a question": {accepted("u1", request("u1", api.AskQuestionUpdate, 1))},
+		"a reply":    {accepted("u1", request("u1", api.AnswerQuestionUpdate, 1))},
 		"an outcome": {accepted("u1", ask), completed("u1", &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloads(t, 1)}})},
 	} {
 		d := audit.NewDeriver("", "")

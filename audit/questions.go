@@ -28,12 +28,12 @@ func Questions(ctx context.Context, c client.Client, workflowID, runID string) (
 }
 
 // Asking marks what waits for a person among what runs in the run workflowID.
-func Asking(running []Running, workflowID string, open []RunQuestion) {
+func OpenQuestions(running []Running, workflowID string, open []RunQuestion) {
 	for i := range running {
 		r := &running[i]
 		for _, q := range open {
 			if q.WorkflowID == workflowID && r.Kind == KindCall && q.Call == r.ID {
-				r.State, r.Since = StateAsking, q.Asked
+				r.State, r.Since = StateOpenQuestions, q.Asked
 				r.Questions = append(r.Questions, q.ID)
 			}
 		}

@@ -191,7 +191,7 @@ func readError(ctx context.Context, err error, workflowID, runID string) error {
 func Missing(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnreadable) }
 
 // Graver returns of two errors of parts that are missing the one to tell: an ErrUnreadable, which can be mended, else the first.
-func Graver(first, second error) error {
+func WorstError(first, second error) error {
 	if first == nil || errors.Is(second, ErrUnreadable) {
 		return second
 	}

@@ -97,9 +97,9 @@ func openRun(t *testing.T) *archivedRun {
 	broken := activity("2.1", "broken", queue)
 	broken.State, broken.LastStartedTime, broken.LastWorkerIdentity = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(1), "worker-1"
 	broken.HeartbeatDetails = payloads(t, map[string]int{"done": 3})
-	held := activity("2.0", "held", queue)
-	held.State, held.LastStartedTime, held.LastWorkerIdentity = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(1), "worker-1"
-	held.HeartbeatDetails = payloads(t, api.Waiting{Waiting: true})
+	hosted := activity("2.0", "held", queue)
+	hosted.State, hosted.LastStartedTime, hosted.LastWorkerIdentity = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(1), "worker-1"
+	hosted.HeartbeatDetails = payloads(t, api.Waiting{Waiting: true})
 	flaky := activity("2.2", "flaky", queue)
 	flaky.State, flaky.LastStartedTime, flaky.LastAttemptCompleteTime = enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, at(1), at(2)
 	flaky.Attempt, flaky.MaximumAttempts, flaky.NextAttemptScheduleTime = 2, 3, at(9)
@@ -116,7 +116,7 @@ func openRun(t *testing.T) *archivedRun {
 	paused.State, paused.ActivityOptions = enumspb.PENDING_ACTIVITY_STATE_PAUSED, nil
 	paused.PauseInfo = &workflowpb.PendingActivityInfo_PauseInfo{PauseTime: at(5)}
 	return &archivedRun{parts: [][]*historypb.HistoryEvent{part[:end]}, lost: -1, open: &workflowservice.DescribeWorkflowExecutionResponse{
-		PendingActivities: []*workflowpb.PendingActivityInfo{broken, held, activity("hold/x", api.HoldActivity, queue+"/hold/general"), flaky, unserved,
+		PendingActivities: []*workflowpb.PendingActivityInfo{broken, hosted, activity("hold/x", api.HostInstanceActivity, queue+"/hold/general"), flaky, unserved,
 			stopping, again, paused},
 		PendingWorkflowTask: &workflowpb.PendingWorkflowTaskInfo{State: enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED, Attempt: 1,
 			ScheduledTime: at(6), StartedTime: at(7)},

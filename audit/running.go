@@ -29,12 +29,12 @@ type State string
 
 // The states of a Running.
 const (
-	StateWaiting    State = "waiting" // for a worker of its lane, or with one for its turn
-	StateRunning    State = "running"
-	StateBackingOff State = "backing_off" // between two attempts
-	StateCancelling State = "cancelling"  // asked to stop, and not yet stopped
-	StatePaused     State = "paused"      // by an operator
-	StateAsking     State = "asking"      // waits for a person: see Asking
+	StateWaiting       State = "waiting" // for a worker of its lane, or with one for its turn
+	StateRunning       State = "running"
+	StateBackingOff    State = "backing_off" // between two attempts
+	StateCancelling    State = "cancelling"  // asked to stop, and not yet stopped
+	StatePaused        State = "paused"      // by an operator
+	StateOpenQuestions State = "asking"      // waits for a person: see Asking
 )
 
 // Running is a call, a model step, or the run's own next decision, that runs or waits now.
@@ -83,7 +83,7 @@ func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]
 		running = append(running, runningDecision(task, base))
 	}
 	for _, a := range r.GetPendingActivities() {
-		if name := a.GetActivityType().GetName(); name == api.HoldActivity || name == api.NotifyActivity {
+		if name := a.GetActivityType().GetName(); name == api.HostInstanceActivity || name == api.NotifyApprovalActivity {
 			continue // the run does not wait for it
 		}
 		running = append(running, runningActivity(a, base))

@@ -23,47 +23,47 @@ const (
 )
 
 // JudgedBy says where a verdict comes from.
-type JudgedBy string
+type EvaluatedBy string
 
 // The sources of verdicts; each goes before those after it.
 const (
-	JudgedByPerson  JudgedBy = "person"
-	JudgedByChecker JudgedBy = "checker"
-	JudgedByEnd     JudgedBy = "end"
+	EvaluatedByPerson  EvaluatedBy = "person"
+	EvaluatedByChecker EvaluatedBy = "checker"
+	EvaluatedByEnd     EvaluatedBy = "end"
 )
 
 // SolvedBy is the verdict without people's: that of the agent's checker where it gave one, else of the run's own end. By its
 // end it is solved where an agent answered, or every call of a plan or a direct call ran.
 func SolvedBy(s Summary) Solved {
-	verdict, _ := Judge(s, nil)
-	return verdict
+	decision, _ := Evaluate(s, nil)
+	return decision
 }
 
 // Judge returns the verdict on a run and where it comes from. person is a person's; nil where nobody gave one.
-func Judge(s Summary, person *api.RunVerdict) (Solved, JudgedBy) {
+func Evaluate(s Summary, person *api.RunEvaluation) (Solved, EvaluatedBy) {
 	switch {
 	case s.Closed.IsZero():
-		return SolvedOpen, JudgedByEnd
+		return SolvedOpen, EvaluatedByEnd
 	case person != nil:
-		return solved(person.Solved), JudgedByPerson
+		return solved(person.Solved), EvaluatedByPerson
 	case s.Result != nil && s.Result.Checked != nil && s.Result.Checked.Problem == "":
-		return solved(s.Result.Checked.Solved), JudgedByChecker
+		return solved(s.Result.Checked.Solved), EvaluatedByChecker
 	}
 	return solved(s.Status == RunCompleted && s.Result != nil &&
-		(s.Result.Outcome == api.OutcomeAnswered || s.Result.Outcome == api.OutcomeCompleted)), JudgedByEnd
+		(s.Result.Outcome == api.OutcomeAnswered || s.Result.Outcome == api.OutcomeCompleted)), EvaluatedByEnd
 }
 
 // Verdict is Judge with all that is told of it.
-func Verdict(s Summary, person *api.RunVerdict) api.Judged {
-	verdict, by := Judge(s, person)
-	j := api.Judged{WorkflowID: s.WorkflowID, Verdict: string(verdict), JudgedBy: string(by)}
+func Evaluation(s Summary, person *api.RunEvaluation) api.EvaluatedResult {
+	decision, by := Evaluate(s, person)
+	j := api.EvaluatedResult{WorkflowID: s.WorkflowID, Evaluation: string(decision), EvaluatedBy: string(by)}
 	if n := len(s.Parts); n > 0 {
 		j.RunID = s.Parts[n-1].RunID
 	}
 	switch by {
-	case JudgedByPerson:
+	case EvaluatedByPerson:
 		j.By, j.Reason = person.By, person.Reason
-	case JudgedByChecker:
+	case EvaluatedByChecker:
 		j.By, j.Reason = s.Result.Checked.Tool, s.Result.Checked.Reason
 	default:
 		if s.Result != nil && s.Result.Checked != nil {
@@ -74,15 +74,15 @@ func Verdict(s Summary, person *api.RunVerdict) api.Judged {
 }
 
 // VerdictText tells of a verdict in a line: what it is, who says so, and why. It is empty for a run that is not over.
-func VerdictText(j api.Judged) string {
-	text := j.Verdict + " by its end"
+func EvaluationText(j api.EvaluatedResult) string {
+	text := j.Evaluation + " by its end"
 	switch {
-	case j.Verdict == string(SolvedOpen):
+	case j.Evaluation == string(SolvedOpen):
 		return ""
-	case j.JudgedBy == string(JudgedByPerson):
-		text = j.Verdict + ", says " + j.By
-	case j.JudgedBy == string(JudgedByChecker):
-		text = j.Verdict + ", says the checker " + j.By
+	case j.EvaluatedBy == string(EvaluatedByPerson):
+		text = j.Evaluation + ", says " + j.By
+	case j.EvaluatedBy == string(EvaluatedByChecker):
+		text = j.Evaluation + ", says the checker " + j.By
 	case j.Reason != "":
 		return text + "; " + j.Reason
 	}
@@ -117,15 +117,15 @@ func Last(ctx context.Context, c client.Client, workflowID, runID string) (Execu
 }
 
 // verdictsAtOnce is about how many runs' verdicts are asked for at a time, so that the query stays short.
-const verdictsAtOnce = 100
+const decisionsAtOnce = 100
 
 // Verdicts returns what people said of runs, the latest of each, by the run's id. The ids are those of the last executions of
 // their chains. Servers show a verdict in lists about a second after it was given.
-func Verdicts(ctx context.Context, c client.Client, namespace string, runIDs []string) (map[string]api.RunVerdict, error) {
-	found := map[string]api.RunVerdict{}
+func Verdicts(ctx context.Context, c client.Client, namespace string, runIDs []string) (map[string]api.RunEvaluation, error) {
+	found := map[string]api.RunEvaluation{}
 	for len(runIDs) > 0 {
-		n := min(len(runIDs), verdictsAtOnce)
-		if err := verdictsOn(ctx, c, namespace, runIDs[:n], found); err != nil {
+		n := min(len(runIDs), decisionsAtOnce)
+		if err := decisionsOn(ctx, c, namespace, runIDs[:n], found); err != nil {
 			return nil, err
 		}
 		runIDs = runIDs[n:]
@@ -133,12 +133,12 @@ func Verdicts(ctx context.Context, c client.Client, namespace string, runIDs []s
 	return found, nil
 }
 
-func verdictsOn(ctx context.Context, c client.Client, namespace string, runIDs []string, found map[string]api.RunVerdict) error {
+func decisionsOn(ctx context.Context, c client.Client, namespace string, runIDs []string, found map[string]api.RunEvaluation) error {
 	quoted := make([]string, len(runIDs))
 	for i, id := range runIDs {
-		quoted[i] = "'" + api.VerdictWorkflowID(strings.ReplaceAll(id, "'", "''")) + "'"
+		quoted[i] = "'" + api.EvaluationWorkflowID(strings.ReplaceAll(id, "'", "''")) + "'"
 	}
-	query := fmt.Sprintf("WorkflowType = '%s' AND WorkflowId IN (%s)", api.VerdictWorkflow, strings.Join(quoted, ", "))
+	query := fmt.Sprintf("WorkflowType = '%s' AND WorkflowId IN (%s)", api.EvaluationWorkflow, strings.Join(quoted, ", "))
 	var token []byte
 	for {
 		page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, Query: query, NextPageToken: token})
@@ -155,13 +155,13 @@ func verdictsOn(ctx context.Context, c client.Client, namespace string, runIDs [
 }
 
 // keepLatest takes the verdict that a workflow carries, unless there is a later one on the run.
-func keepLatest(found map[string]api.RunVerdict, e *workflowpb.WorkflowExecutionInfo) {
-	var v api.RunVerdict
-	memo := e.GetMemo().GetFields()[api.VerdictMemo]
+func keepLatest(found map[string]api.RunEvaluation, e *workflowpb.WorkflowExecutionInfo) {
+	var v api.RunEvaluation
+	memo := e.GetMemo().GetFields()[api.EvaluationMemo]
 	if memo == nil || dataConverter.FromPayload(memo, &v) != nil {
 		return
 	}
-	run := api.JudgedRun(e.GetExecution().GetWorkflowId())
+	run := api.EvaluatedRun(e.GetExecution().GetWorkflowId())
 	if known, ok := found[run]; !ok || v.Time.After(known.Time) {
 		found[run] = v
 	}

@@ -27,17 +27,17 @@ func Awaiting(approvals, questions bool) (list []Awaited) {
 	return list
 }
 
-var awaitedWords = map[Awaited]string{AwaitsApproval: "approval", AwaitsAnswer: "an answer"}
+var awaitedText = map[Awaited]string{AwaitsApproval: "approval", AwaitsAnswer: "an answer"}
 
 // Standing says how a run stands, in the words that are used wherever people read it: its status or, of a run that would be
 // running, what it waits for.
-func Standing(status RunStatus, awaited []Awaited) string {
+func StatusText(status RunStatus, awaited []Awaited) string {
 	if status != RunRunning || len(awaited) == 0 {
 		return string(status)
 	}
 	words := make([]string, len(awaited))
 	for i, a := range awaited {
-		words[i] = awaitedWords[a]
+		words[i] = awaitedText[a]
 	}
 	return "waits for " + strings.Join(words, " and ")
 }

@@ -16,7 +16,7 @@ func TestStanding(t *testing.T) {
 		{RunPaused, true, true, "paused"},
 		{RunTimedOut, false, false, "timed_out"},
 	} {
-		if got := Standing(test.status, Awaiting(test.approvals, test.questions)); got != test.want {
+		if got := StatusText(test.status, Awaiting(test.approvals, test.questions)); got != test.want {
 			t.Errorf("%+v: %q", test, got)
 		}
 	}

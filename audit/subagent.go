@@ -66,12 +66,12 @@ func (d *Deriver) subAgent(callID string) *SubAgent {
 }
 
 // settled ends a call of an agent tool: whatever became of the sub-agent's run, this says what it means for the call.
-func (d *Deriver) settled(e *historypb.HistoryEvent, result *commonpb.Payloads) error {
-	var s api.Settled
+func (d *Deriver) finalized(e *historypb.HistoryEvent, result *commonpb.Payloads) error {
+	var s api.FinalizedResult
 	if err := d.decodeEvent(e, "end of a call", result, &s); err != nil {
 		return err
 	}
-	r, started := d.takeSettled(s.ID, e)
+	r, started := d.takeFinalized(s.ID, e)
 	if !started {
 		r = d.unscheduled(d.wanted.take(s.ID))
 		d.summary.Usage.Calls++
@@ -92,9 +92,9 @@ func (d *Deriver) settled(e *historypb.HistoryEvent, result *commonpb.Payloads) 
 
 // takeSettled removes and returns the record of the open call of that id, which a sub-agent executed, or of which the run has
 // found out what became of it.
-func (d *Deriver) takeSettled(callID string, e *historypb.HistoryEvent) (r api.Record, ok bool) {
-	if a := d.handedBack[callID]; a != nil {
-		delete(d.handedBack, callID)
+func (d *Deriver) takeFinalized(callID string, e *historypb.HistoryEvent) (r api.Record, ok bool) {
+	if a := d.requeued[callID]; a != nil {
+		delete(d.requeued, callID)
 		return a.record, true
 	}
 	return d.takeChild(callID, e)
@@ -125,14 +125,14 @@ func runningChild(parent string, c *workflowpb.PendingChildExecutionInfo) (Runni
 // the server keeps a sub-agent's history no longer, or it cannot be decoded, the others come all the same, and ErrNotFound or
 // ErrUnreadable last.
 func Tree(ctx context.Context, c client.Client, workflowID, runID string) iter.Seq2[api.Record, error] {
-	return (&tree{client: c, judge: func(Summary) *api.Judged { return nil }}).records(ctx, workflowID, runID)
+	return (&tree{client: c, evaluate: func(Summary) *api.EvaluatedResult { return nil }}).records(ctx, workflowID, runID)
 }
 
 // JudgedTree is Tree with the verdict on the run in every record; person is a person's, nil where nobody gave one.
-func JudgedTree(ctx context.Context, c client.Client, workflowID, runID string, person *api.RunVerdict) iter.Seq2[api.Record, error] {
-	return (&tree{client: c, judge: func(s Summary) *api.Judged {
-		verdict := Verdict(s, person)
-		return &verdict
+func EvaluatedTree(ctx context.Context, c client.Client, workflowID, runID string, person *api.RunEvaluation) iter.Seq2[api.Record, error] {
+	return (&tree{client: c, evaluate: func(s Summary) *api.EvaluatedResult {
+		decision := Evaluation(s, person)
+		return &decision
 	}}).records(ctx, workflowID, runID)
 }
 
@@ -140,8 +140,8 @@ func JudgedTree(ctx context.Context, c client.Client, workflowID, runID string, 
 type tree struct {
 	client client.Client
 	// judge returns the verdict on the run at the top, once that has been read, and verdict keeps it.
-	judge   func(Summary) *api.Judged
-	verdict *api.Judged
+	evaluate func(Summary) *api.EvaluatedResult
+	decision *api.EvaluatedResult
 	// gone is why a history could not be read.
 	gone error
 }
@@ -162,10 +162,10 @@ func (t *tree) walk(ctx context.Context, run *chain, top bool, yield func(api.Re
 		return false
 	}
 	if top && run.deriver != nil {
-		t.verdict = t.judge(run.deriver.Summary())
+		t.decision = t.evaluate(run.deriver.Summary())
 	}
 	for _, r := range records {
-		r.Verdict = t.verdict
+		r.Evaluation = t.decision
 		if !yield(r, nil) {
 			return false
 		}
@@ -180,7 +180,7 @@ func (t *tree) walk(ctx context.Context, run *chain, top bool, yield func(api.Re
 func (t *tree) read(ctx context.Context, run *chain) (records []api.Record, err error) {
 	for r, err := range run.records(ctx) {
 		if Missing(err) {
-			t.gone = Graver(t.gone, err)
+			t.gone = WorstError(t.gone, err)
 			break // what came before is whole
 		}
 		if err != nil {

@@ -23,18 +23,18 @@ func (d *Deriver) begunWith(e *historypb.HistoryEvent, first api.Record, parts [
 		w := d.wanted.take(p.ID)
 		r := first
 		r.CallID, r.Path = p.ID, api.CallPath(d.parent(), p.ID)
-		r = d.ofTogether(r, w)
+		r = d.ofBatch(r, w)
 		r.Activity = first.CallID
-		d.together[first.CallID] = append(d.together[first.CallID], r)
+		d.batching[first.CallID] = append(d.batching[first.CallID], r)
 		d.tellBegun(e, r)
 	}
 }
 
 // ofTogether completes the record of a call that is made together with others by what is its own.
-func (d *Deriver) ofTogether(r api.Record, w *wantedCall) api.Record {
+func (d *Deriver) ofBatch(r api.Record, w *wantedCall) api.Record {
 	r.Batched, r.Activity = true, r.CallID
 	arguments := json.RawMessage(w.Arguments)
-	if v := w.verdict; v != nil {
+	if v := w.decision; v != nil {
 		r = d.admitted(r, *v, arguments)
 		r.Notes = v.Notes
 		if len(v.Arguments) > 0 {

@@ -94,10 +94,10 @@ func ownApprovals(ctx context.Context, c client.Client, r *workflowservice.Descr
 
 // asks asks a run by query, which is quicker than to read its history, or reads that.
 func asks[T any](ctx context.Context, c client.Client, workflowID, runID, query string, from func(Summary) []T) ([]T, error) {
-	asking, cancel := context.WithTimeout(ctx, askRunWithin)
+	openQuestions, cancel := context.WithTimeout(ctx, askRunWithin)
 	defer cancel()
 	var list []T
-	value, err := c.QueryWorkflow(asking, workflowID, runID, query)
+	value, err := c.QueryWorkflow(openQuestions, workflowID, runID, query)
 	if err == nil && value.Get(&list) == nil {
 		return list, nil
 	}

@@ -32,7 +32,7 @@ func registerHandWritten(w worker.Worker, c client.Client, catalog *toolspecs.Ca
 	if err != nil {
 		return err
 	}
-	deeds, err := activities.New(activities.Config{
+	actions, err := activities.New(activities.Config{
 		Catalog: func() *toolspecs.Catalog { return catalog }, Client: c,
 		Executors: map[string]activities.Executor{api.KindFunction: functions},
 	})
@@ -49,7 +49,7 @@ func registerHandWritten(w worker.Worker, c client.Client, catalog *toolspecs.Ca
 	w.RegisterWorkflowWithOptions(h.empty, workflow.RegisterOptions{Name: "handEmpty"})
 	w.RegisterActivityWithOptions(func(context.Context) error { return nil }, activity.RegisterOptions{Name: "handNothing"})
 	w.RegisterActivityWithOptions(h.model, activity.RegisterOptions{Name: "handModel"})
-	w.RegisterDynamicActivity(deeds.Tool, activity.DynamicRegisterOptions{})
+	w.RegisterDynamicActivity(actions.Tool, activity.DynamicRegisterOptions{})
 	return nil
 }
 

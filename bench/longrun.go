@@ -41,7 +41,7 @@ func (l *lab) longRun(ctx context.Context, turns int) (map[string]float64, error
 			return nil, fmt.Errorf("the execution %s has %d bytes of history", e.runID, p.bytes)
 		}
 		if p.turns >= longPart {
-			perTurn = append(perTurn, float64(p.bytes-p.carried)/float64(p.turns))
+			perTurn = append(perTurn, float64(p.bytes-p.continued)/float64(p.turns))
 		}
 		e.runID = p.next
 	}
@@ -89,8 +89,8 @@ func talk(bytes int) []api.Message {
 type part struct {
 	// bytes is the history's size, carried what of it are the events that hold the conversation as the execution got it and
 	// gave it on.
-	bytes, carried int64
-	turns          int
+	bytes, continued int64
+	turns            int
 	// steps are how long the model steps ran, all attempts but the last aside.
 	steps []time.Duration
 	// next is the execution that continues it.
@@ -111,7 +111,7 @@ func (l *lab) partOf(ctx context.Context, e execution) (part, error) {
 			return p, err
 		}
 		if event.GetWorkflowExecutionStartedEventAttributes() != nil {
-			p.carried += int64(event.Size())
+			p.continued += int64(event.Size())
 		}
 		if a := event.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == api.ModelActivity {
 			scheduled[event.GetEventId()] = true
@@ -124,7 +124,7 @@ func (l *lab) partOf(ctx context.Context, e execution) (part, error) {
 			p.steps = append(p.steps, event.GetEventTime().AsTime().Sub(started[a.GetScheduledEventId()]))
 		}
 		if a := event.GetWorkflowExecutionContinuedAsNewEventAttributes(); a != nil {
-			p.next, p.carried = a.NewExecutionRunId, p.carried+int64(event.Size())
+			p.next, p.continued = a.NewExecutionRunId, p.continued+int64(event.Size())
 		}
 	}
 	return p, nil

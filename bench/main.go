@@ -182,11 +182,11 @@ func print(chosen []figure, values map[string]float64) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "figure\tvalue\tlimit\t\twhat it is")
 	for _, f := range chosen {
-		verdict := "ok"
+		decision := "ok"
 		if !f.met(values[f.name]) {
-			verdict = "MISSED"
+			decision = "MISSED"
 		}
-		fmt.Fprintf(w, "%s\t%.3f\t%s %.2f\t%s\t%s\n", f.name, values[f.name], f.bound(), f.limit, verdict, f.what)
+		fmt.Fprintf(w, "%s\t%.3f\t%s %.2f\t%s\t%s\n", f.name, values[f.name], f.bound(), f.limit, decision, f.what)
 	}
 	return w.Flush()
 }

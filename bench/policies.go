@@ -38,7 +38,7 @@ func measurePolicies(ctx context.Context, l *lab) (map[string]float64, error) {
 		return nil, err
 	}
 	tool, _ := catalog.Get("send")
-	request := api.AdmitRequest{Tools: []api.Tool{tool.Tool()}, Known: []string{"send"}, Caller: api.Caller{Type: api.CallerAgent, ID: "bench"},
+	request := api.AdmissionRequest{Tools: []api.Tool{tool.Tool()}, Known: []string{"send"}, Caller: api.Caller{Type: api.CallerAgent, ID: "bench"},
 		Facts: api.RunFacts{Turn: 3, Labels: []string{"private"}, Calls: []api.PastCalls{{Tool: "send", Completed: 3}}}}
 	for i := range policyCalls {
 		request.Calls = append(request.Calls, api.Call{ID: api.TurnCallID(3, i+1), Tool: "send", Arguments: fmt.Sprintf(`{"to":"team@example.com","size":%d}`, i)})
@@ -47,10 +47,10 @@ func measurePolicies(ctx context.Context, l *lab) (map[string]float64, error) {
 	for range 100 * l.pairs {
 		for a, took := range map[*activities.Activities]*[]time.Duration{without: &plain, with: &ruled} {
 			began := time.Now()
-			verdicts, err := a.Admit(ctx, request)
+			decisions, err := a.Admit(ctx, request)
 			*took = append(*took, time.Since(began))
 			if err == nil {
-				err = allowed(verdicts)
+				err = allowed(decisions)
 			}
 			if err != nil {
 				return nil, err
@@ -85,10 +85,10 @@ func rules() []api.PolicyRule {
 }
 
 // allowed is an error where a rule stopped a call, so that what was measured is not the whole of it.
-func allowed(verdicts []api.Verdict) error {
-	for _, v := range verdicts {
-		if v.Error != nil || len(verdicts) != policyCalls {
-			data, _ := json.Marshal(verdicts)
+func allowed(decisions []api.AdmissionDecision) error {
+	for _, v := range decisions {
+		if v.Error != nil || len(decisions) != policyCalls {
+			data, _ := json.Marshal(decisions)
 			return fmt.Errorf("the calls were not let through: %.500s", data)
 		}
 	}

@@ -151,13 +151,13 @@ func TestRecent(t *testing.T) {
 		r.get("0")
 	}
 	r.add("large", make([]byte, 26))
-	var held []string
+	var hosted []string
 	for _, k := range []string{"0", "1", "5", "6", "7", "8", "9", "large"} {
 		if _, ok := r.get(k); ok {
-			held = append(held, k)
+			hosted = append(hosted, k)
 		}
 	}
-	if got := strings.Join(held, " "); got != "0 6 7 8 9" || r.size != 100 || len(r.byKey) != r.order.Len() {
+	if got := strings.Join(hosted, " "); got != "0 6 7 8 9" || r.size != 100 || len(r.byKey) != r.order.Len() {
 		t.Errorf("held: %s, %d bytes", got, r.size)
 	}
 }

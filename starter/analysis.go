@@ -58,7 +58,7 @@ With --html the report is a page with charts, which needs no network: also by ag
 				if err != nil {
 					return err
 				}
-				if err := a.judged(ctx, c, list); err != nil {
+				if err := a.evaluated(ctx, c, list); err != nil {
 					return err
 				}
 				page := pictures.Report{Of: changedFlags(cmd, "html")}
@@ -90,8 +90,8 @@ func analyse(ctx context.Context, c client.Client, list []listedRun, tool string
 	missed, err = readEach(ctx, c, list, t, func(i int, s audit.Summary, one *audit.Analysis) {
 		if tool == "" || one.Called(tool) {
 			all.Add(one)
-			verdict, _ := audit.Judge(s, list[i].verdict)
-			each(s, verdict)
+			decision, _ := audit.Evaluate(s, list[i].decision)
+			each(s, decision)
 		}
 	})
 	return all, missed, err
@@ -126,7 +126,7 @@ func readEach(ctx context.Context, c client.Client, list []listedRun, t audit.Th
 			case err != nil:
 				cancel(err)
 			default:
-				one.AddRun(s, run.verdict)
+				one.AddRun(s, run.decision)
 				each(i, s, one)
 			}
 		})
@@ -182,19 +182,19 @@ func writeAnalysis(w io.Writer, p palette, r audit.Report) {
 	if r.Runs.Open > 0 {
 		runs += ", " + goOn(r.Runs.Open)
 	}
-	line("runs", runs+judgedCounts(r.Runs))
+	line("runs", runs+evaluatedCounts(r.Runs))
 	tokens := fmt.Sprintf("%d in, %d out, in %s", r.Usage.InputTokens, r.Usage.OutputTokens, api.Plural(r.Usage.Turns, "model step"))
 	if r.Usage.Cost > 0 {
 		tokens += fmt.Sprintf(", $%.4f", r.Usage.Cost)
 	}
 	line("tokens", tokens)
-	if r.TPST > 0 {
-		line("TPST", fmt.Sprintf("%.0f tokens for each run that was solved", r.TPST))
+	if r.TokensPerSolvedRun > 0 {
+		line("TPST", fmt.Sprintf("%.0f tokens for each run that was solved", r.TokensPerSolvedRun))
 	}
 	c := r.Calls
 	line("calls", fmt.Sprintf("%d: %d completed (%.0f %%), %d failed, %d refused, %d cancelled, %d running", c.Calls, c.Completed, 100*c.SuccessRate, c.Failed, c.Refused, c.Cancelled, c.Running)+asideCounts(c))
 	line("time", fmt.Sprintf("%s on average, %s at most; %d slow; waited %s on average, %s at most", brief(c.Average.Std()), brief(c.Longest.Std()), c.Slow, brief(c.AverageWait.Std()), brief(c.LongestWait.Std())))
-	for _, told := range standingOut(r) {
+	for _, told := range statusOut(r) {
 		line(told.name, told.text)
 	}
 	writeTables(w, p, r)

@@ -24,7 +24,7 @@ func checkThresholds(cmd *cobra.Command, t audit.Thresholds) error {
 }
 
 // judgedCounts says on how many runs somebody else than their ends gave the verdict.
-func judgedCounts(r audit.RunCounts) (text string) {
+func evaluatedCounts(r audit.RunCounts) (text string) {
 	if r.ByPeople > 0 {
 		text += fmt.Sprintf("; %d judged by people", r.ByPeople)
 	}
@@ -104,7 +104,7 @@ func perSolved(g audit.AgentStats) string {
 	if g.Runs.Solved == 0 {
 		return unknown
 	}
-	return fmt.Sprintf("%.0f", g.TPST)
+	return fmt.Sprintf("%.0f", g.TokensPerSolvedRun)
 }
 
 // modelTable compares our own count of the tokens of whole model requests with the providers'.
@@ -120,7 +120,7 @@ func modelTable(list []audit.ModelStats) *table {
 type told struct{ name, text string }
 
 // standingOut are the lines of a report that only some reports have.
-func standingOut(r audit.Report) (lines []told) {
+func statusOut(r audit.Report) (lines []told) {
 	broken := ""
 	if r.Violations > 0 {
 		broken = api.Plural(r.Violations, "call") + " broke a policy, an execution plan, a budget or a hook's rule"

@@ -11,7 +11,7 @@ import (
 // Tokens per solved run of an agent of which no run was solved are not told as 0, which would be the best there is.
 func TestNoneSolved(t *testing.T) {
 	t.Parallel()
-	r := audit.Report{Runs: audit.RunCounts{All: 3, Solved: 1, Failed: 1, Open: 1}, Usage: api.Usage{Turns: 1, InputTokens: 50}, TPST: 50, Agents: []audit.AgentStats{
+	r := audit.Report{Runs: audit.RunCounts{All: 3, Solved: 1, Failed: 1, Open: 1}, Usage: api.Usage{Turns: 1, InputTokens: 50}, TokensPerSolvedRun: 50, Agents: []audit.AgentStats{
 		{Name: "lost", Runs: audit.RunCounts{All: 1, Failed: 1}, Usage: api.Usage{InputTokens: 30}},
 		{Name: "free", Runs: audit.RunCounts{All: 1, Solved: 1}},
 	}}
@@ -44,13 +44,13 @@ func TestCheckerIsTold(t *testing.T) {
 // Runs of a conversation have one id, so that their verdicts need those of the executions to be told apart.
 func TestVerdictTable(t *testing.T) {
 	t.Parallel()
-	one := &api.Judged{WorkflowID: "talk", RunID: "r1", Verdict: "solved", JudgedBy: "end"}
-	two := &api.Judged{WorkflowID: "talk", RunID: "r2", Verdict: "open", JudgedBy: "end"}
-	for want, judged := range map[string][]*api.Judged{
+	one := &api.EvaluatedResult{WorkflowID: "talk", RunID: "r1", Evaluation: "solved", EvaluatedBy: "end"}
+	two := &api.EvaluatedResult{WorkflowID: "talk", RunID: "r2", Evaluation: "open", EvaluatedBy: "end"}
+	for want, evaluated := range map[string][]*api.EvaluatedResult{
 		"run verdict talk solved by its end":                            {one},
 		"run run id verdict talk r1 solved by its end talk r2 not over": {one, two},
 	} {
-		if got := strings.Join(strings.Fields(verdictTable(judged).text(palette{})), " "); got != want {
+		if got := strings.Join(strings.Fields(evaluationTable(evaluated).text(palette{})), " "); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -186,7 +186,7 @@ func sendReply(ctx context.Context, c client.Client, run *runReference, r api.Re
 	ctx, cancel := context.WithTimeout(ctx, replyWithin)
 	defer cancel()
 	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run.workflowID, RunID: run.runID, UpdateID: randomHex(16),
-		UpdateName: api.ReplyUpdate, Args: []any{r}, WaitForStage: client.WorkflowUpdateStageCompleted})
+		UpdateName: api.AnswerQuestionUpdate, Args: []any{r}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (a *app) replyError(id string, r api.Reply, err error) error {
 	if isNotFound(err) { // it was there a moment ago
 		return failure(exitFailed, "the run %q has ended and takes no answer any more\nSee how it ended: %s", id, a.connection.reach().command("show", id))
 	}
-	if _, held := errors.AsType[*serviceerror.FailedPrecondition](err); held {
+	if _, hosted := errors.AsType[*serviceerror.FailedPrecondition](err); hosted {
 		return failure(exitFailed, "the server holds the run %q, which takes no answers until it is resumed: %s", id, a.connection.reach().command("resume", id))
 	}
 	refused, ok := refusal(err)

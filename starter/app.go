@@ -141,7 +141,7 @@ func (a *app) rootCommand() *cobra.Command {
 	a.format.add(root.PersistentFlags())
 	a.connection.add(root.PersistentFlags())
 	root.AddGroup(&cobra.Group{ID: groupStart, Title: "Start a run:"}, &cobra.Group{ID: groupRuns, Title: "Follow and inspect runs:"},
-		&cobra.Group{ID: groupHouse, Title: "Tools, servers, workers:"})
+		&cobra.Group{ID: groupServer, Title: "Tools, servers, workers:"})
 	a.addCommands(root)
 	a.addDecisions(root)
 	a.addCompletion(root)
@@ -150,9 +150,9 @@ func (a *app) rootCommand() *cobra.Command {
 
 // The groups of commands in the help.
 const (
-	groupStart = "start"
-	groupRuns  = "runs"
-	groupHouse = "house"
+	groupStart  = "start"
+	groupRuns   = "runs"
+	groupServer = "house"
 )
 
 func (a *app) addCommands(root *cobra.Command) {
@@ -160,8 +160,8 @@ func (a *app) addCommands(root *cobra.Command) {
 		groupStart: {a.runCommand(), a.planCommand(), a.callCommand()},
 		groupRuns: {a.watchCommand(), a.listCommand(), a.showCommand(), a.auditCommand(), a.sendCommand(), a.pauseCommand(), a.resumeCommand(),
 			a.cancelCommand(), a.questionsCommand(), a.answerCommand(), a.recordsCommand(), a.timelineCommand(), a.reportCommand(), a.conversationCommand(),
-			a.verdictCommand(), a.tracesCommand()},
-		groupHouse: {a.toolsCommand(), a.lanesCommand(), a.policyCommand(), a.scheduleCommand(), a.doctorCommand(), a.setupCommand(), a.devCommand(), a.codecCommand(),
+			a.evaluateCommand(), a.tracesCommand()},
+		groupServer: {a.toolsCommand(), a.lanesCommand(), a.policyCommand(), a.scheduleCommand(), a.doctorCommand(), a.setupCommand(), a.devCommand(), a.codecCommand(),
 			a.payloadCommand(), a.completionCommand()},
 	} {
 		for _, c := range commands {

@@ -187,7 +187,7 @@ func (a *app) decide(ctx context.Context, c client.Client, run *runReference, d 
 	if err != nil {
 		return err
 	}
-	err = control(ctx, c, target, randomHex(16), api.DecideUpdate, d)
+	err = control(ctx, c, target, randomHex(16), api.DecideApprovalUpdate, d)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return failure(exitCancelled, "interrupted; the decision may still be taken\nSee whether it was: %s", a.connection.reach().command("show", target.workflowID))

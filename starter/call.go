@@ -212,7 +212,7 @@ func notesOf(r api.Record) []string {
 		notes = append(notes, r.Result.Notes...)
 	}
 	for _, h := range r.Hooks {
-		if h.Did == api.HookBlocked {
+		if h.Outcome == api.HookBlocked {
 			h.Reason = "" // the error says it
 		}
 		notes = append(notes, hookNote(h))

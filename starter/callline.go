@@ -133,8 +133,8 @@ func (t *tracker) runningParts(r audit.Running, now time.Time) []string {
 		}
 	case audit.StateBackingOff:
 		parts = append(parts, t.palette.warn("next attempt in "+brief(r.NextAttempt.Sub(now))))
-	case audit.StateAsking:
-		parts = append(parts, t.palette.warn(audit.Standing(audit.RunRunning, []audit.Awaited{audit.AwaitsAnswer})))
+	case audit.StateOpenQuestions:
+		parts = append(parts, t.palette.warn(audit.StatusText(audit.RunRunning, []audit.Awaited{audit.AwaitsAnswer})))
 	case audit.StateCancelling, audit.StatePaused:
 		parts = append(parts, t.palette.warn(string(r.State)))
 	}

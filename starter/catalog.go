@@ -127,7 +127,7 @@ func (c *catalogFlags) orDefault() {
 // load returns the tools of the folder together with those that come with the worker, on their lanes. The error is Faults with all that is
 // wrong in the lanes file and in the folder.
 func (c *catalogFlags) load() (*toolspecs.Catalog, error) {
-	catalog, err := c.loadPartly()
+	catalog, err := c.loadSkippingInvalid()
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (c *catalogFlags) load() (*toolspecs.Catalog, error) {
 }
 
 // loadPartly is load as far as nothing is wrong: without files of the folder that have faults. Faults come beside the catalog.
-func (c *catalogFlags) loadPartly() (*toolspecs.Catalog, error) {
+func (c *catalogFlags) loadSkippingInvalid() (*toolspecs.Catalog, error) {
 	set, wrong := c.set()
 	if wrong != nil {
 		set = c.named()
@@ -149,7 +149,7 @@ func (c *catalogFlags) loadPartly() (*toolspecs.Catalog, error) {
 
 // loadToShow is loadPartly where the lanes are right: without them it cannot be told which tool has which.
 func (c *catalogFlags) loadToShow() (*toolspecs.Catalog, error) {
-	catalog, err := c.loadPartly()
+	catalog, err := c.loadSkippingInvalid()
 	if _, wrong := c.set(); wrong != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (c *catalogFlags) loadOn(set *lanes.Set) (*toolspecs.Catalog, error) {
 	if err := c.checkDir(); err != nil {
 		return nil, err
 	}
-	return toolspecs.LoadPartly(c.dir, toolspecs.Options{Lanes: set}, shipped)
+	return toolspecs.LoadSkippingInvalid(c.dir, toolspecs.Options{Lanes: set}, shipped)
 }
 
 // allFaults returns the faults of several files as one error; another error stands for all.

@@ -129,7 +129,7 @@ func (c *child) failure(what string) error {
 	case len(tail) == 0:
 		text += "; it wrote nothing"
 	case c.exit() != nil: // it ended by itself, with the reason last
-		text += ": " + strings.Join(c.lastWords(tail), "\n") + "\nIts log: " + c.log
+		text += ": " + strings.Join(c.lastText(tail), "\n") + "\nIts log: " + c.log
 	default:
 		text += "; its last lines, from " + c.log + ":\n  " + strings.Join(tail[max(len(tail)-shownLines, 0):], "\n  ")
 	}
@@ -147,7 +147,7 @@ func (c *child) exit() error {
 }
 
 // lastWords are the lines of the tail that say why it ended: those from the last one on that begins with its name, else the last one.
-func (c *child) lastWords(tail []string) []string {
+func (c *child) lastText(tail []string) []string {
 	for i, line := range slices.Backward(tail) {
 		if strings.HasPrefix(line, c.name+": ") {
 			return tail[i:]

@@ -171,7 +171,7 @@ func (a *app) argumentCompleters() map[string]completer {
 	return map[string]completer{
 		"RUN": a.anyRun(), "cancel RUN": a.anyRun(audit.RunRunning, audit.RunPaused), "pause RUN": a.anyRun(audit.RunRunning),
 		"send RUN": a.anyRun(audit.RunRunning, audit.RunPaused), "resume RUN": a.anyRun(audit.RunPaused),
-		"approve RUN": a.awaitingRuns, "deny RUN": a.awaitingRuns, "answer RUN": a.askingRuns,
+		"approve RUN": a.awaitingRuns, "deny RUN": a.awaitingRuns, "answer RUN": a.questionRuns,
 		"approve CALL": a.openCalls, "deny CALL": a.openCalls, "answer QUESTION": a.openQuestions,
 		"verdict solved|failed": words(audit.SolvedYes, audit.SolvedNo),
 		"policy explain CALL":   a.recordedCalls,

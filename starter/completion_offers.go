@@ -56,8 +56,8 @@ func (a *app) anyRun(statuses ...audit.RunStatus) completer {
 			if len(statuses) > 0 && !slices.Contains(statuses, r.Status) {
 				return nil
 			}
-			standing := nonEmpty([]string{r.Agent, audit.Standing(r.Status, r.WaitsFor), ago(time.Since(r.Started))})
-			return []cobra.Completion{cobra.CompletionWithDesc(r.ID, strings.Join(standing, ", "))}
+			statusText := nonEmpty([]string{r.Agent, audit.StatusText(r.Status, r.WaitsFor), ago(time.Since(r.Started))})
+			return []cobra.Completion{cobra.CompletionWithDesc(r.ID, strings.Join(statusText, ", "))}
 		})
 	}
 }
@@ -125,7 +125,7 @@ func (a *app) openDigests(cmd *cobra.Command, args []string) []cobra.Completion 
 	return a.approvals(func(o audit.RunApproval) string { return o.Digest }, false)(cmd, args)
 }
 
-func (a *app) askingRuns(cmd *cobra.Command, _ []string) []cobra.Completion {
+func (a *app) questionRuns(cmd *cobra.Command, _ []string) []cobra.Completion {
 	return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion, err error) {
 		open, _, err := inAllRuns(ctx, a, c, audit.Questions)
 		for _, q := range open {
@@ -172,10 +172,10 @@ func (a *app) scheduleNames(cmd *cobra.Command, _ []string) []cobra.Completion {
 func catalogOf(cmd *cobra.Command) *toolspecs.Catalog {
 	flags := catalogFlags{dir: given(cmd.Flags(), "tools"), lanesFile: given(cmd.Flags(), "lanes-file")}
 	flags.orDefault()
-	catalog, _ := flags.loadPartly()
+	catalog, _ := flags.loadSkippingInvalid()
 	if catalog == nil { // there is no such folder
 		flags.dir = ""
-		catalog, _ = flags.loadPartly()
+		catalog, _ = flags.loadSkippingInvalid()
 	}
 	return catalog
 }

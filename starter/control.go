@@ -91,7 +91,7 @@ func (a *app) pauseRun(ctx context.Context, c client.Client, run *runReference, 
 	if err != nil {
 		return err
 	}
-	if before := standing(summary, onServer); before != nil {
+	if before := statusText(summary, onServer); before != nil {
 		return a.tellStatus(run.workflowID, string(audit.RunPaused), "is paused already, "+before.Note())
 	}
 	if err := a.pauseTree(ctx, c, run, p, onServer); err != nil {
@@ -101,7 +101,7 @@ func (a *app) pauseRun(ctx context.Context, c client.Client, run *runReference, 
 }
 
 // standing is the pause that a run is in already; nil for none. The server can hold a run that pauses itself, too.
-func standing(s audit.Summary, onServer bool) *api.Pause {
+func statusText(s audit.Summary, onServer bool) *api.Pause {
 	if onServer {
 		return s.PausedOnServer
 	}
@@ -147,7 +147,7 @@ func (a *app) pauseTree(ctx context.Context, c client.Client, run *runReference,
 	}
 	return a.below(ctx, c, run, func(child *runReference) error {
 		summary, err := stands(ctx, c, child.workflowID, child.runID)
-		if err != nil || !summary.Closed.IsZero() || standing(summary, onServer) != nil {
+		if err != nil || !summary.Closed.IsZero() || statusText(summary, onServer) != nil {
 			return a.lookupError(child.workflowID, child.runID, err)
 		}
 		return a.pauseTree(ctx, c, child, p, onServer)

@@ -19,16 +19,16 @@ func TestPauseIsShown(t *testing.T) {
 		logged = append(logged, line[strings.Index(line, " ")+1:])
 	}
 	pause := &api.Pause{By: "ada", Reason: "a look"}
-	held := &api.Pause{By: "bob", OnServer: true}
+	hosted := &api.Pause{By: "bob", OnServer: true}
 	show(api.Event{Type: api.EventRunPaused, Pause: pause})
-	show(api.Event{Type: api.EventRunPaused, Pause: held})
+	show(api.Event{Type: api.EventRunPaused, Pause: hosted})
 	show(api.Event{Type: api.EventMessageSent, Sent: &api.Sent{Text: "go\non", By: "ada"}})
-	standing := strings.Join(view.live(time.Time{}, "*", 10), "|")
-	if want := "‖ paused by ada: a look|‖ paused by bob (held by the server)"; standing != want {
-		t.Errorf("while it is paused:\n got %q\nwant %q", standing, want)
+	statusText := strings.Join(view.live(time.Time{}, "*", 10), "|")
+	if want := "‖ paused by ada: a look|‖ paused by bob (held by the server)"; statusText != want {
+		t.Errorf("while it is paused:\n got %q\nwant %q", statusText, want)
 	}
 	show(api.Event{Type: api.EventRunResumed, Pause: pause})
-	show(api.Event{Type: api.EventRunResumed, Pause: held})
+	show(api.Event{Type: api.EventRunResumed, Pause: hosted})
 	if lines := view.live(time.Time{}, "*", 10); len(lines) > 0 {
 		t.Errorf("when it goes on: %q", lines)
 	}

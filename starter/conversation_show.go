@@ -38,10 +38,10 @@ type summedRun struct {
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
 	Outcome  api.Outcome     `json:"outcome,omitempty"`
 	// Verdict says whether the run is solved, JudgedBy by whose word.
-	Verdict  audit.Solved   `json:"verdict"`
-	JudgedBy audit.JudgedBy `json:"judged_by"`
-	Started  time.Time      `json:"started"`
-	Duration api.Duration   `json:"duration"`
+	Evaluation  audit.Solved      `json:"verdict"`
+	EvaluatedBy audit.EvaluatedBy `json:"judged_by"`
+	Started     time.Time         `json:"started"`
+	Duration    api.Duration      `json:"duration"`
 	// Calls are all of them, sub-agents' too, SuccessRate the part of those that are over which completed.
 	Calls       int       `json:"calls"`
 	SuccessRate float64   `json:"success_rate"`
@@ -73,7 +73,7 @@ A run that was started without --conversation is a conversation of its own, with
 					return failure(exitFailed, "there is no run of a conversation %q\nList runs with their conversations: %s", args[0], a.connection.reach().command("list", "--output", "json"))
 				}
 				slices.SortStableFunc(list, func(x, y listedRun) int { return x.Started.Compare(y.Started) })
-				if err := a.judged(ctx, c, list); err != nil {
+				if err := a.evaluated(ctx, c, list); err != nil {
 					return err
 				}
 				told, err := sumUp(ctx, c, args[0], list)
@@ -110,7 +110,7 @@ func sumUp(ctx context.Context, c client.Client, id string, list []listedRun) (t
 func summed(listed listedRun, s audit.Summary, calls audit.CallStats) summedRun {
 	r := summedRun{WorkflowID: listed.ID, RunID: listed.RunID, Kind: listed.Kind, Name: s.Name, Caller: listed.Caller, Status: listed.Status, WaitsFor: listed.WaitsFor, Started: listed.Started,
 		Duration: listed.Duration, Calls: calls.Calls, SuccessRate: calls.SuccessRate, Usage: s.Usage}
-	r.Verdict, r.JudgedBy = audit.Judge(s, listed.verdict)
+	r.Evaluation, r.EvaluatedBy = audit.Evaluate(s, listed.decision)
 	if s.Result != nil {
 		r.Outcome = s.Result.Outcome
 	}
@@ -135,7 +135,7 @@ func (a *app) printConversation(told summedConversation, more bool) error {
 	t := table{header: []string{"started", "run id", "name", "caller", "status", "outcome", "verdict", "turns", "calls", "succeeded", "tokens", "cost", "duration"},
 		right: map[int]bool{7: true, 8: true, 9: true, 10: true, 11: true, 12: true}}
 	for _, r := range told.List {
-		t.add(a.format.when(r.Started, now), r.RunID, r.Name, r.Caller, p.standing(r.Status, r.WaitsFor), string(r.Outcome), string(r.Verdict), strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),
+		t.add(a.format.when(r.Started, now), r.RunID, r.Name, r.Caller, p.statusText(r.Status, r.WaitsFor), string(r.Outcome), string(r.Evaluation), strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),
 			api.Thousands(r.Usage.InputTokens+r.Usage.OutputTokens), fmt.Sprintf("$%.4f", r.Usage.Cost), brief(r.Duration.Std()))
 	}
 	if err := a.print(t.text(p) + "\n"); err != nil {

@@ -42,7 +42,7 @@ type devFlags struct {
 	port, uiPort           int
 	headless               bool
 	// partly has the worker begin with the toolspecs that have no faults.
-	partly      bool
+	skipInvalid bool
 	uiPortGiven bool
 }
 
@@ -134,7 +134,7 @@ func (a *app) checkServed(f *devFlags) error {
 	}
 	_, err := f.catalog.loadOn(set)
 	faults, ok := errors.AsType[toolspecs.Faults](err)
-	if f.partly = ok && f.catalog.assumed; wrong != nil || !f.partly {
+	if f.skipInvalid = ok && f.catalog.assumed; wrong != nil || !f.skipInvalid {
 		return allFaults(wrong, err)
 	}
 	for _, fault := range faults {
@@ -274,7 +274,7 @@ func (f *devFlags) workerArgs(server serverReady, stored payloads.Config) []stri
 		}
 	}
 	args = append(args, stored.Arguments()...)
-	if f.partly {
+	if f.skipInvalid {
 		args = append(args, "--partly")
 	}
 	if len(f.catalog.lanes) > 0 {

@@ -95,7 +95,7 @@ The exit code is 1 if there is a problem, 4 if no server answers.`,
 // file or the folder come beside the lanes, as far as they are known.
 func (c *catalogFlags) servedLanes() ([]string, error) {
 	c.orDefault()
-	catalog, err := c.loadPartly()
+	catalog, err := c.loadSkippingInvalid()
 	if catalog == nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (c *catalogFlags) servedLanes() ([]string, error) {
 
 // examine prints every finding as it comes; the exit code is 1 if one is a problem.
 func (d *doctor) examine(ctx context.Context, probe bool) error {
-	steps := []func(context.Context) ([]finding, error){d.files, d.server, d.namespaces, d.attributes, d.latency, d.order, d.workers, d.laneStates, d.held}
+	steps := []func(context.Context) ([]finding, error){d.files, d.server, d.namespaces, d.attributes, d.latency, d.order, d.workers, d.laneStates, d.hosted}
 	if probe {
 		steps = append(steps, d.probe)
 	}

@@ -51,17 +51,17 @@ func (d *doctor) laneStates(ctx context.Context) ([]finding, error) {
 // lane says who serves a lane, of one with a limit who holds its slots.
 func (d *doctor) lane(s audit.LaneState) finding {
 	what, command := "the lane "+s.Lane.Name, d.catalog.workerCommand(d.app.connection.reach(), d.queue, s.Lane.Name)
-	held, groups := s.Held(), len(s.Holders)
-	if !s.Lane.Limited() || held == 0 && len(s.Workers) == 0 {
+	hosted, groups := s.Hosted(), len(s.Holders)
+	if !s.Lane.Limited() || hosted == 0 && len(s.Workers) == 0 {
 		return served(len(s.Workers), what, command)
 	}
 	by := " by " + strings.Join(holdersOf(s), ", ")
 	switch slots := slotsOf(s.Lane); {
-	case held == 0:
+	case hosted == 0:
 		return finding{markBad, fmt.Sprintf("%s: no worker holds %s, so its calls wait, although %s would", what, slots, api.Plural(len(s.Workers), "worker")),
 			"look again in a few seconds; if it stays so, look at the workers' logs"}
-	case held < groups:
-		return finding{markWarn, fmt.Sprintf("%s: only %d of %d groups of %s are held,%s", what, held, groups, slots, by),
+	case hosted < groups:
+		return finding{markWarn, fmt.Sprintf("%s: only %d of %d groups of %s are held,%s", what, hosted, groups, slots, by),
 			"look again in a few seconds: where a worker was lost another one takes over; or start one more: " + command}
 	case slots == oneSlot:
 		return finding{markGood, what + ": " + slots + " is held" + by, ""}
@@ -87,7 +87,7 @@ func slotsOf(lane api.Lane) string {
 func holdersOf(s audit.LaneState) []string {
 	var workers []string
 	for _, h := range s.Holders {
-		if h.Held {
+		if h.Hosted {
 			workers = append(workers, h.Worker)
 		}
 	}

@@ -78,7 +78,7 @@ func measureOrder(ctx context.Context, c client.Client, namespace string) (serve
 		return servedOrder{}, err
 	}
 	order, err := p.drain(ctx)
-	return judgeOrder(order), err
+	return orderVerdict(order), err
 }
 
 // remove deletes the workflow while it runs, which takes a moment; one that has ended the server keeps for minutes. Where
@@ -183,7 +183,7 @@ func (p *orderProbe) drain(ctx context.Context) ([]string, error) {
 
 // judgeOrder tells from the order whether priorities and fairness have an effect: whether those of a group that came late are
 // on average in the first half. A task queue of several partitions keeps no exact order.
-func judgeOrder(order []string) servedOrder {
+func orderVerdict(order []string) servedOrder {
 	equal := slices.DeleteFunc(slices.Clone(order), func(name string) bool { return name == orderUrgent.name })
 	return servedOrder{priority: early(order, orderUrgent.name), fairness: early(equal, orderOther.name)}
 }

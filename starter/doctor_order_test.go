@@ -24,7 +24,7 @@ func TestJudgeOrder(t *testing.T) {
 		{"as it came", many + strings.Repeat("other urgent ", 4), servedOrder{false, false}},
 		{"nothing came", "", servedOrder{}},
 	} {
-		if got := judgeOrder(strings.Fields(c.order)); got != c.want {
+		if got := orderVerdict(strings.Fields(c.order)); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
 		}
 	}

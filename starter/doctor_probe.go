@@ -37,7 +37,7 @@ func (d *doctor) probe(ctx context.Context) ([]finding, error) {
 		}
 		walls, waits = append(walls, wall), append(waits, wait)
 	}
-	return []finding{judge(median(walls), median(waits))}, nil
+	return []finding{evaluate(median(walls), median(waits))}, nil
 }
 
 func median[T cmp.Ordered](values []T) T {
@@ -46,7 +46,7 @@ func median[T cmp.Ordered](values []T) T {
 }
 
 // judge holds a direct call's times against those of tuned and untuned servers.
-func judge(wall, wait time.Duration) finding {
+func evaluate(wall, wait time.Duration) finding {
 	text := fmt.Sprintf("a direct call takes %s, of which it waits %s for a worker (median of %d)", brief(wall), brief(wait), probeRuns)
 	if wait <= slowCall && wall <= 4*slowCall {
 		return finding{markGood, text, ""}

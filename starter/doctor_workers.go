@@ -17,7 +17,7 @@ func (d *doctor) files(context.Context) ([]finding, error) {
 }
 
 // held asks the workers what they hold: whether all do the same, what is wrong in their folders, and which policies they go by.
-func (d *doctor) held(ctx context.Context) ([]finding, error) {
+func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	workers, err := workersOf(ctx, d.client, d.app.connection.reach(), d.namespace, d.queue, d.lanes)
@@ -28,11 +28,11 @@ func (d *doctor) held(ctx context.Context) ([]finding, error) {
 	if err != nil {
 		return []finding{{markWarn, fmt.Sprintf("the workers cannot be asked what they hold: %v", err), "look at their logs"}}, nil
 	}
-	return d.judgeHeld(report.Workers), nil
+	return d.evaluateHosted(report.Workers), nil
 }
 
 // judgeHeld says what is to be known of what workers hold.
-func (d *doctor) judgeHeld(workers []api.WorkerCatalog) []finding {
+func (d *doctor) evaluateHosted(workers []api.WorkerCatalog) []finding {
 	var findings []finding
 	tools, rules := map[string]bool{}, map[string]bool{}
 	text := ""

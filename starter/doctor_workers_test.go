@@ -31,7 +31,7 @@ func TestDoctorOnWorkers(t *testing.T) {
 	} {
 		d := &doctor{app: &app{}}
 		var got []string
-		for _, f := range d.judgeHeld(c.workers) {
+		for _, f := range d.evaluateHosted(c.workers) {
 			got = append(got, fmt.Sprintf("%s: %s", f.Mark, f.Text))
 		}
 		ok := len(got) == len(c.want)

@@ -31,13 +31,13 @@ func (d *dryRunFlags) add(cmd *cobra.Command) {
 
 // check refuses what does not go together.
 func (d *dryRunFlags) check(cmd *cobra.Command, args []string) error {
-	if d.by = strings.TrimSpace(d.by); api.Nameless(d.by) && cmd.Flags().Changed("by") {
+	if d.by = strings.TrimSpace(d.by); api.IsBlankIdentity(d.by) && cmd.Flags().Changed("by") {
 		return usageError(cmd, "--by does not say who lets the plan run")
 	}
-	return d.together(cmd, args)
+	return d.batching(cmd, args)
 }
 
-func (d *dryRunFlags) together(cmd *cobra.Command, args []string) error {
+func (d *dryRunFlags) batching(cmd *cobra.Command, args []string) error {
 	switch {
 	case d.run == "" && (d.by != "" || d.digest != ""):
 		return usageError(cmd, "--by and --digest are about the plan of a dry run: name it with --from-dry-run")

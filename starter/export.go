@@ -78,7 +78,7 @@ The flags say which runs are meant. --tool and --call-status say, of those, whic
 				if err != nil {
 					return err
 				}
-				if err := a.judged(ctx, c, list); err != nil {
+				if err := a.evaluated(ctx, c, list); err != nil {
 					return err
 				}
 				var missing unread
@@ -109,7 +109,7 @@ The flags say which runs are meant. --tool and --call-status say, of those, whic
 func (a *app) recordsOf(ctx context.Context, c client.Client, list []listedRun, s *recordSelection, missing *unread) iter.Seq2[api.Record, error] {
 	return func(yield func(api.Record, error) bool) {
 		for _, run := range list {
-			for r, err := range audit.JudgedTree(ctx, c, run.ID, run.RunID, run.verdict) {
+			for r, err := range audit.EvaluatedTree(ctx, c, run.ID, run.RunID, run.decision) {
 				if errors.Is(err, audit.ErrNotFound) {
 					fmt.Fprintf(a.Err, "not all of run %s is here: %v\n", run.ID, err)
 					break
@@ -177,15 +177,15 @@ func export(x audit.Exporter, records iter.Seq2[api.Record, error]) (n int, seal
 func (a *app) printManyRecords(records iter.Seq2[api.Record, error], missing *unread) error {
 	p := a.paletteFor(a.Out)
 	t := table{header: append([]string{"run"}, recordHeader...), right: map[int]bool{5: true, 6: true, 7: true}}
-	var judged []*api.Judged
+	var evaluated []*api.EvaluatedResult
 	for r, err := range records {
 		if err != nil {
 			return err
 		}
 		r.CallID = r.Path
 		t.add(append([]string{r.WorkflowID}, recordCells(r, p, time.Now())...)...)
-		if n := len(judged); r.Verdict != nil && (n == 0 || r.Verdict != judged[n-1]) {
-			judged = append(judged, r.Verdict)
+		if n := len(evaluated); r.Evaluation != nil && (n == 0 || r.Evaluation != evaluated[n-1]) {
+			evaluated = append(evaluated, r.Evaluation)
 		}
 	}
 	if len(t.rows) == 0 && len(*missing) > 0 {
@@ -195,31 +195,31 @@ func (a *app) printManyRecords(records iter.Seq2[api.Record, error], missing *un
 		fmt.Fprintln(a.Err, "no calls")
 		return nil
 	}
-	return a.print(t.text(p) + "\n" + verdictTable(judged).text(p))
+	return a.print(t.text(p) + "\n" + evaluationTable(evaluated).text(p))
 }
 
 // verdictTable tells the verdicts on runs, with the ids of their executions where a run's id is there more than once.
-func verdictTable(judged []*api.Judged) *table {
+func evaluationTable(evaluated []*api.EvaluatedResult) *table {
 	seen := map[string]bool{}
-	for _, j := range judged {
+	for _, j := range evaluated {
 		seen[j.WorkflowID] = true
 	}
-	if len(seen) == len(judged) {
+	if len(seen) == len(evaluated) {
 		t := &table{header: []string{"run", "verdict"}}
-		for _, j := range judged {
-			t.add(j.WorkflowID, verdictCell(*j))
+		for _, j := range evaluated {
+			t.add(j.WorkflowID, evaluationCell(*j))
 		}
 		return t
 	}
 	t := &table{header: []string{"run", "run id", "verdict"}}
-	for _, j := range judged {
-		t.add(j.WorkflowID, j.RunID, verdictCell(*j))
+	for _, j := range evaluated {
+		t.add(j.WorkflowID, j.RunID, evaluationCell(*j))
 	}
 	return t
 }
 
-func verdictCell(j api.Judged) string {
-	return cmp.Or(oneLine(audit.VerdictText(j)), "not over")
+func evaluationCell(j api.EvaluatedResult) string {
+	return cmp.Or(oneLine(audit.EvaluationText(j)), "not over")
 }
 
 // intact says how much of a broken export is as it was written.

@@ -24,15 +24,15 @@ import (
 const reportTimeout = 15 * time.Second
 
 // heldTools is what the workers of a task queue hold.
-type heldTools struct {
-	Workers     []heldCatalog    `json:"workers"`
+type hostedTools struct {
+	Workers     []hostedCatalog  `json:"workers"`
 	Differences []toolDifference `json:"differences"`
 	// FolderError says why the folder is not compared.
 	FolderError string `json:"folder_error,omitempty"`
 }
 
 // heldCatalog is what one worker holds.
-type heldCatalog struct {
+type hostedCatalog struct {
 	api.WorkerCatalog
 	// Uncompared says that its tools are not known one by one.
 	Uncompared bool `json:"uncompared,omitempty"`
@@ -40,12 +40,12 @@ type heldCatalog struct {
 
 // toolDifference is a tool of which workers, or a worker and the folder, do not have the same version.
 type toolDifference struct {
-	Tool     string        `json:"tool"`
-	Versions []heldVersion `json:"versions"`
+	Tool     string          `json:"tool"`
+	Versions []hostedVersion `json:"versions"`
 }
 
 // heldVersion is one version of a tool, or the lack of it, and who has that.
-type heldVersion struct {
+type hostedVersion struct {
 	Version string `json:"version,omitempty"`
 	Digest  string `json:"digest,omitempty"`
 	Missing bool   `json:"missing,omitempty"`
@@ -55,7 +55,7 @@ type heldVersion struct {
 }
 
 // listHeld asks the workers which tools they hold and prints what they answer.
-func (a *app) listHeld(cmd *cobra.Command, flags *catalogFlags, queue string) error {
+func (a *app) listHosted(cmd *cobra.Command, flags *catalogFlags, queue string) error {
 	if err := flags.check(cmd); err != nil {
 		return err
 	}
@@ -73,14 +73,14 @@ func (a *app) listHeld(cmd *cobra.Command, flags *catalogFlags, queue string) er
 		if err != nil {
 			return err
 		}
-		held, err := flags.compare(report, wrong)
+		hosted, err := flags.compare(report, wrong)
 		if err != nil {
 			return err
 		}
 		if a.format.json() {
-			return writeJSON(a.Out, held, false)
+			return writeJSON(a.Out, hosted, false)
 		}
-		return a.printHeld(held, flags.dir, queue)
+		return a.printHosted(hosted, flags.dir, queue)
 	})
 }
 
@@ -132,39 +132,39 @@ const maxFolderError = 300
 
 // compare finds the tools that differ between the workers that answered, and from the folder if there is one in which
 // nothing is wrong.
-func (c *catalogFlags) compare(report api.CatalogReport, wrong toolspecs.Faults) (heldTools, error) {
-	held := heldTools{Workers: []heldCatalog{}, Differences: []toolDifference{}}
-	owners, err := held.take(report)
+func (c *catalogFlags) compare(report api.CatalogReport, wrong toolspecs.Faults) (hostedTools, error) {
+	hosted := hostedTools{Workers: []hostedCatalog{}, Differences: []toolDifference{}}
+	owners, err := hosted.take(report)
 	if err != nil {
-		return held, err
+		return hosted, err
 	}
 	if len(wrong) > 0 {
-		held.FolderError = api.ShortenLines(wrong.Error(), maxFolderError)
+		hosted.FolderError = api.ShortenLines(wrong.Error(), maxFolderError)
 	} else if c.dir != "" && len(owners) > 0 {
 		folder, err := c.folder(modeOf(report))
 		if err != nil {
-			return held, err
+			return hosted, err
 		}
 		owners = append(owners, ownerOf("", versionsOf(folder)))
 	}
 	for _, name := range namesOf(owners) {
 		if versions := versionsBy(owners, name); len(versions) > 1 {
-			held.Differences = append(held.Differences, toolDifference{Tool: name, Versions: versions})
+			hosted.Differences = append(hosted.Differences, toolDifference{Tool: name, Versions: versions})
 		}
 	}
-	return held, nil
+	return hosted, nil
 }
 
 // take takes the workers from a report, and returns those whose tools are known.
-func (h *heldTools) take(report api.CatalogReport) ([]owner, error) {
+func (h *hostedTools) take(report api.CatalogReport) ([]owner, error) {
 	var owners []owner
 	for _, w := range report.Workers {
-		tools, err := report.Held(w.Digest)
+		tools, err := report.Hosted(w.Digest)
 		if err != nil {
 			return nil, err
 		}
 		known := len(tools) == w.Tools
-		h.Workers = append(h.Workers, heldCatalog{WorkerCatalog: w, Uncompared: !known})
+		h.Workers = append(h.Workers, hostedCatalog{WorkerCatalog: w, Uncompared: !known})
 		if w.Failure == "" && known {
 			owners = append(owners, ownerOf(w.Worker, tools))
 		}
@@ -214,18 +214,18 @@ func versionsOf(catalog *toolspecs.Catalog) []api.ToolVersion {
 
 // versionsBy returns the versions of one tool with those who have them. That the folder lacks a tool is no difference:
 // workers have tools of their own.
-func versionsBy(owners []owner, name string) []heldVersion {
-	var versions []heldVersion
+func versionsBy(owners []owner, name string) []hostedVersion {
+	var versions []hostedVersion
 	for _, o := range owners {
 		t, has := o.tools[name]
 		folder := o.worker == ""
 		if folder && !has {
 			continue
 		}
-		i := slices.IndexFunc(versions, func(v heldVersion) bool { return v.Missing == !has && v.Digest == t.Digest })
+		i := slices.IndexFunc(versions, func(v hostedVersion) bool { return v.Missing == !has && v.Digest == t.Digest })
 		if i < 0 {
 			i = len(versions)
-			versions = append(versions, heldVersion{Version: t.Version, Digest: t.Digest, Missing: !has})
+			versions = append(versions, hostedVersion{Version: t.Version, Digest: t.Digest, Missing: !has})
 		}
 		if v := &versions[i]; folder {
 			v.Folder = true
@@ -233,18 +233,18 @@ func versionsBy(owners []owner, name string) []heldVersion {
 			v.Workers = append(v.Workers, o.worker)
 		}
 	}
-	slices.SortStableFunc(versions, func(x, y heldVersion) int { return cmp.Compare(x.Version, y.Version) })
+	slices.SortStableFunc(versions, func(x, y hostedVersion) int { return cmp.Compare(x.Version, y.Version) })
 	return versions
 }
 
-func (a *app) printHeld(held heldTools, dir, queue string) error {
-	if len(held.Workers) == 0 {
+func (a *app) printHosted(hosted hostedTools, dir, queue string) error {
+	if len(hosted.Workers) == 0 {
 		fmt.Fprintf(a.Err, "no worker serves the task queue %s\n  start one: %s\n", queue, a.connection.reach().workerCommand(queue, api.LaneGeneral))
 		return nil
 	}
 	p, now := a.paletteFor(a.Out), time.Now()
 	t := table{header: []string{"worker", "lanes", "tools", "catalog", "loaded"}, right: map[int]bool{2: true}}
-	for _, w := range held.Workers {
+	for _, w := range hosted.Workers {
 		if w.Failure != "" {
 			t.add(w.Worker, p.bad("no answer"))
 			continue
@@ -252,20 +252,20 @@ func (a *app) printHeld(held heldTools, dir, queue string) error {
 		t.add(w.Worker, strings.Join(w.Lanes, ","), strconv.Itoa(w.Tools), w.Digest, a.format.when(w.Loaded, now))
 	}
 	text := t.text(p)
-	for _, note := range held.notes(dir) {
+	for _, note := range hosted.notes(dir) {
 		text += p.warn("! "+note) + "\n"
 	}
-	if len(held.Differences) == 0 {
+	if len(hosted.Differences) == 0 {
 		return a.print(text + "\nno tool differs\n")
 	}
-	return a.print(text + "\n" + held.table(p, dir))
+	return a.print(text + "\n" + hosted.table(p, dir))
 }
 
 // below puts every line of a text below what stands before it.
 func below(text string) string { return "\n    " + strings.ReplaceAll(text, "\n", "\n    ") }
 
 // notes are what is to be known of the workers beside what they hold.
-func (h heldTools) notes(dir string) []string {
+func (h hostedTools) notes(dir string) []string {
 	var notes []string
 	if h.FolderError != "" {
 		notes = append(notes, fmt.Sprintf("the folder %s is not compared, because something is wrong in it (starter tools lint %s):%s", dir, dir, below(h.FolderError)))
@@ -290,7 +290,7 @@ func (h heldTools) notes(dir string) []string {
 	return notes
 }
 
-func (h heldTools) table(p palette, dir string) string {
+func (h hostedTools) table(p palette, dir string) string {
 	t := table{header: []string{"differs", "version", "digest", "held by"}}
 	for _, tool := range h.Differences {
 		for i, v := range tool.Versions {
@@ -307,7 +307,7 @@ func (h heldTools) table(p palette, dir string) string {
 	return t.text(p)
 }
 
-func (v heldVersion) holders(dir string) string {
+func (v hostedVersion) holders(dir string) string {
 	if v.Folder {
 		return strings.Join(append([]string{dir}, v.Workers...), ", ")
 	}

@@ -57,11 +57,11 @@ func TestHeldTools(t *testing.T) {
 	report.Workers[1].Error = "wrong.yaml:1:1: it is wrong"
 	report.Workers[1].Mode = api.ModeLenient
 	report.Workers = append(report.Workers, api.WorkerCatalog{Worker: "5@e", Digest: "left out", Tools: 9})
-	held, err := (&catalogFlags{}).compare(report, nil)
+	hosted, err := (&catalogFlags{}).compare(report, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := json.Marshal(held.Differences)
+	got, err := json.Marshal(hosted.Differences)
 	want := `[{"tool":"greet","versions":[{"version":"1.0.0","digest":"digest of greet@1.0.0","workers":["1@a","4@d"]},{"version":"2.0.0","digest":"digest of greet@2.0.0","workers":["2@b"]}]},` +
 		`{"tool":"own","versions":[{"missing":true,"workers":["1@a","4@d"]},{"version":"1.0.0","digest":"digest of own@1.0.0","workers":["2@b"]}]}]`
 	if err != nil || string(got) != want {
@@ -69,7 +69,7 @@ func TestHeldTools(t *testing.T) {
 	}
 	var out bytes.Buffer
 	a := &app{Stdio: Stdio{Out: &out, Err: &out}, format: formatFlags{color: colorNever}}
-	if err := a.printHeld(held, dir, "switchyard"); err != nil {
+	if err := a.printHosted(hosted, dir, "switchyard"); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"3@c     no answer", "! 3@c: it did not answer", "! 2@b: wrong in its folder, and not in effect:\n    wrong.yaml:1:1: it is wrong",
@@ -79,21 +79,21 @@ func TestHeldTools(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", line, out.String())
 		}
 	}
-	held, err = (&catalogFlags{dir: dir}).compare(reportOf(t, map[string]string{"1@a": "echo@1.0.0"}, "1@a"), nil)
-	if err != nil || len(held.Differences) != 1 || held.Differences[0].Tool != "greet" || held.Differences[0].Versions[1].Digest != greet || !held.Differences[0].Versions[1].Folder {
-		t.Errorf("got %+v, %v", held.Differences, err)
+	hosted, err = (&catalogFlags{dir: dir}).compare(reportOf(t, map[string]string{"1@a": "echo@1.0.0"}, "1@a"), nil)
+	if err != nil || len(hosted.Differences) != 1 || hosted.Differences[0].Tool != "greet" || hosted.Differences[0].Versions[1].Digest != greet || !hosted.Differences[0].Versions[1].Folder {
+		t.Errorf("got %+v, %v", hosted.Differences, err)
 	}
 	wrong := toolspecs.Faults{{File: filepath.Join(dir, "greet.yaml"), Line: 1, Column: 1, Message: "version is missing"}}
-	held, err = (&catalogFlags{dir: dir}).compare(reportOf(t, map[string]string{"1@a": "echo@1.0.0"}, "1@a"), wrong)
-	if err != nil || len(held.Workers) != 1 || len(held.Differences) != 0 {
-		t.Errorf("beside a wrong folder: got %+v, %v", held, err)
+	hosted, err = (&catalogFlags{dir: dir}).compare(reportOf(t, map[string]string{"1@a": "echo@1.0.0"}, "1@a"), wrong)
+	if err != nil || len(hosted.Workers) != 1 || len(hosted.Differences) != 0 {
+		t.Errorf("beside a wrong folder: got %+v, %v", hosted, err)
 	}
 	out.Reset()
-	if err := a.printHeld(held, dir, "switchyard"); err != nil || !strings.Contains(out.String(), "1@a") || !strings.Contains(out.String(), "greet.yaml:1:1: version is missing") {
+	if err := a.printHosted(hosted, dir, "switchyard"); err != nil || !strings.Contains(out.String(), "1@a") || !strings.Contains(out.String(), "greet.yaml:1:1: version is missing") {
 		t.Errorf("beside a wrong folder: got %q, %v", out.String(), err)
 	}
 	out.Reset()
-	if err := a.printHeld(heldTools{}, "", "deserted"); err != nil || !strings.Contains(out.String(), "start one: worker --lanes general --task-queue deserted") {
+	if err := a.printHosted(hostedTools{}, "", "deserted"); err != nil || !strings.Contains(out.String(), "start one: worker --lanes general --task-queue deserted") {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
 	if _, err := (&catalogFlags{}).compare(api.CatalogReport{Workers: []api.WorkerCatalog{{Digest: "x"}}, Catalogs: map[string]json.RawMessage{"x": []byte("{")}}, nil); err == nil {

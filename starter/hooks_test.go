@@ -13,7 +13,7 @@ import (
 // runs now, and what hooks did to a call beside the call.
 func TestHookLines(t *testing.T) {
 	failed := api.Event{Type: api.EventHookEnded, Hook: &api.HookAction{Hook: "ledger", Point: api.HookMemoryWrite,
-		Did: api.HookFailed, Reason: "the store\nis down"}}
+		Outcome: api.HookFailed, Reason: "the store\nis down"}}
 	if line := plainLine(failed, reach{}); !strings.HasSuffix(line, ` hook_ended hook=ledger point=memory_write did=failed reason="the store is down"`) {
 		t.Errorf("got %s", line)
 	}
@@ -21,7 +21,7 @@ func TestHookLines(t *testing.T) {
 	if lines := tr.event(failed); len(lines) != 1 || lines[0] != "hook ledger for memory_write: failed: the store is down" {
 		t.Errorf("got %q", lines)
 	}
-	done := api.Event{Type: api.EventHookEnded, Hook: &api.HookAction{Hook: "ledger", Point: api.HookMemoryWrite, Did: api.HookDone}}
+	done := api.Event{Type: api.EventHookEnded, Hook: &api.HookAction{Hook: "ledger", Point: api.HookMemoryWrite, Outcome: api.HookDone}}
 	if lines := tr.event(done); len(lines) != 0 {
 		t.Errorf("got %q", lines)
 	}
@@ -34,7 +34,7 @@ func TestHookLines(t *testing.T) {
 		t.Errorf("got %q", text)
 	}
 	record := api.Record{Notes: []string{"a note"}, Hooks: []api.HookAction{
-		{Hook: "guard", Point: api.HookBeforeCall, Did: api.HookBlocked, Reason: "as the error says"}}}
+		{Hook: "guard", Point: api.HookBeforeCall, Outcome: api.HookBlocked, Reason: "as the error says"}}}
 	if notes := notesOf(record); strings.Join(notes, "|") != "a note|hook guard for before_call: blocked" {
 		t.Errorf("got %q", notes)
 	}

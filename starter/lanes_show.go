@@ -105,9 +105,9 @@ type lanesView struct {
 	keptAt time.Time
 	// counts is what the workers told last; nil before they were asked. They were asked last at askedAt, and asking is where
 	// their answer will come.
-	counts  *workerCounts
-	askedAt time.Time
-	asking  chan countsAnswer
+	counts        *workerCounts
+	askedAt       time.Time
+	openQuestions chan countsAnswer
 }
 
 func (v *lanesView) namespace() string { return v.app.connection.resolvedNamespace }
@@ -212,22 +212,22 @@ type countsAnswer struct {
 // refreshCounts asks the workers if it is time to. Only the first time it waits for their answer: one of them may have been
 // stopped, and does not give any.
 func (v *lanesView) refreshCounts(ctx context.Context, states []audit.LaneState, now time.Time) error {
-	if v.asking == nil && now.Sub(v.askedAt) >= askPace {
-		asking := make(chan countsAnswer, 1)
-		v.asking, v.askedAt = asking, now
+	if v.openQuestions == nil && now.Sub(v.askedAt) >= askPace {
+		openQuestions := make(chan countsAnswer, 1)
+		v.openQuestions, v.askedAt = openQuestions, now
 		go func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 			defer cancel()
 			counts, err := v.askCounts(ctx, states)
-			asking <- countsAnswer{counts, err}
+			openQuestions <- countsAnswer{counts, err}
 		}()
 	}
-	if v.asking == nil || v.counts != nil && len(v.asking) == 0 {
+	if v.openQuestions == nil || v.counts != nil && len(v.openQuestions) == 0 {
 		return nil
 	}
 	select {
-	case a := <-v.asking:
-		v.asking, v.counts = nil, &a.counts
+	case a := <-v.openQuestions:
+		v.openQuestions, v.counts = nil, &a.counts
 		return a.err
 	case <-ctx.Done():
 		return ctx.Err()

@@ -25,7 +25,7 @@ type laneLine struct {
 	// Groups is into how many groups the slots or keys of a lane with a limit are divided, and Held how many of them a worker
 	// holds.
 	Groups  int                `json:"groups,omitempty"`
-	Held    int                `json:"held,omitempty"`
+	Hosted  int                `json:"held,omitempty"`
 	Holders []audit.LaneHolder `json:"holders,omitempty"`
 	// Workers serve the lane, or would hold its slots.
 	Workers []string `json:"workers"`
@@ -44,7 +44,7 @@ type laneLine struct {
 
 func (v *lanesView) line(s audit.LaneState) laneLine {
 	l := laneLine{Lane: s.Lane.Name, Limit: s.Lane.Limit, Key: s.Lane.Key, Rate: s.Lane.Rate, Strategy: s.Lane.Strategy, Keys: s.Keys, KeysAsked: s.KeysAsked,
-		Groups: len(s.Holders), Held: s.Held(), Holders: s.Holders, Workers: append([]string{}, s.Workers...),
+		Groups: len(s.Holders), Hosted: s.Hosted(), Holders: s.Holders, Workers: append([]string{}, s.Workers...),
 		Waiting: s.Queued + int64(s.Counts.Waiting), WaitingAtServer: s.Queued}
 	counts, known := s.Counts, s.Kept
 	if s.Lane.Limited() {
@@ -75,7 +75,7 @@ func average(micros, n int64) *api.Duration {
 func (v *lanesView) notes(s audit.LaneState) []string {
 	var notes []string
 	name := s.Lane.Name
-	if len(s.Workers) == 0 && s.Held() == 0 && name != api.LaneInline {
+	if len(s.Workers) == 0 && s.Hosted() == 0 && name != api.LaneInline {
 		notes = append(notes, fmt.Sprintf("nobody serves the lane %s\n  start a worker for it: %s", name, v.flags.workerCommand(v.app.connection.reach(), v.queue, name)))
 	}
 	if s.KeysAsked < s.Keys {
@@ -105,7 +105,7 @@ func (v *lanesView) text(r lanesReport, p palette) string {
 		cells := []string{l.Lane, number(l.Limit), l.key(), l.holders(p), shown(l.Running), l.waiting(p), shown(l.Acquired), shown(l.Rejected), shown(l.TimedOut),
 			duration(l.WaitAverage), duration(l.ExecutionAverage)}
 		if v.verbose {
-			cells = append(cells, l.heldBy())
+			cells = append(cells, l.hostedBy())
 		}
 		t.add(cells...)
 	}
@@ -149,16 +149,16 @@ func (l laneLine) key() string {
 }
 
 func (l laneLine) holders(p palette) string {
-	switch text := fmt.Sprintf("%d/%d", l.Held, l.Groups); {
+	switch text := fmt.Sprintf("%d/%d", l.Hosted, l.Groups); {
 	case l.Lane == api.LaneInline:
 		return unknown
 	case l.Limit == 0 && len(l.Workers) == 0:
 		return p.bad("0 workers")
 	case l.Limit == 0:
 		return api.Plural(len(l.Workers), "worker")
-	case l.Held == 0:
+	case l.Hosted == 0:
 		return p.bad(text)
-	case l.Held < l.Groups:
+	case l.Hosted < l.Groups:
 		return p.warn(text)
 	default:
 		return text
@@ -177,14 +177,14 @@ func (l laneLine) waiting(p palette) string {
 }
 
 // heldBy names the workers, each once, with the number of groups where it holds several.
-func (l laneLine) heldBy() string {
+func (l laneLine) hostedBy() string {
 	if l.Limit == 0 {
 		return cmp.Or(strings.Join(l.Workers, ", "), unknown)
 	}
 	groups := map[string]int{}
 	var workers []string
 	for _, h := range l.Holders {
-		if !h.Held {
+		if !h.Hosted {
 			continue
 		}
 		if groups[h.Worker]++; groups[h.Worker] == 1 {

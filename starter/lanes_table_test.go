@@ -21,16 +21,16 @@ func someLanes() (*lanesView, []audit.LaneState) {
 			"general": {Running: 3, Acquired: 40, Ended: 37, WaitMicros: 37_000, ExecutionMicros: 370_000},
 			"inline":  {Acquired: 8, Ended: 8, ExecutionMicros: 800},
 		}, notes: []string{"3@host: it did not answer"}}}
-	held := func(group int, worker string, counts api.LaneCounts) audit.LaneHolder {
-		return audit.LaneHolder{Group: group, Held: true, Worker: worker, SlotsState: api.SlotsState{Fence: 1, Slots: 2, LaneCounts: counts}}
+	hosted := func(group int, worker string, counts api.LaneCounts) audit.LaneHolder {
+		return audit.LaneHolder{Group: group, Hosted: true, Worker: worker, SlotsState: api.SlotsState{Fence: 1, Slots: 2, LaneCounts: counts}}
 	}
 	return v, []audit.LaneState{
 		{Lane: api.Lane{Name: "android", Limit: 1, Holders: 4, Key: "{{args.device}}"}, Kept: true, Keys: 312, KeysAsked: 200, Queued: 5,
-			Workers: []string{"1@host"}, Holders: []audit.LaneHolder{held(0, "1@host", api.LaneCounts{}), held(1, "1@host", api.LaneCounts{}), {Group: 2}, held(3, "2@host", api.LaneCounts{})},
+			Workers: []string{"1@host"}, Holders: []audit.LaneHolder{hosted(0, "1@host", api.LaneCounts{}), hosted(1, "1@host", api.LaneCounts{}), {Group: 2}, hosted(3, "2@host", api.LaneCounts{})},
 			Counts: api.LaneCounts{Running: 12, Keys: 300, Acquired: 1000}},
 		{Lane: api.Lane{Name: "general"}, Workers: []string{"1@host", "2@host"}, Queued: 2},
 		{Lane: api.Lane{Name: "gpu"}},
-		{Lane: api.Lane{Name: "printer", Limit: 1, Holders: 1}, Kept: true, Workers: []string{"2@host"}, Holders: []audit.LaneHolder{held(0, "2@host", api.LaneCounts{})},
+		{Lane: api.Lane{Name: "printer", Limit: 1, Holders: 1}, Kept: true, Workers: []string{"2@host"}, Holders: []audit.LaneHolder{hosted(0, "2@host", api.LaneCounts{})},
 			Queued: 1, Counts: api.LaneCounts{Running: 1, Waiting: 20, Acquired: 7, Rejected: 4, TimedOut: 2, Ended: 6, WaitMicros: 9_000_000, ExecutionMicros: 12_000_000}},
 		{Lane: api.Lane{Name: "serial", Limit: 1, Holders: 1}},
 	}
@@ -167,15 +167,15 @@ func TestLanesWithoutServer(t *testing.T) {
 func TestCountsKeepNobodyWaiting(t *testing.T) {
 	v, states := someLanes()
 	before := v.counts
-	v.askedAt, v.asking = time.Now(), make(chan countsAnswer, 1)
-	if err := v.refreshCounts(t.Context(), states, time.Now()); err != nil || v.counts != before || v.asking == nil {
+	v.askedAt, v.openQuestions = time.Now(), make(chan countsAnswer, 1)
+	if err := v.refreshCounts(t.Context(), states, time.Now()); err != nil || v.counts != before || v.openQuestions == nil {
 		t.Errorf("without an answer: %v, %+v", err, v.counts)
 	}
-	v.asking <- countsAnswer{counts: workerCounts{notes: []string{"new"}}}
-	if err := v.refreshCounts(t.Context(), states, time.Now()); err != nil || v.counts.notes[0] != "new" || v.asking != nil {
+	v.openQuestions <- countsAnswer{counts: workerCounts{notes: []string{"new"}}}
+	if err := v.refreshCounts(t.Context(), states, time.Now()); err != nil || v.counts.notes[0] != "new" || v.openQuestions != nil {
 		t.Errorf("with an answer: %v, %+v", err, v.counts)
 	}
-	v.counts, v.asking = nil, make(chan countsAnswer)
+	v.counts, v.openQuestions = nil, make(chan countsAnswer)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := v.refreshCounts(ended, states, time.Now()); !errors.Is(err, context.Canceled) {

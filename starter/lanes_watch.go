@@ -60,9 +60,9 @@ type laneWatching struct {
 
 // look looks at the lanes, and shows what was seen last with a note where the server does not answer.
 func (w *laneWatching) look(ctx context.Context) error {
-	asking, cancel := context.WithTimeout(ctx, reportTimeout)
+	openQuestions, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
-	report, err := w.view.read(asking)
+	report, err := w.view.read(openQuestions)
 	return w.take(ctx, report, err)
 }
 

@@ -43,7 +43,7 @@ type listedRun struct {
 	// WaitsFor is what the run, or one below it, wants of people, as far as the server tells without being asked for each run.
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
 	// verdict is what a person said of the run, where that was asked.
-	verdict *api.RunVerdict
+	decision *api.RunEvaluation
 	// asks says that the run, or one below it, waits for an answer.
 	asks bool
 	// root is the run at the top of the tree that this one belongs to.
@@ -221,7 +221,7 @@ func (a *app) printRuns(runs []listedRun, executions bool, now time.Time) error 
 		t.header = append(t.header, "run id")
 	}
 	for _, r := range runs {
-		row := []string{r.ID, string(r.Kind), r.Agent, r.Caller, r.standing(p), a.format.when(r.Started, now), brief(r.Duration.Std())}
+		row := []string{r.ID, string(r.Kind), r.Agent, r.Caller, r.statusText(p), a.format.when(r.Started, now), brief(r.Duration.Std())}
 		if executions {
 			row = append(row, r.RunID)
 		}
@@ -231,16 +231,16 @@ func (a *app) printRuns(runs []listedRun, executions bool, now time.Time) error 
 }
 
 // standing is the run's status in words.
-func (r listedRun) standing(p palette) string {
+func (r listedRun) statusText(p palette) string {
 	if r.Status == audit.RunRunning && len(r.WaitsFor) == 0 && r.Unread != "" {
 		return p.status(r.Status) + p.warn(" (or paused, or waits)")
 	}
-	return p.standing(r.Status, r.WaitsFor)
+	return p.statusText(r.Status, r.WaitsFor)
 }
 
 // standing colours a run's status, or what people it waits for.
-func (p palette) standing(s audit.RunStatus, awaited []audit.Awaited) string {
-	if words := audit.Standing(s, awaited); words != string(s) {
+func (p palette) statusText(s audit.RunStatus, awaited []audit.Awaited) string {
+	if words := audit.StatusText(s, awaited); words != string(s) {
 		return p.warn(words)
 	}
 	return p.status(s)

@@ -17,11 +17,11 @@ func (a *app) checkReadable(ctx context.Context, c client.Client, queue string) 
 	if err != nil {
 		return nil // there is none, or the start itself meets the trouble
 	}
-	for _, holding := range keeper.GetPendingActivities() {
-		if !toldLately(holding, time.Now()) {
+	for _, hosting := range keeper.GetPendingActivities() {
+		if !toldLately(hosting, time.Now()) {
 			continue
 		}
-		if err := a.connection.opened.Decode(ctx, holding.GetHeartbeatDetails()); err != nil {
+		if err := a.connection.opened.Decode(ctx, hosting.GetHeartbeatDetails()); err != nil {
 			return failure(exitUsage, "nothing was started, because what the workers of the task queue %s write cannot be read here: %w", queue, err)
 		}
 	}
@@ -32,8 +32,8 @@ func (a *app) checkReadable(ctx context.Context, c client.Client, queue string) 
 const lately = 10 * time.Second
 
 // toldLately reports whether the worker that holds slots now has told how they stand.
-func toldLately(holding *workflowpb.PendingActivityInfo, now time.Time) bool {
-	told := holding.GetLastHeartbeatTime().AsTime()
-	return holding.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED && holding.GetHeartbeatDetails() != nil &&
-		told.After(holding.GetLastStartedTime().AsTime()) && now.Sub(told) < lately
+func toldLately(hosting *workflowpb.PendingActivityInfo, now time.Time) bool {
+	told := hosting.GetLastHeartbeatTime().AsTime()
+	return hosting.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED && hosting.GetHeartbeatDetails() != nil &&
+		told.After(hosting.GetLastStartedTime().AsTime()) && now.Sub(told) < lately
 }

@@ -82,12 +82,12 @@ func (a *app) send(ctx context.Context, c client.Client, run *runReference, s ap
 		return failure(exitFailed, "the run %q is not an agent's: only agents read messages", run.workflowID)
 	case summary.PausedOnServer != nil:
 		what = "it is read when the run goes on"
-		err = c.SignalWorkflow(ctx, run.workflowID, run.runID, api.SendSignal, s)
+		err = c.SignalWorkflow(ctx, run.workflowID, run.runID, api.SendMessageSignal, s)
 	default:
 		if summary.Paused != nil {
 			what = "it is read when the run goes on"
 		}
-		err = control(ctx, c, run, s.ID, api.SendUpdate, s)
+		err = control(ctx, c, run, s.ID, api.SendMessageUpdate, s)
 	}
 	if err != nil {
 		return a.controlError(run, err)

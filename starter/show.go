@@ -32,9 +32,9 @@ type shownRun struct {
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
 	UI       string          `json:"ui,omitempty"`
 	// Verdict says whether the run is solved, and JudgedBy by whose word; Person is what a person said of it.
-	Verdict  audit.Solved    `json:"verdict"`
-	JudgedBy audit.JudgedBy  `json:"judged_by"`
-	Person   *api.RunVerdict `json:"person,omitempty"`
+	Evaluation  audit.Solved       `json:"verdict"`
+	EvaluatedBy audit.EvaluatedBy  `json:"judged_by"`
+	Person      *api.RunEvaluation `json:"person,omitempty"`
 	// Incomplete says that the server keeps the run's first histories no longer: what is shown is of the rest.
 	Incomplete bool `json:"incomplete,omitempty"`
 
@@ -93,7 +93,7 @@ func (a *app) shown(ctx context.Context, c client.Client, run *runReference) (sh
 	if err != nil {
 		return shown, a.lookupError(run.workflowID, run.runID, err)
 	}
-	return shown, a.judge(ctx, c, &shown)
+	return shown, a.evaluate(ctx, c, &shown)
 }
 
 // takePresent asks what of the run, and of the sub-agents below it, runs and waits now.
@@ -105,7 +105,7 @@ func (s *shownRun) takePresent(ctx context.Context, c client.Client, run *runRef
 	if err != nil {
 		return err
 	}
-	audit.Asking(s.Running, run.workflowID, open)
+	audit.OpenQuestions(s.Running, run.workflowID, open)
 	s.Questions = s.reach.listed(open)
 	waiting, err := audit.Approvals(ctx, c, run.workflowID, run.runID)
 	s.Approvals = s.reach.listedApprovals(waiting)
@@ -125,8 +125,8 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 	if s.Incomplete {
 		field("incomplete", p.warn("the server keeps the run's first histories no longer; this is what is left"))
 	}
-	field("status", p.standing(s.Status, s.WaitsFor)+s.outcome())
-	field("verdict", verdictText(s.Summary, s.Person))
+	field("status", p.statusText(s.Status, s.WaitsFor)+s.outcome())
+	field("verdict", evaluationText(s.Summary, s.Person))
 	for _, pause := range []*api.Pause{s.Paused, s.PausedOnServer} {
 		if pause != nil {
 			field("paused", f.pauseText(*pause, now))
@@ -247,18 +247,18 @@ func (s shownRun) times(f *formatFlags, now time.Time) string {
 
 // called says how often each tool was called, as far as the run's result tells.
 func (s shownRun) called() string {
-	if s.Result == nil || s.Result.Brief == nil {
+	if s.Result == nil || s.Result.CallStats == nil {
 		return ""
 	}
 	var parts []string
-	for _, t := range s.Result.Brief.Tools {
+	for _, t := range s.Result.CallStats.Tools {
 		text := fmt.Sprintf("%s %d", t.Tool, t.All())
 		if t.Completed < t.All() {
 			text += fmt.Sprintf(" (%d completed)", t.Completed)
 		}
 		parts = append(parts, text)
 	}
-	if n := s.Result.Brief.Others; n > 0 {
+	if n := s.Result.CallStats.Others; n > 0 {
 		parts = append(parts, fmt.Sprintf("others %d", n))
 	}
 	return strings.Join(parts, ", ")
@@ -306,7 +306,7 @@ func (s shownRun) writeRunning(w io.Writer, p palette, now time.Time) {
 func whatRuns(r audit.Running) string {
 	switch r.Kind {
 	case audit.KindCall:
-		if r.State == audit.StateAsking {
+		if r.State == audit.StateOpenQuestions {
 			return "the call " + r.ID + " of " + r.Tool
 		}
 		if r.Child != nil {

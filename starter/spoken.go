@@ -12,10 +12,10 @@ import (
 )
 
 // maxSpoken bounds what a live view keeps of a text, in bytes: more than fits any screen.
-const maxSpoken = 16 << 10
+const maxModelStream = 16 << 10
 
 // spoken is the end of what the model says in the step that is under way.
-type spoken struct {
+type modelStream struct {
 	turn, attempt int
 	// again says that an attempt before this one had said something.
 	again bool
@@ -24,36 +24,36 @@ type spoken struct {
 }
 
 // take takes the next piece.
-func (s *spoken) take(e api.Event) {
+func (s *modelStream) take(e api.Event) {
 	d := e.Delta
 	if e.Turn != s.turn || d.Attempt != s.attempt {
-		*s = spoken{turn: e.Turn, attempt: d.Attempt, again: e.Turn == s.turn && s.text != ""}
+		*s = modelStream{turn: e.Turn, attempt: d.Attempt, again: e.Turn == s.turn && s.text != ""}
 	}
 	if d.From > s.until {
 		s.text += "…"
 	}
 	s.text += d.Text
 	s.until = d.Until()
-	if cut := len(s.text) - maxSpoken; cut > 0 {
+	if cut := len(s.text) - maxModelStream; cut > 0 {
 		s.text = strings.ToValidUTF8(s.text[cut:], "")
 	}
 }
 
 // anew reports whether a step says again what an attempt before had said already.
-func (s *spoken) anew(r audit.Running) bool { return s.again && r.Attempt == s.attempt }
+func (s *modelStream) anew(r audit.Running) bool { return s.again && r.Attempt == s.attempt }
 
 // spokenLines are the last lines of what the model says, at most limit of them: nothing where the attempt that said it is over.
-func (t *tracker) spokenLines(limit int) []string {
+func (t *tracker) modelStreamLines(limit int) []string {
 	speaks := false
 	for _, r := range t.others {
-		speaks = speaks || r.Kind == audit.KindStep && r.State == audit.StateRunning && r.Attempt == t.spoken.attempt
+		speaks = speaks || r.Kind == audit.KindStep && r.State == audit.StateRunning && r.Attempt == t.modelStream.attempt
 	}
 	if !speaks || limit <= 0 {
 		return nil
 	}
 	const indent = "  "
 	var lines []string
-	for line := range strings.SplitSeq(strings.TrimRight(t.spoken.text, "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimRight(t.modelStream.text, "\n"), "\n") {
 		wrapped := ansi.Wrap(shownText(line), cmp.Or(t.width, defaultWidth)-len(indent)-1, " ")
 		for row := range strings.SplitSeq(wrapped, "\n") {
 			lines = append(lines, strings.TrimRight(indent+row, " "))

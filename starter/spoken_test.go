@@ -78,7 +78,7 @@ func TestSpokenFits(t *testing.T) {
 		from = e.Delta.Until()
 	}
 	tr.pending(speaking("turn-1", 1))
-	if n := len(tr.spoken.text); n > maxSpoken {
+	if n := len(tr.modelStream.text); n > maxModelStream {
 		t.Errorf("%d bytes are kept", n)
 	}
 	for _, size := range []struct{ width, height int }{{100, 24}, {30, 6}, {20, 5}} {

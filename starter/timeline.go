@@ -38,7 +38,7 @@ A run that goes on is drawn as far as it has come. With --tree the calls of the 
 				return a.lookupError(run.workflowID, run.runID, err)
 			}
 			shown := shownRun{Summary: t.Run()}
-			if err := a.judge(ctx, c, &shown); err != nil {
+			if err := a.evaluate(ctx, c, &shown); err != nil {
 				return err
 			}
 			if t.Person = shown.Person; t.Incomplete {

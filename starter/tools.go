@@ -69,7 +69,7 @@ general, serial and those that the folder's tools name are found with --lanes.`,
 						return usageError(cmd, "--%s is for the toolspecs of a folder; with --workers all tools are compared", filter)
 					}
 				}
-				return a.listHeld(cmd, flags, queue)
+				return a.listHosted(cmd, flags, queue)
 			}
 			query.Status = api.Status(status)
 			switch query.Status {

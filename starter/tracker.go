@@ -22,8 +22,8 @@ type tracker struct {
 	// others are what runs beside calls: the model step, or the run itself waiting for a worker.
 	others []audit.Running
 	// spoken is what the model says in the step that is under way; width is how much of it fits a line.
-	spoken spoken
-	width  int
+	modelStream modelStream
+	width       int
 	// paused are the lines that say who has the run pause, by whether the server holds it.
 	paused map[bool]string
 	// questions are the run's open ones, below those of sub-agents.
@@ -48,10 +48,10 @@ func (t *tracker) event(e api.Event) (finished []string) {
 	case api.EventRunStarted:
 		return []string{t.palette.bold("run " + e.WorkflowID)}
 	case api.EventStepDelta:
-		t.spoken.take(e)
+		t.modelStream.take(e)
 	case api.EventStepCompleted:
 		finished = t.flush()
-		t.others, t.spoken = nil, spoken{}
+		t.others, t.modelStream = nil, modelStream{}
 		t.open(e)
 	case api.EventToolStarted:
 		t.row(e).started(e)
@@ -64,7 +64,7 @@ func (t *tracker) event(e api.Event) (finished []string) {
 		return t.hookLines(e)
 	case api.EventRunCompleted, api.EventRunFailed, api.EventRunCancelled:
 		finished = t.flush()
-		t.others, t.spoken = nil, spoken{}
+		t.others, t.modelStream = nil, modelStream{}
 	default:
 		return append(t.controlled(e), t.approvalEvent(e)...)
 	}
@@ -81,7 +81,7 @@ func (r *callRow) started(e api.Event) {
 
 // hookLines tells of a hook of the run that did not just do its work.
 func (t *tracker) hookLines(e api.Event) []string {
-	if e.Hook == nil || e.Hook.Did == api.HookDone {
+	if e.Hook == nil || e.Hook.Outcome == api.HookDone {
 		return nil
 	}
 	return append(t.flush(), hookNote(*e.Hook))
@@ -89,7 +89,7 @@ func (t *tracker) hookLines(e api.Event) []string {
 
 // hookNote is what a hook did, in one line.
 func hookNote(h api.HookAction) string {
-	text := "hook " + h.Hook + " for " + string(h.Point) + ": " + string(h.Did)
+	text := "hook " + h.Hook + " for " + string(h.Point) + ": " + string(h.Outcome)
 	if h.Reason != "" {
 		text += ": " + api.Shorten(h.Reason, 200)
 	}
@@ -108,7 +108,7 @@ func (t *tracker) open(e api.Event) {
 }
 
 func (t *tracker) stepLine(e api.Event) string {
-	name, what := stepWords(e)
+	name, what := stepText(e)
 	parts := []string{t.palette.bold(name)}
 	if e.Timing != nil {
 		parts = append(parts, t.palette.faint(brief(e.Timing.Duration.Std())))
@@ -125,7 +125,7 @@ func (t *tracker) stepLine(e api.Event) string {
 }
 
 // stepWords returns the name of a model step and what it did.
-func stepWords(e api.Event) (name, what string) {
+func stepText(e api.Event) (name, what string) {
 	name = fmt.Sprintf("turn %d", e.Turn)
 	switch s := e.Step; {
 	case s == nil:
@@ -170,7 +170,7 @@ func recordSummary(r api.Record) string {
 func (t *tracker) pending(running []audit.Running) {
 	t.others = nil
 	if len(t.questions) > 0 {
-		audit.Asking(running, t.questions[0].WorkflowID, t.questions)
+		audit.OpenQuestions(running, t.questions[0].WorkflowID, t.questions)
 	}
 	for _, r := range running {
 		if r.Kind != audit.KindCall {
@@ -179,14 +179,14 @@ func (t *tracker) pending(running []audit.Running) {
 		}
 		for _, row := range t.calls {
 			if row.id == r.ID {
-				row.standing(r)
+				row.statusText(r)
 			}
 		}
 	}
 }
 
 // standing takes what the server says of the call. Since when a sub-agent runs it does not say.
-func (r *callRow) standing(now audit.Running) {
+func (r *callRow) statusText(now audit.Running) {
 	if now.Child != nil && r.running != nil {
 		now.Since, now.Lane = r.running.Since, r.lane
 	}
@@ -208,7 +208,7 @@ func (t *tracker) flush() []string {
 
 // rest returns the lines of what is open, for good: the view ends before the run.
 func (t *tracker) rest(now time.Time) []string {
-	t.spoken = spoken{} // it is not over, and its beginning is not known any more
+	t.modelStream = modelStream{} // it is not over, and its beginning is not known any more
 	return t.live(now, "…", len(t.calls)+len(t.others)+2+4*(len(t.questions)+len(t.below))+6*(len(t.approvals)+len(t.approvalsBelow)))
 }
 
@@ -239,7 +239,7 @@ func (t *tracker) live(now time.Time, spinner string, limit int) []string {
 	asked := t.questionLines(limit / 2)
 	asked = append(asked, t.approvalLines(limit/2-len(asked))...)
 	room := limit - len(lines) - len(t.others) - len(t.paused) - len(asked) - 1
-	text := t.spokenLines(min(limit/2, room))
+	text := t.modelStreamLines(min(limit/2, room))
 	room -= len(text)
 	for _, r := range t.visible(room) {
 		lines = append(lines, t.callLine(r, now, spinner))
@@ -274,7 +274,7 @@ func (t *tracker) otherLine(r audit.Running, now time.Time, spinner string) stri
 	switch {
 	case r.Kind == audit.KindStep:
 		what = "model"
-		if t.spoken.anew(r) {
+		if t.modelStream.anew(r) {
 			what += " " + t.palette.warn("says it anew")
 		}
 	case r.Kind == audit.KindHook:

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-func (a *app) verdictCommand() *cobra.Command {
+func (a *app) evaluateCommand() *cobra.Command {
 	var ref runReference
 	var by byFlag
 	var reason string
@@ -34,12 +34,12 @@ also where no worker is there.`,
 			if len(args) != 1 || word != audit.SolvedYes && word != audit.SolvedNo {
 				return usageError(cmd, "%q is no verdict: write %s or %s", args[0], audit.SolvedYes, audit.SolvedNo)
 			}
-			v := api.RunVerdict{Solved: word == audit.SolvedYes, By: by.name(), Reason: reason, Time: time.Now().UTC()}
+			v := api.RunEvaluation{Solved: word == audit.SolvedYes, By: by.name(), Reason: reason, Time: time.Now().UTC()}
 			if err := v.Check(); err != nil {
 				return usageError(cmd, "%v", err)
 			}
 			return a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
-				return a.giveVerdict(ctx, c, run, v)
+				return a.evaluateRun(ctx, c, run, v)
 			})(cmd, nil)
 		},
 	}
@@ -50,7 +50,7 @@ also where no worker is there.`,
 }
 
 // giveVerdict keeps a verdict on a run that is over.
-func (a *app) giveVerdict(ctx context.Context, c client.Client, run *runReference, v api.RunVerdict) error {
+func (a *app) evaluateRun(ctx context.Context, c client.Client, run *runReference, v api.RunEvaluation) error {
 	last, err := audit.Last(ctx, c, run.workflowID, run.runID)
 	if err != nil {
 		return a.lookupError(run.workflowID, run.runID, err)
@@ -63,60 +63,60 @@ func (a *app) giveVerdict(ctx context.Context, c client.Client, run *runReferenc
 		what = string(audit.SolvedYes)
 	}
 	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: api.VerdictWorkflowID(last.RunID), TaskQueue: last.TaskQueue,
-		Memo:                     map[string]any{api.VerdictMemo: v},
+		ID: api.EvaluationWorkflowID(last.RunID), TaskQueue: last.TaskQueue,
+		Memo:                     map[string]any{api.EvaluationMemo: v},
 		StaticSummary:            api.Shorten(what+", says "+v.By+": "+run.workflowID, 200),
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
-	}, api.VerdictWorkflow)
+	}, api.EvaluationWorkflow)
 	if err != nil {
 		return err
 	}
 	if a.format.json() {
-		return writeJSON(a.Out, verdictOf{run.workflowID, last.RunID, v}, false)
+		return writeJSON(a.Out, evaluationOf{run.workflowID, last.RunID, v}, false)
 	}
 	return a.println("run " + run.workflowID + " is " + what + ", says " + plainText(v.By))
 }
 
 // verdictOf is what the command prints as JSON.
-type verdictOf struct {
+type evaluationOf struct {
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
-	api.RunVerdict
+	api.RunEvaluation
 }
 
 // judged fills in what people said of runs.
-func (a *app) judged(ctx context.Context, c client.Client, list []listedRun) error {
+func (a *app) evaluated(ctx context.Context, c client.Client, list []listedRun) error {
 	ids := make([]string, len(list))
 	for i, run := range list {
 		ids[i] = run.RunID
 	}
-	verdicts, err := audit.Verdicts(ctx, c, a.connection.resolvedNamespace, ids)
+	decisions, err := audit.Verdicts(ctx, c, a.connection.resolvedNamespace, ids)
 	if err != nil {
 		return err
 	}
 	for i, run := range list {
-		if v, ok := verdicts[run.RunID]; ok {
-			list[i].verdict = &v
+		if v, ok := decisions[run.RunID]; ok {
+			list[i].decision = &v
 		}
 	}
 	return nil
 }
 
 // judge fills in the verdict on a run.
-func (a *app) judge(ctx context.Context, c client.Client, s *shownRun) error {
+func (a *app) evaluate(ctx context.Context, c client.Client, s *shownRun) error {
 	if n := len(s.Parts); n > 0 && !s.Closed.IsZero() {
 		list := []listedRun{{RunID: s.Parts[n-1].RunID}}
-		if err := a.judged(ctx, c, list); err != nil {
+		if err := a.evaluated(ctx, c, list); err != nil {
 			return err
 		}
-		s.Person = list[0].verdict
+		s.Person = list[0].decision
 	}
-	s.Verdict, s.JudgedBy = audit.Judge(s.Summary, s.Person)
+	s.Evaluation, s.EvaluatedBy = audit.Evaluate(s.Summary, s.Person)
 	return nil
 }
 
 // verdictText tells of the verdict on a run in a line.
-func verdictText(s audit.Summary, person *api.RunVerdict) string {
-	return oneLine(audit.VerdictText(audit.Verdict(s, person)))
+func evaluationText(s audit.Summary, person *api.RunEvaluation) string {
+	return oneLine(audit.EvaluationText(audit.Evaluation(s, person)))
 }

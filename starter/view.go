@@ -109,7 +109,7 @@ func plainLine(e api.Event, r reach) string {
 	if e.Hook != nil {
 		p.add("hook", e.Hook.Hook)
 		p.add("point", string(e.Hook.Point))
-		p.add("did", string(e.Hook.Did))
+		p.add("did", string(e.Hook.Outcome))
 		p.add("reason", api.Shorten(e.Hook.Reason, 200))
 	}
 	p.controlled(e)

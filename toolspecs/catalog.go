@@ -74,7 +74,7 @@ func Load(dir string, o Options) (*Catalog, error) {
 // LoadPartly is Load as far as nothing is wrong: the catalog has base, and the tools of every file of the folder without faults; of two
 // files that claim a name it is the first. The error, which comes beside it, is Faults with all the others. A folder that cannot be read
 // at all gives base and an error that is none.
-func LoadPartly(dir string, o Options, base *Catalog) (*Catalog, error) {
+func LoadSkippingInvalid(dir string, o Options, base *Catalog) (*Catalog, error) {
 	f := &folder{dir: dir, options: o, base: base, given: base}
 	err := f.load(time.Now())
 	if err != nil {

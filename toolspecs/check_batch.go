@@ -18,7 +18,7 @@ func (c *checker) batch(s Spec) {
 	if s.Batch == nil {
 		return
 	}
-	c.madeTogether(s)
+	c.batchedCalls(s)
 	if s.Batch.Max < 2 || s.Batch.Max > maxBatch {
 		c.add(batchPath+".max", "", "max %d is not between 2 and %d", s.Batch.Max, maxBatch)
 	}
@@ -29,7 +29,7 @@ func (c *checker) batch(s Spec) {
 }
 
 // madeTogether checks that calls of such a tool can be made as one.
-func (c *checker) madeTogether(s Spec) {
+func (c *checker) batchedCalls(s Spec) {
 	switch {
 	case s.Entry.Type != "" && !slices.Contains(laneKinds, s.Entry.Type):
 		c.addKey(batchPath, "remove it", "calls of the kind %s are made one by one; batch is for %s", s.Entry.Type, strings.Join(laneKinds, ", "))

@@ -157,9 +157,9 @@ func (c *Compiled) limitsFor(plan *api.ExecutionPlan) (problems []api.Problem) {
 	agent := c.Spec.Entry.Type == api.KindAgent
 	l := plan.Limits
 	for _, bound := range []struct {
-		name string
-		set  bool
-		held bool
+		name   string
+		set    bool
+		hosted bool
 	}{
 		{"max_attempts", l.MaxAttempts > 0, !agent},
 		{"max_turns", l.MaxTurns > 0, agent},
@@ -167,7 +167,7 @@ func (c *Compiled) limitsFor(plan *api.ExecutionPlan) (problems []api.Problem) {
 		{"max_tokens", l.MaxTokens > 0, agent},
 		{"max_cost", l.MaxCost > 0, agent},
 	} {
-		if bound.set && !bound.held {
+		if bound.set && !bound.hosted {
 			message := fmt.Sprintf("%s bounds agents, and %s is none; remove it", bound.name, c.Spec.Name)
 			if agent {
 				message = fmt.Sprintf("%s bounds tools that are no agents, and %s is one; remove it", bound.name, c.Spec.Name)

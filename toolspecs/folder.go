@@ -177,12 +177,12 @@ func (f *folder) keepSound() {
 }
 
 // begin loads the folder, if there is one. With partly, files that are wrong are left out, as those are that are added later.
-func (f *folder) begin(now time.Time, partly bool) error {
+func (f *folder) begin(now time.Time, skipInvalid bool) error {
 	if f.dir == "" {
 		return nil
 	}
 	err := f.load(now)
-	if err == nil || !partly || f.files == nil {
+	if err == nil || !skipInvalid || f.files == nil {
 		return err
 	}
 	f.nothingYet()

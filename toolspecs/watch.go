@@ -27,7 +27,7 @@ type WatchConfig struct {
 	// of them and is another tool is a fault.
 	Base *Catalog
 	// Partly has the watching begin although something is wrong in the folder, with what is not; default is an error.
-	Partly bool
+	SkipInvalid bool
 	// Check returns what else is wrong with a tool of the folder; default nothing.
 	Check func(*Compiled) []string
 	// Interval is how often the folder is looked at for changes that the file system did not tell of; default 5s.
@@ -98,7 +98,7 @@ func newWatcher(c WatchConfig) (*Watcher, error) {
 		return nil, err
 	}
 	now := time.Now()
-	if err := w.folder.begin(now, c.Partly); err != nil {
+	if err := w.folder.begin(now, c.SkipInvalid); err != nil {
 		return nil, err
 	}
 	w.status = Status{Catalog: w.folder.catalog(), Loaded: now, Faults: w.folder.faults()}
@@ -189,7 +189,7 @@ func (w *Watcher) reload(now time.Time) (unsettled bool) {
 	began := time.Now()
 	w.publish(CatalogEvent{Type: ReloadStarted, Time: now})
 	w.folder.take(d, now)
-	w.settle(w.folder.catalog(), w.folder.declared(), w.folder.faults(), began)
+	w.finalizeResult(w.folder.catalog(), w.folder.declared(), w.folder.faults(), began)
 	return d.unsettled
 }
 
@@ -211,7 +211,7 @@ func (w *Watcher) SetLanes(known *lanes.Set) {
 	began := time.Now()
 	w.publish(CatalogEvent{Type: ReloadStarted, Time: began})
 	w.folder.takeLanes(known)
-	w.settle(w.folder.catalog(), w.folder.declared(), w.folder.faults(), began)
+	w.finalizeResult(w.folder.catalog(), w.folder.declared(), w.folder.faults(), began)
 }
 
 func (w *Watcher) publish(events ...CatalogEvent) {
@@ -229,7 +229,7 @@ func (w *Watcher) send(events ...CatalogEvent) {
 }
 
 // settle makes a catalog the one in effect and tells what is different.
-func (w *Watcher) settle(catalog *Catalog, files map[string]string, faults map[string]error, began time.Time) {
+func (w *Watcher) finalizeResult(catalog *Catalog, files map[string]string, faults map[string]error, began time.Time) {
 	now := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()

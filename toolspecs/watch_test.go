@@ -350,10 +350,10 @@ func TestWatchPartly(t *testing.T) {
 	if _, err := newWatcher(WatchConfig{Dir: dir}); err == nil {
 		t.Error("it begins unasked")
 	}
-	if _, err := newWatcher(WatchConfig{Dir: filepath.Join(dir, "none"), Partly: true}); err == nil {
+	if _, err := newWatcher(WatchConfig{Dir: filepath.Join(dir, "none"), SkipInvalid: true}); err == nil {
 		t.Error("it begins without a folder")
 	}
-	l := newWatchLab(t, WatchConfig{Partly: true}, files)
+	l := newWatchLab(t, WatchConfig{SkipInvalid: true}, files)
 	s := l.w.Status()
 	one, _ := s.Catalog.Get("one")
 	if names := s.Catalog.names(); !slices.Equal(names, []string{"one", "two"}) || one.Spec.Version != "1.0.0" {
@@ -381,7 +381,7 @@ func TestLoadPartly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog, err := LoadPartly(dir, Options{}, base)
+	catalog, err := LoadSkippingInvalid(dir, Options{}, base)
 	faults, ok := errors.AsType[Faults](err)
 	if !slices.Equal(catalog.names(), []string{"echo", "one"}) || !ok {
 		t.Errorf("got %v, %v", catalog.names(), err)
@@ -393,7 +393,7 @@ func TestLoadPartly(t *testing.T) {
 	if len(wrong) != 3 || wrong["a.yaml"] {
 		t.Errorf("the faults are %v", faults)
 	}
-	catalog, err = LoadPartly(filepath.Join(dir, "none"), Options{}, base)
+	catalog, err = LoadSkippingInvalid(filepath.Join(dir, "none"), Options{}, base)
 	if _, ok := errors.AsType[Faults](err); err == nil || ok || !slices.Equal(catalog.names(), []string{"echo"}) {
 		t.Errorf("of no folder: %v, %v", catalog.names(), err)
 	}

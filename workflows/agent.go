@@ -53,8 +53,8 @@ type agentRun struct {
 	// before is how many turns the earlier runs of the conversation took.
 	before int
 	// recalled are the labels that they had seen.
-	recalled []string
-	started  time.Time
+	loaded  []string
+	started time.Time
 	// limits are the agent's, with what a person has granted on top; asked is how often one was asked.
 	limits api.Limits
 	asked  int
@@ -83,18 +83,18 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 		return err
 	}
 	origin := originOf(ctx, r.in, api.Caller{Type: api.CallerAgent, ID: r.agent.Name})
-	carry := r.in.Carry
+	continueState := r.in.State
 	r.limits = r.agent.Limits
-	if carry == nil {
+	if continueState == nil {
 		if err := r.pin(ctx, origin.Run); err != nil {
 			return err
 		}
 	} else {
-		r.turn, r.before, r.started, r.pinned = carry.Turn, carry.Before, carry.Started, carry.Pinned.Value
-		r.resume(carry)
+		r.turn, r.before, r.started, r.pinned = continueState.Turn, continueState.Before, continueState.Started, continueState.Pinned.Value
+		r.resume(continueState)
 	}
 	r.pipeline = newPipeline(ctx, r.in, origin, r.pinned.Catalog, r.mode(), asked)
-	r.pipeline.seen.label(r.recalled)
+	r.pipeline.runFacts.label(r.loaded)
 	r.pipeline.details.before = r.before
 	r.pipeline.budget = budget{limits: r.limits, started: r.started}
 	r.pipeline.stepsInline = r.agent.Model.Lane == api.LaneInline
@@ -103,23 +103,23 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 		r.pipeline.parent = *r.in.Parent
 	}
 	r.useHooks()
-	r.pipeline.need(r.pinned.Below)
-	if carry == nil {
+	r.pipeline.need(r.pinned.DescendantCalls)
+	if continueState == nil {
 		r.pipeline.undo = newUndo(r.agent.Undo, nil)
 		return r.beginHooks(ctx)
 	}
 	r.pipeline.block(r.repeats)
-	r.pipeline.undo = newUndo(r.agent.Undo, carry.Undo)
-	r.pipeline.usage = carry.Usage
-	r.pipeline.control.restore(carry)
-	r.pipeline.instances.resume(ctx, carry.Instances, r.pipeline.tools)
+	r.pipeline.undo = newUndo(r.agent.Undo, continueState.Undo)
+	r.pipeline.usage = continueState.Usage
+	r.pipeline.control.restore(continueState)
+	r.pipeline.instances.resume(ctx, continueState.Instances, r.pipeline.tools)
 	return nil
 }
 
 // begin fills the conversation with what is there before the first turn: instructions, earlier messages, the prompt. A
 // run that continued has its instructions among the earlier messages.
 func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
-	earlier, err := r.recall(ctx, earlier)
+	earlier, err := r.loadConversation(ctx, earlier)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
 	if err != nil {
 		return invalid([]api.Problem{{Path: "$.messages", Rule: api.RuleType, Message: err.Error()}})
 	}
-	if r.in.Carry == nil {
+	if r.in.State == nil {
 		r.instruct()
 	}
 	for _, m := range messages {
@@ -188,7 +188,7 @@ func (r *agentRun) loop(ctx workflow.Context) (api.RunResult, error) {
 			return result, err
 		}
 		if !r.timeOver && r.continues(ctx) {
-			return r.carryOn(ctx)
+			return r.continueAsNew(ctx)
 		}
 	}
 }
@@ -245,7 +245,7 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction 
 		return api.ModelResponse{}, err
 	}
 	c := &r.conversation
-	request := api.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before, Chain: c.seenChain, Seen: c.seen, New: c.fresh,
+	request := api.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before, Chain: c.seenChain, Seen: c.runFacts, New: c.fresh,
 		Catalog: r.pinned.Catalog.Digest, Limit: limit, Compact: compaction}
 	model := r.agent.Model
 	summary := fmt.Sprintf("turn %d", r.turn)
@@ -259,7 +259,7 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string, compaction 
 		summary += " · " + model.Name
 	}
 	options := modelOptions(r.pipeline.queue, id, model, r.pinned.Model, summary)
-	options.Priority = r.pipeline.rank.step(r.pinned.Model)
+	options.Priority = r.pipeline.priority.step(r.pinned.Model)
 	response, err := r.step(ctx, options, request)
 	if err != nil {
 		return response, err
@@ -294,9 +294,9 @@ func (r *agentRun) modelError(err error, what string) error {
 // end finishes a result by why the model stopped.
 func (r *agentRun) end(result api.RunResult, stop api.Stop) (api.RunResult, error) {
 	result = r.pipeline.tally(result)
-	result.Labels = r.pipeline.seen.labels
+	result.Labels = r.pipeline.runFacts.labels
 	if r.in.Parent != nil {
-		result.Undo = r.pipeline.undo.carry()
+		result.Undo = r.pipeline.undo.continueState()
 	}
 	if stop == api.StopLength {
 		result.Stop = stop
@@ -308,7 +308,7 @@ func (r *agentRun) end(result api.RunResult, stop api.Stop) (api.RunResult, erro
 }
 
 // carryOn goes on in a fresh history with everything the run knows, or ends the run where that is too much to carry.
-func (r *agentRun) carryOn(ctx workflow.Context) (api.RunResult, error) {
+func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
 	earlier, err := r.carriable(ctx)
 	if err != nil {
 		return api.RunResult{}, err
@@ -318,13 +318,13 @@ func (r *agentRun) carryOn(ctx workflow.Context) (api.RunResult, error) {
 	}
 	next := r.in
 	next.Prompt = ""
-	next.Carry = &api.Carry{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage, Prompt: r.hookPrompt(),
-		Pinned: api.Pack(r.pinned), Instances: r.pipeline.instances.carry(ctx), Undo: r.pipeline.undo.carry()}
-	next.Carry.Limits, next.Carry.Grants = r.carriedLimits(), r.asked
-	next.Carry.Window, next.Carry.Repeats = r.carriedWindow(), r.carriedRepeats()
-	next.Carry.Labels, next.Carry.Calls = r.pipeline.seen.labels, r.pipeline.seen.past("")
-	next.Carry.Below = r.pipeline.seen.carryBelow()
-	next.Carry.Paused, next.Carry.Sent = r.pipeline.control.paused, r.pipeline.control.inbox.known
+	next.State = &api.ContinueState{Run: r.pipeline.origin.Run, Started: r.started, Turn: r.turn, Before: r.before, Usage: r.pipeline.usage, Prompt: r.hookPrompt(),
+		Pinned: api.Pack(r.pinned), Instances: r.pipeline.instances.continueState(ctx), Undo: r.pipeline.undo.continueState()}
+	next.State.Limits, next.State.Grants = r.continuedLimits(), r.asked
+	next.State.Window, next.State.Repeats = r.continuedWindow(), r.continuedRepeats()
+	next.State.Labels, next.State.Calls = r.pipeline.runFacts.labels, r.pipeline.runFacts.past("")
+	next.State.DescendantCalls = r.pipeline.runFacts.continueDescendants()
+	next.State.Paused, next.State.Sent = r.pipeline.control.paused, r.pipeline.control.inbox.known
 	return api.RunResult{}, workflow.NewContinueAsNewError(ctx, api.AgentWorkflow, next, earlier)
 }
 
@@ -351,17 +351,17 @@ const maxConversation = 16 << 20
 
 func (r *agentRun) shortened(ctx workflow.Context) ([]byte, error) {
 	r.read(ctx)
-	if r.conversation.size() > maxConversation && keepsRoom(ctx) {
-		return r.compactToCarry(ctx)
+	if r.conversation.size() > maxConversation && keepsHistoryBudget(ctx) {
+		return r.compactToContinue(ctx)
 	}
 	earlier, err := r.readAll(ctx)
 	if err == nil && len(earlier) > api.MaxPayload && mayCompact(ctx) {
-		earlier, err = r.compactToCarry(ctx)
+		earlier, err = r.compactToContinue(ctx)
 	}
 	return earlier, err
 }
 
-func (r *agentRun) compactToCarry(ctx workflow.Context) ([]byte, error) {
+func (r *agentRun) compactToContinue(ctx workflow.Context) ([]byte, error) {
 	frame := min(r.frame(), api.MaxPayload)
 	if err := r.compact(ctx, shorten(r.conversation.messages, r.window.Task, frame), frame); err != nil {
 		return nil, err

@@ -87,12 +87,12 @@ func TestAgentContinuesAsNew(t *testing.T) {
 	if got, err := api.DecodeMessages(earlier); err != nil || len(got) != 5 || !slices.EqualFunc(got, whole, func(a, b api.Message) bool { return a.Digest() == b.Digest() }) {
 		t.Errorf("%d of %d messages are carried over, error %v", len(got), len(whole), err)
 	}
-	c := next.Carry
+	c := next.State
 	if c == nil || c.Turn != 1 || c.Usage.Turns != 1 || c.Usage.Calls != 2 || c.Usage.Failed != 1 || c.Started.Before(began) || len(c.Pinned.Value.Catalog.Tools) != 10 {
 		t.Fatalf("carried over: %+v", c)
 	}
 
-	next.Carry.Run = "the-first-run"
+	next.State.Run = "the-first-run"
 	second := newLab(t)
 	second.ExecuteWorkflow(api.AgentWorkflow, next, earlier)
 	r := second.result()
@@ -108,7 +108,7 @@ func TestAgentContinuesAsNew(t *testing.T) {
 	}
 
 	third := newLab(t)
-	next.Carry.Started = third.Now().Add(-2 * time.Hour)
+	next.State.Started = third.Now().Add(-2 * time.Hour)
 	third.ExecuteWorkflow(api.AgentWorkflow, next, earlier)
 	if r := third.result(); r.Limit != "wall_time" {
 		t.Errorf("a run whose wall time passed before the cut ended with %+v", r)
@@ -153,12 +153,12 @@ func TestAgentTooLongToContinue(t *testing.T) {
 			}
 			continue
 		}
-		next, carried := l.continued()
-		if len(carried) > api.MaxPayload/2 || next.Carry.Window.Compactions != 1 || next.Carry.Usage.Turns != 2 {
-			t.Errorf("%d bytes are carried, with %+v", len(carried), next.Carry)
+		next, continued := l.continued()
+		if len(continued) > api.MaxPayload/2 || next.State.Window.Compactions != 1 || next.State.Usage.Turns != 2 {
+			t.Errorf("%d bytes are carried, with %+v", len(continued), next.State)
 		}
 		second := newLab(t)
-		second.ExecuteWorkflow(api.AgentWorkflow, next, carried)
+		second.ExecuteWorkflow(api.AgentWorkflow, next, continued)
 		if r := second.result(); r.Answer != "done" || r.Usage.Turns != 3 {
 			t.Errorf("result: %+v", r)
 		}
@@ -177,8 +177,8 @@ func TestAgentTooLargeToContinue(t *testing.T) {
 	l.SetContinueAsNewSuggested(true)
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: agent(step(call("store", `{"text":"a"}`)), answer("done")), Prompt: "Go."}, earlier)
 	expect(t, "activities", l.ids(), []string{"turn-1", "1.1", "compact-1"})
-	_, carried := l.continued()
-	if messages, err := api.DecodeMessages(carried); err != nil || len(messages) > 5 {
+	_, continued := l.continued()
+	if messages, err := api.DecodeMessages(continued); err != nil || len(messages) > 5 {
 		t.Errorf("%d messages are carried, %v", len(messages), err)
 	}
 }

@@ -21,7 +21,7 @@ type approvals struct {
 	// refused counts decisions that were refused and stand in history.
 	refused int
 	// edit admits a call anew with the arguments that a decision gives it.
-	edit func(workflow.Context, *approval, api.Decision) (api.Verdict, error)
+	edit func(workflow.Context, *approval, api.Decision) (api.AdmissionDecision, error)
 	// notify tells the webhook of an approval. notifying counts the notices under way, notices all that there were.
 	notify             func(workflow.Context, string, api.Notice)
 	notifying, notices int
@@ -32,7 +32,7 @@ type approval struct {
 	api.Approval
 	call api.Call
 	// verdict is the call's, as it runs once it is approved.
-	verdict api.Verdict
+	decision api.AdmissionDecision
 	// checking is whose edit is being checked.
 	checking string
 	// over is set when there is nothing more to decide; how says why, and fault is the error of a call that must not run.
@@ -51,7 +51,7 @@ func newApprovals(ctx workflow.Context) (*approvals, error) {
 	if err := workflow.SetQueryHandler(ctx, api.ApprovalsQuery, a.list); err != nil {
 		return nil, err
 	}
-	return a, workflow.SetUpdateHandlerWithOptions(ctx, api.DecideUpdate, a.decide,
+	return a, workflow.SetUpdateHandlerWithOptions(ctx, api.DecideApprovalUpdate, a.decide,
 		workflow.UpdateHandlerOptions{Validator: a.mayDecide, Description: "a person decides about a call that waits for approval"})
 }
 
@@ -61,12 +61,12 @@ func (a *approvals) list() ([]api.Approval, error) {
 }
 
 // ask asks for the approval of an admitted call, if its verdict says so and that has not been done.
-func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.Verdict) {
+func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.AdmissionDecision) {
 	if v.Approval == nil || a.known[c.ID] != nil {
 		return
 	}
 	now := workflow.Now(ctx)
-	o := &approval{call: c, verdict: v, Approval: api.Approval{ApprovalNeed: *v.Approval, Call: c.ID, Tool: c.Tool,
+	o := &approval{call: c, decision: v, Approval: api.Approval{ApprovalNeed: *v.Approval, Call: c.ID, Tool: c.Tool,
 		Asked: now, Until: now.Add(v.Approval.Within.Std())}}
 	a.known[c.ID] = o
 	a.open = append(a.open, o)
@@ -111,7 +111,7 @@ func (a *approvals) watch(ctx workflow.Context, o *approval) {
 // withdraw closes the approval of a call that is not made any more, if there is one.
 func (a *approvals) withdraw(ctx workflow.Context, callID, why string) {
 	if o := a.known[callID]; o != nil && !o.over {
-		o.fault = api.NotStarted()
+		o.fault = api.NotStartedError()
 		a.close(ctx, o, why, api.NoticeDecision{Decision: api.DecisionWithdrawn, Reason: why})
 	}
 }
@@ -130,9 +130,9 @@ func (a *approvals) close(ctx workflow.Context, o *approval, how string, decided
 }
 
 // asDecided returns a call's verdict as its approval left it.
-func (a *approvals) asDecided(v api.Verdict) api.Verdict {
+func (a *approvals) asDecided(v api.AdmissionDecision) api.AdmissionDecision {
 	if o := a.known[v.ID]; o != nil && v.Approval != nil {
-		return o.verdict
+		return o.decision
 	}
 	return v
 }
@@ -238,33 +238,33 @@ func (a *approvals) change(ctx workflow.Context, o *approval, d api.Decision) (*
 	case o.over:
 		return a.fault(o, d), nil
 	}
-	o.verdict = v
+	o.decision = v
 	return nil, nil
 }
 
 // editCall admits a call anew with the arguments that a decision gives it, in one recorded step.
-func (p *pipeline) editCall(ctx workflow.Context, o *approval, d api.Decision) (v api.Verdict, err error) {
+func (p *pipeline) editCall(ctx workflow.Context, o *approval, d api.Decision) (v api.AdmissionDecision, err error) {
 	c := o.call
-	c.Arguments, c.Plan = string(validated(o.call, o.verdict)), o.verdict.Plan
+	c.Arguments, c.Plan = string(validated(o.call, o.decision)), o.decision.Plan
 	request := api.EditRequest{Admit: p.admission(0), Decision: d}
 	// It was counted when it was admitted first.
-	request.Admit.Allow, request.Admit.Facts.Calls = nil, p.seen.past(c.ID)
+	request.Admit.Allow, request.Admit.Facts.Calls = nil, p.runFacts.past(c.ID)
 	request.Admit.Calls = []api.Call{c}
 	request.Admit.Tools = p.toolsOf(request.Admit.Calls)
 	began := workflow.Now(ctx)
-	err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall), "check of call "+c.ID+" as "+d.By+" changed it"), api.EditActivity, request).Get(ctx, &v)
+	err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall), "check of call "+c.ID+" as "+d.By+" changed it"), api.AdmitEditActivity, request).Get(ctx, &v)
 	if err == nil {
 		p.admittedAt(v, began)
 	}
 	if p.inline.on {
-		p.inline.add(ctx, verdictsSize([]api.Verdict{v}))
+		p.inline.add(ctx, decisionsSize([]api.AdmissionDecision{v}))
 	}
 	return v, err
 }
 
 // whenApproved starts a call as soon as a person has approved it, or ends it as the decision says. A call that does not run has
 // its end recorded.
-func (p *pipeline) whenApproved(ctx workflow.Context, c api.Call, v api.Verdict) workflow.Future {
+func (p *pipeline) whenApproved(ctx workflow.Context, c api.Call, v api.AdmissionDecision) workflow.Future {
 	a := p.control.approvals
 	a.ask(ctx, c, v)
 	o := a.known[c.ID]
@@ -283,12 +283,12 @@ func (p *pipeline) goOnWith(ctx workflow.Context, o *approval, end workflow.Sett
 	err := p.control.goOn(ctx)
 	switch {
 	case err != nil || o.fault != nil && o.fault.Type == api.ErrCancelled:
-		end.SetError(api.NotStarted())
+		end.SetError(api.NotStartedError())
 	case o.fault != nil:
-		end.Set(p.settle(ctx, api.SettleRequest{Call: o.Call, Tool: p.tools[o.Tool], Origin: p.origin, Notes: o.verdict.Notes, Error: o.fault}))
-	case o.verdict.Result != nil:
-		end.SetValue(*o.verdict.Result)
+		end.Set(p.finalizeResult(ctx, api.FinalizeResultRequest{Call: o.Call, Tool: p.tools[o.Tool], Origin: p.origin, Notes: o.decision.Notes, Error: o.fault}))
+	case o.decision.Result != nil:
+		end.SetValue(*o.decision.Result)
 	default:
-		end.Chain(p.begin(ctx, o.call, o.verdict))
+		end.Chain(p.begin(ctx, o.call, o.decision))
 	}
 }

@@ -20,7 +20,7 @@ func TestApprovalLate(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		a.edit = func(workflow.Context, *approval, api.Decision) (v api.Verdict, err error) {
+		a.edit = func(workflow.Context, *approval, api.Decision) (v api.AdmissionDecision, err error) {
 			return v, nil
 		}
 		past := workflow.Now(ctx).Add(-time.Minute)

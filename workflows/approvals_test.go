@@ -70,7 +70,7 @@ func (l *lab) decide(d time.Duration, decision api.Decision) *update {
 				decision.Digest = a.Digest
 			}
 		}
-		l.UpdateWorkflow(api.DecideUpdate, fmt.Sprint(decision, d), u, decision)
+		l.UpdateWorkflow(api.DecideApprovalUpdate, fmt.Sprint(decision, d), u, decision)
 	})
 	return u
 }
@@ -132,7 +132,7 @@ func TestApprovalRefusals(t *testing.T) {
 	l.after(time.Minute, func() {
 		d := approve("1.1", "ada")
 		d.Digest = other
-		l.UpdateWorkflow(api.DecideUpdate, "mismatch", mismatch, d)
+		l.UpdateWorkflow(api.DecideApprovalUpdate, "mismatch", mismatch, d)
 	})
 	edit := func(arguments string) api.Decision {
 		return api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada", Arguments: []byte(arguments)}
@@ -290,14 +290,14 @@ calls:
 // call's result, and what they block leaves the approval open.
 func TestApprovalHooks(t *testing.T) {
 	l := newGuardedLab(t)
-	l.hooks.before = func(c activities.HookCall) (activities.HookVerdict, error) {
+	l.hooks.before = func(c activities.HookCall) (activities.HookDecision, error) {
 		switch string(c.Arguments) {
 		case `{"value":2}`:
-			return activities.HookVerdict{Block: "never two"}, nil
+			return activities.HookDecision{Block: "never two"}, nil
 		case `{"value":3}`:
-			return activities.HookVerdict{Override: []byte(`"three"`)}, nil
+			return activities.HookDecision{Override: []byte(`"three"`)}, nil
 		}
-		return activities.HookVerdict{}, nil
+		return activities.HookDecision{}, nil
 	}
 	edit := func(after time.Duration, arguments string) *update {
 		return l.decide(after, api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada", Arguments: []byte(arguments)})

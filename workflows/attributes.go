@@ -93,7 +93,7 @@ func (p *pipeline) toolNames() (names []string) {
 		}
 		names = append(names, t.Tool)
 	}
-	if _, untold := p.seen.below[api.OtherTools]; untold || b.Others > 0 || len(names) < len(b.Tools) {
+	if _, untold := p.runFacts.below[api.OtherTools]; untold || b.Others > 0 || len(names) < len(b.Tools) {
 		names = append(names, api.OtherTools)
 	}
 	return names
@@ -130,23 +130,23 @@ func failedAs(ctx workflow.Context, failure error) api.Outcome {
 
 // tally returns a result with what the run has used and called.
 func (p *pipeline) tally(r api.RunResult) api.RunResult {
-	r.Usage, r.Brief = p.usage, p.brief()
+	r.Usage, r.CallStats = p.usage, p.brief()
 	return r
 }
 
 // brief tells of the run's calls. The names of tools that there are not are the model's own, and left out.
-func (p *pipeline) brief() *api.Brief {
+func (p *pipeline) brief() *api.CallStats {
 	var tools []api.PastCalls
-	for _, t := range p.seen.past("") {
+	for _, t := range p.runFacts.past("") {
 		if _, known := p.tools[t.Tool]; !known {
 			continue
 		}
-		tools = append(tools, t.Plus(p.seen.below[t.Tool]))
+		tools = append(tools, t.Plus(p.runFacts.below[t.Tool]))
 	}
-	for _, t := range p.seen.carryBelow() {
+	for _, t := range p.runFacts.continueDescendants() {
 		if t.Tool != api.OtherTools && !slices.ContainsFunc(tools, func(own api.PastCalls) bool { return own.Tool == t.Tool }) {
 			tools = append(tools, t)
 		}
 	}
-	return api.NewBrief(p.usage, tools)
+	return api.NewCallStats(p.usage, tools)
 }

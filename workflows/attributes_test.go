@@ -42,7 +42,7 @@ func TestAttributes(t *testing.T) {
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Attributes: everyAttribute, Agent: guardedAgent(
 		step(call("echo", `{"value":1}`), call("echo", `{"value":2}`), call("broken", `{}`)),
 		step(call("pay", `{"value":1}`), call("pay", `{"value":2}`), call("nosuch", `{}`)), answer("done"))})
-	b := l.result().Brief
+	b := l.result().CallStats
 	expect(t, "upserts", watch.upserts, []string{
 		"Calls=6 Tools=[echo pay broken ...] Turns=2 Waiting=true",
 		"Calls=6 Tools=[echo pay broken ...] Turns=2 Waiting=false",
@@ -119,7 +119,7 @@ func TestAttributesOfSubAgents(t *testing.T) {
 	watch := l.watch()
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: above("sub echo lost", step(call("sub", `{}`)), step(call("echo", `{"value":1}`)), step(call("lost", `{}`)), answer("done")),
 		Prompt: "Go.", Attributes: []string{api.AttributeTools, api.AttributeOutcome}})
-	b := l.result().Brief
+	b := l.result().CallStats
 	expect(t, "upserts", watch.upserts, []string{"1.1 Outcome=answered Tools=[echo]", "3.1 Outcome=failed Tools=[echo]", "Outcome=answered Tools=[echo lost sub ...]"})
 	if got := fmt.Sprint(*b); got != "{6 0.8333333333333334 [{echo 3 0 0 0} {lost 0 1 0 0} {sub 1 0 0 0}] 1}" {
 		t.Errorf("brief %s", got)
@@ -149,13 +149,13 @@ func TestToolNamesAreBounded(t *testing.T) {
 	var calls []api.ScriptCall
 	l := newLab(t)
 	l.pinned = func(p *api.Pinned) {
-		for i := range api.MaxBriefTools {
+		for i := range api.MaxCallStatsTools {
 			t, _ := p.Catalog.Find("echo")
 			t.Name = fmt.Sprintf("echo_%059d", i)
 			p.Catalog.Tools = append(p.Catalog.Tools, t)
 		}
 	}
-	for i := range api.MaxBriefTools {
+	for i := range api.MaxCallStatsTools {
 		calls = append(calls, call(fmt.Sprintf("echo_%059d", i), `{"value":1}`))
 	}
 	watch := l.watch()

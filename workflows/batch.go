@@ -6,7 +6,7 @@ import "go.temporal.io/sdk/workflow"
 const maxInFlight = 500
 
 // batch runs calls that wait for each other.
-type batch struct {
+type dispatcher struct {
 	// waits has for each call the indices of the calls that must end first.
 	waits [][]int
 	// launch starts calls that are ready, and gives for each its future, or nil where the call is over already.
@@ -28,7 +28,7 @@ type batch struct {
 
 // run runs the whole batch and returns when every call that was started has ended: with the error of launch, if there
 // was one, after which nothing more is started.
-func (b *batch) run(ctx workflow.Context) error {
+func (b *dispatcher) run(ctx workflow.Context) error {
 	q := newQueue(b.waits)
 	selector := workflow.NewSelector(ctx)
 	var failure error
@@ -50,7 +50,7 @@ func (b *batch) run(ctx workflow.Context) error {
 }
 
 // take returns calls that are ready; none while the run is paused, and then has the selector tell of its end.
-func (b *batch) take(ctx workflow.Context, s workflow.Selector, q *queue) []int {
+func (b *dispatcher) take(ctx workflow.Context, s workflow.Selector, q *queue) []int {
 	if ctx.Err() != nil || b.full {
 		return q.take(maxInFlight)
 	}
@@ -66,7 +66,7 @@ func (b *batch) take(ctx workflow.Context, s workflow.Selector, q *queue) []int 
 
 // takeFitting returns calls that are ready and for which there is room. Where there is none, those that run are waited for, and if
 // none does, there will never be any.
-func (b *batch) takeFitting(ctx workflow.Context, q *queue) []int {
+func (b *dispatcher) takeFitting(ctx workflow.Context, q *queue) []int {
 	n := min(len(q.ready), maxInFlight-q.running)
 	if n <= 0 {
 		return nil
@@ -80,7 +80,7 @@ func (b *batch) takeFitting(ctx workflow.Context, q *queue) []int {
 
 // start launches calls, unless there is no room for them, or the context is cancelled, be it while they are admitted: scheduling
 // them then would let a worker begin what nobody waits for.
-func (b *batch) start(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
+func (b *dispatcher) start(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
 	if ctx.Err() == nil {
 		futures, err := b.begin(ctx, ready)
 		if err == nil || ctx.Err() == nil || !countsUnadmitted(ctx) {
@@ -93,14 +93,14 @@ func (b *batch) start(ctx workflow.Context, ready []int) ([]workflow.Future, err
 	return make([]workflow.Future, len(ready)), nil
 }
 
-func (b *batch) begin(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
+func (b *dispatcher) begin(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
 	if b.full {
 		return make([]workflow.Future, len(ready)), b.refuse(ctx, ready)
 	}
 	return b.launch(ctx, ready)
 }
 
-func (b *batch) follow(ctx workflow.Context, s workflow.Selector, q *queue, ready []int, futures []workflow.Future) {
+func (b *dispatcher) follow(ctx workflow.Context, s workflow.Selector, q *queue, ready []int, futures []workflow.Future) {
 	for n, i := range ready {
 		if futures[n] == nil {
 			q.end(i)
@@ -110,7 +110,7 @@ func (b *batch) follow(ctx workflow.Context, s workflow.Selector, q *queue, read
 	}
 }
 
-func (b *batch) await(ctx workflow.Context, s workflow.Selector, q *queue, i int, f workflow.Future) {
+func (b *dispatcher) await(ctx workflow.Context, s workflow.Selector, q *queue, i int, f workflow.Future) {
 	s.AddFuture(f, func(f workflow.Future) {
 		if again := b.finish(ctx, i, f); again != nil {
 			b.await(ctx, s, q, i, again)

@@ -97,7 +97,7 @@ func (r *agentRun) noteStuck(ctx workflow.Context, limit int, calls []api.Call, 
 
 // repeatOf returns what is known of a call that failed now; nil where that is not held against it, or the budget was in its way.
 func repeatOf(known *api.Repeats, c api.Call, e *api.Error) *api.Repeat {
-	if !heldAgainst(e) || e.Type == api.ErrBudgetExceeded {
+	if !countedAgainst(e) || e.Type == api.ErrBudgetExceeded {
 		return nil
 	}
 	if i := repeatAt(*known, c, e); i >= 0 {
@@ -141,7 +141,7 @@ func (r *agentRun) noteSuccess(c api.Call) {
 func countRepeats(r *api.Repeats, calls []api.Call, outcomes []api.CallOutcome) (count int, call string) {
 	refused := len(outcomes) > 0
 	for i, o := range outcomes {
-		if !heldAgainst(o.Error) {
+		if !countedAgainst(o.Error) {
 			refused = false
 			continue
 		}
@@ -177,7 +177,7 @@ func repeatKey(c api.Call, e *api.Error) string {
 }
 
 // heldAgainst reports whether a call's failure is the caller's to mend; nil is none.
-func heldAgainst(e *api.Error) bool { return e != nil && e.Type != api.ErrCancelled }
+func countedAgainst(e *api.Error) bool { return e != nil && e.Type != api.ErrCancelled }
 
 // unmakable reports whether a call is one that cannot be made at all: there is no such tool, or the arguments are refused.
 func unmakable(e *api.Error) bool {
@@ -186,7 +186,7 @@ func unmakable(e *api.Error) bool {
 }
 
 // carriedRepeats is what continue-as-new carries of the failures.
-func (r *agentRun) carriedRepeats() *api.Repeats {
+func (r *agentRun) continuedRepeats() *api.Repeats {
 	if len(r.repeats.Calls) == 0 && r.repeats.Refused == 0 {
 		return nil
 	}

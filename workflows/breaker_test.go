@@ -122,7 +122,7 @@ func TestBreakerOverContinueAsNew(t *testing.T) {
 			break
 		}
 		input, earlier = l.continued()
-		if c := input.Carry.Repeats; c == nil || len(c.Calls) != 1 || c.Calls[0].Count != turn || c.Told != (turn >= 2) {
+		if c := input.State.Repeats; c == nil || len(c.Calls) != 1 || c.Calls[0].Count != turn || c.Told != (turn >= 2) {
 			t.Fatalf("after turn %d it carries %+v", turn, c)
 		}
 		if turn == 3 && !strings.Contains(l.prompts[0].Messages[5].Text, "[hint: this has now failed 2 times") {

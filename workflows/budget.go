@@ -28,9 +28,9 @@ func (b *budget) spent(used api.Usage) string {
 
 // divide gives each sub-agent of a turn an equal share of what is left when every admitted call of the turn is made.
 // Each of them may run while the others do, so that together they use no more than there is.
-func (b *budget) divide(used api.Usage, verdicts []api.Verdict) {
+func (b *budget) divide(used api.Usage, decisions []api.AdmissionDecision) {
 	admitted, agents, claims := 0, 0, 0
-	for _, v := range verdicts {
+	for _, v := range decisions {
 		if v.Error != nil {
 			continue
 		}

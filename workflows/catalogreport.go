@@ -24,7 +24,7 @@ func CatalogReport(ctx workflow.Context, in api.CatalogRequest) (api.CatalogRepo
 	if in.Lanes {
 		return lanesReport(ctx, in.Workers)
 	}
-	answers := ask(ctx, in.Workers, api.CatalogActivity)
+	answers := ask(ctx, in.Workers, api.ReportCatalogActivity)
 	report := api.CatalogReport{Catalogs: map[string]json.RawMessage{}}
 	size := 0
 	for i, answer := range answers {
@@ -36,9 +36,9 @@ func CatalogReport(ctx workflow.Context, in api.CatalogRequest) (api.CatalogRepo
 		w := a.WorkerCatalog
 		if err != nil {
 			w = api.WorkerCatalog{Failure: whySilent(err)}
-		} else if _, known := report.Catalogs[w.Digest]; !known && size+len(a.Held) <= maxCatalogs {
-			report.Catalogs[w.Digest] = a.Held
-			size += len(a.Held)
+		} else if _, known := report.Catalogs[w.Digest]; !known && size+len(a.Hosted) <= maxCatalogs {
+			report.Catalogs[w.Digest] = a.Hosted
+			size += len(a.Hosted)
 		}
 		w.Worker = in.Workers[i]
 		report.Workers = append(report.Workers, w)
@@ -65,7 +65,7 @@ func ask(ctx workflow.Context, workers []string, question string) []workflow.Fut
 // lanesReport asks what happened on the workers' lanes.
 func lanesReport(ctx workflow.Context, workers []string) (api.CatalogReport, error) {
 	var report api.CatalogReport
-	for i, answer := range ask(ctx, workers, api.LanesActivity) {
+	for i, answer := range ask(ctx, workers, api.ReportLanesActivity) {
 		var w api.WorkerLanes
 		err := answer.Get(ctx, &w)
 		if ctx.Err() != nil {

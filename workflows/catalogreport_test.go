@@ -20,7 +20,7 @@ import (
 // reportOf runs a catalog report of workers that answer as given, by the number in which they are asked.
 func reportOf(t *testing.T, answers ...func() (api.CatalogAnswer, error)) (api.CatalogReport, error) {
 	t.Helper()
-	return ask(t, api.CatalogRequest{}, api.CatalogActivity, answers...)
+	return ask(t, api.CatalogRequest{}, api.ReportCatalogActivity, answers...)
 }
 
 // ask runs a report of workers that answer a question as given, by the number in which they are asked.
@@ -48,10 +48,10 @@ func ask[T any](t *testing.T, request api.CatalogRequest, question string, answe
 	return report, err
 }
 
-func holds(digest string, tools ...api.ToolVersion) func() (api.CatalogAnswer, error) {
+func hosts(digest string, tools ...api.ToolVersion) func() (api.CatalogAnswer, error) {
 	return func() (api.CatalogAnswer, error) {
-		held, err := json.Marshal(api.Pack(tools))
-		return api.CatalogAnswer{WorkerCatalog: api.WorkerCatalog{Digest: digest, Tools: len(tools)}, Held: held}, err
+		hosted, err := json.Marshal(api.Pack(tools))
+		return api.CatalogAnswer{WorkerCatalog: api.WorkerCatalog{Digest: digest, Tools: len(tools)}, Hosted: hosted}, err
 	}
 }
 
@@ -59,15 +59,15 @@ func holds(digest string, tools ...api.ToolVersion) func() (api.CatalogAnswer, e
 func TestCatalogReport(t *testing.T) {
 	one := api.ToolVersion{Name: "echo", Version: "1.0.0", Digest: "x"}
 	report, err := reportOf(t,
-		holds("a", one),
+		hosts("a", one),
 		func() (api.CatalogAnswer, error) {
 			return api.CatalogAnswer{}, errors.New("it is broken")
 		},
-		holds("b"),
+		hosts("b"),
 		func() (api.CatalogAnswer, error) {
 			return api.CatalogAnswer{}, temporal.NewTimeoutError(1, nil)
 		},
-		holds("a", one),
+		hosts("a", one),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -84,8 +84,8 @@ func TestCatalogReport(t *testing.T) {
 		t.Errorf("failures: %q, %q", report.Workers[1].Failure, report.Workers[3].Failure)
 	}
 	for digest, want := range map[string]string{"a": "[{echo 1.0.0 x}]", "b": "[]", "c": "[]"} {
-		if held, err := report.Held(digest); err != nil || fmt.Sprint(held) != want {
-			t.Errorf("catalog %s: %v, %v", digest, held, err)
+		if hosted, err := report.Hosted(digest); err != nil || fmt.Sprint(hosted) != want {
+			t.Errorf("catalog %s: %v, %v", digest, hosted, err)
 		}
 	}
 	if len(report.Catalogs) != 2 {
@@ -101,22 +101,22 @@ func TestCatalogReportIsBounded(t *testing.T) {
 		for n := range 20_000 {
 			tools = append(tools, api.ToolVersion{Name: fmt.Sprintf("tool_%d", n), Version: "1.0.0", Digest: api.Digest([]byte(fmt.Sprint(i, n)))})
 		}
-		many = append(many, holds(fmt.Sprint("catalog", i), tools...))
+		many = append(many, hosts(fmt.Sprint("catalog", i), tools...))
 	}
 	report, err := reportOf(t, many...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	held, err := report.Held("catalog0")
-	if len(report.Workers) != 8 || len(report.Catalogs) >= 8 || len(held) != 20_000 || err != nil {
-		t.Errorf("%d workers, %d catalogs, %d tools of the first, %v", len(report.Workers), len(report.Catalogs), len(held), err)
+	hosted, err := report.Hosted("catalog0")
+	if len(report.Workers) != 8 || len(report.Catalogs) >= 8 || len(hosted) != 20_000 || err != nil {
+		t.Errorf("%d workers, %d catalogs, %d tools of the first, %v", len(report.Workers), len(report.Catalogs), len(hosted), err)
 	}
 }
 
 // Asked for lanes, the same workflow tells of every worker what it counted, or why it said nothing, and of no tools.
 func TestLanesReport(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	report, err := ask(t, api.CatalogRequest{Lanes: true}, api.LanesActivity,
+	report, err := ask(t, api.CatalogRequest{Lanes: true}, api.ReportLanesActivity,
 		func() (api.WorkerLanes, error) {
 			return api.WorkerLanes{Worker: "of another name", Since: began, Lanes: map[string]api.LaneCounts{"http": {Running: 2, Acquired: 5}}}, nil
 		},
@@ -138,7 +138,7 @@ func TestLanesReport(t *testing.T) {
 
 // A report that is cancelled ends, whatever it asks for.
 func TestCatalogReportCancelled(t *testing.T) {
-	for question, lanes := range map[string]bool{api.CatalogActivity: false, api.LanesActivity: true} {
+	for question, lanes := range map[string]bool{api.ReportCatalogActivity: false, api.ReportLanesActivity: true} {
 		var suite testsuite.WorkflowTestSuite
 		suite.SetLogger(quiet{})
 		env := suite.NewTestWorkflowEnvironment()

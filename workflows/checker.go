@@ -12,7 +12,7 @@ func (r *agentRun) check(ctx workflow.Context, result api.RunResult) api.RunResu
 	if checker == nil {
 		return result
 	}
-	checked := checker.Judge(r.askChecker(ctx, *checker, result.Answer))
+	checked := checker.Evaluate(r.askChecker(ctx, *checker, result.Answer))
 	result.Checked = &checked
 	return r.pipeline.tally(result)
 }
@@ -32,18 +32,18 @@ func (r *agentRun) askChecker(ctx workflow.Context, checker api.Checker, answer 
 
 // makeOne admits and makes a call, and waits for its outcome. The error says that it could not be admitted.
 func (p *pipeline) makeOne(ctx workflow.Context, c api.Call) (api.CallOutcome, error) {
-	verdicts, err := p.admitTogether(ctx, []api.Call{c}, 0)
+	decisions, err := p.admitBatch(ctx, []api.Call{c}, 0)
 	if err != nil {
 		return api.CallOutcome{}, err
 	}
-	v := verdicts[0]
+	v := decisions[0]
 	switch {
 	case v.Error != nil:
 		return p.refused(c, v), nil
 	case v.Result != nil:
 		return p.overridden(c, v), nil
 	}
-	p.divide(p.usage, verdicts)
+	p.divide(p.usage, decisions)
 	p.control.approvals.ask(ctx, c, v)
 	out, again := p.outcome(ctx, c, v, p.execute(ctx, c, v))
 	for again != nil {

@@ -177,20 +177,20 @@ func (r *agentRun) sumUp(ctx workflow.Context, s shortening, frame int) (api.Mes
 }
 
 // resume restores what carriedWindow and carriedRepeats gave.
-func (r *agentRun) resume(carry *api.Carry) {
-	if carry.Window != nil {
-		r.window = *carry.Window
+func (r *agentRun) resume(continueState *api.ContinueState) {
+	if continueState.Window != nil {
+		r.window = *continueState.Window
 	}
-	if carry.Repeats != nil {
-		r.repeats = *carry.Repeats
+	if continueState.Repeats != nil {
+		r.repeats = *continueState.Repeats
 	}
-	if carry.Limits != nil {
-		r.limits, r.asked = *carry.Limits, carry.Grants
+	if continueState.Limits != nil {
+		r.limits, r.asked = *continueState.Limits, continueState.Grants
 	}
 }
 
 // carriedWindow is what continue-as-new carries of the window; nothing for a run without compaction.
-func (r *agentRun) carriedWindow() *api.Window {
+func (r *agentRun) continuedWindow() *api.Window {
 	if r.window.Size == 0 && r.window.Compactions == 0 && r.window.Task == 0 {
 		return nil
 	}

@@ -261,11 +261,11 @@ func TestCompactionOfEarlier(t *testing.T) {
 	l.SetContinueAsNewSuggested(true)
 	l.says(790, greets(200))
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: windowed(), Prompt: "My own task."}, encoded)
-	next, carried := l.continued()
-	if w := next.Carry.Window; w == nil || w.Size != 1000 || w.Tokens < 791 || w.Task != 11 || w.Compactions != 0 {
-		t.Fatalf("carried: %+v", next.Carry.Window)
+	next, continued := l.continued()
+	if w := next.State.Window; w == nil || w.Size != 1000 || w.Tokens < 791 || w.Task != 11 || w.Compactions != 0 {
+		t.Fatalf("carried: %+v", next.State.Window)
 	}
-	next.Carry.Window.Tokens = 850
+	next.State.Window.Tokens = 850
 
 	second := newLab(t)
 	second.says(300, api.Message{Text: "there were words"})
@@ -275,7 +275,7 @@ func TestCompactionOfEarlier(t *testing.T) {
 		second.says(300, api.Message{Text: "words, and a greeting"})
 	}
 	second.says(300, api.Message{Text: "done"})
-	second.ExecuteWorkflow(api.AgentWorkflow, next, carried)
+	second.ExecuteWorkflow(api.AgentWorkflow, next, continued)
 	second.result()
 	expect(t, "the first activities", second.ids()[:2], []string{"compact-1", "turn-2"})
 	if got := shown(second.prompts[1]); !strings.HasPrefix(got, "system summary") || !strings.HasSuffix(got, " user assistant 1.1") {

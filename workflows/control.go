@@ -47,8 +47,8 @@ func newControl(ctx workflow.Context, agent bool) (*control, error) {
 }
 
 // restore takes what an earlier execution of the run left.
-func (c *control) restore(carry *api.Carry) {
-	c.paused, c.inbox.known = carry.Paused, carry.Sent
+func (c *control) restore(continueState *api.ContinueState) {
+	c.paused, c.inbox.known = continueState.Paused, continueState.Sent
 }
 
 func (c *control) mayPause(_ workflow.Context, p api.Pause) error {

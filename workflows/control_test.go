@@ -53,14 +53,14 @@ func said(messages []api.Message) []string {
 func TestSend(t *testing.T) {
 	l := newLab(t)
 	l.calls = func(context.Context) {
-		l.update(api.SendUpdate, "one", message("during calls"))
-		l.SignalWorkflow(api.SendSignal, api.Sent{ID: "one", Text: "during calls", By: "ada"})
-		l.SignalWorkflow(api.SendSignal, api.Sent{ID: "two", Text: "by signal", By: "ada"})
-		l.SignalWorkflow(api.SendSignal, api.Sent{ID: "three", Text: " ", By: "ada"})
+		l.update(api.SendMessageUpdate, "one", message("during calls"))
+		l.SignalWorkflow(api.SendMessageSignal, api.Sent{ID: "one", Text: "during calls", By: "ada"})
+		l.SignalWorkflow(api.SendMessageSignal, api.Sent{ID: "two", Text: "by signal", By: "ada"})
+		l.SignalWorkflow(api.SendMessageSignal, api.Sent{ID: "three", Text: " ", By: "ada"})
 	}
 	l.tell(api.Message{Calls: []api.Call{{Tool: "echo", Arguments: `{"value":1}`}, {Tool: "broken", Arguments: `{}`}}})
 	l.answers = append(l.answers, func() (api.ModelResponse, error) {
-		l.update(api.SendUpdate, "four", message("wait"))
+		l.update(api.SendMessageUpdate, "four", message("wait"))
 		return api.ModelResponse{Message: api.Message{Text: "too early"}, Stop: api.StopAnswer}, nil
 	})
 	l.tell(api.Message{Text: "now done"})
@@ -84,7 +84,7 @@ func TestSendAtLimit(t *testing.T) {
 	var late *update
 	for _, m := range []api.Message{{Text: "my answer"}, {Text: "as far as I got"}} {
 		l.answers = append(l.answers, func() (api.ModelResponse, error) {
-			late = l.update(api.SendUpdate, m.Text, message("what about it?"))
+			late = l.update(api.SendMessageUpdate, m.Text, message("what about it?"))
 			return api.ModelResponse{Message: m, Stop: api.StopAnswer}, nil
 		})
 	}
@@ -104,17 +104,17 @@ func TestSendRefused(t *testing.T) {
 	got := map[string]*update{}
 	l.calls = func(context.Context) {
 		long := strings.Repeat("x", api.MaxSentText)
-		got["empty"] = l.update(api.SendUpdate, "a", message(" "))
-		got["too long"] = l.update(api.SendUpdate, "b", message(long+"x"))
-		got["nobody's"] = l.update(api.SendUpdate, "c", api.Sent{Text: "x"})
-		got["long name"] = l.update(api.SendUpdate, "d", api.Sent{Text: "x", By: strings.Repeat("b", 300)})
-		got["first"], got["second"] = l.update(api.SendUpdate, "e", message(long)), l.update(api.SendUpdate, "f", message(long))
-		got["full"] = l.update(api.SendUpdate, "g", message("x"))
+		got["empty"] = l.update(api.SendMessageUpdate, "a", message(" "))
+		got["too long"] = l.update(api.SendMessageUpdate, "b", message(long+"x"))
+		got["nobody's"] = l.update(api.SendMessageUpdate, "c", api.Sent{Text: "x"})
+		got["long name"] = l.update(api.SendMessageUpdate, "d", api.Sent{Text: "x", By: strings.Repeat("b", 300)})
+		got["first"], got["second"] = l.update(api.SendMessageUpdate, "e", message(long)), l.update(api.SendMessageUpdate, "f", message(long))
+		got["full"] = l.update(api.SendMessageUpdate, "g", message("x"))
 	}
 	l.runAgent(agent(step(call("echo", `{"value":1}`)), answer("done")), "Go.")
 	l.result()
 	p := newLab(t)
-	p.calls = func(context.Context) { got["plan"] = p.update(api.SendUpdate, "a", message("x")) }
+	p.calls = func(context.Context) { got["plan"] = p.update(api.SendMessageUpdate, "a", message("x")) }
 	p.runPlan("calls: [{id: a, tool: echo, arguments: {value: 1}}]")
 	p.result()
 	for what, want := range map[string]api.ControlErrorType{"empty": api.ControlMalformed, "too long": api.ControlMalformed,
@@ -132,14 +132,14 @@ func TestControlsAreBounded(t *testing.T) {
 	var unread, over, paused, resumed *update
 	l.calls = func(context.Context) {
 		for n := range api.MaxUnseenMessages {
-			l.update(api.SendUpdate, fmt.Sprint("m", n), message("x"))
+			l.update(api.SendMessageUpdate, fmt.Sprint("m", n), message("x"))
 		}
-		unread = l.update(api.SendUpdate, "unread", message("x"))
+		unread = l.update(api.SendMessageUpdate, "unread", message("x"))
 		for n := range (api.MaxControls - api.MaxUnseenMessages) / 2 {
 			l.update(api.PauseUpdate, fmt.Sprint("p", n), api.Pause{By: "ada"})
 			resumed = l.update(api.ResumeUpdate, fmt.Sprint("r", n), api.Pause{By: "ada"})
 		}
-		over = l.update(api.SendUpdate, "over", message("x"))
+		over = l.update(api.SendMessageUpdate, "over", message("x"))
 		paused = l.update(api.PauseUpdate, "paused", api.Pause{By: "ada"})
 	}
 	l.runAgent(agent(step(call("echo", `{"value":1}`)), answer("done")), "Go.")
@@ -198,7 +198,7 @@ func TestPauseAgent(t *testing.T) {
 			l.tell(api.Message{Text: "second"})
 			l.RegisterDelayedCallback(func() {
 				if end == "resumed after a message" {
-					l.tellRun(api.SendUpdate, "s", message("and?"))
+					l.tellRun(api.SendMessageUpdate, "s", message("and?"))
 				}
 				if end == "cancelled" {
 					l.CancelWorkflow()
@@ -274,13 +274,13 @@ func TestPauseKeepsCalls(t *testing.T) {
 func TestPauseIsCarried(t *testing.T) {
 	l := newLab(t)
 	l.calls = func(context.Context) {
-		l.update(api.SendUpdate, "one", message("remember"))
+		l.update(api.SendMessageUpdate, "one", message("remember"))
 		l.update(api.PauseUpdate, "p", api.Pause{By: "ada", Reason: "a look"})
 	}
 	l.SetContinueAsNewSuggested(true)
 	l.runAgent(agent(step(call("echo", `{"value":1}`)), answer("done")), "Go.")
 	next, earlier := l.continued()
-	c := next.Carry
+	c := next.State
 	if c.Paused == nil || c.Paused.By != "ada" || c.Paused.Reason != "a look" || c.Paused.Since.IsZero() || len(c.Sent) != 1 || c.Sent[0] != "one" {
 		t.Fatalf("carried over: %+v", c)
 	}
@@ -291,7 +291,7 @@ func TestPauseIsCarried(t *testing.T) {
 	var again *update
 	second.RegisterDelayedCallback(func() {
 		expect(t, "activities of the second part while it is paused", second.ids(), nil)
-		again = second.tellRun(api.SendUpdate, "one", message("remember"))
+		again = second.tellRun(api.SendMessageUpdate, "one", message("remember"))
 		second.tellRun(api.ResumeUpdate, "r", api.Pause{By: "ada"})
 	}, time.Hour)
 	second.ExecuteWorkflow(api.AgentWorkflow, next, earlier)
@@ -319,15 +319,15 @@ func TestSentWhileCarrying(t *testing.T) {
 	l.says(10, greets(2))
 	var sent *update
 	l.answers = append(l.answers, func() (api.ModelResponse, error) {
-		sent = l.update(api.SendUpdate, "late", message("remember"))
+		sent = l.update(api.SendMessageUpdate, "late", message("remember"))
 		return api.ModelResponse{Message: api.Message{Text: "noise"}, Stop: api.StopAnswer}, nil
 	})
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: toldAgent(), Prompt: "Go."}, encoded)
-	_, carried := l.continued()
+	_, continued := l.continued()
 	if refused := sent.refusal(t); refused != "" {
 		t.Fatalf("the message was refused as %q", refused)
 	}
-	if got, err := api.DecodeMessages(carried); err != nil || got[len(got)-1].Text != "remember" {
+	if got, err := api.DecodeMessages(continued); err != nil || got[len(got)-1].Text != "remember" {
 		t.Errorf("the last message carried over is %.100s, error %v", got[len(got)-1].Text, err)
 	}
 }

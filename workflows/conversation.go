@@ -10,7 +10,7 @@ type conversation struct {
 	messages []api.Message
 	chain    string
 	// seen is how many messages the model steps so far were told of; fresh has the digests of the rest.
-	seen      int
+	runFacts  int
 	seenChain string
 	fresh     []string
 }
@@ -33,7 +33,7 @@ func (c *conversation) replace(messages []api.Message) {
 
 // markSeen makes all messages so far ones that a process either has or asks for by query.
 func (c *conversation) markSeen() {
-	c.seen, c.seenChain, c.fresh = len(c.messages), c.chain, nil
+	c.runFacts, c.seenChain, c.fresh = len(c.messages), c.chain, nil
 }
 
 // size is about how many bytes the messages take.
@@ -56,7 +56,7 @@ func (r *agentRun) page(from int) (api.Page, error) {
 // labels are those that the run has seen by now.
 func (r *agentRun) labels() []string {
 	if r.pipeline == nil {
-		return r.recalled
+		return r.loaded
 	}
-	return r.pipeline.seen.labels
+	return r.pipeline.runFacts.labels
 }

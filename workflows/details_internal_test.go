@@ -10,12 +10,12 @@ import (
 
 // underLoad are the details of a run of which 5,000 calls of 40 tools are under way and 100 wait for approval.
 func underLoad() *details {
-	p := &pipeline{seen: newSeen(api.RunInput{}), control: &control{approvals: &approvals{}}, questions: &questions{}}
+	p := &pipeline{runFacts: newRunFacts(api.RunInput{}), control: &control{approvals: &approvals{}}, questions: &questions{}}
 	for i := range 5000 {
 		id := fmt.Sprint(i)
-		p.seen.admitted([]api.Call{{Tool: fmt.Sprint("tool", i%40)}}, []api.Verdict{{ID: id}})
+		p.runFacts.admitted([]api.Call{{Tool: fmt.Sprint("tool", i%40)}}, []api.AdmissionDecision{{ID: id}})
 		if i%10 == 0 {
-			p.seen.begin(id, nil)
+			p.runFacts.begin(id, nil)
 		}
 	}
 	for i := range 100 {
@@ -27,11 +27,11 @@ func underLoad() *details {
 // TestSeenCounts proves that the counts of calls under way are those of the calls, through their whole lives and whatever is
 // said of them twice.
 func TestSeenCounts(t *testing.T) {
-	s := newSeen(api.RunInput{})
+	s := newRunFacts(api.RunInput{})
 	calls := []api.Call{{Tool: "a"}, {Tool: "a"}, {Tool: "b"}}
-	verdicts := []api.Verdict{{ID: "1"}, {ID: "2"}, {ID: "3"}}
-	s.admitted(calls, verdicts)
-	s.admitted(calls[:1], verdicts[:1])
+	decisions := []api.AdmissionDecision{{ID: "1"}, {ID: "2"}, {ID: "3"}}
+	s.admitted(calls, decisions)
+	s.admitted(calls[:1], decisions[:1])
 	s.begin("1", []part{{Part: api.Part{ID: "1"}}, {Part: api.Part{ID: "2"}}})
 	s.begin("of nobody", nil)
 	if a, b := s.tools["a"], s.tools["b"]; a != (underWay{running: 2}) || b != (underWay{waiting: 1}) || len(s.begun) != 2 {

@@ -84,15 +84,15 @@ func (d *details) state() string {
 	if p.control.paused != nil {
 		parts = append(parts, "**Paused** "+plainMarkdown(strings.TrimPrefix(p.control.paused.Note(), "paused "), maxDetailsText))
 	}
-	if p.room.undoing {
+	if p.historyBudget.undoing {
 		parts = append(parts, "**Undoes** what it has done")
 	}
 	parts = append(parts, d.waitsFor()...)
-	switch running := len(p.seen.begun); {
+	switch running := len(p.runFacts.begun); {
 	case running > 0:
 		parts = append(parts, "**Runs** "+counted(running, "call"))
 	case len(parts) > 0:
-	case d.agent && len(p.seen.open) == 0:
+	case d.agent && len(p.runFacts.open) == 0:
 		parts = append(parts, "**Waits for its model**")
 	default:
 		parts = append(parts, "**Checks its calls**")
@@ -170,7 +170,7 @@ func (d *details) underWay() string {
 		name  string
 		count func(underWay) int
 	}{{"running", func(u underWay) int { return u.running }}, {"waiting", func(u underWay) int { return u.waiting }}} {
-		if named := toolCounts(d.pipeline.seen.tools, list.count); named != "" {
+		if named := toolCounts(d.pipeline.runFacts.tools, list.count); named != "" {
 			lines = append(lines, list.name+": "+named)
 		}
 	}

@@ -12,13 +12,13 @@ import (
 // All returns the workflows by the name they are registered under.
 func All() map[string]any {
 	return map[string]any{
-		api.AgentWorkflow:     showingAgent,
-		api.PlanWorkflow:      showing(Plan),
-		api.CallWorkflow:      showing(DirectCall),
-		api.ScheduledWorkflow: ScheduledRun,
-		api.VerdictWorkflow:   Verdict,
-		api.CatalogWorkflow:   CatalogReport,
-		api.LaneWorkflow:      LaneKeeper,
-		api.KeysWorkflow:      LaneKeys,
+		api.AgentWorkflow:      showingAgent,
+		api.PlanWorkflow:       showing(Plan),
+		api.CallWorkflow:       showing(DirectCall),
+		api.ScheduledWorkflow:  ScheduledRun,
+		api.EvaluationWorkflow: Evaluation,
+		api.CatalogWorkflow:    CatalogReport,
+		api.LaneSlotsWorkflow:  LaneKeeper,
+		api.LaneKeysWorkflow:   LaneKeys,
 	}
 }

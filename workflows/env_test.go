@@ -43,8 +43,8 @@ type lab struct {
 	calls  func(context.Context)
 	admits func(context.Context)
 	// pinned and verdicts change what pin and admit answer, as a worker of another version might.
-	pinned   func(*api.Pinned)
-	verdicts func([]api.Verdict)
+	pinned    func(*api.Pinned)
+	decisions func([]api.AdmissionDecision)
 	// scheduled are the activities that were started, attempts included, in order.
 	scheduled []scheduled
 	// queries counts what the activities asked the run.
@@ -122,21 +122,21 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 		}
 		return pinned, err
 	}, activity.RegisterOptions{Name: api.PinActivity})
-	l.RegisterActivityWithOptions(func(ctx context.Context, r api.AdmitRequest) ([]api.Verdict, error) {
+	l.RegisterActivityWithOptions(func(ctx context.Context, r api.AdmissionRequest) ([]api.AdmissionDecision, error) {
 		if l.admits != nil {
 			l.admits(ctx)
 		}
-		verdicts, err := first.Admit(ctx, r)
-		if l.verdicts != nil {
-			l.verdicts(verdicts)
+		decisions, err := first.Admit(ctx, r)
+		if l.decisions != nil {
+			l.decisions(decisions)
 		}
-		return verdicts, err
+		return decisions, err
 	}, activity.RegisterOptions{Name: api.AdmitActivity})
-	l.RegisterActivityWithOptions(first.Edit, activity.RegisterOptions{Name: api.EditActivity})
-	l.RegisterActivityWithOptions(first.Limit, activity.RegisterOptions{Name: api.LimitActivity})
-	l.RegisterActivityWithOptions(first.Open, activity.RegisterOptions{Name: api.OpenActivity})
-	l.RegisterActivityWithOptions(first.Settle, activity.RegisterOptions{Name: api.SettleActivity})
-	l.RegisterActivityWithOptions(first.Reply, activity.RegisterOptions{Name: api.ReplyActivity})
+	l.RegisterActivityWithOptions(first.Edit, activity.RegisterOptions{Name: api.AdmitEditActivity})
+	l.RegisterActivityWithOptions(first.Limit, activity.RegisterOptions{Name: api.DescribeLimitActivity})
+	l.RegisterActivityWithOptions(first.Open, activity.RegisterOptions{Name: api.OpenKeyActivity})
+	l.RegisterActivityWithOptions(first.FinalizeResult, activity.RegisterOptions{Name: api.FinalizeResultActivity})
+	l.RegisterActivityWithOptions(first.Reply, activity.RegisterOptions{Name: api.CheckReplyActivity})
 	l.RegisterActivityWithOptions(last.RunHook, activity.RegisterOptions{Name: api.HookActivity})
 	l.RegisterActivityWithOptions(last.ModelStep, activity.RegisterOptions{Name: api.ModelActivity})
 	l.RegisterDynamicActivity(func(ctx context.Context, input converter.EncodedValues) (api.Result, error) {
@@ -190,7 +190,7 @@ func (l *lab) started(info *activity.Info, _ context.Context, args converter.Enc
 		err = args.Get(&s.step)
 	case api.HookActivity:
 		err = args.Get(&s.hook)
-	case api.NotifyActivity:
+	case api.NotifyApprovalActivity:
 	default:
 		err = args.Get(&s.call)
 	}

@@ -18,21 +18,21 @@ const (
 // again schedules a call once more that a worker has handed back before it began it, as failure says: with the same id and
 // the same options. It returns nil where the call is over: it began, it was handed back too often, or the run is cancelled;
 // over is its error then.
-func (p *pipeline) again(ctx workflow.Context, c api.Call, v api.Verdict, failure *api.Error) (next workflow.Future, over *api.Error) {
-	n := p.handedBack[c.ID]
+func (p *pipeline) again(ctx workflow.Context, c api.Call, v api.AdmissionDecision, failure *api.Error) (next workflow.Future, over *api.Error) {
+	n := p.requeued[c.ID]
 	switch {
-	case !failure.NotBegun || n == api.MaxHandBacks:
+	case !failure.NotStarted || n == api.MaxRequeues:
 		return nil, failure
 	case ctx.Err() != nil:
-		return nil, api.NotStarted()
+		return nil, api.NotStartedError()
 	}
-	p.handedBack[c.ID]++
+	p.requeued[c.ID]++
 	next, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		var r api.Result
 		options := workflow.TimerOptions{Summary: "call " + c.ID + " was handed back"}
 		if workflow.NewTimerWithOptions(ctx, pauseAfter(n), options).Get(ctx, nil) != nil || p.control.goOn(ctx) != nil {
-			end.SetError(api.NotStarted())
+			end.SetError(api.NotStartedError())
 			return
 		}
 		err := p.schedule(ctx, c, v).Get(ctx, &r)

@@ -15,12 +15,12 @@ import (
 )
 
 // notBegun is how a worker hands a call back.
-func notBegun() error {
-	return activities.Failure(&api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution, Message: "gave up the lane; nothing ran", NotBegun: true})
+func notStarted() error {
+	return activities.Failure(&api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution, Message: "gave up the lane; nothing ran", NotStarted: true})
 }
 
 // handBacks has the first n attempts of every call handed back; the workflow's times of all attempts are noted.
-func (l *lab) handBacks(n int, failure func() error) (attempts *[]time.Time) {
+func (l *lab) requeues(n int, failure func() error) (attempts *[]time.Time) {
 	attempts = &[]time.Time{}
 	l.handsBack = func(activity.Info) error {
 		l.mu.Lock()
@@ -38,7 +38,7 @@ func (l *lab) handBacks(n int, failure func() error) (attempts *[]time.Time) {
 // whatever its effect, after pauses that grow up to ten seconds, and that the run counts one call which succeeded.
 func TestHandedBackCalls(t *testing.T) {
 	l := newLab(t)
-	attempts := l.handBacks(api.MaxHandBacks, notBegun)
+	attempts := l.requeues(api.MaxRequeues, notStarted)
 	l.runAgent(agent(step(call("store", `{"text":"a"}`)), answer("done")), "Go.")
 	r := l.result()
 	if r.Usage.Calls != 1 || r.Usage.Failed != 0 || !slices.Equal(l.stored, []string{"a"}) {
@@ -49,12 +49,12 @@ func TestHandedBackCalls(t *testing.T) {
 		pauses = append(pauses, at.Sub((*attempts)[i]).Round(time.Second))
 	}
 	want := []time.Duration{0}
-	for n := 1; n < api.MaxHandBacks; n++ {
+	for n := 1; n < api.MaxRequeues; n++ {
 		want = append(want, min(time.Duration(n), 10)*time.Second)
 	}
 	expect(t, "pauses", pauses, want)
 	ids := l.ids()
-	if calls := ids[1 : len(ids)-1]; len(slices.Compact(slices.Clone(calls))) != 1 || len(calls) != api.MaxHandBacks+1 {
+	if calls := ids[1 : len(ids)-1]; len(slices.Compact(slices.Clone(calls))) != 1 || len(calls) != api.MaxRequeues+1 {
 		t.Errorf("activities %v", ids)
 	}
 }
@@ -63,12 +63,12 @@ func TestHandedBackCalls(t *testing.T) {
 // calls after it go on.
 func TestHandedBackTooOften(t *testing.T) {
 	l := newLab(t)
-	attempts := l.handBacks(api.MaxHandBacks+1, notBegun)
+	attempts := l.requeues(api.MaxRequeues+1, notStarted)
 	l.runAgent(agent(step(call("store", `{"text":"a"}`), call("store", `{"text":"b"}`)), answer("done")), "Go.")
 	if r := l.result(); r.Usage.Calls != 2 || r.Usage.Failed != 1 || !slices.Equal(l.stored, []string{"b"}) {
 		t.Errorf("usage %+v, stored %q", r.Usage, l.stored)
 	}
-	if told := l.toldOf(); !strings.Contains(told[0], "gave up the lane; nothing ran") || len(*attempts) != api.MaxHandBacks+2 {
+	if told := l.toldOf(); !strings.Contains(told[0], "gave up the lane; nothing ran") || len(*attempts) != api.MaxRequeues+2 {
 		t.Errorf("after %d attempts the model was told %q", len(*attempts), told)
 	}
 }
@@ -78,22 +78,22 @@ func TestHandedBackTooOften(t *testing.T) {
 func TestLostWhileWaiting(t *testing.T) {
 	waited := func() error { return temporal.NewHeartbeatTimeoutError(api.Waiting{Waiting: true}) }
 	began := func() error { return temporal.NewHeartbeatTimeoutError() }
-	room := 3
-	holds := lanes.Of(api.Lane{Name: "serial", Limit: 1, QueueSize: &room})
+	historyBudget := 3
+	hosts := lanes.Of(api.Lane{Name: "serial", Limit: 1, QueueSize: &historyBudget})
 	for name, test := range map[string]struct {
 		lanes    *lanes.Set
 		failure  func() error
 		attempts int
 		words    string
 	}{
-		"it waited":                    {holds, waited, 2, "1"},
-		"it began":                     {holds, began, 1, "ERROR outcome_unknown"},
+		"it waited":                    {hosts, waited, 2, "1"},
+		"it began":                     {hosts, began, 1, "ERROR outcome_unknown"},
 		"its lane has no room to wait": {lanes.Of(), waited, 1, "ERROR outcome_unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			l.lanes = test.lanes
-			attempts := l.handBacks(1, test.failure)
+			attempts := l.requeues(1, test.failure)
 			l.runAgent(agent(step(call("store", `{"text":"a"}`)), answer("done")), "Go.")
 			l.result()
 			if told := l.toldOf(); len(*attempts) != test.attempts || !strings.HasPrefix(told[0], "1.1 "+test.words) {
@@ -114,7 +114,7 @@ func TestHandedBackWhileCancelled(t *testing.T) {
 				if attempts++; attempts == cancelAt {
 					l.CancelWorkflow()
 				}
-				return notBegun()
+				return notStarted()
 			}
 			if cancelAt == 0 {
 				l.after(90*time.Second, l.CancelWorkflow)

@@ -27,7 +27,7 @@ func (r *agentRun) useHooks() {
 }
 
 // withHooks adds to a request for admission what hooks before the calls need.
-func (p *pipeline) withHooks(request *api.AdmitRequest) {
+func (p *pipeline) withHooks(request *api.AdmissionRequest) {
 	if len(p.hooks.BeforeCall) > 0 {
 		request.Hooks, request.Origin, request.Parent = p.hooks.BeforeCall, &p.origin, p.parent.Call
 	}
@@ -42,10 +42,10 @@ func heedsAnswers(ctx workflow.Context) bool {
 }
 
 // overridden returns the outcome of a call that was answered in the tool's place, and counts it.
-func (p *pipeline) overridden(c api.Call, v api.Verdict) api.CallOutcome {
+func (p *pipeline) overridden(c api.Call, v api.AdmissionDecision) api.CallOutcome {
 	p.usage.Calls++
 	out := api.CallOutcome{ID: c.ID, Tool: c.Tool, Result: v.Result}
-	p.seen.ended(out, p.tools[c.Tool])
+	p.runFacts.ended(out, p.tools[c.Tool])
 	return out
 }
 
@@ -139,10 +139,10 @@ func (r *agentRun) ending(ctx workflow.Context, result api.RunResult, failure er
 func (r *agentRun) runHook(ctx workflow.Context, point api.HookPoint, n int, h api.Hook, end *api.RunEnd) (answer api.HookAnswer, err error) {
 	p, c := r.pipeline, &r.conversation
 	request := api.HookRequest{Point: point, Hook: h, Agent: r.agent.Name, Prompt: r.hookPrompt(), Origin: p.origin, Parent: p.parent.Call, End: end,
-		Conversation: api.ModelRequest{Run: p.origin.Run, Turn: r.turn, Chain: c.seenChain, Seen: c.seen, New: c.fresh}}
+		Conversation: api.ModelRequest{Run: p.origin.Run, Turn: r.turn, Chain: c.seenChain, Seen: c.runFacts, New: c.fresh}}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: p.queue, ActivityID: fmt.Sprintf("%s-%d", point, n+1), StartToCloseTimeout: h.Within() + graceAfterTimeout,
-		HeartbeatTimeout: hookHeartbeat, WaitForCancellation: true, Summary: "hook " + h.Name, Priority: p.rank.step(api.Route{}),
+		HeartbeatTimeout: hookHeartbeat, WaitForCancellation: true, Summary: "hook " + h.Name, Priority: p.priority.step(api.Route{}),
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: hookAttempts, InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2},
 	})
 	err = workflow.ExecuteActivity(ctx, api.HookActivity, request).Get(ctx, &answer)
@@ -176,8 +176,8 @@ const maxHookPrompt = 64 << 10
 // hookPrompt is the prompt with which the run's chain began, as hooks are told it.
 func (r *agentRun) hookPrompt() string {
 	switch {
-	case r.in.Carry != nil:
-		return r.in.Carry.Prompt
+	case r.in.State != nil:
+		return r.in.State.Prompt
 	case r.agent.Hooks.NoneOfRun() && r.agent.Checker == nil:
 		return ""
 	case len(r.in.Prompt) > maxHookPrompt:

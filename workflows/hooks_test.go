@@ -18,7 +18,7 @@ import (
 // hookFuncs are what the hooks of a lab do; each is registered under the name of its point. A nil one does nothing.
 type hookFuncs struct {
 	beforeRun, retrieve func(activities.HookRun) (string, error)
-	before              func(activities.HookCall) (activities.HookVerdict, error)
+	before              func(activities.HookCall) (activities.HookDecision, error)
 	after               func(activities.HookCall, json.RawMessage) (json.RawMessage, error)
 	end                 func(context.Context, api.HookPoint, activities.HookEnd) error
 }
@@ -35,7 +35,7 @@ func (l *lab) registerHooks() *activities.Hooks {
 	hooks, err := activities.NewHooks(
 		activities.NewBeforeRun("before_run", func(_ context.Context, r activities.HookRun) (string, error) { return l.hooks.beforeRun(r) }),
 		activities.NewMemoryRetrieve("memory_retrieve", func(_ context.Context, r activities.HookRun) (string, error) { return l.hooks.retrieve(r) }),
-		activities.NewBeforeCall("before_call", func(_ context.Context, c activities.HookCall) (activities.HookVerdict, error) {
+		activities.NewBeforeCall("before_call", func(_ context.Context, c activities.HookCall) (activities.HookDecision, error) {
 			return l.hooks.before(c)
 		}),
 		activities.NewAfterCall("after_call", func(_ context.Context, c activities.HookCall, output json.RawMessage) (json.RawMessage, error) {
@@ -102,11 +102,11 @@ func TestRunHooks(t *testing.T) {
 	}
 	expect(t, "told", told, []string{"before tester Go.", "memory_write answered done Go.", "after_run answered done Go."})
 	expect(t, "activities", l.ids(), []string{"before_run-1", "memory_retrieve-1", "turn-1", "1.1", "turn-2", "memory_write-1", "after_run-1"})
-	var seen []string
+	var runFacts []string
 	for _, m := range l.prompts[0].Messages {
-		seen = append(seen, string(m.Role)+" "+m.Text)
+		runFacts = append(runFacts, string(m.Role)+" "+m.Text)
 	}
-	expect(t, "the model sees", seen, []string{"system Test.", "system They like it short: Go.", "user Go."})
+	expect(t, "the model sees", runFacts, []string{"system Test.", "system They like it short: Go.", "user Go."})
 }
 
 // TestRunHooksRefuse proves how hooks before a run keep it from beginning: by refusing it, and by failing where that blocks.
@@ -204,16 +204,16 @@ func TestRunHooksEnd(t *testing.T) {
 // place, and change their results; one failing call affects no other, and none of it costs an event.
 func TestCallHooks(t *testing.T) {
 	l := newLab(t)
-	l.hooks.before = func(c activities.HookCall) (activities.HookVerdict, error) {
+	l.hooks.before = func(c activities.HookCall) (activities.HookDecision, error) {
 		switch {
 		case strings.Contains(string(c.Arguments), "secret"):
-			return activities.HookVerdict{Block: "no secrets"}, nil
+			return activities.HookDecision{Block: "no secrets"}, nil
 		case strings.Contains(string(c.Arguments), "cheap"):
-			return activities.HookVerdict{Arguments: json.RawMessage(`{"text":"cheaper"}`)}, nil
+			return activities.HookDecision{Arguments: json.RawMessage(`{"text":"cheaper"}`)}, nil
 		case c.Tool == "greet":
-			return activities.HookVerdict{Override: json.RawMessage(`"hello from the hook"`)}, nil
+			return activities.HookDecision{Override: json.RawMessage(`"hello from the hook"`)}, nil
 		}
-		return activities.HookVerdict{}, nil
+		return activities.HookDecision{}, nil
 	}
 	l.hooks.after = func(c activities.HookCall, output json.RawMessage) (json.RawMessage, error) {
 		if c.Tool == "echo" {
@@ -231,14 +231,14 @@ func TestCallHooks(t *testing.T) {
 	slices.Sort(l.executed)
 	expect(t, "executed", l.executed, []string{"1.2 store", "1.4 echo", "1.5 broken"})
 	expect(t, "stored", l.stored, []string{"cheaper"})
-	var seen []string
+	var runFacts []string
 	for _, m := range l.conversation() {
 		if m.Role == api.RoleTool {
 			first, _, _ := strings.Cut(m.Text, "\n")
-			seen = append(seen, m.CallID+" "+first)
+			runFacts = append(runFacts, m.CallID+" "+first)
 		}
 	}
-	expect(t, "the model sees", seen, []string{`1.1 ERROR blocked_by_hook: the hook "before_call" says: no secrets`, "1.2 1", "1.3 hello from the hook",
+	expect(t, "the model sees", runFacts, []string{`1.1 ERROR blocked_by_hook: the hook "before_call" says: no secrets`, "1.2 1", "1.3 hello from the hook",
 		"1.4 changed", "1.5 ERROR execution_error: it is broken"})
 	if text := l.conversation()[4].Text; !strings.Contains(text, "[note: the hook before_call changed the arguments]") {
 		t.Errorf("the model is not told of changed arguments: %q", text)
@@ -248,7 +248,7 @@ func TestCallHooks(t *testing.T) {
 // TestHooksHaveTime proves that calls and admission have as much more time as the hooks may take that run within them.
 func TestHooksHaveTime(t *testing.T) {
 	l := newLab(t)
-	l.hooks.before = func(activities.HookCall) (activities.HookVerdict, error) { return activities.HookVerdict{}, nil }
+	l.hooks.before = func(activities.HookCall) (activities.HookDecision, error) { return activities.HookDecision{}, nil }
 	l.hooks.after = func(activities.HookCall, json.RawMessage) (json.RawMessage, error) { return nil, nil }
 	a := hooked(agent(step(call("echo", `{"value":1}`)), answer("done")), api.HookBeforeCall, api.HookAfterCall)
 	a.Hooks.AfterCall[0].Timeout = api.Duration(time.Minute)
@@ -293,19 +293,19 @@ func TestAfterCallEverywhere(t *testing.T) {
 	specs = append(append(specs, inline...), agentTool("sub", above("echo", step(call("echo", `{"value":1}`)), answer("from below"))))
 	l := newLabOf(t, 1, specs...)
 	l.people = &people{pending: map[string]*workflowpb.PendingActivityInfo{}, tokens: map[string][]byte{}}
-	var seen []string
+	var runFacts []string
 	l.hooks.after = func(c activities.HookCall, output json.RawMessage) (json.RawMessage, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		seen = append(seen, c.ID+" "+c.Tool+" "+string(c.Arguments)+" "+string(output))
+		runFacts = append(runFacts, c.ID+" "+c.Tool+" "+string(c.Arguments)+" "+string(output))
 		return json.RawMessage(`"seen"`), nil
 	}
 	a := hooked(above("in_echo sub ask", step(call("in_echo", `{"value":1}`), call("sub", `{"topic":"x"}`), call("ask", `{"question":"May I?"}`)), answer("done")), api.HookAfterCall)
 	l.reply(time.Hour, says("1.3", "alice", `"yes"`))
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	l.result()
-	slices.Sort(seen)
-	expect(t, "seen", seen, []string{`1.1 in_echo {"value":1} 1`, `1.2 sub {"topic":"x","detail":1} "from below"`, `1.3 ask {"question":"May I?"} "yes"`})
+	slices.Sort(runFacts)
+	expect(t, "seen", runFacts, []string{`1.1 in_echo {"value":1} 1`, `1.2 sub {"topic":"x","detail":1} "from below"`, `1.3 ask {"question":"May I?"} "yes"`})
 	var told []string
 	for _, text := range l.toldOf() {
 		first, _, _ := strings.Cut(text, "\n")

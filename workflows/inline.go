@@ -105,8 +105,8 @@ func (i *inline) look(ctx workflow.Context) {
 }
 
 // verdictsSize is about how many bytes verdicts are recorded with.
-func verdictsSize(verdicts []api.Verdict) (size int) {
-	for _, v := range verdicts {
+func decisionsSize(decisions []api.AdmissionDecision) (size int) {
+	for _, v := range decisions {
 		size += len(v.Arguments) + len(v.Prompt) + len(v.Question) + markerOverhead/4
 		if v.Result != nil {
 			size += len(v.Result.Output)
@@ -117,7 +117,7 @@ func verdictsSize(verdicts []api.Verdict) (size int) {
 
 // inlineCall starts the phase execution of an admitted call within the workflow task. The future gives a switchyard.Result;
 // its error is a *switchyard.Error, or Temporal's of a failed activity.
-func (p *pipeline) inlineCall(ctx workflow.Context, c api.Call, v api.Verdict, t api.Tool) workflow.Future {
+func (p *pipeline) inlineCall(ctx workflow.Context, c api.Call, v api.AdmissionDecision, t api.Tool) workflow.Future {
 	if fault := t.InlineFault(); fault != nil {
 		refused, end := workflow.NewFuture(ctx)
 		end.SetError(fault)
@@ -140,7 +140,7 @@ func (p *pipeline) inlineCall(ctx workflow.Context, c api.Call, v api.Verdict, t
 }
 
 // callInline starts a call for which there is room.
-func (p *pipeline) callInline(ctx workflow.Context, c api.Call, v api.Verdict, t api.Tool) workflow.Future {
+func (p *pipeline) callInline(ctx workflow.Context, c api.Call, v api.AdmissionDecision, t api.Tool) workflow.Future {
 	p.inline.enter(c.ID, api.MaxInlineRecord)
 	call := &api.InlineCall{ID: c.ID, Tool: t, Left: p.wallTimeLeft(ctx), Apart: p.origin.Caller.Type == api.CallerAgent && !p.stepsInline,
 		Execution: api.Execution{Digest: t.Digest, Arguments: validated(c, v), Origin: p.origin, Notes: v.Notes, Parent: p.parent.Call,
@@ -194,17 +194,17 @@ func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions, 
 	began := workflow.Now(ctx)
 	options := localOptions(o.StartToCloseTimeout, o.RetryPolicy, api.InlineSummary(o.ActivityID, o.Summary))
 	err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options), api.ModelActivity, request).Get(ctx, &response)
-	p.inline.leave(ctx, o.ActivityID, response.Message.Size()+verdictsSize(response.Verdicts))
-	for _, v := range response.Verdicts {
+	p.inline.leave(ctx, o.ActivityID, response.Message.Size()+decisionsSize(response.Decisions))
+	for _, v := range response.Decisions {
 		p.admittedAt(v, began)
 	}
-	p.admitted = response.Verdicts
+	p.admitted = response.Decisions
 	return response, err
 }
 
 // stepAdmission is with what a model step that runs inline admits its calls; nil where it cannot, because what sub-agents may
 // use depends on what the step itself has used, or because hooks before calls would hold up the step.
-func (p *pipeline) stepAdmission() *api.AdmitRequest {
+func (p *pipeline) stepAdmission() *api.AdmissionRequest {
 	if len(p.hooks.BeforeCall) > 0 || slices.ContainsFunc(p.catalog.Tools, func(t api.Tool) bool { return t.Kind == api.KindAgent }) {
 		return nil
 	}

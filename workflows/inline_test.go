@@ -125,17 +125,17 @@ func TestInlineInPlansAndCalls(t *testing.T) {
 // TestInlineContext proves what an inline tool knows of its call: the same as any other, on the lane inline.
 func TestInlineContext(t *testing.T) {
 	l := newInlineLab(t, 1)
-	var seen api.CallContext
-	l.calls = func(ctx context.Context) { seen, _ = api.ContextOf(ctx) }
+	var runFacts api.CallContext
+	l.calls = func(ctx context.Context) { runFacts, _ = api.ContextOf(ctx) }
 	in := api.RunInput{Agent: inlineAgent("", step(call("in_echo", `{"value":1}`)), answer("done")), Variables: map[string]any{"v": "w"}}
 	l.ExecuteWorkflow(api.AgentWorkflow, in)
 	l.result()
 	if len(l.queries) > 0 {
 		t.Errorf("the process that made the call asked the run %v", l.queries)
 	}
-	if seen.CallID != "1.1" || seen.Tool != "in_echo" || seen.Lane != api.LaneInline || seen.Attempt != 1 || seen.Key == "" ||
-		!strings.HasSuffix(seen.Key, "/1.1") || seen.WorkflowID == "" || seen.Conversation != seen.WorkflowID || seen.Variables["v"] != "w" || seen.Caller.ID != "tester" {
-		t.Errorf("it sees %+v", seen)
+	if runFacts.CallID != "1.1" || runFacts.Tool != "in_echo" || runFacts.Lane != api.LaneInline || runFacts.Attempt != 1 || runFacts.Key == "" ||
+		!strings.HasSuffix(runFacts.Key, "/1.1") || runFacts.WorkflowID == "" || runFacts.Conversation != runFacts.WorkflowID || runFacts.Variables["v"] != "w" || runFacts.Caller.ID != "tester" {
+		t.Errorf("it sees %+v", runFacts)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestInlineIsBounded(t *testing.T) {
 	var running, most atomic.Int64
 	l.calls = func(context.Context) {
 		now := running.Add(1)
-		for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
+		for runFacts := most.Load(); now > runFacts && !most.CompareAndSwap(runFacts, now); runFacts = most.Load() {
 		}
 		<-time.After(5 * time.Millisecond)
 		running.Add(-1)
@@ -202,9 +202,9 @@ func TestInlineRefusesWhatChangesThings(t *testing.T) {
 					}
 				}
 				if careless {
-					l.verdicts = func(verdicts []api.Verdict) {
-						for i := range verdicts {
-							verdicts[i].Error = nil
+					l.decisions = func(decisions []api.AdmissionDecision) {
+						for i := range decisions {
+							decisions[i].Error = nil
 						}
 					}
 				}

@@ -28,14 +28,14 @@ type instance struct {
 	tool api.Tool
 	// hold ends when the instance does; nil where the run has none, and so is cancel. Its id is holdID, the nth one in this
 	// execution of the run.
-	hold   workflow.Future
-	cancel func()
-	holdID string
-	holds  int
+	hostInstance workflow.Future
+	cancel       func()
+	hostID       string
+	hosts        int
 	// adopting says that the hold is one that a living instance is to be adopted by.
 	adopting bool
-	last     api.HoldState
-	before   []api.HoldRef
+	last     api.InstanceProgress
+	before   []api.InstanceHost
 	// vanished says that the last instance was lost, gone that no other is made for that.
 	vanished bool
 	gone     bool
@@ -52,13 +52,13 @@ type instanceCall struct {
 
 const (
 	// holdTimeout bounds a hold. Servers bound it by the run's own timeout, too.
-	holdTimeout = 10 * 365 * 24 * time.Hour
+	hostTimeout = 10 * 365 * 24 * time.Hour
 	// closeWithin bounds how long the end of a run waits for its instances to be closed.
 	closeWithin = 15 * time.Second
 	// maxBefore is how many holds of earlier executions are remembered: it takes two for the newest to have told nothing.
 	maxBefore = 3
 	// maxCarried bounds what the states of instances that nobody holds may take when a run continues as new.
-	maxCarried = 512 << 10
+	maxContinued = 512 << 10
 )
 
 // call executes a call on the run's instance of a tool, and has one made if there is none. The future has what the call's
@@ -71,7 +71,7 @@ func (s *instances) call(ctx workflow.Context, t api.Tool, options workflow.Acti
 		settable.SetError(api.InstanceLost(t.Name))
 		return future
 	}
-	if i.hold == nil {
+	if i.hostInstance == nil {
 		i.ask(ctx)
 	}
 	options.TaskQueue = i.queue()
@@ -109,11 +109,11 @@ func (i *instance) queue() string {
 // ask asks the workers of the tool's lane for an instance.
 func (i *instance) ask(ctx workflow.Context) {
 	options := i.options()
-	options.TaskQueue = api.HoldQueue(i.run.base, i.tool.Lane)
+	options.TaskQueue = api.InstanceHostQueue(i.run.base, i.tool.Lane)
 	if i.tool.OnLoss == api.OnLossRecreate {
 		options.RetryPolicy = &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: time.Second}
 	}
-	i.start(ctx, options, api.HoldRequest{Last: i.last, Lost: i.vanished, Before: i.before})
+	i.start(ctx, options, api.HostInstanceRequest{Last: i.last, Lost: i.vanished, Before: i.before})
 }
 
 // adopt asks for the living instance that the execution before left, where it lives.
@@ -122,18 +122,18 @@ func (i *instance) adopt(ctx workflow.Context) {
 	options.TaskQueue = i.queue()
 	options.ScheduleToStartTimeout = api.AdoptWithin.Std() + i.tool.Heartbeat.Std()
 	i.adopting = true
-	i.start(ctx, options, api.HoldRequest{Adopt: true})
+	i.start(ctx, options, api.HostInstanceRequest{Adopt: true})
 }
 
 func (i *instance) options() workflow.ActivityOptions {
-	i.holds++
-	i.holdID = "hold/" + i.tool.Name
-	if i.holds > 1 {
-		i.holdID = fmt.Sprint(i.holdID, "/", i.holds)
+	i.hosts++
+	i.hostID = "hold/" + i.tool.Name
+	if i.hosts > 1 {
+		i.hostID = fmt.Sprint(i.hostID, "/", i.hosts)
 	}
 	return workflow.ActivityOptions{
-		ActivityID:          i.holdID,
-		StartToCloseTimeout: holdTimeout,
+		ActivityID:          i.hostID,
+		StartToCloseTimeout: hostTimeout,
 		HeartbeatTimeout:    i.tool.Heartbeat.Std(),
 		WaitForCancellation: true,
 		Summary:             "the run's instance of " + i.tool.Name,
@@ -142,15 +142,15 @@ func (i *instance) options() workflow.ActivityOptions {
 }
 
 // start starts a hold. It outlives the cancellation of the run, because what is made has to be closed.
-func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions, r api.HoldRequest) {
+func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions, r api.HostInstanceRequest) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	holdCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
+	hostCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
 	r.Tool, r.Digest, r.Origin, r.Queue = i.tool.Name, i.tool.Digest, i.run.origin, i.queue()
-	hold := workflow.ExecuteActivity(holdCtx, api.HoldActivity, r)
-	i.hold, i.cancel = hold, cancel
+	hostInstance := workflow.ExecuteActivity(hostCtx, api.HostInstanceActivity, r)
+	i.hostInstance, i.cancel = hostInstance, cancel
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		_ = hold.Get(ctx, nil) // it is looked at below, unless it has been
-		if i.hold == hold {
+		_ = hostInstance.Get(ctx, nil) // it is looked at below, unless it has been
+		if i.hostInstance == hostInstance {
 			i.ended(ctx)
 		}
 	})
@@ -160,7 +160,7 @@ func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions,
 // instance that is known to be gone.
 func (s *instances) notice(ctx workflow.Context) {
 	for _, i := range s.list {
-		if i.hold != nil && i.hold.IsReady() {
+		if i.hostInstance != nil && i.hostInstance.IsReady() {
 			i.ended(ctx)
 		}
 	}
@@ -168,17 +168,17 @@ func (s *instances) notice(ctx workflow.Context) {
 
 // ended takes the end of the hold: the instance idled out, could not be made, or was lost.
 func (i *instance) ended(ctx workflow.Context) {
-	var left api.HoldState
-	err := i.hold.Get(ctx, &left)
+	var left api.InstanceProgress
+	err := i.hostInstance.Get(ctx, &left)
 	adopted := i.adopting
-	i.hold, i.cancel, i.adopting = nil, nil, false
+	i.hostInstance, i.cancel, i.adopting = nil, nil, false
 	if err == nil {
 		i.last, i.before, i.vanished = left, nil, false
 		i.again(ctx)
 		return
 	}
 	i.learn(err)
-	fault, lost := activityFailure(err).HoldError(i.tool)
+	fault, lost := activityFailure(err).InstanceHostError(i.tool)
 	i.vanished = i.vanished || lost
 	switch {
 	case fault == nil:
@@ -195,7 +195,7 @@ func (i *instance) ended(ctx workflow.Context) {
 
 // learn takes what a failed hold tells of the instance.
 func (i *instance) learn(err error) {
-	var left api.HoldState
+	var left api.InstanceProgress
 	read := errors.New("it tells nothing")
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok && timeout.HasLastHeartbeatDetails() {
 		read = timeout.LastHeartbeatDetails(&left)
@@ -228,50 +228,50 @@ func (i *instance) fail(fault *api.Error) {
 func (s *instances) close(ctx workflow.Context) {
 	s.closing = true
 	s.notice(ctx)
-	held := 0
+	hosted := 0
 	for _, i := range s.list {
-		if i.hold != nil {
-			held++
+		if i.hostInstance != nil {
+			hosted++
 			i.cancel()
 		}
 	}
-	if held == 0 {
+	if hosted == 0 {
 		return
 	}
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	_, _ = workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{Timeout: closeWithin,
 		TimerOptions: workflow.TimerOptions{Summary: "instances are closed"}}, func() bool {
-		return !slices.ContainsFunc(s.list, func(i *instance) bool { return i.hold != nil })
+		return !slices.ContainsFunc(s.list, func(i *instance) bool { return i.hostInstance != nil })
 	})
 }
 
 // carry is what the next execution of the run has to know.
-func (s *instances) carry(ctx workflow.Context) []api.CarriedInstance {
+func (s *instances) continueState(ctx workflow.Context) []api.InstanceState {
 	s.notice(ctx)
 	runID := workflow.GetInfo(ctx).WorkflowExecution.RunID
-	var carried []api.CarriedInstance
-	room := maxCarried
+	var continued []api.InstanceState
+	historyBudget := maxContinued
 	for _, i := range s.list {
-		c := api.CarriedInstance{Tool: i.tool.Name, Last: i.last, Held: i.hold != nil, Before: i.before, Vanished: i.vanished, Lost: i.gone}
-		if c.Held {
-			c.Before = append(slices.Clone(c.Before), api.HoldRef{RunID: runID, ActivityID: i.holdID})
+		c := api.InstanceState{Tool: i.tool.Name, Last: i.last, Hosted: i.hostInstance != nil, Before: i.before, Vanished: i.vanished, Lost: i.gone}
+		if c.Hosted {
+			c.Before = append(slices.Clone(c.Before), api.InstanceHost{RunID: runID, ActivityID: i.hostID})
 			c.Before = c.Before[max(0, len(c.Before)-maxBefore):]
 		}
-		if room -= len(c.Last.State); room < 0 {
+		if historyBudget -= len(c.Last.State); historyBudget < 0 {
 			c.Last.State = nil
 		}
-		carried = append(carried, c)
+		continued = append(continued, c)
 	}
-	return carried
+	return continued
 }
 
 // resume takes over what the execution before has carried. Living instances are adopted at once: they do not wait long.
-func (s *instances) resume(ctx workflow.Context, carried []api.CarriedInstance, tools map[string]api.Tool) {
-	for _, c := range carried {
+func (s *instances) resume(ctx workflow.Context, continued []api.InstanceState, tools map[string]api.Tool) {
+	for _, c := range continued {
 		i := s.of(tools[c.Tool])
 		i.last, i.before, i.vanished, i.gone = c.Last, c.Before, c.Vanished, c.Lost
-		if c.Held {
+		if c.Hosted {
 			i.adopt(ctx)
 		}
 	}

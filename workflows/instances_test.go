@@ -20,9 +20,9 @@ import (
 type workers struct {
 	*lab
 	// holds are what becomes of the holds, in order; those that it does not name are held until the run cancels them.
-	holds []hold
+	hosts []hostInstance
 	// asked are the requests of the holds, in order.
-	asked []api.HoldRequest
+	asked []api.HostInstanceRequest
 	// served is open while calls are executed.
 	served chan struct{}
 	// log is what happened: holds that began and ended, calls that were executed.
@@ -30,12 +30,12 @@ type workers struct {
 }
 
 // hold is what becomes of one hold.
-type hold struct {
+type hostInstance struct {
 	// serves lets calls be executed before the hold ends.
 	serves bool
 	// until says when it ends: where the log has this entry.
 	until string
-	left  api.HoldState
+	left  api.InstanceProgress
 	err   error
 }
 
@@ -52,10 +52,10 @@ func statefulTool(change func(*toolspecs.Spec)) toolspecs.Spec {
 
 func recreated(s *toolspecs.Spec) { s.Entry.OnLoss = api.OnLossRecreate }
 
-func newWorkers(t *testing.T, tools []toolspecs.Spec, holds ...hold) *workers {
+func newWorkers(t *testing.T, tools []toolspecs.Spec, hosts ...hostInstance) *workers {
 	t.Helper()
-	w := &workers{lab: newLabOf(t, 1, tools...), holds: holds, served: make(chan struct{})}
-	w.RegisterActivityWithOptions(w.hold, activity.RegisterOptions{Name: api.HoldActivity})
+	w := &workers{lab: newLabOf(t, 1, tools...), hosts: hosts, served: make(chan struct{})}
+	w.RegisterActivityWithOptions(w.hostInstance, activity.RegisterOptions{Name: api.HostInstanceActivity})
 	// The environment does not wait for what is cancelled, so this is as far as the end of a hold can be seen here.
 	w.SetOnActivityCanceledListener(func(info *activity.Info) {
 		if strings.HasPrefix(info.ActivityID, "hold/") {
@@ -94,13 +94,13 @@ func (w *workers) await(ctx context.Context, entry string) error {
 	}
 }
 
-func (w *workers) hold(ctx context.Context, r api.HoldRequest) (api.HoldState, error) {
+func (w *workers) hostInstance(ctx context.Context, r api.HostInstanceRequest) (api.InstanceProgress, error) {
 	w.mu.Lock()
 	w.asked = append(w.asked, r)
 	n := len(w.asked)
-	h := hold{serves: true, until: "never"}
-	if n <= len(w.holds) {
-		h = w.holds[n-1]
+	h := hostInstance{serves: true, until: "never"}
+	if n <= len(w.hosts) {
+		h = w.hosts[n-1]
 	}
 	w.mu.Unlock()
 	id := activity.GetInfo(ctx).ActivityID
@@ -110,7 +110,7 @@ func (w *workers) hold(ctx context.Context, r api.HoldRequest) (api.HoldState, e
 		defer w.serve(false)
 	}
 	if w.await(ctx, h.until) != nil {
-		return api.HoldState{}, nil
+		return api.InstanceProgress{}, nil
 	}
 	w.say("%s ended", id)
 	return h.left, h.err
@@ -163,7 +163,7 @@ func (w *workers) runAgent(tool string, steps ...api.ScriptStep) {
 }
 
 // holdError is a hold's failure, as workers report it.
-func holdError(e api.Error, left api.HoldState) error {
+func hostError(e api.Error, left api.InstanceProgress) error {
 	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type), temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{e, left}})
 }
 
@@ -213,8 +213,8 @@ func TestInstanceIsClosedWhateverEnds(t *testing.T) {
 // TestIdleInstanceIsAskedAnew proves that an instance that idled out is asked for again by the next call, with what was left
 // of it; and by a call that had been scheduled while it was closing.
 func TestIdleInstanceIsAskedAnew(t *testing.T) {
-	left := api.HoldState{Generation: 1, Used: true, State: []byte("state")}
-	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hold{serves: true, until: "1.1 executed", left: left})
+	left := api.InstanceProgress{Generation: 1, Used: true, State: []byte("state")}
+	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hostInstance{serves: true, until: "1.1 executed", left: left})
 	w.runAgent("counter", step(call("counter", `{}`)), step(call("flaky", `{}`)), step(call("counter", `{}`)), answer("done"))
 	w.result()
 	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed", "hold/counter ended", "hold/counter/2 asked", "3.1 executed", "hold/counter/2 cancelled"})
@@ -222,7 +222,7 @@ func TestIdleInstanceIsAskedAnew(t *testing.T) {
 		t.Errorf("asked with %+v", r)
 	}
 
-	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hold{until: "1.1 waits", left: left})
+	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hostInstance{until: "1.1 waits", left: left})
 	w.runAgent("counter", step(call("counter", `{}`)), answer("done"))
 	w.result()
 	expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended", "hold/counter/2 asked", "1.1 executed", "hold/counter/2 cancelled"})
@@ -233,7 +233,7 @@ func TestIdleInstanceIsAskedAnew(t *testing.T) {
 func TestUnmadeInstance(t *testing.T) {
 	unmade := api.Error{Type: api.ErrExecution, Message: "no disk", Phase: api.PhaseExecution}
 	w := newWorkers(t, []toolspecs.Spec{statefulTool(func(s *toolspecs.Spec) { s.Execution.Access = api.AccessShared })},
-		hold{until: "1.2 waits", err: holdError(unmade, api.HoldState{Generation: 1})})
+		hostInstance{until: "1.2 waits", err: hostError(unmade, api.InstanceProgress{Generation: 1})})
 	w.runAgent("counter", step(call("counter", `{}`), call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
 	if r := w.result(); r.Usage.Failed != 2 {
 		t.Errorf("usage %+v", r.Usage)
@@ -249,11 +249,11 @@ func TestUnmadeInstance(t *testing.T) {
 // ones are told so, and nothing is asked for any more.
 func TestLostInstance(t *testing.T) {
 	for name, lost := range map[string]error{
-		"silent":   temporal.NewHeartbeatTimeoutError(api.HoldState{Generation: 1, Used: true}),
-		"given up": holdError(api.Error{Type: api.ErrWorkerLost, Message: "it stops"}, api.HoldState{}),
+		"silent":   temporal.NewHeartbeatTimeoutError(api.InstanceProgress{Generation: 1, Used: true}),
+		"given up": hostError(api.Error{Type: api.ErrWorkerLost, Message: "it stops"}, api.InstanceProgress{}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hold{until: "1.1 waits", err: lost})
+			w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hostInstance{until: "1.1 waits", err: lost})
 			w.runAgent("counter", step(call("counter", `{}`), call("counter", `{}`)), step(call("counter", `{}`), call("echo", `{"value":1}`)), answer("done"))
 			if r := w.result(); r.Usage.Failed != 3 || r.Usage.Calls != 4 {
 				t.Errorf("usage %+v", r.Usage)
@@ -272,7 +272,7 @@ func TestInstanceIsMadeAnewByTheServer(t *testing.T) {
 		change func(*toolspecs.Spec)
 		asked  int
 	}{{recreated, 3}, {nil, 1}} {
-		lost := hold{until: "1.1 waits", err: temporal.NewApplicationError("it stops", string(api.ErrWorkerLost), api.Error{Type: api.ErrWorkerLost}, api.HoldState{})}
+		lost := hostInstance{until: "1.1 waits", err: temporal.NewApplicationError("it stops", string(api.ErrWorkerLost), api.Error{Type: api.ErrWorkerLost}, api.InstanceProgress{})}
 		w := newWorkers(t, []toolspecs.Spec{statefulTool(test.change)}, lost, lost)
 		w.runAgent("counter", step(call("counter", `{}`)), answer("done"))
 		w.result()
@@ -283,7 +283,7 @@ func TestInstanceIsMadeAnewByTheServer(t *testing.T) {
 }
 
 // carryOver runs an agent until it continues as new, and returns the next execution's input and conversation.
-func (w *workers) carryOver(steps ...api.ScriptStep) (in api.RunInput, earlier []byte) {
+func (w *workers) copyOver(steps ...api.ScriptStep) (in api.RunInput, earlier []byte) {
 	w.t.Helper()
 	w.SetContinueAsNewSuggested(true)
 	w.runAgent("counter", steps...)
@@ -295,22 +295,22 @@ func (w *workers) carryOver(steps ...api.ScriptStep) (in api.RunInput, earlier [
 func TestInstanceIsCarried(t *testing.T) {
 	steps := []api.ScriptStep{step(call("counter", `{}`)), step(call("counter", `{}`)), answer("done")}
 	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
-	in, earlier := w.carryOver(steps...)
-	c := in.Carry.Instances
-	if len(c) != 1 || c[0].Tool != "counter" || !c[0].Held || c[0].Lost || len(c[0].Before) != 1 || c[0].Before[0].ActivityID != "hold/counter" || c[0].Before[0].RunID == "" {
+	in, earlier := w.copyOver(steps...)
+	c := in.State.Instances
+	if len(c) != 1 || c[0].Tool != "counter" || !c[0].Hosted || c[0].Lost || len(c[0].Before) != 1 || c[0].Before[0].ActivityID != "hold/counter" || c[0].Before[0].RunID == "" {
 		t.Fatalf("carried %+v", c)
 	}
 	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	w.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
 	w.result()
-	if r := w.asked[0]; !r.Adopt || r.Origin.Run != in.Carry.Run || !strings.Contains(r.Queue, in.Carry.Run) {
+	if r := w.asked[0]; !r.Adopt || r.Origin.Run != in.State.Run || !strings.Contains(r.Queue, in.State.Run) {
 		t.Errorf("asked with %+v", r)
 	}
 	expect(t, "events", w.events(), []string{"hold/counter asked", "2.1 executed", "hold/counter cancelled"})
 
-	idle := hold{serves: true, until: "1.1 executed", left: api.HoldState{Generation: 4, Used: true, State: []byte("state")}}
-	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, idle).carryOver(append([]api.ScriptStep{step(call("counter", `{}`), call("flaky", `{}`))}, steps[1:]...)...)
-	if c := in.Carry.Instances; len(c) != 1 || c[0].Held || string(c[0].Last.State) != "state" || c[0].Before != nil {
+	idle := hostInstance{serves: true, until: "1.1 executed", left: api.InstanceProgress{Generation: 4, Used: true, State: []byte("state")}}
+	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, idle).copyOver(append([]api.ScriptStep{step(call("counter", `{}`), call("flaky", `{}`))}, steps[1:]...)...)
+	if c := in.State.Instances; len(c) != 1 || c[0].Hosted || string(c[0].Last.State) != "state" || c[0].Before != nil {
 		t.Fatalf("carried %+v", c)
 	}
 	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
@@ -320,35 +320,35 @@ func TestInstanceIsCarried(t *testing.T) {
 		t.Errorf("asked with %+v", r)
 	}
 
-	gone := hold{until: "1.1 waits", err: temporal.NewHeartbeatTimeoutError()}
-	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, gone).carryOver(steps...)
+	gone := hostInstance{until: "1.1 waits", err: temporal.NewHeartbeatTimeoutError()}
+	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, gone).copyOver(steps...)
 	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	w.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
-	if w.result(); !in.Carry.Instances[0].Lost || len(w.asked) != 0 {
-		t.Errorf("carried %+v, asked %+v", in.Carry.Instances, w.asked)
+	if w.result(); !in.State.Instances[0].Lost || len(w.asked) != 0 {
+		t.Errorf("carried %+v, asked %+v", in.State.Instances, w.asked)
 	}
 }
 
 // TestAdoptionFails proves what becomes of an instance that nobody adopts, or whose adopter is lost: it is lost for good, or
 // made anew with what its last heartbeat told, which the run knows or the worker is told where to find.
 func TestAdoptionFails(t *testing.T) {
-	told := api.HoldState{Generation: 3, Used: true, State: []byte("state")}
+	told := api.InstanceProgress{Generation: 3, Used: true, State: []byte("state")}
 	for name, test := range map[string]struct {
 		change func(*toolspecs.Spec)
 		lost   error
-		check  func(api.HoldRequest) bool
+		check  func(api.HostInstanceRequest) bool
 	}{
-		"nobody": {recreated, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil), func(r api.HoldRequest) bool { return len(r.Before) == 1 && !r.Last.Used }},
-		"silent": {recreated, temporal.NewHeartbeatTimeoutError(told), func(r api.HoldRequest) bool {
+		"nobody": {recreated, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil), func(r api.HostInstanceRequest) bool { return len(r.Before) == 1 && !r.Last.Used }},
+		"silent": {recreated, temporal.NewHeartbeatTimeoutError(told), func(r api.HostInstanceRequest) bool {
 			return len(r.Before) == 0 && string(r.Last.State) == "state" && r.Last.Generation == 3
 		}},
-		"given up":      {recreated, holdError(api.Error{Type: api.ErrWorkerLost}, told), func(r api.HoldRequest) bool { return len(r.Before) == 0 && string(r.Last.State) == "state" }},
+		"given up":      {recreated, hostError(api.Error{Type: api.ErrWorkerLost}, told), func(r api.HostInstanceRequest) bool { return len(r.Before) == 0 && string(r.Last.State) == "state" }},
 		"lost for good": {nil, temporal.NewHeartbeatTimeoutError(told), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tools := []toolspecs.Spec{statefulTool(test.change)}
-			in, earlier := newWorkers(t, tools).carryOver(step(call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
-			w := newWorkers(t, tools, hold{until: "2.1 waits", err: test.lost})
+			in, earlier := newWorkers(t, tools).copyOver(step(call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
+			w := newWorkers(t, tools, hostInstance{until: "2.1 waits", err: test.lost})
 			w.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
 			w.result()
 			if test.check == nil {

@@ -34,7 +34,7 @@ func LaneKeeper(ctx workflow.Context, in api.KeeperInput) error {
 		if err := workflow.UpsertMemo(ctx, map[string]any{api.HoldersMemo: k.in.Lane.Groups()}); err != nil {
 			return err
 		}
-		k.hold(ctx)
+		k.hostInstance(ctx)
 		if err := k.await(ctx); err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func LaneKeeper(ctx workflow.Context, in api.KeeperInput) error {
 		case !k.in.Lane.Limited():
 			return k.closeKeys(ctx)
 		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			return workflow.NewContinueAsNewError(ctx, api.LaneWorkflow, k.in)
+			return workflow.NewContinueAsNewError(ctx, api.LaneSlotsWorkflow, k.in)
 		}
 	}
 }
@@ -55,16 +55,16 @@ type keeper struct {
 }
 
 // hold offers every group of the lane's slots to the workers.
-func (k *keeper) hold(ctx workflow.Context) {
-	holding, release := workflow.WithCancel(ctx)
+func (k *keeper) hostInstance(ctx workflow.Context) {
+	hosting, release := workflow.WithCancel(ctx)
 	k.release = release
 	lane := k.in.Lane
 	k.in.Fences = slices.Repeat([]int64{k.fence(ctx)}, lane.Holders)
 	k.running = lane.Holders
 	for group := range lane.Holders {
-		workflow.Go(holding, func(ctx workflow.Context) {
+		workflow.Go(hosting, func(ctx workflow.Context) {
 			for ctx.Err() == nil {
-				k.holdOnce(ctx, lane, group)
+				k.hostOnce(ctx, lane, group)
 			}
 			k.running--
 		})
@@ -81,10 +81,10 @@ func (k *keeper) fence(ctx workflow.Context) int64 {
 }
 
 // holdOnce offers a group until it is held no more and nobody takes it over by itself.
-func (k *keeper) holdOnce(ctx workflow.Context, lane api.Lane, group int) {
+func (k *keeper) hostOnce(ctx workflow.Context, lane api.Lane, group int) {
 	options := workflow.ActivityOptions{
 		TaskQueue:           api.SlotsQueue(k.in.Base, lane.Name),
-		StartToCloseTimeout: holdTimeout,
+		StartToCloseTimeout: hostTimeout,
 		HeartbeatTimeout:    slotsHeartbeat,
 		WaitForCancellation: true,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: slotsRetry, BackoffCoefficient: 1},
@@ -92,7 +92,7 @@ func (k *keeper) holdOnce(ctx workflow.Context, lane api.Lane, group int) {
 	}
 	request := api.SlotsRequest{Lane: lane, Base: k.in.Base, Group: group, Fence: k.in.Fences[group]}
 	var state api.SlotsState
-	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), api.SlotsActivity, request).Get(ctx, &state)
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), api.ServeSlotsActivity, request).Get(ctx, &state)
 	if err == nil {
 		k.in.Fences[group] = max(k.in.Fences[group], state.Fence)
 	} else {
@@ -105,7 +105,7 @@ func (k *keeper) holdOnce(ctx workflow.Context, lane api.Lane, group int) {
 
 // await returns when every group is released because the groups are to be others.
 func (k *keeper) await(ctx workflow.Context) error {
-	changed := workflow.GetSignalChannel(ctx, api.HoldersSignal)
+	changed := workflow.GetSignalChannel(ctx, api.ConfigureLaneSignal)
 	now := k.in.Lane.Groups()
 	for {
 		err := workflow.Await(ctx, func() bool {

@@ -30,7 +30,7 @@ func newKeeperLab() *keeperLab {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	l := &keeperLab{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
-	l.RegisterWorkflowWithOptions(workflows.LaneKeeper, workflow.RegisterOptions{Name: api.LaneWorkflow})
+	l.RegisterWorkflowWithOptions(workflows.LaneKeeper, workflow.RegisterOptions{Name: api.LaneSlotsWorkflow})
 	l.RegisterActivityWithOptions(func(ctx context.Context, r api.SlotsRequest) (api.SlotsState, error) {
 		l.mu.Lock()
 		l.taken = append(l.taken, r)
@@ -43,7 +43,7 @@ func newKeeperLab() *keeperLab {
 		}
 		// The environment does not wait for what is cancelled, and lets no time pass while an activity runs.
 		return api.SlotsState{}, activity.ErrResultPending
-	}, activity.RegisterOptions{Name: api.SlotsActivity})
+	}, activity.RegisterOptions{Name: api.ServeSlotsActivity})
 	l.SetTestTimeout(20 * time.Second)
 	return l
 }
@@ -65,16 +65,16 @@ func TestKeeper(t *testing.T) {
 	l.RegisterDelayedCallback(func() {
 		same := lane
 		same.Limit = 5
-		l.SignalWorkflow(api.HoldersSignal, same) // the holders see to that
+		l.SignalWorkflow(api.ConfigureLaneSignal, same) // the holders see to that
 	}, time.Second)
 	l.RegisterDelayedCallback(func() {
 		other := lane
 		other.Holders = 3
-		l.SignalWorkflow(api.HoldersSignal, other)
+		l.SignalWorkflow(api.ConfigureLaneSignal, other)
 	}, 2*time.Second)
-	l.RegisterDelayedCallback(func() { l.SignalWorkflow(api.HoldersSignal, api.Lane{Name: "gpu"}) }, 3*time.Second)
+	l.RegisterDelayedCallback(func() { l.SignalWorkflow(api.ConfigureLaneSignal, api.Lane{Name: "gpu"}) }, 3*time.Second)
 	l.OnRequestCancelExternalWorkflow("default-test-namespace", api.KeysWorkflowID("q", "gpu"), "").Return(nil)
-	l.ExecuteWorkflow(api.LaneWorkflow, api.KeeperInput{Lane: lane, Base: "q"})
+	l.ExecuteWorkflow(api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: "q"})
 	if err := l.GetWorkflowError(); err != nil {
 		t.Fatal(err, l.groups())
 	}
@@ -109,7 +109,7 @@ func TestKeeperOffersAgain(t *testing.T) {
 	l.RegisterDelayedCallback(l.CancelWorkflow, time.Hour)
 	began := time.Now()
 	l.SetStartTime(began)
-	l.ExecuteWorkflow(api.LaneWorkflow, api.KeeperInput{Lane: api.Lane{Name: "serial", Limit: 1, Holders: 1}, Base: "q"})
+	l.ExecuteWorkflow(api.LaneSlotsWorkflow, api.KeeperInput{Lane: api.Lane{Name: "serial", Limit: 1, Holders: 1}, Base: "q"})
 	if err := l.GetWorkflowError(); !temporal.IsCanceledError(err) {
 		t.Errorf("a cancelled keeper ends with %v", err)
 	}
@@ -124,17 +124,17 @@ func TestKeys(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(workflows.LaneKeys, workflow.RegisterOptions{Name: api.KeysWorkflow})
+	env.RegisterWorkflowWithOptions(workflows.LaneKeys, workflow.RegisterOptions{Name: api.LaneKeysWorkflow})
 	env.RegisterDelayedCallback(func() {
 		for _, o := range []api.KeyOrder{{Open: "a"}, {Open: "b"}, {Open: "b"}, {Close: "a", Opens: 1}, {Close: "b", Opens: 1}, {Open: "c"}, {Close: "old", Opens: 3}} {
-			env.SignalWorkflow(api.KeySignal, o)
+			env.SignalWorkflow(api.OpenKeySignal, o)
 		}
 	}, time.Second)
 	env.RegisterDelayedCallback(func() {
 		env.SetContinueAsNewSuggested(true)
-		env.SignalWorkflow(api.KeySignal, api.KeyOrder{Open: "d"})
+		env.SignalWorkflow(api.OpenKeySignal, api.KeyOrder{Open: "d"})
 	}, 2*time.Second)
-	env.ExecuteWorkflow(api.KeysWorkflow, api.KeysInput{Lane: "device", Open: api.OpenKeys{"old": 3, "older": 1}})
+	env.ExecuteWorkflow(api.LaneKeysWorkflow, api.KeysInput{Lane: "device", Open: api.OpenKeys{"old": 3, "older": 1}})
 	next, ok := errors.AsType[*workflow.ContinueAsNewError](env.GetWorkflowError())
 	if !ok {
 		t.Fatalf("got %v", env.GetWorkflowError())
@@ -159,9 +159,9 @@ func TestKeysCancelled(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(workflows.LaneKeys, workflow.RegisterOptions{Name: api.KeysWorkflow})
+	env.RegisterWorkflowWithOptions(workflows.LaneKeys, workflow.RegisterOptions{Name: api.LaneKeysWorkflow})
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Second)
-	env.ExecuteWorkflow(api.KeysWorkflow, api.KeysInput{Lane: "device"})
+	env.ExecuteWorkflow(api.LaneKeysWorkflow, api.KeysInput{Lane: "device"})
 	if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) {
 		t.Errorf("got %v", err)
 	}

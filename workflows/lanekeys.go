@@ -14,7 +14,7 @@ func LaneKeys(ctx workflow.Context, in api.KeysInput) error {
 	if open == nil {
 		open = api.OpenKeys{}
 	}
-	orders := workflow.GetSignalChannel(ctx, api.KeySignal)
+	orders := workflow.GetSignalChannel(ctx, api.OpenKeySignal)
 	selector := workflow.NewSelector(ctx)
 	selector.AddReceive(orders, func(workflow.ReceiveChannel, bool) {
 		for {
@@ -29,7 +29,7 @@ func LaneKeys(ctx workflow.Context, in api.KeysInput) error {
 	for ctx.Err() == nil {
 		selector.Select(ctx)
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			return workflow.NewContinueAsNewError(ctx, api.KeysWorkflow, api.KeysInput{Lane: in.Lane, Open: open})
+			return workflow.NewContinueAsNewError(ctx, api.LaneKeysWorkflow, api.KeysInput{Lane: in.Lane, Open: open})
 		}
 	}
 	return ctx.Err()

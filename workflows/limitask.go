@@ -59,7 +59,7 @@ func (r *agentRun) askMore(ctx workflow.Context, limit string) (*approval, error
 	request := api.LimitRequest{Run: r.pipeline.origin.Run, Agent: r.agent.Name, Limit: limit, Limits: r.limits, Usage: r.pipeline.usage,
 		Turns: r.turn - r.before, Took: api.Duration(workflow.Now(ctx).Sub(r.started)), Asked: r.asked}
 	var need api.ApprovalNeed
-	if err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx), "asking for more of the limit of "+limit), api.LimitActivity, request).Get(ctx, &need); err != nil {
+	if err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx), "asking for more of the limit of "+limit), api.DescribeLimitActivity, request).Get(ctx, &need); err != nil {
 		return nil, err
 	}
 	r.asked++
@@ -67,7 +67,7 @@ func (r *agentRun) askMore(ctx workflow.Context, limit string) (*approval, error
 }
 
 // carriedLimits are the run's limits where they may not be its agent's any more.
-func (r *agentRun) carriedLimits() *api.Limits {
+func (r *agentRun) continuedLimits() *api.Limits {
 	if r.asked == 0 {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (r *agentRun) carriedLimits() *api.Limits {
 // askLimit asks for more of a limit. Earlier such approvals are over: a digest tells one from the next.
 func (a *approvals) askLimit(ctx workflow.Context, need api.ApprovalNeed) *approval {
 	delete(a.known, api.LimitCall)
-	a.ask(ctx, api.Call{ID: api.LimitCall}, api.Verdict{ID: api.LimitCall, Approval: &need})
+	a.ask(ctx, api.Call{ID: api.LimitCall}, api.AdmissionDecision{ID: api.LimitCall, Approval: &need})
 	return a.known[api.LimitCall]
 }
 

@@ -43,10 +43,10 @@ func (p *pipeline) notify(ctx workflow.Context, id string, n api.Notice) {
 	n.WorkflowID, n.Run = workflow.GetInfo(ctx).WorkflowExecution.ID, p.origin.Run
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: p.queue, ActivityID: id, StartToCloseTimeout: noticeTimeout,
-		Summary: fmt.Sprintf("approval of %s: %s", n.Call, n.Event), Priority: p.rank.step(api.Route{}),
+		Summary: fmt.Sprintf("approval of %s: %s", n.Call, n.Event), Priority: p.priority.step(api.Route{}),
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: noticeAttempts, InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: noticePause},
 	})
-	if err := workflow.ExecuteActivity(ctx, api.NotifyActivity, n).Get(ctx, nil); err != nil {
+	if err := workflow.ExecuteActivity(ctx, api.NotifyApprovalActivity, n).Get(ctx, nil); err != nil {
 		workflow.GetLogger(ctx).Warn("the webhook was not told of an approval", "call", n.Call, "event", n.Event, "error", err)
 	}
 }

@@ -66,9 +66,9 @@ func (l *lab) notifying(h *hook) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.RegisterActivityWithOptions(a.Notify, activity.RegisterOptions{Name: api.NotifyActivity})
-	l.verdicts = func(verdicts []api.Verdict) {
-		for _, v := range verdicts {
+	l.RegisterActivityWithOptions(a.Notify, activity.RegisterOptions{Name: api.NotifyApprovalActivity})
+	l.decisions = func(decisions []api.AdmissionDecision) {
+		for _, v := range decisions {
 			if v.Approval != nil {
 				v.Approval.Notify = true
 			}

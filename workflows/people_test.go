@@ -194,7 +194,7 @@ func (l *lab) after(d time.Duration, f func()) { l.RegisterDelayedCallback(f, d)
 func (l *lab) reply(d time.Duration, r api.Reply) *update {
 	u := &update{accepted: make(chan struct{}), over: make(chan struct{})}
 	l.after(d, func() {
-		l.UpdateWorkflow(api.ReplyUpdate, fmt.Sprint(r, d), u, r)
+		l.UpdateWorkflow(api.AnswerQuestionUpdate, fmt.Sprint(r, d), u, r)
 	})
 	return u
 }
@@ -340,7 +340,7 @@ func TestAskedInCalls(t *testing.T) {
 		most = max(most, len(open))
 		for _, q := range open {
 			if replied[q.ID] == nil && l.Now().After(q.Asked) { // it takes no reply at the very time at which it is asked
-				replied[q.ID] = l.tellRun(api.ReplyUpdate, "", says(q.ID, "ada", `"`+q.ID+` `+q.Text+`"`))
+				replied[q.ID] = l.tellRun(api.AnswerQuestionUpdate, "", says(q.ID, "ada", `"`+q.ID+` `+q.Text+`"`))
 			}
 		}
 		if len(replied) < len(calls) {

@@ -45,8 +45,8 @@ func answerSetup(ctx workflow.Context, agent *api.Agent, pinned *api.Pinned) (*c
 func originOf(ctx workflow.Context, in api.RunInput, caller api.Caller) api.Origin {
 	info := workflow.GetInfo(ctx)
 	o := api.Origin{Run: cmp.Or(info.FirstRunID, info.WorkflowExecution.RunID), Caller: caller, Conversation: in.Conversation, Trace: in.Trace, Variables: in.Variables, DryRun: in.DryRun}
-	if in.Carry != nil {
-		o.Run = in.Carry.Run
+	if in.State != nil {
+		o.Run = in.State.Run
 	}
 	return o
 }

@@ -27,29 +27,29 @@ type pipeline struct {
 	// override is how strictly the whole tree of runs reads arguments; empty leaves it to each agent.
 	override api.Mode
 	// rank is where the run's calls and steps stand among those of others.
-	rank rank
+	priority priority
 	// openUntil is, of admitted calls on keyed lanes by id, until when their keys' queues are served for certain; handedBack
 	// counts how often workers handed a call back.
 	// verified how often it was asked what had become of a call.
-	openUntil  map[string]time.Time
-	handedBack map[string]int
-	verified   map[string]int
+	openUntil map[string]time.Time
+	requeued  map[string]int
+	verified  map[string]int
 	// parts are, of calls that are made together as one, all of them, by the id of the first.
-	parts     map[string][]part
-	control   *control
-	questions *questions
-	instances *instances
-	inline    inline
-	room      room
-	undo      undo
+	parts         map[string][]part
+	control       *control
+	questions     *questions
+	instances     *instances
+	inline        inline
+	historyBudget historyBudget
+	undo          undo
 	// hooks are those of the run's agent, policies its rules and those of the agents above it.
 	hooks    api.Hooks
 	policies []api.PolicyRule
 	// seen is what the run has seen and done, turn the turn of an agent's run.
-	seen seen
-	turn int
+	runFacts runFacts
+	turn     int
 	// admitted are verdicts that came with the model's answer, on the first calls of the turn.
-	admitted []api.Verdict
+	admitted []api.AdmissionDecision
 	// blocked are calls that failed so often that they are refused.
 	blocked    []api.Repeat
 	attributes attributes
@@ -60,9 +60,9 @@ type pipeline struct {
 
 func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, catalog api.Catalog, mode api.Mode, c *control) *pipeline {
 	c.questions.origin = origin
-	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode, rank: rankOf(ctx, in, origin), control: c, questions: c.questions,
-		queue: workflow.GetInfo(ctx).TaskQueueName, seen: newSeen(in), tools: make(map[string]api.Tool, len(catalog.Tools)),
-		openUntil: map[string]time.Time{}, handedBack: map[string]int{}, verified: map[string]int{}, parts: map[string][]part{}}
+	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode, priority: priorityOf(ctx, in, origin), control: c, questions: c.questions,
+		queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: newRunFacts(in), tools: make(map[string]api.Tool, len(catalog.Tools)),
+		openUntil: map[string]time.Time{}, requeued: map[string]int{}, verified: map[string]int{}, parts: map[string][]part{}}
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
 		p.inline.on = p.inline.on || t.Lane == api.LaneInline
@@ -109,28 +109,28 @@ func (p *pipeline) own(tool string) bool {
 
 // admit takes calls through the phases pre_validation and pre_execution: one recorded step for all of them, unless what the
 // model answered with said it already.
-func (p *pipeline) admit(ctx workflow.Context, calls []api.Call) ([]api.Verdict, error) {
-	verdicts := make([]api.Verdict, 0, len(calls))
-	verdicts, p.admitted = append(verdicts, p.admitted...), nil
-	p.seen.admitted(calls, verdicts)
-	used := p.usage.Calls + claimed(verdicts)
-	for calls = calls[len(verdicts):]; len(calls) > 0; {
+func (p *pipeline) admit(ctx workflow.Context, calls []api.Call) ([]api.AdmissionDecision, error) {
+	decisions := make([]api.AdmissionDecision, 0, len(calls))
+	decisions, p.admitted = append(decisions, p.admitted...), nil
+	p.runFacts.admitted(calls, decisions)
+	used := p.usage.Calls + claimed(decisions)
+	for calls = calls[len(decisions):]; len(calls) > 0; {
 		n := portion(calls)
-		part, err := p.admitTogether(ctx, calls[:n], used)
+		part, err := p.admitBatch(ctx, calls[:n], used)
 		if err != nil {
 			return nil, err
 		}
 		used += claimed(part)
-		p.seen.admitted(calls, part)
+		p.runFacts.admitted(calls, part)
 		// Where verdicts are long, the first calls are answered alone.
-		verdicts, calls = append(verdicts, part...), calls[len(part):]
+		decisions, calls = append(decisions, part...), calls[len(part):]
 	}
-	return verdicts, nil
+	return decisions, nil
 }
 
 // claimed is how many calls of the run's budget verdicts take.
-func claimed(verdicts []api.Verdict) (calls int) {
-	for _, v := range verdicts {
+func claimed(decisions []api.AdmissionDecision) (calls int) {
+	for _, v := range decisions {
 		if v.Error == nil {
 			calls += 1 + v.Claim
 		}
@@ -157,8 +157,8 @@ func portion(calls []api.Call) int {
 }
 
 // admission is a request without calls and tools, when the calls so far have used that many of the run's.
-func (p *pipeline) admission(used int) api.AdmitRequest {
-	request := api.AdmitRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == api.CallerDirect, Mode: p.mode,
+func (p *pipeline) admission(used int) api.AdmissionRequest {
+	request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller, Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == api.CallerDirect, Mode: p.mode,
 		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth, Spent: p.spent(p.usage), DryRun: p.origin.DryRun, Blocked: p.blocked,
 		Policies: p.policies, Facts: p.facts()}
 	if p.limits.Calls > 0 {
@@ -169,7 +169,7 @@ func (p *pipeline) admission(used int) api.AdmitRequest {
 	return request
 }
 
-func (p *pipeline) admitTogether(ctx workflow.Context, calls []api.Call, used int) ([]api.Verdict, error) {
+func (p *pipeline) admitBatch(ctx workflow.Context, calls []api.Call, used int) ([]api.AdmissionDecision, error) {
 	request := p.admission(used)
 	request.Calls = calls
 	if calls[0].OfRun() {
@@ -178,36 +178,36 @@ func (p *pipeline) admitTogether(ctx workflow.Context, calls []api.Call, used in
 	}
 	request.Tools = p.toolsOf(calls)
 	began := workflow.Now(ctx)
-	var verdicts []api.Verdict
-	err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall), "check of "+named(calls)), api.AdmitActivity, request).Get(ctx, &verdicts)
-	if err == nil && len(verdicts) == 0 {
+	var decisions []api.AdmissionDecision
+	err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall), "check of "+named(calls)), api.AdmitActivity, request).Get(ctx, &decisions)
+	if err == nil && len(decisions) == 0 {
 		err = errors.New("admission answered for none of the calls")
 	}
-	for _, v := range verdicts {
+	for _, v := range decisions {
 		p.admittedAt(v, began)
 	}
 	if p.inline.on {
-		p.inline.add(ctx, verdictsSize(verdicts))
+		p.inline.add(ctx, decisionsSize(decisions))
 	}
-	return verdicts, err
+	return decisions, err
 }
 
 // toolFor returns the tool of an admitted call, with the bounds that the call's execution plan sets.
-func (p *pipeline) toolFor(c api.Call, v api.Verdict) api.Tool {
+func (p *pipeline) toolFor(c api.Call, v api.AdmissionDecision) api.Tool {
 	return p.tools[c.Tool].Under(v.Plan)
 }
 
 // refused returns the outcome of a call that its verdict stops, and counts it.
-func (p *pipeline) refused(c api.Call, v api.Verdict) api.CallOutcome {
+func (p *pipeline) refused(c api.Call, v api.AdmissionDecision) api.CallOutcome {
 	p.usage.Calls++
 	p.usage.Failed++
-	p.seen.refused(c)
+	p.runFacts.refused(c)
 	return api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: v.Error}
 }
 
 // notStarted returns the outcome of a call that waited for others when the run was cancelled, and counts it.
 func (p *pipeline) notStarted(c api.Call) api.CallOutcome {
-	return p.refused(c, api.Verdict{Error: api.NotStarted()})
+	return p.refused(c, api.AdmissionDecision{Error: api.NotStartedError()})
 }
 
 // unadmittedChange is the change by which runs that older versions began, which did not count the calls that their end kept from
@@ -232,7 +232,7 @@ func (p *pipeline) unadmitted(ctx workflow.Context, calls []api.Call) []api.Call
 }
 
 // execute starts an admitted call, at once or when a person has approved it.
-func (p *pipeline) execute(ctx workflow.Context, c api.Call, v api.Verdict) workflow.Future {
+func (p *pipeline) execute(ctx workflow.Context, c api.Call, v api.AdmissionDecision) workflow.Future {
 	p.usage.Calls++
 	if v.Approval != nil {
 		return p.whenApproved(ctx, c, v)
@@ -241,10 +241,10 @@ func (p *pipeline) execute(ctx workflow.Context, c api.Call, v api.Verdict) work
 }
 
 // begin starts the phase execution of a call: one activity on its lane, whose type is the tool's name.
-func (p *pipeline) begin(ctx workflow.Context, c api.Call, v api.Verdict) workflow.Future {
+func (p *pipeline) begin(ctx workflow.Context, c api.Call, v api.AdmissionDecision) workflow.Future {
 	t := p.toolFor(c, v)
-	p.room.enter(c.ID, p.room.need(t, c, v))
-	p.seen.begin(c.ID, p.parts[c.ID])
+	p.historyBudget.enter(c.ID, p.historyBudget.need(t, c, v))
+	p.runFacts.begin(c.ID, p.parts[c.ID])
 	if t.Lane == api.LaneInline {
 		return p.inlineCall(ctx, c, v, t)
 	}
@@ -258,7 +258,7 @@ func (p *pipeline) begin(ctx workflow.Context, c api.Call, v api.Verdict) workfl
 // outcome waits for an executed call. What the phase post_execution found came back with the result; a failure goes
 // through error_handling here. again is not nil where the call is made once more, because a worker handed it back: then
 // there is no outcome yet.
-func (p *pipeline) outcome(ctx workflow.Context, c api.Call, v api.Verdict, f workflow.Future) (out api.CallOutcome, again workflow.Future) {
+func (p *pipeline) outcome(ctx workflow.Context, c api.Call, v api.AdmissionDecision, f workflow.Future) (out api.CallOutcome, again workflow.Future) {
 	out = api.CallOutcome{ID: c.ID, Tool: c.Tool}
 	v = p.control.approvals.asDecided(v)
 	var r api.Result
@@ -275,13 +275,13 @@ func (p *pipeline) outcome(ctx workflow.Context, c api.Call, v api.Verdict, f wo
 	} else {
 		out.Result = &r
 	}
-	p.room.leave(c.ID)
+	p.historyBudget.leave(c.ID)
 	p.inline.leave(ctx, c.ID, len(r.Output))
 	delete(p.openUntil, c.ID)
-	delete(p.handedBack, c.ID)
+	delete(p.requeued, c.ID)
 	delete(p.verified, c.ID)
 	p.questions.end(out)
-	p.seen.ended(out, p.tools[c.Tool])
+	p.runFacts.ended(out, p.tools[c.Tool])
 	if v.Result == nil || !heedsAnswers(ctx) { // else an edit was answered in the tool's place, and there is nothing to undo
 		p.noteAll(c, v, out, err)
 	}
@@ -290,17 +290,17 @@ func (p *pipeline) outcome(ctx workflow.Context, c api.Call, v api.Verdict, f wo
 
 // runTurn admits the calls of one turn and runs them as their access allows. Outcomes are in the order of the calls.
 func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call, order api.Order) ([]api.CallOutcome, error) {
-	verdicts, err := p.admit(ctx, calls)
+	decisions, err := p.admit(ctx, calls)
 	if err != nil {
 		return p.unadmitted(ctx, calls), err
 	}
-	p.divide(p.usage, verdicts)
-	t := p.together(calls, verdicts)
-	calls, verdicts = t.calls, t.verdicts
+	p.divide(p.usage, decisions)
+	t := p.batching(calls, decisions)
+	calls, decisions = t.calls, t.decisions
 	outcomes := make([]api.CallOutcome, len(calls))
 	var admitted []int
 	var slots []slot
-	for i, v := range verdicts {
+	for i, v := range decisions {
 		if v.Error != nil {
 			outcomes[i] = p.refused(calls[i], v)
 			continue
@@ -313,19 +313,19 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call, order api.Ord
 		admitted = append(admitted, i)
 		slots = append(slots, slotOf(p.tools[calls[i].Tool], v.Route.Key))
 	}
-	b := batch{
+	b := dispatcher{
 		waits: waits(slots, order),
 		launch: func(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
 			futures := make([]workflow.Future, len(ready))
 			for n, i := range ready {
-				futures[n] = p.execute(ctx, calls[admitted[i]], verdicts[admitted[i]])
+				futures[n] = p.execute(ctx, calls[admitted[i]], decisions[admitted[i]])
 			}
 			return futures, nil
 		},
 		fits: func(ctx workflow.Context, ready []int) int {
 			return p.fitting(ctx, len(ready), func(n int) int {
 				c := admitted[ready[n]]
-				return p.room.need(p.toolFor(calls[c], verdicts[c]), calls[c], verdicts[c])
+				return p.historyBudget.need(p.toolFor(calls[c], decisions[c]), calls[c], decisions[c])
 			})
 		},
 		refuse: func(ctx workflow.Context, ready []int) error {
@@ -333,7 +333,7 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call, order api.Ord
 			for n, i := range ready {
 				refused[n] = calls[admitted[i]]
 			}
-			full, err := p.noRoom(ctx, refused)
+			full, err := p.noHistoryLeft(ctx, refused)
 			for n, v := range full {
 				outcomes[admitted[ready[n]]] = p.refused(refused[n], v)
 			}
@@ -342,7 +342,7 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call, order api.Ord
 		skip: func(i int) { outcomes[admitted[i]] = p.notStarted(calls[admitted[i]]) },
 		finish: func(ctx workflow.Context, i int, f workflow.Future) (again workflow.Future) {
 			c := admitted[i]
-			outcomes[c], again = p.outcome(ctx, calls[c], verdicts[c], f)
+			outcomes[c], again = p.outcome(ctx, calls[c], decisions[c], f)
 			return again
 		},
 	}
@@ -351,7 +351,7 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call, order api.Ord
 }
 
 // run runs calls that wait for each other. When it returns, nothing is asked or replied on their behalf any more.
-func (p *pipeline) run(ctx workflow.Context, b batch) error {
+func (p *pipeline) run(ctx workflow.Context, b dispatcher) error {
 	b.control = p.control
 	failure := b.run(ctx)
 	return cmp.Or(failure, p.questions.finish(ctx))

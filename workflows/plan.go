@@ -46,13 +46,13 @@ func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, a
 		mode = plan.Mode
 	}
 	run := newPlanRun(plan, newPipeline(ctx, in, origin, pinned.Catalog, mode, asked))
-	run.pipeline.need(pinned.Below)
+	run.pipeline.need(pinned.DescendantCalls)
 	run.pipeline.undo = newUndo(plan.Undo, nil)
 	if err := run.admitFixed(ctx); err != nil {
 		run.pipeline.unadmitted(ctx, run.requests)
 		return run.pipeline, api.RunResult{}, err
 	}
-	b := batch{waits: run.waits(), launch: run.launch, fits: run.fits, refuse: run.refuse, skip: run.skip, finish: run.finish}
+	b := dispatcher{waits: run.waits(), launch: run.launch, fits: run.fits, refuse: run.refuse, skip: run.skip, finish: run.finish}
 	err = run.pipeline.run(ctx, b)
 	run.pipeline.instances.close(ctx)
 	var result api.RunResult
@@ -67,10 +67,10 @@ const maxPlanCalls = 5000
 
 func toolsOf(plan api.Plan) []string {
 	var names []string
-	seen := map[string]bool{}
+	runFacts := map[string]bool{}
 	for _, c := range plan.Calls {
-		if !seen[c.Tool] {
-			seen[c.Tool] = true
+		if !runFacts[c.Tool] {
+			runFacts[c.Tool] = true
 			names = append(names, c.Tool)
 		}
 	}
@@ -81,12 +81,12 @@ type planRun struct {
 	plan     api.Plan
 	pipeline *pipeline
 	// calls are the plan's, sorted by what they need; the other slices go with them.
-	calls    []api.PlanCall
-	requests []api.Call
-	verdicts []*api.Verdict
-	outcomes []api.CallOutcome
-	needs    [][]string
-	index    map[string]int
+	calls     []api.PlanCall
+	requests  []api.Call
+	decisions []*api.AdmissionDecision
+	outcomes  []api.CallOutcome
+	needs     [][]string
+	index     map[string]int
 	// values are the results that were referred to, decoded.
 	values map[string]any
 }
@@ -94,7 +94,7 @@ type planRun struct {
 func newPlanRun(plan api.Plan, p *pipeline) *planRun {
 	r := &planRun{plan: plan, pipeline: p, calls: plan.Sorted(), index: map[string]int{}, values: map[string]any{}}
 	r.requests = make([]api.Call, len(r.calls))
-	r.verdicts = make([]*api.Verdict, len(r.calls))
+	r.decisions = make([]*api.AdmissionDecision, len(r.calls))
 	r.outcomes = make([]api.CallOutcome, len(r.calls))
 	r.needs = make([][]string, len(r.calls))
 	for i, c := range r.calls {
@@ -135,7 +135,7 @@ func (r *planRun) admitFixed(ctx workflow.Context) error {
 	}
 	var problems []api.Problem
 	for _, i := range fixed {
-		if e := r.verdicts[i].Error; e != nil {
+		if e := r.decisions[i].Error; e != nil {
 			problems = append(problems, api.Problem{Path: "$.calls." + r.calls[i].ID, Rule: string(e.Type), Message: e.Error()})
 		}
 	}
@@ -148,7 +148,7 @@ func (r *planRun) admitFixed(ctx workflow.Context) error {
 
 // askApprovals asks at once for all approvals that calls with fixed arguments need: people see the whole of them.
 func (r *planRun) askApprovals(ctx workflow.Context) {
-	for i, v := range r.verdicts {
+	for i, v := range r.decisions {
 		if v != nil {
 			r.pipeline.control.approvals.ask(ctx, r.requests[i], *v)
 		}
@@ -163,12 +163,12 @@ func (r *planRun) admit(ctx workflow.Context, calls []int) error {
 	for n, i := range calls {
 		requests[n] = r.requests[i]
 	}
-	verdicts, err := r.pipeline.admit(ctx, requests)
+	decisions, err := r.pipeline.admit(ctx, requests)
 	if err != nil {
 		return err
 	}
 	for n, i := range calls {
-		r.verdicts[i] = &verdicts[n]
+		r.decisions[i] = &decisions[n]
 	}
 	return nil
 }
@@ -179,26 +179,26 @@ func (r *planRun) waits() [][]int {
 	slots := make([]slot, len(r.calls))
 	unknown := map[string]bool{} // lanes with a call whose key depends on results that there are not yet
 	for i, c := range r.calls {
-		unknown[r.pipeline.tools[c.Tool].Lane] = unknown[r.pipeline.tools[c.Tool].Lane] || r.verdicts[i] == nil
+		unknown[r.pipeline.tools[c.Tool].Lane] = unknown[r.pipeline.tools[c.Tool].Lane] || r.decisions[i] == nil
 	}
 	for i, c := range r.calls {
 		tool, key := r.pipeline.tools[c.Tool], ""
 		if !unknown[tool.Lane] {
-			key = r.verdicts[i].Route.Key
+			key = r.decisions[i].Route.Key
 		}
 		slots[i] = slotOf(tool, key)
 	}
 	all := waits(slots, api.OrderAsCalled)
 	for i := range r.calls {
-		seen := map[int]bool{}
+		runFacts := map[int]bool{}
 		joined := make([]int, 0, len(all[i]))
 		for _, j := range all[i] {
-			seen[j] = true
+			runFacts[j] = true
 			joined = append(joined, j)
 		}
 		for _, need := range r.needs[i] {
-			if j := r.index[need]; !seen[j] {
-				seen[j] = true
+			if j := r.index[need]; !runFacts[j] {
+				runFacts[j] = true
 				joined = append(joined, j)
 			}
 		}
@@ -211,7 +211,7 @@ func (r *planRun) waits() [][]int {
 func (r *planRun) launch(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
 	var late []int
 	for _, i := range ready {
-		if r.outcomes[i].Error = r.prepare(ctx, i); r.outcomes[i].Error == nil && r.verdicts[i] == nil {
+		if r.outcomes[i].Error = r.prepare(ctx, i); r.outcomes[i].Error == nil && r.decisions[i] == nil {
 			late = append(late, i)
 		}
 	}
@@ -220,10 +220,10 @@ func (r *planRun) launch(ctx workflow.Context, ready []int) ([]workflow.Future, 
 	}
 	futures := make([]workflow.Future, len(ready))
 	for n, i := range ready {
-		switch v := r.verdicts[i]; {
+		switch v := r.decisions[i]; {
 		case r.outcomes[i].Error != nil:
 			r.pipeline.control.approvals.withdraw(ctx, r.calls[i].ID, r.outcomes[i].Error.Message)
-			r.outcomes[i] = r.pipeline.refused(r.requests[i], api.Verdict{Error: r.outcomes[i].Error})
+			r.outcomes[i] = r.pipeline.refused(r.requests[i], api.AdmissionDecision{Error: r.outcomes[i].Error})
 		case v.Error != nil:
 			r.outcomes[i] = r.pipeline.refused(r.requests[i], *v)
 		case v.Result != nil:
@@ -242,14 +242,14 @@ func (r *planRun) prepare(ctx workflow.Context, i int) *api.Error {
 			return notRun("it needs call %q, which did not succeed", need)
 		}
 	}
-	if r.verdicts[i] != nil {
+	if r.decisions[i] != nil {
 		return nil
 	}
 	return r.resolve(ctx, i)
 }
 
 // withheld reports whether a call was a dry run, as it was planned or as a person edited it.
-func (r *planRun) withheld(ctx workflow.Context, v api.Verdict) bool {
+func (r *planRun) withheld(ctx workflow.Context, v api.AdmissionDecision) bool {
 	return v.DryRun || r.pipeline.control.approvals.asDecided(v).DryRun && heedsAnswers(ctx)
 }
 
@@ -257,7 +257,7 @@ func (r *planRun) withheld(ctx workflow.Context, v api.Verdict) bool {
 func (r *planRun) resolve(ctx workflow.Context, i int) *api.Error {
 	c := r.calls[i]
 	for _, ref := range c.References() {
-		if r.withheld(ctx, *r.verdicts[r.index[ref.ID]]) {
+		if r.withheld(ctx, *r.decisions[r.index[ref.ID]]) {
 			return notRun("it refers to the result of call %q, which was a dry run", ref.ID)
 		}
 		if result := r.outcomes[r.index[ref.ID]].Result; result != nil && result.Cut > 0 {
@@ -309,10 +309,10 @@ func (r *planRun) fits(ctx workflow.Context, ready []int) int {
 	return r.pipeline.fitting(ctx, len(ready), func(n int) int {
 		i := ready[n]
 		tool := r.pipeline.tools[r.calls[i].Tool]
-		if v := r.verdicts[i]; v != nil {
-			return r.pipeline.room.need(tool, r.requests[i], *v)
+		if v := r.decisions[i]; v != nil {
+			return r.pipeline.historyBudget.need(tool, r.requests[i], *v)
 		}
-		need := r.pipeline.room.need(tool, r.requests[i], api.Verdict{})
+		need := r.pipeline.historyBudget.need(tool, r.requests[i], api.AdmissionDecision{})
 		for _, ref := range r.calls[i].References() {
 			if result := r.outcomes[r.index[ref.ID]].Result; result != nil {
 				need += len(result.Output)
@@ -327,9 +327,9 @@ func (r *planRun) refuse(ctx workflow.Context, ready []int) error {
 	for n, i := range ready {
 		refused[n] = r.requests[i]
 	}
-	full, err := r.pipeline.noRoom(ctx, refused)
+	full, err := r.pipeline.noHistoryLeft(ctx, refused)
 	for n, v := range full {
-		r.outcomes[ready[n]], r.verdicts[ready[n]] = r.pipeline.refused(refused[n], v), &v
+		r.outcomes[ready[n]], r.decisions[ready[n]] = r.pipeline.refused(refused[n], v), &v
 	}
 	return err
 }
@@ -337,7 +337,7 @@ func (r *planRun) refuse(ctx workflow.Context, ready []int) error {
 func (r *planRun) skip(i int) { r.outcomes[i] = r.pipeline.notStarted(r.requests[i]) }
 
 func (r *planRun) finish(ctx workflow.Context, i int, f workflow.Future) (again workflow.Future) {
-	r.outcomes[i], again = r.pipeline.outcome(ctx, r.requests[i], *r.verdicts[i], f)
+	r.outcomes[i], again = r.pipeline.outcome(ctx, r.requests[i], *r.decisions[i], f)
 	return again
 }
 

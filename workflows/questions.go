@@ -14,7 +14,7 @@ import (
 
 // maxAsking bounds the calls of a run that ask at a time. Each holds one of the updates that a server lets a run have in
 // flight, ten by default, and replies need some of them too.
-const maxAsking = 6
+const maxOpenQuestions = 6
 
 // maxAnswered bounds what a query for open questions or approvals answers with, in bytes.
 const maxAnswered = 1 << 20
@@ -31,13 +31,13 @@ type questions struct {
 	// closed tells of questions that are over how they ended, in words, by id.
 	closed map[string]string
 	// calls are those that run, by id.
-	calls map[string]*askingCall
+	calls map[string]*questionCall
 	// asking counts the updates that wait for a reply.
-	asking int
+	openQuestions int
 }
 
 // askingCall is a running call and how often it has asked.
-type askingCall struct {
+type questionCall struct {
 	tool  api.Tool
 	asked int
 }
@@ -62,15 +62,15 @@ type question struct {
 // newQuestions makes the run answer the query and take the updates that are about questions. It comes before anything
 // that waits, so that no update finds the run without.
 func newQuestions(ctx workflow.Context) (*questions, error) {
-	q := &questions{closed: map[string]string{}, calls: map[string]*askingCall{}}
+	q := &questions{closed: map[string]string{}, calls: map[string]*questionCall{}}
 	if err := workflow.SetQueryHandler(ctx, api.QuestionsQuery, q.list); err != nil {
 		return nil, err
 	}
-	if err := workflow.SetUpdateHandlerWithOptions(ctx, api.AskUpdate, q.ask,
+	if err := workflow.SetUpdateHandlerWithOptions(ctx, api.AskQuestionUpdate, q.ask,
 		workflow.UpdateHandlerOptions{Validator: q.mayAsk, Description: "a running call asks a person"}); err != nil {
 		return nil, err
 	}
-	err := workflow.SetUpdateHandlerWithOptions(ctx, api.ReplyUpdate, q.reply,
+	err := workflow.SetUpdateHandlerWithOptions(ctx, api.AnswerQuestionUpdate, q.reply,
 		workflow.UpdateHandlerOptions{Validator: q.mayReply, Description: "a person replies to a question"})
 	return q, err
 }
@@ -95,11 +95,11 @@ func answering[T, Told any](open []T, of func(T) (Told, int)) []Told {
 }
 
 // begin notes a call that has been scheduled. A call of a human tool is a question.
-func (q *questions) begin(ctx workflow.Context, c api.Call, v api.Verdict, t api.Tool) {
+func (q *questions) begin(ctx workflow.Context, c api.Call, v api.AdmissionDecision, t api.Tool) {
 	if t.AnswerWithin <= 0 {
 		return
 	}
-	q.calls[c.ID] = &askingCall{tool: t}
+	q.calls[c.ID] = &questionCall{tool: t}
 	if t.Kind != api.KindHuman {
 		return
 	}
@@ -157,8 +157,8 @@ func (q *questions) mayAsk(_ workflow.Context, in api.Question) error {
 		return refuse(api.ReplyError{Type: api.AskRefused, Message: fmt.Sprintf("no call %q runs that may ask", in.Call)})
 	case strings.TrimSpace(in.Text) == "" || len(in.Text) > api.MaxQuestionText || len(in.Schema) > api.MaxQuestionSchema:
 		return refuse(api.ReplyError{Type: api.AskRefused, Message: "the question is empty, or too large"})
-	case q.asking >= maxAsking:
-		return refuse(api.ReplyError{Type: api.ReplyBusy, Message: fmt.Sprintf("%d calls of the run ask already", q.asking)})
+	case q.openQuestions >= maxOpenQuestions:
+		return refuse(api.ReplyError{Type: api.ReplyBusy, Message: fmt.Sprintf("%d calls of the run ask already", q.openQuestions)})
 	}
 	return nil
 }
@@ -170,8 +170,8 @@ func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error
 	o := &question{Question: in}
 	o.ID, o.Tool, o.Asked = api.QuestionID(in.Call, call.asked), call.tool.Name, workflow.Now(ctx)
 	q.open = append(q.open, o)
-	q.asking++
-	defer func() { q.asking-- }()
+	q.openQuestions++
+	defer func() { q.openQuestions-- }()
 	left := max(in.Until.Sub(o.Asked), time.Millisecond)
 	options := workflow.AwaitOptions{Timeout: left, TimerOptions: workflow.TimerOptions{Summary: "question " + o.ID}}
 	_, err := workflow.AwaitWithOptions(ctx, options, func() bool { return o.over })
@@ -232,11 +232,11 @@ const maxNamed = 10
 
 // meant ends the message of a refusal with what could be meant: the first of the open ones, behind a word for how they stand,
 // or none where there are none.
-func meant(open []string, none, standing string) string {
+func meant(open []string, none, statusText string) string {
 	if len(open) == 0 {
 		return "; " + none
 	}
-	return "; " + standing + ": " + strings.Join(open[:min(len(open), maxNamed)], ", ")
+	return "; " + statusText + ": " + strings.Join(open[:min(len(open), maxNamed)], ", ")
 }
 
 // reply has a reply checked. One that does not fit leaves the question open; one that fits ends it, and where the call
@@ -246,12 +246,12 @@ func (q *questions) reply(ctx workflow.Context, r api.Reply) error {
 	o.checking = r.By
 	defer func() { o.checking = "" }()
 	request := api.ReplyRequest{Reply: r, Question: o.Question, Tool: o.tool, Origin: q.origin, Notes: o.notes, Hooks: o.hooks, Arguments: o.arguments, Parent: q.parent}
-	verdict, err := q.judge(ctx, request)
+	decision, err := q.evaluate(ctx, request)
 	switch {
 	case err != nil:
 		return err
-	case len(verdict.Problems) > 0:
-		return refuse(api.ReplyError{Type: api.ReplyUnfit, Message: fmt.Sprintf("the answer does not fit question %q", o.ID), Problems: verdict.Problems})
+	case len(decision.Problems) > 0:
+		return refuse(api.ReplyError{Type: api.ReplyUnfit, Message: fmt.Sprintf("the answer does not fit question %q", o.ID), Problems: decision.Problems})
 	case o.over:
 		return refuse(q.notOpen(o.ID))
 	case o.tool == nil:
@@ -271,11 +271,11 @@ func (q *questions) endCall(ctx workflow.Context, o *question, request api.Reply
 	}
 	request.Complete = true
 	if !o.over {
-		verdict, err := q.judge(ctx, request)
+		decision, err := q.evaluate(ctx, request)
 		if err != nil {
 			return err
 		}
-		if verdict.Early {
+		if decision.Early {
 			return refuse(api.ReplyError{Type: api.ReplyEarly,
 				Message: fmt.Sprintf("call %s still waits for a worker of its lane and cannot be declined before one has taken it", o.Call)})
 		}
@@ -290,9 +290,9 @@ func (q *questions) endCall(ctx workflow.Context, o *question, request api.Reply
 	return nil
 }
 
-func (q *questions) judge(ctx workflow.Context, r api.ReplyRequest) (verdict api.ReplyVerdict, err error) {
-	err = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...), "check of the reply to "+r.Question.ID), api.ReplyActivity, r).Get(ctx, &verdict)
-	return verdict, err
+func (q *questions) evaluate(ctx workflow.Context, r api.ReplyRequest) (decision api.ReplyDecision, err error) {
+	err = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...), "check of the reply to "+r.Question.ID), api.CheckReplyActivity, r).Get(ctx, &decision)
+	return decision, err
 }
 
 // refuse is what an update fails with.

@@ -10,7 +10,7 @@ import (
 
 // rank says where a run's calls and model steps stand among those of other runs that wait for the same workers
 // (requirement S4).
-type rank struct {
+type priority struct {
 	// own is the workflow's. The server gives it to activities and sub-agents, field by field, where they have none.
 	own temporal.Priority
 	// run is the run's priority; empty leaves calls to their tools.
@@ -22,9 +22,9 @@ type rank struct {
 // shortRun is how much of a run's id is the fairness key of a run without a conversation.
 const shortRun = 8
 
-func rankOf(ctx workflow.Context, in api.RunInput, origin api.Origin) rank {
+func priorityOf(ctx workflow.Context, in api.RunInput, origin api.Origin) priority {
 	own := workflow.GetInfo(ctx).Priority
-	r := rank{own: own, run: api.RunPriority(in.Priority, own.PriorityKey),
+	r := priority{own: own, run: api.RunPriority(in.Priority, own.PriorityKey),
 		caller: api.FairnessKey(string(origin.Caller.Type) + "/" + origin.Caller.ID)}
 	if in.Parent != nil {
 		r.conversation = in.Parent.Fairness
@@ -34,7 +34,7 @@ func rankOf(ctx workflow.Context, in api.RunInput, origin api.Origin) rank {
 }
 
 // call returns what the activity of a call has to say of its priority.
-func (r rank) call(c api.Call, t api.Tool, route api.Route) temporal.Priority {
+func (r priority) call(c api.Call, t api.Tool, route api.Route) temporal.Priority {
 	priority := api.PriorityOf(c, r.run, t)
 	switch {
 	case route.FIFO:
@@ -48,12 +48,12 @@ func (r rank) call(c api.Call, t api.Tool, route api.Route) temporal.Priority {
 }
 
 // step returns what a model step has to say of its priority.
-func (r rank) step(route api.Route) temporal.Priority {
+func (r priority) step(route api.Route) temporal.Priority {
 	return r.call(api.Call{}, api.Tool{}, route)
 }
 
 // beyond returns what differs from what the workflow's own priority gives anyway.
-func (r rank) beyond(priority api.Priority, fairness string) temporal.Priority {
+func (r priority) beyond(priority api.Priority, fairness string) temporal.Priority {
 	var more temporal.Priority
 	if level := priority.Level(); level != cmp.Or(r.own.PriorityKey, api.PriorityNormal.Level()) {
 		more.PriorityKey = level

@@ -23,25 +23,25 @@ const (
 )
 
 // rankedTool is the tool echo under another name, on a lane of its own.
-func rankedTool(name string, priority api.Priority) toolspecs.Spec {
+func prioritizedTool(name string, priority api.Priority) toolspecs.Spec {
 	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Echoes.", Parameters: []toolspecs.Parameter{{Name: "value", Type: "string"}},
 		Entry:     toolspecs.Entry{Type: api.KindFunction, Handler: "echo"},
 		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead, Lane: name, Priority: priority}}
 }
 
 // watchOptions notes with which options the run schedules activities, by id. The test environment does without most of them.
-func (l *lab) watchOptions() map[string]workflow.ActivityOptions { return l.watch().seen }
+func (l *lab) watchOptions() map[string]workflow.ActivityOptions { return l.watch().runFacts }
 
 // watch notes what the run asks of the SDK.
 func (l *lab) watch() *optionsWatch {
-	w := &optionsWatch{seen: map[string]workflow.ActivityOptions{}}
+	w := &optionsWatch{runFacts: map[string]workflow.ActivityOptions{}}
 	l.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{w}, DeadlockDetectionTimeout: busy})
 	return w
 }
 
 type optionsWatch struct {
 	interceptor.WorkerInterceptorBase
-	seen map[string]workflow.ActivityOptions
+	runFacts map[string]workflow.ActivityOptions
 	// upserts are the search attributes that were set, in order.
 	upserts []string
 }
@@ -66,12 +66,12 @@ type watchedOutbound struct {
 
 func (o *watchedOutbound) ExecuteActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
 	options := workflow.GetActivityOptions(ctx)
-	o.watch.seen[workflow.GetInfo(ctx).WorkflowExecution.ID+" "+options.ActivityID] = options
+	o.watch.runFacts[workflow.GetInfo(ctx).WorkflowExecution.ID+" "+options.ActivityID] = options
 	return o.Next.ExecuteActivity(ctx, activityType, args...)
 }
 
 // expectRanks compares the priorities of the top run's activities.
-func expectRanks(t *testing.T, got map[string]workflow.ActivityOptions, want map[string]temporal.Priority) {
+func expectPriorities(t *testing.T, got map[string]workflow.ActivityOptions, want map[string]temporal.Priority) {
 	t.Helper()
 	for id, priority := range want {
 		if o, ok := got[ownID+" "+id]; !ok || o.Priority != priority {
@@ -112,13 +112,13 @@ calls:
 			"fifo": {FairnessKey: "all"}, "unfair": {PriorityKey: 4, FairnessKey: "all"}, "caller": {PriorityKey: 2, FairnessKey: "plan/steps"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l := newLabOf(t, 1, rankedTool("lowly", api.PriorityLow), rankedTool("fifo", ""), rankedTool("unfair", ""), rankedTool("callers", ""))
+			l := newLabOf(t, 1, prioritizedTool("lowly", api.PriorityLow), prioritizedTool("fifo", ""), prioritizedTool("unfair", ""), prioritizedTool("callers", ""))
 			l.lanes = configured
-			seen := l.watchOptions()
+			runFacts := l.watchOptions()
 			test.in.Plan = plan(t, calls)
 			l.ExecuteWorkflow(api.PlanWorkflow, test.in)
 			l.result()
-			expectRanks(t, seen, test.want)
+			expectPriorities(t, runFacts, test.want)
 		})
 	}
 }
@@ -127,13 +127,13 @@ calls:
 // long for the server.
 func TestModelStepRank(t *testing.T) {
 	l := newLab(t)
-	seen := l.watchOptions()
+	runFacts := l.watchOptions()
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: agent(step(call("echo", `{"value":1}`)), answer("done")), Prompt: "Go.",
 		Priority: api.PriorityUrgent, Conversation: strings.Repeat("long ", 20)})
 	l.result()
 	key := api.FairnessKey(strings.Repeat("long ", 20))
 	urgent := temporal.Priority{PriorityKey: 1, FairnessKey: key}
-	expectRanks(t, seen, map[string]temporal.Priority{"turn-1": urgent, "1.1": urgent, "turn-2": urgent})
+	expectPriorities(t, runFacts, map[string]temporal.Priority{"turn-1": urgent, "1.1": urgent, "turn-2": urgent})
 	if len(key) > 64 {
 		t.Errorf("the fairness key has %d bytes", len(key))
 	}
@@ -151,7 +151,7 @@ func TestSubAgentRank(t *testing.T) {
 		{"", "", "", 0}, {api.PriorityHigh, "", api.PriorityHigh, 2}, {api.PriorityHigh, api.PriorityLow, api.PriorityLow, 4},
 	} {
 		l, inputs := newTree(t, deep, wide)
-		seen := l.watchOptions()
+		runFacts := l.watchOptions()
 		packed := api.Pack(api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: "wide", Arguments: []byte(`{"topic":"x"}`), Priority: test.call}}})
 		l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: &packed, Priority: test.run, Conversation: "talk", Variables: map[string]any{"project": "p"}})
 		l.result()
@@ -160,8 +160,8 @@ func TestSubAgentRank(t *testing.T) {
 				t.Errorf("%s of a run of priority %q: %+v", path, test.run, in)
 			}
 		}
-		if p := seen[ownID+"/a/1.1 1.1"].Priority; p != (temporal.Priority{PriorityKey: test.level, FairnessKey: "talk"}) {
-			t.Errorf("the call of the sub-agent's sub-agent has the priority %+v of %v", p, slices.Collect(maps.Keys(seen)))
+		if p := runFacts[ownID+"/a/1.1 1.1"].Priority; p != (temporal.Priority{PriorityKey: test.level, FairnessKey: "talk"}) {
+			t.Errorf("the call of the sub-agent's sub-agent has the priority %+v of %v", p, slices.Collect(maps.Keys(runFacts)))
 		}
 		if len(inputs) != 2 {
 			t.Errorf("%d runs below", len(inputs))

@@ -11,12 +11,12 @@ import (
 
 // recallTimeout bounds an attempt of the recall: the server may take a while to list what has only just ended, and an
 // earlier run is replayed to be asked.
-const recallTimeout = time.Minute
+const loadTimeout = time.Minute
 
 // recall returns the messages that the run begins with: those of the conversation's earlier runs where the input asks for
 // them, in one recorded step, else earlier as it is. The turns number on from theirs.
-func (r *agentRun) recall(ctx workflow.Context, earlier []byte) ([]byte, error) {
-	if !r.in.Continue || r.in.Carry != nil {
+func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byte, error) {
+	if !r.in.Continue || r.in.State != nil {
 		return earlier, nil
 	}
 	id := workflow.GetInfo(ctx).WorkflowExecution.ID
@@ -24,24 +24,24 @@ func (r *agentRun) recall(ctx workflow.Context, earlier []byte) ([]byte, error) 
 		return nil, invalid([]api.Problem{{Path: "$.continue", Rule: ruleConversation, Message: problem}})
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID: "recall", StartToCloseTimeout: recallTimeout, WaitForCancellation: true, Summary: "earlier runs of the conversation",
+		ActivityID: "recall", StartToCloseTimeout: loadTimeout, WaitForCancellation: true, Summary: "earlier runs of the conversation",
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 5, InitialInterval: time.Second, BackoffCoefficient: 2},
 	})
-	var recalled api.Recalled
-	request := api.RecallRequest{Conversation: cmp.Or(r.in.Conversation, id)}
-	err := workflow.ExecuteActivity(ctx, api.RecallActivity, request).Get(ctx, &recalled)
+	var loaded api.LoadedConversation
+	request := api.LoadConversationRequest{Conversation: cmp.Or(r.in.Conversation, id)}
+	err := workflow.ExecuteActivity(ctx, api.LoadConversationActivity, request).Get(ctx, &loaded)
 	switch {
 	case temporal.IsCanceledError(err):
 		return nil, err
 	case err != nil:
-		recalled.Problems = []api.Problem{{Path: "$.conversation", Rule: ruleConversation,
+		loaded.Problems = []api.Problem{{Path: "$.conversation", Rule: ruleConversation,
 			Message: "the earlier runs cannot be read: " + api.Shorten(activityFailure(err).Message, 1000)}}
 	}
-	if len(recalled.Problems) > 0 {
-		return nil, invalid(recalled.Problems)
+	if len(loaded.Problems) > 0 {
+		return nil, invalid(loaded.Problems)
 	}
-	r.turn, r.before, r.recalled = recalled.Turn, recalled.Turn, recalled.Labels
-	return recalled.Messages, nil
+	r.turn, r.before, r.loaded = loaded.Turn, loaded.Turn, loaded.Labels
+	return loaded.Messages, nil
 }
 
 // ruleConversation is the rule of problems that keep a run from going on with its conversation.

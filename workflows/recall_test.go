@@ -10,16 +10,16 @@ import (
 )
 
 // recalls has the run's conversation continued by what f answers.
-func (l *lab) recalls(f func() (api.Recalled, error)) {
-	l.RegisterActivityWithOptions(func(context.Context, api.RecallRequest) (api.Recalled, error) { return f() },
-		activity.RegisterOptions{Name: api.RecallActivity})
+func (l *lab) loads(f func() (api.LoadedConversation, error)) {
+	l.RegisterActivityWithOptions(func(context.Context, api.LoadConversationRequest) (api.LoadedConversation, error) { return f() },
+		activity.RegisterOptions{Name: api.LoadConversationActivity})
 }
 
 // TestAgentGoesOn proves that a run that goes on with a conversation numbers its turns on from the earlier ones, and that its
 // model is told which turns are its own.
 func TestAgentGoesOn(t *testing.T) {
 	l := newLab(t)
-	l.recalls(func() (api.Recalled, error) { return api.Recalled{Turn: 4}, nil })
+	l.loads(func() (api.LoadedConversation, error) { return api.LoadedConversation{Turn: 4}, nil })
 	l.tell(api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`}}}, api.Message{Text: "done"})
 	a := toldAgent()
 	a.Limits.Turns = 2
@@ -45,8 +45,8 @@ func TestAgentCannotGoOn(t *testing.T) {
 		"the run x goes on":            {},
 	} {
 		l := newLab(t)
-		l.recalls(func() (api.Recalled, error) {
-			return api.Recalled{Problems: []api.Problem{{Path: "$.conversation", Rule: "busy", Message: "the run x goes on"}}}, nil
+		l.loads(func() (api.LoadedConversation, error) {
+			return api.LoadedConversation{Problems: []api.Problem{{Path: "$.conversation", Rule: "busy", Message: "the run x goes on"}}}, nil
 		})
 		in.Agent, in.Prompt, in.Continue = toldAgent(), "Go.", true
 		l.ExecuteWorkflow(api.AgentWorkflow, in)

@@ -104,16 +104,16 @@ func TestReplayOfBrokenWorkflows(t *testing.T) {
 		{"another limit", "agent", agentWith(func(in *api.RunInput) { in.Agent.Limits.Turns = 1 }), nil},
 		{"a timer more", "agent", agentWith(func(in *api.RunInput) { in.Agent.Limits.WallTime = api.Duration(time.Hour) }), nil},
 		{"a timer less", "agent_wall_time", agentWith(func(in *api.RunInput) { in.Agent.Limits.WallTime = 0 }), nil},
-		{"a turn more", "agent_continued.2", agentWith(func(in *api.RunInput) { in.Carry.Turn++ }), nil},
+		{"a turn more", "agent_continued.2", agentWith(func(in *api.RunInput) { in.State.Turn++ }), nil},
 		{"another tool", "agent", workflows.All(), &fault{tool: func(string) string { return "another" }}},
 		{"another call id", "plan", workflows.All(), &fault{id: func(id string) string { return id + "x" }}},
 		{"admit skipped", "call", workflows.All(), &fault{skip: api.AdmitActivity}},
 		{"pin skipped", "agent", workflows.All(), &fault{skip: api.PinActivity}},
-		{"open skipped", "plan_opened_again", workflows.All(), &fault{skip: api.OpenActivity}},
+		{"open skipped", "plan_opened_again", workflows.All(), &fault{skip: api.OpenKeyActivity}},
 		{"another id after a hand back", "call_handed_back", workflows.All(), &fault{id: once("1.1")}},
 		{"inline call skipped", "agent_inline", workflows.All(), &fault{skip: "in_append"}},
 		{"inline step skipped", "agent_inline_steps", workflows.All(), &fault{skip: api.ModelActivity}},
-		{"settle skipped", "agent_sub_agents", workflows.All(), &fault{skip: api.SettleActivity}},
+		{"settle skipped", "agent_sub_agents", workflows.All(), &fault{skip: api.FinalizeResultActivity}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := readHistory(t, test.history)
@@ -133,12 +133,12 @@ func TestReplayOfBrokenWorkflows(t *testing.T) {
 
 // once leaves an id alone the first time.
 func once(id string) func(string) string {
-	seen := 0
+	runFacts := 0
 	return func(asked string) string {
 		if asked == id {
-			seen++
+			runFacts++
 		}
-		return asked + strings.Repeat("x", max(seen-1, 0))
+		return asked + strings.Repeat("x", max(runFacts-1, 0))
 	}
 }
 

@@ -30,30 +30,30 @@ const (
 )
 
 // room keeps count of what the calls that run may add to the run's history.
-type room struct {
-	held  map[string]int
-	bytes int
+type historyBudget struct {
+	hosted map[string]int
+	bytes  int
 	// results are the most bytes of a result, by the digest of the tool.
 	results map[string]int
 	// undoing is set where the run undoes what it has done.
 	undoing bool
 }
 
-func (r *room) enter(id string, bytes int) {
-	if r.held == nil {
-		r.held = map[string]int{}
+func (r *historyBudget) enter(id string, bytes int) {
+	if r.hosted == nil {
+		r.hosted = map[string]int{}
 	}
-	r.bytes += bytes - r.held[id]
-	r.held[id] = bytes
+	r.bytes += bytes - r.hosted[id]
+	r.hosted[id] = bytes
 }
 
-func (r *room) leave(id string) {
-	r.bytes -= r.held[id]
-	delete(r.held, id)
+func (r *historyBudget) leave(id string) {
+	r.bytes -= r.hosted[id]
+	delete(r.hosted, id)
 }
 
 // need is how many bytes a call may add to the history.
-func (r *room) need(t api.Tool, c api.Call, v api.Verdict) int {
+func (r *historyBudget) need(t api.Tool, c api.Call, v api.AdmissionDecision) int {
 	bytes := bytesOfCall + len(validated(c, v)) + api.ResultBytes(r.maxResult(t))
 	if t.Kind == api.KindAgent {
 		bytes += bytesOfAgent + len(t.Spec) + len(v.Prompt)
@@ -62,7 +62,7 @@ func (r *room) need(t api.Tool, c api.Call, v api.Verdict) int {
 }
 
 // maxResult reads the bound of a tool's results out of its pinned toolspec.
-func (r *room) maxResult(t api.Tool) int {
+func (r *historyBudget) maxResult(t api.Tool) int {
 	if known, ok := r.results[t.Digest]; ok {
 		return known
 	}
@@ -99,10 +99,10 @@ func (p *pipeline) written(ctx workflow.Context) (events, bytes int) {
 func (p *pipeline) fitting(ctx workflow.Context, n int, need func(int) int) int {
 	events, bytes := p.written(ctx)
 	mostEvents, mostBytes := maxEvents, maxBytes
-	if p.room.undoing {
+	if p.historyBudget.undoing {
 		mostEvents, mostBytes = maxEvents+moreToUndo, maxBytes+moreToUndoMiB
 	}
-	events, bytes = events+len(p.room.held)*eventsOfCall, bytes+p.room.bytes
+	events, bytes = events+len(p.historyBudget.hosted)*eventsOfCall, bytes+p.historyBudget.bytes
 	fit := 0
 	for ; fit < n; fit++ {
 		events, bytes = events+eventsOfCall, bytes+need(fit)
@@ -110,26 +110,26 @@ func (p *pipeline) fitting(ctx workflow.Context, n int, need func(int) int) int 
 			break
 		}
 	}
-	if fit < n && !keepsRoom(ctx) {
+	if fit < n && !keepsHistoryBudget(ctx) {
 		return n
 	}
 	return fit
 }
 
 // keepsRoom tells whether the run keeps room in its history: runs that an older version began go on as they did.
-func keepsRoom(ctx workflow.Context) bool {
+func keepsHistoryBudget(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, roomChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
 // noRoom has calls refused and recorded so: the run's history is too long for them. Each of those that were put together has a
 // verdict of its own in history; those of the calls that are given are returned. What waits for approval of them waits no more.
-func (p *pipeline) noRoom(ctx workflow.Context, calls []api.Call) ([]api.Verdict, error) {
+func (p *pipeline) noHistoryLeft(ctx workflow.Context, calls []api.Call) ([]api.AdmissionDecision, error) {
 	why := p.fullness(ctx)
-	byCall := map[string]api.Verdict{}
+	byCall := map[string]api.AdmissionDecision{}
 	for rest := p.withParts(calls); len(rest) > 0; {
 		n := portion(rest)
-		request := api.AdmitRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:n], Full: why}
-		var part []api.Verdict
+		request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:n], Full: why}
+		var part []api.AdmissionDecision
 		if err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, nil), "no room for "+named(request.Calls)), api.AdmitActivity, request).Get(ctx, &part); err != nil {
 			return nil, err
 		}
@@ -138,12 +138,12 @@ func (p *pipeline) noRoom(ctx workflow.Context, calls []api.Call) ([]api.Verdict
 		}
 		rest = rest[n:]
 	}
-	verdicts := make([]api.Verdict, len(calls))
+	decisions := make([]api.AdmissionDecision, len(calls))
 	for i, c := range calls {
-		verdicts[i] = byCall[c.ID]
+		decisions[i] = byCall[c.ID]
 		p.control.approvals.withdraw(ctx, c.ID, "the run's history has no room for the call")
 	}
-	return verdicts, nil
+	return decisions, nil
 }
 
 // withParts returns calls as their caller made them: those that were put together one by one.

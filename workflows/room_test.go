@@ -122,8 +122,8 @@ func TestRoomOfBatches(t *testing.T) {
 	l := newLabOf(t, 1, append(guarded, many("echo", nil))...)
 	l.grows(48_000, 0, 9, 0)
 	var refused []string
-	l.verdicts = func(verdicts []api.Verdict) {
-		for _, v := range verdicts {
+	l.decisions = func(decisions []api.AdmissionDecision) {
+		for _, v := range decisions {
 			if v.Error != nil {
 				refused = append(refused, v.ID+" "+string(v.Error.Type))
 			}

@@ -10,7 +10,7 @@ import (
 
 // schedule schedules the activity of an admitted call on its route. On a keyed lane, a call that comes long after its
 // admission first has its key opened again.
-func (p *pipeline) schedule(ctx workflow.Context, c api.Call, v api.Verdict) workflow.Future {
+func (p *pipeline) schedule(ctx workflow.Context, c api.Call, v api.AdmissionDecision) workflow.Future {
 	if v.Route.OpenFor == 0 || workflow.Now(ctx).Before(p.openUntil[c.ID]) {
 		return p.scheduleNow(ctx, c, v)
 	}
@@ -20,12 +20,12 @@ func (p *pipeline) schedule(ctx workflow.Context, c api.Call, v api.Verdict) wor
 }
 
 // openAndRun opens the key of a call, schedules the call, and waits for it.
-func (p *pipeline) openAndRun(ctx workflow.Context, c api.Call, v api.Verdict) (r api.Result, err error) {
+func (p *pipeline) openAndRun(ctx workflow.Context, c api.Call, v api.AdmissionDecision) (r api.Result, err error) {
 	p.admittedAt(v, workflow.Now(ctx))
 	request := api.OpenRequest{Base: p.queue, Lane: p.tools[c.Tool].Lane, Key: v.Route.Key}
-	err = workflow.ExecuteLocalActivity(withOpenOptions(ctx), api.OpenActivity, request).Get(ctx, nil)
+	err = workflow.ExecuteLocalActivity(withOpenOptions(ctx), api.OpenKeyActivity, request).Get(ctx, nil)
 	if ctx.Err() != nil {
-		return r, api.NotStarted()
+		return r, api.NotStartedError()
 	}
 	if err == nil {
 		err = p.scheduleNow(ctx, c, v).Get(ctx, &r)
@@ -34,13 +34,13 @@ func (p *pipeline) openAndRun(ctx workflow.Context, c api.Call, v api.Verdict) (
 }
 
 // admittedAt notes until when the queue of a call's key is served for certain, where it was opened no earlier than at.
-func (p *pipeline) admittedAt(v api.Verdict, at time.Time) {
+func (p *pipeline) admittedAt(v api.AdmissionDecision, at time.Time) {
 	if v.Route.OpenFor > 0 {
 		p.openUntil[v.ID] = at.Add(v.Route.OpenFor.Std())
 	}
 }
 
-func (p *pipeline) scheduleNow(ctx workflow.Context, c api.Call, v api.Verdict) workflow.Future {
+func (p *pipeline) scheduleNow(ctx workflow.Context, c api.Call, v api.AdmissionDecision) workflow.Future {
 	t := p.toolFor(c, v)
 	arguments := validated(c, v)
 	summary, parent := t.Summary(arguments), p.parent.Call
@@ -53,7 +53,7 @@ func (p *pipeline) scheduleNow(ctx workflow.Context, c api.Call, v api.Verdict) 
 		summary = "is the run solved? " + summary
 	}
 	options := callOptions(p.queue, c.ID, t, v.Route, summary)
-	options.Priority = p.rank.call(c, t, v.Route)
+	options.Priority = p.priority.call(c, t, v.Route)
 	execution := api.Execution{Digest: t.Digest, Arguments: arguments, Origin: p.origin, Notes: v.Notes, Parent: parent,
 		Hooks: api.HooksFor(p.hooks.AfterCall, t.Name), Timeout: v.Plan.ShortestTimeout(), Parts: p.partsOf(c.ID)}
 	options.StartToCloseTimeout += api.HooksWithin(execution.Hooks)
@@ -67,7 +67,7 @@ func (p *pipeline) scheduleNow(ctx workflow.Context, c api.Call, v api.Verdict) 
 }
 
 // validated returns the arguments of an admitted call.
-func validated(c api.Call, v api.Verdict) json.RawMessage {
+func validated(c api.Call, v api.AdmissionDecision) json.RawMessage {
 	if len(v.Arguments) > 0 {
 		return v.Arguments
 	}

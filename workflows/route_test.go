@@ -63,7 +63,7 @@ func TestAdmissionWaitsForServer(t *testing.T) {
 // TestExecutionKnowsItsWait proves that a call which may wait with its lane's holder tells it how long, and that other calls
 // are as short as ever.
 func TestExecutionKnowsItsWait(t *testing.T) {
-	l := newLabOf(t, 1, rankedTool("printer", ""))
+	l := newLabOf(t, 1, prioritizedTool("printer", ""))
 	l.lanes = lanes.Of(api.Lane{Name: "printer", Limit: 1, Strategy: api.StrategyReject, QueueTimeout: api.Duration(time.Minute)},
 		api.Lane{Name: "serial", Limit: 1, QueueTimeout: api.Duration(time.Minute)})
 	l.runAgent(withTools(agent(step(call("printer", `{"value":"x"}`), call("store", `{"text":"x"}`)), answer("done")), "printer", "store"), "Go.")

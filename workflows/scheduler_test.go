@@ -159,10 +159,10 @@ func TestPlanOrder(t *testing.T) {
 // drawPlan draws a plan without cycles: calls need only calls of a lower rank, and are written in any order.
 func drawPlan(t *rapid.T, slots []slot) api.Plan {
 	var plan api.Plan
-	for rank := range slots {
-		c := api.PlanCall{ID: fmt.Sprint("c", rank), Tool: fmt.Sprint("tool", rank)}
-		if rank > 0 {
-			for _, need := range rapid.SliceOfNDistinct(rapid.IntRange(0, rank-1), 0, min(rank, 3), rapid.ID[int]).Draw(t, "needs") {
+	for priority := range slots {
+		c := api.PlanCall{ID: fmt.Sprint("c", priority), Tool: fmt.Sprint("tool", priority)}
+		if priority > 0 {
+			for _, need := range rapid.SliceOfNDistinct(rapid.IntRange(0, priority-1), 0, min(priority, 3), rapid.ID[int]).Draw(t, "needs") {
 				c.DependsOn = append(c.DependsOn, fmt.Sprint("c", need))
 			}
 		}

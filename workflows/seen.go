@@ -8,7 +8,7 @@ import (
 )
 
 // seen is what a run has seen and done so far, for policies.
-type seen struct {
+type runFacts struct {
 	// labels are sorted.
 	labels []string
 	calls  map[string]api.PastCalls
@@ -24,15 +24,15 @@ type seen struct {
 // underWay counts calls that were begun, and those that wait for their turn or for a person.
 type underWay struct{ running, waiting int }
 
-func newSeen(in api.RunInput) seen {
-	s := seen{calls: map[string]api.PastCalls{}, open: map[string]string{}, below: map[string]api.PastCalls{}, begun: map[string]bool{}, tools: map[string]underWay{}}
+func newRunFacts(in api.RunInput) runFacts {
+	s := runFacts{calls: map[string]api.PastCalls{}, open: map[string]string{}, below: map[string]api.PastCalls{}, begun: map[string]bool{}, tools: map[string]underWay{}}
 	s.label(in.Labels)
-	if in.Carry != nil {
-		s.label(in.Carry.Labels)
-		for _, p := range in.Carry.Calls {
+	if in.State != nil {
+		s.label(in.State.Labels)
+		for _, p := range in.State.Calls {
 			s.calls[p.Tool] = p
 		}
-		for _, p := range in.Carry.Below {
+		for _, p := range in.State.DescendantCalls {
 			s.below[p.Tool] = p
 		}
 	}
@@ -40,7 +40,7 @@ func newSeen(in api.RunInput) seen {
 }
 
 // adopt takes in what a sub-agent tells of its calls, and of those below it.
-func (s *seen) adopt(b *api.Brief) {
+func (s *runFacts) adopt(b *api.CallStats) {
 	if b == nil {
 		return
 	}
@@ -55,12 +55,12 @@ func (s *seen) adopt(b *api.Brief) {
 }
 
 // untold notes that there are calls of sub-agents besides those that are known.
-func (s *seen) untold() {
+func (s *runFacts) untold() {
 	s.below[api.OtherTools] = api.PastCalls{Tool: api.OtherTools}
 }
 
 // carryBelow are the calls of sub-agents, by tool, sorted.
-func (s *seen) carryBelow() (list []api.PastCalls) {
+func (s *runFacts) continueDescendants() (list []api.PastCalls) {
 	for _, tool := range slices.Sorted(maps.Keys(s.below)) {
 		list = append(list, s.below[tool])
 	}
@@ -68,7 +68,7 @@ func (s *seen) carryBelow() (list []api.PastCalls) {
 }
 
 // label adds labels. What a run has seen it never forgets: not even a compaction takes out of a conversation what it did to it.
-func (s *seen) label(labels []string) {
+func (s *runFacts) label(labels []string) {
 	for _, l := range labels {
 		if i, there := slices.BinarySearch(s.labels, l); !there {
 			s.labels = slices.Insert(slices.Clone(s.labels), i, l)
@@ -77,8 +77,8 @@ func (s *seen) label(labels []string) {
 }
 
 // admitted takes in verdicts on calls.
-func (s *seen) admitted(calls []api.Call, verdicts []api.Verdict) {
-	for i, v := range verdicts {
+func (s *runFacts) admitted(calls []api.Call, decisions []api.AdmissionDecision) {
+	for i, v := range decisions {
 		if v.Error == nil {
 			s.close(v.ID)
 			s.open[v.ID] = calls[i].Tool
@@ -88,14 +88,14 @@ func (s *seen) admitted(calls []api.Call, verdicts []api.Verdict) {
 }
 
 // begin notes a call that is begun, and those that are made together with it.
-func (s *seen) begin(id string, parts []part) {
+func (s *runFacts) begin(id string, parts []part) {
 	s.move(id)
 	for _, part := range parts {
 		s.move(part.ID)
 	}
 }
 
-func (s *seen) move(id string) {
+func (s *runFacts) move(id string) {
 	if _, open := s.open[id]; open {
 		s.count(id, -1)
 		s.begun[id] = true
@@ -104,7 +104,7 @@ func (s *seen) move(id string) {
 }
 
 // close forgets a call that was let through.
-func (s *seen) close(id string) {
+func (s *runFacts) close(id string) {
 	if _, open := s.open[id]; open {
 		s.count(id, -1)
 		delete(s.begun, id)
@@ -113,7 +113,7 @@ func (s *seen) close(id string) {
 }
 
 // count adds n to the calls of an open call's tool that run or wait, as that one does.
-func (s *seen) count(id string, n int) {
+func (s *runFacts) count(id string, n int) {
 	tool := s.open[id]
 	u := s.tools[tool]
 	if s.begun[id] {
@@ -127,7 +127,7 @@ func (s *seen) count(id string, n int) {
 }
 
 // refused counts a call that was not executed.
-func (s *seen) refused(c api.Call) {
+func (s *runFacts) refused(c api.Call) {
 	s.close(c.ID)
 	p := s.calls[c.Tool]
 	p.Refused++
@@ -136,8 +136,8 @@ func (s *seen) refused(c api.Call) {
 
 // ended counts a call that was let through. Where it was executed, its tool's labels count however it ended: the text of a
 // failure comes from the same place as a result.
-func (s *seen) ended(out api.CallOutcome, t api.Tool) {
-	if e := out.Error; e != nil && (e.NotBegun || e.Phase == api.PhasePreValidation || e.Phase == api.PhasePreExecution) {
+func (s *runFacts) ended(out api.CallOutcome, t api.Tool) {
+	if e := out.Error; e != nil && (e.NotStarted || e.Phase == api.PhasePreValidation || e.Phase == api.PhasePreExecution) {
 		s.refused(api.Call{ID: out.ID, Tool: out.Tool})
 		return
 	}
@@ -153,10 +153,10 @@ func (s *seen) ended(out api.CallOutcome, t api.Tool) {
 }
 
 // past is what the run has done, by tool, sorted; without the call that is being judged, where it was let through before.
-func (s *seen) past(judged string) []api.PastCalls {
+func (s *runFacts) past(evaluated string) []api.PastCalls {
 	calls := maps.Clone(s.calls)
 	for _, id := range slices.Sorted(maps.Keys(s.open)) {
-		if id == judged {
+		if id == evaluated {
 			continue
 		}
 		tool := s.open[id]
@@ -175,7 +175,7 @@ func (s *seen) past(judged string) []api.PastCalls {
 
 // facts are what policies can know of the run.
 func (p *pipeline) facts() api.RunFacts {
-	return api.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn, Labels: p.seen.labels, Calls: p.seen.past(""),
+	return api.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn, Labels: p.runFacts.labels, Calls: p.runFacts.past(""),
 		Usage: p.usage, Limits: p.limits, Started: p.started}
 }
 

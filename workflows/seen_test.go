@@ -71,15 +71,17 @@ func TestLabelsOfSubAgents(t *testing.T) {
 func TestLabelsGoOn(t *testing.T) {
 	l := newLabOf(t, 1, emitting("page", "variables", "page"))
 	l.SetContinueAsNewSuggested(true)
-	l.recalls(func() (api.Recalled, error) { return api.Recalled{Turn: 1, Labels: []string{"old"}}, nil })
+	l.loads(func() (api.LoadedConversation, error) {
+		return api.LoadedConversation{Turn: 1, Labels: []string{"old"}}, nil
+	})
 	a := above("page store", step(call("page", `{}`), call("nothing", `{}`)), step(call("page", `{}`), call("nothing", `{}`)), step(call("page", `{}`)))
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a, Continue: true, Labels: []string{"given"}})
-	carried, earlier := l.continued()
-	expect(t, "labels", carried.Carry.Labels, []string{"given", "old", "page"})
-	expect(t, "calls", carried.Carry.Calls, []api.PastCalls{{Tool: "nothing", Refused: 1}, {Tool: "page", Completed: 1}})
+	continued, earlier := l.continued()
+	expect(t, "labels", continued.State.Labels, []string{"given", "old", "page"})
+	expect(t, "calls", continued.State.Calls, []api.PastCalls{{Tool: "nothing", Refused: 1}, {Tool: "page", Completed: 1}})
 
 	l = newLabOf(t, 1, emitting("page", "variables", "page"))
-	in := carried
+	in := continued
 	in.Agent = above("page store", step(), step(call("page", `{}`)), step(call("store", storing)), answer("done"))
 	in.Agent.Policies = append(sealed("old"), api.PolicyRule{Name: "twice", When: "calls.page.made >= 1 && run.turn == 3", Then: api.PolicyDeny, Message: "once is enough", Tools: []string{"page"}})
 	l.ExecuteWorkflow(api.AgentWorkflow, in, earlier)

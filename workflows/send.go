@@ -39,7 +39,7 @@ func (c *controls) refusal() *api.ControlError {
 // newInbox makes the run take messages, or refuse them where it is not an agent's.
 func newInbox(ctx workflow.Context, agent bool, c *controls) (*inbox, error) {
 	i := &inbox{agent: agent, controls: c}
-	return i, workflow.SetUpdateHandlerWithOptions(ctx, api.SendUpdate, i.send,
+	return i, workflow.SetUpdateHandlerWithOptions(ctx, api.SendMessageUpdate, i.send,
 		workflow.UpdateHandlerOptions{Validator: i.maySend, Description: "a user's message to the agent"})
 }
 
@@ -105,7 +105,7 @@ func (i *inbox) unseen(ctx workflow.Context) bool {
 
 // hear takes what came by signal, but for what is no message.
 func (i *inbox) hear(ctx workflow.Context) {
-	channel := workflow.GetSignalChannel(ctx, api.SendSignal)
+	channel := workflow.GetSignalChannel(ctx, api.SendMessageSignal)
 	for s := (api.Sent{}); channel.ReceiveAsync(&s); s = (api.Sent{}) {
 		if s.Check() == nil {
 			i.add(s, s.ID)

@@ -15,9 +15,9 @@ import (
 // subAgent starts the phase execution of a call of an agent tool: an agent run of its own as a child workflow, with what
 // the call may use of this run's budget. The future is ready when that run is over and its answer has been through the
 // phase post_execution; it gives a switchyard.Result, or a *switchyard.Error.
-func (p *pipeline) subAgent(ctx workflow.Context, c api.Call, v api.Verdict) workflow.Future {
+func (p *pipeline) subAgent(ctx workflow.Context, c api.Call, v api.AdmissionDecision) workflow.Future {
 	future, end := workflow.NewFuture(ctx)
-	request := api.SettleRequest{Call: c.ID, Tool: p.toolFor(c, v), Origin: p.origin, Notes: v.Notes,
+	request := api.FinalizeResultRequest{Call: c.ID, Tool: p.toolFor(c, v), Origin: p.origin, Notes: v.Notes,
 		Hooks: api.HooksFor(p.hooks.AfterCall, c.Tool), Arguments: validated(c, v), Parent: p.parent.Call}
 	began := workflow.Now(ctx)
 	child, stop := workflow.WithCancel(ctx)
@@ -30,13 +30,13 @@ func (p *pipeline) subAgent(ctx workflow.Context, c api.Call, v api.Verdict) wor
 			p.awaitAgent(ctx, run, stop, &request)
 		}
 		request.Took = api.Duration(workflow.Now(ctx).Sub(began))
-		end.Set(p.settle(ctx, request))
+		end.Set(p.finalizeResult(ctx, request))
 	})
 	return future
 }
 
 // startAgent starts the sub-agent's run, or says why it cannot be started.
-func (p *pipeline) startAgent(ctx workflow.Context, c api.Call, v api.Verdict) (workflow.ChildWorkflowFuture, *api.Error) {
+func (p *pipeline) startAgent(ctx workflow.Context, c api.Call, v api.AdmissionDecision) (workflow.ChildWorkflowFuture, *api.Error) {
 	agent, err := agentOf(p.tools[c.Tool])
 	if err != nil {
 		return nil, notStartable(api.ErrExecution, "the pinned toolspec of %s cannot be read: %v", c.Tool, err)
@@ -45,16 +45,16 @@ func (p *pipeline) startAgent(ctx workflow.Context, c api.Call, v api.Verdict) (
 	info := workflow.GetInfo(ctx).WorkflowExecution
 	id := api.ChildWorkflowID(info.ID, c.ID)
 	input := api.RunInput{Agent: agent, Prompt: v.Prompt, Caller: p.origin.Caller, Trace: p.origin.Trace,
-		Variables: p.origin.Variables, DryRun: p.origin.DryRun || v.Plan.IsDryRun(), Mode: p.override, Priority: cmp.Or(c.Priority, p.rank.run, p.tools[c.Tool].Priority),
-		Policies: p.policies, Labels: p.seen.labels, Attributes: p.attributes.known,
+		Variables: p.origin.Variables, DryRun: p.origin.DryRun || v.Plan.IsDryRun(), Mode: p.override, Priority: cmp.Or(c.Priority, p.priority.run, p.tools[c.Tool].Priority),
+		Policies: p.policies, Labels: p.runFacts.labels, Attributes: p.attributes.known,
 		Parent: &api.Parent{WorkflowID: info.ID, Run: p.origin.Run, Call: api.CallPath(p.parent.Call, c.ID),
-			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1, Fairness: p.rank.conversation, Reserve: true}}
+			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1, Fairness: p.priority.conversation, Reserve: true}}
 	data, err := json.Marshal(input)
 	if err != nil || len(data) > api.MaxPayload {
 		return nil, notStartable(api.ErrPreconditionFailed, "agent, prompt and variables have %d bytes in all; a run's input takes %d", len(data), api.MaxPayload)
 	}
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true, Priority: p.rank.call(c, p.tools[c.Tool], api.Route{}),
+		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true, Priority: p.priority.call(c, p.tools[c.Tool], api.Route{}),
 		// A run that ends without waiting for its sub-agents was ended by the server; they are to end like cancelled ones.
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		StaticSummary:         api.RunSummary(string(api.CallerAgent), agent.Name, v.Prompt),
@@ -109,7 +109,7 @@ func (p *pipeline) childAttributes(ctx workflow.Context, id, agent string) tempo
 
 // awaitAgent waits for the end of a sub-agent's run and notes in the request what became of it. A run that takes longer
 // than the tool's timeout is cancelled, and waited for until it has ended what it started.
-func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(), request *api.SettleRequest) {
+func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(), request *api.FinalizeResultRequest) {
 	clock, forget := workflow.WithCancel(ctx)
 	late := false
 	s := workflow.NewSelector(ctx)
@@ -127,12 +127,12 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 	forget()
 	var result api.RunResult
 	if err := run.Get(ctx, &result); err != nil {
-		p.seen.label(p.emittedBy(request.Tool))
+		p.runFacts.label(p.emittedBy(request.Tool))
 		var used api.RunResult
 		request.Error, used = agentFailure(err)
 		request.Usage = used.Usage
-		if p.seen.adopt(used.Brief); used.Brief == nil {
-			p.seen.untold()
+		if p.runFacts.adopt(used.CallStats); used.CallStats == nil {
+			p.runFacts.untold()
 		}
 		if late {
 			// What it had done by then stands in its run's records, so that the outcome is known, whatever the tool's effect.
@@ -143,8 +143,8 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 	}
 	request.Answer, request.Usage = result.Answer, result.Usage
 	p.adopt(request.Call, result.Undo)
-	p.seen.adopt(result.Brief)
-	p.seen.label(result.Labels)
+	p.runFacts.adopt(result.CallStats)
+	p.runFacts.label(result.Labels)
 	if result.Limit != "" {
 		request.Notes = append(request.Notes, fmt.Sprintf("the agent reached its limit of %s; this is what it knew by then", result.Limit))
 	}
@@ -198,17 +198,17 @@ func usageIn(details func(...any) error) api.Usage {
 }
 
 // settle takes what became of a call through the phase post_execution and records its end, also in a cancelled run.
-func (p *pipeline) settle(ctx workflow.Context, r api.SettleRequest) (any, error) {
+func (p *pipeline) finalizeResult(ctx workflow.Context, r api.FinalizeResultRequest) (any, error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	p.usage.Add(r.Usage)
-	var settled api.Settled
-	err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...), "end of call "+r.Call), api.SettleActivity, r).Get(ctx, &settled)
+	var finalized api.FinalizedResult
+	err := workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...), "end of call "+r.Call), api.FinalizeResultActivity, r).Get(ctx, &finalized)
 	switch {
 	case err != nil:
 		return nil, err
-	case settled.Error != nil:
-		return nil, settled.Error
+	case finalized.Error != nil:
+		return nil, finalized.Error
 	}
-	return *settled.Result, nil
+	return *finalized.Result, nil
 }

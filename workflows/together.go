@@ -6,17 +6,17 @@ import (
 
 // turn are the calls of a turn as they are made: those that admission has put together are one, at the place of the first.
 type turn struct {
-	calls    []api.Call
-	verdicts []api.Verdict
+	calls     []api.Call
+	decisions []api.AdmissionDecision
 	// members has for each of them the indices of the turn's own calls.
 	members [][]int
 }
 
 // together puts the calls of a turn together as their verdicts say.
-func (p *pipeline) together(calls []api.Call, verdicts []api.Verdict) turn {
+func (p *pipeline) batching(calls []api.Call, decisions []api.AdmissionDecision) turn {
 	t := turn{}
 	first := map[string]int{}
-	for i, v := range verdicts {
+	for i, v := range decisions {
 		if at, ok := first[v.Batch]; ok && v.Batch != "" {
 			t.members[at] = append(t.members[at], i)
 			continue
@@ -24,42 +24,42 @@ func (p *pipeline) together(calls []api.Call, verdicts []api.Verdict) turn {
 		if v.Batch != "" {
 			first[v.Batch] = len(t.calls)
 		}
-		t.calls, t.verdicts, t.members = append(t.calls, calls[i]), append(t.verdicts, v), append(t.members, []int{i})
+		t.calls, t.decisions, t.members = append(t.calls, calls[i]), append(t.decisions, v), append(t.members, []int{i})
 	}
 	for at, members := range t.members {
 		if len(members) > 1 {
-			p.merge(&t, at, calls, verdicts)
+			p.merge(&t, at, calls, decisions)
 		}
 	}
 	return t
 }
 
 // merge gives the call at that place the elements of all its members.
-func (p *pipeline) merge(t *turn, at int, calls []api.Call, verdicts []api.Verdict) {
+func (p *pipeline) merge(t *turn, at int, calls []api.Call, decisions []api.AdmissionDecision) {
 	how := p.tools[t.calls[at].Tool].Batch
 	var all []any
 	var parts []part
 	for _, i := range t.members[at] {
-		list, _, err := how.Elements(validated(calls[i], verdicts[i]))
+		list, _, err := how.Elements(validated(calls[i], decisions[i]))
 		if err != nil {
 			continue // admission found a list there
 		}
 		all = append(all, list...)
-		parts = append(parts, part{Part: api.Part{ID: calls[i].ID, Elements: len(list)}, call: calls[i], verdict: verdicts[i]})
+		parts = append(parts, part{Part: api.Part{ID: calls[i].ID, Elements: len(list)}, call: calls[i], decision: decisions[i]})
 	}
-	arguments, err := how.With(validated(t.calls[at], t.verdicts[at]), all)
+	arguments, err := how.With(validated(t.calls[at], t.decisions[at]), all)
 	if err != nil {
 		return
 	}
-	t.verdicts[at].Arguments = arguments
+	t.decisions[at].Arguments = arguments
 	p.parts[t.calls[at].ID] = parts
 }
 
 // part is one of the calls that are made together.
 type part struct {
 	api.Part
-	call    api.Call
-	verdict api.Verdict
+	call     api.Call
+	decision api.AdmissionDecision
 }
 
 // partsOf returns what an activity is told of the calls that it makes together; nil for one that makes a single call.
@@ -102,7 +102,7 @@ func (p *pipeline) apart(t turn, outcomes []api.CallOutcome) []api.CallOutcome {
 func (p *pipeline) countPart(whole, own api.CallOutcome, n int) {
 	if n > 0 {
 		p.usage.Calls++
-		p.seen.ended(own, p.tools[own.Tool])
+		p.runFacts.ended(own, p.tools[own.Tool])
 	}
 	if own.Error != nil && (n > 0 || whole.Error == nil) {
 		p.usage.Failed++
@@ -110,12 +110,12 @@ func (p *pipeline) countPart(whole, own api.CallOutcome, n int) {
 }
 
 // noteAll keeps what undoes a call, or each of those that were made together as one.
-func (p *pipeline) noteAll(c api.Call, v api.Verdict, out api.CallOutcome, err error) {
+func (p *pipeline) noteAll(c api.Call, v api.AdmissionDecision, out api.CallOutcome, err error) {
 	parts := p.parts[c.ID]
 	if len(parts) == 0 {
 		p.note(c, v, out, err)
 	}
 	for _, part := range parts {
-		p.note(part.call, part.verdict, out.PartOf(part.ID), err)
+		p.note(part.call, part.decision, out.PartOf(part.ID), err)
 	}
 }

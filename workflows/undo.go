@@ -19,10 +19,10 @@ type undo struct {
 	size  int
 }
 
-func newUndo(when api.UndoWhen, carried *api.Packed[[]api.Call]) undo {
+func newUndo(when api.UndoWhen, continued *api.Packed[[]api.Call]) undo {
 	u := undo{on: when != api.UndoNever, when: when}
-	if carried != nil {
-		for _, c := range carried.Value {
+	if continued != nil {
+		for _, c := range continued.Value {
 			u.add(c)
 		}
 	}
@@ -41,7 +41,7 @@ func (u *undo) add(c api.Call) {
 }
 
 // carry returns the calls for another run; nil where there are none.
-func (u *undo) carry() *api.Packed[[]api.Call] {
+func (u *undo) continueState() *api.Packed[[]api.Call] {
 	if len(u.calls) == 0 {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (u *undo) carry() *api.Packed[[]api.Call] {
 }
 
 // note keeps the call that undoes one that has ended, if there is something to undo; err is what its future gave.
-func (p *pipeline) note(c api.Call, v api.Verdict, out api.CallOutcome, err error) {
+func (p *pipeline) note(c api.Call, v api.AdmissionDecision, out api.CallOutcome, err error) {
 	t := p.tools[c.Tool]
 	if !p.undo.on || t.Undo == nil || c.Undo != nil || !mayHaveActed(t, out, err) {
 		return
@@ -117,7 +117,7 @@ func (p *pipeline) undoCalls(ctx workflow.Context) []api.Undone {
 	ctx, forget := workflow.NewDisconnectedContext(ctx)
 	defer forget()
 	calls := p.undo.calls
-	p.undo.calls, p.admitted, p.room.undoing = nil, nil, true
+	p.undo.calls, p.admitted, p.historyBudget.undoing = nil, nil, true
 	undone := make([]api.Undone, 0, len(calls))
 	for i := len(calls) - 1; i >= 0; i-- {
 		undone = append(undone, p.undoCall(ctx, calls[i]))
@@ -127,7 +127,7 @@ func (p *pipeline) undoCalls(ctx workflow.Context) []api.Undone {
 
 func (p *pipeline) undoCall(ctx workflow.Context, c api.Call) api.Undone {
 	undone := api.Undone{Undoing: *c.Undo, ID: c.ID, With: c.Tool}
-	if p.fitting(ctx, 1, func(int) int { return p.room.need(p.tools[c.Tool], c, api.Verdict{}) }) == 0 {
+	if p.fitting(ctx, 1, func(int) int { return p.historyBudget.need(p.tools[c.Tool], c, api.AdmissionDecision{}) }) == 0 {
 		undone.Error = api.Errorf(api.ErrBudgetExceeded, "%s", p.fullness(ctx))
 		return undone
 	}

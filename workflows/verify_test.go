@@ -96,11 +96,11 @@ func TestVerifyCancelled(t *testing.T) {
 // TestVerifyAnswered proves that a hook's answer in place of the tool that verifies is taken for it, and that the tool is not called.
 func TestVerifyAnswered(t *testing.T) {
 	l := newBookings(t)
-	l.hooks.before = func(c activities.HookCall) (activities.HookVerdict, error) {
+	l.hooks.before = func(c activities.HookCall) (activities.HookDecision, error) {
 		if c.Tool == "found" {
-			return activities.HookVerdict{Override: []byte(`{"there":true,"order":{"name":"known"}}`)}, nil
+			return activities.HookDecision{Override: []byte(`{"there":true,"order":{"name":"known"}}`)}, nil
 		}
-		return activities.HookVerdict{}, nil
+		return activities.HookDecision{}, nil
 	}
 	l.founds = []string{`{"there":false}`, `{"there":false}`}
 	l.runAgent(hooked(booker("", step(call("order", `{}`)), answer("done")), api.HookBeforeCall), "Go.")

@@ -47,8 +47,8 @@ type row struct {
 	Caller         string     `parquet:"caller,dict"`
 	Conversation   string     `parquet:"conversation,dict"`
 	Arguments      *string    `parquet:"arguments,optional"`
-	Verdict        *string    `parquet:"verdict,optional,dict"`
-	JudgedBy       *string    `parquet:"judged_by,optional,dict"`
+	Evaluation     *string    `parquet:"verdict,optional,dict"`
+	EvaluatedBy    *string    `parquet:"judged_by,optional,dict"`
 }
 
 // NewExport writes records as Parquet, compressed with zstd, in groups of rows, so that memory does not grow with their number.
@@ -92,8 +92,8 @@ func rowOf(r api.Record) row {
 		text := string(r.Arguments)
 		out.Arguments = &text
 	}
-	if v := r.Verdict; v != nil {
-		out.Verdict, out.JudgedBy = &v.Verdict, &v.JudgedBy
+	if v := r.Evaluation; v != nil {
+		out.Evaluation, out.EvaluatedBy = &v.Evaluation, &v.EvaluatedBy
 	}
 	return out
 }

@@ -66,7 +66,7 @@ func TestParquet(t *testing.T) {
 		Error:  &api.Error{Type: api.ErrExecution, Message: "no"},
 		Timing: api.Timing{Lane: "general", Attempts: 2, Worker: "w", Scheduled: at, Started: at.Add(time.Second), QueueWait: api.Duration(time.Second), Duration: api.Duration(1500 * time.Microsecond)},
 		Caller: api.Caller{Type: api.CallerAgent, ID: "clerk"}, Conversation: "=SUM(A1)", Arguments: json.RawMessage(`{"text":"ä\u0000"}`), EstimatedTokens: 12, ResultTokens: 34,
-		Verdict: &api.Judged{Verdict: "solved", JudgedBy: "checker"}}
+		Evaluation: &api.EvaluatedResult{Evaluation: "solved", EvaluatedBy: "checker"}}
 	file, rows := read(t, write(t, r, api.Record{CallID: "2.1", Status: api.CallRunning}))
 	if len(rows) != 2 || file.NumRows() != 2 {
 		t.Fatalf("%d rows", len(rows))

@@ -102,7 +102,7 @@ type sum struct {
 }
 
 func (s *sum) add(r reportedRun) {
-	switch r.verdict {
+	switch r.decision {
 	case audit.SolvedYes:
 		s.solved++
 	case audit.SolvedOpen:
@@ -225,11 +225,11 @@ func (r *Report) tokenCharts() []chart {
 	add(&tokensOver, "out", "out", times, out)
 	add(&costOver, "cost", "sum", times, dollars)
 	for _, s := range by {
-		tpst := "none solved"
+		tokensPerSolvedRun := "none solved"
 		if s.solved > 0 {
-			tpst = figure(unitCount, float64(s.in+s.out)/float64(s.solved)) + " TPST"
+			tokensPerSolvedRun = figure(unitCount, float64(s.in+s.out)/float64(s.solved)) + " TPST"
 		}
-		tokens.Behind = append(tokens.Behind, tpst)
+		tokens.Behind = append(tokens.Behind, tokensPerSolvedRun)
 	}
 	calls := groupChart(chart{Title: "Tokens of tools", Note: "what calls took of the models' windows: arguments and results", Of: "tool", Unit: unitCount}, r.Found.Tools)
 	add(&calls, "arguments", "in", r.Found.Tools, func(g audit.GroupStats) float64 { return float64(g.ArgumentTokens) })
@@ -239,12 +239,12 @@ func (r *Report) tokenCharts() []chart {
 
 // wasteChart compares the tokens of calls with their estimates, where toolspecs give some.
 func (r *Report) wasteChart() chart {
-	judged := slices.DeleteFunc(slices.Clone(r.Found.Tools), func(g audit.GroupStats) bool { return g.Estimated == 0 })
+	evaluated := slices.DeleteFunc(slices.Clone(r.Found.Tools), func(g audit.GroupStats) bool { return g.Estimated == 0 })
 	c := groupChart(chart{Title: "Tokens of tools against their estimates", Note: "calls of tools whose toolspecs say how many tokens a result takes; behind the bars: the accuracy",
-		Of: "tool", Unit: unitCount, Apart: true, BehindOf: "accuracy"}, judged)
-	add(&c, "estimated", "in", judged, func(g audit.GroupStats) float64 { return float64(g.EstimatedTokens) })
-	add(&c, "actual", "out", judged, func(g audit.GroupStats) float64 { return float64(g.ActualTokens) })
-	for _, g := range judged {
+		Of: "tool", Unit: unitCount, Apart: true, BehindOf: "accuracy"}, evaluated)
+	add(&c, "estimated", "in", evaluated, func(g audit.GroupStats) float64 { return float64(g.EstimatedTokens) })
+	add(&c, "actual", "out", evaluated, func(g audit.GroupStats) float64 { return float64(g.ActualTokens) })
+	for _, g := range evaluated {
 		c.Behind = append(c.Behind, figure(unitPercent, 100*g.Accuracy))
 	}
 	return c

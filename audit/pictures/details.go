@@ -42,7 +42,7 @@ func callDetails(r api.Record) [][2]string {
 		line("lane", r.Lane), line("priority", string(r.Priority)), line("tokens", tokensText(r)),
 		line("approval", approvalText(r.Approval)), line("rules", policiesText(r.Policies)), line("labels seen", strings.Join(r.Labels, ", ")),
 		line("hooks", hooksText(r.Hooks)), line("intent", intentText(r.Plan)),
-		line("notes", strings.Join(r.Notes, "\n")), line("made together with", togetherText(r)), line("undoes", r.Undoes), line("finds out about", r.Verifies),
+		line("notes", strings.Join(r.Notes, "\n")), line("made together with", batchedText(r)), line("undoes", r.Undoes), line("finds out about", r.Verifies),
 		line("sub-agent's run", childText(r)), line("tool", strings.TrimSpace(r.Tool+" "+r.Version)), line("caller", strings.TrimSpace(string(r.Caller.Type)+" "+r.Caller.ID)),
 		line("run", r.WorkflowID))...)
 	return list
@@ -158,7 +158,7 @@ func policiesText(list []api.PolicyAction) string {
 func hooksText(list []api.HookAction) string {
 	var lines []string
 	for _, h := range list {
-		lines = append(lines, h.Hook+" "+joined(string(h.Did), h.Reason))
+		lines = append(lines, h.Hook+" "+joined(string(h.Outcome), h.Reason))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -170,7 +170,7 @@ func intentText(p *api.ExecutionPlan) string {
 	return p.Intent
 }
 
-func togetherText(r api.Record) string {
+func batchedText(r api.Record) string {
 	if !r.Batched || r.Activity == "" {
 		return ""
 	}

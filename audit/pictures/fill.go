@@ -16,18 +16,18 @@ import (
 type shownCall struct {
 	Run int `json:"run"`
 	// ID is the call's path in the whole tree where the run is a sub-agent's.
-	ID       string      `json:"id"`
-	Tool     string      `json:"tool"`
-	Lane     string      `json:"lane"`
-	Status   string      `json:"status"`
-	Spans    []span      `json:"spans"`
-	End      millis      `json:"end"`
-	Attempts int         `json:"attempts,omitempty"`
-	Error    string      `json:"error,omitempty"`
-	Below    string      `json:"below,omitempty"`
-	Details  [][2]string `json:"details"`
-	record   api.Record
-	asked    millis
+	ID              string      `json:"id"`
+	Tool            string      `json:"tool"`
+	Lane            string      `json:"lane"`
+	Status          string      `json:"status"`
+	Spans           []span      `json:"spans"`
+	End             millis      `json:"end"`
+	Attempts        int         `json:"attempts,omitempty"`
+	Error           string      `json:"error,omitempty"`
+	DescendantCalls string      `json:"below,omitempty"`
+	Details         [][2]string `json:"details"`
+	record          api.Record
+	asked           millis
 }
 
 // first is when the call's first span begins.
@@ -67,7 +67,7 @@ func (f fill) call(r api.Record, told time.Time) {
 		c.Error = string(r.Error.Type)
 	}
 	if r.Child != nil {
-		c.Below = path
+		c.DescendantCalls = path
 	}
 	f.t.calls = append(f.t.calls, c)
 }
@@ -181,7 +181,7 @@ var tellers = map[api.EventType]func(*Run, api.Event){
 		b.point(e, markMessage, "message from "+e.Sent.By, line("message", e.Sent.Text), line("by", e.Sent.By))
 	},
 	api.EventHookEnded: func(b *Run, e api.Event) {
-		b.point(e, markHook, "hook "+e.Hook.Hook, line("hook", e.Hook.Hook), line("did", string(e.Hook.Did)), line("reason", e.Hook.Reason))
+		b.point(e, markHook, "hook "+e.Hook.Hook, line("hook", e.Hook.Hook), line("did", string(e.Hook.Outcome)), line("reason", e.Hook.Reason))
 	},
 	api.EventRunFailed:    (*Run).endedBadly,
 	api.EventRunCancelled: (*Run).endedBadly,
@@ -196,10 +196,10 @@ func (b *Run) approvalRequested(e api.Event) {
 }
 
 func (b *Run) endedBadly(e api.Event) {
-	b.point(e, markEnd, endWords[e.Type], line("failure", e.Failure), line("type", string(e.FailureType)))
+	b.point(e, markEnd, endText[e.Type], line("failure", e.Failure), line("type", string(e.FailureType)))
 }
 
-var endWords = map[api.EventType]string{api.EventRunFailed: "the run failed", api.EventRunCancelled: "the run was cancelled"}
+var endText = map[api.EventType]string{api.EventRunFailed: "the run failed", api.EventRunCancelled: "the run was cancelled"}
 
 // pauseKey tells the run's own pause from the server's: a run may be both.
 func pauseKey(e api.Event) string { return fmt.Sprint("pause ", e.Pause.OnServer) }

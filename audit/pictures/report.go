@@ -25,15 +25,15 @@ type Report struct {
 
 // reportedRun is what the charts need to know of a run.
 type reportedRun struct {
-	name    string
-	began   time.Time
-	verdict audit.Solved
-	usage   api.Usage
+	name     string
+	began    time.Time
+	decision audit.Solved
+	usage    api.Usage
 }
 
 // AddRun adds a run with the verdict on it.
-func (r *Report) AddRun(s audit.Summary, verdict audit.Solved) {
-	r.runs = append(r.runs, reportedRun{name: string(s.Kind) + " " + s.Name, began: s.Started, verdict: verdict, usage: s.Usage})
+func (r *Report) AddRun(s audit.Summary, decision audit.Solved) {
+	r.runs = append(r.runs, reportedRun{name: string(s.Kind) + " " + s.Name, began: s.Started, decision: decision, usage: s.Usage})
 }
 
 // reportPage is what pages/report.html shows.
@@ -110,7 +110,7 @@ func (r *Report) tiles() []tile {
 	list := []tile{
 		{api.Thousands(f.Runs.All), "runs", runs},
 		{ratio(f.Runs.Solved, f.Runs.Solved+f.Runs.Failed), "solved", "of the runs that are over" + byWhom(f.Runs)},
-		{figure(unitCount, f.TPST), "tokens per solved run", "TPST: all tokens over solved runs"},
+		{figure(unitCount, f.TokensPerSolvedRun), "tokens per solved run", "TPST: all tokens over solved runs"},
 		{figure(unitCount, float64(f.Usage.InputTokens+f.Usage.OutputTokens)), "tokens", api.Thousands(f.Usage.InputTokens) + " in, " + api.Thousands(f.Usage.OutputTokens) + " out, " + api.Plural(f.Usage.Turns, "model step")},
 		{money(f.Usage.Cost), "cost", "where models have a price"},
 		{api.Thousands(c.Calls), "calls", calls},
@@ -125,7 +125,7 @@ func (r *Report) tiles() []tile {
 		list = append(list, tile{api.Thousands(c.WastedTokens), "wasted tokens", "beyond the estimates of " + api.Plural(c.Wasteful, "call")},
 			tile{figure(unitPercent, 100*c.Accuracy), "accuracy of estimates", "on average over " + api.Plural(c.Estimated, "call") + "; " + api.Thousands(c.Inaccurate) + " inaccurate"})
 	}
-	if f.TPST == 0 {
+	if f.TokensPerSolvedRun == 0 {
 		list[2].Figure = "–"
 	}
 	return list

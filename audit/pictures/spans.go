@@ -22,7 +22,7 @@ type spanKind int
 
 const (
 	// spanHeld: the run holds the call back, because of the calls before it.
-	spanHeld spanKind = iota
+	spanQueued spanKind = iota
 	// spanPerson: the call waits for a person, before it runs or in its middle.
 	spanPerson
 	// spanQueue: it waits for a worker of its lane.
@@ -63,11 +63,11 @@ func (t *Timeline) spans(r api.Record, asked, end time.Time) []span {
 		if decided.IsZero() || decided.After(queued) {
 			decided = queued
 		}
-		l.add(spanHeld, asked, a.Asked)
+		l.add(spanQueued, asked, a.Asked)
 		l.add(spanPerson, a.Asked, decided)
 		asked = decided
 	}
-	l.add(spanHeld, asked, queued)
+	l.add(spanQueued, asked, queued)
 	switch {
 	case r.Scheduled.IsZero():
 	case r.Started.IsZero():

@@ -17,7 +17,7 @@ type Timeline struct {
 	// Now is when the runs were read: what goes on still is drawn up to then.
 	Now time.Time
 	// Person is what a person said of the run; nil where nobody did.
-	Person *api.RunVerdict
+	Person *api.RunEvaluation
 	// Awaited is what the run, and those below it, want of people.
 	Awaited []audit.Awaited
 	// Incomplete says that the server keeps the first histories of one of the runs no longer.

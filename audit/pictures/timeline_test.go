@@ -28,7 +28,7 @@ type drawing struct {
 		Spans                  [][3]float64
 		End                    float64
 		Attempts               int
-		Error, Below           string
+		Error, DescendantCalls string
 		Details                [][2]string
 	}
 	Steps []struct {
@@ -101,15 +101,15 @@ func TestTimelineHasAllCalls(t *testing.T) {
 // TestTimelineSaysHowRunStands proves that a page tells the verdict on its run with who gave it, what a run that goes on wants of people,
 // and that a beginning is missing; and that a page of nothing is an error.
 func TestTimelineSaysHowRunStands(t *testing.T) {
-	judged := recorded(t, 1, "agent")
-	judged.Person, judged.Incomplete = &api.RunVerdict{By: "ada", Reason: "the wrong document"}, true
+	evaluated := recorded(t, 1, "agent")
+	evaluated.Person, evaluated.Incomplete = &api.RunEvaluation{By: "ada", Reason: "the wrong document"}, true
 	waiting := recorded(t, 1, "people")
 	waiting.Awaited = []audit.Awaited{audit.AwaitsApproval, audit.AwaitsAnswer}
 	for _, tt := range []struct {
 		timeline *pictures.Timeline
 		words    []string
 	}{
-		{judged, []string{"failed, says ada: the wrong document", "This is not all: "}},
+		{evaluated, []string{"failed, says ada: the wrong document", "This is not all: "}},
 		{recorded(t, 1, "agent"), []string{"solved by its end"}},
 		{waiting, []string{"waits for approval and an answer"}},
 	} {
@@ -128,7 +128,7 @@ func TestTimelineSaysHowRunStands(t *testing.T) {
 // TestSpans proves what the parts of a call's bar are: that waiting for the calls before it, for a person, for a worker and in
 // earlier attempts are told apart from running, and that what goes on reaches to now.
 func TestSpans(t *testing.T) {
-	const held, person, queue, tried, runs = 0, 1, 2, 3, 4
+	const hosted, person, queue, tried, runs = 0, 1, 2, 3, 4
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 	timing := func(scheduled, started, closed, duration int) api.Timing {
 		timing := api.Timing{Lane: "general", Scheduled: at(scheduled), Attempts: 1, Started: at(started), QueueWait: api.Duration(at(started).Sub(at(scheduled)))}
@@ -139,20 +139,20 @@ func TestSpans(t *testing.T) {
 	}
 	retried := timing(20, 60, 100, 40)
 	retried.Attempts, retried.QueueWait, retried.LastFailure = 3, 0, "reset"
-	handedBack := timing(20, 60, 100, 40)
-	handedBack.Attempts = 2
+	requeued := timing(20, 60, 100, 40)
+	requeued.Attempts = 2
 	for _, tt := range []struct {
 		name   string
 		record api.Record
 		want   [][3]float64
 	}{
 		{"it waits, then it runs", api.Record{Timing: timing(10, 30, 100, 70)}, [][3]float64{{queue, 10, 30}, {runs, 30, 100}}},
-		{"the run holds it back", api.Record{Timing: timing(25, 30, 100, 70)}, [][3]float64{{held, 10, 25}, {queue, 25, 30}, {runs, 30, 100}}},
+		{"the run holds it back", api.Record{Timing: timing(25, 30, 100, 70)}, [][3]float64{{hosted, 10, 25}, {queue, 25, 30}, {runs, 30, 100}}},
 		{"the lane's holder lets it wait", api.Record{Timing: timing(10, 30, 100, 20)}, [][3]float64{{queue, 10, 30}, {queue, 30, 80}, {runs, 80, 100}}},
 		{"a person approves it", api.Record{Timing: timing(55, 60, 100, 40), Approval: &api.Decided{Asked: at(12), At: at(50), Decision: api.DecisionApprove, By: "ada"}},
-			[][3]float64{{held, 10, 12}, {person, 12, 50}, {held, 50, 55}, {queue, 55, 60}, {runs, 60, 100}}},
-		{"earlier attempts failed", api.Record{Timing: retried}, [][3]float64{{held, 10, 20}, {tried, 20, 60}, {runs, 60, 100}}},
-		{"a worker handed it back unbegun", api.Record{Timing: handedBack}, [][3]float64{{held, 10, 20}, {queue, 20, 60}, {runs, 60, 100}}},
+			[][3]float64{{hosted, 10, 12}, {person, 12, 50}, {hosted, 50, 55}, {queue, 55, 60}, {runs, 60, 100}}},
+		{"earlier attempts failed", api.Record{Timing: retried}, [][3]float64{{hosted, 10, 20}, {tried, 20, 60}, {runs, 60, 100}}},
+		{"a worker handed it back unbegun", api.Record{Timing: requeued}, [][3]float64{{hosted, 10, 20}, {queue, 20, 60}, {runs, 60, 100}}},
 		{"it goes on", api.Record{Status: api.CallRunning, Timing: timing(10, 30, 0, 0)}, [][3]float64{{queue, 10, 30}, {runs, 30, 1000}}},
 		{"it waits for a worker", api.Record{Status: api.CallRunning, Timing: api.Timing{Lane: "http", Scheduled: at(10)}}, [][3]float64{{queue, 10, 1000}}},
 		{"it waits for a person", api.Record{Status: api.CallRunning, Approval: &api.Decided{Asked: at(10)}}, [][3]float64{{person, 10, 1000}}},
@@ -199,7 +199,7 @@ func TestMarks(t *testing.T) {
 		{Type: api.EventRunPaused, Pause: &api.Pause{By: "eve", Reason: "lunch"}},
 		{Type: api.EventRunResumed, Pause: &api.Pause{By: "eve"}},
 		{Type: api.EventMessageSent, Sent: &api.Sent{By: "ada", Text: "hurry"}},
-		{Type: api.EventHookEnded, Hook: &api.HookAction{Hook: "greet", Did: "ran"}},
+		{Type: api.EventHookEnded, Hook: &api.HookAction{Hook: "greet", Outcome: "ran"}},
 		{Type: api.EventApprovalRequested, CallID: api.LimitCall, Approval: &api.Approval{ApprovalNeed: api.ApprovalNeed{Limit: "turns"}}},
 		{Type: api.EventRunFailed, Failure: "no more"},
 	} {
@@ -246,7 +246,7 @@ func TestDetails(t *testing.T) {
 	r := api.Record{CallID: "1.1", Tool: "pay", Version: "1.2.0", Status: api.CallFailed, Phase: api.PhaseExecution, Turn: 1, Arguments: json.RawMessage(`{"n":12345678901234567890,"password":"***"}`),
 		Error:    &api.Error{Type: api.ErrValidation, Message: strings.Repeat("é", 3000), Near: []string{"play"}, Problems: []api.Problem{{Path: "/n", Message: "too large"}}},
 		Timing:   api.Timing{Lane: "bank", Attempts: 2, Worker: "w1", LastFailure: "reset", Scheduled: noon, Started: noon.Add(time.Second), Closed: noon.Add(2 * time.Second), QueueWait: api.Duration(time.Second), Duration: api.Duration(time.Second)},
-		Policies: []api.PolicyAction{{Rule: "no-money", Effect: "deny", Message: "never"}}, Hooks: []api.HookAction{{Hook: "log", Did: "ran"}}, Labels: []string{"secret"},
+		Policies: []api.PolicyAction{{Rule: "no-money", Effect: "deny", Message: "never"}}, Hooks: []api.HookAction{{Hook: "log", Outcome: "ran"}}, Labels: []string{"secret"},
 		Plan: &api.ExecutionPlan{Intent: "pay the bill"}, Notes: []string{"twice"}, Batched: true, Activity: "1.0", Undoes: "0.1", Verifies: "0.2", EstimatedTokens: 1200, ResultTokens: 7,
 		Approval: &api.Decided{Asked: noon, At: noon, Decision: api.DecisionApprove, By: "ada", Why: "money"}, Usage: api.Usage{InputTokens: 5},
 		Child: &api.ChildRun{WorkflowID: "run/1.1"}, Caller: api.Caller{Type: api.CallerAgent, ID: "a"}, WorkflowID: "run"}

@@ -69,7 +69,7 @@ func (t *Timeline) Write(w io.Writer) error {
 	s := t.runs[0].summary
 	calls := t.sorted()
 	p := timelinePage{frame: newFrame(runName(s)+" · "+s.WorkflowID, "starter timeline, "+clock(t.Now), "page.js", "rows.js", "bars.js", "timeline.js", "moves.js"),
-		Heading: runName(s), Prompt: cut(s.Prompt), Words: t.words(calls), Facts: append(facts(s), t.verdict()...), Runs: t.runRows(),
+		Heading: runName(s), Prompt: cut(s.Prompt), Words: t.words(calls), Facts: append(facts(s), t.decision()...), Runs: t.runRows(),
 		Data: timelineData{Start: s.Started.UTC().Format(time.RFC3339Nano), Open: s.Closed.IsZero(), Runs: t.runs, Calls: calls, Steps: append([]shownStep{}, t.steps...), Marks: append([]mark{}, t.marks...), Uses: t.uses()}}
 	p.Status, p.Tone = ending(s, t.Person, t.awaited(0))
 	if s.Failure != "" {

@@ -10,8 +10,8 @@ import (
 )
 
 // ending says in a few words how a run stands, and whether that is good, bad, or neither; awaited is what it wants of people.
-func ending(s audit.Summary, person *api.RunVerdict, awaited []audit.Awaited) (text, tone string) {
-	status := strings.ReplaceAll(audit.Standing(s.Status, awaited), "_", " ")
+func ending(s audit.Summary, person *api.RunEvaluation, awaited []audit.Awaited) (text, tone string) {
+	status := strings.ReplaceAll(audit.StatusText(s.Status, awaited), "_", " ")
 	switch {
 	case s.Closed.IsZero():
 		return status, "wait"
@@ -20,8 +20,8 @@ func ending(s audit.Summary, person *api.RunVerdict, awaited []audit.Awaited) (t
 	case s.Result == nil:
 		return status, "good"
 	}
-	verdict, _ := audit.Judge(s, person)
-	return outcome(*s.Result, verdict)
+	decision, _ := audit.Evaluate(s, person)
+	return outcome(*s.Result, decision)
 }
 
 // awaited is what a run of the page wants of people.
@@ -34,16 +34,16 @@ func (t *Timeline) awaited(run int) []audit.Awaited {
 }
 
 // verdict is the line that tells whether the run is solved, who says so, and why; none of one that is not over.
-func (t *Timeline) verdict() [][2]string {
-	return details(line("verdict", audit.VerdictText(audit.Verdict(t.runs[0].summary, t.Person))))
+func (t *Timeline) decision() [][2]string {
+	return details(line("verdict", audit.EvaluationText(audit.Evaluation(t.runs[0].summary, t.Person))))
 }
 
 // outcome is ending for a run that completed.
-func outcome(r api.RunResult, verdict audit.Solved) (text, tone string) {
+func outcome(r api.RunResult, decision audit.Solved) (text, tone string) {
 	switch {
 	case r.Limit != "":
 		return "reached its limit of " + strings.ReplaceAll(r.Limit, "_", " "), "warn"
-	case verdict == audit.SolvedYes:
+	case decision == audit.SolvedYes:
 		return string(r.Outcome), "good"
 	}
 	return strings.ReplaceAll(string(r.Outcome), "_", " "), "warn"
@@ -52,11 +52,11 @@ func outcome(r api.RunResult, verdict audit.Solved) (text, tone string) {
 // words say what the run was, in sentences.
 func (t *Timeline) words(calls []shownCall) []string {
 	s := t.runs[0].summary
-	words := []string{howLong(s, t.Now), callWords(calls)}
+	words := []string{howLong(s, t.Now), callText(calls)}
 	if t.Incomplete {
 		words = append([]string{"This is not all: the server keeps the first histories no longer, and what they told is missing here."}, words...)
 	}
-	words = append(words, usageWords(s.Usage), runWords(s, len(t.runs)-1, t.Gone))
+	words = append(words, usageText(s.Usage), runText(s, len(t.runs)-1, t.Gone))
 	return nonEmpty(words)
 }
 
@@ -70,7 +70,7 @@ func howLong(s audit.Summary, now time.Time) string {
 }
 
 // callWords counts calls by what became of them.
-func callWords(calls []shownCall) string {
+func callText(calls []shownCall) string {
 	if len(calls) == 0 {
 		return "It made no calls."
 	}
@@ -99,7 +99,7 @@ func callWords(calls []shownCall) string {
 }
 
 // usageWords tells of model steps, tokens and cost.
-func usageWords(u api.Usage) string {
+func usageText(u api.Usage) string {
 	if u.Turns == 0 && u.InputTokens+u.OutputTokens == 0 {
 		return ""
 	}
@@ -111,7 +111,7 @@ func usageWords(u api.Usage) string {
 }
 
 // runWords tells of what else there is to a run.
-func runWords(s audit.Summary, below, gone int) string {
+func runText(s audit.Summary, below, gone int) string {
 	var parts []string
 	if len(s.SubAgents) > 0 {
 		text := api.Plural(len(s.SubAgents), "sub-agent") + " worked for it"

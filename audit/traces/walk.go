@@ -37,7 +37,7 @@ func (w *walker) run(ctx context.Context, run api.ChildRun) bool {
 	var place *tree
 	for e, err := range events.Read(ctx) {
 		if audit.Missing(err) {
-			w.gone = audit.Graver(w.gone, err)
+			w.gone = audit.WorstError(w.gone, err)
 			break
 		}
 		if err == nil && place == nil {

@@ -34,23 +34,23 @@ func hooks() []activities.Hook {
 }
 
 // checkOrder stops orders that are too large, reads "lamps" as "lamp", and knows what a catalogue costs.
-func checkOrder(_ context.Context, c activities.HookCall) (activities.HookVerdict, error) {
+func checkOrder(_ context.Context, c activities.HookCall) (activities.HookDecision, error) {
 	var order priceInput
 	if err := json.Unmarshal(c.Arguments, &order); err != nil {
-		return activities.HookVerdict{}, err
+		return activities.HookDecision{}, err
 	}
 	item, plural := strings.CutSuffix(order.Item, "s")
 	switch {
 	case order.Quantity > 100:
-		return activities.HookVerdict{Block: fmt.Sprintf("%d pieces are too many for one order; 100 are the most", order.Quantity)}, nil
+		return activities.HookDecision{Block: fmt.Sprintf("%d pieces are too many for one order; 100 are the most", order.Quantity)}, nil
 	case order.Item == "catalogue":
-		return activities.HookVerdict{Override: json.RawMessage(`{"item":"catalogue","total":0}`)}, nil
+		return activities.HookDecision{Override: json.RawMessage(`{"item":"catalogue","total":0}`)}, nil
 	case !plural:
-		return activities.HookVerdict{}, nil
+		return activities.HookDecision{}, nil
 	}
 	order.Item = item
 	arguments, err := json.Marshal(order)
-	return activities.HookVerdict{Arguments: arguments}, err
+	return activities.HookDecision{Arguments: arguments}, err
 }
 
 // rounded leaves the cents out of a price.

@@ -93,7 +93,7 @@ func TestConformance(t *testing.T) {
 				}
 			}
 			known.print(outcomes)
-			for _, fault := range judge(required, outcomes, known) {
+			for _, fault := range evaluate(required, outcomes, known) {
 				t.Error(fault)
 			}
 		})

@@ -58,7 +58,7 @@ func (k knownFailures) print(outcomes []outcome) {
 
 // judge returns everything that makes a run of the suite fail: a required scenario that was not run or that fails
 // unexpectedly, and an expected failure that passes or that is not among the required.
-func judge(required []string, outcomes []outcome, known knownFailures) []string {
+func evaluate(required []string, outcomes []outcome, known knownFailures) []string {
 	byName := map[string]outcome{}
 	for _, o := range outcomes {
 		byName[o.scenario] = o
@@ -188,7 +188,7 @@ func TestJudge(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := judge(tt.required, tt.outcomes, tt.known); !slices.Equal(got, tt.want) {
+			if got := evaluate(tt.required, tt.outcomes, tt.known); !slices.Equal(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

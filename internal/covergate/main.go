@@ -24,11 +24,11 @@ var thresholds = []threshold{
 }
 
 func main() {
-	os.Exit(judge(os.Stdout, os.Stderr, os.Args[1:], thresholds))
+	os.Exit(evaluate(os.Stdout, os.Stderr, os.Args[1:], thresholds))
 }
 
 // judge prints the coverage of every held package and returns the exit code.
-func judge(out, complaints io.Writer, profiles []string, thresholds []threshold) int {
+func evaluate(out, complaints io.Writer, profiles []string, thresholds []threshold) int {
 	if len(profiles) == 0 {
 		fmt.Fprintln(complaints, "covergate: no profile given; go test -coverprofile=FILE writes one")
 		return 2
@@ -40,12 +40,12 @@ func judge(out, complaints io.Writer, profiles []string, thresholds []threshold)
 			return 2
 		}
 	}
-	verdicts := merged.verdicts(thresholds)
+	decisions := merged.decisions(thresholds)
 	code := 0
-	for _, v := range verdicts {
+	for _, v := range decisions {
 		fmt.Fprintf(out, "%6.1f %%  %s\n", v.percent, v.name)
 	}
-	for _, v := range verdicts {
+	for _, v := range decisions {
 		if v.fault != "" {
 			fmt.Fprintf(complaints, "covergate: %s\n", v.fault)
 			code = 1

@@ -30,7 +30,7 @@ func profiles(t *testing.T, texts ...string) []string {
 // TestJudge proves that profiles add up, that a package below its threshold, or measured by nobody, fails the gate by
 // name and number, and that a broken profile is not taken for a good one.
 func TestJudge(t *testing.T) {
-	held := []threshold{{room: "m", least: 90}, {room: "m/sub", least: 50, nested: true}}
+	hosted := []threshold{{room: "m", least: 90}, {room: "m/sub", least: 50, nested: true}}
 	const good = "mode: set\nm/a.go:1.1,2.2 9 1\nm/a.go:3.1,4.2 1 0\nm/sub/b.go:1.1,2.2 1 1\nm/free/c.go:1.1,2.2 10 0\n"
 	tests := []struct {
 		name     string
@@ -53,7 +53,7 @@ func TestJudge(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
-			if code := judge(&out, &out, profiles(t, tt.profiles...), held); code != tt.code || !strings.Contains(out.String(), tt.says) {
+			if code := evaluate(&out, &out, profiles(t, tt.profiles...), hosted); code != tt.code || !strings.Contains(out.String(), tt.says) {
 				t.Errorf("code %d, want %d, and %q in:\n%s", code, tt.code, tt.says, out.String())
 			}
 		})
@@ -63,7 +63,7 @@ func TestJudge(t *testing.T) {
 // TestJudgeMissingFile proves that a profile that was never written fails the gate.
 func TestJudgeMissingFile(t *testing.T) {
 	var out strings.Builder
-	if code := judge(&out, &out, []string{filepath.Join(t.TempDir(), "none.txt")}, thresholds); code != 2 {
+	if code := evaluate(&out, &out, []string{filepath.Join(t.TempDir(), "none.txt")}, thresholds); code != 2 {
 		t.Errorf("code %d, want 2: %s", code, out.String())
 	}
 }

@@ -85,7 +85,7 @@ func (p profile) add(line string) error {
 }
 
 // verdict is one package's coverage; fault says what is wrong with it, if anything.
-type verdict struct {
+type decision struct {
 	name    string
 	percent float64
 	fault   string
@@ -93,7 +93,7 @@ type verdict struct {
 
 // verdicts returns one per held package, in the order of the thresholds. A threshold no profile says anything about is
 // a fault as well: otherwise a gate that measures nothing would pass.
-func (p profile) verdicts(thresholds []threshold) []verdict {
+func (p profile) decisions(thresholds []threshold) []decision {
 	total, covered := map[string]int{}, map[string]int{}
 	for b, c := range p {
 		total[b.pkg()] += c.statements
@@ -101,22 +101,22 @@ func (p profile) verdicts(thresholds []threshold) []verdict {
 			covered[b.pkg()] += c.statements
 		}
 	}
-	var verdicts []verdict
+	var decisions []decision
 	for _, t := range thresholds {
 		if total[t.room] == 0 {
-			verdicts = append(verdicts, verdict{name: t.room, fault: t.room + " is in none of the profiles"})
+			decisions = append(decisions, decision{name: t.room, fault: t.room + " is in none of the profiles"})
 		}
 		for _, pkg := range slices.Sorted(maps.Keys(total)) {
 			if t.holds(pkg) && total[pkg] > 0 {
-				verdicts = append(verdicts, t.judge(pkg, covered[pkg], total[pkg]))
+				decisions = append(decisions, t.evaluate(pkg, covered[pkg], total[pkg]))
 			}
 		}
 	}
-	return verdicts
+	return decisions
 }
 
-func (t threshold) judge(pkg string, covered, total int) verdict {
-	v := verdict{name: pkg, percent: 100 * float64(covered) / float64(total)}
+func (t threshold) evaluate(pkg string, covered, total int) decision {
+	v := decision{name: pkg, percent: 100 * float64(covered) / float64(total)}
 	if v.percent < t.least {
 		v.fault = fmt.Sprintf("%s has %.1f %%, %d of its %d statements never run in any test; it needs %.0f %%",
 			pkg, v.percent, total-covered, total, t.least)

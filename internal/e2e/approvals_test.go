@@ -30,7 +30,7 @@ func (l *lab) awaitApprovals(id string, n int) map[string]api.Approval {
 // decide decides about a call of a run, and returns why that was refused; empty where it was not.
 func (l *lab) decide(id string, d api.Decision) api.ReplyErrorType {
 	l.t.Helper()
-	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: api.DecideUpdate,
+	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: api.DecideApprovalUpdate,
 		Args: []any{d}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err == nil {
 		err = handle.Get(l.ctx, nil)

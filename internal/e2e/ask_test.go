@@ -47,7 +47,7 @@ var inquire = activities.NewFunction("inquire", func(ctx context.Context, in str
 })
 
 // inquireAndHold asks, and waits for the gate when it has heard.
-var inquireAndHold = activities.NewFunction("inquire_and_hold", func(ctx context.Context, in textArgs) (string, error) {
+var inquireAndHost = activities.NewFunction("inquire_and_hold", func(ctx context.Context, in textArgs) (string, error) {
 	reply, err := activities.Ask(ctx, in.Text, nil)
 	if err != nil {
 		return "", err

@@ -41,7 +41,7 @@ var controlled = []behaviour{
 		l.worker()
 		run := l.runAgent("agent_send", withTools(agent(step(call("hold_read", `{}`)), answer("too early"), answer("done")), "hold_read"))
 		l.awaitEntries(1)
-		l.must(l.tellRun("agent_send", api.SendUpdate, message("during the call")))
+		l.must(l.tellRun("agent_send", api.SendMessageUpdate, message("during the call")))
 		l.must(l.tellRun("agent_send", api.PauseUpdate, look))
 		l.openGate()
 		l.await("for the call to end", func() bool { return l.ended(run, "1.1") })
@@ -55,7 +55,7 @@ var controlled = []behaviour{
 		l.must(l.tellRun("agent_paused", api.PauseUpdate, look))
 		l.openGate()
 		l.await("for the call to end", func() bool { return l.ended(run, "1.1") })
-		l.must(l.tellRun("agent_paused", api.SendUpdate, message("while it is paused")))
+		l.must(l.tellRun("agent_paused", api.SendMessageUpdate, message("while it is paused")))
 		l.must(l.tellRun("agent_paused", api.ResumeUpdate, look))
 		return run
 	}},
@@ -93,14 +93,14 @@ func TestPausedOverContinueAsNew(t *testing.T) {
 	first := run.GetRunID()
 	l.awaitEntries(2)
 	before := len(l.histories("run", first))
-	l.must(l.tellRun("run", api.SendUpdate, message("before")))
+	l.must(l.tellRun("run", api.SendMessageUpdate, message("before")))
 	l.must(l.tellRun("run", api.PauseUpdate, look))
 	l.openGate()
 	l.await("for the run to continue as new", func() bool { return len(l.histories("run", first)) > before })
 	if p := l.paused("run"); p.By != "ada" || p.Reason != "a look" || p.Since.IsZero() {
 		t.Errorf("the memo says %+v", p)
 	}
-	l.must(l.tellRun("run", api.SendUpdate, message("meanwhile")))
+	l.must(l.tellRun("run", api.SendMessageUpdate, message("meanwhile")))
 	if n := len(l.entries()); n != 2 {
 		t.Errorf("%d calls ran while the run was paused", n-2)
 	}
@@ -143,11 +143,11 @@ func TestHeldByServer(t *testing.T) {
 	service := l.Client.WorkflowService()
 	_, err := service.PauseWorkflowExecution(l.ctx, &workflowservice.PauseWorkflowExecutionRequest{Namespace: "default", WorkflowId: "run", Identity: "ada", Reason: "a look", RequestId: "p"})
 	l.must(err)
-	err = l.tellRun("run", api.SendUpdate, message("by update"))
+	err = l.tellRun("run", api.SendMessageUpdate, message("by update"))
 	if _, ok := errors.AsType[*serviceerror.FailedPrecondition](err); !ok {
 		t.Errorf("an update of a run that the server holds ends with %v", err)
 	}
-	l.must(l.Client.SignalWorkflow(l.ctx, "run", "", api.SendSignal, api.Sent{Text: "by signal", By: "ada", ID: "s"}))
+	l.must(l.Client.SignalWorkflow(l.ctx, "run", "", api.SendMessageSignal, api.Sent{Text: "by signal", By: "ada", ID: "s"}))
 	l.openGate()
 	l.await("for the calls that run to end", func() bool { return l.ended(run, "1.1") && l.ended(run, "1.2") })
 	summary, err := audit.Describe(l.ctx, l.Client, "run", "")

@@ -41,27 +41,27 @@ func TestLanesExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := exampleFolder(t)
-	var alone, together []string
+	var alone, batching []string
 	for _, command := range shownCommand.FindAllString(string(text), -1) {
 		if strings.Contains(command, " -- ") {
 			alone = append(alone, command)
 		} else {
-			together = append(together, command)
+			batching = append(batching, command)
 		}
 	}
-	if len(alone)+len(together) < len(lanesAnswers) {
-		t.Fatalf("the README shows %q and %q", alone, together)
+	if len(alone)+len(batching) < len(lanesAnswers) {
+		t.Fatalf("the README shows %q and %q", alone, batching)
 	}
 	for _, command := range alone {
 		t.Run(filepath.Base(command), func(t *testing.T) {
 			t.Parallel()
-			judgeLanes(t, command, runExample(t, dir, command))
+			checkLanes(t, command, runExample(t, dir, command))
 		})
 	}
 	t.Run("several workers", func(t *testing.T) {
 		t.Parallel()
 		var server struct{ Address string }
-		for _, command := range together {
+		for _, command := range batching {
 			t.Log(command)
 			switch {
 			case strings.HasPrefix(command, "bin/starter dev "):
@@ -75,14 +75,14 @@ func TestLanesExample(t *testing.T) {
 				if err != nil {
 					t.Errorf("%s: %v", command, err)
 				}
-				judgeLanes(t, command, string(out))
+				checkLanes(t, command, string(out))
 			}
 		}
 	})
 }
 
 // judgeLanes checks what a command printed.
-func judgeLanes(t *testing.T, command, printed string) {
+func checkLanes(t *testing.T, command, printed string) {
 	t.Helper()
 	words := strings.Fields(command)
 	key := words[1]

@@ -410,7 +410,7 @@ var behaviours = []behaviour{
 	}},
 	{name: "call_handed_back", run: func(l *lab) client.WorkflowRun {
 		l.laneWorker("--lanes", "general")
-		l.handBacks(2)
+		l.requeues(2)
 		return l.runCall("call_handed_back", "given", `{"text":"a"}`)
 	}},
 	{name: "agent_keys", run: func(l *lab) client.WorkflowRun {

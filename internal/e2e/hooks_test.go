@@ -49,16 +49,16 @@ func hooks() []activities.Hook {
 }
 
 // guard decides by what is to be written.
-func guard(_ context.Context, c activities.HookCall) (activities.HookVerdict, error) {
+func guard(_ context.Context, c activities.HookCall) (activities.HookDecision, error) {
 	switch args := string(c.Arguments); {
 	case strings.Contains(args, "forbidden"):
-		return activities.HookVerdict{Block: "it is forbidden"}, nil
+		return activities.HookDecision{Block: "it is forbidden"}, nil
 	case strings.Contains(args, "cheap"):
-		return activities.HookVerdict{Arguments: json.RawMessage(`{"text":"cheaper"}`)}, nil
+		return activities.HookDecision{Arguments: json.RawMessage(`{"text":"cheaper"}`)}, nil
 	case strings.Contains(args, "known"):
-		return activities.HookVerdict{Override: json.RawMessage(`{"text":"as known"}`)}, nil
+		return activities.HookDecision{Override: json.RawMessage(`{"text":"as known"}`)}, nil
 	}
-	return activities.HookVerdict{}, nil
+	return activities.HookDecision{}, nil
 }
 
 // noteHook writes a line to the journal.
@@ -104,14 +104,14 @@ func TestHooks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e.Hook != nil {
-			got = append(got, strings.Join([]string{string(e.Hook.Point), e.Hook.Hook, string(e.Hook.Did), e.Hook.Reason}, " "))
+			got = append(got, strings.Join([]string{string(e.Hook.Point), e.Hook.Hook, string(e.Hook.Outcome), e.Hook.Reason}, " "))
 		}
 		if e.Record == nil {
 			continue
 		}
 		line := e.CallID + " " + string(e.Record.Status) + " " + string(e.Record.Phase) + " " + string(e.Record.Arguments)
 		for _, h := range e.Record.Hooks {
-			line += ", " + h.Hook + " " + string(h.Did)
+			line += ", " + h.Hook + " " + string(h.Outcome)
 		}
 		got = append(got, line)
 	}

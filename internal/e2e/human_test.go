@@ -61,7 +61,7 @@ func (l *lab) reply(id string, r api.Reply) *api.ReplyError {
 }
 
 func (l *lab) sendReply(id string, r api.Reply) error {
-	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: api.ReplyUpdate,
+	handle, err := l.Client.UpdateWorkflow(l.ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: api.AnswerQuestionUpdate,
 		Args: []any{r}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err != nil {
 		return err

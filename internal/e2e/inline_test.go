@@ -200,7 +200,7 @@ func TestInlineOnce(t *testing.T) {
 	}
 	pinned := setup.Pinned.Value
 	pinned.Catalog.Tools[0].Effect = api.EffectOnce
-	run := l.run(api.AgentWorkflow, "once", api.RunInput{Agent: a, Prompt: "Go.", Carry: &api.Carry{Run: "once", Started: time.Now(), Pinned: api.Pack(pinned)}})
+	run := l.run(api.AgentWorkflow, "once", api.RunInput{Agent: a, Prompt: "Go.", State: &api.ContinueState{Run: "once", Started: time.Now(), Pinned: api.Pack(pinned)}})
 	if r := l.result(run); r.Answer != "done" || r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
 	}

@@ -82,7 +82,7 @@ func (l *lanesLab) holders(name string) []int {
 	var pids []int
 	for _, h := range l.state(name).Holders {
 		pid := 0
-		if h.Held {
+		if h.Hosted {
 			if _, err := fmt.Sscanf(h.Worker, "%d@", &pid); err != nil {
 				l.t.Fatal(err)
 			}
@@ -186,7 +186,7 @@ func TestLaneKeys(t *testing.T) {
 func TestLaneQueue(t *testing.T) {
 	l := newLanesLab(t, laneTools, "lanes: {pool: {limit: 1}, device: {key: '{{args.device}}'}, queue: {limit: 1, queue_size: 2, queue_timeout: 2s}}")
 	first := l.worker("--stop-timeout", "20s")
-	holding := l.plan("holding", `first wait {}`)
+	hosting := l.plan("holding", `first wait {}`)
 	l.awaitEntries(1)
 	var calls []string
 	for i := range 12 {
@@ -226,7 +226,7 @@ func TestLaneQueue(t *testing.T) {
 	if c := <-code; c != 0 {
 		t.Errorf("exit code %d", c)
 	}
-	l.result(holding)
+	l.result(hosting)
 	l.result(waiting)
 	if got := fmt.Sprint(l.executions()); got != "map[first wait:1 one wait:1 two wait:1]" {
 		t.Errorf("executions: %s", got)
@@ -254,8 +254,8 @@ func TestLaneReconfigured(t *testing.T) {
 	}{{"{limit: 2}", 2}, {"{limit: 3, holders: 1}", 1}, {"{rate: 1000}", 0}, {"{limit: 1, bypass: [plan]}", 1}, {"{}", 0}} {
 		l.configure("lanes: {pool: " + c.pool + rest)
 		l.await("for the lane to be "+c.pool, func() bool {
-			held := l.holders("pool")
-			return len(held) == c.groups && !slices.Contains(held, 0)
+			hosted := l.holders("pool")
+			return len(hosted) == c.groups && !slices.Contains(hosted, 0)
 		})
 		works()
 	}

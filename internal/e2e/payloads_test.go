@@ -220,9 +220,9 @@ func (v *vault) expectControl(keyed payloads.Config) {
 	})
 	v.lab.await("for the worker to tell that it holds the lane serial", func() bool {
 		keeper, err := v.plain.DescribeWorkflowExecution(v.lab.ctx, api.LaneWorkflowID(api.DefaultTaskQueue, api.LaneSerial), "")
-		return err == nil && slices.ContainsFunc(keeper.GetPendingActivities(), func(holding *workflowpb.PendingActivityInfo) bool {
-			told := holding.GetHeartbeatDetails().GetPayloads()
-			return holding.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED && holding.GetLastHeartbeatTime().AsTime().After(holding.GetLastStartedTime().AsTime()) &&
+		return err == nil && slices.ContainsFunc(keeper.GetPendingActivities(), func(hosting *workflowpb.PendingActivityInfo) bool {
+			told := hosting.GetHeartbeatDetails().GetPayloads()
+			return hosting.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED && hosting.GetLastHeartbeatTime().AsTime().After(hosting.GetLastStartedTime().AsTime()) &&
 				len(told) > 0 && string(told[0].GetMetadata()["encryption-key-id"]) == "k2" // not that of the worker before, which was killed
 		})
 	})

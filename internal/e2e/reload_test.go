@@ -19,13 +19,13 @@ func greetSpec(version, handler string) string {
 		"entry: {type: function, handler: %s}\nexecution: {effect: read, timeout: 1m, heartbeat: 1s}\n", version, handler)
 }
 
-const holdSpec = "name: hold\nversion: 1.0.0\ndescription: Waits for the gate.\nentry: {type: function}\nexecution: {effect: read, timeout: 1m, heartbeat: 1s}\n"
+const hostSpec = "name: hold\nversion: 1.0.0\ndescription: Waits for the gate.\nentry: {type: function}\nexecution: {effect: read, timeout: 1m, heartbeat: 1s}\n"
 
 // toolsFolder makes a folder with the tools hold and greet, the latter of version 1.0.0.
 func (l *lab) toolsFolder() string {
 	l.t.Helper()
 	dir := l.t.TempDir()
-	l.writeFile(filepath.Join(dir, "hold.yaml"), holdSpec)
+	l.writeFile(filepath.Join(dir, "hold.yaml"), hostSpec)
 	l.writeFile(filepath.Join(dir, "greet.yaml"), greetSpec("1.0.0", "meet_one"))
 	return dir
 }

@@ -133,8 +133,8 @@ func TestReport(t *testing.T) {
 			t.Errorf("%s completed %d times, %d by the records, %d by what it did", g.Name, g.Completed, executed[g.Name], done[g.Name])
 		}
 	}
-	if tpst := float64(got.Usage.InputTokens+got.Usage.OutputTokens) / float64(solved+2); math.Abs(tpst-got.TPST) > 1e-6 || len(got.Agents) != 2 {
-		t.Errorf("TPST %v, want %v; agents %+v", got.TPST, tpst, got.Agents)
+	if tokensPerSolvedRun := float64(got.Usage.InputTokens+got.Usage.OutputTokens) / float64(solved+2); math.Abs(tokensPerSolvedRun-got.TokensPerSolvedRun) > 1e-6 || len(got.Agents) != 2 {
+		t.Errorf("TPST %v, want %v; agents %+v", got.TokensPerSolvedRun, tokensPerSolvedRun, got.Agents)
 	}
 }
 

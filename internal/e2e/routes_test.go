@@ -22,14 +22,14 @@ func (l *lab) laneWorker(flags ...string) {
 }
 
 // handBacks starts a worker of the lane elsewhere that hands the first n calls back before it begins them.
-func (l *lab) handBacks(n int64) {
+func (l *lab) requeues(n int64) {
 	l.t.Helper()
 	var calls atomic.Int64
 	w := worker.New(l.Client, api.Queue(api.DefaultTaskQueue, "elsewhere"), worker.Options{DisableWorkflowWorker: true})
 	w.RegisterDynamicActivity(func(_ context.Context, input converter.EncodedValues) (api.Result, error) {
 		if calls.Add(1) <= n {
 			return api.Result{}, activities.Failure(&api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution,
-				Message: "gave up the lane; nothing ran", NotBegun: true})
+				Message: "gave up the lane; nothing ran", NotStarted: true})
 		}
 		return api.Result{Output: []byte(`"given"`), Tokens: 1}, nil
 	}, activity.DynamicRegisterOptions{})
@@ -92,7 +92,7 @@ func TestBypassRecord(t *testing.T) {
 func TestHandedBackCall(t *testing.T) {
 	l := newLab(t)
 	l.laneWorker("--lanes", "general")
-	l.handBacks(2)
+	l.requeues(2)
 	run := l.runCall("run", "given", `{"text":"a"}`)
 	l.result(run)
 	records := l.records(run)

@@ -40,18 +40,18 @@ var untold = map[string]string{
 }
 
 // deed is what the journal tells of one activity: what it was to do, and how many executions of it began, were done, and failed.
-type deed struct {
+type action struct {
 	tool, text          string
 	begun, done, failed int
 }
 
 // deeds counts what the tools really did, by the run and the call that they did it as. It knows nothing but the journal.
-func (l *lab) deeds() map[string]deed {
+func (l *lab) actions() map[string]action {
 	l.t.Helper()
-	deeds := map[string]deed{}
+	actions := map[string]action{}
 	for _, e := range l.entries() {
 		key := e.Run + " " + e.Call
-		d, what := deeds[key], ""
+		d, what := actions[key], ""
 		what, d.text, _ = strings.Cut(e.Text, " ")
 		d.tool = e.Tool
 		switch what + " " {
@@ -64,13 +64,13 @@ func (l *lab) deeds() map[string]deed {
 		default:
 			l.t.Fatalf("journal: %+v", e)
 		}
-		deeds[key] = d
+		actions[key] = d
 	}
-	return deeds
+	return actions
 }
 
 // fate is what the journal says about an activity, in the words of differences.
-func (d deed) fate() string {
+func (d action) fate() string {
 	status := api.CallFailed
 	if d.done > 0 {
 		status = api.CallCompleted
@@ -80,14 +80,14 @@ func (d deed) fate() string {
 
 // differences compares records with what the tools really did: each deed has to have records that together are of all that it did,
 // one for each call, and that tell of its attempts and its end; and all other records have to be those of untold.
-func differences(records []api.Record, deeds map[string]deed) (found []string) {
+func differences(records []api.Record, actions map[string]action) (found []string) {
 	told, others := map[string][]api.Record{}, map[string]int{}
 	for _, r := range records {
 		key := r.Run + " " + r.CallID
 		if r.Activity != "" {
 			key = r.Run + " " + r.Activity
 		}
-		if _, did := deeds[key]; did {
+		if _, did := actions[key]; did {
 			told[key] = append(told[key], r)
 			continue
 		}
@@ -104,7 +104,7 @@ func differences(records []api.Record, deeds map[string]deed) (found []string) {
 			found = append(found, fmt.Sprintf("%s has %d records", path, others[path]))
 		}
 	}
-	for key, d := range deeds {
+	for key, d := range actions {
 		for _, fate := range fates(told[key]) {
 			if fate != d.fate() {
 				found = append(found, fmt.Sprintf("the journal says %q, the records say %q", d.fate(), fate))
@@ -167,22 +167,22 @@ func TestShown(t *testing.T) {
 		l.must(err)
 		records = append(records, r)
 	}
-	deeds := l.deeds()
-	if found := differences(records, deeds); len(found) > 0 {
-		t.Errorf("%s\nthe journal has %+v", strings.Join(found, "\n"), deeds)
+	actions := l.actions()
+	if found := differences(records, actions); len(found) > 0 {
+		t.Errorf("%s\nthe journal has %+v", strings.Join(found, "\n"), actions)
 	}
 	lost := 0
-	for _, d := range deeds {
+	for _, d := range actions {
 		lost += d.begun - d.done - d.failed
 	}
-	if lost != 3 || deeds[firstRun+" 4.1"].begun != 2 || deeds[firstRun+" 4.2"].begun != 1 {
-		t.Errorf("%d executions were interrupted, want those of three calls; the journal has %+v", lost, deeds)
+	if lost != 3 || actions[firstRun+" 4.1"].begun != 2 || actions[firstRun+" 4.2"].begun != 1 {
+		t.Errorf("%d executions were interrupted, want those of three calls; the journal has %+v", lost, actions)
 	}
-	checkTampering(t, records, deeds)
+	checkTampering(t, records, actions)
 	checkDecided(t, records)
 	l.checkNumbers(run)
 	l.checkPrinted(records)
-	l.checkTotals(r.Usage, deeds)
+	l.checkTotals(r.Usage, actions)
 	l.replay("shown", firstRun)
 	l.checkRest(firstRun, r.Usage)
 }
@@ -232,7 +232,7 @@ func (l *lab) decideShown() {
 }
 
 // checkTampering fails the test unless every wrong record is found, so that what finds none has looked.
-func checkTampering(t *testing.T, records []api.Record, deeds map[string]deed) {
+func checkTampering(t *testing.T, records []api.Record, actions map[string]action) {
 	t.Helper()
 	for i, r := range records {
 		wrong := func(change func(r *api.Record)) []api.Record {
@@ -251,12 +251,12 @@ func checkTampering(t *testing.T, records []api.Record, deeds map[string]deed) {
 			"is of another tool": wrong(func(r *api.Record) { r.Tool = "other" }),
 			"is of another call": wrong(func(r *api.Record) { r.CallID, r.Activity, r.Path = "9.9", "", "9.9" }),
 		} {
-			if len(differences(list, deeds)) == 0 {
+			if len(differences(list, actions)) == 0 {
 				t.Errorf("nobody sees that the record of %s %s", r.Path, name)
 			}
 		}
 		more := wrong(func(r *api.Record) { r.Attempts++ })
-		if _, nothing := untold[r.Path]; !nothing && len(differences(more, deeds)) == 0 {
+		if _, nothing := untold[r.Path]; !nothing && len(differences(more, actions)) == 0 {
 			t.Errorf("nobody sees that the record of %s has an attempt too many", r.Path)
 		}
 	}
@@ -313,11 +313,11 @@ func (l *lab) checkPrinted(records []api.Record) {
 
 // checkTotals fails the test unless the run's own count and the totals of starter report are what the journal adds up to, with the
 // calls that no tool executed.
-func (l *lab) checkTotals(used api.Usage, deeds map[string]deed) {
+func (l *lab) checkTotals(used api.Usage, actions map[string]action) {
 	l.t.Helper()
 	var want audit.CallStats
 	tools := map[string]int{}
-	for _, d := range deeds {
+	for _, d := range actions {
 		calls := 1
 		if d.tool == "work_all" {
 			calls = 2 // which were made as one

@@ -19,9 +19,9 @@ const (
 type workArgs struct {
 	Text string `json:"text"`
 	// Fails is how many attempts fail, Broken says that the call fails for good, Hold that it waits for the gate.
-	Fails  int  `json:"fails,omitempty"`
-	Broken bool `json:"broken,omitempty"`
-	Hold   bool `json:"hold,omitempty"`
+	Fails        int  `json:"fails,omitempty"`
+	Broken       bool `json:"broken,omitempty"`
+	HostInstance bool `json:"hold,omitempty"`
 }
 
 // do is what lies between the two lines of an execution in the journal.
@@ -32,7 +32,7 @@ func (in workArgs) do(ctx context.Context) error {
 		return errors.New("it is broken")
 	case call.Attempt <= in.Fails:
 		return api.Transient(errors.New("not yet"), 0)
-	case in.Hold:
+	case in.HostInstance:
 		return gateOpens(ctx)
 	}
 	return nil

@@ -17,7 +17,7 @@ func TestInstancesAreClosed(t *testing.T) {
 	l.worker()
 	const tool = "counter"
 	add := call(tool, `{"by":1}`)
-	hold := step(add, call(tool, `{"gate":"before"}`))
+	hostInstance := step(add, call(tool, `{"gate":"before"}`))
 	for name, test := range map[string]struct {
 		start func() client.WorkflowRun
 		// end ends the run from outside; late says that the workflow is not asked.
@@ -31,7 +31,7 @@ func TestInstancesAreClosed(t *testing.T) {
 			return l.runAgent("limit", a)
 		}},
 		"wall time": {start: func() client.WorkflowRun {
-			a := counting(tool, hold, answer("never"))
+			a := counting(tool, hostInstance, answer("never"))
 			a.Limits.WallTime = api.Duration(2e9)
 			return l.runAgent("wall time", a)
 		}},
@@ -40,10 +40,10 @@ func TestInstancesAreClosed(t *testing.T) {
 			return l.runPlan("plan", api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: tool}, {ID: "b", Tool: "broken"}}})
 		}},
 		"direct":    {start: func() client.WorkflowRun { return l.runCall("direct", tool, `{"by":1}`) }},
-		"cancel":    {start: func() client.WorkflowRun { return l.runAgent("cancel", counting(tool, hold)) }, end: func(id string) error { return l.Client.CancelWorkflow(l.ctx, id, "") }},
-		"terminate": {start: func() client.WorkflowRun { return l.runAgent("terminate", counting(tool, hold)) }, end: func(id string) error { return l.Client.TerminateWorkflow(l.ctx, id, "", "enough") }, late: true},
+		"cancel":    {start: func() client.WorkflowRun { return l.runAgent("cancel", counting(tool, hostInstance)) }, end: func(id string) error { return l.Client.CancelWorkflow(l.ctx, id, "") }},
+		"terminate": {start: func() client.WorkflowRun { return l.runAgent("terminate", counting(tool, hostInstance)) }, end: func(id string) error { return l.Client.TerminateWorkflow(l.ctx, id, "", "enough") }, late: true},
 		"timeout": {start: func() client.WorkflowRun {
-			a := counting(tool, hold)
+			a := counting(tool, hostInstance)
 			run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: "timeout", TaskQueue: api.DefaultTaskQueue, WorkflowExecutionTimeout: 3e9},
 				api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 			if err != nil {
@@ -115,10 +115,10 @@ func TestAdoptedHolderKilled(t *testing.T) {
 	l.await("for the instance to be adopted", func() bool {
 		described, err := l.Client.DescribeWorkflowExecution(l.ctx, "run", "")
 		return err == nil && slices.ContainsFunc(described.GetPendingActivities(), func(a *workflowpb.PendingActivityInfo) bool {
-			return a.GetActivityType().GetName() == api.HoldActivity && a.GetHeartbeatDetails() != nil
+			return a.GetActivityType().GetName() == api.HostInstanceActivity && a.GetHeartbeatDetails() != nil
 		})
 	})
-	l.killHolder(id, tool, first, second)
+	l.killHost(id, tool, first, second)
 	l.openGate()
 	if r := l.result(run); r.Answer != "104" || r.Usage.Failed != 0 {
 		t.Errorf("result: %+v", r)

@@ -13,7 +13,7 @@ import (
 )
 
 // withHold is a run that uses a counter, waits for the gate elsewhere, and uses the counter again, twice.
-func withHold(tool string) *api.Agent {
+func withInstance(tool string) *api.Agent {
 	return counting("hold_read "+tool, step(call(tool, `{"by":1}`)), step(call("hold_read", `{}`)),
 		step(call(tool, `{"by":10}`)), step(call(tool, `{"by":100}`)), answer("done"))
 }
@@ -45,7 +45,7 @@ func (l *lab) lossNoticed(run client.WorkflowRun) (at time.Time, told bool) {
 	l.t.Helper()
 	holds := map[int64]bool{}
 	for _, e := range l.histories(run.GetID(), run.GetRunID())[0].GetEvents() {
-		if e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == api.HoldActivity {
+		if e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == api.HostInstanceActivity {
 			holds[e.GetEventId()] = true
 		}
 		if holds[e.GetActivityTaskTimedOutEventAttributes().GetScheduledEventId()] {
@@ -63,10 +63,10 @@ func TestHolderLost(t *testing.T) {
 	l := newLab(t)
 	first, second := l.worker(), l.worker()
 	const tool = "brittle_counter"
-	run := l.runAgent("run", withHold(tool))
+	run := l.runAgent("run", withInstance(tool))
 	id := run.GetRunID()
 	l.await("for the call in between", func() bool { return len(l.written(id, "hold_read")) == 1 })
-	killed := l.killHolder(id, tool, first, second)
+	killed := l.killHost(id, tool, first, second)
 	l.openGate()
 	if r := l.result(run); r.Answer != "done" || r.Usage.Failed != 2 {
 		t.Errorf("result: %+v", r)
@@ -102,7 +102,7 @@ func TestHolderLostInCall(t *testing.T) {
 	run := l.runPlan("run", api.Plan{Calls: []api.PlanCall{
 		{ID: "a", Tool: tool, Arguments: []byte(`{"gate":"before"}`)}, {ID: "b", Tool: tool}, {ID: "c", Tool: "append", Arguments: []byte(`{"text":"x"}`)}}})
 	l.awaitText(run.GetRunID(), tool, wroteAsked, 1)
-	l.killHolder(run.GetRunID(), tool, first, second)
+	l.killHost(run.GetRunID(), tool, first, second)
 	l.openGate()
 	l.failure(run, api.RunCallsFailed)
 	expect(t, "records", slices.Sorted(slices.Values(l.statuses(run))),
@@ -115,10 +115,10 @@ func TestNewInstance(t *testing.T) {
 	l := newLab(t)
 	first, second := l.worker(), l.worker()
 	const tool = "new_counter"
-	run := l.runAgent("run", withHold(tool))
+	run := l.runAgent("run", withInstance(tool))
 	id := run.GetRunID()
 	l.await("for the call in between", func() bool { return len(l.written(id, "hold_read")) == 1 })
-	l.killHolder(id, tool, first, second)
+	l.killHost(id, tool, first, second)
 	l.openGate()
 	l.result(run)
 	expect(t, "outcomes", l.outcomes(run, tool), []string{"1.1 completed 1",

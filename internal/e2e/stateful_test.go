@@ -78,7 +78,7 @@ func (l *lab) holder(run, tool string) int {
 }
 
 // killHolder ends the worker that holds the run's instance as a crash does; it returns when.
-func (l *lab) killHolder(run, tool string, workers ...*testserver.Process) time.Time {
+func (l *lab) killHost(run, tool string, workers ...*testserver.Process) time.Time {
 	l.t.Helper()
 	pid := l.holder(run, tool)
 	for _, w := range workers {
@@ -134,7 +134,7 @@ func TestHolderKilled(t *testing.T) {
 			} else {
 				l.awaitText(id, test.tool, test.waits, test.times)
 			}
-			l.killHolder(id, test.tool, first, second)
+			l.killHost(id, test.tool, first, second)
 			l.openGate()
 			got := l.result(run)
 			undisturbed := l.runAgent("undisturbed", play("undisturbed"))

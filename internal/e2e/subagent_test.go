@@ -282,7 +282,7 @@ func TestSubAgentEnds(t *testing.T) {
 // TestSubAgentsCancelled proves that a run that is cancelled, or ended by the server, takes the sub-agents below it along,
 // with what they run, and that the records are whole.
 func TestSubAgentsCancelled(t *testing.T) {
-	holding := func() *api.Agent {
+	hosting := func() *api.Agent {
 		return withTools(agent(step(call("holder", `{}`), call("append", `{"text":"beside"}`)), answer("never")), "holder append")
 	}
 	whole := []string{"1.1 holder cancelled cancelled", "1.1/1.1 append completed", "1.1/2.1 hold_read cancelled cancelled", "1.2 append completed"}
@@ -293,7 +293,7 @@ func TestSubAgentsCancelled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			l.worker()
-			run := l.runAgent("run", holding())
+			run := l.runAgent("run", hosting())
 			l.await("for the sub-agent to hold", func() bool { return l.executions()["2.1 hold_read"] == 1 })
 			if err := stop(l, "run"); err != nil {
 				t.Fatal(err)

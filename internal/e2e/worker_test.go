@@ -164,7 +164,7 @@ func functions() []activities.Function {
 			}
 			return "now", nil
 		}),
-		inquire, inquireAndHold, inquireTwice, appendAll, confess,
+		inquire, inquireAndHost, inquireTwice, appendAll, confess,
 		activities.NewFunction("broken", func(context.Context, none) (string, error) {
 			return "", errors.New("it is broken")
 		}),

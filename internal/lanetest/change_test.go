@@ -71,13 +71,13 @@ func TestEdit(t *testing.T) {
 		}
 		return sum
 	}
-	held := l.plan("held", many(6, "work", order{Gate: "end"})...)
+	hosted := l.plan("held", many(6, "work", order{Gate: "end"})...)
 	l.began("held")
 	l.awaitWaiting("lane", 5)
 	l.configure(limit(3))
 	// The call that runs keeps its slot until it ends, and may be the last to go by the old groups of slots.
 	l.Open("end")
-	l.result(held)
+	l.result(hosted)
 	l.until("for three slots", func() bool { return slots() == 3 })
 	full := l.plan("full", many(6, "work", order{Gate: "full"})...)
 	l.await("for three calls at once", func(s []Span) bool { return len(of(s, "full")) == 3 })
@@ -110,7 +110,7 @@ func TestThreeTools(t *testing.T) {
 		tool{name: "alone", lane: "lane", access: "exclusive"})
 	l.worker()
 	l.worker()
-	l.held("lane", 4)
+	l.hosted("lane", 4)
 	run := l.start("run", api.RunInput{Agent: agent(api.ScriptStep{Calls: []api.ScriptCall{
 		scriptCall("short", order{MS: 5 * unit}), scriptCall("long", order{MS: 30 * unit}), scriptCall("alone", order{MS: unit})}})})
 	l.result(run)

@@ -14,7 +14,7 @@ import (
 )
 
 // held waits until workers hold all groups of a lane.
-func (l *lab) held(lane string, groups int) {
+func (l *lab) hosted(lane string, groups int) {
 	l.t.Helper()
 	l.until("for the holders of "+lane, func() bool { return len(l.slots(lane)) == groups })
 }
@@ -47,7 +47,7 @@ func TestCutOff(t *testing.T) {
 			l := newLab(t, "lanes: {lane: {limit: 1, on_lost_lease: "+test.rule+"}}", tool{name: "hold", lane: "lane", handler: test.handler, heartbeat: "12s"})
 			w := newWire(l)
 			first := l.workerAt(w.Address)
-			l.held("lane", 1)
+			l.hosted("lane", 1)
 			l.worker()
 			runs := []client.WorkflowRun{l.plan("lost", planCall("c", "hold", order{Gate: "end"}))}
 			l.began("lost")
@@ -84,7 +84,7 @@ func TestCutOff(t *testing.T) {
 func TestPaused(t *testing.T) {
 	l := newLab(t, "lanes: {lane: {limit: 1}}", tool{name: "write", lane: "lane", handler: "write", heartbeat: "1s"})
 	first := l.worker()
-	l.held("lane", 1)
+	l.hosted("lane", 1)
 	l.worker()
 	l.plan("run", planCall("c", "write", order{MS: 60_000}))
 	l.await("for the first write", func(s []Span) bool { return len(s) > 0 && s[0].Written > 0 })

@@ -119,7 +119,7 @@ func TestLimitsHold(t *testing.T) {
 	l.report(Regressions(slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { // lanes with several holders
 		return yardLimits[s.Lane] > 1
 	})))
-	outcomes := l.settle(runs, Executions(spans))
+	outcomes := l.finalizeResult(runs, Executions(spans))
 	if got := outcomes.completed + outcomes.unknown; got != calls {
 		t.Errorf("%d calls have an outcome, want %d", got, calls)
 	}
@@ -193,7 +193,7 @@ func (l *lab) fill(gate string) {
 type outcomes struct{ completed, unknown, executions int }
 
 // settle checks every call of the runs against how often it was executed.
-func (l *lab) settle(runs []client.WorkflowRun, executions map[string][]Span) outcomes {
+func (l *lab) finalizeResult(runs []client.WorkflowRun, executions map[string][]Span) outcomes {
 	l.t.Helper()
 	var sum outcomes
 	var accounts []string

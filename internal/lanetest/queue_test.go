@@ -94,7 +94,7 @@ func TestQueueTimeout(t *testing.T) {
 	var busy []api.PlanCall
 	var step api.ScriptStep
 	for _, name := range names {
-		l.held(name, 1)
+		l.hosted(name, 1)
 		busy = append(busy, planCall(name, name, order{Gate: "end"}))
 		c := scriptCall(name, order{})
 		c.Repeat = 5

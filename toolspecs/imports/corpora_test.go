@@ -195,7 +195,7 @@ func TestRealEndpointsAndChains(t *testing.T) {
 		FnChains   []chain         `json:"fn_chains"`
 	}
 	cases.Read(t, "nestful.json", &suite)
-	verdicts := map[bool]int{}
+	decisions := map[bool]int{}
 	for _, part := range []struct {
 		name, kind string
 		specs      json.RawMessage
@@ -214,15 +214,15 @@ func TestRealEndpointsAndChains(t *testing.T) {
 			for _, c := range part.chains {
 				for _, call := range c.Output {
 					if call.Name == d.Name {
-						verdicts[checkChained(t, d, tool, call.Arguments)]++
+						decisions[checkChained(t, d, tool, call.Arguments)]++
 					}
 				}
 			}
 		}
 	}
-	t.Logf("%d calls keep to the declaration, %d do not", verdicts[true], verdicts[false])
-	if verdicts[true] < 350 || verdicts[false] < 50 {
-		t.Errorf("only %v calls were tried", verdicts)
+	t.Logf("%d calls keep to the declaration, %d do not", decisions[true], decisions[false])
+	if decisions[true] < 350 || decisions[false] < 50 {
+		t.Errorf("only %v calls were tried", decisions)
 	}
 }
 

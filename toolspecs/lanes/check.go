@@ -117,7 +117,7 @@ func (c *checker) holders(l api.Lane) {
 	limit := WithDefaults(l).Limit
 	switch {
 	case l.Keyed() || l.Holders <= 1:
-	case l.Holds():
+	case l.UsesWaitQueue():
 		c.value(l, "holders", "remove holders", "with queue_size or strategy: reject one holder decides for all calls, so there cannot be %d", l.Holders)
 	case limit > 0 && l.Holders > limit:
 		c.value(l, "holders", "remove holders, or raise the limit", "holders is %d and the limit %d: each holder needs a slot", l.Holders, limit)

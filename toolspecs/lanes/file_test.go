@@ -147,7 +147,7 @@ func FuzzDecode(f *testing.F) {
 			if err := api.CheckLaneName(l.Name); err != nil {
 				t.Errorf("%v", err)
 			}
-			if l.Limit < 0 || l.Rate < 0 || l.Limited() != (l.Holders > 0) || l.Keyed() && !l.Limited() || l.Holds() && !l.Limited() || l.Holds() && !l.Keyed() && l.Holders != 1 {
+			if l.Limit < 0 || l.Rate < 0 || l.Limited() != (l.Holders > 0) || l.Keyed() && !l.Limited() || l.UsesWaitQueue() && !l.Limited() || l.UsesWaitQueue() && !l.Keyed() && l.Holders != 1 {
 				t.Errorf("this was accepted: %+v", l)
 			}
 			queue := l.TaskQueue(api.DefaultTaskQueue, "key")

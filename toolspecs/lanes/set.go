@@ -85,7 +85,7 @@ func WithDefaults(l api.Lane) api.Lane {
 	switch {
 	case l.Keyed():
 		l.Holders = cmp.Or(l.Holders, defaultKeyHolders)
-	case l.Holds():
+	case l.UsesWaitQueue():
 		l.Holders = 1 // one place decides who waits
 	default:
 		l.Holders = cmp.Or(l.Holders, min(l.Limit, defaultHolders))

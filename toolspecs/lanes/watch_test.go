@@ -51,7 +51,7 @@ func (l *watchLab) write(text string) {
 }
 
 // settle looks until nothing is unsettled, and returns what happened.
-func (l *watchLab) settle() string {
+func (l *watchLab) finalizeResult() string {
 	l.t.Helper()
 	for range 10 {
 		if !l.w.file.Look(time.Now()) {
@@ -68,7 +68,7 @@ func (l *watchLab) settle() string {
 // it is told too. How quickly the edits follow each other does not matter.
 func TestWatchTakes(t *testing.T) {
 	l := newWatchLab(t, "lanes: {a: {limit: 1}}")
-	if got := l.settle(); got != "" {
+	if got := l.finalizeResult(); got != "" {
 		t.Fatalf("nothing had changed, and this happened: %q", got)
 	}
 	for _, s := range []struct{ text, told, lanes string }{
@@ -103,7 +103,7 @@ func TestWatchTakes(t *testing.T) {
 		default:
 			l.write(s.text)
 		}
-		if got := l.settle(); got != s.told {
+		if got := l.finalizeResult(); got != s.told {
 			t.Errorf("%q: got %q, want %q", s.text, got, s.told)
 		}
 		if got := described(l.w.Set()); got != s.lanes {
@@ -123,7 +123,7 @@ func TestWatchWaits(t *testing.T) {
 		}
 	}
 	l.write(whole)
-	if got := l.settle(); got != "lanes a:2 b:3" {
+	if got := l.finalizeResult(); got != "lanes a:2 b:3" {
 		t.Errorf("this happened: %q", got)
 	}
 	if err := os.Rename(l.path, l.path+"~"); err != nil {
@@ -135,7 +135,7 @@ func TestWatchWaits(t *testing.T) {
 	if err := os.Rename(l.path+"~", l.path); err != nil {
 		t.Fatal(err)
 	}
-	if got := l.settle(); got != "" {
+	if got := l.finalizeResult(); got != "" {
 		t.Errorf("this happened: %q", got)
 	}
 }

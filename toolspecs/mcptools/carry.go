@@ -10,12 +10,12 @@ import (
 
 // The SDK decodes a result's structured content into Go values, which loses the digits of large integers. So that the
 // result keeps what the server sent, its JSON travels through the SDK as a string that begins with carried.
-const carried = "switchyard/json:"
+const continued = "switchyard/json:"
 
 const structuredContent = "structuredContent"
 
 // carryResult returns a result whose structured content, if it has some, is carried as text.
-func carryResult(result json.RawMessage) json.RawMessage {
+func forwardResult(result json.RawMessage) json.RawMessage {
 	if !bytes.Contains(result, []byte(structuredContent)) {
 		return result
 	}
@@ -23,7 +23,7 @@ func carryResult(result json.RawMessage) json.RawMessage {
 	if json.Unmarshal(result, &members) != nil || members[structuredContent] == nil {
 		return result
 	}
-	text, err := api.EncodeJSON(carried + string(members[structuredContent]))
+	text, err := api.EncodeJSON(continued + string(members[structuredContent]))
 	if err != nil {
 		return result
 	}
@@ -35,7 +35,7 @@ func carryResult(result json.RawMessage) json.RawMessage {
 }
 
 // carryMessage is carryResult for a whole message.
-func carryMessage(message []byte) []byte {
+func forwardMessage(message []byte) []byte {
 	if !bytes.Contains(message, []byte(structuredContent)) {
 		return message
 	}
@@ -43,7 +43,7 @@ func carryMessage(message []byte) []byte {
 	if json.Unmarshal(message, &members) != nil || members["result"] == nil {
 		return message
 	}
-	members["result"] = carryResult(members["result"])
+	members["result"] = forwardResult(members["result"])
 	if again, err := api.EncodeJSON(members); err == nil {
 		return again
 	}
@@ -53,7 +53,7 @@ func carryMessage(message []byte) []byte {
 // structured returns the JSON of a result's structured content; nil where there is none.
 func structured(content any) (json.RawMessage, error) {
 	if text, ok := content.(string); ok {
-		if raw, ok := strings.CutPrefix(text, carried); ok {
+		if raw, ok := strings.CutPrefix(text, continued); ok {
 			return unlessNull(json.RawMessage(raw)), nil
 		}
 	}

@@ -60,7 +60,7 @@ func Connect(ctx context.Context, entry *toolspecs.Entry, o Options) (*Connectio
 	o.MaxMessage = cmp.Or(o.MaxMessage, DefaultMaxMessage)
 	timeout := cmp.Or(o.ConnectTimeout, DefaultConnectTimeout)
 	c := &Connection{name: serverName(entry), limit: o.MaxMessage,
-		progress: map[string]func(api.Progress){}, asking: map[*Request]context.Context{}}
+		progress: map[string]func(api.Progress){}, openQuestions: map[*Request]context.Context{}}
 	c.ctx, c.end = context.WithCancelCause(context.Background())
 	c.tools.changed.Store(true)
 	within, cancel := context.WithCancel(ctx)

@@ -34,9 +34,9 @@ type Connection struct {
 
 	mu sync.Mutex
 	// progress and asking are the running calls that take progress, by token, and those that may ask.
-	progress map[string]func(api.Progress)
-	asking   map[*Request]context.Context
-	token    atomic.Int64
+	progress      map[string]func(api.Progress)
+	openQuestions map[*Request]context.Context
+	token         atomic.Int64
 	// probing is open while it is looked whether the server still reacts; else nil.
 	probing chan struct{}
 	// pingless says that the session's protocol has no ping.
@@ -158,13 +158,13 @@ func (c *Connection) begin(ctx context.Context, r *Request, params *mcp.CallTool
 		c.progress[token] = r.Progress
 	}
 	if r.Ask != nil {
-		c.asking[r] = ctx
+		c.openQuestions[r] = ctx
 	}
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.progress, token)
-		delete(c.asking, r)
+		delete(c.openQuestions, r)
 	}
 }
 

@@ -33,10 +33,10 @@ func (c *Connection) onElicit(ctx context.Context, r *mcp.ElicitRequest) (*mcp.E
 func (c *Connection) asker() (*Request, context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.asking) != 1 {
+	if len(c.openQuestions) != 1 {
 		return nil, nil
 	}
-	for request, ctx := range c.asking {
+	for request, ctx := range c.openQuestions {
 		return request, ctx
 	}
 	return nil, nil

@@ -120,7 +120,7 @@ func (b *wholeBody) Read(p []byte) (int, error) {
 			}
 		}
 		b.x.note(func(s *seen) { s.answered = true })
-		b.read = bytes.NewReader(carryMessage(b.w.hide(data)))
+		b.read = bytes.NewReader(forwardMessage(b.w.hide(data)))
 	}
 	return b.read.Read(p)
 }
@@ -191,7 +191,7 @@ func (b *eventBody) message(message []byte) []byte {
 	}
 	if json.Unmarshal(message, &envelope) == nil && envelope.Method == nil && envelope.ID != nil {
 		b.x.note(func(s *seen) { s.answered = true })
-		message = carryMessage(message)
+		message = forwardMessage(message)
 	}
 	return slices.Concat(dataField, message, []byte{'\n'})
 }

@@ -146,7 +146,7 @@ func (p *process) read() (jsonrpc.Message, error) {
 		return nil, &Fault{Reason: fmt.Sprintf("wrote to its standard output what is no MCP message: %s", sample(line))}
 	}
 	if r, ok := message.(*jsonrpc.Response); ok {
-		r.Result = carryResult(r.Result)
+		r.Result = forwardResult(r.Result)
 	}
 	return message, nil
 }

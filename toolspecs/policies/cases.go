@@ -287,16 +287,16 @@ func (c *Cases) OneSided() (never, always []string) {
 	for _, s := range c.sets {
 		for i := range s.rules {
 			r := &s.rules[i]
-			held, not := 0, 0
+			hosted, not := 0, 0
 			for n := range c.Cases {
 				f := &c.Cases[n].Facts
 				if _, holds := r.check(newValues(f, r.condition.adapt)); holds && r.concerns(f) {
-					held++
+					hosted++
 				} else {
 					not++
 				}
 			}
-			if held == 0 {
+			if hosted == 0 {
 				never = append(never, r.Name)
 			}
 			if not == 0 {

@@ -26,12 +26,12 @@ func (c Config) watchCatalog(r registered) (*toolspecs.Watcher, error) {
 		return nil, err
 	}
 	return toolspecs.Watch(toolspecs.WatchConfig{
-		Dir:      c.Tools,
-		Options:  toolspecs.Options{Lanes: r.lanes.current(), Handlers: r.functions.Names(), Factories: r.factories.Names(), Mode: c.Mode},
-		Base:     own,
-		Check:    func(compiled *toolspecs.Compiled) []string { return unfit(compiled, r) },
-		Partly:   c.Partly,
-		Interval: c.ReloadInterval,
+		Dir:         c.Tools,
+		Options:     toolspecs.Options{Lanes: r.lanes.current(), Handlers: r.functions.Names(), Factories: r.factories.Names(), Mode: c.Mode},
+		Base:        own,
+		Check:       func(compiled *toolspecs.Compiled) []string { return unfit(compiled, r) },
+		SkipInvalid: c.SkipInvalid,
+		Interval:    c.ReloadInterval,
 		OnPolling: func(err error) {
 			c.Logger.Warn("the system does not tell of changed toolspecs; the folder is looked at every so often", "every", c.ReloadInterval, "error", err)
 		},

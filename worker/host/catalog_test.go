@@ -88,13 +88,13 @@ func TestCatalogReloads(t *testing.T) {
 		t.Errorf("got %v", e.Error)
 	}
 	awaitEvent(t, events, toolspecs.ReloadCompleted)
-	held, ok := tools.Catalog().Get("probe")
-	if !ok || held.Spec.Version != "2.0.0" {
-		t.Errorf("the worker holds %+v", held)
+	hosted, ok := tools.Catalog().Get("probe")
+	if !ok || hosted.Spec.Version != "2.0.0" {
+		t.Errorf("the worker holds %+v", hosted)
 	}
 	a, err := c.catalogAnswer(tools.Status(), []string{"general"})
 	if err != nil || a.Worker != c.Connection.Identity || a.Digest != tools.Catalog().Digest() || a.Tools != 2 || a.Loaded.IsZero() ||
-		!contains(a.Error, "probe.yaml", "file") || !contains(string(a.Held), `{"name":"probe","version":"2.0.0","digest":"`+held.Digest) {
+		!contains(a.Error, "probe.yaml", "file") || !contains(string(a.Hosted), `{"name":"probe","version":"2.0.0","digest":"`+hosted.Digest) {
 		t.Errorf("it answers %+v, %v", a, err)
 	}
 	awaitLog(t, &logs, "faulty=1") // of the last event, which is counted by then
@@ -131,7 +131,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	if err == nil || !contains(err.Error(), "lanes.yaml:2:", "rules.yaml:1:", "a.yaml:1:1: version is missing") || strings.Contains(err.Error(), "b.yaml") {
 		t.Errorf("it says %v", err)
 	}
-	c.Partly, c.LanesFile, c.PoliciesFile, c.Lanes = true, "", "", []string{"gpu"}
+	c.SkipInvalid, c.LanesFile, c.PoliciesFile, c.Lanes = true, "", "", []string{"gpu"}
 	own, tools, err := c.prepare()
 	if err != nil {
 		t.Fatal(err)

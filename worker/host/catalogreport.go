@@ -28,28 +28,28 @@ func (f *fleet) answerFor(c Config, conn client.Client, tools *toolspecs.Watcher
 		answer, err := c.catalogAnswer(tools.Status(), f.lanes.names())
 		answer.Policies = rules.inForce()
 		return answer, err
-	}, activity.RegisterOptions{Name: api.CatalogActivity})
+	}, activity.RegisterOptions{Name: api.ReportCatalogActivity})
 	w.RegisterActivityWithOptions(func(context.Context) (api.WorkerLanes, error) {
 		return f.lanes.observer.counts.answer(c.Connection.Identity), nil
-	}, activity.RegisterOptions{Name: api.LanesActivity})
+	}, activity.RegisterOptions{Name: api.ReportLanesActivity})
 	f.workers = append(f.workers, w)
 }
 
 // catalogAnswer tells what tools this process holds.
 func (c Config) catalogAnswer(s toolspecs.Status, lanes []string) (api.CatalogAnswer, error) {
-	var held []api.ToolVersion
+	var hosted []api.ToolVersion
 	for _, t := range s.Catalog.All() {
-		held = append(held, api.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest})
+		hosted = append(hosted, api.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version, Digest: t.Digest})
 	}
-	data, err := json.Marshal(api.Pack(held))
+	data, err := json.Marshal(api.Pack(hosted))
 	if err != nil {
 		return api.CatalogAnswer{}, err
 	}
 	if len(data) > api.MaxPayload/2 {
 		data = nil
 	}
-	a := api.CatalogAnswer{Held: data, WorkerCatalog: api.WorkerCatalog{
-		Worker: c.Connection.Identity, Lanes: lanes, Mode: c.Mode, Digest: s.Catalog.Digest(), Tools: len(held), Loaded: s.Loaded.UTC(),
+	a := api.CatalogAnswer{Hosted: data, WorkerCatalog: api.WorkerCatalog{
+		Worker: c.Connection.Identity, Lanes: lanes, Mode: c.Mode, Digest: s.Catalog.Digest(), Tools: len(hosted), Loaded: s.Loaded.UTC(),
 	}}
 	if err := s.Err(); err != nil {
 		a.Error = api.ShortenLines(err.Error(), maxReported)

@@ -39,7 +39,7 @@ type Config struct {
 	PoliciesFile string
 	// Partly has the worker start although something is wrong in the folder of toolspecs, with what is not: the rest is taken when it
 	// is mended. Default is that it does not start.
-	Partly bool
+	SkipInvalid bool
 	// ApprovalWebhook is an http or https URL, or env:NAME, that is told of calls that wait for approval; empty for none. Who runs the
 	// worker trusts it: it may be in an inner network. ApprovalWebhookSecret, env:NAME or file:/path, signs what is sent; it is
 	// read at each request. Give all workers that serve the lane general the same.

@@ -11,16 +11,16 @@ import (
 // domainMetrics are Switchyard's own, as far as this process sees what happens; docs/metrics.md lists them. Label values are
 // bounded: tools of pinned catalogs, lanes, the closed set of errors, the first models, agents, rules and hooks that there were.
 type domainMetrics struct {
-	calls, retries, refusals  *prometheus.CounterVec
-	durations, queueWaits     *prometheus.HistogramVec
-	steps, tokens, cost       *prometheus.CounterVec
-	stepTimes, runTimes       *prometheus.HistogramVec
-	started, ended, failures  *prometheus.CounterVec
-	limits                    *prometheus.CounterVec
-	requested, decided        *prometheus.CounterVec
-	asked                     prometheus.Counter
-	answered, hooks, verdicts *prometheus.CounterVec
-	batched                   *prometheus.CounterVec
+	calls, retries, refusals   *prometheus.CounterVec
+	durations, queueWaits      *prometheus.HistogramVec
+	steps, tokens, cost        *prometheus.CounterVec
+	stepTimes, runTimes        *prometheus.HistogramVec
+	started, ended, failures   *prometheus.CounterVec
+	limits                     *prometheus.CounterVec
+	requested, decided         *prometheus.CounterVec
+	asked                      prometheus.Counter
+	answered, hooks, decisions *prometheus.CounterVec
+	batched                    *prometheus.CounterVec
 }
 
 // callBuckets reach from a local function to a call that takes an hour, runBuckets to a run that takes a day.
@@ -64,7 +64,7 @@ func newDomainMetrics(r prometheus.Registerer) *domainMetrics {
 		decided:   counter("approvals_decided_total", "Decisions on approvals: approve, deny, edit; refused ones did not count, timeout is nobody's.", "decision"),
 		answered:  counter("questions_answered_total", "Replies to questions: answered, declined, or refused because they did not fit.", "outcome"),
 		hooks:     counter("hooks_total", "Hooks of runs that ran, by how they ended. Those of calls are part of the call.", "hook", "outcome"),
-		verdicts:  counter("policy_verdicts_total", "Policy rules that calls met, by what the rule did.", "rule", "effect"),
+		decisions: counter("policy_verdicts_total", "Policy rules that calls met, by what the rule did.", "rule", "effect"),
 	}
 	m.asked = prometheus.NewCounter(prometheus.CounterOpts{Name: "switchyard_questions_asked_total", Help: "Questions that calls asked people."})
 	r.MustRegister(m.asked)
@@ -87,9 +87,9 @@ func (m *domainMetrics) begin() {
 }
 
 // judged counts a verdict on a call.
-func (o *observer) judged(tool, lane string, v api.Verdict) {
+func (o *observer) evaluated(tool, lane string, v api.AdmissionDecision) {
 	for _, p := range v.Policies {
-		o.metrics.verdicts.WithLabelValues(o.rules.of(p.Rule), string(p.Effect)).Inc()
+		o.metrics.decisions.WithLabelValues(o.rules.of(p.Rule), string(p.Effect)).Inc()
 	}
 	if v.Approval != nil {
 		o.metrics.requested.WithLabelValues(tool).Inc()
@@ -104,12 +104,12 @@ func (o *observer) judged(tool, lane string, v api.Verdict) {
 }
 
 // settled counts a call that no activity executed: one of a sub-agent, or one that nobody approved.
-func (a *observedActivity) settled(e activityEnd) {
-	end, ok := e.result.(api.Settled)
+func (a *observedActivity) finalized(e activityEnd) {
+	end, ok := e.result.(api.FinalizedResult)
 	if !ok || len(e.args) != 1 {
 		return
 	}
-	request, ok := e.args[0].(api.SettleRequest)
+	request, ok := e.args[0].(api.FinalizeResultRequest)
 	if !ok {
 		return
 	}

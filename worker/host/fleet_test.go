@@ -30,11 +30,11 @@ func TestFleetWithoutServer(t *testing.T) {
 	}
 	defer conn.Close()
 	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(prometheus.NewRegistry(), c.Logger)}
-	deeds, err := c.activities(tools, own, queues, nil)
+	actions, err := c.activities(tools, own, queues, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFleet(c, deeds, queues)
+	f := newFleet(c, actions, queues)
 	f.answerFor(c, conn, tools, nil)
 	if len(f.workers) != 2 {
 		t.Errorf("%d workers for the workflows and the process itself", len(f.workers))

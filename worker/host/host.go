@@ -57,19 +57,19 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer conn.Close()
 	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(registry, c.Logger)}
-	deeds, err := c.activities(tools, own, queues, keep)
+	actions, err := c.activities(tools, own, queues, keep)
 	if err != nil {
 		return err
 	}
 	queues.tracing = c.trace(ctx, conn, registry)
 	defer queues.tracing.stop()
-	fleet := newFleet(c, deeds, queues)
+	fleet := newFleet(c, actions, queues)
 	fleet.answerFor(c, conn, tools, own.rules)
 	if err := fleet.start(own.lanes.current()); err != nil {
 		return err
 	}
 	defer fleet.stop()
-	observeLanes(laneSamples(deeds.SlotStates, func(name string) (api.Lane, bool) { return own.lanes.current().Lane(name) }), registry)
+	observeLanes(laneSamples(actions.SlotStates, func(name string) (api.Lane, bool) { return own.lanes.current().Lane(name) }), registry)
 	observeReadiness(health.ready.Load, fleet.lanes.names, registry)
 	c.observeRuns(ctx, conn, registry)
 	go fleet.lanes.follow(ctx, own.lanes.changed, tools.SetLanes)
@@ -230,9 +230,9 @@ type fleet struct {
 	stopTimeout time.Duration
 }
 
-func newFleet(c Config, deeds *activities.Activities, queues *queueServer) *fleet {
+func newFleet(c Config, actions *activities.Activities, queues *queueServer) *fleet {
 	f := &fleet{failed: make(chan error, 1), canceller: queues.canceller, stopTimeout: c.StopTimeout}
-	f.lanes = newLaneFleet(queues, deeds, f.fail)
+	f.lanes = newLaneFleet(queues, actions, f.fail)
 	if !c.decidesRuns() {
 		return f
 	}
@@ -246,7 +246,7 @@ func newFleet(c Config, deeds *activities.Activities, queues *queueServer) *flee
 	// The SDK's two leave a worker idle where many runs wait and each workflow task is short, as with inline calls.
 	o.MaxConcurrentWorkflowTaskPollers = 8
 	w := worker.New(queues.conn, c.TaskQueue, o)
-	register(w, deeds)
+	register(w, actions)
 	f.workers = append(f.workers, w)
 	return f
 }
@@ -265,22 +265,22 @@ func (f *fleet) fail(err error) {
 }
 
 // register has the worker execute workflows and all that runs beside them.
-func register(w worker.Worker, deeds *activities.Activities) {
+func register(w worker.Worker, actions *activities.Activities) {
 	for name, run := range workflows.All() {
 		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
 	}
-	w.RegisterActivityWithOptions(deeds.Pin, activity.RegisterOptions{Name: api.PinActivity})
-	w.RegisterActivityWithOptions(deeds.Recall, activity.RegisterOptions{Name: api.RecallActivity})
-	w.RegisterActivityWithOptions(deeds.Admit, activity.RegisterOptions{Name: api.AdmitActivity})
-	w.RegisterActivityWithOptions(deeds.Edit, activity.RegisterOptions{Name: api.EditActivity})
-	w.RegisterActivityWithOptions(deeds.Limit, activity.RegisterOptions{Name: api.LimitActivity})
-	w.RegisterActivityWithOptions(deeds.Notify, activity.RegisterOptions{Name: api.NotifyActivity})
-	w.RegisterActivityWithOptions(deeds.Open, activity.RegisterOptions{Name: api.OpenActivity})
-	w.RegisterActivityWithOptions(deeds.Reply, activity.RegisterOptions{Name: api.ReplyActivity})
-	w.RegisterActivityWithOptions(deeds.Settle, activity.RegisterOptions{Name: api.SettleActivity})
-	w.RegisterActivityWithOptions(deeds.RunHook, activity.RegisterOptions{Name: api.HookActivity})
-	w.RegisterActivityWithOptions(deeds.ModelStep, activity.RegisterOptions{Name: api.ModelActivity})
-	w.RegisterDynamicActivity(deeds.Tool, activity.DynamicRegisterOptions{})
+	w.RegisterActivityWithOptions(actions.Pin, activity.RegisterOptions{Name: api.PinActivity})
+	w.RegisterActivityWithOptions(actions.LoadConversation, activity.RegisterOptions{Name: api.LoadConversationActivity})
+	w.RegisterActivityWithOptions(actions.Admit, activity.RegisterOptions{Name: api.AdmitActivity})
+	w.RegisterActivityWithOptions(actions.Edit, activity.RegisterOptions{Name: api.AdmitEditActivity})
+	w.RegisterActivityWithOptions(actions.Limit, activity.RegisterOptions{Name: api.DescribeLimitActivity})
+	w.RegisterActivityWithOptions(actions.Notify, activity.RegisterOptions{Name: api.NotifyApprovalActivity})
+	w.RegisterActivityWithOptions(actions.Open, activity.RegisterOptions{Name: api.OpenKeyActivity})
+	w.RegisterActivityWithOptions(actions.Reply, activity.RegisterOptions{Name: api.CheckReplyActivity})
+	w.RegisterActivityWithOptions(actions.FinalizeResult, activity.RegisterOptions{Name: api.FinalizeResultActivity})
+	w.RegisterActivityWithOptions(actions.RunHook, activity.RegisterOptions{Name: api.HookActivity})
+	w.RegisterActivityWithOptions(actions.ModelStep, activity.RegisterOptions{Name: api.ModelActivity})
+	w.RegisterDynamicActivity(actions.Tool, activity.DynamicRegisterOptions{})
 }
 
 // start begins to serve everything. Where that fails nothing is served.

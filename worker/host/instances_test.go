@@ -73,13 +73,13 @@ func TestHoldersOfFleet(t *testing.T) {
 		}
 		defer tools.Close()
 		queues := &queueServer{config: c, conn: conn, canceller: newCanceller(), observer: newObserver(prometheus.NewRegistry(), c.Logger)}
-		deeds, err := c.activities(tools, own, queues, nil)
+		actions, err := c.activities(tools, own, queues, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for lane, want := range map[string]int{"general": len(stateful), "serial": 1 + len(stateful), "gpu": 1 + len(stateful)} {
 			lane, _ := own.lanes.current().Plain(lane).Lane(lane)
-			fleet := newFleet(c, deeds, queues).lanes
+			fleet := newFleet(c, actions, queues).lanes
 			duties := fleet.duties(lane, nil)
 			for _, d := range duties {
 				if w, err := fleet.workerOf(lane, d); err != nil || w.duty != d {
@@ -90,7 +90,7 @@ func TestHoldersOfFleet(t *testing.T) {
 				t.Errorf("%d workers of the lane %s, want %d", len(duties), lane.Name, want)
 			}
 		}
-		if _, err := queues.instance(activities.Served{Queue: "q/instance/run/probe", Tool: deeds.Tool, Hold: deeds.Hold}); err == nil || !contains(err.Error(), "start to poll") {
+		if _, err := queues.instance(activities.Served{Queue: "q/instance/run/probe", Tool: actions.Tool, HostInstance: actions.HostInstance}); err == nil || !contains(err.Error(), "start to poll") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestHoldersOfFleet(t *testing.T) {
 // lane may still come there.
 func TestDutiesOfLane(t *testing.T) {
 	f := &laneFleet{queueServer: &queueServer{config: Config{TaskQueue: "q", Stateful: []activities.Stateful{probeFactory("probe")}}}}
-	slots, calls, bypass, holds := duty{kind: dutySlots}, duty{kind: dutyCalls, queue: "q/gpu"}, duty{kind: dutyBypass, queue: "q/bypass/gpu"}, duty{kind: dutyHolds}
+	slots, calls, bypass, instances := duty{kind: dutySlots}, duty{kind: dutyCalls, queue: "q/gpu"}, duty{kind: dutyBypass, queue: "q/bypass/gpu"}, duty{kind: dutyInstances}
 	fast := calls
 	fast.rate = 5
 	bypassed := []*laneWorker{{duty: bypass}}
@@ -109,14 +109,14 @@ func TestDutiesOfLane(t *testing.T) {
 		before []*laneWorker
 		want   []duty
 	}{
-		"plain":             {api.Lane{}, nil, []duty{calls, holds}},
-		"rate":              {api.Lane{Rate: 5}, nil, []duty{fast, holds}},
-		"limit":             {api.Lane{Limit: 1}, nil, []duty{slots, holds}},
-		"higher":            {api.Lane{Limit: 2, Rate: 5}, nil, []duty{slots, holds}},
-		"queue":             {api.Lane{Limit: 1, Queue: "own"}, nil, []duty{{kind: dutySlots, queue: "own"}, holds}},
-		"bypass":            {api.Lane{Limit: 1, Bypass: []api.CallerType{"plan"}}, nil, []duty{slots, bypass, holds}},
-		"no more bypass":    {api.Lane{Limit: 1}, bypassed, []duty{slots, bypass, holds}},
-		"bypassed no limit": {api.Lane{}, bypassed, []duty{calls, bypass, holds}},
+		"plain":             {api.Lane{}, nil, []duty{calls, instances}},
+		"rate":              {api.Lane{Rate: 5}, nil, []duty{fast, instances}},
+		"limit":             {api.Lane{Limit: 1}, nil, []duty{slots, instances}},
+		"higher":            {api.Lane{Limit: 2, Rate: 5}, nil, []duty{slots, instances}},
+		"queue":             {api.Lane{Limit: 1, Queue: "own"}, nil, []duty{{kind: dutySlots, queue: "own"}, instances}},
+		"bypass":            {api.Lane{Limit: 1, Bypass: []api.CallerType{"plan"}}, nil, []duty{slots, bypass, instances}},
+		"no more bypass":    {api.Lane{Limit: 1}, bypassed, []duty{slots, bypass, instances}},
+		"bypassed no limit": {api.Lane{}, bypassed, []duty{calls, bypass, instances}},
 	} {
 		test.lane.Name = "gpu"
 		if got := f.duties(test.lane, test.before); !slices.Equal(got, test.want) {

@@ -130,14 +130,14 @@ func (k *keepers) look(ctx context.Context, lane api.Lane, news bool) error {
 		if !news || k.goesBy(info) == lane.Groups() {
 			return nil
 		}
-		return k.conn.SignalWorkflow(ctx, id, "", api.HoldersSignal, lane)
+		return k.conn.SignalWorkflow(ctx, id, "", api.ConfigureLaneSignal, lane)
 	case !lane.Limited():
 		return nil
 	}
 	_, err = k.conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: k.config.TaskQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            "keeps the slots of the lane " + lane.Name + " with workers",
-	}, api.LaneWorkflow, api.KeeperInput{Lane: lane, Base: k.config.TaskQueue})
+	}, api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: k.config.TaskQueue})
 	return err
 }
 

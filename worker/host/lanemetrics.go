@@ -65,10 +65,10 @@ func (m *laneMetrics) Collect(metrics chan<- prometheus.Metric) {
 func laneSamples(states func() map[string][]api.SlotsState, lane func(string) (api.Lane, bool)) func() map[string]laneSample {
 	return func() map[string]laneSample {
 		samples := map[string]laneSample{}
-		for name, held := range states() {
+		for name, hosted := range states() {
 			configured, _ := lane(name) // a lane that is configured no more has no limit
 			s := laneSample{Limit: configured.Limit}
-			for _, state := range held {
+			for _, state := range hosted {
 				if configured.Keyed() {
 					state.Slots *= state.Keys
 				}

@@ -50,7 +50,7 @@ func TestLaneCounts(t *testing.T) {
 	observe(t, o.forLane("http"), "probe", ended{})
 	observe(t, o.forLane("http"), "probe", ended{err: errors.New("x")})
 	observe(t, o.forLane("general"), api.ModelActivity, ended{})
-	observe(t, o.forLane("serial"), api.SlotsActivity, ended{})
+	observe(t, o.forLane("serial"), api.ServeSlotsActivity, ended{})
 	answer := o.counts.answer("me")
 	got := answer.Lanes["http"]
 	if answer.Worker != "me" || answer.Since.IsZero() || len(answer.Lanes) != 1 || got.Acquired != 2 || got.Ended != 2 || got.Running != 0 || got.ExecutionMicros <= 0 {

@@ -20,9 +20,9 @@ import (
 // not among them: it is the workflows'.
 type laneFleet struct {
 	*queueServer
-	deeds  *activities.Activities
-	failed func(error)
-	keeper *keepers
+	actions *activities.Activities
+	failed  func(error)
+	keeper  *keepers
 
 	mu      sync.Mutex
 	stopped bool
@@ -39,14 +39,14 @@ type servedLane struct {
 // laneWorker is one SDK worker. slots is nil where its tasks are ended when it is stopped, whatever they do.
 type laneWorker struct {
 	worker.Worker
-	lane  string
-	duty  duty
-	slots *doorSupplier
-	door  *activities.Door
+	lane        string
+	duty        duty
+	slots       *slotsSupplier
+	workerSlots *activities.WorkerSlots
 }
 
-func newLaneFleet(s *queueServer, deeds *activities.Activities, failed func(error)) *laneFleet {
-	return &laneFleet{queueServer: s, deeds: deeds, failed: failed, served: map[string]*servedLane{}, retiring: map[*laneWorker]bool{},
+func newLaneFleet(s *queueServer, actions *activities.Activities, failed func(error)) *laneFleet {
+	return &laneFleet{queueServer: s, actions: actions, failed: failed, served: map[string]*servedLane{}, retiring: map[*laneWorker]bool{},
 		keeper: newKeepers(s.conn, s.config)}
 }
 
@@ -140,7 +140,7 @@ const (
 	// dutyBypass executes calls that the rules do not apply to.
 	dutyBypass
 	// dutyHolds holds instances of stateful tools.
-	dutyHolds
+	dutyInstances
 )
 
 // duties returns what is to be done for a lane that is served by the workers before.
@@ -156,7 +156,7 @@ func (f *laneFleet) duties(lane api.Lane, before []*laneWorker) (all []duty) {
 		all = append(all, duty{kind: dutyBypass, queue: api.BypassQueue(f.config.TaskQueue, lane.Name)})
 	}
 	if len(f.config.Stateful) > 0 {
-		all = append(all, duty{kind: dutyHolds})
+		all = append(all, duty{kind: dutyInstances})
 	}
 	return all
 }
@@ -165,13 +165,13 @@ func (f *laneFleet) workerOf(lane api.Lane, d duty) (*laneWorker, error) {
 	switch d.kind {
 	case dutySlots:
 		return &laneWorker{lane: lane.Name, duty: d, Worker: f.slotsWorker(lane)}, nil
-	case dutyHolds:
-		return &laneWorker{lane: lane.Name, duty: d, Worker: f.holdsWorker(lane)}, nil
+	case dutyInstances:
+		return &laneWorker{lane: lane.Name, duty: d, Worker: f.instancesWorker(lane)}, nil
 	}
-	door := activities.NewDoor(f.config.Concurrency)
-	tool, model := f.deeds.Behind(door, lane.Name)
-	w, slots, err := f.door(activities.ServedQueue{Queue: d.queue, Rate: d.rate, Lane: lane.Name, Door: door, Tool: tool, Model: model, Failed: f.failedLane(lane)})
-	return &laneWorker{lane: lane.Name, duty: d, Worker: w, slots: slots, door: door}, err
+	workerSlots := activities.NewWorkerSlots(f.config.Concurrency)
+	tool, model := f.actions.Behind(workerSlots, lane.Name)
+	w, slots, err := f.workerSlots(activities.ServedQueue{Queue: d.queue, Rate: d.rate, Lane: lane.Name, WorkerSlots: workerSlots, Tool: tool, Model: model, Failed: f.failedLane(lane)})
+	return &laneWorker{lane: lane.Name, duty: d, Worker: w, slots: slots, workerSlots: workerSlots}, err
 }
 
 func (f *laneFleet) failedLane(lane api.Lane) func(error) {
@@ -183,17 +183,17 @@ func (f *laneFleet) slotsWorker(lane api.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
 	o.MaxConcurrentActivityTaskPollers = 1
 	w := worker.New(f.conn, api.SlotsQueue(f.config.TaskQueue, lane.Name), o)
-	w.RegisterActivityWithOptions(f.deeds.Slots, activity.RegisterOptions{Name: api.SlotsActivity})
+	w.RegisterActivityWithOptions(f.actions.Slots, activity.RegisterOptions{Name: api.ServeSlotsActivity})
 	return w
 }
 
 // holdsWorker holds instances of the lane's stateful tools. They take no slots of the lane's calls: an instance lives as
 // long as its run, and others' calls must not wait for that.
-func (f *laneFleet) holdsWorker(lane api.Lane) worker.Worker {
+func (f *laneFleet) instancesWorker(lane api.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
 	o.MaxConcurrentActivityExecutionSize = f.config.Instances
-	w := worker.New(f.conn, api.HoldQueue(f.config.TaskQueue, lane.Name), o)
-	w.RegisterActivityWithOptions(f.deeds.Hold, activity.RegisterOptions{Name: api.HoldActivity})
+	w := worker.New(f.conn, api.InstanceHostQueue(f.config.TaskQueue, lane.Name), o)
+	w.RegisterActivityWithOptions(f.actions.HostInstance, activity.RegisterOptions{Name: api.HostInstanceActivity})
 	return w
 }
 
@@ -201,11 +201,11 @@ func (f *laneFleet) holdsWorker(lane api.Lane) worker.Worker {
 func (f *laneFleet) retire(workers []*laneWorker) {
 	for _, w := range workers {
 		f.retiring[w] = true
-		if w.door != nil {
-			w.door.Close()
+		if w.workerSlots != nil {
+			w.workerSlots.Close()
 		}
 		if w.duty.kind == dutySlots {
-			f.deeds.LeaveSlots(w.lane)
+			f.actions.LeaveSlots(w.lane)
 		}
 		go func() {
 			if w.slots != nil {
@@ -221,7 +221,7 @@ func (f *laneFleet) retire(workers []*laneWorker) {
 
 // stop stops all lanes at once, and returns when they have.
 func (f *laneFleet) stop() {
-	patience, cancel := context.WithTimeout(context.Background(), f.config.StopTimeout+handBack)
+	patience, cancel := context.WithTimeout(context.Background(), f.config.StopTimeout+requeue)
 	defer cancel()
 	f.mu.Lock()
 	f.stopped = true
@@ -237,7 +237,7 @@ func (f *laneFleet) stop() {
 	f.mu.Unlock()
 	f.keeper.stop()
 	all.Wait()
-	f.deeds.AwaitSlots(patience) // calls of a lane that was left before may still run
+	f.actions.AwaitSlots(patience) // calls of a lane that was left before may still run
 }
 
 // reapply is the wait before lanes are tried again that could not be served as they are configured.

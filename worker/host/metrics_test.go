@@ -196,14 +196,14 @@ func TestObserver(t *testing.T) {
 	observe(t, o, "probe", ended{result: api.Result{}}, &api.InlineCall{ID: "7.1"})
 	observe(t, o, api.ModelActivity, ended{result: api.ModelResponse{Model: "m"}}, api.ModelRequest{Inline: &api.InlineStep{ID: "turn-7"}})
 	observe(t, o, api.ModelActivity, ended{result: api.ModelResponse{Model: "m"}}, api.ModelRequest{})
-	request := api.AdmitRequest{Tools: []api.Tool{{Name: "probe", Lane: "gpu"}},
+	request := api.AdmissionRequest{Tools: []api.Tool{{Name: "probe", Lane: "gpu"}},
 		Calls: []api.Call{{Tool: "probe"}, {Tool: "probe"}, {Tool: "made\nup"}}}
-	verdicts := []api.Verdict{{}, {Error: api.Errorf(api.ErrValidation, "x")}, {Error: api.Errorf(api.ErrToolNotFound, "x")}}
-	observe(t, general.forLane("general"), api.AdmitActivity, ended{result: verdicts}, request)
+	decisions := []api.AdmissionDecision{{}, {Error: api.Errorf(api.ErrValidation, "x")}, {Error: api.Errorf(api.ErrToolNotFound, "x")}}
+	observe(t, general.forLane("general"), api.AdmitActivity, ended{result: decisions}, request)
 	// An admission that failed, or has another form, counts nothing.
 	observe(t, o, api.AdmitActivity, ended{err: errors.New("x")}, request)
-	observe(t, o, api.AdmitActivity, ended{result: verdicts}, "another")
-	observe(t, o, api.AdmitActivity, ended{result: verdicts[:1]}, request)
+	observe(t, o, api.AdmitActivity, ended{result: decisions}, "another")
+	observe(t, o, api.AdmitActivity, ended{result: decisions[:1]}, request)
 	serve(t, registry).has(t,
 		`switchyard_calls_total{lane="gpu",outcome="completed",tool="probe"} 2`,
 		`switchyard_calls_total{lane="inline",outcome="completed",tool="probe"} 1`,
@@ -227,12 +227,12 @@ func TestObserver(t *testing.T) {
 		t.Errorf("the log is %s", logs.String())
 	}
 	// What a call waited with the holder of its lane's slots is no part of its duration, and one that was turned away has none.
-	held := general.forLane("held")
-	observe(t, held, "probe", ended{result: api.Result{HeldMicros: 20_000_000}})
-	observe(t, held, "probe", ended{err: failure(api.Errorf(api.ErrQueueFull, "x"))})
+	hosted := general.forLane("held")
+	observe(t, hosted, "probe", ended{result: api.Result{WaitedMicros: 20_000_000}})
+	observe(t, hosted, "probe", ended{err: failure(api.Errorf(api.ErrQueueFull, "x"))})
 	late := api.Errorf(api.ErrExecution, "x")
-	late.HeldMicros = 20_000_000
-	observe(t, held, "probe", ended{err: failure(late)})
+	late.WaitedMicros = 20_000_000
+	observe(t, hosted, "probe", ended{err: failure(late)})
 	serve(t, registry).has(t,
 		`switchyard_call_duration_seconds_bucket{lane="held",tool="probe",le="5"} 2`,
 		`switchyard_call_duration_seconds_count{lane="held",tool="probe"} 2`,

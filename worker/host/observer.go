@@ -101,19 +101,19 @@ var ofRun = map[string]func(*observedActivity, activityEnd){
 		a.stepped(e.ctx, e.info, e.result, e.err, e.took)
 		a.admittedStep(e.args, e.result)
 	},
-	api.HookActivity:    func(a *observedActivity, e activityEnd) { a.hooked(e.ctx, e.info, e.args, e.err, e.took) },
-	api.ReplyActivity:   func(a *observedActivity, e activityEnd) { a.replied(e.ctx, e.info, e.args, e.result, e.err) },
-	api.SettleActivity:  (*observedActivity).settled,
-	api.LimitActivity:   (*observedActivity).askedMore,
-	api.PinActivity:     uncounted,
-	api.HoldActivity:    uncounted,
-	api.SlotsActivity:   uncounted,
-	api.OpenActivity:    uncounted,
-	api.EditActivity:    uncounted,
-	api.NotifyActivity:  uncounted,
-	api.RecallActivity:  uncounted,
-	api.CatalogActivity: uncounted,
-	api.LanesActivity:   uncounted,
+	api.HookActivity:             func(a *observedActivity, e activityEnd) { a.hooked(e.ctx, e.info, e.args, e.err, e.took) },
+	api.CheckReplyActivity:       func(a *observedActivity, e activityEnd) { a.replied(e.ctx, e.info, e.args, e.result, e.err) },
+	api.FinalizeResultActivity:   (*observedActivity).finalized,
+	api.DescribeLimitActivity:    (*observedActivity).askedMore,
+	api.PinActivity:              uncounted,
+	api.HostInstanceActivity:     uncounted,
+	api.ServeSlotsActivity:       uncounted,
+	api.OpenKeyActivity:          uncounted,
+	api.AdmitEditActivity:        uncounted,
+	api.NotifyApprovalActivity:   uncounted,
+	api.LoadConversationActivity: uncounted,
+	api.ReportCatalogActivity:    uncounted,
+	api.ReportLanesActivity:      uncounted,
 }
 
 func uncounted(*observedActivity, activityEnd) {}
@@ -140,45 +140,45 @@ func (a *observedActivity) placed(info activity.Info, args []any) (*observedActi
 
 // admitted counts verdicts. A name that the run does not know could be anything and gets no label.
 func (a *observedActivity) admitted(args []any, result any) {
-	verdicts, ok := result.([]api.Verdict)
+	decisions, ok := result.([]api.AdmissionDecision)
 	if !ok || len(args) != 1 {
 		return
 	}
-	request, ok := args[0].(api.AdmitRequest)
-	if !ok || len(request.Calls) != len(verdicts) {
+	request, ok := args[0].(api.AdmissionRequest)
+	if !ok || len(request.Calls) != len(decisions) {
 		return
 	}
 	lanes := map[string]string{}
 	for _, t := range request.Tools {
 		lanes[t.Name] = t.Lane
 	}
-	for i, v := range verdicts {
+	for i, v := range decisions {
 		tool := request.Calls[i].Tool
 		lane, known := lanes[tool]
 		if !known {
 			tool = "unknown"
 		}
-		a.judged(tool, lane, v)
+		a.evaluated(tool, lane, v)
 	}
 }
 
 // admittedStep counts the calls that an inline model step refused.
 func (a *observedActivity) admittedStep(args []any, result any) {
 	response, ok := result.(api.ModelResponse)
-	if !ok || len(args) != 1 || len(response.Verdicts) == 0 {
+	if !ok || len(args) != 1 || len(response.Decisions) == 0 {
 		return
 	}
 	if step, ok := args[0].(api.ModelRequest); ok && step.Inline != nil && step.Inline.Admit != nil {
 		request := *step.Inline.Admit
-		request.Calls = response.Message.Calls[:len(response.Verdicts)]
-		a.admitted([]any{request}, response.Verdicts)
+		request.Calls = response.Message.Calls[:len(response.Decisions)]
+		a.admitted([]any{request}, response.Decisions)
 	}
 }
 
 // replied counts a human tool's call that a person's reply ended; its execution only asked.
 func (a *observedActivity) replied(ctx context.Context, info activity.Info, args []any, result any, err error) {
-	verdict, ok := result.(api.ReplyVerdict)
-	if err != nil || !ok || len(args) != 1 || verdict.Early {
+	decision, ok := result.(api.ReplyDecision)
+	if err != nil || !ok || len(args) != 1 || decision.Early {
 		return
 	}
 	request, ok := args[0].(api.ReplyRequest)
@@ -215,9 +215,9 @@ func (a *observedActivity) called(ctx context.Context, info activity.Info, resul
 		return
 	}
 	tool, outcome := info.ActivityType.Name, outcomeOf(err)
-	held := heldOf(result, err)
-	wait := info.StartedTime.Sub(info.ScheduledTime) + held
-	took = max(took-held, 0)
+	hosted := hostedOf(result, err)
+	wait := info.StartedTime.Sub(info.ScheduledTime) + hosted
+	took = max(took-hosted, 0)
 	if r, ok := result.(api.Result); ok {
 		a.metrics.tokens.WithLabelValues("result", "").Add(float64(r.Tokens))
 	}
@@ -235,13 +235,13 @@ func (a *observedActivity) called(ctx context.Context, info activity.Info, resul
 }
 
 // heldOf returns how long a call waited with the holder of its lane's slots.
-func heldOf(result any, err error) time.Duration {
+func hostedOf(result any, err error) time.Duration {
 	var failed api.Error
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() && app.Details(&failed) == nil {
-		return time.Duration(failed.HeldMicros) * time.Microsecond
+		return time.Duration(failed.WaitedMicros) * time.Microsecond
 	}
 	r, _ := result.(api.Result)
-	return time.Duration(r.HeldMicros) * time.Microsecond
+	return time.Duration(r.WaitedMicros) * time.Microsecond
 }
 
 func (a *observedActivity) stepped(ctx context.Context, info activity.Info, result any, err error, took time.Duration) {

@@ -23,14 +23,14 @@ func TestObserverOfPeople(t *testing.T) {
 	refusal.Reply.Decline = true
 	check := answer
 	check.Complete = false
-	taken := ended{result: api.ReplyVerdict{}}
-	observe(t, o, api.ReplyActivity, taken, check)
-	observe(t, o, api.ReplyActivity, taken, answer)
-	observe(t, o, api.ReplyActivity, taken, answer)
-	observe(t, o, api.ReplyActivity, taken, refusal)
-	observe(t, o, api.ReplyActivity, ended{result: api.ReplyVerdict{Early: true}}, refusal)
-	observe(t, o, api.ReplyActivity, ended{err: errors.New("away")}, answer)
-	observe(t, o, api.ReplyActivity, taken, "another")
+	taken := ended{result: api.ReplyDecision{}}
+	observe(t, o, api.CheckReplyActivity, taken, check)
+	observe(t, o, api.CheckReplyActivity, taken, answer)
+	observe(t, o, api.CheckReplyActivity, taken, answer)
+	observe(t, o, api.CheckReplyActivity, taken, refusal)
+	observe(t, o, api.CheckReplyActivity, ended{result: api.ReplyDecision{Early: true}}, refusal)
+	observe(t, o, api.CheckReplyActivity, ended{err: errors.New("away")}, answer)
+	observe(t, o, api.CheckReplyActivity, taken, "another")
 	serve(t, registry).has(t,
 		`switchyard_calls_total{lane="desk",outcome="completed",tool="ask"} 2`,
 		`switchyard_calls_total{lane="desk",outcome="approval_denied",tool="ask"} 1`,

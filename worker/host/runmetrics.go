@@ -40,8 +40,8 @@ func (r *observedRun) ExecuteWorkflow(ctx workflow.Context, in *interceptor.Exec
 	if input.Agent != nil {
 		agent = r.agents.of(input.Agent.Name)
 	}
-	if input.Carry != nil {
-		began = input.Carry.Started
+	if input.State != nil {
+		began = input.State.Started
 	} else if !workflow.IsReplaying(ctx) {
 		r.metrics.started.WithLabelValues(kind, agent).Inc()
 	}
@@ -73,7 +73,7 @@ func (r *observedRun) ended(kind, agent string, result any, err error, took time
 
 // ExecuteUpdate counts what people decide and reply, and what calls ask them.
 func (r *observedRun) ExecuteUpdate(ctx workflow.Context, in *interceptor.UpdateInput) (any, error) {
-	if in.Name == api.AskUpdate && !workflow.IsReplaying(ctx) {
+	if in.Name == api.AskQuestionUpdate && !workflow.IsReplaying(ctx) {
 		r.metrics.asked.Inc()
 	}
 	result, err := r.Next.ExecuteUpdate(ctx, in)

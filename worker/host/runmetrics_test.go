@@ -31,7 +31,7 @@ func runAs(t *testing.T, o *observer, name string, in api.RunInput, result api.R
 		}
 		replied := func(workflow.Context, api.Reply) error { return nil }
 		asked := func(workflow.Context, api.Question) error { return nil }
-		for update, handler := range map[string]any{api.DecideUpdate: decided, api.ReplyUpdate: replied, api.AskUpdate: asked} {
+		for update, handler := range map[string]any{api.DecideApprovalUpdate: decided, api.AnswerQuestionUpdate: replied, api.AskQuestionUpdate: asked} {
 			if err := workflow.SetUpdateHandler(ctx, update, handler); err != nil {
 				return result, err
 			}
@@ -44,11 +44,11 @@ func runAs(t *testing.T, o *observer, name string, in api.RunInput, result api.R
 	if in.Call != nil {
 		env.RegisterDelayedCallback(func() {
 			for _, d := range []api.Decision{{Kind: api.DecisionDeny, By: "ada"}, {Kind: api.DecisionApprove}} {
-				env.UpdateWorkflowNoRejection(api.DecideUpdate, string(d.Kind), t, d)
+				env.UpdateWorkflowNoRejection(api.DecideApprovalUpdate, string(d.Kind), t, d)
 			}
-			env.UpdateWorkflowNoRejection(api.AskUpdate, "q", t, api.Question{})
-			env.UpdateWorkflowNoRejection(api.ReplyUpdate, "r", t, api.Reply{Decline: true})
-			env.UpdateWorkflowNoRejection(api.ReplyUpdate, "s", t, api.Reply{})
+			env.UpdateWorkflowNoRejection(api.AskQuestionUpdate, "q", t, api.Question{})
+			env.UpdateWorkflowNoRejection(api.AnswerQuestionUpdate, "r", t, api.Reply{Decline: true})
+			env.UpdateWorkflowNoRejection(api.AnswerQuestionUpdate, "s", t, api.Reply{})
 		}, time.Second)
 	}
 	env.ExecuteWorkflow(name, in)
@@ -64,11 +64,11 @@ func TestRunMetrics(t *testing.T) {
 	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent}, api.RunResult{Outcome: api.OutcomeLimit, Limit: "turns"}, nil)
 	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent, Parent: &api.Parent{}}, api.RunResult{},
 		temporal.NewNonRetryableApplicationError("x", string(api.RunModelFailed), nil))
-	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent, Carry: &api.Carry{Started: time.Now().Add(-time.Hour)}},
+	runAs(t, o, api.AgentWorkflow, api.RunInput{Agent: agent, State: &api.ContinueState{Started: time.Now().Add(-time.Hour)}},
 		api.RunResult{Outcome: api.OutcomeAnswered}, nil)
 	runAs(t, o, api.PlanWorkflow, api.RunInput{}, api.RunResult{}, temporal.NewCanceledError())
 	runAs(t, o, api.CallWorkflow, api.RunInput{Call: &api.Call{}}, api.RunResult{Outcome: api.OutcomeCompleted}, nil)
-	runAs(t, o, api.LaneWorkflow, api.RunInput{}, api.RunResult{}, nil)
+	runAs(t, o, api.LaneSlotsWorkflow, api.RunInput{}, api.RunResult{}, nil)
 	serve(t, registry).has(t,
 		`switchyard_runs_started_total{agent="clerk",kind="agent"} 2`,
 		`switchyard_runs_started_total{agent="clerk",kind="sub_agent"} 1`,
@@ -94,25 +94,25 @@ func TestVerdictMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	o := newObserver(registry, slog.New(slog.DiscardHandler)).forLane("general")
 	tool := api.Tool{Name: "probe", Lane: "gpu"}
-	request := api.AdmitRequest{Tools: []api.Tool{tool}, Calls: []api.Call{{Tool: "probe"}, {Tool: "probe"}, {Tool: "probe"}}}
-	observe(t, o, api.AdmitActivity, ended{result: []api.Verdict{
+	request := api.AdmissionRequest{Tools: []api.Tool{tool}, Calls: []api.Call{{Tool: "probe"}, {Tool: "probe"}, {Tool: "probe"}}}
+	observe(t, o, api.AdmitActivity, ended{result: []api.AdmissionDecision{
 		{Policies: []api.PolicyAction{{Rule: "r", Effect: api.PolicyAsk}}, Approval: &api.ApprovalNeed{}},
 		{Batch: "1.1"},
 		{Error: api.Errorf(api.ErrPolicyViolation, "x"), Policies: []api.PolicyAction{{Rule: "r", Effect: api.PolicyDeny}}},
 	}}, request)
-	late := api.Settled{CallOutcome: api.CallOutcome{Error: api.Errorf(api.ErrApprovalTimeout, "x")}}
-	observe(t, o, api.SettleActivity, ended{result: late}, api.SettleRequest{Tool: tool})
+	late := api.FinalizedResult{CallOutcome: api.CallOutcome{Error: api.Errorf(api.ErrApprovalTimeout, "x")}}
+	observe(t, o, api.FinalizeResultActivity, ended{result: late}, api.FinalizeResultRequest{Tool: tool})
 	helper := api.Tool{Name: "helper", Kind: api.KindAgent}
-	observe(t, o, api.SettleActivity, ended{result: api.Settled{}}, api.SettleRequest{Tool: helper, Took: api.Duration(time.Second)})
-	observe(t, o, api.SettleActivity, ended{result: "another"}, api.SettleRequest{})
-	observe(t, o, api.SettleActivity, ended{result: late}, "another")
-	observe(t, o, api.LimitActivity, ended{}, api.LimitRequest{Limit: "cost"})
-	observe(t, o, api.LimitActivity, ended{err: errors.New("x")}, api.LimitRequest{Limit: "cost"})
+	observe(t, o, api.FinalizeResultActivity, ended{result: api.FinalizedResult{}}, api.FinalizeResultRequest{Tool: helper, Took: api.Duration(time.Second)})
+	observe(t, o, api.FinalizeResultActivity, ended{result: "another"}, api.FinalizeResultRequest{})
+	observe(t, o, api.FinalizeResultActivity, ended{result: late}, "another")
+	observe(t, o, api.DescribeLimitActivity, ended{}, api.LimitRequest{Limit: "cost"})
+	observe(t, o, api.DescribeLimitActivity, ended{err: errors.New("x")}, api.LimitRequest{Limit: "cost"})
 	observe(t, o, api.HookActivity, ended{}, api.HookRequest{Hook: api.Hook{Name: "audit"}})
 	for i := range maxLabels { // the last one has no label of its own
 		observe(t, o, api.HookActivity, ended{err: errors.New("no such hook")}, api.HookRequest{Hook: api.Hook{Name: fmt.Sprint("hook ", i)}})
 	}
-	observe(t, o, api.RecallActivity, ended{})
+	observe(t, o, api.LoadConversationActivity, ended{})
 	wait := temporal.NewApplicationErrorWithOptions("x", "", temporal.ApplicationErrorOptions{NextRetryDelay: time.Second})
 	for _, err := range []error{wait, temporal.NewCanceledError(), temporal.NewApplicationError("x", api.ModelOverflow)} {
 		observe(t, o, api.ModelActivity, ended{err: err})

@@ -18,33 +18,33 @@ const maxPollers = 5
 
 // doorSupplier is the worker.SlotSupplier of a door: the SDK asks it for a permit before it polls. It never grants one to
 // an eager call, which would go past the queue, and with it past order and rate.
-type doorSupplier struct {
-	door *activities.Door
+type slotsSupplier struct {
+	workerSlots *activities.WorkerSlots
 
 	mu      sync.Mutex
 	running int
 	quiet   chan struct{} // closed while nothing runs
 }
 
-func newDoorSupplier(door *activities.Door) *doorSupplier {
-	s := &doorSupplier{door: door, quiet: make(chan struct{})}
+func newSlotsSupplier(workerSlots *activities.WorkerSlots) *slotsSupplier {
+	s := &slotsSupplier{workerSlots: workerSlots, quiet: make(chan struct{})}
 	close(s.quiet)
 	return s
 }
 
 // ReserveSlot implements worker.SlotSupplier.
-func (s *doorSupplier) ReserveSlot(ctx context.Context, _ worker.SlotReservationInfo) (*worker.SlotPermit, error) {
-	if err := s.door.Reserve(ctx); err != nil {
+func (s *slotsSupplier) ReserveSlot(ctx context.Context, _ worker.SlotReservationInfo) (*worker.SlotPermit, error) {
+	if err := s.workerSlots.Reserve(ctx); err != nil {
 		return nil, err
 	}
 	return &worker.SlotPermit{UserData: new(bool)}, nil
 }
 
 // TryReserveSlot implements worker.SlotSupplier.
-func (s *doorSupplier) TryReserveSlot(worker.SlotReservationInfo) *worker.SlotPermit { return nil }
+func (s *slotsSupplier) TryReserveSlot(worker.SlotReservationInfo) *worker.SlotPermit { return nil }
 
 // MarkSlotUsed implements worker.SlotSupplier.
-func (s *doorSupplier) MarkSlotUsed(info worker.SlotMarkUsedInfo) {
+func (s *slotsSupplier) MarkSlotUsed(info worker.SlotMarkUsedInfo) {
 	if used, ok := info.Permit().UserData.(*bool); ok {
 		*used = true
 		s.count(1)
@@ -52,17 +52,17 @@ func (s *doorSupplier) MarkSlotUsed(info worker.SlotMarkUsedInfo) {
 }
 
 // ReleaseSlot implements worker.SlotSupplier.
-func (s *doorSupplier) ReleaseSlot(info worker.SlotReleaseInfo) {
+func (s *slotsSupplier) ReleaseSlot(info worker.SlotReleaseInfo) {
 	if used, ok := info.Permit().UserData.(*bool); ok && *used {
 		s.count(-1)
 	}
-	s.door.Release()
+	s.workerSlots.Release()
 }
 
 // MaxSlots implements worker.SlotSupplier.
-func (s *doorSupplier) MaxSlots() int { return s.door.Size() }
+func (s *slotsSupplier) MaxSlots() int { return s.workerSlots.Size() }
 
-func (s *doorSupplier) count(change int) {
+func (s *slotsSupplier) count(change int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.running
@@ -76,7 +76,7 @@ func (s *doorSupplier) count(change int) {
 }
 
 // drained is closed when nothing runs.
-func (s *doorSupplier) drained() <-chan struct{} {
+func (s *slotsSupplier) drained() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.quiet
@@ -99,7 +99,7 @@ func (s *queueServer) options(lane string, failed func(error)) worker.Options {
 		DisableWorkflowWorker:        true,
 		DisableEagerActivities:       true,
 		MaxHeartbeatThrottleInterval: heartbeatThrottle,
-		WorkerStopTimeout:            s.config.StopTimeout + handBack,
+		WorkerStopTimeout:            s.config.StopTimeout + requeue,
 		Interceptors:                 []interceptor.WorkerInterceptor{s.canceller, s.observer.forLane(lane)},
 		OnFatalError:                 failed,
 	}
@@ -110,14 +110,14 @@ func (s *queueServer) instance(i activities.Served) (stop func(), err error) {
 	o := s.options(i.Lane, i.Failed)
 	o.MaxConcurrentActivityExecutionSize, o.MaxConcurrentActivityTaskPollers = s.config.Concurrency, 1
 	w := worker.New(s.conn, i.Queue, o)
-	w.RegisterActivityWithOptions(i.Hold, activity.RegisterOptions{Name: api.HoldActivity})
+	w.RegisterActivityWithOptions(i.HostInstance, activity.RegisterOptions{Name: api.HostInstanceActivity})
 	w.RegisterDynamicActivity(i.Tool, activity.DynamicRegisterOptions{})
 	return started(w)
 }
 
 // lane is the activities.ServeQueue of this process.
 func (s *queueServer) lane(q activities.ServedQueue) (stop func(), err error) {
-	w, _, err := s.door(q)
+	w, _, err := s.workerSlots(q)
 	if err != nil {
 		return nil, err
 	}
@@ -125,15 +125,15 @@ func (s *queueServer) lane(q activities.ServedQueue) (stop func(), err error) {
 }
 
 // door makes the worker of a queue that polls only with permits of a door.
-func (s *queueServer) door(q activities.ServedQueue) (worker.Worker, *doorSupplier, error) {
-	slots := newDoorSupplier(q.Door)
+func (s *queueServer) workerSlots(q activities.ServedQueue) (worker.Worker, *slotsSupplier, error) {
+	slots := newSlotsSupplier(q.WorkerSlots)
 	tuner, err := tunerOf(slots)
 	if err != nil {
 		return nil, nil, err
 	}
 	o := s.options(q.Lane, q.Failed)
 	o.Tuner, o.TaskQueueActivitiesPerSecond = tuner, q.Rate
-	o.MaxConcurrentActivityTaskPollers = max(min(q.Door.Size(), maxPollers), 1)
+	o.MaxConcurrentActivityTaskPollers = max(min(q.WorkerSlots.Size(), maxPollers), 1)
 	w := worker.New(s.conn, q.Queue, o)
 	w.RegisterActivityWithOptions(q.Model, activity.RegisterOptions{Name: api.ModelActivity})
 	w.RegisterDynamicActivity(q.Tool, activity.DynamicRegisterOptions{})

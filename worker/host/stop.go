@@ -10,7 +10,7 @@ import (
 
 // handBack is how long calls that were cancelled at the end of the stop timeout have to report what became of them. The
 // SDK itself would close the connection at the moment it cancels them.
-const handBack = 3 * time.Second
+const requeue = 3 * time.Second
 
 // canceller cancels the activities of a worker that run when its stop timeout is over.
 type canceller struct {

@@ -52,7 +52,7 @@ func (a *Activities) pinnedAbove(ctx context.Context, parent *api.Parent) ([]api
 		}
 	}
 	pinned := setup.Pinned.Value
-	return slices.Concat(pinned.Catalog.Tools, pinned.DescendantCalls), nil
+	return slices.Concat(pinned.Catalog.Tools, pinned.DescendantTools), nil
 }
 
 // pinning is what a run is being pinned to.
@@ -91,7 +91,7 @@ func (p *pinning) tools(r api.PinRequest) {
 		agents = append(p.below(agents[0]), agents[1:]...)
 	}
 	p.byRun(r)
-	for _, t := range p.DescendantCalls {
+	for _, t := range p.DescendantTools {
 		digests = append(digests, t.Digest)
 	}
 	p.Catalog.Digest = api.Digest([]byte(strings.Join(digests, " ")))
@@ -157,7 +157,7 @@ func (p *pinning) below(a agentBelow) []agentBelow {
 			continue
 		}
 		p.seen[name] = true
-		p.DescendantCalls = append(p.DescendantCalls, compiled.Tool())
+		p.DescendantTools = append(p.DescendantTools, compiled.Tool())
 		agents = append(agents, agentsIn(compiled, a.places)...)
 	}
 	agents = append(agents, p.checker(a.agent, a.places, report)...)
@@ -183,14 +183,14 @@ func (p *pinning) checker(a *api.Agent, places []string, report func(rule, messa
 		return nil
 	}
 	p.seen[name] = true
-	p.DescendantCalls = append(p.DescendantCalls, compiled.Tool())
+	p.DescendantTools = append(p.DescendantTools, compiled.Tool())
 	return agentsIn(compiled, places)
 }
 
 // byRun pins the tools whose calls the run makes by itself: those that undo or verify calls of the tools that are pinned. What
 // they do is neither, and direct calls are not undone.
 func (p *pinning) byRun(r api.PinRequest) {
-	for _, t := range slices.Concat(p.Catalog.Tools, p.DescendantCalls) {
+	for _, t := range slices.Concat(p.Catalog.Tools, p.DescendantTools) {
 		if t.Undo != nil && (r.Agent != nil || r.Plan != nil) {
 			p.with(r, t.Name, "undone", t.Undo.Tool)
 		}
@@ -212,7 +212,7 @@ func (p *pinning) with(r api.PinRequest, tool, what, by string) {
 		return
 	}
 	p.seen[by] = true
-	p.DescendantCalls = append(p.DescendantCalls, compiled.Tool())
+	p.DescendantTools = append(p.DescendantTools, compiled.Tool())
 }
 
 // place returns the first path at which the run's input names a tool, or all its tools for one of a sub-agent.
@@ -226,7 +226,7 @@ func (p *pinning) place(r api.PinRequest, name string) string {
 // bound refuses what would not fit into history.
 func (p *pinning) bound() {
 	size := 0
-	for _, t := range slices.Concat(p.Catalog.Tools, p.DescendantCalls) {
+	for _, t := range slices.Concat(p.Catalog.Tools, p.DescendantTools) {
 		size += len(t.Spec)
 	}
 	if size < api.MaxPayload/2 {
@@ -236,7 +236,7 @@ func (p *pinning) bound() {
 	if err == nil && len(data) <= api.MaxPayload {
 		return
 	}
-	p.Catalog.Tools, p.DescendantCalls = nil, nil
+	p.Catalog.Tools, p.DescendantTools = nil, nil
 	p.Problems = append(p.Problems, api.Problem{Path: "$.tools", Rule: "size",
 		Message: fmt.Sprintf("the tools of the run have %d bytes in all, compressed; history takes %d", len(data), api.MaxPayload)})
 }

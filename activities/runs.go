@@ -198,7 +198,7 @@ func setupWeight(s *api.Setup) (n int) {
 	if s == nil {
 		return 0
 	}
-	for _, t := range slices.Concat(s.Pinned.Value.Catalog.Tools, s.Pinned.Value.DescendantCalls) {
+	for _, t := range slices.Concat(s.Pinned.Value.Catalog.Tools, s.Pinned.Value.DescendantTools) {
 		n += len(t.Spec)
 	}
 	if s.Agent == nil {

@@ -34,7 +34,7 @@ func TestPinBelow(t *testing.T) {
 	specs := []toolspecs.Spec{agentSpec("lead", "helper read lead", nil), agentSpec("helper", "write lead", nil), spec("read", nil), spec("write", nil)}
 	above := setUp(t, catalogOf(t, specs...), scriptedModels)
 	p := above.pin(t, api.PinRequest{Run: "top", Tools: []string{"lead", "read"}})
-	below := api.Catalog{Tools: p.DescendantCalls}
+	below := api.Catalog{Tools: p.DescendantTools}
 	if fmt.Sprint(p.Catalog.Names(), below.Names()) != "[lead read] [helper write]" || len(p.Problems) > 0 {
 		t.Fatalf("pinned %v, below %v, problems %v", p.Catalog.Names(), below.Names(), p.Problems)
 	}
@@ -50,7 +50,7 @@ func TestPinBelow(t *testing.T) {
 			t.Errorf("%s is pinned to %q, want %q", name, tool.Version, version)
 		}
 	}
-	if names := (api.Catalog{Tools: sub.DescendantCalls}).Names(); fmt.Sprint(names) != "[write lead]" || other.run.queries.Load() != 1 {
+	if names := (api.Catalog{Tools: sub.DescendantTools}).Names(); fmt.Sprint(names) != "[write lead]" || other.run.queries.Load() != 1 {
 		t.Errorf("below the sub-agent: %v, after %d queries", names, other.run.queries.Load())
 	}
 	again := above.pin(t, api.PinRequest{Run: "sub", Parent: parent, Tools: []string{"helper"}})

@@ -66,7 +66,7 @@ func ApprovalDigest(salt, run, call string, tool Tool, arguments json.RawMessage
 type Approval struct {
 	ApprovalNeed
 	// Call is the call's id, unique in its run.
-	Call      string    `json:"call"`
+	Call      string    `json:"call_id"`
 	Tool      string    `json:"tool"`
 	Asked     time.Time `json:"asked,omitzero"`
 	Until     time.Time `json:"until,omitzero"`
@@ -113,7 +113,7 @@ type DecisionKind string
 // Decision is what a person says to a call that waits for approval.
 type Decision struct {
 	// Call is the call's id, and Digest that of what the person has seen of it.
-	Call   string `json:"call"`
+	Call   string `json:"call_id"`
 	Digest string `json:"digest,omitempty"`
 	// Kind is approve, deny or edit.
 	Kind DecisionKind `json:"decision"`

@@ -42,7 +42,7 @@ type Caller struct {
 type Call struct {
 	// ID is stable over attempts, workers and continue-as-new, and unique in its run: "3.1" is the first call of the
 	// third turn; in a plan it is the id that the plan gives.
-	ID   string `json:"id"`
+	ID   string `json:"call_id"`
 	Tool string `json:"tool"`
 	// Arguments is the text of the arguments exactly as the caller wrote it; it need not be valid JSON.
 	Arguments string `json:"arguments"`
@@ -68,7 +68,7 @@ func (c Call) Governed() bool { return c.Undo == nil && c.Verifies == "" }
 
 // Verdict is what admission decided about one call. It is recorded in history.
 type AdmissionDecision struct {
-	ID string `json:"id"`
+	ID string `json:"call_id"`
 	// Arguments are the validated arguments where they differ from what the caller wrote (defaults, coercions).
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Notes tell what was dropped, coerced or should be known (a deprecated tool).
@@ -135,7 +135,7 @@ type Execution struct {
 // Origin is what all calls of one run have in common.
 type Origin struct {
 	// Run is the id of the first execution of the run's chain; it stays the same over continue-as-new.
-	Run    string `json:"run"`
+	Run    string `json:"run_id"`
 	Caller Caller `json:"caller"`
 	// Conversation ties runs together; empty where the run is its own, and then a CallContext has the workflow's id.
 	Conversation string         `json:"conversation,omitempty"`
@@ -160,7 +160,7 @@ type Result struct {
 	ExecutionMicros int64 `json:"execution_us,omitempty"`
 	PostMicros      int64 `json:"post_us,omitempty"`
 	// HeldMicros is how long the call waited with its lane's holder; it is no time of a phase.
-	WaitedMicros int64 `json:"held_us,omitempty"`
+	WaitedMicros int64 `json:"waited_us,omitempty"`
 	// Slow marks a call that took longer than the spec's slow threshold.
 	Slow bool `json:"slow,omitempty"`
 	// Hooks are what hooks after the call did to it.
@@ -225,7 +225,7 @@ func unescape(text string) string {
 
 // CallOutcome is what became of one call: exactly one of Result and Error is set.
 type CallOutcome struct {
-	ID     string  `json:"id"`
+	ID     string  `json:"call_id"`
 	Tool   string  `json:"tool"`
 	Result *Result `json:"result,omitempty"`
 	Error  *Error  `json:"error,omitempty"`

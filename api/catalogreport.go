@@ -38,7 +38,7 @@ type WorkerLanes struct {
 }
 
 // Held returns the tools of the catalog with that digest, sorted by name; nil where the report does not have them.
-func (r CatalogReport) Hosted(digest string) ([]ToolVersion, error) {
+func (r CatalogReport) ToolVersions(digest string) ([]ToolVersion, error) {
 	data, ok := r.Catalogs[digest]
 	if !ok {
 		return nil, nil
@@ -83,7 +83,7 @@ type PoliciesInForce struct {
 type CatalogAnswer struct {
 	WorkerCatalog
 	// Held are its tools, sorted by name: a Packed []ToolVersion as JSON, which the workflow hands on as it is.
-	Hosted json.RawMessage `json:"held"`
+	Tools json.RawMessage `json:"tools"`
 }
 
 // ToolVersion is a tool as a worker holds it.

@@ -52,7 +52,7 @@ type WithheldCall struct {
 // FromDryRun says of a plan's run which dry run withheld its calls, and who let them go.
 type FromDryRun struct {
 	WorkflowID string `json:"workflow_id"`
-	Run        string `json:"run"`
+	Run        string `json:"run_id"`
 	// Digest is the plan's, by PlanDigest.
 	Digest string `json:"digest"`
 	By     string `json:"by"`

@@ -95,10 +95,10 @@ type Error struct {
 	// RetryAfter is the earliest next attempt where the far side named one; zero leaves it to the retry policy.
 	RetryAfter Duration `json:"retry_after,omitzero"`
 	// HeldMicros is how long the call waited with its lane's holder before it ran.
-	WaitedMicros int64 `json:"held_us,omitempty"`
+	WaitedMicros int64 `json:"waited_us,omitempty"`
 	// NotBegun says that a worker took the call, did not begin it, and handed it back: the run makes it again by itself,
 	// whatever the tool's effect.
-	NotStarted bool `json:"not_begun,omitempty"`
+	NotStarted bool `json:"not_started,omitempty"`
 }
 
 // Error returns type, message, problems and details.

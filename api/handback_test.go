@@ -14,7 +14,7 @@ func TestHandedBack(t *testing.T) {
 	once := Tool{Name: "t", Lane: "android", Effect: EffectOnce}
 	agent := Tool{Name: "t", Kind: KindAgent}
 	reads := func(text string) func(any) error { return func(v any) error { return json.Unmarshal([]byte(text), v) } }
-	told := ActivityFailure{Type: string(ErrWorkerLost), Details: reads(`{"type":"worker_lost","message":"m","not_begun":true}`)}
+	told := ActivityFailure{Type: string(ErrWorkerLost), Details: reads(`{"type":"worker_lost","message":"m","not_started":true}`)}
 	lost := func(beat func(any) error) ActivityFailure {
 		return ActivityFailure{Timeout: TimeoutHeartbeat, LastHeartbeat: beat}
 	}

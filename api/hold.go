@@ -47,7 +47,7 @@ type InstanceState struct {
 	Tool string           `json:"tool"`
 	Last InstanceProgress `json:"last,omitzero"`
 	// Held says that a worker holds the instance: the next execution has it adopted.
-	Hosted bool           `json:"held,omitempty"`
+	Hosted bool           `json:"hosted,omitempty"`
 	Before []InstanceHost `json:"before,omitempty"`
 	// Vanished says that the last instance was lost, Lost that no other is made for it.
 	Vanished bool `json:"vanished,omitempty"`

@@ -137,7 +137,7 @@ const (
 type HookAction struct {
 	Hook    string      `json:"hook"`
 	Point   HookPoint   `json:"point"`
-	Outcome HookOutcome `json:"did"`
+	Outcome HookOutcome `json:"outcome"`
 	// Reason is why it blocked or refused, or how it failed.
 	Reason string `json:"reason,omitempty"`
 }

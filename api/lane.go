@@ -200,7 +200,7 @@ type Route struct {
 	// QueueTimeout bounds the wait where the tool does not.
 	QueueTimeout Duration `json:"queue_timeout,omitzero"`
 	// Holds says that the call may wait on a worker, so that the server's timeouts of an attempt must cover its wait.
-	Holds bool `json:"holds,omitempty"`
+	Holds bool `json:"uses_wait_queue,omitempty"`
 	// FIFO says that priority and fairness do not apply.
 	FIFO bool `json:"fifo,omitempty"`
 	// Fairness says between whom slots are shared out; empty is FairnessConversation.

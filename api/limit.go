@@ -89,7 +89,7 @@ func extended[T int | float64 | Duration](limit, used, more T) T {
 
 // LimitRequest asks what a person is told of a run that has reached a limit.
 type LimitRequest struct {
-	Run    string `json:"run"`
+	Run    string `json:"run_id"`
 	Agent  string `json:"agent"`
 	Limit  string `json:"limit"`
 	Limits Limits `json:"limits"`

@@ -9,83 +9,83 @@ import (
 // flight. Retire a name by adding a new one beside it.
 const (
 	// AgentWorkflow runs an agent: model step, its tool calls, results, again.
-	AgentWorkflow = "AgentRun"
+	AgentWorkflow = "switchyard/agent_run"
 	// PlanWorkflow runs a plan: a list of calls with dependencies, no model.
-	PlanWorkflow = "PlanRun"
+	PlanWorkflow = "switchyard/plan_run"
 	// CallWorkflow runs one call of one tool.
-	CallWorkflow = "DirectCall"
+	CallWorkflow = "switchyard/direct_call"
 	// ScheduledWorkflow starts an agent's run that goes on with a conversation, on behalf of a schedule: schedules cannot start
 	// runs under an id of ours. It is no run.
-	ScheduledWorkflow = "ScheduledRun"
+	ScheduledWorkflow = "switchyard/scheduled_run"
 	// CatalogWorkflow asks workers which tools they hold; it is no run.
-	CatalogWorkflow = "CatalogReport"
+	CatalogWorkflow = "switchyard/catalog_report"
 	// VerdictWorkflow carries a person's RunVerdict on a run in its memo, and does nothing: a run that is over takes nothing in
 	// any more. It is no run.
-	EvaluationWorkflow = "RunVerdict"
+	EvaluationWorkflow = "switchyard/run_evaluation"
 	// LaneWorkflow keeps a lane's slots with workers, KeysWorkflow knows which keys of a keyed lane are open; neither is a run.
-	LaneSlotsWorkflow = "LaneKeeper"
-	LaneKeysWorkflow  = "LaneKeys"
+	LaneSlotsWorkflow = "switchyard/lane_slots"
+	LaneKeysWorkflow  = "switchyard/lane_keys"
 
 	// PinActivity is the local activity that fixes a run's tools. The slash keeps it, and those below, apart from
 	// tools, whose activity type is the tool's name.
-	PinActivity = "switchyard/pin"
+	PinActivity = "switchyard/pin_catalog"
 	// AdmitActivity is the local activity that decides which calls of a turn may run.
-	AdmitActivity = "switchyard/admit"
+	AdmitActivity = "switchyard/admit_calls"
 	// ModelActivity is the activity of a model step.
-	ModelActivity = "switchyard/model"
+	ModelActivity = "switchyard/model_step"
 	// HoldActivity keeps the instance of a stateful tool on one worker for as long as its run needs it.
-	HostInstanceActivity = "switchyard/hold"
+	HostInstanceActivity = "switchyard/host_instance"
 	// SlotsActivity serves a lane with one group of its slots, for as long as the worker can prove that it is the one that
 	// does.
-	ServeSlotsActivity = "switchyard/slots"
+	ServeSlotsActivity = "switchyard/serve_slots"
 	// OpenActivity is the local activity that has a key of a keyed lane served, for a call that starts long after it was
 	// admitted.
-	OpenKeyActivity = "switchyard/open"
+	OpenKeyActivity = "switchyard/open_key"
 	// SettleActivity is the local activity that takes what no tool's activity made, a sub-agent's answer, through the
 	// phase post_execution.
-	FinalizeResultActivity = "switchyard/settle"
+	FinalizeResultActivity = "switchyard/finalize_result"
 	// HookActivity runs one hook of a run: before it begins, or when it is over.
-	HookActivity = "switchyard/hook"
+	HookActivity = "switchyard/run_hook"
 	// ReplyActivity is the local activity that checks a person's reply against the question's schema.
-	CheckReplyActivity = "switchyard/reply"
+	CheckReplyActivity = "switchyard/check_reply"
 	// EditActivity is the local activity that admits a call anew with the arguments that a person gave it.
-	AdmitEditActivity = "switchyard/edit"
+	AdmitEditActivity = "switchyard/admit_edit"
 	// LimitActivity is the local activity that says what a person is asked where a run has reached a limit.
-	DescribeLimitActivity = "switchyard/limit"
+	DescribeLimitActivity = "switchyard/describe_limit"
 	// NotifyActivity tells the workers' webhook of a call that waits for approval, a Notice.
-	NotifyApprovalActivity = "switchyard/notify"
+	NotifyApprovalActivity = "switchyard/notify_approval"
 	// RecallActivity fetches the messages of a conversation's earlier runs.
-	LoadConversationActivity = "switchyard/recall"
+	LoadConversationActivity = "switchyard/load_conversation"
 	// CatalogActivity answers with the CatalogAnswer of the worker on whose queue it is asked.
-	ReportCatalogActivity = "switchyard/catalog"
+	ReportCatalogActivity = "switchyard/report_catalog"
 	// LanesActivity answers with the WorkerLanes of the worker on whose queue it is asked.
-	ReportLanesActivity = "switchyard/lanes"
+	ReportLanesActivity = "switchyard/report_lanes"
 
 	// SetupQuery answers with the run's Setup.
 	SetupQuery = "switchyard/setup"
 	// ConversationQuery takes a first message's index and answers with a Page of messages from there.
 	ConversationQuery = "switchyard/conversation"
 	// QuestionsQuery answers with the run's open questions, a []Question, oldest first.
-	QuestionsQuery = "switchyard/questions"
+	QuestionsQuery = "switchyard/open_questions"
 
 	// ApprovalsQuery answers with the calls that wait for approval, a []Approval, oldest first.
-	ApprovalsQuery = "switchyard/approvals"
+	ApprovalsQuery = "switchyard/open_approvals"
 
 	// HoldersSignal tells LaneWorkflow how the lane is configured now, a Lane; KeySignal tells KeysWorkflow of a key, a
 	// KeyOrder.
-	ConfigureLaneSignal = "switchyard/holders"
-	OpenKeySignal       = "switchyard/key"
+	ConfigureLaneSignal = "switchyard/configure_lane"
+	OpenKeySignal       = "switchyard/open_key"
 
 	// AskUpdate takes a Question of a running call and answers, when a person has replied, with the Reply.
-	AskQuestionUpdate = "switchyard/ask"
+	AskQuestionUpdate = "switchyard/ask_question"
 	// ReplyUpdate takes a Reply to an open question.
-	AnswerQuestionUpdate = "switchyard/reply"
+	AnswerQuestionUpdate = "switchyard/answer_question"
 	// DecideUpdate takes a Decision on a call that waits for approval.
-	DecideApprovalUpdate = "switchyard/decide"
+	DecideApprovalUpdate = "switchyard/decide_approval"
 	// SendUpdate takes a Sent, a user's message to a running agent; SendSignal does where the server takes no updates, as of
 	// a run that it holds paused.
-	SendMessageUpdate = "switchyard/send"
-	SendMessageSignal = "switchyard/send"
+	SendMessageUpdate = "switchyard/send_message"
+	SendMessageSignal = "switchyard/send_message"
 	// PauseUpdate and ResumeUpdate take a Pause: who has the run pause, or go on, and why.
 	PauseUpdate  = "switchyard/pause"
 	ResumeUpdate = "switchyard/resume"
@@ -95,7 +95,7 @@ const (
 	// ApprovalsMemo is the field of a run's memo that says since when calls of it wait for approval.
 	ApprovalsMemo = "SwitchyardApprovals"
 	// VerdictMemo is the field of a VerdictWorkflow's memo that has the RunVerdict.
-	EvaluationMemo = "SwitchyardVerdict"
+	EvaluationMemo = "SwitchyardEvaluation"
 
 	// ModelOverflow is the type of a model step's failure where the conversation is longer than the model reads.
 	ModelOverflow = "model_overflow"
@@ -172,7 +172,7 @@ func LaneWorkflowID(base, lane string) string { return "switchyard/lane/" + base
 func KeysWorkflowID(base, lane string) string { return LaneWorkflowID(base, lane) + "/keys" }
 
 // verdictPart begins the workflow ids of verdicts.
-const evaluationPart = "switchyard/verdict/"
+const evaluationPart = "switchyard/evaluation/"
 
 // VerdictWorkflowID returns the workflow id of the verdicts on a run: runID is that of the last execution of its chain. JudgedRun
 // is its inverse.

@@ -21,9 +21,9 @@ type Notice struct {
 	At         time.Time `json:"at"`
 	WorkflowID string    `json:"workflow_id"`
 	// Run is the id of the first execution of the run's chain.
-	Run string `json:"run"`
+	Run string `json:"run_id"`
 	// Call is the call's id, Tool its tool. Where a run is at a limit, Call is LimitCall, and Limit says at which.
-	Call  string `json:"call"`
+	Call  string `json:"call_id"`
 	Tool  string `json:"tool,omitempty"`
 	Limit string `json:"limit,omitempty"`
 	// Text shows the call to people, with sensitive arguments redacted. Reason is why it waits, Rule the policy rule that asks.

@@ -76,7 +76,7 @@ type PastCalls struct {
 // RunFacts are what policies can know of the run that makes a call, beside what an AdmitRequest says anyway.
 type RunFacts struct {
 	// Run is the id of the first execution of the run's chain.
-	Run          string `json:"run,omitempty"`
+	Run          string `json:"run_id,omitempty"`
 	Conversation string `json:"conversation,omitempty"`
 	// Turn is an agent run's.
 	Turn int `json:"turn,omitempty"`

@@ -18,7 +18,7 @@ const (
 type Question struct {
 	// ID is unique in its run: the call's id, with "/1", "/2" … for what a tool asks during the call.
 	ID   string `json:"id"`
-	Call string `json:"call"`
+	Call string `json:"call_id"`
 	Tool string `json:"tool"`
 	Text string `json:"text"`
 	// Schema is the JSON Schema that an answer must fit; empty takes any JSON value.

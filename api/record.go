@@ -173,7 +173,7 @@ type Record struct {
 	Approval     *Decided `json:"approval,omitempty"`
 	Caller       Caller   `json:"caller,omitzero"`
 	Conversation string   `json:"conversation,omitempty"`
-	Run          string   `json:"run"`
+	Run          string   `json:"run_id"`
 	WorkflowID   string   `json:"workflow_id"`
 	// Parent is the path of the call that the run works for, where it is a sub-agent's, and of a call that undoes or
 	// verifies another the path of that one; Path is the call's own, and orders it among those of the whole tree of runs.
@@ -195,7 +195,7 @@ type Record struct {
 	ResultTokens int `json:"result_tokens,omitempty"`
 	ActualTokens int `json:"actual_tokens,omitempty"`
 	// Verdict is that on the run at the top of the call's tree, where records of many runs are read; nil elsewhere.
-	Evaluation *EvaluatedResult `json:"verdict,omitempty"`
+	Evaluation *EvaluatedResult `json:"evaluation,omitempty"`
 }
 
 // ArgumentTokens are those of the call's arguments.

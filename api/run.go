@@ -41,13 +41,13 @@ type RunInput struct {
 	// their types. A run that sets one that is not registered can do nothing any more.
 	Attributes []string `json:"attributes,omitempty"`
 	// Carry is set by the run itself when it continues as new.
-	State *ContinueState `json:"carry,omitempty"`
+	State *ContinueState `json:"continue_state,omitempty"`
 }
 
 // Carry is the state of an agent run that crosses continue-as-new; the conversation, from its first message on, is the
 // run's second input.
 type ContinueState struct {
-	Run     string    `json:"run"`
+	Run     string    `json:"run_id"`
 	Started time.Time `json:"started"`
 	Turn    int       `json:"turn"`
 	// Before is how many turns the earlier runs of the conversation took.
@@ -73,7 +73,7 @@ type ContinueState struct {
 	Labels []string    `json:"labels,omitempty"`
 	Calls  []PastCalls `json:"calls,omitempty"`
 	// Below are the calls of its sub-agents, by tool.
-	DescendantCalls []PastCalls `json:"below,omitempty"`
+	DescendantCalls []PastCalls `json:"descendant_calls,omitempty"`
 	// Limits are the run's where a person was asked for more than its agent declares, Grants counts how often one was.
 	Limits *Limits `json:"limits,omitempty"`
 	Grants int     `json:"grants,omitempty"`
@@ -229,7 +229,7 @@ type Pinned struct {
 	Model Route `json:"model,omitzero"`
 	// Below are the tools that the run may need besides its own: those of the sub-agents below it, however deep, and those
 	// that undo or verify calls.
-	DescendantCalls []Tool `json:"below,omitempty"`
+	DescendantTools []Tool `json:"descendant_tools,omitempty"`
 	// Problems, if any, are reasons why the run cannot start.
 	Problems []Problem `json:"problems,omitempty"`
 }
@@ -239,7 +239,7 @@ func (p Pinned) Find(name string) (Tool, bool) {
 	if t, ok := p.Catalog.Find(name); ok {
 		return t, true
 	}
-	return Catalog{Tools: p.DescendantCalls}.Find(name)
+	return Catalog{Tools: p.DescendantTools}.Find(name)
 }
 
 // Setup is the answer to SetupQuery: what a worker needs to know of a run besides its conversation.
@@ -250,7 +250,7 @@ type Setup struct {
 
 // PinRequest asks for a run's tools to be pinned.
 type PinRequest struct {
-	Run string `json:"run"`
+	Run string `json:"run_id"`
 	// Parent is set for a sub-agent's run.
 	Parent *Parent  `json:"parent,omitempty"`
 	Agent  *Agent   `json:"agent,omitempty"`
@@ -264,7 +264,7 @@ type PinRequest struct {
 type AdmissionRequest struct {
 	Calls []Call `json:"calls"`
 	// Run is the id of the first execution of the run's chain.
-	Run string `json:"run,omitempty"`
+	Run string `json:"run_id,omitempty"`
 	// Base is the task queue of the run's workflow; empty, as in runs begun by older versions, for calls without a Route.
 	Base   string `json:"base,omitempty"`
 	Caller Caller `json:"caller,omitzero"`
@@ -302,7 +302,7 @@ type AdmissionRequest struct {
 
 // ModelRequest is the input of a model step. It says which conversation to answer without containing it.
 type ModelRequest struct {
-	Run  string `json:"run"`
+	Run  string `json:"run_id"`
 	Turn int    `json:"turn"`
 	// Before is how many of the turns belong to earlier runs of the conversation.
 	Before int `json:"before,omitempty"`
@@ -336,7 +336,7 @@ type ModelResponse struct {
 	// Compacted is set on the answer to a Compaction. Message is then what stands for the messages that were summed up.
 	Compacted *Compacted `json:"compacted,omitempty"`
 	// Verdicts are those of the message's first calls, where an inline step has admitted them; all others are to come.
-	Decisions []AdmissionDecision `json:"verdicts,omitempty"`
+	Decisions []AdmissionDecision `json:"decisions,omitempty"`
 }
 
 // Stop is why a model stopped.
@@ -390,5 +390,5 @@ type RunResult struct {
 	// Checked is what the agent's checker said of the run; nil where it was not asked.
 	Checked *Checked `json:"checked,omitempty"`
 	// Brief tells of the run's calls; nil where it made none.
-	CallStats *CallStats `json:"brief,omitempty"`
+	CallStats *CallStats `json:"call_stats,omitempty"`
 }

@@ -21,9 +21,9 @@ type EvaluatedResult struct {
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id,omitempty"`
 	// Verdict is solved, failed or open.
-	Evaluation string `json:"verdict"`
+	Evaluation string `json:"evaluation"`
 	// JudgedBy is person, checker or end, By the person's name or the checker's tool.
-	EvaluatedBy string `json:"judged_by"`
+	EvaluatedBy string `json:"evaluated_by"`
 	By          string `json:"by,omitempty"`
 	Reason      string `json:"reason,omitempty"`
 }

@@ -12,9 +12,9 @@ const MaxDepth = 5
 type Parent struct {
 	WorkflowID string `json:"workflow_id"`
 	// Run is the id of the first execution of the calling run's chain.
-	Run string `json:"run"`
+	Run string `json:"run_id"`
 	// Call is the call's path, such as "2.1", or "2.1/1.3" where its run works for another call.
-	Call string `json:"call"`
+	Call string `json:"call_id"`
 	// Catalog is the digest of what the calling run is pinned to.
 	Catalog string `json:"catalog,omitempty"`
 	// Depth is the sub-agent's, from 1.
@@ -55,7 +55,7 @@ type ChildRun struct {
 // SettleRequest is what became of a call that no tool's activity executed, before the phase post_execution. It is the
 // input of SettleActivity.
 type FinalizeResultRequest struct {
-	Call   string `json:"call"`
+	Call   string `json:"call_id"`
 	Tool   Tool   `json:"tool"`
 	Origin Origin `json:"origin"`
 	// Answer is a text; where the tool declares its output, the JSON that it holds.

@@ -20,7 +20,7 @@ const DefaultBatch = 50
 // Part is one of the calls that are made together.
 type Part struct {
 	// ID is the call's.
-	ID string `json:"id"`
+	ID string `json:"call_id"`
 	// Elements is how many of the list's elements are the call's, behind those of the parts before it.
 	Elements int `json:"elements"`
 }

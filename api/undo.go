@@ -42,7 +42,7 @@ func (w UndoWhen) At(cancelled bool) bool {
 // Undoing marks a call as one that undoes another.
 type Undoing struct {
 	// Call is the undone call: its id, or its path where a sub-agent's run made it.
-	Call string `json:"call"`
+	Call string `json:"call_id"`
 	// Tool is the undone call's.
 	Tool string `json:"tool"`
 	// Problem says why the call cannot be made; empty where it can.
@@ -53,7 +53,7 @@ type Undoing struct {
 type Undone struct {
 	Undoing
 	// ID and With are the id and the tool of the call that undid it, or was to.
-	ID   string `json:"id"`
+	ID   string `json:"call_id"`
 	With string `json:"with"`
 	// Error is nil where the call is undone.
 	Error *Error `json:"error,omitempty"`

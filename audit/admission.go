@@ -97,7 +97,7 @@ func (d *Deriver) pin(pinned api.Pinned) {
 		d.summary.Tools = append(d.summary.Tools, PinnedTool{Name: t.Name, Version: t.Version, Digest: t.Digest, Lane: t.Lane,
 			Access: t.Access, Effect: t.Effect})
 	}
-	for _, t := range pinned.DescendantCalls {
+	for _, t := range pinned.DescendantTools {
 		t.Spec = nil
 		d.tools[t.Name] = t
 	}

@@ -35,7 +35,7 @@ type Report struct {
 	Usage api.Usage `json:"usage"`
 	// TPST is tokens per solved task: the input and output tokens of all runs over the runs that were solved. Zero where none
 	// was.
-	TokensPerSolvedRun float64 `json:"tpst,omitempty"`
+	TokensPerSolvedRun float64 `json:"tokens_per_solved_run,omitempty"`
 	// Calls are all calls, those of sub-agents among them.
 	Calls CallStats `json:"calls"`
 	// Violations counts the calls that broke a rule: a policy, an execution plan, a budget, a hook.
@@ -85,7 +85,7 @@ type AgentStats struct {
 	Runs RunCounts `json:"runs"`
 	// Usage is that of these runs, TPST their tokens over those of them that were solved.
 	Usage              api.Usage `json:"usage"`
-	TokensPerSolvedRun float64   `json:"tpst,omitempty"`
+	TokensPerSolvedRun float64   `json:"tokens_per_solved_run,omitempty"`
 	CallStats
 }
 

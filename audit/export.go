@@ -151,7 +151,7 @@ func broken(line int, format string, args ...any) error {
 
 // csvColumns are the columns of an export as CSV.
 var csvColumns = []string{"workflow_id", "run", "path", "call_id", "turn", "tool", "version", "status", "dry_run", "batched", "error", "lane", "priority", "attempts", "worker",
-	"scheduled", "started", "closed", "queue_wait_ms", "duration_ms", "argument_tokens", "result_tokens", "caller_type", "caller", "conversation", "arguments", "verdict", "judged_by"}
+	"scheduled", "started", "closed", "queue_wait_ms", "duration_ms", "argument_tokens", "result_tokens", "caller_type", "caller", "conversation", "arguments", "evaluation", "evaluated_by"}
 
 // NewCSVExport writes records as CSV (RFC 4180) with a header. Times are in RFC 3339 and UTC, durations in milliseconds.
 // Values that a spreadsheet would take for a formula begin with an apostrophe.

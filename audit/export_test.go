@@ -87,7 +87,7 @@ func TestCSVExport(t *testing.T) {
 		t.Fatalf("%q, %v", rows, err)
 	}
 	cell := func(column string) string { return rows[1][slices.Index(csvColumns, column)] }
-	for column, want := range map[string]string{"call_id": "1.1", "tool": "'=cmd()", "status": "completed", "arguments": `{"text":"a \"b\", c"}`, "duration_ms": "1.5", "started": "", "verdict": "failed", "judged_by": "person"} {
+	for column, want := range map[string]string{"call_id": "1.1", "tool": "'=cmd()", "status": "completed", "arguments": `{"text":"a \"b\", c"}`, "duration_ms": "1.5", "started": "", "evaluation": "failed", "evaluated_by": "person"} {
 		if got := cell(column); got != want {
 			t.Errorf("%s is %q, want %q", column, got, want)
 		}

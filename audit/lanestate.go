@@ -21,7 +21,7 @@ type LaneState struct {
 	// Lane is the lane as its keeper knows it, else as it was given.
 	Lane api.Lane
 	// Kept says that there is a keeper, which gives the slots of a lane with a limit to workers.
-	Kept bool
+	Served bool
 	// Holders are the groups into which the keeper divides the slots or the keys.
 	Holders []LaneHolder
 	// Counts are the sum of what the holders tell.
@@ -38,9 +38,9 @@ type LaneState struct {
 }
 
 // Held returns how many of the groups a worker holds.
-func (s LaneState) Hosted() (n int) {
+func (s LaneState) ServedGroups() (n int) {
 	for _, h := range s.Holders {
-		if h.Hosted {
+		if h.Served {
 			n++
 		}
 	}
@@ -52,7 +52,7 @@ type LaneHolder struct {
 	// Group counts from 0.
 	Group int `json:"group"`
 	// Held says that a worker has it. Otherwise the rest is about the worker that had it last.
-	Hosted bool   `json:"held"`
+	Served bool   `json:"served"`
 	Worker string `json:"worker,omitempty"`
 	// Seen is when the worker last proved that it is there, to within a second.
 	Seen time.Time `json:"seen,omitzero"`
@@ -166,7 +166,7 @@ func (r *LaneReader) readKeeper(ctx context.Context, known *knownLane, s *LaneSt
 	if err := known.keeper.read(ctx, r.client, open.GetWorkflowExecutionInfo()); err != nil {
 		return err
 	}
-	s.Kept, s.Lane = true, known.keeper.lane
+	s.Served, s.Lane = true, known.keeper.lane
 	for _, a := range open.GetPendingActivities() {
 		if a.GetActivityType().GetName() != api.ServeSlotsActivity {
 			continue
@@ -195,12 +195,12 @@ func describeOpen(ctx context.Context, c client.Client, id string) (*workflowser
 // holder reads a group from the activity that holds it. What a worker that is gone said of running calls holds no more.
 func holder(a *workflowpb.PendingActivityInfo) LaneHolder {
 	h := LaneHolder{Worker: a.GetLastWorkerIdentity(), Seen: timeOf(a.GetLastHeartbeatTime())}
-	h.Hosted = a.GetState() != enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && a.GetState() != enumspb.PENDING_ACTIVITY_STATE_PAUSED
+	h.Served = a.GetState() != enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && a.GetState() != enumspb.PENDING_ACTIVITY_STATE_PAUSED
 	if decode(a.GetHeartbeatDetails(), &h.SlotsState) != nil {
 		h.SlotsState = api.SlotsState{} // it has told nothing yet, or what this version cannot read
 	}
 	h.Needed = nil
-	if !h.Hosted {
+	if !h.Served {
 		h.Running, h.Waiting, h.Keys, h.Slots = 0, 0, 0, 0
 		h.Failure = failureMessage(a.GetLastFailure())
 	}

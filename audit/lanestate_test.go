@@ -141,18 +141,18 @@ func (h *laneNames) until(lane api.Lane, what string, wanted func(audit.LaneStat
 func TestLaneWithLimit(t *testing.T) {
 	h := newLaneNames(t)
 	given := api.Lane{Name: "http"} // what the keeper knows counts
-	if s := h.until(given, "nobody", func(audit.LaneState) bool { return true }); s.Kept || s.Hosted() != 0 || len(s.Workers) != 0 || s.Partitions != 1 {
+	if s := h.until(given, "nobody", func(audit.LaneState) bool { return true }); s.Served || s.ServedGroups() != 0 || len(s.Workers) != 0 || s.Partitions != 1 {
 		t.Errorf("a lane that nobody serves: %+v", s)
 	}
 	lane := lanes.WithDefaults(api.Lane{Name: "http", Limit: 3, Holders: 2})
 	h.keep(lane)
-	h.until(given, "offered", func(s audit.LaneState) bool { return s.Kept && len(s.Holders) == 2 && s.Hosted() == 0 })
+	h.until(given, "offered", func(s audit.LaneState) bool { return s.Served && len(s.Holders) == 2 && s.ServedGroups() == 0 })
 	stop := h.hostInstance("http", "holder", func(group int) api.SlotsState {
 		return api.SlotsState{Fence: int64(group) + 7, Slots: lane.Share(group, 2), Needed: map[string]int64{"x": 1},
 			LaneCounts: api.LaneCounts{Running: 2 - group, Waiting: group, Acquired: 10, Ended: 5, WaitMicros: 100, ExecutionMicros: 200}}
 	})
 	h.execute("calls", callsWorkflow, lane.TaskQueue(laneBase, ""), 5)
-	s := h.until(given, "held", func(s audit.LaneState) bool { return s.Hosted() == 2 && s.Counts.Acquired == 20 && s.Queued == 5 })
+	s := h.until(given, "held", func(s audit.LaneState) bool { return s.ServedGroups() == 2 && s.Counts.Acquired == 20 && s.Queued == 5 })
 	if want := (api.LaneCounts{Running: 3, Waiting: 1, Acquired: 20, Ended: 10, WaitMicros: 200, ExecutionMicros: 400}); s.Counts != want {
 		t.Errorf("counts %+v, want %+v", s.Counts, want)
 	}
@@ -168,9 +168,9 @@ func TestLaneWithLimit(t *testing.T) {
 	if err := h.client.SignalWorkflow(t.Context(), api.LaneWorkflowID(laneBase, "http"), "", api.ConfigureLaneSignal, lane); err != nil {
 		t.Fatal(err)
 	}
-	h.until(given, "limit 4", func(s audit.LaneState) bool { return s.Lane.Limit == 4 && s.Hosted() == 2 })
+	h.until(given, "limit 4", func(s audit.LaneState) bool { return s.Lane.Limit == 4 && s.ServedGroups() == 2 })
 	stop()
-	s = h.until(given, "given up", func(s audit.LaneState) bool { return s.Hosted() == 0 })
+	s = h.until(given, "given up", func(s audit.LaneState) bool { return s.ServedGroups() == 0 })
 	if s.Counts.Running != 0 || s.Counts.Acquired != 20 || s.Holders[0].Worker != "holder" || s.Holders[0].Failure == "" {
 		t.Errorf("after the holder has gone: %+v", s)
 	}
@@ -182,7 +182,7 @@ func TestKeyedLane(t *testing.T) {
 	h := newLaneNames(t)
 	lane := lanes.WithDefaults(api.Lane{Name: "android", Key: "{{args.device}}"})
 	h.keep(lane)
-	h.until(lane, "no key", func(s audit.LaneState) bool { return s.Kept && s.Keys == 0 })
+	h.until(lane, "no key", func(s audit.LaneState) bool { return s.Served && s.Keys == 0 })
 	const keys = 70 // orders of so many make several executions
 	for i := range keys {
 		h.order("android", api.KeyOrder{Open: fmt.Sprint("phone-", i)})
@@ -234,7 +234,7 @@ func TestKeptLanes(t *testing.T) {
 	}
 	var got []string
 	for _, s := range states {
-		got = append(got, fmt.Sprint(s.Lane.Name, " ", s.Kept))
+		got = append(got, fmt.Sprint(s.Lane.Name, " ", s.Served))
 	}
 	if want := []string{"http true", "gpu false", "ai true"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -15,7 +15,7 @@ type Position struct {
 	WorkflowID string `json:"workflow_id"`
 	// Run is the id of the first execution of the run's chain. Where Sequence is zero it may be any execution of the chain, or
 	// empty for the latest run of that workflow id.
-	Run string `json:"run,omitempty"`
+	Run string `json:"run_id,omitempty"`
 	// Sequence is the number of the last event that was seen; zero is before the first.
 	Sequence int `json:"sequence"`
 	// Part is the execution in which that event stands, and Before how many events stand in those before it: so reading can go on

@@ -34,7 +34,7 @@ const (
 type Summary struct {
 	WorkflowID string `json:"workflow_id"`
 	// Run is the id of the first execution of the chain.
-	Run  string  `json:"run"`
+	Run  string  `json:"run_id"`
 	Kind RunKind `json:"kind"`
 	// Name is the agent's, the plan's or the tool's.
 	Name         string    `json:"name,omitempty"`

@@ -171,7 +171,7 @@ func (y *yard) closeKeys(ctx context.Context) error {
 func (y *yard) awaitKeys(ctx context.Context, n int) error {
 	return y.await(ctx, fmt.Sprint(n, " open keys"), func(states []audit.LaneState) bool {
 		return slices.ContainsFunc(states, func(s audit.LaneState) bool {
-			return s.Lane.Name == "devices" && s.Keys == n && s.Counts.Keys == n && s.Hosted() == s.Lane.Holders
+			return s.Lane.Name == "devices" && s.Keys == n && s.Counts.Keys == n && s.ServedGroups() == s.Lane.Holders
 		})
 	})
 }

@@ -218,7 +218,7 @@ func (y *yard) await(ctx context.Context, what string, well func([]audit.LaneSta
 func (y *yard) awaitHeld(ctx context.Context) error {
 	return y.await(ctx, "holders of all slots", func(states []audit.LaneState) bool {
 		return !slices.ContainsFunc(states, func(s audit.LaneState) bool {
-			return s.Lane.Limited() && s.Lane.Name != api.LaneSerial && (!s.Kept || s.Hosted() < s.Lane.Holders)
+			return s.Lane.Limited() && s.Lane.Name != api.LaneSerial && (!s.Served || s.ServedGroups() < s.Lane.Holders)
 		})
 	})
 }

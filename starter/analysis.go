@@ -33,7 +33,7 @@ func (a *app) reportCommand() *cobra.Command {
 what they used, tokens per solved task (TPST: all input and output tokens over the runs that were solved), and for each
 tool, lane and agent how its calls went, how long they took and waited.
 
-A run is solved where a person says so (starter verdict), else where the agent's checker does, else where its agent answered
+A run is solved where a person says so (starter evaluate), else where the agent's checker does, else where its agent answered
 or all of its calls ran. One that failed, was cancelled or reached a limit is not, and what it used counts all the same.
 
 Where a toolspec says how many tokens a result takes as a rule (expected_tokens), calls are judged by that: the wasteful ones

@@ -173,7 +173,7 @@ func (a *app) argumentCompleters() map[string]completer {
 		"send RUN": a.anyRun(audit.RunRunning, audit.RunPaused), "resume RUN": a.anyRun(audit.RunPaused),
 		"approve RUN": a.awaitingRuns, "deny RUN": a.awaitingRuns, "answer RUN": a.questionRuns,
 		"approve CALL": a.openCalls, "deny CALL": a.openCalls, "answer QUESTION": a.openQuestions,
-		"verdict solved|failed": words(audit.SolvedYes, audit.SolvedNo),
+		"evaluate solved|failed": words(audit.SolvedYes, audit.SolvedNo),
 		"policy explain CALL":   a.recordedCalls,
 		"TOOL":                  a.toolNames, "tools show NAME": a.toolNames, "ARGS_JSON|name=value": a.toolArguments,
 		"schedule create ARGUMENTS": a.toolArguments,

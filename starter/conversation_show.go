@@ -38,8 +38,8 @@ type summedRun struct {
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
 	Outcome  api.Outcome     `json:"outcome,omitempty"`
 	// Verdict says whether the run is solved, JudgedBy by whose word.
-	Evaluation  audit.Solved      `json:"verdict"`
-	EvaluatedBy audit.EvaluatedBy `json:"judged_by"`
+	Evaluation  audit.Solved      `json:"evaluation"`
+	EvaluatedBy audit.EvaluatedBy `json:"evaluated_by"`
 	Started     time.Time         `json:"started"`
 	Duration    api.Duration      `json:"duration"`
 	// Calls are all of them, sub-agents' too, SuccessRate the part of those that are over which completed.
@@ -132,7 +132,7 @@ func (a *app) printConversation(told summedConversation, more bool) error {
 		return told.Unread.err()
 	}
 	p, now := a.paletteFor(a.Out), time.Now()
-	t := table{header: []string{"started", "run id", "name", "caller", "status", "outcome", "verdict", "turns", "calls", "succeeded", "tokens", "cost", "duration"},
+	t := table{header: []string{"started", "run id", "name", "caller", "status", "outcome", "evaluation", "turns", "calls", "succeeded", "tokens", "cost", "duration"},
 		right: map[int]bool{7: true, 8: true, 9: true, 10: true, 11: true, 12: true}}
 	for _, r := range told.List {
 		t.add(a.format.when(r.Started, now), r.RunID, r.Name, r.Caller, p.statusText(r.Status, r.WaitsFor), string(r.Outcome), string(r.Evaluation), strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),

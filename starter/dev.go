@@ -275,7 +275,7 @@ func (f *devFlags) workerArgs(server serverReady, stored payloads.Config) []stri
 	}
 	args = append(args, stored.Arguments()...)
 	if f.skipInvalid {
-		args = append(args, "--partly")
+		args = append(args, "--skip-invalid")
 	}
 	if len(f.catalog.lanes) > 0 {
 		args = append(args, "--lanes", strings.Join(f.catalog.allLanes(), ","))

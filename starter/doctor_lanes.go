@@ -51,7 +51,7 @@ func (d *doctor) laneStates(ctx context.Context) ([]finding, error) {
 // lane says who serves a lane, of one with a limit who holds its slots.
 func (d *doctor) lane(s audit.LaneState) finding {
 	what, command := "the lane "+s.Lane.Name, d.catalog.workerCommand(d.app.connection.reach(), d.queue, s.Lane.Name)
-	hosted, groups := s.Hosted(), len(s.Holders)
+	hosted, groups := s.ServedGroups(), len(s.Holders)
 	if !s.Lane.Limited() || hosted == 0 && len(s.Workers) == 0 {
 		return served(len(s.Workers), what, command)
 	}
@@ -87,7 +87,7 @@ func slotsOf(lane api.Lane) string {
 func holdersOf(s audit.LaneState) []string {
 	var workers []string
 	for _, h := range s.Holders {
-		if h.Hosted {
+		if h.Served {
 			workers = append(workers, h.Worker)
 		}
 	}

@@ -205,13 +205,13 @@ func evaluationTable(evaluated []*api.EvaluatedResult) *table {
 		seen[j.WorkflowID] = true
 	}
 	if len(seen) == len(evaluated) {
-		t := &table{header: []string{"run", "verdict"}}
+		t := &table{header: []string{"run", "evaluation"}}
 		for _, j := range evaluated {
 			t.add(j.WorkflowID, evaluationCell(*j))
 		}
 		return t
 	}
-	t := &table{header: []string{"run", "run id", "verdict"}}
+	t := &table{header: []string{"run", "run id", "evaluation"}}
 	for _, j := range evaluated {
 		t.add(j.WorkflowID, j.RunID, evaluationCell(*j))
 	}

@@ -159,7 +159,7 @@ func (c *catalogFlags) compare(report api.CatalogReport, wrong toolspecs.Faults)
 func (h *hostedTools) take(report api.CatalogReport) ([]owner, error) {
 	var owners []owner
 	for _, w := range report.Workers {
-		tools, err := report.Hosted(w.Digest)
+		tools, err := report.ToolVersions(w.Digest)
 		if err != nil {
 			return nil, err
 		}

@@ -25,7 +25,7 @@ type laneLine struct {
 	// Groups is into how many groups the slots or keys of a lane with a limit are divided, and Held how many of them a worker
 	// holds.
 	Groups  int                `json:"groups,omitempty"`
-	Hosted  int                `json:"held,omitempty"`
+	Hosted  int                `json:"served_groups,omitempty"`
 	Holders []audit.LaneHolder `json:"holders,omitempty"`
 	// Workers serve the lane, or would hold its slots.
 	Workers []string `json:"workers"`
@@ -44,9 +44,9 @@ type laneLine struct {
 
 func (v *lanesView) line(s audit.LaneState) laneLine {
 	l := laneLine{Lane: s.Lane.Name, Limit: s.Lane.Limit, Key: s.Lane.Key, Rate: s.Lane.Rate, Strategy: s.Lane.Strategy, Keys: s.Keys, KeysAsked: s.KeysAsked,
-		Groups: len(s.Holders), Hosted: s.Hosted(), Holders: s.Holders, Workers: append([]string{}, s.Workers...),
+		Groups: len(s.Holders), Hosted: s.ServedGroups(), Holders: s.Holders, Workers: append([]string{}, s.Workers...),
 		Waiting: s.Queued + int64(s.Counts.Waiting), WaitingAtServer: s.Queued}
-	counts, known := s.Counts, s.Kept
+	counts, known := s.Counts, s.Served
 	if s.Lane.Limited() {
 		l.Groups = cmp.Or(l.Groups, s.Lane.Holders)
 	} else {
@@ -75,7 +75,7 @@ func average(micros, n int64) *api.Duration {
 func (v *lanesView) notes(s audit.LaneState) []string {
 	var notes []string
 	name := s.Lane.Name
-	if len(s.Workers) == 0 && s.Hosted() == 0 && name != api.LaneInline {
+	if len(s.Workers) == 0 && s.ServedGroups() == 0 && name != api.LaneInline {
 		notes = append(notes, fmt.Sprintf("nobody serves the lane %s\n  start a worker for it: %s", name, v.flags.workerCommand(v.app.connection.reach(), v.queue, name)))
 	}
 	if s.KeysAsked < s.Keys {
@@ -184,7 +184,7 @@ func (l laneLine) hostedBy() string {
 	groups := map[string]int{}
 	var workers []string
 	for _, h := range l.Holders {
-		if !h.Hosted {
+		if !h.Served {
 			continue
 		}
 		if groups[h.Worker]++; groups[h.Worker] == 1 {

@@ -19,7 +19,6 @@ import (
 type shownRun struct {
 	audit.Summary
 	// Run, Kind and Caller stand for the summary's, in the words of the other commands.
-	Run     string          `json:"run,omitempty"`
 	RunID   string          `json:"run_id"`
 	Kind    audit.RunKind   `json:"kind"`
 	Caller  string          `json:"caller,omitempty"`
@@ -32,8 +31,8 @@ type shownRun struct {
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
 	UI       string          `json:"ui,omitempty"`
 	// Verdict says whether the run is solved, and JudgedBy by whose word; Person is what a person said of it.
-	Evaluation  audit.Solved       `json:"verdict"`
-	EvaluatedBy audit.EvaluatedBy  `json:"judged_by"`
+	Evaluation  audit.Solved       `json:"evaluation"`
+	EvaluatedBy audit.EvaluatedBy  `json:"evaluated_by"`
 	Person      *api.RunEvaluation `json:"person,omitempty"`
 	// Incomplete says that the server keeps the run's first histories no longer: what is shown is of the rest.
 	Incomplete bool `json:"incomplete,omitempty"`
@@ -126,7 +125,7 @@ func (s shownRun) write(w io.Writer, p palette, f *formatFlags, now time.Time) {
 		field("incomplete", p.warn("the server keeps the run's first histories no longer; this is what is left"))
 	}
 	field("status", p.statusText(s.Status, s.WaitsFor)+s.outcome())
-	field("verdict", evaluationText(s.Summary, s.Person))
+	field("evaluation", evaluationText(s.Summary, s.Person))
 	for _, pause := range []*api.Pause{s.Paused, s.PausedOnServer} {
 		if pause != nil {
 			field("paused", f.pauseText(*pause, now))

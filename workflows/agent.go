@@ -103,7 +103,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 		r.pipeline.parent = *r.in.Parent
 	}
 	r.useHooks()
-	r.pipeline.need(r.pinned.DescendantCalls)
+	r.pipeline.need(r.pinned.DescendantTools)
 	if continueState == nil {
 		r.pipeline.undo = newUndo(r.agent.Undo, nil)
 		return r.beginHooks(ctx)

@@ -51,7 +51,7 @@ func ask[T any](t *testing.T, request api.CatalogRequest, question string, answe
 func hosts(digest string, tools ...api.ToolVersion) func() (api.CatalogAnswer, error) {
 	return func() (api.CatalogAnswer, error) {
 		hosted, err := json.Marshal(api.Pack(tools))
-		return api.CatalogAnswer{WorkerCatalog: api.WorkerCatalog{Digest: digest, Tools: len(tools)}, Hosted: hosted}, err
+		return api.CatalogAnswer{WorkerCatalog: api.WorkerCatalog{Digest: digest, Tools: len(tools)}, Tools: hosted}, err
 	}
 }
 
@@ -84,7 +84,7 @@ func TestCatalogReport(t *testing.T) {
 		t.Errorf("failures: %q, %q", report.Workers[1].Failure, report.Workers[3].Failure)
 	}
 	for digest, want := range map[string]string{"a": "[{echo 1.0.0 x}]", "b": "[]", "c": "[]"} {
-		if hosted, err := report.Hosted(digest); err != nil || fmt.Sprint(hosted) != want {
+		if hosted, err := report.ToolVersions(digest); err != nil || fmt.Sprint(hosted) != want {
 			t.Errorf("catalog %s: %v, %v", digest, hosted, err)
 		}
 	}
@@ -107,7 +107,7 @@ func TestCatalogReportIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hosted, err := report.Hosted("catalog0")
+	hosted, err := report.ToolVersions("catalog0")
 	if len(report.Workers) != 8 || len(report.Catalogs) >= 8 || len(hosted) != 20_000 || err != nil {
 		t.Errorf("%d workers, %d catalogs, %d tools of the first, %v", len(report.Workers), len(report.Catalogs), len(hosted), err)
 	}

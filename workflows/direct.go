@@ -40,7 +40,7 @@ func directCall(ctx workflow.Context, in api.RunInput) (*pipeline, api.RunResult
 		return nil, api.RunResult{}, err
 	}
 	p := newPipeline(ctx, in, origin, pinned.Catalog, in.Mode, asked)
-	p.need(pinned.DescendantCalls)
+	p.need(pinned.DescendantTools)
 	outcomes, err := p.runTurn(ctx, []api.Call{call}, "")
 	p.instances.close(ctx)
 	if err := stopped(ctx, err); err != nil {

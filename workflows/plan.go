@@ -46,7 +46,7 @@ func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, a
 		mode = plan.Mode
 	}
 	run := newPlanRun(plan, newPipeline(ctx, in, origin, pinned.Catalog, mode, asked))
-	run.pipeline.need(pinned.DescendantCalls)
+	run.pipeline.need(pinned.DescendantTools)
 	run.pipeline.undo = newUndo(plan.Undo, nil)
 	if err := run.admitFixed(ctx); err != nil {
 		run.pipeline.unadmitted(ctx, run.requests)

@@ -48,7 +48,7 @@ type row struct {
 	Conversation   string     `parquet:"conversation,dict"`
 	Arguments      *string    `parquet:"arguments,optional"`
 	Evaluation     *string    `parquet:"verdict,optional,dict"`
-	EvaluatedBy    *string    `parquet:"judged_by,optional,dict"`
+	EvaluatedBy    *string    `parquet:"evaluated_by,optional,dict"`
 }
 
 // NewExport writes records as Parquet, compressed with zstd, in groups of rows, so that memory does not grow with their number.

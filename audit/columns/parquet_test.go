@@ -73,12 +73,12 @@ func TestParquet(t *testing.T) {
 	}
 	for name, want := range map[string]any{"workflow_id": "run-1", "tool": "send", "turn": int32(1), "status": "failed", "batched": true, "error": "execution_error", "attempts": int32(2),
 		"scheduled": at.UnixMicro(), "queue_wait_ms": 1000.0, "duration_ms": 1.5, "argument_tokens": int64(12), "result_tokens": int64(34), "caller_type": "agent", "caller": "clerk",
-		"conversation": "=SUM(A1)", "arguments": `{"text":"ä\u0000"}`, "verdict": "solved", "judged_by": "checker"} {
+		"conversation": "=SUM(A1)", "arguments": `{"text":"ä\u0000"}`, "evaluation": "solved", "evaluated_by": "checker"} {
 		if got := plain(rows[0][name]); got != want {
 			t.Errorf("%s is %v (%T), want %v", name, got, got, want)
 		}
 	}
-	for _, name := range []string{"error", "scheduled", "started", "closed", "arguments", "verdict"} {
+	for _, name := range []string{"error", "scheduled", "started", "closed", "arguments", "evaluation"} {
 		if got := rows[1][name]; got != nil {
 			t.Errorf("%s of a call without one is %v", name, got)
 		}

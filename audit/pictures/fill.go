@@ -16,18 +16,18 @@ import (
 type shownCall struct {
 	Run int `json:"run"`
 	// ID is the call's path in the whole tree where the run is a sub-agent's.
-	ID              string      `json:"id"`
-	Tool            string      `json:"tool"`
-	Lane            string      `json:"lane"`
-	Status          string      `json:"status"`
-	Spans           []span      `json:"spans"`
-	End             millis      `json:"end"`
-	Attempts        int         `json:"attempts,omitempty"`
-	Error           string      `json:"error,omitempty"`
-	DescendantCalls string      `json:"below,omitempty"`
-	Details         [][2]string `json:"details"`
-	record          api.Record
-	asked           millis
+	ID       string      `json:"id"`
+	Tool     string      `json:"tool"`
+	Lane     string      `json:"lane"`
+	Status   string      `json:"status"`
+	Spans    []span      `json:"spans"`
+	End      millis      `json:"end"`
+	Attempts int         `json:"attempts,omitempty"`
+	Error    string      `json:"error,omitempty"`
+	ChildRun string      `json:"child_run,omitempty"`
+	Details  [][2]string `json:"details"`
+	record   api.Record
+	asked    millis
 }
 
 // first is when the call's first span begins.
@@ -67,7 +67,7 @@ func (f fill) call(r api.Record, told time.Time) {
 		c.Error = string(r.Error.Type)
 	}
 	if r.Child != nil {
-		c.DescendantCalls = path
+		c.ChildRun = path
 	}
 	f.t.calls = append(f.t.calls, c)
 }

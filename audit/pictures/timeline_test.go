@@ -28,7 +28,7 @@ type drawing struct {
 		Spans                  [][3]float64
 		End                    float64
 		Attempts               int
-		Error, DescendantCalls string
+		Error, ChildRun        string
 		Details                [][2]string
 	}
 	Steps []struct {

@@ -35,7 +35,7 @@ func (t *Timeline) awaited(run int) []audit.Awaited {
 
 // verdict is the line that tells whether the run is solved, who says so, and why; none of one that is not over.
 func (t *Timeline) decision() [][2]string {
-	return details(line("verdict", audit.EvaluationText(audit.Evaluation(t.runs[0].summary, t.Person))))
+	return details(line("evaluation", audit.EvaluationText(audit.Evaluation(t.runs[0].summary, t.Person))))
 }
 
 // outcome is ending for a run that completed.

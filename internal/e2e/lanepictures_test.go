@@ -232,7 +232,7 @@ func newLaneYard(t *testing.T) *laneYard {
 	for _, lane := range []string{"api", "phone"} {
 		y.await("for two holders of "+lane, func() bool {
 			states, err := reader.Read(y.ctx, api.Lane{Name: lane})
-			if err != nil || len(states) != 1 || len(states[0].Holders) == 0 || states[0].Hosted() < len(states[0].Holders) {
+			if err != nil || len(states) != 1 || len(states[0].Holders) == 0 || states[0].ServedGroups() < len(states[0].Holders) {
 				return false
 			}
 			workers := map[string]bool{}

@@ -82,7 +82,7 @@ func (l *lanesLab) holders(name string) []int {
 	var pids []int
 	for _, h := range l.state(name).Holders {
 		pid := 0
-		if h.Hosted {
+		if h.Served {
 			if _, err := fmt.Sscanf(h.Worker, "%d@", &pid); err != nil {
 				l.t.Fatal(err)
 			}

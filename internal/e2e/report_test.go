@@ -78,7 +78,7 @@ func TestReport(t *testing.T) {
 	for _, run := range runs {
 		_ = run.Get(l.ctx, nil) // many of them fail
 	}
-	l.say("verdict", "mixed-1", "solved", "--by", "ada") // broken; its end says otherwise
+	l.say("evaluation", "mixed-1", "solved", "--by", "ada") // broken; its end says otherwise
 	var got audit.Report
 	l.await("for all runs and the verdict to be listed", func() bool {
 		got = audit.Report{}

@@ -93,8 +93,8 @@ func TestCatalogReloads(t *testing.T) {
 		t.Errorf("the worker holds %+v", hosted)
 	}
 	a, err := c.catalogAnswer(tools.Status(), []string{"general"})
-	if err != nil || a.Worker != c.Connection.Identity || a.Digest != tools.Catalog().Digest() || a.Tools != 2 || a.Loaded.IsZero() ||
-		!contains(a.Error, "probe.yaml", "file") || !contains(string(a.Hosted), `{"name":"probe","version":"2.0.0","digest":"`+hosted.Digest) {
+	if err != nil || a.Worker != c.Connection.Identity || a.Digest != tools.Catalog().Digest() || a.WorkerCatalog.Tools != 2 || a.Loaded.IsZero() ||
+		!contains(a.Error, "probe.yaml", "file") || !contains(string(a.Tools), `{"name":"probe","version":"2.0.0","digest":"`+hosted.Digest) {
 		t.Errorf("it answers %+v, %v", a, err)
 	}
 	awaitLog(t, &logs, "faulty=1") // of the last event, which is counted by then

@@ -44,7 +44,7 @@ func newDomainMetrics(r prometheus.Registerer) *domainMetrics {
 		started:  counter("runs_started_total", "Runs that began, by kind and agent.", "kind", "agent"),
 		ended:    counter("runs_ended_total", "Runs that ended, by kind, agent and outcome.", "kind", "agent", "outcome"),
 		failures: counter("run_failures_total", "Runs that failed, by kind and the type of the failure.", "kind", "type"),
-		limits:   counter("limits_reached_total", "Limits that runs reached, and what came then: the run ended, or a person was asked for more.", "limit", "then"),
+		limits:   counter("limits_reached_total", "Limits that runs reached, and what came then: the run ended, or a person was asked for more.", "limit", "action"),
 		runTimes: histogram("run_duration_seconds", "How long runs took, what they waited for people among it.", runBuckets, "kind"),
 
 		calls: counter("calls_total", "Attempts at tool calls that ended on this worker, and calls it refused, by outcome: completed or an error type.",

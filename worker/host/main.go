@@ -118,7 +118,7 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.StringVar(&f.lanes, "lanes", "", "lanes to serve, with commas between them (default all there are)")
 	set.StringVar(&f.lanesFile, "lanes-file", "", "file with the lanes and their rules; edits of it take effect at once (default none: the lanes general, serial and inline)")
 	set.StringVar(&f.tools, "tools", "", "folder of toolspecs; edits of it are for the runs that start after them")
-	set.BoolVar(&f.skipInvalid, "partly", false, "start although some toolspecs are wrong, with the others; they are taken when they are mended (default: do not start)")
+	set.BoolVar(&f.skipInvalid, "skip-invalid", false, "start although some toolspecs are wrong, with the others; they are taken when they are mended (default: do not start)")
 	set.StringVar(&f.policiesFile, "policies-file", "", "file with the rules that all calls are checked against; edits of it take effect at once (default none)")
 	set.StringVar(&f.webhook, "approval-webhook", "", "URL, or env:NAME, that is told of calls that wait for approval (default none)")
 	set.StringVar(&f.webhookSecret, "approval-webhook-secret", "", "env:NAME or file:/path of the secret that signs what the webhook is told")

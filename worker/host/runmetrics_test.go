@@ -78,7 +78,7 @@ func TestRunMetrics(t *testing.T) {
 		`switchyard_run_failures_total{kind="sub_agent",type="model_failed"} 1`,
 		`switchyard_runs_ended_total{agent="",kind="plan",outcome="cancelled"} 1`,
 		`switchyard_runs_ended_total{agent="",kind="call",outcome="completed"} 1`,
-		`switchyard_limits_reached_total{limit="turns",then="ended"} 1`,
+		`switchyard_limits_reached_total{limit="turns",action="ended"} 1`,
 		`switchyard_run_duration_seconds_count{kind="agent"} 3`,
 		`switchyard_approvals_decided_total{decision="deny"} 1`,
 		`switchyard_approvals_decided_total{decision="refused"} 1`,

@@ -16,15 +16,15 @@ func (a *app) evaluateCommand() *cobra.Command {
 	var by byFlag
 	var reason string
 	cmd := &cobra.Command{
-		Use: "verdict RUN solved|failed", Short: "Say of a run that is over whether it did what it was for",
+		Use: "evaluate RUN solved|failed", Short: "Say of a run that is over whether it did what it was for",
 		Long: `Says of a run that is over, however long, whether it solved its task. 'starter report' counts it so, whatever the run's end and
 its agent's checker say. The latest verdict on a run is the one that counts; earlier ones stay to be seen in the Web UI.
 
 The server keeps a verdict as a small workflow beside the run, as long as other workflows that have ended. It counts at once,
 also where no worker is there.`,
-		Example: `  starter verdict demo-1a2b3c4d solved
-  starter verdict demo-1a2b3c4d failed --reason "it named the wrong document"
-  starter verdict support-42 solved --run-id 0198c3c1-0d5b-7c5e-8a3c-5a0e1f6f7a10 --by ada`,
+		Example: `  starter evaluate demo-1a2b3c4d solved
+  starter evaluate demo-1a2b3c4d failed --reason "it named the wrong document"
+  starter evaluate support-42 solved --run-id 0198c3c1-0d5b-7c5e-8a3c-5a0e1f6f7a10 --by ada`,
 		Args: arguments(1, "RUN", "solved|failed"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 && ref.workflowID == "" {

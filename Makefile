@@ -12,7 +12,7 @@ DEVSERVER = GOFLAGS='-trimpath -buildvcs=false' $(GO)
 NPM = SWITCHYARD_NPM='$(CURDIR)/bin/npm/bin'
 # Tests on a real server mostly wait: for timeouts, restarts and each other. More of them at once take less time in all.
 E2E = SWITCHYARD_E2E=1 SWITCHYARD_BIN='$(CURDIR)/bin' $(NPM) $(GO) test -count=1 -parallel 6 -timeout 10m
-E2E_PACKAGES = ./internal/e2e ./starter/... ./audit/... ./bench
+E2E_PACKAGES = ./internal/test/e2e ./starter/... ./audit/... ./bench
 LINTERS = bin/tools
 # What is misspelt on purpose stands in tests.
 PROSE = $$(git grep --untracked -lI '' -- '*.go' '*.md' '*.yaml' Makefile ':!*_test.go' ':!**/testdata/**')
@@ -69,7 +69,7 @@ npm: ## Install what tests run from npm into bin/npm: MCP servers, the MCP confo
 # The pages' charts are committed: this is only needed to take other parts of ECharts, or a new version.
 .PHONY: charts
 charts: ## Bundle the charts of pages anew from npm packages
-	@audit/pictures/echarts/build bin/charts
+	@audit/html/echarts/build bin/charts
 
 .PHONY: clean
 clean: ## Remove what was built; databases of the demo stay in .switchyard
@@ -88,28 +88,28 @@ test/e2e: build npm ## Run the tests that need a real server
 
 .PHONY: test/replay
 test/replay: build npm ## The end-to-end suite with the workflow cache off: every workflow task is a replay (check does so for TestHistories alone)
-	SWITCHYARD_CACHE=0 $(E2E) ./internal/e2e
+	SWITCHYARD_CACHE=0 $(E2E) ./internal/test/e2e
 
 # These run by themselves: they load the machine, and measure how soon another worker takes over.
 .PHONY: test/lanes
 test/lanes: bin/devserver bin/toxiproxy ## Prove that lanes keep their limits while workers are killed, stopped and cut off; ONLY=TestLimitsHold proves one
-	cd internal/lanetest && $(E2E) $(if $(ONLY),-run '$(ONLY)')
+	cd internal/test/lanetest && $(E2E) $(if $(ONLY),-run '$(ONLY)')
 
 # This takes some minutes by itself, for which a build has no time.
 .PHONY: test/endurance
 test/endurance: bin/starter bin/worker bin/devserver ## Prove that long runs outlive killed workers, deploys and their own histories
-	cd internal/e2e && SWITCHYARD_ENDURANCE=1 $(E2E) -parallel 1 -timeout 20m -v -run TestEndurance
+	cd internal/test/e2e && SWITCHYARD_ENDURANCE=1 $(E2E) -parallel 1 -timeout 20m -v -run TestEndurance
 
 .PHONY: pictures
 pictures: build ## Draw the pictures of docs/lanes.md and docs/timeline.md anew, from runs on a real server; needs Chromium
-	$(E2E) ./internal/e2e -run 'TestLanePictures|TestRunPictures' -update-pictures
+	$(E2E) ./internal/test/e2e -run 'TestLanePictures|TestRunPictures' -update-pictures
 
 # It runs a minute, and loads the machine.
 .PHONY: test/dashboard
 test/dashboard: build ## Prove that the rules fire and that every panel of the dashboard gives data, on a real Prometheus
 	promtool check config deploy/prometheus/prometheus.yaml
 	promtool test rules deploy/prometheus/switchyard.rules.test.yaml
-	SWITCHYARD_PROMETHEUS=$$(command -v prometheus) $(E2E) ./internal/e2e -run TestDashboard
+	SWITCHYARD_PROMETHEUS=$$(command -v prometheus) $(E2E) ./internal/test/e2e -run TestDashboard
 
 .PHONY: pictures/ui
 pictures/ui: bin/starter bin/worker bin/devserver ## Draw the pictures of the Web UI in docs/pictures anew, with Chromium, and check what it shows
@@ -118,7 +118,7 @@ pictures/ui: bin/starter bin/worker bin/devserver ## Draw the pictures of the We
 # Tests that run in their own folder print what they have to say also when they pass.
 .PHONY: conformance
 conformance: build npm ## Run the official MCP conformance suite against the orchestrator, and print its table
-	cd internal/conformance && $(E2E)
+	cd internal/test/conformance && $(E2E)
 
 .PHONY: test/devserver
 test/devserver: ## Run devserver's own tests
@@ -141,8 +141,8 @@ test/coverage: bin/devserver npm ## Run all tests, on a real server too (its lon
 	$(GO) build -cover -coverpkg=$(COVERED) -o coverage/bin/ ./starter ./worker ./examples/librarian ./examples/kinds
 	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' $(NPM) SWITCHYARD_E2E=1 \
 		$(GO) test -count=1 -vet=off -short -p 3 -parallel 6 -timeout 10m -coverpkg=$(COVERED) -coverprofile=coverage/e2e.txt \
-		./internal/e2e ./audit/... ./starter/... ./toolspecs/lanes ./toolspecs/policies
-	$(NPM) $(GO) test -count=1 -vet=off -run 'NPM|Prism|Command' -coverpkg=./toolspecs/programs -coverprofile=coverage/programs.txt ./activities
+		./internal/test/e2e ./audit/... ./starter/... ./toolspecs/lanes ./toolspecs/policies
+	$(NPM) $(GO) test -count=1 -vet=off -run 'NPM|Prism|Command' -coverpkg=./internal/process -coverprofile=coverage/programs.txt ./activities
 	$(GO) run ./internal/covergate $(or $(UNIT),coverage/unit.txt) coverage/e2e.txt coverage/programs.txt
 
 .PHONY: check

@@ -114,7 +114,7 @@ func TestPackagesAreExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	maps.Copy(manifest.Dependencies, manifest.OptionalDependencies)
-	if err := json.Unmarshal([]byte(readText(t, "audit/pictures/echarts/package.json")), &manifest); err != nil {
+	if err := json.Unmarshal([]byte(readText(t, "audit/html/echarts/package.json")), &manifest); err != nil {
 		t.Fatal(err)
 	}
 	var explained []string

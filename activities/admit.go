@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
 
 // nearNames is how many similar tool names an unknown one is answered with.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/cases"
+	"github.com/switchyard/switchyard/internal/test/cases"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/process"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/programs"
 )
 
 // defaultMaxOutput is a command's limit of output in bytes where its entry names none.
@@ -67,11 +67,11 @@ func (c Commands) program(ctx context.Context, entry *toolspecs.Entry, args json
 	if err != nil {
 		return nil, err
 	}
-	dir, err := programs.Folder(c.Dir, entry.Dir)
+	dir, err := process.Folder(c.Dir, entry.Dir)
 	if err != nil {
 		return nil, err
 	}
-	env, secrets, err := programs.Environment(entry.Env, entry.Secrets)
+	env, secrets, err := process.Environment(entry.Env, entry.Secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func checkExit(entry *toolspecs.Entry, result programResult) error {
 	if slices.Contains(ok, result.exitCode) {
 		return nil
 	}
-	err := fmt.Errorf("the program %s%s", result.ending, programs.Quoted(": ", result.stderr))
+	err := fmt.Errorf("the program %s%s", result.ending, process.Quoted(": ", result.stderr))
 	if slices.Contains(entry.TransientExitCodes, result.exitCode) {
 		return api.Transient(err, 0)
 	}
@@ -133,7 +133,7 @@ func commandAnswer(entry *toolspecs.Entry, stdout []byte) (Answer, error) {
 	}
 	if _, err := api.DecodeJSON(stdout); err != nil {
 		return Answer{}, api.Errorf(api.ErrInvalidOutput,
-			"the program was to write one JSON value to standard output, but: %v%s", err, programs.Quoted("; it wrote: ", stdout[:min(len(stdout), outputHead)]))
+			"the program was to write one JSON value to standard output, but: %v%s", err, process.Quoted("; it wrote: ", stdout[:min(len(stdout), outputHead)]))
 	}
 	answer.Output = bytes.TrimSpace(stdout)
 	return answer, nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/templates"
+	"github.com/switchyard/switchyard/internal/templates"
 )
 
 // expandArgv returns argv with its placeholders replaced by the arguments: strings as they are, other values as JSON.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard/toolspecs/programs"
+	"github.com/switchyard/switchyard/internal/process"
 )
 
 // drainTime is how long the output of a program that has ended is waited for, if something else still holds it open.
@@ -45,31 +45,31 @@ func (p *program) run(ctx context.Context) (programResult, error) {
 	over := func() { once.Do(func() { close(tooMuch) }) }
 	stdout := &cappedBuffer{limit: p.maxOutput, over: over}
 	stderr := &cappedBuffer{limit: p.maxOutput, over: over}
-	cmd, err := programs.Command(p.argv, p.dir, p.env)
+	cmd, err := process.Command(p.argv, p.dir, p.env)
 	if err != nil {
-		return programResult{}, programs.StartError(p.argv[0], err)
+		return programResult{}, process.StartError(p.argv[0], err)
 	}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, drainTime
 	if p.stdin != nil {
 		cmd.Stdin = bytes.NewReader(p.stdin)
 	}
-	programs.OwnGroup(cmd)
+	process.OwnGroup(cmd)
 	if err := cmd.Start(); err != nil {
-		return programResult{}, programs.StartError(p.argv[0], err)
+		return programResult{}, process.StartError(p.argv[0], err)
 	}
 	if p.maxMemory > 0 {
-		programs.LimitMemory(cmd.Process.Pid, p.maxMemory)
+		process.LimitMemory(cmd.Process.Pid, p.maxMemory)
 	}
 	stopped, waitErr := wait(ctx, cmd, tooMuch)
 	if stdout.exceeded || stderr.exceeded {
 		return programResult{}, fmt.Errorf("the program wrote more than %d bytes to standard output or standard error and was ended; ask for less, or raise entry.max_output", p.maxOutput)
 	}
 	if stopped {
-		return programResult{}, fmt.Errorf("the program was ended: %w%s", context.Cause(ctx), programs.Quoted("; standard error: ", stderr.snapshot.Bytes()))
+		return programResult{}, fmt.Errorf("the program was ended: %w%s", context.Cause(ctx), process.Quoted("; standard error: ", stderr.snapshot.Bytes()))
 	}
 	return programResult{
 		stdout: stdout.snapshot.Bytes(), stderr: stderr.snapshot.Bytes(),
-		exitCode: cmd.ProcessState.ExitCode(), ending: programs.Ending(cmd),
+		exitCode: cmd.ProcessState.ExitCode(), ending: process.Ending(cmd),
 		hostedOpen: errors.Is(waitErr, exec.ErrWaitDelay),
 	}, nil
 }
@@ -79,14 +79,14 @@ func (p *program) run(ctx context.Context) (programResult, error) {
 func wait(ctx context.Context, cmd *exec.Cmd, tooMuch <-chan struct{}) (stopped bool, err error) {
 	ended := make(chan struct{})
 	waited := make(chan error, 1)
-	go func() { waited <- programs.Reap(cmd, ended) }()
+	go func() { waited <- process.Reap(cmd, ended) }()
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		programs.End(cmd, ended)
+		process.End(cmd, ended)
 		stopped = true
 	case <-tooMuch:
-		programs.End(cmd, ended)
+		process.End(cmd, ended)
 		stopped = true
 	}
 	return stopped, <-waited

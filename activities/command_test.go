@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/cases"
+	"github.com/switchyard/switchyard/internal/test/cases"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 

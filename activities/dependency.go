@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/process"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/programs"
 )
 
 // defaultWithin bounds starting and checking a dependency whose spec names no time.
@@ -32,7 +32,7 @@ var starting sync.Map
 // programs see the same environment as the tool's own. A dependency that stays down gives precondition_failed.
 func ensureDependencies(ctx context.Context, spec *toolspecs.Spec) *api.Error {
 	for _, d := range spec.Requires.Dependencies {
-		if err := ensure(ctx, d, programs.Env(spec.Entry.Env)); err != nil {
+		if err := ensure(ctx, d, process.Env(spec.Entry.Env)); err != nil {
 			return api.Errorf(api.ErrPreconditionFailed, "%s needs %s, which is not up: %v", spec.Name, d.Name, err)
 		}
 	}
@@ -86,7 +86,7 @@ func check(ctx context.Context, d toolspecs.Dependency, env []string) error {
 		return fmt.Errorf("its check %q failed: %w", strings.Join(d.Check, " "), err)
 	}
 	if result.exitCode != 0 {
-		return fmt.Errorf("its check %q %s%s", strings.Join(d.Check, " "), result.ending, programs.Quoted(": ", result.stderr))
+		return fmt.Errorf("its check %q %s%s", strings.Join(d.Check, " "), result.ending, process.Quoted(": ", result.stderr))
 	}
 	return nil
 }
@@ -94,13 +94,13 @@ func check(ctx context.Context, d toolspecs.Dependency, env []string) error {
 // start starts the dependency and waits until its check succeeds. The program is in a session of its own and shares no
 // pipe with the worker, so that neither ends with the other.
 func start(ctx context.Context, d toolspecs.Dependency, env []string) error {
-	cmd, err := programs.Command(d.Start, "", env)
+	cmd, err := process.Command(d.Start, "", env)
 	if err != nil {
-		return programs.StartError(d.Start[0], err)
+		return process.StartError(d.Start[0], err)
 	}
-	programs.OwnSession(cmd)
+	process.OwnSession(cmd)
 	if err := cmd.Start(); err != nil {
-		return programs.StartError(d.Start[0], err)
+		return process.StartError(d.Start[0], err)
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -131,7 +131,7 @@ func start(ctx context.Context, d toolspecs.Dependency, env []string) error {
 func state(cmd *exec.Cmd, ended <-chan struct{}) string {
 	select {
 	case <-ended:
-		return programs.Ending(cmd)
+		return process.Ending(cmd)
 	default:
 		return "still runs"
 	}

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
 // Secret returns a secret that the toolspec of the call names in entry.secrets. It is read anew each time, so that it can

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
+	"github.com/switchyard/switchyard/internal/spelling"
 )
 
 // Hook is a Go function that runs at one point of the runs whose agents name it. Make one with the function that is called

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
 // MCPKey is where the call's idempotency key stands in the _meta of a call to an MCP server.
@@ -60,7 +60,7 @@ type MCP struct {
 // NewMCP returns the executor. Close ends its connections.
 func NewMCP(o MCPOptions) *MCP {
 	o.Files = cmp.Or(o.Files, defaultFiles())
-	o.Logins = cmp.Or(o.Logins, mcptools.DefaultLogins())
+	o.Logins = cmp.Or(o.Logins, mcpclient.DefaultLogins())
 	return &MCP{options: o, pool: newMCPPool(o)}
 }
 
@@ -74,7 +74,7 @@ func (m *MCP) Close() { m.pool.close() }
 // be repeated. Where nothing was sent yet it makes a new connection and tries again once.
 func (m *MCP) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error) {
 	answer, err := m.call(ctx, spec, args)
-	if lost, ok := errors.AsType[*mcptools.Lost](err); ok && !lost.Sent {
+	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok && !lost.Sent {
 		answer, err = m.call(ctx, spec, args)
 	}
 	if err != nil {
@@ -97,7 +97,7 @@ func (m *MCP) call(ctx context.Context, spec *toolspecs.Spec, args json.RawMessa
 		return Answer{}, e
 	}
 	openQuestions := &mcpQuestions{}
-	request := mcptools.Request{Tool: spec.Entry.Remote, Arguments: args,
+	request := mcpclient.Request{Tool: spec.Entry.Remote, Arguments: args,
 		Progress: func(p api.Progress) { api.ReportProgress(ctx, p) }, Note: openQuestions.note}
 	if call, ok := api.ContextOf(ctx); ok {
 		request.Meta = map[string]any{MCPKey: call.Key}
@@ -116,8 +116,8 @@ func (m *MCP) call(ctx context.Context, spec *toolspecs.Spec, args json.RawMessa
 
 // notListed says of a connection that was lost while the tools were listed that the call was not sent.
 func notListed(err error) error {
-	if lost, ok := errors.AsType[*mcptools.Lost](err); ok {
-		return &mcptools.Lost{Err: lost.Err}
+	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok {
+		return &mcpclient.Lost{Err: lost.Err}
 	}
 	return err
 }
@@ -127,7 +127,7 @@ const maxDifferences = 20
 
 // checkPin returns why the server's tool is not the one that was accepted. What the server now wants models to read is
 // for people alone.
-func checkPin(spec *toolspecs.Spec, tool mcptools.Tool, found bool) error {
+func checkPin(spec *toolspecs.Spec, tool mcpclient.Tool, found bool) error {
 	if !found {
 		return api.Errorf(api.ErrPreconditionFailed, "the MCP server of %s has no tool %q any more; nothing was called. "+
 			"Look at its tools with starter tools import mcp, and correct entry.remote or disable the tool", spec.Name, spec.Entry.Remote)
@@ -137,7 +137,7 @@ func checkPin(spec *toolspecs.Spec, tool mcptools.Tool, found bool) error {
 	}
 	e := api.Errorf(api.ErrPreconditionFailed, "the MCP server changed the tool %q since it was accepted, so nothing was called; "+
 		"look at the difference and run starter tools accept with the file of %s", spec.Entry.Remote, spec.Name)
-	changes := mcptools.Diff(spec, tool)
+	changes := mcpclient.Diff(spec, tool)
 	for _, change := range changes[:min(len(changes), maxDifferences)] {
 		e.Details = append(e.Details, change.String())
 	}
@@ -152,16 +152,16 @@ func checkPin(spec *toolspecs.Spec, tool mcptools.Tool, found bool) error {
 
 // mcpError maps a failure of a call to the closed set.
 func mcpError(err error, spec *toolspecs.Spec) error {
-	if refused, ok := errors.AsType[*mcptools.Refused](err); ok {
+	if refused, ok := errors.AsType[*mcpclient.Refused](err); ok {
 		return refusedError(refused, spec)
 	}
-	if fault, ok := errors.AsType[*mcptools.Fault](err); ok {
+	if fault, ok := errors.AsType[*mcpclient.Fault](err); ok {
 		if spec.Execution.Effect == api.EffectOnce {
 			return api.Errorf(api.ErrOutcomeUnknown, "%v", fault)
 		}
 		return api.Errorf(api.ErrInvalidOutput, "%v", fault)
 	}
-	if lost, ok := errors.AsType[*mcptools.Lost](err); ok {
+	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok {
 		return lostError(lost, spec)
 	}
 	return err
@@ -169,7 +169,7 @@ func mcpError(err error, spec *toolspecs.Spec) error {
 
 // lostError is of the type worker_lost or outcome_unknown where the server may have executed the call: what is lost is
 // its executor, as if it had been a worker.
-func lostError(lost *mcptools.Lost, spec *toolspecs.Spec) error {
+func lostError(lost *mcpclient.Lost, spec *toolspecs.Spec) error {
 	switch {
 	case !lost.Sent:
 		e := api.Errorf(api.ErrPreconditionFailed, "%v; nothing was called", lost)
@@ -185,7 +185,7 @@ func lostError(lost *mcptools.Lost, spec *toolspecs.Spec) error {
 // codeInvalidParams is JSON-RPC's for arguments that are wrong.
 const codeInvalidParams = -32602
 
-func refusedError(r *mcptools.Refused, spec *toolspecs.Spec) error {
+func refusedError(r *mcpclient.Refused, spec *toolspecs.Spec) error {
 	after := api.Duration(RetryAfter(r.Header, time.Now()))
 	switch {
 	case r.Code == codeInvalidParams:
@@ -193,7 +193,7 @@ func refusedError(r *mcptools.Refused, spec *toolspecs.Spec) error {
 	case r.Status == http.StatusUnauthorized, r.Status == http.StatusForbidden:
 		return api.Errorf(api.ErrPreconditionFailed, "%v; check entry.auth and the secret that it names", r)
 	case r.Status == http.StatusBadGateway, r.Status == http.StatusGatewayTimeout:
-		return lostError(&mcptools.Lost{Sent: true, Err: r}, spec)
+		return lostError(&mcpclient.Lost{Sent: true, Err: r}, spec)
 	case r.Busy():
 		return api.Transient(r, after)
 	default:

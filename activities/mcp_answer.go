@@ -8,8 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
 // maxInline is how many bytes of an image or another binary part stand in the answer itself; more are in a file.
@@ -32,7 +32,7 @@ type mcpPart struct {
 }
 
 // answerOf turns a tool's answer into one JSON value. A tool that says that it failed gives a plain error.
-func (m *MCP) answerOf(got mcptools.Answer, spec *toolspecs.Spec) (Answer, error) {
+func (m *MCP) answerOf(got mcpclient.Answer, spec *toolspecs.Spec) (Answer, error) {
 	text, isText := joinedText(got.Content)
 	if got.IsError {
 		return Answer{}, toolFailure(got, text)
@@ -63,7 +63,7 @@ func joinedText(content []mcp.Content) (text string, all bool) {
 }
 
 // toolFailure is what the tool says of its failure, in its own words.
-func toolFailure(got mcptools.Answer, text string) error {
+func toolFailure(got mcpclient.Answer, text string) error {
 	if text == "" {
 		text = string(got.Structured)
 	}

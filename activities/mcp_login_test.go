@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/mcpserver"
+	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/test/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
 // guardedBench is an executor and the toolspec of a tool behind a login, of a person who has logged in for the import.
@@ -22,7 +22,7 @@ func guardedBench(t *testing.T) (*mcpserver.Guarded, *MCP, *toolspecs.Spec) {
 	t.Cleanup(g.CloseClientConnections)
 	entry := toolspecs.Entry{Type: api.KindMCP, URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"}, Remote: "echo",
 		Auth: &toolspecs.Auth{Type: toolspecs.AuthOAuth}, AnswerWithin: api.Duration(time.Minute)}
-	c, err := mcptools.Connect(t.Context(), &entry, mcptools.Options{Login: mcpserver.Browse})
+	c, err := mcpclient.Connect(t.Context(), &entry, mcpclient.Options{Login: mcpserver.Browse})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/testserver"
+	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
 // How long a connection that no call uses is kept.
@@ -29,7 +29,7 @@ type mcpKey struct {
 
 // mcpPool has the connections to MCP servers of one process.
 type mcpPool struct {
-	options  mcptools.Options
+	options  mcpclient.Options
 	idle     time.Duration
 	runIdle  time.Duration
 	closeAll sync.WaitGroup
@@ -46,7 +46,7 @@ type mcpPool struct {
 type mcpConn struct {
 	// ready is closed when conn or err is set.
 	ready chan struct{}
-	conn  *mcptools.Connection
+	conn  *mcpclient.Connection
 	err   error
 	// turn has one place where calls must follow one another; else it is nil.
 	turn chan struct{}
@@ -60,15 +60,15 @@ func newMCPPool(o MCPOptions) *mcpPool {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &mcpPool{
 		ctx: ctx, cancel: cancel,
-		options: mcptools.Options{Dir: o.Dir, Log: o.Log, Inside: o.Inside, ConnectTimeout: o.ConnectTimeout, MaxMessage: o.MaxMessage,
-			Logins: mcptools.NewLogins(o.Logins)},
+		options: mcpclient.Options{Dir: o.Dir, Log: o.Log, Inside: o.Inside, ConnectTimeout: o.ConnectTimeout, MaxMessage: o.MaxMessage,
+			Logins: mcpclient.NewLogins(o.Logins)},
 		idle: cmp.Or(o.IdleTimeout, defaultMCPIdle), runIdle: cmp.Or(o.IdleTimeout, defaultMCPRunIdle),
 		conns: map[mcpKey]*mcpConn{},
 	}
 }
 
 // acquire returns a connection for one call of the spec; release must be called when the call is over.
-func (p *mcpPool) acquire(ctx context.Context, spec *toolspecs.Spec) (conn *mcptools.Connection, release func(), err error) {
+func (p *mcpPool) acquire(ctx context.Context, spec *toolspecs.Spec) (conn *mcpclient.Connection, release func(), err error) {
 	key, err := mcpKeyOf(ctx, spec)
 	if err != nil {
 		return nil, nil, err
@@ -157,7 +157,7 @@ func (p *mcpPool) open(ctx context.Context, key mcpKey, spec *toolspecs.Spec, as
 	p.closeAll.Go(func() {
 		defer close(c.ready)
 		defer done()
-		c.conn, c.err = mcptools.Connect(within, &entry, options)
+		c.conn, c.err = mcpclient.Connect(within, &entry, options)
 		if c.err != nil && within != p.ctx && ctx.Err() != nil {
 			c.err = fmt.Errorf("%w: %w", errAbandoned, c.err)
 		}

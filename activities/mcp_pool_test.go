@@ -10,16 +10,16 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/mcpserver"
+	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/test/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
 // What went wrong between us and a server becomes an error of the closed set by what may have happened and by what the
 // tool's effect allows.
 func TestMCPErrors(t *testing.T) {
 	refused := func(status, code int) error {
-		return &mcptools.Refused{Status: status, Code: code, Message: "no", Header: http.Header{"Retry-After": {"7"}}}
+		return &mcpclient.Refused{Status: status, Code: code, Message: "no", Header: http.Header{"Retry-After": {"7"}}}
 	}
 	cause := errors.New("connection reset")
 	tests := []struct {
@@ -29,11 +29,11 @@ func TestMCPErrors(t *testing.T) {
 		want      api.ErrorType
 		retryable bool
 	}{
-		{"lost before it was sent", &mcptools.Lost{Err: cause}, api.EffectOnce, api.ErrPreconditionFailed, true},
-		{"lost", &mcptools.Lost{Sent: true, Err: cause}, api.EffectIdempotent, api.ErrExecution, true},
-		{"lost, once", &mcptools.Lost{Sent: true, Err: cause}, api.EffectOnce, api.ErrOutcomeUnknown, false},
-		{"no answer", &mcptools.Fault{Reason: "talks nonsense"}, api.EffectRead, api.ErrInvalidOutput, false},
-		{"no answer, once", &mcptools.Fault{Reason: "talks nonsense"}, api.EffectOnce, api.ErrOutcomeUnknown, false},
+		{"lost before it was sent", &mcpclient.Lost{Err: cause}, api.EffectOnce, api.ErrPreconditionFailed, true},
+		{"lost", &mcpclient.Lost{Sent: true, Err: cause}, api.EffectIdempotent, api.ErrExecution, true},
+		{"lost, once", &mcpclient.Lost{Sent: true, Err: cause}, api.EffectOnce, api.ErrOutcomeUnknown, false},
+		{"no answer", &mcpclient.Fault{Reason: "talks nonsense"}, api.EffectRead, api.ErrInvalidOutput, false},
+		{"no answer, once", &mcpclient.Fault{Reason: "talks nonsense"}, api.EffectOnce, api.ErrOutcomeUnknown, false},
 		{"arguments", refused(0, -32602), api.EffectRead, api.ErrValidation, false},
 		{"login", refused(401, 0), api.EffectRead, api.ErrPreconditionFailed, false},
 		{"forbidden", refused(403, 0), api.EffectRead, api.ErrPreconditionFailed, false},
@@ -54,7 +54,7 @@ func TestMCPErrors(t *testing.T) {
 			t.Errorf("the next attempt is after %s", e.RetryAfter)
 		}
 	}
-	if err := notListed(&mcptools.Lost{Sent: true, Err: cause}); api.AsError(mcpError(err, &toolspecs.Spec{})).Type != api.ErrPreconditionFailed {
+	if err := notListed(&mcpclient.Lost{Sent: true, Err: cause}); api.AsError(mcpError(err, &toolspecs.Spec{})).Type != api.ErrPreconditionFailed {
 		t.Errorf("a list that was lost is taken for a call: %v", err)
 	}
 	if err := notListed(cause); !errors.Is(err, cause) {

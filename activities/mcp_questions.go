@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
+	"github.com/switchyard/switchyard/internal/mcpclient"
 )
 
 // mcpQuestions are what a server asks people in the middle of one call.
@@ -16,20 +16,20 @@ type mcpQuestions struct {
 }
 
 // ask turns a server's question into one that stands in the run.
-func (q *mcpQuestions) ask(ctx context.Context, text string, schema json.RawMessage) (mcptools.Reply, error) {
+func (q *mcpQuestions) ask(ctx context.Context, text string, schema json.RawMessage) (mcpclient.Reply, error) {
 	reply, err := Ask(ctx, text, schema)
 	if err != nil {
-		return mcptools.Reply{}, err
+		return mcpclient.Reply{}, err
 	}
 	if reply.Decline {
-		return mcptools.Reply{Declined: true}, nil
+		return mcpclient.Reply{Declined: true}, nil
 	}
 	var content map[string]any
 	if err := json.Unmarshal(reply.Value, &content); err != nil {
 		q.note("the reply is no form, which is all that MCP servers take, so the question counts as declined")
-		return mcptools.Reply{Declined: true}, nil
+		return mcpclient.Reply{Declined: true}, nil
 	}
-	return mcptools.Reply{Content: content}, nil
+	return mcpclient.Reply{Content: content}, nil
 }
 
 func (q *mcpQuestions) note(text string) {

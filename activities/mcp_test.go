@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/mcpserver"
+	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/test/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 type mcpBench struct {
 	*MCP
 	entry toolspecs.Entry
-	pins  map[string]mcptools.Tool
+	pins  map[string]mcpclient.Tool
 }
 
 func stdioBench(t *testing.T) *mcpBench {
@@ -48,9 +48,9 @@ func newMCPBench(t *testing.T, entry toolspecs.Entry, o MCPOptions) *mcpBench {
 	if o.Files == "" {
 		o.Files = filepath.Join(t.TempDir(), "files")
 	}
-	b := &mcpBench{MCP: NewMCP(o), entry: entry, pins: map[string]mcptools.Tool{}}
+	b := &mcpBench{MCP: NewMCP(o), entry: entry, pins: map[string]mcpclient.Tool{}}
 	t.Cleanup(b.Close)
-	c, err := mcptools.Connect(t.Context(), &entry, mcptools.Options{})
+	c, err := mcpclient.Connect(t.Context(), &entry, mcpclient.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

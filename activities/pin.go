@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
 
 // Pin fixes the tools of a run, and those of the sub-agents below it, as the catalog has them now, and the provider of

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/outbound"
+	"github.com/switchyard/switchyard/internal/outbound"
 )
 
 // Bounds of what is read of a server's answer and of its refusal, in bytes, and told of the latter, in characters.

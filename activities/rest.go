@@ -10,8 +10,8 @@ import (
 	"net/url"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
 // REST executes tools of the kind rest: one HTTP request, made of the spec's templates and the arguments.

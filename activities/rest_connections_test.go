@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/outbound"
+	"github.com/switchyard/switchyard/internal/outbound"
 )
 
 // A tool whose calls may be repeated uses a connection again; one of the effect once does not. So a server that closes a

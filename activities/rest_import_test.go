@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/cases"
-	"github.com/switchyard/switchyard/internal/testserver"
+	"github.com/switchyard/switchyard/internal/test/cases"
+	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/templates"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/outbound"
-	"github.com/switchyard/switchyard/toolspecs/templates"
 )
 
 // filling fills the templates of one request and gathers what arguments cannot be put into it.

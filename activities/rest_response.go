@@ -14,9 +14,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/extract"
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/extract"
-	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
 const (

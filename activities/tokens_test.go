@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/cases"
+	"github.com/switchyard/switchyard/internal/test/cases"
 )
 
 // realTexts returns source code and prose of the Go installation.

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/outbound"
+	"github.com/switchyard/switchyard/internal/outbound"
 )
 
 // Headers of what the webhook is told. The signature is sha256= and the HMAC-SHA256, in hexadecimal, of the timestamp, a dot and

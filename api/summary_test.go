@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard/internal/cases"
+	"github.com/switchyard/switchyard/internal/test/cases"
 	"pgregory.net/rapid"
 )
 

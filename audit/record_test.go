@@ -12,7 +12,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
-	"github.com/switchyard/switchyard/internal/golden"
+	"github.com/switchyard/switchyard/internal/test/golden"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"

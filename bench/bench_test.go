@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/switchyard/switchyard/internal/testserver"
+	"github.com/switchyard/switchyard/internal/test/testserver"
 )
 
 // TestMain is the bench's own MCP server or worker where the bench starts one.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
 // serveMCP is the argument with which this program is an MCP server with one tool that answers at once.
@@ -41,7 +41,7 @@ func pingSpec(ctx context.Context) (toolspecs.Spec, error) {
 	spec := toolspecs.Spec{Name: "ping", Version: "1.0.0", Description: "Says what it is told.",
 		Entry:     toolspecs.Entry{Type: api.KindMCP, Argv: []string{program, serveMCP}},
 		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead}}
-	server, err := mcptools.Connect(ctx, &spec.Entry, mcptools.Options{})
+	server, err := mcpclient.Connect(ctx, &spec.Entry, mcpclient.Options{})
 	if err != nil {
 		return spec, err
 	}

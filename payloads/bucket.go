@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard/toolspecs/spelling"
+	"github.com/switchyard/switchyard/internal/spelling"
 )
 
 const (

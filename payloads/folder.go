@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/switchyard/switchyard/toolspecs/changes"
+	"github.com/switchyard/switchyard/internal/filewatch"
 )
 
 // folder is a store in a folder, which workers on several machines may share: each blob is a file ab/abcd….
@@ -96,7 +96,7 @@ func (f folder) get(_ context.Context, key string) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("the payload store %s has no file %s: it was removed, or another store is meant; restore it, or name the right store", f, path)
 	case err != nil:
-		return nil, fmt.Errorf("the payload store %s: %s: %s", f, path, changes.Reason(err))
+		return nil, fmt.Errorf("the payload store %s: %s: %s", f, path, filewatch.Reason(err))
 	}
 	return data, nil
 }

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/filewatch"
+	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/accept"
-	"github.com/switchyard/switchyard/toolspecs/changes"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
 // acceptFlags say what is accepted, and how servers are reached.
@@ -78,7 +78,7 @@ type acceptedTool struct {
 	// Accepted says that the new pin was written.
 	Accepted bool `json:"accepted,omitempty"`
 
-	now mcptools.Tool
+	now mcpclient.Tool
 }
 
 func (t acceptedTool) open() bool { return t.State == acceptChanged || t.State == acceptNew }
@@ -146,7 +146,7 @@ type comparedFile struct {
 }
 
 func (c *comparer) file(ctx context.Context, path string) error {
-	data, err := changes.ReadFile(path, maxLintBytes)
+	data, err := filewatch.ReadFile(path, maxLintBytes)
 	if err != nil {
 		return failure(exitUsage, "%s: %w", path, pathError(path, err))
 	}
@@ -170,7 +170,7 @@ func (c *comparer) file(ctx context.Context, path string) error {
 func (c *comparer) compare(path string, spec *toolspecs.Spec, pinned bool) acceptedTool {
 	t := acceptedTool{Tool: spec.Name, File: path, Remote: spec.Entry.Remote, State: acceptSame}
 	listed, err := c.servers.tools(spec.Entry)
-	i := slices.IndexFunc(listed, func(remote mcptools.Tool) bool { return remote.Name == spec.Entry.Remote })
+	i := slices.IndexFunc(listed, func(remote mcpclient.Tool) bool { return remote.Name == spec.Entry.Remote })
 	switch {
 	case err != nil:
 		t.State, t.Problem = acceptUnreachable, err.Error()
@@ -188,7 +188,7 @@ func (c *comparer) compare(path string, spec *toolspecs.Spec, pinned bool) accep
 	default:
 		return t
 	}
-	for _, change := range mcptools.Diff(spec, t.now) {
+	for _, change := range mcpclient.Diff(spec, t.now) {
 		t.Changes = append(t.Changes, change.String())
 	}
 	return t
@@ -268,8 +268,8 @@ func (c *comparer) write() error {
 }
 
 // acceptedOf returns what the servers say of a file's tools that are to be accepted.
-func (c *comparer) acceptedOf(path string) map[string]mcptools.Tool {
-	remotes := map[string]mcptools.Tool{}
+func (c *comparer) acceptedOf(path string) map[string]mcpclient.Tool {
+	remotes := map[string]mcpclient.Tool{}
 	for _, t := range c.tools {
 		if t.File == path && t.open() {
 			remotes[t.Tool] = t.now

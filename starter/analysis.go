@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
-	"github.com/switchyard/switchyard/audit/pictures"
+	"github.com/switchyard/switchyard/audit/html"
 	"go.temporal.io/sdk/client"
 )
 
@@ -25,7 +25,7 @@ const readAtOnce = 16
 func (a *app) reportCommand() *cobra.Command {
 	var runs selection
 	var t audit.Thresholds
-	var html string
+	var asHTML string
 	var slow time.Duration
 	cmd := &cobra.Command{
 		Use: "report", Short: "Tell what runs cost, how their calls went, and what is slow",
@@ -50,7 +50,7 @@ With --html the report is a page with charts, which needs no network: also by ag
 		Args: arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t.Slow = api.Duration(slow)
-			if err := cmp.Or(runs.check(cmd), checkThresholds(cmd, t), checkPage(cmd, "--html", html)); err != nil {
+			if err := cmp.Or(runs.check(cmd), checkThresholds(cmd, t), checkPage(cmd, "--html", asHTML)); err != nil {
 				return err
 			}
 			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
@@ -61,14 +61,14 @@ With --html the report is a page with charts, which needs no network: also by ag
 				if err := a.evaluated(ctx, c, list); err != nil {
 					return err
 				}
-				page := pictures.Report{Of: changedFlags(cmd, "html")}
+				page := html.Report{Of: changedFlags(cmd, "html")}
 				found, missed, err := analyse(ctx, c, list, runs.tool, t, page.AddRun)
 				if err != nil {
 					return err
 				}
 				page.Found, page.Notes, page.Now = found.Report(), notIn(list, runs.limit, missed), time.Now()
-				if html != "" {
-					return a.writePage("--html", html, page.Write, missed.unread)
+				if asHTML != "" {
+					return a.writePage("--html", asHTML, page.Write, missed.unread)
 				}
 				return a.printAnalysis(page.Found, page.Notes, missed.unread)
 			})
@@ -79,7 +79,7 @@ With --html the report is a page with charts, which needs no network: also by ag
 	cmd.Flags().DurationVar(&slow, "slow", 5*time.Second, "`duration` from which on calls are slow")
 	cmd.Flags().Float64Var(&t.Waste, "waste", 1.2, "calls that take more than so many `times` the estimated tokens are wasteful")
 	cmd.Flags().Float64Var(&t.Accuracy, "accuracy", 0.8, "calls are inaccurate where the smaller of the estimated and the actual tokens is less than this `part` of the larger")
-	cmd.Flags().StringVar(&html, "html", "", "`file` to write a page with charts to; - is standard output")
+	cmd.Flags().StringVar(&asHTML, "html", "", "`file` to write a page with charts to; - is standard output")
 	return cmd
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/internal/testserver"
+	"github.com/switchyard/switchyard/internal/test/testserver"
 	"go.temporal.io/api/workflowservice/v1"
 )
 

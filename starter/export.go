@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
-	"github.com/switchyard/switchyard/audit/columns"
+	"github.com/switchyard/switchyard/audit/export"
 	"go.temporal.io/sdk/client"
 )
 
@@ -129,7 +129,7 @@ func (a *app) recordsOf(ctx context.Context, c client.Client, list []listedRun, 
 const sealed = ".jsonl"
 
 // exporters are the kinds of file that records are written to, by what the file's name ends in.
-var exporters = map[string]func(io.Writer) audit.Exporter{sealed: audit.NewJSONExport, ".csv": audit.NewCSVExport, ".parquet": columns.NewExport}
+var exporters = map[string]func(io.Writer) audit.Exporter{sealed: audit.NewJSONExport, ".csv": audit.NewCSVExport, ".parquet": export.NewExport}
 
 // fileKind is what a file's name ends in, as exporters have it.
 func fileKind(path string) string { return strings.ToLower(filepath.Ext(path)) }
@@ -139,7 +139,7 @@ func (a *app) exportRecords(path string, records iter.Seq2[api.Record, error], m
 	var n int
 	var seal string
 	err := streamWhole("--file", path, 0o600, func(w io.Writer) (err error) {
-		n, seal, err = export(exporters[fileKind(path)](w), records)
+		n, seal, err = exportTo(exporters[fileKind(path)](w), records)
 		return err
 	})
 	if err != nil {
@@ -159,7 +159,7 @@ func (a *app) exportRecords(path string, records iter.Seq2[api.Record, error], m
 	return cmp.Or(a.println(text), missing.err())
 }
 
-func export(x audit.Exporter, records iter.Seq2[api.Record, error]) (n int, seal string, err error) {
+func exportTo(x audit.Exporter, records iter.Seq2[api.Record, error]) (n int, seal string, err error) {
 	for r, err := range records {
 		if err != nil {
 			return n, "", err

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/changes"
 )
 
 // hinted is an error with what to do about it, which is told last.
@@ -29,7 +29,7 @@ func (a *app) cannotRun(path, kind string, c *catalogFlags, err error, load func
 	if !ok {
 		return err
 	}
-	if data, err := changes.ReadFile(path, maxLintBytes); err == nil {
+	if data, err := filewatch.ReadFile(path, maxLintBytes); err == nil {
 		if other := kindOf(path, data); other != "" && other != kind {
 			return a.otherKind(path, kind, other)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
+	"github.com/switchyard/switchyard/internal/spelling"
 )
 
 // flagProblem says in our words what is wrong with a flag of a command line.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/imports"
-	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
 // maxImport bounds what is imported, in bytes.

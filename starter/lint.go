@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/filewatch"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/changes"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/policies"
-	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
 // The kinds of file that lint knows.
@@ -169,11 +169,11 @@ func (l *linter) path(path string) error {
 }
 
 func (l *linter) file(path string) error {
-	data, err := changes.ReadFile(path, maxLintBytes)
+	data, err := filewatch.ReadFile(path, maxLintBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return err
 	} else if err != nil {
-		return toolspecs.Faults{{File: path, Message: "cannot be read: " + changes.Reason(err)}}
+		return toolspecs.Faults{{File: path, Message: "cannot be read: " + filewatch.Reason(err)}}
 	}
 	kind := l.kind
 	if kind == lintAuto {

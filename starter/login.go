@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
-	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
 // oauthFlags say how a login at an MCP server is made.
@@ -75,8 +75,8 @@ func loginsFlag(set *pflag.FlagSet, folder *string) {
 	set.StringVar(folder, "logins", "", "`folder` for the tokens of logins at MCP servers (default switchyard/logins in the user's folder for configuration, as the worker's)")
 }
 
-func loginsIn(folder string) *mcptools.Logins {
-	return mcptools.NewLogins(cmp.Or(folder, mcptools.DefaultLogins()))
+func loginsIn(folder string) *mcpclient.Logins {
+	return mcpclient.NewLogins(cmp.Or(folder, mcpclient.DefaultLogins()))
 }
 
 // maxAddress bounds a line with an address, in bytes.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/internal/mcpserver"
+	"github.com/switchyard/switchyard/internal/test/mcpserver"
 )
 
 // typist is standard input of a person who follows what starter prints.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
 // mcpServers asks MCP servers for their tools, each once, as a worker of this machine and environment would.
@@ -19,20 +19,20 @@ type mcpServers struct {
 	dir string
 	// login has a person log in, and logins are where the tokens of that are kept; see mcptools.Options.
 	login  func(ctx context.Context, address string) (string, error)
-	logins *mcptools.Logins
+	logins *mcpclient.Logins
 	known  map[string]askedServer
-	open   []*mcptools.Connection
+	open   []*mcpclient.Connection
 }
 
 // askedServer is what a server said, or why it said nothing.
 type askedServer struct {
-	tools []mcptools.Tool
+	tools []mcpclient.Tool
 	err   error
 }
 
 // tools returns the tools of the server that an entry reaches. With an answer_within it is told that it may ask people:
 // some servers list more tools then.
-func (s *mcpServers) tools(e toolspecs.Entry) ([]mcptools.Tool, error) {
+func (s *mcpServers) tools(e toolspecs.Entry) ([]mcpclient.Tool, error) {
 	key, err := api.EncodeJSON(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env, Secrets: e.Secrets, URL: e.URL, Headers: e.Headers, Auth: e.Auth,
 		Allow: e.Allow, AnswerWithin: min(e.AnswerWithin, 1)})
 	if err != nil {
@@ -49,8 +49,8 @@ func (s *mcpServers) tools(e toolspecs.Entry) ([]mcptools.Tool, error) {
 	return asked.tools, asked.err
 }
 
-func (s *mcpServers) ask(e toolspecs.Entry) ([]mcptools.Tool, error) {
-	conn, err := mcptools.Connect(s.ctx, &e, mcptools.Options{Dir: s.dir, Inside: insideHosts(), Asks: e.AnswerWithin > 0,
+func (s *mcpServers) ask(e toolspecs.Entry) ([]mcpclient.Tool, error) {
+	conn, err := mcpclient.Connect(s.ctx, &e, mcpclient.Options{Dir: s.dir, Inside: insideHosts(), Asks: e.AnswerWithin > 0,
 		Login: s.login, Logins: s.logins})
 	if err != nil {
 		return nil, &unlisted{err}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/switchyard/switchyard/internal/mcpserver"
-	"github.com/switchyard/switchyard/internal/testserver"
+	"github.com/switchyard/switchyard/internal/test/mcpserver"
+	"github.com/switchyard/switchyard/internal/test/testserver"
 )
 
 // TestMain makes the test binary serve as the programs of scripts: starter, and an MCP server.

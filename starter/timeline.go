@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit/pictures"
+	"github.com/switchyard/switchyard/audit/html"
 	"go.temporal.io/sdk/client"
 )
 
@@ -33,7 +33,7 @@ A run that goes on is drawn as far as it has come. With --tree the calls of the 
 		Args:    arguments(0, "RUN"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return checkPage(cmd, "--file", file) },
 		RunE: a.onRun(&ref, func(ctx context.Context, c client.Client, run *runReference) error {
-			t, err := pictures.ReadTimeline(ctx, c, run.workflowID, run.runID, tree)
+			t, err := html.ReadTimeline(ctx, c, run.workflowID, run.runID, tree)
 			if err != nil {
 				return a.lookupError(run.workflowID, run.runID, err)
 			}

@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
-	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
 // hooksFile is the hooks of an agent file. Which hooks there are only the workers know: they are Go functions.

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs/policies"
-	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
 // maxAgentRules bounds the rules of one agent, in bytes: every sub-agent's run begins with those of all agents above it.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/templates"
+	"github.com/switchyard/switchyard/internal/templates"
 )
 
 // promptNames are the arguments that are a sub-agent's prompt where the tool has no template.

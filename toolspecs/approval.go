@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/templates"
 	"github.com/switchyard/switchyard/toolspecs/policies"
-	"github.com/switchyard/switchyard/toolspecs/templates"
 )
 
 // Which calls of a tool wait for approval, as Approval.When says.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsonpath"
 )
 
 // Arguments reads the text of a call's arguments as its caller wrote it and returns them validated: compact JSON,

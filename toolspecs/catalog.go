@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
 
 // Catalog is a set of compiled tools with different names. It does not change.

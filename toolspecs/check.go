@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsonpath"
 )
 
 // finding is one thing wrong with a spec, before anyone knows in which file and line.

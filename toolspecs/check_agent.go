@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
-	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
 // agent checks an agent tool. What no activity executes cannot be tried again by one, wait for one, or have its

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
+	"github.com/switchyard/switchyard/internal/spelling"
 )
 
 const (

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/internal/templates"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
-	"github.com/switchyard/switchyard/toolspecs/templates"
 )
 
 // laneKinds are the kinds whose calls take the slots of their tool's lane. An instance, an agent and a person are reached in

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsonpath"
 )
 
 // The connections that an MCP tool's calls may share.

@@ -5,8 +5,8 @@ import (
 	"net/url"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
-	"github.com/switchyard/switchyard/toolspecs/outbound"
+	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/outbound"
 )
 
 // AuthOAuth is the type of Auth whose secret a login gives.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
-	"github.com/switchyard/switchyard/toolspecs/outbound"
+	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/outbound"
 )
 
 var (

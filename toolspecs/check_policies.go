@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 

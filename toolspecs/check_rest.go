@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/extract"
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
-	"github.com/switchyard/switchyard/toolspecs/outbound"
-	"github.com/switchyard/switchyard/toolspecs/templates"
+	"github.com/switchyard/switchyard/internal/extract"
+	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/templates"
 )
 
 // The encodings of a request's body.

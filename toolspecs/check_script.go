@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsonpath"
 )
 
 // interpreter is a family of programs that run a text of their command line as a program. An argument within that text

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/cases"
+	"github.com/switchyard/switchyard/internal/test/cases"
 )
 
 type schemaGroup struct {

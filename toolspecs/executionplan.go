@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsonpath"
 )
 
 // What a toolspec says of the execution plans of its tool's calls.

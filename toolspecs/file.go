@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
-	"github.com/switchyard/switchyard/toolspecs/strictyaml"
 )
 
 // Fault is one thing wrong in a file: where, what, and a hint on what to do.

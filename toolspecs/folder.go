@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/changes"
-	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+	"github.com/switchyard/switchyard/internal/filewatch"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
 // folder is a folder of toolspecs: what its files say, and which version of each is in effect. It reads and compiles only
@@ -36,7 +36,7 @@ type folder struct {
 type specFileState struct {
 	// read is when the file was read last, and stamp how it stood then.
 	read  time.Time
-	stamp changes.Stamp
+	stamp filewatch.Stamp
 	// latest is what the file says; good is the version in effect, nil for none.
 	latest, good *reading
 	// wrong is why latest is not in effect.
@@ -86,10 +86,10 @@ func (f *folder) path(name string) string { return filepath.Join(f.dir, filepath
 
 // fetch reads a file without decoding it: enough to tell whether it has changed.
 func (f *folder) fetch(root *os.Root, name string) (*reading, []byte) {
-	data, err := changes.ReadLimited(root.FS(), name, maxSpecBytes)
+	data, err := filewatch.ReadLimited(root.FS(), name, maxSpecBytes)
 	if err != nil {
-		fault := Fault{File: f.path(name), Message: "cannot be read: " + changes.Reason(err)}
-		return &reading{file: fault.File, failed: true, digest: changes.Reason(err), faults: Faults{fault}}, nil
+		fault := Fault{File: f.path(name), Message: "cannot be read: " + filewatch.Reason(err)}
+		return &reading{file: fault.File, failed: true, digest: filewatch.Reason(err), faults: Faults{fault}}, nil
 	}
 	return &reading{file: f.path(name), digest: api.Digest(data)}, data
 }
@@ -212,7 +212,7 @@ func (f *folder) look() (*os.Root, snapshot) {
 	}
 	for _, file := range f.files {
 		for path := range file.latest.others {
-			seen.others[path] = changes.StampOf(os.Stat(path))
+			seen.others[path] = filewatch.StampOf(os.Stat(path))
 		}
 	}
 	return root, seen
@@ -222,7 +222,7 @@ func (f *folder) look() (*os.Root, snapshot) {
 func (f *folder) closed(dirs map[string]error) Faults {
 	var faults Faults
 	for name, err := range dirs {
-		faults = append(faults, Fault{File: f.path(name), Message: "cannot be read: " + changes.Reason(err)})
+		faults = append(faults, Fault{File: f.path(name), Message: "cannot be read: " + filewatch.Reason(err)})
 	}
 	return faults
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/golden"
+	"github.com/switchyard/switchyard/internal/test/golden"
 )
 
 // FuzzDecode feeds any bytes to every decoder: they give a value or faults with a place, and never panic or hang. What

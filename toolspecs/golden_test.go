@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/golden"
+	"github.com/switchyard/switchyard/internal/test/golden"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/templates"
+	"github.com/switchyard/switchyard/internal/templates"
 )
 
 // questionName is the argument that is a human tool's question where the tool has no template.

@@ -8,8 +8,8 @@ import (
 	"unicode"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
+	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/spelling"
 )
 
 // preparer brings arguments into the form that is validated: unknown ones found, defaults filled in, and in lenient

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard/toolspecs/changes"
+	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
@@ -24,7 +24,7 @@ type difference struct {
 // change is a file with other content than before.
 type change struct {
 	name  string
-	stamp changes.Stamp
+	stamp filewatch.Stamp
 	*reading
 	data []byte
 }
@@ -75,7 +75,7 @@ func (f *folder) compareGone(name string, before snapshot, d *difference) {
 }
 
 func sameClosed(a, b map[string]error) bool {
-	return maps.EqualFunc(a, b, func(x, y error) bool { return changes.Reason(x) == changes.Reason(y) })
+	return maps.EqualFunc(a, b, func(x, y error) bool { return filewatch.Reason(x) == filewatch.Reason(y) })
 }
 
 func (f *folder) compareFile(root *os.Root, name string, before snapshot, now time.Time, d *difference) {
@@ -88,7 +88,7 @@ func (f *folder) compareFile(root *os.Root, name string, before snapshot, now ti
 		return
 	}
 	r, data := f.fetch(root, name)
-	if again := changes.StampOf(fs.Stat(root.FS(), name)); !again.Same(stamp) {
+	if again := filewatch.StampOf(fs.Stat(root.FS(), name)); !again.Same(stamp) {
 		d.unsettled = true // it was written while we read
 		return
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
+	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/spelling"
 )
 
 const draft2020 = "https://json-schema.org/draft/2020-12/schema"

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/switchyard/switchyard/toolspecs/spelling"
+	"github.com/switchyard/switchyard/internal/spelling"
 )
 
 // referenceTargets are the places of a schema that a $ref may lead to.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard/toolspecs/changes"
+	"github.com/switchyard/switchyard/internal/filewatch"
 )
 
 // snapshot is how a folder stood at one moment, without what is in its files.
@@ -17,7 +17,7 @@ type snapshot struct {
 	// lost says why the folder could not be read; then there is nothing else.
 	lost error
 	// files are its toolspec files by name; others are files that these depend on, by path.
-	files, others map[string]changes.Stamp
+	files, others map[string]filewatch.Stamp
 	// dirs are the folder, as ".", and the folders in it; closed are those that could not be read.
 	dirs   map[string]fs.FileInfo
 	closed map[string]error
@@ -42,7 +42,7 @@ func (s snapshot) without(name string) bool {
 // snapshotOf looks at the toolspec files below fsys: *.yaml and *.yml, other than hidden ones. Links to folders are not
 // followed.
 func snapshotOf(fsys fs.FS) snapshot {
-	s := snapshot{files: map[string]changes.Stamp{}, others: map[string]changes.Stamp{}, dirs: map[string]fs.FileInfo{}, closed: map[string]error{}}
+	s := snapshot{files: map[string]filewatch.Stamp{}, others: map[string]filewatch.Stamp{}, dirs: map[string]fs.FileInfo{}, closed: map[string]error{}}
 	// What goes wrong is kept beside what went well.
 	_ = fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -68,7 +68,7 @@ func (s *snapshot) add(fsys fs.FS, name string, entry fs.DirEntry) error {
 		}
 	case ext == ".yaml" || ext == ".yml":
 		info, err := fs.Stat(fsys, name)
-		s.files[name] = changes.StampOf(info, err)
+		s.files[name] = filewatch.StampOf(info, err)
 	}
 	return nil
 }

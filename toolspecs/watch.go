@@ -9,12 +9,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard/toolspecs/changes"
+	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
 // DefaultReloadInterval is how often a watched folder is looked at where nothing else is configured.
-const DefaultReloadInterval = changes.DefaultInterval
+const DefaultReloadInterval = filewatch.DefaultInterval
 
 // WatchConfig says what to watch. The zero value of a field means its default.
 type WatchConfig struct {
@@ -169,7 +169,7 @@ func (w *Watcher) run() {
 		<-w.stop
 		return
 	}
-	changes.Loop{Interval: w.interval, Folders: w.watched, Look: w.reload, OnPolling: w.onPolling}.Run(w.stop)
+	filewatch.Loop{Interval: w.interval, Folders: w.watched, Look: w.reload, OnPolling: w.onPolling}.Run(w.stop)
 }
 
 func (w *Watcher) watched() map[string]fs.FileInfo {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/histories"
+	"github.com/switchyard/switchyard/internal/test/histories"
 	sdkpb "go.temporal.io/api/sdk/v1"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/histories"
+	"github.com/switchyard/switchyard/internal/test/histories"
 	"github.com/switchyard/switchyard/workflows"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/interceptor"

@@ -9,9 +9,9 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/imports"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
 // noPin stands in for a pin that is missing, so that the rest of a spec can be read and checked.
@@ -45,7 +45,7 @@ func Decode(file string, data []byte, o toolspecs.Options) (specs []toolspecs.Sp
 // File returns a toolspec file in which each of the named tools says what its server's tool says now: pin, description,
 // input schema and, where the spec has one, output schema. With pinsOnly it is the pin alone. The error says why a
 // server's tool cannot be taken over, such as a schema that is none; nothing is to be written then.
-func File(file string, data []byte, o toolspecs.Options, remotes map[string]mcptools.Tool, pinsOnly bool) ([]byte, error) {
+func File(file string, data []byte, o toolspecs.Options, remotes map[string]mcpclient.Tool, pinsOnly bool) ([]byte, error) {
 	was, _, err := Decode(file, data, o)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func File(file string, data []byte, o toolspecs.Options, remotes map[string]mcpt
 }
 
 // takeOver writes what an import of the remote tool would.
-func takeOver(doc *document, entry toolspecs.Entry, remote mcptools.Tool) error {
+func takeOver(doc *document, entry toolspecs.Entry, remote mcpclient.Tool) error {
 	now, err := imported(entry, remote)
 	if err != nil {
 		return err
@@ -95,11 +95,11 @@ func takeOver(doc *document, entry toolspecs.Entry, remote mcptools.Tool) error 
 	}
 }
 
-func imported(entry toolspecs.Entry, remote mcptools.Tool) (toolspecs.Spec, error) {
+func imported(entry toolspecs.Entry, remote mcpclient.Tool) (toolspecs.Spec, error) {
 	if schema := remote.InputSchema; len(schema) > 0 && schema[0] != '{' {
 		return toolspecs.Spec{}, fmt.Errorf("what the server says of %s now cannot be taken over: its input schema is no schema", remote.Name)
 	}
-	result := imports.MCP(entry, []mcptools.Tool{remote}, imports.MCPOptions{Output: true})
+	result := imports.MCP(entry, []mcpclient.Tool{remote}, imports.MCPOptions{Output: true})
 	for _, refused := range result.Refused {
 		return toolspecs.Spec{}, fmt.Errorf("what the server says of %s now cannot be taken over: %s", remote.Name, refused.Reason)
 	}
@@ -115,7 +115,7 @@ func takeOverSchema(doc *document, older, key string, schema []byte) error {
 }
 
 // check proves that a file which was put together anew holds what it should, and else what it held.
-func check(file string, was []toolspecs.Spec, after []byte, o toolspecs.Options, remotes map[string]mcptools.Tool) error {
+func check(file string, was []toolspecs.Spec, after []byte, o toolspecs.Options, remotes map[string]mcpclient.Tool) error {
 	is, _, err := Decode(file, after, o)
 	if err != nil {
 		return fmt.Errorf("what the server says now cannot be taken over: %w", err)

@@ -5,17 +5,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
-var remote = mcptools.Tool{Name: "read", Description: "Reads a file: all of it.",
+var remote = mcpclient.Tool{Name: "read", Description: "Reads a file: all of it.",
 	InputSchema:  []byte(`{"properties":{"lines":{"maximum":9007199254740993,"type":"integer"},"path":{"description":"# no comment","type":"string"}},"required":["path"],"type":"object"}`),
 	OutputSchema: []byte(`{"type":"object"}`)}
 
 func accept(t *testing.T, file string, pinsOnly bool) string {
 	t.Helper()
-	got, err := File("tools.yaml", []byte(file), toolspecs.Options{}, map[string]mcptools.Tool{"read": remote}, pinsOnly)
+	got, err := File("tools.yaml", []byte(file), toolspecs.Options{}, map[string]mcpclient.Tool{"read": remote}, pinsOnly)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ entry: {type: mcp, argv: [server]}
 // An output schema goes where the server has none any more.
 func TestFileOutputGoes(t *testing.T) {
 	file := "name: read\nversion: 1.0.0\ndescription: Mine.\noutput_schema:\n  type: array\nentry:\n  type: mcp\n  argv: [server]\n"
-	got, err := File("tools.yaml", []byte(file), toolspecs.Options{}, map[string]mcptools.Tool{"read": {Name: "read", InputSchema: []byte(`{"type":"object"}`)}}, false)
+	got, err := File("tools.yaml", []byte(file), toolspecs.Options{}, map[string]mcpclient.Tool{"read": {Name: "read", InputSchema: []byte(`{"type":"object"}`)}}, false)
 	if err != nil || strings.Contains(string(got), "output_schema") || !strings.Contains(string(got), "description: Mine.") {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -197,16 +197,16 @@ func TestFileRefuses(t *testing.T) {
 	const file = "name: read\nversion: 1.0.0\ndescription: Mine.\nentry:\n  type: mcp\n  argv: [server]\n"
 	for name, tt := range map[string]struct {
 		file  string
-		tool  mcptools.Tool
+		tool  mcpclient.Tool
 		words string
 	}{
-		"no schema":     {file, mcptools.Tool{Name: "read", InputSchema: []byte(`"a string"`)}, "cannot be taken over"},
+		"no schema":     {file, mcpclient.Tool{Name: "read", InputSchema: []byte(`"a string"`)}, "cannot be taken over"},
 		"other faults":  {file + "tags: [\"\"]\n", remote, "the tag is empty"},
 		"not YAML":      {"name: [", remote, "tools.yaml:1"},
 		"an alias":      {"name: read\nversion: 1.0.0\ndescription: Mine.\nrequires: &e {variables: [a]}\nentry: *e\n", remote, "tools.yaml"},
 		"not a mapping": {"- a\n", remote, "tools.yaml:1"},
 	} {
-		_, err := File("tools.yaml", []byte(tt.file), toolspecs.Options{}, map[string]mcptools.Tool{"read": tt.tool}, false)
+		_, err := File("tools.yaml", []byte(tt.file), toolspecs.Options{}, map[string]mcpclient.Tool{"read": tt.tool}, false)
 		if err == nil || !strings.Contains(err.Error(), tt.words) {
 			t.Errorf("%s: got %v", name, err)
 		}

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/internal/golden"
+	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/test/golden"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
 // written shows a result: every file that is written, what was refused, and all notes. Every file lints clean and gives the
@@ -58,7 +58,7 @@ func checkWritten(t *testing.T, tool Tool, data []byte) {
 
 // remoteTools are what a server lists: plain tools, one without a description, one with a schema that JSON Schema does not
 // know, and names that toolspecs cannot have.
-var remoteTools = []mcptools.Tool{
+var remoteTools = []mcpclient.Tool{
 	{Name: "read_file", Description: "Reads a file.\n\nThe path is\n  - relative, or\n  - absolute.", ReadOnly: true,
 		InputSchema:  json.RawMessage(`{"properties":{"path":{"description":"A path.","type":"string"}},"required":["path"],"type":"object"}`),
 		OutputSchema: json.RawMessage(`{"properties":{"text":{"type":"string"}},"type":"object"}`)},
@@ -67,7 +67,7 @@ var remoteTools = []mcptools.Tool{
 }
 
 // serve lists them, as every server but one would.
-func serve(e toolspecs.Entry) ([]mcptools.Tool, error) {
+func serve(e toolspecs.Entry) ([]mcpclient.Tool, error) {
 	if strings.Contains(e.URL, "down") {
 		return nil, errors.New("the server cannot be reached")
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
 // MCPOptions say which tools of an MCP server become toolspecs, and how.
@@ -22,7 +22,7 @@ type MCPOptions struct {
 // MCP makes a pinned toolspec of every picked tool that a server lists. entry says how the server is reached, as a toolspec
 // of the kind mcp does. Description and schemas are the server's own words, for that is what is pinned; only a schema that
 // no toolspec could have is brought into the form of one, with notes.
-func MCP(entry toolspecs.Entry, listed []mcptools.Tool, o MCPOptions) Result {
+func MCP(entry toolspecs.Entry, listed []mcpclient.Tool, o MCPOptions) Result {
 	parts := make([]wanted, len(listed))
 	for i, tool := range listed {
 		parts[i] = wanted{o.Prefix + tool.Name, tool.Name}
@@ -39,7 +39,7 @@ func MCP(entry toolspecs.Entry, listed []mcptools.Tool, o MCPOptions) Result {
 	return r
 }
 
-func mcpTool(name string, entry toolspecs.Entry, remote mcptools.Tool, o MCPOptions) Tool {
+func mcpTool(name string, entry toolspecs.Entry, remote mcpclient.Tool, o MCPOptions) Tool {
 	var notes noted
 	entry.Type, entry.Pin, entry.Remote = api.KindMCP, remote.Digest(), ""
 	if name != remote.Name {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
 
 // DefaultMaxSchema bounds the schema of a tool's arguments, in bytes: about four thousand tokens.

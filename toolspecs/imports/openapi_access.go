@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/outbound"
 )
 
 // baseURL returns the address that the path follows.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard/toolspecs/outbound"
+	"github.com/switchyard/switchyard/internal/outbound"
 )
 
 // parameter is a parameter of an operation, wherever it goes.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/cases"
-	"github.com/switchyard/switchyard/internal/golden"
+	"github.com/switchyard/switchyard/internal/test/cases"
+	"github.com/switchyard/switchyard/internal/test/golden"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 

@@ -13,9 +13,9 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
 )
 
 // registered is one [[tool]] of a registry.
@@ -81,7 +81,7 @@ type RegistryOptions struct {
 	// Names picks tools whose names fit one of the patterns; empty picks all.
 	Names []string
 	// Ask lists the tools of an MCP server, so that they can be pinned. Without it MCP tools are refused.
-	Ask func(toolspecs.Entry) ([]mcptools.Tool, error)
+	Ask func(toolspecs.Entry) ([]mcpclient.Tool, error)
 }
 
 // registryKinds are the older names of kinds, and what makes a tool of each.

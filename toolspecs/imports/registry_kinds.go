@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/mcptools"
 )
 
 // given refuses settings that the tool's kind does not have.
@@ -63,7 +63,7 @@ func (t registered) mcp(o RegistryOptions, s *toolspecs.Spec, notes *noted) erro
 		return err
 	}
 	remote := cmp.Or(t.Remote, t.Name)
-	i := slices.IndexFunc(listed, func(tool mcptools.Tool) bool { return tool.Name == remote })
+	i := slices.IndexFunc(listed, func(tool mcpclient.Tool) bool { return tool.Name == remote })
 	if i < 0 {
 		return fmt.Errorf("the server has no tool %q", remote)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
 // maxDocument bounds a document in bytes; the largest known ones have 15 MB.

@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
-	"github.com/switchyard/switchyard/toolspecs/strictyaml"
-	"github.com/switchyard/switchyard/toolspecs/templates"
+	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/internal/templates"
 )
 
 // Paths of the two parts of a lanes file.

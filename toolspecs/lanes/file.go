@@ -4,7 +4,7 @@ import (
 	"reflect"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
 // maxFileBytes bounds a lanes file.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/golden"
-	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/internal/test/golden"
 )
 
 // Every file in testdata is decoded, and the faults are those of the golden file beside it: each with line, column and

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsonpath"
 )
 
 // maxQueue bounds a task queue's name, so that there is room for the part that stands for a key.

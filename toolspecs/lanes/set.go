@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/templates"
+	"github.com/switchyard/switchyard/internal/templates"
 )
 
 // Defaults of a lane's rules.

@@ -3,12 +3,12 @@ package lanes
 import (
 	"time"
 
-	"github.com/switchyard/switchyard/toolspecs/changes"
+	"github.com/switchyard/switchyard/internal/filewatch"
 )
 
 // Watcher keeps a set of lanes in step with a lanes file. A file that is broken by an edit, or gone, keeps the set that was
 // in effect; so does one whose edit would leave waiting calls in queues that nobody serves any more.
-type Watcher struct{ file *changes.File[Set] }
+type Watcher struct{ file *filewatch.File[Set] }
 
 // Watch loads the lanes file at path and keeps watching it until Close. The error is strictyaml.Faults with everything that
 // is wrong in the file. Changes that the file system does not tell of are found every interval; zero is 5s.
@@ -25,7 +25,7 @@ func Watch(path string, interval time.Duration, onChange func(*Set), onFault fun
 }
 
 func newWatcher(path string, onChange func(*Set), onFault func(error)) (*Watcher, error) {
-	file, err := changes.NewFile(path, changes.Reading[Set]{Read: read, Decode: decode}, onChange, onFault)
+	file, err := filewatch.NewFile(path, filewatch.Reading[Set]{Read: read, Decode: decode}, onChange, onFault)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
 // TestShipped proves that the table that comes with the program can be read and prices what it lists, and that a name with

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
-	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
 // Allow is what comes of a call that no rule stops, beside the effects of rules.

@@ -10,7 +10,7 @@ import (
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 
-	"github.com/switchyard/switchyard/toolspecs/spelling"
+	"github.com/switchyard/switchyard/internal/spelling"
 )
 
 // Condition is a compiled expression. It does not change and may be used by many goroutines.

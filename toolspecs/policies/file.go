@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/changes"
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
-	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+	"github.com/switchyard/switchyard/internal/filewatch"
+	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
 // Bounds of a file: its size, its rules, and the message of each.
@@ -119,10 +119,10 @@ func read(path string) ([]byte, error) { return strictyaml.ReadFile(path, MaxFil
 
 // Watch loads the file of rules at path and keeps watching it until it is closed, as lanes.Watch does a lanes file: one that
 // is broken by an edit, or gone, keeps the rules that were in effect.
-func Watch(path string, interval time.Duration, onChange func(*Set), onFault func(error)) (*changes.File[Set], error) {
+func Watch(path string, interval time.Duration, onChange func(*Set), onFault func(error)) (*filewatch.File[Set], error) {
 	decode := func(path string, data []byte, _ *Set) (*Set, error) { return Decode(path, data) }
 	same := func(a, b *Set) bool { return reflect.DeepEqual(a.Rules(), b.Rules()) }
-	file, err := changes.NewFile(path, changes.Reading[Set]{Read: read, Decode: decode, Same: same}, onChange, onFault)
+	file, err := filewatch.NewFile(path, filewatch.Reading[Set]{Read: read, Decode: decode, Same: same}, onChange, onFault)
 	if err != nil {
 		return nil, err
 	}

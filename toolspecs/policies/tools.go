@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/switchyard/switchyard/toolspecs/jsonpath"
-	"github.com/switchyard/switchyard/toolspecs/spelling"
-	"github.com/switchyard/switchyard/toolspecs/strictyaml"
+	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
 // Tools are tools that rules may be about, by name, with what they take.

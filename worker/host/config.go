@@ -14,9 +14,9 @@ import (
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/traces"
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/outbound"
 	"go.temporal.io/sdk/client"
 )
 

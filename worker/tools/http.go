@@ -13,7 +13,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs/outbound"
+	"github.com/switchyard/switchyard/internal/outbound"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/cases"
+	"github.com/switchyard/switchyard/internal/test/cases"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 

@@ -1,0 +1,313 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// chart is bars with a table of the same numbers. One more is one more function that returns it.
+type chart struct {
+	Index int    `json:"-"`
+	Title string `json:"title"`
+	Note  string `json:"-"`
+	// Of says what the names are of: agents, tools, lanes, times.
+	Of   string `json:"-"`
+	Unit unit   `json:"unit"`
+	// Upright has the bars stand beside each other in the order of the names, for times; else they lie below each other.
+	Upright bool `json:"upright,omitempty"`
+	// Apart puts the series beside each other; else they are stacked.
+	Apart  bool     `json:"apart,omitempty"`
+	Names  []string `json:"names"`
+	Series []series `json:"series"`
+	// Behind is what stands behind each bar; nil for nothing.
+	Behind []string `json:"behind,omitempty"`
+	// BehindOf says what that is, in the table of the numbers.
+	BehindOf string `json:"-"`
+}
+
+// series is one number for every name of a chart; Tone is its colour in the style sheet.
+type series struct {
+	Name   string    `json:"name"`
+	Tone   string    `json:"tone"`
+	Values []float64 `json:"values"`
+}
+
+// unit says what numbers count.
+type unit string
+
+const (
+	unitCount   unit = "count"
+	unitTime    unit = "ms"
+	unitMoney   unit = "usd"
+	unitPercent unit = "percent"
+)
+
+// figure writes a number.
+func figure(u unit, value float64) string {
+	switch u {
+	case unitTime:
+		return brief(time.Duration(value * float64(time.Millisecond)))
+	case unitMoney:
+		return money(value)
+	case unitPercent:
+		return fmt.Sprintf("%.4g %%", math.Round(value*10)/10)
+	}
+	return api.Thousands(int(value + .5))
+}
+
+// Rows are the chart's numbers as the rows of a table.
+func (c chart) Rows() [][]string {
+	rows := make([][]string, len(c.Names))
+	for i, name := range c.Names {
+		rows[i] = []string{name}
+		for _, s := range c.Series {
+			rows[i] = append(rows[i], figure(c.Unit, s.Values[i]))
+		}
+		if c.Behind != nil {
+			rows[i] = append(rows[i], c.Behind[i])
+		}
+	}
+	return rows
+}
+
+// empty reports whether there is nothing to see.
+func (c chart) empty() bool {
+	return !slices.ContainsFunc(c.Series, func(s series) bool {
+		return slices.ContainsFunc(s.Values, func(v float64) bool { return v != 0 })
+	})
+}
+
+// add adds a series, one value for each of the things.
+func add[T any](c *chart, name, tone string, things []T, value func(T) float64) {
+	s := series{Name: name, Tone: tone, Values: []float64{}}
+	for _, thing := range things {
+		s.Values = append(s.Values, value(thing))
+	}
+	c.Series = append(c.Series, s)
+}
+
+// sum is what runs with something in common came to.
+type sum struct {
+	name                 string
+	solved, failed, open int
+	in, out              int
+	cost                 float64
+}
+
+func (s *sum) add(r reportedRun) {
+	switch r.decision {
+	case audit.SolvedYes:
+		s.solved++
+	case audit.SolvedOpen:
+		s.open++
+	default:
+		s.failed++
+	}
+	s.in, s.out, s.cost = s.in+r.usage.InputTokens, s.out+r.usage.OutputTokens, s.cost+r.usage.Cost
+}
+
+// byName adds up the runs of each agent, plan and tool, those with the most tokens first.
+func (r *Report) byName() []*sum {
+	var list []*sum
+	at := map[string]*sum{}
+	for _, run := range r.runs {
+		if at[run.name] == nil {
+			at[run.name] = &sum{name: run.name}
+			list = append(list, at[run.name])
+		}
+		at[run.name].add(run)
+	}
+	slices.SortStableFunc(list, func(x, y *sum) int {
+		return cmp.Or(cmp.Compare(y.in+y.out, x.in+x.out), cmp.Compare(y.solved+y.failed+y.open, x.solved+x.failed+x.open))
+	})
+	return list
+}
+
+// steps are how long a part of the time may be.
+var steps = []time.Duration{time.Second, 10 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 12 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour}
+
+// maxParts is how many parts the time has at most.
+const maxParts = 48
+
+// byTime adds up the runs that began in each part of the time; step is how long a part is.
+func (r *Report) byTime() (list []*sum, step time.Duration) {
+	runs := r.dated()
+	if len(runs) == 0 {
+		return nil, 0
+	}
+	first, last := runs[0].began.UTC(), runs[len(runs)-1].began.UTC()
+	step = steps[len(steps)-1]
+	for _, s := range steps {
+		if last.Sub(first.Truncate(s))/s < maxParts {
+			step = s
+			break
+		}
+	}
+	layout := layoutOf(step, first, last)
+	first = first.Truncate(step)
+	for at := first; !at.After(last); at = at.Add(step) {
+		list = append(list, &sum{name: at.Format(layout)})
+	}
+	for _, run := range runs {
+		list[int(run.began.UTC().Sub(first)/step)].add(run)
+	}
+	return list, step
+}
+
+// named returns a chart with a name for each sum.
+func named(c chart, sums []*sum) chart {
+	c.Names = []string{}
+	for _, s := range sums {
+		c.Names = append(c.Names, s.name)
+	}
+	return c
+}
+
+// layoutOf is how the parts of the time are called, as briefly as they can be told apart.
+func layoutOf(step time.Duration, first, last time.Time) string {
+	switch {
+	case step >= 24*time.Hour:
+		return time.DateOnly
+	case step < time.Minute:
+		return time.TimeOnly
+	case first.YearDay() == last.YearDay() && first.Year() == last.Year():
+		return "15:04"
+	}
+	return "01-02 15:04"
+}
+
+func (r *Report) runCharts() []chart {
+	by := r.byName()
+	times, step := r.byTime()
+	byName := named(chart{Title: "Runs by agent, plan and tool", Of: "run of", Unit: unitCount, BehindOf: "part solved"}, by)
+	overTime := named(chart{Title: "Runs over time", Note: "by when they began, " + every(step), Of: "from (UTC)", Unit: unitCount, Upright: true}, times)
+	for _, c := range []struct {
+		chart *chart
+		sums  []*sum
+	}{{&byName, by}, {&overTime, times}} {
+		add(c.chart, "solved", "model", c.sums, func(s *sum) float64 { return float64(s.solved) })
+		add(c.chart, "failed", "failed", c.sums, func(s *sum) float64 { return float64(s.failed) })
+		add(c.chart, "goes on", "held", c.sums, func(s *sum) float64 { return float64(s.open) })
+	}
+	for _, s := range by {
+		byName.Behind = append(byName.Behind, ratio(s.solved, s.solved+s.failed)+" solved")
+	}
+	return []chart{byName, overTime}
+}
+
+// every says how long the parts of the time are.
+func every(step time.Duration) string {
+	if step >= 24*time.Hour {
+		return api.Plural(int(step/(24*time.Hour)), "day") + " each, in UTC"
+	}
+	return strings.Replace(strings.TrimSuffix(strings.TrimSuffix(brief(step), " 00 s"), " 00 min"), ".00 s", " s", 1) + " each, in UTC"
+}
+
+func (r *Report) tokenCharts() []chart {
+	by := r.byName()
+	times, step := r.byTime()
+	tokens := named(chart{Title: "Tokens by agent", Note: "behind the bars: tokens for each run that was solved", Of: "run of", Unit: unitCount, BehindOf: "for each solved run"}, by)
+	cost := named(chart{Title: "Cost by agent", Of: "run of", Unit: unitMoney}, by)
+	tokensOver := named(chart{Title: "Tokens over time", Note: "by when the runs began, " + every(step), Of: "from (UTC)", Unit: unitCount, Upright: true}, times)
+	costOver := named(chart{Title: "Cost over time", Note: "by when the runs began, " + every(step), Of: "from (UTC)", Unit: unitMoney, Upright: true}, times)
+	in, out, dollars := func(s *sum) float64 { return float64(s.in) }, func(s *sum) float64 { return float64(s.out) }, func(s *sum) float64 { return s.cost }
+	add(&tokens, "in", "in", by, in)
+	add(&tokens, "out", "out", by, out)
+	add(&cost, "cost", "sum", by, dollars)
+	add(&tokensOver, "in", "in", times, in)
+	add(&tokensOver, "out", "out", times, out)
+	add(&costOver, "cost", "sum", times, dollars)
+	for _, s := range by {
+		tokensPerSolvedRun := "none solved"
+		if s.solved > 0 {
+			tokensPerSolvedRun = figure(unitCount, float64(s.in+s.out)/float64(s.solved)) + " TPST"
+		}
+		tokens.Behind = append(tokens.Behind, tokensPerSolvedRun)
+	}
+	calls := groupChart(chart{Title: "Tokens of tools", Note: "what calls took of the models' windows: arguments and results", Of: "tool", Unit: unitCount}, r.Found.Tools)
+	add(&calls, "arguments", "in", r.Found.Tools, func(g audit.GroupStats) float64 { return float64(g.ArgumentTokens) })
+	add(&calls, "results", "out", r.Found.Tools, func(g audit.GroupStats) float64 { return float64(g.ResultTokens) })
+	return []chart{tokens, tokensOver, cost, costOver, calls, r.wasteChart()}
+}
+
+// wasteChart compares the tokens of calls with their estimates, where toolspecs give some.
+func (r *Report) wasteChart() chart {
+	evaluated := slices.DeleteFunc(slices.Clone(r.Found.Tools), func(g audit.GroupStats) bool { return g.Estimated == 0 })
+	c := groupChart(chart{Title: "Tokens of tools against their estimates", Note: "calls of tools whose toolspecs say how many tokens a result takes; behind the bars: the accuracy",
+		Of: "tool", Unit: unitCount, Apart: true, BehindOf: "accuracy"}, evaluated)
+	add(&c, "estimated", "in", evaluated, func(g audit.GroupStats) float64 { return float64(g.EstimatedTokens) })
+	add(&c, "actual", "out", evaluated, func(g audit.GroupStats) float64 { return float64(g.ActualTokens) })
+	for _, g := range evaluated {
+		c.Behind = append(c.Behind, figure(unitPercent, 100*g.Accuracy))
+	}
+	return c
+}
+
+// groupChart returns a chart with a name for each tool or lane.
+func groupChart(c chart, groups []audit.GroupStats) chart {
+	c.Names = []string{}
+	for _, g := range groups {
+		c.Names = append(c.Names, cmp.Or(g.Name, "no "+c.Of))
+	}
+	return c
+}
+
+func (r *Report) callCharts() []chart {
+	list := []chart{outcomes("tool", r.Found.Tools), outcomes("lane", r.Found.Lanes)}
+	types := audit.ErrorTypes(r.Found.Errors)
+	errors := chart{Title: "Errors by type", Note: "of calls that failed or were refused", Of: "error", Unit: unitCount, Names: []string{}}
+	s := series{Name: "calls", Tone: "failed", Values: []float64{}}
+	for _, t := range types {
+		errors.Names = append(errors.Names, string(t))
+		s.Values = append(s.Values, float64(r.Found.Errors[t]))
+	}
+	errors.Series = []series{s}
+	return append(list, errors)
+}
+
+// outcomes tells what became of the calls of each tool or lane.
+func outcomes(of string, groups []audit.GroupStats) chart {
+	c := groupChart(chart{Title: "Calls by " + of, Note: "behind the bars: the part of those that are over which completed", Of: of, Unit: unitCount, BehindOf: "part completed"}, groups)
+	for _, s := range []struct {
+		name, tone string
+		value      func(audit.GroupStats) int
+	}{
+		{"completed", "runs", func(g audit.GroupStats) int { return g.Completed }}, {"failed", "failed", func(g audit.GroupStats) int { return g.Failed }},
+		{"refused", "tried", func(g audit.GroupStats) int { return g.Refused }}, {"cancelled", "cancelled", func(g audit.GroupStats) int { return g.Cancelled }},
+		{"running", "queue", func(g audit.GroupStats) int { return g.Running }}, {"withheld", "withheld", func(g audit.GroupStats) int { return g.Withheld }},
+	} {
+		add(&c, s.name, s.tone, groups, func(g audit.GroupStats) float64 { return float64(s.value(g)) })
+	}
+	for _, g := range groups {
+		c.Behind = append(c.Behind, ratio(g.Completed, g.Calls-g.Running-g.Withheld))
+	}
+	return c
+}
+
+func (r *Report) timeCharts() []chart {
+	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	var list []chart
+	for _, of := range []struct {
+		name   string
+		groups []audit.GroupStats
+	}{{"tool", r.Found.Tools}, {"lane", r.Found.Lanes}} {
+		took := groupChart(chart{Title: "How long calls took, by " + of.name, Of: of.name, Unit: unitTime, Apart: true}, of.groups)
+		add(&took, "average", "runs", of.groups, func(g audit.GroupStats) float64 { return ms(g.Average.Std()) })
+		add(&took, "longest", "in", of.groups, func(g audit.GroupStats) float64 { return ms(g.Longest.Std()) })
+		waited := groupChart(chart{Title: "How long calls waited for a worker, by " + of.name, Of: of.name, Unit: unitTime, Apart: true}, of.groups)
+		add(&waited, "average", "held", of.groups, func(g audit.GroupStats) float64 { return ms(g.AverageWait.Std()) })
+		add(&waited, "longest", "queue", of.groups, func(g audit.GroupStats) float64 { return ms(g.LongestWait.Std()) })
+		list = append(list, took, waited)
+	}
+	slow := groupChart(chart{Title: "Slow calls and attempts beyond the first", Note: "slow is longer than " + brief(r.Found.Thresholds.Slow.Std()), Of: "tool", Unit: unitCount, Apart: true}, r.Found.Tools)
+	add(&slow, "slow", "sum", r.Found.Tools, func(g audit.GroupStats) float64 { return float64(g.Slow) })
+	add(&slow, "more attempts", "tried", r.Found.Tools, func(g audit.GroupStats) float64 { return float64(g.Retries) })
+	return append(list, slow)
+}

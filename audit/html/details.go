@@ -1,0 +1,237 @@
+package html
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// maxText bounds one text of a page, in bytes: a call's arguments may take a megabyte, and there may be thousands of calls.
+const maxText = 4000
+
+// cut returns text, or its beginning where it is long.
+func cut(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return fmt.Sprintf("%s … (%d bytes in all; starter audit RUN --output json has them)", strings.ToValidUTF8(text[:maxText], ""), len(text))
+}
+
+// line is a line of details: its name and what it says.
+func line(name, text string) [2]string { return [2]string{name, cut(text)} }
+
+// details are the lines that say something.
+func details(lines ...[2]string) [][2]string {
+	list := [][2]string{}
+	for _, l := range lines {
+		if l[1] != "" {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// callDetails are what is told of a call when it is pointed at, the most wanted first.
+func callDetails(r api.Record) [][2]string {
+	list := details(line("status", statusText(r)), line("error", errorText(r.Error)), line("arguments", indented(r.Arguments)))
+	list = append(list, timingDetails(r.Timing)...)
+	list = append(list, details(
+		line("lane", r.Lane), line("priority", string(r.Priority)), line("tokens", tokensText(r)),
+		line("approval", approvalText(r.Approval)), line("rules", policiesText(r.Policies)), line("labels seen", strings.Join(r.Labels, ", ")),
+		line("hooks", hooksText(r.Hooks)), line("intent", intentText(r.Plan)),
+		line("notes", strings.Join(r.Notes, "\n")), line("made together with", batchedText(r)), line("undoes", r.Undoes), line("finds out about", r.Verifies),
+		line("sub-agent's run", childText(r)), line("tool", strings.TrimSpace(r.Tool+" "+r.Version)), line("caller", strings.TrimSpace(string(r.Caller.Type)+" "+r.Caller.ID)),
+		line("run", r.WorkflowID))...)
+	return list
+}
+
+func timingDetails(t api.Timing) [][2]string {
+	wait, duration := "", ""
+	if !t.Started.IsZero() {
+		if t.QueueWait > 0 {
+			wait = brief(t.QueueWait.Std())
+		}
+		if t.Duration > 0 {
+			duration = brief(t.Duration.Std())
+		}
+	}
+	attempts := ""
+	if t.Attempts > 0 {
+		attempts = strconv.Itoa(t.Attempts)
+	}
+	return details(line("took", duration), line("waited for a worker", wait), line("attempts", attempts), line("attempt before failed", t.LastFailure),
+		line("worker", t.Worker), line("scheduled", clock(t.Scheduled)), line("started", clock(t.Started)), line("ended", clock(t.Closed)))
+}
+
+// stepDetails are what is told of a model step.
+func stepDetails(e api.Event, t api.Timing) [][2]string {
+	var list [][2]string
+	if s := e.Step; s != nil {
+		u := s.Usage
+		cost, cached := "", ""
+		if u.Cost > 0 {
+			cost = money(u.Cost)
+		}
+		if u.CachedTokens > 0 {
+			cached = api.Thousands(u.CachedTokens) + " of the input were in the provider's cache"
+		}
+		var calls []string
+		for _, c := range s.Message.Calls {
+			calls = append(calls, c.ID+" "+c.Tool)
+		}
+		list = details(line("said", s.Message.Text), line("asks for", strings.Join(calls, ", ")), line("stopped by", string(s.Stop)), line("model", s.Model),
+			line("tokens", api.Thousands(u.InputTokens)+" in, "+api.Thousands(u.OutputTokens)+" out"), line("cached", cached), line("cost", cost))
+	}
+	return append(append(list, details(line("lane", t.Lane))...), timingDetails(t)...)
+}
+
+func statusText(r api.Record) string {
+	text := string(r.Status)
+	if r.DryRun {
+		text = "withheld, because this is a dry run"
+	}
+	if r.Status == api.CallRunning && r.Started.IsZero() {
+		text = "waits"
+	}
+	if r.Phase != "" && r.Status != api.CallCompleted {
+		text += " (phase " + string(r.Phase) + ")"
+	}
+	return text
+}
+
+func errorText(e *api.Error) string {
+	if e == nil {
+		return ""
+	}
+	lines := []string{strings.TrimSpace(string(e.Type) + ": " + e.Message)}
+	for _, p := range e.Problems {
+		lines = append(lines, p.String())
+	}
+	if len(e.Near) > 0 {
+		lines = append(lines, "near: "+strings.Join(e.Near, ", "))
+	}
+	return strings.Join(append(lines, e.Details...), "\n")
+}
+
+func tokensText(r api.Record) string {
+	var parts []string
+	if n := r.ArgumentTokens(); n > 0 {
+		parts = append(parts, api.Thousands(n)+" for the arguments")
+	}
+	if r.ResultTokens > 0 {
+		parts = append(parts, api.Thousands(r.ResultTokens)+" for the result")
+	}
+	if r.ExpectedTokens > 0 {
+		parts = append(parts, api.Thousands(r.ExpectedTokens)+" expected of the result")
+	}
+	if used := r.Usage.InputTokens + r.Usage.OutputTokens; used > 0 {
+		parts = append(parts, api.Thousands(used)+" used by the sub-agent")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func approvalText(d *api.Decided) string {
+	if d == nil {
+		return ""
+	}
+	text := d.Note()
+	if !d.At.IsZero() {
+		text += ", at " + clock(d.At)
+	}
+	if d.Why != "" {
+		text += "\nasked for because: " + d.Why
+	}
+	return text
+}
+
+func policiesText(list []api.PolicyAction) string {
+	var lines []string
+	for _, p := range list {
+		lines = append(lines, p.Rule+" "+joined(string(p.Effect), p.Message, p.Failure))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func hooksText(list []api.HookAction) string {
+	var lines []string
+	for _, h := range list {
+		lines = append(lines, h.Hook+" "+joined(string(h.Outcome), h.Reason))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func intentText(p *api.ExecutionPlan) string {
+	if p == nil {
+		return ""
+	}
+	return p.Intent
+}
+
+func batchedText(r api.Record) string {
+	if !r.Batched || r.Activity == "" {
+		return ""
+	}
+	return "call " + r.Activity
+}
+
+func childText(r api.Record) string {
+	if r.Child == nil {
+		return ""
+	}
+	return r.Child.WorkflowID
+}
+
+// joined are the texts that say something, with ": " between them.
+func joined(texts ...string) string {
+	return strings.Join(nonEmpty(texts), ": ")
+}
+
+// nonEmpty are the texts that say something.
+func nonEmpty(texts []string) (kept []string) {
+	for _, t := range texts {
+		if t != "" {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+// clock is a time of day with its date, in UTC: who reads a page may be elsewhere than who made it.
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05.000 UTC")
+}
+
+// money writes US dollars, with more digits the less it is.
+func money(dollars float64) string {
+	if dollars >= 1 || dollars == 0 {
+		return fmt.Sprintf("$%.2f", dollars)
+	}
+	return fmt.Sprintf("$%.4f", dollars)
+}
+
+// brief writes a duration with about three digits: 340 µs, 12 ms, 1.25 s, 2 min 05 s, 3 h 07 min, 2 d 4 h.
+func brief(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "0 s"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Round(time.Microsecond).Microseconds())
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %02d s", d/time.Minute, d%time.Minute/time.Second)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %02d min", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}

@@ -1,0 +1,249 @@
+package html
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// shownCall is one call of the page.
+type shownCall struct {
+	Run int `json:"run"`
+	// ID is the call's path in the whole tree where the run is a sub-agent's.
+	ID       string      `json:"id"`
+	Tool     string      `json:"tool"`
+	Lane     string      `json:"lane"`
+	Status   string      `json:"status"`
+	Spans    []span      `json:"spans"`
+	End      millis      `json:"end"`
+	Attempts int         `json:"attempts,omitempty"`
+	Error    string      `json:"error,omitempty"`
+	ChildRun string      `json:"child_run,omitempty"`
+	Details  [][2]string `json:"details"`
+	record   api.Record
+	asked    millis
+}
+
+// first is when the call's first span begins.
+func (c shownCall) first() millis {
+	if len(c.Spans) == 0 {
+		return c.End
+	}
+	return c.Spans[0].from
+}
+
+// fill adds one run's calls, steps and marks to a Timeline.
+type fill struct {
+	t       *Timeline
+	run     int
+	b       *Run
+	summary audit.Summary
+	end     time.Time
+}
+
+// call adds a call; told is when the run told of its end, zero for one that is not over.
+func (f fill) call(r api.Record, told time.Time) {
+	end := f.end
+	if !told.IsZero() {
+		end = cmp.Or(r.Closed, told)
+	}
+	asked := f.asked(r, end)
+	c := shownCall{Run: f.run, ID: r.CallID, Tool: r.Tool, Lane: cmp.Or(r.Lane, "no lane"), Status: string(r.Status), Attempts: r.Attempts,
+		Spans: f.questions(r, f.t.spans(r, asked, end)), End: f.t.at(end), Details: callDetails(r), record: r, asked: f.t.at(asked)}
+	path := cmp.Or(r.Path, r.CallID)
+	if f.run > 0 {
+		c.ID = path
+	}
+	if r.DryRun {
+		c.Status = "withheld"
+	}
+	if r.Error != nil {
+		c.Error = string(r.Error.Type)
+	}
+	if r.Child != nil {
+		c.ChildRun = path
+	}
+	f.t.calls = append(f.t.calls, c)
+}
+
+// asked is since when there is a call: since the model asked for it, or since a plan's run began. end is when it was over.
+func (f fill) asked(r api.Record, end time.Time) time.Time {
+	asked, known := f.b.asked[r.Turn]
+	switch {
+	case r.Undoes != "" || r.Verifies != "":
+		asked = r.Scheduled
+	case f.summary.Kind == audit.RunPlan:
+		asked = f.summary.Started
+	case !known:
+		asked = r.Scheduled
+	}
+	if asked.IsZero() || asked.After(end) {
+		return end
+	}
+	return asked
+}
+
+// questions lays what people were asked in the middle of a call over its spans.
+func (f fill) questions(r api.Record, spans []span) []span {
+	for _, m := range f.b.marks {
+		if m.Kind == markQuestion && m.Call == r.CallID {
+			to := m.to
+			if to.IsZero() {
+				to = f.end
+			}
+			spans = append(spans, span{spanPerson, f.t.at(m.from), f.t.at(to)})
+		}
+	}
+	return spans
+}
+
+// step adds a model step that is over.
+func (f fill) step(e api.Event) {
+	s := shownStep{Run: f.run, Turn: e.Turn, ID: fmt.Sprintf("turn %d", e.Turn)}
+	r := api.Record{Timing: api.Timing{Scheduled: e.Time, Started: e.Time, Closed: e.Time}}
+	if e.Timing != nil {
+		r.Timing = *e.Timing
+	}
+	s.Attempts, s.Spans = r.Attempts, f.t.spans(r, r.Scheduled, cmp.Or(r.Closed, e.Time))
+	if e.Step != nil {
+		u := e.Step.Usage
+		s.In, s.Out, s.Cached, s.Cost = u.InputTokens, u.OutputTokens, u.CachedTokens, u.Cost
+		if e.Step.Compacted != nil {
+			s.ID = "summary"
+		}
+	}
+	s.Details = stepDetails(e, r.Timing)
+	f.t.steps = append(f.t.steps, s)
+}
+
+// openStep adds a model step that runs or waits now.
+func (f fill) openStep(p audit.Running) {
+	if p.Kind != audit.KindStep {
+		return
+	}
+	kind := spanQueue
+	switch p.State {
+	case audit.StateRunning, audit.StateCancelling:
+		kind = spanRuns
+	case audit.StateBackingOff:
+		kind = spanTried
+	}
+	f.t.steps = append(f.t.steps, shownStep{Run: f.run, ID: p.ID, Open: true, Attempts: p.Attempt,
+		Spans:   []span{{kind, f.t.at(cmp.Or(p.Since, f.end)), f.t.at(f.end)}},
+		Details: details(line("model step", p.ID), line("state", string(p.State)), line("lane", p.Lane), line("worker", p.Worker), line("last failure", p.LastFailure))})
+}
+
+// marksOf adds what happened to the run besides. What is still open lasts until the run's end.
+func (f fill) marksOf() {
+	for _, m := range f.b.marks {
+		m.Run, m.From = f.run, f.t.at(m.from)
+		m.To = m.From
+		if m.Kind.lasts() {
+			m.Open = m.to.IsZero()
+			m.To = f.t.at(cmp.Or(m.to, f.end))
+		}
+		if f.run > 0 && m.Call != "" && f.summary.Parent != nil {
+			m.Call = api.CallPath(f.summary.Parent.Call, m.Call)
+		}
+		f.t.marks = append(f.t.marks, m.mark)
+	}
+}
+
+// tellers take the events that tell of people, of a pause or a hook; all others are skipped.
+var tellers = map[api.EventType]func(*Run, api.Event){
+	api.EventApprovalRequested: (*Run).approvalRequested,
+	api.EventApprovalDecided: func(b *Run, e api.Event) {
+		b.finish("approval "+e.CallID, e.Time, e.Decided.Note())
+	},
+	api.EventApprovalRefused: func(b *Run, e api.Event) {
+		b.point(e, markRefused, "a decision did not count", line("call", e.CallID), line("by", e.Decided.By), line("why it did not count", e.Failure))
+	},
+	api.EventQuestionAsked: func(b *Run, e api.Event) {
+		b.begin("question "+e.Question.ID, runMark{from: e.Time, mark: mark{Kind: markQuestion, Call: e.CallID, Label: "question of " + e.Tool,
+			Details: details(line("asked", e.Question.Text))}})
+	},
+	api.EventQuestionClosed: func(b *Run, e api.Event) {
+		b.finish("question "+e.Question.ID, e.Time, replyOf(e.Reply))
+	},
+	api.EventRunPaused: func(b *Run, e api.Event) {
+		b.begin(pauseKey(e), runMark{from: e.Time, mark: mark{Kind: markPause, Label: "paused", Details: details(line("paused by", e.Pause.By), line("reason", e.Pause.Reason))}})
+	},
+	api.EventRunResumed: func(b *Run, e api.Event) {
+		b.finish(pauseKey(e), e.Time, "resumed by "+e.Pause.By)
+	},
+	api.EventMessageSent: func(b *Run, e api.Event) {
+		b.point(e, markMessage, "message from "+e.Sent.By, line("message", e.Sent.Text), line("by", e.Sent.By))
+	},
+	api.EventHookEnded: func(b *Run, e api.Event) {
+		b.point(e, markHook, "hook "+e.Hook.Hook, line("hook", e.Hook.Hook), line("did", string(e.Hook.Outcome)), line("reason", e.Hook.Reason))
+	},
+	api.EventRunFailed:    (*Run).endedBadly,
+	api.EventRunCancelled: (*Run).endedBadly,
+}
+
+func (b *Run) approvalRequested(e api.Event) {
+	label := "approval of " + e.Tool
+	if limit := e.Approval.Limit; limit != "" {
+		label = "more " + limit + " for the run"
+	}
+	b.begin("approval "+e.CallID, runMark{from: e.Time, mark: mark{Kind: markApproval, Call: e.CallID, Label: label, Details: details(line("why", e.Approval.Reason))}})
+}
+
+func (b *Run) endedBadly(e api.Event) {
+	b.point(e, markEnd, endText[e.Type], line("failure", e.Failure), line("type", string(e.FailureType)))
+}
+
+var endText = map[api.EventType]string{api.EventRunFailed: "the run failed", api.EventRunCancelled: "the run was cancelled"}
+
+// pauseKey tells the run's own pause from the server's: a run may be both.
+func pauseKey(e api.Event) string { return fmt.Sprint("pause ", e.Pause.OnServer) }
+
+// begin opens a mark that lasts; one that is open already goes on.
+func (b *Run) begin(key string, m runMark) {
+	if _, open := b.open[key]; open {
+		return
+	}
+	b.open[key] = len(b.marks)
+	b.marks = append(b.marks, m)
+}
+
+// finish closes a mark that lasts.
+func (b *Run) finish(key string, at time.Time, how string) {
+	i, open := b.open[key]
+	if !open {
+		return
+	}
+	delete(b.open, key)
+	m := &b.marks[i]
+	m.to, m.Label = at, m.Label+": "+how
+	m.Details = append(slices.Clone(m.Details), [2]string{"became", how})
+}
+
+func (b *Run) point(e api.Event, kind markKind, label string, lines ...[2]string) {
+	b.marks = append(b.marks, runMark{from: e.Time, mark: mark{Kind: kind, Call: e.CallID, Label: label, Details: details(lines...)}})
+}
+
+func replyOf(r *api.Reply) string {
+	if r == nil {
+		return "nobody replied"
+	}
+	return r.Note()
+}
+
+// indented is JSON on lines of its own, for reading.
+func indented(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}

@@ -1,0 +1,53 @@
+package html
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"html/template"
+	"io"
+	"strings"
+)
+
+//go:embed pages echarts/echarts.min.js
+var files embed.FS
+
+var pages = template.Must(template.New("").ParseFS(files, "pages/*.html"))
+
+// frame is what all pages have.
+type frame struct {
+	Title string
+	// Policy lets the browser run the page's own scripts, known by their digests, and nothing else, and load nothing.
+	Policy  string
+	Style   template.CSS
+	Scripts []template.JS
+	// Made says of what and when the page was made.
+	Made string
+}
+
+func file(name string) string {
+	data, err := files.ReadFile(name)
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	return string(data)
+}
+
+// newFrame returns the frame of a page that runs these scripts of the folder pages, after the library's.
+func newFrame(title, made string, scripts ...string) frame {
+	f := frame{Title: title, Made: made, Style: template.CSS(file("pages/style.css"))}
+	f.Scripts = []template.JS{template.JS(file("echarts/echarts.min.js"))}
+	for _, s := range scripts {
+		f.Scripts = append(f.Scripts, template.JS(file("pages/"+s)))
+	}
+	digests := make([]string, len(f.Scripts))
+	for i, s := range f.Scripts {
+		sum := sha256.Sum256([]byte(s))
+		digests[i] = "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	f.Policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:; script-src " + strings.Join(digests, " ")
+	return f
+}
+
+// write writes a page.
+func write(w io.Writer, name string, page any) error { return pages.ExecuteTemplate(w, name, page) }

@@ -1,0 +1,151 @@
+package html
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// Report is what its page shows of many runs: what was found of all of them, and the runs one by one.
+type Report struct {
+	// Found is what an analysis of the runs came to.
+	Found audit.Report
+	// Of says in words which runs were selected; empty for all.
+	Of string
+	// Notes tell, without a full stop, what is not here, such as runs whose histories are gone.
+	Notes []string
+	// Now is when the runs were read.
+	Now  time.Time
+	runs []reportedRun
+}
+
+// reportedRun is what the charts need to know of a run.
+type reportedRun struct {
+	name     string
+	began    time.Time
+	decision audit.Solved
+	usage    api.Usage
+}
+
+// AddRun adds a run with the verdict on it.
+func (r *Report) AddRun(s audit.Summary, decision audit.Solved) {
+	r.runs = append(r.runs, reportedRun{name: string(s.Kind) + " " + s.Name, began: s.Started, decision: decision, usage: s.Usage})
+}
+
+// reportPage is what pages/report.html shows.
+type reportPage struct {
+	frame
+	Words  []string
+	Tiles  []tile
+	Groups []chartGroup
+	Data   []chart
+}
+
+// tile is one figure, and what it is.
+type tile struct{ Figure, Name, Note string }
+
+// chartGroup is charts under a headline.
+type chartGroup struct {
+	Title  string
+	Charts []chart
+}
+
+// Write writes the page.
+func (r *Report) Write(w io.Writer) error {
+	slices.SortStableFunc(r.runs, func(x, y reportedRun) int { return x.began.Compare(y.began) })
+	p := reportPage{frame: newFrame("Report of "+api.Plural(r.Found.Runs.All, "run"), "starter report, "+clock(r.Now), "page.js", "report.js"), Words: r.words(), Tiles: r.tiles(), Data: []chart{}}
+	for _, g := range []chartGroup{{"Runs", r.runCharts()}, {"Tokens and cost", r.tokenCharts()}, {"Calls", r.callCharts()}, {"Time", r.timeCharts()}} {
+		g.Charts = slices.DeleteFunc(g.Charts, chart.empty)
+		for i := range g.Charts {
+			g.Charts[i].Index = len(p.Data)
+			p.Data = append(p.Data, g.Charts[i])
+		}
+		if len(g.Charts) > 0 {
+			p.Groups = append(p.Groups, g)
+		}
+	}
+	return write(w, "report.html", p)
+}
+
+// dated are the runs of which it is known when they began: history says so, where there is any.
+func (r *Report) dated() []reportedRun {
+	first := slices.IndexFunc(r.runs, func(run reportedRun) bool { return !run.began.IsZero() })
+	if first < 0 {
+		return nil
+	}
+	return r.runs[first:]
+}
+
+// words say which runs these are.
+func (r *Report) words() []string {
+	words := []string{}
+	if r.Of != "" {
+		words = append(words, "Selected: "+r.Of+".")
+	}
+	if dated := r.dated(); len(dated) > 0 {
+		const minute = "2006-01-02 15:04"
+		words = append(words, "They began between "+dated[0].began.UTC().Format(minute)+" and "+dated[len(dated)-1].began.UTC().Format(minute)+" UTC.")
+	}
+	for _, note := range nonEmpty(r.Notes) {
+		words = append(words, strings.ToUpper(note[:1])+note[1:]+".")
+	}
+	return words
+}
+
+// tiles are the figures of the whole. One more is one more line.
+func (r *Report) tiles() []tile {
+	f, c := r.Found, r.Found.Calls
+	runs := api.Thousands(f.Runs.Solved) + " solved, " + api.Thousands(f.Runs.Failed) + " failed"
+	if f.Runs.Open > 0 {
+		runs += ", " + api.Thousands(f.Runs.Open) + " not over"
+	}
+	calls := api.Thousands(c.Completed) + " completed, " + api.Thousands(c.Failed) + " failed, " + api.Thousands(c.Refused) + " refused"
+	if c.Withheld > 0 {
+		calls += ", " + api.Thousands(c.Withheld) + " withheld"
+	}
+	list := []tile{
+		{api.Thousands(f.Runs.All), "runs", runs},
+		{ratio(f.Runs.Solved, f.Runs.Solved+f.Runs.Failed), "solved", "of the runs that are over" + byWhom(f.Runs)},
+		{figure(unitCount, f.TokensPerSolvedRun), "tokens per solved run", "TPST: all tokens over solved runs"},
+		{figure(unitCount, float64(f.Usage.InputTokens+f.Usage.OutputTokens)), "tokens", api.Thousands(f.Usage.InputTokens) + " in, " + api.Thousands(f.Usage.OutputTokens) + " out, " + api.Plural(f.Usage.Turns, "model step")},
+		{money(f.Usage.Cost), "cost", "where models have a price"},
+		{api.Thousands(c.Calls), "calls", calls},
+		{ratio(c.Completed, c.Calls-c.Running-c.Withheld), "of the calls completed", api.Plural(c.Retries, "more attempt")},
+		{brief(c.Average.Std()), "a call on average", brief(c.Longest.Std()) + " at most"},
+		{brief(c.AverageWait.Std()), "waited for a worker", "on average; " + brief(c.LongestWait.Std()) + " at most"},
+		{api.Thousands(c.Slow), "slow calls", "took longer than " + brief(f.Thresholds.Slow.Std())},
+		{api.Thousands(f.Violations), "violations", "of policies, plans, budgets, hooks"},
+		{api.Thousands(c.Batched), "batched", "made together with others"},
+	}
+	if c.Estimated > 0 {
+		list = append(list, tile{api.Thousands(c.WastedTokens), "wasted tokens", "beyond the estimates of " + api.Plural(c.Wasteful, "call")},
+			tile{figure(unitPercent, 100*c.Accuracy), "accuracy of estimates", "on average over " + api.Plural(c.Estimated, "call") + "; " + api.Thousands(c.Inaccurate) + " inaccurate"})
+	}
+	if f.TokensPerSolvedRun == 0 {
+		list[2].Figure = "–"
+	}
+	return list
+}
+
+// byWhom tells of the verdicts that were not those of the runs' ends.
+func byWhom(r audit.RunCounts) (text string) {
+	if r.ByPeople > 0 {
+		text += "; " + api.Thousands(r.ByPeople) + " judged by people"
+	}
+	if r.ByCheckers > 0 {
+		text += "; " + api.Thousands(r.ByCheckers) + " judged by checkers"
+	}
+	return text
+}
+
+// ratio is a part of a whole in percent; – where there is no whole.
+func ratio(part, whole int) string {
+	if whole <= 0 {
+		return "–"
+	}
+	return figure(unitPercent, 100*float64(part)/float64(whole))
+}

@@ -1,0 +1,242 @@
+package html
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"go.temporal.io/sdk/client"
+)
+
+// Timeline is a run, and perhaps the sub-agents below it, as its page shows it. Times in it are milliseconds since the first
+// run began.
+type Timeline struct {
+	// Now is when the runs were read: what goes on still is drawn up to then.
+	Now time.Time
+	// Person is what a person said of the run; nil where nobody did.
+	Person *api.RunEvaluation
+	// Awaited is what the run, and those below it, want of people.
+	Awaited []audit.Awaited
+	// Incomplete says that the server keeps the first histories of one of the runs no longer.
+	Incomplete bool
+	// Gone counts the sub-agents whose histories the server keeps no longer.
+	Gone  int
+	start time.Time
+	runs  []shownRun
+	calls []shownCall
+	steps []shownStep
+	marks []mark
+}
+
+// shownRun is one run of the page.
+type shownRun struct {
+	Path     string   `json:"path"`
+	ID       string   `json:"id"`
+	Name     string   `json:"name"`
+	Status   string   `json:"status"`
+	From     millis   `json:"from"`
+	To       millis   `json:"to"`
+	Open     bool     `json:"open,omitempty"`
+	Parts    []millis `json:"parts,omitempty"`
+	summary  audit.Summary
+	children []api.ChildRun
+}
+
+// shownStep is one model step.
+type shownStep struct {
+	Run      int         `json:"run"`
+	ID       string      `json:"id"`
+	Turn     int         `json:"turn"`
+	Spans    []span      `json:"spans"`
+	In       int         `json:"in"`
+	Out      int         `json:"out"`
+	Cached   int         `json:"cached,omitempty"`
+	Cost     float64     `json:"cost,omitempty"`
+	Open     bool        `json:"open,omitempty"`
+	Attempts int         `json:"attempts,omitempty"`
+	Details  [][2]string `json:"details"`
+}
+
+// mark is something that happened to a run that is no call and no step: what people were asked and said, a pause, a message.
+type mark struct {
+	Run  int      `json:"run"`
+	Kind markKind `json:"kind"`
+	Call string   `json:"call,omitempty"`
+	From millis   `json:"from"`
+	// To is where it ends, of what lasts.
+	To      millis      `json:"to"`
+	Open    bool        `json:"open,omitempty"`
+	Label   string      `json:"label"`
+	Details [][2]string `json:"details"`
+}
+
+type markKind string
+
+const (
+	markApproval markKind = "approval"
+	markQuestion markKind = "question"
+	markPause    markKind = "pause"
+	markMessage  markKind = "message"
+	markHook     markKind = "hook"
+	markRefused  markKind = "refused"
+	markPart     markKind = "part"
+	markEnd      markKind = "end"
+)
+
+// lasts reports whether a mark of the kind has a beginning and an end.
+func (k markKind) lasts() bool { return k == markApproval || k == markQuestion || k == markPause }
+
+// maxRuns bounds the runs of one page.
+const maxRuns = 2000
+
+// ReadTimeline reads a run, and with tree the sub-agents below it, as far as they have come. Parameters and errors are those of
+// audit.Events; sub-agents whose histories the server keeps no longer are counted in Gone, and of a run whose first histories are
+// gone the rest is there.
+func ReadTimeline(ctx context.Context, c client.Client, workflowID, runID string, tree bool) (*Timeline, error) {
+	t := &Timeline{}
+	waiting := []api.ChildRun{{WorkflowID: workflowID, RunID: runID}}
+	for len(waiting) > 0 && len(t.runs) < maxRuns {
+		next := waiting[0]
+		waiting = waiting[1:]
+		err := t.read(ctx, c, next)
+		if errors.Is(err, audit.ErrIncomplete) {
+			t.Incomplete, err = true, nil
+		}
+		if errors.Is(err, audit.ErrNotFound) && len(t.runs) > 0 {
+			t.Gone++
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if tree {
+			waiting = append(waiting, t.runs[len(t.runs)-1].children...)
+		}
+	}
+	t.Gone += len(waiting)
+	return t, nil
+}
+
+func (t *Timeline) read(ctx context.Context, c client.Client, run api.ChildRun) error {
+	b := NewRun()
+	summary, running, incomplete := audit.Read(ctx, c, run.WorkflowID, run.RunID, b.Add)
+	if incomplete != nil && !errors.Is(incomplete, audit.ErrIncomplete) {
+		return incomplete
+	}
+	var pending []audit.Running
+	if summary.Closed.IsZero() {
+		var err error
+		if pending, err = audit.Pending(ctx, c, run.WorkflowID, run.RunID); err != nil {
+			return err
+		}
+		if len(t.runs) == 0 {
+			if t.Awaited, err = audit.Awaits(ctx, c, run.WorkflowID, run.RunID); err != nil {
+				return err
+			}
+		}
+	}
+	t.Now = time.Now()
+	t.AddRun(b, summary, running, pending)
+	return incomplete
+}
+
+// Run returns the summary of the run that the page is about.
+func (t *Timeline) Run() audit.Summary { return t.runs[0].summary }
+
+// Run collects the events of one run for a Timeline.
+type Run struct {
+	asked map[int]time.Time
+	ended []endedCall
+	steps []api.Event
+	marks []runMark
+	open  map[string]int
+}
+
+// endedCall is a call that is over, and when the run told so.
+type endedCall struct {
+	record api.Record
+	at     time.Time
+}
+
+// runMark is a mark whose times are not yet counted from the page's first run.
+type runMark struct {
+	mark
+	from, to time.Time
+}
+
+// NewRun returns a Run without events.
+func NewRun() *Run { return &Run{asked: map[int]time.Time{}, open: map[string]int{}} }
+
+// Add takes the next event. It keeps no results.
+func (b *Run) Add(e api.Event) {
+	switch {
+	case e.Record != nil:
+		r := *e.Record
+		r.Result = nil
+		b.ended = append(b.ended, endedCall{record: r, at: e.Time})
+	case e.Type == api.EventStepCompleted:
+		b.asked[e.Turn] = e.Time
+		b.steps = append(b.steps, e)
+	default:
+		if tell := tellers[e.Type]; tell != nil {
+			tell(b, e)
+		}
+	}
+}
+
+// AddRun adds a run whose events b has, with its summary, the records of its calls that are not over, and what runs or waits.
+// The first run that is added is that which the page is about.
+func (t *Timeline) AddRun(b *Run, s audit.Summary, running []api.Record, pending []audit.Running) {
+	if len(t.runs) == 0 {
+		t.start = s.Started
+	}
+	n := len(t.runs)
+	end := cmp.Or(s.Closed, t.Now)
+	run := shownRun{ID: s.WorkflowID, Name: runName(s), Status: string(s.Status), From: t.at(s.Started), To: t.at(end), Open: s.Closed.IsZero(), summary: s}
+	if s.Parent != nil && n > 0 {
+		run.Path = s.Parent.Call
+	}
+	for _, p := range s.Parts[min(1, len(s.Parts)):] {
+		run.Parts = append(run.Parts, t.at(p.Started))
+		b.marks = append(b.marks, runMark{from: p.Started, mark: mark{Kind: markPart, Label: "goes on in a new execution",
+			Details: [][2]string{{"continued as new", "the history had grown long, so the run went on in a fresh one"}, {"execution", p.RunID}}}})
+	}
+	f := fill{t: t, run: n, b: b, summary: s, end: end}
+	for _, c := range b.ended {
+		f.call(c.record, c.at)
+		run.addChild(c.record)
+	}
+	for _, r := range running {
+		f.call(r, time.Time{})
+		run.addChild(r)
+	}
+	for _, e := range b.steps {
+		f.step(e)
+	}
+	for _, p := range pending {
+		f.openStep(p)
+	}
+	f.marksOf()
+	t.runs = append(t.runs, run)
+}
+
+func (r *shownRun) addChild(record api.Record) {
+	if record.Child != nil && record.Child.RunID != "" {
+		r.children = append(r.children, *record.Child)
+	}
+}
+
+// runName is what a run is called: its kind and its name.
+func runName(s audit.Summary) string {
+	what := string(s.Kind)
+	if s.Kind == audit.RunCall {
+		what = "direct call of"
+	}
+	return what + " " + s.Name
+}
+
+// at returns a time as the page counts it.
+func (t *Timeline) at(when time.Time) millis { return millis(when.Sub(t.start)) }

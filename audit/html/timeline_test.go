@@ -1,0 +1,376 @@
+package html_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/html"
+)
+
+// drawing is what a timeline's script is given.
+type drawing struct {
+	To    float64
+	Open  bool
+	Runs  []struct{ Path, Name string }
+	Calls []struct {
+		Run                    int
+		ID, Tool, Lane, Status string
+		Spans                  [][3]float64
+		End                    float64
+		Attempts               int
+		Error, ChildRun        string
+		Details                [][2]string
+	}
+	Steps []struct {
+		ID   string
+		Open bool
+	}
+	Marks []struct {
+		Kind, Call, Label string
+		From, To          float64
+		Open              bool
+		Details           [][2]string
+	}
+	Uses []struct{ In, Out int }
+}
+
+var dataPattern = regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`)
+
+func drawn(t *testing.T, page string) drawing {
+	t.Helper()
+	var d drawing
+	found := dataPattern.FindStringSubmatch(page)
+	if found == nil {
+		t.Fatal("the page has no data")
+	}
+	if err := json.Unmarshal([]byte(found[1]), &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// detail returns what details say under a name.
+func detail(details [][2]string, name string) string {
+	for _, d := range details {
+		if d[0] == name {
+			return d[1]
+		}
+	}
+	return ""
+}
+
+// TestTimelineHasAllCalls proves that a page has one bar and one row of the table for every call of a recorded run, and says in
+// words what the run was.
+func TestTimelineHasAllCalls(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		parts, calls int
+		words        []string
+	}{
+		{"agent", 1, 10, []string{"agent tester", "answered", "10 calls: 3 completed, 3 failed, 4 refused; 3 retries.", "3 model steps: 556 tokens in, 33 out."}},
+		{"people", 2, 6, []string{"6 calls: 3 completed, 3 failed.", "Its history is in 2 parts."}},
+		{"people", 1, 5, []string{">running<", "had gone on for"}},
+		{"plan_failed", 1, 4, []string{"plan "}},
+		{"direct_refused", 1, 1, []string{"direct call of", "1 call, refused."}},
+		{"terminated", 1, 2, []string{"terminated"}},
+		{"model_failed", 1, 1, []string{"failed", "model_"}},
+	} {
+		timeline := recorded(t, tt.parts, tt.name)
+		page := written(t, timeline)
+		if bars, rows := len(drawn(t, page).Calls), strings.Count(page, `<a href="#call-`); bars != tt.calls || rows != tt.calls {
+			t.Errorf("%s: %d bars and %d rows, want %d of each", tt.name, bars, rows, tt.calls)
+		}
+		for _, w := range tt.words {
+			if !strings.Contains(page, w) {
+				t.Errorf("%s: the page does not say %q", tt.name, w)
+			}
+		}
+	}
+}
+
+// TestTimelineSaysHowRunStands proves that a page tells the verdict on its run with who gave it, what a run that goes on wants of people,
+// and that a beginning is missing; and that a page of nothing is an error.
+func TestTimelineSaysHowRunStands(t *testing.T) {
+	evaluated := recorded(t, 1, "agent")
+	evaluated.Person, evaluated.Incomplete = &api.RunEvaluation{By: "ada", Reason: "the wrong document"}, true
+	waiting := recorded(t, 1, "people")
+	waiting.Awaited = []audit.Awaited{audit.AwaitsApproval, audit.AwaitsAnswer}
+	for _, tt := range []struct {
+		timeline *html.Timeline
+		words    []string
+	}{
+		{evaluated, []string{"failed, says ada: the wrong document", "This is not all: "}},
+		{recorded(t, 1, "agent"), []string{"solved by its end"}},
+		{waiting, []string{"waits for approval and an answer"}},
+	} {
+		page := written(t, tt.timeline)
+		for _, w := range tt.words {
+			if !strings.Contains(page, w) {
+				t.Errorf("the page does not say %q", w)
+			}
+		}
+	}
+	if err := (&html.Timeline{}).Write(io.Discard); err == nil {
+		t.Error("a page of no run was written")
+	}
+}
+
+// TestSpans proves what the parts of a call's bar are: that waiting for the calls before it, for a person, for a worker and in
+// earlier attempts are told apart from running, and that what goes on reaches to now.
+func TestSpans(t *testing.T) {
+	const hosted, person, queue, tried, runs = 0, 1, 2, 3, 4
+	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
+	timing := func(scheduled, started, closed, duration int) api.Timing {
+		timing := api.Timing{Lane: "general", Scheduled: at(scheduled), Attempts: 1, Started: at(started), QueueWait: api.Duration(at(started).Sub(at(scheduled)))}
+		if closed > 0 {
+			timing.Closed, timing.Duration = at(closed), api.Duration(time.Duration(duration)*time.Millisecond)
+		}
+		return timing
+	}
+	retried := timing(20, 60, 100, 40)
+	retried.Attempts, retried.QueueWait, retried.LastFailure = 3, 0, "reset"
+	requeued := timing(20, 60, 100, 40)
+	requeued.Attempts = 2
+	for _, tt := range []struct {
+		name   string
+		record api.Record
+		want   [][3]float64
+	}{
+		{"it waits, then it runs", api.Record{Timing: timing(10, 30, 100, 70)}, [][3]float64{{queue, 10, 30}, {runs, 30, 100}}},
+		{"the run holds it back", api.Record{Timing: timing(25, 30, 100, 70)}, [][3]float64{{hosted, 10, 25}, {queue, 25, 30}, {runs, 30, 100}}},
+		{"the lane's holder lets it wait", api.Record{Timing: timing(10, 30, 100, 20)}, [][3]float64{{queue, 10, 30}, {queue, 30, 80}, {runs, 80, 100}}},
+		{"a person approves it", api.Record{Timing: timing(55, 60, 100, 40), Approval: &api.Decided{Asked: at(12), At: at(50), Decision: api.DecisionApprove, By: "ada"}},
+			[][3]float64{{hosted, 10, 12}, {person, 12, 50}, {hosted, 50, 55}, {queue, 55, 60}, {runs, 60, 100}}},
+		{"earlier attempts failed", api.Record{Timing: retried}, [][3]float64{{hosted, 10, 20}, {tried, 20, 60}, {runs, 60, 100}}},
+		{"a worker handed it back unbegun", api.Record{Timing: requeued}, [][3]float64{{hosted, 10, 20}, {queue, 20, 60}, {runs, 60, 100}}},
+		{"it goes on", api.Record{Status: api.CallRunning, Timing: timing(10, 30, 0, 0)}, [][3]float64{{queue, 10, 30}, {runs, 30, 1000}}},
+		{"it waits for a worker", api.Record{Status: api.CallRunning, Timing: api.Timing{Lane: "http", Scheduled: at(10)}}, [][3]float64{{queue, 10, 1000}}},
+		{"it waits for a person", api.Record{Status: api.CallRunning, Approval: &api.Decided{Asked: at(10)}}, [][3]float64{{person, 10, 1000}}},
+	} {
+		b := html.NewRun()
+		b.Add(api.Event{Type: api.EventStepCompleted, Turn: 1, Time: at(10)})
+		tt.record.CallID, tt.record.Tool, tt.record.Turn = "1.1", "look", 1
+		var running []api.Record
+		if tt.record.Status == api.CallRunning {
+			running = append(running, tt.record)
+		} else {
+			tt.record.Status = api.CallCompleted
+			b.Add(api.Event{Type: api.EventToolCompleted, Time: at(105), Record: &tt.record})
+		}
+		timeline := &html.Timeline{Now: at(1000)}
+		timeline.AddRun(b, audit.Summary{WorkflowID: "run", Kind: audit.RunAgent, Name: "agent", Status: audit.RunRunning, Started: noon}, running, nil)
+		got := drawn(t, written(t, timeline)).Calls[0].Spans
+		if gotJSON, wantJSON := encoded(t, got), encoded(t, tt.want); gotJSON != wantJSON {
+			t.Errorf("%s: got %s, want %s", tt.name, gotJSON, wantJSON)
+		}
+	}
+}
+
+func encoded(t *testing.T, value any) string {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestMarks proves that questions, approvals, pauses, messages and hooks stand on the page with who did what, and that what is
+// not over is said to be open.
+func TestMarks(t *testing.T) {
+	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
+	b := html.NewRun()
+	for i, e := range []api.Event{
+		{Type: api.EventApprovalRequested, CallID: "1.1", Tool: "pay", Approval: &api.Approval{ApprovalNeed: api.ApprovalNeed{Reason: "it is money"}, Call: "1.1", Tool: "pay"}},
+		{Type: api.EventApprovalRefused, CallID: "1.1", Decided: &api.Decided{By: "bob"}, Failure: "of another call"},
+		{Type: api.EventApprovalRequested, CallID: "1.1", Tool: "pay", Approval: &api.Approval{Escalated: true}},
+		{Type: api.EventApprovalDecided, CallID: "1.1", Tool: "pay", Decided: &api.Decided{Decision: api.DecisionDeny, By: "ada", Reason: "too much"}},
+		{Type: api.EventQuestionAsked, CallID: "1.2", Tool: "ask", Question: &api.Question{ID: "1.2", Text: "which?"}},
+		{Type: api.EventRunPaused, Pause: &api.Pause{By: "eve", Reason: "lunch"}},
+		{Type: api.EventRunResumed, Pause: &api.Pause{By: "eve"}},
+		{Type: api.EventMessageSent, Sent: &api.Sent{By: "ada", Text: "hurry"}},
+		{Type: api.EventHookEnded, Hook: &api.HookAction{Hook: "greet", Outcome: "ran"}},
+		{Type: api.EventApprovalRequested, CallID: api.LimitCall, Approval: &api.Approval{ApprovalNeed: api.ApprovalNeed{Limit: "turns"}}},
+		{Type: api.EventRunFailed, Failure: "no more"},
+	} {
+		e.Time = at(i)
+		b.Add(e)
+	}
+	timeline := &html.Timeline{Now: at(60)}
+	pending := []audit.Running{{Kind: audit.KindStep, ID: "turn-2", State: audit.StateRunning, Since: at(30)}, {Kind: audit.KindRun}, {Kind: audit.KindStep, ID: "turn-3", State: audit.StateBackingOff, Since: at(31)}}
+	timeline.AddRun(b, audit.Summary{WorkflowID: "run", Kind: audit.RunAgent, Name: "agent", Status: audit.RunPaused, Started: noon, Parent: &api.Parent{WorkflowID: "top", Call: "3.1"}, DryRun: true}, nil, pending)
+	page := written(t, timeline)
+	var got []string
+	d := drawn(t, page)
+	for _, m := range d.Marks {
+		line := m.Kind + " " + m.Label
+		if m.To > m.From {
+			line += " " + (time.Duration(m.To-m.From) * time.Millisecond).String()
+		}
+		if m.Open {
+			line += " open"
+		}
+		got = append(got, line)
+	}
+	want := []string{"approval approval of pay: denied by ada: too much 3s", "refused a decision did not count", "question question of ask 56s open", "pause paused: resumed by eve 1s",
+		"message message from ada", "hook hook greet", "approval more turns for the run 51s open", "end the run failed"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if why := detail(d.Marks[0].Details, "why"); why != "it is money" {
+		t.Errorf("the approval was asked for because %q", why)
+	}
+	if len(d.Steps) != 2 || !d.Steps[0].Open {
+		t.Errorf("the steps that go on are %+v", d.Steps)
+	}
+	for _, w := range []string{"paused", "It worked for call 3.1 of top; it was a dry run"} {
+		if !strings.Contains(page, w) {
+			t.Errorf("the page does not say %q", w)
+		}
+	}
+}
+
+// TestDetails proves that all that a record tells is among a call's details, with long texts cut.
+func TestDetails(t *testing.T) {
+	b := html.NewRun()
+	r := api.Record{CallID: "1.1", Tool: "pay", Version: "1.2.0", Status: api.CallFailed, Phase: api.PhaseExecution, Turn: 1, Arguments: json.RawMessage(`{"n":12345678901234567890,"password":"***"}`),
+		Error:    &api.Error{Type: api.ErrValidation, Message: strings.Repeat("é", 3000), Near: []string{"play"}, Problems: []api.Problem{{Path: "/n", Message: "too large"}}},
+		Timing:   api.Timing{Lane: "bank", Attempts: 2, Worker: "w1", LastFailure: "reset", Scheduled: noon, Started: noon.Add(time.Second), Closed: noon.Add(2 * time.Second), QueueWait: api.Duration(time.Second), Duration: api.Duration(time.Second)},
+		Policies: []api.PolicyAction{{Rule: "no-money", Effect: "deny", Message: "never"}}, Hooks: []api.HookAction{{Hook: "log", Outcome: "ran"}}, Labels: []string{"secret"},
+		Plan: &api.ExecutionPlan{Intent: "pay the bill"}, Notes: []string{"twice"}, Batched: true, Activity: "1.0", Undoes: "0.1", Verifies: "0.2", EstimatedTokens: 1200, ResultTokens: 7,
+		Approval: &api.Decided{Asked: noon, At: noon, Decision: api.DecisionApprove, By: "ada", Why: "money"}, Usage: api.Usage{InputTokens: 5},
+		Child: &api.ChildRun{WorkflowID: "run/1.1"}, Caller: api.Caller{Type: api.CallerAgent, ID: "a"}, WorkflowID: "run"}
+	b.Add(api.Event{Type: api.EventToolFailed, Time: noon.Add(2 * time.Second), Record: &r})
+	timeline := &html.Timeline{Now: noon}
+	timeline.AddRun(b, audit.Summary{WorkflowID: "run", Kind: audit.RunAgent, Name: "a", Started: noon, Closed: noon.Add(3 * time.Second), Status: audit.RunFailed, Failure: "broke", FailureType: "run_failed",
+		SubAgents: []audit.SubAgent{{CallID: "1.1"}}}, nil, nil)
+	page := written(t, timeline)
+	call := drawn(t, page).Calls[0]
+	for name, want := range map[string]string{"status": "failed (phase execution)", "arguments": "{\n  \"n\": 12345678901234567890,\n  \"password\": \"***\"\n}", "took": "1.00 s", "waited for a worker": "1.00 s", "attempts": "2",
+		"attempt before failed": "reset", "lane": "bank", "tokens": "1,200 for the arguments, 7 for the result, 5 used by the sub-agent", "rules": "no-money deny: never", "hooks": "log ran", "labels seen": "secret",
+		"intent": "pay the bill", "notes": "twice", "made together with": "call 1.0", "undoes": "0.1", "finds out about": "0.2", "sub-agent's run": "run/1.1", "tool": "pay 1.2.0", "started": "2026-01-31 12:00:01.000 UTC"} {
+		if got := detail(call.Details, name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if text := detail(call.Details, "error"); len(text) > 4200 || !strings.Contains(text, "bytes in all") {
+		t.Errorf("a long error has %d bytes: %.50q", len(text), text)
+	}
+	if approval := detail(call.Details, "approval"); !strings.Contains(approval, "approved by ada") || !strings.Contains(approval, "because: money") {
+		t.Errorf("the approval says %q", approval)
+	}
+	for _, w := range []string{"run_failed: broke", "1 sub-agent worked for it (starter timeline --tree shows what they did)."} {
+		if !strings.Contains(page, w) {
+			t.Errorf("the page does not say %q", w)
+		}
+	}
+}
+
+// TestTreeOfRuns proves that the calls of sub-agents stand under their paths, and that no token is counted twice.
+func TestTreeOfRuns(t *testing.T) {
+	d := drawn(t, written(t, recorded(t, 1, "sub_agents", "sub_agents_1.1", "sub_agents_1.1_1.1")))
+	if len(d.Runs) != 3 || d.Runs[2].Path != "1.1/1.1" || len(d.Calls) != 9 {
+		t.Fatalf("runs %+v, %d calls", d.Runs, len(d.Calls))
+	}
+	paths := map[string]string{}
+	for _, c := range d.Calls {
+		paths[c.ID] = c.Tool
+	}
+	if paths["1.1/1.1/1.1"] != "echo" || paths["1.1/1.2"] != "echo" {
+		t.Errorf("the calls are %v", paths)
+	}
+	alone := drawn(t, written(t, recorded(t, 1, "sub_agents")))
+	sum := func(d drawing) (n int) {
+		for _, u := range d.Uses {
+			n += u.In + u.Out
+		}
+		return n
+	}
+	if sum(d) != sum(alone) {
+		t.Errorf("%d tokens with the sub-agents' steps, %d with what their calls used", sum(d), sum(alone))
+	}
+}
+
+// evil breaks out of a page wherever it is written into one as it is.
+const evil = `</script><script>document.documentElement.dataset.fault='evil'</script><img src=x onerror="document.documentElement.dataset.fault='evil'"><!--` + "\u2028'\"`${1}"
+
+// poisoned is a timeline all of whose texts are evil.
+func poisoned() *html.Timeline {
+	b := html.NewRun()
+	arguments, _ := json.Marshal(map[string]string{evil: evil})
+	r := api.Record{CallID: evil, Tool: evil, Status: api.CallFailed, Turn: 1, Arguments: arguments, Error: &api.Error{Type: api.ErrorType(evil), Message: evil}, Notes: []string{evil},
+		Timing: api.Timing{Lane: evil, Worker: evil, LastFailure: evil, Attempts: 2, Scheduled: noon, Started: noon.Add(time.Second), Closed: noon.Add(2 * time.Second)}}
+	b.Add(api.Event{Type: api.EventStepCompleted, Time: noon, Turn: 1, Step: &api.ModelResponse{Message: api.Message{Text: evil}, Model: evil, Usage: api.Usage{InputTokens: 3}}})
+	b.Add(api.Event{Type: api.EventToolFailed, Time: noon.Add(2 * time.Second), Record: &r})
+	b.Add(api.Event{Type: api.EventMessageSent, Time: noon, Sent: &api.Sent{By: evil, Text: evil}})
+	timeline := &html.Timeline{Now: noon}
+	timeline.AddRun(b, audit.Summary{WorkflowID: evil, Kind: audit.RunAgent, Name: evil, Prompt: evil, Status: audit.RunFailed, Failure: evil, Conversation: "c" + evil, Started: noon, Closed: noon.Add(3 * time.Second),
+		Result: &api.RunResult{Answer: evil}}, nil, nil)
+	return timeline
+}
+
+// TestTextsAreOnlyText proves that nothing that a run says becomes part of the page's code.
+func TestTextsAreOnlyText(t *testing.T) {
+	page, clean := written(t, poisoned()), written(t, made(1, "helper"))
+	for _, part := range []string{"<script", "</script", "<img", "<!--", "onerror=\""} {
+		if got, want := strings.Count(page, part), strings.Count(clean, part); got != want {
+			t.Errorf("%q stands %d times on the page, want %d", part, got, want)
+		}
+	}
+	if got := drawn(t, page).Calls[0].Tool; got != evil {
+		t.Errorf("the tool is called %q", got)
+	}
+}
+
+// TestPolicy proves that a page lets the browser run its own scripts, and nothing else, and names nothing to load.
+func TestPolicy(t *testing.T) {
+	page := written(t, made(5, "helper"))
+	policy := regexp.MustCompile(`http-equiv="Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)
+	if policy == nil || !strings.HasPrefix(policy[1], "default-src &#39;none&#39;;") {
+		t.Fatalf("the policy is %q", policy)
+	}
+	allowed := strings.ReplaceAll(policy[1], "&#43;", "+")
+	scripts := regexp.MustCompile(`(?s)<script>(.*?)</script>`).FindAllStringSubmatch(page, -1)
+	for _, s := range scripts {
+		sum := sha256.Sum256([]byte(s[1]))
+		if !strings.Contains(allowed, base64.StdEncoding.EncodeToString(sum[:])) {
+			t.Errorf("the policy forbids the script that begins with %.60q", s[1])
+		}
+	}
+	if len(scripts) < 3 || regexp.MustCompile(`<(script|link|img|iframe)[^>]*\s(src|href)=`).MatchString(page) {
+		t.Errorf("%d scripts are in the page, or it loads something", len(scripts))
+	}
+	if len(page) > 1<<20 {
+		t.Errorf("a page with five calls has %d bytes", len(page))
+	}
+}
+
+// TestBundle proves that the committed charts are those that make charts bundled, and that their licences are beside them.
+func TestBundle(t *testing.T) {
+	bundle, err := os.ReadFile("echarts/echarts.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := os.ReadFile("echarts/digest.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(bundle)
+	if got := hex.EncodeToString(sum[:]); got != strings.TrimSpace(string(digest)) {
+		t.Errorf("echarts.min.js has the digest %s, digest.txt says %s: run make charts", got, digest)
+	}
+	license, err := os.ReadFile("echarts/LICENSE")
+	if err != nil || !strings.Contains(string(license), "Apache License") || !strings.Contains(string(license), "BSD 3-Clause License") {
+		t.Errorf("the licences are not there: %v", err)
+	}
+}

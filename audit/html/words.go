@@ -1,0 +1,161 @@
+package html
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+)
+
+// ending says in a few words how a run stands, and whether that is good, bad, or neither; awaited is what it wants of people.
+func ending(s audit.Summary, person *api.RunEvaluation, awaited []audit.Awaited) (text, tone string) {
+	status := strings.ReplaceAll(audit.StatusText(s.Status, awaited), "_", " ")
+	switch {
+	case s.Closed.IsZero():
+		return status, "wait"
+	case s.Status != audit.RunCompleted:
+		return status, "bad"
+	case s.Result == nil:
+		return status, "good"
+	}
+	decision, _ := audit.Evaluate(s, person)
+	return outcome(*s.Result, decision)
+}
+
+// awaited is what a run of the page wants of people.
+func (t *Timeline) awaited(run int) []audit.Awaited {
+	if run == 0 && len(t.Awaited) > 0 {
+		return t.Awaited
+	}
+	s := t.runs[run].summary
+	return audit.Awaiting(len(s.Approvals) > 0, len(s.Questions) > 0)
+}
+
+// verdict is the line that tells whether the run is solved, who says so, and why; none of one that is not over.
+func (t *Timeline) decision() [][2]string {
+	return details(line("evaluation", audit.EvaluationText(audit.Evaluation(t.runs[0].summary, t.Person))))
+}
+
+// outcome is ending for a run that completed.
+func outcome(r api.RunResult, decision audit.Solved) (text, tone string) {
+	switch {
+	case r.Limit != "":
+		return "reached its limit of " + strings.ReplaceAll(r.Limit, "_", " "), "warn"
+	case decision == audit.SolvedYes:
+		return string(r.Outcome), "good"
+	}
+	return strings.ReplaceAll(string(r.Outcome), "_", " "), "warn"
+}
+
+// words say what the run was, in sentences.
+func (t *Timeline) words(calls []shownCall) []string {
+	s := t.runs[0].summary
+	words := []string{howLong(s, t.Now), callText(calls)}
+	if t.Incomplete {
+		words = append([]string{"This is not all: the server keeps the first histories no longer, and what they told is missing here."}, words...)
+	}
+	words = append(words, usageText(s.Usage), runText(s, len(t.runs)-1, t.Gone))
+	return nonEmpty(words)
+}
+
+// howLong says when a run began and how long it took.
+func howLong(s audit.Summary, now time.Time) string {
+	began := "It began at " + s.Started.UTC().Format("2006-01-02 15:04:05 UTC")
+	if s.Closed.IsZero() {
+		return began + " and had gone on for " + brief(now.Sub(s.Started)) + " when this page was made."
+	}
+	return began + " and took " + brief(s.Closed.Sub(s.Started)) + "."
+}
+
+// callWords counts calls by what became of them.
+func callText(calls []shownCall) string {
+	if len(calls) == 0 {
+		return "It made no calls."
+	}
+	counts, retries := map[string]int{}, 0
+	for _, c := range calls {
+		counts[c.Status]++
+		retries += max(c.Attempts-1, 0)
+	}
+	var parts []string
+	for _, status := range []string{"completed", "failed", "refused", "cancelled", "withheld", "running"} {
+		if n := counts[status]; n > 0 {
+			parts = append(parts, api.Thousands(n)+" "+status)
+		}
+	}
+	text := api.Plural(len(calls), "call") + ": " + strings.Join(parts, ", ")
+	if len(parts) == 1 {
+		text = api.Plural(len(calls), "call") + ", " + strings.TrimPrefix(parts[0], api.Thousands(len(calls))+" ")
+		if len(calls) > 1 {
+			text = api.Thousands(len(calls)) + " calls, all " + strings.TrimPrefix(parts[0], api.Thousands(len(calls))+" ")
+		}
+	}
+	if retries > 0 {
+		text += "; " + api.Plural(retries, "retry")
+	}
+	return text + "."
+}
+
+// usageWords tells of model steps, tokens and cost.
+func usageText(u api.Usage) string {
+	if u.Turns == 0 && u.InputTokens+u.OutputTokens == 0 {
+		return ""
+	}
+	text := api.Plural(u.Turns, "model step") + ": " + api.Thousands(u.InputTokens) + " tokens in, " + api.Thousands(u.OutputTokens) + " out"
+	if u.Cost > 0 {
+		text += ", for " + money(u.Cost)
+	}
+	return text + "."
+}
+
+// runWords tells of what else there is to a run.
+func runText(s audit.Summary, below, gone int) string {
+	var parts []string
+	if len(s.SubAgents) > 0 {
+		text := api.Plural(len(s.SubAgents), "sub-agent") + " worked for it"
+		if below == 0 {
+			text += " (starter timeline --tree shows what they did)"
+		}
+		parts = append(parts, text)
+	}
+	if gone > 0 {
+		parts = append(parts, fmt.Sprintf("of %s the calls are not here, because the server keeps their histories no longer or they are too many", api.Plural(gone, "sub-agent")))
+	}
+	if n := len(s.Parts); n > 1 {
+		parts = append(parts, fmt.Sprintf("its history is in %d parts", n))
+	}
+	if s.Parent != nil {
+		parts = append(parts, "it worked for call "+s.Parent.Call+" of "+s.Parent.WorkflowID)
+	}
+	if s.DryRun {
+		parts = append(parts, "it was a dry run, which withholds calls that may change anything")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	text := strings.Join(parts, "; ") + "."
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// usedText says what a run used, in a few words.
+func usedText(u api.Usage) string {
+	parts := []string{api.Plural(u.Calls, "call")}
+	if n := u.InputTokens + u.OutputTokens; n > 0 {
+		parts = append(parts, api.Thousands(n)+" tokens")
+	}
+	if u.Cost > 0 {
+		parts = append(parts, money(u.Cost))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// facts are a run's ids.
+func facts(s audit.Summary) [][2]string {
+	conversation := s.Conversation
+	if conversation == s.WorkflowID {
+		conversation = ""
+	}
+	return details(line("run", s.WorkflowID), line("conversation", conversation), line("started by", s.Caller.ID), line("task queue", s.TaskQueue))
+}

@@ -1,0 +1,32 @@
+package filewatch
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A folder that cannot be watched is told, one that has just gone is not; what can be watched is.
+func TestNotifierFails(t *testing.T) {
+	n := newNotifier()
+	defer n.close()
+	if n.failed != nil {
+		t.Skip("nothing can be watched here: ", n.failed)
+	}
+	dir := t.TempDir()
+	info, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	impossible := filepath.Join(dir, "file", "in it")
+	if added := n.watch(map[string]os.FileInfo{dir: info, impossible: info}); !added || n.failed == nil || !strings.Contains(n.failed.Error(), impossible) {
+		t.Errorf("added: %t, failed: %v", added, n.failed)
+	}
+	if added := n.watch(map[string]os.FileInfo{dir: info, filepath.Join(dir, "none"): info}); added || n.failed != nil {
+		t.Errorf("added: %t, failed: %v", added, n.failed)
+	}
+}

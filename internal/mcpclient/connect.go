@@ -1,0 +1,256 @@
+package mcpclient
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/process"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// Defaults of Options.
+const (
+	DefaultConnectTimeout = 30 * time.Second
+	DefaultMaxMessage     = 16 << 20
+)
+
+// Options say how to connect.
+type Options struct {
+	// Dir is the folder that a relative entry.dir is under; empty means the process's own.
+	Dir string
+	// Log gets what servers write to their standard error, bounded, at the level debug; nil drops it.
+	Log *slog.Logger
+	// Inside is what need not be public to be reached, as in outbound.Policy.
+	Inside []string
+	// ConnectTimeout bounds starting a server and agreeing with it on the protocol; default 30s.
+	ConnectTimeout time.Duration
+	// MaxMessage bounds one message of the server, in bytes; default 16 MiB. A larger one ends the connection.
+	MaxMessage int
+	// Asks tells the server that it may ask a person in the middle of a call (elicitation, forms only).
+	Asks bool
+	// Login has a person log in where entry.auth wants that: it hands out an address to open in a browser, and returns the
+	// one at which the browser ends. The time that it takes does not count for ConnectTimeout. Its errors are Connect's or
+	// Call's. nil refuses logins.
+	Login func(ctx context.Context, address string) (final string, err error)
+	// Logins are where tokens are kept; nil keeps them with the connection.
+	Logins *Logins
+
+	// pause stops the clock of Connect until resume is called.
+	pause func() (resume func())
+}
+
+// version is what servers are told of this client.
+const version = "1.0.0"
+
+// Connect connects to the server of a toolspec of the kind mcp. The error is a *switchyard.Error of a type that says that
+// nothing ran: executor_not_found where the program is missing, policy_violation where the address may not be reached,
+// precondition_failed else, retryable where another attempt may succeed. When ctx ends first it wraps ctx's cause.
+func Connect(ctx context.Context, entry *toolspecs.Entry, o Options) (*Connection, error) {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.MaxMessage = cmp.Or(o.MaxMessage, DefaultMaxMessage)
+	timeout := cmp.Or(o.ConnectTimeout, DefaultConnectTimeout)
+	c := &Connection{name: serverName(entry), limit: o.MaxMessage,
+		progress: map[string]func(api.Progress){}, openQuestions: map[*Request]context.Context{}}
+	c.ctx, c.end = context.WithCancelCause(context.Background())
+	c.tools.changed.Store(true)
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	clock := time.AfterFunc(timeout, cancel)
+	defer clock.Stop()
+	o.pause = func() func() {
+		running := clock.Stop()
+		return func() {
+			if running {
+				clock.Reset(timeout)
+			}
+		}
+	}
+	transport, err := c.transport(entry, o)
+	if err != nil {
+		return nil, err
+	}
+	within, x := withExchange(within)
+	c.session, err = c.client(o).Connect(within, transport, nil)
+	if err == nil {
+		if c.login != nil {
+			c.login.connected.Store(true)
+		}
+		c.pingless = c.session.InitializeResult().ProtocolVersion > lastWithPing
+		go c.watch()
+		return c, nil
+	}
+	if c.serverProcess != nil {
+		c.serverProcess.kill()
+		go func() { _ = c.serverProcess.Close() }()
+	}
+	if ctx.Err() == nil && within.Err() != nil {
+		return nil, c.unreachable(fmt.Sprintf("the server did not get ready within %s%s", timeout, c.stderr()), true)
+	}
+	return nil, c.connectError(ctx, err, x.now())
+}
+
+// lastWithPing is the last version of the protocol that has pings.
+const lastWithPing = "2025-11-25"
+
+func (c *Connection) client(o Options) *mcp.Client {
+	options := &mcp.ClientOptions{
+		// Neither roots nor sampling are offered.
+		Capabilities:                &mcp.ClientCapabilities{},
+		ProgressNotificationHandler: c.onProgress,
+		// Questions in place of results are taken to the call that they are about; see rounds.
+		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { c.tools.changed.Store(true) },
+	}
+	if o.Asks {
+		options.ElicitationHandler = c.onElicit
+		options.Capabilities.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "switchyard", Version: version}, options)
+	// It fails only for methods of the protocol.
+	_ = mcp.AddSendingCustomMethod[*mcp.PingParams, *mcp.CallToolResult](client, probeMethod)
+	return client
+}
+
+func (c *Connection) transport(entry *toolspecs.Entry, o Options) (mcp.Transport, error) {
+	if entry.URL != "" {
+		return c.overHTTP(entry, o)
+	}
+	if len(entry.Argv) == 0 || entry.Argv[0] == "" {
+		return nil, api.Errorf(api.ErrExecutorNotFound, "the MCP server has neither entry.argv nor entry.url")
+	}
+	dir, err := process.Folder(o.Dir, entry.Dir)
+	if err != nil {
+		return nil, err
+	}
+	env, hidden, err := process.Environment(entry.Env, entry.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	var hider *api.Hider
+	hider = hider.With(api.HiddenSecret, hidden...)
+	c.serverProcess, err = startProcess(entry.Argv, dir, env, hider, o.MaxMessage, o.Log.With("server", c.name))
+	if err != nil {
+		return nil, api.AsError(err)
+	}
+	return c.serverProcess, nil
+}
+
+func (c *Connection) overHTTP(entry *toolspecs.Entry, o Options) (mcp.Transport, error) {
+	address, err := outbound.Address(entry.URL)
+	if err != nil {
+		return nil, err
+	}
+	origin, err := url.Parse(address)
+	if err == nil {
+		err = outbound.CheckURL(origin)
+	}
+	if err != nil {
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.url cannot be used: %v", err)
+	}
+	own, err := newAdditions(entry)
+	if err != nil {
+		return nil, err
+	}
+	guard, err := outbound.NewGuard(outbound.Policy{Hosts: []string{origin.Hostname()}, Allow: entry.Allow, Inside: o.Inside})
+	if err != nil {
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.allow: %v", err)
+	}
+	base := guard.Transport()
+	// Sessions live on their connections. Calls are POSTs without a key, which net/http does not send again by itself.
+	base.DisableKeepAlives = false
+	t := &mcp.StreamableClientTransport{
+		Endpoint:   address,
+		MaxRetries: maxRetries,
+		// What is bounded here is one line; carrying structured content as text may double it.
+		MaxEventSize: 4 * o.MaxMessage,
+	}
+	hide := own.hide
+	if entry.Auth.OAuth() {
+		if c.login, err = newLogin(origin, entry, o); err != nil {
+			return nil, err
+		}
+		t.OAuthHandler, hide = c.login, c.login.hide
+	}
+	t.HTTPClient = outbound.Client(&wire{base: base, limit: o.MaxMessage, hide: hide, broken: c.breakOff}, origin, own.add)
+	return t, nil
+}
+
+// maxRetries is how often the SDK resumes a stream without progress. It is generous because a stream that servers close
+// now and then must not end a session; a server that is gone is noticed by wire.
+const maxRetries = 1000
+
+// additions puts an entry's headers and secret into requests to its server, and nowhere else, and takes the secret out of
+// what the server answers.
+type additions struct {
+	headers map[string]any
+	auth    *toolspecs.Auth
+	// last is the secret as it was used last.
+	last atomic.Pointer[outbound.Credential]
+}
+
+func newAdditions(entry *toolspecs.Entry) (*additions, error) {
+	a := &additions{}
+	if !entry.Auth.OAuth() {
+		a.auth = entry.Auth
+	}
+	if len(entry.Headers) == 0 {
+		return a, nil
+	}
+	headers, err := api.DecodeJSON(entry.Headers)
+	members, ok := headers.(map[string]any)
+	if err != nil || !ok {
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.headers is no mapping")
+	}
+	a.headers = members
+	return a, nil
+}
+
+// add reads the secret anew for each request, so that it can be changed while the worker runs.
+func (a *additions) add(req *http.Request) error {
+	for name, value := range a.headers {
+		req.Header.Set(name, api.TextOf(value))
+	}
+	if a.auth == nil {
+		return nil
+	}
+	credential, err := outbound.NewCredential(a.auth.Type, a.auth.Secret, a.auth.Name)
+	if err != nil {
+		return err
+	}
+	a.last.Store(credential)
+	credential.Add(req)
+	return nil
+}
+
+// hide takes the secret out of what a server sent.
+func (a *additions) hide(message []byte) []byte {
+	credential := a.last.Load()
+	if credential == nil {
+		return message
+	}
+	return []byte(credential.Hide(string(message)))
+}
+
+// serverName names a server in errors and logs: a program by its name alone and a URL without its query, because the rest
+// may be secret.
+func serverName(entry *toolspecs.Entry) string {
+	if entry.URL == "" {
+		return slices.Concat(entry.Argv, []string{""})[0]
+	}
+	u, err := url.Parse(entry.URL)
+	if err != nil {
+		return "entry.url"
+	}
+	u.RawQuery, u.User, u.Fragment = "", nil, ""
+	return u.String()
+}

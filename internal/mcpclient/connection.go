@@ -1,0 +1,254 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard/api"
+)
+
+// Connection is one session with an MCP server. It may be used by many goroutines. Once it has ended it stays so: make a
+// new one.
+type Connection struct {
+	// name is the server's in errors, without anything that may be secret.
+	name    string
+	limit   int
+	session *mcp.ClientSession
+	// process is the server's where it is a program.
+	serverProcess *serverProcess
+	// login is how the connection gets its tokens; nil where they are given.
+	login *login
+	// ctx ends with the connection, its cause is why.
+	ctx context.Context
+	end context.CancelCauseFunc
+
+	tools toolList
+
+	mu sync.Mutex
+	// progress and asking are the running calls that take progress, by token, and those that may ask.
+	progress      map[string]func(api.Progress)
+	openQuestions map[*Request]context.Context
+	token         atomic.Int64
+	// probing is open while it is looked whether the server still reacts; else nil.
+	probing chan struct{}
+	// pingless says that the session's protocol has no ping.
+	pingless bool
+}
+
+// Done is closed when the connection has ended.
+func (c *Connection) Done() <-chan struct{} { return c.ctx.Done() }
+
+// Err says why the connection has ended; nil while it lasts.
+func (c *Connection) Err() error { return context.Cause(c.ctx) }
+
+var errClosed = errors.New("it was closed")
+
+// Close ends the session: over HTTP the server is told, a program has a second to end by itself before its process group
+// is ended. Calls that still run are lost.
+func (c *Connection) Close() {
+	// A call that has just been given up is still being told to the server.
+	c.trusted(context.Background())
+	c.end(errClosed)
+	// What a server says to its end is of no consequence.
+	_ = c.session.Close()
+}
+
+// breakOff ends a connection that is of no more use, without waiting for anyone.
+func (c *Connection) breakOff(reason error) {
+	c.end(reason)
+	if c.serverProcess != nil {
+		c.serverProcess.kill()
+	}
+	go func() { _ = c.session.Close() }()
+}
+
+// watch ends the connection when the session ends by itself.
+func (c *Connection) watch() {
+	err := c.session.Wait()
+	if err == nil {
+		err = errors.New("the server closed it")
+	}
+	c.breakOff(err)
+}
+
+// Request is one call of a tool.
+type Request struct {
+	Tool      string
+	Arguments json.RawMessage
+	// Meta goes along with the call as its _meta.
+	Meta map[string]any
+	// Progress, unless nil, gets what the server reports while it works.
+	Progress func(api.Progress)
+	// Ask, unless nil, asks a person what the server wants to know in the middle of the call. Its ctx ends with the call or
+	// when the server takes the question back. It is called only on a connection that was made to ask, and there must be no
+	// other call at the same time.
+	Ask func(ctx context.Context, text string, schema json.RawMessage) (Reply, error)
+	// Note, unless nil, gets why a question of the server was not passed on or not answered.
+	Note func(text string)
+}
+
+// Reply is what a person says to a server's question: the form's values, or that there will be none.
+type Reply struct {
+	Content  map[string]any
+	Declined bool
+}
+
+// Answer is a tool's answer.
+type Answer struct {
+	Content []mcp.Content
+	// Structured is the structured content exactly as the server sent it; nil where there is none.
+	Structured json.RawMessage
+	// IsError says that the tool failed; Content tells how.
+	IsError bool
+}
+
+// Call calls a tool. When ctx ends the server is told so, Call returns at once, and its error wraps ctx's cause. Other
+// errors are a *Lost, a *Refused, a *Fault, or a *switchyard.Error of a call that was not sent.
+func (c *Connection) Call(ctx context.Context, r Request) (Answer, error) {
+	c.trusted(ctx)
+	if reason := c.Err(); reason != nil {
+		return Answer{}, &Lost{Err: reason}
+	}
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	within, x := withExchange(within)
+	params := &mcp.CallToolParams{Name: r.Tool, Arguments: r.Arguments, Meta: maps.Clone(r.Meta)}
+	if len(r.Arguments) == 0 {
+		params.Arguments = json.RawMessage("{}")
+	}
+	defer c.begin(within, &r, params)()
+	result, err := c.rounds(within, &r, params)
+	if err == nil {
+		return answerOf(result)
+	}
+	return Answer{}, c.failed(ctx, err, x.now())
+}
+
+// failed is failure, and draws the conclusions for the connection.
+func (c *Connection) failed(ctx context.Context, err error, s seen) error {
+	failure := c.failure(ctx, err, s)
+	if lost, ok := errors.AsType[*Lost](failure); ok {
+		c.breakOff(lost.Err)
+	}
+	if ctx.Err() != nil && c.ctx.Err() == nil {
+		c.suspect()
+	}
+	return failure
+}
+
+// begin enters a call into the connection's books.
+func (c *Connection) begin(ctx context.Context, r *Request, params *mcp.CallToolParams) (end func()) {
+	token := strconv.FormatInt(c.token.Add(1), 10)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.Progress != nil {
+		if params.Meta == nil {
+			params.Meta = mcp.Meta{}
+		}
+		params.SetProgressToken(token)
+		c.progress[token] = r.Progress
+	}
+	if r.Ask != nil {
+		c.openQuestions[r] = ctx
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.progress, token)
+		delete(c.openQuestions, r)
+	}
+}
+
+func answerOf(result *mcp.CallToolResult) (Answer, error) {
+	raw, err := structured(result.StructuredContent)
+	if err != nil {
+		return Answer{}, &Fault{Reason: fmt.Sprintf("answered with structured content that is no JSON: %v", err)}
+	}
+	return Answer{Content: result.Content, Structured: raw, IsError: result.IsError}, nil
+}
+
+func (c *Connection) onProgress(_ context.Context, n *mcp.ProgressNotificationClientRequest) {
+	token, ok := n.Params.ProgressToken.(string)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	report := c.progress[token]
+	c.mu.Unlock()
+	if report != nil {
+		report(api.Progress{Done: n.Params.Progress, Total: n.Params.Total, Message: n.Params.Message})
+	}
+}
+
+// probeTime is how long a server that left a call unanswered has to show that it is alive.
+const probeTime = 3 * time.Second
+
+// suspect looks, in the background, whether a server that left a call unanswered is still there, and ends the connection
+// if not. Calls wait for the result.
+func (c *Connection) suspect() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.probing != nil {
+		return
+	}
+	done := make(chan struct{})
+	c.probing = done
+	go func() {
+		c.probe()
+		c.mu.Lock()
+		c.probing = nil
+		c.mu.Unlock()
+		close(done)
+	}()
+}
+
+// trusted waits until it is known whether the server reacts.
+func (c *Connection) trusted(ctx context.Context) {
+	c.mu.Lock()
+	probing := c.probing
+	c.mu.Unlock()
+	if probing == nil {
+		return
+	}
+	select {
+	case <-probing:
+	case <-ctx.Done():
+	}
+}
+
+func (c *Connection) probe() {
+	ctx, cancel := context.WithTimeout(c.ctx, probeTime)
+	defer cancel()
+	err := c.ping(ctx)
+	if err != nil && ctx.Err() != nil && c.ctx.Err() == nil {
+		c.breakOff(fmt.Errorf("the server did not react within %s after a call was given up", probeTime))
+	}
+}
+
+// probeMethod is a method that no server knows: an error is as good a sign of life as any. Newer protocols have no ping.
+const probeMethod = "switchyard/ping"
+
+func (c *Connection) ping(ctx context.Context) error {
+	if !c.pingless {
+		return c.session.Ping(ctx, nil)
+	}
+	_, err := mcp.CallCustomMethod[*mcp.PingParams, *mcp.CallToolResult](ctx, c.session, probeMethod, &mcp.PingParams{})
+	return err
+}
+
+// stderr returns what a server that is a program wrote last to its standard error, after a separator.
+func (c *Connection) stderr() string {
+	if c.serverProcess == nil {
+		return ""
+	}
+	return c.serverProcess.stderr.quoted()
+}

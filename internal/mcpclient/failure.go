@@ -1,0 +1,172 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
+)
+
+// Fault says that a server does not keep to the protocol or its bounds.
+type Fault struct{ Reason string }
+
+func (f *Fault) Error() string { return "the MCP server " + f.Reason }
+
+// Lost says that there was no answer to a call, because the connection ended or the session is gone. The connection is of
+// no more use.
+type Lost struct {
+	// Sent says that the request may have reached the server, so that it may have been executed. Where it is false, it was
+	// not.
+	Sent bool
+	// Err is why.
+	Err error
+}
+
+func (l *Lost) Error() string { return "the connection to the MCP server was lost: " + l.Err.Error() }
+
+// Unwrap returns why.
+func (l *Lost) Unwrap() error { return l.Err }
+
+// Refused says that the server answered a call with an error of HTTP or JSON-RPC in place of a result.
+type Refused struct {
+	// Status and Header are those of the HTTP response; zero over stdio.
+	Status int
+	Header http.Header
+	// Code is JSON-RPC's; zero where the answer was none.
+	Code    int
+	Message string
+
+	busy bool
+}
+
+func (r *Refused) Error() string {
+	switch {
+	case r.Status >= http.StatusBadRequest && r.Message == "":
+		return fmt.Sprintf("the MCP server answered with HTTP status %d", r.Status)
+	case r.Status >= http.StatusBadRequest:
+		return fmt.Sprintf("the MCP server answered with HTTP status %d: %s", r.Status, r.Message)
+	default:
+		return "the MCP server refused the request: " + r.Message
+	}
+}
+
+// Busy reports whether the same request may be answered later.
+func (r *Refused) Busy() bool {
+	return r.busy || r.Status == http.StatusTooManyRequests || r.Status >= http.StatusInternalServerError
+}
+
+// failure says why a request got no result. ctx is the caller's, err the SDK's error.
+func (c *Connection) failure(ctx context.Context, err error, s seen) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("the request was ended: %w", cause)
+	}
+	if own := decided(ctx, err); own != nil {
+		return own
+	}
+	if s.tooLarge {
+		return &Fault{Reason: tooLarge(c.limit)}
+	}
+	if reason := c.serverProcess.failed(); reason != nil {
+		return &Lost{Sent: s.sent, Err: reason}
+	}
+	if refused := c.refused(err, s); refused != nil {
+		return refused
+	}
+	if reason := context.Cause(c.ctx); reason != nil {
+		return &Lost{Sent: s.sent, Err: reason}
+	}
+	if c.answered(s) {
+		return &Fault{Reason: "answered with something that is no MCP result: " + sample([]byte(err.Error()))}
+	}
+	return &Lost{Sent: s.sent, Err: err}
+}
+
+// decided returns an error that says what it is already; nil where there is none.
+func decided(ctx context.Context, err error) error {
+	if own, ok := errors.AsType[*api.Error](err); ok {
+		return own
+	}
+	if refused, ok := errors.AsType[*Refused](err); ok {
+		return refused
+	}
+	if _, ok := errors.AsType[*outbound.Refusal](err); ok {
+		return outbound.Failure(ctx, ctx, err)
+	}
+	return nil
+}
+
+// answered reports whether an error is about the server's answer. A program that has not ended and took the request has
+// answered it: there is no other way for the SDK to return.
+func (c *Connection) answered(s seen) bool { return s.answered || c.serverProcess != nil && s.sent }
+
+// refused returns the server's refusal, if there is one. A session that the server does not know any more is a lost one:
+// some servers say so with 400, not 404.
+func (c *Connection) refused(err error, s seen) error {
+	if s.status >= http.StatusBadRequest {
+		r := &Refused{Status: s.status, Header: s.header, Code: s.code, Message: s.message}
+		if s.hadSession && (s.status == http.StatusNotFound || s.status == http.StatusBadRequest) {
+			return &Lost{Err: r}
+		}
+		return r
+	}
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && c.answered(s) {
+		return &Refused{Code: int(wire.Code), Message: sample([]byte(wire.Message))}
+	}
+	return nil
+}
+
+// connectError says why there is no connection, for people and models: nothing ran.
+func (c *Connection) connectError(ctx context.Context, err error, s seen) error {
+	failure := c.failure(ctx, err, s)
+	if _, ok := errors.AsType[*api.Error](failure); ok || ctx.Err() != nil {
+		return failure
+	}
+	if r, ok := errors.AsType[*Refused](failure); ok {
+		reason := r.Error()
+		if r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden {
+			reason += "; check entry.auth and the secret that it names"
+		}
+		return c.unreachable(reason, r.Busy())
+	}
+	_, fault := errors.AsType[*Fault](failure)
+	_, inside := errors.AsType[*outbound.Refusal](failure)
+	return c.unreachable(reasonOf(failure), !fault && !inside)
+}
+
+func (c *Connection) unreachable(reason string, retryable bool) error {
+	e := api.Errorf(api.ErrPreconditionFailed, "there is no connection to the MCP server %s: %s", c.name, reason)
+	e.Retryable = retryable
+	return e
+}
+
+// reasonOf returns the innermost words: that the connection was lost says nothing where there was none.
+func reasonOf(err error) string {
+	if lost, ok := errors.AsType[*Lost](err); ok {
+		err = lost.Err
+	}
+	return err.Error()
+}
+
+// maxSample bounds how much of what a server sent is quoted, in bytes.
+const maxSample = 300
+
+// sample returns the beginning of what a server sent as readable text on one line.
+func sample(data []byte) string {
+	text := strings.ToValidUTF8(string(data[:min(len(data), maxSample)]), "\uFFFD")
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	if len(data) > maxSample {
+		text += "…"
+	}
+	return strings.TrimSpace(text)
+}

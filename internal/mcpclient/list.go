@@ -1,0 +1,106 @@
+package mcpclient
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// maxTools and maxPages bound a server's list of tools.
+	maxTools = 10_000
+	maxPages = 1_000
+	// listAge is after how long a list is asked for again although the server has not said that it changed: not every
+	// server says so.
+	listAge = 5 * time.Minute
+)
+
+// toolList is what a connection knows of its server's tools.
+type toolList struct {
+	// changed says that the server announced a change since the list was asked for.
+	changed atomic.Bool
+
+	mu     sync.Mutex
+	listed time.Time
+	byName map[string]Tool
+	order  []string
+}
+
+// Tools returns all tools of the server, in its order. The list is kept until the server says that it changed, or for
+// five minutes. Errors are those of Call.
+func (c *Connection) Tools(ctx context.Context) ([]Tool, error) {
+	l := &c.tools
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := c.refresh(ctx); err != nil {
+		return nil, err
+	}
+	tools := make([]Tool, 0, len(l.order))
+	for _, name := range l.order {
+		tools = append(tools, l.byName[name])
+	}
+	return tools, nil
+}
+
+// Tool returns one tool of the server, and whether it has it.
+func (c *Connection) Tool(ctx context.Context, name string) (Tool, bool, error) {
+	l := &c.tools
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := c.refresh(ctx); err != nil {
+		return Tool{}, false, err
+	}
+	tool, ok := l.byName[name]
+	return tool, ok, nil
+}
+
+// refresh asks for the list where the one there is does not hold. The caller has the list's lock.
+func (c *Connection) refresh(ctx context.Context) error {
+	l := &c.tools
+	if !l.changed.Load() && time.Since(l.listed) < listAge {
+		return nil
+	}
+	l.changed.Store(false)
+	began := time.Now()
+	byName, order, err := c.list(ctx)
+	if err != nil {
+		l.changed.Store(true)
+		return err
+	}
+	l.byName, l.order, l.listed = byName, order, began
+	return nil
+}
+
+func (c *Connection) list(ctx context.Context) (map[string]Tool, []string, error) {
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	byName := map[string]Tool{}
+	var order []string
+	params := &mcp.ListToolsParams{}
+	for range maxPages {
+		paged, x := withExchange(within)
+		page, err := c.session.ListTools(paged, params)
+		if err != nil {
+			return nil, nil, c.failed(ctx, err, x.now())
+		}
+		for _, remote := range page.Tools {
+			if _, twice := byName[remote.Name]; !twice {
+				order = append(order, remote.Name)
+			}
+			byName[remote.Name] = newTool(remote)
+		}
+		if len(order) > maxTools {
+			break
+		}
+		if page.NextCursor == "" {
+			return byName, order, nil
+		}
+		params = &mcp.ListToolsParams{Cursor: page.NextCursor}
+	}
+	return nil, nil, &Fault{Reason: fmt.Sprintf("lists more than %d tools, or more than %d pages of them", maxTools, maxPages)}
+}

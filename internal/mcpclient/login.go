@@ -1,0 +1,271 @@
+package mcpclient
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/auth/extauth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/toolspecs"
+	"golang.org/x/oauth2"
+)
+
+// login gets the tokens of one connection by OAuth. What the protocol wants of it is the SDK's: finding the authorization
+// server, registering, PKCE and state, and exchanging the code.
+type login struct {
+	// flow is the SDK's handler.
+	flow   auth.OAuthHandler
+	server string
+	auth   *toolspecs.Auth
+	log    *slog.Logger
+	client *http.Client
+	// secret is the client's own; empty where the toolspec names none.
+	secret string
+	// account is the person's; nil where the client logs in by itself.
+	account *account
+	// ask is Options.Login.
+	ask func(ctx context.Context, address string) (string, error)
+	// pause stops the clock of whoever waits for the connection.
+	pause func() (resume func())
+
+	// mu holds flow together where the SDK's handler does not.
+	mu sync.Mutex
+	// connected says that the connection is made. Until then a login that failed is not tried again: the SDK connects in
+	// several ways, and nobody wants to decline each.
+	connected atomic.Bool
+	failed    error
+	// refusal is why the guard kept the login from an authorization server.
+	refusal atomic.Pointer[outbound.Refusal]
+	// last is the access token that was used last, and code the last authorization code, to be hidden.
+	last atomic.Pointer[outbound.Credential]
+	code atomic.Pointer[outbound.Credential]
+}
+
+// newLogin returns the login that an entry wants.
+func newLogin(origin *url.URL, entry *toolspecs.Entry, o Options) (*login, error) {
+	l := &login{server: serverName(&toolspecs.Entry{URL: origin.String()}), auth: entry.Auth, ask: o.Login, log: o.Log, pause: o.pause}
+	var err error
+	if l.client, err = l.loginClient(origin, entry, o); err != nil {
+		return nil, err
+	}
+	var credentials *oauthex.ClientCredentials
+	if l.auth.ClientID != "" {
+		credentials = &oauthex.ClientCredentials{ClientID: l.auth.ClientID}
+	}
+	if l.auth.Secret != "" && credentials != nil {
+		if l.secret, err = outbound.Secret(l.auth.Secret); err != nil {
+			return nil, err
+		}
+		credentials.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: l.secret}
+	}
+	if l.auth.Grant == toolspecs.GrantClientCredentials {
+		l.flow, err = extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{Credentials: credentials, HTTPClient: l.client})
+	} else if l.account, err = cmp.Or(o.Logins, NewLogins("")).of(origin.String(), l.auth); err == nil {
+		l.flow, err = auth.NewAuthorizationCodeHandler(l.codeConfig(credentials))
+	}
+	if err != nil {
+		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.auth cannot be used: %v", err)
+	}
+	return l, nil
+}
+
+func (l *login) codeConfig(credentials *oauthex.ClientCredentials) *auth.AuthorizationCodeHandlerConfig {
+	config := &auth.AuthorizationCodeHandlerConfig{
+		PreregisteredClient: credentials, RedirectURL: l.auth.Redirect(), Client: l.client, AuthorizationCodeFetcher: l.fetch,
+		ScopeFilter: l.scopes, RequestRefreshToken: true, AcceptUnadvertisedIss: true,
+		InitialTokenSource: tokenSource(l.personsToken), NewTokenSource: l.take,
+	}
+	if l.auth.ClientMetadataURL != "" {
+		config.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: l.auth.ClientMetadataURL}
+	}
+	if credentials == nil {
+		config.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+			ClientName: "Switchyard", RedirectURIs: []string{config.RedirectURL},
+			GrantTypes: []string{toolspecs.GrantAuthorizationCode, "refresh_token"}, ResponseTypes: []string{"code"},
+		}}
+	}
+	return config
+}
+
+// scopes are those that a login asks for, where the server wants the discovered ones.
+func (l *login) scopes(discovered []string) []string {
+	if l.auth.Scopes != nil {
+		return l.auth.Scopes
+	}
+	if l.last.Load() == nil {
+		return discovered
+	}
+	// What was granted once is still needed beside what is wanted now.
+	wanted := slices.Concat(l.account.scopes(), discovered)
+	slices.Sort(wanted)
+	return slices.Compact(wanted)
+}
+
+// tokenSource is a function as an oauth2.TokenSource.
+type tokenSource func() (*oauth2.Token, error)
+
+// Token implements oauth2.TokenSource.
+func (f tokenSource) Token() (*oauth2.Token, error) { return f() }
+
+func (l *login) personsToken() (*oauth2.Token, error) { return l.account.token(l.client, l.secret) }
+
+// take keeps what a login gave.
+func (l *login) take(_ context.Context, config *oauth2.Config, token *oauth2.Token) (oauth2.TokenSource, error) {
+	k := kept{Server: l.server, ClientID: config.ClientID, TokenURL: config.Endpoint.TokenURL, AuthStyle: config.Endpoint.AuthStyle,
+		Scopes: config.Scopes, Token: token}
+	if config.ClientSecret != l.secret {
+		k.ClientSecret = config.ClientSecret
+	}
+	if err := l.account.keep(k); err != nil {
+		l.log.Warn("The login at an MCP server is not kept beyond this process", "server", l.server, "error", err)
+	}
+	return tokenSource(l.personsToken), nil
+}
+
+// TokenSource implements auth.OAuthHandler.
+func (l *login) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
+	if l.account == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+	}
+	source, err := l.flow.TokenSource(ctx)
+	if err != nil || source == nil {
+		return nil, err
+	}
+	return tokenSource(func() (*oauth2.Token, error) {
+		token, err := source.Token()
+		if err == nil {
+			l.last.Store(outbound.Hiding(token.AccessToken))
+			return token, nil
+		}
+		if errors.Is(err, errNoLogin) {
+			return nil, err
+		}
+		return nil, l.explain(ctx, err, true)
+	}), nil
+}
+
+// Authorize implements auth.OAuthHandler. Its error is a *switchyard.Error that says that nothing was called, or the cause
+// of ctx's end.
+func (l *login) Authorize(ctx context.Context, req *http.Request, resp *http.Response) error {
+	if l.failed != nil || l.known(req, resp) {
+		_ = resp.Body.Close()
+		return l.failed
+	}
+	if l.account == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		// The SDK keeps the context to get further tokens with.
+		ctx = context.WithoutCancel(ctx)
+	}
+	l.refusal.Store(nil)
+	err := l.flow.Authorize(ctx, req, resp)
+	if err == nil {
+		return nil
+	}
+	err = l.explain(ctx, err, false)
+	if !l.connected.Load() {
+		l.failed = err
+	}
+	return err
+}
+
+// known reports whether there is no need for a login: there is another token, or another would be of no use because the
+// toolspec decides the scopes.
+func (l *login) known(req *http.Request, resp *http.Response) bool {
+	switch {
+	case l.account == nil:
+		return false
+	case resp.StatusCode == http.StatusForbidden:
+		return l.auth.Scopes != nil
+	}
+	rejected := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
+	return l.account.renew(rejected, l.client, l.secret)
+}
+
+// fetch has a person log in.
+func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+	address, err := url.Parse(args.URL)
+	if err == nil {
+		err = outbound.CheckURL(address)
+	}
+	if err != nil {
+		return nil, api.Errorf(api.ErrPreconditionFailed, "the MCP server %s names no address to log in at", l.server)
+	}
+	if l.ask == nil {
+		return nil, api.Errorf(api.ErrPreconditionFailed, "the MCP server %s wants a login, and nobody can be asked, so nothing was called; "+
+			"log in with starter tools accept FILE, as the worker's user, or give the toolspec an entry.answer_within so that calls ask", l.server)
+	}
+	resume := l.pause()
+	answer, err := l.ask(ctx, args.URL)
+	resume()
+	if err != nil {
+		return nil, err
+	}
+	return l.resultOf(address, answer)
+}
+
+// resultOf reads the address at which the browser ended.
+func (l *login) resultOf(asked *url.URL, answer string) (*auth.AuthorizationResult, error) {
+	refused := func(format string, args ...any) error {
+		return api.Errorf(api.ErrPreconditionFailed, "the login at the MCP server %s failed, so nothing was called: %s", l.server, fmt.Sprintf(format, args...))
+	}
+	final, err := url.Parse(strings.TrimSpace(answer))
+	if err != nil {
+		return nil, refused("the answer is no address")
+	}
+	given := final.Query()
+	code := given.Get("code")
+	l.code.Store(outbound.Hiding(code))
+	switch {
+	case given.Get("state") != asked.Query().Get("state"):
+		return nil, refused("the address belongs to another login; give the whole address at which the browser ends, of the login that is asked for")
+	case given.Get("error") != "":
+		return nil, refused("the authorization server says %s", sample([]byte(strings.TrimSpace(given.Get("error")+" "+given.Get("error_description")))))
+	case code == "":
+		return nil, refused("the address has no code; give the whole address at which the browser ends")
+	}
+	return &auth.AuthorizationResult{Code: code, State: given.Get("state"), Iss: given.Get("iss")}, nil
+}
+
+// explain turns an error of a login, or of getting another token, into one for people and models, without secrets.
+func (l *login) explain(ctx context.Context, err error, retryable bool) error {
+	if own, ok := errors.AsType[*api.Error](err); ok {
+		return own
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if refusal := l.refusal.Swap(nil); refusal != nil {
+		return api.Errorf(api.ErrPolicyViolation, "the login at the MCP server %s failed, so nothing was called: %v", l.server, refusal)
+	}
+	reason := err.Error()
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		reason = strings.TrimSpace("the authorization server gives no token: " + refused.ErrorCode + " " + refused.ErrorDescription)
+		if refused.Response != nil {
+			reason += " (HTTP status " + refused.Response.Status + ")"
+		}
+	}
+	e := api.Errorf(api.ErrPreconditionFailed, "the login at the MCP server %s failed, so nothing was called: %s",
+		l.server, sample(l.hide([]byte(reason))))
+	e.Retryable = retryable
+	return e
+}
+
+// hide takes the login's secrets out of a text.
+func (l *login) hide(text []byte) []byte {
+	hidden := l.code.Load().Hide(l.last.Load().Hide(string(text)))
+	return []byte(outbound.Hiding(l.secret).Hide(hidden))
+}

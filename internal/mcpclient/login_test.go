@@ -1,0 +1,203 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/mcpserver"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// guarded returns a server behind a login, and a toolspec's entry for it.
+func guarded(t *testing.T) (*mcpserver.Guarded, *toolspecs.Entry) {
+	t.Helper()
+	g := mcpserver.NewGuarded(mcpserver.Good)
+	t.Cleanup(g.Close)
+	t.Cleanup(g.CloseClientConnections)
+	return g, &toolspecs.Entry{URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"}, Auth: &toolspecs.Auth{Type: toolspecs.AuthOAuth}}
+}
+
+// person logs in wherever asked; count says how often.
+func person(count *int) func(context.Context, string) (string, error) {
+	return func(ctx context.Context, address string) (string, error) {
+		*count++
+		return mcpserver.Browse(ctx, address)
+	}
+}
+
+func echo(t *testing.T, c *Connection) {
+	t.Helper()
+	if _, err := c.Call(t.Context(), Request{Tool: "echo", Arguments: json.RawMessage(`{"text":"a"}`)}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLogin proves that one login serves the connections that come after it, also those of a later process; that a token
+// which the server does not take any more is refreshed where it can be, and else makes for another login; and that only
+// this user can read what is kept.
+func TestLogin(t *testing.T) {
+	g, entry := guarded(t)
+	folder := filepath.Join(t.TempDir(), "logins")
+	asked := 0
+	options := Options{Login: person(&asked), Logins: NewLogins(folder)}
+	c := connect(t, entry, options)
+	echo(t, c)
+	options.Logins = NewLogins(folder)
+	echo(t, connect(t, entry, options))
+	if asked != 1 || g.Refreshes() != 0 {
+		t.Fatalf("%d logins and %d refreshes", asked, g.Refreshes())
+	}
+	g.Revoke(false)
+	echo(t, connect(t, entry, options))
+	// The other process has another one now, and takes it.
+	echo(t, c)
+	if asked != 1 || g.Refreshes() != 1 {
+		t.Errorf("%d logins and %d refreshes once the access token was revoked", asked, g.Refreshes())
+	}
+	g.Revoke(true)
+	echo(t, c)
+	if asked != 2 || !slices.Equal(g.Asked(), []string{"read", "read"}) {
+		t.Errorf("%d logins once all tokens were revoked, for %q", asked, g.Asked())
+	}
+	files, err := os.ReadDir(folder)
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for path, want := range map[string]os.FileMode{folder: os.ModeDir | 0o700, filepath.Join(folder, files[0].Name()): 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+}
+
+// TestLoginRefresh proves that a token whose time is over is refreshed, with a client that the server knows already, and
+// that the client's secret is in no file.
+func TestLoginRefresh(t *testing.T) {
+	g, entry := guarded(t)
+	g.Lifetime, g.ClientID, g.ClientSecret = 1, "known", "client-secret"
+	t.Setenv("LOGIN_TEST_SECRET", g.ClientSecret)
+	entry.Auth.ClientID, entry.Auth.Secret, entry.Auth.Scopes = g.ClientID, "env:LOGIN_TEST_SECRET", []string{"a", "b"}
+	folder, asked := t.TempDir(), 0
+	c := connect(t, entry, Options{Login: person(&asked), Logins: NewLogins(folder)})
+	echo(t, c)
+	scopes := strings.Fields(strings.Join(g.Asked(), " ")) // in any order
+	slices.Sort(scopes)
+	if asked != 1 || g.Refreshes() == 0 || !slices.Equal(scopes, []string{"a", "b"}) {
+		t.Errorf("%d logins and %d refreshes, for %q", asked, g.Refreshes(), scopes)
+	}
+	files, _ := filepath.Glob(filepath.Join(folder, "*"))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil || strings.Contains(string(text), g.ClientSecret) || !strings.Contains(string(text), "refresh_token") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if len(files) != 1 {
+		t.Errorf("kept %q", files)
+	}
+}
+
+// TestLoginFails proves that each way in which a login can fail is one error that says that nothing was called, after one
+// question, without what is secret.
+func TestLoginFails(t *testing.T) {
+	replace := func(old, with string) func(string) string {
+		return func(final string) string { return strings.Replace(final, old, with, 1) }
+	}
+	declined := api.Reply{Decline: true, By: "ada"}.Denied()
+	tests := []struct {
+		name   string
+		change func(g *mcpserver.Guarded, e *toolspecs.Entry, o *Options)
+		final  func(string) string
+		asked  int
+		want   api.ErrorType
+		words  string
+	}{
+		{"nobody to ask", func(_ *mcpserver.Guarded, _ *toolspecs.Entry, o *Options) { o.Login = nil }, nil, 0, api.ErrPreconditionFailed, "starter tools accept"},
+		{"declined", func(_ *mcpserver.Guarded, _ *toolspecs.Entry, o *Options) {
+			ask := o.Login
+			o.Login = func(ctx context.Context, address string) (string, error) {
+				_, _ = ask(ctx, address)
+				return "", declined
+			}
+		}, nil, 1, api.ErrApprovalDenied, "declined by ada"},
+		{"the state of another login", nil, replace("state=", "state=x"), 1, api.ErrPreconditionFailed, "another login"},
+		{"refused in the browser", nil, replace("code=", "error=access_denied&error_description=Not+you&x="), 1, api.ErrPreconditionFailed, "says access_denied Not you"},
+		{"no code", nil, replace("code=", "x="), 1, api.ErrPreconditionFailed, "has no code"},
+		{"no address", nil, func(string) string { return "\x7f" }, 1, api.ErrPreconditionFailed, "no address"},
+		{"a code that is refused", func(g *mcpserver.Guarded, _ *toolspecs.Entry, _ *Options) { g.Refuse = "{code} is spent" }, nil, 1,
+			api.ErrPreconditionFailed, "gives no token: invalid_grant [secret] is spent"},
+		{"an inner authorization server", func(g *mcpserver.Guarded, e *toolspecs.Entry, o *Options) {
+			g.Host, e.Allow, o.Inside = "localhost", nil, []string{"127.0.0.1", "localhost"}
+		}, nil, 0, api.ErrPolicyViolation, "localhost is refused"},
+		{"a secret that is not there", func(_ *mcpserver.Guarded, e *toolspecs.Entry, _ *Options) {
+			e.Auth.ClientID, e.Auth.Secret = "known", "env:LOGIN_TEST_ABSENT"
+		}, nil, 0, api.ErrPreconditionFailed, "LOGIN_TEST_ABSENT"},
+		{"a client that is wrong", func(_ *mcpserver.Guarded, e *toolspecs.Entry, _ *Options) {
+			t.Setenv("LOGIN_TEST_WRONG", "wrong-secret")
+			e.Auth.ClientID, e.Auth.Secret, e.Auth.Grant = "known", "env:LOGIN_TEST_WRONG", toolspecs.GrantClientCredentials
+		}, nil, 0, api.ErrPreconditionFailed, "gives no token: invalid_grant"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g, entry := guarded(t)
+			asked := 0
+			o := Options{Logins: NewLogins(t.TempDir())}
+			o.Login = func(ctx context.Context, address string) (string, error) {
+				final, err := person(&asked)(ctx, address)
+				if tt.final != nil {
+					final = tt.final(final)
+				}
+				return final, err
+			}
+			if tt.change != nil {
+				tt.change(g, entry, &o)
+			}
+			_, err := Connect(t.Context(), entry, o)
+			e := api.AsError(err)
+			if e == nil || e.Type != tt.want || e.Retryable || !strings.Contains(e.Message, tt.words) || asked != tt.asked {
+				t.Fatalf("%d questions, and %v", asked, err)
+			}
+			for _, secret := range append(g.Secrets(), "wrong-secret") {
+				if strings.Contains(err.Error(), secret) {
+					t.Errorf("%v holds a secret", err)
+				}
+			}
+		})
+	}
+}
+
+// TestLoginAlone proves that a client with a secret of its own logs in without anybody.
+func TestLoginAlone(t *testing.T) {
+	g, entry := guarded(t)
+	g.ClientID, g.ClientSecret, g.Lifetime = "known", "client-secret", 1
+	t.Setenv("LOGIN_TEST_SECRET", g.ClientSecret)
+	entry.Auth.ClientID, entry.Auth.Secret, entry.Auth.Grant = g.ClientID, "env:LOGIN_TEST_SECRET", toolspecs.GrantClientCredentials
+	c := connect(t, entry, Options{Logins: NewLogins(t.TempDir())})
+	echo(t, c)
+	g.Revoke(true)
+	echo(t, c)
+}
+
+// TestLoginTakesItsTime proves that the time which a person takes is not the server's.
+func TestLoginTakesItsTime(t *testing.T) {
+	_, entry := guarded(t)
+	const timeout = 2 * time.Second
+	asked := 0
+	o := Options{ConnectTimeout: timeout, Logins: NewLogins("")}
+	o.Login = func(ctx context.Context, address string) (string, error) {
+		select {
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		case <-time.After(timeout + timeout/4):
+		}
+		return person(&asked)(ctx, address)
+	}
+	echo(t, connect(t, entry, o))
+}

@@ -1,0 +1,278 @@
+package mcpclient
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/process"
+)
+
+const (
+	// drainTime is how long the output of a server that has ended is read on.
+	drainTime = 500 * time.Millisecond
+	// closeGrace is how long a server has to end by itself after its input was closed.
+	closeGrace = time.Second
+)
+
+// process is a server that runs as a program and speaks over its standard input and output, one message a line. It is the
+// transport and the connection of one session.
+type serverProcess struct {
+	cmd    *exec.Cmd
+	input  *os.File
+	output *os.File
+	lines  *bufio.Reader
+	limit  int
+	// hider takes the secrets that the server was given out of what it says.
+	hider  *api.Hider
+	stderr *stderrLog
+	// writing holds one token: whoever has it may write.
+	writing chan struct{}
+	// ended is closed when the program has ended, exited when its ending can be read.
+	ended, exited chan struct{}
+	closing       sync.Once
+	// failure is why nothing more can be read, once that is so.
+	failure atomic.Pointer[error]
+}
+
+// startProcess starts a server. ctx is not its life's, only the start's.
+func startProcess(argv []string, dir string, env []string, hider *api.Hider, limit int, log *slog.Logger) (*serverProcess, error) {
+	cmd, err := process.Command(argv, dir, env)
+	if err != nil {
+		return nil, process.StartError(argv[0], err)
+	}
+	process.OwnGroup(cmd)
+	p := &serverProcess{cmd: cmd, limit: limit, hider: hider, stderr: newStderrLog(log, hider), writing: make(chan struct{}, 1),
+		ended: make(chan struct{}), exited: make(chan struct{})}
+	if err := p.start(); err != nil {
+		return nil, process.StartError(argv[0], err)
+	}
+	p.lines = bufio.NewReader(p.output)
+	go p.watch()
+	return p, nil
+}
+
+// start gives the program three pipes of which this side's ends are files: they have deadlines, so that neither a server
+// that does not read nor a pipe that outlives it holds anyone up.
+func (p *serverProcess) start() error {
+	var theirs []*os.File
+	defer func() {
+		for _, f := range theirs {
+			_ = f.Close()
+		}
+	}()
+	pipe := func() (r, w *os.File, err error) {
+		if r, w, err = os.Pipe(); err != nil {
+			p.closePipes()
+		}
+		return r, w, err
+	}
+	in, input, err := pipe()
+	if err != nil {
+		return err
+	}
+	p.input, theirs = input, append(theirs, in)
+	output, out, err := pipe()
+	if err != nil {
+		return err
+	}
+	p.output, theirs = output, append(theirs, out)
+	failures, errs, err := pipe()
+	if err != nil {
+		return err
+	}
+	theirs = append(theirs, errs)
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = in, out, errs
+	if err := p.cmd.Start(); err != nil {
+		p.closePipes()
+		_ = failures.Close()
+		return err
+	}
+	go p.stderr.read(failures)
+	return nil
+}
+
+func (p *serverProcess) closePipes() {
+	for _, f := range []*os.File{p.input, p.output} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// watch waits for the program's end. Its output is read to the end, but not for ever: a process that left the group may
+// still hold it.
+func (p *serverProcess) watch() {
+	_ = process.Reap(p.cmd, p.ended)
+	p.stderr.finish(drainTime)
+	_ = p.output.SetReadDeadline(time.Now().Add(drainTime))
+	close(p.exited)
+}
+
+// Connect implements mcp.Transport.
+func (p *serverProcess) Connect(context.Context) (mcp.Connection, error) { return p, nil }
+
+// SessionID implements mcp.Connection.
+func (p *serverProcess) SessionID() string { return "" }
+
+// Read implements mcp.Connection. What the server writes has to be messages, and none too large.
+func (p *serverProcess) Read(context.Context) (jsonrpc.Message, error) {
+	message, err := p.read()
+	if err != nil {
+		p.failure.CompareAndSwap(nil, &err)
+		return nil, err
+	}
+	return message, nil
+}
+
+func (p *serverProcess) read() (jsonrpc.Message, error) {
+	line, err := readLine(p.lines, p.limit)
+	if err != nil {
+		return nil, p.readError(err)
+	}
+	line = p.hidden(line)
+	message, err := jsonrpc.DecodeMessage(line)
+	if err != nil {
+		return nil, &Fault{Reason: fmt.Sprintf("wrote to its standard output what is no MCP message: %s", sample(line))}
+	}
+	if r, ok := message.(*jsonrpc.Response); ok {
+		r.Result = forwardResult(r.Result)
+	}
+	return message, nil
+}
+
+func (p *serverProcess) hidden(line []byte) []byte {
+	if p.hider == nil {
+		return line
+	}
+	hidden, _ := p.hider.JSON(line)
+	return hidden
+}
+
+func (p *serverProcess) readError(err error) error {
+	if errors.Is(err, errTooLarge) {
+		return &Fault{Reason: tooLarge(p.limit)}
+	}
+	select {
+	case <-p.ended:
+		<-p.exited
+		return p.ending()
+	case <-time.After(drainTime):
+		return errors.New("the server closed its standard output" + p.stderr.quoted())
+	}
+}
+
+// Write implements mcp.Connection. The end of ctx ends a write that the server does not read; a message that was sent in
+// part ends the connection.
+func (p *serverProcess) Write(ctx context.Context, message jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(message)
+	if err != nil {
+		return err
+	}
+	select {
+	case p.writing <- struct{}{}:
+		defer func() { <-p.writing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = p.input.SetWriteDeadline(time.Now()) })
+	n, err := p.input.Write(append(data, '\n'))
+	if n > 0 {
+		exchangeOf(ctx).markSent()
+	}
+	if stop() {
+		return err
+	}
+	if err != nil && n > 0 {
+		p.kill()
+		return err
+	}
+	_ = p.input.SetWriteDeadline(time.Time{})
+	return err
+}
+
+// Close implements mcp.Connection: it closes the server's input, gives it a moment to end and then ends its group.
+func (p *serverProcess) Close() error {
+	p.closing.Do(func() {
+		_ = p.input.Close()
+		moment := time.NewTimer(closeGrace)
+		defer moment.Stop()
+		select {
+		case <-p.ended:
+		case <-moment.C:
+			process.End(p.cmd, p.ended)
+		}
+		<-p.exited
+		_ = p.output.Close()
+	})
+	return nil
+}
+
+// kill ends the server's group at once.
+func (p *serverProcess) kill() {
+	select {
+	case <-p.ended:
+	default:
+		process.KillGroup(p.cmd)
+	}
+}
+
+var errTooLarge = errors.New("the message is too large")
+
+func tooLarge(limit int) string { return fmt.Sprintf("sent a message of more than %d bytes", limit) }
+
+// readLine returns the next line that is not empty, without its end; of more than limit bytes it is errTooLarge.
+func readLine(r *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > limit {
+			return nil, errTooLarge
+		}
+		line = append(line, part...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err != nil:
+			return nil, err
+		case len(trimLine(line)) > 0:
+			return trimLine(line), nil
+		default:
+			line = line[:0]
+		}
+	}
+}
+
+func trimLine(line []byte) []byte {
+	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
+		line = line[:len(line)-1]
+	}
+	return line
+}
+
+// failed returns why nothing more can be read; nil as long as something can.
+func (p *serverProcess) failed() error {
+	if p == nil {
+		return nil
+	}
+	if failure := p.failure.Load(); failure != nil {
+		return *failure
+	}
+	return nil
+}
+
+func (p *serverProcess) ending() error {
+	return fmt.Errorf("the server %s%s", process.Ending(p.cmd), p.stderr.quoted())
+}

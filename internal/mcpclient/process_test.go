@@ -1,0 +1,94 @@
+//go:build unix
+
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+func largeRequest(t *testing.T) *jsonrpc.Request {
+	t.Helper()
+	id, err := jsonrpc.MakeID("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, err := json.Marshal(strings.Repeat("x", 1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &jsonrpc.Request{ID: id, Method: "tools/call", Params: params}
+}
+
+// A server that does not read holds nobody up longer than they want to wait; one that got half a message is ended.
+func TestWriteToDeafServer(t *testing.T) {
+	p, err := startProcess([]string{"sleep", "1000"}, "", nil, nil, 1<<20, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	written := make(chan error, 2)
+	for range 2 {
+		go func() { written <- p.Write(ctx, largeRequest(t)) }()
+	}
+	for range 2 {
+		if err := <-written; err == nil {
+			t.Error("what nobody reads was written")
+		}
+	}
+	<-p.ended
+	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "signal: killed") {
+		t.Errorf("got %v", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A message that nobody began to write, because its time was up, leaves the connection as it is.
+func TestWriteInTime(t *testing.T) {
+	p, err := startProcess([]string{"cat"}, "", nil, nil, 2<<20, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Write(over, largeRequest(t)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	go func() { _ = p.Write(t.Context(), largeRequest(t)) }()
+	if m, err := p.Read(t.Context()); err != nil || m.(*jsonrpc.Request).Method != "tools/call" {
+		t.Errorf("got %v, %v", m, err)
+	}
+}
+
+// A server that closes its output, or leaves a child behind that holds it, is not waited for.
+func TestOutputEnds(t *testing.T) {
+	for script, words := range map[string]string{
+		"exec >&-; sleep 1000":                      "closed its standard output",
+		"setsid sleep 5 & echo last >&2; exit 4":    "exit code 4; it wrote to standard error: last",
+		"sleep 1000 & echo oops >&2; kill -9 $$":    "signal: killed; it wrote to standard error: oops",
+		`printf '\n\n{"jsonrpc":"1.0"}\n'; sleep 5`: "no MCP message",
+	} {
+		p, err := startProcess([]string{"sh", "-c", script}, "", []string{"PATH=/usr/bin:/bin"}, nil, 1<<20, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%s: got %v", script, err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		<-p.ended
+	}
+}

@@ -1,0 +1,75 @@
+package mcpclient
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// Tool is a tool as its server lists it. Its schemas are whatever JSON the server sent, keys sorted; they need not be
+// usable schemas.
+type Tool struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	// ReadOnly and Idempotent are the server's hints. Nothing checks them, and servers are wrong about them: they are for
+	// people to read and never relax retries.
+	ReadOnly   bool `json:"readOnly,omitempty"`
+	Idempotent bool `json:"idempotent,omitempty"`
+
+	digest string
+}
+
+func newTool(remote *mcp.Tool) Tool {
+	t := Tool{Name: remote.Name, Title: remote.Title, Description: remote.Description,
+		InputSchema: canonical(remote.InputSchema), OutputSchema: canonical(remote.OutputSchema)}
+	if a := remote.Annotations; a != nil {
+		t.ReadOnly, t.Idempotent = a.ReadOnlyHint, a.IdempotentHint
+	}
+	t.digest = digestOf(t)
+	return t
+}
+
+// canonical returns the canonical JSON of a decoded schema, nothing for none. What has no canonical form, because it
+// nests too deep, stays as encoding/json writes it: sorted as well.
+func canonical(schema any) json.RawMessage {
+	if schema == nil {
+		return nil
+	}
+	data, err := api.EncodeJSON(schema)
+	if err != nil {
+		return nil
+	}
+	if tidy, err := toolspecs.CanonicalJSON(string(data)); err == nil {
+		return tidy
+	}
+	return data
+}
+
+// Digest is what a toolspec pins: "sha256:" and the SHA-256, in hexadecimal, of the canonical JSON of the tool's name,
+// description, input schema and, where it has one, output schema: all that a model is told and a run relies on. Title and
+// hints are not part of it.
+func (t Tool) Digest() string {
+	if t.digest == "" {
+		return digestOf(t)
+	}
+	return t.digest
+}
+
+func digestOf(t Tool) string {
+	// A struct of strings and JSON that the server sent can always be encoded.
+	data, _ := api.EncodeJSON(struct {
+		Description  string          `json:"description"`
+		InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+		Name         string          `json:"name"`
+		OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	}{t.Description, t.InputSchema, t.Name, t.OutputSchema})
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

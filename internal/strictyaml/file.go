@@ -1,0 +1,15 @@
+package strictyaml
+
+import (
+	"github.com/switchyard/switchyard/internal/filewatch"
+)
+
+// ReadFile reads a regular file that a user named, but no more than limit and one byte: enough for ParseOne to tell that it is
+// too large. The error is Faults.
+func ReadFile(path string, limit int) ([]byte, error) {
+	data, err := filewatch.ReadFile(path, limit)
+	if err != nil {
+		return nil, Faults{{File: path, Message: "cannot be read: " + filewatch.Reason(err)}}
+	}
+	return data, nil
+}

@@ -1,0 +1,238 @@
+package strictyaml
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/spelling"
+)
+
+// rule is what a field's rule tag says: `rule:"required"`, `rule:"enum=a|b"`, `rule:"min=1,max=9"` (numbers or
+// durations), `rule:"above=0s"`. On a list enum holds its elements, min and max its length; on a map of free keys all hold
+// its values. No fault repeats what is written in place of a field with `rule:"secret"`. In a list of structs with
+// `rule:"short=name"` a scalar stands for the field name alone.
+type rule struct {
+	required bool
+	secret   bool
+	enum     []string
+	min, max bound
+	above    bound
+	// short is the field for which a scalar stands in place of the mapping.
+	short string
+}
+
+// bound is a limit for numbers, or for durations in nanoseconds; text is as written in the tag.
+type bound struct {
+	set   bool
+	value float64
+	text  string
+}
+
+func parseRule(tag string) rule {
+	var r rule
+	for part := range strings.SplitSeq(tag, ",") {
+		key, value, _ := strings.Cut(part, "=")
+		switch key {
+		case "required":
+			r.required = true
+		case "secret":
+			r.secret = true
+		case "enum":
+			r.enum = strings.Split(value, "|")
+		case "min":
+			r.min = parseBound(value)
+		case "max":
+			r.max = parseBound(value)
+		case "above":
+			r.above = parseBound(value)
+		case "short":
+			r.short = value
+		}
+	}
+	return r
+}
+
+func parseBound(text string) bound {
+	if d, err := time.ParseDuration(text); err == nil && text != "0" {
+		return bound{true, float64(d), text}
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic("rule tag with a bound that is neither a number nor a duration: " + text)
+	}
+	return bound{true, f, text}
+}
+
+// check returns what is wrong with v, "" if nothing.
+func (r rule) check(v reflect.Value) string {
+	if v.Kind() == reflect.String && r.enum != nil && !slices.Contains(r.enum, v.String()) {
+		return fmt.Sprintf("is %q; it must be one of %s", v.String(), strings.Join(r.enum, ", "))
+	}
+	if v.Kind() == reflect.Slice && v.Len() == 0 && r.min.value > 0 || r.required && v.IsZero() {
+		return "is empty"
+	}
+	return r.checkBounds(v)
+}
+
+func (r rule) checkBounds(v reflect.Value) string {
+	value, shown, ok := measure(v)
+	switch {
+	case !ok:
+		return ""
+	case r.min.set && value < r.min.value:
+		return fmt.Sprintf("is %s; the least is %s", shown, r.min.text)
+	case r.max.set && value > r.max.value:
+		return fmt.Sprintf("is %s; the most is %s", shown, r.max.text)
+	case r.above.set && value <= r.above.value:
+		return fmt.Sprintf("is %s; it must be more than %s", shown, r.above.text)
+	}
+	return ""
+}
+
+func (r rule) hint(v reflect.Value) string {
+	if v.Kind() != reflect.String || len(r.enum) == 0 {
+		return ""
+	}
+	if near := spelling.Near(v.String(), r.enum, 1); len(near) > 0 {
+		return spelling.Hint(v.String(), r.enum)
+	}
+	return ""
+}
+
+// measure returns the number that bounds apply to.
+func measure(v reflect.Value) (value float64, shown string, ok bool) {
+	switch v.Kind() {
+	case reflect.Int, reflect.Int64:
+		return float64(v.Int()), fmt.Sprint(v.Interface()), true
+	case reflect.Float64:
+		return v.Float(), strconv.FormatFloat(v.Float(), 'f', -1, 64), true
+	case reflect.Slice:
+		return float64(v.Len()), fmt.Sprintf("%d long", v.Len()), true
+	}
+	return 0, "", false
+}
+
+// field is one field of a struct as YAML sees it.
+type field struct {
+	name  string
+	index []int
+	rule  rule
+	// remedy is what its hint tag says: what to do about a value that breaks the rule.
+	remedy string
+}
+
+// element returns the field that stands for the elements of a list.
+func (f *field) element() *field {
+	return &field{name: f.name, rule: rule{enum: f.rule.enum, short: f.rule.short}, remedy: f.remedy}
+}
+
+type fieldSet struct {
+	names  []string
+	byName map[string]*field
+}
+
+// fieldSets caches fieldsOf by type.
+var fieldSets sync.Map
+
+// fieldsOf returns the fields of a struct type, those of embedded structs included. A field of the outer struct hides
+// an embedded one of the same name.
+func fieldsOf(t reflect.Type) *fieldSet {
+	if known, ok := fieldSets.Load(t); ok {
+		return known.(*fieldSet)
+	}
+	set := &fieldSet{byName: map[string]*field{}}
+	for _, sf := range reflect.VisibleFields(t) {
+		name := fieldName(sf)
+		if name == "" {
+			continue
+		}
+		if _, hidden := set.byName[name]; hidden && len(sf.Index) > 1 {
+			continue
+		}
+		if set.byName[name] == nil {
+			set.names = append(set.names, name)
+		}
+		set.byName[name] = &field{name: name, index: sf.Index, rule: parseRule(sf.Tag.Get("rule")), remedy: sf.Tag.Get("hint")}
+	}
+	fieldSets.Store(t, set)
+	return set
+}
+
+func fieldName(sf reflect.StructField) string {
+	if sf.Anonymous || !sf.IsExported() {
+		return ""
+	}
+	tag, ok := sf.Tag.Lookup("yaml")
+	if !ok {
+		tag = sf.Tag.Get("json")
+	}
+	name, _, _ := strings.Cut(tag, ",")
+	if name == "-" {
+		return ""
+	}
+	return name
+}
+
+// Check holds a struct that was not decoded from YAML to the same rules. A field that is zero counts as not given.
+func Check(value any) []api.Problem {
+	v := reflect.ValueOf(value)
+	return checkValue(v, jsonpath.Root, nil)
+}
+
+func checkValue(v reflect.Value, path string, f *field) []api.Problem {
+	if v.Kind() == reflect.Pointer {
+		return checkValue(v.Elem(), path, f)
+	}
+	var problems []api.Problem
+	if f != nil {
+		if message := f.rule.check(v); message != "" {
+			problems = append(problems, api.Problem{Path: path, Rule: "value", Message: f.name + " " + message})
+		}
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		problems = append(problems, checkStruct(v, path)...)
+	case reflect.Slice:
+		problems = append(problems, checkElements(v, path, f)...)
+	}
+	return problems
+}
+
+func checkElements(v reflect.Value, path string, f *field) []api.Problem {
+	if v.Type() == rawType {
+		return nil
+	}
+	var problems []api.Problem
+	var element *field
+	if f != nil {
+		element = f.element()
+	}
+	for i := range v.Len() {
+		problems = append(problems, checkValue(v.Index(i), jsonpath.Index(path, i), element)...)
+	}
+	return problems
+}
+
+func checkStruct(v reflect.Value, path string) []api.Problem {
+	var problems []api.Problem
+	fields := fieldsOf(v.Type())
+	for _, name := range fields.names {
+		f := fields.byName[name]
+		at := jsonpath.Key(path, name)
+		value := v.FieldByIndex(f.index)
+		switch {
+		case !value.IsZero():
+			problems = append(problems, checkValue(value, at, f)...)
+		case f.rule.required:
+			problems = append(problems, api.Problem{Path: at, Rule: api.RuleRequired, Message: name + " is missing"})
+		}
+	}
+	return problems
+}

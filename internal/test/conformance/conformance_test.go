@@ -1,0 +1,190 @@
+// Package conformance runs the official conformance suite of the Model Context Protocol against the orchestrator: the suite
+// starts an MCP server for each scenario, and what connects to it are starter, which imports the server's tools, and a worker
+// that calls them for real runs.
+package conformance
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/internal/test/testserver"
+	"gopkg.in/yaml.v3"
+)
+
+const (
+	// scenarioVariable names the scenario; the suite sets it for the client that it starts.
+	scenarioVariable = "MCP_CONFORMANCE_SCENARIO"
+	// contextVariable holds what a scenario says besides, as JSON.
+	contextVariable = "MCP_CONFORMANCE_CONTEXT"
+	// driverVariable is the address of the driver below, for the client that the suite starts.
+	driverVariable = "CONFORMANCE_DRIVER"
+	// patience bounds a scenario. Nothing waits for it: it only ends what hangs.
+	patience = 90 * time.Second
+)
+
+// TestMain runs the tests, or is the client that the suite starts with a server's URL: then it asks the driver to send the
+// orchestrator there, and ends as that ends.
+func TestMain(m *testing.M) {
+	name := os.Getenv(scenarioVariable)
+	if name == "" {
+		os.Exit(m.Run())
+	}
+	if err := ask(os.Getenv(driverVariable), name, os.Args[len(os.Args)-1]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// ask returns why the orchestrator did not do what a scenario wants.
+func ask(driver, name, server string) error {
+	answer, err := http.PostForm(driver, url.Values{"scenario": {name}, "server": {server}, "context": {os.Getenv(contextVariable)}})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if answer.StatusCode != http.StatusOK {
+		return cmp.Or(err, errors.New(string(text)))
+	}
+	return err
+}
+
+// TestConformance proves that the orchestrator keeps to the protocol as the official suite checks it, in the core suite and
+// in what the revision 2025-11-25 requires, but for the expected failures, which fail indeed.
+func TestConformance(t *testing.T) {
+	suite := testserver.NPM(t, "conformance")
+	server := testserver.NewServer(t)
+	known := checkedIn(t)
+	const revision = "2025-11-25"
+	for _, run := range []struct {
+		name     string
+		flags    []string
+		required func(outcomes []outcome) []string
+	}{
+		{"core", []string{"--suite", "core"}, everyScenario},
+		{revision, []string{"--requirements", revision}, func([]outcome) []string { return requiredBy(t, suite, revision) }},
+	} {
+		t.Run(run.name, func(t *testing.T) {
+			d := &driver{t: t, server: server, queue: run.name}
+			table, outcomes := d.play(suite, run.flags)
+			fmt.Printf("\nMCP conformance, %s:\n%s\n", run.name, table)
+			required := run.required(outcomes)
+			if len(required) < 18 {
+				t.Errorf("%d scenarios are required; both sets had 18", len(required))
+			}
+			for _, o := range outcomes {
+				if _, said := scenarios[o.scenario]; said && !slices.Contains(required, o.scenario) {
+					required = append(required, o.scenario)
+				}
+			}
+			known.print(outcomes)
+			for _, fault := range evaluate(required, outcomes, known) {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
+func everyScenario(outcomes []outcome) []string {
+	var names []string
+	for _, o := range outcomes {
+		names = append(names, o.scenario)
+	}
+	return names
+}
+
+// requiredBy returns the scenarios that count for a revision of the protocol; the suite runs others beside them.
+func requiredBy(t *testing.T, suite, revision string) []string {
+	t.Helper()
+	file := filepath.Join(filepath.Dir(suite), "../node_modules/@modelcontextprotocol/conformance/requirements", revision+".yaml")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set struct{ Client []string }
+	if err := yaml.Unmarshal(data, &set); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return set.Client
+}
+
+// driver sends the orchestrator to the servers of one run of the suite.
+type driver struct {
+	t      *testing.T
+	server *testserver.Server
+	// queue begins the names of the task queues, one for each scenario.
+	queue string
+
+	mu sync.Mutex
+	// troubles holds for each scenario that was visited why it went wrong, if it did.
+	troubles map[string]error
+}
+
+// play runs the suite and returns its table and what came of each scenario.
+func (d *driver) play(suite string, flags []string) (table string, outcomes []outcome) {
+	d.t.Helper()
+	d.troubles = map[string]error{}
+	desk := httptest.NewServer(d)
+	program, err := os.Executable()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	results := d.t.TempDir()
+	flags = append([]string{"client", "--command", program, "--output-dir", results, "--timeout", fmt.Sprint((patience + 10*time.Second).Milliseconds())}, flags...)
+	cmd := exec.CommandContext(d.t.Context(), suite, flags...)
+	cmd.Env = append(os.Environ(), driverVariable+"="+desk.URL)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	desk.Close()
+	// The suite ends with 1 where a check failed, expected or not.
+	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
+		d.t.Fatal(err)
+	}
+	_, table, found := strings.Cut(stdout.String(), "=== SUITE SUMMARY ===\n")
+	outcomes, err = readOutcomes(results)
+	if !found || err != nil {
+		d.t.Fatalf("the suite printed no table, or its results cannot be read (%v):\n%s\n%s", err, &stdout, &stderr)
+	}
+	for i, o := range outcomes {
+		if err, visited := d.troubles[o.scenario]; err != nil {
+			outcomes[i].trouble = err.Error()
+		} else if !visited {
+			outcomes[i].trouble = "the suite sent no client to the server"
+		}
+	}
+	slices.SortFunc(outcomes, func(a, b outcome) int { return strings.Compare(a.scenario, b.scenario) })
+	return table, outcomes
+}
+
+// ServeHTTP does what a scenario wants of its server and answers when it is done.
+func (d *driver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, server := r.FormValue("scenario"), r.FormValue("server")
+	var trouble error
+	d.t.Run(name, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(r.Context(), patience)
+		defer cancel()
+		trouble = newVisit(t, ctx, d, name, server, r.FormValue("context")).make()
+	})
+	d.mu.Lock()
+	d.troubles[name] = trouble
+	d.mu.Unlock()
+	if trouble != nil {
+		http.Error(w, trouble.Error(), http.StatusBadGateway)
+	}
+}

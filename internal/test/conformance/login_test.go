@@ -1,0 +1,115 @@
+package conformance
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/switchyard/switchyard/internal/test/mcpserver"
+)
+
+// What the orchestrator's client is to the suite's authorization servers.
+const (
+	clientDocument = "https://conformance-test.local/client-metadata.json"
+	secretVariable = "CONFORMANCE_CLIENT_SECRET"
+)
+
+// environment is what the worker and starter find in theirs.
+func (v *visit) environment() []string {
+	if v.about.ClientSecret == "" {
+		return nil
+	}
+	return []string{secretVariable + "=" + v.about.ClientSecret}
+}
+
+// logins is the folder of the tokens of a program.
+func (v *visit) logins(wanted scenario, program string) string {
+	if wanted.shared {
+		program = "shared"
+	}
+	return filepath.Join(filepath.Dir(v.tools), "logins", program)
+}
+
+// importWithLogin imports the server's tools as a person at a terminal would who is sent to a browser meanwhile.
+func (v *visit) importWithLogin(args []string) error {
+	args = append(args, "--oauth", "--answer-within", "1m", "--client-metadata-url", clientDocument)
+	if v.about.ClientID != "" {
+		args = append(args, "--client-id", v.about.ClientID, "--client-secret", "env:"+secretVariable)
+	}
+	cmd := v.command(args)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	var said bytes.Buffer
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	browsed := v.atTerminal(io.TeeReader(stderr, &said), stdin)
+	if err := errors.Join(browsed, cmd.Wait()); err != nil {
+		return fmt.Errorf("starter %s: %w\n%s", strings.Join(args, " "), err, &said)
+	}
+	return nil
+}
+
+// atTerminal reads what starter prints to its end, and answers each address with the one where the browser ends.
+func (v *visit) atTerminal(prints io.Reader, types io.Writer) error {
+	lines := bufio.NewScanner(prints)
+	lines.Buffer(nil, 1<<20)
+	var problem error
+	for lines.Scan() {
+		if address, found := addressIn(lines.Text()); found {
+			final, err := mcpserver.Browse(v.ctx, address)
+			_, typed := fmt.Fprintln(types, final)
+			problem = errors.Join(problem, err, typed)
+		}
+	}
+	return errors.Join(problem, lines.Err())
+}
+
+// logIn answers every question of a run for a login, until ctx ends.
+func (v *visit) logIn(ctx context.Context, id string) error {
+	done := map[string]bool{}
+	for {
+		open := v.questions(ctx, id)
+		if len(open) == 0 {
+			if len(done) == 0 {
+				return fmt.Errorf("run %s wanted no login", id)
+			}
+			return nil
+		}
+		for _, q := range open {
+			if done[q.ID] {
+				continue
+			}
+			done[q.ID] = true
+			address, _ := addressIn(q.Text)
+			final, err := mcpserver.Browse(ctx, address)
+			if err != nil {
+				return err
+			}
+			if _, err := v.starter("answer", id, q.ID, "--text", final, "--by", "the suite", "--address", v.address); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// addressIn returns the address to log in at that a text holds on a line of its own.
+func addressIn(text string) (string, bool) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "http") {
+			return line, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,253 @@
+package conformance
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/testserver"
+	"go.temporal.io/sdk/client"
+)
+
+// call is one call that a scenario wants to see, as a run of its own.
+type call struct {
+	// tool is the imported tool; arguments are its JSON, empty for {}.
+	tool, arguments string
+	// schemaOf names the tool whose schema, as models are shown it, is the argument schema.
+	schemaOf string
+	// reply is what a person answers where the server asks one in the middle of the call.
+	reply string
+	// result is a part of the text that comes back; failure is the type of the error instead.
+	result  string
+	failure api.ErrorType
+}
+
+// scenario is what the orchestrator does at a scenario's server.
+type scenario struct {
+	// spec is a toolspec, with a place for the server's URL, that is written by hand instead of importing the server's tools.
+	spec  string
+	calls []call
+	// login says that the server wants one: starter makes one for the import, and the worker its own, of the call's run,
+	// unless shared says that the worker has starter's.
+	login, shared bool
+}
+
+// scenarios are what each scenario wants. One of the folder auth that is not here wants what every server behind a login
+// wants: a call of its tool.
+var scenarios = map[string]scenario{
+	// The server has no tools, so that nothing could be imported and called.
+	"initialize": {calls: []call{{tool: "absent", failure: api.ErrPreconditionFailed}},
+		spec: "{name: absent, version: 1.0.0, description: Is not there., entry: {type: mcp, url: %q, allow: [localhost], pin: \"sha256:" + strings.Repeat("0", 64) + "\"}}"},
+	"tools_call":                          {calls: []call{{tool: "add_numbers", arguments: `{"a":5,"b":3}`, result: "The sum of 5 and 3 is 8"}}},
+	"elicitation-sep1034-client-defaults": {calls: []call{{tool: "test_client_elicitation_defaults", reply: `{}`, result: "John Doe"}}},
+	"sse-retry":                           {calls: []call{{tool: "test_reconnection", result: "Reconnection test completed"}}},
+	"json-schema-2020-12-preservation":    {calls: []call{{tool: "json_schema_echo", schemaOf: "json_schema_2020_12_tool", result: "echoed"}}},
+	// The second login is for the call, and is to ask for more.
+	"auth/scope-step-up": {login: true, shared: true, calls: loginCalls},
+	// The server takes no token, whatever its scopes.
+	"auth/scope-retry-limit": {login: true, calls: []call{{tool: "absent", failure: api.ErrPreconditionFailed}},
+		spec: "{name: absent, version: 1.0.0, description: Is out of reach., entry: {type: mcp, url: %q, allow: [localhost], answer_within: 1m, auth: {type: oauth}, pin: \"sha256:" + strings.Repeat("0", 64) + "\"}}"},
+}
+
+var loginCalls = []call{{tool: "test-tool", result: "test"}}
+
+// visit is the orchestrator's way through one scenario: the tools of the suite's server are imported into a folder, and a
+// worker of its own calls them.
+type visit struct {
+	t      *testing.T
+	ctx    context.Context
+	name   string
+	server string
+	tools  string
+	client client.Client
+	// address is the Temporal server's.
+	address string
+	// queue is the task queue of the scenario's worker and the beginning of its runs' ids.
+	queue string
+	// connection are the flags of starter and of the worker.
+	connection []string
+	// about is what the suite says of the scenario.
+	about struct {
+		ClientID     string `json:"client_id"`
+		ClientSecret string `json:"client_secret"`
+	}
+}
+
+func newVisit(t *testing.T, ctx context.Context, d *driver, name, server, about string) *visit {
+	queue, address := d.queue+"/"+name, d.server.Address
+	v := &visit{t: t, ctx: ctx, name: name, server: server, tools: filepath.Join(t.TempDir(), "tools"), client: d.server.Client,
+		address: address, queue: queue, connection: []string{"--address", address, "--task-queue", queue}}
+	if about != "" {
+		if err := json.Unmarshal([]byte(about), &v.about); err != nil {
+			t.Fatalf("%s: %v", contextVariable, err)
+		}
+	}
+	return v
+}
+
+// make does what the scenario wants and returns why it could not.
+func (v *visit) make() error {
+	wanted, known := scenarios[v.name]
+	switch {
+	case !known && strings.HasPrefix(v.name, "auth/"):
+		wanted = scenario{login: true, calls: loginCalls}
+	case !known:
+		return fmt.Errorf("nobody has said in scenarios what %s wants", v.name)
+	}
+	if err := v.provide(wanted); err != nil {
+		return err
+	}
+	var ready struct{ Tools []string }
+	testserver.Start(v.t, &ready, v.environment(), testserver.Bin(v.t, "worker"), append([]string{"--tools", v.tools, "--logins", v.logins(wanted, "worker")}, v.connection...)...)
+	for i, c := range wanted.calls {
+		if err := v.call(fmt.Sprintf("%s/%d", v.queue, i+1), c, wanted.login); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// provide fills the folder of tools.
+func (v *visit) provide(wanted scenario) error {
+	if wanted.spec != "" {
+		err := os.Mkdir(v.tools, 0o700)
+		return errors.Join(err, os.WriteFile(filepath.Join(v.tools, "tool.yaml"), fmt.Appendf(nil, wanted.spec, v.server), 0o600))
+	}
+	flags := []string{"tools", "import", "mcp", "--url", v.server, "--allow", "localhost", "--out", v.tools}
+	if wanted.login {
+		return v.importWithLogin(append(flags, "--logins", v.logins(wanted, "starter")))
+	}
+	if _, err := v.starter(flags...); err != nil {
+		return err
+	}
+	for _, c := range wanted.calls {
+		if err := v.letAsk(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// letAsk writes into a toolspec that the server may ask a person in the middle of a call, which no import decides.
+func (v *visit) letAsk(c call) error {
+	if c.reply == "" {
+		return nil
+	}
+	file := filepath.Join(v.tools, c.tool+".yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, bytes.Replace(text, []byte("\nentry:\n"), []byte("\nentry:\n  answer_within: 1m\n"), 1), 0o600)
+}
+
+// call runs one call and returns in what it ended otherwise than it should.
+func (v *visit) call(id string, c call, login bool) error {
+	arguments, err := v.argumentsOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, ended := context.WithCancel(v.ctx)
+	replied := make(chan error, 1)
+	go func() {
+		if login {
+			replied <- v.logIn(ctx, id)
+			return
+		}
+		replied <- v.reply(ctx, id, c.reply)
+	}()
+	text, err := v.starter(append([]string{"call", c.tool, arguments, "--id", id, "--output", "json"}, v.connection...)...)
+	ended()
+	if c.failure == "" {
+		err = errors.Join(err, <-replied)
+	}
+	var end struct {
+		Result api.RunResult
+		Record api.Record
+	}
+	if bad := json.Unmarshal(text, &end); bad != nil {
+		return errors.Join(err, bad)
+	}
+	if e := end.Record.Error; c.failure != "" && e != nil && e.Type == c.failure {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if c.failure != "" || end.Record.Status != api.CallCompleted || end.Record.Attempts != 1 || !strings.Contains(api.PlainText(end.Result.Output), c.result) {
+		return fmt.Errorf("the call of %s ended otherwise than in one attempt and with %q%s: %s", c.tool, c.result, c.failure, text)
+	}
+	return nil
+}
+
+func (v *visit) argumentsOf(c call) (string, error) {
+	if c.schemaOf == "" {
+		return cmp.Or(c.arguments, "{}"), nil
+	}
+	text, err := v.starter("tools", "show", c.schemaOf, "--tools", v.tools, "--output", "json")
+	if err != nil {
+		return "", err
+	}
+	var shown struct {
+		Schema json.RawMessage `json:"compiled_input_schema"`
+	}
+	err = json.Unmarshal(text, &shown)
+	return fmt.Sprintf(`{"schema":%s}`, shown.Schema), err
+}
+
+// reply waits for the run's question and answers it, once; an empty reply does nothing.
+func (v *visit) reply(ctx context.Context, id, reply string) error {
+	if reply == "" {
+		return nil
+	}
+	if len(v.questions(ctx, id)) == 0 {
+		return fmt.Errorf("run %s asked nobody", id)
+	}
+	_, err := v.starter("answer", id, "--value", reply, "--by", "the suite", "--address", v.address)
+	return err
+}
+
+// questions waits until the run has open questions and returns them; none if ctx ends first.
+func (v *visit) questions(ctx context.Context, id string) []api.Question {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		var open []api.Question
+		value, err := v.client.QueryWorkflow(ctx, id, "", api.QuestionsQuery)
+		if err == nil && value.Get(&open) == nil && len(open) > 0 {
+			return open
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// starter runs a command and returns what it prints, also beside an error.
+func (v *visit) starter(args ...string) ([]byte, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := v.command(args)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.Bytes(), fmt.Errorf("starter %s: %w\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
+	}
+	return stdout.Bytes(), nil
+}
+
+func (v *visit) command(args []string) *exec.Cmd {
+	cmd := exec.CommandContext(v.ctx, testserver.Bin(v.t, "starter"), args...)
+	cmd.Env = append(os.Environ(), v.environment()...)
+	return cmd
+}

@@ -1,0 +1,291 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/test/histories"
+	"github.com/switchyard/switchyard/internal/test/testserver"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// patience bounds a whole test. Nothing waits for it: it only ends what hangs.
+const patience = 90 * time.Second
+
+// lab is a real server with what the tests need to run workers against it.
+type lab struct {
+	*testserver.Server
+	t       *testing.T
+	ctx     context.Context
+	journal string
+	gate    string
+	// cacheless has the lab's workers keep no run in memory: then every workflow task is a replay.
+	cacheless bool
+	// metrics is the address of the last worker's metrics, where it was told to serve them.
+	metrics string
+}
+
+// newLab starts a server. When the test ends, the histories of all runs that it started are replayed.
+func newLab(t *testing.T, serverFlags ...string) *lab {
+	t.Helper()
+	t.Parallel()
+	dir := t.TempDir()
+	l := &lab{Server: testserver.NewServer(t, serverFlags...), t: t, cacheless: withoutCache(), journal: filepath.Join(dir, "journal"), gate: filepath.Join(dir, "gate")}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	l.ctx = ctx
+	if err := os.WriteFile(l.journal, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// withoutCache reports whether make test/replay asks for all tests with the workflow cache off.
+func withoutCache() bool { return os.Getenv("SWITCHYARD_CACHE") == "0" }
+
+// worker starts a worker with the tools of these tests as a process of its own.
+func (l *lab) worker(flags ...string) *testserver.Process {
+	l.t.Helper()
+	return l.workerIn(nil, append([]string{"--tools", "testdata/tools"}, flags...)...)
+}
+
+// workerIn is worker with more environment and no tools but the shipped ones, unless the flags say otherwise.
+func (l *lab) workerIn(env []string, flags ...string) *testserver.Process {
+	l.t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return l.program(program, append([]string{asWorker + "=1", journalFile + "=" + l.journal, gateFile + "=" + l.gate}, env...), flags...)
+}
+
+// program starts a worker program; without a key in env it reaches no live model.
+func (l *lab) program(name string, env []string, flags ...string) *testserver.Process {
+	l.t.Helper()
+	env = append([]string{"OPENAI_API_KEY=", "ANTHROPIC_API_KEY="}, env...)
+	if l.cacheless {
+		flags = append([]string{"--sticky-cache", "0"}, flags...)
+	}
+	flags = append([]string{"--address", l.Address}, flags...)
+	var ready struct {
+		Lanes   []string
+		Metrics string
+	}
+	p := testserver.Start(l.t, &ready, env, name, flags...)
+	if len(ready.Lanes) == 0 {
+		l.t.Fatalf("the worker serves no lane")
+	}
+	l.metrics = ready.Metrics
+	return p
+}
+
+// readMetrics returns what the last worker's /metrics shows.
+func (l *lab) readMetrics() string {
+	l.t.Helper()
+	resp, err := http.Get("http://" + l.metrics + "/metrics")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// run starts a workflow; its history is replayed when the test ends.
+func (l *lab) run(workflowType, id string, input any) client.WorkflowRun {
+	l.t.Helper()
+	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id, TaskQueue: api.DefaultTaskQueue}, workflowType, input)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	first := run.GetRunID()
+	l.t.Cleanup(func() { l.replay(id, first) })
+	return run
+}
+
+// kept reports whether a worker asked for the run's tasks on its own queue, as it does for runs that it keeps in memory.
+func kept(h *historypb.History) bool {
+	return slices.ContainsFunc(h.GetEvents(), func(e *historypb.HistoryEvent) bool {
+		return e.GetWorkflowTaskScheduledEventAttributes().GetTaskQueue().GetKind() == enumspb.TASK_QUEUE_KIND_STICKY
+	})
+}
+
+func (l *lab) runAgent(id string, a *api.Agent) client.WorkflowRun {
+	l.t.Helper()
+	return l.run(api.AgentWorkflow, id, api.RunInput{Agent: a, Prompt: "Go."})
+}
+
+// histories returns the histories of a run's chain.
+func (l *lab) histories(id, runID string) []*historypb.History {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	chain, err := histories.Fetch(ctx, l.Client, id, runID)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return chain
+}
+
+// result waits for a run's result; a failed run fails the test.
+func (l *lab) result(run client.WorkflowRun) api.RunResult {
+	l.t.Helper()
+	var r api.RunResult
+	if err := run.Get(l.ctx, &r); err != nil {
+		l.t.Fatalf("run %s: %v", run.GetID(), err)
+	}
+	return r
+}
+
+// failure waits for a run's failure, of the given type.
+func (l *lab) failure(run client.WorkflowRun, kind api.RunErrorType) *temporal.ApplicationError {
+	l.t.Helper()
+	err := run.Get(l.ctx, nil)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok || app.Type() != string(kind) {
+		l.t.Fatalf("run %s ended with %v, want a failure of type %s", run.GetID(), err, kind)
+	}
+	return app
+}
+
+// cancelled waits for a run that ends as cancelled.
+func (l *lab) cancelled(run client.WorkflowRun) {
+	l.t.Helper()
+	if err := run.Get(l.ctx, nil); !temporal.IsCanceledError(err) {
+		l.t.Fatalf("run %s ended with %v, want it cancelled", run.GetID(), err)
+	}
+}
+
+// records returns the call records of a run.
+func (l *lab) records(run client.WorkflowRun) []api.Record {
+	l.t.Helper()
+	var records []api.Record
+	for r, err := range audit.Records(l.ctx, l.Client, run.GetID(), "") {
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		records = append(records, r)
+	}
+	return records
+}
+
+// statuses returns of every record "call id tool status attempts".
+func (l *lab) statuses(run client.WorkflowRun) []string {
+	l.t.Helper()
+	var list []string
+	for _, r := range l.records(run) {
+		text := r.CallID + " " + r.Tool + " " + string(r.Status)
+		if r.Error != nil {
+			text += " " + string(r.Error.Type)
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// conversation asks a run for its conversation, as far as one page goes.
+func (l *lab) conversation(run client.WorkflowRun) []api.Message {
+	l.t.Helper()
+	value, err := l.Client.QueryWorkflow(l.ctx, run.GetID(), "", api.ConversationQuery, 0)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var page api.Page
+	if err := value.Get(&page); err != nil {
+		l.t.Fatal(err)
+	}
+	return page.Messages.Value
+}
+
+// entries returns the journal: what tools really did.
+func (l *lab) entries() []entry {
+	l.t.Helper()
+	data, err := os.ReadFile(l.journal)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var entries []entry
+	for line := range strings.Lines(string(data)) {
+		var e entry
+		if !strings.HasSuffix(line, "\n") {
+			break // still being written
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			l.t.Fatalf("journal: %v in %q", err, line)
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// await waits until a condition holds.
+func (l *lab) await(what string, condition func() bool) {
+	l.t.Helper()
+	if until(l.ctx, condition) != nil {
+		l.t.Fatalf("waited in vain: %s; the journal is %v", what, l.entries())
+	}
+}
+
+func (l *lab) awaitEntries(n int) {
+	l.t.Helper()
+	l.await("for the journal to grow", func() bool { return len(l.entries()) >= n })
+}
+
+func (l *lab) openGate() {
+	l.t.Helper()
+	if err := os.WriteFile(l.gate, nil, 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// executions counts in the journal how often each call was executed: "call id tool" to number.
+func (l *lab) executions() map[string]int {
+	counts := map[string]int{}
+	for _, e := range l.entries() {
+		counts[e.Call+" "+e.Tool]++
+	}
+	return counts
+}
+
+// agent returns an agent with all tools of these tests that plays the steps.
+func agent(steps ...api.ScriptStep) *api.Agent {
+	script := api.Pack(api.Script{Steps: steps, Summary: "as far as I got"})
+	return &api.Agent{Name: "tester", Instructions: "Test.", Model: api.Model{Provider: api.ProviderScripted, Script: &script},
+		Tools:  []string{"append", "store", "number", "produce", "hold_once", "hold_read", "meet", "tick", "tick_alone", "tick_serial", "flaky", "broken", "family"},
+		Limits: api.Limits{Turns: 1000}}
+}
+
+func step(calls ...api.ScriptCall) api.ScriptStep {
+	return api.ScriptStep{Calls: calls}
+}
+
+func answer(text string) api.ScriptStep { return api.ScriptStep{Answer: text} }
+
+func call(tool, arguments string) api.ScriptCall {
+	return api.ScriptCall{Tool: tool, Arguments: json.RawMessage(arguments)}
+}
+
+// expect compares a list with what is wanted.
+func expect(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\n got %q\nwant %q", what, got, want)
+	}
+}

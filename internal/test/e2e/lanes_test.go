@@ -1,0 +1,288 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/test/testserver"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"go.temporal.io/sdk/client"
+)
+
+// lanesLab is a lab whose workers read a lanes file, and tools that the test declares.
+type lanesLab struct {
+	*lab
+	file, tools string
+}
+
+func newLanesLab(t *testing.T, tools, lanesFile string) *lanesLab {
+	t.Helper()
+	l := &lanesLab{lab: newLab(t), file: filepath.Join(t.TempDir(), "lanes.yaml"), tools: t.TempDir()}
+	if err := os.WriteFile(filepath.Join(l.tools, "tools.yaml"), []byte(tools), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.configure(lanesFile)
+	return l
+}
+
+// configure writes the lanes file.
+func (l *lanesLab) configure(text string) {
+	l.t.Helper()
+	next := l.file + ".next"
+	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := os.Rename(next, l.file); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// worker starts a worker that serves the lanes of the file.
+func (l *lanesLab) worker(flags ...string) *testserver.Process {
+	l.t.Helper()
+	return l.workerIn(nil, append([]string{"--tools", l.tools, "--lanes-file", l.file, "--reload-interval", "100ms"}, flags...)...)
+}
+
+// plan runs calls of tools: "id tool arguments" each.
+func (l *lanesLab) plan(id string, calls ...string) client.WorkflowRun {
+	l.t.Helper()
+	p := api.Plan{Name: id}
+	for _, call := range calls {
+		fields := strings.SplitN(call, " ", 3)
+		p.Calls = append(p.Calls, api.PlanCall{ID: fields[0], Tool: fields[1], Arguments: []byte(fields[2])})
+	}
+	packed := api.Pack(p)
+	return l.run(api.PlanWorkflow, id, api.RunInput{Plan: &packed})
+}
+
+// state returns how a lane stands.
+func (l *lanesLab) state(name string) audit.LaneState {
+	l.t.Helper()
+	set, err := lanes.Load(l.file)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	lane, _ := set.Lane(name)
+	states, err := audit.NewLaneReader(l.Client, "default", api.DefaultTaskQueue).Read(l.ctx, lane)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return states[0]
+}
+
+// holders returns which worker holds each group of a lane's slots, by process id; 0 is nobody.
+func (l *lanesLab) holders(name string) []int {
+	var pids []int
+	for _, h := range l.state(name).Holders {
+		pid := 0
+		if h.Served {
+			if _, err := fmt.Sscanf(h.Worker, "%d@", &pid); err != nil {
+				l.t.Fatal(err)
+			}
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+const laneTools = `
+name: work
+version: 1.0.0
+description: Works on the lane pool.
+parameters: [{name: ms, type: integer, required: true}]
+entry: {type: function, handler: tick}
+execution: {lane: pool, effect: idempotent}
+---
+name: touch
+version: 1.0.0
+description: Uses a device.
+parameters: [{name: device, type: string, required: true}, {name: ms, type: integer, default: 1}]
+entry: {type: command, argv: ["true"]}
+execution: {lane: device, effect: idempotent}
+---
+name: wait
+version: 1.0.0
+description: Holds the lane queue until the gate opens.
+entry: {type: function, handler: hold}
+execution: {lane: queue}
+`
+
+// TestLaneShared proves that a worker which comes takes its part of a lane's slots, that a worker which stops hands over the
+// rest at once, and that calls go on all the while, each executed once.
+func TestLaneShared(t *testing.T) {
+	l := newLanesLab(t, laneTools, "lanes: {pool: {limit: 4}, device: {key: '{{args.device}}'}, queue: {limit: 1}}")
+	first := l.worker()
+	l.await("for all groups to be held", func() bool { return !slices.Contains(l.holders("pool"), 0) && len(l.holders("pool")) == 4 })
+	before := l.state("pool").Holders
+	var calls []string
+	for i := range 60 {
+		calls = append(calls, fmt.Sprintf(`c%d work {"ms":100}`, i))
+	}
+	run := l.plan("run", calls...)
+	second := l.worker()
+	l.await("for the second worker to get slots", func() bool { return slices.Contains(l.holders("pool"), second.PID()) })
+	if c := first.Stop(); c != 0 {
+		t.Errorf("exit code %d", c)
+	}
+	if r := l.result(run); r.Usage.Calls != 60 || r.Usage.Failed != 0 {
+		t.Errorf("result: %+v", r)
+	}
+	for call, n := range l.executions() {
+		if n != 1 {
+			t.Errorf("%s was executed %d times", call, n)
+		}
+	}
+	l.await("for the second worker to hold all", func() bool {
+		return !slices.ContainsFunc(l.holders("pool"), func(pid int) bool { return pid != second.PID() })
+	})
+	l.await("for the counts over both holders", func() bool {
+		c := l.state("pool").Counts
+		return c.Acquired == 60 && c.Ended == 60 && c.Running == 0
+	})
+	for i, h := range l.state("pool").Holders {
+		if h.Fence <= before[i].Fence {
+			t.Errorf("the fencing number of group %d did not grow with its holder: %d", h.Group, h.Fence)
+		}
+	}
+}
+
+// TestLaneKeys proves that keys of a keyed lane are opened by the first call and closed when nobody uses them, whatever
+// characters they have, and opened again; and that a call which does not say its key is refused.
+func TestLaneKeys(t *testing.T) {
+	l := newLanesLab(t, laneTools, "lanes: {pool: {limit: 1}, device: {key: '{{args.device}}', limit: 1, idle_timeout: 1s}, queue: {limit: 1}}")
+	l.worker()
+	for n := range 2 {
+		run := l.plan(fmt.Sprint("run", n), `a touch {"device":"one"}`, `b touch {"device":"two/three ü"}`, `c touch {"device":"one"}`)
+		if r := l.result(run); r.Usage.Failed != 0 {
+			t.Errorf("result: %+v", r)
+		}
+		for _, r := range l.records(run) {
+			if odd := r.CallID == "b"; odd != strings.HasPrefix(r.Lane, "device/~") || !odd && r.Lane != "device/one" {
+				t.Errorf("the call %s ran on %s", r.CallID, r.Lane)
+			}
+		}
+		if open := l.state("device").Keys; open != 2 {
+			t.Errorf("%d keys are open", open)
+		}
+		l.await("for the idle keys to be closed", func() bool {
+			s := l.state("device")
+			return s.Keys == 0 && s.Counts.Keys == 0
+		})
+	}
+	if s := l.state("device"); s.Counts.Acquired != 6 {
+		t.Errorf("counts of keys that are closed: %+v", s.Counts)
+	}
+}
+
+// TestLaneQueue proves that a lane's holder lets exactly as many calls wait as may, turns the rest away at once, and times
+// those out that wait too long, none of which ran; and that what waits on a worker that stops is made again by its run.
+func TestLaneQueue(t *testing.T) {
+	l := newLanesLab(t, laneTools, "lanes: {pool: {limit: 1}, device: {key: '{{args.device}}'}, queue: {limit: 1, queue_size: 2, queue_timeout: 2s}}")
+	first := l.worker("--stop-timeout", "20s")
+	hosting := l.plan("holding", `first wait {}`)
+	l.awaitEntries(1)
+	var calls []string
+	for i := range 12 {
+		calls = append(calls, fmt.Sprintf(`c%d wait {}`, i))
+	}
+	full, late := 0, 0
+	run := l.plan("full", calls...)
+	l.failure(run, api.RunCallsFailed)
+	for _, r := range l.records(run) {
+		switch r.Error.Type {
+		case api.ErrQueueFull:
+			full++
+		case api.ErrQueueTimeout:
+			late++
+			if r.QueueWait.Std() < time.Second {
+				t.Errorf("%s waited only %s", r.CallID, r.QueueWait)
+			}
+		}
+	}
+	if full != 10 || late != 2 || len(l.entries()) != 1 {
+		t.Errorf("%d were turned away, %d waited too long, %d ran", full, late, len(l.entries()))
+	}
+	l.await("for the counts", func() bool {
+		c := l.state("queue").Counts
+		return c.Rejected == 10 && c.TimedOut == 2 && c.Waiting == 0
+	})
+	l.configure("lanes: {pool: {limit: 1}, device: {key: '{{args.device}}'}, queue: {limit: 1, queue_size: 2}}")
+	l.await("for the lane without a queue timeout", func() bool {
+		log, err := os.ReadFile(first.Log)
+		return err == nil && strings.Contains(string(log), "lanes reloaded")
+	})
+	waiting := l.plan("waiting", `one wait {}`, `two wait {}`)
+	l.await("for the calls to wait with the holder", func() bool { return l.state("queue").Counts.Waiting == 2 })
+	code := l.stopping(first)
+	l.worker()
+	l.openGate()
+	if c := <-code; c != 0 {
+		t.Errorf("exit code %d", c)
+	}
+	l.result(hosting)
+	l.result(waiting)
+	if got := fmt.Sprint(l.executions()); got != "map[first wait:1 one wait:1 two wait:1]" {
+		t.Errorf("executions: %s", got)
+	}
+}
+
+// TestLaneReconfigured proves that a lane gets a limit, other holders, a rate and those who bypass it, and loses them again,
+// while workers and runs go on; and that one which is taken out of the file is served all the same.
+func TestLaneReconfigured(t *testing.T) {
+	const rest = ", device: {key: '{{args.device}}'}, queue: {limit: 1}}"
+	l := newLanesLab(t, laneTools, "lanes: {pool: {}"+rest)
+	w := l.worker()
+	n := 0
+	works := func() {
+		t.Helper()
+		n++
+		if r := l.result(l.plan(fmt.Sprint("run", n), `a work {"ms":1}`, `b work {"ms":1}`)); r.Usage.Failed != 0 {
+			t.Errorf("result: %+v", r)
+		}
+	}
+	works()
+	for _, c := range []struct {
+		pool   string
+		groups int
+	}{{"{limit: 2}", 2}, {"{limit: 3, holders: 1}", 1}, {"{rate: 1000}", 0}, {"{limit: 1, bypass: [plan]}", 1}, {"{}", 0}} {
+		l.configure("lanes: {pool: " + c.pool + rest)
+		l.await("for the lane to be "+c.pool, func() bool {
+			hosted := l.holders("pool")
+			return len(hosted) == c.groups && !slices.Contains(hosted, 0)
+		})
+		works()
+	}
+	l.configure("lanes: {" + strings.TrimPrefix(rest, ", "))
+	l.await("for the lanes without it", func() bool {
+		log, err := os.ReadFile(w.Log)
+		return err == nil && strings.Contains(string(log), "not in the lanes file any more")
+	})
+	works()
+}
+
+// TestLaneLosesLimitWhileCallRuns proves that a call which runs when its lane's limit is taken away goes on to its end, though it
+// takes longer than a worker that stops gives it.
+func TestLaneLosesLimitWhileCallRuns(t *testing.T) {
+	const rest = "lanes: {pool: {limit: 1}, device: {key: '{{args.device}}'}, queue: "
+	l := newLanesLab(t, laneTools, rest+"{limit: 1}}")
+	first := l.worker("--stop-timeout", "1s")
+	running := l.plan("running", "one wait {}")
+	l.awaitEntries(1)
+	l.configure(rest + "{}}")
+	l.result(l.plan("meanwhile", `two work {"ms":6000}`))
+	l.openGate()
+	l.result(running)
+	if got := fmt.Sprint(l.executions()); got != "map[one wait:1 two work:1]" {
+		t.Errorf("executions: %s", got)
+	}
+	if c := first.Stop(); c != 0 {
+		t.Errorf("exit code %d", c)
+	}
+}

@@ -1,0 +1,289 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/testserver"
+	"go.temporal.io/sdk/client"
+)
+
+// protocol is one of the two that models are spoken to in.
+type protocol struct {
+	provider api.Provider
+	path     string
+	// answer is a whole answer with a text and calls of tools, with arguments as they are.
+	answer func(text string, calls ...[2]string) string
+	// env points a worker at a server of the protocol.
+	env func(url string) []string
+}
+
+var protocols = []protocol{
+	{api.ProviderOpenAI, "/v1/chat/completions", chatAnswer, func(url string) []string {
+		return []string{"OPENAI_BASE_URL=" + url + "/v1", "OPENAI_API_KEY=" + secretKey}
+	}},
+	{api.ProviderAnthropic, "/v1/messages", messagesAnswer, func(url string) []string {
+		return []string{"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=" + secretKey}
+	}},
+}
+
+func chatAnswer(text string, calls ...[2]string) string {
+	list := []string{}
+	for i, c := range calls {
+		list = append(list, fmt.Sprintf(`{"id":"p%d","type":"function","function":{"name":%q,"arguments":%q}}`, i, c[0], c[1]))
+	}
+	finish := "stop"
+	if len(list) > 0 {
+		finish = "tool_calls"
+	}
+	return fmt.Sprintf(`{"id":"x","object":"chat.completion","created":1,"model":"local-1","choices":[{"index":0,"finish_reason":%q,"message":
+		{"role":"assistant","content":%q,"tool_calls":[%s]}}],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,
+		"prompt_tokens_details":{"cached_tokens":60}}}`, finish, text, strings.Join(list, ","))
+}
+
+func messagesAnswer(text string, calls ...[2]string) string {
+	list := []string{}
+	if text != "" {
+		list = append(list, fmt.Sprintf(`{"type":"text","text":%q}`, text))
+	}
+	stop := "end_turn"
+	for i, c := range calls {
+		stop = "tool_use"
+		input := c[1]
+		if !json.Valid([]byte(input)) {
+			input = "[]" // this protocol cannot say it otherwise in one piece
+		}
+		list = append(list, fmt.Sprintf(`{"type":"tool_use","id":"p%d","name":%q,"input":%s}`, i, c[0], input))
+	}
+	return fmt.Sprintf(`{"id":"m","type":"message","role":"assistant","model":"local-1","content":[%s],"stop_reason":%q,"stop_sequence":null,
+		"usage":{"input_tokens":40,"cache_creation_input_tokens":0,"cache_read_input_tokens":60,"output_tokens":20}}`, strings.Join(list, ","), stop)
+}
+
+// faultyServer speaks a protocol. The name of the model that is asked for says which fault it has.
+type faultyServer struct {
+	*httptest.Server
+	protocol
+	mu sync.Mutex
+	// requests are those for each model, in order.
+	requests map[string][]map[string]any
+}
+
+func newFaultyServer(t *testing.T, p protocol) *faultyServer {
+	s := &faultyServer{protocol: p, requests: map[string][]map[string]any{}}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *faultyServer) serve(w http.ResponseWriter, r *http.Request) {
+	var request map[string]any
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil || r.URL.Path != s.path {
+		http.Error(w, "not a request of this protocol", http.StatusNotFound)
+		return
+	}
+	model, _ := request["model"].(string)
+	s.mu.Lock()
+	s.requests[model] = append(s.requests[model], request)
+	n := len(s.requests[model])
+	s.mu.Unlock()
+	modelFaults[model].serve(s, w, n)
+}
+
+func (s *faultyServer) journal(model string) []map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests[model]
+}
+
+func (s *faultyServer) say(w http.ResponseWriter, text string, calls ...[2]string) {
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprint(w, s.answer(text, calls...))
+}
+
+func refuse(w http.ResponseWriter, code int, header ...string) {
+	for i := 0; i < len(header); i += 2 {
+		w.Header().Set(header[i], header[i+1])
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	fmt.Fprintf(w, `{"type":"error","error":{"type":"t","message":"the server says %d"}}`, code)
+}
+
+const manyCalls = 10_000
+
+// modelFaults are the faults of models and their servers, each with what becomes of a run on such a model.
+var modelFaults = map[string]struct {
+	// serve answers the nth request, from 1.
+	serve func(s *faultyServer, w http.ResponseWriter, n int)
+	// fails, where set, is how the run fails, and says what the failure tells.
+	fails api.RunErrorType
+	says  string
+	check func(t *testing.T, s *faultyServer, r api.RunResult)
+}{
+	"busy": {serve: func(s *faultyServer, w http.ResponseWriter, n int) {
+		if n == 1 {
+			refuse(w, http.StatusTooManyRequests, "Retry-After", "1")
+			return
+		}
+		s.say(w, "at last")
+	}, check: func(t *testing.T, _ *faultyServer, r api.RunResult) {
+		if r.Answer != "at last" || r.Usage.Turns != 1 {
+			t.Errorf("got %+v", r)
+		}
+	}},
+	"overloaded": {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 529) }, fails: api.RunModelFailed, says: "529"},
+	"broken":     {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 500) }, fails: api.RunModelFailed, says: "the server says 500"},
+	"denied":     {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 401) }, fails: api.RunModelFailed, says: "_API_KEY"},
+	"cut": {serve: func(s *faultyServer, w http.ResponseWriter, n int) {
+		whole := s.answer("whole")
+		w.Header().Set("Content-Type", "application/json")
+		if n == 1 {
+			w.Header().Set("Content-Length", fmt.Sprint(len(whole)))
+			whole = whole[:len(whole)/2]
+		}
+		fmt.Fprint(w, whole)
+	}, check: func(t *testing.T, _ *faultyServer, r api.RunResult) {
+		if r.Answer != "whole" {
+			t.Errorf("got %+v", r)
+		}
+	}},
+	"always_cut": {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "event: message_start\ndata: {\"type\":\"message_start\"}\n\n")
+	}, fails: api.RunModelFailed, says: "the model's answer"},
+	"nothing": {serve: func(s *faultyServer, w http.ResponseWriter, _ int) { s.say(w, "") }, fails: api.RunModelFailed, says: "answered with nothing"},
+	"confused": {serve: func(s *faultyServer, w http.ResponseWriter, n int) {
+		if n == 1 {
+			s.say(w, "", [2]string{"ecko", "{}"}, [2]string{"echo", `{"text":`}, [2]string{"a b.c/é", "{}"}, [2]string{"echo", `{"text":"x"}`})
+			return
+		}
+		s.say(w, "corrected")
+	}, check: func(t *testing.T, s *faultyServer, r api.RunResult) {
+		if r.Answer != "corrected" || r.Usage.Calls != 4 || r.Usage.Failed != 3 {
+			t.Errorf("got %+v", r)
+		}
+		// The provider would refuse a conversation that is not of its own form.
+		if text := fmt.Sprint(s.journal("confused")[1]["messages"]); !strings.Contains(text, "a_b_c__") || !strings.Contains(text, "Did you mean: echo") {
+			t.Errorf("it was told %s", text)
+		}
+	}},
+	"many": {serve: func(s *faultyServer, w http.ResponseWriter, n int) {
+		if n == 1 {
+			s.say(w, "", slices.Repeat([][2]string{{"echo", `{"text":"x"}`}}, manyCalls)...)
+			return
+		}
+		s.say(w, "enough")
+	}, check: func(t *testing.T, _ *faultyServer, r api.RunResult) {
+		if r.Answer != "enough" || r.Limit != "calls" || r.Usage.Calls < 5 || r.Usage.Calls-r.Usage.Failed > 5 {
+			t.Errorf("got %+v", r)
+		}
+	}},
+	"huge": {serve: func(s *faultyServer, w http.ResponseWriter, _ int) { s.say(w, strings.Repeat("ten bytes ", 1<<20)) },
+		check: func(t *testing.T, _ *faultyServer, r api.RunResult) {
+			if len(r.Answer) > 140<<10 || !strings.Contains(r.Answer, "of 10485760 bytes]") {
+				t.Errorf("the answer has %d bytes", len(r.Answer))
+			}
+		}},
+}
+
+// TestModelFaults proves, for both protocols, that whatever a model or its server does wrong, the run goes on, or ends
+// with a reason that says what it was; and that nothing is asked more often than the agent allows.
+func TestModelFaults(t *testing.T) {
+	l := newLab(t)
+	var env []string
+	servers := map[api.Provider]*faultyServer{}
+	for _, p := range protocols {
+		servers[p.provider] = newFaultyServer(t, p)
+		env = append(env, p.env(servers[p.provider].URL)...)
+	}
+	worker := l.program(testserver.Bin(t, "worker"), env)
+	runs := map[string]client.WorkflowRun{}
+	for _, p := range protocols {
+		for name := range modelFaults {
+			id := string(p.provider) + "-" + name
+			runs[id] = l.runAgent(id, &api.Agent{Name: "bold", Tools: []string{"echo"}, Limits: api.Limits{Turns: 4, Calls: 5},
+				Model: api.Model{Provider: p.provider, Name: name, MaxAttempts: 2, Timeout: api.Duration(30 * time.Second)}})
+		}
+	}
+	for _, p := range protocols {
+		for name, fault := range modelFaults {
+			t.Run(string(p.provider)+"/"+name, func(t *testing.T) {
+				l := *l
+				l.t = t
+				run, s := runs[string(p.provider)+"-"+name], servers[p.provider]
+				if fault.fails != "" {
+					if app := l.failure(run, fault.fails); !strings.Contains(app.Message(), fault.says) {
+						t.Errorf("the run failed with %q, want %q in it", app.Message(), fault.says)
+					}
+				} else {
+					fault.check(t, s, l.result(run))
+				}
+				if n := len(s.journal(name)); n > 3 {
+					t.Errorf("%d requests", n)
+				}
+			})
+		}
+	}
+	log, err := os.ReadFile(worker.Log)
+	if err != nil || strings.Contains(string(log), secretKey) {
+		t.Errorf("the key stands in the worker's log, or %v", err)
+	}
+}
+
+// TestModelOfEachProtocol proves a whole run on each protocol through the shipped worker: parallel calls of shipped tools
+// and their results, a required choice that ends when it is met, and a cost by the worker's table of models.
+func TestModelOfEachProtocol(t *testing.T) {
+	l := newLab(t)
+	table := filepath.Join(t.TempDir(), "models.yaml")
+	if err := os.WriteFile(table, []byte("as_of: 2026-06-21\nmodels: {local: {input: 10, cached_input: 5, output: 100}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range protocols {
+		t.Run(string(p.provider), func(t *testing.T) {
+			l := *l
+			l.t = t
+			var requests []map[string]any
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				var request map[string]any
+				if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+					t.Error(err)
+				}
+				requests = append(requests, request)
+				w.Header().Set("Content-Type", "application/json")
+				if len(requests) == 1 {
+					fmt.Fprint(w, p.answer("I compute.", [2]string{"calculator", `{"expression":"6 * 7"}`}, [2]string{"echo", `{"text":"loud"}`}))
+					return
+				}
+				fmt.Fprint(w, p.answer("It is 42."))
+			}))
+			defer server.Close()
+			worker := l.program(testserver.Bin(t, "worker"), p.env(server.URL), "--models-file", table)
+			defer worker.Kill()
+			a := &api.Agent{Name: "live", Instructions: "Be brief.", Tools: []string{"calculator", "echo"},
+				Model: api.Model{Provider: p.provider, Name: "local", ToolChoice: api.ChoiceRequired}}
+			run := l.run(api.AgentWorkflow, string(p.provider), api.RunInput{Agent: a, Prompt: livePrompt})
+			r := l.result(run)
+			// 2 steps of 40 tokens at 10, 60 at 5 and 20 at 100 dollars per million.
+			if want := (api.Usage{Turns: 2, Calls: 2, InputTokens: 200, OutputTokens: 40, CachedTokens: 120, Cost: 0.0054}); r.Answer != "It is 42." || r.Usage != want {
+				t.Errorf("result %+v, want the usage %+v", r, want)
+			}
+			if len(requests) != 2 || requests[0]["tool_choice"] == nil || requests[1]["tool_choice"] != nil {
+				t.Fatalf("requests: %v", requests)
+			}
+			if text := fmt.Sprint(requests[1]["messages"]); !strings.Contains(text, "42") || !strings.Contains(text, "loud") {
+				t.Errorf("the results came back as %s", text)
+			}
+			l.checkSecrecy(run, worker.Log)
+		})
+	}
+}

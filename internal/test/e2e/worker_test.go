@@ -1,0 +1,172 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/coverage"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/mcpserver"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/worker/host"
+	"github.com/switchyard/switchyard/worker/tools"
+)
+
+// What the tests tell the worker that they start, by environment.
+const (
+	// asWorker makes the test program be a worker: an application's own one, with the functions below.
+	asWorker = "E2E_WORKER"
+	// journalFile is where tools write what they really did, beside everything that Temporal knows.
+	journalFile = "E2E_JOURNAL"
+	// gateFile opens the gate by existing.
+	gateFile = "E2E_GATE"
+)
+
+// TestMain runs the tests, or the worker that they start as a process of its own.
+func TestMain(m *testing.M) {
+	mcpserver.Main()
+	if os.Getenv(asWorker) == "" {
+		os.Exit(m.Run())
+	}
+	code := host.Main(host.Config{Specs: toolspecs.Shipped(), Functions: append(tools.All(tools.Config{}), slices.Concat(functions(), bookings(), payments(), recorded)...), Stateful: stateful(),
+		Hooks: hooks()})
+	if dir := os.Getenv("GOCOVERDIR"); dir != "" && testing.CoverMode() != "" {
+		if err := errors.Join(coverage.WriteMetaDir(dir), coverage.WriteCountersDir(dir)); err != nil {
+			fmt.Fprintln(os.Stderr, "coverage:", err)
+		}
+	}
+	os.Exit(code)
+}
+
+// entry is a line of the journal.
+type entry struct {
+	Run  string `json:"run"`
+	Call string `json:"call"`
+	Tool string `json:"tool"`
+	Text string `json:"text,omitempty"`
+	PID  int    `json:"pid"`
+	// Start and End are on the worker process's monotonic clock.
+	Start time.Duration `json:"start,omitempty"`
+	End   time.Duration `json:"end,omitempty"`
+}
+
+// began is where the worker's clock starts.
+var began = time.Now()
+
+func write(ctx context.Context, e entry) error {
+	call, ok := api.ContextOf(ctx)
+	if !ok {
+		return errors.New("the tool has no call context")
+	}
+	e.Run, e.Call, e.Tool, e.PID = call.Origin.Run, call.CallID, call.Tool, os.Getpid()
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return appendJournal(line)
+}
+
+// appendJournal writes one line, of JSON.
+func appendJournal(line []byte) error {
+	file, err := os.OpenFile(os.Getenv(journalFile), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = file.Write(append(line, '\n'))
+	return err
+}
+
+// until returns when the condition holds, or with the cause of the context's end.
+func until(ctx context.Context, condition func() bool) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+type none struct{}
+
+type textArgs struct {
+	Text string `json:"text"`
+}
+
+type tickArgs struct {
+	MS int `json:"ms"`
+}
+
+// meeting writes its text to the journal and waits until that has as many lines as the call says.
+func meeting(name, text string) activities.Function {
+	return activities.NewFunction(name, func(ctx context.Context, in struct {
+		Lines int `json:"lines"`
+	}) (string, error) {
+		if err := write(ctx, entry{Text: text}); err != nil {
+			return "", err
+		}
+		return "met", until(ctx, func() bool {
+			journal, err := os.ReadFile(os.Getenv(journalFile))
+			return err == nil && strings.Count(string(journal), "\n") >= in.Lines
+		})
+	})
+}
+
+func functions() []activities.Function {
+	return []activities.Function{
+		activities.NewFunction("append", func(ctx context.Context, in textArgs) (textArgs, error) {
+			return in, write(ctx, entry{Text: in.Text})
+		}),
+		activities.NewFunction("number", func(ctx context.Context, _ none) (int, error) {
+			if err := write(ctx, entry{}); err != nil {
+				return 0, err
+			}
+			journal, err := os.ReadFile(os.Getenv(journalFile))
+			return strings.Count(string(journal), "\n"), err
+		}),
+		activities.NewFunction("produce", func(_ context.Context, in struct {
+			Bytes int `json:"bytes"`
+		}) (string, error) {
+			return strings.Repeat("x", in.Bytes), nil
+		}),
+		activities.NewFunction("hold", func(ctx context.Context, _ none) (string, error) {
+			if err := write(ctx, entry{}); err != nil {
+				return "", err
+			}
+			return "held", gateOpens(ctx)
+		}),
+		meeting("meet", ""), meeting("meet_one", "one"), meeting("meet_two", "two"),
+		activities.NewFunction("tick", func(ctx context.Context, in tickArgs) (string, error) {
+			e := entry{Start: time.Since(began)}
+			select {
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			case <-time.After(time.Duration(in.MS) * time.Millisecond):
+			}
+			e.End = time.Since(began)
+			return "ticked", write(ctx, e)
+		}),
+		activities.NewFunction("flaky", func(ctx context.Context, _ none) (string, error) {
+			if call, _ := api.ContextOf(ctx); call.Attempt == 1 {
+				return "", api.Transient(errors.New("not yet"), 0)
+			}
+			return "now", nil
+		}),
+		inquire, inquireAndHost, inquireTwice, appendAll, confess,
+		activities.NewFunction("broken", func(context.Context, none) (string, error) {
+			return "", errors.New("it is broken")
+		}),
+	}
+}

@@ -1,0 +1,177 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/test/testserver"
+)
+
+// TestTwoWorkers proves that two workers share a run: each runs one call at a time, and two calls of a turn meet.
+func TestTwoWorkers(t *testing.T) {
+	l := newLab(t)
+	l.worker("--concurrency", "1")
+	l.worker("--concurrency", "1")
+	run := l.runAgent("run", agent(step(call("meet", `{"lines":2}`), call("meet", `{"lines":2}`)), answer("done")))
+	if r := l.result(run); r.Answer != "done" || r.Usage.Failed != 0 {
+		t.Errorf("result: %+v", r)
+	}
+	entries := l.entries()
+	if len(entries) != 2 || entries[0].PID == entries[1].PID {
+		t.Errorf("journal: %v, want two processes", entries)
+	}
+}
+
+// TestLanes proves that a lane is served by the workers that are told to: a call waits visibly while nobody serves its
+// lane, and runs on the worker that comes to serve it.
+func TestLanes(t *testing.T) {
+	l := newLab(t)
+	l.worker("--lanes", "general")
+	run := l.runAgent("run", agent(step(call("store", `{"text":"a"}`), call("append", `{"text":"b"}`)), answer("done")))
+	l.await("for a call that waits for its lane", func() bool {
+		pending, err := audit.Pending(l.ctx, l.Client, "run", "")
+		return err == nil && slices.ContainsFunc(pending, func(r audit.Running) bool {
+			return r.ID == "1.1" && r.Lane == api.LaneSerial && r.State == audit.StateWaiting
+		}) && len(l.entries()) == 1
+	})
+	serial := l.worker("--lanes", "serial")
+	l.result(run)
+	entries := l.entries()
+	if len(entries) != 2 || entries[0].Tool != "append" || entries[1].Tool != "store" || entries[1].PID == entries[0].PID {
+		t.Errorf("journal: %v", entries)
+	}
+	for _, r := range l.records(run) {
+		if want := map[string]string{"store": "serial", "append": "general"}[r.Tool]; r.Lane != want {
+			t.Errorf("%s ran on the lane %s, want %s", r.Tool, r.Lane, want)
+		}
+	}
+	if code := serial.Stop(); code != 0 {
+		t.Errorf("the serial worker ended with %d", code)
+	}
+}
+
+// stopping asks a worker to stop and returns when it said that it does; the channel gives its exit code.
+func (l *lab) stopping(p *testserver.Process) <-chan int {
+	l.t.Helper()
+	code := make(chan int, 1)
+	go func() { code <- p.Stop() }()
+	l.await("for the worker to stop", func() bool {
+		log, err := os.ReadFile(p.Log)
+		return err == nil && strings.Contains(string(log), "worker stops")
+	})
+	return code
+}
+
+// TestGracefulStop proves that a worker asked to stop finishes the call that runs and takes no other: the next worker
+// goes on, and nothing is executed twice.
+func TestGracefulStop(t *testing.T) {
+	l := newLab(t)
+	first := l.worker()
+	run := l.runAgent("run", agent(step(call("hold_once", `{}`)), step(call("append", `{"text":"after"}`)), answer("done")))
+	l.awaitEntries(1)
+	code := l.stopping(first)
+	l.openGate()
+	if c := <-code; c != 0 {
+		t.Errorf("exit code %d", c)
+	}
+	if n := len(l.entries()); n != 1 {
+		t.Errorf("the stopping worker went on to %d calls", n)
+	}
+	l.worker()
+	if r := l.result(run); r.Answer != "done" || r.Usage.Failed != 0 {
+		t.Errorf("result: %+v", r)
+	}
+	if got := fmt.Sprint(l.executions()); got != "map[1.1 hold_once:1 2.1 append:1]" {
+		t.Errorf("executions: %s", got)
+	}
+}
+
+// TestStopTimeout proves what becomes of calls that are still running when a stopping worker's time is over: one that
+// must not run twice ends as outcome_unknown, one that may is handed to the next worker.
+func TestStopTimeout(t *testing.T) {
+	l := newLab(t)
+	first := l.worker("--stop-timeout", "300ms")
+	run := l.runAgent("run", agent(step(call("hold_once", `{}`), call("hold_read", `{}`)), answer("done")))
+	l.awaitEntries(2)
+	if c := <-l.stopping(first); c != 0 {
+		t.Errorf("exit code %d", c)
+	}
+	l.openGate()
+	l.worker()
+	l.result(run)
+	statuses := slices.Sorted(slices.Values(l.statuses(run)))
+	expect(t, "records", statuses, []string{"1.1 hold_once failed outcome_unknown", "1.2 hold_read completed"})
+	for _, r := range l.records(run) {
+		// Where the worker did not report itself, the heartbeat timeout would give the same statuses.
+		told := r.LastFailure
+		if r.Error != nil {
+			told = r.Error.Message
+		}
+		if !strings.Contains(told, "interrupted while the tool ran") {
+			t.Errorf("the stopped worker did not report %s: %q", r.CallID, told)
+		}
+	}
+	if got := fmt.Sprint(l.executions()); got != "map[1.1 hold_once:1 1.2 hold_read:2]" {
+		t.Errorf("executions: %s", got)
+	}
+}
+
+// TestMissingTools proves that a run of tools that the workers do not have fails at once, says which and what there is
+// instead, and runs nothing.
+func TestMissingTools(t *testing.T) {
+	l := newLab(t)
+	l.workerIn(nil)
+	a := agent(step(call("append", `{"text":"a"}`)), answer("done"))
+	a.Tools = []string{"append", "calculater"}
+	app := l.failure(l.runAgent("run", a), api.RunInvalid)
+	for _, want := range []string{`no worker's catalog has a tool "append"`, `"calculater"; did you mean calculator?`} {
+		if !strings.Contains(app.Message(), want) {
+			t.Errorf("message %q lacks %q", app.Message(), want)
+		}
+	}
+	if n := len(l.entries()); n != 0 {
+		t.Errorf("%d calls ran", n)
+	}
+}
+
+// TestOverlap proves S1 and the serial lane on a real worker, as the tools saw it on one monotonic clock: exclusive
+// calls of a run overlap nothing of their lane, calls of the serial lane never overlap, of whatever run, and shared
+// calls do overlap.
+func TestOverlap(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	mixed := step(call("tick", `{"ms":40}`), call("tick", `{"ms":40}`), call("tick_serial", `{"ms":20}`), call("tick_alone", `{"ms":10}`),
+		call("tick_serial", `{"ms":10}`), call("tick", `{"ms":30}`), call("tick", `{"ms":30}`), call("tick_alone", `{"ms":5}`))
+	one := l.runAgent("one", agent(mixed, mixed, answer("done")))
+	two := l.runAgent("two", agent(mixed, mixed, answer("done")))
+	l.result(one)
+	l.result(two)
+	entries := l.entries()
+	if len(entries) != 32 {
+		t.Fatalf("%d calls ran, want 32", len(entries))
+	}
+	shared := 0
+	for i, a := range entries {
+		for _, b := range entries[:i] {
+			if a.Start >= b.End || b.Start >= a.End {
+				continue
+			}
+			switch serial := a.Tool == "tick_serial" && b.Tool == "tick_serial"; {
+			case serial, a.Run == b.Run && sameLane(a, b) && (a.Tool == "tick_alone" || b.Tool == "tick_alone"):
+				t.Errorf("these overlap: %+v and %+v", a, b)
+			case a.Tool == "tick" && b.Tool == "tick" && a.Run == b.Run:
+				shared++
+			}
+		}
+	}
+	if shared < 4 {
+		t.Errorf("%d pairs of shared calls overlapped, want at least 4", shared)
+	}
+}
+
+func sameLane(a, b entry) bool { return (a.Tool == "tick_serial") == (b.Tool == "tick_serial") }

@@ -1,0 +1,348 @@
+package lanetest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/test/testserver"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+)
+
+// patience bounds a whole test. Nothing waits for it: it only ends what hangs.
+const patience = 120 * time.Second
+
+// tool is a toolspec of these tests.
+type tool struct {
+	name, lane string
+	// handler is work unless it says otherwise, effect idempotent, access shared, heartbeat 15s: where no worker is lost, none
+	// should count as lost on a machine that is busy.
+	handler, effect, access, heartbeat string
+	// more are lines of execution, such as "queue_timeout: 1s".
+	more string
+}
+
+func (t tool) yaml() string {
+	execution := fmt.Sprintf("{lane: %s, access: %s, effect: %s, heartbeat: %s, timeout: 1m", t.lane, cmp.Or(t.access, "shared"),
+		cmp.Or(t.effect, "idempotent"), cmp.Or(t.heartbeat, "15s"))
+	if t.effect != "once" {
+		execution += ", retry: {max_attempts: 10, initial_interval: 100ms, backoff: 1}"
+	}
+	if t.more != "" {
+		execution += ", " + t.more
+	}
+	return fmt.Sprintf(`name: %s
+version: 1.0.0
+description: Tells the witness how long it runs.
+parameters:
+  - {name: n, type: integer, default: 0, description: What comes back.}
+  - {name: ms, type: integer, default: 0, description: How long the call takes.}
+  - {name: gate, type: string, default: "", description: What the call waits for.}
+  - {name: key, type: string, default: "", description: The key.}
+entry: {type: function, handler: %s}
+execution: %s}
+`, t.name, cmp.Or(t.handler, "work"), execution)
+}
+
+// lab is a real server with a witness and what the tests need to run workers against it.
+type lab struct {
+	*testserver.Server
+	*Witness
+	t   *testing.T
+	ctx context.Context
+	// dir holds lanes.yaml and the folder of tools.
+	dir string
+}
+
+// newLab starts a server; lanes is the text of lanes.yaml.
+func newLab(t *testing.T, lanes string, tools ...tool) *lab {
+	t.Helper()
+	testserver.Bin(t, "devserver") // skips the test where there are no programs
+	l := &lab{t: t, Witness: newWitness(t), dir: t.TempDir()}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	l.ctx = ctx
+	l.configure(lanes)
+	var specs []string
+	for _, s := range tools {
+		specs = append(specs, s.yaml())
+	}
+	l.write("tools/tools.yaml", strings.Join(specs, "---\n"))
+	// By default the server counts a queue's waiting calls anew every five seconds.
+	l.Server = testserver.NewServer(t, "--dynamic-config-value", `matching.TaskQueueInfoByBuildIdTTL="1ms"`)
+	return l
+}
+
+// configure writes lanes.yaml as an editor that replaces the file does.
+func (l *lab) configure(lanes string) {
+	l.t.Helper()
+	l.write("lanes.yaml", lanes)
+}
+
+func (l *lab) write(name, text string) {
+	l.t.Helper()
+	path := filepath.Join(l.dir, name)
+	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path+".new", []byte(text), 0o600), os.Rename(path+".new", path))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// base is the task queue of these tests' workflows.
+const base = "yard"
+
+// worker starts a worker process with the tools of these tests.
+func (l *lab) worker(flags ...string) *testserver.Process {
+	l.t.Helper()
+	return l.workerAt(l.Server.Address, flags...)
+}
+
+// workerAt is worker for one that reaches the server at another address.
+func (l *lab) workerAt(address string, flags ...string) *testserver.Process {
+	l.t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var ready struct{ Lanes []string }
+	flags = append([]string{"--address", address, "--task-queue", base, "--tools", filepath.Join(l.dir, "tools"),
+		"--lanes-file", filepath.Join(l.dir, "lanes.yaml"), "--stop-timeout", "10s"}, flags...)
+	p := testserver.Start(l.t, &ready, []string{asWorker + "=1", witnessAddress + "=" + l.Witness.Address()}, program, flags...)
+	l.t.Cleanup(func() { // runs before the process is told to stop; one that stands still would not hear it
+		_ = syscall.Kill(p.PID(), syscall.SIGCONT)
+		if l.t.Failed() {
+			l.showLog(p)
+		}
+	})
+	return p
+}
+
+// showLog shows the end of what a worker logged.
+func (l *lab) showLog(p *testserver.Process) {
+	text, err := os.ReadFile(p.Log)
+	if err != nil {
+		l.t.Log(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	l.t.Logf("pid %d logged in the end:\n%s", p.PID(), strings.Join(lines[max(0, len(lines)-15):], "\n"))
+}
+
+// planCall returns a call of a plan.
+func planCall(id, tool string, o order) api.PlanCall {
+	arguments, err := json.Marshal(o)
+	if err != nil {
+		panic(err) // an order is always JSON
+	}
+	return api.PlanCall{ID: id, Tool: tool, Arguments: arguments}
+}
+
+// many returns n equal calls of a plan, whose results are 0 to n-1.
+func many(n int, tool string, o order) []api.PlanCall {
+	var calls []api.PlanCall
+	for i := range n {
+		o.N = i
+		calls = append(calls, planCall(fmt.Sprint("c", i), tool, o))
+	}
+	return calls
+}
+
+// scriptCall returns a call of a scripted agent.
+func scriptCall(tool string, o order) api.ScriptCall {
+	return api.ScriptCall{Tool: tool, Arguments: planCall("", "", o).Arguments}
+}
+
+// agent returns an agent with the tools that its script calls.
+func agent(steps ...api.ScriptStep) *api.Agent {
+	var names []string
+	for _, s := range steps {
+		for _, c := range s.Calls {
+			names = append(names, c.Tool)
+		}
+	}
+	slices.Sort(names)
+	script := api.Pack(api.Script{Steps: append(steps, api.ScriptStep{Answer: "done"})})
+	return &api.Agent{Name: "tester", Model: api.Model{Provider: api.ProviderScripted, Script: &script},
+		Tools: slices.Compact(names), Limits: api.Limits{Turns: 1000}}
+}
+
+// start starts a run; its workflow's id is its name for the witness.
+func (l *lab) start(id string, in api.RunInput) client.WorkflowRun {
+	l.t.Helper()
+	kind := api.PlanWorkflow
+	if in.Agent != nil {
+		kind, in.Prompt = api.AgentWorkflow, "Go."
+	}
+	run, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{ID: id, TaskQueue: base}, kind, in)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return run
+}
+
+// plan starts a plan run of the calls.
+func (l *lab) plan(id string, calls ...api.PlanCall) client.WorkflowRun {
+	l.t.Helper()
+	return l.start(id, planOf(calls...))
+}
+
+func planOf(calls ...api.PlanCall) api.RunInput {
+	plan := api.Pack(api.Plan{Calls: calls})
+	return api.RunInput{Plan: &plan}
+}
+
+// result waits for a run's result; a failed run fails the test.
+func (l *lab) result(run client.WorkflowRun) api.RunResult {
+	l.t.Helper()
+	var r api.RunResult
+	if err := run.Get(l.ctx, &r); err != nil {
+		spans, _ := l.Spans()
+		l.t.Fatalf("run %s: %v; the witness saw last\n%s", run.GetID(), err, List(spans[max(0, len(spans)-20):]))
+	}
+	return r
+}
+
+// records returns the call records of a run, by call id.
+func (l *lab) records(run client.WorkflowRun) map[string]api.Record {
+	l.t.Helper()
+	records := map[string]api.Record{}
+	for r, err := range audit.Records(l.ctx, l.Client, run.GetID(), "") {
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if _, twice := records[r.CallID]; twice {
+			l.t.Errorf("%s/%s has two records", run.GetID(), r.CallID)
+		}
+		records[r.CallID] = r
+	}
+	return records
+}
+
+// await waits until what the witness saw fulfils a condition.
+func (l *lab) await(what string, condition func([]Span) bool) []Span {
+	l.t.Helper()
+	return await(l.ctx, l.t, l.Witness, what, condition)
+}
+
+// of returns the spans of a run.
+func of(spans []Span, run string) []Span {
+	return slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { return s.Run != run })
+}
+
+// began waits for the first execution of a run's calls.
+func (l *lab) began(run string) Span {
+	l.t.Helper()
+	spans := l.await("for a call of "+run, func(spans []Span) bool { return len(of(spans, run)) > 0 })
+	return of(spans, run)[0]
+}
+
+// until waits for a condition that the server knows of.
+func (l *lab) until(what string, condition func() bool) {
+	l.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-l.ctx.Done():
+			l.t.Fatalf("waited in vain %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// slots returns what the holders of a lane's groups tell with their heartbeats; groups that nobody holds are not there.
+func (l *lab) slots(lane string) []api.SlotsState {
+	l.t.Helper()
+	described, err := l.Client.DescribeWorkflowExecution(l.ctx, api.LaneWorkflowID(base, lane), "")
+	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
+		return nil // nobody has served the lane yet
+	}
+	if l.ctx.Err() != nil {
+		return nil // whoever waits says in vain for what
+	}
+	if err != nil {
+		l.t.Fatalf("ask for the holders of %s: %v", lane, err)
+	}
+	var states []api.SlotsState
+	for _, pending := range described.GetPendingActivities() {
+		var state api.SlotsState
+		details := pending.GetHeartbeatDetails()
+		if details != nil && converter.GetDefaultDataConverter().FromPayloads(details, &state) == nil {
+			states = append(states, state)
+		}
+	}
+	return states
+}
+
+// total adds up what a lane's holders count.
+func (l *lab) total(lane string) api.LaneCounts {
+	var all api.LaneCounts
+	for _, s := range l.slots(lane) {
+		all.Add(s.LaneCounts)
+	}
+	return all
+}
+
+// waiting returns how many calls of a lane without keys wait, at the server or with the holder, whichever has more: what
+// the holder says is a little older, so that the sum would count some twice.
+func (l *lab) waiting(lane string) int {
+	l.t.Helper()
+	answer, err := l.Client.WorkflowService().DescribeTaskQueue(l.ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace: client.DefaultNamespace, ReportStats: true, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
+		TaskQueue: &taskqueuepb.TaskQueue{Name: api.Queue(base, lane), Kind: enumspb.TASK_QUEUE_KIND_NORMAL}})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return max(int(answer.GetStats().GetApproximateBacklogCount()), l.total(lane).Waiting)
+}
+
+// awaitWaiting waits until n calls of a lane wait.
+func (l *lab) awaitWaiting(lane string, n int) {
+	l.t.Helper()
+	seen := -1
+	defer func() {
+		if seen < n {
+			l.t.Logf("%d calls wait on %s", seen, lane)
+		}
+	}()
+	l.until(fmt.Sprintf("for %d calls that wait on %s", n, lane), func() bool {
+		seen = l.waiting(lane)
+		return seen >= n
+	})
+}
+
+// limits makes a limit function for Excesses.
+func limits(of map[string]int) func(string) int {
+	return func(lane string) int {
+		if n, ok := of[lane]; ok {
+			return n
+		}
+		return -1
+	}
+}
+
+// report fails the test with every account.
+func (l *lab) report(accounts []string) {
+	l.t.Helper()
+	for _, a := range accounts[:min(len(accounts), 5)] {
+		l.t.Error(a)
+	}
+	if n := len(accounts); n > 5 {
+		l.t.Errorf("%d more", n-5)
+	}
+}

@@ -1,0 +1,206 @@
+package lanetest
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/testserver"
+	"go.temporal.io/sdk/client"
+)
+
+// held waits until workers hold all groups of a lane.
+func (l *lab) hosted(lane string, groups int) {
+	l.t.Helper()
+	l.until("for the holders of "+lane, func() bool { return len(l.slots(lane)) == groups })
+}
+
+// lostBy waits until another process than pid runs a call of the lane, and returns what the witness saw until then: first
+// what was lost, last the call of the next holder.
+func (l *lab) lostBy(pid int) []Span {
+	l.t.Helper()
+	other := func(s Span) bool { return s.PID != pid }
+	spans := l.await("for the next holder", func(spans []Span) bool { return slices.ContainsFunc(spans, other) })
+	return spans[:slices.IndexFunc(spans, other)+1]
+}
+
+// TestCutOff proves that a worker that is cut off from the server stops its calls before the next holder begins: a tool
+// that heeds its context is told in time, for the sake of one that does not the process ends. With on_lost_lease: wait the
+// calls overlap, and the fencing number tells the newer one.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		handler, rule string
+		ending        Ending
+	}{
+		{"work", "exit", Stopped},
+		{"stubborn", "exit", Vanished},
+		{"stubborn", "wait", Running},
+	} {
+		t.Run(test.handler+", "+test.rule, func(t *testing.T) {
+			t.Parallel()
+			// The heartbeat of the calls themselves is so long that it is not what stops them.
+			l := newLab(t, "lanes: {lane: {limit: 1, on_lost_lease: "+test.rule+"}}", tool{name: "hold", lane: "lane", handler: test.handler, heartbeat: "12s"})
+			w := newWire(l)
+			first := l.workerAt(w.Address)
+			l.hosted("lane", 1)
+			l.worker()
+			runs := []client.WorkflowRun{l.plan("lost", planCall("c", "hold", order{Gate: "end"}))}
+			l.began("lost")
+			w.cut()
+			cut := l.Now()
+			runs = append(runs, l.plan("next", planCall("c", "hold", order{Gate: "end"})))
+			spans := l.lostBy(first.PID())
+			lost, next := spans[0], spans[len(spans)-1]
+			t.Logf("the next holder began %s after the cut", next.Began-cut)
+			if lost.PID != first.PID() || lost.Ending != test.ending || lost.Fence >= next.Fence {
+				t.Errorf("the lost call and the next:\n%s", List([]Span{lost, next}))
+			}
+			if test.rule == "exit" {
+				l.report(Excesses(spans, limits(map[string]int{"lane": 1})))
+			}
+			if code := 0; test.ending == Vanished {
+				if code = first.Stop(); code == 0 {
+					t.Error("a worker that ended because it lost its lease ended as if all were well")
+				}
+			}
+			w.heal()
+			l.Open("end")
+			for _, run := range runs {
+				l.result(run)
+			}
+		})
+	}
+}
+
+// TestPaused proves what becomes of a worker that stands still for longer than its lease and wakes up in the middle of a
+// call: it notices within 100 ms, and nothing that it still writes is accepted.
+//
+// It runs by itself, as TestTakeover does: both measure how soon something happens.
+func TestPaused(t *testing.T) {
+	l := newLab(t, "lanes: {lane: {limit: 1}}", tool{name: "write", lane: "lane", handler: "write", heartbeat: "1s"})
+	first := l.worker()
+	l.hosted("lane", 1)
+	l.worker()
+	l.plan("run", planCall("c", "write", order{MS: 60_000}))
+	l.await("for the first write", func(s []Span) bool { return len(s) > 0 && s[0].Written > 0 })
+	signal := func(s syscall.Signal) {
+		if err := syscall.Kill(first.PID(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	spans := l.await("for the next holder's write", func(s []Span) bool { return len(s) > 1 && s[1].Written > 0 })
+	written := spans[0].Written
+	woken := l.Now()
+	signal(syscall.SIGCONT)
+	spans = l.await("for the worker to notice", func(s []Span) bool { return s[0].Ending != Running })
+	if err := l.Client.TerminateWorkflow(l.ctx, "run", "", "seen enough"); err != nil {
+		t.Fatal(err)
+	}
+	stale, newer := spans[0], spans[1]
+	if stale.PID != first.PID() || newer.PID == first.PID() || stale.Fence >= newer.Fence {
+		t.Errorf("fencing numbers must grow from worker to worker:\n%s", List(spans))
+	}
+	if stale.Written != written || stale.Refused == 0 || newer.Refused > 0 {
+		t.Errorf("after it woke up %d writes of the older holder were accepted and %d refused; of the newer %d were refused:\n%s",
+			stale.Written-written, stale.Refused, newer.Refused, List(spans))
+	}
+	noticed := stale.Over
+	if stale.Ending == Vanished && noticed == 0 {
+		noticed = stale.Ended
+	}
+	if after := noticed - woken; noticed == 0 || after > 100*time.Millisecond {
+		t.Errorf("the worker noticed %s after it woke up at %s:\n%s", after, at(woken), List(spans))
+	} else {
+		t.Logf("noticed after %s, %d stale writes refused", after, stale.Refused)
+	}
+}
+
+// stopping asks a worker to stop and returns when it said that it does; the channel gives its exit code.
+func (l *lab) stopping(p *testserver.Process) <-chan int {
+	l.t.Helper()
+	code := make(chan int, 1)
+	go func() { code <- p.Stop() }()
+	l.until("for the worker to stop", func() bool {
+		log, err := os.ReadFile(p.Log)
+		return err == nil && strings.Contains(string(log), "worker stops")
+	})
+	return code
+}
+
+// TestTakeover proves how soon the next worker takes a lane over: within five seconds of kill -9, at once after a graceful
+// stop, and not before the last call of a worker that stops has ended.
+func TestTakeover(t *testing.T) {
+	// A lease lasts four seconds; whoever hands it over does so much sooner.
+	const killedWithin, handedWithin = 5 * time.Second, 2 * time.Second
+	names := []string{"plain", "line", "keyed"}
+	l := newLab(t, `lanes: {plain: {limit: 1}, line: {limit: 1, queue_size: 5}, keyed: {limit: 1, key: "{{args.key}}"}}`,
+		tool{name: "plain", lane: "plain"}, tool{name: "line", lane: "line"}, tool{name: "keyed", lane: "keyed"})
+	next := func(run string) map[string]Span {
+		t.Helper()
+		var calls []api.PlanCall
+		for _, name := range names {
+			calls = append(calls, planCall(name, name, order{MS: 1, Key: "k"}))
+		}
+		l.result(l.plan(run, calls...))
+		spans, _ := l.Spans()
+		of := map[string]Span{}
+		for _, s := range spans {
+			if s.Run == run {
+				of[s.Call] = s
+			}
+		}
+		return of
+	}
+	within := func(what string, from time.Duration, most time.Duration, not int, spans map[string]Span) {
+		t.Helper()
+		for _, name := range names {
+			s := spans[name]
+			t.Logf("%s: the next call on %s began after %s", what, name, s.Began-from)
+			if s.PID == not || s.Began-from > most {
+				t.Errorf("%s at %s: the next call began %s later:\n    %s", what, at(from), s.Began-from, s)
+			}
+		}
+	}
+	first := l.worker()
+	next("first")
+	second := l.worker()
+	killed := l.Now()
+	first.Kill()
+	within("kill -9", killed, killedWithin, first.PID(), next("after a kill"))
+
+	third := l.worker()
+	stopped := l.Now()
+	code := l.stopping(second)
+	within("graceful stop", stopped, handedWithin, second.PID(), next("after a stop"))
+	if c := <-code; c != 0 {
+		t.Errorf("the stopped worker ended with %d", c)
+	}
+
+	l.worker()
+	l.plan("busy", planCall("c", "plain", order{Gate: "end"}))
+	busy := l.began("busy")
+	if busy.PID != third.PID() {
+		t.Fatalf("the call does not run on the holder, pid %d: %s", third.PID(), busy)
+	}
+	code = l.stopping(third)
+	waits := l.plan("waits", planCall("c", "plain", order{}))
+	l.awaitWaiting("plain", 1)
+	l.Open("end")
+	l.result(waits)
+	if c := <-code; c != 0 {
+		t.Errorf("the stopped worker ended with %d", c)
+	}
+	spans, _ := l.Spans()
+	busy, late := of(spans, "busy")[0], of(spans, "waits")[0]
+	if late.Began < busy.Ended || late.Began-busy.Ended > handedWithin {
+		t.Errorf("the next call began %s after the last one of the worker that stopped:\n%s", late.Began-busy.Ended, List([]Span{busy, late}))
+	}
+	l.report(Excesses(spans, limits(map[string]int{"plain": 1, "line": 1, "keyed": 1})))
+	l.report(Regressions(spans))
+}

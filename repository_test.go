@@ -53,7 +53,7 @@ func readText(t *testing.T, name string) string {
 // generated are folders at the root that are built, not written.
 var generated = []string{".git", ".switchyard", "bin", "coverage"}
 
-// files returns the repository's files for whose base name keep holds. A file that goes away meanwhile is no fault.
+// files returns the files of the repository whose base name keep accepts. A file deleted in the meantime is skipped.
 func files(t *testing.T, keep func(base string) bool) []source {
 	t.Helper()
 	var list []source
@@ -89,20 +89,19 @@ func goFiles(t *testing.T) []source {
 	list := files(t, func(base string) bool { return strings.HasSuffix(base, ".go") })
 	list = slices.DeleteFunc(list, func(s source) bool { return strings.Contains("/"+s.name, "/testdata/") })
 	if len(list) < 20 {
-		t.Fatalf("only %d Go files: the walk does not see the repository", len(list))
+		t.Fatalf("found only %d Go files", len(list))
 	}
 	return list
 }
 
-// TestFilesAreReadable proves that files and functions stay short enough to be read in one go.
-func TestFilesAreReadable(t *testing.T) {
+func TestFiles_HaveAtMost400LinesAndFunctions60(t *testing.T) {
 	const maxFile, maxFunction = 400, 60
 	for _, s := range goFiles(t) {
 		if s.isTest() {
 			continue
 		}
 		if n := bytes.Count(s.text, []byte("\n")); n > maxFile {
-			t.Errorf("%s has %d lines, more than %d: split it where a reader would be helped", s.name, n, maxFile)
+			t.Errorf("%s has %d lines, more than %d: split it by subject", s.name, n, maxFile)
 		}
 		set, file := s.parseWithPositions(t)
 		for _, d := range file.Decls {
@@ -115,8 +114,7 @@ func TestFilesAreReadable(t *testing.T) {
 	}
 }
 
-// TestGoFilesAreFormatted proves that gofmt has nothing to change.
-func TestGoFilesAreFormatted(t *testing.T) {
+func TestGoFiles_AreFormatted(t *testing.T) {
 	for _, s := range goFiles(t) {
 		formatted, err := format.Source(s.text)
 		if err != nil {
@@ -127,9 +125,8 @@ func TestGoFilesAreFormatted(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftUndone proves that no file carries marks of unfinished work or ties the repository to one registry. The
-// words are put together here so that this file does not hold them.
-func TestNothingIsLeftUndone(t *testing.T) {
+// The words are concatenated so that this file does not contain them.
+func TestFiles_HaveNoMarksOfUnfinishedWorkOrRegistryHosts(t *testing.T) {
 	marks := []string{"TO" + "DO", "FIX" + "ME", "X" + "XX:", "HA" + "CK:"}
 	hosts := []string{"proxy.golang" + ".org", "sum.golang" + ".org", "goproxy" + ".", "npmjs" + ".org", "npmjs" + ".com", "pypi" + ".org",
 		"crates" + ".io", "rubygems" + ".org", "deb.debian" + ".org", "archive.ubuntu" + ".com"}
@@ -170,8 +167,8 @@ func sleeps(set *token.FileSet, file *ast.File) []int {
 	return lines
 }
 
-// TestTestsDoNotSleep proves that tests wait for what they wait for: a sleep is too long on one machine, too short on another.
-func TestTestsDoNotSleep(t *testing.T) {
+// A sleep is too long on one machine and too short on another.
+func TestTests_DoNotSleep(t *testing.T) {
 	for _, s := range goFiles(t) {
 		if s.isTest() || strings.HasPrefix(s.name, "internal/") {
 			for _, line := range sleeps(s.parseWithPositions(t)) {
@@ -181,11 +178,11 @@ func TestTestsDoNotSleep(t *testing.T) {
 	}
 	bad := source{name: "bad_test.go", text: []byte("package p\n\nfunc f() { g(time.Sleep) }\n")}
 	if got := sleeps(bad.parseWithPositions(t)); !slices.Equal(got, []int{3}) {
-		t.Errorf("a file that sleeps has it on lines %v", got)
+		t.Errorf("sleeps are on lines %v", got)
 	}
 }
 
-// unsorted returns the lines on which a file takes a map's keys or values otherwise than to sort them at once.
+// unsorted returns the lines on which a file takes a map's keys or values without sorting them in the same expression.
 func unsorted(set *token.FileSet, file *ast.File) []int {
 	sorted := map[ast.Expr]bool{}
 	var lines []int
@@ -205,11 +202,11 @@ func unsorted(set *token.FileSet, file *ast.File) []int {
 	return lines
 }
 
-// TestMapsAreWalkedInOrder proves that nothing a workflow may call depends on the random order of a map's iterators, which
-// workflowcheck is told not to look at (internal/tools/workflowcheck.yaml); plain range statements it does look at.
-func TestMapsAreWalkedInOrder(t *testing.T) {
+// workflowcheck is configured to ignore maps.Keys and maps.Values (internal/tools/workflowcheck.yaml), so this test checks
+// what workflows and api do with them. workflowcheck itself finds range statements over maps.
+func TestMaps_AreSortedInWorkflowCode(t *testing.T) {
 	for _, s := range goFiles(t) {
-		if folder := path.Dir(s.name); !s.isTest() && (folder == "." || within(folder, []string{"workflows"})) {
+		if folder := path.Dir(s.name); !s.isTest() && (within(folder, []string{"api", "workflows"})) {
 			for _, line := range unsorted(s.parseWithPositions(t)) {
 				t.Errorf("%s:%d: sort the map's keys or values, as in slices.Sorted(maps.Keys(m))", s.name, line)
 			}
@@ -217,12 +214,11 @@ func TestMapsAreWalkedInOrder(t *testing.T) {
 	}
 	bad := source{name: "bad.go", text: []byte("package p\n\nvar a = slices.Sorted(maps.Keys(m))\nvar b = slices.Collect(maps.Keys(m))\nvar c = f(maps.All(m))\n")}
 	if got := unsorted(bad.parseWithPositions(t)); !slices.Equal(got, []int{4, 5}) {
-		t.Errorf("the file that walks maps in any order does so on lines %v", got)
+		t.Errorf("unsorted maps are on lines %v", got)
 	}
 }
 
-// TestPackagesSayWhatTheyAre proves that every package has a comment in one of its files.
-func TestPackagesSayWhatTheyAre(t *testing.T) {
+func TestPackages_HaveAComment(t *testing.T) {
 	said := map[string]bool{}
 	for _, s := range goFiles(t) {
 		if s.isTest() {
@@ -240,13 +236,12 @@ func TestPackagesSayWhatTheyAre(t *testing.T) {
 
 var makeTarget = regexp.MustCompile("(?m)(?:`|^)make ([a-z][a-z/]*)")
 
-// TestMakeTargetsExist proves that every `make target` the documentation names can be made.
-func TestMakeTargetsExist(t *testing.T) {
+func TestDocumentation_NamesExistingMakeTargets(t *testing.T) {
 	makefile := readText(t, "Makefile")
 	for _, s := range files(t, func(base string) bool { return strings.HasSuffix(base, ".md") }) {
 		for _, m := range makeTarget.FindAllSubmatch(s.text, -1) {
 			if target := string(m[1]); !strings.Contains(makefile, "\n"+target+":") {
-				t.Errorf("%s names make %s, which the Makefile does not have", s.name, target)
+				t.Errorf("%s names make %s, which is no target of the Makefile", s.name, target)
 			}
 		}
 	}

@@ -1,0 +1,111 @@
+package switchyard_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// retired has the words that identifiers no longer use, each with the term that replaces it (docs/glossary.md).
+var retired = map[string]string{
+	"deed":     "action",
+	"deeds":    "actions",
+	"handback": "requeue",
+	"nameless": "IsBlankIdentity",
+	"recall":   "load conversation",
+	"recalled": "loaded",
+	"settle":   "finalize",
+	"settled":  "finalized",
+	"tpst":     "tokens per solved run",
+	"judge":    "evaluate",
+	"judged":   "evaluated",
+	"verdict":  "decision or evaluation",
+	"verdicts": "decisions or evaluations",
+	"carry":    "continue state",
+	"carried":  "continued",
+	"graver":   "WorstError",
+	"partly":   "skip invalid",
+	"spoken":   "model stream",
+	"standing": "status",
+	"undoes":   "purpose and target call id",
+	"verifies": "purpose and target call id",
+	"together": "batched",
+	"hold":     "instance host",
+	"held":     "hosted",
+	"door":     "worker slots",
+	"doors":    "worker slots",
+	"pieces":   "pretokenize",
+	"house":    "say it without a metaphor",
+	"room":     "package, or history budget",
+	"rooms":    "packages",
+	"begun":    "started",
+	"brief":    "call stats",
+}
+
+// retiredIn returns the positions of identifiers that a file declares with a retired word, and the word.
+func retiredIn(set *token.FileSet, file *ast.File) (faults []string) {
+	check := func(id *ast.Ident) {
+		if id == nil {
+			return
+		}
+		for _, word := range words(id.Name) {
+			if term, ok := retired[word]; ok {
+				faults = append(faults, fmt.Sprintf("%s: %s has the retired word %q; the term is %s", set.Position(id.Pos()), id.Name, word, term))
+			}
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.File:
+			check(n.Name)
+		case *ast.FuncDecl:
+			check(n.Name)
+		case *ast.TypeSpec:
+			check(n.Name)
+		case *ast.ValueSpec:
+			for _, id := range n.Names {
+				check(id)
+			}
+		case *ast.Field:
+			for _, id := range n.Names {
+				check(id)
+			}
+		case *ast.AssignStmt:
+			if n.Tok == token.DEFINE {
+				for _, e := range n.Lhs {
+					if id, ok := e.(*ast.Ident); ok {
+						check(id)
+					}
+				}
+			}
+		}
+		return true
+	})
+	return faults
+}
+
+func TestIdentifiers_UseNoRetiredWord(t *testing.T) {
+	for _, s := range goFiles(t) {
+		for _, fault := range retiredIn(s.parseWithPositions(t)) {
+			t.Error(fault)
+		}
+	}
+	sample := source{name: "p/a.go", text: []byte("package p\n\nfunc settleAll(verdict int) { room := 1; withheld := 2 }\n")}
+	got := retiredIn(sample.parseWithPositions(t))
+	if len(got) != 3 {
+		t.Errorf("three identifiers have retired words, found %q", got)
+	}
+}
+
+func TestWords_SplitIdentifiers(t *testing.T) {
+	for name, want := range map[string][]string{
+		"callRun": {"call", "run"}, "HTTPServer": {"http", "server"}, "max_size": {"max", "size"}, "withheld": {"withheld"}, "ID": {"id"},
+	} {
+		if got := words(name); !slices.Equal(got, want) {
+			t.Errorf("words of %s are %q, want %q", name, got, strings.Join(want, " "))
+		}
+	}
+}

@@ -170,7 +170,7 @@ func (s *Storage) Check(ctx context.Context) error {
 	}
 	key, err := s.put(ctx, []byte("Switchyard looks whether this store can be used.\n"))
 	if err == nil {
-		_, err = s.store.get(ctx, key)
+		_, err = s.store.Get(ctx, key)
 	}
 	if err != nil {
 		return fmt.Errorf("the payload store cannot be used: %w", err)

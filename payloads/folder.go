@@ -34,14 +34,14 @@ func openFolder(u *url.URL) (store, error) {
 	return folder{filepath.Clean(u.Path)}, nil
 }
 
-func (f folder) kind() string { return "switchyard.folder" }
+func (f folder) Kind() string { return "switchyard.folder" }
 
 func (f folder) String() string { return "file://" + f.dir }
 
 func (f folder) path(key string) string { return filepath.Join(f.dir, key[:2], key) }
 
 // put writes a file of another name, and gives it its own when it is whole and on the disk: nobody ever reads a half.
-func (f folder) put(_ context.Context, key string, data []byte) error {
+func (f folder) Put(_ context.Context, key string, data []byte) error {
 	path := f.path(key)
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return fmt.Errorf("the payload store %s: %w", f, err)
@@ -89,7 +89,7 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-func (f folder) get(_ context.Context, key string) ([]byte, error) {
+func (f folder) Get(_ context.Context, key string) ([]byte, error) {
 	path := f.path(key)
 	data, err := os.ReadFile(path)
 	switch {

@@ -12,16 +12,18 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/switchyard/switchyard/payloads/s3"
 )
 
 // store keeps bytes by the SHA-256 of what they are. Every method may be called at any time by any number of goroutines.
 type store interface {
 	// put keeps data; a key that is there already is written again, so that it counts as new for whoever removes old ones.
-	put(ctx context.Context, key string, data []byte) error
+	Put(ctx context.Context, key string, data []byte) error
 	// get returns what put kept, or an error that says where it was looked for.
-	get(ctx context.Context, key string) ([]byte, error)
+	Get(ctx context.Context, key string) ([]byte, error)
 	// kind is the type of the storage driver.
-	kind() string
+	Kind() string
 	// String is the store as configured.
 	String() string
 }
@@ -35,7 +37,7 @@ func openStore(text string) (store, error) {
 	case "file":
 		return openFolder(u)
 	case "s3":
-		return openBucket(u)
+		return s3.Open(u)
 	}
 	return nil, errors.New("write file:///folder or s3://bucket/prefix?endpoint=URL&region=NAME")
 }
@@ -56,7 +58,7 @@ var _ converter.StorageDriver = driver{}
 func (d driver) Name() string { return driverName }
 
 // Type implements converter.StorageDriver.
-func (d driver) Type() string { return d.s.store.kind() }
+func (d driver) Type() string { return d.s.store.Kind() }
 
 // Store implements converter.StorageDriver.
 func (d driver) Store(ctx converter.StorageDriverStoreContext, list []*commonpb.Payload) ([]converter.StorageDriverClaim, error) {
@@ -104,7 +106,7 @@ func keyOf(data []byte) string {
 // put keeps data in the store and returns its key.
 func (s *Storage) put(ctx context.Context, data []byte) (string, error) {
 	k := keyOf(data)
-	if err := s.store.put(ctx, k, data); err != nil {
+	if err := s.store.Put(ctx, k, data); err != nil {
 		return "", err
 	}
 	s.recent.add(k, data)
@@ -122,7 +124,7 @@ func (s *Storage) get(ctx context.Context, k string) ([]byte, error) {
 	if data, ok := s.recent.get(k); ok {
 		return data, nil
 	}
-	data, err := s.store.get(ctx, k)
+	data, err := s.store.Get(ctx, k)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
 	}

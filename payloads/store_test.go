@@ -70,6 +70,19 @@ func TestDriver(t *testing.T) {
 	}
 }
 
+func TestOpen_ChoosesTheStoreByScheme(t *testing.T) {
+	dir := t.TempDir()
+	for store, kind := range map[string]string{
+		"file://" + dir: "switchyard.folder",
+		"s3://bucket/prefix?endpoint=http://127.0.0.1:1": "switchyard.s3",
+	} {
+		d := open(t, Config{Store: store}).External().Drivers[0]
+		if d.Type() != kind || d.Name() != "switchyard" {
+			t.Errorf("%s: got %s, %s", store, d.Type(), d.Name())
+		}
+	}
+}
+
 // TestMissing proves that a payload that is gone, altered or no reference is an error that says which file of which store,
 // and that without a store the setting is named.
 func TestMissing(t *testing.T) {

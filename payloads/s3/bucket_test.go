@@ -1,0 +1,236 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/rclone/gofakes3"
+)
+
+// TestMain shortens the pauses between attempts.
+func TestMain(m *testing.M) {
+	minio.DefaultRetryUnit = time.Millisecond
+	os.Exit(m.Run())
+}
+
+// backend holds the objects of a fake S3 service with one bucket, "bucket".
+type backend struct {
+	gofakes3.Backend // the methods below are the only ones that the service calls
+	mu               sync.Mutex
+	objects          map[string][]byte
+}
+
+func (s *backend) BucketExists(_ context.Context, name string) (bool, error) {
+	return name == "bucket", nil
+}
+
+func (s *backend) PutObject(_ context.Context, _, key string, _ map[string]string, input io.Reader,
+	_ int64) (gofakes3.PutObjectResult, error) {
+	data, err := io.ReadAll(input)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects[key] = data
+	return gofakes3.PutObjectResult{}, err
+}
+
+func (s *backend) GetObject(_ context.Context, _, key string,
+	_ *gofakes3.ObjectRangeRequest) (*gofakes3.Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data, ok := s.objects[key]
+	if !ok {
+		return nil, gofakes3.KeyNotFound(key)
+	}
+	return &gofakes3.Object{Name: key, Size: int64(len(data)),
+		Metadata: map[string]string{"Last-Modified": lastModified},
+		Contents: io.NopCloser(bytes.NewReader(data)), Hash: []byte{1}}, nil
+}
+
+// testSecret is the secret key that the fake service accepts.
+const testSecret = "the secret/key"
+
+// lastModified is a header that the client requires.
+var lastModified = time.Unix(0, 0).UTC().Format(http.TimeFormat)
+
+// clearEnvironment removes every credential and region of the environment.
+func clearEnvironment(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+		"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_ROLE_ARN",
+		"AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
+		"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+		"AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", t.TempDir())
+}
+
+// serve starts a fake S3 service that checks signatures. broken answers the first requests; the
+// environment has the service's credentials.
+func serve(t *testing.T, broken ...http.HandlerFunc) (*backend, string) {
+	t.Helper()
+	s := &backend{objects: map[string][]byte{}}
+	service := gofakes3.New(s, gofakes3.WithV4Auth(map[string]string{"AKID": testSecret}),
+		gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
+	var requests atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n := requests.Add(1); n <= int64(len(broken)) {
+			broken[n-1](w, r)
+			return
+		}
+		service.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	clearEnvironment(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKID")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", testSecret)
+	return s, server.URL
+}
+
+func open(t *testing.T, text string) *Bucket {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Open(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func keyOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func busy(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "busy", http.StatusServiceUnavailable)
+}
+
+// cutOff answers with less than it announces.
+func cutOff(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Length", "100")
+	w.Header().Set("Last-Modified", lastModified)
+	_, _ = io.WriteString(w, "half")
+}
+
+func TestBucket_ReturnsWhatWasStoredAfterPassingFailures(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		size int
+	}{{"empty", 0}, {"small", 100}, {"larger than one part", 20 << 20}} {
+		objects, endpoint := serve(t, busy, busy)
+		b := open(t, "s3://bucket/some/prefix/?region=eu-central-1&endpoint="+endpoint)
+		data := bytes.Repeat([]byte("a"), c.size)
+		key := keyOf(data)
+		if err := b.Put(t.Context(), key, data); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		got, err := b.Get(t.Context(), key)
+		if err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%s: got %d bytes, %v; want %d bytes", c.name, len(got), err, c.size)
+		}
+		if _, ok := objects.objects["some/prefix/"+key[:2]+"/"+key]; len(objects.objects) != 1 || !ok {
+			t.Errorf("%s: the service has %d objects", c.name, len(objects.objects))
+		}
+	}
+}
+
+func TestGet_ReadsAgainWhenTheAnswerBreaksOff(t *testing.T) {
+	objects, endpoint := serve(t, cutOff, cutOff)
+	data := []byte("whole")
+	key := keyOf(data)
+	objects.objects[key[:2]+"/"+key] = data
+	got, err := open(t, "s3://bucket?endpoint="+endpoint).Get(t.Context(), key)
+	if err != nil || string(got) != "whole" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestGet_SaysWhatFailedAndWhatToDo(t *testing.T) {
+	_, endpoint := serve(t)
+	moved := httptest.NewServer(http.RedirectHandler("http://elsewhere.example/",
+		http.StatusTemporaryRedirect))
+	defer moved.Close()
+	tooMany := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer tooMany.Close()
+	key := strings.Repeat("ab", 32)
+	for _, c := range []struct{ name, store, secret, want string }{
+		{"no object", "s3://bucket?endpoint=" + endpoint, testSecret,
+			"GET ab/" + key + ": the object does not exist (404 NoSuchKey"},
+		{"no bucket", "s3://other?endpoint=" + endpoint, testSecret, "the bucket does not exist (404"},
+		{"wrong secret", "s3://bucket?endpoint=" + endpoint, "hunter2hunter2",
+			"access is denied (403 SignatureDoesNotMatch"},
+		{"elsewhere", "s3://bucket?endpoint=" + moved.URL, "hunter2hunter2",
+			"the bucket is in another region or service (307"},
+		{"too many requests", "s3://bucket?endpoint=" + tooMany.URL, "hunter2hunter2",
+			"the service answers 429"},
+		{"unreachable", "s3://bucket?endpoint=http://127.0.0.1:1", "hunter2hunter2",
+			"connection refused"},
+	} {
+		t.Setenv("AWS_SECRET_ACCESS_KEY", c.secret)
+		_, err := open(t, c.store).Get(t.Context(), key)
+		if err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), c.store) || strings.Contains(err.Error(), c.secret) {
+			t.Errorf("%s: got %v", c.name, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := open(t, "s3://bucket?endpoint="+tooMany.URL).Get(ctx, key); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: got %v", err)
+	}
+}
+
+func TestOpen_RejectsWrongURLs(t *testing.T) {
+	clearEnvironment(t)
+	for _, c := range []struct{ store, want string }{
+		{"s3://key:hunter2@bucket/", "AWS_ACCESS_KEY_ID"},
+		{"s3://", "s3://bucket/prefix"},
+		{"s3://Bucket", "s3://bucket/prefix"},
+		{"s3://bucket/a b", "s3://bucket/prefix"},
+		{"s3://bucket/a//b", "s3://bucket/prefix"},
+		{"s3://bucket?end_point=http://x", `unknown bucket setting "end_point"`},
+		{"s3://bucket?endpoint=x", "http://host:port"},
+		{"s3://bucket?endpoint=http://x/y", "http://host:port"},
+		{"s3://bucket?region=EU!", `"EU!" is not a region`},
+		{"s3://bucket?a=%zz", "invalid URL escape"},
+	} {
+		u, err := url.Parse(c.store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Open(u)
+		if err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: got %v", c.store, err)
+		}
+	}
+}
+
+func TestOpen_TakesTheRegionFromTheEnvironment(t *testing.T) {
+	clearEnvironment(t)
+	t.Setenv("AWS_REGION", "eu-north-1")
+	b := open(t, "s3://bucket")
+	if got := b.client.EndpointURL().Host; got != "s3.eu-north-1.amazonaws.com" {
+		t.Errorf("got %s", got)
+	}
+}

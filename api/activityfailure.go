@@ -1,34 +1,36 @@
 package api
 
-// TimeoutKind names which of an activity's timeouts has passed, as Temporal's enum of timeout types does; the empty kind
-// is no timeout.
+// TimeoutKind names the activity timeout that expired, after Temporal's enum of timeout types. The
+// empty kind is no timeout.
 type TimeoutKind string
 
-// The kinds of timeout that make a difference to a call.
+// The timeouts that matter to a call.
 const (
 	TimeoutScheduleToStart TimeoutKind = "ScheduleToStart"
 	TimeoutHeartbeat       TimeoutKind = "Heartbeat"
 )
 
-// ActivityFailure is what Temporal says of a tool's activity that gave no result. The workflow reads it from the SDK's
-// errors and the audit from history; what it means for the call is decided here, once.
+// ActivityFailure is what Temporal reports of a tool's activity that returned no result. Workflows
+// read it from the SDK's errors and the audit from history; CallError is the only place that maps
+// it to an error of the closed set.
 type ActivityFailure struct {
 	Timeout   TimeoutKind
 	Cancelled bool
 	// Type and Message are those of the failure that the activity returned.
 	Type    string
 	Message string
-	// Details reads the first of the failure's details into the argument; nil where there are none.
+	// Details decodes the first of the failure's details; nil where there are none.
 	Details func(any) error
-	// LastHeartbeat reads what the activity's last heartbeat told; nil where it told nothing, or where no timeout has passed.
+	// LastHeartbeat decodes the details of the activity's last heartbeat; nil where there are none,
+	// or where no timeout expired.
 	LastHeartbeat func(any) error
 }
 
-// CallError maps a failure of tool's activity to the closed set; route is the call's. The error's NotBegun says that the run
-// is to make the call again.
+// CallError maps a failure of tool's activity to the closed set of errors. route is the call's
+// route. NotStarted of the error says that the run has to requeue the call.
 func (f ActivityFailure) CallError(tool Tool, route Route) *Error {
 	e := f.callError(tool.On(route), route)
-	// What has an activity of another form is not made again by scheduling that activity once more.
+	// An inline call or a child workflow is not requeued by scheduling an activity.
 	e.NotStarted = e.NotStarted && tool.Kind == "" && tool.Lane != LaneInline
 	return e
 }

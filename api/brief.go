@@ -5,22 +5,23 @@ import (
 	"slices"
 )
 
-// MaxBriefTools bounds the tools that a Brief lists.
+// MaxCallStatsTools bounds the tools that CallStats lists.
 const MaxCallStatsTools = 50
 
-// Brief tells in a few words of the calls of a run, those of its sub-agents among them.
+// CallStats summarises the calls of a run and of its sub-agents.
 type CallStats struct {
 	Calls int `json:"calls"`
-	// SuccessRate is the part of the calls that did not fail and were not refused.
+	// SuccessRate is the share of calls that neither failed nor were refused, from 0 to 1.
 	SuccessRate float64 `json:"success_rate"`
-	// Tools are those that were called, the most often called one first, at most MaxBriefTools.
+	// Tools are the tools that were called, the most used first, at most MaxCallStatsTools.
 	Tools []PastCalls `json:"tools,omitempty"`
-	// Others counts the calls of tools that are not listed: further ones, ones that there are not, and those of sub-agents that
-	// could not tell.
+	// Others counts the calls of tools that are not listed: further tools, unknown tools, and those
+	// of sub-agents whose calls are not known.
 	Others int `json:"others,omitempty"`
 }
 
-// NewBrief makes a Brief of what was used and of the calls by tool, each tool once. It is nil where there were no calls.
+// NewCallStats summarises usage and the calls by tool, each tool once. It returns nil if there were
+// no calls.
 func NewCallStats(used Usage, tools []PastCalls) *CallStats {
 	if used.Calls == 0 {
 		return nil
@@ -36,10 +37,10 @@ func NewCallStats(used Usage, tools []PastCalls) *CallStats {
 	return b
 }
 
-// All counts the calls, however they went.
+// All returns the number of calls with any outcome.
 func (p PastCalls) All() int { return p.Completed + p.Failed + p.Refused + p.Running }
 
-// Plus returns the calls of both, which are of one tool.
+// Plus returns the sum of the calls of one tool.
 func (p PastCalls) Plus(other PastCalls) PastCalls {
 	p.Completed += other.Completed
 	p.Failed += other.Failed

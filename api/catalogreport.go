@@ -6,38 +6,40 @@ import (
 	"time"
 )
 
-// CatalogRequest asks workers about themselves: the input of the workflow CatalogReport.
+// CatalogRequest is the input of CatalogWorkflow: it asks workers about themselves.
 type CatalogRequest struct {
 	// Workers are the identities of the workers to ask.
 	Workers []string `json:"workers"`
-	// Lanes asks for what happened on their lanes, in place of which tools they hold.
+	// Lanes asks for the counts of their lanes instead of their tools.
 	Lanes bool `json:"lanes,omitempty"`
 }
 
-// CatalogReport is what the workers answered.
+// CatalogReport holds the answers of the workers.
 type CatalogReport struct {
-	// Workers are in the order of the request; none where lanes were asked for.
+	// Workers are in the order of the request; empty where lanes were asked for.
 	Workers []WorkerCatalog `json:"workers,omitempty"`
-	// Catalogs are what the workers hold, by the digest of the whole, each as CatalogAnswer has it. One is missing where
-	// the report would have become too large.
+	// Catalogs are the workers' tools by the digest of the whole catalog, as in CatalogAnswer. A
+	// catalog is missing if the report would have become too large.
 	Catalogs map[string]json.RawMessage `json:"catalogs,omitempty"`
-	// Lanes are in the order of the request, where they were asked for.
+	// Lanes are in the order of the request, if they were asked for.
 	Lanes []WorkerLanes `json:"lanes,omitempty"`
 }
 
-// WorkerLanes tells what happened on the lanes of one worker, and is the result of LanesActivity.
+// WorkerLanes counts what happened on the lanes of one worker. It is the result of
+// ReportLanesActivity.
 type WorkerLanes struct {
 	// Worker is the worker's identity.
 	Worker string `json:"worker"`
-	// Failure says why the worker did not answer; then there is nothing else.
+	// Failure says why the worker did not answer; the other fields are then empty.
 	Failure string `json:"failure,omitempty"`
-	// Since is when the worker began to count.
+	// Since is when the worker started counting.
 	Since time.Time `json:"since,omitzero"`
-	// Lanes are the counts of the lanes on which it had calls, by name.
+	// Lanes are the counts by lane, for lanes on which the worker had calls.
 	Lanes map[string]LaneCounts `json:"lanes,omitempty"`
 }
 
-// Held returns the tools of the catalog with that digest, sorted by name; nil where the report does not have them.
+// ToolVersions returns the tools of the catalog with that digest, sorted by name; nil if the report
+// does not have them.
 func (r CatalogReport) ToolVersions(digest string) ([]ToolVersion, error) {
 	data, ok := r.Catalogs[digest]
 	if !ok {
@@ -50,43 +52,46 @@ func (r CatalogReport) ToolVersions(digest string) ([]ToolVersion, error) {
 	return hosted.Value, nil
 }
 
-// WorkerCatalog tells what one worker holds.
+// WorkerCatalog describes the catalog of one worker.
 type WorkerCatalog struct {
 	// Worker is the worker's identity.
 	Worker string `json:"worker"`
-	// Failure says why the worker did not answer; then there is nothing else.
+	// Failure says why the worker did not answer; the other fields are then empty.
 	Failure string `json:"failure,omitempty"`
-	// Lanes are those that it serves.
+	// Lanes are the lanes that it serves.
 	Lanes []string `json:"lanes,omitempty"`
-	// Mode is how strictly it reads arguments where neither run nor tool says; it is part of its tools' digests.
+	// Mode is how strictly it validates arguments by default. It is part of the digests of its
+	// tools.
 	Mode Mode `json:"mode,omitempty"`
-	// Digest identifies the set of its tools, and Tools is how many they are.
+	// Digest identifies its catalog, and Tools counts the tools in it.
 	Digest string `json:"digest,omitempty"`
 	Tools  int    `json:"tools"`
-	// Loaded is when it came to hold just these.
+	// Loaded is when it loaded this catalog.
 	Loaded time.Time `json:"loaded,omitzero"`
-	// Error says what is wrong in its folder of toolspecs, and therefore not among its tools.
+	// Error describes the faults in its folder of toolspecs. Faulty toolspecs are not among its
+	// tools.
 	Error string `json:"error,omitempty"`
-	// Policies are the rules that it checks all calls against; nil where it has none, or does not say.
+	// Policies are the rules it checks every call against; nil if it has none or did not say.
 	Policies *PoliciesInForce `json:"policies,omitempty"`
 }
 
-// PoliciesInForce are the rules of a worker's policies file.
+// PoliciesInForce describes the policies file of a worker.
 type PoliciesInForce struct {
 	File  string `json:"file"`
 	Rules int    `json:"rules"`
-	// Error says what is wrong in the file now; the rules are then those that it had before.
+	// Error describes the faults in the file as it is now; the previous rules remain in force.
 	Error string `json:"error,omitempty"`
 }
 
-// CatalogAnswer is a worker's answer: the result of CatalogActivity.
+// CatalogAnswer is the result of ReportCatalogActivity.
 type CatalogAnswer struct {
 	WorkerCatalog
-	// Held are its tools, sorted by name: a Packed []ToolVersion as JSON, which the workflow hands on as it is.
+	// Versions are its tools, sorted by name: a Packed []ToolVersion as JSON, which the workflow
+	// passes on unchanged.
 	Tools json.RawMessage `json:"tools"`
 }
 
-// ToolVersion is a tool as a worker holds it.
+// ToolVersion is one tool of a worker's catalog.
 type ToolVersion struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`

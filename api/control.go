@@ -5,28 +5,30 @@ import (
 	"time"
 )
 
-// Bounds of what a run is told.
+// Bounds of messages and pauses.
 const (
-	// MaxSentText bounds one message to a running agent, MaxUnseen all those that it has not read yet, both in bytes.
+	// MaxSentText bounds one message to a running agent and MaxUnseen all unread ones together,
+	// both in bytes.
 	MaxSentText = 256 << 10
 	MaxUnseen   = 512 << 10
-	// MaxUnseenMessages is how many messages a running agent has at most that it has not read yet.
+	// MaxUnseenMessages bounds the number of unread messages of a running agent.
 	MaxUnseenMessages = 200
-	// MaxControls is how many messages and pauses one history takes. A server takes 2,000 updates of a run; the rest is for what people
-	// answer, so that no run waits for an answer that nobody can give any more.
+	// MaxControls bounds the messages and pauses of one history. A server accepts 2,000 updates of
+	// a run; the rest is reserved for answers of people, so that every question can be answered.
 	MaxControls = 1000
 )
 
-// Sent is a user's message to an agent that runs.
+// Sent is a user's message to a running agent.
 type Sent struct {
 	Text string `json:"text"`
-	// By is who sends it; a message of nobody is refused.
+	// By identifies the sender and must not be blank.
 	By string `json:"by"`
-	// ID makes a message sent twice one message. An update has an id of its own, which counts then; a signal needs this one.
+	// ID makes a repeated message harmless. An update is identified by its own id instead; a signal
+	// needs this one.
 	ID string `json:"id,omitempty"`
 }
 
-// Check returns what is wrong with a message whatever the run; nil if nothing is.
+// Check returns why the message is invalid for any run; nil if it is valid.
 func (s Sent) Check() *ControlError {
 	switch {
 	case strings.TrimSpace(s.Text) == "":
@@ -37,17 +39,17 @@ func (s Sent) Check() *ControlError {
 	return checkBy(s.By)
 }
 
-// Pause is who has a run pause, or go on again, and why.
+// Pause says who pauses or resumes a run, and why.
 type Pause struct {
 	By     string `json:"by"`
 	Reason string `json:"reason,omitempty"`
-	// Since is when it began; the run fills it in.
+	// Since is when the pause started; the run sets it.
 	Since time.Time `json:"since,omitzero"`
-	// OnServer is set in what is derived from history where the server holds the run, and not the run itself.
+	// OnServer is set by the audit if the server, and not the run, holds the run paused.
 	OnServer bool `json:"on_server,omitempty"`
 }
 
-// Note says in a few words who has the run pause, and why.
+// Note returns who pauses the run, and why, in a few words.
 func (p Pause) Note() string {
 	note := "paused by " + Shorten(p.By, maxBy)
 	if p.Reason != "" {
@@ -56,7 +58,7 @@ func (p Pause) Note() string {
 	return note
 }
 
-// Check returns what is wrong with who pauses a run and why; nil if nothing is.
+// Check returns why the pause is invalid; nil if it is valid.
 func (p Pause) Check() *ControlError {
 	if len(p.Reason) > maxPauseReason {
 		return malformed("the reason is too long")
@@ -64,7 +66,7 @@ func (p Pause) Check() *ControlError {
 	return checkBy(p.By)
 }
 
-// maxPauseReason is what servers take as a reason, in bytes.
+// maxPauseReason is the longest reason that servers accept, in bytes.
 const maxPauseReason = 1000
 
 func checkBy(by string) *ControlError {
@@ -81,28 +83,29 @@ func malformed(message string) *ControlError {
 	return &ControlError{Type: ControlMalformed, Message: message}
 }
 
-// ControlErrorType names why a run did not take a message, a pause or its end. These are the types of the failures of
-// SendUpdate, PauseUpdate and ResumeUpdate.
+// ControlErrorType says why a run rejected a message, a pause or a resume. It is the failure type
+// of SendMessageUpdate, PauseUpdate and ResumeUpdate.
 type ControlErrorType string
 
 const (
-	// ControlMalformed: what came is empty, too long, or nobody's.
+	// ControlMalformed: the text is empty or too long, or the identity is blank.
 	ControlMalformed ControlErrorType = "control_malformed"
-	// SendNoAgent: the run is not an agent's, and reads no messages.
+	// SendNoAgent: the run has no agent that could read a message.
 	SendNoAgent ControlErrorType = "no_agent"
-	// SendFull: the run has as many unread messages as it takes; it takes more when it has read them.
+	// SendFull: the run has as many unread messages as it accepts, until it reads them.
 	SendFull ControlErrorType = "messages_unread"
-	// ControlFull: the run's history takes no more messages and pauses; an agent takes more when it goes on in a fresh one.
+	// ControlFull: the history accepts no more messages and pauses, until an agent continues as
+	// new.
 	ControlFull ControlErrorType = "too_many_updates"
-	// RunEnding: the run makes no more model steps, or is ending.
+	// RunEnding: the run makes no more model steps.
 	RunEnding ControlErrorType = "run_ending"
-	// PauseAlready: the run is paused, so that it cannot be paused again.
+	// PauseAlready: the run is already paused.
 	PauseAlready ControlErrorType = "paused_already"
-	// NotPaused: the run is not paused, so that it cannot be resumed.
+	// NotPaused: the run is not paused.
 	NotPaused ControlErrorType = "not_paused"
 )
 
-// ControlError is why a run did not do what it was told.
+// ControlError says why a run rejected a message, a pause or a resume.
 type ControlError struct {
 	Type    ControlErrorType `json:"type"`
 	Message string           `json:"message"`

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Sorted returns the calls in an order in which every call comes after those it needs, otherwise as written. Only for
-// plans without problems.
+// Sorted returns the calls in dependency order, otherwise in the order written. The plan must have
+// no problems.
 func (p Plan) Sorted() []PlanCall {
 	var sorted []PlanCall
 	for _, component := range newPlanGraph(p).components() {
@@ -18,7 +18,8 @@ func (p Plan) Sorted() []PlanCall {
 	return sorted
 }
 
-// checkCycles reports every set of calls that wait for each other, and every call that waits for itself.
+// checkCycles reports every set of calls that depend on each other, and every call that depends on
+// itself.
 func (p Plan) checkCycles() []Problem {
 	var problems []Problem
 	g := newPlanGraph(p)
@@ -51,11 +52,11 @@ func (p Plan) checkCycles() []Problem {
 	return problems
 }
 
-// planGraph holds, for each call by its index, the indices of the calls it needs. Needs that the plan has no call for
-// are left out.
+// planGraph has, for each call by index, the indices of the calls it depends on. Dependencies on
+// unknown calls are left out.
 type planGraph struct {
 	needs [][]int
-	// order, low and stack are those of Tarjan's algorithm; order counts from 1.
+	// order, low and stack are those of Tarjan's algorithm (1972); order counts from 1.
 	order, low []int
 	waiting    []bool
 	stack      []int
@@ -82,8 +83,7 @@ func newPlanGraph(p Plan) *planGraph {
 	return g
 }
 
-// components returns the strongly connected components: sets of calls each of which waits for all the others. A
-// component comes after those it needs.
+// components returns the strongly connected components, each after those it depends on.
 func (g *planGraph) components() [][]int {
 	for i := range g.needs {
 		if g.order[i] == 0 {
@@ -120,7 +120,7 @@ func (g *planGraph) visit(i int) {
 	g.found = append(g.found, component)
 }
 
-// cycle returns a way around within a component of several calls, from the first call in the plan that is on it.
+// cycle returns a cycle within a component of several calls, from its first call in the plan.
 func (g *planGraph) cycle(component []int) []int {
 	inside := make(map[int]bool, len(component))
 	for _, i := range component {

@@ -7,28 +7,29 @@ import (
 	"strings"
 )
 
-// Withheld is what a call that a dry run did not make would have done. It is the output of the call's result.
+// WithheldEffect describes what a call of a dry run would have done. It is the output of the call's
+// result.
 type WithheldEffect struct {
-	// DryRun is always true: it tells the answer from one of the tool.
+	// DryRun is always true: it distinguishes this output from the tool's.
 	DryRun bool   `json:"dry_run"`
 	Tool   string `json:"would_call"`
-	// Arguments are the validated ones, sensitive values redacted.
+	// Arguments are the validated arguments with sensitive values redacted.
 	Arguments json.RawMessage `json:"arguments"`
-	// Lane is where the call would have run, of a keyed lane with the key's part.
+	// Lane is the lane the call would have run on, with the key's part for a keyed lane.
 	Lane string `json:"lane"`
-	// Approval is why a person would have had to approve it; empty where nobody would.
+	// Approval is why a person would have had to approve the call; empty if not.
 	Approval string `json:"approval,omitempty"`
 }
 
-// DryRunNote is told to the model of a dry run before its first turn.
+// DryRunNote is a system message to the model of a dry run.
 const DryRunNote = "This is a dry run. Tools that only read are called. Every other call is withheld: nothing is done, and you are told " +
 	"what it would have done. Go on as if it had succeeded, and say in your answer what you would have done."
 
-// Withholds reports whether a dry run does not make the tool's calls: they might change something. An agent's run is a dry run
-// itself.
+// Withholds reports whether a dry run withholds the tool's calls because they may change something.
+// A sub-agent is not withheld: its run is a dry run too.
 func (t Tool) Withholds() bool { return t.Effect != EffectRead && t.Kind != KindAgent }
 
-// IsDryRun reports whether an execution plan makes its call a dry run. It may be called on nil.
+// IsDryRun reports whether an execution plan makes its call a dry run. A nil plan does not.
 func (p *ExecutionPlan) IsDryRun() bool { return p != nil && p.DryRun }
 
 // WithheldCall is a call that a dry run did not make, with what is needed to make it.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Duration is a time.Duration that is written as text ("1m30s") in YAML, JSON and histories.
+// Duration is a time.Duration that is text ("1m30s") in YAML, JSON and histories.
 type Duration time.Duration
 
 // Std returns d as the standard library's type.
@@ -13,10 +13,10 @@ func (d Duration) Std() time.Duration { return time.Duration(d) }
 
 func (d Duration) String() string { return time.Duration(d).String() }
 
-// MarshalText writes d as time.Duration does.
+// MarshalText formats d as time.Duration does.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what time.ParseDuration does. Negative values are refused.
+// UnmarshalText parses text as time.ParseDuration does. Negative values are errors.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil {

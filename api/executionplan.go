@@ -5,28 +5,29 @@ import (
 	"encoding/json"
 )
 
-// PlanArgument is the argument in which a call of any tool may carry its execution plan. It is taken off before the arguments
-// are validated, unless the tool declares a parameter of this name.
+// PlanArgument is the argument with which a call of any tool may carry its execution plan. It is
+// removed before the arguments are validated, unless the tool declares a parameter of this name.
 const PlanArgument = "execution_plan"
 
-// ExecutionPlan is what a caller says of one call before it runs (requirement G2). Texts are recorded, and policies can read
-// them; limits are held.
+// ExecutionPlan is what a caller declares about one call (requirement G2). Its texts are recorded
+// and policies can read them; its limits are enforced.
 type ExecutionPlan struct {
 	// Intent says what the call is for.
 	Intent string `json:"intent"`
-	// DryRun makes this one call a dry run: it is told what it would have done, unless its tool only reads.
+	// DryRun makes this call a dry run, unless its tool only reads.
 	DryRun bool       `json:"dry_run,omitempty"`
 	Limits PlanLimits `json:"limits,omitzero"`
-	// Rollback says how to put back what the call does.
+	// Rollback says how to reverse the call.
 	Rollback string `json:"rollback,omitempty"`
-	// Preconditions are what has to be true before, ExpectedOutcomes what is to be true after the call.
+	// Preconditions are conditions before the call, ExpectedOutcomes conditions after it.
 	Preconditions    []string `json:"preconditions,omitempty"`
 	ExpectedOutcomes []string `json:"expected_outcomes,omitempty"`
 }
 
-// PlanLimits bound one call further than its tool does. Zero leaves a bound to the tool, and so does one that is higher.
+// PlanLimits bound one call further than its tool does. Zero, or a higher value, leaves the tool's
+// bound.
 type PlanLimits struct {
-	// Timeout bounds one attempt, and of a human tool how long the person may take.
+	// Timeout bounds one attempt, and the wait for a person's answer for a human tool.
 	Timeout     Duration `json:"timeout,omitzero"`
 	MaxAttempts int      `json:"max_attempts,omitempty"`
 	// MaxTurns, MaxCalls, MaxTokens and MaxCost bound the run of a sub-agent.
@@ -36,8 +37,8 @@ type PlanLimits struct {
 	MaxCost   float64 `json:"max_cost,omitempty"`
 }
 
-// Under returns the tool as a call with an execution plan is held to it: with the lower one of each two bounds. A nil plan
-// changes nothing.
+// Under returns the tool with the lower of its own bounds and those of the plan. A nil plan changes
+// nothing.
 func (t Tool) Under(p *ExecutionPlan) Tool {
 	if p == nil {
 		return t
@@ -54,7 +55,8 @@ func (t Tool) Under(p *ExecutionPlan) Tool {
 	return t
 }
 
-// Bound returns the limits of a sub-agent's run as the plan bounds them further. It may be called on nil.
+// Bound returns the limits of a sub-agent's run with the plan's bounds applied. A nil plan changes
+// nothing.
 func (p *ExecutionPlan) Bound(l Limits) Limits {
 	if p == nil {
 		return l
@@ -66,7 +68,7 @@ func (p *ExecutionPlan) Bound(l Limits) Limits {
 	return l
 }
 
-// LowerLimit returns the lower one of two limits, of which zero is none.
+// LowerLimit returns the lower of two limits, of which zero is no limit.
 func LowerLimit[T int | float64 | Duration](a, b T) T {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -74,7 +76,8 @@ func LowerLimit[T int | float64 | Duration](a, b T) T {
 	return a
 }
 
-// ShortestTimeout returns the timeout of one attempt that the plan sets; zero where it sets none. It may be called on nil.
+// ShortestTimeout returns the timeout of one attempt that the plan sets; zero if it sets none. The
+// plan may be nil.
 func (p *ExecutionPlan) ShortestTimeout() Duration {
 	if p == nil {
 		return 0
@@ -82,8 +85,9 @@ func (p *ExecutionPlan) ShortestTimeout() Duration {
 	return p.Limits.Timeout
 }
 
-// Redacted returns the plan with the values of the call's sensitive arguments replaced in its texts: a caller may repeat them
-// there. Where the arguments are no JSON, nothing of the texts is left.
+// Redacted returns the plan with the values of the call's sensitive arguments replaced in its
+// texts, because a caller may repeat them there. If the arguments are not valid JSON, the texts are
+// removed.
 func (p *ExecutionPlan) Redacted(mask *Mask, arguments json.RawMessage) *ExecutionPlan {
 	if p == nil || mask == nil {
 		return p
@@ -97,7 +101,7 @@ func (p *ExecutionPlan) Redacted(mask *Mask, arguments json.RawMessage) *Executi
 	return p.Hidden(none.With(Redacted, mask.Values(arguments)...))
 }
 
-// Hidden returns the plan with its texts as the hider leaves them. It may be called on nil.
+// Hidden returns the plan with its texts hidden by the hider. The plan may be nil.
 func (p *ExecutionPlan) Hidden(hider *Hider) *ExecutionPlan {
 	if p == nil || hider == nil {
 		return p

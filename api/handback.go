@@ -2,16 +2,17 @@ package api
 
 import "cmp"
 
-// Waiting is the last heartbeat of a call that waits with its lane's holder. Where the worker is lost then, the call is known
-// not to have begun.
+// Waiting is the last heartbeat of a call that waits on a worker for a slot of its lane. If the
+// worker is lost then, the call has not started.
 type Waiting struct {
 	Waiting bool `json:"waiting"`
 }
 
-// MaxHandBacks is how often a run makes a call again that workers hand back before they begin it. One more is the call's end.
+// MaxRequeues bounds how often a call that did not start is scheduled again.
 const MaxRequeues = 20
 
-// handedBack reports that the activity ended before the tool began, without saying so itself.
+// requeued reports whether the activity ended before the tool started, without an error that says
+// so.
 func (f ActivityFailure) requeued(route Route) bool {
 	var w Waiting
 	return route.Holds && f.Timeout == TimeoutHeartbeat && f.LastHeartbeat != nil && f.LastHeartbeat(&w) == nil && w.Waiting
@@ -23,13 +24,13 @@ func lostWaiting(lane string) *Error {
 		Message: "the worker with which the call waited for its turn on the lane " + lane + " was lost; nothing ran"}
 }
 
-// NotStarted is the error of a call that waited for others, or to be made again, when its run was cancelled or reached a
-// limit.
+// NotStartedError is the error of a call that had not started when its run was cancelled or reached
+// a limit.
 func NotStartedError() *Error {
 	return &Error{Type: ErrCancelled, Phase: PhasePreExecution, Message: "the run was cancelled or reached a limit before this call started"}
 }
 
-// On returns the tool as a call that takes a route has it: what the tool leaves open is the lane's.
+// On returns the tool with the timeouts that its lane sets where the tool sets none.
 func (t Tool) On(r Route) Tool {
 	t.QueueTimeout = cmp.Or(t.QueueTimeout, r.QueueTimeout)
 	return t

@@ -9,25 +9,25 @@ import (
 	"strings"
 )
 
-// HiddenSecret stands where the value of a secret was.
+// HiddenSecret replaces the value of a secret.
 const HiddenSecret = "[secret]"
 
-// leastHidden is the length from which on a value is looked for in texts. Shorter ones are in many texts by chance, and
-// hiding them there would tell what they are.
+// leastHidden is the shortest value that is searched for in texts, in bytes. Shorter values occur
+// by chance, and hiding those occurrences would reveal the value.
 const leastHidden = 6
 
-// Hider takes values that must not show out of texts. nil hides nothing. It does not change, and many goroutines may use
-// it.
+// Hider replaces values in texts. A nil Hider replaces nothing. It is immutable and safe for
+// concurrent use.
 type Hider struct {
-	// words are what stands in place of each form of a value.
+	// words has the replacement for each form of a value.
 	words map[string]string
 	// forms are the keys of words, the longest first.
 	forms   []string
 	replace *strings.Replacer
 }
 
-// With returns a Hider that also puts word in place of the values, in every form that they take in headers, URLs and
-// JSON. Values of fewer than six characters are left out.
+// With returns a Hider that also replaces the values with word, in every form they take in headers,
+// URLs and JSON. Values of fewer than six characters are ignored.
 func (h *Hider) With(word string, values ...string) *Hider {
 	words := map[string]string{}
 	if h != nil {
@@ -46,7 +46,7 @@ func (h *Hider) With(word string, values ...string) *Hider {
 	for _, form := range more.forms {
 		pairs = append(pairs, form, words[form])
 	}
-	// Of two that begin at the same place the first is replaced.
+	// Of two values at the same position the first is replaced.
 	more.replace = strings.NewReplacer(pairs...)
 	return more
 }
@@ -55,12 +55,12 @@ func formsOf(value string) []string {
 	if len(value) < leastHidden {
 		return nil
 	}
-	// Encoding a string cannot fail; what is no UTF-8 is also hidden as it is.
+	// Encoding a string cannot fail; text that is not UTF-8 is also hidden in its raw form.
 	text, _ := EncodeJSON(value)
 	return []string{value, string(text[1 : len(text)-1]), url.QueryEscape(value), url.PathEscape(value)}
 }
 
-// Text returns a text without the values.
+// Text returns a text with the values replaced.
 func (h *Hider) Text(text string) string {
 	if h == nil {
 		return text
@@ -68,7 +68,7 @@ func (h *Hider) Text(text string) string {
 	return h.replace.Replace(text)
 }
 
-// Texts returns texts without the values.
+// Texts returns texts with the values replaced.
 func (h *Hider) Texts(texts []string) []string {
 	if h == nil {
 		return texts
@@ -80,14 +80,15 @@ func (h *Hider) Texts(texts []string) []string {
 	return hidden
 }
 
-// Part is Text for the first part of a text: it also takes away the beginning of a value at the part's end.
+// Part is Text for the first part of a text: it also removes the beginning of a value at the end of
+// the part.
 func (h *Hider) Part(part string) string {
 	shown, _ := h.Split(part)
 	return shown
 }
 
-// Split is Text for a text of which more is to come: rest is its end where that may be the beginning of a value, to be put
-// before what comes.
+// Split is Text for a stream. rest is the end of the text if that may be the beginning of a value;
+// prepend it to the next text.
 func (h *Hider) Split(text string) (shown, rest string) {
 	text = h.Text(text)
 	if h == nil {
@@ -104,8 +105,8 @@ func (h *Hider) Split(text string) (shown, rest string) {
 	return text[:len(text)-begun], text[len(text)-begun:]
 }
 
-// Value returns a decoded JSON value without the values, and whether it had one: in its texts, keys and numbers. It may
-// change lists in place.
+// Value returns a decoded JSON value with the values replaced in strings, keys and numbers, and
+// whether there were any. It may modify lists in place.
 func (h *Hider) Value(value any) (hidden any, changed bool) {
 	if h == nil {
 		return value, false
@@ -138,7 +139,8 @@ func (h *Hider) members(members map[string]any) (hidden map[string]any, changed 
 	return hidden, changed
 }
 
-// JSON returns a JSON value without the values, and whether it had one. What is no JSON is treated as a text.
+// JSON returns a JSON text with the values replaced, and whether there were any. Invalid JSON is
+// treated as plain text.
 func (h *Hider) JSON(value json.RawMessage) (hidden json.RawMessage, changed bool) {
 	if h == nil || len(value) == 0 {
 		return value, false
@@ -158,7 +160,7 @@ func (h *Hider) JSON(value json.RawMessage) (hidden json.RawMessage, changed boo
 	return hidden, true
 }
 
-// Error returns an error without the values in anything that it says; nil for nil.
+// Error returns an error with the values replaced in all its texts; nil for nil.
 func (h *Hider) Error(e *Error) *Error {
 	if h == nil || e == nil {
 		return e
@@ -170,7 +172,7 @@ func (h *Hider) Error(e *Error) *Error {
 	return &hidden
 }
 
-// Problems returns problems without the values in what they say.
+// Problems returns problems with the values replaced.
 func (h *Hider) Problems(problems []Problem) []Problem {
 	if h == nil {
 		return problems

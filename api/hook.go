@@ -8,48 +8,48 @@ import (
 // HookPoint says when a hook runs (requirement A8).
 type HookPoint string
 
-// The points at which hooks run, in the order in which a run reaches them.
+// The points at which hooks run, in the order of a run.
 const (
-	// HookBeforeRun: before the first model step. It may refuse the run.
+	// HookBeforeRun runs before the first model step and may refuse the run.
 	HookBeforeRun HookPoint = "before_run"
-	// HookMemoryRetrieve: after that. What it gives stands in the conversation.
+	// HookMemoryRetrieve runs next and adds text to the conversation.
 	HookMemoryRetrieve HookPoint = "memory_retrieve"
-	// HookBeforeCall: within admission, when the arguments are valid and the budget allows the call.
+	// HookBeforeCall runs during admission, after validation and the budget check.
 	HookBeforeCall HookPoint = "before_call"
-	// HookAfterCall: where the call was executed, before its result is recorded.
+	// HookAfterCall runs after the tool, before the result is recorded.
 	HookAfterCall HookPoint = "after_call"
-	// HookMemoryWrite: when a run that began is over, however it ended.
+	// HookMemoryWrite runs after a run that started, whatever its outcome.
 	HookMemoryWrite HookPoint = "memory_write"
-	// HookAfterRun: after that.
+	// HookAfterRun runs last.
 	HookAfterRun HookPoint = "after_run"
 )
 
-// HookFailure says what comes of a hook that fails, or that hangs for longer than it may.
+// HookFailure says what happens when a hook fails or times out.
 type HookFailure string
 
 const (
-	// HookBlocks stops what the hook stands before, or fails what it stands after. It is the default of the hooks before a run
-	// and before calls.
+	// HookBlocks stops the run or call that the hook precedes, or fails the one it follows. It is
+	// the default before runs and calls.
 	HookBlocks HookFailure = "block"
-	// HookIgnored goes on as if there were no such hook. It is the default of the hooks after calls and after a run.
+	// HookIgnored ignores the hook. It is the default after calls and runs.
 	HookIgnored HookFailure = "ignore"
 )
 
-// defaultHookTimeout bounds one hook where the agent names no timeout.
+// defaultHookTimeout bounds one hook by default.
 const defaultHookTimeout = Duration(10 * time.Second)
 
-// Hook names a hook that the worker has registered.
+// Hook names a hook that the worker registers.
 type Hook struct {
 	Name string `json:"name"`
-	// OnError is what comes of its failure; empty for the default of the point at which it runs.
+	// OnError is what happens if it fails; empty is the default of its point.
 	OnError HookFailure `json:"on_error,omitempty"`
-	// Tools are those whose calls the hook is for; empty for all. Only hooks of calls have some.
+	// Tools are the tools whose calls it applies to; empty for all. Only hooks of calls have tools.
 	Tools []string `json:"tools,omitempty"`
-	// Timeout bounds it; default 10s.
+	// Timeout bounds the hook; default 10s.
 	Timeout Duration `json:"timeout,omitzero"`
 }
 
-// Blocks reports whether the hook's failure at a point blocks.
+// Blocks reports whether a failure of the hook at a point blocks.
 func (h Hook) Blocks(at HookPoint) bool {
 	switch h.OnError {
 	case HookBlocks:
@@ -60,7 +60,7 @@ func (h Hook) Blocks(at HookPoint) bool {
 	return at == HookBeforeRun || at == HookMemoryRetrieve || at == HookBeforeCall
 }
 
-// Within is how long the hook may take.
+// Within returns the timeout of the hook.
 func (h Hook) Within() time.Duration {
 	if h.Timeout > 0 {
 		return h.Timeout.Std()
@@ -68,7 +68,7 @@ func (h Hook) Within() time.Duration {
 	return defaultHookTimeout.Std()
 }
 
-// HooksWithin is how long hooks that run one after the other may take.
+// HooksWithin returns the time bound of hooks that run one after the other.
 func HooksWithin(hooks []Hook) (total time.Duration) {
 	for _, h := range hooks {
 		total += h.Within()
@@ -76,7 +76,7 @@ func HooksWithin(hooks []Hook) (total time.Duration) {
 	return total
 }
 
-// HooksFor returns those of the hooks that are for the calls of a tool.
+// HooksFor returns the hooks that apply to calls of a tool.
 func HooksFor(hooks []Hook, tool string) []Hook {
 	var list []Hook
 	for _, h := range hooks {
@@ -87,7 +87,7 @@ func HooksFor(hooks []Hook, tool string) []Hook {
 	return list
 }
 
-// Hooks are the hooks that an agent names, by the point at which they run. Those of one point run in order.
+// Hooks are the hooks of an agent by the point at which they run. Those of one point run in order.
 type Hooks struct {
 	BeforeRun      []Hook `json:"before_run,omitempty"`
 	MemoryRetrieve []Hook `json:"memory_retrieve,omitempty"`
@@ -97,7 +97,7 @@ type Hooks struct {
 	AfterRun       []Hook `json:"after_run,omitempty"`
 }
 
-// NoneOfRun reports whether there are no hooks of the whole run; those of calls do not count.
+// NoneOfRun reports whether there are no hooks of the whole run; hooks of calls do not count.
 func (h Hooks) NoneOfRun() bool {
 	return len(h.BeforeRun)+len(h.MemoryRetrieve)+len(h.MemoryWrite)+len(h.AfterRun) == 0
 }
@@ -108,37 +108,37 @@ type PointHooks struct {
 	Hooks []Hook
 }
 
-// Points returns the hooks point by point, in the order in which a run reaches them.
+// Points returns the hooks point by point, in the order of a run.
 func (h Hooks) Points() []PointHooks {
 	return []PointHooks{{HookBeforeRun, h.BeforeRun}, {HookMemoryRetrieve, h.MemoryRetrieve}, {HookBeforeCall, h.BeforeCall},
 		{HookAfterCall, h.AfterCall}, {HookMemoryWrite, h.MemoryWrite}, {HookAfterRun, h.AfterRun}}
 }
 
-// HookDeed names what a hook did.
+// HookOutcome is what a hook did.
 type HookOutcome string
 
-// What a hook can do that is worth a record. One that lets a call proceed leaves no trace.
+// Outcomes of hooks. A hook that lets a call proceed leaves no record.
 const (
-	// HookDone: a hook of the run ran to its end.
+	// HookDone: a hook of the run completed.
 	HookDone HookOutcome = "done"
 	// HookRefused: it refused the run.
 	HookRefused HookOutcome = "refused"
 	// HookBlocked: it stopped the call.
 	HookBlocked HookOutcome = "blocked"
-	// HookModified: it changed the call's arguments, or after the call its result.
+	// HookModified: it changed the arguments or the result of the call.
 	HookModified HookOutcome = "modified"
-	// HookOverrode: it answered the call in the tool's place.
+	// HookOverrode: it answered the call instead of the tool.
 	HookOverrode HookOutcome = "overrode"
-	// HookFailed: it failed, or hung.
+	// HookFailed: it failed or timed out.
 	HookFailed HookOutcome = "failed"
 )
 
-// HookAction is what one hook did to a call or a run.
+// HookAction is the effect of one hook on a call or a run.
 type HookAction struct {
 	Hook    string      `json:"hook"`
 	Point   HookPoint   `json:"point"`
 	Outcome HookOutcome `json:"outcome"`
-	// Reason is why it blocked or refused, or how it failed.
+	// Reason is why it blocked, refused or failed.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -149,27 +149,28 @@ type HookRequest struct {
 	Agent  string    `json:"agent"`
 	Prompt string    `json:"prompt,omitempty"`
 	Origin Origin    `json:"origin"`
-	// Parent is the path of the call that the run works for.
+	// Parent is the path of the call on whose behalf the run works.
 	Parent string `json:"parent,omitempty"`
-	// Conversation says which conversation the run has had so far, as to a model step.
+	// Conversation identifies the conversation of the run so far, as for a model step.
 	Conversation ModelRequest `json:"conversation"`
-	// End is set when the run is over.
+	// End is set when the run has ended.
 	End *RunEnd `json:"end,omitempty"`
 }
 
-// HookAnswer is what a run's hook gave.
+// HookAnswer is the result of a run's hook.
 type HookAnswer struct {
-	// Refused is why the run must not begin; empty where it may.
+	// Refused is why the run must not start; empty if it may.
 	Refused string `json:"refused,omitempty"`
-	// Text is what is remembered; empty for nothing.
+	// Text is the retrieved memory; empty for none.
 	Text string `json:"text,omitempty"`
 }
 
-// RunEnd is how a run ended, as hooks after it are told. Outcome is failed or cancelled for a run without a result; the
-// usage is always there.
+// RunEnd describes how a run ended, for hooks after it. Outcome is failed or cancelled for a run
+// without a result. Usage is always set.
 type RunEnd struct {
 	RunResult
-	// Failure and FailureType say why it failed. FailureType is empty where no RunErrorType is the reason.
+	// Failure and FailureType say why the run failed. FailureType is empty if the reason is not a
+	// RunErrorType.
 	Failure     string       `json:"failure,omitempty"`
 	FailureType RunErrorType `json:"failure_type,omitempty"`
 }

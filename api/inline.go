@@ -8,18 +8,19 @@ import (
 )
 
 const (
-	// MaxInlineTimeout is the longest timeout of a tool that runs inline: the run decides about nothing else meanwhile.
+	// MaxInlineTimeout bounds the timeout of an inline tool, because the run decides nothing else
+	// in the meantime.
 	MaxInlineTimeout = Duration(5 * time.Second)
-	// MaxInlineResult bounds an inline call's result in bytes, whatever its tool's max_result, and MaxInlineRecord what it takes
-	// in history, where JSON writes some characters with six bytes. What runs inline is recorded together, and a server takes
-	// only so much at a time.
+	// MaxInlineResult bounds the result of an inline call in bytes, whatever its tool's max_result,
+	// and MaxInlineRecord its size in history, where JSON escapes some characters with six bytes.
+	// Inline calls are recorded together, and a server bounds the size of a workflow task.
 	MaxInlineResult = 64 << 10
 	MaxInlineRecord = MaxInlineResult * 3 / 2
 )
 
-// InlineFault returns why calls of a tool of the lane inline are refused; nil where they are not, and for tools of other
-// lanes. A worker that is lost repeats what it ran inline, and what runs inline can ask its run for nothing, because the run
-// waits for it.
+// InlineFault returns why calls of a tool on the lane inline are refused; nil if they are not, and
+// for tools of other lanes. A lost worker repeats its inline calls, and an inline call cannot ask
+// its run for anything, because the run waits for it.
 func (t Tool) InlineFault() *Error {
 	var why string
 	switch {
@@ -41,24 +42,24 @@ func (t Tool) InlineFault() *Error {
 	return e
 }
 
-// InlineCall is the input of a call that runs inline. It goes from the workflow to the activity within one process and is
-// never encoded, so that it may be as large as it likes; nothing in it is written to once it is made.
+// InlineCall is the input of an inline call. It passes from the workflow to the activity within one
+// process and is never encoded, so its size is not bounded. It is never modified.
 type InlineCall struct {
 	Execution
 	ID string
-	// Tool is the pinned tool: an inline call cannot ask its run for it.
+	// Tool is the pinned tool, because an inline call cannot query its run.
 	Tool Tool
-	// Left is what is left of the run's wall time when the call is made; zero is no bound.
+	// Left is the remaining wall time of the run; zero is no bound.
 	Left Duration
-	// Apart says that the run's model steps do not run inline, so that the next one looks for the call's message in what its
-	// process remembers.
+	// Apart says that the run's model steps do not run inline, so that the next step looks up the
+	// call's message in the cache of its process.
 	Apart bool
 }
 
-// HasValues and Get let the activity that executes any tool take the call like one that comes from a task queue.
+// HasValues and Get let the dynamic activity decode the call like one from a task queue.
 func (c *InlineCall) HasValues() bool { return true }
 
-// Get is described with HasValues.
+// Get is part of the interface converter.EncodedValues; see HasValues.
 func (c *InlineCall) Get(into ...any) error {
 	if len(into) == 1 {
 		if x, ok := into[0].(*Execution); ok {
@@ -69,29 +70,30 @@ func (c *InlineCall) Get(into ...any) error {
 	return fmt.Errorf("an inline call holds one Execution, and %T is asked for", into)
 }
 
-// InlineStep is what a model step that runs inline is given in place of what it would ask its run for. Like an InlineCall it
-// is never encoded.
+// InlineStep is the input of an inline model step, with what it would otherwise query from its run.
+// Like an InlineCall it is never encoded.
 type InlineStep struct {
 	ID       string
 	Setup    *Setup
 	Messages []Message
-	// Admit, where set, is with what the step admits the calls that the model asks for, without the calls: one thing less to
-	// run and to record. Otherwise the run has them admitted.
+	// Admit, where set, has the step admit the calls that the model asks for, which saves a local
+	// activity and its marker. It has everything but the calls.
 	Admit *AdmissionRequest
 	// Left is as in InlineCall.
 	Left Duration
 }
 
-// InlineSummary is the summary of what runs inline: its id, which history does not tell otherwise, before what it is.
+// InlineSummary is the summary of an inline call or step: its id, which a marker does not have
+// otherwise, and a description.
 func InlineSummary(id, line string) string { return id + " " + line }
 
-// InlineID returns the id that an InlineSummary begins with.
+// InlineID returns the id at the beginning of an InlineSummary.
 func InlineID(summary string) string {
 	id, _, _ := strings.Cut(summary, " ")
 	return id
 }
 
-// StepTurn returns the turn of a model step, the inverse of TurnStepID; zero for ids that are no turn's.
+// StepTurn returns the turn of a model step, the inverse of TurnStepID; zero for other ids.
 func StepTurn(id string) int {
 	turn, err := strconv.Atoi(strings.TrimPrefix(id, "turn-"))
 	if err != nil || TurnStepID(turn) != id {

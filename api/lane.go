@@ -9,68 +9,72 @@ import (
 	"slices"
 )
 
-// Strategy says in which order a lane's waiting calls run.
+// Strategy is the order in which a lane's waiting calls run.
 type Strategy string
 
 const (
-	// StrategyPriority lets urgent calls overtake lower ones, and is fair between conversations of one priority. It is the
-	// default.
+	// StrategyPriority, the default, lets urgent calls overtake lower ones and is fair between
+	// conversations of one priority.
 	StrategyPriority Strategy = "priority"
-	// StrategyFIFO keeps the order in which the calls came.
+	// StrategyFIFO keeps the order of arrival.
 	StrategyFIFO Strategy = "fifo"
-	// StrategyReject lets no call wait: one that finds no free slot fails with queue_full.
+	// StrategyReject lets no call wait: without a free slot it fails with queue_full.
 	StrategyReject Strategy = "reject"
 )
 
-// Fairness says between whom a lane's slots are shared out fairly.
+// Fairness says between whom the slots of a lane are shared fairly.
 type Fairness string
 
 const (
-	// FairnessConversation gives each conversation its turn. It is the default.
+	// FairnessConversation, the default, serves conversations in turn.
 	FairnessConversation Fairness = "conversation"
-	// FairnessCaller gives each caller its turn: an agent, a plan, a person.
+	// FairnessCaller serves callers in turn: agents, plans, persons.
 	FairnessCaller Fairness = "caller"
-	// FairnessNone serves calls of one priority as they come.
+	// FairnessNone serves calls of one priority in order of arrival.
 	FairnessNone Fairness = "none"
 )
 
-// OnLostLease says what a worker does with a call that goes on although its lane's lease is nearly over and its context
-// has ended.
+// OnLostLease says what a worker does with a call that continues although its context has ended and
+// the lane's lease is about to expire.
 type OnLostLease string
 
 const (
-	// OnLostLeaseExit ends the worker's process before another worker may take over. It is the default, because nothing else
-	// keeps the limit.
+	// OnLostLeaseExit, the default, ends the worker's process before another worker may take over,
+	// because nothing else keeps the limit.
 	OnLostLeaseExit OnLostLease = "exit"
-	// OnLostLeaseWait lets the call go on: it may overlap one on the next worker, which a fencing number can tell apart.
+	// OnLostLeaseWait lets the call continue: it may overlap a call on the next worker, which a
+	// fencing number distinguishes.
 	OnLostLeaseWait OnLostLease = "wait"
 )
 
-// Lane is a named route for tool calls: a task queue with its rules. The zero value of a rule is none.
+// Lane is a named route for tool calls: a task queue with its rules. The zero value of a rule is
+// none.
 type Lane struct {
 	Name string `json:"name"`
-	// Queue is the lane's task queue where it is not the one that Queue gives it.
+	// Queue is the task queue, if it is not the default of the lane.
 	Queue string `json:"queue,omitempty"`
-	// Limit is how many calls run at a time, over all workers; zero is no limit. Of a keyed lane it holds for each key.
+	// Limit is how many calls run at once over all workers; zero is no limit. On a keyed lane it
+	// applies to each key.
 	Limit int `json:"limit,omitempty"`
-	// Holders is into how many groups the slots of a lane with a limit are divided, or the keys of a keyed one; each group
-	// is held by one worker at a time.
+	// Holders is the number of groups into which the slots, or the keys, of the lane are divided.
+	// One worker serves a group at a time.
 	Holders int `json:"holders,omitempty"`
-	// Key is a template over a call's arguments; calls with different keys do not wait for each other.
+	// Key is a template over the arguments of a call. Calls with different keys do not wait for
+	// each other.
 	Key string `json:"key,omitempty"`
-	// IdleTimeout is how long a key is kept that nobody uses.
+	// IdleTimeout is how long an unused key stays open.
 	IdleTimeout Duration `json:"idle_timeout,omitzero"`
 	// QueueSize is how many calls may wait; nil is any number.
 	QueueSize *int     `json:"queue_size,omitempty"`
 	Strategy  Strategy `json:"strategy,omitempty"`
-	// QueueTimeout bounds the wait of a call whose tool says nothing about it.
+	// QueueTimeout bounds the wait of a call whose tool sets no bound.
 	QueueTimeout Duration `json:"queue_timeout,omitzero"`
-	// Rate is how many calls per second start, over all workers, with bursts of one second's worth; zero is no bound. Of a
-	// keyed lane it holds for each key.
+	// Rate is how many calls per second start over all workers, with bursts of one second's worth;
+	// zero is no bound. On a keyed lane it applies to each key.
 	Rate float64 `json:"rate,omitempty"`
-	// Bypass are callers to whose calls the lane's rules do not apply.
+	// Bypass are the caller types to which the lane's rules do not apply.
 	Bypass []CallerType `json:"bypass,omitempty"`
-	// Categories are those of tools that have this lane by default.
+	// Categories are the categories of tools that use this lane by default.
 	Categories  []string    `json:"categories,omitempty"`
 	Fairness    Fairness    `json:"fairness,omitempty"`
 	OnLostLease OnLostLease `json:"on_lost_lease,omitempty"`
@@ -79,13 +83,14 @@ type Lane struct {
 // Keyed reports whether the lane has a queue for each key.
 func (l Lane) Keyed() bool { return l.Key != "" }
 
-// Limited reports whether the lane is served only by workers that hold a lease for its slots.
+// Limited reports whether the lane is served only by workers with a lease for its slots.
 func (l Lane) Limited() bool { return l.Limit > 0 }
 
-// Holds reports whether the lane's holder decides who waits, how long and in which order, and not the server's queue.
+// UsesWaitQueue reports whether the worker that serves the lane, and not the server, decides who
+// waits, how long and in which order.
 func (l Lane) UsesWaitQueue() bool { return l.QueueSize != nil || l.Strategy == StrategyReject }
 
-// Room is how many calls may wait with the holder.
+// WaitCapacity is how many calls may wait on the worker.
 func (l Lane) WaitCapacity() int {
 	if l.QueueSize == nil || l.Strategy == StrategyReject {
 		return 0
@@ -93,8 +98,8 @@ func (l Lane) WaitCapacity() int {
 	return *l.QueueSize
 }
 
-// TaskQueue returns the task queue of the lane for runs whose workflows live on the task queue base; of a keyed lane, that
-// of a key.
+// TaskQueue returns the task queue of the lane, or of a key on a keyed lane, for workflows on the
+// task queue base.
 func (l Lane) TaskQueue(base, key string) string {
 	if !l.Keyed() {
 		return cmp.Or(l.Queue, Queue(base, l.Name))
@@ -102,13 +107,13 @@ func (l Lane) TaskQueue(base, key string) string {
 	return l.QueueOfPart(base, KeyPart(key))
 }
 
-// QueueOfPart returns the task queue of a key of the lane, which KeyPart made part of.
+// QueueOfPart returns the task queue of a key whose part KeyPart returned.
 func (l Lane) QueueOfPart(base, part string) string {
 	return cmp.Or(l.Queue, Queue(base, l.Name)) + "/" + part
 }
 
-// Groups names what a LaneKeeper keeps: into how many groups the lane is divided, and whether by keys. Where it changes, the
-// groups are given out anew.
+// Groups identifies how the lane is divided: the number of groups, and whether by keys. When it
+// changes, the groups are assigned again.
 func (l Lane) Groups() string {
 	if !l.Limited() {
 		return "none"
@@ -119,11 +124,11 @@ func (l Lane) Groups() string {
 	return fmt.Sprintf("%d of slots", l.Holders)
 }
 
-// Bypasses reports whether the lane's rules do not apply to calls of such a caller.
+// Bypasses reports whether the lane's rules do not apply to calls of the caller.
 func (l Lane) Bypasses(caller CallerType) bool { return slices.Contains(l.Bypass, caller) }
 
-// Share returns how many of the lane's slots the nth of several groups has; all shares together are the limit. Of a keyed
-// lane every group has the whole limit, for each of its keys.
+// Share returns the slots of the nth of several groups; all shares add up to the limit. On a keyed
+// lane every group has the whole limit for each of its keys.
 func (l Lane) Share(group, groups int) int {
 	if l.Keyed() || groups <= 1 {
 		return l.Limit
@@ -135,7 +140,7 @@ func (l Lane) Share(group, groups int) int {
 	return share
 }
 
-// KeyGroup returns which of several groups the part of a task queue's name that KeyPart made of a key belongs to.
+// KeyGroup returns which of several groups serves the key with that part.
 func KeyGroup(part string, groups int) int {
 	h := fnv.New32a()
 	h.Write([]byte(part)) // a hash never fails
@@ -143,16 +148,17 @@ func KeyGroup(part string, groups int) int {
 }
 
 const (
-	// maxPlainKey is the longest key that stands in a task queue's name as it is.
+	// maxPlainKey is the longest key that a task queue's name contains unchanged.
 	maxPlainKey = 64
-	// keyMark begins what stands for any other key; no key that stands as it is holds it.
+	// keyMark is the beginning of the part of any other key. Keys that are used unchanged do not
+	// contain it.
 	keyMark = "~"
-	// keyHint is how much of such a key can be seen in the name.
+	// keyHint is how much of such a key the name shows.
 	keyHint = 24
 )
 
-// KeyPart returns what stands for a key in the names of task queues: the key itself where it is short and plain, else its
-// beginning and its digest. Different keys have different parts.
+// KeyPart returns what represents a key in the name of a task queue: the key if it is short and
+// plain, else its beginning and its digest. Different keys have different parts.
 func KeyPart(key string) string {
 	plain := make([]byte, 0, keyHint)
 	odd := key == "" || len(key) > maxPlainKey
@@ -172,11 +178,11 @@ func KeyPart(key string) string {
 	return keyMark + string(plain) + keyMark + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// reservedLanes are names under which Switchyard has task queues that are no lanes.
+// reservedLanes are names of Switchyard's task queues that are not lanes.
 var reservedLanes = []string{"bypass", "hold", "instance", "slots", "worker"}
 
-// CheckLaneName reports why name cannot name a lane: letters, digits, _ and -, at most 64, and none of the names that
-// Switchyard's own task queues have.
+// CheckLaneName returns why name is not a valid name of a lane: letters, digits, _ and -, at most
+// 64, and no reserved name.
 func CheckLaneName(name string) error {
 	if CheckToolName(name) != nil {
 		return fmt.Errorf("%.80q cannot name a lane: letters, digits, _ and - only, and from 1 to %d of them", name, MaxToolName)
@@ -187,79 +193,81 @@ func CheckLaneName(name string) error {
 	return nil
 }
 
-// Route is where a call goes and by which rules, as admission found the lane configured. It is recorded with the verdict,
-// so that editing the lanes changes no call that was admitted before. The zero Route is the task queue of the tool's lane,
-// without rules.
+// Route is where a call goes and by which rules, as the lane was configured at admission. It is
+// recorded with the decision, so that editing the lanes does not change admitted calls. The zero
+// Route is the default task queue of the tool's lane, without rules.
 type Route struct {
-	// Queue is the task queue; empty is the one that Queue gives the tool's lane.
+	// Queue is the task queue; empty is the default of the tool's lane.
 	Queue string `json:"queue,omitempty"`
-	// Key is the part of the task queue's name that stands for the call's key on a keyed lane.
+	// Key is the part of the call's key in the task queue's name, on a keyed lane.
 	Key string `json:"key,omitempty"`
-	// OpenFor is how long after admission the key's queue is served for certain, even if nobody uses it.
+	// OpenFor is how long after admission the key's queue is served even if it is unused.
 	OpenFor Duration `json:"open_for,omitzero"`
-	// QueueTimeout bounds the wait where the tool does not.
+	// QueueTimeout bounds the wait if the tool does not.
 	QueueTimeout Duration `json:"queue_timeout,omitzero"`
-	// Holds says that the call may wait on a worker, so that the server's timeouts of an attempt must cover its wait.
+	// UsesWaitQueue says that the call may wait on a worker, so that the server's timeouts have to
+	// cover that wait.
 	Holds bool `json:"uses_wait_queue,omitempty"`
-	// FIFO says that priority and fairness do not apply.
+	// FIFO switches priority and fairness off.
 	FIFO bool `json:"fifo,omitempty"`
-	// Fairness says between whom slots are shared out; empty is FairnessConversation.
+	// Fairness says between whom slots are shared; empty is FairnessConversation.
 	Fairness Fairness `json:"fairness,omitempty"`
 }
 
-// HoldersMemo is the field of LaneWorkflow's memo that has the Groups of its lane.
+// HoldersMemo is the memo field of LaneSlotsWorkflow with the Groups of its lane.
 const HoldersMemo = "switchyard_groups"
 
-// KeeperInput is the input of LaneWorkflow.
+// KeeperInput is the input of LaneSlotsWorkflow.
 type KeeperInput struct {
 	Lane Lane `json:"lane"`
 	// Base is the task queue of the workflows.
 	Base string `json:"base"`
-	// Fences has, by group, the highest fencing number that holders so far may have had.
+	// Fences has the highest fencing number so far of each group.
 	Fences []int64 `json:"fences,omitempty"`
 }
 
-// SlotsRequest is the input of SlotsActivity: it asks a worker to serve a lane's calls with one group of its slots, or its
-// keys, for as long as it can prove by its heartbeats that it is the one that does.
+// SlotsRequest is the input of ServeSlotsActivity. It asks a worker to serve one group of a lane's
+// slots or keys for as long as its heartbeats prove that it is the only one.
 type SlotsRequest struct {
-	// Lane is the lane as it was configured when the group was given out. The worker that has it configured otherwise now
-	// goes by that, but for Holders and whether it is keyed.
+	// Lane is the lane as configured when the group was assigned. A worker with a newer
+	// configuration uses its own, except for Holders and whether the lane is keyed.
 	Lane Lane `json:"lane"`
 	// Base is the task queue of the workflows.
 	Base string `json:"base"`
 	// Group counts from 0 and is less than Lane.Holders.
 	Group int `json:"group"`
-	// Fence is the highest fencing number that earlier holders of the group may have had.
+	// Fence is the highest fencing number of earlier workers with this group.
 	Fence int64 `json:"fence,omitempty"`
 }
 
-// SlotsState is what a holder of slots tells with its heartbeats, and returns in the end.
+// SlotsState is the heartbeat and the result of ServeSlotsActivity.
 type SlotsState struct {
-	// Fence is the holder's fencing number. It grows with every change of holder.
+	// Fence is the fencing number. It grows with every change of worker.
 	Fence int64 `json:"fence"`
-	// Since is when this holder took over, in milliseconds since 1970.
+	// Since is when this worker took over, in milliseconds since 1970.
 	Since int64 `json:"since,omitempty"`
-	// Slots is how many calls may run at a time; of a keyed lane, of each key.
+	// Slots is how many calls may run at once; on a keyed lane, for each key.
 	Slots int `json:"slots"`
 	LaneCounts
-	// Needed says, for keys that must be served longer than they are used, until when, in milliseconds since 1970: a call's
-	// next attempt comes without being admitted again.
+	// Needed has, for keys that must be served longer than they are used, the end of that time in
+	// milliseconds since 1970: the next attempt of a call is not admitted again.
 	Needed map[string]int64 `json:"needed,omitempty"`
 }
 
-// LaneCounts counts what happened to calls on a lane. All but Running, Waiting and Keys only grow, over changes of holder
-// too.
+// LaneCounts counts what happened to calls on a lane. All but Running, Waiting and Keys only grow,
+// also over changes of worker.
 type LaneCounts struct {
 	Running int `json:"running,omitempty"`
-	// Waiting counts calls that wait with the holder; those that wait at the server are not among them.
+	// Waiting counts calls that wait on the worker, without those that wait at the server.
 	Waiting int `json:"waiting,omitempty"`
 	// Keys is how many keys are served.
 	Keys     int   `json:"keys,omitempty"`
 	Acquired int64 `json:"acquired,omitempty"`
 	Rejected int64 `json:"rejected,omitempty"`
-	// TimedOut counts calls that waited too long with the holder.
+	// TimedOut counts calls that waited too long on the worker.
 	TimedOut int64 `json:"timed_out,omitempty"`
-	// Ended counts calls that got a slot and have ended; WaitMicros and ExecutionMicros are the sums of their times.
+	// Ended counts calls that got a slot and have ended; WaitMicros and ExecutionMicros are the
+	// sums of their times.
 	Ended           int64 `json:"ended,omitempty"`
 	WaitMicros      int64 `json:"wait_us,omitempty"`
 	ExecutionMicros int64 `json:"execution_us,omitempty"`
@@ -278,26 +286,27 @@ func (c *LaneCounts) Add(other LaneCounts) {
 	c.ExecutionMicros += other.ExecutionMicros
 }
 
-// KeysInput is the input of KeysWorkflow: the keys that are open when it starts.
+// KeysInput is the input of LaneKeysWorkflow: the keys that are open when it starts.
 type KeysInput struct {
 	Lane string   `json:"lane"`
 	Open OpenKeys `json:"open,omitempty"`
 }
 
-// OpenKeys are the keys of a lane that are served, by the part of the task queue's name that stands for each. The value
-// counts how often the key was asked for, so that a holder's wish to close it loses against one that it has not seen.
+// OpenKeys are the served keys of a lane by part. The value counts how often the key was opened, so
+// that a request to close it is rejected if a newer request opened it.
 type OpenKeys map[string]int64
 
-// KeyOrder is the signal KeySignal: exactly one of Open and Close is set.
+// KeyOrder is the input of OpenKeySignal: exactly one of Open and Close is set.
 type KeyOrder struct {
-	// Open is a key that calls are about to be made with.
+	// Open is a key that calls are about to use.
 	Open string `json:"open,omitempty"`
-	// Close is a key that nobody uses, and that was asked for Opens times.
+	// Close is an unused key, and Opens how often it had been opened.
 	Close string `json:"close,omitempty"`
 	Opens int64  `json:"opens,omitempty"`
 }
 
-// Apply does what an order says. Whoever follows the orders in the order of history comes to the same open keys.
+// Apply applies an order. Applying the orders in the order of history always gives the same open
+// keys.
 func (k OpenKeys) Apply(o KeyOrder) {
 	if o.Open != "" {
 		k[o.Open]++
@@ -307,7 +316,7 @@ func (k OpenKeys) Apply(o KeyOrder) {
 	}
 }
 
-// Priority says which of the calls that wait runs first.
+// Priority says which of the waiting calls runs first.
 type Priority string
 
 // The priorities, the most urgent first. The default is normal.
@@ -321,7 +330,8 @@ const (
 // Priorities are all of them, the most urgent first.
 var Priorities = []Priority{PriorityUrgent, PriorityHigh, PriorityNormal, PriorityLow}
 
-// Level returns the priority as Temporal counts it, from 1, the most urgent; unknown and empty ones are normal.
+// Level returns Temporal's priority key, from 1, the most urgent; unknown and empty priorities are
+// normal.
 func (p Priority) Level() int {
 	if i := slices.Index(Priorities, p); i >= 0 {
 		return i + 1
@@ -329,11 +339,11 @@ func (p Priority) Level() int {
 	return PriorityNormal.Level()
 }
 
-// maxFairnessKey is the longest fairness key that Temporal takes, in bytes.
+// maxFairnessKey is the longest fairness key that Temporal accepts, in bytes.
 const maxFairnessKey = 64
 
-// FairnessKey returns text as a fairness key: itself where it is short enough, else its digest. Different texts have
-// different keys.
+// FairnessKey returns text as a fairness key: the text if it is short enough, else its digest.
+// Different texts have different keys.
 func FairnessKey(text string) string {
 	if len(text) <= maxFairnessKey {
 		return text

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Limits bound a run. Zero means the default where one is named, else no limit.
+// Limits bound a run. Zero is the default where there is one, else no limit.
 type Limits struct {
 	// Turns bounds model steps; default 50.
 	Turns int `json:"turns,omitempty"`
@@ -15,39 +15,40 @@ type Limits struct {
 	Calls int `json:"calls,omitempty"`
 	// Tokens bounds the model's input and output tokens together.
 	Tokens int `json:"tokens,omitempty"`
-	// Cost bounds the model's cost in US dollars, by Model.Price.
+	// Cost bounds the model's cost in US dollars, computed from Model.Price.
 	Cost float64 `json:"cost,omitempty"`
-	// WallTime bounds the run's duration; running calls are cancelled when it ends.
+	// WallTime bounds the duration of the run; running calls are cancelled when it expires.
 	WallTime Duration `json:"wall_time,omitzero"`
-	// Repeats bounds equal calls that fail in the same way while nothing changes: at so many the model is told, at so many
-	// more the run ends. Default 5.
+	// Repeats bounds equal calls that fail in the same way while nothing changes: the model is
+	// warned after that many, and the run ends after as many more. Default 5.
 	Repeats int `json:"repeats,omitempty"`
-	// OnReached is what comes of a limit that is reached; default wrap_up.
+	// OnReached is what happens at a limit; default wrap_up.
 	OnReached LimitAction `json:"on_reached,omitempty"`
-	// AskTimeout is how long a person who is asked for more may take; default DefaultApprovalTimeout.
+	// AskTimeout bounds the wait for a person's grant; default DefaultApprovalTimeout.
 	AskTimeout Duration `json:"ask_timeout,omitzero"`
 }
 
-// DefaultTurns is the limit of turns where an agent names none.
+// DefaultTurns is the default limit of turns.
 const DefaultTurns = 50
 
-// LimitAction is what comes of a limit that a run has reached.
+// LimitAction is what happens when a run reaches a limit.
 type LimitAction string
 
 const (
-	// LimitWrapsUp makes one more model step, without tools, that answers with what is known. It is the default.
+	// LimitWrapsUp, the default, makes one more model step, without tools, that answers with what
+	// is known.
 	LimitWrapsUp LimitAction = "wrap_up"
-	// LimitStops ends the run at once, without an answer.
+	// LimitStops ends the run immediately, without an answer.
 	LimitStops LimitAction = "stop"
-	// LimitAsks waits for a person who grants the run more, or does not: then it wraps up. Nobody is asked about the limits
-	// repeats and conversation.
+	// LimitAsks waits for a person to grant more, and wraps up if none is granted. It does not
+	// apply to the limits repeats and conversation.
 	LimitAsks LimitAction = "ask"
 )
 
-// LimitCall stands in place of a call's id where a run that has reached a limit waits for a person.
+// LimitCall replaces the call id while a run waits for a grant.
 const LimitCall = "limit"
 
-// Grant is how much more of its limits a run may use. What is zero stays as it is.
+// Grant is how much more of its limits a run may use. Zero leaves a limit unchanged.
 type Grant struct {
 	Turns    int      `json:"turns,omitempty"`
 	Calls    int      `json:"calls,omitempty"`
@@ -60,7 +61,8 @@ func (g *Grant) negative() bool {
 	return g != nil && (g.Turns < 0 || g.Calls < 0 || g.Tokens < 0 || g.Cost < 0 || g.WallTime < 0)
 }
 
-// Of returns how much the grant has of a limit, by its name; zero for none and for a limit of which nothing can be granted.
+// Of returns the grant for a limit by its name; zero for none, and for limits that cannot be
+// granted.
 func (g *Grant) Of(limit string) float64 {
 	if g == nil {
 		return 0
@@ -69,8 +71,8 @@ func (g *Grant) Of(limit string) float64 {
 		"wall_time": float64(g.WallTime)}[limit]
 }
 
-// Extended returns limits with a grant on top of what has been used by now, or of the limit where that is more. Limits that
-// there are not stay so; turns and took are what the run has used of turns and wall time.
+// Extended returns the limits with a grant on top of what has been used, or of the limit if that is
+// more. Unset limits stay unset. turns and took are what the run has used of turns and wall time.
 func (l Limits) Extended(g Grant, u Usage, turns int, took time.Duration) Limits {
 	l.Turns = extended(cmp.Or(l.Turns, DefaultTurns), turns, g.Turns)
 	l.Calls = extended(l.Calls, u.Calls, g.Calls)
@@ -87,14 +89,15 @@ func extended[T int | float64 | Duration](limit, used, more T) T {
 	return max(limit, used) + more
 }
 
-// LimitRequest asks what a person is told of a run that has reached a limit.
+// LimitRequest asks for the question to a person about a run that has reached a limit.
 type LimitRequest struct {
 	Run    string `json:"run_id"`
 	Agent  string `json:"agent"`
 	Limit  string `json:"limit"`
 	Limits Limits `json:"limits"`
 	Usage  Usage  `json:"usage"`
-	// Turns and Took are what the run has used of turns and wall time, Asked how often somebody was asked before.
+	// Turns and Took are what the run has used of turns and wall time; Asked counts earlier
+	// questions.
 	Turns int      `json:"turns"`
 	Took  Duration `json:"took"`
 	Asked int      `json:"asked"`

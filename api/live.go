@@ -1,17 +1,18 @@
 package api
 
-// Live is a piece of what a model says while its step is under way: text alone, never the calls that it asks for. The
-// heartbeats of a model step carry the end of the text so far; history does not.
+// Live is a piece of a model's text while its step runs, without tool calls. Heartbeats of the
+// model step carry it; history does not.
 type Live struct {
-	// Turn is the step's.
+	// Turn is the turn of the step.
 	Turn int `json:"turn,omitempty"`
-	// Attempt counts the step's attempts from 1. Each begins the text anew.
+	// Attempt counts the attempts of the step from 1. Each attempt starts the text from the
+	// beginning.
 	Attempt int `json:"attempt"`
-	// From is where Text begins in the attempt's text, in bytes: a piece that begins where the one before it ended goes on
-	// with it, one that begins later tells that something in between was missed.
+	// From is the offset of Text in the text of the attempt, in bytes. A piece that starts after
+	// the end of the previous one shows that text in between was missed.
 	From int    `json:"from"`
 	Text string `json:"text"`
 }
 
-// Until is where the piece ends in the attempt's text.
+// Until is the offset of the end of the piece.
 func (l Live) Until() int { return l.From + len(l.Text) }

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Mask says which parts of a JSON value are sensitive. nil says that none is.
+// Mask says which parts of a JSON value are sensitive. A nil Mask marks none.
 type Mask struct {
-	// All says that the whole value is.
+	// All marks the whole value.
 	All bool `json:"all,omitempty"`
-	// Keys are the masks of an object's members, Items that of each element of a list.
+	// Keys are the masks of an object's members, Items the mask of each element of a list.
 	Keys  map[string]*Mask `json:"keys,omitempty"`
 	Items *Mask            `json:"items,omitempty"`
 }
 
-// Redact returns the value with Redacted in place of its sensitive parts. A value of another form than the mask is for is
-// redacted wholly, but for null, and so is what is no JSON.
+// Redact returns the value with Redacted in place of its sensitive parts. A value whose shape does
+// not fit the mask is redacted as a whole, except null, and so is invalid JSON.
 func (m *Mask) Redact(value json.RawMessage) json.RawMessage {
 	if m == nil || len(value) == 0 {
 		return value
@@ -35,7 +35,7 @@ func (m *Mask) Redact(value json.RawMessage) json.RawMessage {
 
 var redactedJSON = json.RawMessage(`"` + Redacted + `"`)
 
-// change puts what changed returns in place of each part of a value that is wholly sensitive.
+// change replaces each sensitive part of a value with the result of changed.
 func (m *Mask) change(value any, changed func(part any) any) any {
 	members, isObject := value.(map[string]any)
 	items, isList := value.([]any)
@@ -62,7 +62,8 @@ func (m *Mask) changeMembers(members map[string]any, changed func(part any) any)
 	}
 }
 
-// key takes a name in any case: arguments that were refused are shown as well, and a misspelt Password is still one.
+// key matches names in any case, because refused arguments are shown too, and a misspelt Password
+// is still one.
 func (m *Mask) key(name string) *Mask {
 	if member := m.Keys[name]; member != nil {
 		return member
@@ -75,7 +76,7 @@ func (m *Mask) key(name string) *Mask {
 	return nil
 }
 
-// Values returns the texts and numbers in the sensitive parts of a value, for a Hider.
+// Values returns the strings and numbers in the sensitive parts of a value, for a Hider.
 func (m *Mask) Values(value json.RawMessage) []string {
 	if m == nil || len(value) == 0 {
 		return nil
@@ -92,7 +93,7 @@ func (m *Mask) Values(value json.RawMessage) []string {
 	return values
 }
 
-// leaves appends the texts and numbers in a value.
+// leaves appends the strings and numbers in a value.
 func leaves(value any, values []string) []string {
 	switch v := value.(type) {
 	case string, json.Number:
@@ -109,7 +110,7 @@ func leaves(value any, values []string) []string {
 	return values
 }
 
-// Partly reports whether the mask of an object says more than which of its members are sensitive.
+// Partly reports whether the mask of an object has masks deeper than its members.
 func (m *Mask) Partly() bool {
 	if m == nil {
 		return false
@@ -119,7 +120,7 @@ func (m *Mask) Partly() bool {
 
 var allMasked = &Mask{All: true}
 
-// ArgumentMask returns which parts of a call's arguments are sensitive.
+// ArgumentMask returns which arguments of a call are sensitive.
 func (t Tool) ArgumentMask() *Mask {
 	if t.Mask != nil || len(t.Sensitive) == 0 {
 		return t.Mask

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 )
 
-// Role says who speaks in a Message.
+// Role is the author of a Message.
 type Role string
 
 // The roles of a conversation.
@@ -25,11 +25,11 @@ type Message struct {
 	Calls []Call `json:"calls,omitempty"`
 	// CallID is the call that a tool's message answers.
 	CallID string `json:"call_id,omitempty"`
-	// Failed marks a tool's message that tells of a failure.
+	// Failed marks a tool's message about a failure.
 	Failed bool `json:"failed,omitempty"`
 }
 
-// Digest identifies the message's content: 16 characters, the same in every process.
+// Digest identifies the content of the message: 16 characters, equal in every process.
 func (m Message) Digest() string {
 	b := make([]byte, 0, m.Size()+len(m.CallID)+64*(1+len(m.Calls)))
 	b = appendField(b, string(m.Role))
@@ -46,24 +46,25 @@ func (m Message) Digest() string {
 	return Digest(b)
 }
 
-// NextChain returns the digest of a conversation that had digest chain and got one more message.
+// NextChain returns the digest of a conversation with digest chain after one more message.
 func NextChain(chain, messageDigest string) string {
 	return Digest(appendField(appendField(make([]byte, 0, 64), chain), messageDigest))
 }
 
-// appendField puts the length before the text, so that no two lists of fields give the same bytes.
+// appendField writes the length before the text, so that different lists of fields give different
+// bytes.
 func appendField(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint64(b, uint64(len(s))), s...)
 }
 
-// Digest returns a digest of data, 16 characters, for content that is compared, not secured.
+// Digest returns a digest of data, 16 characters, for comparing content. It is not for security.
 func Digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// Message returns what the conversation holds for the call: the same text in the process that executed it and in the
-// workflow, so that both compute one digest.
+// Message returns the conversation's message for the call. Worker and workflow compute the same
+// text, so that their digests agree.
 func (o CallOutcome) Message() Message {
 	m := Message{Role: RoleTool, CallID: o.ID}
 	switch {
@@ -82,13 +83,13 @@ type Page struct {
 	Messages Packed[[]Message] `json:"messages"`
 	// Total is the number of messages in the whole conversation.
 	Total int `json:"total"`
-	// Turn is the turn at which the run is.
+	// Turn is the current turn of the run.
 	Turn int `json:"turn,omitempty"`
-	// Labels are those that the run has seen.
+	// Labels are the labels the run has collected.
 	Labels []string `json:"labels,omitempty"`
 }
 
-// pageBytes is about how much text one Page holds; a single longer message makes a longer page.
+// pageBytes is the approximate text size of one Page; a single longer message makes a longer page.
 const pageBytes = 1 << 20
 
 // PageOf returns the page that starts at message from. An index beyond the end gives an empty page.
@@ -104,7 +105,7 @@ func PageOf(messages []Message, from int) Page {
 	return Page{From: from, Messages: Pack(messages[from:to]), Total: len(messages)}
 }
 
-// Size is about how many bytes the message takes.
+// Size is the approximate size of the message in bytes.
 func (m Message) Size() int {
 	n := len(m.Text)
 	for _, c := range m.Calls {

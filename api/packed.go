@@ -8,14 +8,15 @@ import (
 	"io"
 )
 
-// packThreshold is the JSON size from which a Packed value is compressed. Below, it stays readable in the Temporal UI.
+// packThreshold is the JSON size from which a Packed value is compressed, in bytes. Smaller values
+// stay readable in the Temporal UI.
 const packThreshold = 16 << 10
 
-// maxUnpacked bounds what a compressed value may grow to, so that a forged one cannot fill the memory.
+// maxUnpacked bounds the decompressed size of a value, in bytes.
 const maxUnpacked = 256 << 20
 
-// Packed is a value that is compressed in JSON when it is large: {"gzip":"<base64>"} in place of the value itself,
-// which therefore must not be an object that begins with a key "gzip".
+// Packed is a value whose JSON is compressed if it is large: {"gzip":"<base64>"} instead of the
+// value, which therefore must not be an object that begins with a key "gzip".
 type Packed[T any] struct{ Value T }
 
 // Pack wraps a value.
@@ -25,7 +26,7 @@ type gzipped struct {
 	Gzip []byte `json:"gzip"`
 }
 
-// MarshalJSON writes the value, compressed if its JSON is 16 KiB or more.
+// MarshalJSON encodes the value, compressed if its JSON has 16 KiB or more.
 func (p Packed[T]) MarshalJSON() ([]byte, error) {
 	plain, err := json.Marshal(p.Value)
 	if err != nil || len(plain) < packThreshold {
@@ -38,7 +39,7 @@ func (p Packed[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(gzipped{Gzip: compressed})
 }
 
-// UnmarshalJSON reads both forms.
+// UnmarshalJSON decodes both forms.
 func (p *Packed[T]) UnmarshalJSON(data []byte) error {
 	if !bytes.HasPrefix(data, []byte(`{"gzip":`)) {
 		return json.Unmarshal(data, &p.Value)
@@ -54,8 +55,8 @@ func (p *Packed[T]) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(plain, &p.Value)
 }
 
-// EncodeMessages returns messages as gzipped JSON: the second input of an agent run. Bytes of their own take a quarter
-// less room in history than a Packed value, which JSON makes base64 of. No messages give nil.
+// EncodeMessages returns messages as gzipped JSON, the second input of an agent run. Raw bytes take
+// a quarter less of history than a Packed value, which is base64 in JSON. No messages give nil.
 func EncodeMessages(messages []Message) ([]byte, error) {
 	if len(messages) == 0 {
 		return nil, nil
@@ -67,7 +68,7 @@ func EncodeMessages(messages []Message) ([]byte, error) {
 	return compress(plain)
 }
 
-// DecodeMessages reads what EncodeMessages wrote; nil gives no messages.
+// DecodeMessages is the inverse of EncodeMessages; nil gives no messages.
 func DecodeMessages(data []byte) ([]Message, error) {
 	if len(data) == 0 {
 		return nil, nil

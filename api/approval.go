@@ -8,45 +8,48 @@ import (
 	"time"
 )
 
-// ApprovalTimeout is what comes of an approval that nobody decided in time.
+// ApprovalTimeout is what happens to an approval without a decision in time.
 type ApprovalTimeout string
 
 const (
-	// ApprovalDenies ends the call as approval_timeout. It is the default.
+	// ApprovalDenies, the default, ends the call with approval_timeout.
 	ApprovalDenies ApprovalTimeout = "deny"
-	// ApprovalEscalates keeps the approval open for as long again and tells of it once more, marked as escalated; after that
-	// the call ends as approval_timeout.
+	// ApprovalEscalates sends another notice, marked as escalated, and waits for as long again;
+	// then the call ends with approval_timeout.
 	ApprovalEscalates ApprovalTimeout = "escalate"
 )
 
-// DefaultApprovalTimeout is how long a decision may take where nothing else is said.
+// DefaultApprovalTimeout is the default time for a decision.
 const DefaultApprovalTimeout = Duration(24 * time.Hour)
 
-// MaxApprovalText bounds what people are shown of a call that waits for approval, in bytes.
+// MaxApprovalText bounds the text that shows a waiting call to people, in bytes.
 const MaxApprovalText = 4 << 10
 
-// ApprovalNeed says that a call must not run before a person has approved it. It stands in the call's verdict.
+// ApprovalNeed says that a person has to approve a call before it runs. It is part of the admission
+// decision.
 type ApprovalNeed struct {
-	// Reason is why, in words: what the tool or the rule says.
+	// Reason is the reason that the tool or the rule gives.
 	Reason string `json:"reason"`
-	// Rule is the policy rule that asks; empty where the toolspec does.
+	// Rule is the policy rule that asks; empty if the toolspec does.
 	Rule string `json:"rule,omitempty"`
-	// Limit is set where it is no call that waits, but a run that has reached that limit of its own.
+	// Limit is set if a run at that limit waits, not a call.
 	Limit string `json:"limit,omitempty"`
-	// Text shows the call to people, with sensitive arguments redacted.
+	// Text shows the call, with sensitive arguments redacted.
 	Text string `json:"text"`
-	// Digest identifies the exact call: run, call id, tool with its digest, and the validated arguments. A decision names it.
+	// Digest identifies the exact call: run, call id, tool with its digest, and the validated
+	// arguments. A decision has to repeat it.
 	Digest string `json:"digest"`
-	// Within is how long a decision may take, OnTimeout what comes then.
+	// Within is the time for a decision, OnTimeout what happens after it.
 	Within    Duration        `json:"within"`
 	OnTimeout ApprovalTimeout `json:"on_timeout,omitempty"`
-	// Notify says that the worker's webhook is to be told.
+	// Notify has the worker send a Notice to its webhook.
 	Notify bool `json:"notify,omitempty"`
 }
 
-// ApprovalDigest identifies a call of a run: any other call, of the same run or of another, and the same call with other
-// arguments, another execution plan or of another version of the tool, has another digest. The salt is kept from all who are shown the
-// digest: without it, they could find out a short sensitive argument by trying. So the same call asked about anew has another one too.
+// ApprovalDigest identifies a call of a run. Any other call, other arguments, another execution
+// plan or another version of the tool gives another digest. The salt is never shown: without it a
+// short sensitive argument could be found by trying values. A call that is asked about again
+// therefore has another digest.
 func ApprovalDigest(salt, run, call string, tool Tool, arguments json.RawMessage, plan *ExecutionPlan) string {
 	parts := []string{salt, run, call, tool.Name, tool.Digest, string(arguments)}
 	if plan != nil {
@@ -61,11 +64,11 @@ func ApprovalDigest(salt, run, call string, tool Tool, arguments json.RawMessage
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// Approval is a call that waits for a person's decision. It stands in the run's memory and is rebuilt from history, so that
-// nobody need be connected.
+// Approval is a call that waits for a person's decision. It is part of the run's state and rebuilt
+// from history.
 type Approval struct {
 	ApprovalNeed
-	// Call is the call's id, unique in its run.
+	// Call is the id of the call.
 	Call      string    `json:"call_id"`
 	Tool      string    `json:"tool"`
 	Asked     time.Time `json:"asked,omitzero"`
@@ -73,13 +76,14 @@ type Approval struct {
 	Escalated bool      `json:"escalated,omitempty"`
 }
 
-// approvalTimer begins the summary of the timer of an approval.
+// approvalTimer is the prefix of the summary of an approval's timer.
 const approvalTimer = "approval of "
 
-// ApprovalTimer is the summary, in history, of the timer that bounds the approval of a call.
+// ApprovalTimer is the summary, in history, of the timer that bounds an approval.
 func ApprovalTimer(call string) string { return approvalTimer + call }
 
-// TimedApproval returns the call whose approval a timer with that summary bounds; empty for any other timer.
+// TimedApproval returns the call whose approval the timer with that summary bounds; empty for other
+// timers.
 func TimedApproval(summary string) (call string) {
 	call, _ = strings.CutPrefix(summary, approvalTimer)
 	if call == summary {
@@ -88,7 +92,7 @@ func TimedApproval(summary string) (call string) {
 	return call
 }
 
-// Waited is how long nobody has decided when the approval's time is over.
+// Waited is the whole time for a decision, escalation included.
 func (a Approval) Waited() Duration {
 	if a.Escalated {
 		return 2 * a.Within
@@ -96,39 +100,40 @@ func (a Approval) Waited() Duration {
 	return a.Within
 }
 
-// Verdicts of people on a call that waits for approval, and what becomes of one that nobody decided.
+// Decisions about a call that waits for approval, and ends without one.
 const (
 	DecisionApprove DecisionKind = "approve"
 	DecisionDeny    DecisionKind = "deny"
 	// DecisionEdit approves the call with other arguments.
 	DecisionEdit DecisionKind = "edit"
-	// DecisionTimeout: nobody decided in time. DecisionWithdrawn: the call was over before anybody did.
+	// DecisionTimeout: there was no decision in time. DecisionWithdrawn: the call ended before a
+	// decision.
 	DecisionTimeout   DecisionKind = "timeout"
 	DecisionWithdrawn DecisionKind = "withdrawn"
 )
 
-// DecisionKind says what became of an approval.
+// DecisionKind is how an approval ended.
 type DecisionKind string
 
-// Decision is what a person says to a call that waits for approval.
+// Decision is a person's decision about a call.
 type Decision struct {
-	// Call is the call's id, and Digest that of what the person has seen of it.
+	// Call is the id of the call, and Digest that of the call as the person saw it.
 	Call   string `json:"call_id"`
 	Digest string `json:"digest,omitempty"`
 	// Kind is approve, deny or edit.
 	Kind DecisionKind `json:"decision"`
-	// Arguments, of an edit, is an object: what it names takes the place of the call's own arguments, null takes one out, and
-	// all others stay.
+	// Arguments of an edit is an object whose members replace the call's arguments; null removes
+	// one, and all others stay.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Grant, of the approval of a run at a limit, is how much more it may use.
+	// Grant is how much more a run at a limit may use.
 	Grant *Grant `json:"grant,omitempty"`
-	// By is who decides; a decision of nobody is refused.
+	// By identifies who decides and must not be blank.
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// Check returns what is wrong with a decision whatever the approval; nil if nothing is. That it names nobody is for the run to
-// refuse, which keeps that.
+// Check returns why a decision is invalid for any approval; nil if it is valid. A blank identity is
+// left to the run, which records the refusal.
 func (d Decision) Check() *ReplyError {
 	edits := d.Kind == DecisionEdit
 	return malformedReply(
@@ -147,12 +152,13 @@ func (d Decision) Check() *ReplyError {
 	)
 }
 
-// Named reports whether the decision says whose it is.
+// Named reports whether the decision has an identity.
 func (d Decision) Named() bool { return strings.TrimSpace(d.By) != "" }
 
-// Decided is what became of an approval; it stands in the call's record.
+// Decided is how an approval ended. It is part of the call's record.
 type Decided struct {
-	// Asked is since when the call waited, Why what it was asked for, and Rule the policy rule that asked.
+	// Asked is since when the call waited, Why the reason it was asked for, and Rule the policy
+	// rule that asked.
 	Asked  time.Time `json:"asked,omitzero"`
 	Why    string    `json:"why,omitempty"`
 	Rule   string    `json:"rule,omitempty"`
@@ -162,19 +168,19 @@ type Decided struct {
 	By       string       `json:"by,omitempty"`
 	Reason   string       `json:"reason,omitempty"`
 	At       time.Time    `json:"at,omitzero"`
-	// Escalated is when nobody had decided in time, where the approval stayed open for as long again.
+	// Escalated is when the approval was escalated; zero if it was not.
 	Escalated time.Time `json:"escalated,omitzero"`
-	// Edited are, of an edit, the arguments that it made, with sensitive ones redacted.
+	// Edited has the arguments after an edit, with sensitive ones redacted.
 	Edited json.RawMessage `json:"edited,omitempty"`
 	// Grant is what a run at a limit was granted.
 	Grant *Grant `json:"grant,omitempty"`
 }
 
-// decisionWords say what was decided, before the name of who did.
+// decisionText has the verb for each decision.
 var decisionText = map[DecisionKind]string{DecisionApprove: "approved", DecisionDeny: "denied", DecisionEdit: "approved with changed arguments",
 	DecisionTimeout: "not decided in time", DecisionWithdrawn: "withdrawn", "": "waits for approval"}
 
-// Note says in a few words what was decided, by whom, and why.
+// Note returns the decision, who made it and why, in a few words.
 func (d Decided) Note() string {
 	note := decisionText[d.Decision]
 	if d.By != "" {
@@ -186,44 +192,46 @@ func (d Decided) Note() string {
 	return note
 }
 
-// Note says in a few words what a person decided.
+// Note returns the decision in a few words.
 func (d Decision) Note() string {
 	return Decided{Decision: d.Kind, By: d.By, Reason: d.Reason}.Note()
 }
 
-// Denied is the error of a call that a person did not approve.
+// Denied is the error of a call that a person denied.
 func (d Decision) Denied() *Error {
 	e := Errorf(ErrApprovalDenied, "%s", d.Note())
 	e.Phase = PhasePreExecution
 	return e
 }
 
-// NotApproved is the error of a call that nobody approved in time; it waited for so long.
+// NotApproved is the error of a call without a decision within the time waited.
 func NotApproved(tool string, waited Duration) *Error {
 	e := Errorf(ErrApprovalTimeout, "nobody approved the call of %s within %s", tool, waited)
 	e.Phase = PhasePreExecution
 	return e
 }
 
-// Why a decision was refused, beside those of a reply.
+// Reasons for which a decision is refused, besides those of a reply.
 const (
-	// DecisionMismatch: the decision is about another call than the one that waits: its digest is another.
+	// DecisionMismatch: the digest is not that of the waiting call.
 	DecisionMismatch ReplyErrorType = "approval_mismatch"
-	// DecisionUnnamed: it does not say whose it is.
+	// DecisionUnnamed: the decision has no identity.
 	DecisionUnnamed ReplyErrorType = "approval_unnamed"
-	// DecisionClosed: the approval has been decided, or its time is over. An approval takes one decision.
+	// DecisionClosed: the approval has been decided, or its time is over. An approval takes one
+	// decision.
 	DecisionClosed ReplyErrorType = "approval_closed"
 	// DecisionUnknown: the run has no such approval.
 	DecisionUnknown ReplyErrorType = "approval_unknown"
-	// DecisionUnfit: the changed arguments are refused; the approval stays open.
+	// DecisionUnfit: the edited arguments are refused; the approval stays open.
 	DecisionUnfit ReplyErrorType = "edit_unfit"
 	// DecisionBusy: another edit of the call is being checked.
 	DecisionBusy ReplyErrorType = "approval_busy"
 )
 
-// EditRequest is the input of EditActivity: a call that waits for approval is admitted anew with changed arguments.
+// EditRequest is the input of AdmitEditActivity, which admits a waiting call again with edited
+// arguments.
 type EditRequest struct {
-	// Admit has the one call, with the arguments that it has now.
+	// Admit has the one call, with its present arguments.
 	Admit AdmissionRequest `json:"admit"`
 	// Decision is the edit.
 	Decision Decision `json:"decision"`

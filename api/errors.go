@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ErrorType names why a call did not produce a result. The set is closed (requirement E6).
+// ErrorType says why a call produced no result. The set is closed (requirement E6).
 type ErrorType string
 
 // The error types of a call.
@@ -33,7 +33,7 @@ const (
 	ErrCancelled            ErrorType = "cancelled"
 )
 
-// errorAdvice says, per type, what the model should make of it. Its keys are the closed set.
+// errorAdvice has, for each type, advice to the model. Its keys are the closed set.
 var errorAdvice = map[ErrorType]string{
 	ErrToolNotFound:         "There is no such tool. Use one of the tools you were given.",
 	ErrToolNotActive:        "This tool is switched off. Use another one.",
@@ -69,7 +69,8 @@ func ErrorTypes() []ErrorType {
 // Known reports whether t belongs to the closed set.
 func (t ErrorType) Known() bool { _, ok := errorAdvice[t]; return ok }
 
-// Problem is one thing wrong with a value: where (a JSON path such as "$.items[2].name"), which rule, and what to do.
+// Problem is one fault of a value: where (a JSON path such as "$.items[2].name"), which rule, and
+// what to do.
 type Problem struct {
 	Path    string `json:"path"`
 	Rule    string `json:"rule"`
@@ -82,21 +83,24 @@ func (p Problem) String() string { return p.Path + ": " + p.Message }
 type Error struct {
 	Type    ErrorType `json:"type"`
 	Message string    `json:"message"`
-	// Phase is the pipeline phase in which the call failed.
+	// Phase is the phase in which the call failed.
 	Phase Phase `json:"phase,omitempty"`
-	// Problems lists every fault of the arguments or of the output, where that is the reason.
+	// Problems lists all faults of the arguments or of the output.
 	Problems []Problem `json:"problems,omitempty"`
-	// Details are lines for people, such as what an outside server wants models to read now. A model is not told them.
+	// Details are lines for people, such as the text an outside server wants models to read. Models
+	// do not see them.
 	Details []string `json:"details,omitempty"`
-	// Near lists what the caller may have meant: tools with similar names, or the active ones.
+	// Near lists tools the caller may have meant: similar names, or the active ones.
 	Near []string `json:"near,omitempty"`
-	// Retryable says that another attempt may succeed. The tool's retry policy decides whether there is one.
+	// Retryable says that another attempt may succeed. The tool's retry policy decides whether to
+	// make one.
 	Retryable bool `json:"retryable,omitempty"`
-	// RetryAfter is the earliest next attempt where the far side named one; zero leaves it to the retry policy.
+	// RetryAfter is the earliest time of the next attempt that the remote server named; zero leaves
+	// it to the retry policy.
 	RetryAfter Duration `json:"retry_after,omitzero"`
-	// HeldMicros is how long the call waited with its lane's holder before it ran.
+	// WaitedMicros is how long the call waited on its worker for a slot, in microseconds.
 	WaitedMicros int64 `json:"waited_us,omitempty"`
-	// NotBegun says that a worker took the call, did not begin it, and handed it back: the run makes it again by itself,
+	// NotStarted says that a worker accepted the call and did not start it. The run requeues it,
 	// whatever the tool's effect.
 	NotStarted bool `json:"not_started,omitempty"`
 }
@@ -111,7 +115,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// known is what everybody may know.
+// known returns type, message and problems, without details.
 func (e *Error) known() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", e.Type, e.Message)
@@ -127,7 +131,8 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Type == e.Type
 }
 
-// ForModel returns what a model is told of the failure: type, message, every problem, near names and what to do.
+// ForModel returns the text of the failure for a model: type, message, all problems, near names and
+// advice.
 func (e *Error) ForModel() string {
 	var b strings.Builder
 	b.WriteString("ERROR " + e.known())
@@ -145,9 +150,10 @@ func Errorf(t ErrorType, format string, args ...any) *Error {
 	return &Error{Type: t, Message: fmt.Sprintf(format, args...)}
 }
 
-// Transient marks a tool's error as one that another attempt may cure. A tool's plain error is its answer and is told
-// to the model at once; a transient one is retried by the tool's retry policy first. after is the earliest next
-// attempt; zero leaves it to the policy. A nil err gives nil.
+// Transient marks a tool's error as one that another attempt may cure. A plain error of a tool is
+// its answer and goes to the model; a transient one is first retried by the tool's retry policy.
+// after is the earliest time of the next attempt; zero leaves it to the policy. A nil err gives
+// nil.
 func Transient(err error, after Duration) error {
 	if err == nil {
 		return nil
@@ -163,8 +169,8 @@ type transientError struct {
 func (t *transientError) Error() string { return t.err.Error() }
 func (t *transientError) Unwrap() error { return t.err }
 
-// AsError turns any error of a tool into an Error: one that already is stays as it is, a transient one becomes a
-// retryable execution_error, every other an execution_error. nil gives nil.
+// AsError converts any error of a tool: an *Error stays as it is, a transient error becomes a
+// retryable execution_error, every other error an execution_error. nil gives nil.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil
@@ -179,20 +185,20 @@ func AsError(err error) *Error {
 	return e
 }
 
-// RunErrorType names why a whole run failed. These are the types of the workflow's failure; a run whose calls fail
-// does not fail by that alone.
+// RunErrorType says why a run failed. It is the type of the workflow's failure. A run does not fail
+// just because calls fail.
 type RunErrorType string
 
 // The error types of a run.
 const (
-	// RunInvalid: the input is wrong (unknown tool, cyclic plan); nothing ran.
+	// RunInvalid: the input is wrong (unknown tool, cyclic plan), and nothing ran.
 	RunInvalid RunErrorType = "invalid_run"
-	// RunModelFailed: the model could not be reached or refused the request for good.
+	// RunModelFailed: the model could not be reached, or rejected the request permanently.
 	RunModelFailed RunErrorType = "model_failed"
 	// RunRefused: the model declined the task.
 	RunRefused RunErrorType = "model_refused"
 	// RunCallsFailed: a plan or a direct call ended with a failed call.
 	RunCallsFailed RunErrorType = "calls_failed"
-	// RunBlocked: a hook of the agent refused the run, or failed where its failure blocks.
+	// RunBlocked: a hook of the agent refused the run, or failed and blocks on failure.
 	RunBlocked RunErrorType = "blocked_by_hook"
 )

@@ -11,10 +11,10 @@ type Plan struct {
 	Name  string     `json:"name,omitempty"`
 	Mode  Mode       `json:"mode,omitempty"`
 	Calls []PlanCall `json:"calls"`
-	// Output is the plan's result: any JSON value with references to calls. Without it the result is an object of the
-	// results of those calls that no other call refers to or depends on, by call id.
+	// Output is the result of the plan: any JSON value with references to calls. Without it the
+	// result is an object, by call id, of the results that no other call refers to or depends on.
 	Output json.RawMessage `json:"output,omitempty"`
-	// Undo says at which ends of a run its calls are undone; default both.
+	// Undo says after which ends of a run its calls are undone; default both.
 	Undo UndoWhen `json:"undo,omitempty"`
 }
 
@@ -22,22 +22,24 @@ type Plan struct {
 type PlanCall struct {
 	ID   string `json:"id"`
 	Tool string `json:"tool"`
-	// Arguments is a JSON object whose strings may refer to results of other calls; such a reference is a dependency.
+	// Arguments is a JSON object whose strings may refer to results of other calls; a reference is
+	// a dependency.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// DependsOn names calls that must have succeeded first, besides those referred to.
+	// DependsOn names further calls that must have succeeded first.
 	DependsOn []string `json:"depends_on,omitempty"`
 	// Priority overrides those of the run and of the tool.
 	Priority Priority `json:"priority,omitempty"`
-	// Digest names the exact toolspec that the call is to be made with; empty takes the one that there is.
+	// Digest pins the exact toolspec; empty takes the present one.
 	Digest string `json:"digest,omitempty"`
-	// Ask, where set, has the call wait until a person has approved it, whatever its tool and the rules say: it tells that person why.
+	// Ask, where set, has a person approve the call, whatever its tool and the rules say, and is
+	// the reason shown.
 	Ask string `json:"ask,omitempty"`
 }
 
-// MaxAsk bounds what is kept of why a call of a plan waits for approval, in characters.
+// MaxAsk bounds the recorded reason for an approval, in characters.
 const MaxAsk = 1000
 
-// Rules that Plan.Check names in its problems.
+// Rules in the problems of Plan.Check.
 const (
 	RuleRequired   = "required"
 	RuleUnique     = "unique"
@@ -49,8 +51,8 @@ const (
 	RuleType       = "type"
 )
 
-// Check returns every fault of the plan that can be seen without a catalog: missing, illegal and repeated ids, dangling
-// dependencies and references, cycles. Paths are like $.calls[2].depends_on[0].
+// Check returns every fault of the plan that shows without a catalog: missing, invalid and repeated
+// ids, dangling dependencies and references, cycles. Paths are like $.calls[2].depends_on[0].
 func (p Plan) Check() []Problem {
 	var problems []Problem
 	if len(p.Calls) == 0 {
@@ -68,7 +70,7 @@ func (p Plan) Check() []Problem {
 	return append(problems, p.checkCycles()...)
 }
 
-// checkNames checks id and tool; taken are the ids of the calls before.
+// checkNames checks id and tool; taken has the ids of the calls before.
 func (c PlanCall) checkNames(path string, taken map[string]bool) []Problem {
 	var problems []Problem
 	report := func(rule, field, message string) {
@@ -126,7 +128,8 @@ func known(ids map[string]bool) func(string) bool {
 	return func(id string) bool { return ids[id] }
 }
 
-// Needs returns the ids of the calls that c waits for: declared dependencies and references, each once, in order.
+// Needs returns the ids of the calls that c depends on, declared or by reference, each once, in
+// order.
 func (c PlanCall) Needs() []string {
 	needs := slices.Clone(c.DependsOn)
 	for _, r := range c.References() {
@@ -141,7 +144,7 @@ func (c PlanCall) Needs() []string {
 	return unique
 }
 
-// References returns the references in the call's arguments; none where those are not JSON, and without malformed ones
+// References returns the well-formed references in the call's arguments; none if those are not JSON
 // (see Plan.Check).
 func (c PlanCall) References() []Reference {
 	if len(c.Arguments) == 0 {

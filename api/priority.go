@@ -2,12 +2,12 @@ package api
 
 import "cmp"
 
-// FairnessAll is the fairness key of calls between whom no slots are shared out fairly. It is a key like any other, because
-// an activity without one has its workflow's.
+// FairnessAll is the fairness key of calls without fairness. An activity without a key would
+// inherit its workflow's.
 const FairnessAll = "all"
 
-// PriorityAt is the inverse of Priority.Level. Levels that Switchyard does not give are low ones; zero is normal, as Temporal
-// has it.
+// PriorityAt is the inverse of Priority.Level. Levels that Switchyard does not use are low; zero is
+// normal, as in Temporal.
 func PriorityAt(level int) Priority {
 	switch {
 	case level <= 0:
@@ -18,8 +18,8 @@ func PriorityAt(level int) Priority {
 	return Priorities[level-1]
 }
 
-// RunPriority returns the priority of a run: that which its input names, else that of its workflow, whose level is zero where
-// it has none; empty leaves calls to their tools.
+// RunPriority returns the priority of a run: that of its input, else that of its workflow, whose
+// level is zero without one. Empty leaves it to the tools.
 func RunPriority(input Priority, level int) Priority {
 	if input == "" && level > 0 {
 		return PriorityAt(level)
@@ -27,7 +27,8 @@ func RunPriority(input Priority, level int) Priority {
 	return input
 }
 
-// PriorityOf returns the priority of a call: that which its plan gives it, else its run's, else its tool's, else normal.
+// PriorityOf returns the priority of a call: that of its plan, else of its run, else of its tool,
+// else normal.
 func PriorityOf(c Call, run Priority, t Tool) Priority {
 	return cmp.Or(c.Priority, run, t.Priority, PriorityNormal)
 }

@@ -26,8 +26,8 @@ func (r Reference) String() string {
 	return "${" + strings.Join(append([]string{r.ID}, r.Path...), ".") + "}"
 }
 
-// referencePattern matches an escaped dollar, a reference, or the start of one that is not closed. Path segments may hold
-// any character but ., { and }.
+// referencePattern matches an escaped dollar, a reference, or the start of an unclosed one. Path
+// segments may contain any character but ., { and }.
 var referencePattern = regexp.MustCompile(`\$\$\{|\$\{([^{}]*)\}|\$\{`)
 
 const (
@@ -35,15 +35,15 @@ const (
 	opening        = "${"
 )
 
-// howToEscape and howToRefer end the messages on references that cannot be meant.
+// howToEscape and howToRefer end the messages about malformed references.
 const (
 	howToEscape = "write $${ for a literal ${"
 	howToRefer  = "write ${id} or ${id.field.0}, or $${ for a literal ${"
 )
 
-// references returns the references in the strings of a JSON value (of the types that encoding/json decodes into), in
-// a fixed order, each once. A malformed one, such as ${} or ${id without a brace, is an error; the others are returned
-// all the same.
+// references returns the references in the strings of a JSON value (of the types that encoding/json
+// decodes into), in a fixed order, each once. A malformed reference, such as ${} or ${id without a
+// brace, is an error; the others are returned with it.
 func references(value any) ([]Reference, error) {
 	var found []Reference
 	var failure error
@@ -61,9 +61,9 @@ func references(value any) ([]Reference, error) {
 	return found, failure
 }
 
-// CheckReferences returns a problem for every string of a JSON value that holds a malformed reference, or one to a call
-// that known does not report; absent says of such a call what is wrong, as in "that is not in the plan". path is where
-// the value stands.
+// CheckReferences returns a problem for every string of a JSON value with a malformed reference, or
+// with one to a call that known does not report; absent completes the message, as in "that is not
+// in the plan". path is the path of the value.
 func CheckReferences(value any, path, absent string, known func(id string) bool) []Problem {
 	var problems []Problem
 	walkStrings(value, path, func(at, s string) {
@@ -104,7 +104,7 @@ func referencesIn(s string) (refs []Reference, failure error) {
 	return refs, failure
 }
 
-// parseReference reads what referencePattern has matched; rest is the text from there on.
+// parseReference parses a match of referencePattern; rest is the text from there on.
 func parseReference(match, rest string) (Reference, error) {
 	if match == opening {
 		const most = 40
@@ -122,7 +122,8 @@ func parseReference(match, rest string) (Reference, error) {
 	return Reference{ID: parts[0], Path: parts[1:]}, nil
 }
 
-// walkStrings visits the strings of a value, object members in the order of their keys, each with its path.
+// walkStrings visits the strings of a value with their paths, object members in the order of their
+// keys.
 func walkStrings(value any, path string, visit func(path, s string)) {
 	switch v := value.(type) {
 	case string:
@@ -140,9 +141,10 @@ func walkStrings(value any, path string, visit func(path, s string)) {
 
 func sortedKeys(object map[string]any) []string { return slices.Sorted(maps.Keys(object)) }
 
-// Resolve returns value with its references replaced by what lookup gives for a call's id. A string that is nothing
-// but one reference becomes the value itself, of whatever type; a reference within text becomes text. $${ stands for
-// a literal ${. A malformed reference, an id that lookup does not know, or a path that leads nowhere, is an error.
+// Resolve returns value with its references replaced by the results that lookup returns for call
+// ids. A string that is one reference becomes the value itself; a reference within text becomes
+// text. $${ is a literal ${. A malformed reference, an unknown id, or a path that does not exist is
+// an error.
 func Resolve(value any, lookup func(id string) (any, bool)) (any, error) {
 	switch v := value.(type) {
 	case string:
@@ -172,7 +174,8 @@ func Resolve(value any, lookup func(id string) (any, bool)) (any, error) {
 	}
 }
 
-// escapeReferences returns value with every ${ in its strings escaped, so that Resolve gives it back.
+// escapeReferences escapes every ${ in the strings of a value, so that Resolve returns the
+// original.
 func escapeReferences(value any) any {
 	switch v := value.(type) {
 	case string:
@@ -232,7 +235,8 @@ func resolveOne(match, rest string, lookup func(string) (any, bool)) (any, error
 	return value, nil
 }
 
-// walk goes a path into a value. Where it leads nowhere, depth is the index of the first key that is not there.
+// walk follows a path into a value. If it does not exist, depth is the index of the first missing
+// key.
 func walk(value any, path []string) (found any, depth int, ok bool) {
 	for i, key := range path {
 		if value, ok = step(value, key); !ok {
@@ -242,7 +246,7 @@ func walk(value any, path []string) (found any, depth int, ok bool) {
 	return value, 0, true
 }
 
-// step goes one key into an object, or one index into an array.
+// step follows one key of an object, or one index of an array.
 func step(value any, key string) (any, bool) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -271,7 +275,7 @@ func TextOf(value any) string {
 	return string(data)
 }
 
-// EncodeJSON encodes as encoding/json does, but leaves <, > and & as they are, and adds no line end.
+// EncodeJSON encodes as encoding/json does, without escaping <, > and &, and without a line end.
 func EncodeJSON(value any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -282,8 +286,8 @@ func EncodeJSON(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// DecodeJSON decodes one JSON value into the types any, map[string]any, []any, string, bool, nil and json.Number: big
-// integers keep every digit. Anything after the value is an error.
+// DecodeJSON decodes one JSON value into the types any, map[string]any, []any, string, bool, nil
+// and json.Number, so that large integers keep every digit. Data after the value is an error.
 func DecodeJSON(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -300,10 +304,10 @@ func DecodeJSON(data []byte) (any, error) {
 	return v, nil
 }
 
-// maxJSONDepth is how deep encoding/json reads.
+// maxJSONDepth is the depth limit of encoding/json.
 const maxJSONDepth = 10000
 
-// unreadableJSON says in our words where data is no JSON; err is what the decoder says.
+// unreadableJSON describes the position where data is not valid JSON; err is the decoder's error.
 func unreadableJSON(data []byte, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("it ends too early: something in it is not closed, or not whole")

@@ -6,46 +6,50 @@ import (
 	"time"
 )
 
-// RunInput is the input of every kind of run: the workflow's type says whether Agent, Plan or Call is set. An agent run
-// may have a second input: the conversation before the prompt, without the agent's instructions, by EncodeMessages.
+// RunInput is the input of every kind of run; the workflow type says whether Agent, Plan or Call is
+// set. An agent run may have a second input, by EncodeMessages: the conversation before the prompt,
+// without the agent's instructions.
 type RunInput struct {
 	Agent *Agent        `json:"agent,omitempty"`
 	Plan  *Packed[Plan] `json:"plan,omitempty"`
 	Call  *Call         `json:"call,omitempty"`
-	// Prompt is the user's message that an agent run starts with.
+	// Prompt is the user's message that starts an agent run.
 	Prompt string `json:"prompt,omitempty"`
-	// Conversation ties runs together; empty makes the run its own conversation.
+	// Conversation groups runs; empty makes the run its own conversation.
 	Conversation string `json:"conversation,omitempty"`
-	// Continue has an agent run go on where the last run of its conversation ended: it begins with that run's messages, in
-	// place of a second input. Such a run has the conversation as its workflow id, so that the server refuses two at once.
+	// Continue has an agent run start with the messages of the last run of its conversation,
+	// instead of a second input. Its workflow id is the conversation, so that the server refuses
+	// two runs at once.
 	Continue  bool           `json:"continue,omitempty"`
 	Caller    Caller         `json:"caller,omitzero"`
 	Trace     string         `json:"trace,omitempty"`
 	Variables map[string]any `json:"variables,omitempty"`
-	// Mode overrides how strictly the arguments of all calls are read.
+	// Mode overrides how strictly the arguments of all calls are validated.
 	Mode Mode `json:"mode,omitempty"`
-	// Priority is that of the run's steps and calls, and of its sub-agents'; empty leaves calls to their tools.
+	// Priority is that of the run's steps and calls, and of its sub-agents; empty leaves it to the
+	// tools.
 	Priority Priority `json:"priority,omitempty"`
-	// DryRun withholds the calls, also those of its sub-agents, whose tools may change anything: they are answered with what
-	// they would have done.
+	// DryRun withholds calls, also of sub-agents, whose tools may change something, and answers
+	// them with a WithheldEffect.
 	DryRun bool `json:"dry_run,omitempty"`
-	// FromDryRun is set for the run of a plan that makes the calls that a dry run withheld.
+	// FromDryRun is set for a plan run that makes the calls that a dry run withheld.
 	FromDryRun *FromDryRun `json:"from_dry_run,omitempty"`
 	// Parent is set for a sub-agent's run.
 	Parent *Parent `json:"parent,omitempty"`
-	// Policies are, of a sub-agent's run, the rules of the agents above it: its calls are checked against those too. Labels
-	// are those that the run above had seen.
+	// Policies of a sub-agent's run are the rules of the agents above it, which apply to its calls
+	// too. Labels are those of the run above.
 	Policies []PolicyRule `json:"policies,omitempty"`
 	Labels   []string     `json:"labels,omitempty"`
-	// Attributes names the search attributes that the run itself keeps, from AttributeWaiting on: those that the namespace has, with
-	// their types. A run that sets one that is not registered can do nothing any more.
+	// Attributes names the search attributes that the run sets, from AttributeWaiting on, with
+	// their types: those that the namespace has. Setting an unregistered attribute would block the
+	// run.
 	Attributes []string `json:"attributes,omitempty"`
-	// Carry is set by the run itself when it continues as new.
+	// State is set by the run when it continues as new.
 	State *ContinueState `json:"continue_state,omitempty"`
 }
 
-// Carry is the state of an agent run that crosses continue-as-new; the conversation, from its first message on, is the
-// run's second input.
+// ContinueState is the state of an agent run that crosses continue-as-new. The conversation, from
+// its first message on, is the run's second input.
 type ContinueState struct {
 	Run     string    `json:"run_id"`
 	Started time.Time `json:"started"`
@@ -54,51 +58,55 @@ type ContinueState struct {
 	Before int            `json:"before,omitempty"`
 	Usage  Usage          `json:"usage"`
 	Pinned Packed[Pinned] `json:"pinned"`
-	// Window is how full the model's window is, where the run knows its size or has compacted the conversation.
+	// Window describes the model's window, if its size is known or the conversation was compacted.
 	Window *Window `json:"window,omitempty"`
-	// Repeats are the failures that the run has seen again and again.
+	// Repeats are the repeated failures of the run.
 	Repeats *Repeats `json:"repeats,omitempty"`
-	// Prompt is the beginning of the one that the run started with, for hooks after the run; empty where the agent has neither hooks nor a checker.
+	// Prompt is the beginning of the run's prompt, for hooks after the run; empty if the agent has
+	// neither hooks nor a checker.
 	Prompt string `json:"prompt,omitempty"`
 	// Instances are those of stateful tools that the run has or had.
 	Instances []InstanceState `json:"instances,omitempty"`
-	// Undo are the calls that undo what the run has done so far, in the order in which that was done.
+	// Undo are the calls that undo what the run has done so far, in the order in which it was done.
 	Undo *Packed[[]Call] `json:"undo,omitempty"`
-	// Sent are the ids of the messages that the run was sent last, so that none of them is taken twice. The messages
-	// themselves are part of the conversation.
+	// Sent are the ids of the newest messages sent to the run, so that none is accepted twice. The
+	// messages are part of the conversation.
 	Sent []string `json:"sent,omitempty"`
-	// Paused is set where the run is paused.
+	// Paused is set if the run is paused.
 	Paused *Pause `json:"paused,omitempty"`
-	// Labels are those that the run has seen, Calls what it has done, by tool.
+	// Labels are the labels the run has collected, Calls its calls by tool.
 	Labels []string    `json:"labels,omitempty"`
 	Calls  []PastCalls `json:"calls,omitempty"`
-	// Below are the calls of its sub-agents, by tool.
+	// DescendantCalls are the calls of its sub-agents, by tool.
 	DescendantCalls []PastCalls `json:"descendant_calls,omitempty"`
-	// Limits are the run's where a person was asked for more than its agent declares, Grants counts how often one was.
+	// Limits are the run's limits if a person granted more than the agent declares; Grants counts
+	// the questions.
 	Limits *Limits `json:"limits,omitempty"`
 	Grants int     `json:"grants,omitempty"`
 }
 
-// Window is what a run knows of its model's window.
+// Window describes the model's window.
 type Window struct {
-	// Size is the window's, Tokens about what the conversation takes of it, both in tokens; zero is unknown.
+	// Size is its size and Tokens the approximate length of the conversation, both in tokens; zero
+	// is unknown.
 	Size   int `json:"size,omitempty"`
 	Tokens int `json:"tokens,omitempty"`
-	// Compactions counts the model steps that summed up.
+	// Compactions counts the summarising model steps.
 	Compactions int `json:"compactions,omitempty"`
-	// Task is the index of the message with what the run is to do, where that is not the first of a user.
+	// Task is the index of the message with the task, if that is not the first user message.
 	Task int `json:"task,omitempty"`
 }
 
-// Repeats counts failures that lead nowhere.
+// Repeats counts failures without progress.
 type Repeats struct {
-	// Calls are those that failed and are held against the model, the oldest first.
+	// Calls are the failed calls that are counted, the oldest first.
 	Calls []Repeat `json:"calls,omitempty"`
-	// Refused is how many turns in a row consisted of nothing but calls that could not be made at all.
+	// Refused is how many turns in a row had only calls that were refused.
 	Refused int `json:"refused,omitempty"`
-	// Told is set once the model was told that it repeats itself, with no success since.
+	// Told is set once the model was warned, with no success since.
 	Told bool `json:"told,omitempty"`
-	// Changed are digests of calls that have changed something since there are Calls. One of them once more is no news.
+	// Changed are digests of calls that changed something since Calls started. Repeating one of
+	// them is no progress.
 	Changed []string `json:"changed,omitempty"`
 }
 
@@ -107,10 +115,11 @@ type Repeat struct {
 	// Key is a digest of tool, arguments and the error's type, Call one of tool and arguments.
 	Key  string `json:"key"`
 	Call string `json:"call,omitempty"`
-	// Count is how often since the last success of any call, All since the call itself succeeded or something changed.
+	// Count counts since the last success of any call, All since the call itself succeeded or
+	// something changed.
 	Count int `json:"count"`
 	All   int `json:"all,omitempty"`
-	// Told is set once the model was told of this one.
+	// Told is set once the model was warned about this one.
 	Told bool `json:"told,omitempty"`
 }
 
@@ -126,54 +135,59 @@ type Agent struct {
 	Order  Order    `json:"order,omitempty"`
 	Mode   Mode     `json:"mode,omitempty"`
 	Limits Limits   `json:"limits,omitzero"`
-	// Undo says at which ends of a run its calls are undone; default both.
+	// Undo says after which ends of a run its calls are undone; default both.
 	Undo  UndoWhen `json:"undo,omitempty"`
 	Hooks Hooks    `json:"hooks,omitzero"`
-	// Checker says at the end of a run whether it did what it was for; nil for none.
+	// Checker evaluates a finished run; nil for none.
 	Checker *Checker `json:"checker,omitempty"`
-	// Policies are the rules that the calls of its runs are checked against, beside those of the workers; and so are the calls
-	// of the sub-agents below it.
+	// Policies are rules for the calls of its runs and of the sub-agents below it, besides those of
+	// the workers.
 	Policies []PolicyRule `json:"policies,omitempty"`
 }
 
-// Provider names a way to reach a model.
+// Provider is a way to reach a model.
 type Provider string
 
 const (
-	// ProviderOpenAI speaks OpenAI's chat completions, to OPENAI_BASE_URL with OPENAI_API_KEY of the worker.
+	// ProviderOpenAI uses OpenAI chat completions at OPENAI_BASE_URL with the worker's
+	// OPENAI_API_KEY.
 	ProviderOpenAI Provider = "openai"
-	// ProviderAnthropic speaks Anthropic's messages, to ANTHROPIC_BASE_URL with ANTHROPIC_API_KEY of the worker.
+	// ProviderAnthropic uses Anthropic messages at ANTHROPIC_BASE_URL with the worker's
+	// ANTHROPIC_API_KEY.
 	ProviderAnthropic Provider = "anthropic"
-	// ProviderScripted plays a script: no network, the same answers every time.
+	// ProviderScripted plays a script, without a network.
 	ProviderScripted Provider = "scripted"
 )
 
-// Model says which model an agent uses, and how.
+// Model is the model of an agent and its settings.
 type Model struct {
 	Provider Provider `json:"provider"`
 	Name     string   `json:"name,omitempty"`
-	// Script is what the scripted provider plays. With another provider it is the fallback for a worker that has no
-	// credentials for it; the choice is made once, at the start of the run, and recorded.
+	// Script is the script of the scripted provider. With another provider it is the fallback for a
+	// worker without credentials; the choice is made at the start of the run and recorded.
 	Script      *Packed[Script] `json:"script,omitempty"`
 	Temperature *float64        `json:"temperature,omitempty"`
 	// MaxTokens bounds one answer; zero leaves it to the provider.
 	MaxTokens int `json:"max_tokens,omitempty"`
 	// Timeout bounds one attempt of a model step; default 2m.
 	Timeout Duration `json:"timeout,omitzero"`
-	// Lane is the lane of the model steps; default general. On the lane inline they run within the run's workflow tasks.
+	// Lane is the lane of the model steps; default general. On the lane inline they are local
+	// activities of the run.
 	Lane string `json:"lane,omitempty"`
 	// MaxAttempts bounds the attempts of one model step; default 5.
 	MaxAttempts int `json:"max_attempts,omitempty"`
-	// Price is what the model costs; default is what the worker's table of models says, else nothing.
+	// Price is the model's price; default is that of the worker's table of models, else zero.
 	Price Price `json:"price,omitzero"`
-	// ToolChoice is one of the Choice… constants, or the name of a tool of the agent that has to be called; default auto.
-	// What is required is so until the model has done it; after that it chooses.
+	// ToolChoice is one of the Choice constants, or the name of a tool to call first; default auto.
+	// A required choice applies until the model has made it.
 	ToolChoice string `json:"tool_choice,omitempty"`
-	// ParallelCalls, where it is false, asks the model for one call at a time.
+	// ParallelCalls, if false, asks the model for one call at a time.
 	ParallelCalls *bool `json:"parallel_calls,omitempty"`
-	// Window is how many tokens the model reads at most; zero leaves it to what the workers know of the model.
+	// Window is the size of the model's window in tokens; zero leaves it to the worker's table of
+	// models.
 	Window int `json:"window,omitempty"`
-	// CompactAt is the part of the window from which on older turns are summed up; zero is DefaultCompactAt.
+	// CompactAt is the share of the window at which older turns are summarised; zero is
+	// DefaultCompactAt.
 	CompactAt float64 `json:"compact_at,omitempty"`
 }
 
@@ -184,57 +198,59 @@ const (
 	ChoiceNone     = "none"
 )
 
-// Price is what a model costs, in US dollars per million tokens.
+// Price is a model's price in US dollars per million tokens.
 type Price struct {
 	Input  float64 `json:"input,omitempty"`
 	Output float64 `json:"output,omitempty"`
-	// CachedInput is for input that the provider had in its cache, CacheWrite for what it put there; zero is Input.
+	// CachedInput is for input from the provider's cache, CacheWrite for input written to it; zero
+	// is Input.
 	CachedInput float64 `json:"cached_input,omitempty"`
 	CacheWrite  float64 `json:"cache_write,omitempty"`
 }
 
-// Cost returns what a model's use costs, in US dollars.
+// Cost returns the cost of usage in US dollars.
 func (p Price) Cost(u Usage) float64 {
 	plain := u.InputTokens - u.CachedTokens - u.WrittenTokens
 	return (float64(plain)*p.Input + float64(u.CachedTokens)*cmp.Or(p.CachedInput, p.Input) +
 		float64(u.WrittenTokens)*cmp.Or(p.CacheWrite, p.Input) + float64(u.OutputTokens)*p.Output) / 1e6
 }
 
-// MaxPayload is how many bytes of JSON one input or result may take. Servers refuse 2 MiB, and a workflow whose own
-// payload is refused can do nothing any more.
+// MaxPayload bounds the JSON of one input or result, in bytes. Servers reject 2 MiB, and a workflow
+// whose payload is rejected is stuck.
 const MaxPayload = 3 << 19
 
-// DefaultModelTimeout bounds one attempt of a model step where the agent names no timeout.
+// DefaultModelTimeout is the default timeout of one attempt of a model step.
 const DefaultModelTimeout = Duration(2 * time.Minute)
 
 // Usage counts what a run used.
 type Usage struct {
-	// Turns counts model steps; a summary step is one of them.
+	// Turns counts model steps, summary steps included.
 	Turns        int `json:"turns,omitempty"`
 	Calls        int `json:"calls,omitempty"`
 	Failed       int `json:"failed,omitempty"`
 	InputTokens  int `json:"input_tokens,omitempty"`
 	OutputTokens int `json:"output_tokens,omitempty"`
-	// CachedTokens and WrittenTokens are those of the input that the provider had in its cache, and that it put there.
+	// CachedTokens and WrittenTokens are input tokens read from and written to the provider's
+	// cache.
 	CachedTokens  int     `json:"cached_tokens,omitempty"`
 	WrittenTokens int     `json:"written_tokens,omitempty"`
 	Cost          float64 `json:"cost,omitempty"`
 }
 
-// Pinned is what a run fixes at its start and records: from here on no reload and no deploy changes it.
+// Pinned is what a run fixes and records at its start. No reload or deploy changes it.
 type Pinned struct {
 	Catalog  Catalog  `json:"catalog"`
 	Provider Provider `json:"provider,omitempty"`
-	// Model is where the model's steps go and by which rules, as their lane is configured when the run starts.
+	// Model is the route of the model's steps, as their lane is configured when the run starts.
 	Model Route `json:"model,omitzero"`
-	// Below are the tools that the run may need besides its own: those of the sub-agents below it, however deep, and those
-	// that undo or verify calls.
+	// DescendantTools are further tools that the run may need: those of the sub-agents below it, at
+	// any depth, and those that undo or verify calls.
 	DescendantTools []Tool `json:"descendant_tools,omitempty"`
-	// Problems, if any, are reasons why the run cannot start.
+	// Problems, if any, say why the run cannot start.
 	Problems []Problem `json:"problems,omitempty"`
 }
 
-// Find returns the tool of that name, the run's own or one that it may need besides, and whether there is one.
+// Find returns the tool of that name, the run's own or a descendant's, and whether there is one.
 func (p Pinned) Find(name string) (Tool, bool) {
 	if t, ok := p.Catalog.Find(name); ok {
 		return t, true
@@ -242,7 +258,7 @@ func (p Pinned) Find(name string) (Tool, bool) {
 	return Catalog{Tools: p.DescendantTools}.Find(name)
 }
 
-// Setup is the answer to SetupQuery: what a worker needs to know of a run besides its conversation.
+// Setup is the result of SetupQuery: what a worker needs to know of a run besides its conversation.
 type Setup struct {
 	Agent  *Agent         `json:"agent,omitempty"`
 	Pinned Packed[Pinned] `json:"pinned"`
@@ -256,51 +272,53 @@ type PinRequest struct {
 	Agent  *Agent   `json:"agent,omitempty"`
 	Plan   *Plan    `json:"plan,omitempty"`
 	Tools  []string `json:"tools"`
-	// Messages is the conversation so far where it is small: the process keeps it for the first model step.
+	// Messages is the conversation so far if it is small, which the process caches for the first
+	// model step.
 	Messages []Message `json:"messages,omitempty"`
 }
 
-// AdmitRequest asks for verdicts on calls that are ready to run together.
+// AdmissionRequest asks for decisions about calls that are ready to run together.
 type AdmissionRequest struct {
 	Calls []Call `json:"calls"`
 	// Run is the id of the first execution of the run's chain.
 	Run string `json:"run_id,omitempty"`
-	// Base is the task queue of the run's workflow; empty, as in runs begun by older versions, for calls without a Route.
+	// Base is the task queue of the run's workflow.
 	Base   string `json:"base,omitempty"`
 	Caller Caller `json:"caller,omitzero"`
-	// Tools are the pinned tools that the calls name; a call of a tool that is not among them is unknown.
+	// Tools are the pinned tools that the calls name; any other tool is unknown.
 	Tools []Tool `json:"tools"`
 	// Known are the names of all tools of the run, for near names.
 	Known []string `json:"known,omitempty"`
-	// AnyTool says that the caller may call whatever the catalog has, as a direct call may: near names come from there.
+	// AnyTool says that the caller may call every tool of the catalog, as a direct call may.
 	AnyTool bool `json:"any_tool,omitempty"`
 	Mode    Mode `json:"mode,omitempty"`
 	// Variables are the names of the run's variables, for tools that require some.
 	Variables []string `json:"variables,omitempty"`
 	// Allow is how many more calls the run's budget allows; nil is no limit.
 	Allow *int `json:"allow,omitempty"`
-	// Full, where set, says why the run's history has no room for the calls: all of them are refused.
+	// Full, if set, says why the run's history cannot take the calls, which are all refused.
 	Full string `json:"full,omitempty"`
-	// Depth is the run's own; sub-agents stand one below it.
+	// Depth is the run's depth; sub-agents are one deeper.
 	Depth int `json:"depth,omitempty"`
-	// Spent names the limit, tokens or cost, of which nothing is left for sub-agents; empty where there is.
+	// Spent names the limit, tokens or cost, of which nothing is left for sub-agents; empty if
+	// there is.
 	Spent string `json:"spent,omitempty"`
-	// Blocked are calls that failed in the same way so often that equal ones are refused.
+	// Blocked are calls that failed in the same way so often that equal calls are refused.
 	Blocked []Repeat `json:"blocked,omitempty"`
 	// DryRun withholds calls whose tools may change anything.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Hooks are those that run before the calls; Origin and Parent, what their calls have in common, are set where there are
-	// some.
+	// Hooks are those that run before the calls. Origin and Parent, which their calls share, are
+	// set if there are any.
 	Hooks  []Hook  `json:"hooks,omitempty"`
 	Origin *Origin `json:"origin,omitempty"`
 	Parent string  `json:"parent,omitempty"`
-	// Policies are the rules of the run's agent, and of those above it.
+	// Policies are the rules of the run's agent and of those above it.
 	Policies []PolicyRule `json:"policies,omitempty"`
-	// Facts are what policies can know of the run.
+	// Facts are the facts of the run for policies.
 	Facts RunFacts `json:"facts,omitzero"`
 }
 
-// ModelRequest is the input of a model step. It says which conversation to answer without containing it.
+// ModelRequest is the input of a model step. It identifies the conversation without containing it.
 type ModelRequest struct {
 	Run  string `json:"run_id"`
 	Turn int    `json:"turn"`
@@ -312,37 +330,37 @@ type ModelRequest struct {
 	New   []string `json:"new,omitempty"`
 	// Catalog is the digest of the run's pinned catalog.
 	Catalog string `json:"catalog,omitempty"`
-	// Limit, where set, names the limit that was reached: the step answers without tools.
+	// Limit, if set, is the limit that was reached: the step answers without tools.
 	Limit string `json:"limit,omitempty"`
-	// Compact, where set, has the step sum up a part of the conversation in place of answering it.
+	// Compact, if set, has the step summarise part of the conversation instead of answering it.
 	Compact *Compaction `json:"compact,omitempty"`
-	// Inline is set for a step that runs inline. Such a step's input is not encoded.
+	// Inline is set for an inline step, whose input is not encoded.
 	Inline *InlineStep `json:"-"`
 }
 
-// ModelResponse is the answer of a model step.
+// ModelResponse is the result of a model step.
 type ModelResponse struct {
-	// Message is the assistant's; without calls it is the final answer.
+	// Message is the assistant's message; without calls it is the final answer.
 	Message Message `json:"message"`
 	// Stop is why the model stopped: stop, tool_calls, length, refusal, content_filter.
 	Stop  Stop   `json:"stop,omitempty"`
 	Model string `json:"model,omitempty"`
 	Usage Usage  `json:"usage"`
-	// Estimated is how many tokens our own tokenizer counts of the request and the answer, where Usage is the provider's count; zero
-	// where it is ours, and where images were sent.
+	// Estimated is our own count of the tokens of request and answer, if Usage is the provider's
+	// count; zero otherwise, and if images were sent.
 	Estimated int `json:"estimated,omitempty"`
-	// Window is how many tokens the model reads at most, where that is known.
+	// Window is the size of the model's window in tokens, if known.
 	Window int `json:"window,omitempty"`
-	// Compacted is set on the answer to a Compaction. Message is then what stands for the messages that were summed up.
+	// Compacted is set on the result of a Compaction. Message is then the summary.
 	Compacted *Compacted `json:"compacted,omitempty"`
-	// Verdicts are those of the message's first calls, where an inline step has admitted them; all others are to come.
+	// Decisions are about the first calls of the message, if an inline step has admitted them.
 	Decisions []AdmissionDecision `json:"decisions,omitempty"`
 }
 
 // Stop is why a model stopped.
 type Stop string
 
-// The reasons a model stops for.
+// The reasons for which a model stops.
 const (
 	StopAnswer  Stop = "stop"
 	StopCalls   Stop = "tool_calls"
@@ -354,38 +372,40 @@ const (
 type Outcome string
 
 const (
-	// OutcomeAnswered: the agent gave its answer.
+	// OutcomeAnswered: the agent answered.
 	OutcomeAnswered Outcome = "answered"
 	// OutcomeCompleted: every call of a plan or a direct call ran.
 	OutcomeCompleted Outcome = "completed"
-	// OutcomeLimit: a limit was reached and the answer sums up what was known.
+	// OutcomeLimit: a limit was reached, and the answer summarises what was known.
 	OutcomeLimit Outcome = "limit_reached"
 	// OutcomeFailed: calls of a plan or a direct call failed.
 	OutcomeFailed Outcome = "failed"
-	// OutcomeCancelled: the run was cancelled. Only hooks are told this; such a run has no result.
+	// OutcomeCancelled: the run was cancelled. Only hooks see this outcome; such a run has no
+	// result.
 	OutcomeCancelled Outcome = "cancelled"
 )
 
-// RunResult is what a run returns.
+// RunResult is the result of a run.
 type RunResult struct {
 	Outcome Outcome `json:"outcome"`
 	Answer  string  `json:"answer,omitempty"`
-	// Stop is length where the model was cut off in its answer.
+	// Stop is length if the model's answer was cut off.
 	Stop Stop `json:"stop,omitempty"`
-	// Limit is the limit that was reached: turns, calls, tokens, cost, wall_time, repeats, or conversation (it is too long
-	// for the model, or to be carried on, and cannot be made shorter).
+	// Limit is the limit that was reached: turns, calls, tokens, cost, wall_time, repeats, or
+	// conversation (too long for the model or for continue-as-new, and not to be shortened).
 	Limit string `json:"limit,omitempty"`
-	// Output is a plan's or a direct call's result.
+	// Output is the result of a plan or a direct call.
 	Output json.RawMessage `json:"output,omitempty"`
 	// Failures are the failed calls of a plan or a direct call.
 	Failures []CallOutcome `json:"failures,omitempty"`
 	Usage    Usage         `json:"usage"`
-	// Undone tells, of a run that failed or was cancelled, what became of the undoing of its calls, in the order in which
-	// they were undone.
+	// Undone describes how the calls of a failed or cancelled run were undone, in the order of
+	// undoing.
 	Undone []Undone `json:"undone,omitempty"`
-	// Undo are, of a sub-agent's run that completed, the calls that undo what it did: its caller makes them if it has to.
+	// Undo are, for a sub-agent's run that completed, the calls that undo it; its caller makes them
+	// if necessary.
 	Undo *Packed[[]Call] `json:"undo,omitempty"`
-	// Labels are those that the run has seen, sorted.
+	// Labels are the labels the run has collected, sorted.
 	Labels []string `json:"labels,omitempty"`
 	// Checked is what the agent's checker said of the run; nil where it was not asked.
 	Checked *Checked `json:"checked,omitempty"`

@@ -2,14 +2,14 @@ package api
 
 import "encoding/json"
 
-// Script is what the scripted model plays: one step per turn, in order. Texts and arguments may refer to results of
-// earlier calls of the script as a plan does: ${id} or ${id.field.0}.
+// Script is the script of the scripted model: one step per turn, in order. Texts and arguments may
+// refer to results of earlier calls of the script, as in a plan: ${id} or ${id.field.0}.
 type Script struct {
 	Steps []ScriptStep `json:"steps"`
-	// Summary answers where a limit ends the run; by default the last tool results are listed.
+	// Summary is the answer at a limit; by default the last tool results are listed.
 	Summary string `json:"summary,omitempty"`
-	// Window is from how many tokens on a conversation is too long for the scripted model, which tells nobody of it
-	// beforehand; zero is any number.
+	// Window is the length at which a conversation overflows the scripted model, in tokens, without
+	// a warning in advance; zero is no limit.
 	Window int `json:"window,omitempty"`
 }
 
@@ -19,7 +19,7 @@ type ScriptStep struct {
 	Text   string       `json:"text,omitempty"`
 	Calls  []ScriptCall `json:"calls,omitempty"`
 	Answer string       `json:"answer,omitempty"`
-	// Delay is how long the step takes. Its text comes in pieces meanwhile, as a live model's does.
+	// Delay is how long the step takes. Its text is streamed in the meantime, as a live model's is.
 	Delay Duration `json:"delay,omitzero"`
 }
 
@@ -29,8 +29,9 @@ type ScriptCall struct {
 	ID        string          `json:"id,omitempty"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// ArgumentsText is sent as it is in place of Arguments, also if it is not JSON: for tests of what models do wrong.
+	// ArgumentsText is sent unchanged instead of Arguments, also if it is not JSON, for tests of
+	// malformed calls.
 	ArgumentsText string `json:"arguments_text,omitempty"`
-	// Repeat makes the call that many times at once; zero and one make it once.
+	// Repeat makes the call that many times at once; zero is once.
 	Repeat int `json:"repeat,omitempty"`
 }

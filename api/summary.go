@@ -17,11 +17,11 @@ const (
 	summaryLine  = 160
 )
 
-// Redacted stands in place of a sensitive value wherever values are shown.
+// Redacted replaces a sensitive value wherever values are shown.
 const Redacted = "***"
 
-// Summary describes a call in one line, such as `read_document path=docs/a.md`. Values of the sensitive parameters are
-// redacted, long ones shortened, line ends and control characters made visible.
+// Summary describes a call in one line, such as `read_document path=docs/a.md`. Values of sensitive
+// parameters are redacted, long values shortened, line ends and control characters made visible.
 func Summary(tool string, arguments json.RawMessage, sensitive []string) string {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(redact(arguments, sensitive), &object) != nil {
@@ -34,11 +34,11 @@ func Summary(tool string, arguments json.RawMessage, sensitive []string) string 
 	return Shorten(strings.Join(parts, " "), summaryLine)
 }
 
-// runLine bounds the line of a whole run, in characters.
+// runLine bounds the line about a run, in characters.
 const runLine = 90
 
-// RunSummary describes a run in one line, such as `agent librarian: which document …`: what it is, its name, and what it
-// was asked, if anything.
+// RunSummary describes a run in one line, such as `agent librarian: which document …`: its kind,
+// its name and its prompt, if any.
 func RunSummary(what, name, prompt string) string {
 	line := what + " " + name
 	if prompt != "" {
@@ -47,14 +47,14 @@ func RunSummary(what, name, prompt string) string {
 	return Shorten(line, runLine)
 }
 
-// redact returns the arguments with the values of the sensitive parameters replaced; arguments that are no object come
-// back unchanged if nothing is sensitive, and wholly redacted otherwise.
+// redact returns the arguments with the values of sensitive parameters replaced. Arguments that are
+// not an object are returned unchanged if nothing is sensitive, and redacted as a whole otherwise.
 func redact(arguments json.RawMessage, sensitive []string) json.RawMessage {
 	return Tool{Sensitive: sensitive}.Redact(arguments)
 }
 
-// Shorten returns text on one line, at most limit characters long, with … where something was left out. Characters that
-// would end the line, steer a terminal or turn the direction of writing become spaces.
+// Shorten returns text on one line of at most limit characters, with … where text was left out.
+// Line ends, terminal controls and direction marks become spaces.
 func Shorten(text string, limit int) string {
 	var b strings.Builder
 	for left := limit; left > 0 && text != ""; left-- {
@@ -71,7 +71,7 @@ func Shorten(text string, limit int) string {
 	return b.String()
 }
 
-// Thousands writes a number with a comma after every three digits.
+// Thousands formats a number with a comma after every three digits.
 func Thousands(n int) string {
 	digits := strconv.Itoa(n)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
@@ -80,7 +80,7 @@ func Thousands(n int) string {
 	return digits
 }
 
-// Plural writes how many there are of what a word names: 1 call, 1,200 calls, 2 retries.
+// Plural formats a count with its noun: 1 call, 1,200 calls, 2 retries.
 func Plural(n int, word string) string {
 	if n == 1 {
 		return "1 " + word
@@ -91,8 +91,8 @@ func Plural(n int, word string) string {
 	return Thousands(n) + " " + word + "s"
 }
 
-// ShortenLines returns the first lines of text, whole ones that take up no more than limit characters, and says how many more there
-// are. Of a first line that is longer it is the beginning. Each line is made harmless as Shorten does it.
+// ShortenLines returns the first whole lines of text within limit characters, and says how many
+// more there are. A longer first line is cut. Each line is made safe as in Shorten.
 func ShortenLines(text string, limit int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	var kept []string

@@ -5,28 +5,30 @@ import (
 	"fmt"
 )
 
-// Batch says how calls of one turn to a tool are made together (requirement G3): those whose other arguments are equal become one,
-// whose list has the elements of all of them. The output is a list too, with one element for each.
+// Batch declares how calls of one turn to a tool are batched (requirement G3): calls whose other
+// arguments are equal become one, whose list has the elements of all of them. The output is a list
+// with one element for each.
 type Batch struct {
 	// Argument is the parameter that holds the list.
 	Argument string `json:"argument"`
-	// Max is how many elements are made together at most; default 50.
+	// Max bounds the elements of one batch; default 50.
 	Max int `json:"max"`
 }
 
-// DefaultBatch is how many elements are made together where a toolspec does not say.
+// DefaultBatch is the default bound of a batch.
 const DefaultBatch = 50
 
-// Part is one of the calls that are made together.
+// Part is one of the batched calls.
 type Part struct {
-	// ID is the call's.
+	// ID is the id of the call.
 	ID string `json:"call_id"`
-	// Elements is how many of the list's elements are the call's, behind those of the parts before it.
+	// Elements is how many elements of the list belong to the call, after those of the parts before
+	// it.
 	Elements int `json:"elements"`
 }
 
-// Elements returns the list in a call's arguments, and the other arguments in a form that is the same for equal ones. The error
-// says that there is no such list.
+// Elements returns the list in a call's arguments, and the other arguments in a canonical form. The
+// error says that there is no such list.
 func (b Batch) Elements(arguments json.RawMessage) (list []any, others string, err error) {
 	value, err := DecodeJSON(arguments)
 	if err != nil {
@@ -58,7 +60,7 @@ func (b Batch) With(arguments json.RawMessage, list []any) (json.RawMessage, err
 	return EncodeJSON(object)
 }
 
-// PartOf returns what became of one of the calls that were made together; o is what became of all of them.
+// PartOf returns the outcome of one batched call; o is the outcome of the batch.
 func (o CallOutcome) PartOf(id string) CallOutcome {
 	own := CallOutcome{ID: id, Tool: o.Tool}
 	if o.Error != nil {

@@ -9,7 +9,8 @@ import (
 // Status says whether a tool may be called.
 type Status string
 
-// The states of a tool. A deprecated tool runs, with a note in its result; a disabled one does not.
+// The statuses of a tool. A deprecated tool runs, with a note in its result; a disabled one does
+// not.
 const (
 	StatusActive     Status = "active"
 	StatusDeprecated Status = "deprecated"
@@ -25,41 +26,42 @@ const (
 	AccessExclusive Access = "exclusive"
 )
 
-// Effect says what a second execution of the same call would do, and so whether one is allowed.
+// Effect says what a second execution of the same call does, and so whether it is allowed.
 type Effect string
 
 const (
-	// EffectRead changes nothing: repeat at will.
+	// EffectRead changes nothing and may be repeated.
 	EffectRead Effect = "read"
-	// EffectIdempotent changes something, but twice is as good as once.
+	// EffectIdempotent changes something, and a repetition changes nothing more.
 	EffectIdempotent Effect = "idempotent"
-	// EffectOnce must never be executed twice on its own account. It is the default, the safe one.
+	// EffectOnce must not be executed twice automatically. It is the default.
 	EffectOnce Effect = "once"
 )
 
-// Order is how calls of one turn that conflict are put in order.
+// Order is the order of conflicting calls of one turn.
 type Order string
 
 const (
-	// OrderAsCalled keeps the order in which the calls were made. It is the default.
+	// OrderAsCalled, the default, keeps the order in which the calls were made.
 	OrderAsCalled Order = "as_called"
 	// OrderParallelFirst runs the shared calls of a lane before its exclusive ones.
 	OrderParallelFirst Order = "parallel_first"
 )
 
-// Mode is how strictly arguments are read.
+// Mode is how strictly arguments are validated.
 type Mode string
 
 const (
-	// ModeStrict refuses arguments that the tool does not declare. It is the default.
+	// ModeStrict, the default, refuses arguments that the tool does not declare.
 	ModeStrict Mode = "strict"
-	// ModeLenient drops undeclared arguments and turns numeric and boolean strings into what is declared; both are noted.
+	// ModeLenient drops undeclared arguments and converts numeric and boolean strings to the
+	// declared type, with notes.
 	ModeLenient Mode = "lenient"
 )
 
-// Retry is a tool's retry policy. It applies to failures that another attempt may cure.
+// Retry is the retry policy of a tool, for failures that another attempt may cure.
 type Retry struct {
-	// MaxAttempts counts the first one too; default 3, and always 1 for a tool whose effect is once.
+	// MaxAttempts includes the first attempt; default 3, and always 1 for a tool with effect once.
 	MaxAttempts int `json:"max_attempts,omitempty"`
 	// InitialInterval is the wait before the second attempt; default 200ms.
 	InitialInterval Duration `json:"initial_interval,omitzero"`
@@ -69,55 +71,57 @@ type Retry struct {
 	MaxInterval Duration `json:"max_interval,omitzero"`
 }
 
-// Tool is what a run is pinned to: the facts of one toolspec that decisions need, and the whole spec for the workers
-// that execute it. It contains no secret, only names of secrets.
+// Tool is a pinned tool: the facts that decisions need, and the whole toolspec for the workers that
+// execute it. It has names of secrets, never their values.
 type Tool struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Digest identifies the spec's content; two specs with one digest are the same spec.
+	// Digest identifies the content of the toolspec.
 	Digest string `json:"digest"`
 	Status Status `json:"status,omitempty"`
-	// Kind is set where a run treats calls in another way than by one activity on the tool's lane: KindStateful,
-	// KindAgent, KindHuman.
+	// Kind is set if a call is not one activity on the tool's lane: KindStateful, KindAgent,
+	// KindHuman.
 	Kind   string `json:"kind,omitempty"`
 	Lane   string `json:"lane"`
 	Access Access `json:"access"`
 	Effect Effect `json:"effect"`
-	// Priority is that of calls whose run and plan name none; empty is normal.
+	// Priority is the default priority of its calls; empty is normal.
 	Priority Priority `json:"priority,omitempty"`
 	// Timeout bounds one attempt.
 	Timeout Duration `json:"timeout"`
-	// QueueTimeout bounds the wait for a worker; zero waits for as long as the run lasts.
+	// QueueTimeout bounds the wait for a worker; zero waits as long as the run lasts.
 	QueueTimeout Duration `json:"queue_timeout,omitzero"`
-	// Heartbeat is how long a worker may be silent during a call before it counts as lost.
+	// Heartbeat is how long a worker may be silent during a call before it is considered lost.
 	Heartbeat Duration `json:"heartbeat,omitzero"`
 	Retry     Retry    `json:"retry,omitzero"`
-	// AnswerWithin is how long a person may take over what a call asks; a call may last that much longer.
+	// AnswerWithin bounds the wait for a person's answer during a call, by which the call may last
+	// longer.
 	AnswerWithin Duration `json:"answer_within,omitzero"`
-	// OutputSchema is, of a human tool, the JSON Schema that an answer must fit; empty takes any JSON value.
+	// OutputSchema of a human tool is the JSON Schema of the answer; empty accepts any JSON value.
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	// OnLoss and IdleTimeout are for stateful tools.
 	OnLoss      OnLoss   `json:"on_loss,omitempty"`
 	IdleTimeout Duration `json:"idle_timeout,omitzero"`
-	// Batch says how calls of a turn are made together; nil where they are not.
+	// Batch declares how calls of a turn are batched; nil if they are not.
 	Batch *Batch `json:"batch,omitempty"`
-	// Undo is the call that undoes a call of the tool; nil for a tool that declares none.
+	// Undo declares the call that undoes a call of the tool; nil if there is none.
 	Undo *Undo `json:"undo,omitempty"`
-	// Verify is how to find out what became of a call whose outcome is unknown; nil for a tool that declares nothing.
+	// Verify declares how an unknown outcome is resolved; nil if it is not.
 	Verify *Verify `json:"verify,omitempty"`
-	// Emits are the labels that results carry, for policies.
+	// Emits are labels of the results, for policies.
 	Emits []string `json:"emits,omitempty"`
-	// Sensitive lists the parameters whose values are, or contain, what is never shown.
+	// Sensitive lists the parameters whose values are sensitive, or contain sensitive values.
 	Sensitive []string `json:"sensitive,omitempty"`
-	// Mask says which parts of the arguments are meant where that is not all of the parameters that Sensitive lists; see
-	// ArgumentMask. OutputMask says which parts of a result are never shown.
+	// Mask says which parts of those parameters are sensitive, if not all; see ArgumentMask.
+	// OutputMask says which parts of a result are sensitive.
 	Mask       *Mask `json:"mask,omitempty"`
 	OutputMask *Mask `json:"output_mask,omitempty"`
-	// Spec is the whole toolspec as JSON, in the form that package toolspecs reads back.
+	// Spec is the toolspec as JSON, in the form that package toolspecs decodes.
 	Spec json.RawMessage `json:"spec"`
 }
 
-// Catalog is the set of tools a run is pinned to, in the order the agent or plan names them.
+// Catalog is the set of tools a run is pinned to, in the order in which the agent or plan names
+// them.
 type Catalog struct {
 	// Digest identifies the whole set.
 	Digest string `json:"digest"`
@@ -142,10 +146,11 @@ func (c Catalog) Names() []string {
 	return names
 }
 
-// MaxToolName is the longest name of a tool that the models' function calling accepts.
+// MaxToolName is the longest tool name that models accept.
 const MaxToolName = 64
 
-// CheckToolName reports why name cannot name a tool: models accept letters, digits, _ and -, at most 64 of them.
+// CheckToolName returns why name is not a valid tool name: models accept letters, digits, _ and -,
+// at most 64.
 func CheckToolName(name string) error {
 	if name == "" {
 		return fmt.Errorf("the name is empty")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
@@ -215,6 +216,6 @@ func checkToolNames(doc *strictyaml.Document, path string, names, known []string
 
 func checkToolName(doc *strictyaml.Document, path, name string, known []string, complaint string) {
 	if known != nil && name != "" && !slices.Contains(known, name) {
-		doc.Report(path, complaint+" "+shorten(name), spelling.Hint(name, known))
+		doc.Report(path, complaint+" "+jsontext.Shorten(name), spelling.Hint(name, known))
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
@@ -69,7 +70,7 @@ func checkHookTools(doc *strictyaml.Document, at string, point api.HookPoint, na
 	}
 	for i, name := range names {
 		if !slices.Contains(tools, name) {
-			doc.Report(jsonpath.Index(at, i), "the agent has no tool "+shorten(name), spelling.Hint(name, tools))
+			doc.Report(jsonpath.Index(at, i), "the agent has no tool "+jsontext.Shorten(name), spelling.Hint(name, tools))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // Arguments reads the text of a call's arguments as its caller wrote it and returns them validated: compact JSON,
@@ -20,14 +21,14 @@ func (c *Compiled) Arguments(text string, mode api.Mode) (args json.RawMessage, 
 	if strings.TrimSpace(text) == "" {
 		text = "{}"
 	}
-	value, jsonErr := parseJSON(text)
+	value, jsonErr := jsontext.Parse(text)
 	if jsonErr != nil {
 		message := jsonErr.Error()
-		if jsonErr.rule == ruleJSON {
+		if jsonErr.Rule == jsontext.RuleSyntax {
 			message = "the arguments are not valid JSON: " + message
-			return nil, nil, []api.Problem{{Path: jsonpath.Root, Rule: ruleJSON, Message: message}}
+			return nil, nil, []api.Problem{{Path: jsonpath.Root, Rule: jsontext.RuleSyntax, Message: message}}
 		}
-		return nil, nil, []api.Problem{{Path: jsonErr.path(), Rule: jsonErr.rule, Message: message}}
+		return nil, nil, []api.Problem{{Path: jsonErr.Path(), Rule: jsonErr.Rule, Message: message}}
 	}
 	if _, ok := value.(map[string]any); !ok {
 		message := "the arguments must be an object, such as {}, not " + described(place{value: value, hidden: true})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 const searchSpec = `
@@ -244,11 +245,11 @@ func TestManyProblems(t *testing.T) {
 
 // CanonicalJSON gives equal values equal bytes and keeps every digit.
 func TestCanonicalJSON(t *testing.T) {
-	got, err := CanonicalJSON(" {\"b\" : [1.0, 12345678901234567890], \"a\":\"<\\u0041\\u2028\"}")
+	got, err := jsontext.Canonical(" {\"b\" : [1.0, 12345678901234567890], \"a\":\"<\\u0041\\u2028\"}")
 	if err != nil || string(got) != `{"a":"<A\u2028","b":[1.0,12345678901234567890]}` {
 		t.Errorf("got %s, %v", got, err)
 	}
-	if _, err := CanonicalJSON(`{"a":1,"a":2}`); err == nil {
+	if _, err := jsontext.Canonical(`{"a":1,"a":2}`); err == nil {
 		t.Error("a repeated key was accepted")
 	}
 }

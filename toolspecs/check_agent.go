@@ -7,6 +7,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
@@ -42,7 +43,7 @@ func (c *checker) shownToAgent(s Spec) {
 			c.add(jsonpath.Index("$.parameters", i)+".sensitive", hint, message)
 		}
 	}
-	if tree, err := parseOrdered(s.InputSchema); err == nil && shapeOfSchema(tree, "").hides() {
+	if tree, err := jsontext.ParseOrdered(s.InputSchema); err == nil && shapeOfSchema(tree, "").hides() {
 		c.addKey("$.input_schema", hint, message)
 	}
 }
@@ -120,7 +121,7 @@ func (f agentFile) checkModel(doc *strictyaml.Document) {
 	default:
 		if !slices.Contains(f.Tools, choice) {
 			known := append([]string{api.ChoiceAuto, api.ChoiceRequired, api.ChoiceNone}, f.Tools...)
-			doc.Report("$.model.tool_choice", "must be auto, required, none, or the name of a tool of the agent; it is "+shorten(choice), spelling.Hint(choice, known))
+			doc.Report("$.model.tool_choice", "must be auto, required, none, or the name of a tool of the agent; it is "+jsontext.Shorten(choice), spelling.Hint(choice, known))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
@@ -125,7 +126,7 @@ func (c *checker) stringByRun(s Spec, call callByRun, path, text string) {
 		c.placeholderByRun(s, path, p)
 	}
 	if api.Stray(text) {
-		c.add(path, hint, "%s has {{ without }}, or }} without {{", shorten(text))
+		c.add(path, hint, "%s has {{ without }}, or }} without {{", jsontext.Shorten(text))
 	}
 }
 
@@ -166,7 +167,7 @@ func (s Spec) outputShape() *shape {
 	if s.Output != nil {
 		return shapeOfParameter(*s.Output)
 	}
-	tree, err := parseOrdered(s.OutputSchema)
+	tree, err := jsontext.ParseOrdered(s.OutputSchema)
 	if s.OutputSchema == nil || err != nil {
 		return nil
 	}
@@ -175,7 +176,7 @@ func (s Spec) outputShape() *shape {
 
 // inputShape returns the shape of the arguments.
 func (s Spec) inputShape() *shape {
-	tree, err := parseOrdered(s.InputSchema)
+	tree, err := jsontext.ParseOrdered(s.InputSchema)
 	if s.InputSchema == nil || err != nil {
 		return shapeOfParameters(s.Parameters)
 	}
@@ -314,11 +315,11 @@ func (s Spec) requiredArguments() (names []string) {
 			names = append(names, p.Name)
 		}
 	}
-	tree, err := parseOrdered(s.InputSchema)
+	tree, err := jsontext.ParseOrdered(s.InputSchema)
 	if s.InputSchema == nil || err != nil {
 		return names
 	}
-	for _, name := range member[[]any](tree, "required") {
+	for _, name := range jsontext.Member[[]any](tree, "required") {
 		if text, ok := name.(string); ok {
 			names = append(names, text)
 		}

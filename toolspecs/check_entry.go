@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/spelling"
 )
@@ -90,7 +91,7 @@ func (c *checker) secrets(e Entry) {
 		path := jsonpath.Key("$.entry.secrets", name)
 		switch {
 		case !envName.MatchString(name):
-			c.addKey(path, "use letters, digits and _", "%s cannot name an environment variable", shorten(name))
+			c.addKey(path, "use letters, digits and _", "%s cannot name an environment variable", jsontext.Shorten(name))
 		case slices.Contains(ownVariables, name) || strings.HasPrefix(name, "SWITCHYARD_"):
 			c.addKey(path, "name another", "every program gets the variable %s from the worker", name)
 		case slices.Contains(e.Env, name):
@@ -129,7 +130,7 @@ func (c *checker) placeholders(path, element string, declared []string, program 
 		}
 	}
 	if rest := placeholder.ReplaceAllString(element, "…"); strings.Contains(rest, "{{") {
-		c.add(path, hintPlaceholder, "%s has {{ without }}", shorten(element))
+		c.add(path, hintPlaceholder, "%s has {{ without }}", jsontext.Shorten(element))
 	}
 }
 
@@ -142,11 +143,11 @@ func (s Spec) argumentNames() []string {
 	if s.InputSchema == nil {
 		return names
 	}
-	tree, err := parseOrdered(s.InputSchema)
+	tree, err := jsontext.ParseOrdered(s.InputSchema)
 	if err != nil {
 		return names
 	}
-	return append(names, member[*object](tree, "properties").names()...)
+	return append(names, jsontext.Member[*jsontext.Object](tree, "properties").Names()...)
 }
 
 const maxExitCode = 255

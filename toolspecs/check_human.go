@@ -23,7 +23,7 @@ func (c *checker) human(s Spec) {
 	}
 	schema := s.OutputSchema
 	if s.Output != nil {
-		schema = encode(schemaOfParameter(*s.Output).object)
+		schema = encode(schemaOfParameter(*s.Output))
 	}
 	if len(schema) > api.MaxQuestionSchema {
 		c.addKey("$.output", "ask for less", "the schema of the answer has %d bytes; at most %d are shown to people", len(schema), api.MaxQuestionSchema)

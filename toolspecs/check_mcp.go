@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // The connections that an MCP tool's calls may share.
@@ -60,7 +61,7 @@ func (c *checker) mcpProgram(e Entry) {
 func (c *checker) mcpOverHTTP(e Entry) {
 	c.address("$.entry.url", e.URL)
 	c.outbound(e, nil)
-	if headers, err := parseOrdered(e.Headers); err == nil {
+	if headers, err := jsontext.ParseOrdered(e.Headers); err == nil {
 		c.mcpHeaders(headers)
 	}
 	c.notWith(e.Dir != "", "dir", "argv", "remove it")
@@ -69,8 +70,8 @@ func (c *checker) mcpOverHTTP(e Entry) {
 }
 
 func (c *checker) mcpHeaders(headers any) {
-	names, _ := headers.(*object)
-	for _, name := range names.names() {
+	names, _ := headers.(*jsontext.Object)
+	for _, name := range names.Names() {
 		key := http.CanonicalHeaderKey(name)
 		if strings.HasPrefix(key, "Mcp-") || key == "Accept" || key == "Content-Type" {
 			c.addKey(jsonpath.Key("$.entry.headers", name), "remove it", "the header %s is the protocol's own", key)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
@@ -154,16 +155,16 @@ func (c *checker) templates(path string, raw json.RawMessage, declared []string)
 	if raw == nil {
 		return nil
 	}
-	tree, err := parseOrdered(raw)
-	members, ok := tree.(*object)
+	tree, err := jsontext.ParseOrdered(raw)
+	members, ok := tree.(*jsontext.Object)
 	if err != nil || !ok {
 		c.add(path, "write name: value", "this must be a mapping")
 		return nil
 	}
 	var list []template
-	for _, name := range members.keys {
+	for _, name := range members.Keys {
 		t := template{path: jsonpath.Key(path, name), name: name}
-		switch v := members.members[name].(type) {
+		switch v := members.Members[name].(type) {
 		case string:
 			t.text = v
 		case json.Number, bool:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 )
 
@@ -28,7 +29,7 @@ func (c *checker) parameters(path string, list []Parameter) {
 		case p.Name == "":
 			c.add(at, "write name: …", "the parameter has no name")
 		case !parameterName.MatchString(p.Name):
-			c.add(at+".name", "", "%s cannot name a parameter; models accept 1 to 64 letters, digits, _, - and .", shorten(p.Name))
+			c.add(at+".name", "", "%s cannot name a parameter; models accept 1 to 64 letters, digits, _, - and .", jsontext.Shorten(p.Name))
 		case taken && other == p.Name:
 			c.add(at+".name", "rename or remove one", "there is another parameter %q in this list", p.Name)
 		case taken:
@@ -198,14 +199,14 @@ func (c *checker) enum(path string, p Parameter) {
 
 // conform reports those values that break the rules of p, each at its place.
 func (c *checker) conform(place func(i int) string, hint, what string, p Parameter, values ...json.RawMessage) {
-	schema, err := compileSchema(encode(schemaOfParameter(p).object))
+	schema, err := compileSchema(encode(schemaOfParameter(p)))
 	if err != nil {
 		c.add(place(0), "", "the rules cannot be compiled: %v", err)
 		return
 	}
 	for i, raw := range values {
 		at := place(i)
-		value, jsonErr := parseJSON(string(raw))
+		value, jsonErr := jsontext.Parse(string(raw))
 		if jsonErr != nil {
 			c.add(at, hint, "the value is not usable JSON: %v", jsonErr)
 			continue

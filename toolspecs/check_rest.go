@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/extract"
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/templates"
 )
@@ -122,21 +123,13 @@ func (s Spec) argument(name string) (kind string, always bool) {
 			return p.Type, p.Required || p.Default != nil
 		}
 	}
-	tree, err := parseOrdered(s.InputSchema)
+	tree, err := jsontext.ParseOrdered(s.InputSchema)
 	if err != nil {
 		return "", false
 	}
-	schema := member[*object](member[*object](tree, "properties"), name)
-	_, always = schema.get("default")
-	return member[string](schema, "type"), always || slices.Contains(member[[]any](tree, "required"), any(name))
-}
-
-func (o *object) get(key string) (any, bool) {
-	if o == nil {
-		return nil, false
-	}
-	v, ok := o.members[key]
-	return v, ok
+	schema := jsontext.Member[*jsontext.Object](jsontext.Member[*jsontext.Object](tree, "properties"), name)
+	always = schema.Has("default")
+	return jsontext.Member[string](schema, "type"), always || slices.Contains(jsontext.Member[[]any](tree, "required"), any(name))
 }
 
 func (c *checker) body(e Entry, declared []string) {
@@ -150,7 +143,7 @@ func (c *checker) body(e Entry, declared []string) {
 	if e.Method == http.MethodGet || e.Method == http.MethodHead {
 		c.addKey(path, "put the values into query, or choose another method", "a request of the method %s has no body", e.Method)
 	}
-	tree, err := parseOrdered(e.Body)
+	tree, err := jsontext.ParseOrdered(e.Body)
 	if err != nil {
 		c.add(path, "", "the body is no JSON value")
 		return
@@ -162,7 +155,7 @@ func (c *checker) body(e Entry, declared []string) {
 func (c *checker) bodyForm(encoding string, tree any) {
 	text, isText := tree.(string)
 	_, lone := templates.Only(text)
-	_, isMapping := tree.(*object)
+	_, isMapping := tree.(*jsontext.Object)
 	switch {
 	case encoding == EncodingText && !isText:
 		c.add("$.entry.body", "write text, with {{args.name}} where an argument goes", "with encoding: text the body must be text")
@@ -179,16 +172,16 @@ func (c *checker) bodyTemplates(path string, tree any, declared []string) {
 		for i, e := range tree {
 			c.bodyTemplates(jsonpath.Index(path, i), e, declared)
 		}
-	case *object:
-		for _, name := range tree.keys {
+	case *jsontext.Object:
+		for _, name := range tree.Keys {
 			at := jsonpath.Key(path, name)
 			if placeholder.MatchString(name) {
 				c.addKey(at, "", "a name holds no placeholder")
 			}
-			if text, ok := tree.members[name].(string); ok && (template{name: name, text: text}).secret() {
+			if text, ok := tree.Members[name].(string); ok && (template{name: name, text: text}).secret() {
 				c.writtenSecret(at, "the field "+name)
 			}
-			c.bodyTemplates(at, tree.members[name], declared)
+			c.bodyTemplates(at, tree.Members[name], declared)
 		}
 	}
 }

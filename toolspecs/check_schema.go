@@ -8,21 +8,22 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // schema checks a JSON Schema that a spec gives in place of a list of parameters.
 func (c *checker) schema(path string, raw json.RawMessage, arguments bool) {
-	tree, jsonErr := parseOrdered(raw)
+	tree, jsonErr := jsontext.ParseOrdered(raw)
 	if jsonErr != nil {
 		c.add(path, "", "the schema is not usable JSON: %v", jsonErr)
 		return
 	}
-	o, ok := tree.(*object)
+	o, ok := tree.(*jsontext.Object)
 	if !ok {
 		c.add(path, "write type: object and properties", "a JSON Schema is a mapping here")
 		return
 	}
-	if t := o.members["type"]; arguments && t != typeObject {
+	if t := o.Members["type"]; arguments && t != typeObject {
 		c.add(jsonpath.Key(path, "type"), "", "arguments are an object, so the schema says type: object")
 	}
 	at := partOf(tree)
@@ -47,7 +48,7 @@ type subschemas func(pointer string) (*jsonschema.Schema, error)
 // partOf compiles parts of a schema by themselves: those that can be, where the whole cannot.
 func partOf(tree any) subschemas {
 	return func(pointer string) (*jsonschema.Schema, error) {
-		value, _ := pointedAt(tree, pointer)
+		value, _ := jsontext.At(tree, pointer)
 		part, err := compileSchema(encode(value))
 		if err != nil {
 			// What is wrong with it has been reported.
@@ -122,7 +123,7 @@ func (c *checker) schemaDefault(path string, at subschemas, s *shape) {
 
 // decodedPlain returns a JSON value with maps for objects, as validation wants it.
 func decodedPlain(raw json.RawMessage) any {
-	v, err := parseJSON(string(raw))
+	v, err := jsontext.Parse(string(raw))
 	if err != nil {
 		return nil
 	}

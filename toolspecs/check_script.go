@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // interpreter is a family of programs that run a text of their command line as a program. An argument within that text
@@ -51,7 +52,7 @@ func (c *checker) programs(argv []string) {
 			}
 			for _, at := range of.text(argv, i+1) {
 				if m := placeholder.FindString(argv[at]); m != "" {
-					c.add(jsonpath.Index("$.entry.argv", at), of.hint, "%s within a program that %s runs: an argument could be any program", m, shorten(name))
+					c.add(jsonpath.Index("$.entry.argv", at), of.hint, "%s within a program that %s runs: an argument could be any program", m, jsontext.Shorten(name))
 				}
 			}
 			return

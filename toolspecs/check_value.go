@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // CheckValue returns what is wrong with a JSON value by a JSON Schema, as an argument of that schema would be checked,
@@ -13,9 +14,9 @@ func CheckValue(schema, value json.RawMessage) ([]api.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, jsonErr := parseJSON(string(value))
+	v, jsonErr := jsontext.Parse(string(value))
 	if jsonErr != nil {
-		return []api.Problem{{Path: jsonErr.path(), Rule: jsonErr.rule, Message: jsonErr.Error()}}, nil
+		return []api.Problem{{Path: jsonErr.Path(), Rule: jsonErr.Rule, Message: jsonErr.Error()}}, nil
 	}
 	return checkValue(v, compiled.root, shapeOfSchema(decoded(schema), "")), nil
 }

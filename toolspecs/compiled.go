@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
@@ -94,10 +95,10 @@ func (c *checker) faults(s Spec) Faults {
 func (c *Compiled) compileInput() error {
 	raw := c.Spec.InputSchema
 	if raw == nil {
-		raw = encode(schemaOfParameters(c.Spec.Parameters, nil).object)
+		raw = encode(schemaOfParameters(c.Spec.Parameters, nil))
 		c.inputShape = shapeOfParameters(c.Spec.Parameters)
 	}
-	tidy, err := reordered(raw)
+	tidy, err := jsontext.Compact(raw)
 	if err != nil {
 		return err
 	}
@@ -121,13 +122,13 @@ func (c *Compiled) compileInput() error {
 func (c *Compiled) compileOutput() error {
 	raw := c.Spec.OutputSchema
 	if c.Spec.Output != nil {
-		raw = encode(schemaOfParameter(*c.Spec.Output).object)
+		raw = encode(schemaOfParameter(*c.Spec.Output))
 		c.outputShape = shapeOfParameter(*c.Spec.Output)
 	}
 	if raw == nil {
 		return nil
 	}
-	tidy, err := reordered(raw)
+	tidy, err := jsontext.Compact(raw)
 	if err != nil {
 		return err
 	}
@@ -221,4 +222,35 @@ func (c *Compiled) CheckOutput(value json.RawMessage) []api.Problem {
 		return nil
 	}
 	return (&Form{schema: c.output, shape: c.outputShape}).Check(value)
+}
+
+// canonicalSpec returns the JSON of a spec: fields in their declared order, keys within schemas and defaults as
+// written. Reading it and writing it again gives the same bytes.
+func canonicalSpec(s Spec) (json.RawMessage, error) {
+	data, err := api.EncodeJSON(s)
+	if err != nil {
+		return nil, err
+	}
+	return jsontext.Compact(data)
+}
+
+// digestOfSpec returns the digest of a spec whose JSON is data. How a long script is compressed differs between versions
+// of Go, so the script counts as it is.
+func digestOfSpec(s Spec, data json.RawMessage) (string, error) {
+	if s.Entry.Agent == nil || s.Entry.Agent.Model.Script == nil {
+		return api.Digest(data), nil
+	}
+	agent := *s.Entry.Agent
+	script := agent.Model.Script.Value
+	agent.Model.Script, s.Entry.Agent = nil, &agent
+	plain, err := canonicalSpec(s)
+	if err != nil {
+		return "", err
+	}
+	played, err := api.EncodeJSON(script)
+	if err != nil {
+		return "", err
+	}
+	played, err = jsontext.Compact(played)
+	return api.Digest(append(plain, played...)), err
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/test/cases"
 )
 
@@ -60,7 +61,7 @@ func runSchemaGroup(t *testing.T, draft, file string, g schemaGroup) int {
 	}
 	for _, c := range g.Tests {
 		name := file + "/" + g.Description + "/" + c.Description
-		value, jsonErr := parseJSON(string(c.Data))
+		value, jsonErr := jsontext.Parse(string(c.Data))
 		if jsonErr != nil {
 			t.Errorf("%s: %v", name, jsonErr)
 			continue

@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // What a toolspec says of the execution plans of its tool's calls.
@@ -90,18 +91,16 @@ func (c *Compiled) TakePlan(text string) (rest string, plan *api.ExecutionPlan, 
 	if !strings.Contains(text, api.PlanArgument) && !strings.Contains(text, `\u`) || !c.takesPlans() {
 		return text, nil, nil
 	}
-	value, jsonErr := parseOrdered([]byte(text))
-	arguments, ok := value.(*object)
+	value, jsonErr := jsontext.ParseOrdered([]byte(text))
+	arguments, ok := value.(*jsontext.Object)
 	if jsonErr != nil || !ok {
 		return text, nil, nil
 	}
-	given, ok := arguments.members[api.PlanArgument]
+	given, ok := arguments.Members[api.PlanArgument]
 	if !ok {
 		return text, nil, nil
 	}
-	arguments.keys = slices.DeleteFunc(arguments.keys, func(key string) bool { return key == api.PlanArgument })
-	var b bytes.Buffer
-	writeValue(&b, arguments, nil)
+	arguments.Delete(api.PlanArgument)
 	plan, problems = readPlan(given)
 	if len(problems) == 0 {
 		problems = c.limitsFor(plan)
@@ -109,7 +108,7 @@ func (c *Compiled) TakePlan(text string) (rest string, plan *api.ExecutionPlan, 
 	if len(problems) > 0 {
 		plan = nil
 	}
-	return b.String(), plan, problems
+	return string(jsontext.Encode(arguments, nil)), plan, problems
 }
 
 // takesPlans reports whether an argument of that name is an execution plan.
@@ -121,11 +120,9 @@ func (c *Compiled) takesPlans() bool {
 func (c *Compiled) NeedsPlan() bool { return c.Spec.ExecutionPlan == PlanRequired }
 
 func readPlan(given any) (*api.ExecutionPlan, []api.Problem) {
-	var b bytes.Buffer
-	b.WriteString(`{"` + api.PlanArgument + `":`)
-	writeValue(&b, given, nil)
-	b.WriteByte('}')
-	checked, _, problems := planForm().Arguments(b.String(), api.ModeStrict)
+	arguments := jsontext.NewObject()
+	arguments.Set(api.PlanArgument, given)
+	checked, _, problems := planForm().Arguments(string(jsontext.Encode(arguments, nil)), api.ModeStrict)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -146,7 +143,7 @@ func readPlan(given any) (*api.ExecutionPlan, []api.Problem) {
 	if text := args.Plan.Limits.Timeout; text != "" {
 		if err := plan.Limits.Timeout.UnmarshalText([]byte(text)); err != nil || plan.Limits.Timeout == 0 {
 			return nil, []api.Problem{{Path: planPath + ".limits.timeout", Rule: api.RuleType,
-				Message: fmt.Sprintf("%s is not how long something may take; write a number and a unit, such as 500ms, 30s or 2h", shorten(text))}}
+				Message: fmt.Sprintf("%s is not how long something may take; write a number and a unit, such as 500ms, 30s or 2h", jsontext.Shorten(text))}}
 		}
 	}
 	return &plan, nil
@@ -192,38 +189,36 @@ func (c *Compiled) compilePlan() error {
 	if c.Spec.ExecutionPlan != PlanRequired && c.Spec.ExecutionPlan != PlanOptional {
 		return nil
 	}
-	value, jsonErr := parseOrdered(c.inputJSON)
+	value, jsonErr := jsontext.ParseOrdered(c.inputJSON)
 	if jsonErr != nil {
 		return jsonErr
 	}
-	root, ok := value.(*object)
+	root, ok := value.(*jsontext.Object)
 	if !ok {
 		return fmt.Errorf("the arguments are no object that could hold an execution plan")
 	}
-	schema := orderedObject{root}
-	properties := member[*object](root, "properties")
+	schema := root
+	properties := jsontext.Member[*jsontext.Object](root, "properties")
 	if properties == nil {
-		properties = newObject().object
-		schema.set("properties", properties)
+		properties = jsontext.NewObject()
+		schema.Set("properties", properties)
 	}
-	orderedObject{properties}.set(api.PlanArgument, schemaOfParameter(planParameter()).object)
+	properties.Set(api.PlanArgument, schemaOfParameter(planParameter()))
 	if c.NeedsPlan() {
-		schema.require(api.PlanArgument)
+		require(schema, api.PlanArgument)
 	}
-	var b bytes.Buffer
-	writeValue(&b, root, nil)
-	c.modelJSON = b.Bytes()
+	c.modelJSON = jsontext.Encode(root, nil)
 	return nil
 }
 
 // require adds a name to those that an object's schema requires.
-func (o orderedObject) require(name string) {
-	required := member[[]any](o.object, "required")
+func require(o *jsontext.Object, name string) {
+	required := jsontext.Member[[]any](o, "required")
 	if required == nil {
-		o.set("required", []any{name})
+		o.Set("required", []any{name})
 		return
 	}
-	o.members["required"] = append(slices.Clone(required), name)
+	o.Members["required"] = append(slices.Clone(required), name)
 }
 
 // executionPlan checks what a spec says of execution plans.

@@ -7,6 +7,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // Form is what a person's answer must fit, or a tool's result.
@@ -30,9 +31,9 @@ func NewForm(schema json.RawMessage) (*Form, error) {
 
 // Check returns everything that is wrong with a value.
 func (f *Form) Check(value json.RawMessage) []api.Problem {
-	v, err := parseJSON(string(value))
+	v, err := jsontext.Parse(string(value))
 	if err != nil {
-		return []api.Problem{{Path: err.path(), Rule: err.rule, Message: "the result is not usable JSON: " + err.Error()}}
+		return []api.Problem{{Path: err.Path(), Rule: err.Rule, Message: "the result is not usable JSON: " + err.Error()}}
 	}
 	if f.schema == nil {
 		return nil

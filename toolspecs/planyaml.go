@@ -7,13 +7,14 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // PlanYAML writes a plan as a file that DecodePlan reads back.
 func PlanYAML(p api.Plan) ([]byte, error) {
 	data, err := api.EncodeJSON(p)
 	if err == nil {
-		data, err = reordered(data) // without escapes that YAML does not have
+		data, err = jsontext.Compact(data) // without escapes that YAML does not have
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the plan cannot be written: %w", err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // TestPlanYAML proves that a plan written as a file is read back as it was, whatever its texts look like, and is a file to be read:
@@ -26,8 +27,8 @@ func TestPlanYAML(t *testing.T) {
 		t.Fatalf("%v\n%s", err, data)
 	}
 	for i := range plan.Calls {
-		want, _ := CanonicalJSON(string(plan.Calls[i].Arguments))
-		got, _ := CanonicalJSON(string(back.Calls[i].Arguments))
+		want, _ := jsontext.Canonical(string(plan.Calls[i].Arguments))
+		got, _ := jsontext.Canonical(string(back.Calls[i].Arguments))
 		if string(got) != string(want) {
 			t.Errorf("arguments\n%s, want\n%s", got, want)
 		}

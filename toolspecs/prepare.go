@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 )
 
@@ -82,7 +83,7 @@ func (p *preparer) unknown(members map[string]any, s *shape) {
 	}
 	for _, k := range undeclared {
 		if other, twin := folded[foldKey(k)]; twin {
-			p.problem(ruleCase, jsonpath.Key(p.path(), k), fmt.Sprintf("%s and %s differ only by letter case; write the name exactly", shorten(k), shorten(other)))
+			p.problem(ruleCase, jsonpath.Key(p.path(), k), fmt.Sprintf("%s and %s differ only by letter case; write the name exactly", jsontext.Shorten(k), jsontext.Shorten(other)))
 			delete(members, k)
 			continue
 		}
@@ -100,9 +101,9 @@ func (p *preparer) undeclared(key string, s *shape) {
 		p.notes = append(p.notes, fmt.Sprintf("%s is not an argument of this tool and was dropped", path))
 		return
 	}
-	message := fmt.Sprintf("there is no argument %s", shorten(key))
+	message := fmt.Sprintf("there is no argument %s", jsontext.Shorten(key))
 	if len(p.steps) > 0 {
-		message = fmt.Sprintf("there is no property %s", shorten(key))
+		message = fmt.Sprintf("there is no property %s", jsontext.Shorten(key))
 	}
 	if hint := spelling.Hint(key, s.declared()); hint != "" {
 		message += "; " + hint
@@ -119,7 +120,7 @@ func (p *preparer) coerce(text string, s *shape) any {
 	if !ok {
 		return text
 	}
-	shown := fmt.Sprintf("%s was read as %v", shorten(text), v)
+	shown := fmt.Sprintf("%s was read as %v", jsontext.Shorten(text), v)
 	if s.hides() {
 		shown = "the text was read as the declared type"
 	}
@@ -131,7 +132,7 @@ func readAs(text string, s *shape) (any, bool) {
 	if s.allows(typeBoolean) && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")) {
 		return strings.EqualFold(text, "true"), true
 	}
-	v, err := parseJSON(text)
+	v, err := jsontext.Parse(text)
 	n, ok := v.(json.Number)
 	if err != nil || !ok {
 		return nil, false

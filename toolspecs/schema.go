@@ -6,27 +6,17 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
-	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// orderedObject builds a JSON object with its keys in the order of the calls.
-type orderedObject struct{ *object }
-
-func newObject() orderedObject { return orderedObject{&object{members: map[string]any{}}} }
-
-func (o orderedObject) set(key string, value any) {
-	o.keys = append(o.keys, key)
-	o.members[key] = value
-}
-
 // schemaOfParameters returns the JSON Schema of an object with these properties and no others.
-func schemaOfParameters(parameters []Parameter, alsoRequired []string) orderedObject {
-	s, properties := newObject(), newObject()
+func schemaOfParameters(parameters []Parameter, alsoRequired []string) *jsontext.Object {
+	s, properties := jsontext.NewObject(), jsontext.NewObject()
 	required := []any{}
 	for _, p := range parameters {
-		properties.set(p.Name, schemaOfParameter(p).object)
+		properties.Set(p.Name, schemaOfParameter(p))
 		if p.Required {
 			required = append(required, p.Name)
 		}
@@ -36,12 +26,12 @@ func schemaOfParameters(parameters []Parameter, alsoRequired []string) orderedOb
 			required = append(required, name)
 		}
 	}
-	s.set("type", typeObject)
-	s.set("properties", properties.object)
+	s.Set("type", typeObject)
+	s.Set("properties", properties)
 	if len(required) > 0 {
-		s.set("required", required)
+		s.Set("required", required)
 	}
-	s.set("additionalProperties", false)
+	s.Set("additionalProperties", false)
 	return s
 }
 
@@ -54,10 +44,10 @@ func containsValue(list []any, s string) bool {
 	return false
 }
 
-func schemaOfParameter(p Parameter) orderedObject {
+func schemaOfParameter(p Parameter) *jsontext.Object {
 	v := p.rules()
-	s := newObject()
-	s.set("type", p.Type)
+	s := jsontext.NewObject()
+	s.Set("type", p.Type)
 	if p.Type == typeObject && len(v.Properties) > 0 {
 		s = schemaOfParameters(v.Properties, v.Required)
 	} else if len(v.Required) > 0 {
@@ -65,52 +55,52 @@ func schemaOfParameter(p Parameter) orderedObject {
 		for i, name := range v.Required {
 			required[i] = name
 		}
-		s.set("required", required)
+		s.Set("required", required)
 	}
 	if p.Description != "" {
-		s.set("description", p.Description)
+		s.Set("description", p.Description)
 	}
 	if p.Default != nil {
-		s.set("default", decoded(p.Default))
+		s.Set("default", decoded(p.Default))
 	}
 	v.addTo(s)
 	return s
 }
 
 // addTo adds the rules that are keywords of JSON Schema.
-func (v Validation) addTo(s orderedObject) {
+func (v Validation) addTo(s *jsontext.Object) {
 	if v.Pattern != "" {
-		s.set("pattern", v.Pattern)
+		s.Set("pattern", v.Pattern)
 	}
 	if len(v.Enum) > 0 {
 		values := make([]any, len(v.Enum))
 		for i, e := range v.Enum {
 			values[i] = decoded(e)
 		}
-		s.set("enum", values)
+		s.Set("enum", values)
 	}
 	for _, r := range []struct {
 		keyword string
 		value   *int
 	}{{"minLength", v.MinLength}, {"maxLength", v.MaxLength}, {"minItems", v.MinItems}, {"maxItems", v.MaxItems}} {
 		if r.value != nil {
-			s.set(r.keyword, json.Number(fmt.Sprint(*r.value)))
+			s.Set(r.keyword, json.Number(fmt.Sprint(*r.value)))
 		}
 	}
 	if v.Min != nil {
-		s.set("minimum", *v.Min)
+		s.Set("minimum", *v.Min)
 	}
 	if v.Max != nil {
-		s.set("maximum", *v.Max)
+		s.Set("maximum", *v.Max)
 	}
 	if v.Items != nil {
-		s.set("items", schemaOfParameter(*v.Items).object)
+		s.Set("items", schemaOfParameter(*v.Items))
 	}
 }
 
 // decoded returns a raw JSON value as the parser makes it; nil where it is broken, which checks have reported.
 func decoded(raw json.RawMessage) any {
-	v, err := parseOrdered(raw)
+	v, err := jsontext.ParseOrdered(raw)
 	if err != nil {
 		return nil
 	}
@@ -139,7 +129,7 @@ func (noLoader) Load(string) (any, error) { return nil, errRemoteSchema }
 // compileSchema compiles a JSON Schema, by default of draft 2020-12. Patterns are Go's regular expressions, formats
 // are annotations in every draft, and nothing is read from files or networks.
 func compileSchema(raw json.RawMessage) (*compiledSchema, error) {
-	doc, jsonErr := parseJSON(string(raw))
+	doc, jsonErr := jsontext.Parse(string(raw))
 	if jsonErr != nil {
 		return nil, jsonErr
 	}
@@ -197,8 +187,4 @@ func dropFormatsIn(pointer reflect.Value, seen map[*jsonschema.Schema]bool) {
 			dropFormats(schema.Field(i), seen)
 		}
 	}
-}
-
-func escapePointer(key string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }

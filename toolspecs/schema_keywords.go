@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 )
 
@@ -74,8 +75,8 @@ type keywordChecker struct {
 }
 
 // keywords checks a schema and everything in it. One of another draft has other keywords and is left to the compiler.
-func (c *checker) keywords(path string, schema *object) {
-	if draft, given := schema.members["$schema"]; given && draft != draft2020 {
+func (c *checker) keywords(path string, schema *jsontext.Object) {
+	if draft, given := schema.Members["$schema"]; given && draft != draft2020 {
 		return
 	}
 	k := keywordChecker{checker: c, targets: targetsOf(schema)}
@@ -86,17 +87,17 @@ func (k keywordChecker) schema(path string, value any) {
 	if _, ok := value.(bool); ok {
 		return
 	}
-	schema, ok := value.(*object)
+	schema, ok := value.(*jsontext.Object)
 	if !ok {
 		k.add(path, "write a mapping such as {type: string}", "a schema is a mapping, or true or false, not %s", described(place{value: value}))
 		return
 	}
-	for _, name := range schema.keys {
+	for _, name := range schema.Keys {
 		at := jsonpath.Key(path, name)
 		form, known := forms[name]
 		switch {
 		case known:
-			k.value(form, name, at, schema.members[name])
+			k.value(form, name, at, schema.Members[name])
 		case !strings.HasPrefix(name, extension):
 			k.unknown(at, name)
 		}
@@ -260,22 +261,22 @@ func (k keywordChecker) list(name, path string, value any) {
 
 // named checks a mapping of names, or of patterns, to schemas or to lists of names.
 func (k keywordChecker) named(form, name, path string, value any) {
-	members, ok := value.(*object)
+	members, ok := value.(*jsontext.Object)
 	if !ok {
 		k.wrong(name, path, "a mapping", value)
 		return
 	}
-	for _, key := range members.keys {
+	for _, key := range members.Keys {
 		at := jsonpath.Key(path, key)
 		if form == formLists {
-			k.names(name, at, members.members[key])
+			k.names(name, at, members.Members[key])
 			continue
 		}
 		if form == formPatterns {
 			k.regex(at, key, k.addKey)
 		}
-		k.schema(at, members.members[key])
+		k.schema(at, members.Members[key])
 	}
 }
 
-func numberIn(schema *object, name string) *big.Rat { return rationalOf(schema.members[name]) }
+func numberIn(schema *jsontext.Object, name string) *big.Rat { return rationalOf(schema.Members[name]) }

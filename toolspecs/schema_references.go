@@ -6,21 +6,21 @@ import (
 	"math/big"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 )
 
 // referenceTargets are the places of a schema that a $ref may lead to.
 type referenceTargets struct {
-	root    *object
+	root    *jsontext.Object
 	anchors []string
 	// based schemas have an $id somewhere, by which references are resolved; that is left to the compiler.
 	based bool
 }
 
-func targetsOf(root *object) referenceTargets {
+func targetsOf(root *jsontext.Object) referenceTargets {
 	t := referenceTargets{root: root}
 	t.collect(root)
 	return t
@@ -32,15 +32,15 @@ func (t *referenceTargets) collect(value any) {
 		for _, e := range v {
 			t.collect(e)
 		}
-	case *object:
-		t.based = t.based || member[string](v, "$id") != ""
+	case *jsontext.Object:
+		t.based = t.based || jsontext.Member[string](v, "$id") != ""
 		for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
-			if anchor := member[string](v, keyword); anchor != "" {
+			if anchor := jsontext.Member[string](v, keyword); anchor != "" {
 				t.anchors = append(t.anchors, anchor)
 			}
 		}
-		for _, name := range v.keys {
-			t.collect(v.members[name])
+		for _, name := range v.Keys {
+			t.collect(v.Members[name])
 		}
 	}
 }
@@ -53,7 +53,7 @@ func (k keywordChecker) reference(path string, value any) {
 	}
 	fragment, local := strings.CutPrefix(ref, "#")
 	if !local {
-		k.add(path, "copy what it refers to into $defs, and write #/$defs/name", "a schema refers only to itself, not to %s", shorten(ref))
+		k.add(path, "copy what it refers to into $defs, and write #/$defs/name", "a schema refers only to itself, not to %s", jsontext.Shorten(ref))
 		return
 	}
 	if unescaped, err := url.PathUnescape(fragment); err == nil {
@@ -64,7 +64,7 @@ func (k keywordChecker) reference(path string, value any) {
 		if hint == "" {
 			hint = "add it under $defs"
 		}
-		k.add(path, hint, "there is nothing at %s in this schema", shorten(ref))
+		k.add(path, hint, "there is nothing at %s in this schema", jsontext.Shorten(ref))
 	}
 }
 
@@ -73,46 +73,16 @@ func (t referenceTargets) has(fragment string) bool {
 	if fragment != "" && fragment[0] != '/' {
 		return slices.Contains(t.anchors, fragment)
 	}
-	_, ok := pointedAt(t.root, fragment)
+	_, ok := jsontext.At(t.root, fragment)
 	return ok
-}
-
-// pointedAt returns what is at a JSON Pointer.
-func pointedAt(value any, pointer string) (any, bool) {
-	if pointer == "" {
-		return value, true
-	}
-	for token := range strings.SplitSeq(pointer[1:], "/") {
-		next, ok := memberAt(value, strings.NewReplacer("~1", "/", "~0", "~").Replace(token))
-		if !ok {
-			return nil, false
-		}
-		value = next
-	}
-	return value, true
-}
-
-func memberAt(value any, token string) (any, bool) {
-	switch v := value.(type) {
-	case *object:
-		next, ok := v.members[token]
-		return next, ok
-	case []any:
-		i, err := strconv.Atoi(token)
-		if err != nil || i < 0 || i >= len(v) {
-			return nil, false
-		}
-		return v[i], true
-	}
-	return nil, false
 }
 
 // definitions returns the references that could be meant.
 func (t referenceTargets) definitions() []string {
 	var refs []string
 	for _, group := range []string{"$defs", "definitions"} {
-		for _, name := range member[*object](t.root, group).names() {
-			refs = append(refs, fmt.Sprintf("#/%s/%s", group, escapePointer(name)))
+		for _, name := range jsontext.Member[*jsontext.Object](t.root, group).Names() {
+			refs = append(refs, fmt.Sprintf("#/%s/%s", group, jsontext.EscapePointer(name)))
 		}
 	}
 	for _, anchor := range t.anchors {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // Types of values, as toolspecs and JSON Schema name them.
@@ -169,28 +170,28 @@ var composite = []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not"
 // properties is closed where it declares properties, and at the root always; one that says something is taken by
 // its word. What is writeOnly is sensitive.
 func shapeOfSchema(schema any, pointer string) *shape {
-	o, ok := schema.(*object)
+	o, ok := schema.(*jsontext.Object)
 	if !ok {
 		return nil
 	}
 	s := &shape{types: typesOf(o), pointer: pointer}
-	if value, ok := o.members["default"]; ok {
+	if value, ok := o.Members["default"]; ok {
 		s.value = encode(value)
 	}
-	properties := member[*object](o, "properties")
-	for _, name := range properties.names() {
-		s.add(name, shapeOfSchema(properties.members[name], pointer+"/properties/"+escapePointer(name)))
+	properties := jsontext.Member[*jsontext.Object](o, "properties")
+	for _, name := range properties.Names() {
+		s.add(name, shapeOfSchema(properties.Members[name], pointer+"/properties/"+jsontext.EscapePointer(name)))
 	}
-	s.items = shapeOfSchema(o.members["items"], pointer+"/items")
+	s.items = shapeOfSchema(o.Members["items"], pointer+"/items")
 	s.closed = isClosed(o, pointer == "")
-	required := member[[]any](o, "required")
+	required := jsontext.Member[[]any](o, "required")
 	for _, p := range s.properties {
 		if p.shape != nil && slices.Contains(required, any(p.name)) {
 			// The caller must give it, so that its default never stands in.
 			p.shape.value = nil
 		}
 	}
-	if member[bool](o, "writeOnly") || hidesElsewhere(o) {
+	if jsontext.Member[bool](o, "writeOnly") || hidesElsewhere(o) {
 		s.hide()
 	}
 	return s
@@ -198,9 +199,9 @@ func shapeOfSchema(schema any, pointer string) *shape {
 
 // hidesElsewhere reports whether something is write-only where a shape does not reach: then all of the value is
 // treated so.
-func hidesElsewhere(o *object) bool {
-	for _, k := range o.keys {
-		if k != "properties" && k != "items" && writeOnlyIn(o.members[k]) {
+func hidesElsewhere(o *jsontext.Object) bool {
+	for _, k := range o.Keys {
+		if k != "properties" && k != "items" && writeOnlyIn(o.Members[k]) {
 			return true
 		}
 	}
@@ -211,27 +212,27 @@ func writeOnlyIn(v any) bool {
 	switch v := v.(type) {
 	case []any:
 		return slices.ContainsFunc(v, writeOnlyIn)
-	case *object:
-		return member[bool](v, "writeOnly") || slices.ContainsFunc(v.keys, func(k string) bool { return writeOnlyIn(v.members[k]) })
+	case *jsontext.Object:
+		return jsontext.Member[bool](v, "writeOnly") || slices.ContainsFunc(v.Keys, func(k string) bool { return writeOnlyIn(v.Members[k]) })
 	}
 	return false
 }
 
-func isClosed(o *object, root bool) bool {
+func isClosed(o *jsontext.Object, root bool) bool {
 	for _, k := range composite {
-		if _, ok := o.members[k]; ok {
+		if _, ok := o.Members[k]; ok {
 			return false
 		}
 	}
-	if additional, ok := o.members["additionalProperties"]; ok {
+	if additional, ok := o.Members["additionalProperties"]; ok {
 		return additional == false
 	}
-	_, declares := o.members["properties"]
+	_, declares := o.Members["properties"]
 	return declares || root
 }
 
-func typesOf(o *object) []string {
-	switch t := o.members["type"].(type) {
+func typesOf(o *jsontext.Object) []string {
+	switch t := o.Members["type"].(type) {
 	case string:
 		return []string{t}
 	case []any:
@@ -244,4 +245,59 @@ func typesOf(o *object) []string {
 		return types
 	}
 	return nil
+}
+
+// order returns the keys of an object: declared ones first, as declared, then the others sorted.
+func (s *shape) order(members map[string]any) []string {
+	keys := make([]string, 0, len(members))
+	if s != nil {
+		for _, p := range s.properties {
+			if _, ok := members[p.name]; ok {
+				keys = append(keys, p.name)
+			}
+		}
+	}
+	if len(keys) == len(members) {
+		return keys
+	}
+	return append(keys, s.others(members)...)
+}
+
+// others returns the keys that are not declared, sorted.
+func (s *shape) others(members map[string]any) []string {
+	var keys []string
+	for k := range members {
+		if !s.has(k) {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Order implements jsontext.Layout: declared keys first, as declared, then the others sorted.
+func (s *shape) Order(members map[string]any) []string { return s.order(members) }
+
+// Member implements jsontext.Layout.
+func (s *shape) Member(key string) jsontext.Layout {
+	if p := s.property(key); p != nil {
+		return p
+	}
+	return nil
+}
+
+// Element implements jsontext.Layout.
+func (s *shape) Element() jsontext.Layout {
+	if i := s.item(); i != nil {
+		return i
+	}
+	return nil
+}
+
+// render returns a value as compact JSON, its keys in the order of the shape.
+func render(v any, s *shape) json.RawMessage {
+	if s == nil {
+		return jsontext.Encode(v, nil)
+	}
+	return jsontext.Encode(v, s)
 }

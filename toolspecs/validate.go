@@ -1,33 +1,29 @@
 package toolspecs
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 )
 
 // Rules that problems name, besides those of toolspecs themselves (pattern, min_length, enum, …) and keywords of JSON
 // Schema that toolspecs have no word for.
 const (
-	ruleJSON      = "json"
-	ruleDuplicate = "duplicate"
-	ruleCase      = "case"
-	ruleUnknown   = "unknown"
-	ruleMore      = "more"
+	ruleCase    = "case"
+	ruleUnknown = "unknown"
+	ruleMore    = "more"
 )
 
 // maxProblems bounds the problems of one value; what a model is told must fit into its window.
@@ -81,17 +77,17 @@ func (t *translator) error(e *jsonschema.ValidationError) {
 	case *kind.Required:
 		t.missing(e, k.Missing, "is required")
 	case *kind.Dependency:
-		t.missing(e, k.Missing, "is required because "+shorten(k.Prop)+" is given")
+		t.missing(e, k.Missing, "is required because "+jsontext.Shorten(k.Prop)+" is given")
 	case *kind.DependentRequired:
-		t.missing(e, k.Missing, "is required because "+shorten(k.Prop)+" is given")
+		t.missing(e, k.Missing, "is required because "+jsontext.Shorten(k.Prop)+" is given")
 	case *kind.AdditionalProperties:
 		at := t.locate(e.InstanceLocation)
 		for _, name := range k.Properties {
-			t.add(jsonpath.Key(at.path, name), ruleUnknown, "there is no property "+shorten(name))
+			t.add(jsonpath.Key(at.path, name), ruleUnknown, "there is no property "+jsontext.Shorten(name))
 		}
 	case *kind.PropertyNames:
 		// The library overwrites the location of this error with that of a later one.
-		t.add(jsonpath.Root, "propertyNames", "the property name "+shorten(k.Property)+" is not allowed where it stands: "+reasonOf(e, k.Property))
+		t.add(jsonpath.Root, "propertyNames", "the property name "+jsontext.Shorten(k.Property)+" is not allowed where it stands: "+reasonOf(e, k.Property))
 	case *kind.Contains, *kind.MinContains, *kind.MaxContains:
 		t.leaf(e)
 	default:
@@ -135,7 +131,7 @@ func (t *translator) missing(e *jsonschema.ValidationError, names []string, why 
 		if s := at.shape.property(name); s != nil && len(s.types) > 0 {
 			what = " (" + strings.Join(s.types, " or ") + ")"
 		}
-		t.add(jsonpath.Key(at.path, name), api.RuleRequired, shorten(name)+" "+why+what)
+		t.add(jsonpath.Key(at.path, name), api.RuleRequired, jsontext.Shorten(name)+" "+why+what)
 	}
 }
 
@@ -207,29 +203,7 @@ func (p place) shown() string {
 	if p.hides() {
 		return "the value"
 	}
-	return shorten(p.value)
-}
-
-// maxShown bounds how much of a value a message repeats, in characters.
-const maxShown = 60
-
-// shorten returns a value as JSON, cut where it is long.
-func shorten(v any) string {
-	if s, ok := v.(string); ok && len(s) > 8*maxShown {
-		v = s[:8*maxShown]
-	}
-	text := strings.ToValidUTF8(string(render(v, nil)), "")
-	if utf8.RuneCountInString(text) <= maxShown {
-		return text
-	}
-	return string([]rune(text)[:maxShown-1]) + "…"
-}
-
-// render returns a value as compact JSON.
-func render(v any, s *shape) json.RawMessage {
-	var b bytes.Buffer
-	writeValue(&b, v, s)
-	return b.Bytes()
+	return jsontext.Shorten(p.value)
 }
 
 // explain returns the rule, in the words of toolspecs where they have one, and what a model should know of its breach.
@@ -240,7 +214,7 @@ func explain(k jsonschema.ErrorKind, at place) (rule, text string) {
 	case *kind.Enum:
 		return "enum", enumMessage(k, at)
 	case *kind.Const:
-		return "const", fmt.Sprintf("must be %s, not %s", shorten(k.Want), at.shown())
+		return "const", fmt.Sprintf("must be %s, not %s", jsontext.Shorten(k.Want), at.shown())
 	case *kind.Pattern:
 		return "pattern", fmt.Sprintf("%s does not match the pattern %s", at.shown(), k.Want)
 	case *kind.Format:
@@ -306,7 +280,7 @@ func enumMessage(k *kind.Enum, at place) string {
 	const most = 20
 	words, texts := []string{}, []string{}
 	for _, w := range k.Want[:min(len(k.Want), most)] {
-		words = append(words, shorten(w))
+		words = append(words, jsontext.Shorten(w))
 	}
 	for _, w := range k.Want {
 		if s, ok := w.(string); ok {
@@ -344,7 +318,7 @@ func described(at place) string {
 	switch at.value.(type) {
 	case nil:
 		return "null"
-	case map[string]any, *object:
+	case map[string]any, *jsontext.Object:
 		return "an object"
 	case []any:
 		return "an array"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
 // Tool is a tool as its server lists it. Its schemas are whatever JSON the server sent, keys sorted; they need not be
@@ -46,7 +46,7 @@ func canonical(schema any) json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	if tidy, err := toolspecs.CanonicalJSON(string(data)); err == nil {
+	if tidy, err := jsontext.Canonical(string(data)); err == nil {
 		return tidy
 	}
 	return data

@@ -1,4 +1,4 @@
-package toolspecs
+package jsontext
 
 import (
 	"fmt"
@@ -18,51 +18,103 @@ const (
 	maxExponent = 1000
 )
 
+// Rules that a SyntaxError names.
+const (
+	RuleSyntax    = "json"
+	RuleDuplicate = "duplicate"
+)
+
 // object is a JSON object that remembers the order of its keys.
-type object struct {
-	keys    []string
-	members map[string]any
+type Object struct {
+	Keys    []string
+	Members map[string]any
 }
 
-func (o *object) names() []string {
+// newObject returns an empty object.
+func NewObject() *Object { return &Object{Members: map[string]any{}} }
+
+// set gives a member a value. A new key comes last; another value for a key keeps its place.
+func (o *Object) Set(key string, value any) {
+	if _, again := o.Members[key]; !again {
+		o.Keys = append(o.Keys, key)
+	}
+	o.Members[key] = value
+}
+
+// get returns the value of a member; nil where there is none.
+func (o *Object) Get(key string) any {
 	if o == nil {
 		return nil
 	}
-	return o.keys
+	return o.Members[key]
+}
+
+// has reports whether there is a member with the key.
+func (o *Object) Has(key string) bool {
+	if o == nil {
+		return false
+	}
+	_, ok := o.Members[key]
+	return ok
+}
+
+// drop removes a member.
+func (o *Object) Delete(key string) {
+	if o.Has(key) {
+		delete(o.Members, key)
+		o.Keys = slices.DeleteFunc(o.Keys, func(k string) bool { return k == key })
+	}
+}
+
+// copied returns a copy whose members can be changed without changing those of o.
+func (o *Object) Copy() *Object {
+	c := NewObject()
+	for _, key := range o.Names() {
+		c.Set(key, o.Members[key])
+	}
+	return c
+}
+
+// names returns the keys in order. A nil object has none.
+func (o *Object) Names() []string {
+	if o == nil {
+		return nil
+	}
+	return o.Keys
 }
 
 // member returns a member of v if v is an object that has it with type T; else the zero value.
-func member[T any](v any, key string) T {
+func Member[T any](v any, key string) T {
 	var none T
-	o, ok := v.(*object)
+	o, ok := v.(*Object)
 	if !ok || o == nil {
 		return none
 	}
-	if m, ok := o.members[key].(T); ok {
+	if m, ok := o.Members[key].(T); ok {
 		return m
 	}
 	return none
 }
 
 // jsonError says what is wrong with a JSON text, at which byte (from 0) and at which path.
-type jsonError struct {
+type SyntaxError struct {
 	at      int
 	message string
-	rule    string
+	Rule    string
 	// steps lead to the place, the last one first.
 	steps []jsonpath.Step
 }
 
-func (e *jsonError) Error() string { return fmt.Sprintf("%s, at byte %d", e.message, e.at) }
+func (e *SyntaxError) Error() string { return fmt.Sprintf("%s, at byte %d", e.message, e.at) }
 
-func (e *jsonError) path() string {
+func (e *SyntaxError) Path() string {
 	slices.Reverse(e.steps)
 	return jsonpath.Join(e.steps)
 }
 
 // jsonParser reads one JSON text. It is stricter than encoding/json where that would change or lose something: repeated
 // keys, invalid UTF-8 and lone surrogates are errors.
-type jsonParser struct {
+type parser struct {
 	text  string
 	pos   int
 	depth int
@@ -71,18 +123,18 @@ type jsonParser struct {
 }
 
 // parseJSON returns the value of a text as encoding/json decodes it into any, with json.Number for numbers.
-func parseJSON(text string) (any, *jsonError) {
-	p := jsonParser{text: text}
+func Parse(text string) (any, *SyntaxError) {
+	p := parser{text: text}
 	return p.document()
 }
 
 // parseOrdered is parseJSON with objects as *object.
-func parseOrdered(data []byte) (any, *jsonError) {
-	p := jsonParser{text: string(data), ordered: true}
+func ParseOrdered(data []byte) (any, *SyntaxError) {
+	p := parser{text: string(data), ordered: true}
 	return p.document()
 }
 
-func (p *jsonParser) document() (any, *jsonError) {
+func (p *parser) document() (any, *SyntaxError) {
 	if !utf8.ValidString(p.text) {
 		for i, r := range p.text {
 			if _, size := utf8.DecodeRuneInString(p.text[i:]); r == utf8.RuneError && size == 1 {
@@ -101,12 +153,12 @@ func (p *jsonParser) document() (any, *jsonError) {
 	return v, nil
 }
 
-func (p *jsonParser) fail(message string) *jsonError {
-	return &jsonError{at: p.pos, message: message, rule: ruleJSON}
+func (p *parser) fail(message string) *SyntaxError {
+	return &SyntaxError{at: p.pos, message: message, Rule: RuleSyntax}
 }
 
 // found describes the next character.
-func (p *jsonParser) found() string {
+func (p *parser) found() string {
 	if p.pos >= len(p.text) {
 		return "the end of the text"
 	}
@@ -114,7 +166,7 @@ func (p *jsonParser) found() string {
 	return strconv.QuoteRune(r)
 }
 
-func (p *jsonParser) space() {
+func (p *parser) space() {
 	for p.pos < len(p.text) {
 		switch p.text[p.pos] {
 		case ' ', '\t', '\n', '\r':
@@ -126,7 +178,7 @@ func (p *jsonParser) space() {
 }
 
 // next returns the next byte after white space, 0 at the end.
-func (p *jsonParser) next() byte {
+func (p *parser) next() byte {
 	p.space()
 	if p.pos >= len(p.text) {
 		return 0
@@ -134,7 +186,7 @@ func (p *jsonParser) next() byte {
 	return p.text[p.pos]
 }
 
-func (p *jsonParser) value() (any, *jsonError) {
+func (p *parser) value() (any, *SyntaxError) {
 	switch p.next() {
 	case '{':
 		return p.nested(p.object)
@@ -153,7 +205,7 @@ func (p *jsonParser) value() (any, *jsonError) {
 	}
 }
 
-func (p *jsonParser) word(word string, v any) (any, *jsonError) {
+func (p *parser) word(word string, v any) (any, *SyntaxError) {
 	if !strings.HasPrefix(p.text[p.pos:], word) {
 		return nil, p.fail("a JSON value was expected; true, false and null are the only words")
 	}
@@ -161,7 +213,7 @@ func (p *jsonParser) word(word string, v any) (any, *jsonError) {
 	return v, nil
 }
 
-func (p *jsonParser) nested(read func() (any, *jsonError)) (any, *jsonError) {
+func (p *parser) nested(read func() (any, *SyntaxError)) (any, *SyntaxError) {
 	p.depth++
 	if p.depth > maxNesting {
 		return nil, p.fail(fmt.Sprintf("the values nest more than %d deep", maxNesting))
@@ -172,7 +224,7 @@ func (p *jsonParser) nested(read func() (any, *jsonError)) (any, *jsonError) {
 	return v, err
 }
 
-func (p *jsonParser) array() (any, *jsonError) {
+func (p *parser) array() (any, *SyntaxError) {
 	list := []any{}
 	if p.next() == ']' {
 		p.pos++
@@ -192,7 +244,7 @@ func (p *jsonParser) array() (any, *jsonError) {
 }
 
 // separator reads a comma, or the closing byte, and reports whether it was that.
-func (p *jsonParser) separator(closing byte) (bool, *jsonError) {
+func (p *parser) separator(closing byte) (bool, *SyntaxError) {
 	switch p.next() {
 	case ',':
 		p.pos++
@@ -204,7 +256,7 @@ func (p *jsonParser) separator(closing byte) (bool, *jsonError) {
 	return false, p.fail(fmt.Sprintf("',' or %q was expected, not %s", closing, p.found()))
 }
 
-func (p *jsonParser) object() (any, *jsonError) {
+func (p *parser) object() (any, *SyntaxError) {
 	members := map[string]any{}
 	var keys []string
 	for done := p.next() == '}'; !done; {
@@ -229,13 +281,13 @@ func (p *jsonParser) object() (any, *jsonError) {
 		p.pos++
 	}
 	if p.ordered {
-		return &object{keys: keys, members: members}, nil
+		return &Object{Keys: keys, Members: members}, nil
 	}
 	return members, nil
 }
 
 // key reads a key that members does not have yet, and the colon after it.
-func (p *jsonParser) key(members map[string]any) (string, *jsonError) {
+func (p *parser) key(members map[string]any) (string, *SyntaxError) {
 	if p.next() != '"' {
 		return "", p.fail("a key in double quotes was expected, not " + p.found())
 	}
@@ -245,7 +297,7 @@ func (p *jsonParser) key(members map[string]any) (string, *jsonError) {
 		return "", err
 	}
 	if _, twice := members[key]; twice {
-		return "", &jsonError{at: start, message: fmt.Sprintf("the key %s is given twice", shorten(key)), rule: ruleDuplicate,
+		return "", &SyntaxError{at: start, message: fmt.Sprintf("the key %s is given twice", Shorten(key)), Rule: RuleDuplicate,
 			steps: []jsonpath.Step{{Key: key, Index: -1}}}
 	}
 	if p.next() != ':' {

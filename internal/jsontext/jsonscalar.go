@@ -1,4 +1,4 @@
-package toolspecs
+package jsontext
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-func (p *jsonParser) string() (string, *jsonError) {
+func (p *parser) string() (string, *SyntaxError) {
 	p.pos++
 	rest := p.text[p.pos:]
 	end := strings.IndexAny(rest, `"\`)
@@ -51,7 +51,7 @@ func hasControl(s string) bool {
 var escapes = map[byte]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // escape reads one escape sequence, or the two that make a surrogate pair.
-func (p *jsonParser) escape() (rune, *jsonError) {
+func (p *parser) escape() (rune, *SyntaxError) {
 	if p.pos+1 >= len(p.text) {
 		return 0, p.fail("a string is not closed")
 	}
@@ -77,7 +77,7 @@ func (p *jsonParser) escape() (rune, *jsonError) {
 }
 
 // hex reads \uXXXX at a position.
-func (p *jsonParser) hex(at int) (rune, bool) {
+func (p *parser) hex(at int) (rune, bool) {
 	if at+6 > len(p.text) || p.text[at] != '\\' || p.text[at+1] != 'u' {
 		return 0, false
 	}
@@ -85,7 +85,7 @@ func (p *jsonParser) hex(at int) (rune, bool) {
 	return rune(v), err == nil
 }
 
-func (p *jsonParser) number() (any, *jsonError) {
+func (p *parser) number() (any, *SyntaxError) {
 	start := p.pos
 	whole, err := p.whole()
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *jsonParser) number() (any, *jsonError) {
 }
 
 // whole reads the part of a number before the decimal point.
-func (p *jsonParser) whole() (string, *jsonError) {
+func (p *parser) whole() (string, *SyntaxError) {
 	if p.pos >= len(p.text) || strings.IndexByte("-0123456789", p.text[p.pos]) < 0 {
 		return "", p.fail("a JSON value was expected, not " + p.found())
 	}
@@ -119,7 +119,7 @@ func (p *jsonParser) whole() (string, *jsonError) {
 	return digits, nil
 }
 
-func (p *jsonParser) digits() string {
+func (p *parser) digits() string {
 	start := p.pos
 	for p.pos < len(p.text) && p.text[p.pos] >= '0' && p.text[p.pos] <= '9' {
 		p.pos++
@@ -127,7 +127,7 @@ func (p *jsonParser) digits() string {
 	return p.text[start:p.pos]
 }
 
-func (p *jsonParser) fraction() (string, *jsonError) {
+func (p *parser) fraction() (string, *SyntaxError) {
 	if p.pos >= len(p.text) || p.text[p.pos] != '.' {
 		return "", nil
 	}
@@ -139,7 +139,7 @@ func (p *jsonParser) fraction() (string, *jsonError) {
 	return digits, nil
 }
 
-func (p *jsonParser) exponent() *jsonError {
+func (p *parser) exponent() *SyntaxError {
 	if p.pos >= len(p.text) || p.text[p.pos]|0x20 != 'e' {
 		return nil
 	}

@@ -1,0 +1,133 @@
+package jsontext
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// CanonicalJSON returns a JSON text without white space, keys sorted, strings escaped no more than needed and every
+// digit of its numbers kept: two texts of the same value give the same bytes. Texts that Arguments would refuse as
+// JSON are an error.
+func Canonical(text string) (json.RawMessage, error) {
+	v, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return Encode(v, nil), nil
+}
+
+// Layout says in which order the members of objects are written. A nil Layout sorts them by key.
+type Layout interface {
+	// Order returns all keys of an object, in order.
+	Order(members map[string]any) []string
+	// Member returns the layout of the member with the key, Element that of an array's elements.
+	Member(key string) Layout
+	Element() Layout
+}
+
+func order(l Layout, members map[string]any) []string {
+	if l == nil {
+		return slices.Sorted(maps.Keys(members))
+	}
+	return l.Order(members)
+}
+
+func memberLayout(l Layout, key string) Layout {
+	if l == nil {
+		return nil
+	}
+	return l.Member(key)
+}
+
+func elementLayout(l Layout) Layout {
+	if l == nil {
+		return nil
+	}
+	return l.Element()
+}
+
+// Encode returns a value as compact JSON. Values are those that Parse and ParseOrdered return. The keys of a map are in the
+// order of the layout, those of an Object in its own.
+func Encode(v any, l Layout) json.RawMessage {
+	var b bytes.Buffer
+	writeValue(&b, v, l)
+	return b.Bytes()
+}
+
+func writeValue(b *bytes.Buffer, v any, l Layout) {
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("null")
+	case bool:
+		b.WriteString(strconv.FormatBool(v))
+	case json.Number:
+		b.WriteString(string(v))
+	case string:
+		writeString(b, v)
+	case []any:
+		b.WriteByte('[')
+		for i, e := range v {
+			comma(b, i)
+			writeValue(b, e, elementLayout(l))
+		}
+		b.WriteByte(']')
+	case map[string]any:
+		writeMembers(b, order(l, v), v, l)
+	case *Object:
+		if v == nil {
+			b.WriteString("{}")
+			return
+		}
+		writeMembers(b, v.Keys, v.Members, nil)
+	default:
+		// What is left are Go's own numbers and the like; they can always be encoded.
+		data, _ := api.EncodeJSON(v)
+		b.Write(data)
+	}
+}
+
+func writeMembers(b *bytes.Buffer, keys []string, members map[string]any, l Layout) {
+	b.WriteByte('{')
+	for i, k := range keys {
+		comma(b, i)
+		writeString(b, k)
+		b.WriteByte(':')
+		writeValue(b, members[k], memberLayout(l, k))
+	}
+	b.WriteByte('}')
+}
+
+func comma(b *bytes.Buffer, i int) {
+	if i > 0 {
+		b.WriteByte(',')
+	}
+}
+
+// writeString writes a JSON string; plain text, the usual case, without an encoder.
+func writeString(b *bytes.Buffer, s string) {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
+			// A string of a parsed text is valid UTF-8, so that encoding it cannot fail.
+			data, _ := api.EncodeJSON(s)
+			b.Write(data)
+			return
+		}
+	}
+	b.WriteByte('"')
+	b.WriteString(s)
+	b.WriteByte('"')
+}
+
+// reordered returns a JSON text in canonical form, but with its keys in their own order.
+func Compact(data []byte) (json.RawMessage, error) {
+	tree, jsonErr := ParseOrdered(data)
+	if jsonErr != nil {
+		return nil, jsonErr
+	}
+	return Encode(tree, nil), nil
+}

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"slices"
 	"strings"
 )
@@ -8,11 +9,11 @@ import (
 // fit shortens members, the schemas of a tool's arguments, until they have at most most bytes together, and returns what
 // it did, by argument. The largest one loses its deepest level first, and long descriptions when no level is left, so that
 // small arguments stay whole. Some may be too many for any measure.
-func fit(members *object, most int) (shortened []string) {
+func fit(members *jsontext.Object, most int) (shortened []string) {
 	sizes, state := map[string]int{}, map[string]*shortening{}
 	total := 0
-	for _, name := range members.names() {
-		sizes[name] = len(name) + len(encoded(members.values[name]))
+	for _, name := range members.Names() {
+		sizes[name] = len(name) + len(encoded(members.Members[name]))
 		total += sizes[name]
 	}
 	for total > most {
@@ -22,16 +23,16 @@ func fit(members *object, most int) (shortened []string) {
 		}
 		s := state[name]
 		if s == nil {
-			s = &shortening{depth: depthOf(members.values[name]), words: 2 * wordSteps[0]}
+			s = &shortening{depth: depthOf(members.Members[name]), words: 2 * wordSteps[0]}
 			state[name] = s
 		}
 		s.step()
-		members.set(name, s.apply(members.values[name]))
-		size := len(name) + len(encoded(members.values[name]))
+		members.Set(name, s.apply(members.Members[name]))
+		size := len(name) + len(encoded(members.Members[name]))
 		total += size - sizes[name]
 		sizes[name] = size
 	}
-	for _, name := range members.names() {
+	for _, name := range members.Names() {
 		if state[name] != nil {
 			shortened = append(shortened, name)
 		}
@@ -65,9 +66,9 @@ func (s *shortening) step() {
 func (s *shortening) done() bool { return s != nil && s.depth <= 0 }
 
 // largest returns the name of the largest argument that can be shortened further.
-func largest(members *object, sizes map[string]int, state map[string]*shortening) string {
+func largest(members *jsontext.Object, sizes map[string]int, state map[string]*shortening) string {
 	name := ""
-	for _, candidate := range members.names() {
+	for _, candidate := range members.Names() {
 		if !state[candidate].done() && (name == "" || sizes[candidate] > sizes[name]) {
 			name = candidate
 		}
@@ -82,7 +83,7 @@ func depthOf(value any) int {
 		deepest = max(deepest, depthOf(inner))
 		return inner
 	})
-	if _, ok := value.(*object); ok {
+	if _, ok := value.(*jsontext.Object); ok {
 		return deepest + 1
 	}
 	return deepest
@@ -92,38 +93,38 @@ func depthOf(value any) int {
 func (s *shortening) apply(value any) any { return s.at(value, s.depth) }
 
 func (s *shortening) at(value any, depth int) any {
-	o, ok := value.(*object)
+	o, ok := value.(*jsontext.Object)
 	if !ok {
 		return value
 	}
 	if depth <= 1 && nests(o) {
-		open := newObject()
+		open := jsontext.NewObject()
 		for _, key := range []string{keyType, keyDescription} {
-			if o.has(key) {
-				open.set(key, o.values[key])
+			if o.Has(key) {
+				open.Set(key, o.Members[key])
 			}
 		}
 		o = open
 	} else {
-		o = eachNested(o, func(inner any) any { return s.at(inner, depth-1) }).(*object)
+		o = eachNested(o, func(inner any) any { return s.at(inner, depth-1) }).(*jsontext.Object)
 	}
-	if text := as[string](o, keyDescription); text != "" {
-		o = o.copied()
-		o.set(keyDescription, cut(text, s.words))
+	if text := jsontext.Member[string](o, keyDescription); text != "" {
+		o = o.Copy()
+		o.Set(keyDescription, cut(text, s.words))
 	}
 	return o
 }
 
 // eachNested returns a copy of a schema with every schema directly in it changed.
 func eachNested(value any, change func(any) any) any {
-	o, ok := value.(*object)
+	o, ok := value.(*jsontext.Object)
 	if !ok {
 		return value
 	}
-	c := o.copied()
-	for _, key := range o.keys {
+	c := o.Copy()
+	for _, key := range o.Keys {
 		if how, deep := nested[key]; deep {
-			c.set(key, changed(o.values[key], how, change))
+			c.Set(key, changed(o.Members[key], how, change))
 		}
 	}
 	return c
@@ -131,15 +132,15 @@ func eachNested(value any, change func(any) any) any {
 
 // changed returns what a keyword holds with every schema in it changed.
 func changed(value any, how int, change func(any) any) any {
-	o, _ := value.(*object)
+	o, _ := value.(*jsontext.Object)
 	list, _ := value.([]any)
 	switch {
 	case how == holdsOne && o != nil:
 		return change(o)
 	case how == holdsNamed && o != nil:
-		members := o.copied()
-		for _, name := range o.keys {
-			members.set(name, change(o.values[name]))
+		members := o.Copy()
+		for _, name := range o.Keys {
+			members.Set(name, change(o.Members[name]))
 		}
 		return members
 	case how == holdsList && list != nil:

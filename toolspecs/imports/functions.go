@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -21,7 +22,7 @@ type FunctionOptions struct {
 
 // function is one function of a document.
 type function struct {
-	o              *object
+	o              *jsontext.Object
 	original, name string
 }
 
@@ -84,19 +85,19 @@ func collect(r *Result, value any, at string, into *[]function) {
 		for i, e := range v {
 			collect(r, e, fmt.Sprintf("%s[%d]", at, i), into)
 		}
-	case *object:
+	case *jsontext.Object:
 		for _, key := range wrappers {
-			inner := v.get(key)
+			inner := v.Get(key)
 			if _, isList := inner.([]any); isList {
 				collect(r, inner, at+"."+key, into)
 				return
 			}
-			if f, ok := inner.(*object); ok && key == "function" {
+			if f, ok := inner.(*jsontext.Object); ok && key == "function" {
 				collect(r, f, at+"."+key, into)
 				return
 			}
 		}
-		name := as[string](v, "name")
+		name := jsontext.Member[string](v, "name")
 		if name == "" {
 			r.refuse(at, "it has no name")
 			return
@@ -116,7 +117,7 @@ var (
 )
 
 func (f function) tool(o FunctionOptions) (Tool, error) {
-	if f.o.has("host") && f.o.has("endpoint") {
+	if f.o.Has("host") && f.o.Has("endpoint") {
 		return f.request(o)
 	}
 	var notes noted
@@ -126,7 +127,7 @@ func (f function) tool(o FunctionOptions) (Tool, error) {
 		return Tool{}, err
 	}
 	s := toolspecs.Spec{Name: f.name, Version: "1.0.0", InputSchema: encoded(schema), Entry: toolspecs.Entry{Type: api.KindFunction}}
-	s.Description = plain(as[string](f.o, keyDescription), maxToolText)
+	s.Description = plain(jsontext.Member[string](f.o, keyDescription), maxToolText)
 	if s.Description == "" {
 		s.Description = "The function " + f.name + "."
 		notes.add("", "it has no description, and models choose by that; write one")
@@ -147,9 +148,9 @@ func (f function) translator(notes *noted) *translator {
 }
 
 // first returns the first of the keys that the function has with an object.
-func (f function) first(keys []string) (*object, bool) {
+func (f function) first(keys []string) (*jsontext.Object, bool) {
 	for _, key := range keys {
-		if o, ok := f.o.get(key).(*object); ok {
+		if o, ok := f.o.Get(key).(*jsontext.Object); ok {
 			return o, true
 		}
 	}
@@ -157,13 +158,13 @@ func (f function) first(keys []string) (*object, bool) {
 }
 
 // arguments returns the schema of the function's arguments.
-func (f function) arguments(t *translator) (*object, error) {
-	all := newObject()
+func (f function) arguments(t *translator) (*jsontext.Object, error) {
+	all := jsontext.NewObject()
 	if o, ok := f.first(argumentKeys); ok {
 		all = asSchema(o)
 		t.root = o
-	} else if properties := f.grouped(); len(properties.keys) > 0 {
-		all.set(keyProperties, properties)
+	} else if properties := f.grouped(); len(properties.Keys) > 0 {
+		all.Set(keyProperties, properties)
 	}
 	s := t.schema(all, "", 0)
 	switch types := typesIn(s); {
@@ -171,12 +172,12 @@ func (f function) arguments(t *translator) (*object, error) {
 	default:
 		return nil, errors.New("its parameters are of the type " + strings.Join(types, " or ") + ", and arguments are an object")
 	}
-	typed := newObject()
-	typed.set(keyType, typeObject)
-	if !s.has(keyProperties) {
-		typed.set(keyProperties, newObject())
+	typed := jsontext.NewObject()
+	typed.Set(keyType, typeObject)
+	if !s.Has(keyProperties) {
+		typed.Set(keyProperties, jsontext.NewObject())
 	}
-	typed.drop(keyDescription)
+	typed.Delete(keyDescription)
 	merge(typed, s)
 	if t.left <= 0 {
 		return nil, errors.New("its parameters are made of too many schemas")
@@ -185,37 +186,37 @@ func (f function) arguments(t *translator) (*object, error) {
 }
 
 // grouped returns the arguments of a function that lists them by where they go.
-func (f function) grouped() *object {
-	properties := newObject()
+func (f function) grouped() *jsontext.Object {
+	properties := jsontext.NewObject()
 	for _, key := range groupKeys {
-		group := as[*object](f.o, key)
-		for _, name := range group.names() {
-			properties.set(name, group.values[name])
+		group := jsontext.Member[*jsontext.Object](f.o, key)
+		for _, name := range group.Names() {
+			properties.Set(name, group.Members[name])
 		}
 	}
 	return properties
 }
 
 // asSchema returns an object as a schema: as it is, or, where it maps names to schemas, as one with these properties.
-func asSchema(o *object) *object {
-	_, typed := o.get(keyType).(string)
-	properties, declares := o.get(keyProperties).(*object)
+func asSchema(o *jsontext.Object) *jsontext.Object {
+	_, typed := o.Get(keyType).(string)
+	properties, declares := o.Get(keyProperties).(*jsontext.Object)
 	if declares {
 		_, declares = entryObject(properties)
 	}
-	if typed || declares || o.has(keyRef) || o.has(keyAnyOf) || o.has(keyOneOf) || o.has(keyAllOf) || len(o.names()) == 0 {
+	if typed || declares || o.Has(keyRef) || o.Has(keyAnyOf) || o.Has(keyOneOf) || o.Has(keyAllOf) || len(o.Names()) == 0 {
 		return o
 	}
-	s := newObject()
-	s.set(keyType, typeObject)
-	s.set(keyProperties, o)
+	s := jsontext.NewObject()
+	s.Set(keyType, typeObject)
+	s.Set(keyProperties, o)
 	return s
 }
 
 // entryObject reports whether all values of an object are objects.
-func entryObject(o *object) (*object, bool) {
-	for _, name := range o.names() {
-		if _, ok := o.values[name].(*object); !ok {
+func entryObject(o *jsontext.Object) (*jsontext.Object, bool) {
+	for _, name := range o.Names() {
+		if _, ok := o.Members[name].(*jsontext.Object); !ok {
 			return nil, false
 		}
 	}
@@ -225,7 +226,7 @@ func entryObject(o *object) (*object, bool) {
 // tellUnread notes what the function says beyond what a toolspec takes over.
 func (f function) tellUnread(notes *noted) {
 	var unread []string
-	for _, key := range f.o.names() {
+	for _, key := range f.o.Names() {
 		if !slices.Contains(slices.Concat(argumentKeys, resultKeys, groupKeys, quietKeys), key) {
 			unread = append(unread, key)
 		}
@@ -237,24 +238,24 @@ func (f function) tellUnread(notes *noted) {
 
 // request makes a tool of kind rest of a function that says which request it is. Its defaults are the server's.
 func (f function) request(o FunctionOptions) (Tool, error) {
-	host := as[string](f.o, "host")
+	host := jsontext.Member[string](f.o, "host")
 	if !strings.Contains(host, "://") {
 		host = "https://" + host
 	}
-	r := requestOf{method: strings.ToUpper(cmp.Or(as[string](f.o, "method"), "GET")), host: host,
-		path: "/" + strings.TrimPrefix(as[string](f.o, "endpoint"), "/")}
+	r := requestOf{method: strings.ToUpper(cmp.Or(jsontext.Member[string](f.o, "method"), "GET")), host: host,
+		path: "/" + strings.TrimPrefix(jsontext.Member[string](f.o, "endpoint"), "/")}
 	for _, key := range groupKeys {
 		in, _, _ := strings.Cut(key, "_")
-		group := as[*object](f.o, key)
-		for _, name := range group.names() {
-			schema, _ := group.values[name].(*object)
+		group := jsontext.Member[*jsontext.Object](f.o, key)
+		for _, name := range group.Names() {
+			schema, _ := group.Members[name].(*jsontext.Object)
 			r.add(name, in, schema)
 		}
 	}
 	if result, ok := f.first(resultKeys); ok && o.Output {
 		r.result = asSchema(result)
 	}
-	tool, err := r.tool(f.name, as[string](f.o, keyDescription))
+	tool, err := r.tool(f.name, jsontext.Member[string](f.o, keyDescription))
 	tool.Source = f.original
 	return tool, err
 }

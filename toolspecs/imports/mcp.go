@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -70,12 +71,12 @@ func usable(schema []byte, arguments bool, notes *noted) []byte {
 	if len(schema) > 0 {
 		notes.add("", "the server's schema is no plain JSON Schema (%s), and is written as one", firstFault(err))
 	}
-	o, _ := treeOf(schema).(*object)
+	o, _ := treeOf(schema).(*jsontext.Object)
 	t := translator{root: o, most: maxDepth, left: maxSchemas, keep: true, response: !arguments, notes: notes, known: newMemory()}
 	s := t.schema(o, "", 0)
-	if arguments && !s.has(keyType) {
-		typed := newObject()
-		typed.set(keyType, typeObject)
+	if arguments && !s.Has(keyType) {
+		typed := jsontext.NewObject()
+		typed.Set(keyType, typeObject)
 		merge(typed, s)
 		s = typed
 	}

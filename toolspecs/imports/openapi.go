@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -35,7 +36,7 @@ type Options struct {
 
 // document is an OpenAPI document that is being imported.
 type document struct {
-	root    *object
+	root    *jsontext.Object
 	options Options
 	// title and version are the API's.
 	title, version string
@@ -48,7 +49,7 @@ type document struct {
 type operation struct {
 	method, path string
 	// item is what all methods of the path share.
-	item, op *object
+	item, op *jsontext.Object
 	name     string
 }
 
@@ -68,13 +69,13 @@ func OpenAPI(file string, data []byte, o Options) (Result, error) {
 	if d.root, err = openAPIRoot(file, root); err != nil {
 		return Result{}, err
 	}
-	info := as[*object](d.root, "info")
-	d.title, d.version = plain(as[string](info, "title"), 100), "1.0.0"
-	if version := as[string](info, "version"); plainVersion.MatchString(version) {
+	info := jsontext.Member[*jsontext.Object](d.root, "info")
+	d.title, d.version = plain(jsontext.Member[string](info, "title"), 100), "1.0.0"
+	if version := jsontext.Member[string](info, "version"); plainVersion.MatchString(version) {
 		d.version = version
 	}
-	r := Result{Title: strings.TrimSpace(d.title + " " + as[string](info, "version")), Notes: notes}
-	if hooks := as[*object](d.root, "webhooks"); len(hooks.names()) > 0 {
+	r := Result{Title: strings.TrimSpace(d.title + " " + jsontext.Member[string](info, "version")), Notes: notes}
+	if hooks := jsontext.Member[*jsontext.Object](d.root, "webhooks"); len(hooks.Names()) > 0 {
 		r.Notes = append(r.Notes, "webhooks are requests that the API sends; no tools are made of them")
 	}
 	picked, err := d.pick(file, d.operations(&r))
@@ -98,11 +99,11 @@ func OpenAPI(file string, data []byte, o Options) (Result, error) {
 var plainVersion = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$`)
 
 // openAPIRoot returns the document if it is OpenAPI 3.
-func openAPIRoot(file string, root any) (*object, error) {
+func openAPIRoot(file string, root any) (*jsontext.Object, error) {
 	fault := toolspecs.Fault{File: file, Message: "this is no OpenAPI document: it does not say openapi: 3.…", Hint: "give a document of OpenAPI 3.0, 3.1 or 3.2"}
-	o, _ := root.(*object)
-	switch version := as[string](o, "openapi"); {
-	case o.has("swagger"):
+	o, _ := root.(*jsontext.Object)
+	switch version := jsontext.Member[string](o, "openapi"); {
+	case o.Has("swagger"):
 		fault.Message, fault.Hint = "this is a document of OpenAPI 2 (Swagger)", "convert it to OpenAPI 3 first"
 	case strings.HasPrefix(version, "3."):
 		return o, nil
@@ -118,18 +119,18 @@ var methods = []string{"get", "head", "post", "put", "patch", "delete", "options
 // operations returns all operations, named, in the document's order. What cannot be one is refused.
 func (d *document) operations(r *Result) []operation {
 	var all []operation
-	paths := as[*object](d.root, "paths")
-	for _, p := range paths.names() {
+	paths := jsontext.Member[*jsontext.Object](d.root, "paths")
+	for _, p := range paths.Names() {
 		if strings.HasPrefix(p, "x-") {
 			continue
 		}
-		item, err := chased(d.root, paths.values[p])
+		item, err := chased(d.root, paths.Members[p])
 		if err != nil {
 			r.refuse(p, "%v", err)
 			continue
 		}
 		all = append(all, operationsOf(r, p, item)...)
-		for _, method := range as[*object](item, "additionalOperations").names() {
+		for _, method := range jsontext.Member[*jsontext.Object](item, "additionalOperations").Names() {
 			r.refuse(method+" "+p, "the method %s is not supported", method)
 		}
 	}
@@ -137,15 +138,15 @@ func (d *document) operations(r *Result) []operation {
 	return all
 }
 
-func operationsOf(r *Result, path string, item *object) []operation {
+func operationsOf(r *Result, path string, item *jsontext.Object) []operation {
 	var all []operation
-	for _, key := range item.names() {
+	for _, key := range item.Names() {
 		if !slices.Contains(methods, key) {
 			continue
 		}
 		o := operation{method: strings.ToUpper(key), path: path, item: item}
-		if o.op, _ = item.values[key].(*object); o.op == nil {
-			r.refuse(o.source(), "an object is expected, not %.80s", encoded(item.values[key]))
+		if o.op, _ = item.Members[key].(*jsontext.Object); o.op == nil {
+			r.refuse(o.source(), "an object is expected, not %.80s", encoded(item.Members[key]))
 			continue
 		}
 		all = append(all, o)
@@ -157,7 +158,7 @@ func operationsOf(r *Result, path string, item *object) []operation {
 func named(all []operation) {
 	parts := make([]wanted, len(all))
 	for i, op := range all {
-		parts[i] = wanted{as[string](op.op, "operationId"), op.source()}
+		parts[i] = wanted{jsontext.Member[string](op.op, "operationId"), op.source()}
 		if legal(parts[i].name) == "" {
 			parts[i].name = strings.ToLower(op.method) + "_" + legal(op.path)
 		}
@@ -173,11 +174,11 @@ func (d *document) pick(file string, all []operation) ([]operation, error) {
 	var picked []operation
 	var tags []string
 	for _, op := range all {
-		tags = append(tags, texts(op.op.get("tags"))...)
-		if picks(o.Tags, func(tag string) bool { return slices.Contains(texts(op.op.get("tags")), tag) }) &&
+		tags = append(tags, texts(op.op.Get("tags"))...)
+		if picks(o.Tags, func(tag string) bool { return slices.Contains(texts(op.op.Get("tags")), tag) }) &&
 			picks(o.Paths, func(pattern string) bool { return below(pattern, op.path) }) &&
 			picks(o.Names, func(pattern string) bool {
-				return matches(pattern, op.name) || matches(pattern, as[string](op.op, "operationId"))
+				return matches(pattern, op.name) || matches(pattern, jsontext.Member[string](op.op, "operationId"))
 			}) {
 			picked = append(picked, op)
 		}

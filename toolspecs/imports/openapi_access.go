@@ -8,22 +8,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // baseURL returns the address that the path follows.
 func (c *call) baseURL() (string, error) {
-	own := len(as[[]any](c.op.op, "servers")) > 0 || len(as[[]any](c.op.item, "servers")) > 0
+	own := len(jsontext.Member[[]any](c.op.op, "servers")) > 0 || len(jsontext.Member[[]any](c.op.item, "servers")) > 0
 	if base := c.doc.options.BaseURL; base != "" {
 		if own {
 			c.notes.add("", "the document names a server for this operation alone; the given base URL stands in for it")
 		}
 		return base, nil
 	}
-	for _, holder := range []*object{c.op.op, c.op.item, c.doc.root} {
-		for _, value := range as[[]any](holder, "servers") {
-			server, ok := value.(*object)
+	for _, holder := range []*jsontext.Object{c.op.op, c.op.item, c.doc.root} {
+		for _, value := range jsontext.Member[[]any](holder, "servers") {
+			server, ok := value.(*jsontext.Object)
 			if !ok {
 				continue
 			}
@@ -34,12 +35,12 @@ func (c *call) baseURL() (string, error) {
 }
 
 // server returns a server's address with the defaults of its variables.
-func (c *call) server(server *object) (string, error) {
-	address := as[string](server, "url")
-	variables := as[*object](server, "variables")
-	for _, name := range variables.names() {
-		variable, _ := variables.values[name].(*object)
-		address = strings.ReplaceAll(address, "{"+name+"}", as[string](variable, keyDefault))
+func (c *call) server(server *jsontext.Object) (string, error) {
+	address := jsontext.Member[string](server, "url")
+	variables := jsontext.Member[*jsontext.Object](server, "variables")
+	for _, name := range variables.Names() {
+		variable, _ := variables.Members[name].(*jsontext.Object)
+		address = strings.ReplaceAll(address, "{"+name+"}", jsontext.Member[string](variable, keyDefault))
 	}
 	if strings.ContainsAny(address, "{}") {
 		return "", fmt.Errorf("the server %s has a variable without a default; give the base URL", address)
@@ -73,15 +74,15 @@ func (c *call) authOf() (*toolspecs.Auth, error) {
 	if c.doc.options.Auth != nil {
 		return c.doc.options.Auth, nil
 	}
-	ways := as[[]any](c.op.op, "security")
-	if !c.op.op.has("security") {
-		ways = as[[]any](c.doc.root, "security")
+	ways := jsontext.Member[[]any](c.op.op, "security")
+	if !c.op.op.Has("security") {
+		ways = jsontext.Member[[]any](c.doc.root, "security")
 	}
 	var found []*toolspecs.Auth
 	var reasons []string
 	for _, value := range ways {
-		way, _ := value.(*object)
-		if len(way.names()) == 0 {
+		way, _ := value.(*jsontext.Object)
+		if len(way.Names()) == 0 {
 			return nil, nil // it may be called by anyone
 		}
 		auth, err := c.way(way)
@@ -104,16 +105,16 @@ func (c *call) authOf() (*toolspecs.Auth, error) {
 }
 
 // way returns one of the alternatives that an operation can be called by.
-func (c *call) way(way *object) (*toolspecs.Auth, error) {
-	if len(way.keys) > 1 {
-		return nil, fmt.Errorf("it needs several secrets at once (%s), and a toolspec names one", strings.Join(way.keys, ", "))
+func (c *call) way(way *jsontext.Object) (*toolspecs.Auth, error) {
+	if len(way.Keys) > 1 {
+		return nil, fmt.Errorf("it needs several secrets at once (%s), and a toolspec names one", strings.Join(way.Keys, ", "))
 	}
-	name := way.keys[0]
-	schemes := as[*object](as[*object](c.doc.root, "components"), "securitySchemes")
-	if !schemes.has(name) {
+	name := way.Keys[0]
+	schemes := jsontext.Member[*jsontext.Object](jsontext.Member[*jsontext.Object](c.doc.root, "components"), "securitySchemes")
+	if !schemes.Has(name) {
 		return nil, fmt.Errorf("the document does not declare the security scheme %s", name)
 	}
-	scheme, err := chased(c.doc.root, schemes.values[name])
+	scheme, err := chased(c.doc.root, schemes.Members[name])
 	if err != nil {
 		return nil, fmt.Errorf("the security scheme %s cannot be read: %w", name, err)
 	}
@@ -122,9 +123,9 @@ func (c *call) way(way *object) (*toolspecs.Auth, error) {
 	case "":
 		return nil, fmt.Errorf("the security scheme %s (%s) is not supported", name, kindOf(scheme))
 	case outbound.Header, outbound.Query:
-		auth.Name = as[string](scheme, "name")
+		auth.Name = jsontext.Member[string](scheme, "name")
 	}
-	if as[string](scheme, "in") == inCookie {
+	if jsontext.Member[string](scheme, "in") == inCookie {
 		c.notes.add("", "the secret %s is the whole cookie: %s=…", auth.Secret, auth.Name)
 		auth.Name = "Cookie"
 	}
@@ -140,13 +141,13 @@ var schemeTypes = map[string]string{
 }
 
 // kindOf says what a security scheme is, such as http bearer or apiKey header.
-func kindOf(scheme *object) string {
-	kind, more := as[string](scheme, keyType), ""
+func kindOf(scheme *jsontext.Object) string {
+	kind, more := jsontext.Member[string](scheme, keyType), ""
 	switch kind {
 	case "http":
-		more = strings.ToLower(as[string](scheme, "scheme"))
+		more = strings.ToLower(jsontext.Member[string](scheme, "scheme"))
 	case "apiKey":
-		more = as[string](scheme, "in")
+		more = jsontext.Member[string](scheme, "in")
 	}
 	return strings.TrimSpace(kind + " " + more)
 }

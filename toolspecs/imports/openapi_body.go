@@ -2,6 +2,7 @@ package imports
 
 import (
 	"fmt"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"mime"
 	"net/http"
 	"slices"
@@ -17,22 +18,22 @@ const (
 
 // media is one of the forms in which a body can be sent.
 type media struct {
-	content *object
+	content *jsontext.Object
 	// name is its media type, sent where the encoding's own is another.
 	name, encoding string
 }
 
 // pickMedia returns the form that a toolspec can send best: JSON, else a form, else text. others are the names of all.
-func pickMedia(content *object) (m media, others []string) {
+func pickMedia(content *jsontext.Object) (m media, others []string) {
 	for _, encoding := range []string{encodingJSON, encodingForm, encodingText} {
-		for _, name := range content.names() {
+		for _, name := range content.Names() {
 			if encodingOf(name) == encoding {
-				o, _ := content.values[name].(*object)
-				return media{content: o, name: name, encoding: encoding}, content.keys
+				o, _ := content.Members[name].(*jsontext.Object)
+				return media{content: o, name: name, encoding: encoding}, content.Keys
 			}
 		}
 	}
-	return media{}, content.names()
+	return media{}, content.Names()
 }
 
 func encodingOf(name string) string {
@@ -54,27 +55,27 @@ var usualTypes = []string{"application/json", "application/x-www-form-urlencoded
 
 // readBody declares the arguments of the request's body.
 func (c *call) readBody() error {
-	if !c.op.op.has("requestBody") {
+	if !c.op.op.Has("requestBody") {
 		return nil
 	}
-	o, err := chased(c.doc.root, c.op.op.get("requestBody"))
+	o, err := chased(c.doc.root, c.op.op.Get("requestBody"))
 	if err != nil {
 		return fmt.Errorf("the body cannot be read: %w", err)
 	}
-	content := as[*object](o, "content")
+	content := jsontext.Member[*jsontext.Object](o, "content")
 	m, others := pickMedia(content)
-	if len(others) == 0 || empty(m.content.get("schema")) {
+	if len(others) == 0 || empty(m.content.Get("schema")) {
 		return nil
 	}
 	if m.encoding == "" {
 		return fmt.Errorf("a body of %s cannot be sent; toolspecs send JSON, forms and text", strings.Join(others, " or "))
 	}
-	required := as[bool](o, keyRequired)
+	required := jsontext.Member[bool](o, keyRequired)
 	if c.op.method == http.MethodGet || c.op.method == http.MethodHead {
 		return c.bodiless(required)
 	}
 	c.encode(m)
-	c.placeBody(m, as[string](o, keyDescription), required)
+	c.placeBody(m, jsontext.Member[string](o, keyDescription), required)
 	return nil
 }
 
@@ -84,7 +85,7 @@ func (c *call) encode(m media) {
 		c.encoding = m.encoding
 	}
 	if !slices.Contains(usualTypes, m.name) {
-		c.headers.set("Content-Type", m.name)
+		c.headers.Set("Content-Type", m.name)
 	}
 }
 
@@ -99,9 +100,9 @@ func (c *call) bodiless(required bool) error {
 
 // empty reports whether a schema is an object that declares to have no properties, as generated documents have them.
 func empty(value any) bool {
-	schema, _ := value.(*object)
-	return schema.has(keyProperties) && len(as[*object](schema, keyProperties).names()) == 0 && !schema.has(keyRef) &&
-		(!schema.has(keyAdditional) || schema.get(keyAdditional) == false)
+	schema, _ := value.(*jsontext.Object)
+	return schema.Has(keyProperties) && len(jsontext.Member[*jsontext.Object](schema, keyProperties).Names()) == 0 && !schema.Has(keyRef) &&
+		(!schema.Has(keyAdditional) || schema.Get(keyAdditional) == false)
 }
 
 // placeBody gives the properties of the body an argument each, or the body one argument where it is no plain object.
@@ -111,56 +112,56 @@ func (c *call) placeBody(m media, description string, required bool) {
 		c.body = c.argument("body", "request", textSchema(text), required)
 		return
 	}
-	s := c.t.schema(m.content.get("schema"), "", 0)
+	s := c.t.schema(m.content.Get("schema"), "", 0)
 	if flat(s) && !c.whole(m, s, required) {
 		c.placeMembers(m, s)
 		return
 	}
-	if text != "" && !s.has(keyDescription) {
-		s.set(keyDescription, text)
+	if text != "" && !s.Has(keyDescription) {
+		s.Set(keyDescription, text)
 	}
 	c.body = c.argument("body", "request", s, required)
 }
 
 // whole reports whether a body is given or left out as a whole: an optional one with required members, and with DELETE, where
 // it matters whether there is one.
-func (c *call) whole(m media, s *object, required bool) bool {
-	return !required && (s.has(keyRequired) || c.op.method == http.MethodDelete && m.encoding == encodingJSON)
+func (c *call) whole(m media, s *jsontext.Object, required bool) bool {
+	return !required && (s.Has(keyRequired) || c.op.method == http.MethodDelete && m.encoding == encodingJSON)
 }
 
-func (c *call) placeMembers(m media, s *object) {
-	body := newObject()
-	needed := as[[]any](s, keyRequired)
-	properties := as[*object](s, keyProperties)
-	for _, name := range properties.names() {
-		property, _ := properties.values[name].(*object)
-		body.set(field(m, name, property), c.argument(name, inBody, property, slices.Contains(needed, any(name))))
+func (c *call) placeMembers(m media, s *jsontext.Object) {
+	body := jsontext.NewObject()
+	needed := jsontext.Member[[]any](s, keyRequired)
+	properties := jsontext.Member[*jsontext.Object](s, keyProperties)
+	for _, name := range properties.Names() {
+		property, _ := properties.Members[name].(*jsontext.Object)
+		body.Set(field(m, name, property), c.argument(name, inBody, property, slices.Contains(needed, any(name))))
 	}
 	c.body = body
 }
 
 // field is the name under which a property is sent. In a form, a list is written as name[]=a&name[]=b where the document asks
 // for brackets, else as name=a&name=b.
-func field(m media, name string, property *object) string {
-	how := as[*object](as[*object](m.content, "encoding"), name)
-	if m.encoding == encodingForm && as[string](how, "style") == styleBrackets && holds(property, typeArray) {
+func field(m media, name string, property *jsontext.Object) string {
+	how := jsontext.Member[*jsontext.Object](jsontext.Member[*jsontext.Object](m.content, "encoding"), name)
+	if m.encoding == encodingForm && jsontext.Member[string](how, "style") == styleBrackets && holds(property, typeArray) {
 		return name + "[]"
 	}
 	return name
 }
 
 // flat reports whether a translated schema is an object of named properties and nothing else.
-func flat(s *object) bool {
-	for _, key := range s.names() {
+func flat(s *jsontext.Object) bool {
+	for _, key := range s.Names() {
 		switch key {
 		case keyType, keyDescription, keyProperties, keyRequired:
 		case keyAdditional:
-			if s.values[key] != false {
+			if s.Members[key] != false {
 				return false
 			}
 		default:
 			return false
 		}
 	}
-	return s.get(keyType) == typeObject && s.has(keyProperties)
+	return s.Get(keyType) == typeObject && s.Has(keyProperties)
 }

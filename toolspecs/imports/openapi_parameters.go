@@ -9,12 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
 // parameter is a parameter of an operation, wherever it goes.
 type parameter struct {
-	o               *object
+	o               *jsontext.Object
 	name, in, style string
 	required        bool
 	// explode says that lists and objects become several parameters.
@@ -22,7 +23,7 @@ type parameter struct {
 	// json says that the value is written as JSON.
 	json bool
 	// raw is the schema as it is in the document, with the parameter's own description.
-	raw *object
+	raw *jsontext.Object
 }
 
 // Where parameters go.
@@ -37,8 +38,8 @@ const (
 func (c *call) parameters() ([]parameter, error) {
 	var all []parameter
 	place := map[[2]string]int{}
-	for _, holder := range []*object{c.op.item, c.op.op} {
-		for _, value := range as[[]any](holder, "parameters") {
+	for _, holder := range []*jsontext.Object{c.op.item, c.op.op} {
+		for _, value := range jsontext.Member[[]any](holder, "parameters") {
 			o, err := chased(c.doc.root, value)
 			if err != nil {
 				return nil, fmt.Errorf("a parameter cannot be read: %w", err)
@@ -59,8 +60,8 @@ func (c *call) parameters() ([]parameter, error) {
 }
 
 // read takes a parameter apart.
-func (c *call) read(o *object) parameter {
-	p := parameter{o: o, name: as[string](o, "name"), in: as[string](o, "in"), style: as[string](o, "style"), required: as[bool](o, keyRequired)}
+func (c *call) read(o *jsontext.Object) parameter {
+	p := parameter{o: o, name: jsontext.Member[string](o, "name"), in: jsontext.Member[string](o, "in"), style: jsontext.Member[string](o, "style"), required: jsontext.Member[bool](o, keyRequired)}
 	if p.style == "" {
 		p.style = "simple"
 		if p.in == inQuery || p.in == inCookie {
@@ -68,28 +69,28 @@ func (c *call) read(o *object) parameter {
 		}
 	}
 	p.explode = p.style == "form"
-	if explode, given := o.get("explode").(bool); given {
+	if explode, given := o.Get("explode").(bool); given {
 		p.explode = explode
 	}
-	schema, _ := o.get("schema").(*object)
-	if content := as[*object](o, "content"); schema == nil && len(content.names()) > 0 {
+	schema, _ := o.Get("schema").(*jsontext.Object)
+	if content := jsontext.Member[*jsontext.Object](o, "content"); schema == nil && len(content.Names()) > 0 {
 		m, _ := pickMedia(content)
 		p.json = m.encoding == encodingJSON
-		if schema = as[*object](m.content, "schema"); !p.json {
-			schema = textSchema("A text in the format " + content.keys[0])
+		if schema = jsontext.Member[*jsontext.Object](m.content, "schema"); !p.json {
+			schema = textSchema("A text in the format " + content.Keys[0])
 		}
 	}
-	p.raw = schema.copied()
-	if text := as[string](o, keyDescription); text != "" {
-		p.raw.set(keyDescription, text)
+	p.raw = schema.Copy()
+	if text := jsontext.Member[string](o, keyDescription); text != "" {
+		p.raw.Set(keyDescription, text)
 	}
 	return p
 }
 
-func textSchema(description string) *object {
-	s := newObject()
-	s.set(keyType, typeString)
-	s.set(keyDescription, description)
+func textSchema(description string) *jsontext.Object {
+	s := jsontext.NewObject()
+	s.Set(keyType, typeString)
+	s.Set(keyDescription, description)
 	return s
 }
 
@@ -108,7 +109,7 @@ func (c *call) place(p parameter) error {
 	switch needed := p.required || p.in == inPath; {
 	case p.name == "":
 		return errors.New("it has no name")
-	case as[bool](p.o, "deprecated") && !needed:
+	case jsontext.Member[bool](p.o, "deprecated") && !needed:
 		return errors.New("it is deprecated")
 	case sets(c.auth, p.in, p.name):
 		return nil // the secret stands in for it
@@ -173,7 +174,7 @@ func (c *call) inHeader(p parameter) error {
 	case !outbound.CanSet(p.name):
 		return errors.New("the header is not the caller's to set")
 	}
-	c.headers.set(p.name, c.argument(p.name, inHeader, c.single(p), p.required))
+	c.headers.Set(p.name, c.argument(p.name, inHeader, c.single(p), p.required))
 	return nil
 }
 
@@ -186,13 +187,13 @@ func (c *call) inCookie(p parameter) error {
 }
 
 // single returns the schema of a parameter that is written as one value. Lists and objects are written by the caller.
-func (c *call) single(p parameter) *object {
+func (c *call) single(p parameter) *jsontext.Object {
 	s := c.t.schema(p.raw, p.name, 1)
 	if !holds(s, typeArray) && (p.json || !holds(s, typeObject)) {
 		return s
 	}
 	if p.json {
-		return textSchema(sentences(as[string](s, keyDescription), "Written as JSON"))
+		return textSchema(sentences(jsontext.Member[string](s, keyDescription), "Written as JSON"))
 	}
 	c.notes.add(p.name, "lists and objects are written as one text here, as the style %s says", p.style)
 	how := "Several values are written with commas between them"
@@ -202,12 +203,12 @@ func (c *call) single(p parameter) *object {
 	case "pipeDelimited":
 		how = "Several values are written with | between them"
 	}
-	return textSchema(sentences(as[string](s, keyDescription), how))
+	return textSchema(sentences(jsontext.Member[string](s, keyDescription), how))
 }
 
 // holds reports whether a value of a translated schema can be of that type; one that is left open can be anything, and is
 // taken for a plain value.
-func holds(s *object, typ string) bool {
+func holds(s *jsontext.Object, typ string) bool {
 	for _, form := range forms(s) {
 		if slices.Contains(typesIn(form), typ) {
 			return true
@@ -217,14 +218,14 @@ func holds(s *object, typ string) bool {
 }
 
 // forms returns the schemas of which a value has one.
-func forms(s *object) []*object {
-	list := as[[]any](s, keyAnyOf)
+func forms(s *jsontext.Object) []*jsontext.Object {
+	list := jsontext.Member[[]any](s, keyAnyOf)
 	if len(list) == 0 {
-		return []*object{s}
+		return []*jsontext.Object{s}
 	}
-	all := make([]*object, 0, len(list))
+	all := make([]*jsontext.Object, 0, len(list))
 	for _, form := range list {
-		if o, ok := form.(*object); ok {
+		if o, ok := form.(*jsontext.Object); ok {
 			all = append(all, forms(o)...)
 		}
 	}

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"errors"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"slices"
 )
 
@@ -18,7 +19,7 @@ func (c *call) inQuery(p parameter) error {
 	default:
 		s = c.single(p)
 	}
-	c.query.set(p.key(s), c.argument(p.name, inQuery, s, p.required))
+	c.query.Set(p.key(s), c.argument(p.name, inQuery, s, p.required))
 	return nil
 }
 
@@ -28,7 +29,7 @@ func (p parameter) several() bool {
 }
 
 // key is the name under which a query parameter is sent.
-func (p parameter) key(s *object) string {
+func (p parameter) key(s *jsontext.Object) string {
 	if p.style == styleBrackets && holds(s, typeArray) {
 		return p.name + "[]"
 	}
@@ -39,17 +40,17 @@ func (p parameter) key(s *object) string {
 const styleBrackets = "deepObject"
 
 // holdsObjects reports whether a value can be a list with objects in it.
-func holdsObjects(s *object) bool {
-	return slices.ContainsFunc(forms(s), func(form *object) bool {
-		items, _ := form.get(keyItems).(*object)
+func holdsObjects(s *jsontext.Object) bool {
+	return slices.ContainsFunc(forms(s), func(form *jsontext.Object) bool {
+		items, _ := form.Get(keyItems).(*jsontext.Object)
 		return items != nil && holds(items, typeObject)
 	})
 }
 
 // queryObject gives each property of an object an argument and a query parameter of its own. Where the value may also be a
 // plain one, it has an argument as well.
-func (c *call) queryObject(p parameter, s *object) error {
-	var objects, plain []*object
+func (c *call) queryObject(p parameter, s *jsontext.Object) error {
+	var objects, plain []*jsontext.Object
 	for _, form := range forms(s) {
 		if slices.Contains(typesIn(form), typeObject) {
 			objects = append(objects, form)
@@ -59,10 +60,10 @@ func (c *call) queryObject(p parameter, s *object) error {
 	}
 	if len(plain) > 0 {
 		own := oneOf(plain)
-		if text := as[string](s, keyDescription); text != "" {
-			own.set(keyDescription, text)
+		if text := jsontext.Member[string](s, keyDescription); text != "" {
+			own.Set(keyDescription, text)
 		}
-		c.query.set(p.name, c.argument(p.name, inQuery, own, false))
+		c.query.Set(p.name, c.argument(p.name, inQuery, own, false))
 	}
 	for _, form := range objects {
 		if err := c.queryProperties(p, form, p.required && len(plain) == 0 && len(objects) == 1); err != nil {
@@ -73,26 +74,26 @@ func (c *call) queryObject(p parameter, s *object) error {
 }
 
 // oneOf returns a schema of values that have one of the forms.
-func oneOf(forms []*object) *object {
+func oneOf(forms []*jsontext.Object) *jsontext.Object {
 	if len(forms) == 1 {
-		return forms[0].copied()
+		return forms[0].Copy()
 	}
 	list := make([]any, len(forms))
 	for i, form := range forms {
 		list[i] = form
 	}
-	s := newObject()
-	s.set(keyAnyOf, list)
+	s := jsontext.NewObject()
+	s.Set(keyAnyOf, list)
 	return s
 }
 
-func (c *call) queryProperties(p parameter, form *object, required bool) error {
-	properties := as[*object](form, keyProperties)
-	if _, open := form.get(keyAdditional).(*object); open || len(properties.names()) == 0 {
+func (c *call) queryProperties(p parameter, form *jsontext.Object, required bool) error {
+	properties := jsontext.Member[*jsontext.Object](form, keyProperties)
+	if _, open := form.Get(keyAdditional).(*jsontext.Object); open || len(properties.Names()) == 0 {
 		return errors.New("an object whose properties are not named cannot be written into a query")
 	}
-	for _, name := range properties.names() {
-		property, _ := properties.values[name].(*object)
+	for _, name := range properties.Names() {
+		property, _ := properties.Members[name].(*jsontext.Object)
 		if holds(property, typeObject) {
 			c.notes.add(within(p.name, name), "it is left out: objects in objects cannot be written into a query")
 			continue
@@ -104,8 +105,8 @@ func (c *call) queryProperties(p parameter, form *object, required bool) error {
 		if holds(property, typeArray) && p.style == styleBrackets {
 			key += "[]"
 		}
-		needed := required && slices.Contains(as[[]any](form, keyRequired), any(name))
-		c.query.set(key, c.argument(arg, inQuery, property, needed))
+		needed := required && slices.Contains(jsontext.Member[[]any](form, keyRequired), any(name))
+		c.query.Set(key, c.argument(arg, inQuery, property, needed))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/test/cases"
 	"github.com/switchyard/switchyard/internal/test/golden"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -203,17 +204,17 @@ func countOperations(t *testing.T, data []byte) int {
 // is written is read as the same spec.
 func TestNaughtyTexts(t *testing.T) {
 	for _, text := range cases.NaughtyStrings(t) {
-		o := newObject()
-		o.set(keyType, typeString)
-		o.set(keyDescription, text)
-		o.set(keyEnum, []any{text, "x"})
-		o.set(keyDefault, text)
-		properties := newObject()
-		properties.set("a", o)
-		properties.set(text, o)
-		schema := newObject()
-		schema.set(keyType, typeObject)
-		schema.set(keyProperties, properties)
+		o := jsontext.NewObject()
+		o.Set(keyType, typeString)
+		o.Set(keyDescription, text)
+		o.Set(keyEnum, []any{text, "x"})
+		o.Set(keyDefault, text)
+		properties := jsontext.NewObject()
+		properties.Set("a", o)
+		properties.Set(text, o)
+		schema := jsontext.NewObject()
+		schema.Set(keyType, typeObject)
+		schema.Set(keyProperties, properties)
 		s := toolspecs.Spec{Name: "naughty", Version: "1.0.0", Description: "It says: " + text, Category: "custom", InputSchema: encoded(schema),
 			Entry: toolspecs.Entry{Type: api.KindFunction}}
 		tool := Tool{Spec: s, Source: text, Notes: []string{text}}

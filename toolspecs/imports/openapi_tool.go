@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -42,10 +43,10 @@ type call struct {
 	notes noted
 
 	taken          argumentNames
-	properties     *object
+	properties     *jsontext.Object
 	required       []any
 	path           string
-	query, headers *object
+	query, headers *jsontext.Object
 	cookies        []string
 	body           any
 	encoding       string
@@ -84,7 +85,7 @@ func (d *document) tool(op operation) (Tool, error) {
 }
 
 func (d *document) call(op operation, depth int) *call {
-	c := &call{doc: d, op: op, taken: argumentNames{}, properties: newObject(), path: op.path, query: newObject(), headers: newObject()}
+	c := &call{doc: d, op: op, taken: argumentNames{}, properties: jsontext.NewObject(), path: op.path, query: jsontext.NewObject(), headers: jsontext.NewObject()}
 	c.t = &translator{root: d.root, most: depth, left: maxSchemas, keep: d.keep, notes: &c.notes, known: d.known}
 	return c
 }
@@ -110,7 +111,7 @@ func (c *call) fill() error {
 	c.undeclared()
 	c.path = escaped(c.path)
 	if len(c.cookies) > 0 {
-		c.headers.set("Cookie", strings.Join(c.cookies, "; "))
+		c.headers.Set("Cookie", strings.Join(c.cookies, "; "))
 	}
 	return c.readBody()
 }
@@ -127,9 +128,9 @@ func (c *call) supported() error {
 }
 
 // argument declares an argument and returns the placeholder for it.
-func (c *call) argument(wanted, where string, schema *object, required bool) string {
+func (c *call) argument(wanted, where string, schema *jsontext.Object, required bool) string {
 	name := c.taken.name(wanted, where)
-	c.properties.set(name, schema)
+	c.properties.Set(name, schema)
 	if required {
 		c.required = append(c.required, name)
 	}
@@ -137,13 +138,13 @@ func (c *call) argument(wanted, where string, schema *object, required bool) str
 }
 
 func (c *call) inputSchema() json.RawMessage {
-	s := newObject()
-	s.set(keyType, typeObject)
-	s.set(keyProperties, c.properties)
+	s := jsontext.NewObject()
+	s.Set(keyType, typeObject)
+	s.Set(keyProperties, c.properties)
 	if len(c.required) > 0 {
-		s.set(keyRequired, c.required)
+		s.Set(keyRequired, c.required)
 	}
-	s.set(keyAdditional, false)
+	s.Set(keyAdditional, false)
 	return encoded(s)
 }
 
@@ -162,7 +163,7 @@ func (c *call) tool(schema json.RawMessage) (Tool, error) {
 	if c.body != nil {
 		s.Entry.Body = encoded(c.body)
 	}
-	if as[bool](c.op.op, "deprecated") {
+	if jsontext.Member[bool](c.op.op, "deprecated") {
 		s.Status = api.StatusDeprecated
 	}
 	if c.doc.options.Output {
@@ -171,8 +172,8 @@ func (c *call) tool(schema json.RawMessage) (Tool, error) {
 	return Tool{Spec: s, Source: c.op.source(), Notes: c.notes.notes}, nil
 }
 
-func members(o *object) json.RawMessage {
-	if len(o.keys) == 0 {
+func members(o *jsontext.Object) json.RawMessage {
+	if len(o.Keys) == 0 {
 		return nil
 	}
 	return encoded(o)
@@ -191,7 +192,7 @@ func effectOf(method string) api.Effect {
 
 // description is what models are told: the summary, and what the description adds to it.
 func (c *call) description() string {
-	summary, text := plain(as[string](c.op.op, "summary"), maxToolText), plain(as[string](c.op.op, keyDescription), maxToolText)
+	summary, text := plain(jsontext.Member[string](c.op.op, "summary"), maxToolText), plain(jsontext.Member[string](c.op.op, keyDescription), maxToolText)
 	if strings.HasPrefix(strings.ToLower(text), strings.ToLower(strings.TrimRight(summary, "."))) {
 		summary = ""
 	}
@@ -200,7 +201,7 @@ func (c *call) description() string {
 
 func (c *call) tags() []string {
 	var tags []string
-	for _, tag := range texts(c.op.op.get("tags")) {
+	for _, tag := range texts(c.op.op.Get("tags")) {
 		if tag = strings.TrimSpace(tag); tag != "" {
 			tags = append(tags, tag)
 		}
@@ -210,36 +211,36 @@ func (c *call) tags() []string {
 
 // output declares the result by the first successful response that is JSON.
 func (c *call) output(s *toolspecs.Spec) {
-	responses := as[*object](c.op.op, "responses")
-	for _, status := range responses.names() {
+	responses := jsontext.Member[*jsontext.Object](c.op.op, "responses")
+	for _, status := range responses.Names() {
 		if !strings.HasPrefix(status, "2") {
 			continue
 		}
-		response, err := chased(c.doc.root, responses.values[status])
+		response, err := chased(c.doc.root, responses.Members[status])
 		if err != nil {
 			c.notes.add("", "the response %s is left open: %v", status, err)
 			continue
 		}
-		media, _ := pickMedia(as[*object](response, "content"))
-		if media.encoding != encodingJSON || !media.content.has("schema") {
+		media, _ := pickMedia(jsontext.Member[*jsontext.Object](response, "content"))
+		if media.encoding != encodingJSON || !media.content.Has("schema") {
 			continue
 		}
-		c.outputSchema(s, media.content.get("schema"))
+		c.outputSchema(s, media.content.Get("schema"))
 		return
 	}
 }
 
 func (c *call) outputSchema(s *toolspecs.Spec, schema any) {
 	const where = "the result"
-	result := newObject()
+	result := jsontext.NewObject()
 	var notes noted
 	_ = deepest(func(depth int) (bool, bool, error) {
 		var n noted
 		t := translator{root: c.doc.root, most: depth, left: maxSchemas, notes: &n, response: true, known: c.doc.known}
 		translated := t.schema(schema, where, 1)
-		over := t.left <= 0 && result.has(where)
+		over := t.left <= 0 && result.Has(where)
 		if !over {
-			result.set(where, translated)
+			result.Set(where, translated)
 			notes = n
 		}
 		return t.cut, over, nil
@@ -250,5 +251,5 @@ func (c *call) outputSchema(s *toolspecs.Spec, schema any) {
 	if len(fit(result, c.doc.options.MaxSchema)) > 0 {
 		c.notes.add("", "the schema of its result is shortened to %d bytes", c.doc.options.MaxSchema)
 	}
-	s.OutputSchema, s.Execution.OnInvalidOutput = encoded(result.get(where)), "warn"
+	s.OutputSchema, s.Execution.OnInvalidOutput = encoded(result.Get(where)), "warn"
 }

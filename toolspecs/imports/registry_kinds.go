@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -133,12 +134,12 @@ func withQuery(query map[string]string, address *url.URL) map[string]string {
 
 // joined adds constants to a mapping of templates, sorted by name.
 func joined(templates json.RawMessage, values map[string]string) json.RawMessage {
-	o, ok := treeOf(templates).(*object)
+	o, ok := treeOf(templates).(*jsontext.Object)
 	if !ok {
-		o = newObject()
+		o = jsontext.NewObject()
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		o.set(name, values[name])
+		o.Set(name, values[name])
 	}
 	return members(o)
 }
@@ -147,24 +148,24 @@ func joined(templates json.RawMessage, values map[string]string) json.RawMessage
 func (t registered) arguments(notes *noted) json.RawMessage {
 	tr := translator{most: maxDepth, left: maxSchemas, keep: true, notes: notes, known: newMemory()}
 	s := tr.schema(objectOf(t.Parameters), "", 0)
-	s.set(keyAdditional, false)
+	s.Set(keyAdditional, false)
 	return encoded(s)
 }
 
-func objectOf(parameters []registeredParameter) *object {
-	properties := newObject()
+func objectOf(parameters []registeredParameter) *jsontext.Object {
+	properties := jsontext.NewObject()
 	for _, p := range parameters {
-		properties.set(p.Name, p.schema())
+		properties.Set(p.Name, p.schema())
 	}
-	s := newObject()
-	s.set(keyType, typeObject)
-	s.set(keyProperties, properties)
+	s := jsontext.NewObject()
+	s.Set(keyType, typeObject)
+	s.Set(keyProperties, properties)
 	return s
 }
 
 // schema returns a parameter as the property of a schema.
-func (p registeredParameter) schema() *object {
-	s := newObject()
+func (p registeredParameter) schema() *jsontext.Object {
+	s := jsontext.NewObject()
 	if len(p.Properties) > 0 {
 		s = objectOf(p.Properties)
 	}
@@ -179,7 +180,7 @@ func (p registeredParameter) schema() *object {
 		{"minimum", p.Min, p.Min != nil}, {"maximum", p.Max, p.Max != nil}, {keyItems, map[string]string{keyType: p.Items}, p.Items != ""},
 	} {
 		if k.given {
-			s.set(k.key, treeOf(jsonOf(k.value)))
+			s.Set(k.key, treeOf(jsonOf(k.value)))
 		}
 	}
 	return s

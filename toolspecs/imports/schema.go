@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -75,23 +76,23 @@ const (
 )
 
 // schema translates a schema. at is its place, for notes, depth how deep the value nests in the arguments.
-func (t *translator) schema(value any, at string, depth int) *object {
+func (t *translator) schema(value any, at string, depth int) *jsontext.Object {
 	t.left--
-	o, ok := value.(*object)
+	o, ok := value.(*jsontext.Object)
 	if !ok {
 		if value != true && value != nil {
 			t.notes.add(at, "its schema is %.40s, and is left open", encoded(value))
 		}
-		return newObject()
+		return jsontext.NewObject()
 	}
-	if ref, ok := o.get(keyRef).(string); ok {
+	if ref, ok := o.Get(keyRef).(string); ok {
 		return t.reference(o, ref, at, depth)
 	}
 	if t.tooDeep(o, depth) {
 		t.cut = true
 		return t.outline(o, at)
 	}
-	if parts := as[[]any](o, keyAllOf); len(parts) > 0 {
+	if parts := jsontext.Member[[]any](o, keyAllOf); len(parts) > 0 {
 		return t.whole(o, parts, at, depth)
 	}
 	if parts, ok := alternatives(o); ok {
@@ -100,13 +101,13 @@ func (t *translator) schema(value any, at string, depth int) *object {
 	return t.translated(o, at, depth)
 }
 
-func (t *translator) tooDeep(o *object, depth int) bool {
+func (t *translator) tooDeep(o *jsontext.Object, depth int) bool {
 	return t.left <= 0 || depth > t.most && nests(o)
 }
 
 // nests reports whether a schema has schemas in it.
-func nests(o *object) bool {
-	for _, key := range o.names() {
+func nests(o *jsontext.Object) bool {
+	for _, key := range o.Names() {
 		if _, deep := nested[key]; deep {
 			return true
 		}
@@ -115,7 +116,7 @@ func nests(o *object) bool {
 }
 
 // reference translates what a reference leads to. Keywords beside it, which older versions ignore, hold as well.
-func (t *translator) reference(o *object, ref, at string, depth int) *object {
+func (t *translator) reference(o *jsontext.Object, ref, at string, depth int) *jsontext.Object {
 	target, err := pointed(t.root, ref)
 	if err != nil {
 		t.notes.add(at, "%v; it is left open", err)
@@ -123,42 +124,42 @@ func (t *translator) reference(o *object, ref, at string, depth int) *object {
 	}
 	if slices.Contains(t.open, ref) {
 		t.notes.add(at, "its schema contains itself, and is left open from here on")
-		found, _ := target.(*object)
+		found, _ := target.(*jsontext.Object)
 		return t.outline(found, at)
 	}
 	t.open = append(t.open, ref)
 	defer func() { t.open = t.open[:len(t.open)-1] }()
-	beside := o.copied()
-	beside.drop(keyRef)
-	if len(beside.keys) == 0 {
+	beside := o.Copy()
+	beside.Delete(keyRef)
+	if len(beside.Keys) == 0 {
 		return t.schema(target, at, depth)
 	}
 	return t.whole(beside, []any{target}, at, depth)
 }
 
 // outline is what is kept of a schema whose inside is left open.
-func (t *translator) outline(o *object, at string) *object {
-	s := newObject()
+func (t *translator) outline(o *jsontext.Object, at string) *jsontext.Object {
+	s := jsontext.NewObject()
 	if types := t.types(o, at); len(types) > 0 {
-		s.set(keyType, oneOrMore(types))
-	} else if o.has(keyProperties) {
-		s.set(keyType, typeObject)
+		s.Set(keyType, oneOrMore(types))
+	} else if o.Has(keyProperties) {
+		s.Set(keyType, typeObject)
 	}
 	t.describe(s, o, "")
 	return s
 }
 
 // translated translates a schema keyword by keyword, in an order that reads well.
-func (t *translator) translated(o *object, at string, depth int) *object {
-	s := newObject()
+func (t *translator) translated(o *jsontext.Object, at string, depth int) *jsontext.Object {
+	s := jsontext.NewObject()
 	types := t.types(o, at)
-	if len(types) == 0 && o.has(keyProperties) {
+	if len(types) == 0 && o.Has(keyProperties) {
 		types = []string{typeObject}
 	}
 	if len(types) > 0 {
-		s.set(keyType, oneOrMore(types))
+		s.Set(keyType, oneOrMore(types))
 	}
-	s.set(keyDescription, "") // its place; it may come to tell the default
+	s.Set(keyDescription, "") // its place; it may come to tell the default
 	t.enum(s, o, types, at)
 	t.plainKeywords(s, o, at)
 	t.bounds(s, o, at)
@@ -169,9 +170,9 @@ func (t *translator) translated(o *object, at string, depth int) *object {
 
 // describe writes the description: the schema's own, else a title that is more than an identifier, and what is told of the
 // default.
-func (t *translator) describe(s, o *object, more string) {
-	text := as[string](o, keyDescription)
-	if title := as[string](o, "title"); text == "" && strings.Contains(title, " ") {
+func (t *translator) describe(s, o *jsontext.Object, more string) {
+	text := jsontext.Member[string](o, keyDescription)
+	if title := jsontext.Member[string](o, "title"); text == "" && strings.Contains(title, " ") {
 		text = title
 	}
 	text = t.known.text(text)
@@ -179,31 +180,31 @@ func (t *translator) describe(s, o *object, more string) {
 		text = sentences(text, more)
 	}
 	if text == "" {
-		s.drop(keyDescription)
+		s.Delete(keyDescription)
 		return
 	}
-	s.set(keyDescription, text)
+	s.Set(keyDescription, text)
 }
 
 // maxToldDefault bounds a default that a description tells, in bytes.
 const maxToldDefault = 60
 
 // defaultOf takes over a default that obeys the translated schema: as a default, or as what the description tells of it.
-func (t *translator) defaultOf(s, o *object, at string) (told string) {
-	if !o.has(keyDefault) {
+func (t *translator) defaultOf(s, o *jsontext.Object, at string) (told string) {
+	if !o.Has(keyDefault) {
 		return ""
 	}
-	value := o.get(keyDefault)
+	value := o.Get(keyDefault)
 	text := encoded(value)
 	if wrong := t.wrong(s, text); wrong != "" {
 		t.notes.add(at, "the default %.60s breaks its own schema (%s) and is dropped", text, wrong)
 		return ""
 	}
 	if t.keep {
-		s.set(keyDefault, value)
+		s.Set(keyDefault, value)
 		return ""
 	}
-	if value == nil || len(text) > maxToldDefault || as[string](o, keyDescription) != "" && mentions(as[string](o, keyDescription), value) {
+	if value == nil || len(text) > maxToldDefault || jsontext.Member[string](o, keyDescription) != "" && mentions(jsontext.Member[string](o, keyDescription), value) {
 		return ""
 	}
 	return "Default: " + strings.Trim(string(text), `"`) + "."
@@ -211,9 +212,9 @@ func (t *translator) defaultOf(s, o *object, at string) (told string) {
 
 // wrong says what is wrong with a default by its translated schema; nothing where the schema itself is, which is said of the
 // whole tool.
-func (t *translator) wrong(s *object, value json.RawMessage) string {
-	bare := s.copied()
-	bare.drop(keyDescription)
+func (t *translator) wrong(s *jsontext.Object, value json.RawMessage) string {
+	bare := s.Copy()
+	bare.Delete(keyDescription)
 	schema := encoded(bare)
 	return remembered(t.known.wrong, string(schema)+"\n"+string(value), func() string {
 		if problems, err := toolspecs.CheckValue(schema, value); err == nil && len(problems) > 0 {
@@ -229,10 +230,10 @@ func mentions(text string, value any) bool {
 }
 
 // enum takes over the listed values. Where none of them has the type, the list is what counts.
-func (t *translator) enum(s, o *object, types []string, at string) {
+func (t *translator) enum(s, o *jsontext.Object, types []string, at string) {
 	list := listedValues(o)
 	if len(list) == 0 {
-		if o.has(keyEnum) {
+		if o.Has(keyEnum) {
 			t.notes.add(at, "its list of values is none, and is dropped")
 		}
 		return
@@ -242,15 +243,15 @@ func (t *translator) enum(s, o *object, types []string, at string) {
 	}
 	if len(types) > 0 && !slices.ContainsFunc(list, func(v any) bool { return fits(v, types) }) {
 		t.notes.add(at, "none of its listed values is of the type %s, which is dropped", strings.Join(types, " or "))
-		s.drop(keyType)
+		s.Delete(keyType)
 	}
-	s.set(keyEnum, list)
+	s.Set(keyEnum, list)
 }
 
 // listedValues returns the values that are allowed, under any of the names for them.
-func listedValues(o *object) []any {
+func listedValues(o *jsontext.Object) []any {
 	for _, key := range []string{keyEnum, "allowed_values", "possible_values"} {
-		if list := as[[]any](o, key); len(list) > 0 {
+		if list := jsontext.Member[[]any](o, key); len(list) > 0 {
 			return list
 		}
 	}

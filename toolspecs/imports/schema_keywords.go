@@ -2,6 +2,7 @@ package imports
 
 import (
 	"encoding/json"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"math/big"
 	"regexp"
 	"slices"
@@ -39,10 +40,10 @@ var typeNames = map[string]string{
 var standardTypes = []string{typeObject, typeArray, typeString, typeNumber, typeInteger, typeBoolean, typeNull}
 
 // types returns the types that a schema allows; none means any.
-func (t *translator) types(o *object, at string) []string {
-	given, many := o.get(keyType).([]any)
-	if !many && o.has(keyType) {
-		given = []any{o.get(keyType)}
+func (t *translator) types(o *jsontext.Object, at string) []string {
+	given, many := o.Get(keyType).([]any)
+	if !many && o.Has(keyType) {
+		given = []any{o.Get(keyType)}
 	}
 	var types []string
 	for _, g := range given {
@@ -83,10 +84,10 @@ func typeOf(given any) (name string, known bool) {
 	return name, known
 }
 
-func nullable(o *object) bool { return as[bool](o, "nullable") }
+func nullable(o *jsontext.Object) bool { return jsontext.Member[bool](o, "nullable") }
 
 // plainKeywords takes over the keywords that need no translation, where their values are of the right form.
-func (t *translator) plainKeywords(s, o *object, at string) {
+func (t *translator) plainKeywords(s, o *jsontext.Object, at string) {
 	for _, k := range []struct {
 		name string
 		ok   func(any) bool
@@ -98,11 +99,11 @@ func (t *translator) plainKeywords(s, o *object, at string) {
 		{"multipleOf", isPositive}, {"contentEncoding", isText}, {"contentMediaType", isText},
 		{"uniqueItems", isTruth}, {"writeOnly", isTruth}, {"dependentRequired", isNameLists},
 	} {
-		value := o.get(k.name)
+		value := o.Get(k.name)
 		switch {
-		case !o.has(k.name), value == false, k.name == "writeOnly" && t.response:
+		case !o.Has(k.name), value == false, k.name == "writeOnly" && t.response:
 		case k.ok(value):
-			s.set(k.name, value)
+			s.Set(k.name, value)
 		default:
 			t.notes.add(at, "%s %.60s cannot be held, and is dropped", k.name, encoded(value))
 		}
@@ -113,30 +114,30 @@ func (t *translator) plainKeywords(s, o *object, at string) {
 }
 
 // ordered drops two bounds of which the lower one is above the upper one.
-func (t *translator) ordered(s *object, low, high, at string) {
-	least, most := rational(s.get(low)), rational(s.get(high))
+func (t *translator) ordered(s *jsontext.Object, low, high, at string) {
+	least, most := rational(s.Get(low)), rational(s.Get(high))
 	if least != nil && most != nil && least.Cmp(most) > 0 {
 		t.notes.add(at, "%s is more than %s, so both are dropped", low, high)
-		s.drop(low)
-		s.drop(high)
+		s.Delete(low)
+		s.Delete(high)
 	}
 }
 
 // bounds takes over the bounds of numbers. In OpenAPI 3.0 the exclusive ones are truths beside the others.
-func (t *translator) bounds(s, o *object, at string) {
+func (t *translator) bounds(s, o *jsontext.Object, at string) {
 	for _, b := range [][2]string{{"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}} {
 		plain, exclusive := b[0], b[1]
-		if rational(o.get(plain)) != nil {
-			if o.get(exclusive) == true {
-				s.set(exclusive, o.get(plain))
+		if rational(o.Get(plain)) != nil {
+			if o.Get(exclusive) == true {
+				s.Set(exclusive, o.Get(plain))
 				continue
 			}
-			s.set(plain, o.get(plain))
-		} else if o.has(plain) {
-			t.notes.add(at, "%s %.60s is no number, and is dropped", plain, encoded(o.get(plain)))
+			s.Set(plain, o.Get(plain))
+		} else if o.Has(plain) {
+			t.notes.add(at, "%s %.60s is no number, and is dropped", plain, encoded(o.Get(plain)))
 		}
-		if rational(o.get(exclusive)) != nil {
-			s.set(exclusive, o.get(exclusive))
+		if rational(o.Get(exclusive)) != nil {
+			s.Set(exclusive, o.Get(exclusive))
 		}
 	}
 	t.ordered(s, "minimum", "maximum", at)
@@ -166,8 +167,8 @@ func isPositive(v any) bool {
 }
 
 func isNameLists(v any) bool {
-	o, ok := v.(*object)
-	return ok && !slices.ContainsFunc(o.keys, func(key string) bool { return len(texts(o.values[key])) == 0 })
+	o, ok := v.(*jsontext.Object)
+	return ok && !slices.ContainsFunc(o.Keys, func(key string) bool { return len(texts(o.Members[key])) == 0 })
 }
 
 // rational is a number of JSON; nil where it is none, or one so long that nobody means it.
@@ -196,17 +197,17 @@ func texts(value any) []string {
 }
 
 // composites takes over the keywords with schemas in them.
-func (t *translator) composites(s, o *object, at string, depth int) {
+func (t *translator) composites(s, o *jsontext.Object, at string, depth int) {
 	t.properties(s, o, at, depth)
 	for _, key := range []string{keyAdditional, keyItems, "prefixItems", "contains", "patternProperties", "propertyNames", "dependentSchemas",
 		"unevaluatedItems", "unevaluatedProperties", "not", "if", "then", "else"} {
-		if value := o.get(key); value != nil {
+		if value := o.Get(key); value != nil {
 			t.composite(s, key, value, at, depth)
 		}
 	}
 }
 
-func (t *translator) composite(s *object, key string, value any, at string, depth int) {
+func (t *translator) composite(s *jsontext.Object, key string, value any, at string, depth int) {
 	how := nested[key]
 	list, isList := value.([]any)
 	if isList && key == keyItems {
@@ -214,13 +215,13 @@ func (t *translator) composite(s *object, key string, value any, at string, dept
 	}
 	switch {
 	case how == holdsNamed:
-		s.set(key, t.named(value, at, depth))
+		s.Set(key, t.named(value, at, depth))
 	case how == holdsList && len(list) > 0:
-		s.set(key, t.list(list, at, depth))
+		s.Set(key, t.list(list, at, depth))
 	case how == holdsOne && value == false:
-		s.set(key, false)
+		s.Set(key, false)
 	case how == holdsOne:
-		s.set(key, t.schema(value, place(at, key), depth+1))
+		s.Set(key, t.schema(value, place(at, key), depth+1))
 	}
 }
 
@@ -243,63 +244,63 @@ func (t *translator) list(list []any, at string, depth int) []any {
 	return translated
 }
 
-func (t *translator) named(value any, at string, depth int) *object {
-	members, _ := value.(*object)
-	s := newObject()
-	for _, name := range members.names() {
-		s.set(name, t.schema(members.values[name], within(at, name), depth+1))
+func (t *translator) named(value any, at string, depth int) *jsontext.Object {
+	members, _ := value.(*jsontext.Object)
+	s := jsontext.NewObject()
+	for _, name := range members.Names() {
+		s.Set(name, t.schema(members.Members[name], within(at, name), depth+1))
 	}
 	return s
 }
 
 // properties takes over properties and the list of required ones. A property may say itself that it is required, as
 // functions often have it.
-func (t *translator) properties(s, o *object, at string, depth int) {
-	members := as[*object](o, keyProperties)
-	required := texts(o.get(keyRequired))
-	properties := newObject()
-	for _, name := range members.names() {
-		property, _ := members.values[name].(*object)
+func (t *translator) properties(s, o *jsontext.Object, at string, depth int) {
+	members := jsontext.Member[*jsontext.Object](o, keyProperties)
+	required := texts(o.Get(keyRequired))
+	properties := jsontext.NewObject()
+	for _, name := range members.Names() {
+		property, _ := members.Members[name].(*jsontext.Object)
 		if t.oneWay(property) {
 			required = slices.DeleteFunc(required, func(r string) bool { return r == name })
 			continue
 		}
-		if as[bool](property, keyRequired) && !slices.Contains(required, name) {
+		if jsontext.Member[bool](property, keyRequired) && !slices.Contains(required, name) {
 			required = append(required, name)
 		}
-		properties.set(name, t.schema(members.values[name], within(at, name), depth+1))
+		properties.Set(name, t.schema(members.Members[name], within(at, name), depth+1))
 	}
-	if len(properties.keys) > 0 {
-		s.set(keyProperties, properties)
+	if len(properties.Keys) > 0 {
+		s.Set(keyProperties, properties)
 	}
 	t.required(s, properties, required, at)
 }
 
 // required writes the list. What it names and nothing declares could not be given, so it is declared.
-func (t *translator) required(s, properties *object, names []string, at string) {
+func (t *translator) required(s, properties *jsontext.Object, names []string, at string) {
 	var list []any
 	for _, name := range names {
-		if len(properties.keys) > 0 && !properties.has(name) {
+		if len(properties.Keys) > 0 && !properties.Has(name) {
 			t.notes.add(within(at, name), "it is required and nowhere declared, so anything goes")
-			properties.set(name, newObject())
+			properties.Set(name, jsontext.NewObject())
 		}
 		if !slices.Contains(list, any(name)) {
 			list = append(list, name)
 		}
 	}
 	if len(list) > 0 {
-		s.set(keyRequired, list)
+		s.Set(keyRequired, list)
 	}
 }
 
 // oneWay reports whether a property only ever goes the other way.
-func (t *translator) oneWay(property *object) bool {
+func (t *translator) oneWay(property *jsontext.Object) bool {
 	found, err := chased(t.root, property)
 	if err != nil {
 		return false
 	}
 	if t.response {
-		return as[bool](property, "writeOnly") || as[bool](found, "writeOnly")
+		return jsontext.Member[bool](property, "writeOnly") || jsontext.Member[bool](found, "writeOnly")
 	}
-	return as[bool](property, "readOnly") || as[bool](found, "readOnly")
+	return jsontext.Member[bool](property, "readOnly") || jsontext.Member[bool](found, "readOnly")
 }

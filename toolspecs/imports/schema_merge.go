@@ -1,25 +1,26 @@
 package imports
 
 import (
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"slices"
 )
 
 // whole translates allOf together with what stands beside it into one schema, so that the arguments of a call can be read
 // off it. Parts that contradict each other stay a list.
-func (t *translator) whole(o *object, parts []any, at string, depth int) *object {
-	beside := o.copied()
-	beside.drop(keyAllOf)
-	beside.drop(keyDefault)
-	if parts = slices.Clone(parts); len(beside.keys) > 0 {
+func (t *translator) whole(o *jsontext.Object, parts []any, at string, depth int) *jsontext.Object {
+	beside := o.Copy()
+	beside.Delete(keyAllOf)
+	beside.Delete(keyDefault)
+	if parts = slices.Clone(parts); len(beside.Keys) > 0 {
 		parts = append(parts, beside)
 	}
-	var merged *object
+	var merged *jsontext.Object
 	translated := make([]any, 0, len(parts))
 	for _, part := range parts {
 		s := t.schema(part, at, depth)
 		translated = append(translated, s)
 		if len(translated) == 1 {
-			merged = s.copied()
+			merged = s.Copy()
 			continue
 		}
 		if merged != nil && !merge(merged, s) {
@@ -27,54 +28,54 @@ func (t *translator) whole(o *object, parts []any, at string, depth int) *object
 		}
 	}
 	if merged == nil {
-		merged = newObject()
-		merged.set(keyAllOf, translated)
+		merged = jsontext.NewObject()
+		merged.Set(keyAllOf, translated)
 	}
 	t.own(merged, o, at)
 	return merged
 }
 
 // own lets what a schema says itself win over what its parts say: its description, its default and that it may be null.
-func (t *translator) own(s, o *object, at string) {
+func (t *translator) own(s, o *jsontext.Object, at string) {
 	if nullable(o) {
 		allowNull(s)
 	}
 	told := t.defaultOf(s, o, at)
-	if as[string](o, keyDescription) != "" {
+	if jsontext.Member[string](o, keyDescription) != "" {
 		t.describe(s, o, told)
 	} else if told != "" {
-		s.set(keyDescription, sentences(as[string](s, keyDescription), told))
+		s.Set(keyDescription, sentences(jsontext.Member[string](s, keyDescription), told))
 	}
 }
 
-func allowNull(s *object) {
+func allowNull(s *jsontext.Object) {
 	types := typesIn(s)
 	if len(types) == 0 {
 		return
 	}
-	s.set(keyType, oneOrMore(withNull(types)))
-	if list := as[[]any](s, keyEnum); len(list) > 0 && !slices.Contains(list, nil) {
-		s.set(keyEnum, append(slices.Clone(list), nil))
+	s.Set(keyType, oneOrMore(withNull(types)))
+	if list := jsontext.Member[[]any](s, keyEnum); len(list) > 0 && !slices.Contains(list, nil) {
+		s.Set(keyEnum, append(slices.Clone(list), nil))
 	}
 }
 
 // typesIn returns the types of a translated schema.
-func typesIn(s *object) []string {
-	if name, ok := s.get(keyType).(string); ok {
+func typesIn(s *jsontext.Object) []string {
+	if name, ok := s.Get(keyType).(string); ok {
 		return []string{name}
 	}
-	return texts(s.get(keyType))
+	return texts(s.Get(keyType))
 }
 
 // merge makes s hold what more says as well, and reports false where one schema cannot say both.
-func merge(s, more *object) bool {
-	for _, key := range more.names() {
-		value := more.values[key]
-		if !s.has(key) {
-			s.set(key, value)
+func merge(s, more *jsontext.Object) bool {
+	for _, key := range more.Names() {
+		value := more.Members[key]
+		if !s.Has(key) {
+			s.Set(key, value)
 			continue
 		}
-		if key == keyDescription || same(s.values[key], value) {
+		if key == keyDescription || same(s.Members[key], value) {
 			continue
 		}
 		if !mergeKey(s, more, key) {
@@ -84,28 +85,28 @@ func merge(s, more *object) bool {
 	return true
 }
 
-func mergeKey(s, more *object, key string) bool {
+func mergeKey(s, more *jsontext.Object, key string) bool {
 	switch key {
 	case keyType:
 		types := common(typesIn(s), typesIn(more))
-		s.set(key, oneOrMore(types))
+		s.Set(key, oneOrMore(types))
 		return len(types) > 0
 	case keyProperties:
-		s.set(key, mergedProperties(as[*object](s, key), as[*object](more, key)))
+		s.Set(key, mergedProperties(jsontext.Member[*jsontext.Object](s, key), jsontext.Member[*jsontext.Object](more, key)))
 	case keyRequired:
-		s.set(key, union(as[[]any](s, key), as[[]any](more, key)))
+		s.Set(key, union(jsontext.Member[[]any](s, key), jsontext.Member[[]any](more, key)))
 	case keyEnum:
-		list := slices.DeleteFunc(slices.Clone(as[[]any](s, key)), func(v any) bool {
-			return !slices.ContainsFunc(as[[]any](more, key), func(w any) bool { return same(v, w) })
+		list := slices.DeleteFunc(slices.Clone(jsontext.Member[[]any](s, key)), func(v any) bool {
+			return !slices.ContainsFunc(jsontext.Member[[]any](more, key), func(w any) bool { return same(v, w) })
 		})
-		s.set(key, list)
+		s.Set(key, list)
 		return len(list) > 0
 	case keyAdditional:
 		// Each part that closes itself would refuse the other's properties; what is meant is the two together.
-		if s.get(key) != false && more.get(key) != false {
+		if s.Get(key) != false && more.Get(key) != false {
 			return false
 		}
-		s.set(key, false)
+		s.Set(key, false)
 	default:
 		return false
 	}
@@ -135,42 +136,42 @@ func common(a, b []string) []string {
 	return types
 }
 
-func mergedProperties(a, b *object) *object {
-	all := a.copied()
-	for _, name := range b.names() {
-		first, again := all.values[name].(*object)
-		second, _ := b.values[name].(*object)
+func mergedProperties(a, b *jsontext.Object) *jsontext.Object {
+	all := a.Copy()
+	for _, name := range b.Names() {
+		first, again := all.Members[name].(*jsontext.Object)
+		second, _ := b.Members[name].(*jsontext.Object)
 		if !again {
-			all.set(name, second)
+			all.Set(name, second)
 			continue
 		}
-		both := first.copied()
+		both := first.Copy()
 		if !merge(both, second) {
-			both = newObject()
-			both.set(keyAllOf, []any{first, second})
+			both = jsontext.NewObject()
+			both.Set(keyAllOf, []any{first, second})
 		}
-		all.set(name, both)
+		all.Set(name, both)
 	}
 	return all
 }
 
 // alternatives returns the forms of which a value has one. What a document lists under oneOf is not always kept apart
 // there, so that a value may well fit two.
-func alternatives(o *object) ([]any, bool) {
-	parts := as[[]any](o, keyAnyOf)
+func alternatives(o *jsontext.Object) ([]any, bool) {
+	parts := jsontext.Member[[]any](o, keyAnyOf)
 	if len(parts) == 0 {
-		parts = as[[]any](o, keyOneOf)
+		parts = jsontext.Member[[]any](o, keyOneOf)
 	}
 	return parts, len(parts) > 0
 }
 
 // choice translates anyOf and oneOf together with what stands beside them.
-func (t *translator) choice(o *object, parts []any, at string, depth int) *object {
-	beside := o.copied()
-	beside.drop(keyAnyOf)
-	beside.drop(keyOneOf)
-	beside.drop(keyDefault)
-	if o.has(keyAnyOf) && o.has(keyOneOf) {
+func (t *translator) choice(o *jsontext.Object, parts []any, at string, depth int) *jsontext.Object {
+	beside := o.Copy()
+	beside.Delete(keyAnyOf)
+	beside.Delete(keyOneOf)
+	beside.Delete(keyDefault)
+	if o.Has(keyAnyOf) && o.Has(keyOneOf) {
 		t.notes.add(at, "oneOf stands beside anyOf, and is dropped")
 	}
 	s := t.translated(beside, at, depth)
@@ -178,11 +179,11 @@ func (t *translator) choice(o *object, parts []any, at string, depth int) *objec
 	null = null || nullable(o)
 	if len(forms) == 1 {
 		// A value that may be null, or a list of one: there is no choice.
-		only := forms[0].(*object).copied()
+		only := forms[0].(*jsontext.Object).Copy()
 		if null {
 			allowNull(only)
 		}
-		if both := s.copied(); merge(both, only) {
+		if both := s.Copy(); merge(both, only) {
 			t.own(both, o, at)
 			return both
 		}
@@ -190,7 +191,7 @@ func (t *translator) choice(o *object, parts []any, at string, depth int) *objec
 	if null {
 		forms = append(forms, nullSchema())
 	}
-	s.set(keyAnyOf, forms)
+	s.Set(keyAnyOf, forms)
 	t.own(s, o, at)
 	return s
 }
@@ -199,7 +200,7 @@ func (t *translator) choice(o *object, parts []any, at string, depth int) *objec
 func (t *translator) distinct(parts []any, at string, depth int) (forms []any, null bool) {
 	for _, part := range parts {
 		form := t.schema(part, at, depth+1)
-		if len(form.keys) == 1 && form.get(keyType) == typeNull {
+		if len(form.Keys) == 1 && form.Get(keyType) == typeNull {
 			null = true
 			continue
 		}
@@ -210,8 +211,8 @@ func (t *translator) distinct(parts []any, at string, depth int) (forms []any, n
 	return forms, null
 }
 
-func nullSchema() *object {
-	s := newObject()
-	s.set(keyType, typeNull)
+func nullSchema() *jsontext.Object {
+	s := jsontext.NewObject()
+	s.Set(keyType, typeNull)
 	return s
 }

@@ -12,6 +12,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -129,10 +130,10 @@ func listNode(v reflect.Value) (*yaml.Node, error) {
 func nodeOf(value any, key string) *yaml.Node {
 	n := &yaml.Node{}
 	switch v := value.(type) {
-	case *object:
+	case *jsontext.Object:
 		n.Kind = yaml.MappingNode
-		for _, name := range v.names() {
-			n.Content = append(n.Content, scalar(name), nodeOf(v.values[name], name))
+		for _, name := range v.Names() {
+			n.Content = append(n.Content, scalar(name), nodeOf(v.Members[name], name))
 		}
 	case []any:
 		n.Kind = yaml.SequenceNode

@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -21,7 +22,7 @@ func guardedBench(t *testing.T) (*mcpserver.Guarded, *MCP, *toolspecs.Spec) {
 	t.Cleanup(g.Close)
 	t.Cleanup(g.CloseClientConnections)
 	entry := toolspecs.Entry{Type: api.KindMCP, URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"}, Remote: "echo",
-		Auth: &toolspecs.Auth{Type: toolspecs.AuthOAuth}, AnswerWithin: api.Duration(time.Minute)}
+		Auth: &outbound.Auth{Type: outbound.OAuth}, AnswerWithin: api.Duration(time.Minute)}
 	c, err := mcpclient.Connect(t.Context(), &entry, mcpclient.Options{Login: mcpserver.Browse})
 	if err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func (r REST) Execute(ctx context.Context, spec *toolspecs.Spec, args json.RawMe
 	return x.answer()
 }
 
-func credentialOf(auth *toolspecs.Auth) (*outbound.Credential, error) {
+func credentialOf(auth *outbound.Auth) (*outbound.Credential, error) {
 	if auth == nil {
 		return nil, nil
 	}

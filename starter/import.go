@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/internal/outbound"
-	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )
 
@@ -124,7 +123,7 @@ func (a *app) importFile(cmd *cobra.Command, source string, flags *importFlags, 
 }
 
 // parseAuth reads bearer=env:NAME or header:X-Key=env:NAME.
-func parseAuth(text string) (*toolspecs.Auth, error) {
+func parseAuth(text string) (*outbound.Auth, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -139,7 +138,7 @@ func parseAuth(text string) (*toolspecs.Auth, error) {
 	case outbound.CheckSecret(secret) != nil:
 		return nil, errors.New("takes the name of a secret, never its value: " + outbound.HintSecret)
 	}
-	return &toolspecs.Auth{Type: kind, Secret: secret, Name: name}, nil
+	return &outbound.Auth{Type: kind, Secret: secret, Name: name}, nil
 }
 
 // authKinds are the places where a secret goes; those that are true have a name.

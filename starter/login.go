@@ -12,13 +12,12 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/internal/outbound"
-	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // oauthFlags say how a login at an MCP server is made.
 type oauthFlags struct {
 	oauth bool
-	auth  toolspecs.Auth
+	auth  outbound.Auth
 }
 
 func (f *oauthFlags) add(set *pflag.FlagSet) {
@@ -26,13 +25,13 @@ func (f *oauthFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.auth.ClientID, "client-id", "", "`id` that the authorization server knows the client by (default: the client registers itself)")
 	set.StringVar(&f.auth.Secret, "client-secret", "", "the client's secret, by `reference`: env:NAME or file:/path")
 	set.StringVar(&f.auth.ClientMetadataURL, "client-metadata-url", "", "https `address` of a document about the client, for servers that take it in place of an id")
-	set.StringVar(&f.auth.RedirectURL, "redirect-url", "", "`address` where the browser is sent in the end; nothing need be there (default "+toolspecs.DefaultRedirectURL+")")
+	set.StringVar(&f.auth.RedirectURL, "redirect-url", "", "`address` where the browser is sent in the end; nothing need be there (default "+outbound.DefaultRedirectURL+")")
 	set.StringSliceVar(&f.auth.Scopes, "scopes", nil, "`scopes` to ask for in place of those that the server names")
 	set.StringVar(&f.auth.Grant, "grant", "", "`grant` that gives the tokens: authorization_code (a person logs in; the default) or client_credentials (the client does, with its secret)")
 }
 
 // authOf returns the auth of a toolspec as the flags say: given is --auth's, or nil.
-func (f *oauthFlags) authOf(cmd *cobra.Command, given *toolspecs.Auth) (*toolspecs.Auth, error) {
+func (f *oauthFlags) authOf(cmd *cobra.Command, given *outbound.Auth) (*outbound.Auth, error) {
 	if !f.oauth {
 		for _, name := range []string{"client-id", "client-secret", "client-metadata-url", "redirect-url", "scopes", "grant"} {
 			if cmd.Flags().Changed(name) {
@@ -51,20 +50,20 @@ func (f *oauthFlags) authOf(cmd *cobra.Command, given *toolspecs.Auth) (*toolspe
 		return nil, err
 	}
 	auth := f.auth
-	auth.Type = toolspecs.AuthOAuth
+	auth.Type = outbound.OAuth
 	return &auth, nil
 }
 
 // checkClient reports what does not say which client logs in, and how.
 func (f *oauthFlags) checkClient(cmd *cobra.Command) error {
 	id, secret := f.auth.ClientID != "", f.auth.Secret != ""
-	alone := f.auth.Grant == toolspecs.GrantClientCredentials
+	alone := f.auth.Grant == outbound.GrantClientCredentials
 	switch {
 	case secret && outbound.CheckSecret(f.auth.Secret) != nil:
 		return usageError(cmd, "--client-secret takes the name of a secret, never its value: %s", outbound.HintSecret)
 	case secret && !id, alone && !secret:
 		return usageError(cmd, "--client-secret and --client-id belong together, and --grant client_credentials needs both")
-	case f.auth.Grant != "" && !alone && f.auth.Grant != toolspecs.GrantAuthorizationCode:
+	case f.auth.Grant != "" && !alone && f.auth.Grant != outbound.GrantAuthorizationCode:
 		return usageError(cmd, "--grant %s: choose authorization_code or client_credentials", f.auth.Grant)
 	}
 	return nil

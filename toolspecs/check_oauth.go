@@ -1,31 +1,12 @@
 package toolspecs
 
 import (
-	"cmp"
 	"net/url"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/outbound"
 )
-
-// AuthOAuth is the type of Auth whose secret a login gives.
-const AuthOAuth = "oauth"
-
-// The ways in which a client gets its token.
-const (
-	// GrantAuthorizationCode has a person log in with a browser.
-	GrantAuthorizationCode = "authorization_code"
-	// GrantClientCredentials has the client log in with its own secret.
-	GrantClientCredentials = "client_credentials"
-)
-
-// DefaultRedirectURL is where a browser is sent after a login. Nothing is there: the person copies the address that the
-// browser ends at.
-const DefaultRedirectURL = "http://127.0.0.1:8976/callback"
-
-// OAuth reports whether calls get their token by a login.
-func (a *Auth) OAuth() bool { return a != nil && a.Type == AuthOAuth }
 
 // oauth checks what a login needs.
 func (c *checker) oauth(e Entry) {
@@ -34,7 +15,7 @@ func (c *checker) oauth(e Entry) {
 		c.add("$.entry.auth.type", "give a token that you have: type: bearer", "oauth is for MCP servers with url")
 		return
 	}
-	if a.Grant == GrantClientCredentials {
+	if a.Grant == outbound.GrantClientCredentials {
 		c.clientCredentials(a)
 	} else if a.Secret != "" && a.ClientID == "" {
 		c.add("$.entry.auth", "write client_id: and what the authorization server knows the client by", "the client's secret needs its client_id")
@@ -57,7 +38,7 @@ func isScope(text string) bool {
 	return text != ""
 }
 
-func (c *checker) loginURLs(a *Auth) {
+func (c *checker) loginURLs(a *outbound.Auth) {
 	if a.RedirectURL != "" {
 		c.loginURL("$.entry.auth.redirect_url", a.RedirectURL)
 	}
@@ -83,7 +64,7 @@ func (c *checker) loginURL(path, text string) *url.URL {
 	return u
 }
 
-func (c *checker) clientCredentials(a *Auth) {
+func (c *checker) clientCredentials(a *outbound.Auth) {
 	if a.ClientID == "" || a.Secret == "" {
 		c.add("$.entry.auth", "write client_id: and secret: env:NAME", "grant: client_credentials needs client_id and secret")
 	}
@@ -98,7 +79,7 @@ func (c *checker) clientCredentials(a *Auth) {
 }
 
 // onlyOAuth reports what only oauth has.
-func (c *checker) onlyOAuth(a *Auth) {
+func (c *checker) onlyOAuth(a *outbound.Auth) {
 	for _, f := range []struct {
 		name string
 		set  bool
@@ -109,6 +90,3 @@ func (c *checker) onlyOAuth(a *Auth) {
 		}
 	}
 }
-
-// Redirect returns where the browser is sent after a login.
-func (a *Auth) Redirect() string { return cmp.Or(a.RedirectURL, DefaultRedirectURL) }

@@ -75,7 +75,7 @@ func (c *checker) auth(e Entry) {
 	} else if a.Name != "" {
 		c.addKey("$.entry.auth.name", "remove it", "name is for the types header and query")
 	}
-	if a.Type == AuthOAuth {
+	if a.Type == outbound.OAuth {
 		c.oauth(e)
 		return
 	}
@@ -85,7 +85,7 @@ func (c *checker) auth(e Entry) {
 	c.onlyOAuth(a)
 }
 
-func (c *checker) authName(a *Auth) {
+func (c *checker) authName(a *outbound.Auth) {
 	if a.Name == "" {
 		c.add("$.entry.auth", "write name: and the name of the header or query parameter", "auth of the type %s needs a name", a.Type)
 	} else if fault := headerFault(a.Name); fault != "" && a.Type == outbound.Header {
@@ -115,7 +115,7 @@ func (c *checker) headers(e Entry, declared []string) {
 			c.addKey(h.path, "remove it", "%s", fault)
 		case seen[key]:
 			c.addKey(h.path, "keep one of them", "the header %s is given twice", key)
-		case e.Auth.header() == key:
+		case authHeader(e.Auth) == key:
 			c.addKey(h.path, "remove it", "the header %s is what auth sets", key)
 		case h.secret():
 			c.writtenSecret(h.path, "the header "+key)
@@ -126,8 +126,8 @@ func (c *checker) headers(e Entry, declared []string) {
 	}
 }
 
-// header returns the header that auth sets; empty where it sets none.
-func (a *Auth) header() string {
+// authHeader returns the header that auth sets; empty where it sets none.
+func authHeader(a *outbound.Auth) string {
 	switch {
 	case a == nil || a.Type == outbound.Query:
 		return ""

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
 )
 
 // Defaults of a REST tool depend on its method and body, and stay what they are when they are filled in again: the digest
@@ -51,7 +52,7 @@ func TestRESTDefaults(t *testing.T) {
 // A spec that is made in Go is held to the same rules, and no fault of it repeats a secret either.
 func TestRESTSecretInGo(t *testing.T) {
 	s := Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Type: api.KindREST, BaseURL: "https://u:planted@api.example.com",
-		Headers: []byte(`{"Authorization":"planted"}`), Auth: &Auth{Type: "bearer", Secret: "planted"}, Query: []byte(`{"a":`), Body: []byte(`{`)}}
+		Headers: []byte(`{"Authorization":"planted"}`), Auth: &outbound.Auth{Type: "bearer", Secret: "planted"}, Query: []byte(`{"a":`), Body: []byte(`{`)}}
 	_, err := s.Compile()
 	if err == nil || strings.Contains(err.Error(), "planted") || strings.Count(err.Error(), "\n") < 4 {
 		t.Errorf("got %v", err)

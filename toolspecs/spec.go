@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
 )
 
 // Defaults of a spec's execution facts.
@@ -169,7 +170,7 @@ type Entry struct {
 	// Encoding is how Body is sent: json (the default), form, or text.
 	Encoding string `json:"encoding,omitempty" yaml:"encoding" rule:"enum=json|form|text" kinds:"rest"`
 	// Auth says which secret goes where.
-	Auth *Auth `json:"auth,omitempty" yaml:"auth" rule:"secret" kinds:"rest,mcp"`
+	Auth *outbound.Auth `json:"auth,omitempty" yaml:"auth" rule:"secret" kinds:"rest,mcp"`
 	// Extract takes a part of a JSON response: a JSON pointer where it begins with /, else a JMESPath expression.
 	Extract string `json:"extract,omitempty" yaml:"extract" kinds:"rest"`
 	// Statuses say what responses mean where that differs from the usual: 2xx is an answer, 429, 503 and other 5xx may be
@@ -205,31 +206,6 @@ type Entry struct {
 	// the middle of a call, and none, the default, declines for everyone; for the tools written in Go it lets them call
 	// activities.Ask.
 	AnswerWithin api.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h" kinds:"human,mcp,function,stateful"`
-}
-
-// Auth puts a secret into every request. The secret is named, never written: env:NAME is an environment variable of the
-// worker, file:PATH a file that the worker reads. With the type oauth, which only MCP servers with url have, it is a token
-// that a login at the server gives.
-type Auth struct {
-	// Type is bearer, basic (the secret is user:password), header, query or oauth.
-	Type string `json:"type" yaml:"type" rule:"required,enum=bearer|basic|header|query|oauth"`
-	// Secret is, for oauth, the client's own, where it has one; every other type needs one.
-	Secret string `json:"secret,omitempty" yaml:"secret" rule:"secret"`
-	// Name is the header's or query parameter's; only for those two types.
-	Name string `json:"name,omitempty" yaml:"name"`
-
-	// ClientID is what the authorization server knows this client by, for oauth as all that follows; without one the client
-	// registers itself.
-	ClientID string `json:"client_id,omitempty" yaml:"client_id"`
-	// ClientMetadataURL is the https address of a document that describes this client, for servers that take it in place of
-	// a client id.
-	ClientMetadataURL string `json:"client_metadata_url,omitempty" yaml:"client_metadata_url"`
-	// RedirectURL is where the browser is sent in the end; default DefaultRedirectURL. Nothing need be there.
-	RedirectURL string `json:"redirect_url,omitempty" yaml:"redirect_url"`
-	// Scopes are asked for in place of those that the server names.
-	Scopes []string `json:"scopes,omitempty" yaml:"scopes" rule:"min=1"`
-	// Grant is authorization_code (a person logs in; the default) or client_credentials (the client does, with its secret).
-	Grant string `json:"grant,omitempty" yaml:"grant" rule:"enum=authorization_code|client_credentials"`
 }
 
 // StatusRule says what responses of some statuses mean.

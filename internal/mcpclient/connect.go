@@ -193,7 +193,7 @@ const maxRetries = 1000
 // what the server answers.
 type additions struct {
 	headers map[string]any
-	auth    *toolspecs.Auth
+	auth    *outbound.Auth
 	// last is the secret as it was used last.
 	last atomic.Pointer[outbound.Credential]
 }

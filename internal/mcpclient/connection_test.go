@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -211,7 +212,7 @@ func TestConnectFails(t *testing.T) {
 		{"nobody listens", &toolspecs.Entry{URL: silent.URL, Allow: []string{"127.0.0.1"}}, api.ErrPreconditionFailed, true, []string{"connection refused"}},
 		{"inside", &toolspecs.Entry{URL: silent.URL}, api.ErrPolicyViolation, false, []string{"127.0.0.1"}},
 		{"neither", &toolspecs.Entry{}, api.ErrExecutorNotFound, false, []string{"entry.url"}},
-		{"no secret", &toolspecs.Entry{URL: silent.URL, Allow: []string{"127.0.0.1"}, Auth: &toolspecs.Auth{Type: "bearer", Secret: "env:NO_SUCH_SECRET"}},
+		{"no secret", &toolspecs.Entry{URL: silent.URL, Allow: []string{"127.0.0.1"}, Auth: &outbound.Auth{Type: "bearer", Secret: "env:NO_SUCH_SECRET"}},
 			api.ErrPreconditionFailed, false, []string{"NO_SUCH_SECRET"}},
 	}
 	for _, tt := range tests {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -180,7 +181,7 @@ func TestHTTPSecrets(t *testing.T) {
 		got = append(got, r.Header.Get("Authorization")+" "+r.Header.Get("X-Tenant")+" "+r.Header.Get("X-Number"))
 		http.Error(w, "do not know "+r.Header.Get("Authorization"), http.StatusForbidden)
 	})
-	entry.Auth = &toolspecs.Auth{Type: "bearer", Secret: "env:SWITCHYARD_TEST_SECRET"}
+	entry.Auth = &outbound.Auth{Type: "bearer", Secret: "env:SWITCHYARD_TEST_SECRET"}
 	entry.Headers = json.RawMessage(`{"X-Tenant":"a","X-Number":7}`)
 	c := connect(t, entry, Options{})
 	_, err := c.Call(t.Context(), Request{Tool: "echo"})

@@ -28,7 +28,7 @@ type login struct {
 	// flow is the SDK's handler.
 	flow   auth.OAuthHandler
 	server string
-	auth   *toolspecs.Auth
+	auth   *outbound.Auth
 	log    *slog.Logger
 	client *http.Client
 	// secret is the client's own; empty where the toolspec names none.
@@ -70,7 +70,7 @@ func newLogin(origin *url.URL, entry *toolspecs.Entry, o Options) (*login, error
 		}
 		credentials.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: l.secret}
 	}
-	if l.auth.Grant == toolspecs.GrantClientCredentials {
+	if l.auth.Grant == outbound.GrantClientCredentials {
 		l.flow, err = extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{Credentials: credentials, HTTPClient: l.client})
 	} else if l.account, err = cmp.Or(o.Logins, NewLogins("")).of(origin.String(), l.auth); err == nil {
 		l.flow, err = auth.NewAuthorizationCodeHandler(l.codeConfig(credentials))
@@ -93,7 +93,7 @@ func (l *login) codeConfig(credentials *oauthex.ClientCredentials) *auth.Authori
 	if credentials == nil {
 		config.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 			ClientName: "Switchyard", RedirectURIs: []string{config.RedirectURL},
-			GrantTypes: []string{toolspecs.GrantAuthorizationCode, "refresh_token"}, ResponseTypes: []string{"code"},
+			GrantTypes: []string{outbound.GrantAuthorizationCode, "refresh_token"}, ResponseTypes: []string{"code"},
 		}}
 	}
 	return config

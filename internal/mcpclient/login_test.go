@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -21,7 +22,7 @@ func guarded(t *testing.T) (*mcpserver.Guarded, *toolspecs.Entry) {
 	g := mcpserver.NewGuarded(mcpserver.Good)
 	t.Cleanup(g.Close)
 	t.Cleanup(g.CloseClientConnections)
-	return g, &toolspecs.Entry{URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"}, Auth: &toolspecs.Auth{Type: toolspecs.AuthOAuth}}
+	return g, &toolspecs.Entry{URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"}, Auth: &outbound.Auth{Type: outbound.OAuth}}
 }
 
 // person logs in wherever asked; count says how often.
@@ -141,7 +142,7 @@ func TestLoginFails(t *testing.T) {
 		}, nil, 0, api.ErrPreconditionFailed, "LOGIN_TEST_ABSENT"},
 		{"a client that is wrong", func(_ *mcpserver.Guarded, e *toolspecs.Entry, _ *Options) {
 			t.Setenv("LOGIN_TEST_WRONG", "wrong-secret")
-			e.Auth.ClientID, e.Auth.Secret, e.Auth.Grant = "known", "env:LOGIN_TEST_WRONG", toolspecs.GrantClientCredentials
+			e.Auth.ClientID, e.Auth.Secret, e.Auth.Grant = "known", "env:LOGIN_TEST_WRONG", outbound.GrantClientCredentials
 		}, nil, 0, api.ErrPreconditionFailed, "gives no token: invalid_grant"},
 	}
 	for _, tt := range tests {
@@ -178,7 +179,7 @@ func TestLoginAlone(t *testing.T) {
 	g, entry := guarded(t)
 	g.ClientID, g.ClientSecret, g.Lifetime = "known", "client-secret", 1
 	t.Setenv("LOGIN_TEST_SECRET", g.ClientSecret)
-	entry.Auth.ClientID, entry.Auth.Secret, entry.Auth.Grant = g.ClientID, "env:LOGIN_TEST_SECRET", toolspecs.GrantClientCredentials
+	entry.Auth.ClientID, entry.Auth.Secret, entry.Auth.Grant = g.ClientID, "env:LOGIN_TEST_SECRET", outbound.GrantClientCredentials
 	c := connect(t, entry, Options{Logins: NewLogins(t.TempDir())})
 	echo(t, c)
 	g.Revoke(true)

@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/internal/outbound"
 	"golang.org/x/oauth2"
 )
 
@@ -42,7 +42,7 @@ func DefaultLogins() string {
 }
 
 // of returns the account at a server of a client as auth describes it.
-func (l *Logins) of(server string, auth *toolspecs.Auth) (*account, error) {
+func (l *Logins) of(server string, auth *outbound.Auth) (*account, error) {
 	key, err := api.EncodeJSON([]any{server, auth})
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -21,7 +22,7 @@ type Options struct {
 	// BaseURL stands in for the servers that the document names.
 	BaseURL string
 	// Auth stands in for the document's security schemes.
-	Auth *toolspecs.Auth
+	Auth *outbound.Auth
 	// Allow becomes every tool's entry.allow: what may be reached although it is not public.
 	Allow []string
 	// Tags, Paths and Names pick operations: those with one of the tags, whose path is below one of the paths or fits it as

@@ -10,7 +10,6 @@ import (
 
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
-	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // baseURL returns the address that the path follows.
@@ -56,7 +55,7 @@ func (c *call) server(server *jsontext.Object) (string, error) {
 }
 
 // sets reports whether a secret goes where a parameter of that name would.
-func sets(auth *toolspecs.Auth, in, name string) bool {
+func sets(auth *outbound.Auth, in, name string) bool {
 	switch {
 	case auth == nil:
 		return false
@@ -70,7 +69,7 @@ func sets(auth *toolspecs.Auth, in, name string) bool {
 var preference = []string{outbound.Bearer, outbound.Header, outbound.Query, outbound.Basic}
 
 // authOf returns how the operation's requests show who they come from; nil where they need not.
-func (c *call) authOf() (*toolspecs.Auth, error) {
+func (c *call) authOf() (*outbound.Auth, error) {
 	if c.doc.options.Auth != nil {
 		return c.doc.options.Auth, nil
 	}
@@ -78,7 +77,7 @@ func (c *call) authOf() (*toolspecs.Auth, error) {
 	if !c.op.op.Has("security") {
 		ways = jsontext.Member[[]any](c.doc.root, "security")
 	}
-	var found []*toolspecs.Auth
+	var found []*outbound.Auth
 	var reasons []string
 	for _, value := range ways {
 		way, _ := value.(*jsontext.Object)
@@ -98,14 +97,14 @@ func (c *call) authOf() (*toolspecs.Auth, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
-	slices.SortStableFunc(found, func(a, b *toolspecs.Auth) int {
+	slices.SortStableFunc(found, func(a, b *outbound.Auth) int {
 		return cmp.Compare(slices.Index(preference, a.Type), slices.Index(preference, b.Type))
 	})
 	return found[0], nil
 }
 
 // way returns one of the alternatives that an operation can be called by.
-func (c *call) way(way *jsontext.Object) (*toolspecs.Auth, error) {
+func (c *call) way(way *jsontext.Object) (*outbound.Auth, error) {
 	if len(way.Keys) > 1 {
 		return nil, fmt.Errorf("it needs several secrets at once (%s), and a toolspec names one", strings.Join(way.Keys, ", "))
 	}
@@ -118,7 +117,7 @@ func (c *call) way(way *jsontext.Object) (*toolspecs.Auth, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the security scheme %s cannot be read: %w", name, err)
 	}
-	auth := &toolspecs.Auth{Secret: "env:" + envName(name), Type: schemeTypes[kindOf(scheme)]}
+	auth := &outbound.Auth{Secret: "env:" + envName(name), Type: schemeTypes[kindOf(scheme)]}
 	switch auth.Type {
 	case "":
 		return nil, fmt.Errorf("the security scheme %s (%s) is not supported", name, kindOf(scheme))

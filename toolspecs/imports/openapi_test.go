@@ -12,6 +12,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/test/cases"
 	"github.com/switchyard/switchyard/internal/test/golden"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -124,7 +125,7 @@ func TestGivenServerAndAuth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	auth := &toolspecs.Auth{Type: "bearer", Secret: "env:TOKEN"}
+	auth := &outbound.Auth{Type: "bearer", Secret: "env:TOKEN"}
 	r, err := OpenAPI("f.yaml", data, Options{BaseURL: "https://staging.example.com", Auth: auth})
 	if err != nil || len(r.Refused) > 0 || len(r.Tools) != 15 {
 		t.Fatalf("%d tools, %v, %v", len(r.Tools), r.Refused, err)

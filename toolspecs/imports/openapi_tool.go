@@ -50,7 +50,7 @@ type call struct {
 	cookies        []string
 	body           any
 	encoding       string
-	auth           *toolspecs.Auth
+	auth           *outbound.Auth
 }
 
 // tool makes the tool of an operation. The error says why there is none.

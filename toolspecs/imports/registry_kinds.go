@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -77,11 +78,11 @@ func (t registered) mcp(o RegistryOptions, s *toolspecs.Spec, notes *noted) erro
 	return nil
 }
 
-func (t registered) auth() *toolspecs.Auth {
+func (t registered) auth() *outbound.Auth {
 	if t.Auth == nil {
 		return nil
 	}
-	return &toolspecs.Auth{Type: t.Auth.Type, Secret: t.Auth.Secret, Name: t.Auth.Name}
+	return &outbound.Auth{Type: t.Auth.Type, Secret: t.Auth.Secret, Name: t.Auth.Name}
 }
 
 // rest describes the tool as an operation of a document of its own.

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/internal/jsontext"
-	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/internal/outbound"
 )
 
 // inBody is where parameters go that become members of a JSON body.
@@ -17,7 +17,7 @@ type requestOf struct {
 	body               *jsontext.Object
 	// result is the schema of what comes back, if it is known and wanted.
 	result *jsontext.Object
-	auth   *toolspecs.Auth
+	auth   *outbound.Auth
 	// keep says that defaults are whoever calls' and not the server's.
 	keep bool
 }

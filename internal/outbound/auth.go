@@ -1,0 +1,49 @@
+package outbound
+
+import "cmp"
+
+// AuthOAuth is the type of Auth whose secret a login gives.
+const OAuth = "oauth"
+
+// The ways in which a client gets its token.
+const (
+	// GrantAuthorizationCode has a person log in with a browser.
+	GrantAuthorizationCode = "authorization_code"
+	// GrantClientCredentials has the client log in with its own secret.
+	GrantClientCredentials = "client_credentials"
+)
+
+// DefaultRedirectURL is where a browser is sent after a login. Nothing is there: the person copies the address that the
+// browser ends at.
+const DefaultRedirectURL = "http://127.0.0.1:8976/callback"
+
+// OAuth reports whether calls get their token by a login.
+func (a *Auth) OAuth() bool { return a != nil && a.Type == OAuth }
+
+// Auth puts a secret into every request. The secret is named, never written: env:NAME is an environment variable of the
+// worker, file:PATH a file that the worker reads. With the type oauth, which only MCP servers with url have, it is a token
+// that a login at the server gives.
+type Auth struct {
+	// Type is bearer, basic (the secret is user:password), header, query or oauth.
+	Type string `json:"type" yaml:"type" rule:"required,enum=bearer|basic|header|query|oauth"`
+	// Secret is, for oauth, the client's own, where it has one; every other type needs one.
+	Secret string `json:"secret,omitempty" yaml:"secret" rule:"secret"`
+	// Name is the header's or query parameter's; only for those two types.
+	Name string `json:"name,omitempty" yaml:"name"`
+
+	// ClientID is what the authorization server knows this client by, for oauth as all that follows; without one the client
+	// registers itself.
+	ClientID string `json:"client_id,omitempty" yaml:"client_id"`
+	// ClientMetadataURL is the https address of a document that describes this client, for servers that take it in place of
+	// a client id.
+	ClientMetadataURL string `json:"client_metadata_url,omitempty" yaml:"client_metadata_url"`
+	// RedirectURL is where the browser is sent in the end; default DefaultRedirectURL. Nothing need be there.
+	RedirectURL string `json:"redirect_url,omitempty" yaml:"redirect_url"`
+	// Scopes are asked for in place of those that the server names.
+	Scopes []string `json:"scopes,omitempty" yaml:"scopes" rule:"min=1"`
+	// Grant is authorization_code (a person logs in; the default) or client_credentials (the client does, with its secret).
+	Grant string `json:"grant,omitempty" yaml:"grant" rule:"enum=authorization_code|client_credentials"`
+}
+
+// Redirect returns where the browser is sent after a login.
+func (a *Auth) Redirect() string { return cmp.Or(a.RedirectURL, DefaultRedirectURL) }

@@ -137,7 +137,7 @@ func checkPin(spec *toolspecs.Spec, tool mcpclient.Tool, found bool) error {
 	}
 	e := api.Errorf(api.ErrPreconditionFailed, "the MCP server changed the tool %q since it was accepted, so nothing was called; "+
 		"look at the difference and run starter tools accept with the file of %s", spec.Entry.Remote, spec.Name)
-	changes := mcpclient.Diff(spec, tool)
+	changes := spec.MCPChanges(tool)
 	for _, change := range changes[:min(len(changes), maxDifferences)] {
 		e.Details = append(e.Details, change.String())
 	}

@@ -23,7 +23,7 @@ func guardedBench(t *testing.T) (*mcpserver.Guarded, *MCP, *toolspecs.Spec) {
 	t.Cleanup(g.CloseClientConnections)
 	entry := toolspecs.Entry{Type: api.KindMCP, URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"}, Remote: "echo",
 		Auth: &outbound.Auth{Type: outbound.OAuth}, AnswerWithin: api.Duration(time.Minute)}
-	c, err := mcpclient.Connect(t.Context(), &entry, mcpclient.Options{Login: mcpserver.Browse})
+	c, err := mcpclient.Connect(t.Context(), entry.MCPServer(), mcpclient.Options{Login: mcpserver.Browse})
 	if err != nil {
 		t.Fatal(err)
 	}

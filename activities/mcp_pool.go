@@ -157,7 +157,7 @@ func (p *mcpPool) open(ctx context.Context, key mcpKey, spec *toolspecs.Spec, as
 	p.closeAll.Go(func() {
 		defer close(c.ready)
 		defer done()
-		c.conn, c.err = mcpclient.Connect(within, &entry, options)
+		c.conn, c.err = mcpclient.Connect(within, entry.MCPServer(), options)
 		if c.err != nil && within != p.ctx && ctx.Err() != nil {
 			c.err = fmt.Errorf("%w: %w", errAbandoned, c.err)
 		}

@@ -50,7 +50,7 @@ func newMCPBench(t *testing.T, entry toolspecs.Entry, o MCPOptions) *mcpBench {
 	}
 	b := &mcpBench{MCP: NewMCP(o), entry: entry, pins: map[string]mcpclient.Tool{}}
 	t.Cleanup(b.Close)
-	c, err := mcpclient.Connect(t.Context(), &entry, mcpclient.Options{})
+	c, err := mcpclient.Connect(t.Context(), entry.MCPServer(), mcpclient.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -188,7 +188,7 @@ func (c *comparer) compare(path string, spec *toolspecs.Spec, pinned bool) accep
 	default:
 		return t
 	}
-	for _, change := range mcpclient.Diff(spec, t.now) {
+	for _, change := range spec.MCPChanges(t.now) {
 		t.Changes = append(t.Changes, change.String())
 	}
 	return t

@@ -50,7 +50,7 @@ func (s *mcpServers) tools(e toolspecs.Entry) ([]mcpclient.Tool, error) {
 }
 
 func (s *mcpServers) ask(e toolspecs.Entry) ([]mcpclient.Tool, error) {
-	conn, err := mcpclient.Connect(s.ctx, &e, mcpclient.Options{Dir: s.dir, Inside: insideHosts(), Asks: e.AnswerWithin > 0,
+	conn, err := mcpclient.Connect(s.ctx, e.MCPServer(), mcpclient.Options{Dir: s.dir, Inside: insideHosts(), Asks: e.AnswerWithin > 0,
 		Login: s.login, Logins: s.logins})
 	if err != nil {
 		return nil, &unlisted{err}

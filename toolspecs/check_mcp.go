@@ -7,6 +7,7 @@ import (
 
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/internal/mcpclient"
 )
 
 // The connections that an MCP tool's calls may share.
@@ -90,4 +91,22 @@ func (c *checker) noPlaceholder(path, text string) {
 	if placeholder.MatchString(text) {
 		c.add(path, "remove it; arguments reach the tool through its call", "one server is there for many calls, so it holds no placeholder")
 	}
+}
+
+// MCPServer returns the server of a tool of the kind mcp.
+func (e *Entry) MCPServer() *mcpclient.Server {
+	return &mcpclient.Server{Argv: e.Argv, Dir: e.Dir, Env: e.Env, Secrets: e.Secrets, URL: e.URL, Headers: e.Headers,
+		Auth: e.Auth, Allow: e.Allow}
+}
+
+// MCPChanges returns the differences between a tool of the kind mcp and the tool that its server lists.
+func (s *Spec) MCPChanges(remote mcpclient.Tool) []mcpclient.Change {
+	declared := mcpclient.Tool{Description: s.Description, InputSchema: s.InputSchema, OutputSchema: s.OutputSchema}
+	if compiled, err := s.Compile(); declared.InputSchema == nil && err == nil {
+		declared.InputSchema = compiled.InputSchema()
+	}
+	if s.OutputSchema == nil && s.Output != nil {
+		declared.OutputSchema = remote.OutputSchema // parameters are not compared with a schema
+	}
+	return mcpclient.Diff(declared, remote)
 }

@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -15,7 +16,6 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/process"
-	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // Defaults of Options.
@@ -23,6 +23,23 @@ const (
 	DefaultConnectTimeout = 30 * time.Second
 	DefaultMaxMessage     = 16 << 20
 )
+
+// Server says how an MCP server is reached: Argv is a program that speaks over its standard input and output, URL a
+// streamable-HTTP endpoint. It has one of them. The other fields are those of a toolspec's entry.
+type Server struct {
+	Argv []string
+	// Dir is the program's working folder, Env the names of the environment variables that it sees, and Secrets maps further
+	// variables to references of secrets.
+	Dir     string
+	Env     []string
+	Secrets map[string]string
+	URL     string
+	// Headers is a JSON object of headers that every request has.
+	Headers json.RawMessage
+	Auth    *outbound.Auth
+	// Allow lists hosts, addresses and ranges that may be reached besides the host of URL.
+	Allow []string
+}
 
 // Options say how to connect.
 type Options struct {
@@ -55,7 +72,7 @@ const version = "1.0.0"
 // Connect connects to the server of a toolspec of the kind mcp. The error is a *switchyard.Error of a type that says that
 // nothing ran: executor_not_found where the program is missing, policy_violation where the address may not be reached,
 // precondition_failed else, retryable where another attempt may succeed. When ctx ends first it wraps ctx's cause.
-func Connect(ctx context.Context, entry *toolspecs.Entry, o Options) (*Connection, error) {
+func Connect(ctx context.Context, entry *Server, o Options) (*Connection, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.MaxMessage = cmp.Or(o.MaxMessage, DefaultMaxMessage)
 	timeout := cmp.Or(o.ConnectTimeout, DefaultConnectTimeout)
@@ -121,7 +138,7 @@ func (c *Connection) client(o Options) *mcp.Client {
 	return client
 }
 
-func (c *Connection) transport(entry *toolspecs.Entry, o Options) (mcp.Transport, error) {
+func (c *Connection) transport(entry *Server, o Options) (mcp.Transport, error) {
 	if entry.URL != "" {
 		return c.overHTTP(entry, o)
 	}
@@ -145,7 +162,7 @@ func (c *Connection) transport(entry *toolspecs.Entry, o Options) (mcp.Transport
 	return c.serverProcess, nil
 }
 
-func (c *Connection) overHTTP(entry *toolspecs.Entry, o Options) (mcp.Transport, error) {
+func (c *Connection) overHTTP(entry *Server, o Options) (mcp.Transport, error) {
 	address, err := outbound.Address(entry.URL)
 	if err != nil {
 		return nil, err
@@ -198,7 +215,7 @@ type additions struct {
 	last atomic.Pointer[outbound.Credential]
 }
 
-func newAdditions(entry *toolspecs.Entry) (*additions, error) {
+func newAdditions(entry *Server) (*additions, error) {
 	a := &additions{}
 	if !entry.Auth.OAuth() {
 		a.auth = entry.Auth
@@ -243,7 +260,7 @@ func (a *additions) hide(message []byte) []byte {
 
 // serverName names a server in errors and logs: a program by its name alone and a URL without its query, because the rest
 // may be secret.
-func serverName(entry *toolspecs.Entry) string {
+func serverName(entry *Server) string {
 	if entry.URL == "" {
 		return slices.Concat(entry.Argv, []string{""})[0]
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
-	"github.com/switchyard/switchyard/toolspecs"
 )
 
 func TestMain(m *testing.M) {
@@ -22,18 +21,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func stdio(mode string, more ...string) *toolspecs.Entry {
-	return &toolspecs.Entry{Type: api.KindMCP, Argv: mcpserver.Argv(mode, more...)}
+func stdio(mode string, more ...string) *Server {
+	return &Server{Argv: mcpserver.Argv(mode, more...)}
 }
 
-func overHTTP(t *testing.T, mode string) *toolspecs.Entry {
+func overHTTP(t *testing.T, mode string) *Server {
 	server := httptest.NewServer(mcpserver.Handler(mcpserver.New(mode)))
 	t.Cleanup(server.Close)
 	t.Cleanup(server.CloseClientConnections)
-	return &toolspecs.Entry{Type: api.KindMCP, URL: server.URL, Allow: []string{"127.0.0.1"}}
+	return &Server{URL: server.URL, Allow: []string{"127.0.0.1"}}
 }
 
-func connect(t *testing.T, entry *toolspecs.Entry, o Options) *Connection {
+func connect(t *testing.T, entry *Server, o Options) *Connection {
 	t.Helper()
 	c, err := Connect(t.Context(), entry, o)
 	if err != nil {
@@ -198,21 +197,21 @@ func TestConnectFails(t *testing.T) {
 	silent.Close()
 	tests := []struct {
 		name      string
-		entry     *toolspecs.Entry
+		entry     *Server
 		want      api.ErrorType
 		retryable bool
 		words     []string
 	}{
-		{"no program", &toolspecs.Entry{Argv: []string{"no-such-program"}}, api.ErrExecutorNotFound, false, []string{"no-such-program"}},
-		{"no folder", &toolspecs.Entry{Argv: []string{"true"}, Dir: "/no/such/folder"}, api.ErrPreconditionFailed, false, []string{"/no/such/folder"}},
+		{"no program", &Server{Argv: []string{"no-such-program"}}, api.ErrExecutorNotFound, false, []string{"no-such-program"}},
+		{"no folder", &Server{Argv: []string{"true"}, Dir: "/no/such/folder"}, api.ErrPreconditionFailed, false, []string{"/no/such/folder"}},
 		{"ends at once", stdio(mcpserver.Dies), api.ErrPreconditionFailed, true, []string{"exit code 3", "no configuration found"}},
 		{"garbage", stdio(mcpserver.Garbage), api.ErrPreconditionFailed, false, []string{"no MCP message", "Server listening on port 3000"}},
 		{"huge", stdio(mcpserver.Huge), api.ErrPreconditionFailed, false, []string{"more than 16777216 bytes"}},
 		{"hangs", stdio(mcpserver.Hang), api.ErrPreconditionFailed, true, []string{"did not get ready within 300ms"}},
-		{"nobody listens", &toolspecs.Entry{URL: silent.URL, Allow: []string{"127.0.0.1"}}, api.ErrPreconditionFailed, true, []string{"connection refused"}},
-		{"inside", &toolspecs.Entry{URL: silent.URL}, api.ErrPolicyViolation, false, []string{"127.0.0.1"}},
-		{"neither", &toolspecs.Entry{}, api.ErrExecutorNotFound, false, []string{"entry.url"}},
-		{"no secret", &toolspecs.Entry{URL: silent.URL, Allow: []string{"127.0.0.1"}, Auth: &outbound.Auth{Type: "bearer", Secret: "env:NO_SUCH_SECRET"}},
+		{"nobody listens", &Server{URL: silent.URL, Allow: []string{"127.0.0.1"}}, api.ErrPreconditionFailed, true, []string{"connection refused"}},
+		{"inside", &Server{URL: silent.URL}, api.ErrPolicyViolation, false, []string{"127.0.0.1"}},
+		{"neither", &Server{}, api.ErrExecutorNotFound, false, []string{"entry.url"}},
+		{"no secret", &Server{URL: silent.URL, Allow: []string{"127.0.0.1"}, Auth: &outbound.Auth{Type: "bearer", Secret: "env:NO_SUCH_SECRET"}},
 			api.ErrPreconditionFailed, false, []string{"NO_SUCH_SECRET"}},
 	}
 	for _, tt := range tests {

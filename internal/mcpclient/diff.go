@@ -11,7 +11,6 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
-	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // maxShown bounds how much of a value a Change shows, in bytes.
@@ -36,31 +35,19 @@ func (c Change) String() string {
 	}
 }
 
-// Diff returns in what the server's tool differs from what the spec says: description, input schema and output schema,
-// in this order, the smallest differing parts of the schemas by path. A spec that was edited by hand since it was
-// imported differs from its server's tool although neither changed; whether the tool changed is for its Digest to say.
-func Diff(spec *toolspecs.Spec, remote Tool) []Change {
+// Diff returns the differences between a tool as a toolspec declares it and the tool as its server lists it: description,
+// input schema and output schema, in this order. Within schemas it returns the smallest differing parts, sorted by path.
+// A toolspec that was edited by hand differs from its server's tool although the server has not changed it; Digest says
+// whether it has.
+func Diff(declared, remote Tool) []Change {
 	var d differ
-	// A toolspec describes also what a server does not.
+	// A toolspec may describe a tool that its server does not describe.
 	if now := strings.TrimSpace(remote.Description); now != "" {
-		d.compare("$.description", strings.TrimSpace(spec.Description), now)
+		d.compare("$.description", strings.TrimSpace(declared.Description), now)
 	}
-	d.schemas("$.input_schema", inputSchema(spec), remote.InputSchema)
-	if spec.OutputSchema != nil || spec.Output == nil && remote.OutputSchema != nil {
-		d.schemas("$.output_schema", spec.OutputSchema, remote.OutputSchema)
-	}
+	d.schemas("$.input_schema", declared.InputSchema, remote.InputSchema)
+	d.schemas("$.output_schema", declared.OutputSchema, remote.OutputSchema)
 	return d.changes
-}
-
-func inputSchema(spec *toolspecs.Spec) json.RawMessage {
-	if spec.InputSchema != nil {
-		return spec.InputSchema
-	}
-	compiled, err := spec.Compile()
-	if err != nil {
-		return nil
-	}
-	return compiled.InputSchema()
 }
 
 type differ struct{ changes []Change }

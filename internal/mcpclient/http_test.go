@@ -15,11 +15,10 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
-	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // interfering returns a server of which calls of the tool echo are answered by answer.
-func interfering(t *testing.T, answer http.HandlerFunc) *toolspecs.Entry {
+func interfering(t *testing.T, answer http.HandlerFunc) *Server {
 	t.Helper()
 	good := mcpserver.Handler(mcpserver.New(mcpserver.Good))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +35,7 @@ func interfering(t *testing.T, answer http.HandlerFunc) *toolspecs.Entry {
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(server.CloseClientConnections)
-	return &toolspecs.Entry{URL: server.URL, Allow: []string{"127.0.0.1"}}
+	return &Server{URL: server.URL, Allow: []string{"127.0.0.1"}}
 }
 
 func status(code int, body string, header ...string) http.HandlerFunc {
@@ -216,7 +215,7 @@ func TestHTTPNoServer(t *testing.T) {
 		"garbage":      {status(200, "garbage", "Content-Type", "application/json"), false, "no MCP result"},
 	} {
 		server := httptest.NewServer(tt.answer)
-		_, err := Connect(t.Context(), &toolspecs.Entry{URL: server.URL, Allow: []string{"127.0.0.1"}}, Options{})
+		_, err := Connect(t.Context(), &Server{URL: server.URL, Allow: []string{"127.0.0.1"}}, Options{})
 		server.Close()
 		e, ok := errors.AsType[*api.Error](err)
 		if !ok || e.Type != api.ErrPreconditionFailed || e.Retryable != tt.retryable || !strings.Contains(e.Message, tt.words) {

@@ -18,7 +18,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
-	"github.com/switchyard/switchyard/toolspecs"
 	"golang.org/x/oauth2"
 )
 
@@ -54,8 +53,8 @@ type login struct {
 }
 
 // newLogin returns the login that an entry wants.
-func newLogin(origin *url.URL, entry *toolspecs.Entry, o Options) (*login, error) {
-	l := &login{server: serverName(&toolspecs.Entry{URL: origin.String()}), auth: entry.Auth, ask: o.Login, log: o.Log, pause: o.pause}
+func newLogin(origin *url.URL, entry *Server, o Options) (*login, error) {
+	l := &login{server: serverName(&Server{URL: origin.String()}), auth: entry.Auth, ask: o.Login, log: o.Log, pause: o.pause}
 	var err error
 	if l.client, err = l.loginClient(origin, entry, o); err != nil {
 		return nil, err

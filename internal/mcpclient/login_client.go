@@ -11,13 +11,12 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
-	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // loginClient returns the client for what a login needs beside the MCP server's own endpoint. The server says which hosts
 // these are, so that any public one may be reached, and others only where the toolspec allows them: what the worker's
 // operator opens is open to the server's own host alone.
-func (l *login) loginClient(origin *url.URL, entry *toolspecs.Entry, o Options) (*http.Client, error) {
+func (l *login) loginClient(origin *url.URL, entry *Server, o Options) (*http.Client, error) {
 	own, err := outbound.NewGuard(outbound.Policy{Hosts: []string{origin.Hostname()}, Allow: entry.Allow, Inside: o.Inside})
 	others, same := outbound.NewGuard(outbound.Policy{Public: true, Allow: entry.Allow})
 	if err := cmp.Or(err, same); err != nil {

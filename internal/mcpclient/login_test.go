@@ -13,16 +13,15 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
-	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // guarded returns a server behind a login, and a toolspec's entry for it.
-func guarded(t *testing.T) (*mcpserver.Guarded, *toolspecs.Entry) {
+func guarded(t *testing.T) (*mcpserver.Guarded, *Server) {
 	t.Helper()
 	g := mcpserver.NewGuarded(mcpserver.Good)
 	t.Cleanup(g.Close)
 	t.Cleanup(g.CloseClientConnections)
-	return g, &toolspecs.Entry{URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"}, Auth: &outbound.Auth{Type: outbound.OAuth}}
+	return g, &Server{URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"}, Auth: &outbound.Auth{Type: outbound.OAuth}}
 }
 
 // person logs in wherever asked; count says how often.
@@ -114,14 +113,14 @@ func TestLoginFails(t *testing.T) {
 	declined := api.Reply{Decline: true, By: "ada"}.Denied()
 	tests := []struct {
 		name   string
-		change func(g *mcpserver.Guarded, e *toolspecs.Entry, o *Options)
+		change func(g *mcpserver.Guarded, e *Server, o *Options)
 		final  func(string) string
 		asked  int
 		want   api.ErrorType
 		words  string
 	}{
-		{"nobody to ask", func(_ *mcpserver.Guarded, _ *toolspecs.Entry, o *Options) { o.Login = nil }, nil, 0, api.ErrPreconditionFailed, "starter tools accept"},
-		{"declined", func(_ *mcpserver.Guarded, _ *toolspecs.Entry, o *Options) {
+		{"nobody to ask", func(_ *mcpserver.Guarded, _ *Server, o *Options) { o.Login = nil }, nil, 0, api.ErrPreconditionFailed, "starter tools accept"},
+		{"declined", func(_ *mcpserver.Guarded, _ *Server, o *Options) {
 			ask := o.Login
 			o.Login = func(ctx context.Context, address string) (string, error) {
 				_, _ = ask(ctx, address)
@@ -132,15 +131,15 @@ func TestLoginFails(t *testing.T) {
 		{"refused in the browser", nil, replace("code=", "error=access_denied&error_description=Not+you&x="), 1, api.ErrPreconditionFailed, "says access_denied Not you"},
 		{"no code", nil, replace("code=", "x="), 1, api.ErrPreconditionFailed, "has no code"},
 		{"no address", nil, func(string) string { return "\x7f" }, 1, api.ErrPreconditionFailed, "no address"},
-		{"a code that is refused", func(g *mcpserver.Guarded, _ *toolspecs.Entry, _ *Options) { g.Refuse = "{code} is spent" }, nil, 1,
+		{"a code that is refused", func(g *mcpserver.Guarded, _ *Server, _ *Options) { g.Refuse = "{code} is spent" }, nil, 1,
 			api.ErrPreconditionFailed, "gives no token: invalid_grant [secret] is spent"},
-		{"an inner authorization server", func(g *mcpserver.Guarded, e *toolspecs.Entry, o *Options) {
+		{"an inner authorization server", func(g *mcpserver.Guarded, e *Server, o *Options) {
 			g.Host, e.Allow, o.Inside = "localhost", nil, []string{"127.0.0.1", "localhost"}
 		}, nil, 0, api.ErrPolicyViolation, "localhost is refused"},
-		{"a secret that is not there", func(_ *mcpserver.Guarded, e *toolspecs.Entry, _ *Options) {
+		{"a secret that is not there", func(_ *mcpserver.Guarded, e *Server, _ *Options) {
 			e.Auth.ClientID, e.Auth.Secret = "known", "env:LOGIN_TEST_ABSENT"
 		}, nil, 0, api.ErrPreconditionFailed, "LOGIN_TEST_ABSENT"},
-		{"a client that is wrong", func(_ *mcpserver.Guarded, e *toolspecs.Entry, _ *Options) {
+		{"a client that is wrong", func(_ *mcpserver.Guarded, e *Server, _ *Options) {
 			t.Setenv("LOGIN_TEST_WRONG", "wrong-secret")
 			e.Auth.ClientID, e.Auth.Secret, e.Auth.Grant = "known", "env:LOGIN_TEST_WRONG", outbound.GrantClientCredentials
 		}, nil, 0, api.ErrPreconditionFailed, "gives no token: invalid_grant"},

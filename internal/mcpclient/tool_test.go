@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // The digest changes with name, description and schemas, and with nothing else; it is the same however the server writes
@@ -17,7 +16,7 @@ func TestDigest(t *testing.T) {
 		return &mcp.Tool{Name: "read", Description: "Reads.", InputSchema: map[string]any{"type": "object", "minProperties": 1.0}}
 	}
 	pin := newTool(base()).Digest()
-	if pin != "sha256:fab0d137cc8e860c8d00681b8e1716817fafa8fa46bc5bc70b80c90d2a39e48b" || !toolspecs.IsPin(pin) {
+	if pin != "sha256:fab0d137cc8e860c8d00681b8e1716817fafa8fa46bc5bc70b80c90d2a39e48b" {
 		t.Errorf("got %s", pin)
 	}
 	if again := (Tool{Name: "read", Description: "Reads.", InputSchema: json.RawMessage(`{"minProperties":1,"type":"object"}`)}).Digest(); again != pin {
@@ -47,12 +46,12 @@ func TestDigest(t *testing.T) {
 // Each difference is shown at its place, the smallest part that differs, readable and bounded.
 func TestDiff(t *testing.T) {
 	long := strings.Repeat("The same. ", 100)
-	spec := &toolspecs.Spec{Name: "read", Version: "1.0.0", Description: "Reads.\n",
+	spec := Tool{Description: "Reads.\n",
 		InputSchema:  json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"old":{"type":"integer"},"odd key":{"enum":[1,2]}},"required":["path"]}`),
 		OutputSchema: json.RawMessage(`{"type":"object"}`)}
 	tests := []struct {
 		name   string
-		spec   *toolspecs.Spec
+		spec   Tool
 		remote Tool
 		want   []string
 	}{
@@ -68,12 +67,12 @@ func TestDiff(t *testing.T) {
 				`$.input_schema.required was ["path"], is now ["path","new"]`,
 				`$.output_schema is gone; it was {"type":"object"}`,
 			}},
-		{"parameters", &toolspecs.Spec{Name: "read", Version: "1.0.0", Description: "Reads.", Parameters: []toolspecs.Parameter{{Name: "path", Type: "string"}},
-			Entry: toolspecs.Entry{Type: "function"}}, Tool{Description: "Reads.", InputSchema: json.RawMessage(`{"additionalProperties":false,"properties":{"path":{"type":"integer"}},"type":"object"}`),
+		{"parameters", Tool{Description: "Reads.",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"additionalProperties":false}`)}, Tool{Description: "Reads.", InputSchema: json.RawMessage(`{"additionalProperties":false,"properties":{"path":{"type":"integer"}},"type":"object"}`),
 			OutputSchema: json.RawMessage(`{"type":"object"}`)},
 			[]string{`$.input_schema.properties.path.type was "string", is now "integer"`, `$.output_schema is new: {"type":"object"}`}},
-		{"no schema", &toolspecs.Spec{Description: "Reads."}, Tool{Description: "Reads.", InputSchema: json.RawMessage(`{`)}, []string{`$.input_schema is new: "{"`}},
-		{"the end of a long text", &toolspecs.Spec{Description: long + "Good.", InputSchema: json.RawMessage(`{}`)}, Tool{Description: long + "Bad.", InputSchema: json.RawMessage(`{}`)},
+		{"no schema", Tool{Description: "Reads."}, Tool{Description: "Reads.", InputSchema: json.RawMessage(`{`)}, []string{`$.input_schema is new: "{"`}},
+		{"the end of a long text", Tool{Description: long + "Good.", InputSchema: json.RawMessage(`{}`)}, Tool{Description: long + "Bad.", InputSchema: json.RawMessage(`{}`)},
 			[]string{`$.description was …` + long[len(long)-maxShown/4:] + `Good.", is now …` + long[len(long)-maxShown/4:] + `Bad."`}},
 		{"a server that says nothing of itself", spec, Tool{InputSchema: spec.InputSchema, OutputSchema: spec.OutputSchema}, nil},
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
-	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // mcpTools writes toolspecs of the kind mcp into a folder, for tools of the test server: name to what stands below the
@@ -20,7 +19,7 @@ import (
 func (l *lab) mcpTools(tools map[string]string) string {
 	l.t.Helper()
 	argv := mcpserver.Argv(mcpserver.Good)
-	conn, err := mcpclient.Connect(l.ctx, &toolspecs.Entry{Argv: argv}, mcpclient.Options{})
+	conn, err := mcpclient.Connect(l.ctx, &mcpclient.Server{Argv: argv}, mcpclient.Options{})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -12,11 +12,11 @@ import (
 	"os"
 )
 
-const module = "github.com/switchyard/switchyard/api"
+const module = "github.com/switchyard/switchyard"
 
 // thresholds are the least coverage in percent, per room: each package of a room has to reach it by itself.
 var thresholds = []threshold{
-	{room: module, least: 90},
+	{room: module + "/api", least: 90},
 	{room: module + "/toolspecs", least: 90, nested: true},
 	{room: module + "/workflows", least: 90, nested: true},
 	{room: module + "/activities", least: 90, nested: true},

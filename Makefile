@@ -1,20 +1,19 @@
-# Everything that is done to this repository has its target here; .ci/run calls `make test`, `make check`, `make test/lanes`
-# and `make conformance`. Only Go, git and make are needed, and npm for the tests against programs of others. Go's build cache
-# decides what has to be rebuilt.
+# All tasks of this repository. .ci/run calls `make test`, `make check`, `make test/lanes` and `make conformance`.
+# Go, git and make are required, and npm for tests against third-party programs. Go's build cache decides what to rebuild.
 
 export CGO_ENABLED := 0
 
 GO ?= go
-# The same flags for every build of devserver: its 450 modules compile for minutes, once per set of flags.
+# One set of flags for every build of devserver: its 450 modules take minutes to compile, once per set.
 DEVSERVER = GOFLAGS='-trimpath -buildvcs=false' $(GO)
-# Tests that need a real server run where these are set; SWITCHYARD_BIN names the folder of the programs that they start,
-# SWITCHYARD_NPM that of the programs of others that they start beside them.
+# Tests that need a real server run if these variables are set. SWITCHYARD_BIN is the folder of our programs,
+# SWITCHYARD_NPM that of third-party programs from npm.
 NPM = SWITCHYARD_NPM='$(CURDIR)/bin/npm/bin'
-# Tests on a real server mostly wait: for timeouts, restarts and each other. More of them at once take less time in all.
+# Tests on a real server mostly wait, so six of them run at once.
 E2E = SWITCHYARD_E2E=1 SWITCHYARD_BIN='$(CURDIR)/bin' $(NPM) $(GO) test -count=1 -parallel 6 -timeout 10m
 E2E_PACKAGES = ./internal/test/e2e ./starter/... ./audit/... ./bench
 LINTERS = bin/tools
-# What is misspelt on purpose stands in tests.
+# Tests contain deliberate misspellings.
 PROSE = $$(git grep --untracked -lI '' -- '*.go' '*.md' '*.yaml' Makefile ':!*_test.go' ':!**/testdata/**')
 
 .DEFAULT_GOAL := help
@@ -22,7 +21,7 @@ PROSE = $$(git grep --untracked -lI '' -- '*.go' '*.md' '*.yaml' Makefile ':!*_t
 ##@ Use
 
 .PHONY: help
-help: ## Show what can be made
+help: ## Show all targets
 	@awk 'BEGIN { FS = ":.*## "; print "Usage: make <target>" } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-z0-9\/_-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -57,28 +56,28 @@ bin/kinds:
 bin/devserver:
 	$(DEVSERVER) build -C devserver -ldflags='-s -w' -o ../bin/devserver .
 
-# What cuts workers off from the server in tests.
+# Cuts workers off from the server in tests.
 .PHONY: bin/toxiproxy
 bin/toxiproxy:
 	$(GO) build -C internal/tools -o ../../bin/toxiproxy github.com/Shopify/toxiproxy/v2/cmd/server
 
 .PHONY: npm
-npm: ## Install what tests run from npm into bin/npm: MCP servers, the MCP conformance suite, Prism
+npm: ## Install third-party programs for tests into bin/npm: MCP servers, the MCP conformance suite, Prism
 	@internal/npm/install bin/npm
 
-# The pages' charts are committed: this is only needed to take other parts of ECharts, or a new version.
+# The bundle is committed. This target is needed only for other parts of ECharts, or for a new version.
 .PHONY: charts
-charts: ## Bundle the charts of pages anew from npm packages
+charts: ## Rebuild the bundle of charts from npm packages
 	@audit/html/echarts/build bin/charts
 
 .PHONY: clean
-clean: ## Remove what was built; databases of the demo stay in .switchyard
+clean: ## Remove build results; the demo's databases in .switchyard stay
 	rm -rf bin coverage
 
 ##@ Test
 
 .PHONY: test
-test: ## Run the tests that need Go alone: no server, no network, no C compiler
+test: ## Run the tests that need only Go: no server, no network, no C compiler
 	$(if $(PROFILE),mkdir -p $(dir $(PROFILE)))
 	$(GO) test $(if $(PROFILE),-coverprofile=$(PROFILE)) ./...
 
@@ -87,35 +86,35 @@ test/e2e: build npm ## Run the tests that need a real server
 	$(E2E) $(E2E_PACKAGES)
 
 .PHONY: test/replay
-test/replay: build npm ## The end-to-end suite with the workflow cache off: every workflow task is a replay (check does so for TestHistories alone)
+test/replay: build npm ## Run the end-to-end suite without the workflow cache: every workflow task is a replay
 	SWITCHYARD_CACHE=0 $(E2E) ./internal/test/e2e
 
-# These run by themselves: they load the machine, and measure how soon another worker takes over.
+# These tests load the machine and measure takeover times, so they run alone.
 .PHONY: test/lanes
-test/lanes: bin/devserver bin/toxiproxy ## Prove that lanes keep their limits while workers are killed, stopped and cut off; ONLY=TestLimitsHold proves one
+test/lanes: bin/devserver bin/toxiproxy ## Check that lanes keep their limits while workers are killed, stopped and cut off; ONLY=name selects tests
 	cd internal/test/lanetest && $(E2E) $(if $(ONLY),-run '$(ONLY)')
 
-# This takes some minutes by itself, for which a build has no time.
+# This takes several minutes and is not part of CI.
 .PHONY: test/endurance
-test/endurance: bin/starter bin/worker bin/devserver ## Prove that long runs outlive killed workers, deploys and their own histories
+test/endurance: bin/starter bin/worker bin/devserver ## Check that long runs survive killed workers, deploys and continue-as-new
 	cd internal/test/e2e && SWITCHYARD_ENDURANCE=1 $(E2E) -parallel 1 -timeout 20m -v -run TestEndurance
 
 .PHONY: pictures
-pictures: build ## Draw the pictures of docs/lanes.md and docs/timeline.md anew, from runs on a real server; needs Chromium
+pictures: build ## Redraw the pictures in docs from runs on a real server; needs Chromium
 	$(E2E) ./internal/test/e2e -run 'TestLanePictures|TestRunPictures' -update-pictures
 
-# It runs a minute, and loads the machine.
+# This takes a minute and loads the machine.
 .PHONY: test/dashboard
-test/dashboard: build ## Prove that the rules fire and that every panel of the dashboard gives data, on a real Prometheus
+test/dashboard: build ## Check on a real Prometheus that alerts fire and every panel of the dashboard has data
 	promtool check config deploy/prometheus/prometheus.yaml
 	promtool test rules deploy/prometheus/switchyard.rules.test.yaml
 	SWITCHYARD_PROMETHEUS=$$(command -v prometheus) $(E2E) ./internal/test/e2e -run TestDashboard
 
 .PHONY: pictures/ui
-pictures/ui: bin/starter bin/worker bin/devserver ## Draw the pictures of the Web UI in docs/pictures anew, with Chromium, and check what it shows
+pictures/ui: bin/starter bin/worker bin/devserver ## Redraw the screenshots of the Web UI in docs/pictures with Chromium, and check what it shows
 	internal/webui/draw docs/pictures
 
-# Tests that run in their own folder print what they have to say also when they pass.
+# go test prints the log of passing tests only when it runs in their folder.
 .PHONY: conformance
 conformance: build npm ## Run the official MCP conformance suite against the orchestrator, and print its table
 	cd internal/test/conformance && $(E2E)
@@ -125,15 +124,14 @@ test/devserver: ## Run devserver's own tests
 	$(DEVSERVER) vet -C devserver .
 	$(DEVSERVER) test -C devserver .
 
-# What is held to its coverage; internal/covergate says to how much.
-COVERED = .,./toolspecs/...,./workflows/...,./activities/...,./audit/...
-# The programs that tests start are built to be measured as well: go test adds what they covered to its own profile. Tests that
-# need Go alone are measured by make test, which CI has run before: UNIT names its profile then. Packages that others cover more
-# than their own tests do run with them. The conformance suite and the lanes' proof are left to their own targets, the bench's
-# tests to test/e2e: they measure, and nothing else may load the machine then. Tests mostly wait, so that three packages are
-# tested at a time; what takes longest begins first.
+# Packages with a coverage threshold; internal/covergate has the thresholds.
+COVERED = ./api,./toolspecs/...,./workflows/...,./activities/...,./audit/...
+# The programs that tests start are built with coverage, which go test merges into its profile. UNIT names the profile of
+# a make test that has run already. Packages that other packages' tests cover run with those tests. Three packages are
+# tested at a time, the slowest first, because tests mostly wait. The conformance suite, lanes and bench have targets of
+# their own.
 .PHONY: test/coverage
-test/coverage: bin/devserver npm ## Run all tests, on a real server too (its longest in short), and hold every package to its coverage
+test/coverage: bin/devserver npm ## Run all tests, those on a real server in their short form, and check coverage
 	rm -rf coverage/bin coverage/e2e.txt
 	mkdir -p coverage/bin
 	ln -s ../../bin/devserver coverage/bin/devserver
@@ -146,33 +144,34 @@ test/coverage: bin/devserver npm ## Run all tests, on a real server too (its lon
 	$(GO) run ./internal/covergate $(or $(UNIT),coverage/unit.txt) coverage/e2e.txt coverage/programs.txt
 
 .PHONY: check
-check: ## Everything that must hold before a change goes in
+check: ## Run every check that a change has to pass
 	$(MAKE) --no-print-directory lint
 	$(MAKE) --no-print-directory test/coverage
 	$(MAKE) --no-print-directory test/devserver
 
 .PHONY: bench
-bench: build ## Measure the figures that the README quotes; FIGURE=name measures one
+bench: build ## Measure the figures of docs/performance.md; FIGURE=name measures one
 	$(GO) run ./bench $(if $(FIGURE),--figure $(FIGURE))
 
 ##@ Style
 
 .PHONY: fmt
-fmt: ## Format all Go files
-	gofmt -w .
+fmt: lint/tools ## Format all Go files and their imports
+	$(LINTERS)/goimports -w $$(git ls-files '*.go')
 
 .PHONY: lint
 lint: lint/tools ## Run gofmt, go vet and the linters
-	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'these are not formatted: run make fmt' >&2; exit 1; }
+	@unformatted=$$($(LINTERS)/goimports -l $$(git ls-files '*.go')); test -z "$$unformatted" || \
+		{ echo "$$unformatted"; echo 'not formatted: run make fmt' >&2; exit 1; }
 	$(GO) vet ./...
 	$(LINTERS)/gocyclo -over 9 -ignore '_test\.go$$' .
 	$(LINTERS)/ineffassign ./...
 	$(LINTERS)/errcheck -ignoretests -exclude internal/tools/errcheck.txt ./...
 	$(LINTERS)/misspell -error $(PROSE)
-	$(LINTERS)/workflowcheck -config internal/tools/workflowcheck.yaml ./workflows/...
+	$(LINTERS)/workflowcheck -config internal/tools/workflowcheck.yaml ./workflows/... ./api
 	$(LINTERS)/staticcheck ./...
 
-# The linters are pinned in a module of their own, so that their dependencies stay out of ours.
+# Linters are pinned in a separate module, so that their dependencies stay out of ours.
 .PHONY: lint/tools
 lint/tools:
 	mkdir -p $(LINTERS)

@@ -1,2 +1,14 @@
-// Package switchyard is what applications import: tools written in Go, hooks, and what a running call can know and ask.
+// Package switchyard is the API that applications import to write tools.
+//
+// A tool is declared by a toolspec, a YAML file, and implemented by a Go function (NewFunction) or
+// by a Go type of which every run has its own instance (NewStateful). A worker registers both:
+//
+//	host.Run(ctx, host.Config{Functions: []switchyard.Function{...}})
+//
+// The context of a call says which call it is (ContextOf), takes progress (ReportProgress), and
+// gives access to secrets (Secret) and to people (Ask). Hooks are Go functions that observe or
+// change the calls and runs of the agents that name them.
+//
+// Errors that a tool returns are told to the model. Errorf makes one of the closed set of types;
+// any other error is an execution_error. Transient marks an error that another attempt may cure.
 package switchyard

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -50,7 +51,7 @@ func TestAdmitPlan(t *testing.T) {
 // TestPlanOverHooks proves that a hook that changes a call's arguments leaves its execution plan, so that a tool that needs one
 // still takes the call, and that a hook that stops it leaves the plan in the record.
 func TestPlanOverHooks(t *testing.T) {
-	for _, decision := range []HookDecision{{Arguments: json.RawMessage(`{"text":"b"}`)}, {Block: "no"}} {
+	for _, decision := range []switchyard.HookDecision{{Arguments: json.RawMessage(`{"text":"b"}`)}, {Block: "no"}} {
 		hooks, err := NewHooks(before(decision, nil))
 		if err != nil {
 			t.Fatal(err)

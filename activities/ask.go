@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/api/serviceerror"
@@ -22,26 +23,6 @@ const (
 	firstAskAgain = 500 * time.Millisecond
 	lastAskAgain  = 15 * time.Second
 )
-
-// Ask asks a person in the middle of a call and waits for the reply, however long: the toolspec's answer_within bounds
-// all waits of a call together, and its timeout does not pass meanwhile. schema is the JSON Schema that an answer has to
-// fit; none takes any JSON value. A person who declines gives a Reply that says so, not an error.
-//
-// The question stands in the run, not in this process. When the worker is lost and the call is tried again, asking the
-// same once more gives the reply that was given in between; the same twice in one call is two questions.
-//
-// Errors are of the closed set: precondition_failed where the tool has no answer_within, execution_error where the
-// question is none, approval_timeout where nobody answered in time, cancelled where the call is over for the run. When
-// ctx ends first, the error is its cause.
-func Ask(ctx context.Context, text string, schema json.RawMessage) (api.Reply, error) {
-	a, ok := ctx.Value(askerKey{}).(*asker)
-	if !ok {
-		call, _ := api.ContextOf(ctx)
-		return api.Reply{}, api.Errorf(api.ErrPreconditionFailed,
-			"%s wants to ask a person, and its toolspec does not allow that: give it an entry.answer_within", call.Tool)
-	}
-	return a.ask(ctx, text, schema)
-}
 
 type askerKey struct{}
 
@@ -65,9 +46,10 @@ func (a *Activities) withTimeout(ctx context.Context, t attempt, spec *toolspecs
 		return context.WithTimeoutCause(ctx, spec.Execution.Timeout.Std(), errToolTimeout)
 	}
 	ctx, clock, cancel := withToolClock(ctx, spec.Execution.Timeout.Std())
-	return context.WithValue(ctx, askerKey{}, &asker{client: a.config.Client, workflowID: t.info.WorkflowExecution.ID,
+	asks := &asker{client: a.config.Client, workflowID: t.info.WorkflowExecution.ID,
 		runID: t.info.WorkflowExecution.RunID, callID: t.id, tool: spec.Name, within: within, clock: clock,
-		asked: map[string]int{}, askAgain: firstAskAgain, maxRequeues: lastAskAgain}), cancel
+		asked: map[string]int{}, askAgain: firstAskAgain, maxRequeues: lastAskAgain}
+	return switchyard.WithAsk(context.WithValue(ctx, askerKey{}, asks), asks.ask), cancel
 }
 
 // repliesOf returns who replied to what the call of ctx asked, in words.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -117,7 +118,7 @@ func askingBench(t *testing.T, ask func(context.Context) (Answer, error), change
 // asks is a tool that asks once and answers with the reply's value.
 func asks(text, schema string) func(context.Context) (Answer, error) {
 	return func(ctx context.Context) (Answer, error) {
-		reply, err := Ask(ctx, text, json.RawMessage(schema))
+		reply, err := switchyard.Ask(ctx, text, json.RawMessage(schema))
 		return Answer{Output: reply.Value, Notes: []string{"own"}}, err
 	}
 }
@@ -150,7 +151,7 @@ func TestAskTwice(t *testing.T) {
 	attempt := func(texts ...string) map[string]string {
 		b, run, compiled := askingBench(t, func(ctx context.Context) (Answer, error) {
 			for _, text := range texts {
-				if _, err := Ask(ctx, text, nil); err != nil {
+				if _, err := switchyard.Ask(ctx, text, nil); err != nil {
 					return Answer{}, err
 				}
 			}

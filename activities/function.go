@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,76 +13,10 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
-
-// Function is a Go function that calls of tools of the kind function execute. Make one with NewFunction or RawFunction.
-type Function struct {
-	name string
-	run  callFunc
-	// takes is the schema of the Go type that the arguments are decoded into; nil for a raw function.
-	takes *jsonschema.Schema
-	// fault is why the function cannot be registered.
-	fault error
-}
-
-// callFunc executes one call: validated arguments, a JSON object, to an answer.
-type callFunc = func(context.Context, json.RawMessage) (Answer, error)
-
-// typed makes a callFunc of a function with Go types.
-func typed[In, Out any](takes *jsonschema.Schema, f func(context.Context, In) (Out, error)) callFunc {
-	return func(ctx context.Context, args json.RawMessage) (Answer, error) {
-		var in In
-		if err := decodeArguments(args, takes, &in); err != nil {
-			return Answer{}, err
-		}
-		out, err := f(ctx, in)
-		if err != nil {
-			return Answer{}, err
-		}
-		return encodeAnswer(out)
-	}
-}
-
-// raw makes a callFunc of a function from JSON to JSON.
-func raw(f func(context.Context, json.RawMessage) (json.RawMessage, error)) callFunc {
-	return func(ctx context.Context, args json.RawMessage) (Answer, error) {
-		out, err := f(ctx, args)
-		if err != nil {
-			return Answer{}, err
-		}
-		return encodeAnswer(out)
-	}
-}
-
-// Noted is implemented by an Out that has something to say about itself; its notes go with the call's result.
-type Noted interface{ Notes() []string }
-
-// NewFunction makes a Function of f under the name by which toolspecs refer to it (entry.handler, by default the tool's
-// name). In is a struct or a map with string keys. The arguments' keys must be those of In's JSON names exactly; use
-// json.Number or any where integers may have more than 64 bits. Out is anything that encoding/json encodes; one that is
-// Noted adds its notes to the result. A nil f or an In that JSON cannot fill is reported by NewFunctions.
-func NewFunction[In, Out any](name string, f func(context.Context, In) (Out, error)) Function {
-	takes, err := schemaOf(reflect.TypeFor[In]())
-	if f == nil {
-		err = errors.New("the function is nil")
-	}
-	return Function{name: name, takes: takes, fault: err, run: typed(takes, f)}
-}
-
-// RawFunction makes a Function that takes its arguments, a JSON object, and gives its answer, a JSON value, as they
-// are. Nothing of it can be compared with a toolspec.
-func RawFunction(name string, f func(context.Context, json.RawMessage) (json.RawMessage, error)) Function {
-	var fault error
-	if f == nil {
-		fault = errors.New("the function is nil")
-	}
-	return Function{name: name, fault: fault, run: raw(f)}
-}
-
-// Name returns the name by which toolspecs refer to the function.
-func (f Function) Name() string { return f.name }
 
 // guarded runs a part of a tool. A panic becomes an execution_error; its stack is logged and not told to the model.
 func guarded[T any](ctx context.Context, handler string, f func() (T, error)) (out T, err error) {
@@ -98,29 +31,20 @@ func guarded[T any](ctx context.Context, handler string, f func() (T, error)) (o
 	return f()
 }
 
-func decodeArguments(args json.RawMessage, takes *jsonschema.Schema, into any) error {
-	if len(args) == 0 {
-		args = json.RawMessage("{}")
+// checkNames rejects arguments that the Go type takes does not have under exactly that name.
+// encoding/json matches names without case: what was validated as "PATH" must not arrive as "path".
+func checkNames(args json.RawMessage, takes *jsonschema.Schema) error {
+	if takes == nil || len(args) == 0 {
+		return nil
 	}
 	value, err := api.DecodeJSON(args)
 	if err != nil {
 		return argumentError("$", api.RuleType, err.Error())
 	}
-	// encoding/json takes "PATH" for a field path. What was validated under one name must not arrive under another.
 	if problems := unknownKeys(takes, value, "$"); len(problems) > 0 {
 		e := api.Errorf(api.ErrValidation, "the tool's function does not know all of the arguments")
 		e.Problems = problems
 		return e
-	}
-	d := json.NewDecoder(bytes.NewReader(args))
-	d.UseNumber()
-	err = d.Decode(into)
-	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		path := strings.TrimSuffix("$."+t.Field, ".")
-		return argumentError(path, api.RuleType, fmt.Sprintf("a %s does not fit the function's type %s", t.Value, t.Type))
-	}
-	if err != nil {
-		return argumentError("$", api.RuleType, err.Error())
 	}
 	return nil
 }
@@ -167,7 +91,7 @@ func encodeAnswer(out any) (Answer, error) {
 		return Answer{}, api.Errorf(api.ErrInvalidOutput, "the answer of the tool's function is no JSON: %v", err)
 	}
 	answer := Answer{Output: data}
-	if n, ok := out.(Noted); ok {
+	if n, ok := out.(switchyard.Noted); ok {
 		answer.Notes = n.Notes()
 	}
 	return answer, nil
@@ -176,14 +100,23 @@ func encodeAnswer(out any) (Answer, error) {
 // Functions executes tools of the kind function.
 type Functions struct{ byName map[string]Function }
 
-// NewFunctions registers functions. The error names every one that is nil, takes what JSON cannot fill, or has an
-// illegal name or another's.
-func NewFunctions(functions ...Function) (*Functions, error) {
-	byName, err := named("function", functions, func(f Function) (string, error) {
-		if f.fault == nil && f.run == nil {
-			return f.name, errors.New("the function is nil; make it with NewFunction or RawFunction")
-		}
-		return f.name, f.fault
+// Function is a registered function with the schema of its input.
+type Function struct {
+	switchyard.Function
+	// takes is the schema of the Go type that arguments are decoded into; nil for a raw function.
+	takes *jsonschema.Schema
+}
+
+// NewFunctions registers functions. The error names every function that is nil, takes what JSON
+// cannot fill, or has an illegal name or that of another function.
+func NewFunctions(functions ...switchyard.Function) (*Functions, error) {
+	all := make([]Function, len(functions))
+	for i, f := range functions {
+		all[i].Function = f
+	}
+	byName, err := named("function", all, func(f *Function) (name string, err error) {
+		f.takes, err = takesOf(f.Input(), f.Err())
+		return f.Name(), err
 	})
 	if err != nil {
 		return nil, err
@@ -191,12 +124,21 @@ func NewFunctions(functions ...Function) (*Functions, error) {
 	return &Functions{byName: byName}, nil
 }
 
+// takesOf returns the schema of a Go type of arguments; nil where there is none. err is what is known
+// to be wrong already.
+func takesOf(t reflect.Type, err error) (*jsonschema.Schema, error) {
+	if t == nil || err != nil {
+		return nil, err
+	}
+	return schemaOf(t)
+}
+
 // named returns what is registered by its name. The error names everything that has a fault, an illegal name or another's.
-func named[T any](what string, all []T, of func(T) (name string, fault error)) (map[string]T, error) {
+func named[T any](what string, all []T, of func(*T) (name string, fault error)) (map[string]T, error) {
 	byName := make(map[string]T, len(all))
 	var faults []error
-	for _, one := range all {
-		name, fault := of(one)
+	for i := range all {
+		name, fault := of(&all[i])
 		if fault == nil {
 			fault = api.CheckToolName(name)
 		}
@@ -207,7 +149,7 @@ func named[T any](what string, all []T, of func(T) (name string, fault error)) (
 			faults = append(faults, fmt.Errorf("%s %q: %w", what, name, fault))
 			continue
 		}
-		byName[name] = one
+		byName[name] = all[i]
 	}
 	return byName, errors.Join(faults...)
 }
@@ -235,5 +177,19 @@ func (r *Functions) Execute(ctx context.Context, spec *toolspecs.Spec, args json
 		return Answer{}, api.Errorf(api.ErrExecutorNotFound,
 			"the worker has no function %q for the tool %s; it has %s", handlerOf(spec), spec.Name, nameList(r.Names()))
 	}
-	return guarded(ctx, f.name, func() (Answer, error) { return f.run(ctx, args) })
+	return callFunction(ctx, f.Name(), f.takes, f.Call, args)
+}
+
+// callFunction executes a call by a Go function.
+func callFunction(ctx context.Context, handler string, takes *jsonschema.Schema, f switchyard.CallFunc, args json.RawMessage) (Answer, error) {
+	if err := checkNames(args, takes); err != nil {
+		return Answer{}, err
+	}
+	return guarded(ctx, handler, func() (Answer, error) {
+		output, err := f(ctx, args)
+		if err != nil {
+			return Answer{}, err
+		}
+		return encodeAnswer(output)
+	})
 }

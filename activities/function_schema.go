@@ -37,15 +37,19 @@ func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 // that is not declared, or that is declared but may be absent. A field may be absent if it is a pointer or has
 // omitempty or omitzero. A raw function fits everything.
 func (f Function) Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []string {
-	if f.takes == nil {
+	return checkType(f.Name(), f.takes, spec, inputSchema)
+}
+
+func checkType(handler string, takes *jsonschema.Schema, spec *toolspecs.Spec, inputSchema json.RawMessage) []string {
+	if takes == nil {
 		return nil
 	}
 	var declared jsonschema.Schema
 	if err := json.Unmarshal(inputSchema, &declared); err != nil {
 		return []string{fmt.Sprintf("tool %s: the input schema is not readable: %v", spec.Name, err)}
 	}
-	c := comparison{handler: f.name}
-	c.objects("", &declared, f.takes)
+	c := comparison{handler: handler}
+	c.objects("", &declared, takes)
 	return c.mismatches
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -35,7 +36,7 @@ func functionSpec(handler string) *toolspecs.Spec {
 	return &toolspecs.Spec{Name: "probe", Entry: toolspecs.Entry{Type: api.KindFunction, Handler: handler}}
 }
 
-func register(t *testing.T, functions ...Function) *Functions {
+func register(t *testing.T, functions ...switchyard.Function) *Functions {
 	t.Helper()
 	r, err := NewFunctions(functions...)
 	if err != nil {
@@ -46,7 +47,7 @@ func register(t *testing.T, functions ...Function) *Functions {
 
 // Arguments arrive in the function as they were validated, with every digit, and the answer is its JSON.
 func TestFunctionRoundTrip(t *testing.T) {
-	r := register(t, NewFunction("probe", identity[probeInput]))
+	r := register(t, switchyard.NewFunction("probe", identity[probeInput]))
 	args := `{"path":"<a&b>","count":9007199254740993,"wait":"1s","points":[{"x":123456789012345678901234567890}],"any":12345678901234567890,"raw":{"k":[1]},"level":0.5,"labels":{"A":"b"}}`
 	answer, err := r.Execute(t.Context(), functionSpec(""), json.RawMessage(args))
 	if err != nil || string(answer.Output) != args {
@@ -56,7 +57,7 @@ func TestFunctionRoundTrip(t *testing.T) {
 
 // What the function's type cannot hold, or would take under another name, is a validation_error with its path.
 func TestFunctionRefusesArguments(t *testing.T) {
-	r := register(t, NewFunction("probe", identity[probeInput]))
+	r := register(t, switchyard.NewFunction("probe", identity[probeInput]))
 	for args, path := range map[string]string{
 		`{"path":"ok","PATH":"/etc/passwd"}`:       "$.PATH",
 		`{"path":"ok","other":1}`:                  "$.other",
@@ -83,14 +84,14 @@ func (notedOutput) Notes() []string { return []string{"cut"} }
 func TestFunctionOutcomes(t *testing.T) {
 	own := api.Errorf(api.ErrPolicyViolation, "no")
 	r := register(t,
-		NewFunction("none", func(_ context.Context, _ struct{}) (any, error) { return nil, nil }),
-		NewFunction("noted", func(_ context.Context, _ struct{}) (notedOutput, error) { return notedOutput{}, nil }),
-		NewFunction("map", identity[map[string]any]),
-		NewFunction("fails", func(_ context.Context, _ struct{}) (int, error) { return 0, own }),
-		NewFunction("nan", func(_ context.Context, _ struct{}) (float64, error) { return math.NaN(), nil }),
-		RawFunction("raw", identity[json.RawMessage]),
-		RawFunction("rawfails", func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, own }),
-		RawFunction("rawbad", func(context.Context, json.RawMessage) (json.RawMessage, error) { return json.RawMessage("{"), nil }),
+		switchyard.NewFunction("none", func(_ context.Context, _ struct{}) (any, error) { return nil, nil }),
+		switchyard.NewFunction("noted", func(_ context.Context, _ struct{}) (notedOutput, error) { return notedOutput{}, nil }),
+		switchyard.NewFunction("map", identity[map[string]any]),
+		switchyard.NewFunction("fails", func(_ context.Context, _ struct{}) (int, error) { return 0, own }),
+		switchyard.NewFunction("nan", func(_ context.Context, _ struct{}) (float64, error) { return math.NaN(), nil }),
+		switchyard.RawFunction("raw", identity[json.RawMessage]),
+		switchyard.RawFunction("rawfails", func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, own }),
+		switchyard.RawFunction("rawbad", func(context.Context, json.RawMessage) (json.RawMessage, error) { return json.RawMessage("{"), nil }),
 	)
 	cases := []struct {
 		handler, args, want string
@@ -129,7 +130,7 @@ func TestFunctionPanic(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
-	r := register(t, NewFunction("probe", func(context.Context, struct{}) (int, error) { panic("out of cheese") }))
+	r := register(t, switchyard.NewFunction("probe", func(context.Context, struct{}) (int, error) { panic("out of cheese") }))
 	_, err := r.Execute(t.Context(), functionSpec(""), json.RawMessage("{}"))
 	e := api.AsError(err)
 	if e == nil || e.Type != api.ErrExecution || !strings.Contains(e.Message, "out of cheese") || strings.Contains(e.Message, "goroutine") {
@@ -146,15 +147,15 @@ func TestNewFunctionsRefuses(t *testing.T) {
 		Next []cyclic `json:"next,omitempty"`
 	}
 	_, err := NewFunctions(
-		NewFunction("twice", identity[struct{}]),
-		NewFunction("twice", identity[struct{}]),
-		NewFunction[struct{}, int]("nil", nil),
-		RawFunction("rawnil", nil),
-		Function{name: "zero"},
-		NewFunction("dotted.name", identity[struct{}]),
-		NewFunction("text", identity[string]),
-		NewFunction("channel", identity[struct{ C chan int }]),
-		NewFunction("cyclic", identity[cyclic]),
+		switchyard.NewFunction("twice", identity[struct{}]),
+		switchyard.NewFunction("twice", identity[struct{}]),
+		switchyard.NewFunction[struct{}, int]("nil", nil),
+		switchyard.RawFunction("rawnil", nil),
+		switchyard.Function{},
+		switchyard.NewFunction("dotted.name", identity[struct{}]),
+		switchyard.NewFunction("text", identity[string]),
+		switchyard.NewFunction("channel", identity[struct{ C chan int }]),
+		switchyard.NewFunction("cyclic", identity[cyclic]),
 	)
 	if err == nil {
 		t.Fatal("nothing was refused")
@@ -165,7 +166,7 @@ func TestNewFunctionsRefuses(t *testing.T) {
 			t.Errorf("%q is missing in:\n%v", want, err)
 		}
 	}
-	r := register(t, NewFunction("b", identity[struct{}]), NewFunction("a", identity[struct{}]))
+	r := register(t, switchyard.NewFunction("b", identity[struct{}]), switchyard.NewFunction("a", identity[struct{}]))
 	if names := strings.Join(r.Names(), " "); names != "a b" {
 		t.Errorf("names: %s", names)
 	}
@@ -176,7 +177,7 @@ func TestNewFunctionsRefuses(t *testing.T) {
 
 // A schema that the Go type does not fit is reported with the parameter and both types; one that fits gives nothing.
 func TestFunctionCheck(t *testing.T) {
-	f := NewFunction("probe", identity[probeInput])
+	f, _ := register(t, switchyard.NewFunction("probe", identity[probeInput])).Find(functionSpec(""))
 	good := `"path":{"type":"string"},"count":{"type":"integer"},"wait":{"type":"string"},"points":{"type":"array","items":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}},"any":{"type":["string","null"]},"raw":{},"level":{"type":["number","null"]},"labels":{"type":"object","properties":{"A":{"type":"string"}}}`
 	cases := []struct{ name, schema, want string }{
 		{"fits", `{"type":"object","required":["path"],"properties":{` + good + `}}`, ""},
@@ -201,7 +202,8 @@ func TestFunctionCheck(t *testing.T) {
 			}
 		})
 	}
-	for _, open := range []Function{RawFunction("raw", identity[json.RawMessage]), NewFunction("map", identity[map[string]any]), NewFunction("any", identity[any])} {
+	for _, function := range []switchyard.Function{switchyard.RawFunction("probe", identity[json.RawMessage]), switchyard.NewFunction("probe", identity[map[string]any]), switchyard.NewFunction("probe", identity[any])} {
+		open, _ := register(t, function).Find(functionSpec(""))
 		if got := open.Check(functionSpec(""), json.RawMessage(`{"properties":{"x":{"type":"integer"}}}`)); got != nil {
 			t.Errorf("%s: %q", open.Name(), got)
 		}

@@ -8,22 +8,20 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// Secret returns a secret that the toolspec of the call names in entry.secrets. It is read anew each time, so that it can
-// be changed while the worker runs. From then on its value is taken out of what the call answers, reports and fails with.
-// A factory of a stateful tool may ask for one as well. Errors are of the type precondition_failed: the toolspec names no
-// such secret, or it is not to be had on this worker.
-func Secret(ctx context.Context, name string) (string, error) {
-	h, _ := ctx.Value(hidingKey{}).(*hiding)
-	if h == nil || h.references[name] == "" {
+// secret resolves a secret that the toolspec names, and hides it from then on.
+func (h *hiding) secret(name string) (string, error) {
+	reference, ok := h.references[name]
+	if !ok {
 		return "", api.Errorf(api.ErrPreconditionFailed,
-			"the tool asks for the secret %q, and its toolspec does not name it; write entry.secrets: {%s: env:NAME} or file:/path", name, name)
+			"secret %q is not named by the toolspec; add entry.secrets: {%s: env:NAME} or file:/path", name, name)
 	}
-	value, err := outbound.SecretText(h.references[name])
+	value, err := outbound.SecretText(reference)
 	if err != nil {
 		return "", err
 	}
@@ -55,6 +53,9 @@ func newHiding(compiled *toolspecs.Compiled, args json.RawMessage) *hiding {
 }
 
 func withHiding(ctx context.Context, h *hiding) context.Context {
+	if h != nil && len(h.references) > 0 {
+		ctx = switchyard.WithSecrets(ctx, h.secret)
+	}
 	return context.WithValue(ctx, hidingKey{}, h)
 }
 

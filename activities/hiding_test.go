@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -76,8 +77,8 @@ func TestFunctionSecrets(t *testing.T) {
 		Parameters: []toolspecs.Parameter{{Name: "how", Type: "string"}, {Name: "card", Type: "string", Sensitive: true}},
 		Entry:      toolspecs.Entry{Type: api.KindFunction, Secrets: map[string]string{"password": "env:BASE_PASSWORD"}}}
 	var told []string
-	f := NewFunction("probe", func(ctx context.Context, in struct{ How, Card string }) (map[string]string, error) {
-		password, err := Secret(ctx, "password")
+	f := switchyard.NewFunction("probe", func(ctx context.Context, in struct{ How, Card string }) (map[string]string, error) {
+		password, err := switchyard.Secret(ctx, "password")
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +90,7 @@ func TestFunctionSecrets(t *testing.T) {
 		case "panics":
 			panic(said)
 		case "asks for another":
-			_, err = Secret(ctx, "other")
+			_, err = switchyard.Secret(ctx, "other")
 		}
 		return map[string]string{"said": said}, err
 	})
@@ -121,7 +122,7 @@ func TestFunctionSecrets(t *testing.T) {
 			t.Errorf("progress told %q", message)
 		}
 	}
-	if _, err := Secret(t.Context(), "password"); err == nil {
+	if _, err := switchyard.Secret(t.Context(), "password"); err == nil {
 		t.Error("a secret was told outside of a call")
 	}
 	var none *hiding

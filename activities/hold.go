@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -170,15 +171,15 @@ func (h *holder) createOnce(ctx context.Context) (*instance, error) {
 	}
 	origin := h.request.Origin
 	origin.Conversation = cmp.Or(origin.Conversation, h.info.WorkflowExecution.ID)
-	info := StartInfo{Tool: h.spec.Name, Origin: origin, WorkflowID: h.info.WorkflowExecution.ID, RunID: h.info.WorkflowExecution.RunID,
+	info := switchyard.StartInfo{Tool: h.spec.Name, Origin: origin, WorkflowID: h.info.WorkflowExecution.ID, RunID: h.info.WorkflowExecution.RunID,
 		Generation: h.last.Generation}
-	m, err := guarded(timeout, h.stateful.name, func() (made, error) { return h.stateful.make(timeout, info) })
+	m, err := guarded(timeout, h.stateful.Name(), func() (made, error) { return h.stateful.start(timeout, info) })
 	if err != nil {
 		return nil, h.creationError(timeout, err)
 	}
 	i := newInstance(h.spec, m, h.lease, h.last, h.gone)
 	i.hidden = hidden
-	_, err = guarded(timeout, h.stateful.name, func() (struct{}, error) { return struct{}{}, i.restore(timeout) })
+	_, err = guarded(timeout, h.stateful.Name(), func() (struct{}, error) { return struct{}{}, i.restore(timeout) })
 	if err != nil {
 		return nil, errors.Join(h.creationError(timeout, err), i.close())
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/temporal"
@@ -20,16 +21,16 @@ func TestHoldCannotMake(t *testing.T) {
 		s.Execution.Effect, s.Execution.Timeout = api.EffectIdempotent, api.Duration(50*time.Millisecond)
 		s.Execution.Retry = api.Retry{MaxAttempts: 3, InitialInterval: api.Duration(time.Millisecond)}
 	}
-	factory := func(f func(context.Context) (*loudSnapshot, error)) func(*hosts) Stateful {
-		return func(*hosts) Stateful {
-			return NewStateful("counter", func(ctx context.Context, _ StartInfo) (*loudSnapshot, error) {
+	factory := func(f func(context.Context) (*loudSnapshot, error)) func(*hosts) switchyard.Stateful {
+		return func(*hosts) switchyard.Stateful {
+			return switchyard.NewStateful("counter", func(ctx context.Context, _ switchyard.StartInfo) (*loudSnapshot, error) {
 				attempts++
 				return f(ctx)
 			}, (*loudSnapshot).Add)
 		}
 	}
 	for name, c := range map[string]struct {
-		factory  func(*hosts) Stateful
+		factory  func(*hosts) switchyard.Stateful
 		want     api.ErrorType
 		says     string
 		attempts int
@@ -40,8 +41,10 @@ func TestHoldCannotMake(t *testing.T) {
 		"own type": {factory(func(context.Context) (*loudSnapshot, error) {
 			return nil, api.Errorf(api.ErrPolicyViolation, "not here")
 		}), api.ErrPolicyViolation, "not here", 1},
-		"late":    {factory(func(ctx context.Context) (*loudSnapshot, error) { <-ctx.Done(); return nil, ctx.Err() }), api.ErrTimeout, "was not made within 50ms", 1},
-		"unknown": {func(*hosts) Stateful { return NewStateful("other", makes(&loudSnapshot{}), (*loudSnapshot).Add) }, api.ErrExecutorNotFound, `no factory "counter"`, 0},
+		"late": {factory(func(ctx context.Context) (*loudSnapshot, error) { <-ctx.Done(); return nil, ctx.Err() }), api.ErrTimeout, "was not made within 50ms", 1},
+		"unknown": {func(*hosts) switchyard.Stateful {
+			return switchyard.NewStateful("other", makes(&loudSnapshot{}), (*loudSnapshot).Add)
+		}, api.ErrExecutorNotFound, `no factory "counter"`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			attempts = 0
@@ -98,8 +101,8 @@ func TestHoldCannotMake(t *testing.T) {
 // An instance that is not yet made when its hold ends is closed if it is made nevertheless.
 func TestHoldEndsBeforeInstanceIsMade(t *testing.T) {
 	making, finish := make(chan struct{}), make(chan struct{})
-	h := newHolds(t, nil, func(h *hosts) Stateful {
-		return NewStateful("counter", func(ctx context.Context, _ StartInfo) (*loud, error) {
+	h := newHolds(t, nil, func(h *hosts) switchyard.Stateful {
+		return switchyard.NewStateful("counter", func(ctx context.Context, _ switchyard.StartInfo) (*loud, error) {
 			close(making)
 			<-finish // it does not listen
 			h.say("made")

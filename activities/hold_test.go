@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -95,8 +96,8 @@ func TestHoldIsLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			calling := make(chan struct{})
-			h := newHolds(t, func(s *toolspecs.Spec) { s.Execution.Effect = c.effect }, func(h *hosts) Stateful {
-				return NewStateful("counter", func(context.Context, StartInfo) (*loud, error) {
+			h := newHolds(t, func(s *toolspecs.Spec) { s.Execution.Effect = c.effect }, func(h *hosts) switchyard.Stateful {
+				return switchyard.NewStateful("counter", func(context.Context, switchyard.StartInfo) (*loud, error) {
 					return &loud{hosts: h, call: func(ctx context.Context) error {
 						close(calling)
 						<-ctx.Done()

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -96,7 +97,7 @@ func (c *loudSnapshot) Restore(_ context.Context, state []byte) error {
 }
 
 // newHolds makes a process whose factory is that of s; change completes the spec.
-func newHolds(t *testing.T, change func(*toolspecs.Spec), factory func(*hosts) Stateful) *hosts {
+func newHolds(t *testing.T, change func(*toolspecs.Spec), factory func(*hosts) switchyard.Stateful) *hosts {
 	t.Helper()
 	h := &hosts{t: t, server: &hostedServer{described: map[string]*workflowservice.DescribeWorkflowExecutionResponse{}, completed: make(chan hostReport, 1)},
 		served: make(chan Served, 10)}
@@ -129,16 +130,16 @@ func newHolds(t *testing.T, change func(*toolspecs.Spec), factory func(*hosts) S
 	return h
 }
 
-func plain(h *hosts) Stateful {
-	return NewStateful("counter", func(_ context.Context, info StartInfo) (*loud, error) {
+func plain(h *hosts) switchyard.Stateful {
+	return switchyard.NewStateful("counter", func(_ context.Context, info switchyard.StartInfo) (*loud, error) {
 		h.say(fmt.Sprint("make", info.Generation))
 		return &loud{hosts: h}, nil
 	}, (*loud).Add)
 }
 
-func snapshotBy(change func(*loudSnapshot)) func(*hosts) Stateful {
-	return func(h *hosts) Stateful {
-		return NewStateful("counter", func(_ context.Context, info StartInfo) (*loudSnapshot, error) {
+func snapshotBy(change func(*loudSnapshot)) func(*hosts) switchyard.Stateful {
+	return func(h *hosts) switchyard.Stateful {
+		return switchyard.NewStateful("counter", func(_ context.Context, info switchyard.StartInfo) (*loudSnapshot, error) {
 			h.say(fmt.Sprint("make", info.Generation))
 			c := &loudSnapshot{loud: loud{hosts: h}}
 			if change != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -107,14 +108,16 @@ func (a *Activities) decide(ctx context.Context, r api.AdmissionRequest, c api.C
 		return v, err
 	}
 	tool, _ := toolOf(r, c.Tool)
-	call := HookCall{ID: c.ID, Tool: c.Tool, Effect: tool.Effect, Arguments: json.RawMessage(c.Arguments)}
-	decided, err := inTime(ctx, h, func(ctx context.Context) (HookDecision, error) { return registered.before(ctx, call) })
+	call := switchyard.HookCall{ID: c.ID, Tool: c.Tool, Effect: tool.Effect, Arguments: json.RawMessage(c.Arguments)}
+	decided, err := inTime(ctx, h, func(ctx context.Context) (switchyard.HookDecision, error) {
+		return registered.Funcs().BeforeCall(ctx, call)
+	})
 	if err != nil {
 		return v, err
 	}
 	v.Hooks = slices.Clone(v.Hooks)
 	switch {
-	case decided.several():
+	case several(decided):
 		return v, errors.New("it decided several things at once; a verdict has one of Block, Arguments and Override")
 	case decided.Block != "":
 		reason := hookText(hidingOf(ctx).text(decided.Block))
@@ -128,7 +131,7 @@ func (a *Activities) decide(ctx context.Context, r api.AdmissionRequest, c api.C
 	return v, nil
 }
 
-func (v HookDecision) several() bool {
+func several(v switchyard.HookDecision) bool {
 	n := 0
 	for _, set := range []bool{v.Block != "", v.Arguments != nil, v.Override != nil} {
 		if set {
@@ -238,7 +241,7 @@ func withHookContext(ctx context.Context, origin api.Origin, parent, call string
 type hooked struct {
 	ctx   context.Context
 	hooks []api.Hook
-	call  HookCall
+	call  switchyard.HookCall
 }
 
 // postExecute is the phase post_execution: the output's check, the hooks after the call, the output's cut to size, its count
@@ -280,7 +283,7 @@ func (a *Activities) afterCall(h hooked, hook api.Hook, compiled *toolspecs.Comp
 		return nil, err
 	}
 	changed, err := inTime(h.ctx, hook, func(ctx context.Context) (json.RawMessage, error) {
-		return registered.after(ctx, h.call, slices.Clone(output))
+		return registered.Funcs().AfterCall(ctx, h.call, slices.Clone(output))
 	})
 	if err != nil || changed == nil {
 		return nil, err
@@ -295,5 +298,5 @@ func unexecuted(ctx context.Context, origin api.Origin, parent, id string, tool 
 		return hooked{}
 	}
 	return hooked{ctx: withHookContext(ctx, origin, parent, id, tool), hooks: hooks,
-		call: HookCall{ID: id, Tool: tool.Name, Effect: tool.Effect, Arguments: arguments}}
+		call: switchyard.HookCall{ID: id, Tool: tool.Name, Effect: tool.Effect, Arguments: arguments}}
 }

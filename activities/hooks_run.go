@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 )
@@ -23,15 +24,15 @@ func (a *Activities) RunHook(ctx context.Context, r api.HookRequest) (api.HookAn
 	if err != nil {
 		return api.HookAnswer{}, hookFailure(err)
 	}
-	run := HookRun{Agent: r.Agent, Prompt: r.Prompt, conversation: func(context.Context) ([]api.Message, error) {
+	run := switchyard.HookRun{Agent: r.Agent, Prompt: r.Prompt, Conversation: func(context.Context) ([]api.Message, error) {
 		return a.conversation(ctx, r.Conversation)
 	}}
 	inner := withHookContext(ctx, r.Origin, r.Parent, "", api.Tool{})
 	answer, err := inTime(inner, r.Hook, func(ctx context.Context) (api.HookAnswer, error) {
 		if r.End != nil {
-			return api.HookAnswer{}, registered.end(ctx, HookEnd{HookRun: run, RunEnd: *r.End})
+			return api.HookAnswer{}, registered.Funcs().EndRun(ctx, switchyard.HookEnd{HookRun: run, RunEnd: *r.End})
 		}
-		return registered.begin(ctx, run)
+		return registered.Funcs().BeginRun(ctx, run)
 	})
 	switch {
 	case err != nil && temporal.IsCanceledError(context.Cause(ctx)):

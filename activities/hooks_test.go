@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/converter"
@@ -16,7 +18,7 @@ import (
 )
 
 // hooksOf registers hooks.
-func hooksOf(t testing.TB, hooks ...Hook) *Hooks {
+func hooksOf(t testing.TB, hooks ...switchyard.Hook) *Hooks {
 	t.Helper()
 	registered, err := NewHooks(hooks...)
 	if err != nil {
@@ -27,10 +29,10 @@ func hooksOf(t testing.TB, hooks ...Hook) *Hooks {
 
 // TestNewHooks proves that hooks that cannot run are refused when they are registered, each by its name.
 func TestNewHooks(t *testing.T) {
-	good := NewAfterRun("good", func(context.Context, HookEnd) error { return nil })
-	_, err := NewHooks(good, good, Hook{name: "empty"}, NewBeforeCall("nil", nil), NewBeforeRun("nil_too", nil), NewMemoryRetrieve("and_this", nil),
-		NewAfterCall("after", nil), NewMemoryWrite("write", nil), NewAfterRun("two words", func(context.Context, HookEnd) error { return nil }))
-	if err == nil || !contains(err.Error(), `hook "good": another hook`, `hook "empty": make it with`, `hook "nil": the function is nil`,
+	good := switchyard.NewAfterRun("good", func(context.Context, switchyard.HookEnd) error { return nil })
+	_, err := NewHooks(good, good, switchyard.Hook{}, switchyard.NewBeforeCall("nil", nil), switchyard.NewBeforeRun("nil_too", nil), switchyard.NewMemoryRetrieve("and_this", nil),
+		switchyard.NewAfterCall("after", nil), switchyard.NewMemoryWrite("write", nil), switchyard.NewAfterRun("two words", func(context.Context, switchyard.HookEnd) error { return nil }))
+	if err == nil || !contains(err.Error(), `hook "good": another hook`, `hook "": it is the zero Hook`, `hook "nil": the function is nil`,
 		`hook "nil_too": the function`, `hook "and_this"`, `hook "after"`, `hook "write"`, `hook "two words"`) {
 		t.Errorf("got %v", err)
 	}
@@ -41,7 +43,7 @@ func TestNewHooks(t *testing.T) {
 }
 
 // hookedRequest is a request with hooks before calls of the tool "probe", which takes a text and a number.
-func hookBench(t testing.TB, hooks ...Hook) (*bench, api.AdmissionRequest) {
+func hookBench(t testing.TB, hooks ...switchyard.Hook) (*bench, api.AdmissionRequest) {
 	t.Helper()
 	catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) {
 		s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "n", Type: "integer", Default: json.RawMessage("1")})
@@ -52,14 +54,14 @@ func hookBench(t testing.TB, hooks ...Hook) (*bench, api.AdmissionRequest) {
 	r := api.AdmissionRequest{Tools: toolsOf(catalog), Known: []string{"probe", "other"},
 		Origin: &api.Origin{Run: "run-1", Caller: api.Caller{Type: api.CallerAgent, ID: "tester"}}}
 	for _, h := range hooks {
-		r.Hooks = append(r.Hooks, api.Hook{Name: h.name})
+		r.Hooks = append(r.Hooks, api.Hook{Name: h.Name()})
 	}
 	return b, r
 }
 
 // before makes a hook before calls that decides always the same.
-func before(v HookDecision, err error) Hook {
-	return NewBeforeCall("h", func(context.Context, HookCall) (HookDecision, error) { return v, err })
+func before(v switchyard.HookDecision, err error) switchyard.Hook {
+	return switchyard.NewBeforeCall("h", func(context.Context, switchyard.HookCall) (switchyard.HookDecision, error) { return v, err })
 }
 
 // TestBeforeCall proves what comes of everything that a hook before a call can decide, and of all that can be wrong with it, where
@@ -67,43 +69,43 @@ func before(v HookDecision, err error) Hook {
 func TestBeforeCall(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		hook    Hook
+		hook    switchyard.Hook
 		error   []string
 		output  string
 		changed string
 		did     api.HookOutcome
 	}{
-		{name: "proceeds", hook: before(HookDecision{}, nil)},
-		{name: "blocks", hook: before(HookDecision{Block: "no\xff"}, nil), error: []string{`the hook "h" says: no`}, did: api.HookBlocked},
-		{name: "changes", hook: before(HookDecision{Arguments: json.RawMessage(`{"text":"b"}`)}, nil), changed: `{"text":"b","n":1}`, did: api.HookModified},
-		{name: "changes to the same", hook: before(HookDecision{Arguments: json.RawMessage(`{"text":"b","n":2}`)}, nil), changed: `{"text":"b","n":2}`, did: api.HookModified},
-		{name: "changes wrongly", hook: before(HookDecision{Arguments: json.RawMessage(`{"txt":"b"}`)}, nil), error: []string{"refused", "$.txt"}, did: api.HookFailed},
-		{name: "changes too much", hook: before(HookDecision{Arguments: json.RawMessage(`{"text":"` + strings.Repeat("b", maxHooked) + `"}`)}, nil),
+		{name: "proceeds", hook: before(switchyard.HookDecision{}, nil)},
+		{name: "blocks", hook: before(switchyard.HookDecision{Block: "no\xff"}, nil), error: []string{`the hook "h" says: no`}, did: api.HookBlocked},
+		{name: "changes", hook: before(switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"b"}`)}, nil), changed: `{"text":"b","n":1}`, did: api.HookModified},
+		{name: "changes to the same", hook: before(switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"b","n":2}`)}, nil), changed: `{"text":"b","n":2}`, did: api.HookModified},
+		{name: "changes wrongly", hook: before(switchyard.HookDecision{Arguments: json.RawMessage(`{"txt":"b"}`)}, nil), error: []string{"refused", "$.txt"}, did: api.HookFailed},
+		{name: "changes too much", hook: before(switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"` + strings.Repeat("b", maxHooked) + `"}`)}, nil),
 			error: []string{"its arguments take"}, did: api.HookFailed},
-		{name: "overrides", hook: before(HookDecision{Override: json.RawMessage(` "<mine>" `)}, nil), output: `"<mine>"`, did: api.HookOverrode},
-		{name: "overrides with no JSON", hook: before(HookDecision{Override: json.RawMessage(`mine`)}, nil), error: []string{"no JSON"}, did: api.HookFailed},
-		{name: "overrides in another form", hook: before(HookDecision{Override: json.RawMessage(`7`)}, nil), error: []string{"form that probe declares"}, did: api.HookFailed},
-		{name: "overrides with too much", hook: before(HookDecision{Override: json.RawMessage(`"` + strings.Repeat("<", maxHooked/3) + `"`)}, nil),
+		{name: "overrides", hook: before(switchyard.HookDecision{Override: json.RawMessage(` "<mine>" `)}, nil), output: `"<mine>"`, did: api.HookOverrode},
+		{name: "overrides with no JSON", hook: before(switchyard.HookDecision{Override: json.RawMessage(`mine`)}, nil), error: []string{"no JSON"}, did: api.HookFailed},
+		{name: "overrides in another form", hook: before(switchyard.HookDecision{Override: json.RawMessage(`7`)}, nil), error: []string{"form that probe declares"}, did: api.HookFailed},
+		{name: "overrides with too much", hook: before(switchyard.HookDecision{Override: json.RawMessage(`"` + strings.Repeat("<", maxHooked/3) + `"`)}, nil),
 			error: []string{"its answer takes"}, did: api.HookFailed},
-		{name: "decides twice", hook: before(HookDecision{Block: "a", Override: json.RawMessage(`"b"`)}, nil), error: []string{"several things"}, did: api.HookFailed},
-		{name: "fails", hook: before(HookDecision{}, errors.New("no database")), error: []string{`the hook "h" before the call failed: no database`}, did: api.HookFailed},
-		{name: "panics", hook: NewBeforeCall("h", func(context.Context, HookCall) (HookDecision, error) { panic("oh") }), error: []string{"it panicked: oh"}, did: api.HookFailed},
-		{name: "hangs", hook: NewBeforeCall("h", func(context.Context, HookCall) (HookDecision, error) { select {} }), error: []string{"did not end within 50ms"}, did: api.HookFailed},
-		{name: "obeys its context", hook: NewBeforeCall("h", func(ctx context.Context, _ HookCall) (HookDecision, error) {
+		{name: "decides twice", hook: before(switchyard.HookDecision{Block: "a", Override: json.RawMessage(`"b"`)}, nil), error: []string{"several things"}, did: api.HookFailed},
+		{name: "fails", hook: before(switchyard.HookDecision{}, errors.New("no database")), error: []string{`the hook "h" before the call failed: no database`}, did: api.HookFailed},
+		{name: "panics", hook: switchyard.NewBeforeCall("h", func(context.Context, switchyard.HookCall) (switchyard.HookDecision, error) { panic("oh") }), error: []string{"it panicked: oh"}, did: api.HookFailed},
+		{name: "hangs", hook: switchyard.NewBeforeCall("h", func(context.Context, switchyard.HookCall) (switchyard.HookDecision, error) { select {} }), error: []string{"did not end within 50ms"}, did: api.HookFailed},
+		{name: "obeys its context", hook: switchyard.NewBeforeCall("h", func(ctx context.Context, _ switchyard.HookCall) (switchyard.HookDecision, error) {
 			<-ctx.Done()
-			return HookDecision{}, ctx.Err()
+			return switchyard.HookDecision{}, ctx.Err()
 		}),
 			error: []string{"did not end within 50ms"}, did: api.HookFailed},
-		{name: "is not there", hook: Hook{name: "gone"}, error: []string{`no hook "gone" for before_call; it has none`}, did: api.HookFailed},
+		{name: "is not there", hook: switchyard.Hook{}, error: []string{`no hook "gone" for before_call; it has none`}, did: api.HookFailed},
 	} {
 		for _, on := range []api.HookFailure{api.HookBlocks, api.HookIgnored} {
 			t.Run(test.name+" "+string(on), func(t *testing.T) {
-				var registered []Hook
-				if test.hook.point != "" {
+				var registered []switchyard.Hook
+				if test.hook.Point() != "" {
 					registered = append(registered, test.hook)
 				}
 				b, r := hookBench(t, registered...)
-				r.Hooks = []api.Hook{{Name: test.hook.name, OnError: on, Tools: []string{"probe"}, Timeout: second / 20}}
+				r.Hooks = []api.Hook{{Name: cmp.Or(test.hook.Name(), "gone"), OnError: on, Tools: []string{"probe"}, Timeout: second / 20}}
 				r.Calls = []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}, {ID: "1.2", Tool: "other", Arguments: `{"text":"a"}`}}
 				decisions := b.admit(t, r)
 				if other := decisions[1]; other.Error != nil || len(other.Hooks) > 0 {
@@ -138,8 +140,8 @@ func TestBeforeCall(t *testing.T) {
 func TestBeforeCallsInOrder(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
-	see := func(name string, v HookDecision) Hook {
-		return NewBeforeCall(name, func(ctx context.Context, c HookCall) (HookDecision, error) {
+	see := func(name string, v switchyard.HookDecision) switchyard.Hook {
+		return switchyard.NewBeforeCall(name, func(ctx context.Context, c switchyard.HookCall) (switchyard.HookDecision, error) {
 			call, _ := api.ContextOf(ctx)
 			mu.Lock()
 			defer mu.Unlock()
@@ -147,8 +149,8 @@ func TestBeforeCallsInOrder(t *testing.T) {
 			return v, nil
 		})
 	}
-	b, r := hookBench(t, see("one", HookDecision{Arguments: json.RawMessage(`{"text":"b"}`)}), see("two", HookDecision{Arguments: json.RawMessage(`{"text":"c","n":2}`)}),
-		see("three", HookDecision{Block: "enough"}), see("four", HookDecision{}))
+	b, r := hookBench(t, see("one", switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"b"}`)}), see("two", switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"c","n":2}`)}),
+		see("three", switchyard.HookDecision{Block: "enough"}), see("four", switchyard.HookDecision{}))
 	r.Calls = []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`}, {ID: "1.2", Tool: "probe", Arguments: `{"text":1}`}}
 	v := b.admit(t, r)[0]
 	want := []string{`one 1.1 probe {"text":"a","n":1} run-1/1.1 read`, `two 1.1 probe {"text":"b","n":1} run-1/1.1 read`, `three 1.1 probe {"text":"c","n":2} run-1/1.1 read`}
@@ -166,7 +168,7 @@ func TestBeforeCallsInOrder(t *testing.T) {
 // TestBeforeCallsAreBounded proves that where hooks make the verdicts of a turn too long for one marker, the first calls are
 // answered alone, and that hooks that a run's end overtakes decide nothing.
 func TestBeforeCallsAreBounded(t *testing.T) {
-	b, r := hookBench(t, before(HookDecision{Override: json.RawMessage(`"` + strings.Repeat("x", 200<<10) + `"`)}, nil))
+	b, r := hookBench(t, before(switchyard.HookDecision{Override: json.RawMessage(`"` + strings.Repeat("x", 200<<10) + `"`)}, nil))
 	for i := range 20 {
 		r.Calls = append(r.Calls, api.Call{ID: fmt.Sprint("1.", i), Tool: "probe", Arguments: `{"text":"a"}`})
 	}
@@ -184,8 +186,8 @@ func TestBeforeCallsAreBounded(t *testing.T) {
 // TestAfterCall proves what hooks after a call can do to its result, which is checked and cut as the tool's own, and what comes
 // of their failure.
 func TestAfterCall(t *testing.T) {
-	after := func(output string, err error) Hook {
-		return NewAfterCall("h", func(_ context.Context, c HookCall, seen json.RawMessage) (json.RawMessage, error) {
+	after := func(output string, err error) switchyard.Hook {
+		return switchyard.NewAfterCall("h", func(_ context.Context, c switchyard.HookCall, seen json.RawMessage) (json.RawMessage, error) {
 			if string(c.Arguments) != `{"text":"a"}` || string(seen) != `"secret"` {
 				t.Errorf("the hook sees %+v, %s", c, seen)
 			}
@@ -197,7 +199,7 @@ func TestAfterCall(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, want string
-		hook       Hook
+		hook       switchyard.Hook
 		on         api.HookFailure
 		did        api.HookOutcome
 		failure    string
@@ -207,13 +209,13 @@ func TestAfterCall(t *testing.T) {
 		{"fails", "secret", after("", errors.New("down")), "", api.HookFailed, ""},
 		{"fails and blocks", "", after("", errors.New("down")), api.HookBlocks, "", `the hook "h" after the call failed, and so its answer is not told: down`},
 		{"breaks the form", "secret", after("7", nil), "", api.HookFailed, ""},
-		{"is not there", "", Hook{}, api.HookBlocks, "", "no hook"},
+		{"is not there", "", switchyard.Hook{}, api.HookBlocks, "", "no hook"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) { s.OutputSchema = json.RawMessage(`{"type":"string"}`) }))
 			b := setUp(t, catalog, func(c *Config) {
 				c.Executors = map[string]Executor{api.KindFunction: answers(`"secret"`)}
-				if test.hook.point != "" {
+				if test.hook.Point() != "" {
 					c.Hooks = hooksOf(t, test.hook)
 				}
 			})
@@ -243,7 +245,7 @@ func TestAfterCall(t *testing.T) {
 func TestRunHook(t *testing.T) {
 	messages := []api.Message{{Role: api.RoleUser, Text: "Go."}}
 	asked := api.ModelRequest{Run: "run-1", Chain: api.NextChain("", messages[0].Digest()), Seen: 1}
-	run := func(h Hook, r api.HookRequest) (answer api.HookAnswer, err error) {
+	run := func(h switchyard.Hook, r api.HookRequest) (answer api.HookAnswer, err error) {
 		b := setUp(t, catalogOf(t), func(c *Config) { c.Hooks = hooksOf(t, h) })
 		b.run.messages = messages
 		r.Hook, r.Origin.Run, r.Conversation = api.Hook{Name: "h"}, "run-1", asked
@@ -253,7 +255,7 @@ func TestRunHook(t *testing.T) {
 		}
 		return answer, err
 	}
-	answer, err := run(NewMemoryRetrieve("h", func(ctx context.Context, r HookRun) (string, error) {
+	answer, err := run(switchyard.NewMemoryRetrieve("h", func(ctx context.Context, r switchyard.HookRun) (string, error) {
 		talk, err := r.Conversation(ctx)
 		call, _ := api.ContextOf(ctx)
 		if len(talk) != 1 || talk[0].Text != "Go." || r.Agent != "me" || r.Prompt != "Go." || call.Run != "run-1" || call.Conversation == "" || call.Key != "" {
@@ -264,7 +266,9 @@ func TestRunHook(t *testing.T) {
 	if err != nil || len(answer.Text) > maxMemory+100 || !strings.Contains(answer.Text, "[cut to") {
 		t.Errorf("remembered are %d bytes, %v", len(answer.Text), err)
 	}
-	end := func(err error) Hook { return NewAfterRun("h", func(context.Context, HookEnd) error { return err }) }
+	end := func(err error) switchyard.Hook {
+		return switchyard.NewAfterRun("h", func(context.Context, switchyard.HookEnd) error { return err })
+	}
 	ended := api.HookRequest{Point: api.HookAfterRun, End: &api.RunEnd{}}
 	for _, test := range []struct {
 		err   error

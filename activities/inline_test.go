@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/converter"
@@ -84,7 +85,7 @@ func TestInlineAsksNothing(t *testing.T) {
 	}
 	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Entry.AnswerWithin = api.Duration(time.Hour) },
 		func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (Answer, error) {
-			_, err := Ask(ctx, "May I?", nil)
+			_, err := switchyard.Ask(ctx, "May I?", nil)
 			return Answer{}, err
 		})
 	_, err = b.inline(t, inlineOf(compiled), nil)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -24,7 +25,7 @@ type instance struct {
 	// hidden are the secrets that its factory asked for.
 	hidden *hiding
 	// snapshots is nil where the instance takes none.
-	snapshots Snapshotter
+	snapshots switchyard.Snapshotter
 	// everyCall says that what a call did is kept before the call reports: the instance is made anew where it is lost.
 	everyCall bool
 	// turn is held by the call that runs, where calls must not overlap; nil where they may.
@@ -47,7 +48,7 @@ type instance struct {
 func newInstance(spec *toolspecs.Spec, m made, l *lease, last api.InstanceProgress, gone string) *instance {
 	i := &instance{handler: handlerOf(spec), made: m, lease: l, hostInstance: last, lastUsed: time.Now(), drained: make(chan struct{})}
 	close(i.drained)
-	i.snapshots, _ = m.value.(Snapshotter)
+	i.snapshots, _ = m.value.(switchyard.Snapshotter)
 	i.everyCall = i.snapshots != nil && spec.Entry.OnLoss == api.OnLossRecreate
 	if i.snapshots != nil || spec.Execution.Access == api.AccessExclusive {
 		i.turn = make(chan struct{}, 1)
@@ -103,7 +104,7 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec, args json.
 	inner, cancel := context.WithCancelCause(api.WithCallContext(ctx, call))
 	defer cancel(nil)
 	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
-	answer, err := guarded(ctx, i.handler, func() (Answer, error) { return i.made.call(leased{inner, i.lease, cancel}, args) })
+	answer, err := i.made.call(leased{inner, i.lease, cancel}, args)
 	if cause := context.Cause(inner); ctx.Err() == nil && cause != nil {
 		return Answer{}, interrupted(cause, spec)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -14,7 +15,7 @@ var loginAnswer = json.RawMessage(`{"type":"string","title":"address","minLength
 // browser ended. The code in it is of no use to whoever reads the run's history: it is taken once, and only from this
 // process, which alone knows the verifier. A person who declines ends the call with approval_denied.
 func askLogin(ctx context.Context, address string) (string, error) {
-	reply, err := Ask(ctx, "The MCP server wants a login. Open this address in a browser, log in, allow the access, and answer with the whole "+
+	reply, err := switchyard.Ask(ctx, "The MCP server wants a login. Open this address in a browser, log in, allow the access, and answer with the whole "+
 		"address at which the browser ends, even if it shows an error there:\n"+address, loginAnswer)
 	if err != nil {
 		return "", err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 )
 
@@ -17,7 +18,7 @@ type mcpQuestions struct {
 
 // ask turns a server's question into one that stands in the run.
 func (q *mcpQuestions) ask(ctx context.Context, text string, schema json.RawMessage) (mcpclient.Reply, error) {
-	reply, err := Ask(ctx, text, schema)
+	reply, err := switchyard.Ask(ctx, text, schema)
 	if err != nil {
 		return mcpclient.Reply{}, err
 	}

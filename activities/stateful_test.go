@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -42,34 +43,34 @@ type wrongTally struct{ tally }
 func (*wrongTally) Snapshot() []byte { return nil }
 func (*wrongTally) Restore([]byte)   {}
 
-func makes[T any](value *T) func(context.Context, StartInfo) (*T, error) {
-	return func(context.Context, StartInfo) (*T, error) { return value, nil }
+func makes[T any](value *T) func(context.Context, switchyard.StartInfo) (*T, error) {
+	return func(context.Context, switchyard.StartInfo) (*T, error) { return value, nil }
 }
 
 func addTo[T any](*T, context.Context, tallyArgs) (int, error) { return 0, nil }
 
 // Everything that cannot be registered is refused at the start, each with its name and why.
 func TestFactoriesFaults(t *testing.T) {
-	good := NewStateful("good", makes(&tally{}), (*tally).Add)
+	good := switchyard.NewStateful("good", makes(&tally{}), (*tally).Add)
 	for name, c := range map[string]struct {
-		stateful Stateful
+		stateful switchyard.Stateful
 		says     string
 	}{
-		"no factory":  {NewStateful("a", nil, (*tally).Add), "the factory is nil"},
-		"no call":     {NewStateful[tally, tallyArgs, int]("a", makes(&tally{}), nil), "executes calls is nil"},
-		"half":        {NewStateful("a", makes(&halfTally{}), addTo[halfTally]), "halfTally has Snapshot or Restore"},
-		"wrong types": {NewStateful("a", makes(&wrongTally{}), addTo[wrongTally]), "wrongTally has Snapshot or Restore"},
-		"no object":   {NewStateful("a", makes(&tally{}), func(*tally, context.Context, int) (int, error) { return 0, nil }), "not an object"},
-		"raw":         {RawStateful("a", nil), "the factory is nil"},
-		"zero":        {Stateful{name: "a"}, "it is nil"},
-		"name":        {NewStateful("a b", makes(&tally{}), (*tally).Add), "contains"},
-		"twice":       {NewStateful("good", makes(&tally{}), (*tally).Add), "has this name too"},
+		"no factory":  {switchyard.NewStateful("a", nil, (*tally).Add), "the function that starts an instance is nil"},
+		"no call":     {switchyard.NewStateful[tally, tallyArgs, int]("a", makes(&tally{}), nil), "executes calls is nil"},
+		"half":        {switchyard.NewStateful("a", makes(&halfTally{}), addTo[halfTally]), "halfTally has Snapshot or Restore"},
+		"wrong types": {switchyard.NewStateful("a", makes(&wrongTally{}), addTo[wrongTally]), "wrongTally has Snapshot or Restore"},
+		"no object":   {switchyard.NewStateful("a", makes(&tally{}), func(*tally, context.Context, int) (int, error) { return 0, nil }), "not an object"},
+		"raw":         {switchyard.RawStateful("a", nil), "the function that starts an instance is nil"},
+		"zero":        {switchyard.Stateful{}, "it is nil"},
+		"name":        {switchyard.NewStateful("a b", makes(&tally{}), (*tally).Add), "contains"},
+		"twice":       {switchyard.NewStateful("good", makes(&tally{}), (*tally).Add), "has this name too"},
 	} {
 		if _, err := NewFactories(good, c.stateful); err == nil || !contains(err.Error(), c.says, c.stateful.Name()) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	f, err := NewFactories(good, NewStateful("kept", makes(&tallySnapshot{}), addTo[tallySnapshot]))
+	f, err := NewFactories(good, switchyard.NewStateful("kept", makes(&tallySnapshot{}), addTo[tallySnapshot]))
 	if err != nil || strings.Join(f.Names(), " ") != "good kept" {
 		t.Errorf("%v, %v", f, err)
 	}
@@ -77,7 +78,7 @@ func TestFactoriesFaults(t *testing.T) {
 
 // The Go type that calls take is compared with a tool's parameters, as a function's is; a raw one fits everything.
 func TestStatefulCheck(t *testing.T) {
-	fits := func(s Stateful, parameter string) []string {
+	fits := func(s switchyard.Stateful, parameter string) []string {
 		compiled, err := spec("counter", func(s *toolspecs.Spec) {
 			s.Entry.Type = api.KindStateful
 			s.Parameters = []toolspecs.Parameter{{Name: parameter, Type: "integer", Required: true}}
@@ -85,16 +86,21 @@ func TestStatefulCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.Check(&compiled.Spec, compiled.InputSchema())
+		f, err := NewFactories(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		registered, _ := f.Find(&compiled.Spec)
+		return registered.Check(&compiled.Spec, compiled.InputSchema())
 	}
-	typed := NewStateful("counter", makes(&tally{}), (*tally).Add)
+	typed := switchyard.NewStateful("counter", makes(&tally{}), (*tally).Add)
 	if faults := fits(typed, "by"); len(faults) > 0 {
 		t.Errorf("got %q", faults)
 	}
 	if faults := fits(typed, "times"); len(faults) != 2 || !contains(faults[0], "times", "counter") {
 		t.Errorf("got %q", faults)
 	}
-	if faults := fits(RawStateful("counter", func(context.Context, StartInfo) (RawInstance, error) { return nil, nil }), "times"); len(faults) > 0 {
+	if faults := fits(switchyard.RawStateful("counter", func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) { return nil, nil }), "times"); len(faults) > 0 {
 		t.Errorf("got %q", faults)
 	}
 }
@@ -107,10 +113,10 @@ func (r rawInstance) Call(_ context.Context, args json.RawMessage) (json.RawMess
 
 // What a factory makes is called with the arguments as they are; one that makes nothing is at fault.
 func TestStatefulMakes(t *testing.T) {
-	echo := RawStateful("raw", func(context.Context, StartInfo) (RawInstance, error) {
+	echo := switchyard.RawStateful("raw", func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) {
 		return rawInstance(func(args json.RawMessage) (json.RawMessage, error) { return args, nil }), nil
 	})
-	m, err := echo.make(t.Context(), StartInfo{})
+	m, err := Stateful{Stateful: echo}.start(t.Context(), switchyard.StartInfo{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,19 +124,19 @@ func TestStatefulMakes(t *testing.T) {
 		t.Errorf("%+v, %v", answer, err)
 	}
 	broken := errors.New("no disk")
-	for name, s := range map[string]Stateful{
-		"typed nothing": NewStateful("a", makes[tally](nil), (*tally).Add),
-		"raw nothing":   RawStateful("a", func(context.Context, StartInfo) (RawInstance, error) { return nil, nil }),
+	for name, s := range map[string]switchyard.Stateful{
+		"typed nothing": switchyard.NewStateful("a", makes[tally](nil), (*tally).Add),
+		"raw nothing":   switchyard.RawStateful("a", func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) { return nil, nil }),
 	} {
-		if _, err := s.make(t.Context(), StartInfo{}); err == nil || !contains(err.Error(), "made nothing") {
+		if _, err := (Stateful{Stateful: s}).start(t.Context(), switchyard.StartInfo{}); err == nil || !contains(err.Error(), "no instance was started") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, s := range map[string]Stateful{
-		"typed": NewStateful("a", func(context.Context, StartInfo) (*tally, error) { return nil, broken }, (*tally).Add),
-		"raw":   RawStateful("a", func(context.Context, StartInfo) (RawInstance, error) { return nil, broken }),
+	for name, s := range map[string]switchyard.Stateful{
+		"typed": switchyard.NewStateful("a", func(context.Context, switchyard.StartInfo) (*tally, error) { return nil, broken }, (*tally).Add),
+		"raw":   switchyard.RawStateful("a", func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) { return nil, broken }),
 	} {
-		if _, err := s.make(t.Context(), StartInfo{}); !errors.Is(err, broken) {
+		if _, err := (Stateful{Stateful: s}).start(t.Context(), switchyard.StartInfo{}); !errors.Is(err, broken) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -138,7 +144,7 @@ func TestStatefulMakes(t *testing.T) {
 
 // A call that comes without an instance is not executed.
 func TestCallWithoutInstance(t *testing.T) {
-	f, err := NewFactories(NewStateful("probe", makes(&tally{}), (*tally).Add))
+	f, err := NewFactories(switchyard.NewStateful("probe", makes(&tally{}), (*tally).Add))
 	if err != nil {
 		t.Fatal(err)
 	}

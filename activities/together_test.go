@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -78,7 +79,7 @@ func TestTogether(t *testing.T) {
 // sees each with its own arguments and stops its own alone, and that the process keeps the message of each for the next step.
 func TestApart(t *testing.T) {
 	var seen []string
-	hooks, err := NewHooks(NewAfterCall("h", func(_ context.Context, c HookCall, output json.RawMessage) (json.RawMessage, error) {
+	hooks, err := NewHooks(switchyard.NewAfterCall("h", func(_ context.Context, c switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
 		seen = append(seen, c.ID+" "+string(c.Arguments)+" "+string(output)[:8])
 		if c.ID == "2" {
 			return nil, fmt.Errorf("not this one")

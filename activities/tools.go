@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -226,7 +227,7 @@ func (t attempt) hooked(ctx context.Context, spec *toolspecs.Spec) hooked {
 	if len(t.Hooks) == 0 {
 		return hooked{}
 	}
-	return hooked{ctx: t.withContext(ctx, spec), hooks: t.Hooks, call: HookCall{ID: t.id, Tool: t.tool, Effect: spec.Execution.Effect, Arguments: t.Arguments}}
+	return hooked{ctx: t.withContext(ctx, spec), hooks: t.Hooks, call: switchyard.HookCall{ID: t.id, Tool: t.tool, Effect: spec.Execution.Effect, Arguments: t.Arguments}}
 }
 
 // checked returns an answer that has the form which the tool declares, or a note that it does not where that is enough.

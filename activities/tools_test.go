@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -241,7 +242,7 @@ func TestToolCancelled(t *testing.T) {
 
 // A function that panics is an error of its call, without its stack.
 func TestToolPanics(t *testing.T) {
-	functions, err := NewFunctions(NewFunction("probe", func(context.Context, struct {
+	functions, err := NewFunctions(switchyard.NewFunction("probe", func(context.Context, struct {
 		Text string `json:"text"`
 	}) (string, error) {
 		panic("kaboom")
@@ -258,7 +259,7 @@ func TestToolPanics(t *testing.T) {
 
 // A tool cannot say of its own call that it had not begun: the run would make it again, whatever its effect.
 func TestToolCannotHandBack(t *testing.T) {
-	functions, err := NewFunctions(NewFunction("probe", func(context.Context, struct {
+	functions, err := NewFunctions(switchyard.NewFunction("probe", func(context.Context, struct {
 		Text string `json:"text"`
 	}) (string, error) {
 		return "", &api.Error{Type: api.ErrWorkerLost, Message: "m", NotStarted: true}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -39,7 +39,7 @@ func inlineSpecs() []toolspecs.Spec {
 }
 
 // deaf outlives its timeout by more than it is waited for.
-var deaf = activities.NewFunction("deaf", func(ctx context.Context, _ struct{}) (string, error) {
+var deaf = switchyard.NewFunction("deaf", func(ctx context.Context, _ struct{}) (string, error) {
 	<-ctx.Done()
 	<-time.After(2 * time.Second)
 	return "too late", nil

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
@@ -139,7 +139,7 @@ func subAgent(name string, steps []api.ScriptStep, change func(*toolspecs.Spec))
 	return s
 }
 
-func functions() []activities.Function {
+func functions() []switchyard.Function {
 	type echo struct {
 		Text string `json:"text"`
 	}
@@ -151,19 +151,19 @@ func functions() []activities.Function {
 		<-ctx.Done()
 		return "", context.Cause(ctx)
 	}
-	return []activities.Function{
-		activities.NewFunction("echo", func(_ context.Context, in echo) (string, error) { return in.Text, nil }),
-		activities.NewFunction("login", func(_ context.Context, in login) (string, error) { return "hello " + in.User, nil }),
-		activities.NewFunction("broken", func(context.Context, struct{}) (string, error) { return "", errors.New("it is broken") }),
-		activities.NewFunction("flaky", func(ctx context.Context, _ struct{}) (string, error) {
+	return []switchyard.Function{
+		switchyard.NewFunction("echo", func(_ context.Context, in echo) (string, error) { return in.Text, nil }),
+		switchyard.NewFunction("login", func(_ context.Context, in login) (string, error) { return "hello " + in.User, nil }),
+		switchyard.NewFunction("broken", func(context.Context, struct{}) (string, error) { return "", errors.New("it is broken") }),
+		switchyard.NewFunction("flaky", func(ctx context.Context, _ struct{}) (string, error) {
 			if call, _ := api.ContextOf(ctx); call.Attempt == 1 {
 				return "", api.Transient(errors.New("not yet"), 0)
 			}
 			return "now", nil
 		}),
 		inquire, deaf,
-		activities.NewFunction("hanging", wait),
-		activities.NewFunction("slow", wait),
-		activities.NewFunction("unserved", wait),
+		switchyard.NewFunction("hanging", wait),
+		switchyard.NewFunction("slow", wait),
+		switchyard.NewFunction("unserved", wait),
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -32,11 +32,11 @@ func questionSpecs() []toolspecs.Spec {
 	return []toolspecs.Spec{human, hurry, inquire, inquireInHurry}
 }
 
-var inquire = activities.NewFunction("inquire", func(ctx context.Context, in struct {
+var inquire = switchyard.NewFunction("inquire", func(ctx context.Context, in struct {
 	Question string `json:"question"`
 	Password string `json:"password,omitzero"`
 }) (string, error) {
-	reply, err := activities.Ask(ctx, in.Question, nil)
+	reply, err := switchyard.Ask(ctx, in.Question, nil)
 	return api.PlainText(reply.Value), err
 })
 

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
@@ -94,8 +94,8 @@ func pause(ctx context.Context, in pauseInput) (int, error) {
 }
 
 // functions are the bench's tools.
-func functions() []activities.Function {
-	return []activities.Function{activities.NewFunction("payload", payload), activities.NewFunction("pause", pause)}
+func functions() []switchyard.Function {
+	return []switchyard.Function{switchyard.NewFunction("payload", payload), switchyard.NewFunction("pause", pause)}
 }
 
 var quiet = slog.New(slog.DiscardHandler)

@@ -133,7 +133,7 @@ type Entry struct {
 	// Env lists the environment variables that the program sees, beside PATH, HOME, LANG and TMPDIR.
 	Env []string `json:"env,omitempty" yaml:"env" kinds:"command,mcp"`
 	// Secrets map names to references, env:NAME or file:/path. A program gets them as environment variables; a Go function asks
-	// for them by activities.Secret. Their values are taken out of what the tool answers and fails with.
+	// for them by switchyard.Secret. Their values are taken out of what the tool answers and fails with.
 	Secrets map[string]string `json:"secrets,omitempty" yaml:"secrets" rule:"secret" kinds:"command,mcp,function,stateful"`
 	// Stdin is json (the arguments; the default) or none.
 	Stdin string `json:"stdin,omitempty" yaml:"stdin" rule:"enum=json|none" kinds:"command"`
@@ -204,7 +204,7 @@ type Entry struct {
 	Question string `json:"question,omitempty" yaml:"question" kinds:"human"`
 	// AnswerWithin is how long a person may take. For human it defaults to 168h. For mcp it lets the server ask a person in
 	// the middle of a call, and none, the default, declines for everyone; for the tools written in Go it lets them call
-	// activities.Ask.
+	// switchyard.Ask.
 	AnswerWithin api.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h" kinds:"human,mcp,function,stateful"`
 }
 

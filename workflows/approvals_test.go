@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -290,14 +290,14 @@ calls:
 // call's result, and what they block leaves the approval open.
 func TestApprovalHooks(t *testing.T) {
 	l := newGuardedLab(t)
-	l.hooks.before = func(c activities.HookCall) (activities.HookDecision, error) {
+	l.hooks.before = func(c switchyard.HookCall) (switchyard.HookDecision, error) {
 		switch string(c.Arguments) {
 		case `{"value":2}`:
-			return activities.HookDecision{Block: "never two"}, nil
+			return switchyard.HookDecision{Block: "never two"}, nil
 		case `{"value":3}`:
-			return activities.HookDecision{Override: []byte(`"three"`)}, nil
+			return switchyard.HookDecision{Override: []byte(`"three"`)}, nil
 		}
-		return activities.HookDecision{}, nil
+		return switchyard.HookDecision{}, nil
 	}
 	edit := func(after time.Duration, arguments string) *update {
 		return l.decide(after, api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada", Arguments: []byte(arguments)})

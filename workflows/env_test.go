@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -207,38 +208,38 @@ func (l *lab) functions() *activities.Functions {
 	}
 	type nothing struct{}
 	functions, err := activities.NewFunctions(
-		activities.RawFunction("echo", func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+		switchyard.RawFunction("echo", func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
 			l.count(ctx)
 			var in struct{ Value json.RawMessage }
 			err := json.Unmarshal(args, &in)
 			return in.Value, err
 		}),
-		activities.NewFunction("greet", func(ctx context.Context, in struct {
+		switchyard.NewFunction("greet", func(ctx context.Context, in struct {
 			Name  string `json:"name"`
 			Times int    `json:"times"`
 		}) (string, error) {
 			l.count(ctx)
 			return strings.Repeat("hello "+in.Name+" ", in.Times), nil
 		}),
-		activities.NewFunction("store", func(ctx context.Context, in text) (int, error) {
+		switchyard.NewFunction("store", func(ctx context.Context, in text) (int, error) {
 			l.count(ctx)
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.stored = append(l.stored, in.Text)
 			return len(l.stored), nil
 		}),
-		activities.NewFunction("flaky", func(ctx context.Context, _ nothing) (string, error) {
+		switchyard.NewFunction("flaky", func(ctx context.Context, _ nothing) (string, error) {
 			l.count(ctx)
 			if call, _ := api.ContextOf(ctx); call.Attempt < 2 {
 				return "", api.Transient(errors.New("not yet"), 0)
 			}
 			return "now", nil
 		}),
-		activities.NewFunction("broken", func(ctx context.Context, _ nothing) (string, error) {
+		switchyard.NewFunction("broken", func(ctx context.Context, _ nothing) (string, error) {
 			l.count(ctx)
 			return "", errors.New("it is broken")
 		}),
-		activities.NewFunction("hang", func(ctx context.Context, _ nothing) (string, error) {
+		switchyard.NewFunction("hang", func(ctx context.Context, _ nothing) (string, error) {
 			l.count(ctx)
 			if l.hangs != nil {
 				l.hangs()
@@ -246,8 +247,8 @@ func (l *lab) functions() *activities.Functions {
 			<-ctx.Done()
 			return "", context.Cause(ctx)
 		}),
-		activities.NewFunction("inquire", l.inquire),
-		activities.RawFunction("found", func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+		switchyard.NewFunction("inquire", l.inquire),
+		switchyard.RawFunction("found", func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
 			l.count(ctx)
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -259,7 +260,7 @@ func (l *lab) functions() *activities.Functions {
 			}
 			return json.RawMessage(told), nil
 		}),
-		activities.NewFunction("variables", func(ctx context.Context, _ nothing) (map[string]any, error) {
+		switchyard.NewFunction("variables", func(ctx context.Context, _ nothing) (map[string]any, error) {
 			l.count(ctx)
 			call, _ := api.ContextOf(ctx)
 			return call.Variables, nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -17,15 +18,15 @@ import (
 
 // hookFuncs are what the hooks of a lab do; each is registered under the name of its point. A nil one does nothing.
 type hookFuncs struct {
-	beforeRun, retrieve func(activities.HookRun) (string, error)
-	before              func(activities.HookCall) (activities.HookDecision, error)
-	after               func(activities.HookCall, json.RawMessage) (json.RawMessage, error)
-	end                 func(context.Context, api.HookPoint, activities.HookEnd) error
+	beforeRun, retrieve func(switchyard.HookRun) (string, error)
+	before              func(switchyard.HookCall) (switchyard.HookDecision, error)
+	after               func(switchyard.HookCall, json.RawMessage) (json.RawMessage, error)
+	end                 func(context.Context, api.HookPoint, switchyard.HookEnd) error
 }
 
 func (l *lab) registerHooks() *activities.Hooks {
-	end := func(point api.HookPoint) func(context.Context, activities.HookEnd) error {
-		return func(ctx context.Context, e activities.HookEnd) error {
+	end := func(point api.HookPoint) func(context.Context, switchyard.HookEnd) error {
+		return func(ctx context.Context, e switchyard.HookEnd) error {
 			if l.hooks.end == nil {
 				return nil
 			}
@@ -33,16 +34,16 @@ func (l *lab) registerHooks() *activities.Hooks {
 		}
 	}
 	hooks, err := activities.NewHooks(
-		activities.NewBeforeRun("before_run", func(_ context.Context, r activities.HookRun) (string, error) { return l.hooks.beforeRun(r) }),
-		activities.NewMemoryRetrieve("memory_retrieve", func(_ context.Context, r activities.HookRun) (string, error) { return l.hooks.retrieve(r) }),
-		activities.NewBeforeCall("before_call", func(_ context.Context, c activities.HookCall) (activities.HookDecision, error) {
+		switchyard.NewBeforeRun("before_run", func(_ context.Context, r switchyard.HookRun) (string, error) { return l.hooks.beforeRun(r) }),
+		switchyard.NewMemoryRetrieve("memory_retrieve", func(_ context.Context, r switchyard.HookRun) (string, error) { return l.hooks.retrieve(r) }),
+		switchyard.NewBeforeCall("before_call", func(_ context.Context, c switchyard.HookCall) (switchyard.HookDecision, error) {
 			return l.hooks.before(c)
 		}),
-		activities.NewAfterCall("after_call", func(_ context.Context, c activities.HookCall, output json.RawMessage) (json.RawMessage, error) {
+		switchyard.NewAfterCall("after_call", func(_ context.Context, c switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
 			return l.hooks.after(c, output)
 		}),
-		activities.NewMemoryWrite("memory_write", end(api.HookMemoryWrite)),
-		activities.NewAfterRun("after_run", end(api.HookAfterRun)))
+		switchyard.NewMemoryWrite("memory_write", end(api.HookMemoryWrite)),
+		switchyard.NewAfterRun("after_run", end(api.HookAfterRun)))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -77,12 +78,12 @@ func TestRunHooks(t *testing.T) {
 	l := newLabOf(t, 2)
 	var told []string
 	l.hooks = hookFuncs{
-		beforeRun: func(r activities.HookRun) (string, error) {
+		beforeRun: func(r switchyard.HookRun) (string, error) {
 			told = append(told, "before "+r.Agent+" "+r.Prompt)
 			return "", nil
 		},
-		retrieve: func(r activities.HookRun) (string, error) { return "They like it short: " + r.Prompt, nil },
-		end: func(ctx context.Context, point api.HookPoint, e activities.HookEnd) error {
+		retrieve: func(r switchyard.HookRun) (string, error) { return "They like it short: " + r.Prompt, nil },
+		end: func(ctx context.Context, point api.HookPoint, e switchyard.HookEnd) error {
 			messages, err := e.Conversation(ctx)
 			if err != nil || len(messages) != 6 || messages[5].Text != "done" {
 				t.Errorf("%s sees the conversation %+v, %v", point, messages, err)
@@ -127,8 +128,8 @@ func TestRunHooksRefuse(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			l := newLab(t)
 			attempts := 0
-			l.hooks.beforeRun = func(activities.HookRun) (string, error) { attempts++; return test.refusal, test.err }
-			l.hooks.end = func(context.Context, api.HookPoint, activities.HookEnd) error {
+			l.hooks.beforeRun = func(switchyard.HookRun) (string, error) { attempts++; return test.refusal, test.err }
+			l.hooks.end = func(context.Context, api.HookPoint, switchyard.HookEnd) error {
 				if test.want != "" {
 					t.Error("a run that did not begin is told as one that ended")
 				}
@@ -170,7 +171,7 @@ func TestRunHooksEnd(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			l := newLab(t)
 			var ends []api.RunEnd
-			l.hooks.end = func(_ context.Context, _ api.HookPoint, e activities.HookEnd) error {
+			l.hooks.end = func(_ context.Context, _ api.HookPoint, e switchyard.HookEnd) error {
 				ends = append(ends, e.RunEnd)
 				return errors.New("it is broken")
 			}
@@ -204,18 +205,18 @@ func TestRunHooksEnd(t *testing.T) {
 // place, and change their results; one failing call affects no other, and none of it costs an event.
 func TestCallHooks(t *testing.T) {
 	l := newLab(t)
-	l.hooks.before = func(c activities.HookCall) (activities.HookDecision, error) {
+	l.hooks.before = func(c switchyard.HookCall) (switchyard.HookDecision, error) {
 		switch {
 		case strings.Contains(string(c.Arguments), "secret"):
-			return activities.HookDecision{Block: "no secrets"}, nil
+			return switchyard.HookDecision{Block: "no secrets"}, nil
 		case strings.Contains(string(c.Arguments), "cheap"):
-			return activities.HookDecision{Arguments: json.RawMessage(`{"text":"cheaper"}`)}, nil
+			return switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"cheaper"}`)}, nil
 		case c.Tool == "greet":
-			return activities.HookDecision{Override: json.RawMessage(`"hello from the hook"`)}, nil
+			return switchyard.HookDecision{Override: json.RawMessage(`"hello from the hook"`)}, nil
 		}
-		return activities.HookDecision{}, nil
+		return switchyard.HookDecision{}, nil
 	}
-	l.hooks.after = func(c activities.HookCall, output json.RawMessage) (json.RawMessage, error) {
+	l.hooks.after = func(c switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
 		if c.Tool == "echo" {
 			return json.RawMessage(`"changed"`), nil
 		}
@@ -248,8 +249,8 @@ func TestCallHooks(t *testing.T) {
 // TestHooksHaveTime proves that calls and admission have as much more time as the hooks may take that run within them.
 func TestHooksHaveTime(t *testing.T) {
 	l := newLab(t)
-	l.hooks.before = func(activities.HookCall) (activities.HookDecision, error) { return activities.HookDecision{}, nil }
-	l.hooks.after = func(activities.HookCall, json.RawMessage) (json.RawMessage, error) { return nil, nil }
+	l.hooks.before = func(switchyard.HookCall) (switchyard.HookDecision, error) { return switchyard.HookDecision{}, nil }
+	l.hooks.after = func(switchyard.HookCall, json.RawMessage) (json.RawMessage, error) { return nil, nil }
 	a := hooked(agent(step(call("echo", `{"value":1}`)), answer("done")), api.HookBeforeCall, api.HookAfterCall)
 	a.Hooks.AfterCall[0].Timeout = api.Duration(time.Minute)
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
@@ -294,7 +295,7 @@ func TestAfterCallEverywhere(t *testing.T) {
 	l := newLabOf(t, 1, specs...)
 	l.people = &people{pending: map[string]*workflowpb.PendingActivityInfo{}, tokens: map[string][]byte{}}
 	var runFacts []string
-	l.hooks.after = func(c activities.HookCall, output json.RawMessage) (json.RawMessage, error) {
+	l.hooks.after = func(c switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		runFacts = append(runFacts, c.ID+" "+c.Tool+" "+string(c.Arguments)+" "+string(output))

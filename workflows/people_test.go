@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -72,7 +72,7 @@ func (l *lab) inquire(ctx context.Context, in struct {
 	Text string `json:"text"`
 }) (string, error) {
 	l.count(ctx)
-	reply, err := activities.Ask(ctx, in.Text, json.RawMessage(`{"type":"string"}`))
+	reply, err := switchyard.Ask(ctx, in.Text, json.RawMessage(`{"type":"string"}`))
 	if reply.Decline {
 		return reply.Note(), err
 	}

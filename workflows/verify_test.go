@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -96,11 +96,11 @@ func TestVerifyCancelled(t *testing.T) {
 // TestVerifyAnswered proves that a hook's answer in place of the tool that verifies is taken for it, and that the tool is not called.
 func TestVerifyAnswered(t *testing.T) {
 	l := newBookings(t)
-	l.hooks.before = func(c activities.HookCall) (activities.HookDecision, error) {
+	l.hooks.before = func(c switchyard.HookCall) (switchyard.HookDecision, error) {
 		if c.Tool == "found" {
-			return activities.HookDecision{Override: []byte(`{"there":true,"order":{"name":"known"}}`)}, nil
+			return switchyard.HookDecision{Override: []byte(`{"there":true,"order":{"name":"known"}}`)}, nil
 		}
-		return activities.HookDecision{}, nil
+		return switchyard.HookDecision{}, nil
 	}
 	l.founds = []string{`{"there":false}`, `{"there":false}`}
 	l.runAgent(hooked(booker("", step(call("order", `{}`)), answer("done")), api.HookBeforeCall), "Go.")

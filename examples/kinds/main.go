@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
 	"github.com/switchyard/switchyard/worker/tools"
@@ -33,8 +33,8 @@ func main() {
 	}
 	os.Exit(host.Main(host.Config{
 		Specs:     toolspecs.Shipped(),
-		Functions: append(tools.All(tools.Config{}), activities.NewFunction("price", price)),
-		Stateful:  []activities.Stateful{carts()},
+		Functions: append(tools.All(tools.Config{}), switchyard.NewFunction("price", price)),
+		Stateful:  []switchyard.Stateful{carts()},
 		Hooks:     hooks(),
 	}))
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 )
 
 // cart is the Go type of the tool of the kind stateful. Every run that calls the tool has a cart of its own.
@@ -16,11 +16,11 @@ type cartInput struct {
 	Quantity int    `json:"quantity"`
 }
 
-func carts() activities.Stateful {
-	return activities.NewStateful("cart", newCart, (*cart).add)
+func carts() switchyard.Stateful {
+	return switchyard.NewStateful("cart", newCart, (*cart).add)
 }
 
-func newCart(context.Context, activities.StartInfo) (*cart, error) {
+func newCart(context.Context, switchyard.StartInfo) (*cart, error) {
 	return &cart{pieces: map[string]int{}}, nil
 }
 

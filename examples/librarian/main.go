@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
@@ -24,9 +24,9 @@ func main() {
 	os.Exit(host.Main(host.Config{
 		Specs: toolspecs.Shipped(),
 		Functions: append(tools.All(tools.Config{}),
-			activities.NewFunction("read_document", library.read),
-			activities.NewFunction("count_words", library.count),
-			activities.NewFunction("take_note", library.note),
+			switchyard.NewFunction("read_document", library.read),
+			switchyard.NewFunction("count_words", library.count),
+			switchyard.NewFunction("take_note", library.note),
 		),
 	}))
 }

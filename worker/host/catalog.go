@@ -66,7 +66,7 @@ func unfit(compiled *toolspecs.Compiled, r registered) []string {
 		return nil
 	}
 	if !ok {
-		return []string{fmt.Sprintf("no %s %q is registered; register one with activities.%s", what, cmp.Or(spec.Entry.Handler, spec.Name), with)}
+		return []string{fmt.Sprintf("no %s %q is registered; register one with switchyard.%s", what, cmp.Or(spec.Entry.Handler, spec.Name), with)}
 	}
 	return handler.Check(spec, compiled.InputSchema())
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -66,7 +66,7 @@ func TestCatalogReloads(t *testing.T) {
 	probeFile(t, dir, "1.0.0", "path")
 	events := make(chan toolspecs.CatalogEvent, 1000)
 	var logs output
-	c := Config{Tools: dir, Functions: []activities.Function{activities.NewFunction("probe", probe)}, ReloadInterval: 50 * time.Millisecond,
+	c := Config{Tools: dir, Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)}, ReloadInterval: 50 * time.Millisecond,
 		OnCatalogEvent: func(e toolspecs.CatalogEvent) { events <- e }, Specs: []toolspecs.Spec{lister()},
 		Logger: slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}.withDefaults()
 	_, tools, err := c.prepare()

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/traces"
@@ -56,11 +57,11 @@ type Config struct {
 	// Specs are toolspecs besides those of the folder.
 	Specs []toolspecs.Spec
 	// Functions are what toolspecs of the kind function refer to.
-	Functions []activities.Function
+	Functions []switchyard.Function
 	// Stateful are what toolspecs of the kind stateful refer to.
-	Stateful []activities.Stateful
+	Stateful []switchyard.Stateful
 	// Hooks are what agents may name under hooks.
-	Hooks []activities.Hook
+	Hooks []switchyard.Hook
 	// Models are added to openai, anthropic and scripted, or replace them.
 	Models map[api.Provider]activities.Model
 	// ModelsFile is the file with what models cost and how much they read; empty for the table that comes with the program.

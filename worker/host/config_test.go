@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -324,17 +324,17 @@ func probe(context.Context, probeInput) (string, error) { return "", nil }
 
 // A worker whose tools and functions do not fit does not start, and says which tool, function and parameter.
 func TestCatalogDoesNotFitFunctions(t *testing.T) {
-	fits := activities.NewFunction("probe", probe)
+	fits := switchyard.NewFunction("probe", probe)
 	cases := []struct {
 		name string
 		c    Config
 		want []string
 	}{
-		{"no function", Config{Specs: []toolspecs.Spec{probeSpec("path", "")}}, []string{"tool probe", `no function "probe"`, "activities.NewFunction"}},
-		{"no function of that name", Config{Specs: []toolspecs.Spec{probeSpec("path", "reader")}, Functions: []activities.Function{fits}}, []string{"tool probe", `no function "reader"`}},
-		{"another parameter", Config{Specs: []toolspecs.Spec{probeSpec("file", "")}, Functions: []activities.Function{fits}}, []string{"tool probe", "file"}},
-		{"functions of one name", Config{Functions: []activities.Function{fits, fits}}, []string{`"probe"`}},
-		{"specs of one name", Config{Specs: []toolspecs.Spec{probeSpec("path", ""), probeSpec("file", "")}, Functions: []activities.Function{fits}}, []string{"probe"}},
+		{"no function", Config{Specs: []toolspecs.Spec{probeSpec("path", "")}}, []string{"tool probe", `no function "probe"`, "switchyard.NewFunction"}},
+		{"no function of that name", Config{Specs: []toolspecs.Spec{probeSpec("path", "reader")}, Functions: []switchyard.Function{fits}}, []string{"tool probe", `no function "reader"`}},
+		{"another parameter", Config{Specs: []toolspecs.Spec{probeSpec("file", "")}, Functions: []switchyard.Function{fits}}, []string{"tool probe", "file"}},
+		{"functions of one name", Config{Functions: []switchyard.Function{fits, fits}}, []string{`"probe"`}},
+		{"specs of one name", Config{Specs: []toolspecs.Spec{probeSpec("path", ""), probeSpec("file", "")}, Functions: []switchyard.Function{fits}}, []string{"probe"}},
 	}
 	for _, c := range cases {
 		if err := Run(t.Context(), c.c); err == nil || !contains(err.Error(), c.want...) || exitCode(err) != exitUsage {
@@ -351,7 +351,7 @@ func TestCatalogMerges(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "lister.yaml"), []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")}, Functions: []activities.Function{activities.NewFunction("probe", probe)}, Tools: folder,
+	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")}, Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)}, Tools: folder,
 		Lanes: []string{"gpu"}, Mode: api.ModeLenient}
 	_, watcher, err := c.withDefaults().prepare()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/client"
@@ -16,7 +16,7 @@ import (
 // Every lane has its own worker; where the server cannot be reached the start fails as a whole, and says why.
 func TestFleetWithoutServer(t *testing.T) {
 	quietEnvironment(t)
-	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")}, Functions: []activities.Function{activities.NewFunction("probe", probe)},
+	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")}, Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)},
 		Lanes: []string{"general", "serial", "gpu"}, Logger: slog.New(slog.DiscardHandler), StopTimeout: time.Millisecond}.withDefaults()
 	own, tools, err := c.prepare()
 	if err != nil {

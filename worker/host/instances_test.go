@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -18,8 +19,8 @@ type probeInstance struct{}
 
 func (*probeInstance) Probe(context.Context, probeInput) (string, error) { return "", nil }
 
-func probeFactory(name string) activities.Stateful {
-	return activities.NewStateful(name, func(context.Context, activities.StartInfo) (*probeInstance, error) { return &probeInstance{}, nil }, (*probeInstance).Probe)
+func probeFactory(name string) switchyard.Stateful {
+	return switchyard.NewStateful(name, func(context.Context, switchyard.StartInfo) (*probeInstance, error) { return &probeInstance{}, nil }, (*probeInstance).Probe)
 }
 
 func statefulSpec(parameter, handler string) toolspecs.Spec {
@@ -34,17 +35,17 @@ func TestCatalogDoesNotFitFactories(t *testing.T) {
 		c    Config
 		want []string
 	}{
-		"no factory":        {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")}}, []string{"tool probe", `no factory of a stateful tool "probe"`, "activities.NewStateful"}},
-		"a function":        {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")}, Functions: []activities.Function{activities.NewFunction("probe", probe)}}, []string{"no factory"}},
-		"another parameter": {Config{Specs: []toolspecs.Spec{statefulSpec("file", "")}, Stateful: []activities.Stateful{probeFactory("probe")}}, []string{"tool probe", "file"}},
-		"of one name":       {Config{Stateful: []activities.Stateful{probeFactory("probe"), probeFactory("probe")}}, []string{`"probe"`}},
+		"no factory":        {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")}}, []string{"tool probe", `no factory of a stateful tool "probe"`, "switchyard.NewStateful"}},
+		"a function":        {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")}, Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)}}, []string{"no factory"}},
+		"another parameter": {Config{Specs: []toolspecs.Spec{statefulSpec("file", "")}, Stateful: []switchyard.Stateful{probeFactory("probe")}}, []string{"tool probe", "file"}},
+		"of one name":       {Config{Stateful: []switchyard.Stateful{probeFactory("probe"), probeFactory("probe")}}, []string{`"probe"`}},
 		"too few":           {Config{Instances: -1}, []string{"Config.Instances is -1"}},
 	} {
 		if err := Run(t.Context(), c.c); err == nil || !contains(err.Error(), c.want...) || exitCode(err) != exitUsage {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	fits := Config{Specs: []toolspecs.Spec{statefulSpec("path", "prober")}, Stateful: []activities.Stateful{probeFactory("prober")}, Logger: slog.New(slog.DiscardHandler)}
+	fits := Config{Specs: []toolspecs.Spec{statefulSpec("path", "prober")}, Stateful: []switchyard.Stateful{probeFactory("prober")}, Logger: slog.New(slog.DiscardHandler)}
 	own, tools, err := fits.withDefaults().prepare()
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +66,7 @@ func TestHoldersOfFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	for _, stateful := range [][]activities.Stateful{nil, {probeFactory("probe")}} {
+	for _, stateful := range [][]switchyard.Stateful{nil, {probeFactory("probe")}} {
 		c := Config{Stateful: stateful, Lanes: []string{"general", "serial"}, Logger: slog.New(slog.DiscardHandler)}.withDefaults()
 		own, tools, err := c.prepare()
 		if err != nil {
@@ -99,7 +100,7 @@ func TestHoldersOfFleet(t *testing.T) {
 // What a worker does for a lane changes only with what concerns it: calls that run elsewhere must not notice. Whoever bypassed a
 // lane may still come there.
 func TestDutiesOfLane(t *testing.T) {
-	f := &laneFleet{queueServer: &queueServer{config: Config{TaskQueue: "q", Stateful: []activities.Stateful{probeFactory("probe")}}}}
+	f := &laneFleet{queueServer: &queueServer{config: Config{TaskQueue: "q", Stateful: []switchyard.Stateful{probeFactory("probe")}}}}
 	slots, calls, bypass, instances := duty{kind: dutySlots}, duty{kind: dutyCalls, queue: "q/gpu"}, duty{kind: dutyBypass, queue: "q/bypass/gpu"}, duty{kind: dutyInstances}
 	fast := calls
 	fast.rate = 5

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 )
 
 type calculatorInput struct {
@@ -24,8 +24,8 @@ type calculatorOutput struct {
 // Calculator returns the tool that computes an arithmetic expression: + - * / % ^, parentheses, functions, pi and e.
 // Numbers are exact fractions as long as they are not too long and no function leaves the fractions. An expression that
 // is none gives validation_error, one without a result (a division by zero) execution_error, both with the column.
-func Calculator() activities.Function {
-	return activities.NewFunction("calculator", func(_ context.Context, in calculatorInput) (calculatorOutput, error) {
+func Calculator() switchyard.Function {
+	return switchyard.NewFunction("calculator", func(_ context.Context, in calculatorInput) (calculatorOutput, error) {
 		n, err := calculate(in.Expression)
 		if e, ok := errors.AsType[*expressionError](err); ok && !e.sound {
 			return calculatorOutput{}, invalid("expression", "%v", e)

@@ -7,7 +7,7 @@ import (
 	"time"
 	_ "time/tzdata" // 450 KB in the program, so that zones are known on machines and in containers without them
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 )
 
 type datetimeInput struct {
@@ -39,7 +39,7 @@ type datetimeOutput struct {
 	notes []string
 }
 
-// Notes implements activities.Noted.
+// Notes implements switchyard.Noted.
 func (o datetimeOutput) Notes() []string { return o.notes }
 
 // datetime does the operations; its zone is the one that was asked for, by default UTC.
@@ -61,11 +61,11 @@ var datetimeOperations = map[string]func(*datetime) (datetimeOutput, error){
 }
 
 // Datetime returns the tool that tells the time and calculates with times. now is the clock; nil means time.Now.
-func Datetime(now func() time.Time) activities.Function {
+func Datetime(now func() time.Time) switchyard.Function {
 	if now == nil {
 		now = time.Now
 	}
-	return activities.NewFunction("datetime", func(_ context.Context, in datetimeInput) (datetimeOutput, error) {
+	return switchyard.NewFunction("datetime", func(_ context.Context, in datetimeInput) (datetimeOutput, error) {
 		operation, ok := datetimeOperations[in.Operation]
 		if !ok {
 			return datetimeOutput{}, invalid("operation", "%q is not an operation; there are %s", in.Operation, keys(datetimeOperations))

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -14,8 +14,8 @@ type echoInput struct {
 }
 
 // Echo returns the tool that gives back its text, after a delay if one is asked for.
-func Echo() activities.Function {
-	return activities.NewFunction("echo", func(ctx context.Context, in echoInput) (string, error) {
+func Echo() switchyard.Function {
+	return switchyard.NewFunction("echo", func(ctx context.Context, in echoInput) (string, error) {
 		if in.Delay == 0 {
 			return in.Text, nil
 		}

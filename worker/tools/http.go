@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
 )
@@ -64,13 +64,13 @@ type httpRequestInput struct {
 // checked like the first address. 429, 503 and other 5xx are transient errors, after Retry-After where it is given;
 // every other status is an answer. A refused address is a policy_violation. An Allow that cannot be read refuses
 // every call with precondition_failed: check it with HTTPConfig.Validate at start.
-func HTTP(c HTTPConfig) []activities.Function {
+func HTTP(c HTTPConfig) []switchyard.Function {
 	client := newHTTPClient(c)
-	return []activities.Function{
-		activities.NewFunction("http_get", func(ctx context.Context, in httpGetInput) (httpResponse, error) {
+	return []switchyard.Function{
+		switchyard.NewFunction("http_get", func(ctx context.Context, in httpGetInput) (httpResponse, error) {
 			return client.do(ctx, httpRequestInput{Method: http.MethodGet, URL: in.URL, Headers: in.Headers, Timeout: in.Timeout})
 		}),
-		activities.NewFunction("http_request", client.do),
+		switchyard.NewFunction("http_request", client.do),
 	}
 }
 

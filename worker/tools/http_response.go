@@ -26,7 +26,7 @@ type httpResponse struct {
 	notes []string
 }
 
-// Notes implements activities.Noted.
+// Notes implements switchyard.Noted.
 func (r httpResponse) Notes() []string { return r.notes }
 
 // answer makes a tool's answer, or a transient error, of a response.

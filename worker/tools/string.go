@@ -12,7 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -76,8 +76,8 @@ var stringOperations = map[string]func(stringInput) (any, error){
 
 // String returns the tool for texts. Positions and lengths count characters (Unicode code points); regular expressions
 // are RE2, so that none takes more than linear time.
-func String() activities.Function {
-	return activities.NewFunction("string", func(_ context.Context, in stringInput) (stringOutput, error) {
+func String() switchyard.Function {
+	return switchyard.NewFunction("string", func(_ context.Context, in stringInput) (stringOutput, error) {
 		operation, ok := stringOperations[in.Operation]
 		if !ok {
 			return stringOutput{}, invalid("operation", "%q is not an operation; there are %s", in.Operation, keys(stringOperations))

@@ -6,7 +6,7 @@ package tools
 import (
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -19,8 +19,8 @@ type Config struct {
 }
 
 // All returns the functions of every tool that comes with Switchyard.
-func All(c Config) []activities.Function {
-	return append([]activities.Function{Echo(), Calculator(), Datetime(c.Now), String()}, HTTP(c.HTTP)...)
+func All(c Config) []switchyard.Function {
+	return append([]switchyard.Function{Echo(), Calculator(), Datetime(c.Now), String()}, HTTP(c.HTTP)...)
 }
 
 // invalid is the error of an argument that only the tool itself can judge.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/cases"
@@ -15,7 +16,7 @@ import (
 )
 
 // execute runs a tool as a worker does.
-func execute(ctx context.Context, t *testing.T, functions []activities.Function, handler string, args any) (activities.Answer, error) {
+func execute(ctx context.Context, t *testing.T, functions []switchyard.Function, handler string, args any) (activities.Answer, error) {
 	t.Helper()
 	r, err := activities.NewFunctions(functions...)
 	if err != nil {

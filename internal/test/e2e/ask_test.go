@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 )
 
 // inquire is a tool that asks people in the middle of its call, several at a time where it is told to.
-var inquire = activities.NewFunction("inquire", func(ctx context.Context, in struct {
+var inquire = switchyard.NewFunction("inquire", func(ctx context.Context, in struct {
 	Text  string `json:"text"`
 	Times int    `json:"times"`
 }) (string, error) {
@@ -27,7 +27,7 @@ var inquire = activities.NewFunction("inquire", func(ctx context.Context, in str
 	faults := make(chan error)
 	for i := range in.Times {
 		go func() {
-			reply, err := activities.Ask(ctx, in.Text, json.RawMessage(`{"type":"string","maxLength":20}`))
+			reply, err := switchyard.Ask(ctx, in.Text, json.RawMessage(`{"type":"string","maxLength":20}`))
 			replies[i] = reply.Question + " " + api.PlainText(reply.Value)
 			if reply.Decline {
 				replies[i] = reply.Note()
@@ -47,8 +47,8 @@ var inquire = activities.NewFunction("inquire", func(ctx context.Context, in str
 })
 
 // inquireAndHold asks, and waits for the gate when it has heard.
-var inquireAndHost = activities.NewFunction("inquire_and_hold", func(ctx context.Context, in textArgs) (string, error) {
-	reply, err := activities.Ask(ctx, in.Text, nil)
+var inquireAndHost = switchyard.NewFunction("inquire_and_hold", func(ctx context.Context, in textArgs) (string, error) {
+	reply, err := switchyard.Ask(ctx, in.Text, nil)
 	if err != nil {
 		return "", err
 	}
@@ -59,12 +59,12 @@ var inquireAndHost = activities.NewFunction("inquire_and_hold", func(ctx context
 })
 
 // inquireTwice asks one question after the other.
-var inquireTwice = activities.NewFunction("inquire_twice", func(ctx context.Context, _ none) ([]string, error) {
-	first, err := activities.Ask(ctx, "First?", json.RawMessage(`{"type":"string"}`))
+var inquireTwice = switchyard.NewFunction("inquire_twice", func(ctx context.Context, _ none) ([]string, error) {
+	first, err := switchyard.Ask(ctx, "First?", json.RawMessage(`{"type":"string"}`))
 	if err != nil {
 		return nil, err
 	}
-	second, err := activities.Ask(ctx, "Second?", nil)
+	second, err := switchyard.Ask(ctx, "Second?", nil)
 	return []string{first.Note(), second.Note()}, err
 })
 

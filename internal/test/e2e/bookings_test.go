@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
@@ -22,19 +22,19 @@ type booking struct {
 }
 
 // bookings are tools that book, and one that takes bookings back.
-func bookings() []activities.Function {
-	return []activities.Function{
-		activities.NewFunction("book", func(ctx context.Context, in bookArgs) (booking, error) {
+func bookings() []switchyard.Function {
+	return []switchyard.Function{
+		switchyard.NewFunction("book", func(ctx context.Context, in bookArgs) (booking, error) {
 			return booking{ID: "no-" + in.What}, write(ctx, entry{Text: in.What})
 		}),
-		activities.NewFunction("book_late", func(ctx context.Context, in bookArgs) (booking, error) {
+		switchyard.NewFunction("book_late", func(ctx context.Context, in bookArgs) (booking, error) {
 			if err := write(ctx, entry{Text: in.What}); err != nil {
 				return booking{}, err
 			}
 			<-ctx.Done()
 			return booking{}, context.Cause(ctx)
 		}),
-		activities.NewFunction("unbook", func(ctx context.Context, in struct {
+		switchyard.NewFunction("unbook", func(ctx context.Context, in struct {
 			ID  string `json:"id"`
 			Why string `json:"why"`
 		}) (string, error) {

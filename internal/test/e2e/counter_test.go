@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 )
 
 // counter is the stateful tool of these tests: its state is a number, and the journal has everything that it does.
 type counter struct {
-	info activities.StartInfo
+	info switchyard.StartInfo
 	n    int
 }
 
@@ -35,7 +35,7 @@ func (c *counter) write(text string) error {
 	return appendJournal(line)
 }
 
-func newCounter(ctx context.Context, info activities.StartInfo) (*counter, error) {
+func newCounter(ctx context.Context, info switchyard.StartInfo) (*counter, error) {
 	c := &counter{info: info}
 	if err := c.write(wroteMade); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func gateOpens(ctx context.Context) error {
 // keptCounter is a counter that can be rebuilt.
 type keptCounter struct{ counter }
 
-func newKeptCounter(ctx context.Context, info activities.StartInfo) (*keptCounter, error) {
+func newKeptCounter(ctx context.Context, info switchyard.StartInfo) (*keptCounter, error) {
 	c, err := newCounter(ctx, info)
 	if err != nil {
 		return nil, err
@@ -97,17 +97,17 @@ func (c *keptCounter) Add(ctx context.Context, in addArgs) (int, error) {
 	return c.counter.Add(ctx, in)
 }
 
-// Snapshot implements activities.Snapshotter.
+// Snapshot implements switchyard.Snapshotter.
 func (c *keptCounter) Snapshot(context.Context) ([]byte, error) { return json.Marshal(c.n) }
 
-// Restore implements activities.Snapshotter.
+// Restore implements switchyard.Snapshotter.
 func (c *keptCounter) Restore(_ context.Context, state []byte) error {
 	return errors.Join(json.Unmarshal(state, &c.n), c.write(wroteRestored))
 }
 
-func stateful() []activities.Stateful {
-	return []activities.Stateful{
-		activities.NewStateful("counter", newCounter, (*counter).Add),
-		activities.NewStateful("kept_counter", newKeptCounter, (*keptCounter).Add),
+func stateful() []switchyard.Stateful {
+	return []switchyard.Stateful{
+		switchyard.NewStateful("counter", newCounter, (*counter).Add),
+		switchyard.NewStateful("kept_counter", newKeptCounter, (*keptCounter).Add),
 	}
 }

@@ -10,35 +10,35 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 )
 
 // hooks are those of the tests' own worker.
-func hooks() []activities.Hook {
-	return []activities.Hook{
-		activities.NewBeforeRun("allow", func(_ context.Context, r activities.HookRun) (string, error) {
+func hooks() []switchyard.Hook {
+	return []switchyard.Hook{
+		switchyard.NewBeforeRun("allow", func(_ context.Context, r switchyard.HookRun) (string, error) {
 			if r.Agent == "refused" {
 				return "this agent may not run", nil
 			}
 			return "", nil
 		}),
-		activities.NewBeforeRun("hold_run", func(ctx context.Context, _ activities.HookRun) (string, error) {
+		switchyard.NewBeforeRun("hold_run", func(ctx context.Context, _ switchyard.HookRun) (string, error) {
 			return "", errors.Join(noteHook(ctx, "held"), gateOpens(ctx))
 		}),
-		activities.NewMemoryRetrieve("recall", func(_ context.Context, r activities.HookRun) (string, error) {
+		switchyard.NewMemoryRetrieve("recall", func(_ context.Context, r switchyard.HookRun) (string, error) {
 			return "Known of " + r.Agent + ": nothing.", nil
 		}),
-		activities.NewBeforeCall("guard", guard),
-		activities.NewAfterCall("redact", func(_ context.Context, _ activities.HookCall, output json.RawMessage) (json.RawMessage, error) {
+		switchyard.NewBeforeCall("guard", guard),
+		switchyard.NewAfterCall("redact", func(_ context.Context, _ switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
 			if !strings.Contains(string(output), "cheaper") {
 				return nil, nil
 			}
 			return json.RawMessage(strings.ReplaceAll(string(output), "cheaper", "***")), nil
 		}),
-		activities.NewMemoryWrite("lose", func(context.Context, activities.HookEnd) error { return errors.New("the store is down") }),
-		activities.NewAfterRun("report", func(ctx context.Context, e activities.HookEnd) error {
+		switchyard.NewMemoryWrite("lose", func(context.Context, switchyard.HookEnd) error { return errors.New("the store is down") }),
+		switchyard.NewAfterRun("report", func(ctx context.Context, e switchyard.HookEnd) error {
 			talk, err := e.Conversation(ctx)
 			if err != nil || len(talk) == 0 {
 				return errors.New("the conversation is gone")
@@ -49,16 +49,16 @@ func hooks() []activities.Hook {
 }
 
 // guard decides by what is to be written.
-func guard(_ context.Context, c activities.HookCall) (activities.HookDecision, error) {
+func guard(_ context.Context, c switchyard.HookCall) (switchyard.HookDecision, error) {
 	switch args := string(c.Arguments); {
 	case strings.Contains(args, "forbidden"):
-		return activities.HookDecision{Block: "it is forbidden"}, nil
+		return switchyard.HookDecision{Block: "it is forbidden"}, nil
 	case strings.Contains(args, "cheap"):
-		return activities.HookDecision{Arguments: json.RawMessage(`{"text":"cheaper"}`)}, nil
+		return switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"cheaper"}`)}, nil
 	case strings.Contains(args, "known"):
-		return activities.HookDecision{Override: json.RawMessage(`{"text":"as known"}`)}, nil
+		return switchyard.HookDecision{Override: json.RawMessage(`{"text":"as known"}`)}, nil
 	}
-	return activities.HookDecision{}, nil
+	return switchyard.HookDecision{}, nil
 }
 
 // noteHook writes a line to the journal.

@@ -12,20 +12,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"google.golang.org/protobuf/proto"
 )
 
 // confess tells all that it knows: its secret and its sensitive argument, in progress, and in its answer or its error.
-var confess = activities.NewFunction("confess", func(ctx context.Context, in struct {
+var confess = switchyard.NewFunction("confess", func(ctx context.Context, in struct {
 	Card struct {
 		Number string `json:"number,omitzero"`
 		Bank   string `json:"bank,omitzero"`
 	} `json:"card,omitzero"`
 	Fail bool `json:"fail,omitzero"`
 }) (map[string]string, error) {
-	pass, err := activities.Secret(ctx, "PASS")
+	pass, err := switchyard.Secret(ctx, "PASS")
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -39,8 +39,8 @@ func (in workArgs) do(ctx context.Context) error {
 }
 
 // recorded are the tools of TestShown.
-var recorded = []activities.Function{
-	activities.NewFunction("work", func(ctx context.Context, in workArgs) (string, error) {
+var recorded = []switchyard.Function{
+	switchyard.NewFunction("work", func(ctx context.Context, in workArgs) (string, error) {
 		if err := write(ctx, entry{Text: wroteBegun + in.Text}); err != nil {
 			return "", err
 		}
@@ -50,7 +50,7 @@ var recorded = []activities.Function{
 		}
 		return in.Text, errors.Join(err, write(ctx, entry{Text: ending + in.Text}))
 	}),
-	activities.NewFunction("work_all", func(ctx context.Context, in struct {
+	switchyard.NewFunction("work_all", func(ctx context.Context, in struct {
 		Texts []string `json:"texts"`
 	}) ([]string, error) {
 		name := strings.Join(in.Texts, "+")

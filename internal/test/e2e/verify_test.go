@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
 )
@@ -18,9 +18,9 @@ type paidAnswer struct {
 }
 
 // payments are a tool that pays, and one that tells by the journal what was paid.
-func payments() []activities.Function {
-	return []activities.Function{
-		activities.NewFunction("pay", func(ctx context.Context, in struct {
+func payments() []switchyard.Function {
+	return []switchyard.Function{
+		switchyard.NewFunction("pay", func(ctx context.Context, in struct {
 			AtOnce bool `json:"at_once"`
 		}) (string, error) {
 			call, _ := api.ContextOf(ctx)
@@ -36,7 +36,7 @@ func payments() []activities.Function {
 			}
 			return "receipt", write(ctx, entry{Text: second})
 		}),
-		activities.NewFunction("paid", func(_ context.Context, in struct {
+		switchyard.NewFunction("paid", func(_ context.Context, in struct {
 			Key string `json:"key"`
 		}) (paidAnswer, error) {
 			journal, err := os.ReadFile(os.Getenv(journalFile))

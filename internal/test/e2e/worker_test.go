@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -110,8 +110,8 @@ type tickArgs struct {
 }
 
 // meeting writes its text to the journal and waits until that has as many lines as the call says.
-func meeting(name, text string) activities.Function {
-	return activities.NewFunction(name, func(ctx context.Context, in struct {
+func meeting(name, text string) switchyard.Function {
+	return switchyard.NewFunction(name, func(ctx context.Context, in struct {
 		Lines int `json:"lines"`
 	}) (string, error) {
 		if err := write(ctx, entry{Text: text}); err != nil {
@@ -124,31 +124,31 @@ func meeting(name, text string) activities.Function {
 	})
 }
 
-func functions() []activities.Function {
-	return []activities.Function{
-		activities.NewFunction("append", func(ctx context.Context, in textArgs) (textArgs, error) {
+func functions() []switchyard.Function {
+	return []switchyard.Function{
+		switchyard.NewFunction("append", func(ctx context.Context, in textArgs) (textArgs, error) {
 			return in, write(ctx, entry{Text: in.Text})
 		}),
-		activities.NewFunction("number", func(ctx context.Context, _ none) (int, error) {
+		switchyard.NewFunction("number", func(ctx context.Context, _ none) (int, error) {
 			if err := write(ctx, entry{}); err != nil {
 				return 0, err
 			}
 			journal, err := os.ReadFile(os.Getenv(journalFile))
 			return strings.Count(string(journal), "\n"), err
 		}),
-		activities.NewFunction("produce", func(_ context.Context, in struct {
+		switchyard.NewFunction("produce", func(_ context.Context, in struct {
 			Bytes int `json:"bytes"`
 		}) (string, error) {
 			return strings.Repeat("x", in.Bytes), nil
 		}),
-		activities.NewFunction("hold", func(ctx context.Context, _ none) (string, error) {
+		switchyard.NewFunction("hold", func(ctx context.Context, _ none) (string, error) {
 			if err := write(ctx, entry{}); err != nil {
 				return "", err
 			}
 			return "held", gateOpens(ctx)
 		}),
 		meeting("meet", ""), meeting("meet_one", "one"), meeting("meet_two", "two"),
-		activities.NewFunction("tick", func(ctx context.Context, in tickArgs) (string, error) {
+		switchyard.NewFunction("tick", func(ctx context.Context, in tickArgs) (string, error) {
 			e := entry{Start: time.Since(began)}
 			select {
 			case <-ctx.Done():
@@ -158,14 +158,14 @@ func functions() []activities.Function {
 			e.End = time.Since(began)
 			return "ticked", write(ctx, e)
 		}),
-		activities.NewFunction("flaky", func(ctx context.Context, _ none) (string, error) {
+		switchyard.NewFunction("flaky", func(ctx context.Context, _ none) (string, error) {
 			if call, _ := api.ContextOf(ctx); call.Attempt == 1 {
 				return "", api.Transient(errors.New("not yet"), 0)
 			}
 			return "now", nil
 		}),
 		inquire, inquireAndHost, inquireTwice, appendAll, confess,
-		activities.NewFunction("broken", func(context.Context, none) (string, error) {
+		switchyard.NewFunction("broken", func(context.Context, none) (string, error) {
 			return "", errors.New("it is broken")
 		}),
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/activities"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/worker/host"
 )
@@ -25,11 +25,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asWorker) == "" {
 		os.Exit(m.Run())
 	}
-	os.Exit(host.Main(host.Config{Functions: []activities.Function{
-		activities.NewFunction("work", work),
-		activities.NewFunction("stubborn", stubborn),
-		activities.NewFunction("write", write),
-		activities.NewFunction("flaky", flaky),
+	os.Exit(host.Main(host.Config{Functions: []switchyard.Function{
+		switchyard.NewFunction("work", work),
+		switchyard.NewFunction("stubborn", stubborn),
+		switchyard.NewFunction("write", write),
+		switchyard.NewFunction("flaky", flaky),
 	}}))
 }
 

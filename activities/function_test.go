@@ -160,7 +160,7 @@ func TestNewFunctionsRefuses(t *testing.T) {
 	if err == nil {
 		t.Fatal("nothing was refused")
 	}
-	for _, want := range []string{`"twice": another function`, `"nil": the function is nil`, `"rawnil": the function is nil`, `"zero": the function is nil`,
+	for _, want := range []string{`"twice": another function`, `"nil": the function is nil`, `"rawnil": the function is nil`, `"": the function is nil`,
 		`"dotted.name": name`, `"text": its argument type string is not an object`, `"channel": its argument type`, `"cyclic": its argument type`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in:\n%v", want, err)

@@ -106,7 +106,7 @@ func TestFunctionSecrets(t *testing.T) {
 		"answers":          `{"said":"[secret] 4111-1111-1111"}`,
 		"fails":            "no: [secret] ***",
 		"panics":           "the tool's function panicked: [secret] ***",
-		"asks for another": `"other", and its toolspec does not name it`,
+		"asks for another": `"other" is not named by the toolspec`,
 	} {
 		answer, failure := hidingCall(t, spec, `{"How":"`+how+`","Card":"4111-1111-1111"}`, execute)
 		if got := string(answer.Output); failure != nil {

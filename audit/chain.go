@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/history"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -29,7 +30,7 @@ type chain struct {
 	}
 	// withheld, if set, takes the calls that a dry run does not make.
 	withheld func(api.WithheldCall)
-	deriver  *Deriver
+	deriver  *history.Deriver
 }
 
 func (ch *chain) events(ctx context.Context) iter.Seq2[api.Event, error] {
@@ -76,8 +77,11 @@ func (ch *chain) open(ctx context.Context) (runID string, err error) {
 	if err != nil && (ch.wait || !incomplete) {
 		return "", err
 	}
-	ch.deriver = NewDeriver(ch.workflowID, runID)
-	ch.deriver.withheld, ch.deriver.unnumbered = ch.withheld, incomplete
+	ch.deriver = history.NewDeriver(ch.workflowID, runID)
+	ch.deriver.OnWithheld(ch.withheld)
+	if incomplete {
+		ch.deriver.StopNumbering()
+	}
 	return runID, err
 }
 
@@ -123,10 +127,10 @@ func (ch *chain) beginning(ctx context.Context, info *workflowservice.DescribeWo
 
 // previous returns the execution that this one continues. ErrNotFound says that the server does not have that one.
 func (ch *chain) previous(ctx context.Context, runID string) (string, error) {
-	history := ch.client.GetWorkflowHistory(ctx, ch.workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	event, err := history.Next()
+	pages := ch.client.GetWorkflowHistory(ctx, ch.workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	event, err := pages.Next()
 	if err != nil {
-		return "", readError(ctx, err, ch.workflowID, runID)
+		return "", ReadError(ctx, err, ch.workflowID, runID)
 	}
 	previous := event.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
 	if previous == "" {
@@ -140,14 +144,14 @@ func (ch *chain) previous(ctx context.Context, runID string) (string, error) {
 
 // execution reads one history; it reports whether the reader wants more.
 func (ch *chain) execution(ctx context.Context, runID string, yield func(api.Event, error) bool) bool {
-	if ch.deriver.unnumbered && ch.from.Sequence > 0 && runID == ch.from.Part {
-		ch.deriver.unnumbered, ch.deriver.sequence = false, ch.from.Before
+	if !ch.deriver.Numbered() && ch.from.Sequence > 0 && runID == ch.from.Part {
+		ch.deriver.NumberAfter(ch.from.Before)
 	}
-	history := ch.client.GetWorkflowHistory(ctx, ch.workflowID, runID, ch.wait, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for history.HasNext() {
-		event, err := history.Next()
+	pages := ch.client.GetWorkflowHistory(ctx, ch.workflowID, runID, ch.wait, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for pages.HasNext() {
+		event, err := pages.Next()
 		if err != nil {
-			yield(api.Event{}, readError(ctx, err, ch.workflowID, runID))
+			yield(api.Event{}, ReadError(ctx, err, ch.workflowID, runID))
 			return false
 		}
 		if !ch.take(event, yield) {
@@ -177,8 +181,8 @@ func (ch *chain) take(event *historypb.HistoryEvent, yield func(api.Event, error
 
 // pastEnd is the error for a position that the run had not reached when reading began; atEnd says that reading has come to there.
 func (ch *chain) pastEnd(atEnd bool) error {
-	if !atEnd || ch.deriver.sequence >= ch.from.Sequence {
+	if !atEnd || ch.deriver.Sequence() >= ch.from.Sequence {
 		return nil
 	}
-	return fmt.Errorf("%w: it is after event %d, and the run %q of workflow %q has %d", ErrPosition, ch.from.Sequence, ch.from.Run, ch.workflowID, ch.deriver.sequence)
+	return fmt.Errorf("%w: it is after event %d, and the run %q of workflow %q has %d", ErrPosition, ch.from.Sequence, ch.from.Run, ch.workflowID, ch.deriver.Sequence())
 }

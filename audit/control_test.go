@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	updatepb "go.temporal.io/api/update/v1"
@@ -46,34 +46,34 @@ func TestControlEvents(t *testing.T) {
 	message, pause := api.Sent{Text: "x", By: "ada", ID: "one"}, api.Pause{By: "ada"}
 	paused, resumed := onServer()
 	for _, test := range []struct {
-		name    string
-		history []*historypb.HistoryEvent
-		events  []api.EventType
-		status  audit.RunStatus
+		name     string
+		recorded []*historypb.HistoryEvent
+		events   []api.EventType
+		status   history.RunStatus
 	}{
 		{"messages", []*historypb.HistoryEvent{accepted(t, "one", api.SendMessageUpdate, message), signalled(t, api.SendMessageSignal, message), signalled(t, "other", message),
 			signalled(t, api.SendMessageSignal, api.Sent{}), signalled(t, api.SendMessageSignal, api.Sent{Text: "y", By: "ada", ID: "two"})},
-			[]api.EventType{api.EventMessageSent, api.EventMessageSent}, audit.RunRunning},
+			[]api.EventType{api.EventMessageSent, api.EventMessageSent}, history.RunRunning},
 		{"both pauses", []*historypb.HistoryEvent{accepted(t, "p", api.PauseUpdate, pause), paused, accepted(t, "r", api.ResumeUpdate, pause)},
-			[]api.EventType{api.EventRunPaused, api.EventRunPaused, api.EventRunResumed}, audit.RunPaused},
-		{"a pause that is over", []*historypb.HistoryEvent{paused, resumed}, []api.EventType{api.EventRunPaused, api.EventRunResumed}, audit.RunRunning},
+			[]api.EventType{api.EventRunPaused, api.EventRunPaused, api.EventRunResumed}, history.RunPaused},
+		{"a pause that is over", []*historypb.HistoryEvent{paused, resumed}, []api.EventType{api.EventRunPaused, api.EventRunResumed}, history.RunRunning},
 		{"a paused run that ends", []*historypb.HistoryEvent{accepted(t, "p", api.PauseUpdate, pause), runFailed(application("x", "y", nil))},
-			[]api.EventType{api.EventRunPaused, api.EventRunFailed}, audit.RunFailed},
+			[]api.EventType{api.EventRunPaused, api.EventRunFailed}, history.RunFailed},
 	} {
-		d := audit.NewDeriver("", "")
+		d := history.NewDeriver("", "")
 		var types []api.EventType
-		for _, e := range derive(t, d, append([]*historypb.HistoryEvent{start}, test.history...))[1:] {
+		for _, e := range derive(t, d, append([]*historypb.HistoryEvent{start}, test.recorded...))[1:] {
 			types = append(types, e.Type)
 		}
 		s := d.Summary()
-		if !slices.Equal(types, test.events) || s.Status != test.status || (s.Paused != nil || s.PausedOnServer != nil) != (test.status == audit.RunPaused) {
+		if !slices.Equal(types, test.events) || s.Status != test.status || (s.Paused != nil || s.PausedOnServer != nil) != (test.status == history.RunPaused) {
 			t.Errorf("%s: %v; the run is %s, paused %v, on the server %v", test.name, types, s.Status, s.Paused, s.PausedOnServer)
 		}
 	}
 	for _, name := range []string{api.SendMessageUpdate, api.PauseUpdate} {
-		d := audit.NewDeriver("", "")
+		d := history.NewDeriver("", "")
 		derive(t, d, []*historypb.HistoryEvent{start})
-		if _, err := d.Add(accepted(t, "a", name, 7)); !errors.Is(err, audit.ErrUnreadable) {
+		if _, err := d.Add(accepted(t, "a", name, 7)); !errors.Is(err, history.ErrUnreadable) {
 			t.Errorf("%s with a number: %v", name, err)
 		}
 	}

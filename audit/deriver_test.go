@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/stats"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
@@ -70,21 +71,21 @@ func timeout(kind enumspb.TimeoutType) *failurepb.Failure {
 		TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{TimeoutType: kind}}, Cause: application("x", "earlier", nil)}
 }
 
-func lastOf(t *testing.T, history ...*historypb.HistoryEvent) (api.Event, audit.Summary) {
+func lastOf(t *testing.T, recorded ...*historypb.HistoryEvent) (api.Event, history.Summary) {
 	t.Helper()
-	d := audit.NewDeriver("", "")
-	events := derive(t, d, history)
+	d := history.NewDeriver("", "")
+	events := derive(t, d, recorded)
 	return events[len(events)-1], d.Summary()
 }
 
 // TestFailedActivities proves that each way an activity ends without a result gives the error that the workflow makes
 // of it. The history is that of a direct call up to the end of its activity.
 func TestFailedActivities(t *testing.T) {
-	history := histories(t, "direct")[0]
-	end := slices.IndexFunc(history, func(e *historypb.HistoryEvent) bool {
+	recorded := histories(t, "direct")[0]
+	end := slices.IndexFunc(recorded, func(e *historypb.HistoryEvent) bool {
 		return e.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
 	})
-	scheduled := history[end].GetActivityTaskCompletedEventAttributes().GetScheduledEventId()
+	scheduled := recorded[end].GetActivityTaskCompletedEventAttributes().GetScheduledEventId()
 	failed := func(f *failurepb.Failure) *historypb.HistoryEvent {
 		return event(50, enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED, &historypb.HistoryEvent_ActivityTaskFailedEventAttributes{
 			ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{ScheduledEventId: scheduled, Failure: f}})
@@ -113,7 +114,7 @@ func TestFailedActivities(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e, _ := lastOf(t, append(slices.Clone(history[:end]), tt.end)...)
+			e, _ := lastOf(t, append(slices.Clone(recorded[:end]), tt.end)...)
 			r := e.Record
 			if e.Type != api.EventToolFailed || r == nil || r.Status != tt.status || r.Error.Type != tt.want || r.Phase != tt.phase {
 				t.Fatalf("got %s with %+v", e.Type, r)
@@ -129,17 +130,17 @@ func TestRunEnds(t *testing.T) {
 		name   string
 		end    *historypb.HistoryEvent
 		event  api.EventType
-		status audit.RunStatus
+		status history.RunStatus
 		kind   api.RunErrorType
 		words  string
 	}{
 		{"refused", runFailed(application("model_refused", "the model declined: no", payloads(t, api.RunResult{Answer: "no"}))),
-			api.EventRunFailed, audit.RunFailed, api.RunRefused, "declined"},
+			api.EventRunFailed, history.RunFailed, api.RunRefused, "declined"},
 		{"an activity's failure", runFailed(&failurepb.Failure{Message: "activity error", Cause: application("", "the pin step failed", nil)}),
-			api.EventRunFailed, audit.RunFailed, "", "the pin step failed"},
-		{"the server's own", runFailed(&failurepb.Failure{Message: "history too large"}), api.EventRunFailed, audit.RunFailed, "", "too large"},
-		{"timed out", event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT, nil), api.EventRunFailed, audit.RunTimedOut, "", "within the timeout"},
-		{"terminated, nobody says why", event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, nil), api.EventRunCancelled, audit.RunTerminated, "", "the run was terminated"},
+			api.EventRunFailed, history.RunFailed, "", "the pin step failed"},
+		{"the server's own", runFailed(&failurepb.Failure{Message: "history too large"}), api.EventRunFailed, history.RunFailed, "", "too large"},
+		{"timed out", event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT, nil), api.EventRunFailed, history.RunTimedOut, "", "within the timeout"},
+		{"terminated, nobody says why", event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, nil), api.EventRunCancelled, history.RunTerminated, "", "the run was terminated"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -154,7 +155,7 @@ func TestRunEnds(t *testing.T) {
 // TestLaterPart proves that the history of a later part of a chain alone tells of its own events and the whole run's facts.
 func TestLaterPart(t *testing.T) {
 	parts := histories(t, "continued")
-	d := audit.NewDeriver("", "")
+	d := history.NewDeriver("", "")
 	events := derive(t, d, parts[2])
 	s := d.Summary()
 	if events[0].Type == api.EventRunStarted || events[0].Sequence != 1 {
@@ -168,7 +169,7 @@ func TestLaterPart(t *testing.T) {
 // TestUnknownEvents proves that what a later version or another feature writes is skipped.
 func TestUnknownEvents(t *testing.T) {
 	begin := started(t, api.AgentWorkflow, payloads(t, agent(api.Limits{})))
-	d := audit.NewDeriver("w", "r")
+	d := history.NewDeriver("w", "r")
 	derive(t, d, []*historypb.HistoryEvent{begin})
 	for _, e := range []*historypb.HistoryEvent{
 		event(2, enumspb.EventType(4711), nil),
@@ -197,16 +198,16 @@ func TestDamaged(t *testing.T) {
 					func(p *commonpb.Payloads) { p.Payloads[0].Data = []byte(`null`) },
 					func(p *commonpb.Payloads) { p.Payloads = nil },
 				} {
-					history := slices.Clone(part)
-					history[i] = proto.CloneOf(part[i])
-					damagePayloads(history[i], damage)
-					deriveDamaged(t, history, history[i].GetEventId())
+					recorded := slices.Clone(part)
+					recorded[i] = proto.CloneOf(part[i])
+					damagePayloads(recorded[i], damage)
+					deriveDamaged(t, recorded, recorded[i].GetEventId())
 				}
 				deriveDamaged(t, slices.Delete(slices.Clone(part), i, i+1), 0)
 			}
 		}
 	}
-	if _, err := audit.NewDeriver("", "").Add(nil); !errors.Is(err, audit.ErrNotARun) {
+	if _, err := history.NewDeriver("", "").Add(nil); !errors.Is(err, history.ErrNotARun) {
 		t.Errorf("a nil event: %v", err)
 	}
 }
@@ -228,15 +229,15 @@ func damagePayloads(e *historypb.HistoryEvent, damage func(*commonpb.Payloads)) 
 	}
 }
 
-func deriveDamaged(t *testing.T, history []*historypb.HistoryEvent, damaged int64) {
+func deriveDamaged(t *testing.T, recorded []*historypb.HistoryEvent, damaged int64) {
 	t.Helper()
-	d := audit.NewDeriver("", "")
-	for _, e := range history {
+	d := history.NewDeriver("", "")
+	for _, e := range recorded {
 		if _, err := d.Add(e); err != nil {
-			if !errors.Is(err, audit.ErrUnreadable) && !errors.Is(err, audit.ErrNotARun) {
+			if !errors.Is(err, history.ErrUnreadable) && !errors.Is(err, history.ErrNotARun) {
 				t.Errorf("untyped error: %v", err)
 			}
-			if errors.Is(err, audit.ErrUnreadable) && (e.GetEventId() != damaged || !strings.HasPrefix(err.Error(), "event ")) {
+			if errors.Is(err, history.ErrUnreadable) && (e.GetEventId() != damaged || !strings.HasPrefix(err.Error(), "event ")) {
 				t.Errorf("event %d is damaged, the error is about another: %v", damaged, err)
 			}
 			return
@@ -247,7 +248,7 @@ func deriveDamaged(t *testing.T, history []*historypb.HistoryEvent, damaged int6
 
 // TestReadHistory proves that a file that is no history is refused with a typed error.
 func TestReadHistory(t *testing.T) {
-	if _, err := audit.ReadHistory(strings.NewReader("no history")); !errors.Is(err, audit.ErrUnreadable) {
+	if _, err := history.Parse(strings.NewReader("no history")); !errors.Is(err, history.ErrUnreadable) {
 		t.Error(err)
 	}
 }
@@ -267,12 +268,12 @@ func TestLanes(t *testing.T) {
 		{Status: api.CallRunning, Timing: api.Timing{Lane: "serial", Started: at(1)}},
 		{Status: api.CallRefused, Timing: api.Timing{Closed: at(9)}},
 	}
-	want := []audit.LaneUse{
+	want := []stats.LaneUse{
 		{Calls: 1, Refused: 1},
 		{Lane: "general", Calls: 1, Failed: 1, Total: ms(50), Average: ms(50), Max: ms(50)},
 		{Lane: "serial", Calls: 4, Failed: 1, Refused: 1, Total: ms(400), Average: ms(200), Max: ms(300), WaitAverage: ms(20), WaitMax: ms(30)},
 	}
-	if got := audit.Lanes(slices.Values(records)); !slices.Equal(got, want) {
+	if got := stats.Lanes(slices.Values(records)); !slices.Equal(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
@@ -280,7 +281,7 @@ func TestLanes(t *testing.T) {
 // TestConstantMemory proves that what a deriver holds does not grow with the calls that are over.
 func TestConstantMemory(t *testing.T) {
 	part := histories(t, "continued")[0]
-	d := audit.NewDeriver("", "")
+	d := history.NewDeriver("", "")
 	derive(t, d, part)
 	turn := slices.IndexFunc(part, func(e *historypb.HistoryEvent) bool { return e.GetActivityTaskScheduledEventAttributes() != nil })
 	begin := part[0]
@@ -308,7 +309,7 @@ func BenchmarkDerive(b *testing.B) {
 	part := histories(b, "continued")[0]
 	calls := 0
 	for b.Loop() {
-		d := audit.NewDeriver("", "")
+		d := history.NewDeriver("", "")
 		for _, e := range derive(b, d, part) {
 			if e.Record != nil {
 				calls++
@@ -326,7 +327,7 @@ func BenchmarkReadHistory(b *testing.B) {
 	}
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if _, err := audit.ReadHistory(bytes.NewReader(data)); err != nil {
+		if _, err := history.Parse(bytes.NewReader(data)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
@@ -53,15 +52,4 @@ func withheldBelow(ctx context.Context, c client.Client, r api.Record) ([]api.Wi
 		calls[i].Path = api.CallPath(r.CallID, calls[i].Path)
 	}
 	return calls, err
-}
-
-// withheldCall is a call that its verdict withholds.
-func (d *Deriver) withheldCall(w *wantedCall, v api.AdmissionDecision) api.WithheldCall {
-	t := d.tools[w.Tool]
-	arguments := v.Arguments
-	if len(arguments) == 0 {
-		arguments = json.RawMessage(w.Arguments)
-	}
-	return api.WithheldCall{Path: w.ID, Tool: w.Tool, Version: t.Version, Digest: t.Digest, Arguments: arguments, Plan: v.Plan,
-		Ask: api.Shorten(api.PoliciesSaid(v.Policies, api.PolicyAsk), api.MaxAsk), Mask: t.ArgumentMask()}
 }

@@ -3,7 +3,7 @@ package audit_test
 import (
 	"testing"
 
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -17,14 +17,14 @@ func TestCancelled(t *testing.T) {
 		"the run was cancelled by ada@desk: wrong folder":        {Cause: "wrong folder", Identity: "ada@desk"},
 		"the run was cancelled by the run above: its run closed": {Cause: "its run closed", Identity: "history", ExternalWorkflowExecution: above},
 	} {
-		history := histories(t, "cancelled")[0]
-		for _, e := range history {
+		recorded := histories(t, "cancelled")[0]
+		for _, e := range recorded {
 			if e.GetWorkflowExecutionCancelRequestedEventAttributes() != nil {
 				e.Attributes = &historypb.HistoryEvent_WorkflowExecutionCancelRequestedEventAttributes{WorkflowExecutionCancelRequestedEventAttributes: request}
 			}
 		}
-		d := audit.NewDeriver("", "")
-		events := derive(t, d, history)
+		d := history.NewDeriver("", "")
+		events := derive(t, d, recorded)
 		if got := events[len(events)-1].Failure; got != want || d.Summary().Failure != want {
 			t.Errorf("%q, and the summary %q, want %q", got, d.Summary().Failure, want)
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -25,12 +25,12 @@ type tale struct {
 }
 
 func newTale(t testing.TB) *tale {
-	history := histories(t, "direct")[0]
-	first := slices.IndexFunc(history, func(e *historypb.HistoryEvent) bool {
+	recorded := histories(t, "direct")[0]
+	first := slices.IndexFunc(recorded, func(e *historypb.HistoryEvent) bool {
 		return e.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
 	})
-	w := &tale{t: t, before: history[:first]}
-	for _, e := range history[first:] {
+	w := &tale{t: t, before: recorded[:first]}
+	for _, e := range recorded[first:] {
 		if e.GetActivityTaskScheduledEventAttributes() != nil || e.GetActivityTaskStartedEventAttributes() != nil || e.GetActivityTaskCompletedEventAttributes() != nil {
 			w.call = append(w.call, e)
 		}
@@ -87,7 +87,7 @@ func (w *tale) terminate() {
 // tell derives the events, which have no gap, and returns the records and how often the call was told to start.
 func (w *tale) tell() (records []api.Record, starts int) {
 	w.t.Helper()
-	d := audit.NewDeriver("", "")
+	d := history.NewDeriver("", "")
 	events := derive(w.t, d, w.events)
 	for i, e := range events {
 		if e.Sequence != i+1 {
@@ -174,7 +174,7 @@ func TestHandedBackAndEnded(t *testing.T) {
 	w.schedule(nil)
 	w.start(1, 1)
 	w.fail(1, requeue)
-	d := audit.NewDeriver("", "")
+	d := history.NewDeriver("", "")
 	derive(t, d, w.events)
 	if running := d.Running(); len(running) != 1 || running[0].Status != api.CallRunning || running[0].Phase != api.PhasePreExecution || !running[0].Started.IsZero() {
 		t.Errorf("running: %+v", running)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -22,7 +22,7 @@ func replayedHistory(t *testing.T, name string) []*historypb.HistoryEvent {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	events, err := audit.ReadHistory(file)
+	events, err := history.Parse(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,9 +30,9 @@ func replayedHistory(t *testing.T, name string) []*historypb.HistoryEvent {
 }
 
 // scheduledAs returns the place of the event that schedules an activity.
-func scheduledAs(t *testing.T, history []*historypb.HistoryEvent, id string) int {
+func scheduledAs(t *testing.T, recorded []*historypb.HistoryEvent, id string) int {
 	t.Helper()
-	i := slices.IndexFunc(history, func(e *historypb.HistoryEvent) bool {
+	i := slices.IndexFunc(recorded, func(e *historypb.HistoryEvent) bool {
 		return e.GetActivityTaskScheduledEventAttributes().GetActivityId() == id
 	})
 	if i < 0 {
@@ -61,9 +61,9 @@ func activityCancelled(scheduled int64) *historypb.HistoryEvent {
 // TestHoldFailures proves that a call that waited for an instance has the error that the run told, though its activity was
 // only cancelled: why the instance could not be made, or that it was lost. A call that the run itself cancelled stays so.
 func TestHoldFailures(t *testing.T) {
-	history := replayedHistory(t, "call_stateful")
-	i := scheduledAs(t, history, "1.1")
-	hostInstance, call := history[i-1].GetEventId(), history[i].GetEventId()
+	recorded := replayedHistory(t, "call_stateful")
+	i := scheduledAs(t, recorded, "1.1")
+	hostInstance, call := recorded[i-1].GetEventId(), recorded[i].GetEventId()
 	unmade := api.Error{Type: api.ErrPreconditionFailed, Message: "no database", Phase: api.PhaseExecution}
 	given := api.Error{Type: api.ErrWorkerLost, Message: "it stops", Phase: api.PhaseExecution}
 	for name, test := range map[string]struct {
@@ -77,12 +77,12 @@ func TestHoldFailures(t *testing.T) {
 			api.CallFailed, api.ErrWorkerLost},
 		"lost":          {[]*historypb.HistoryEvent{activityTimedOut(hostInstance), activityCancelled(call)}, api.CallFailed, api.ErrWorkerLost},
 		"lost, running": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance), activityTimedOut(call)}, api.CallFailed, api.ErrOutcomeUnknown},
-		"asked anew": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance), history[i-1], activityCancelled(call)},
+		"asked anew": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance), recorded[i-1], activityCancelled(call)},
 			api.CallCancelled, api.ErrCancelled},
 		"cancelled": {[]*historypb.HistoryEvent{activityCancelled(hostInstance), activityCancelled(call)}, api.CallCancelled, api.ErrCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			records := recordsOf(derive(t, audit.NewDeriver("", ""), slices.Concat(history[:i+1], test.end)))
+			records := recordsOf(derive(t, history.NewDeriver("", ""), slices.Concat(recorded[:i+1], test.end)))
 			if len(records) != 1 || records[0].Status != test.status || records[0].Error.Type != test.want || records[0].Lane != api.LaneGeneral {
 				t.Errorf("got %+v", records)
 			}
@@ -94,19 +94,19 @@ func TestHoldFailures(t *testing.T) {
 // does not show them: the run refused them itself.
 func TestCallsOfLostInstance(t *testing.T) {
 	byCall := map[string]api.Record{}
-	for _, r := range recordsOf(derive(t, audit.NewDeriver("", ""), replayedHistory(t, "plan_stateful_lost"))) {
+	for _, r := range recordsOf(derive(t, history.NewDeriver("", ""), replayedHistory(t, "plan_stateful_lost"))) {
 		byCall[r.CallID] = r
 	}
 	if r := byCall["b"]; r.Status != api.CallRefused || r.Error.Type != api.ErrWorkerLost || len(byCall) != 3 || byCall["a"].Status != api.CallCompleted {
 		t.Errorf("got %+v", byCall)
 	}
 
-	history := replayedHistory(t, "agent_stateful")
-	hostInstance := history[scheduledAs(t, history, "hold/counter")].GetEventId()
-	call, next := scheduledAs(t, history, "2.1"), scheduledAs(t, history, "turn-3")
-	lost := slices.Concat(history[:call], []*historypb.HistoryEvent{activityTimedOut(hostInstance)}, history[next:])
+	recorded := replayedHistory(t, "agent_stateful")
+	hostInstance := recorded[scheduledAs(t, recorded, "hold/counter")].GetEventId()
+	call, next := scheduledAs(t, recorded, "2.1"), scheduledAs(t, recorded, "turn-3")
+	lost := slices.Concat(recorded[:call], []*historypb.HistoryEvent{activityTimedOut(hostInstance)}, recorded[next:])
 	byCall = map[string]api.Record{}
-	for _, r := range recordsOf(derive(t, audit.NewDeriver("", ""), lost)) {
+	for _, r := range recordsOf(derive(t, history.NewDeriver("", ""), lost)) {
 		byCall[r.CallID] = r
 	}
 	if r := byCall["2.1"]; r.Status != api.CallRefused || r.Error.Message != api.InstanceLost("counter").Message || len(byCall) != 5 {
@@ -116,19 +116,19 @@ func TestCallsOfLostInstance(t *testing.T) {
 
 // TestLostInstanceIsCarried proves that the history of a later part alone tells of an instance that was lost before.
 func TestLostInstanceIsCarried(t *testing.T) {
-	history := replayedHistory(t, "agent_stateful_continued.2")
-	hostInstance := scheduledAs(t, history, "hold/counter")
-	call, next := scheduledAs(t, history, "3.1"), scheduledAs(t, history, "turn-4")
+	recorded := replayedHistory(t, "agent_stateful_continued.2")
+	hostInstance := scheduledAs(t, recorded, "hold/counter")
+	call, next := scheduledAs(t, recorded, "3.1"), scheduledAs(t, recorded, "turn-4")
 	for lost, want := range map[bool]api.ErrorType{true: api.ErrWorkerLost, false: api.ErrCancelled} {
 		var in api.RunInput
-		start := history[0].GetWorkflowExecutionStartedEventAttributes()
+		start := recorded[0].GetWorkflowExecutionStartedEventAttributes()
 		if err := converter.GetDefaultDataConverter().FromPayloads(start.GetInput(), &in); err != nil {
 			t.Fatal(err)
 		}
 		in.State.Instances = []api.InstanceState{{Tool: "counter", Lost: lost}}
-		d := audit.NewDeriver("", "")
+		d := history.NewDeriver("", "")
 		records := recordsOf(derive(t, d, slices.Concat([]*historypb.HistoryEvent{started(t, api.AgentWorkflow, payloads(t, in))},
-			history[1:hostInstance], history[hostInstance+1:call], history[next:next+1])))
+			recorded[1:hostInstance], recorded[hostInstance+1:call], recorded[next:next+1])))
 		if len(records) != 1 || records[0].CallID != "3.1" || records[0].Error.Type != want {
 			t.Errorf("lost %v: got %+v", lost, records)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/toolspecs"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -67,7 +67,7 @@ func inlineScenarios() []scenario {
 // TestInlineTimes proves what the records say of when inline calls ran: each within the workflow task that recorded it, by
 // that task's worker, parallel ones at the same time, and the last attempt as long as the tool took.
 func TestInlineTimes(t *testing.T) {
-	d := audit.NewDeriver("", "")
+	d := history.NewDeriver("", "")
 	records := map[string]api.Record{}
 	for _, r := range recordsOf(derive(t, d, histories(t, "inline_steps")[0])) {
 		records[r.CallID] = r
@@ -134,7 +134,7 @@ func inlineRun(t *testing.T) []*historypb.HistoryEvent {
 // TestInlineRetries proves that an inline call that waits for its next attempt is one that runs, with what its last attempt
 // failed with, that it starts once, and that a model step's attempts are one step.
 func TestInlineRetries(t *testing.T) {
-	d := audit.NewDeriver("", "")
+	d := history.NewDeriver("", "")
 	events := derive(t, d, append(inlineRun(t), marker(t, 51, "look", "1.1 look", time.Minute, nil, application("x", "not yet", nil))))
 	running := d.Running()
 	if len(running) != 1 || running[0].CallID != "1.1" || running[0].LastFailure != "not yet" || running[0].Attempts != 1 {
@@ -160,7 +160,7 @@ func TestInlineRetries(t *testing.T) {
 
 // TestInlineRefused proves that a call that only says it may run inline is one that was refused, as its run decided.
 func TestInlineRefused(t *testing.T) {
-	events := derive(t, audit.NewDeriver("", ""), inlineRun(t))
+	events := derive(t, history.NewDeriver("", ""), inlineRun(t))
 	r := events[len(events)-1].Record
 	if r == nil || r.CallID != "1.2" || r.Status != api.CallRefused || r.Error.Type != api.ErrPreconditionFailed || !strings.Contains(r.Error.Message, "once") {
 		t.Errorf("got %+v", r)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/workflows"
@@ -24,7 +24,7 @@ import (
 type laneNames struct {
 	*testing.T
 	client client.Client
-	reader *audit.LaneReader
+	reader *lanestate.Reader
 }
 
 const laneBase = "lanes-test"
@@ -39,7 +39,7 @@ func newLaneNames(t *testing.T) *laneNames {
 	}
 	t.Parallel()
 	server := testserver.NewServer(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=100")
-	h := &laneNames{T: t, client: server.Client, reader: audit.NewLaneReader(server.Client, client.DefaultNamespace, laneBase)}
+	h := &laneNames{T: t, client: server.Client, reader: lanestate.NewReader(server.Client, client.DefaultNamespace, laneBase)}
 	w := worker.New(server.Client, laneBase, worker.Options{})
 	for name, run := range workflows.All() {
 		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
@@ -115,7 +115,7 @@ func (h *laneNames) order(lane string, o api.KeyOrder) {
 }
 
 // until reads a lane until it stands as wanted, and returns how.
-func (h *laneNames) until(lane api.Lane, what string, wanted func(audit.LaneState) bool) audit.LaneState {
+func (h *laneNames) until(lane api.Lane, what string, wanted func(lanestate.State) bool) lanestate.State {
 	h.Helper()
 	deadline, tick := time.After(20*time.Second), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
@@ -141,18 +141,20 @@ func (h *laneNames) until(lane api.Lane, what string, wanted func(audit.LaneStat
 func TestLaneWithLimit(t *testing.T) {
 	h := newLaneNames(t)
 	given := api.Lane{Name: "http"} // what the keeper knows counts
-	if s := h.until(given, "nobody", func(audit.LaneState) bool { return true }); s.Served || s.ServedGroups() != 0 || len(s.Workers) != 0 || s.Partitions != 1 {
+	if s := h.until(given, "nobody", func(lanestate.State) bool { return true }); s.Served || s.ServedGroups() != 0 || len(s.Workers) != 0 || s.Partitions != 1 {
 		t.Errorf("a lane that nobody serves: %+v", s)
 	}
 	lane := lanes.WithDefaults(api.Lane{Name: "http", Limit: 3, Holders: 2})
 	h.keep(lane)
-	h.until(given, "offered", func(s audit.LaneState) bool { return s.Served && len(s.Holders) == 2 && s.ServedGroups() == 0 })
+	h.until(given, "offered", func(s lanestate.State) bool { return s.Served && len(s.Holders) == 2 && s.ServedGroups() == 0 })
 	stop := h.hostInstance("http", "holder", func(group int) api.SlotsState {
 		return api.SlotsState{Fence: int64(group) + 7, Slots: lane.Share(group, 2), Needed: map[string]int64{"x": 1},
 			LaneCounts: api.LaneCounts{Running: 2 - group, Waiting: group, Acquired: 10, Ended: 5, WaitMicros: 100, ExecutionMicros: 200}}
 	})
 	h.execute("calls", callsWorkflow, lane.TaskQueue(laneBase, ""), 5)
-	s := h.until(given, "held", func(s audit.LaneState) bool { return s.ServedGroups() == 2 && s.Counts.Acquired == 20 && s.Queued == 5 })
+	s := h.until(given, "held", func(s lanestate.State) bool {
+		return s.ServedGroups() == 2 && s.Counts.Acquired == 20 && s.Queued == 5
+	})
 	if want := (api.LaneCounts{Running: 3, Waiting: 1, Acquired: 20, Ended: 10, WaitMicros: 200, ExecutionMicros: 400}); s.Counts != want {
 		t.Errorf("counts %+v, want %+v", s.Counts, want)
 	}
@@ -168,9 +170,9 @@ func TestLaneWithLimit(t *testing.T) {
 	if err := h.client.SignalWorkflow(t.Context(), api.LaneWorkflowID(laneBase, "http"), "", api.ConfigureLaneSignal, lane); err != nil {
 		t.Fatal(err)
 	}
-	h.until(given, "limit 4", func(s audit.LaneState) bool { return s.Lane.Limit == 4 && s.ServedGroups() == 2 })
+	h.until(given, "limit 4", func(s lanestate.State) bool { return s.Lane.Limit == 4 && s.ServedGroups() == 2 })
 	stop()
-	s = h.until(given, "given up", func(s audit.LaneState) bool { return s.ServedGroups() == 0 })
+	s = h.until(given, "given up", func(s lanestate.State) bool { return s.ServedGroups() == 0 })
 	if s.Counts.Running != 0 || s.Counts.Acquired != 20 || s.Holders[0].Worker != "holder" || s.Holders[0].Failure == "" {
 		t.Errorf("after the holder has gone: %+v", s)
 	}
@@ -182,21 +184,21 @@ func TestKeyedLane(t *testing.T) {
 	h := newLaneNames(t)
 	lane := lanes.WithDefaults(api.Lane{Name: "android", Key: "{{args.device}}"})
 	h.keep(lane)
-	h.until(lane, "no key", func(s audit.LaneState) bool { return s.Served && s.Keys == 0 })
+	h.until(lane, "no key", func(s lanestate.State) bool { return s.Served && s.Keys == 0 })
 	const keys = 70 // orders of so many make several executions
 	for i := range keys {
 		h.order("android", api.KeyOrder{Open: fmt.Sprint("phone-", i)})
 	}
 	h.order("android", api.KeyOrder{Close: "phone-0", Opens: 1})
-	h.until(lane, "keys", func(s audit.LaneState) bool { return s.Keys == keys-1 && s.KeysAsked == keys-1 })
+	h.until(lane, "keys", func(s lanestate.State) bool { return s.Keys == keys-1 && s.KeysAsked == keys-1 })
 	h.execute("one", callsWorkflow, lane.TaskQueue(laneBase, "phone-1"), 3)
 	h.execute("two", callsWorkflow, lane.TaskQueue(laneBase, "phone-2"), 4)
-	h.until(lane, "waiting calls", func(s audit.LaneState) bool { return s.Queued == 7 })
+	h.until(lane, "waiting calls", func(s lanestate.State) bool { return s.Queued == 7 })
 	for i := range 2 * keys {
 		h.order("android", api.KeyOrder{Open: fmt.Sprint("tablet-", i)})
 	}
-	s := h.until(lane, "more keys", func(s audit.LaneState) bool { return s.Keys == 3*keys-1 })
-	if s.KeysAsked != audit.MaxKeysAsked {
+	s := h.until(lane, "more keys", func(s lanestate.State) bool { return s.Keys == 3*keys-1 })
+	if s.KeysAsked != lanestate.MaxKeysAsked {
 		t.Errorf("%d keys were asked", s.KeysAsked)
 	}
 }
@@ -212,7 +214,7 @@ func TestKeptLanes(t *testing.T) {
 	w := worker.New(h.client, api.Queue(laneBase, "gpu"), worker.Options{Identity: "plain", DisableWorkflowWorker: true})
 	w.RegisterActivityWithOptions(func() error { return nil }, activity.RegisterOptions{Name: "call"})
 	h.start(w)
-	h.until(api.Lane{Name: "gpu"}, "polled", func(s audit.LaneState) bool { return slices.Equal(s.Workers, []string{"plain"}) })
+	h.until(api.Lane{Name: "gpu"}, "polled", func(s lanestate.State) bool { return slices.Equal(s.Workers, []string{"plain"}) })
 	deadline := time.After(20 * time.Second)
 	for {
 		kept, err := h.reader.Kept(t.Context())

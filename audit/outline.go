@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/internal/pb"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -11,21 +13,21 @@ import (
 // Outline returns what the server says of a run without its history, for who cannot decode that: kind, status, task queue, times,
 // and its last execution as the only part. Paused is set where the run's memo says so or cannot be decoded; then it does not say by
 // whom. Parameters and errors are those of Events.
-func Outline(ctx context.Context, c client.Client, workflowID, runID string) (Summary, error) {
+func Outline(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary, error) {
 	r, err := describeLatest(ctx, c, workflowID, runID)
 	if err != nil {
-		return Summary{}, err
+		return history.Summary{}, err
 	}
 	info := r.GetWorkflowExecutionInfo()
-	s := Summary{WorkflowID: workflowID, Run: firstRun(r), Kind: runKinds[info.GetType().GetName()], Status: StatusOf(info.GetStatus()), TaskQueue: info.GetTaskQueue(),
-		Started: timeOf(info.GetStartTime()), Closed: timeOf(info.GetCloseTime()),
-		Parts: []Part{{RunID: info.GetExecution().GetRunId(), Started: timeOf(info.GetStartTime()), HistoryEvents: int(info.GetHistoryLength())}}}
-	if s.Status == RunPaused {
+	s := history.Summary{WorkflowID: workflowID, Run: firstRun(r), Kind: history.KindOf(info.GetType().GetName()), Status: StatusOf(info.GetStatus()), TaskQueue: info.GetTaskQueue(),
+		Started: pb.TimeOf(info.GetStartTime()), Closed: pb.TimeOf(info.GetCloseTime()),
+		Parts: []history.Part{{RunID: info.GetExecution().GetRunId(), Started: pb.TimeOf(info.GetStartTime()), HistoryEvents: int(info.GetHistoryLength())}}}
+	if s.Status == history.RunPaused {
 		s.PausedOnServer = &api.Pause{OnServer: true}
 	}
 	if memo := info.GetMemo().GetFields()[api.PausedMemo]; memo != nil {
 		var p api.Pause
-		if dataConverter.FromPayload(memo, &p) != nil || p.By != "" {
+		if pb.DataConverter.FromPayload(memo, &p) != nil || p.By != "" {
 			s.Paused = &p
 		}
 	}
@@ -33,20 +35,37 @@ func Outline(ctx context.Context, c client.Client, workflowID, runID string) (Su
 }
 
 // StatusOf is the status of a run as the server has it.
-func StatusOf(s enumspb.WorkflowExecutionStatus) RunStatus {
+func StatusOf(s enumspb.WorkflowExecutionStatus) history.RunStatus {
 	switch s {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
-		return RunPaused
+		return history.RunPaused
 	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		return RunCompleted
+		return history.RunCompleted
 	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
-		return RunFailed
+		return history.RunFailed
 	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
-		return RunCancelled
+		return history.RunCancelled
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
-		return RunTerminated
+		return history.RunTerminated
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
-		return RunTimedOut
+		return history.RunTimedOut
 	}
-	return RunRunning
+	return history.RunRunning
+}
+
+// Execution is the last execution of a run's chain.
+type Execution struct {
+	RunID, TaskQueue string
+	// Over says that the run has ended.
+	Over bool
+}
+
+// Last returns the last execution of a run's chain. Parameters and errors are those of Events.
+func Last(ctx context.Context, c client.Client, workflowID, runID string) (Execution, error) {
+	r, err := describeLatest(ctx, c, workflowID, runID)
+	if err != nil {
+		return Execution{}, err
+	}
+	info := r.GetWorkflowExecutionInfo()
+	return Execution{RunID: info.GetExecution().GetRunId(), TaskQueue: info.GetTaskQueue(), Over: info.GetCloseTime() != nil}, nil
 }

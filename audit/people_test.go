@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -183,7 +184,7 @@ func TestAdmittedUpdates(t *testing.T) {
 	success := &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloads(t, api.Reply{By: "ada"})}}
 	ask := request("u1", api.AskQuestionUpdate, api.Question{Call: "1.1", Text: "?"})
 	begin := started(t, api.CallWorkflow, payloads(t, direct("echo", `{}`)))
-	d := audit.NewDeriver("", "")
+	d := history.NewDeriver("", "")
 	var kinds []string
 	for _, e := range derive(t, d, []*historypb.HistoryEvent{begin, admitted(ask), accepted("u1", nil), accepted("u2", request("u2", "another", 1)), completed("u2", success),
 		accepted("u3", request("u3", api.AnswerQuestionUpdate, api.Reply{Question: "1.1/1", By: "ada"})), completed("u3", success), completed("u1", success)}) {
@@ -197,13 +198,13 @@ func TestAdmittedUpdates(t *testing.T) {
 		"a reply":    {accepted("u1", request("u1", api.AnswerQuestionUpdate, 1))},
 		"an outcome": {accepted("u1", ask), completed("u1", &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloads(t, 1)}})},
 	} {
-		d := audit.NewDeriver("", "")
+		d := history.NewDeriver("", "")
 		derive(t, d, []*historypb.HistoryEvent{begin})
 		var err error
 		for _, e := range broken {
 			_, err = d.Add(e)
 		}
-		if !errors.Is(err, audit.ErrUnreadable) {
+		if !errors.Is(err, history.ErrUnreadable) {
 			t.Errorf("%s that cannot be read: %v", name, err)
 		}
 	}

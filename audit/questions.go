@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -38,4 +39,9 @@ func OpenQuestions(running []Running, workflowID string, open []RunQuestion) {
 			}
 		}
 	}
+}
+
+// oldestFirst orders questions of several runs.
+func oldestFirst(x, y RunQuestion) int {
+	return cmp.Or(x.Asked.Compare(y.Asked), cmp.Compare(x.WorkflowID, y.WorkflowID), cmp.Compare(x.ID, y.ID))
 }

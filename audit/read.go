@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/internal/pb"
 	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -25,10 +25,6 @@ var (
 	ErrIncomplete error = incompleteError{}
 	// ErrPosition: a Position is none of the run that it names.
 	ErrPosition = errors.New("no such position")
-	// ErrNotARun: the workflow is not one of Switchyard's.
-	ErrNotARun = errors.New("not a run of Switchyard")
-	// ErrUnreadable: the history holds something that cannot be decoded; the error says which event, or what is missing to read it.
-	ErrUnreadable = errors.New("the history cannot be read")
 )
 
 type incompleteError struct{}
@@ -83,25 +79,16 @@ func (ch *chain) records(ctx context.Context) iter.Seq2[api.Record, error] {
 
 // Describe returns a run's summary; with ErrIncomplete, one of what is left. Parameters and errors are those of Events. It reads
 // the whole history.
-func Describe(ctx context.Context, c client.Client, workflowID, runID string) (Summary, error) {
+func Describe(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary, error) {
 	ch := &chain{client: c, workflowID: workflowID, runID: runID}
 	for _, err := range ch.events(ctx) {
 		if err != nil && !errors.Is(err, ErrIncomplete) {
-			return Summary{}, err
+			return history.Summary{}, err
 		} else if err != nil {
 			return ch.deriver.Summary(), err
 		}
 	}
 	return ch.deriver.Summary(), nil
-}
-
-// ReadHistory reads the JSON that `temporal workflow show --output json` prints: the history of one execution.
-func ReadHistory(r io.Reader) ([]*historypb.HistoryEvent, error) {
-	history, err := client.HistoryFromJSON(r, client.HistoryJSONOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("%w: this is not the JSON of a history: %w", ErrUnreadable, err)
-	}
-	return history.GetEvents(), nil
 }
 
 // running completes the records of the calls that are not over with what the server says of them now.
@@ -110,7 +97,7 @@ func (ch *chain) running(ctx context.Context) ([]api.Record, error) {
 	if len(records) == 0 {
 		return nil, nil
 	}
-	info, err := describe(ctx, ch.client, ch.workflowID, ch.deriver.runID)
+	info, err := describe(ctx, ch.client, ch.workflowID, ch.deriver.Execution())
 	if err != nil {
 		return nil, err
 	}
@@ -118,11 +105,11 @@ func (ch *chain) running(ctx context.Context) ([]api.Record, error) {
 		for i := range records {
 			if r := &records[i]; r.CallID == a.GetActivityId() {
 				r.Attempts, r.Worker = int(a.GetAttempt()), a.GetLastWorkerIdentity()
-				r.LastFailure = failureMessage(a.GetLastFailure())
-				if started := timeOf(a.GetLastStartedTime()); !started.IsZero() {
+				r.LastFailure = pb.FailureMessage(a.GetLastFailure())
+				if started := pb.TimeOf(a.GetLastStartedTime()); !started.IsZero() {
 					r.Started, r.Phase = started, api.PhaseExecution
 					if r.Attempts == 1 {
-						r.QueueWait = between(r.Scheduled, started)
+						r.QueueWait = pb.Between(r.Scheduled, started)
 					}
 				}
 			}
@@ -135,10 +122,10 @@ func (ch *chain) running(ctx context.Context) ([]api.Record, error) {
 func describe(ctx context.Context, c client.Client, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	response, err := c.DescribeWorkflowExecution(ctx, workflowID, runID)
 	if err != nil {
-		return nil, readError(ctx, err, workflowID, runID)
+		return nil, ReadError(ctx, err, workflowID, runID)
 	}
-	if name := response.GetWorkflowExecutionInfo().GetType().GetName(); runKinds[name] == "" {
-		return nil, fmt.Errorf("workflow %q has type %q: %w", workflowID, name, ErrNotARun)
+	if name := response.GetWorkflowExecutionInfo().GetType().GetName(); history.KindOf(name) == "" {
+		return nil, fmt.Errorf("workflow %q has type %q: %w", workflowID, name, history.ErrNotARun)
 	}
 	return response, nil
 }
@@ -167,7 +154,7 @@ func firstRun(r *workflowservice.DescribeWorkflowExecutionResponse) string {
 	return r.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 }
 
-func readError(ctx context.Context, err error, workflowID, runID string) error {
+func ReadError(ctx context.Context, err error, workflowID, runID string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -188,11 +175,13 @@ func readError(ctx context.Context, err error, workflowID, runID string) error {
 }
 
 // Missing reports whether err says that a part of a tree of runs cannot be had while others can: ErrNotFound or ErrUnreadable.
-func Missing(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnreadable) }
+func Missing(err error) bool {
+	return errors.Is(err, ErrNotFound) || errors.Is(err, history.ErrUnreadable)
+}
 
 // Graver returns of two errors of parts that are missing the one to tell: an ErrUnreadable, which can be mended, else the first.
 func WorstError(first, second error) error {
-	if first == nil || errors.Is(second, ErrUnreadable) {
+	if first == nil || errors.Is(second, history.ErrUnreadable) {
 		return second
 	}
 	return first
@@ -206,4 +195,4 @@ type unreadableError struct {
 
 func (e *unreadableError) Error() string { return e.run + ": " + e.err.Error() }
 
-func (e *unreadableError) Unwrap() []error { return []error{ErrUnreadable, e.err} }
+func (e *unreadableError) Unwrap() []error { return []error{history.ErrUnreadable, e.err} }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	activitypb "go.temporal.io/api/activity/v1"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -37,7 +38,7 @@ func TestReading(t *testing.T) {
 }
 
 func checkReading(t *testing.T, c client.Client, id string, parts [][]*historypb.HistoryEvent) {
-	d := audit.NewDeriver("", "")
+	d := history.NewDeriver("", "")
 	want := derive(t, d, slices.Concat(parts...))
 	for _, part := range parts {
 		runID := start(part).GetOriginalExecutionRunId()
@@ -203,9 +204,9 @@ func TestErrors(t *testing.T) {
 		{"unknown workflow", "nosuch", "", t.Context(), audit.ErrNotFound, true},
 		{"unknown run", "agent", "0b9a54a6-0000-4000-8000-000000000000", t.Context(), audit.ErrNotFound, true},
 		{"malformed run id", "agent", "not-an-id", t.Context(), audit.ErrNotFound, true},
-		{"another program's workflow", "foreign", "", t.Context(), audit.ErrNotARun, true},
+		{"another program's workflow", "foreign", "", t.Context(), history.ErrNotARun, true},
 		{"first execution past retention", "lost", "", t.Context(), audit.ErrNotFound, false},
-		{"unreadable input", "damaged", "", t.Context(), audit.ErrUnreadable, false},
+		{"unreadable input", "damaged", "", t.Context(), history.ErrUnreadable, false},
 		{"cancelled context", "agent", "", cancelled, context.Canceled, true},
 	}
 	for _, tt := range tests {

@@ -114,17 +114,17 @@ func awaitPending(ctx context.Context, t *testing.T, c client.Client, id string,
 func record(ctx context.Context, t *testing.T, c client.Client, id, runID string) {
 	t.Helper()
 	for part := 1; runID != ""; part++ {
-		history := &historypb.History{}
+		recorded := &historypb.History{}
 		next := ""
 		for h := c.GetWorkflowHistory(ctx, id, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); h.HasNext(); {
 			event, err := h.Next()
 			if err != nil {
 				t.Fatal(err)
 			}
-			history.Events = append(history.Events, event)
+			recorded.Events = append(recorded.Events, event)
 			next = event.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 		}
-		data, err := temporalproto.CustomJSONMarshalOptions{}.Marshal(history)
+		data, err := temporalproto.CustomJSONMarshalOptions{}.Marshal(recorded)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/internal/pb"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -98,7 +100,7 @@ func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]
 
 func runningDecision(t *workflowpb.PendingWorkflowTaskInfo, base string) Running {
 	r := Running{Kind: KindRun, Lane: api.LaneGeneral, Queue: base, State: StateWaiting, Attempt: int(t.GetAttempt()),
-		Since: timeOf(t.GetScheduledTime()), Started: timeOf(t.GetStartedTime())}
+		Since: pb.TimeOf(t.GetScheduledTime()), Started: pb.TimeOf(t.GetStartedTime())}
 	if t.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED {
 		r.State, r.Since = StateRunning, r.Started
 	}
@@ -109,10 +111,10 @@ func runningActivity(a *workflowpb.PendingActivityInfo, base string) Running {
 	r := Running{Kind: KindCall, ID: a.GetActivityId(), Tool: a.GetActivityType().GetName(),
 		Queue:   a.GetActivityOptions().GetTaskQueue().GetName(),
 		Attempt: int(a.GetAttempt()), MaxAttempts: int(a.GetMaximumAttempts()),
-		Started: timeOf(a.GetLastStartedTime()), NextAttempt: timeOf(a.GetNextAttemptScheduleTime()),
-		Worker: a.GetLastWorkerIdentity(), LastFailure: failureMessage(a.GetLastFailure())}
+		Started: pb.TimeOf(a.GetLastStartedTime()), NextAttempt: pb.TimeOf(a.GetNextAttemptScheduleTime()),
+		Worker: a.GetLastWorkerIdentity(), LastFailure: pb.FailureMessage(a.GetLastFailure())}
 	switch {
-	case isTool(r.Tool):
+	case history.IsTool(r.Tool):
 		r.Progress = progress(a.GetHeartbeatDetails())
 	case r.Tool == api.HookActivity:
 		r.Kind, r.Tool = KindHook, ""
@@ -131,31 +133,41 @@ func activityState(a *workflowpb.PendingActivityInfo) (State, time.Time) {
 	switch a.GetState() {
 	case enumspb.PENDING_ACTIVITY_STATE_STARTED:
 		if waitsWithHolder(a) {
-			return StateWaiting, timeOf(a.GetScheduledTime())
+			return StateWaiting, pb.TimeOf(a.GetScheduledTime())
 		}
-		return StateRunning, timeOf(a.GetLastStartedTime())
+		return StateRunning, pb.TimeOf(a.GetLastStartedTime())
 	case enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED:
-		return StateCancelling, timeOf(a.GetLastStartedTime())
+		return StateCancelling, pb.TimeOf(a.GetLastStartedTime())
 	case enumspb.PENDING_ACTIVITY_STATE_PAUSED, enumspb.PENDING_ACTIVITY_STATE_PAUSE_REQUESTED:
-		return StatePaused, timeOf(a.GetPauseInfo().GetPauseTime())
+		return StatePaused, pb.TimeOf(a.GetPauseInfo().GetPauseTime())
 	}
 	if a.GetNextAttemptScheduleTime() != nil {
-		return StateBackingOff, timeOf(a.GetLastAttemptCompleteTime())
+		return StateBackingOff, pb.TimeOf(a.GetLastAttemptCompleteTime())
 	}
-	return StateWaiting, timeOf(a.GetScheduledTime())
+	return StateWaiting, pb.TimeOf(a.GetScheduledTime())
 }
 
 // waitsWithHolder reports whether a worker has a call and lets it wait for its turn on the lane.
 func waitsWithHolder(a *workflowpb.PendingActivityInfo) bool {
 	var w api.Waiting
-	return len(a.GetHeartbeatDetails().GetPayloads()) > 0 && decode(a.GetHeartbeatDetails(), &w) == nil && w.Waiting
+	return len(a.GetHeartbeatDetails().GetPayloads()) > 0 && pb.Decode(a.GetHeartbeatDetails(), &w) == nil && w.Waiting
 }
 
 // progress returns what the last heartbeat tells of the call's progress; nil where it tells none.
 func progress(details *commonpb.Payloads) *api.Progress {
 	var p api.Progress
-	if len(details.GetPayloads()) == 0 || decode(details, &p) != nil || p == (api.Progress{}) {
+	if len(details.GetPayloads()) == 0 || pb.Decode(details, &p) != nil || p == (api.Progress{}) {
 		return nil
 	}
 	return &p
+}
+
+// runningChild is a call that a sub-agent executes now. The server tells neither its tool nor since when it runs.
+func runningChild(parent string, c *workflowpb.PendingChildExecutionInfo) (Running, bool) {
+	id, ours := api.ChildCallID(parent, c.GetWorkflowId())
+	r := Running{Kind: KindCall, ID: id, State: StateRunning, Attempt: 1, Child: &api.ChildRun{WorkflowID: c.GetWorkflowId(), RunID: c.GetRunId()}}
+	if r.Child.RunID == "" {
+		r.State = StateWaiting
+	}
+	return r, ours
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -92,9 +93,9 @@ func TestSubAgentSummary(t *testing.T) {
 	if p := below.Parent; p == nil || p.WorkflowID != "sub_agents" || p.Run != above.Run || p.Call != "1.1" || p.Depth != 1 || below.Prompt != "a" {
 		t.Errorf("the sub-agent's run: %+v, parent %+v", below, p)
 	}
-	d := audit.NewDeriver("", "")
-	history := histories(t, "sub_agents")[0]
-	derive(t, d, history[:len(history)-1])
+	d := history.NewDeriver("", "")
+	recorded := histories(t, "sub_agents")[0]
+	derive(t, d, recorded[:len(recorded)-1])
 	if used := d.Summary().Usage; used.Calls != above.Usage.Calls || used.OutputTokens != above.Usage.OutputTokens || used.Failed != above.Usage.Failed {
 		t.Errorf("used %+v before the end, %+v after it", used, above.Usage)
 	}
@@ -103,12 +104,12 @@ func TestSubAgentSummary(t *testing.T) {
 // TestOpenSubAgents proves what is said of sub-agents that have not ended: that they run, in which run, and that they are
 // cancelled when the server ends the run above them.
 func TestOpenSubAgents(t *testing.T) {
-	history := histories(t, "sub_agents")[0]
-	d := audit.NewDeriver("", "")
-	at := slices.IndexFunc(history, func(e *historypb.HistoryEvent) bool {
+	recorded := histories(t, "sub_agents")[0]
+	d := history.NewDeriver("", "")
+	at := slices.IndexFunc(recorded, func(e *historypb.HistoryEvent) bool {
 		return e.GetChildWorkflowExecutionCompletedEventAttributes() != nil
 	})
-	derive(t, d, history[:at])
+	derive(t, d, recorded[:at])
 	running := map[string]api.Record{}
 	for _, r := range d.Running() {
 		running[r.CallID] = r
@@ -149,11 +150,11 @@ func TestOpenSubAgents(t *testing.T) {
 
 // TestSubAgentNeverStarted proves that a call whose sub-agent could not be started is one that never ran.
 func TestSubAgentNeverStarted(t *testing.T) {
-	history := slices.DeleteFunc(histories(t, "sub_agents")[0], func(e *historypb.HistoryEvent) bool {
+	recorded := slices.DeleteFunc(histories(t, "sub_agents")[0], func(e *historypb.HistoryEvent) bool {
 		return e.GetStartChildWorkflowExecutionInitiatedEventAttributes().GetWorkflowId() == "sub_agents/1.3"
 	})
-	d := audit.NewDeriver("", "")
-	for _, r := range recordsOf(derive(t, d, history)) {
+	d := history.NewDeriver("", "")
+	for _, r := range recordsOf(derive(t, d, recorded)) {
 		if r.CallID == "1.3" && (r.Status != api.CallRefused || r.Child != nil || r.Error == nil || !r.Started.IsZero()) {
 			t.Errorf("the call: %+v", r)
 		}

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/sdk/client"
 )
 
@@ -28,7 +29,7 @@ type Position struct {
 type Subscription struct {
 	client  client.Client
 	at      Position
-	deriver *Deriver
+	deriver *history.Deriver
 }
 
 // Subscribe returns a subscription to the events after a position. One with a WorkflowID alone begins with the first.
@@ -41,9 +42,9 @@ func Subscribe(c client.Client, after Position) *Subscription {
 func (s *Subscription) Position() Position { return s.at }
 
 // Summary returns what is known of the run by the event that was given last; before the first, nothing.
-func (s *Subscription) Summary() Summary {
+func (s *Subscription) Summary() history.Summary {
 	if s.deriver == nil {
-		return Summary{}
+		return history.Summary{}
 	}
 	return s.deriver.Summary()
 }
@@ -71,7 +72,7 @@ func (s *Subscription) read(ctx context.Context, wait bool) iter.Seq2[api.Event,
 		for event, err := range ch.events(ctx) {
 			s.deriver = ch.deriver
 			if err == nil && event.Sequence > 0 {
-				s.at = Position{WorkflowID: s.at.WorkflowID, Run: ch.deriver.summary.Run, Sequence: event.Sequence, Part: event.RunID, Before: ch.deriver.before}
+				s.at = Position{WorkflowID: s.at.WorkflowID, Run: ch.deriver.Run(), Sequence: event.Sequence, Part: event.RunID, Before: ch.deriver.Before()}
 			}
 			if !yield(event, err) {
 				return

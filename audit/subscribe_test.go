@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/sdk/client"
 )
 
@@ -66,7 +67,7 @@ func TestSubscribe(t *testing.T) {
 // no event.
 func TestPositions(t *testing.T) {
 	parts, other := histories(t, "continued"), histories(t, "agent")
-	run, end := start(parts[0]).GetOriginalExecutionRunId(), len(derive(t, audit.NewDeriver("", ""), slices.Concat(parts...)))
+	run, end := start(parts[0]).GetOriginalExecutionRunId(), len(derive(t, history.NewDeriver("", ""), slices.Concat(parts...)))
 	c := serve(t, map[string]*archivedRun{"continued": {parts: parts, lost: -1}, "gone": {parts: parts, lost: 0}, "agent": {parts: other, lost: -1}, "open": openRun(t)})
 	foreign := start(other[0]).GetOriginalExecutionRunId()
 	second := start(parts[1]).GetOriginalExecutionRunId()

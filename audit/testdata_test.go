@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/internal/test/golden"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -20,7 +20,7 @@ import (
 func TestGolden(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
-			d := audit.NewDeriver("", "")
+			d := history.NewDeriver("", "")
 			var events []api.Event
 			for _, part := range histories(t, s.name) {
 				events = append(events, derive(t, d, part)...)
@@ -43,7 +43,7 @@ func histories(t testing.TB, name string) [][]*historypb.HistoryEvent {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events, err := audit.ReadHistory(file)
+		events, err := history.Parse(file)
 		file.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -57,10 +57,10 @@ func historyFile(id string, part int) string {
 	return filepath.Join("testdata", fmt.Sprintf("%s.%d.json", strings.ReplaceAll(id, "/", "_"), part))
 }
 
-func derive(t testing.TB, d *audit.Deriver, history []*historypb.HistoryEvent) []api.Event {
+func derive(t testing.TB, d *history.Deriver, recorded []*historypb.HistoryEvent) []api.Event {
 	t.Helper()
 	var events []api.Event
-	for _, e := range history {
+	for _, e := range recorded {
 		derived, err := d.Add(e)
 		if err != nil {
 			t.Fatal(err)
@@ -199,7 +199,7 @@ func zeroFields(r api.Record, names ...string) []string {
 }
 
 // lines shows events and the summary without what differs from run to run.
-func lines(events []api.Event, s audit.Summary) string {
+func lines(events []api.Event, s history.Summary) string {
 	var b strings.Builder
 	for _, e := range events {
 		b.WriteString(line(e) + "\n")

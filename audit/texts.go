@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/internal/pb"
 	workflowpb "go.temporal.io/api/workflow/v1"
 )
 
 // live returns what the last heartbeat of a model step tells of its text; nil where that is of an attempt that is over.
 func live(a *workflowpb.PendingActivityInfo) *api.Live {
 	var l api.Live
-	if len(a.GetHeartbeatDetails().GetPayloads()) == 0 || decode(a.GetHeartbeatDetails(), &l) != nil || l.Text == "" || l.Attempt != int(a.GetAttempt()) {
+	if len(a.GetHeartbeatDetails().GetPayloads()) == 0 || pb.Decode(a.GetHeartbeatDetails(), &l) != nil || l.Text == "" || l.Attempt != int(a.GetAttempt()) {
 		return nil
 	}
 	return &l

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -23,9 +23,9 @@ func recordsIn(events []api.Event) map[string]api.Record {
 // TestTogetherRecords proves that calls that were made together have one record each, with their own arguments and results, also
 // while they run and where the server ended the run in their midst.
 func TestTogetherRecords(t *testing.T) {
-	history := replayedHistory(t, "agent_batched")
-	d := audit.NewDeriver("", "")
-	events := derive(t, d, history)
+	recorded := replayedHistory(t, "agent_batched")
+	d := history.NewDeriver("", "")
+	events := derive(t, d, recorded)
 	checkEvents(t, events)
 	records := recordsIn(events)
 	if got := string(records["1.1"].Arguments) + string(records["1.1"].Result.Output) + string(records["1.3"].Arguments) + string(records["1.3"].Result.Output); got !=
@@ -39,9 +39,9 @@ func TestTogetherRecords(t *testing.T) {
 		t.Errorf("usage %+v", u)
 	}
 
-	d = audit.NewDeriver("", "")
+	d = history.NewDeriver("", "")
 	var open []*historypb.HistoryEvent
-	for _, e := range history {
+	for _, e := range recorded {
 		if e.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED && len(open) > 12 {
 			break
 		}
@@ -66,7 +66,7 @@ func TestTogetherRecords(t *testing.T) {
 // TestWithheldRecords proves what the records tell of calls that a dry run withheld: what they would have done, without sensitive
 // values, also in the texts of their plans.
 func TestWithheldRecords(t *testing.T) {
-	d := audit.NewDeriver("", "")
+	d := history.NewDeriver("", "")
 	events := derive(t, d, replayedHistory(t, "agent_dry_run"))
 	records := recordsIn(events)
 	if r := records["1.3"]; !r.DryRun || r.Status != api.CallCompleted || string(r.Arguments) != `{"pin":"***","texts":["b"]}` || r.Plan == nil || r.Plan.Intent != "write with pin ***" {

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 
+	"github.com/switchyard/switchyard/audit/internal/pb"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -37,7 +38,7 @@ func undecided(events []*historypb.HistoryEvent) string {
 	for _, e := range events {
 		switch e.GetEventType() {
 		case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-			return failureMessage(e.GetWorkflowTaskFailedEventAttributes().GetFailure())
+			return pb.FailureMessage(e.GetWorkflowTaskFailedEventAttributes().GetFailure())
 		case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
 			return ""
 		}

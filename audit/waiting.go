@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/internal/pb"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -60,7 +62,7 @@ func ownQuestions(ctx context.Context, c client.Client, r *workflowservice.Descr
 		return nil, nil
 	}
 	run := r.GetWorkflowExecutionInfo().GetExecution()
-	open, err := asks(ctx, c, run.GetWorkflowId(), run.GetRunId(), api.QuestionsQuery, func(s Summary) []api.Question { return s.Questions })
+	open, err := asks(ctx, c, run.GetWorkflowId(), run.GetRunId(), api.QuestionsQuery, func(s history.Summary) []api.Question { return s.Questions })
 	list := make([]RunQuestion, len(open))
 	for i, q := range open {
 		list[i] = RunQuestion{WorkflowID: run.GetWorkflowId(), Question: q}
@@ -77,11 +79,11 @@ func ownApprovals(ctx context.Context, c client.Client, r *workflowservice.Descr
 	}
 	// Of a memo that only keys make readable nobody knows what it says: the run is asked, and what is missing told.
 	var since time.Time
-	if err := dataConverter.FromPayload(memo, &since); !errors.Is(err, converter.ErrEncodingIsNotSupported) && (err != nil || since.IsZero()) {
+	if err := pb.DataConverter.FromPayload(memo, &since); !errors.Is(err, converter.ErrEncodingIsNotSupported) && (err != nil || since.IsZero()) {
 		return nil, nil
 	}
 	id, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
-	open, err := asks(ctx, c, id, runID, api.ApprovalsQuery, func(s Summary) []api.Approval { return s.Approvals })
+	open, err := asks(ctx, c, id, runID, api.ApprovalsQuery, func(s history.Summary) []api.Approval { return s.Approvals })
 	list := make([]RunApproval, len(open))
 	for i, approval := range open {
 		if now := time.Now(); approval.OnTimeout == api.ApprovalEscalates && !approval.Escalated && now.After(approval.Until) {
@@ -93,7 +95,7 @@ func ownApprovals(ctx context.Context, c client.Client, r *workflowservice.Descr
 }
 
 // asks asks a run by query, which is quicker than to read its history, or reads that.
-func asks[T any](ctx context.Context, c client.Client, workflowID, runID, query string, from func(Summary) []T) ([]T, error) {
+func asks[T any](ctx context.Context, c client.Client, workflowID, runID, query string, from func(history.Summary) []T) ([]T, error) {
 	openQuestions, cancel := context.WithTimeout(ctx, askRunWithin)
 	defer cancel()
 	var list []T

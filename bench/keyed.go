@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/lanestate"
 )
 
 // keyRules is a serial lane with keys, which stay open for as long as it says when nobody uses them.
@@ -169,8 +169,8 @@ func (y *yard) closeKeys(ctx context.Context) error {
 
 // awaitKeys returns when n keys are open, and their holders say so.
 func (y *yard) awaitKeys(ctx context.Context, n int) error {
-	return y.await(ctx, fmt.Sprint(n, " open keys"), func(states []audit.LaneState) bool {
-		return slices.ContainsFunc(states, func(s audit.LaneState) bool {
+	return y.await(ctx, fmt.Sprint(n, " open keys"), func(states []lanestate.State) bool {
+		return slices.ContainsFunc(states, func(s lanestate.State) bool {
 			return s.Lane.Name == "devices" && s.Keys == n && s.Counts.Keys == n && s.ServedGroups() == s.Lane.Holders
 		})
 	})

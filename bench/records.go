@@ -14,6 +14,8 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/stats"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -83,7 +85,7 @@ func (l *lab) parts(ctx context.Context, e execution) ([][]*historypb.HistoryEve
 
 // derived counts the records of a chain.
 func derived(parts [][]*historypb.HistoryEvent) (records int, err error) {
-	d := audit.NewDeriver("", "")
+	d := history.NewDeriver("", "")
 	for _, part := range parts {
 		for _, event := range part {
 			events, err := d.Add(event)
@@ -141,7 +143,7 @@ func (l *lab) report(ctx context.Context, runs int) (map[string]float64, error) 
 	began := time.Now()
 	out, err := exec.CommandContext(ctx, filepath.Join(l.bin, "starter"), "report", "--address", l.address, "--limit", fmt.Sprint(runs+1), "--output", "json").Output()
 	took := time.Since(began).Seconds()
-	var found audit.Report
+	var found stats.Report
 	if err = errors.Join(err, json.Unmarshal(out, &found)); err == nil && found.Runs.All < runs {
 		err = fmt.Errorf("the report is of %d runs, want %d", found.Runs.All, runs)
 	}

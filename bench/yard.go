@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/worker/host"
 	"go.temporal.io/sdk/client"
@@ -49,7 +49,7 @@ func serveCalls() int {
 type yard struct {
 	client  client.Client
 	address string
-	reader  *audit.LaneReader
+	reader  *lanestate.Reader
 	rules   *lanes.Set
 	// dir has lanes.yaml and the folder of tools.
 	dir     string
@@ -68,7 +68,7 @@ func newYard(ctx context.Context, l *lab, rules string, names ...string) (contex
 		return nil, nil, err
 	}
 	ctx, fail := context.WithCancelCause(ctx)
-	y := &yard{fail: fail, client: l.client, address: l.address, dir: dir, reader: audit.NewLaneReader(l.client, client.DefaultNamespace, yardQueue)}
+	y := &yard{fail: fail, client: l.client, address: l.address, dir: dir, reader: lanestate.NewReader(l.client, client.DefaultNamespace, yardQueue)}
 	err = errors.Join(y.configure(rules), os.Mkdir(filepath.Join(dir, "tools"), 0o700))
 	for _, name := range names {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "tools", name+".yaml"), fmt.Appendf(nil, laneSpec, name), 0o600))
@@ -195,10 +195,10 @@ func (p *process) footprint() (footprint, error) {
 }
 
 // await looks how the lanes stand until they are as they are to be.
-func (y *yard) await(ctx context.Context, what string, well func([]audit.LaneState) bool) error {
+func (y *yard) await(ctx context.Context, what string, well func([]lanestate.State) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	var states []audit.LaneState
+	var states []lanestate.State
 	for {
 		read, err := y.reader.Read(ctx, y.rules.All()...)
 		if err == nil {
@@ -216,8 +216,8 @@ func (y *yard) await(ctx context.Context, what string, well func([]audit.LaneSta
 
 // awaitHeld returns when all slots of the lanes are held that have a limit.
 func (y *yard) awaitHeld(ctx context.Context) error {
-	return y.await(ctx, "holders of all slots", func(states []audit.LaneState) bool {
-		return !slices.ContainsFunc(states, func(s audit.LaneState) bool {
+	return y.await(ctx, "holders of all slots", func(states []lanestate.State) bool {
+		return !slices.ContainsFunc(states, func(s lanestate.State) bool {
 			return s.Lane.Limited() && s.Lane.Name != api.LaneSerial && (!s.Served || s.ServedGroups() < s.Lane.Holders)
 		})
 	})

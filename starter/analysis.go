@@ -15,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/html"
+	"github.com/switchyard/switchyard/audit/stats"
 	"go.temporal.io/sdk/client"
 )
 
@@ -24,7 +26,7 @@ const readAtOnce = 16
 
 func (a *app) reportCommand() *cobra.Command {
 	var runs selection
-	var t audit.Thresholds
+	var t stats.Thresholds
 	var asHTML string
 	var slow time.Duration
 	cmd := &cobra.Command{
@@ -85,9 +87,9 @@ With --html the report is a page with charts, which needs no network: also by ag
 
 // analyse reads runs, several at a time, and adds up those in which a tool was called, where one is named. each is given every run
 // that is added.
-func analyse(ctx context.Context, c client.Client, list []listedRun, tool string, t audit.Thresholds, each func(audit.Summary, audit.Solved)) (all *audit.Analysis, missed missedRuns, err error) {
-	all = audit.NewAnalysis(t)
-	missed, err = readEach(ctx, c, list, t, func(i int, s audit.Summary, one *audit.Analysis) {
+func analyse(ctx context.Context, c client.Client, list []listedRun, tool string, t stats.Thresholds, each func(history.Summary, audit.Solved)) (all *stats.Analysis, missed missedRuns, err error) {
+	all = stats.NewAnalysis(t)
+	missed, err = readEach(ctx, c, list, t, func(i int, s history.Summary, one *stats.Analysis) {
 		if tool == "" || one.Called(tool) {
 			all.Add(one)
 			decision, _ := audit.Evaluate(s, list[i].decision)
@@ -105,7 +107,7 @@ type missedRuns struct {
 
 // readEach reads runs with the sub-agents below them, several at a time, and hands on each with what was found in it, one after the
 // other in any order.
-func readEach(ctx context.Context, c client.Client, list []listedRun, t audit.Thresholds, each func(i int, s audit.Summary, one *audit.Analysis)) (missed missedRuns, err error) {
+func readEach(ctx context.Context, c client.Client, list []listedRun, t stats.Thresholds, each func(i int, s history.Summary, one *stats.Analysis)) (missed missedRuns, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex
@@ -115,7 +117,7 @@ func readEach(ctx context.Context, c client.Client, list []listedRun, t audit.Th
 		readers.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			one := audit.NewAnalysis(t)
+			one := stats.NewAnalysis(t)
 			s, err := one.AddTree(ctx, c, run.ID, run.RunID)
 			mu.Lock()
 			defer mu.Unlock()
@@ -154,11 +156,11 @@ func notIn(list []listedRun, limit int, missed missedRuns) (notes []string) {
 
 // analysedRuns is what report prints as JSON.
 type analysedRuns struct {
-	audit.Report
+	stats.Report
 	Unread unread `json:"unread,omitempty"`
 }
 
-func (a *app) printAnalysis(r audit.Report, notes []string, missing unread) error {
+func (a *app) printAnalysis(r stats.Report, notes []string, missing unread) error {
 	for _, note := range notes {
 		fmt.Fprintln(a.Err, note)
 	}
@@ -176,7 +178,7 @@ func (a *app) printAnalysis(r audit.Report, notes []string, missing unread) erro
 	return missing.err()
 }
 
-func writeAnalysis(w io.Writer, p palette, r audit.Report) {
+func writeAnalysis(w io.Writer, p palette, r stats.Report) {
 	line := func(name, text string) { fmt.Fprintf(w, "%s %s\n", p.bold(fmt.Sprintf("%-8s", name)), text) }
 	runs := fmt.Sprintf("%d: %s solved, %s failed", r.Runs.All, p.good(strconv.Itoa(r.Runs.Solved)), p.bad(strconv.Itoa(r.Runs.Failed)))
 	if r.Runs.Open > 0 {
@@ -209,7 +211,7 @@ func goOn(runs int) string {
 }
 
 // writeTables writes the figures by tool, lane and agent.
-func writeTables(w io.Writer, p palette, r audit.Report) {
+func writeTables(w io.Writer, p palette, r stats.Report) {
 	for _, t := range []*table{groupTable("tool", r.Tools), groupTable("lane", r.Lanes), agentTable("agent", r.Agents), agentTable("plan", r.Plans), agentTable("direct call", r.Direct), wasteTable("tool", r.Tools), wasteTable("lane", r.Lanes), modelTable(r.Models)} {
 		if len(t.rows) > 0 {
 			fmt.Fprintln(w)
@@ -219,7 +221,7 @@ func writeTables(w io.Writer, p palette, r audit.Report) {
 }
 
 // asideCounts tells of calls that were not made one by one.
-func asideCounts(c audit.CallStats) (text string) {
+func asideCounts(c stats.CallStats) (text string) {
 	if c.Batched > 0 {
 		text += fmt.Sprintf("; %d made together with others", c.Batched)
 	}
@@ -232,13 +234,13 @@ func asideCounts(c audit.CallStats) (text string) {
 // errorCounts lists error types, the most frequent first.
 func errorCounts(counts map[api.ErrorType]int) string {
 	var parts []string
-	for _, t := range audit.ErrorTypes(counts) {
+	for _, t := range stats.ErrorTypes(counts) {
 		parts = append(parts, fmt.Sprintf("%d %s", counts[t], t))
 	}
 	return strings.Join(parts, ", ")
 }
 
-func groupTable(name string, list []audit.GroupStats) *table {
+func groupTable(name string, list []stats.GroupStats) *table {
 	t := &table{header: []string{name, "calls", "completed", "failed", "refused", "average", "longest", "wait", "slow", "retries", "result tokens"},
 		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true}}
 	for _, g := range list {

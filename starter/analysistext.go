@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/stats"
 )
 
 // checkThresholds refuses those by which nothing, or everything, would stand out.
-func checkThresholds(cmd *cobra.Command, t audit.Thresholds) error {
+func checkThresholds(cmd *cobra.Command, t stats.Thresholds) error {
 	switch {
 	case t.Slow <= 0:
 		return usageError(cmd, "--slow %s: give a time above zero", t.Slow)
@@ -24,7 +24,7 @@ func checkThresholds(cmd *cobra.Command, t audit.Thresholds) error {
 }
 
 // judgedCounts says on how many runs somebody else than their ends gave the verdict.
-func evaluatedCounts(r audit.RunCounts) (text string) {
+func evaluatedCounts(r stats.RunCounts) (text string) {
 	if r.ByPeople > 0 {
 		text += fmt.Sprintf("; %d judged by people", r.ByPeople)
 	}
@@ -38,15 +38,15 @@ func evaluatedCounts(r audit.RunCounts) (text string) {
 const maxNamed = 10
 
 // slowTools names the tools of which calls were slow; empty where there are none.
-func slowTools(r audit.Report) string {
-	return namedTools(r.SlowTools, r.Tools, func(s audit.CallStats) string {
+func slowTools(r stats.Report) string {
+	return namedTools(r.SlowTools, r.Tools, func(s stats.CallStats) string {
 		return fmt.Sprintf("%d of %d over %s", s.Slow, s.Calls, brief(r.Thresholds.Slow.Std()))
 	})
 }
 
 // namedTools names tools, each with what stands out of its calls.
-func namedTools(names []string, tools []audit.GroupStats, what func(audit.CallStats) string) string {
-	stats := map[string]audit.CallStats{}
+func namedTools(names []string, tools []stats.GroupStats, what func(stats.CallStats) string) string {
+	stats := map[string]stats.CallStats{}
 	for _, g := range tools {
 		stats[g.Name] = g.CallStats
 	}
@@ -61,7 +61,7 @@ func namedTools(names []string, tools []audit.GroupStats, what func(audit.CallSt
 }
 
 // wasteText tells how the tokens of calls compare with what was estimated; empty where no call could be judged.
-func wasteText(r audit.Report) string {
+func wasteText(r stats.Report) string {
 	c, t := r.Calls, r.Thresholds
 	if c.Estimated == 0 {
 		return ""
@@ -75,7 +75,7 @@ func wasteText(r audit.Report) string {
 }
 
 // wasteTable compares the tokens of the calls that could be judged with their estimates.
-func wasteTable(name string, list []audit.GroupStats) *table {
+func wasteTable(name string, list []stats.GroupStats) *table {
 	t := &table{header: []string{name, "judged", "estimated", "actual", "accuracy", "wasteful", "wasted tokens", "inaccurate"},
 		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}}
 	for _, g := range list {
@@ -88,7 +88,7 @@ func wasteTable(name string, list []audit.GroupStats) *table {
 }
 
 // agentTable tells of agents, plans or directly called tools, each with its own runs and with all of its calls.
-func agentTable(name string, list []audit.AgentStats) *table {
+func agentTable(name string, list []stats.AgentStats) *table {
 	t := &table{header: []string{name, "runs", "solved", "failed", "tokens", "TPST", "cost", "calls", "completed", "failed", "refused", "average"},
 		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: true, 11: true}}
 	for _, g := range list {
@@ -100,7 +100,7 @@ func agentTable(name string, list []audit.AgentStats) *table {
 }
 
 // perSolved are the tokens for each run that was solved; - where none was.
-func perSolved(g audit.AgentStats) string {
+func perSolved(g stats.AgentStats) string {
 	if g.Runs.Solved == 0 {
 		return unknown
 	}
@@ -108,7 +108,7 @@ func perSolved(g audit.AgentStats) string {
 }
 
 // modelTable compares our own count of the tokens of whole model requests with the providers'.
-func modelTable(list []audit.ModelStats) *table {
+func modelTable(list []stats.ModelStats) *table {
 	t := &table{header: []string{"agent", "model", "model steps", "estimated", "actual", "accuracy"}, right: map[int]bool{2: true, 3: true, 4: true, 5: true}}
 	for _, m := range list {
 		t.add(plainText(m.Agent), plainText(m.Model), strconv.Itoa(m.Steps), strconv.Itoa(m.EstimatedTokens), strconv.Itoa(m.ActualTokens), fmt.Sprintf("%.2f", m.Accuracy))
@@ -120,7 +120,7 @@ func modelTable(list []audit.ModelStats) *table {
 type told struct{ name, text string }
 
 // standingOut are the lines of a report that only some reports have.
-func statusOut(r audit.Report) (lines []told) {
+func statusOut(r stats.Report) (lines []told) {
 	broken := ""
 	if r.Violations > 0 {
 		broken = api.Plural(r.Violations, "call") + " broke a policy, an execution plan, a budget or a hook's rule"

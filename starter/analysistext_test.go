@@ -5,15 +5,15 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/stats"
 )
 
 // Tokens per solved run of an agent of which no run was solved are not told as 0, which would be the best there is.
 func TestNoneSolved(t *testing.T) {
 	t.Parallel()
-	r := audit.Report{Runs: audit.RunCounts{All: 3, Solved: 1, Failed: 1, Open: 1}, Usage: api.Usage{Turns: 1, InputTokens: 50}, TokensPerSolvedRun: 50, Agents: []audit.AgentStats{
-		{Name: "lost", Runs: audit.RunCounts{All: 1, Failed: 1}, Usage: api.Usage{InputTokens: 30}},
-		{Name: "free", Runs: audit.RunCounts{All: 1, Solved: 1}},
+	r := stats.Report{Runs: stats.RunCounts{All: 3, Solved: 1, Failed: 1, Open: 1}, Usage: api.Usage{Turns: 1, InputTokens: 50}, TokensPerSolvedRun: 50, Agents: []stats.AgentStats{
+		{Name: "lost", Runs: stats.RunCounts{All: 1, Failed: 1}, Usage: api.Usage{InputTokens: 30}},
+		{Name: "free", Runs: stats.RunCounts{All: 1, Solved: 1}},
 	}}
 	w := &strings.Builder{}
 	writeAnalysis(w, palette{}, r)

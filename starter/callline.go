@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 )
 
 // longWait is the wait for a worker from which on it is worth a mention.
@@ -134,7 +135,7 @@ func (t *tracker) runningParts(r audit.Running, now time.Time) []string {
 	case audit.StateBackingOff:
 		parts = append(parts, t.palette.warn("next attempt in "+brief(r.NextAttempt.Sub(now))))
 	case audit.StateOpenQuestions:
-		parts = append(parts, t.palette.warn(audit.StatusText(audit.RunRunning, []audit.Awaited{audit.AwaitsAnswer})))
+		parts = append(parts, t.palette.warn(audit.StatusText(history.RunRunning, []audit.Awaited{audit.AwaitsAnswer})))
 	case audit.StateCancelling, audit.StatePaused:
 		parts = append(parts, t.palette.warn(string(r.State)))
 	}

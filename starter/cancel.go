@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -46,8 +47,8 @@ func (a *app) cancelRun(ctx context.Context, c client.Client, run *runReference,
 	if err != nil {
 		return a.lookupError(run.workflowID, run.runID, err)
 	}
-	if summary.Status == audit.RunCancelled {
-		return a.tellStatus(run.workflowID, string(audit.RunCancelled), "is cancelled already")
+	if summary.Status == history.RunCancelled {
+		return a.tellStatus(run.workflowID, string(history.RunCancelled), "is cancelled already")
 	}
 	if !summary.Closed.IsZero() {
 		return failure(exitFailed, "the run %q has ended already: %s", run.workflowID, summary.Status)
@@ -91,9 +92,9 @@ func (a *app) tellEnd(ctx context.Context, c client.Client, run *runReference, e
 		return a.tellCancelled(run.workflowID, err)
 	case unreadableEnd(err):
 		summary, described := audit.Outline(ctx, c, run.workflowID, run.runID)
-		if described == nil && summary.Status == audit.RunCancelled {
+		if described == nil && summary.Status == history.RunCancelled {
 			fmt.Fprintln(a.Err, "what was undone cannot be read here: "+unreadReason(err))
-			return a.tellStatus(run.workflowID, string(audit.RunCancelled), "is cancelled")
+			return a.tellStatus(run.workflowID, string(history.RunCancelled), "is cancelled")
 		}
 	case err != nil && unreachable(err):
 		return a.lookupError(run.workflowID, run.runID, err)
@@ -103,7 +104,7 @@ func (a *app) tellEnd(ctx context.Context, c client.Client, run *runReference, e
 
 // tellCancelled says that a run is cancelled, and to people what became of what it had done, which err has.
 func (a *app) tellCancelled(id string, err error) error {
-	if err := a.tellStatus(id, string(audit.RunCancelled), "is cancelled"); err != nil || a.format.json() {
+	if err := a.tellStatus(id, string(history.RunCancelled), "is cancelled"); err != nil || a.format.json() {
 		return err
 	}
 	var usage api.Usage

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -169,8 +170,8 @@ func (a *app) flagCompleters() map[string]completer {
 // argumentCompleters are what arguments may be, by their names in the usage.
 func (a *app) argumentCompleters() map[string]completer {
 	return map[string]completer{
-		"RUN": a.anyRun(), "cancel RUN": a.anyRun(audit.RunRunning, audit.RunPaused), "pause RUN": a.anyRun(audit.RunRunning),
-		"send RUN": a.anyRun(audit.RunRunning, audit.RunPaused), "resume RUN": a.anyRun(audit.RunPaused),
+		"RUN": a.anyRun(), "cancel RUN": a.anyRun(history.RunRunning, history.RunPaused), "pause RUN": a.anyRun(history.RunRunning),
+		"send RUN": a.anyRun(history.RunRunning, history.RunPaused), "resume RUN": a.anyRun(history.RunPaused),
 		"approve RUN": a.awaitingRuns, "deny RUN": a.awaitingRuns, "answer RUN": a.questionRuns,
 		"approve CALL": a.openCalls, "deny CALL": a.openCalls, "answer QUESTION": a.openQuestions,
 		"evaluate solved|failed": words(audit.SolvedYes, audit.SolvedNo),

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/client"
 )
@@ -50,7 +51,7 @@ func (a *app) newestRuns(cmd *cobra.Command, all bool, offer func(listedRun) []c
 }
 
 // anyRun offers the ids of the newest runs, of those alone that have one of the statuses if there are some.
-func (a *app) anyRun(statuses ...audit.RunStatus) completer {
+func (a *app) anyRun(statuses ...history.RunStatus) completer {
 	return func(cmd *cobra.Command, _ []string) []cobra.Completion {
 		return a.newestRuns(cmd, false, func(r listedRun) []cobra.Completion {
 			if len(statuses) > 0 && !slices.Contains(statuses, r.Status) {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -92,16 +93,16 @@ func (a *app) pauseRun(ctx context.Context, c client.Client, run *runReference, 
 		return err
 	}
 	if before := statusText(summary, onServer); before != nil {
-		return a.tellStatus(run.workflowID, string(audit.RunPaused), "is paused already, "+before.Note())
+		return a.tellStatus(run.workflowID, string(history.RunPaused), "is paused already, "+before.Note())
 	}
 	if err := a.pauseTree(ctx, c, run, p, onServer); err != nil {
 		return err
 	}
-	return a.tellStatus(run.workflowID, string(audit.RunPaused), "is "+p.Note())
+	return a.tellStatus(run.workflowID, string(history.RunPaused), "is "+p.Note())
 }
 
 // standing is the pause that a run is in already; nil for none. The server can hold a run that pauses itself, too.
-func statusText(s audit.Summary, onServer bool) *api.Pause {
+func statusText(s history.Summary, onServer bool) *api.Pause {
 	if onServer {
 		return s.PausedOnServer
 	}
@@ -112,16 +113,16 @@ func statusText(s audit.Summary, onServer bool) *api.Pause {
 }
 
 // stands returns a run's summary, or where its history cannot be read what the server says of it: enough to stop it.
-func stands(ctx context.Context, c client.Client, workflowID, runID string) (audit.Summary, error) {
+func stands(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary, error) {
 	summary, err := audit.Describe(ctx, c, workflowID, runID)
-	if errors.Is(err, audit.ErrUnreadable) {
+	if errors.Is(err, history.ErrUnreadable) {
 		return audit.Outline(ctx, c, workflowID, runID)
 	}
 	return summary, err
 }
 
 // open returns the summary, as describe reads it, of a run that has not ended. From then on the reference is to its last execution.
-func (a *app) open(ctx context.Context, c client.Client, run *runReference, describe func(context.Context, client.Client, string, string) (audit.Summary, error)) (audit.Summary, error) {
+func (a *app) open(ctx context.Context, c client.Client, run *runReference, describe func(context.Context, client.Client, string, string) (history.Summary, error)) (history.Summary, error) {
 	summary, err := describe(ctx, c, run.workflowID, run.runID)
 	switch {
 	case err != nil:
@@ -184,9 +185,9 @@ func (a *app) resumeRun(ctx context.Context, c client.Client, run *runReference,
 	case err != nil:
 		return err
 	case !resumed:
-		return a.tellStatus(run.workflowID, string(audit.RunRunning), "is not paused")
+		return a.tellStatus(run.workflowID, string(history.RunRunning), "is not paused")
 	}
-	return a.tellStatus(run.workflowID, string(audit.RunRunning), "goes on")
+	return a.tellStatus(run.workflowID, string(history.RunRunning), "goes on")
 }
 
 // resumeTree ends the pauses of a run and of the sub-agents' runs below it: those on the server, and where own is set those of

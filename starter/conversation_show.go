@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/stats"
 	"go.temporal.io/sdk/client"
 )
 
@@ -21,19 +23,19 @@ type summedConversation struct {
 	Gone int `json:"gone,omitempty"`
 	// List are its runs, in the order in which they began. Those of sub-agents are part of them.
 	List []summedRun `json:"list"`
-	audit.Report
+	stats.Report
 	// Unread are the runs that cannot be read here: nothing of them is in what stands above.
 	Unread unread `json:"unread,omitempty"`
 }
 
 // summedRun is one run of a conversation.
 type summedRun struct {
-	WorkflowID string          `json:"workflow_id"`
-	RunID      string          `json:"run_id"`
-	Kind       audit.RunKind   `json:"kind"`
-	Name       string          `json:"name,omitempty"`
-	Caller     string          `json:"caller,omitempty"`
-	Status     audit.RunStatus `json:"status"`
+	WorkflowID string            `json:"workflow_id"`
+	RunID      string            `json:"run_id"`
+	Kind       history.RunKind   `json:"kind"`
+	Name       string            `json:"name,omitempty"`
+	Caller     string            `json:"caller,omitempty"`
+	Status     history.RunStatus `json:"status"`
 	// WaitsFor is what a run that goes on wants of people.
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
 	Outcome  api.Outcome     `json:"outcome,omitempty"`
@@ -90,9 +92,9 @@ A run that was started without --conversation is a conversation of its own, with
 
 // sumUp reads the runs of a conversation.
 func sumUp(ctx context.Context, c client.Client, id string, list []listedRun) (told summedConversation, err error) {
-	sum, runs := audit.NewAnalysis(audit.Thresholds{}), make([]*summedRun, len(list))
+	sum, runs := stats.NewAnalysis(stats.Thresholds{}), make([]*summedRun, len(list))
 	told.Conversation = id
-	missed, err := readEach(ctx, c, list, audit.Thresholds{}, func(i int, s audit.Summary, one *audit.Analysis) {
+	missed, err := readEach(ctx, c, list, stats.Thresholds{}, func(i int, s history.Summary, one *stats.Analysis) {
 		run := summed(list[i], s, one.Report().Calls)
 		runs[i] = &run
 		sum.Add(one)
@@ -107,7 +109,7 @@ func sumUp(ctx context.Context, c client.Client, id string, list []listedRun) (t
 }
 
 // summed is one run with the counts of its calls.
-func summed(listed listedRun, s audit.Summary, calls audit.CallStats) summedRun {
+func summed(listed listedRun, s history.Summary, calls stats.CallStats) summedRun {
 	r := summedRun{WorkflowID: listed.ID, RunID: listed.RunID, Kind: listed.Kind, Name: s.Name, Caller: listed.Caller, Status: listed.Status, WaitsFor: listed.WaitsFor, Started: listed.Started,
 		Duration: listed.Duration, Calls: calls.Calls, SuccessRate: calls.SuccessRate, Usage: s.Usage}
 	r.Evaluation, r.EvaluatedBy = audit.Evaluate(s, listed.decision)

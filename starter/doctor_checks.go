@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/lanestate"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -117,7 +117,7 @@ func (d *doctor) latency(ctx context.Context) ([]finding, error) {
 }
 
 func (d *doctor) workers(ctx context.Context) ([]finding, error) {
-	workers, err := audit.Pollers(ctx, d.client, d.namespace, d.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	workers, err := lanestate.Pollers(ctx, d.client, d.namespace, d.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return nil, err
 	}

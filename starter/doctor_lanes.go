@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/lanestate"
 )
 
 const (
@@ -26,8 +27,8 @@ func (d *doctor) laneStates(ctx context.Context) ([]finding, error) {
 			read = append(read, lane)
 		}
 	}
-	states, err := audit.NewLaneReader(d.client, d.namespace, d.queue).Read(ctx, read...)
-	if errors.Is(err, audit.ErrUnreadable) {
+	states, err := lanestate.NewReader(d.client, d.namespace, d.queue).Read(ctx, read...)
+	if errors.Is(err, history.ErrUnreadable) {
 		return []finding{{markBad, "who serves the lanes cannot be read: " + unreadReason(err), "give starter the --payload-keys and the --payload-store of the workers"}}, nil
 	}
 	if err != nil {
@@ -49,7 +50,7 @@ func (d *doctor) laneStates(ctx context.Context) ([]finding, error) {
 }
 
 // lane says who serves a lane, of one with a limit who holds its slots.
-func (d *doctor) lane(s audit.LaneState) finding {
+func (d *doctor) lane(s lanestate.State) finding {
 	what, command := "the lane "+s.Lane.Name, d.catalog.workerCommand(d.app.connection.reach(), d.queue, s.Lane.Name)
 	hosted, groups := s.ServedGroups(), len(s.Holders)
 	if !s.Lane.Limited() || hosted == 0 && len(s.Workers) == 0 {
@@ -84,7 +85,7 @@ func slotsOf(lane api.Lane) string {
 }
 
 // holdersOf returns the workers that hold groups of a lane, each once, sorted.
-func holdersOf(s audit.LaneState) []string {
+func holdersOf(s lanestate.State) []string {
 	var workers []string
 	for _, h := range s.Holders {
 		if h.Served {

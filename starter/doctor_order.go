@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/lanestate"
 	commandpb "go.temporal.io/api/command/v1"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -99,7 +99,7 @@ func (p *orderProbe) queue() *taskqueuepb.TaskQueue {
 
 // fill has the groups wait, the first one before the others.
 func (p *orderProbe) fill(ctx context.Context) (err error) {
-	if p.partitions, err = audit.Partitions(ctx, p.client, p.namespace, p.id); err != nil {
+	if p.partitions, err = lanestate.Partitions(ctx, p.client, p.namespace, p.id); err != nil {
 		return err
 	}
 	service := p.client.WorkflowService()
@@ -150,7 +150,7 @@ func (p *orderProbe) await(ctx context.Context) error {
 	for {
 		var n int64
 		for _, partition := range p.partitions {
-			waits, err := audit.PartitionBacklog(ctx, p.client, p.namespace, partition)
+			waits, err := lanestate.PartitionBacklog(ctx, p.client, p.namespace, partition)
 			if err != nil {
 				return err
 			}

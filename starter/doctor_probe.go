@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/lanestate"
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
@@ -20,7 +21,7 @@ const (
 
 // probe makes a few direct calls and tells what one takes: the run as a whole, and the call's own wait for a worker.
 func (d *doctor) probe(ctx context.Context) ([]finding, error) {
-	workers, err := audit.Pollers(ctx, d.client, d.namespace, d.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	workers, err := lanestate.Pollers(ctx, d.client, d.namespace, d.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return nil, err
 	}

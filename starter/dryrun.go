@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/client"
 )
@@ -107,7 +108,7 @@ func (a *app) readDryPlan(ctx context.Context, c client.Client, run string) (dry
 	switch {
 	case !summary.DryRun:
 		return dryPlan{}, failure(exitUsage, "%s was no dry run; make one: %s", run, a.connection.reach().command("run AGENT.yaml … --dry-run"))
-	case summary.Status == audit.RunRunning:
+	case summary.Status == history.RunRunning:
 		return dryPlan{}, failure(exitUsage, "the dry run %s goes on; wait for its end: %s", run, a.connection.reach().command("watch", run))
 	}
 	calls, err := audit.Withheld(ctx, c, run, summary.Run)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -91,7 +92,7 @@ func (a *app) evaluated(ctx context.Context, c client.Client, list []listedRun) 
 	for i, run := range list {
 		ids[i] = run.RunID
 	}
-	decisions, err := audit.Verdicts(ctx, c, a.connection.resolvedNamespace, ids)
+	decisions, err := audit.Evaluations(ctx, c, a.connection.resolvedNamespace, ids)
 	if err != nil {
 		return err
 	}
@@ -117,6 +118,6 @@ func (a *app) evaluate(ctx context.Context, c client.Client, s *shownRun) error 
 }
 
 // verdictText tells of the verdict on a run in a line.
-func evaluationText(s audit.Summary, person *api.RunEvaluation) string {
+func evaluationText(s history.Summary, person *api.RunEvaluation) string {
 	return oneLine(audit.EvaluationText(audit.Evaluation(s, person)))
 }

@@ -129,7 +129,7 @@ func (a *app) recordsOf(ctx context.Context, c client.Client, list []listedRun, 
 const sealed = ".jsonl"
 
 // exporters are the kinds of file that records are written to, by what the file's name ends in.
-var exporters = map[string]func(io.Writer) audit.Exporter{sealed: audit.NewJSONExport, ".csv": audit.NewCSVExport, ".parquet": export.NewExport}
+var exporters = map[string]func(io.Writer) export.Exporter{sealed: export.NewJSON, ".csv": export.NewCSV, ".parquet": export.NewParquet}
 
 // fileKind is what a file's name ends in, as exporters have it.
 func fileKind(path string) string { return strings.ToLower(filepath.Ext(path)) }
@@ -159,7 +159,7 @@ func (a *app) exportRecords(path string, records iter.Seq2[api.Record, error], m
 	return cmp.Or(a.println(text), missing.err())
 }
 
-func exportTo(x audit.Exporter, records iter.Seq2[api.Record, error]) (n int, seal string, err error) {
+func exportTo(x export.Exporter, records iter.Seq2[api.Record, error]) (n int, seal string, err error) {
 	for r, err := range records {
 		if err != nil {
 			return n, "", err
@@ -244,9 +244,9 @@ func (a *app) verifyExport(path, seal string) error {
 		defer file.Close()
 		source = file
 	}
-	records, found, err := audit.Verify(source)
+	records, found, err := export.Verify(source)
 	switch {
-	case errors.Is(err, audit.ErrChain):
+	case errors.Is(err, export.ErrChain):
 		return failure(exitFailed, "%s: %w%s", path, err, intact(records))
 	case err != nil:
 		return failure(exitUsage, "--verify %s: %w", path, pathError(path, err))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 )
@@ -300,7 +301,7 @@ func (a *app) lookupError(id, runID string, err error) error {
 	} else if gone {
 		return failure(exitFailed, "there is no run %q (or the server no longer keeps it)\nList the runs: %s", id, r.command("list"))
 	}
-	if errors.Is(err, audit.ErrNotARun) {
+	if errors.Is(err, history.ErrNotARun) {
 		return failure(exitFailed, "the workflow %q is not a run of Switchyard\nList the runs: %s", id, r.command("list"))
 	}
 	if unreachable(err) {

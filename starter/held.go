@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -86,14 +86,14 @@ func (a *app) listHosted(cmd *cobra.Command, flags *catalogFlags, queue string) 
 
 // workersOf returns the identities of the workers that lately served runs or one of the lanes, sorted.
 func workersOf(ctx context.Context, c client.Client, way reach, namespace, queue string, lanes []string) ([]string, error) {
-	workers, err := audit.Pollers(ctx, c, namespace, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	workers, err := lanestate.Pollers(ctx, c, namespace, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return nil, err
 	}
 	decide := len(workers)
 	for _, lane := range lanes {
 		for _, name := range []string{api.Queue(queue, lane), api.SlotsQueue(queue, lane)} {
-			more, err := audit.Pollers(ctx, c, namespace, name, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
+			more, err := lanestate.Pollers(ctx, c, namespace, name, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
 			if err != nil {
 				return nil, err
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/lanestate"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -74,12 +75,12 @@ func (l *laneWatch) note(r audit.Running, served bool) string {
 
 // served reports whether a worker polled the queue lately, or would hold slots of its lane: all of them may be taken for long.
 func (l *laneWatch) served(ctx context.Context, queue string, kind enumspb.TaskQueueType) (bool, error) {
-	workers, err := audit.Pollers(ctx, l.client, l.namespace, queue, kind)
+	workers, err := lanestate.Pollers(ctx, l.client, l.namespace, queue, kind)
 	name := api.LaneOf(l.queue, queue)
 	if err != nil || len(workers) > 0 || kind != enumspb.TASK_QUEUE_TYPE_ACTIVITY || strings.HasPrefix(name, bypassing) {
 		return len(workers) > 0, err
 	}
-	workers, err = audit.Pollers(ctx, l.client, l.namespace, api.SlotsQueue(l.queue, laneOf(name)), kind)
+	workers, err = lanestate.Pollers(ctx, l.client, l.namespace, api.SlotsQueue(l.queue, laneOf(name)), kind)
 	return len(workers) > 0, err
 }
 

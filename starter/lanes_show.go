@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -63,7 +63,7 @@ asked every 5s then.`,
 			}
 			v.configured, v.only = set.Plain(args...), args
 			return a.connected(cmd, func(ctx context.Context, c client.Client) error {
-				v.client, v.reader = c, audit.NewLaneReader(c, v.namespace(), v.queue)
+				v.client, v.reader = c, lanestate.NewReader(c, v.namespace(), v.queue)
 				if watch {
 					return v.watch(ctx, interval)
 				}
@@ -96,7 +96,7 @@ type lanesView struct {
 	flags   catalogFlags
 	queue   string
 	verbose bool
-	reader  *audit.LaneReader
+	reader  *lanestate.Reader
 	// configured are the lanes that there are, and only, where it is not empty, the names of those to show.
 	configured *lanes.Set
 	only       []string
@@ -152,7 +152,7 @@ func (v *lanesView) read(ctx context.Context) (lanesReport, error) {
 }
 
 // add adds what was read of lanes to a report, with what the workers told.
-func (v *lanesView) add(report *lanesReport, states []audit.LaneState) {
+func (v *lanesView) add(report *lanesReport, states []lanestate.State) {
 	for _, s := range v.inline(states) {
 		report.Lanes = append(report.Lanes, v.line(s))
 		report.Notes = append(report.Notes, v.notes(s)...)
@@ -184,17 +184,17 @@ func (v *lanesView) counted(lane string) (api.LaneCounts, bool) {
 }
 
 // inline adds the lane inline where it is asked for or workers had calls on it.
-func (v *lanesView) inline(states []audit.LaneState) []audit.LaneState {
+func (v *lanesView) inline(states []lanestate.State) []lanestate.State {
 	_, used := v.counted(api.LaneInline)
 	named := slices.Contains(v.only, api.LaneInline)
 	if !named && (!used || len(v.only) > 0) {
 		return states
 	}
-	i := slices.IndexFunc(states, func(s audit.LaneState) bool { return s.Lane.Name > api.LaneInline })
+	i := slices.IndexFunc(states, func(s lanestate.State) bool { return s.Lane.Name > api.LaneInline })
 	if i < 0 {
 		i = len(states)
 	}
-	return slices.Insert(states, i, audit.LaneState{Lane: api.Lane{Name: api.LaneInline}})
+	return slices.Insert(states, i, lanestate.State{Lane: api.Lane{Name: api.LaneInline}})
 }
 
 // workerCounts is what the workers told of lanes without a limit.
@@ -211,7 +211,7 @@ type countsAnswer struct {
 
 // refreshCounts asks the workers if it is time to. Only the first time it waits for their answer: one of them may have been
 // stopped, and does not give any.
-func (v *lanesView) refreshCounts(ctx context.Context, states []audit.LaneState, now time.Time) error {
+func (v *lanesView) refreshCounts(ctx context.Context, states []lanestate.State, now time.Time) error {
 	if v.openQuestions == nil && now.Sub(v.askedAt) >= askPace {
 		openQuestions := make(chan countsAnswer, 1)
 		v.openQuestions, v.askedAt = openQuestions, now
@@ -235,7 +235,7 @@ func (v *lanesView) refreshCounts(ctx context.Context, states []audit.LaneState,
 }
 
 // askCounts asks the workers that serve lanes without a limit what happened on them.
-func (v *lanesView) askCounts(ctx context.Context, states []audit.LaneState) (counts workerCounts, err error) {
+func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (counts workerCounts, err error) {
 	var workers []string
 	for _, s := range states {
 		if !s.Lane.Limited() {
@@ -245,7 +245,7 @@ func (v *lanesView) askCounts(ctx context.Context, states []audit.LaneState) (co
 	if len(workers) == 0 && !slices.Contains(v.only, api.LaneInline) {
 		return counts, nil
 	}
-	decide, err := audit.Pollers(ctx, v.client, v.namespace(), v.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	decide, err := lanestate.Pollers(ctx, v.client, v.namespace(), v.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return counts, err
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/lanestate"
 )
 
 // laneLine is how one lane stands. What is not known of it is nil.
@@ -26,7 +26,7 @@ type laneLine struct {
 	// holds.
 	Groups  int                `json:"groups,omitempty"`
 	Hosted  int                `json:"served_groups,omitempty"`
-	Holders []audit.LaneHolder `json:"holders,omitempty"`
+	Holders []lanestate.Holder `json:"holders,omitempty"`
 	// Workers serve the lane, or would hold its slots.
 	Workers []string `json:"workers"`
 	// Waiting is all that waits, WaitingAtServer the part that no holder has.
@@ -42,7 +42,7 @@ type laneLine struct {
 	ExecutionAverage *api.Duration `json:"execution_average,omitempty"`
 }
 
-func (v *lanesView) line(s audit.LaneState) laneLine {
+func (v *lanesView) line(s lanestate.State) laneLine {
 	l := laneLine{Lane: s.Lane.Name, Limit: s.Lane.Limit, Key: s.Lane.Key, Rate: s.Lane.Rate, Strategy: s.Lane.Strategy, Keys: s.Keys, KeysAsked: s.KeysAsked,
 		Groups: len(s.Holders), Hosted: s.ServedGroups(), Holders: s.Holders, Workers: append([]string{}, s.Workers...),
 		Waiting: s.Queued + int64(s.Counts.Waiting), WaitingAtServer: s.Queued}
@@ -72,7 +72,7 @@ func average(micros, n int64) *api.Duration {
 }
 
 // notes are what is to be known of a lane beside its line.
-func (v *lanesView) notes(s audit.LaneState) []string {
+func (v *lanesView) notes(s lanestate.State) []string {
 	var notes []string
 	name := s.Lane.Name
 	if len(s.Workers) == 0 && s.ServedGroups() == 0 && name != api.LaneInline {

@@ -10,33 +10,33 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/lanestate"
 	"go.temporal.io/api/serviceerror"
 )
 
 // someLanes are lanes of every kind, as the server and workers tell of them.
-func someLanes() (*lanesView, []audit.LaneState) {
+func someLanes() (*lanesView, []lanestate.State) {
 	v := &lanesView{app: &app{format: formatFlags{output: outputText, color: colorNever}}, queue: api.DefaultTaskQueue, counts: &workerCounts{
 		lanes: map[string]api.LaneCounts{
 			"general": {Running: 3, Acquired: 40, Ended: 37, WaitMicros: 37_000, ExecutionMicros: 370_000},
 			"inline":  {Acquired: 8, Ended: 8, ExecutionMicros: 800},
 		}, notes: []string{"3@host: it did not answer"}}}
-	hosted := func(group int, worker string, counts api.LaneCounts) audit.LaneHolder {
-		return audit.LaneHolder{Group: group, Served: true, Worker: worker, SlotsState: api.SlotsState{Fence: 1, Slots: 2, LaneCounts: counts}}
+	hosted := func(group int, worker string, counts api.LaneCounts) lanestate.Holder {
+		return lanestate.Holder{Group: group, Served: true, Worker: worker, SlotsState: api.SlotsState{Fence: 1, Slots: 2, LaneCounts: counts}}
 	}
-	return v, []audit.LaneState{
+	return v, []lanestate.State{
 		{Lane: api.Lane{Name: "android", Limit: 1, Holders: 4, Key: "{{args.device}}"}, Served: true, Keys: 312, KeysAsked: 200, Queued: 5,
-			Workers: []string{"1@host"}, Holders: []audit.LaneHolder{hosted(0, "1@host", api.LaneCounts{}), hosted(1, "1@host", api.LaneCounts{}), {Group: 2}, hosted(3, "2@host", api.LaneCounts{})},
+			Workers: []string{"1@host"}, Holders: []lanestate.Holder{hosted(0, "1@host", api.LaneCounts{}), hosted(1, "1@host", api.LaneCounts{}), {Group: 2}, hosted(3, "2@host", api.LaneCounts{})},
 			Counts: api.LaneCounts{Running: 12, Keys: 300, Acquired: 1000}},
 		{Lane: api.Lane{Name: "general"}, Workers: []string{"1@host", "2@host"}, Queued: 2},
 		{Lane: api.Lane{Name: "gpu"}},
-		{Lane: api.Lane{Name: "printer", Limit: 1, Holders: 1}, Served: true, Workers: []string{"2@host"}, Holders: []audit.LaneHolder{hosted(0, "2@host", api.LaneCounts{})},
+		{Lane: api.Lane{Name: "printer", Limit: 1, Holders: 1}, Served: true, Workers: []string{"2@host"}, Holders: []lanestate.Holder{hosted(0, "2@host", api.LaneCounts{})},
 			Queued: 1, Counts: api.LaneCounts{Running: 1, Waiting: 20, Acquired: 7, Rejected: 4, TimedOut: 2, Ended: 6, WaitMicros: 9_000_000, ExecutionMicros: 12_000_000}},
 		{Lane: api.Lane{Name: "serial", Limit: 1, Holders: 1}},
 	}
 }
 
-func (v *lanesView) reportOf(states []audit.LaneState) lanesReport {
+func (v *lanesView) reportOf(states []lanestate.State) lanesReport {
 	r := lanesReport{TaskQueue: v.queue, Lanes: []laneLine{}}
 	v.add(&r, states)
 	return r

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/payloads"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
@@ -24,16 +25,16 @@ const maxPage = 1000
 
 // listedRun is one run of a list.
 type listedRun struct {
-	ID           string        `json:"workflow_id"`
-	RunID        string        `json:"run_id"`
-	Kind         audit.RunKind `json:"kind"`
-	Agent        string        `json:"agent,omitempty"`
-	Conversation string        `json:"conversation,omitempty"`
-	Caller       string        `json:"caller,omitempty"`
+	ID           string          `json:"workflow_id"`
+	RunID        string          `json:"run_id"`
+	Kind         history.RunKind `json:"kind"`
+	Agent        string          `json:"agent,omitempty"`
+	Conversation string          `json:"conversation,omitempty"`
+	Caller       string          `json:"caller,omitempty"`
 	// Parent is the run that a sub-agent's run works for.
-	Parent  string          `json:"parent,omitempty"`
-	Status  audit.RunStatus `json:"status"`
-	Started time.Time       `json:"started"`
+	Parent  string            `json:"parent,omitempty"`
+	Status  history.RunStatus `json:"status"`
+	Started time.Time         `json:"started"`
 	// Paused says who has the run pause; it is not known of one that the server holds.
 	Paused *api.Pause `json:"paused,omitempty"`
 	// Awaits is since when calls of the run, or of the sub-agents' runs below it, wait for approval.
@@ -103,20 +104,20 @@ commands take as --run-id; without that they mean the latest.`,
 }
 
 // kindDirect is a direct call's kind, as the search attribute SwitchyardKind has it.
-const kindDirect = audit.RunKind(api.CallerDirect)
+const kindDirect = history.RunKind(api.CallerDirect)
 
 // kindWord is the kind of a run in starter's words.
-func kindWord(k audit.RunKind) audit.RunKind {
-	if k == audit.RunCall {
+func kindWord(k history.RunKind) history.RunKind {
+	if k == history.RunCall {
 		return kindDirect
 	}
 	return k
 }
 
 // runTypes maps workflow types to kinds of run.
-var runTypes = map[string]audit.RunKind{
-	api.AgentWorkflow: audit.RunAgent,
-	api.PlanWorkflow:  audit.RunPlan,
+var runTypes = map[string]history.RunKind{
+	api.AgentWorkflow: history.RunAgent,
+	api.PlanWorkflow:  history.RunPlan,
 	api.CallWorkflow:  kindDirect,
 }
 
@@ -167,8 +168,8 @@ func (r *listedRun) takeMemo(e *workflowpb.WorkflowExecutionInfo) {
 			r.Unread = fmt.Sprintf("whether it is paused or waits for approval is encrypted with the key %q; name a file that has it with --payload-keys", key)
 		}
 	}
-	if paused := value[api.Pause](fields[api.PausedMemo]); r.Status == audit.RunRunning && paused.By != "" {
-		r.Status, r.Paused = audit.RunPaused, &paused
+	if paused := value[api.Pause](fields[api.PausedMemo]); r.Status == history.RunRunning && paused.By != "" {
+		r.Status, r.Paused = history.RunPaused, &paused
 	}
 	r.Awaits = value[time.Time](fields[api.ApprovalsMemo])
 }
@@ -232,14 +233,14 @@ func (a *app) printRuns(runs []listedRun, executions bool, now time.Time) error 
 
 // standing is the run's status in words.
 func (r listedRun) statusText(p palette) string {
-	if r.Status == audit.RunRunning && len(r.WaitsFor) == 0 && r.Unread != "" {
+	if r.Status == history.RunRunning && len(r.WaitsFor) == 0 && r.Unread != "" {
 		return p.status(r.Status) + p.warn(" (or paused, or waits)")
 	}
 	return p.statusText(r.Status, r.WaitsFor)
 }
 
 // standing colours a run's status, or what people it waits for.
-func (p palette) statusText(s audit.RunStatus, awaited []audit.Awaited) string {
+func (p palette) statusText(s history.RunStatus, awaited []audit.Awaited) string {
 	if words := audit.StatusText(s, awaited); words != string(s) {
 		return p.warn(words)
 	}
@@ -247,13 +248,13 @@ func (p palette) statusText(s audit.RunStatus, awaited []audit.Awaited) string {
 }
 
 // status colours a run's status.
-func (p palette) status(s audit.RunStatus) string {
+func (p palette) status(s history.RunStatus) string {
 	switch s {
-	case audit.RunCompleted:
+	case history.RunCompleted:
 		return p.good(string(s))
-	case audit.RunFailed, audit.RunTerminated, audit.RunTimedOut:
+	case history.RunFailed, history.RunTerminated, history.RunTimedOut:
 		return p.bad(string(s))
-	case audit.RunCancelled, audit.RunPaused:
+	case history.RunCancelled, history.RunPaused:
 		return p.warn(string(s))
 	}
 	return string(s)

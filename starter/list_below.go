@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -55,7 +56,7 @@ func awaitBelow(ctx context.Context, c client.Client, namespace string, runs []l
 
 // mayAwaitBelow reports whether it is of interest what the runs below a listed one wait for.
 func (r listedRun) mayAwaitBelow() bool {
-	return r.Status == audit.RunRunning && r.Kind == audit.RunAgent && r.Awaits.IsZero() && r.root == r.ID
+	return r.Status == history.RunRunning && r.Kind == history.RunAgent && r.Awaits.IsZero() && r.root == r.ID
 }
 
 // earlier returns the earlier of two times; the zero time is none.

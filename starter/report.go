@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/stats"
 )
 
 // report is what is told of a run when it has ended.
@@ -50,7 +50,7 @@ func (r report) text(p palette) string {
 	}
 	if len(r.records) > 0 {
 		fmt.Fprintln(w)
-		writeLanes(w, p, audit.Lanes(slices.Values(r.records)))
+		writeLanes(w, p, stats.Lanes(slices.Values(r.records)))
 	}
 	r.writeFailures(w, p)
 	if r.end.Result != nil {
@@ -150,7 +150,7 @@ func usageText(u api.Usage) string {
 // noLane stands for the lane of calls that never came to one: they were refused.
 const noLane = "-"
 
-func writeLanes(w *strings.Builder, p palette, lanes []audit.LaneUse) {
+func writeLanes(w *strings.Builder, p palette, lanes []stats.LaneUse) {
 	t := table{header: []string{"lane", "calls", "failed", "refused", "total", "average", "longest", "wait", "longest wait"},
 		right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true}}
 	for _, l := range lanes {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -38,13 +39,13 @@ type shownSchedule struct {
 
 // scheduledRun is a run that a schedule started.
 type scheduledRun struct {
-	WorkflowID string          `json:"workflow_id"`
-	RunID      string          `json:"run_id"`
-	Status     audit.RunStatus `json:"status,omitempty"`
-	Outcome    api.Outcome     `json:"outcome,omitempty"`
-	Planned    time.Time       `json:"planned"`
-	Started    time.Time       `json:"started"`
-	Duration   api.Duration    `json:"duration,omitempty"`
+	WorkflowID string            `json:"workflow_id"`
+	RunID      string            `json:"run_id"`
+	Status     history.RunStatus `json:"status,omitempty"`
+	Outcome    api.Outcome       `json:"outcome,omitempty"`
+	Planned    time.Time         `json:"planned"`
+	Started    time.Time         `json:"started"`
+	Duration   api.Duration      `json:"duration,omitempty"`
 }
 
 // aboutOf reads a schedule's memo; false says that the schedule is none of starter's.
@@ -237,7 +238,7 @@ func (r *scheduledRun) look(ctx context.Context, c client.Client) error {
 	}
 	r.Duration = api.Duration(info.GetCloseTime().AsTime().Sub(r.Started))
 	var result api.RunResult
-	if r.Status == audit.RunCompleted && c.GetWorkflow(ctx, r.WorkflowID, info.GetExecution().GetRunId()).Get(ctx, &result) == nil {
+	if r.Status == history.RunCompleted && c.GetWorkflow(ctx, r.WorkflowID, info.GetExecution().GetRunId()).Get(ctx, &result) == nil {
 		r.Outcome = result.Outcome
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -32,7 +32,7 @@ type selection struct {
 
 // runStatuses are what a run's status may be, outcomes what its outcome may be.
 var (
-	runStatuses = []audit.RunStatus{audit.RunRunning, audit.RunPaused, audit.RunCompleted, audit.RunFailed, audit.RunCancelled, audit.RunTerminated, audit.RunTimedOut}
+	runStatuses = []history.RunStatus{history.RunRunning, history.RunPaused, history.RunCompleted, history.RunFailed, history.RunCancelled, history.RunTerminated, history.RunTimedOut}
 	outcomes    = []api.Outcome{api.OutcomeAnswered, api.OutcomeCompleted, api.OutcomeLimit, api.OutcomeFailed, api.OutcomeCancelled}
 )
 
@@ -64,7 +64,7 @@ func (s *selection) check(cmd *cobra.Command) error {
 	if s.limit < 1 {
 		return usageError(cmd, "--limit %d: give at least 1", s.limit)
 	}
-	if s.status != "" && !slices.Contains(runStatuses, audit.RunStatus(s.status)) {
+	if s.status != "" && !slices.Contains(runStatuses, history.RunStatus(s.status)) {
 		return usageError(cmd, "--status %q is not one of %s", s.status, joined(runStatuses))
 	}
 	if s.outcome != "" && !slices.Contains(outcomes, api.Outcome(s.outcome)) {
@@ -118,8 +118,8 @@ func (s *selection) condition(roots []string) string {
 }
 
 // untold are the outcomes of runs that the server ended, or that failed before they began: they could not tell it themselves.
-var untold = map[audit.RunStatus]api.Outcome{audit.RunFailed: api.OutcomeFailed, audit.RunTimedOut: api.OutcomeFailed,
-	audit.RunCancelled: api.OutcomeCancelled, audit.RunTerminated: api.OutcomeCancelled}
+var untold = map[history.RunStatus]api.Outcome{history.RunFailed: api.OutcomeFailed, history.RunTimedOut: api.OutcomeFailed,
+	history.RunCancelled: api.OutcomeCancelled, history.RunTerminated: api.OutcomeCancelled}
 
 func (s *selection) outcomeCondition() string {
 	if s.outcome == "" {
@@ -150,18 +150,18 @@ func (s *selection) toolCondition() string {
 
 // statusCondition leaves it to keeps to tell running and paused runs apart: only a memo does.
 func (s *selection) statusCondition() string {
-	switch audit.RunStatus(s.status) {
+	switch history.RunStatus(s.status) {
 	case "":
 		return ""
-	case audit.RunRunning, audit.RunPaused:
+	case history.RunRunning, history.RunPaused:
 		return "CloseTime IS NULL"
 	}
-	return "ExecutionStatus = " + quoted(statusNames[audit.RunStatus(s.status)])
+	return "ExecutionStatus = " + quoted(statusNames[history.RunStatus(s.status)])
 }
 
 // statusNames are what the server calls the states of a run that is over.
-var statusNames = map[audit.RunStatus]string{audit.RunCompleted: "Completed", audit.RunFailed: "Failed", audit.RunCancelled: "Canceled",
-	audit.RunTerminated: "Terminated", audit.RunTimedOut: "TimedOut"}
+var statusNames = map[history.RunStatus]string{history.RunCompleted: "Completed", history.RunFailed: "Failed", history.RunCancelled: "Canceled",
+	history.RunTerminated: "Terminated", history.RunTimedOut: "TimedOut"}
 
 func (s *selection) waitingCondition(roots []string) string {
 	if !s.waiting {
@@ -176,7 +176,7 @@ func (s *selection) waitingCondition(roots []string) string {
 
 // keeps reports whether a run that meets the condition is selected, or may be.
 func (s *selection) keeps(r listedRun) bool {
-	return s.status == "" || string(r.Status) == s.status || r.Unread != "" && s.status == string(audit.RunPaused)
+	return s.status == "" || string(r.Status) == s.status || r.Unread != "" && s.status == string(history.RunPaused)
 }
 
 // list returns the runs of a selection that was checked, the newest first. The error says where the server lacks what it takes to find

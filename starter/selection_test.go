@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 )
 
 // TestSelection proves which query each flag becomes, and that a value may hold what ends a text in a query.
@@ -46,7 +46,7 @@ func TestSelection(t *testing.T) {
 		}
 	}
 	running := selection{status: "running"}
-	if !running.keeps(listedRun{Status: audit.RunRunning}) || running.keeps(listedRun{Status: audit.RunPaused}) {
+	if !running.keeps(listedRun{Status: history.RunRunning}) || running.keeps(listedRun{Status: history.RunPaused}) {
 		t.Error("a paused run counts as running")
 	}
 }

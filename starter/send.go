@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/sdk/client"
 )
 
@@ -78,7 +79,7 @@ func (a *app) send(ctx context.Context, c client.Client, run *runReference, s ap
 	}
 	what := "it is read before the next model step"
 	switch {
-	case summary.Kind != audit.RunAgent:
+	case summary.Kind != history.RunAgent:
 		return failure(exitFailed, "the run %q is not an agent's: only agents read messages", run.workflowID)
 	case summary.PausedOnServer != nil:
 		what = "it is read when the run goes on"

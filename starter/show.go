@@ -12,15 +12,16 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/sdk/client"
 )
 
 // shownRun is what show prints as JSON.
 type shownRun struct {
-	audit.Summary
+	history.Summary
 	// Run, Kind and Caller stand for the summary's, in the words of the other commands.
 	RunID   string          `json:"run_id"`
-	Kind    audit.RunKind   `json:"kind"`
+	Kind    history.RunKind `json:"kind"`
 	Caller  string          `json:"caller,omitempty"`
 	Running []audit.Running `json:"running,omitempty"`
 	// Questions are the open ones of the sub-agents below the run, too.
@@ -212,7 +213,7 @@ func (s *shownRun) writeNotes(w io.Writer, p palette) {
 }
 
 // nameLabel says whose name a run of a kind has.
-func nameLabel(k audit.RunKind) string {
+func nameLabel(k history.RunKind) string {
 	if k == kindDirect {
 		return "tool"
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/stats"
 )
 
 // commands returns a command and all below it, without those that cobra hides.
@@ -104,7 +104,7 @@ func TestTypedAs(t *testing.T) {
 
 // TestNoLane proves that the calls that came to no lane have a row with something in its first cell.
 func TestNoLane(t *testing.T) {
-	text := groupTable("lane", []audit.GroupStats{{}, {Name: "general"}}).text(palette{})
+	text := groupTable("lane", []stats.GroupStats{{}, {Name: "general"}}).text(palette{})
 	if !strings.Contains(text, "\n-            0 ") {
 		t.Errorf("the table is\n%s", text)
 	}

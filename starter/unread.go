@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/api/serviceerror"
 )
 
@@ -24,7 +24,7 @@ type unread []unreadRun
 
 // take notes that a run cannot be read. It reports false where err is about more than that run.
 func (u *unread) take(run listedRun, err error) bool {
-	if !errors.Is(err, audit.ErrUnreadable) && !errors.Is(err, audit.ErrNotARun) {
+	if !errors.Is(err, history.ErrUnreadable) && !errors.Is(err, history.ErrNotARun) {
 		return false
 	}
 	*u = append(*u, unreadRun{run.ID, run.RunID, unreadReason(err)})

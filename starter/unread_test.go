@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/api/serviceerror"
 )
 
@@ -18,7 +19,7 @@ import (
 // exit code 1, and that no error about more than one run counts as one.
 func TestUnread(t *testing.T) {
 	noKey := func(id string) error {
-		return fmt.Errorf("run %s: %w: %w", id, audit.ErrUnreadable, serviceerror.NewFailedPrecondition(`it is encrypted with the key "k9"`))
+		return fmt.Errorf("run %s: %w: %w", id, history.ErrUnreadable, serviceerror.NewFailedPrecondition(`it is encrypted with the key "k9"`))
 	}
 	var u unread
 	for i := range 23 {
@@ -27,7 +28,7 @@ func TestUnread(t *testing.T) {
 			t.Fatalf("%s is not noted", id)
 		}
 	}
-	if !u.take(listedRun{ID: "foreign"}, fmt.Errorf("event 1: %w: its input: no JSON", audit.ErrUnreadable)) {
+	if !u.take(listedRun{ID: "foreign"}, fmt.Errorf("event 1: %w: its input: no JSON", history.ErrUnreadable)) {
 		t.Error("one whose history is no run's is not noted")
 	}
 	for _, err := range []error{errors.New("x"), audit.ErrNotFound, serviceerror.NewUnavailable("away")} {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
@@ -91,7 +92,7 @@ func TestLookupErrors(t *testing.T) {
 	}{
 		{fmt.Errorf("read: %w", audit.ErrNotFound), exitFailed, `no run "x"`},
 		{serviceerror.NewNotFound("gone"), exitFailed, `no run "x"`},
-		{audit.ErrNotARun, exitFailed, "not a run of Switchyard"},
+		{history.ErrNotARun, exitFailed, "not a run of Switchyard"},
 		{serviceerror.NewUnavailable("down"), exitNoServer, "starter watch x"},
 	} {
 		var stderr strings.Builder

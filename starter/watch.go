@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/sdk/client"
 )
 
@@ -22,7 +23,7 @@ func (r *runReference) add(f *pflag.FlagSet) {
 
 // goOnAs makes the reference one of the chain's last execution, the only one that takes requests; any of the chain may have been
 // named. One without an execution means the last anyway.
-func (r *runReference) goOnAs(s audit.Summary) {
+func (r *runReference) goOnAs(s history.Summary) {
 	if r.runID != "" && len(s.Parts) > 0 {
 		r.runID = s.Parts[len(s.Parts)-1].RunID
 	}

@@ -1,4 +1,4 @@
-// Package columns writes call records as Parquet, for programs that read tables by the column. It is apart from audit because of
+// Package export writes call records as Parquet, for programs that read tables by the column. It is apart from audit because of
 // what it imports.
 package export
 
@@ -9,7 +9,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
 )
 
 // A row group is what the writer holds in memory; it is written when it has so many rows, or about so many bytes of text.
@@ -47,12 +46,12 @@ type row struct {
 	Caller         string     `parquet:"caller,dict"`
 	Conversation   string     `parquet:"conversation,dict"`
 	Arguments      *string    `parquet:"arguments,optional"`
-	Evaluation     *string    `parquet:"verdict,optional,dict"`
+	Evaluation     *string    `parquet:"evaluation,optional,dict"`
 	EvaluatedBy    *string    `parquet:"evaluated_by,optional,dict"`
 }
 
 // NewExport writes records as Parquet, compressed with zstd, in groups of rows, so that memory does not grow with their number.
-func NewExport(w io.Writer) audit.Exporter {
+func NewParquet(w io.Writer) Exporter {
 	return &export{w: parquet.NewGenericWriter[row](w, parquet.Compression(&zstd.Codec{}), parquet.CreatedBy("switchyard", "1", "audit"))}
 }
 
@@ -82,7 +81,7 @@ func (x *export) Close() (string, error) { return "", x.w.Close() }
 func rowOf(r api.Record) row {
 	out := row{WorkflowID: r.WorkflowID, Run: r.Run, Path: r.Path, CallID: r.CallID, Turn: int32(r.Turn), Tool: r.Tool, Version: r.Version, Status: string(r.Status),
 		DryRun: r.DryRun, Batched: r.Batched, Lane: r.Lane, Priority: string(r.Priority), Attempts: int32(r.Attempts), Worker: r.Worker,
-		Scheduled: moment(r.Scheduled), Started: moment(r.Started), Closed: moment(r.Closed), QueueWait: milliseconds(r.QueueWait), Duration: milliseconds(r.Duration),
+		Scheduled: moment(r.Scheduled), Started: moment(r.Started), Closed: moment(r.Closed), QueueWait: inMilliseconds(r.QueueWait), Duration: inMilliseconds(r.Duration),
 		ArgumentTokens: int64(r.ArgumentTokens()), ResultTokens: int64(r.ResultTokens), CallerType: string(r.Caller.Type), Caller: r.Caller.ID, Conversation: r.Conversation}
 	if r.Error != nil {
 		kind := string(r.Error.Type)
@@ -107,4 +106,4 @@ func moment(t time.Time) *time.Time {
 	return &t
 }
 
-func milliseconds(d api.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func inMilliseconds(d api.Duration) float64 { return float64(d) / float64(time.Millisecond) }

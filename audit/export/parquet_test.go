@@ -46,7 +46,7 @@ func read(t *testing.T, data []byte) (*parquet.File, []map[string]any) {
 func write(t *testing.T, records ...api.Record) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	x := export.NewExport(&b)
+	x := export.NewParquet(&b)
 	for _, r := range records {
 		if err := x.Write(r); err != nil {
 			t.Fatal(err)
@@ -125,7 +125,7 @@ func TestRowGroups(t *testing.T) {
 
 // TestParquetFails proves that a file that cannot be written is told of.
 func TestParquetFails(t *testing.T) {
-	x := export.NewExport(full{})
+	x := export.NewParquet(full{})
 	err := x.Write(api.Record{})
 	if _, closed := x.Close(); err == nil && closed == nil {
 		t.Error("nothing was said")

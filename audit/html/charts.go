@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/stats"
 )
 
 // chart is bars with a table of the same numbers. One more is one more function that returns it.
@@ -232,18 +233,18 @@ func (r *Report) tokenCharts() []chart {
 		tokens.Behind = append(tokens.Behind, tokensPerSolvedRun)
 	}
 	calls := groupChart(chart{Title: "Tokens of tools", Note: "what calls took of the models' windows: arguments and results", Of: "tool", Unit: unitCount}, r.Found.Tools)
-	add(&calls, "arguments", "in", r.Found.Tools, func(g audit.GroupStats) float64 { return float64(g.ArgumentTokens) })
-	add(&calls, "results", "out", r.Found.Tools, func(g audit.GroupStats) float64 { return float64(g.ResultTokens) })
+	add(&calls, "arguments", "in", r.Found.Tools, func(g stats.GroupStats) float64 { return float64(g.ArgumentTokens) })
+	add(&calls, "results", "out", r.Found.Tools, func(g stats.GroupStats) float64 { return float64(g.ResultTokens) })
 	return []chart{tokens, tokensOver, cost, costOver, calls, r.wasteChart()}
 }
 
 // wasteChart compares the tokens of calls with their estimates, where toolspecs give some.
 func (r *Report) wasteChart() chart {
-	evaluated := slices.DeleteFunc(slices.Clone(r.Found.Tools), func(g audit.GroupStats) bool { return g.Estimated == 0 })
+	evaluated := slices.DeleteFunc(slices.Clone(r.Found.Tools), func(g stats.GroupStats) bool { return g.Estimated == 0 })
 	c := groupChart(chart{Title: "Tokens of tools against their estimates", Note: "calls of tools whose toolspecs say how many tokens a result takes; behind the bars: the accuracy",
 		Of: "tool", Unit: unitCount, Apart: true, BehindOf: "accuracy"}, evaluated)
-	add(&c, "estimated", "in", evaluated, func(g audit.GroupStats) float64 { return float64(g.EstimatedTokens) })
-	add(&c, "actual", "out", evaluated, func(g audit.GroupStats) float64 { return float64(g.ActualTokens) })
+	add(&c, "estimated", "in", evaluated, func(g stats.GroupStats) float64 { return float64(g.EstimatedTokens) })
+	add(&c, "actual", "out", evaluated, func(g stats.GroupStats) float64 { return float64(g.ActualTokens) })
 	for _, g := range evaluated {
 		c.Behind = append(c.Behind, figure(unitPercent, 100*g.Accuracy))
 	}
@@ -251,7 +252,7 @@ func (r *Report) wasteChart() chart {
 }
 
 // groupChart returns a chart with a name for each tool or lane.
-func groupChart(c chart, groups []audit.GroupStats) chart {
+func groupChart(c chart, groups []stats.GroupStats) chart {
 	c.Names = []string{}
 	for _, g := range groups {
 		c.Names = append(c.Names, cmp.Or(g.Name, "no "+c.Of))
@@ -261,7 +262,7 @@ func groupChart(c chart, groups []audit.GroupStats) chart {
 
 func (r *Report) callCharts() []chart {
 	list := []chart{outcomes("tool", r.Found.Tools), outcomes("lane", r.Found.Lanes)}
-	types := audit.ErrorTypes(r.Found.Errors)
+	types := stats.ErrorTypes(r.Found.Errors)
 	errors := chart{Title: "Errors by type", Note: "of calls that failed or were refused", Of: "error", Unit: unitCount, Names: []string{}}
 	s := series{Name: "calls", Tone: "failed", Values: []float64{}}
 	for _, t := range types {
@@ -273,17 +274,17 @@ func (r *Report) callCharts() []chart {
 }
 
 // outcomes tells what became of the calls of each tool or lane.
-func outcomes(of string, groups []audit.GroupStats) chart {
+func outcomes(of string, groups []stats.GroupStats) chart {
 	c := groupChart(chart{Title: "Calls by " + of, Note: "behind the bars: the part of those that are over which completed", Of: of, Unit: unitCount, BehindOf: "part completed"}, groups)
 	for _, s := range []struct {
 		name, tone string
-		value      func(audit.GroupStats) int
+		value      func(stats.GroupStats) int
 	}{
-		{"completed", "runs", func(g audit.GroupStats) int { return g.Completed }}, {"failed", "failed", func(g audit.GroupStats) int { return g.Failed }},
-		{"refused", "tried", func(g audit.GroupStats) int { return g.Refused }}, {"cancelled", "cancelled", func(g audit.GroupStats) int { return g.Cancelled }},
-		{"running", "queue", func(g audit.GroupStats) int { return g.Running }}, {"withheld", "withheld", func(g audit.GroupStats) int { return g.Withheld }},
+		{"completed", "runs", func(g stats.GroupStats) int { return g.Completed }}, {"failed", "failed", func(g stats.GroupStats) int { return g.Failed }},
+		{"refused", "tried", func(g stats.GroupStats) int { return g.Refused }}, {"cancelled", "cancelled", func(g stats.GroupStats) int { return g.Cancelled }},
+		{"running", "queue", func(g stats.GroupStats) int { return g.Running }}, {"withheld", "withheld", func(g stats.GroupStats) int { return g.Withheld }},
 	} {
-		add(&c, s.name, s.tone, groups, func(g audit.GroupStats) float64 { return float64(s.value(g)) })
+		add(&c, s.name, s.tone, groups, func(g stats.GroupStats) float64 { return float64(s.value(g)) })
 	}
 	for _, g := range groups {
 		c.Behind = append(c.Behind, ratio(g.Completed, g.Calls-g.Running-g.Withheld))
@@ -296,18 +297,18 @@ func (r *Report) timeCharts() []chart {
 	var list []chart
 	for _, of := range []struct {
 		name   string
-		groups []audit.GroupStats
+		groups []stats.GroupStats
 	}{{"tool", r.Found.Tools}, {"lane", r.Found.Lanes}} {
 		took := groupChart(chart{Title: "How long calls took, by " + of.name, Of: of.name, Unit: unitTime, Apart: true}, of.groups)
-		add(&took, "average", "runs", of.groups, func(g audit.GroupStats) float64 { return ms(g.Average.Std()) })
-		add(&took, "longest", "in", of.groups, func(g audit.GroupStats) float64 { return ms(g.Longest.Std()) })
+		add(&took, "average", "runs", of.groups, func(g stats.GroupStats) float64 { return ms(g.Average.Std()) })
+		add(&took, "longest", "in", of.groups, func(g stats.GroupStats) float64 { return ms(g.Longest.Std()) })
 		waited := groupChart(chart{Title: "How long calls waited for a worker, by " + of.name, Of: of.name, Unit: unitTime, Apart: true}, of.groups)
-		add(&waited, "average", "held", of.groups, func(g audit.GroupStats) float64 { return ms(g.AverageWait.Std()) })
-		add(&waited, "longest", "queue", of.groups, func(g audit.GroupStats) float64 { return ms(g.LongestWait.Std()) })
+		add(&waited, "average", "held", of.groups, func(g stats.GroupStats) float64 { return ms(g.AverageWait.Std()) })
+		add(&waited, "longest", "queue", of.groups, func(g stats.GroupStats) float64 { return ms(g.LongestWait.Std()) })
 		list = append(list, took, waited)
 	}
 	slow := groupChart(chart{Title: "Slow calls and attempts beyond the first", Note: "slow is longer than " + brief(r.Found.Thresholds.Slow.Std()), Of: "tool", Unit: unitCount, Apart: true}, r.Found.Tools)
-	add(&slow, "slow", "sum", r.Found.Tools, func(g audit.GroupStats) float64 { return float64(g.Slow) })
-	add(&slow, "more attempts", "tried", r.Found.Tools, func(g audit.GroupStats) float64 { return float64(g.Retries) })
+	add(&slow, "slow", "sum", r.Found.Tools, func(g stats.GroupStats) float64 { return float64(g.Slow) })
+	add(&slow, "more attempts", "tried", r.Found.Tools, func(g stats.GroupStats) float64 { return float64(g.Retries) })
 	return append(list, slow)
 }

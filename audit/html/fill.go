@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 )
 
 // shownCall is one call of the page.
@@ -43,7 +44,7 @@ type fill struct {
 	t       *Timeline
 	run     int
 	b       *Run
-	summary audit.Summary
+	summary history.Summary
 	end     time.Time
 }
 
@@ -78,7 +79,7 @@ func (f fill) asked(r api.Record, end time.Time) time.Time {
 	switch {
 	case r.Undoes != "" || r.Verifies != "":
 		asked = r.Scheduled
-	case f.summary.Kind == audit.RunPlan:
+	case f.summary.Kind == history.RunPlan:
 		asked = f.summary.Started
 	case !known:
 		asked = r.Scheduled

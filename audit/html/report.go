@@ -8,12 +8,14 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/stats"
 )
 
 // Report is what its page shows of many runs: what was found of all of them, and the runs one by one.
 type Report struct {
 	// Found is what an analysis of the runs came to.
-	Found audit.Report
+	Found stats.Report
 	// Of says in words which runs were selected; empty for all.
 	Of string
 	// Notes tell, without a full stop, what is not here, such as runs whose histories are gone.
@@ -32,7 +34,7 @@ type reportedRun struct {
 }
 
 // AddRun adds a run with the verdict on it.
-func (r *Report) AddRun(s audit.Summary, decision audit.Solved) {
+func (r *Report) AddRun(s history.Summary, decision audit.Solved) {
 	r.runs = append(r.runs, reportedRun{name: string(s.Kind) + " " + s.Name, began: s.Started, decision: decision, usage: s.Usage})
 }
 
@@ -132,7 +134,7 @@ func (r *Report) tiles() []tile {
 }
 
 // byWhom tells of the verdicts that were not those of the runs' ends.
-func byWhom(r audit.RunCounts) (text string) {
+func byWhom(r stats.RunCounts) (text string) {
 	if r.ByPeople > 0 {
 		text += "; " + api.Thousands(r.ByPeople) + " judged by people"
 	}

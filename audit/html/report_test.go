@@ -10,21 +10,23 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/html"
+	"github.com/switchyard/switchyard/audit/stats"
 )
 
 // mixed is a report of so many runs of some agents over some days, with calls of so many tools.
 func mixed(runs, tools int, name string) *html.Report {
-	a := audit.NewAnalysis(audit.Thresholds{})
+	a := stats.NewAnalysis(stats.Thresholds{})
 	r := &html.Report{Now: noon, Of: "--since 240h", Notes: []string{"3 more runs are listed"}}
 	for n := range runs {
-		s := audit.Summary{WorkflowID: fmt.Sprint("run-", n), Kind: audit.RunAgent, Name: fmt.Sprint(name, " ", n%4), Status: audit.RunCompleted, Started: noon.Add(time.Duration(n*47%runs) * time.Hour), Closed: noon.Add(time.Duration(runs) * time.Hour),
+		s := history.Summary{WorkflowID: fmt.Sprint("run-", n), Kind: history.RunAgent, Name: fmt.Sprint(name, " ", n%4), Status: history.RunCompleted, Started: noon.Add(time.Duration(n*47%runs) * time.Hour), Closed: noon.Add(time.Duration(runs) * time.Hour),
 			Result: &api.RunResult{Outcome: api.OutcomeAnswered}, Usage: api.Usage{Turns: 3, Calls: 5, InputTokens: 4000 + n%7*900, OutputTokens: 300 + n%11*40, Cost: 0.02}}
 		switch {
 		case n%9 == 3:
-			s.Status = audit.RunFailed
+			s.Status = history.RunFailed
 		case n%17 == 5:
-			s.Status, s.Closed = audit.RunRunning, time.Time{}
+			s.Status, s.Closed = history.RunRunning, time.Time{}
 		}
 		a.AddRun(s, nil)
 		r.AddRun(s, audit.SolvedBy(s))
@@ -64,16 +66,16 @@ func cells(page, title string) string {
 // TestReportPage proves that a report's page has the figures of the analysis, the runs by agent and over time, and the numbers of
 // every chart as a table.
 func TestReportPage(t *testing.T) {
-	a := audit.NewAnalysis(audit.Thresholds{Slow: api.Duration(time.Second)})
+	a := stats.NewAnalysis(stats.Thresholds{Slow: api.Duration(time.Second)})
 	r := &html.Report{Now: noon, Of: "--agent a"}
 	for n, name := range []string{"a", "b", "a", "a"} {
-		s := audit.Summary{Kind: audit.RunAgent, Name: name, Status: audit.RunCompleted, Started: noon.Add(time.Duration(n) * 20 * time.Hour), Closed: noon.Add(99 * time.Hour), Result: &api.RunResult{Outcome: api.OutcomeAnswered},
+		s := history.Summary{Kind: history.RunAgent, Name: name, Status: history.RunCompleted, Started: noon.Add(time.Duration(n) * 20 * time.Hour), Closed: noon.Add(99 * time.Hour), Result: &api.RunResult{Outcome: api.OutcomeAnswered},
 			Usage: api.Usage{Turns: 1, InputTokens: 1000, OutputTokens: 10, Cost: 0.5}}
 		if n == 3 {
 			s.Closed = time.Time{}
 		}
 		if n == 2 {
-			s.Status = audit.RunFailed
+			s.Status = history.RunFailed
 		}
 		a.AddRun(s, nil)
 		r.AddRun(s, audit.SolvedBy(s))
@@ -107,7 +109,7 @@ func TestReportPage(t *testing.T) {
 		}
 	}
 	timeless := &html.Report{Now: noon, Notes: []string{""}}
-	timeless.AddRun(audit.Summary{}, audit.SolvedOpen)
+	timeless.AddRun(history.Summary{}, audit.SolvedOpen)
 	if page := reported(t, timeless); strings.Contains(page, "They began") {
 		t.Error("a run without a history has a beginning")
 	}
@@ -123,7 +125,7 @@ func TestReportOverTime(t *testing.T) {
 	for _, apart := range []time.Duration{0, 20 * time.Millisecond, 3 * time.Second, time.Minute, 7 * time.Minute, time.Hour, 30 * time.Hour, 900 * time.Hour} {
 		r := &html.Report{Now: noon}
 		for n := range 40 {
-			r.AddRun(audit.Summary{Kind: audit.RunPlan, Name: "p", Started: noon.Add(time.Duration(n) * apart)}, audit.SolvedYes)
+			r.AddRun(history.Summary{Kind: history.RunPlan, Name: "p", Started: noon.Add(time.Duration(n) * apart)}, audit.SolvedYes)
 		}
 		rows := regexp.MustCompile(`<th scope="row">[^<]*</th><td class="n">(\d+)</td>`).FindAllStringSubmatch(strings.SplitN(reported(t, r), `<caption class="hidden">Runs over time</caption>`, 2)[1], -1)
 		sum := 0

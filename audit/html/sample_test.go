@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/html"
 )
 
@@ -22,13 +22,13 @@ func recorded(t *testing.T, parts int, names ...string) *html.Timeline {
 	t.Helper()
 	timeline := &html.Timeline{}
 	for _, name := range names {
-		d, b := audit.NewDeriver("", ""), html.NewRun()
+		d, b := history.NewDeriver("", ""), html.NewRun()
 		for part := 1; part <= parts; part++ {
 			file, err := os.Open(filepath.Join("../testdata", fmt.Sprintf("%s.%d.json", name, part)))
 			if err != nil {
 				break
 			}
-			history, err := audit.ReadHistory(file)
+			history, err := history.Parse(file)
 			file.Close()
 			if err != nil {
 				t.Fatal(err)
@@ -103,9 +103,9 @@ func made(calls int, name string) *html.Timeline {
 		now = end.Add(5 * time.Millisecond)
 	}
 	timeline := &html.Timeline{Now: now}
-	timeline.AddRun(b, audit.Summary{WorkflowID: "made", Kind: audit.RunAgent, Name: name, Prompt: "Look at all of it.", Status: audit.RunCompleted, Started: noon, Closed: now,
+	timeline.AddRun(b, history.Summary{WorkflowID: "made", Kind: history.RunAgent, Name: name, Prompt: "Look at all of it.", Status: history.RunCompleted, Started: noon, Closed: now,
 		Usage:  api.Usage{Turns: turn, Calls: calls, InputTokens: 12345678, OutputTokens: 54321, Cost: 12.5},
-		Result: &api.RunResult{Outcome: api.OutcomeAnswered, Answer: "It is all there."}, Parts: []audit.Part{{RunID: "a", Started: noon}, {RunID: "b", Started: noon.Add(now.Sub(noon) / 2)}}}, nil, nil)
+		Result: &api.RunResult{Outcome: api.OutcomeAnswered, Answer: "It is all there."}, Parts: []history.Part{{RunID: "a", Started: noon}, {RunID: "b", Started: noon.Add(now.Sub(noon) / 2)}}}, nil, nil)
 	return timeline
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/sdk/client"
 )
 
@@ -41,7 +42,7 @@ type shownRun struct {
 	To       millis   `json:"to"`
 	Open     bool     `json:"open,omitempty"`
 	Parts    []millis `json:"parts,omitempty"`
-	summary  audit.Summary
+	summary  history.Summary
 	children []api.ChildRun
 }
 
@@ -144,7 +145,7 @@ func (t *Timeline) read(ctx context.Context, c client.Client, run api.ChildRun) 
 }
 
 // Run returns the summary of the run that the page is about.
-func (t *Timeline) Run() audit.Summary { return t.runs[0].summary }
+func (t *Timeline) Run() history.Summary { return t.runs[0].summary }
 
 // Run collects the events of one run for a Timeline.
 type Run struct {
@@ -189,7 +190,7 @@ func (b *Run) Add(e api.Event) {
 
 // AddRun adds a run whose events b has, with its summary, the records of its calls that are not over, and what runs or waits.
 // The first run that is added is that which the page is about.
-func (t *Timeline) AddRun(b *Run, s audit.Summary, running []api.Record, pending []audit.Running) {
+func (t *Timeline) AddRun(b *Run, s history.Summary, running []api.Record, pending []audit.Running) {
 	if len(t.runs) == 0 {
 		t.start = s.Started
 	}
@@ -230,9 +231,9 @@ func (r *shownRun) addChild(record api.Record) {
 }
 
 // runName is what a run is called: its kind and its name.
-func runName(s audit.Summary) string {
+func runName(s history.Summary) string {
 	what := string(s.Kind)
-	if s.Kind == audit.RunCall {
+	if s.Kind == history.RunCall {
 		what = "direct call of"
 	}
 	return what + " " + s.Name

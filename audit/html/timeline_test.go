@@ -14,6 +14,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/html"
 )
 
@@ -168,7 +169,7 @@ func TestSpans(t *testing.T) {
 			b.Add(api.Event{Type: api.EventToolCompleted, Time: at(105), Record: &tt.record})
 		}
 		timeline := &html.Timeline{Now: at(1000)}
-		timeline.AddRun(b, audit.Summary{WorkflowID: "run", Kind: audit.RunAgent, Name: "agent", Status: audit.RunRunning, Started: noon}, running, nil)
+		timeline.AddRun(b, history.Summary{WorkflowID: "run", Kind: history.RunAgent, Name: "agent", Status: history.RunRunning, Started: noon}, running, nil)
 		got := drawn(t, written(t, timeline)).Calls[0].Spans
 		if gotJSON, wantJSON := encoded(t, got), encoded(t, tt.want); gotJSON != wantJSON {
 			t.Errorf("%s: got %s, want %s", tt.name, gotJSON, wantJSON)
@@ -208,7 +209,7 @@ func TestMarks(t *testing.T) {
 	}
 	timeline := &html.Timeline{Now: at(60)}
 	pending := []audit.Running{{Kind: audit.KindStep, ID: "turn-2", State: audit.StateRunning, Since: at(30)}, {Kind: audit.KindRun}, {Kind: audit.KindStep, ID: "turn-3", State: audit.StateBackingOff, Since: at(31)}}
-	timeline.AddRun(b, audit.Summary{WorkflowID: "run", Kind: audit.RunAgent, Name: "agent", Status: audit.RunPaused, Started: noon, Parent: &api.Parent{WorkflowID: "top", Call: "3.1"}, DryRun: true}, nil, pending)
+	timeline.AddRun(b, history.Summary{WorkflowID: "run", Kind: history.RunAgent, Name: "agent", Status: history.RunPaused, Started: noon, Parent: &api.Parent{WorkflowID: "top", Call: "3.1"}, DryRun: true}, nil, pending)
 	page := written(t, timeline)
 	var got []string
 	d := drawn(t, page)
@@ -252,8 +253,8 @@ func TestDetails(t *testing.T) {
 		Child: &api.ChildRun{WorkflowID: "run/1.1"}, Caller: api.Caller{Type: api.CallerAgent, ID: "a"}, WorkflowID: "run"}
 	b.Add(api.Event{Type: api.EventToolFailed, Time: noon.Add(2 * time.Second), Record: &r})
 	timeline := &html.Timeline{Now: noon}
-	timeline.AddRun(b, audit.Summary{WorkflowID: "run", Kind: audit.RunAgent, Name: "a", Started: noon, Closed: noon.Add(3 * time.Second), Status: audit.RunFailed, Failure: "broke", FailureType: "run_failed",
-		SubAgents: []audit.SubAgent{{CallID: "1.1"}}}, nil, nil)
+	timeline.AddRun(b, history.Summary{WorkflowID: "run", Kind: history.RunAgent, Name: "a", Started: noon, Closed: noon.Add(3 * time.Second), Status: history.RunFailed, Failure: "broke", FailureType: "run_failed",
+		SubAgents: []history.SubAgent{{CallID: "1.1"}}}, nil, nil)
 	page := written(t, timeline)
 	call := drawn(t, page).Calls[0]
 	for name, want := range map[string]string{"status": "failed (phase execution)", "arguments": "{\n  \"n\": 12345678901234567890,\n  \"password\": \"***\"\n}", "took": "1.00 s", "waited for a worker": "1.00 s", "attempts": "2",
@@ -314,7 +315,7 @@ func poisoned() *html.Timeline {
 	b.Add(api.Event{Type: api.EventToolFailed, Time: noon.Add(2 * time.Second), Record: &r})
 	b.Add(api.Event{Type: api.EventMessageSent, Time: noon, Sent: &api.Sent{By: evil, Text: evil}})
 	timeline := &html.Timeline{Now: noon}
-	timeline.AddRun(b, audit.Summary{WorkflowID: evil, Kind: audit.RunAgent, Name: evil, Prompt: evil, Status: audit.RunFailed, Failure: evil, Conversation: "c" + evil, Started: noon, Closed: noon.Add(3 * time.Second),
+	timeline.AddRun(b, history.Summary{WorkflowID: evil, Kind: history.RunAgent, Name: evil, Prompt: evil, Status: history.RunFailed, Failure: evil, Conversation: "c" + evil, Started: noon, Closed: noon.Add(3 * time.Second),
 		Result: &api.RunResult{Answer: evil}}, nil, nil)
 	return timeline
 }

@@ -7,15 +7,16 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 )
 
 // ending says in a few words how a run stands, and whether that is good, bad, or neither; awaited is what it wants of people.
-func ending(s audit.Summary, person *api.RunEvaluation, awaited []audit.Awaited) (text, tone string) {
+func ending(s history.Summary, person *api.RunEvaluation, awaited []audit.Awaited) (text, tone string) {
 	status := strings.ReplaceAll(audit.StatusText(s.Status, awaited), "_", " ")
 	switch {
 	case s.Closed.IsZero():
 		return status, "wait"
-	case s.Status != audit.RunCompleted:
+	case s.Status != history.RunCompleted:
 		return status, "bad"
 	case s.Result == nil:
 		return status, "good"
@@ -61,7 +62,7 @@ func (t *Timeline) words(calls []shownCall) []string {
 }
 
 // howLong says when a run began and how long it took.
-func howLong(s audit.Summary, now time.Time) string {
+func howLong(s history.Summary, now time.Time) string {
 	began := "It began at " + s.Started.UTC().Format("2006-01-02 15:04:05 UTC")
 	if s.Closed.IsZero() {
 		return began + " and had gone on for " + brief(now.Sub(s.Started)) + " when this page was made."
@@ -111,7 +112,7 @@ func usageText(u api.Usage) string {
 }
 
 // runWords tells of what else there is to a run.
-func runText(s audit.Summary, below, gone int) string {
+func runText(s history.Summary, below, gone int) string {
 	var parts []string
 	if len(s.SubAgents) > 0 {
 		text := api.Plural(len(s.SubAgents), "sub-agent") + " worked for it"
@@ -152,7 +153,7 @@ func usedText(u api.Usage) string {
 }
 
 // facts are a run's ids.
-func facts(s audit.Summary) [][2]string {
+func facts(s history.Summary) [][2]string {
 	conversation := s.Conversation
 	if conversation == s.WorkflowID {
 		conversation = ""

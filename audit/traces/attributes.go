@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	commonpb "go.opentelemetry.io/proto/slim/otlp/common/v1"
 )
 
@@ -52,7 +52,7 @@ func (a *attributes) yes(key string, value bool) {
 }
 
 // model tells which model an agent's run asks, and of which conversation it is.
-func (a *attributes) model(s audit.Summary) {
+func (a *attributes) model(s history.Summary) {
 	a.text("gen_ai.provider.name", string(s.Provider))
 	a.text("gen_ai.request.model", s.Model)
 	a.text("gen_ai.conversation.id", s.Conversation)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
@@ -124,7 +125,7 @@ func (l *Live) follow(ctx context.Context, at audit.Position) {
 			return
 		case errors.Is(err, errRoom) && l.later(events.Position()):
 			return
-		case err == nil, errors.Is(err, audit.ErrNotFound), errors.Is(err, audit.ErrNotARun), errors.Is(err, audit.ErrUnreadable):
+		case err == nil, errors.Is(err, audit.ErrNotFound), errors.Is(err, history.ErrNotARun), errors.Is(err, history.ErrUnreadable):
 			if err != nil {
 				l.logger.Warn("the traces of a run end early", "workflow_id", at.WorkflowID, "error", err)
 			}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 )
 
@@ -42,7 +42,7 @@ var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]
 var noTrace = strings.Repeat("0", 32)
 
 // newTree places a run. root is the first execution of the run at the top.
-func newTree(s audit.Summary, root string, o Options) *tree {
+func newTree(s history.Summary, root string, o Options) *tree {
 	t := &tree{Options: o, trace: digest("trace", root)[:16], run: s.Run}
 	if caller := traceparent.FindStringSubmatch(s.Trace); caller != nil && caller[1] != noTrace && caller[2] != noTrace[:16] {
 		t.trace, _ = hex.DecodeString(caller[1])
@@ -78,7 +78,7 @@ func ends(e api.Event) bool {
 }
 
 // of returns the span that ends with an event. s is what was known of the run then.
-func (t *tree) of(e api.Event, s audit.Summary) *tracepb.Span {
+func (t *tree) of(e api.Event, s history.Summary) *tracepb.Span {
 	switch {
 	case e.Record != nil:
 		return t.call(*e.Record, s)
@@ -106,15 +106,15 @@ func nanos(t time.Time) uint64 {
 }
 
 // whole is the span of a run.
-func (t *tree) whole(e api.Event, s audit.Summary) *tracepb.Span {
-	operation, name := map[audit.RunKind]string{audit.RunAgent: "invoke_agent", audit.RunPlan: "invoke_workflow"}[s.Kind], s.Name
+func (t *tree) whole(e api.Event, s history.Summary) *tracepb.Span {
+	operation, name := map[history.RunKind]string{history.RunAgent: "invoke_agent", history.RunPlan: "invoke_workflow"}[s.Kind], s.Name
 	span := t.span(strings.TrimSpace(cmp.Or(operation, "call")+" "+name), "", tracepb.Span_SPAN_KIND_INTERNAL, s.Started, s.Closed)
 	a := attributes{}
 	a.text("gen_ai.operation.name", operation)
 	switch s.Kind {
-	case audit.RunAgent:
+	case history.RunAgent:
 		a.text("gen_ai.agent.name", name)
-	case audit.RunPlan:
+	case history.RunPlan:
 		a.text("gen_ai.workflow.name", name)
 	}
 	a.model(s)
@@ -152,7 +152,7 @@ func failedSteps(e api.Event) (events []*tracepb.Span_Event) {
 }
 
 // step is the span of a model step, with all of its attempts.
-func (t *tree) step(e api.Event, s audit.Summary) *tracepb.Span {
+func (t *tree) step(e api.Event, s history.Summary) *tracepb.Span {
 	from := e.Timing.Scheduled
 	span := t.span(strings.TrimSpace("chat "+s.Model), fmt.Sprintf("step %d %d", e.Turn, from.UnixNano()), tracepb.Span_SPAN_KIND_CLIENT, from, cmp.Or(e.Timing.Closed, e.Time))
 	a := attributes{}
@@ -174,7 +174,7 @@ func (t *tree) step(e api.Event, s audit.Summary) *tracepb.Span {
 }
 
 // call is the span of a call, from when it was scheduled to its end, with all of its attempts. One that was refused takes no time.
-func (t *tree) call(r api.Record, s audit.Summary) *tracepb.Span {
+func (t *tree) call(r api.Record, s history.Summary) *tracepb.Span {
 	span := t.span("execute_tool "+r.Tool, callPart(r.CallID), tracepb.Span_SPAN_KIND_INTERNAL, cmp.Or(r.Scheduled, r.Closed), r.Closed)
 	a := attributes{}
 	a.text("gen_ai.operation.name", "execute_tool")
@@ -182,7 +182,7 @@ func (t *tree) call(r api.Record, s audit.Summary) *tracepb.Span {
 	a.text("gen_ai.tool.call.id", r.CallID)
 	a.text("gen_ai.tool.type", "function")
 	a.text("gen_ai.conversation.id", r.Conversation)
-	if s.Kind == audit.RunAgent {
+	if s.Kind == history.RunAgent {
 		a.text("gen_ai.agent.name", s.Name)
 	}
 	a.record(r)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	commonpb "go.opentelemetry.io/proto/slim/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -32,14 +33,14 @@ func spansOf(t *testing.T, name string, o Options) []*tracepb.Span {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	history, err := audit.ReadHistory(file)
+	recorded, err := history.Parse(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := audit.NewDeriver("", "")
+	d := history.NewDeriver("", "")
 	var spans []*tracepb.Span
 	var place *tree
-	for _, h := range history {
+	for _, h := range recorded {
 		events, err := d.Add(h)
 		if err != nil {
 			t.Fatal(err)
@@ -206,14 +207,14 @@ func TestFailedSteps(t *testing.T) {
 // TestCallersTrace proves that a run that was started with its caller's trace is in that one.
 func TestCallersTrace(t *testing.T) {
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-	place := newTree(audit.Summary{Run: "r", Trace: "00-" + trace + "-" + parent + "-01"}, "r", Options{})
-	span := place.of(api.Event{Type: api.EventRunCompleted}, audit.Summary{})
+	place := newTree(history.Summary{Run: "r", Trace: "00-" + trace + "-" + parent + "-01"}, "r", Options{})
+	span := place.of(api.Event{Type: api.EventRunCompleted}, history.Summary{})
 	if hex.EncodeToString(span.GetTraceId()) != trace || hex.EncodeToString(span.GetParentSpanId()) != parent {
 		t.Errorf("the span is %x below %x", span.GetTraceId(), span.GetParentSpanId())
 	}
 	for _, none := range []string{"something else", "00-" + noTrace + "-" + parent + "-01", "00-" + trace + "-" + noTrace[:16] + "-01"} {
-		own := newTree(audit.Summary{Run: "r"}, "r", Options{})
-		if other := newTree(audit.Summary{Run: "r", Trace: none}, "r", Options{}); len(other.parent) != 0 || !bytes.Equal(other.trace, own.trace) {
+		own := newTree(history.Summary{Run: "r"}, "r", Options{})
+		if other := newTree(history.Summary{Run: "r", Trace: none}, "r", Options{}); len(other.parent) != 0 || !bytes.Equal(other.trace, own.trace) {
 			t.Errorf("%s, which is no trace, was taken for one: %x", none, other.trace)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -54,7 +55,7 @@ func (w *walker) run(ctx context.Context, run api.ChildRun) bool {
 	return true
 }
 
-func (w *walker) place(ctx context.Context, s audit.Summary) (*tree, error) {
+func (w *walker) place(ctx context.Context, s history.Summary) (*tree, error) {
 	if w.root == "" {
 		root, err := audit.Root(ctx, w.client, s)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -105,7 +106,7 @@ func TestPausedOverContinueAsNew(t *testing.T) {
 		t.Errorf("%d calls ran while the run was paused", n-2)
 	}
 	summary, err := audit.Describe(l.ctx, l.Client, "run", "")
-	if err != nil || summary.Status != audit.RunPaused || summary.Paused == nil || summary.Paused.By != "ada" {
+	if err != nil || summary.Status != history.RunPaused || summary.Paused == nil || summary.Paused.By != "ada" {
 		t.Errorf("the run is %s, paused by %+v, error %v", summary.Status, summary.Paused, err)
 	}
 	// Any execution of the chain names the run.
@@ -151,7 +152,7 @@ func TestHeldByServer(t *testing.T) {
 	l.openGate()
 	l.await("for the calls that run to end", func() bool { return l.ended(run, "1.1") && l.ended(run, "1.2") })
 	summary, err := audit.Describe(l.ctx, l.Client, "run", "")
-	if err != nil || summary.Status != audit.RunPaused || summary.PausedOnServer == nil || summary.PausedOnServer.By != "ada" || summary.PausedOnServer.Reason != "a look" {
+	if err != nil || summary.Status != history.RunPaused || summary.PausedOnServer == nil || summary.PausedOnServer.By != "ada" || summary.PausedOnServer.Reason != "a look" {
 		t.Errorf("the run is %s, held by %+v, error %v", summary.Status, summary.PausedOnServer, err)
 	}
 	_, err = service.UnpauseWorkflowExecution(l.ctx, &workflowservice.UnpauseWorkflowExecutionRequest{Namespace: "default", WorkflowId: "run", Identity: "ada", RequestId: "u"})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/internal/test/timeline"
 	"go.temporal.io/sdk/client"
@@ -228,7 +229,7 @@ func newLaneYard(t *testing.T) *laneYard {
 		y.program(testserver.Bin(t, "worker"), nil, "--tools", filepath.Join(lanesFolder, "tools"),
 			"--lanes-file", filepath.Join(lanesFolder, "lanes.yaml"), "--log-level", "warn")
 	}
-	reader := audit.NewLaneReader(y.Client, client.DefaultNamespace, api.DefaultTaskQueue)
+	reader := lanestate.NewReader(y.Client, client.DefaultNamespace, api.DefaultTaskQueue)
 	for _, lane := range []string{"api", "phone"} {
 		y.await("for two holders of "+lane, func() bool {
 			states, err := reader.Read(y.ctx, api.Lane{Name: lane})

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/client"
@@ -63,14 +63,14 @@ func (l *lanesLab) plan(id string, calls ...string) client.WorkflowRun {
 }
 
 // state returns how a lane stands.
-func (l *lanesLab) state(name string) audit.LaneState {
+func (l *lanesLab) state(name string) lanestate.State {
 	l.t.Helper()
 	set, err := lanes.Load(l.file)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	lane, _ := set.Lane(name)
-	states, err := audit.NewLaneReader(l.Client, "default", api.DefaultTaskQueue).Read(l.ctx, lane)
+	states, err := lanestate.NewReader(l.Client, "default", api.DefaultTaskQueue).Read(l.ctx, lane)
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/stats"
 	"go.temporal.io/sdk/client"
 )
 
@@ -79,15 +79,15 @@ func TestReport(t *testing.T) {
 		_ = run.Get(l.ctx, nil) // many of them fail
 	}
 	l.say("evaluation", "mixed-1", "solved", "--by", "ada") // broken; its end says otherwise
-	var got audit.Report
+	var got stats.Report
 	l.await("for all runs and the verdict to be listed", func() bool {
-		got = audit.Report{}
+		got = stats.Report{}
 		if err := json.Unmarshal([]byte(l.say("report", "--limit", "1000", "--output", "json")), &got); err != nil {
 			t.Fatal(err)
 		}
 		return got.Runs.All == all && got.Runs.ByPeople == 1 && got.Runs.Open == 0
 	})
-	if want := (audit.RunCounts{All: all, Solved: solved + 2, Failed: all - solved - 2, ByPeople: 1}); got.Runs != want {
+	if want := (stats.RunCounts{All: all, Solved: solved + 2, Failed: all - solved - 2, ByPeople: 1}); got.Runs != want {
 		t.Errorf("runs %+v, want %+v", got.Runs, want)
 	}
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/stats"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -199,11 +201,11 @@ func (l *lab) checkRest(firstRun string, used api.Usage) {
 	})
 	code, out := l.command("show", "shown", "--output", "json")
 	var shown struct {
-		Status     audit.RunStatus
+		Status     history.RunStatus
 		Usage      api.Usage
 		Incomplete bool
 	}
-	if err := json.Unmarshal([]byte(out), &shown); err != nil || code != 0 || !shown.Incomplete || shown.Usage != used || shown.Status != audit.RunCompleted {
+	if err := json.Unmarshal([]byte(out), &shown); err != nil || code != 0 || !shown.Incomplete || shown.Usage != used || shown.Status != history.RunCompleted {
 		l.t.Errorf("starter show: exit code %d, %v\n%s", code, err, out)
 	}
 	if code, out := l.command("show", "shown"); code != 0 || !strings.Contains(out, "this is what is left") || !strings.Contains(out, "a1 to f1") {
@@ -315,7 +317,7 @@ func (l *lab) checkPrinted(records []api.Record) {
 // calls that no tool executed.
 func (l *lab) checkTotals(used api.Usage, actions map[string]action) {
 	l.t.Helper()
-	var want audit.CallStats
+	var want stats.CallStats
 	tools := map[string]int{}
 	for _, d := range actions {
 		calls := 1
@@ -343,13 +345,13 @@ func (l *lab) checkTotals(used api.Usage, actions map[string]action) {
 		}
 	}
 	code, out := l.command("report", "--output", "json")
-	var report audit.Report
+	var report stats.Report
 	if err := json.Unmarshal([]byte(out), &report); err != nil || code != 0 {
 		l.t.Fatalf("starter report: exit code %d, %v\n%s", code, err, out)
 	}
-	got := audit.CallStats{Calls: report.Calls.Calls, Completed: report.Calls.Completed, Failed: report.Calls.Failed, Refused: report.Calls.Refused,
+	got := stats.CallStats{Calls: report.Calls.Calls, Completed: report.Calls.Completed, Failed: report.Calls.Failed, Refused: report.Calls.Refused,
 		Batched: report.Calls.Batched, Retries: report.Calls.Retries}
-	if got != want || report.Runs != (audit.RunCounts{All: 1, Solved: 1}) || report.Violations != 1 {
+	if got != want || report.Runs != (stats.RunCounts{All: 1, Solved: 1}) || report.Violations != 1 {
 		l.t.Errorf("starter report says %+v of %+v with %d violations, want %+v", got, report.Runs, report.Violations, want)
 	}
 	if used.Calls != want.Calls || used.Failed != want.Failed+want.Refused {

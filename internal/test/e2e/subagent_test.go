@@ -11,6 +11,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/internal/test/histories"
 	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/client"
@@ -272,7 +273,7 @@ func TestSubAgentEnds(t *testing.T) {
 		"1.2 guesser failed invalid_output",
 		"1.3 hurried failed timeout", "1.3/1.1 append completed", "1.3/2.1 hold_read cancelled cancelled",
 		"1.4 append completed"})
-	for id, want := range map[string]audit.RunStatus{"run/1.1": audit.RunFailed, "run/1.2": audit.RunCompleted, "run/1.3": audit.RunCancelled} {
+	for id, want := range map[string]history.RunStatus{"run/1.1": history.RunFailed, "run/1.2": history.RunCompleted, "run/1.3": history.RunCancelled} {
 		if s, err := audit.Describe(l.ctx, l.Client, id, ""); err != nil || s.Status != want {
 			t.Errorf("%s is %s, %v; want %s", id, s.Status, err, want)
 		}

@@ -1,0 +1,57 @@
+package audit
+
+import (
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/history"
+)
+
+// A person's verdict goes before a checker's, that before the run's end, and none of them is on a run that is not over.
+func TestJudge(t *testing.T) {
+	over, yes := time.Unix(1, 0), &api.RunEvaluation{Solved: true, By: "ada"}
+	checked := func(c api.Checked) *api.RunResult {
+		return &api.RunResult{Outcome: api.OutcomeAnswered, Checked: &c}
+	}
+	for _, test := range []struct {
+		s      history.Summary
+		person *api.RunEvaluation
+		want   Solved
+		by     EvaluatedBy
+		text   string
+	}{
+		{history.Summary{Status: history.RunFailed, Closed: over}, yes, SolvedYes, EvaluatedByPerson, "solved, says ada"},
+		{history.Summary{Status: history.RunFailed, Closed: over}, &api.RunEvaluation{By: "ada", Reason: "no"}, SolvedNo, EvaluatedByPerson, "failed, says ada: no"},
+		{history.Summary{Status: history.RunCompleted, Closed: over, Result: checked(api.Checked{})}, yes, SolvedYes, EvaluatedByPerson, "solved, says ada"},
+		{history.Summary{Status: history.RunCompleted, Closed: over, Result: checked(api.Checked{Tool: "grade", Reason: "wrong"})}, nil, SolvedNo, EvaluatedByChecker, "failed, says the checker grade: wrong"},
+		{history.Summary{Status: history.RunCompleted, Closed: over, Result: checked(api.Checked{Tool: "grade", Problem: "it broke"})}, nil, SolvedYes, EvaluatedByEnd, "solved by its end; the checker grade gave no verdict: it broke"},
+		{history.Summary{Status: history.RunTerminated, Closed: over}, nil, SolvedNo, EvaluatedByEnd, "failed by its end"},
+		{history.Summary{Status: history.RunRunning}, yes, SolvedOpen, EvaluatedByEnd, ""},
+	} {
+		if got := EvaluationText(Evaluation(test.s, test.person)); got != test.text {
+			t.Errorf("%+v: %q, want %q", test.s, got, test.text)
+		}
+		if got, by := Evaluate(test.s, test.person); got != test.want || by != test.by {
+			t.Errorf("%+v is %s by %s, want %s by %s", test.s, got, by, test.want, test.by)
+		}
+	}
+}
+
+// Only a run that did what it was for is solved by its own end.
+func TestSolvedBy(t *testing.T) {
+	over := time.Unix(1, 0)
+	for want, list := range map[Solved][]history.Summary{
+		SolvedOpen: {{Status: history.RunRunning}, {Status: history.RunPaused}},
+		SolvedYes: {{Status: history.RunCompleted, Closed: over, Result: &api.RunResult{Outcome: api.OutcomeAnswered}},
+			{Status: history.RunCompleted, Closed: over, Result: &api.RunResult{Outcome: api.OutcomeCompleted}}},
+		SolvedNo: {{Status: history.RunCompleted, Closed: over, Result: &api.RunResult{Outcome: api.OutcomeLimit}}, {Status: history.RunCompleted, Closed: over},
+			{Status: history.RunFailed, Closed: over, Result: &api.RunResult{}}, {Status: history.RunCancelled, Closed: over}, {Status: history.RunTerminated, Closed: over}},
+	} {
+		for _, s := range list {
+			if got := SolvedBy(s); got != want {
+				t.Errorf("%+v is %s, want %s", s, got, want)
+			}
+		}
+	}
+}

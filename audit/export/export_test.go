@@ -1,0 +1,104 @@
+package export
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// records returns n different records.
+func records(n int) []api.Record {
+	list := make([]api.Record, n)
+	for i := range list {
+		list[i] = api.Record{CallID: api.TurnCallID(1, i+1), Tool: "a", Status: api.CallCompleted, EstimatedTokens: i}
+	}
+	return list
+}
+
+func exported(t *testing.T, n int) (lines []string, seal string) {
+	t.Helper()
+	var b bytes.Buffer
+	x := NewJSON(&b)
+	for _, r := range records(n) {
+		r.Arguments = []byte(`{"text":"a <b> & c"}`)
+		if err := x.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seal, err := x.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Collect(strings.SplitAfterSeq(strings.TrimSuffix(b.String(), "\n"), "\n")), seal
+}
+
+// An export that is as it was written verifies with the seal that it was given, also one of nothing.
+func TestVerify(t *testing.T) {
+	for _, n := range []int{0, 1, 50} {
+		lines, seal := exported(t, n)
+		records, got, err := Verify(strings.NewReader(strings.Join(lines, "") + "\n"))
+		if err != nil || records != n || got != seal || seal == "" {
+			t.Errorf("%d records: %d, seal %s, want %s, %v", n, records, got, seal, err)
+		}
+	}
+}
+
+// Whatever is done to an export between its first and last line, Verify says at which line it shows.
+func TestVerifyFindsTampering(t *testing.T) {
+	lines, _ := exported(t, 10)
+	cases := map[string]struct {
+		change func(l []string) []string
+		line   string
+	}{
+		"a value":             {func(l []string) []string { l[4] = strings.Replace(l[4], "a <b>", "a [b]", 1); return l }, "line 5 or line 6 was changed:"},
+		"a line taken out":    {func(l []string) []string { return slices.Delete(l, 4, 5) }, "line 5:"},
+		"a line twice":        {func(l []string) []string { return slices.Insert(l, 4, l[3]) }, "line 5:"},
+		"two lines swapped":   {func(l []string) []string { l[4], l[5] = l[5], l[4]; return l }, "line 5:"},
+		"the end cut off":     {func(l []string) []string { return l[:7] }, "line 7:"},
+		"a line cut off":      {func(l []string) []string { l = l[:7]; l[6] = l[6][:20]; return l }, "line 7:"},
+		"something appended":  {func(l []string) []string { l[10] += "\n"; return append(l, "{}") }, "line 12:"},
+		"another number":      {func(l []string) []string { l[10] = strings.Replace(l[10], `"records":10`, `"records":9`, 1); return l }, "line 11:"},
+		"no JSON":             {func(l []string) []string { l[2] = "what\n"; return l }, "line 3:"},
+		"nothing at all":      {func([]string) []string { return nil }, "it is empty;"},
+		"the first line gone": {func(l []string) []string { return l[1:] }, "line 1:"},
+	}
+	for name, c := range cases {
+		text := strings.Join(c.change(slices.Clone(lines)), "")
+		if name != "a line cut off" && name != "nothing at all" {
+			text = strings.TrimSuffix(text, "\n") + "\n"
+		}
+		_, _, err := Verify(strings.NewReader(text))
+		if !errors.Is(err, ErrChain) || !strings.Contains(err.Error(), c.line) {
+			t.Errorf("%s: got %v, want one of %s", name, err, c.line)
+		}
+	}
+}
+
+// CSV reads back as what was written, and holds nothing that a spreadsheet would compute.
+func TestCSVExport(t *testing.T) {
+	var b bytes.Buffer
+	x := NewCSV(&b)
+	r := api.Record{CallID: "1.1", Tool: "=cmd()", Status: api.CallCompleted, Arguments: []byte("{\"text\":\"a \\\"b\\\", c\"}"), Timing: api.Timing{Duration: 1500000},
+		Evaluation: &api.EvaluatedResult{WorkflowID: "demo", Evaluation: "failed", EvaluatedBy: "person", By: "ada"}}
+	if err := x.Write(r); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil || len(rows) != 2 || len(rows[1]) != len(csvColumns) {
+		t.Fatalf("%q, %v", rows, err)
+	}
+	cell := func(column string) string { return rows[1][slices.Index(csvColumns, column)] }
+	for column, want := range map[string]string{"call_id": "1.1", "tool": "'=cmd()", "status": "completed", "arguments": `{"text":"a \"b\", c"}`, "duration_ms": "1.5", "started": "", "evaluation": "failed", "evaluated_by": "person"} {
+		if got := cell(column); got != want {
+			t.Errorf("%s is %q, want %q", column, got, want)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package history
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// maxHidden bounds how many sensitive values of a run are looked for in its texts, maxHiddenValue how long one may be, in
+// bytes: no text repeats a longer one.
+const (
+	maxHidden      = 1000
+	maxHiddenValue = 4 << 10
+)
+
+// hidden are the sensitive values that a run's history has shown so far. Where they stand they are redacted by their place;
+// here they are taken out of every text that repeats them: what the model says, failures, other calls.
+type hidden struct {
+	values map[string]bool
+	hider  *api.Hider
+	// outputs are the masks of the results of calls, by the calls' ids: a plan's result has them by these.
+	outputs map[string]*api.Mask
+}
+
+// note takes the values in the sensitive parts of a value.
+func (h *hidden) note(mask *api.Mask, value json.RawMessage) {
+	var fresh []string
+	for _, v := range mask.Values(value) {
+		if len(v) > maxHiddenValue || len(h.values) >= maxHidden || h.values[v] {
+			continue
+		}
+		if h.values == nil {
+			h.values = map[string]bool{}
+		}
+		h.values[v] = true
+		fresh = append(fresh, v)
+	}
+	if len(fresh) > 0 {
+		h.hider = h.hider.With(api.Redacted, fresh...)
+	}
+}
+
+// result takes the sensitive parts out of a call's result.
+func (h *hidden) result(id string, mask *api.Mask, r *api.Result) *api.Result {
+	if mask == nil || r == nil {
+		return r
+	}
+	h.note(mask, r.Output)
+	if h.outputs == nil {
+		h.outputs = map[string]*api.Mask{}
+	}
+	h.outputs[id] = mask
+	shown := *r
+	shown.Output = mask.Redact(r.Output)
+	if r.Cut > 0 {
+		// Half of a JSON value is text, in which nothing can be found by its place.
+		shown.Output = (&api.Mask{All: true}).Redact(r.Output)
+	}
+	return &shown
+}
+
+// event returns an event whose texts repeat no sensitive value. What names something stays: ids, tools, lanes.
+func (h *hidden) event(e api.Event) api.Event {
+	if h.hider == nil {
+		return e
+	}
+	e.Summary, e.Failure, e.Problems = h.hider.Text(e.Summary), h.hider.Text(e.Failure), h.hider.Problems(e.Problems)
+	e.Step, e.Result = h.step(e.Step), h.runResult(e.Result)
+	if e.Record != nil {
+		r := h.record(*e.Record)
+		e.Record = &r
+	}
+	e.Timing, e.StepFailures = h.timing(e.Timing), slices.Clone(e.StepFailures)
+	for i := range e.StepFailures {
+		e.StepFailures[i].Timing = *h.timing(&e.StepFailures[i].Timing)
+	}
+	if e.Question != nil {
+		q := *e.Question
+		q.Text = h.hider.Text(q.Text)
+		e.Question = &q
+	}
+	e.Approval, e.Decided = h.approval(e.Approval), h.decided(e.Decided)
+	if e.Sent != nil {
+		s := *e.Sent
+		s.Text = h.hider.Text(s.Text)
+		e.Sent = &s
+	}
+	if e.Hook != nil {
+		e.Hook = &h.hooks([]api.HookAction{*e.Hook})[0]
+	}
+	return e
+}
+
+// timing returns a timing whose failure repeats no sensitive value.
+func (h *hidden) timing(t *api.Timing) *api.Timing {
+	if t == nil {
+		return nil
+	}
+	shown := *t
+	shown.LastFailure = h.hider.Text(t.LastFailure)
+	return &shown
+}
+
+func (h *hidden) step(step *api.ModelResponse) *api.ModelResponse {
+	if h.hider == nil || step == nil {
+		return step
+	}
+	shown := *step
+	shown.Message.Text = h.hider.Text(step.Message.Text)
+	shown.Message.Calls = slices.Clone(step.Message.Calls)
+	for i, c := range shown.Message.Calls {
+		if arguments, had := h.hider.JSON(json.RawMessage(c.Arguments)); had {
+			shown.Message.Calls[i].Arguments = string(arguments)
+		}
+	}
+	return &shown
+}
+
+// record returns a call's record whose texts repeat no sensitive value.
+func (h *hidden) record(r api.Record) api.Record {
+	if h.hider == nil {
+		return r
+	}
+	r.Arguments, _ = h.hider.JSON(r.Arguments)
+	r.Error, r.Notes, r.Hooks = h.hider.Error(r.Error), h.hider.Texts(r.Notes), h.hooks(r.Hooks)
+	r.LastFailure = h.hider.Text(r.LastFailure)
+	r.Policies, r.Approval, r.Plan = h.policies(r.Policies), h.decided(r.Approval), r.Plan.Hidden(h.hider)
+	if r.Result != nil {
+		shown := *r.Result
+		shown.Output, _ = h.hider.JSON(shown.Output)
+		shown.Notes, shown.Hooks = h.hider.Texts(shown.Notes), h.hooks(shown.Hooks)
+		r.Result = &shown
+	}
+	return r
+}
+
+func (h *hidden) policies(actions []api.PolicyAction) []api.PolicyAction {
+	shown := slices.Clone(actions)
+	for i, a := range shown {
+		shown[i].Message, shown[i].Failure = h.hider.Text(a.Message), h.hider.Text(a.Failure)
+	}
+	return shown
+}
+
+func (h *hidden) approval(a *api.Approval) *api.Approval {
+	if h.hider == nil || a == nil {
+		return a
+	}
+	shown := *a
+	shown.Reason, shown.Text = h.hider.Text(a.Reason), h.hider.Text(a.Text)
+	return &shown
+}
+
+func (h *hidden) decided(d *api.Decided) *api.Decided {
+	if h.hider == nil || d == nil {
+		return d
+	}
+	shown := *d
+	shown.Why, shown.Reason = h.hider.Text(d.Why), h.hider.Text(d.Reason)
+	shown.Edited, _ = h.hider.JSON(d.Edited)
+	return &shown
+}
+
+func (h *hidden) hooks(actions []api.HookAction) []api.HookAction {
+	shown := slices.Clone(actions)
+	for i, a := range shown {
+		shown[i].Reason = h.hider.Text(a.Reason)
+	}
+	return shown
+}
+
+// runResult returns a run's result whose texts repeat no sensitive value.
+func (h *hidden) runResult(r *api.RunResult) *api.RunResult {
+	if h.hider == nil || r == nil {
+		return r
+	}
+	shown := *r
+	shown.Answer = h.hider.Text(r.Answer)
+	shown.Output, _ = h.hider.JSON(r.Output)
+	shown.Failures = slices.Clone(r.Failures)
+	for i, f := range shown.Failures {
+		shown.Failures[i].Error = h.hider.Error(f.Error)
+	}
+	shown.Undone = slices.Clone(r.Undone)
+	for i, u := range shown.Undone {
+		shown.Undone[i].Error = h.hider.Error(u.Error)
+	}
+	return &shown
+}
+
+// output returns the result of a plan or of a direct call without its sensitive parts.
+func (d *Deriver) output(r *api.RunResult) *api.RunResult {
+	if r == nil || len(r.Output) == 0 || len(d.hidden.outputs) == 0 {
+		return r
+	}
+	shown := *r
+	mask := &api.Mask{Keys: d.hidden.outputs}
+	if d.summary.Kind == RunCall {
+		mask = d.tools[d.summary.Name].OutputMask
+	} else if !isObject(r.Output) {
+		return r // what the plan makes of results; their values are looked for
+	}
+	shown.Output = mask.Redact(r.Output)
+	return &shown
+}
+
+func isObject(value json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	return json.Unmarshal(value, &members) == nil && members != nil
+}

@@ -1,0 +1,29 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/history"
+	"go.temporal.io/sdk/client"
+)
+
+// Read reads a run once, as far as it has come: it gives each event to each, and returns the run's summary and the records of
+// the calls that run or wait now; with ErrIncomplete, those of what is left. Parameters and errors are those of Events.
+func Read(ctx context.Context, c client.Client, workflowID, runID string, each func(api.Event)) (history.Summary, []api.Record, error) {
+	ch := &chain{client: c, workflowID: workflowID, runID: runID}
+	var gone error
+	for event, err := range ch.events(ctx) {
+		if gone = err; errors.Is(err, ErrIncomplete) {
+			break // it comes last
+		}
+		if err != nil {
+			return history.Summary{}, nil, err
+		}
+		each(event)
+	}
+	running, err := ch.running(ctx)
+	return ch.deriver.Summary(), running, cmp.Or(err, gone)
+}

@@ -38,8 +38,8 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// TestToolRedacts proves that a pinned tool redacts by its mask, and where it has none, as tools pinned by older versions,
-// all of the parameters that it lists.
+// TestToolRedacts proves that a pinned tool redacts by its mask, and where it has none, all
+// of the parameters that it lists.
 func TestToolRedacts(t *testing.T) {
 	arguments := json.RawMessage(`{"user":{"name":"ada","password":"x"},"to":"bob"}`)
 	listed := Tool{Name: "login", Sensitive: []string{"user"}}

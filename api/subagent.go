@@ -21,9 +21,6 @@ type Parent struct {
 	Depth int `json:"depth"`
 	// Fairness is the fairness key of the whole tree of runs.
 	Fairness string `json:"fairness,omitempty"`
-	// Reserve has the run end its turns while its remaining tokens and cost suffice for one more
-	// step and the summary.
-	Reserve bool `json:"reserve,omitempty"`
 }
 
 // CallPath returns the path of a call in its tree of runs: its id, after the path of the call that

@@ -265,9 +265,6 @@ func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (co
 
 // countsOf adds up what workers told.
 func countsOf(report api.CatalogReport) workerCounts {
-	if len(report.Lanes) == 0 && len(report.Workers) > 0 {
-		return workerCounts{notes: []string{"what happened on lanes without a limit is not known: the worker that was to ask is of an earlier version"}}
-	}
 	counts := workerCounts{lanes: map[string]api.LaneCounts{}}
 	for _, w := range report.Lanes {
 		if w.Failure != "" {

@@ -234,7 +234,7 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result api.RunResu
 		return true, result, err
 	}
 	outcomes, err := r.pipeline.runTurn(ctx, response.Message.Calls, r.agent.Order)
-	r.tell(outcomes, r.noteRepeats(ctx, response.Message.Calls, outcomes))
+	r.tell(outcomes, r.noteRepeats(response.Message.Calls, outcomes))
 	return false, result, err
 }
 
@@ -351,11 +351,11 @@ const maxConversation = 16 << 20
 
 func (r *agentRun) shortened(ctx workflow.Context) ([]byte, error) {
 	r.read(ctx)
-	if r.conversation.size() > maxConversation && keepsHistoryBudget(ctx) {
+	if r.conversation.size() > maxConversation {
 		return r.compactToContinue(ctx)
 	}
 	earlier, err := r.readAll(ctx)
-	if err == nil && len(earlier) > api.MaxPayload && mayCompact(ctx) {
+	if err == nil && len(earlier) > api.MaxPayload {
 		earlier, err = r.compactToContinue(ctx)
 	}
 	return earlier, err

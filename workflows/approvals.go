@@ -185,15 +185,11 @@ func (o *approval) closed(how string) *api.ReplyError {
 	return &api.ReplyError{Type: api.DecisionClosed, Message: fmt.Sprintf("nothing is left to decide about call %q: %s", o.Call, how)}
 }
 
-// lateChange is the change by which runs that older versions began are told from those that refuse a decision which comes after
-// the approval's time.
-const lateChange = "late decision"
-
 // late reports whether the approval's time is over, though the run has not taken note of it: where no worker was there for a while, a
 // decision can come together with the timer, and the SDK hands it over first. An approval that is still to be escalated stays open.
 func (o *approval) late(ctx workflow.Context) bool {
-	open := o.OnTimeout == api.ApprovalEscalates && !o.Escalated || workflow.Now(ctx).Before(o.Until)
-	return !open && workflow.GetVersion(ctx, lateChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+	escalates := o.OnTimeout == api.ApprovalEscalates && !o.Escalated
+	return !escalates && !workflow.Now(ctx).Before(o.Until)
 }
 
 // undecided says why an approval is over of which the time has passed.

@@ -83,7 +83,7 @@ func (b *dispatcher) takeFitting(ctx workflow.Context, q *queue) []int {
 func (b *dispatcher) start(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
 	if ctx.Err() == nil {
 		futures, err := b.begin(ctx, ready)
-		if err == nil || ctx.Err() == nil || !countsUnadmitted(ctx) {
+		if err == nil || ctx.Err() == nil {
 			return futures, err
 		}
 	}

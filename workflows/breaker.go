@@ -6,14 +6,6 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
-	"go.temporal.io/sdk/workflow"
-)
-
-// The changes by which runs that older versions began are told from those that a breaker ends: at failures in a row, and at
-// failures with successes of other calls between.
-const (
-	breakerChange = "breaker"
-	stuckChange   = "stuck"
 )
 
 // maxRepeats bounds how many failing calls are kept in mind, and how many that changed something.
@@ -24,7 +16,7 @@ type hints map[string]string
 
 // noteRepeats counts what failed in a turn. Equal calls that fail in the same way while nothing changes, and turns of nothing but
 // calls that cannot be made, get a hint at the limit, and end the run at as many again.
-func (r *agentRun) noteRepeats(ctx workflow.Context, calls []api.Call, outcomes []api.CallOutcome) hints {
+func (r *agentRun) noteRepeats(calls []api.Call, outcomes []api.CallOutcome) hints {
 	limit := cmp.Or(r.agent.Limits.Repeats, api.DefaultRepeats)
 	succeeded := false
 	for i, o := range outcomes {
@@ -40,9 +32,9 @@ func (r *agentRun) noteRepeats(ctx workflow.Context, calls []api.Call, outcomes 
 			r.repeats.Calls[i].Count = 0
 		}
 	} else {
-		r.noteInARow(ctx, limit, count, call, told)
+		r.noteInARow(limit, count, call, told)
 	}
-	r.noteStuck(ctx, limit, calls, outcomes, told)
+	r.noteStuck(limit, calls, outcomes, told)
 	r.pipeline.block(r.repeats)
 	return told
 }
@@ -58,11 +50,11 @@ func (p *pipeline) block(known api.Repeats) {
 }
 
 // noteInARow looks at failures without a success between: count is the highest, call one that it is true of.
-func (r *agentRun) noteInARow(ctx workflow.Context, limit, count int, call string, told hints) {
+func (r *agentRun) noteInARow(limit, count int, call string, told hints) {
 	switch {
 	case r.repeats.Told && count >= 2*limit:
 		r.stopped = limitRepeats
-	case !r.repeats.Told && count >= limit && workflow.GetVersion(ctx, breakerChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion:
+	case !r.repeats.Told && count >= limit:
 		r.repeats.Told = true
 		r.repeats.Refused = min(r.repeats.Refused, limit)
 		for i := range r.repeats.Calls {
@@ -79,13 +71,11 @@ func (r *agentRun) noteInARow(ctx workflow.Context, limit, count int, call strin
 }
 
 // noteStuck looks at calls that fail again and again, whatever others do between.
-func (r *agentRun) noteStuck(ctx workflow.Context, limit int, calls []api.Call, outcomes []api.CallOutcome, told hints) {
+func (r *agentRun) noteStuck(limit int, calls []api.Call, outcomes []api.CallOutcome, told hints) {
 	for i, o := range outcomes {
 		c := repeatOf(&r.repeats, calls[i], o.Error)
 		switch {
 		case r.stopped != "" || c == nil || c.All < limit || c.Told && c.All < 2*limit:
-		case workflow.GetVersion(ctx, stuckChange, workflow.DefaultVersion, 1) == workflow.DefaultVersion:
-			return
 		case c.Told:
 			r.stopped = limitRepeats
 		default:

@@ -10,9 +10,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// compactionChange is the change by which runs that older versions began are told from those that compact.
-const compactionChange = "compaction"
-
 const (
 	// maxTranscript bounds what a model whose window is not known is told at once of what it is to sum up, in bytes: that
 	// much fits into most windows. minTranscript is what no window is too small for.
@@ -39,11 +36,6 @@ var errFull = errors.New("the conversation is longer than the model's window, an
 func overflows(err error) bool {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	return ok && app.Type() == api.ModelOverflow
-}
-
-// mayCompact tells whether the run compacts: runs that an older version began may have gone on without.
-func mayCompact(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, compactionChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
 // learn takes what a model step said of the window.
@@ -92,7 +84,7 @@ func (r *agentRun) compactAhead(ctx workflow.Context) (done bool, err error) {
 	frame := r.frame()
 	s := shorten(r.conversation.messages, w.Task, frame)
 	saved := (weigh(r.conversation.messages) - s.weight(frame)) / bytesPerToken
-	if saved < w.Size/leastSaved || !mayCompact(ctx) {
+	if saved < w.Size/leastSaved {
 		return false, nil
 	}
 	return true, r.compact(ctx, s, frame)
@@ -108,7 +100,7 @@ func (r *agentRun) ask(ctx workflow.Context, id, limit string) (api.ModelRespons
 			r.conversation.add(response.Message)
 			return response, nil
 		}
-		if !overflows(err) || !mayCompact(ctx) {
+		if !overflows(err) {
 			return response, r.modelError(err, fmt.Sprintf("the model step of turn %d", r.turn))
 		}
 		before := weigh(r.conversation.messages)

@@ -33,14 +33,6 @@ func (p *pipeline) withHooks(request *api.AdmissionRequest) {
 	}
 }
 
-// answersChange is the change by which runs that older versions began are told from those that leave alone what was answered in a
-// tool's place wherever that happens: also where a tool verifies, and where a person has edited a call.
-const answersChange = "answers"
-
-func heedsAnswers(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, answersChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
-
 // overridden returns the outcome of a call that was answered in the tool's place, and counts it.
 func (p *pipeline) overridden(c api.Call, v api.AdmissionDecision) api.CallOutcome {
 	p.usage.Calls++

@@ -54,7 +54,7 @@ func (r *agentRun) reached() string {
 // last step tells: what each of many uses beyond its share is used beyond the budget of the run above. It returns nothing where there
 // is more, and for a run that works for nobody, or makes no such answer.
 func (r *agentRun) reserved(l api.Limits) string {
-	if r.in.Parent == nil || !r.in.Parent.Reserve || l.OnReached != "" && l.OnReached != api.LimitWrapsUp {
+	if r.in.Parent == nil || l.OnReached != "" && l.OnReached != api.LimitWrapsUp {
 		return ""
 	}
 	u, last := r.pipeline.usage, r.last

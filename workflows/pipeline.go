@@ -210,18 +210,10 @@ func (p *pipeline) notStarted(c api.Call) api.CallOutcome {
 	return p.refused(c, api.AdmissionDecision{Error: api.NotStartedError()})
 }
 
-// unadmittedChange is the change by which runs that older versions began, which did not count the calls that their end kept from
-// being admitted, are told from those that do.
-const unadmittedChange = "unadmitted"
-
-func countsUnadmitted(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, unadmittedChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
-
 // unadmitted returns the outcomes of calls that were not admitted because the run was cancelled or its wall time was over, and counts
 // them: their records tell of them too. It returns nil where admission failed for another reason, which ends the run.
 func (p *pipeline) unadmitted(ctx workflow.Context, calls []api.Call) []api.CallOutcome {
-	if ctx.Err() == nil || !countsUnadmitted(ctx) {
+	if ctx.Err() == nil {
 		return nil
 	}
 	outcomes := make([]api.CallOutcome, len(calls))
@@ -282,7 +274,7 @@ func (p *pipeline) outcome(ctx workflow.Context, c api.Call, v api.AdmissionDeci
 	delete(p.verified, c.ID)
 	p.questions.end(out)
 	p.runFacts.ended(out, p.tools[c.Tool])
-	if v.Result == nil || !heedsAnswers(ctx) { // else an edit was answered in the tool's place, and there is nothing to undo
+	if v.Result == nil { // else an edit was answered in the tool's place, and there is nothing to undo
 		p.noteAll(c, v, out, err)
 	}
 	return out, nil

@@ -211,7 +211,7 @@ func (r *planRun) waits() [][]int {
 func (r *planRun) launch(ctx workflow.Context, ready []int) ([]workflow.Future, error) {
 	var late []int
 	for _, i := range ready {
-		if r.outcomes[i].Error = r.prepare(ctx, i); r.outcomes[i].Error == nil && r.decisions[i] == nil {
+		if r.outcomes[i].Error = r.prepare(i); r.outcomes[i].Error == nil && r.decisions[i] == nil {
 			late = append(late, i)
 		}
 	}
@@ -236,7 +236,7 @@ func (r *planRun) launch(ctx workflow.Context, ready []int) ([]workflow.Future, 
 }
 
 // prepare checks that what call i needs has succeeded, and makes its arguments.
-func (r *planRun) prepare(ctx workflow.Context, i int) *api.Error {
+func (r *planRun) prepare(i int) *api.Error {
 	for _, need := range r.needs[i] {
 		if r.outcomes[r.index[need]].Error != nil {
 			return notRun("it needs call %q, which did not succeed", need)
@@ -245,19 +245,19 @@ func (r *planRun) prepare(ctx workflow.Context, i int) *api.Error {
 	if r.decisions[i] != nil {
 		return nil
 	}
-	return r.resolve(ctx, i)
+	return r.resolve(i)
 }
 
 // withheld reports whether a call was a dry run, as it was planned or as a person edited it.
-func (r *planRun) withheld(ctx workflow.Context, v api.AdmissionDecision) bool {
-	return v.DryRun || r.pipeline.control.approvals.asDecided(v).DryRun && heedsAnswers(ctx)
+func (r *planRun) withheld(v api.AdmissionDecision) bool {
+	return v.DryRun || r.pipeline.control.approvals.asDecided(v).DryRun
 }
 
 // resolve puts the results that call i refers to into its arguments.
-func (r *planRun) resolve(ctx workflow.Context, i int) *api.Error {
+func (r *planRun) resolve(i int) *api.Error {
 	c := r.calls[i]
 	for _, ref := range c.References() {
-		if r.withheld(ctx, *r.decisions[r.index[ref.ID]]) {
+		if r.withheld(*r.decisions[r.index[ref.ID]]) {
 			return notRun("it refers to the result of call %q, which was a dry run", ref.ID)
 		}
 		if result := r.outcomes[r.index[ref.ID]].Result; result != nil && result.Cut > 0 {

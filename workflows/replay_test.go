@@ -17,10 +17,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-const (
-	historiesDir = "testdata/histories"
-	earlierDir   = "testdata/earlier"
-)
+const historiesDir = "testdata/histories"
 
 func readHistory(t *testing.T, name string) *historypb.History {
 	t.Helper()
@@ -58,24 +55,6 @@ func TestReplay(t *testing.T) {
 				t.Errorf("%s.txt does not belong to %s.json, whose lines are:\n%s", name, name, lines)
 			}
 		})
-	}
-}
-
-// TestReplayOfEarlierVersions proves it of runs as earlier versions began them, whose timeouts, for one, were others. These
-// histories are never recorded anew.
-func TestReplayOfEarlierVersions(t *testing.T) {
-	files, err := histories.Files(earlierDir)
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d histories in %s, error %v", len(files), earlierDir, err)
-	}
-	for _, file := range files {
-		h, err := histories.Read(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := histories.Replay(workflows.All(), h); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
 	}
 }
 

@@ -8,9 +8,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// roomChange is the change by which runs that older versions began are told from those that keep room in their history.
-const roomChange = "room"
-
 // Servers end a run whose history has 51,200 events or 50 MiB. Calls are begun up to these bounds, with all that those which run
 // may add; what is left is for the next model step, for people, and for the undoing, which has some more.
 const (
@@ -110,15 +107,7 @@ func (p *pipeline) fitting(ctx workflow.Context, n int, need func(int) int) int 
 			break
 		}
 	}
-	if fit < n && !keepsHistoryBudget(ctx) {
-		return n
-	}
 	return fit
-}
-
-// keepsRoom tells whether the run keeps room in its history: runs that an older version began go on as they did.
-func keepsHistoryBudget(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, roomChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
 // noRoom has calls refused and recorded so: the run's history is too long for them. Each of those that were put together has a

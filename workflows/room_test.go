@@ -11,7 +11,6 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/workflow"
 )
 
 // Where servers end a run.
@@ -99,17 +98,6 @@ func TestRoomOfPlan(t *testing.T) {
 	l.runPlan("calls: [" + strings.Join(calls[:5], ", ") + "]")
 	l.failure(api.RunCallsFailed, &r)
 	expect(t, "undone", toldUndone(r.Undone), []string{"c2 book by undo-c2 unbook", "c1 book by undo-c1 unbook", "c0 book by undo-c0 unbook: budget_exceeded"})
-}
-
-// TestRoomOfEarlierVersions proves that a run that an older version began goes on as it did.
-func TestRoomOfEarlierVersions(t *testing.T) {
-	l := newLab(t)
-	l.grows(48_000, 0, 9, 0)
-	l.OnGetVersion("room", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-	l.runAgent(agent(step(call("greet", `{"name":"Ann"}`)), answer("done")), "Go.")
-	if r := l.result(); r.Usage.Failed != 0 || len(l.executed) != 1 {
-		t.Errorf("result: %+v", r)
-	}
 }
 
 // TestRoomOfBatches proves that each of the calls that were put together is recorded as refused where there is no room for them, and

@@ -48,7 +48,7 @@ func (p *pipeline) startAgent(ctx workflow.Context, c api.Call, v api.AdmissionD
 		Variables: p.origin.Variables, DryRun: p.origin.DryRun || v.Plan.IsDryRun(), Mode: p.override, Priority: cmp.Or(c.Priority, p.priority.run, p.tools[c.Tool].Priority),
 		Policies: p.policies, Labels: p.runFacts.labels, Attributes: p.attributes.known,
 		Parent: &api.Parent{WorkflowID: info.ID, Run: p.origin.Run, Call: api.CallPath(p.parent.Call, c.ID),
-			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1, Fairness: p.priority.conversation, Reserve: true}}
+			Catalog: p.catalog.Digest, Depth: p.parent.Depth + 1, Fairness: p.priority.conversation}}
 	data, err := json.Marshal(input)
 	if err != nil || len(data) > api.MaxPayload {
 		return nil, notStartable(api.ErrPreconditionFailed, "agent, prompt and variables have %d bytes in all; a run's input takes %d", len(data), api.MaxPayload)

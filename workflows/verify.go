@@ -69,7 +69,7 @@ func (p *pipeline) askWhether(ctx workflow.Context, c api.Call, v api.AdmissionD
 	switch v := decisions[0]; {
 	case v.Error != nil:
 		return false, nil, p.refused(asks, v).Error
-	case v.Result != nil && heedsAnswers(ctx):
+	case v.Result != nil:
 		return how.Evaluate(p.overridden(asks, v).Result)
 	}
 	out, again := p.outcome(ctx, asks, decisions[0], p.execute(ctx, asks, decisions[0]))

@@ -177,7 +177,7 @@ var masks = []struct {
 	{regexp.MustCompile(`"(digest|catalog|chain)":"[^"]*"`), `"$1":"…"`},
 	{regexp.MustCompile(`"(gzip)":"[^"]*"`), `"$1":"…"`},
 	{regexp.MustCompile(`,"fairness":"[0-9a-f]{8}"`), ``},
-	// It counts what other lines say, and older versions of a result have none.
+	// The statistics count what other lines say.
 	{regexp.MustCompile(`,"brief":\{[^{}]*(\{[^{}]*\}[^{}]*)*\}`), ``},
 	{regexp.MustCompile(`"(execution_us|post_us)":\d+`), `"$1":0`},
 	// How many tokens the id of a run has differs from run to run.

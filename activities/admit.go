@@ -119,13 +119,13 @@ func (a *Activities) decideOn(r api.AdmissionRequest, c api.Call) api.AdmissionD
 		return a.preValidate(r, c)
 	}
 	v := api.AdmissionDecision{ID: c.ID}
-	if c.Undo == nil || c.Undo.Problem == "" {
+	if c.Problem == "" {
 		v = a.preValidate(r, c)
 	} else {
-		v.Error = api.Errorf(api.ErrPreconditionFailed, "call %s of %s cannot be undone: %s", c.Undo.Call, c.Undo.Tool, c.Undo.Problem)
+		v.Error = api.Errorf(api.ErrPreconditionFailed, "call %s of %s cannot be undone: %s", c.TargetCallID, c.TargetTool, c.Problem)
 		v.Error.Phase = api.PhasePreValidation
 	}
-	v.Undo, v.Verifies, v.Checks, v.Tool = c.Undo, c.Verifies, c.Checks, c.Tool
+	v.CallPurpose, v.Tool = c.CallPurpose, c.Tool
 	if len(v.Arguments) == 0 && c.Arguments != "" {
 		v.Arguments = json.RawMessage(c.Arguments)
 	}

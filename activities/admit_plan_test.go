@@ -17,7 +17,7 @@ func TestAdmitPlan(t *testing.T) {
 		spec("careful", func(s *toolspecs.Spec) { s.ExecutionPlan = toolspecs.PlanRequired }),
 		spec("strange", func(s *toolspecs.Spec) { s.Parameters[0].Name = api.PlanArgument }))
 	b, r := setUp(t, catalog, nil), api.AdmissionRequest{Tools: toolsOf(catalog)}
-	undo := &api.Undoing{Call: "0.1", Tool: "read_file"}
+	undo := api.CallPurpose{Purpose: api.PurposeUndo, TargetCallID: "0.1", TargetTool: "read_file"}
 	for _, test := range []struct {
 		call      api.Call
 		arguments string
@@ -31,7 +31,7 @@ func TestAdmitPlan(t *testing.T) {
 		{api.Call{Tool: "read_file", Arguments: `{"text":"a","execution_plan":{}}`}, "", "", api.ErrInvalidExecutionPlan, []string{"$.execution_plan", "intent"}},
 		{api.Call{Tool: "read_file", Arguments: `{"txt":"a","execution_plan":{"intent":"look"}}`}, "", "look", api.ErrValidation, []string{"$.txt"}},
 		{api.Call{Tool: "careful", Arguments: `{"text":"a"}`}, "", "", api.ErrInvalidExecutionPlan, []string{"has to carry", `{"intent"`}},
-		{api.Call{Tool: "careful", Arguments: `{"text":"a"}`, Undo: undo}, `{"text":"a"}`, "", "", nil},
+		{api.Call{Tool: "careful", Arguments: `{"text":"a"}`, CallPurpose: undo}, `{"text":"a"}`, "", "", nil},
 		{api.Call{Tool: "strange", Arguments: `{"execution_plan":"mine"}`}, "", "", "", nil},
 	} {
 		r.Calls = []api.Call{test.call}

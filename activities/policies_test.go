@@ -114,7 +114,7 @@ func TestPoliciesOfExecutionPlans(t *testing.T) {
 func TestPoliciesAfterHooks(t *testing.T) {
 	b, r := governed(t, rule("text", "args.text == 'changed'", api.PolicyDeny))
 	undo := textCall("send", "changed")
-	undo.Undo = &api.Undoing{Call: "1.1", Tool: "send"}
+	undo.CallPurpose = api.CallPurpose{Purpose: api.PurposeUndo, TargetCallID: "1.1", TargetTool: "send"}
 	v := api.AdmissionDecision{ID: "2.1", Arguments: json.RawMessage(`{"text":"changed"}`)}
 	if got := b.checkPolicies(t.Context(), r, textCall("send", "as written"), v); got.Error == nil {
 		t.Errorf("changed arguments got %+v", got)

@@ -70,7 +70,7 @@ func TestTogether(t *testing.T) {
 			t.Errorf("a call with %s is made with others", name)
 		}
 	}
-	if candidate(tool.Tool(), api.Call{Arguments: one, Verifies: "1"}, api.AdmissionDecision{}) != nil {
+	if candidate(tool.Tool(), api.Call{Arguments: one, CallPurpose: api.CallPurpose{Purpose: api.PurposeVerify, TargetCallID: "1"}}, api.AdmissionDecision{}) != nil {
 		t.Error("a call that the run makes by itself is made with others")
 	}
 }

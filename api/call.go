@@ -48,23 +48,14 @@ type Call struct {
 	Arguments string `json:"arguments"`
 	// Priority overrides those of the run and of the tool; only calls of a plan have one.
 	Priority Priority `json:"priority,omitempty"`
-	// Undo is set for a call that undoes another one, Verifies for one that finds out what became of another: its id.
-	Undo     *Undoing `json:"undo,omitempty"`
-	Verifies string   `json:"verifies,omitempty"`
-	// Checks is set for the call that checks the run.
-	Checks bool `json:"checks,omitempty"`
+	CallPurpose
+	// Problem says why a call that undoes another one cannot be made; empty if it can.
+	Problem string `json:"problem,omitempty"`
 	// Ask is why a person has to approve the call, beside what its tool and the rules say; only calls of a plan have one.
 	Ask string `json:"ask,omitempty"`
 	// Plan is the call's execution plan where it has been taken off the arguments already.
 	Plan *ExecutionPlan `json:"plan,omitempty"`
 }
-
-// OfRun reports whether the run makes the call by itself, on behalf of another one or to be checked.
-func (c Call) OfRun() bool { return c.Undo != nil || c.Verifies != "" || c.Checks }
-
-// Governed reports whether policies and approvals apply to the call. They do not to one that puts back what another did, or finds
-// out what became of it.
-func (c Call) Governed() bool { return c.Undo == nil && c.Verifies == "" }
 
 // Verdict is what admission decided about one call. It is recorded in history.
 type AdmissionDecision struct {
@@ -104,11 +95,10 @@ type AdmissionDecision struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// Error is set where the call must not run.
 	Error *Error `json:"error,omitempty"`
-	// Undo, Verifies, Checks and Tool are the call's, for one that the run makes by itself: nothing before its verdict tells of it.
-	Undo     *Undoing `json:"undo,omitempty"`
-	Verifies string   `json:"verifies,omitempty"`
-	Checks   bool     `json:"checks,omitempty"`
-	Tool     string   `json:"tool,omitempty"`
+	// CallPurpose and Tool are those of a call with a purpose: no earlier event of the history names
+	// them.
+	CallPurpose
+	Tool string `json:"tool,omitempty"`
 }
 
 // Execution is the input of a tool's activity. The activity's type is the tool's name, its id the call's.

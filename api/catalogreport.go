@@ -86,9 +86,9 @@ type PoliciesInForce struct {
 // CatalogAnswer is the result of ReportCatalogActivity.
 type CatalogAnswer struct {
 	WorkerCatalog
-	// Versions are its tools, sorted by name: a Packed []ToolVersion as JSON, which the workflow
-	// passes on unchanged.
-	Tools json.RawMessage `json:"tools"`
+	// ToolVersions are its tools, sorted by name: a Packed []ToolVersion as JSON, which the workflow
+	// copies unchanged.
+	ToolVersions json.RawMessage `json:"tool_versions"`
 }
 
 // ToolVersion is one tool of a worker's catalog.

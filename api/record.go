@@ -179,12 +179,10 @@ type Record struct {
 	// verifies another the path of that one; Path is the call's own, and orders it among those of the whole tree of runs.
 	Parent string `json:"parent,omitempty"`
 	Path   string `json:"path,omitempty"`
-	// Undoes is the id of the call that this one undoes, or its path where a sub-agent's run made it.
-	Undoes string `json:"undoes,omitempty"`
-	// Verifies is the id of the call of which this one finds out what became of it.
-	Verifies string `json:"verifies,omitempty"`
-	// Checks says that the call finds out whether the run did what it was for.
-	Checks bool `json:"checks,omitempty"`
+	// Purpose says why the run itself made the call; empty for all other calls. TargetCallID is the
+	// ID of the call that it undoes or verifies, or its path if the run of a sub-agent made it.
+	Purpose      Purpose `json:"purpose,omitempty"`
+	TargetCallID string  `json:"target_call_id,omitempty"`
 	// Child is the sub-agent's run that executed the call, and Usage what that run used.
 	Child *ChildRun `json:"child,omitempty"`
 	Usage Usage     `json:"usage,omitzero"`

@@ -89,7 +89,7 @@ func (c Checker) Call(run CheckedRun) (Call, error) {
 	if err == nil && len(arguments) > maxCheckArguments {
 		err = fmt.Errorf("prompt and answer are too long to be checked: the arguments of %s would have %d bytes, and at most %d are sent", c.Tool, len(arguments), maxCheckArguments)
 	}
-	return Call{ID: CheckCallID, Tool: c.Tool, Arguments: string(arguments), Checks: true}, err
+	return Call{ID: CheckCallID, Tool: c.Tool, Arguments: string(arguments), CallPurpose: CallPurpose{Purpose: PurposeCheck}}, err
 }
 
 // Problems calls report with the path, from path on, and the fault of each string of the arguments that is not one there is.

@@ -39,23 +39,15 @@ func (w UndoWhen) At(cancelled bool) bool {
 	return w != UndoNever
 }
 
-// Undoing marks a call as one that undoes another.
-type Undoing struct {
-	// Call is the undone call: its id, or its path where a sub-agent's run made it.
-	Call string `json:"call_id"`
-	// Tool is the undone call's.
-	Tool string `json:"tool"`
-	// Problem says why the call cannot be made; empty where it can.
-	Problem string `json:"problem,omitempty"`
-}
-
-// Undone is what became of the undoing of one call.
+// Undone is the outcome of the attempt to undo one call.
 type Undone struct {
-	Undoing
-	// ID and With are the id and the tool of the call that undid it, or was to.
-	ID   string `json:"call_id"`
-	With string `json:"with"`
-	// Error is nil where the call is undone.
+	// CallID and Tool are the ID and the tool of the call that undoes the target call.
+	CallID string `json:"call_id"`
+	Tool   string `json:"tool"`
+	// TargetCallID is the ID of the call to undo, or its path if the run of a sub-agent made it.
+	TargetCallID string `json:"target_call_id"`
+	TargetTool   string `json:"target_tool"`
+	// Error is nil if the target call is undone.
 	Error *Error `json:"error,omitempty"`
 }
 

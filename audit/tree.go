@@ -88,11 +88,14 @@ func (t *tree) read(ctx context.Context, run *chain) (records []api.Record, err 
 // ByCall orders an agent's calls as it made them, and a plan's as they were scheduled, those that never were last; calls that
 // undo others come after all others, as they were made.
 func ByCall(x, y api.Record) int {
-	if undoes := x.Undoes != ""; undoes || y.Undoes != "" {
-		if both := undoes && y.Undoes != ""; both {
-			return x.Closed.Compare(y.Closed)
-		}
-		return cmp.Compare(len(x.Undoes), len(y.Undoes))
+	xUndoes, yUndoes := x.Purpose == api.PurposeUndo, y.Purpose == api.PurposeUndo
+	switch {
+	case xUndoes && yUndoes:
+		return x.Closed.Compare(y.Closed)
+	case xUndoes:
+		return 1
+	case yUndoes:
+		return -1
 	}
 	if x.Turn > 0 || y.Turn > 0 {
 		return cmp.Or(cmp.Compare(x.Turn, y.Turn), cmp.Compare(placeInTurn(x.CallID), placeInTurn(y.CallID)))

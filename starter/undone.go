@@ -17,11 +17,11 @@ func writeUndone(w io.Writer, p palette, undone []api.Undone, all string) {
 	}
 	fmt.Fprintf(w, "\n%s\n", p.bold("undone calls"))
 	for _, u := range undone[:min(len(undone), maxUndone)] {
-		line := p.good("undone") + " by " + u.ID + " " + u.With
+		line := p.good("undone") + " by " + u.CallID + " " + u.Tool
 		if u.Error != nil {
-			line = p.bad("not undone") + " by " + u.ID + " " + u.With + ": " + errorLine(u.Error)
+			line = p.bad("not undone") + " by " + u.CallID + " " + u.Tool + ": " + errorLine(u.Error)
 		}
-		fmt.Fprintf(w, "  %s %s %s\n", u.Call, u.Tool, line)
+		fmt.Fprintf(w, "  %s %s %s\n", u.TargetCallID, u.TargetTool, line)
 	}
 	if more := len(undone) - maxUndone; more > 0 {
 		fmt.Fprintf(w, "  … and %d more: %s\n", more, all)

@@ -10,7 +10,7 @@ import (
 // TestWriteUndone proves that what was undone is told call by call, what was not with the reason, and many are cut.
 func TestWriteUndone(t *testing.T) {
 	of := func(id string, e *api.Error) api.Undone {
-		return api.Undone{Undoing: api.Undoing{Call: id, Tool: "book"}, ID: api.UndoCallID(id), With: "unbook", Error: e}
+		return api.Undone{CallID: api.UndoCallID(id), Tool: "unbook", TargetCallID: id, TargetTool: "book", Error: e}
 	}
 	for want, undone := range map[string][]api.Undone{
 		"": nil,

@@ -242,7 +242,7 @@ func TestDirectCall(t *testing.T) {
 // TestDirectCallOfRun proves that nobody starts a call as one that the run makes by itself, which would meet no policies and need no
 // approval.
 func TestDirectCallOfRun(t *testing.T) {
-	for _, c := range []api.Call{{Undo: &api.Undoing{Call: "1.1", Tool: "pay"}}, {Verifies: "1.1"}, {Plan: &api.ExecutionPlan{}}} {
+	for _, c := range []api.Call{{CallPurpose: api.CallPurpose{Purpose: api.PurposeUndo, TargetCallID: "1.1", TargetTool: "pay"}}, {CallPurpose: api.CallPurpose{Purpose: api.PurposeVerify, TargetCallID: "1.1"}}, {Plan: &api.ExecutionPlan{}}} {
 		l := newGuardedLab(t)
 		c.Tool, c.Arguments = "pay", `{"value":1}`
 		l.runCall(&c)

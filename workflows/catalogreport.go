@@ -36,9 +36,9 @@ func CatalogReport(ctx workflow.Context, in api.CatalogRequest) (api.CatalogRepo
 		w := a.WorkerCatalog
 		if err != nil {
 			w = api.WorkerCatalog{Failure: whySilent(err)}
-		} else if _, known := report.Catalogs[w.Digest]; !known && size+len(a.Tools) <= maxCatalogs {
-			report.Catalogs[w.Digest] = a.Tools
-			size += len(a.Tools)
+		} else if _, known := report.Catalogs[w.Digest]; !known && size+len(a.ToolVersions) <= maxCatalogs {
+			report.Catalogs[w.Digest] = a.ToolVersions
+			size += len(a.ToolVersions)
 		}
 		w.Worker = in.Workers[i]
 		report.Workers = append(report.Workers, w)

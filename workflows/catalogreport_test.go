@@ -51,7 +51,7 @@ func ask[T any](t *testing.T, request api.CatalogRequest, question string, answe
 func hosts(digest string, tools ...api.ToolVersion) func() (api.CatalogAnswer, error) {
 	return func() (api.CatalogAnswer, error) {
 		hosted, err := json.Marshal(api.Pack(tools))
-		return api.CatalogAnswer{WorkerCatalog: api.WorkerCatalog{Digest: digest, Tools: len(tools)}, Tools: hosted}, err
+		return api.CatalogAnswer{WorkerCatalog: api.WorkerCatalog{Digest: digest, Tools: len(tools)}, ToolVersions: hosted}, err
 	}
 }
 

@@ -44,13 +44,12 @@ func (p *pipeline) scheduleNow(ctx workflow.Context, c api.Call, v api.Admission
 	t := p.toolFor(c, v)
 	arguments := validated(c, v)
 	summary, parent := t.Summary(arguments), p.parent.Call
-	if c.Undo != nil {
-		summary, parent = "undo of "+c.Undo.Call+": "+summary, api.CallPath(parent, c.Undo.Call)
-	} else if c.Verifies != "" {
-		summary, parent = "what became of "+c.Verifies+": "+summary, api.CallPath(parent, c.Verifies)
-	}
-	if c.Checks {
-		summary = "is the run solved? " + summary
+	switch c.Purpose {
+	case api.PurposeUndo, api.PurposeVerify:
+		summary = string(c.Purpose) + " " + c.TargetCallID + ": " + summary
+		parent = api.CallPath(parent, c.TargetCallID)
+	case api.PurposeCheck:
+		summary = "check of the run: " + summary
 	}
 	options := callOptions(p.queue, c.ID, t, v.Route, summary)
 	options.Priority = p.priority.call(c, t, v.Route)

@@ -34,8 +34,8 @@ func (u *undo) add(c api.Call) {
 	if u.size += len(c.Arguments); u.size > api.MaxUndo {
 		u.size -= len(c.Arguments)
 		c.Arguments = ""
-		c.Undo = &api.Undoing{Call: c.Undo.Call, Tool: c.Undo.Tool,
-			Problem: fmt.Sprintf("the run kept %d bytes of arguments of such calls already, and takes %d", u.size, api.MaxUndo)}
+		c.Problem = fmt.Sprintf("the run keeps %d bytes of arguments of such calls already; at most %d are kept",
+			u.size, api.MaxUndo)
 	}
 	u.calls = append(u.calls, c)
 }
@@ -52,15 +52,17 @@ func (u *undo) continueState() *api.Packed[[]api.Call] {
 // note keeps the call that undoes one that has ended, if there is something to undo; err is what its future gave.
 func (p *pipeline) note(c api.Call, v api.AdmissionDecision, out api.CallOutcome, err error) {
 	t := p.tools[c.Tool]
-	if !p.undo.on || t.Undo == nil || c.Undo != nil || !mayHaveActed(t, out, err) {
+	if !p.undo.on || t.Undo == nil || c.Purpose == api.PurposeUndo || !mayHaveActed(t, out, err) {
 		return
 	}
-	undoing := api.Undoing{Call: c.ID, Tool: c.Tool}
+	undo := api.Call{ID: api.UndoCallID(c.ID), Tool: t.Undo.Tool, CallPurpose: api.CallPurpose{
+		Purpose: api.PurposeUndo, TargetCallID: c.ID, TargetTool: c.Tool}}
 	arguments, fault := t.Undo.For(api.UndoSource{Arguments: validated(c, v), Result: out.Result, Key: api.IdempotencyKey(p.origin.Run, c.ID)})
 	if fault != nil {
-		undoing.Problem = cutText(fault.Error())
+		undo.Problem = cutText(fault.Error())
 	}
-	p.undo.add(api.Call{ID: api.UndoCallID(c.ID), Tool: t.Undo.Tool, Arguments: string(arguments), Undo: &undoing})
+	undo.Arguments = string(arguments)
+	p.undo.add(undo)
 }
 
 // mayHaveActed reports whether there may be something to undo of a call. A sub-agent that gave no result has undone its
@@ -80,9 +82,8 @@ func (p *pipeline) adopt(callID string, calls *api.Packed[[]api.Call]) {
 		return
 	}
 	for _, c := range calls.Value {
-		undoing := *c.Undo
-		undoing.Call = api.CallPath(callID, undoing.Call)
-		c.ID, c.Undo = api.UndoCallID(undoing.Call), &undoing
+		c.TargetCallID = api.CallPath(callID, c.TargetCallID)
+		c.ID = api.UndoCallID(c.TargetCallID)
 		p.undo.add(c)
 	}
 }
@@ -126,7 +127,7 @@ func (p *pipeline) undoCalls(ctx workflow.Context) []api.Undone {
 }
 
 func (p *pipeline) undoCall(ctx workflow.Context, c api.Call) api.Undone {
-	undone := api.Undone{Undoing: *c.Undo, ID: c.ID, With: c.Tool}
+	undone := api.Undone{CallID: c.ID, Tool: c.Tool, TargetCallID: c.TargetCallID, TargetTool: c.TargetTool}
 	if p.fitting(ctx, 1, func(int) int { return p.historyBudget.need(p.tools[c.Tool], c, api.AdmissionDecision{}) }) == 0 {
 		undone.Error = api.Errorf(api.ErrBudgetExceeded, "%s", p.fullness(ctx))
 		return undone

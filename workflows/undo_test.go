@@ -105,7 +105,7 @@ func (l *lab) undoingFails(ids ...string) {
 func toldUndone(undone []api.Undone) []string {
 	var lines []string
 	for _, u := range undone {
-		line := u.Call + " " + u.Tool + " by " + u.ID + " " + u.With
+		line := u.TargetCallID + " " + u.TargetTool + " by " + u.CallID + " " + u.Tool
 		if u.Error != nil {
 			line += ": " + string(u.Error.Type)
 		}
@@ -332,7 +332,7 @@ func TestUndoIsBounded(t *testing.T) {
 			failed++
 		}
 	}
-	if len(undone) != 20 || failed != 3 || !strings.Contains(undone[0].Error.Message, "at most 32768") || !strings.Contains(undone[1].Error.Message, "takes 524288") {
+	if len(undone) != 20 || failed != 3 || !strings.Contains(undone[0].Error.Message, "at most 32768") || !strings.Contains(undone[1].Error.Message, "at most 524288") {
 		t.Errorf("%d of %d calls were not undone: %v", failed, len(undone), undone[0].Error)
 	}
 }

@@ -61,7 +61,7 @@ func (p *pipeline) askWhether(ctx workflow.Context, c api.Call, v api.AdmissionD
 	if err != nil {
 		return false, nil, err
 	}
-	asks := api.Call{ID: api.VerifyCallID(c.ID, n), Tool: how.Tool, Arguments: string(arguments), Verifies: c.ID}
+	asks := api.Call{ID: api.VerifyCallID(c.ID, n), Tool: how.Tool, Arguments: string(arguments), CallPurpose: api.CallPurpose{Purpose: api.PurposeVerify, TargetCallID: c.ID}}
 	decisions, err := p.admitBatch(ctx, []api.Call{asks}, 0)
 	if err != nil {
 		return false, nil, err

@@ -123,7 +123,7 @@ func (d *Deriver) pin(pinned api.Pinned) {
 // admit takes verdicts: a refused call is over.
 func (d *Deriver) admit(e *historypb.HistoryEvent, decisions []api.AdmissionDecision) {
 	for _, v := range decisions {
-		if c := (api.Call{ID: v.ID, Tool: v.Tool, Arguments: string(v.Arguments), Undo: v.Undo, Verifies: v.Verifies, Checks: v.Checks}); c.OfRun() {
+		if c := (api.Call{ID: v.ID, Tool: v.Tool, Arguments: string(v.Arguments), CallPurpose: v.CallPurpose}); c.OfRun() {
 			d.wanted.add(c)
 		}
 		w := d.wanted[v.ID]

@@ -125,16 +125,11 @@ func (d *Deriver) record(id, tool string, arguments json.RawMessage) api.Record 
 
 // ofRun completes the record of a call that the run makes by itself, on behalf of another one; of others it changes nothing.
 func (d *Deriver) ofRun(r api.Record, c api.Call) api.Record {
-	r.Checks = c.Checks
-	if c.Governed() {
+	r.Purpose, r.TargetCallID = c.Purpose, c.TargetCallID
+	if c.TargetCallID == "" {
 		return r
 	}
-	of := c.Verifies
-	if c.Undo != nil {
-		of = c.Undo.Call
-		r.Undoes = of
-	}
-	r.Verifies, r.Parent = c.Verifies, api.CallPath(d.parent(), of)
+	r.Parent = api.CallPath(d.parent(), c.TargetCallID)
 	r.Path = api.CallPath(r.Parent, r.CallID)
 	return r
 }

@@ -26,7 +26,7 @@ func TestHidden(t *testing.T) {
 		Approval: &api.Approval{ApprovalNeed: api.ApprovalNeed{Reason: value, Text: value}, Call: value},
 		Decided:  &api.Decided{Why: value, Reason: value, Edited: raw},
 		Question: &api.Question{ID: value, Text: value}, Sent: &api.Sent{ID: value, Text: value}, Hook: &hooks[0],
-		Result: &api.RunResult{Answer: value, Output: raw, Failures: []api.CallOutcome{{ID: value, Error: fault}}, Undone: []api.Undone{{ID: value, Error: fault}}}}
+		Result: &api.RunResult{Answer: value, Output: raw, Failures: []api.CallOutcome{{ID: value, Error: fault}}, Undone: []api.Undone{{CallID: value, Error: fault}}}}
 	before, err := json.Marshal(event)
 	if err != nil {
 		t.Fatal(err)

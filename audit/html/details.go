@@ -42,7 +42,7 @@ func callDetails(r api.Record) [][2]string {
 		line("lane", r.Lane), line("priority", string(r.Priority)), line("tokens", tokensText(r)),
 		line("approval", approvalText(r.Approval)), line("rules", policiesText(r.Policies)), line("labels seen", strings.Join(r.Labels, ", ")),
 		line("hooks", hooksText(r.Hooks)), line("intent", intentText(r.Plan)),
-		line("notes", strings.Join(r.Notes, "\n")), line("made together with", batchedText(r)), line("undoes", r.Undoes), line("finds out about", r.Verifies),
+		line("notes", strings.Join(r.Notes, "\n")), line("made together with", batchedText(r)), line("purpose", string(r.Purpose)), line("target call", r.TargetCallID),
 		line("sub-agent's run", childText(r)), line("tool", strings.TrimSpace(r.Tool+" "+r.Version)), line("caller", strings.TrimSpace(string(r.Caller.Type)+" "+r.Caller.ID)),
 		line("run", r.WorkflowID))...)
 	return list

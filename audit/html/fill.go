@@ -77,7 +77,7 @@ func (f fill) call(r api.Record, told time.Time) {
 func (f fill) asked(r api.Record, end time.Time) time.Time {
 	asked, known := f.b.asked[r.Turn]
 	switch {
-	case r.Undoes != "" || r.Verifies != "":
+	case r.TargetCallID != "":
 		asked = r.Scheduled
 	case f.summary.Kind == history.RunPlan:
 		asked = f.summary.Started

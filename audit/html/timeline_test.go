@@ -248,7 +248,7 @@ func TestDetails(t *testing.T) {
 		Error:    &api.Error{Type: api.ErrValidation, Message: strings.Repeat("é", 3000), Near: []string{"play"}, Problems: []api.Problem{{Path: "/n", Message: "too large"}}},
 		Timing:   api.Timing{Lane: "bank", Attempts: 2, Worker: "w1", LastFailure: "reset", Scheduled: noon, Started: noon.Add(time.Second), Closed: noon.Add(2 * time.Second), QueueWait: api.Duration(time.Second), Duration: api.Duration(time.Second)},
 		Policies: []api.PolicyAction{{Rule: "no-money", Effect: "deny", Message: "never"}}, Hooks: []api.HookAction{{Hook: "log", Outcome: "ran"}}, Labels: []string{"secret"},
-		Plan: &api.ExecutionPlan{Intent: "pay the bill"}, Notes: []string{"twice"}, Batched: true, Activity: "1.0", Undoes: "0.1", Verifies: "0.2", EstimatedTokens: 1200, ResultTokens: 7,
+		Plan: &api.ExecutionPlan{Intent: "pay the bill"}, Notes: []string{"twice"}, Batched: true, Activity: "1.0", Purpose: api.PurposeUndo, TargetCallID: "0.1", EstimatedTokens: 1200, ResultTokens: 7,
 		Approval: &api.Decided{Asked: noon, At: noon, Decision: api.DecisionApprove, By: "ada", Why: "money"}, Usage: api.Usage{InputTokens: 5},
 		Child: &api.ChildRun{WorkflowID: "run/1.1"}, Caller: api.Caller{Type: api.CallerAgent, ID: "a"}, WorkflowID: "run"}
 	b.Add(api.Event{Type: api.EventToolFailed, Time: noon.Add(2 * time.Second), Record: &r})
@@ -259,7 +259,7 @@ func TestDetails(t *testing.T) {
 	call := drawn(t, page).Calls[0]
 	for name, want := range map[string]string{"status": "failed (phase execution)", "arguments": "{\n  \"n\": 12345678901234567890,\n  \"password\": \"***\"\n}", "took": "1.00 s", "waited for a worker": "1.00 s", "attempts": "2",
 		"attempt before failed": "reset", "lane": "bank", "tokens": "1,200 for the arguments, 7 for the result, 5 used by the sub-agent", "rules": "no-money deny: never", "hooks": "log ran", "labels seen": "secret",
-		"intent": "pay the bill", "notes": "twice", "made together with": "call 1.0", "undoes": "0.1", "finds out about": "0.2", "sub-agent's run": "run/1.1", "tool": "pay 1.2.0", "started": "2026-01-31 12:00:01.000 UTC"} {
+		"intent": "pay the bill", "notes": "twice", "made together with": "call 1.0", "purpose": "undo", "target call": "0.1", "sub-agent's run": "run/1.1", "tool": "pay 1.2.0", "started": "2026-01-31 12:00:01.000 UTC"} {
 		if got := detail(call.Details, name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}

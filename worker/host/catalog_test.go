@@ -94,7 +94,7 @@ func TestCatalogReloads(t *testing.T) {
 	}
 	a, err := c.catalogAnswer(tools.Status(), []string{"general"})
 	if err != nil || a.Worker != c.Connection.Identity || a.Digest != tools.Catalog().Digest() || a.WorkerCatalog.Tools != 2 || a.Loaded.IsZero() ||
-		!contains(a.Error, "probe.yaml", "file") || !contains(string(a.Tools), `{"name":"probe","version":"2.0.0","digest":"`+hosted.Digest) {
+		!contains(a.Error, "probe.yaml", "file") || !contains(string(a.ToolVersions), `{"name":"probe","version":"2.0.0","digest":"`+hosted.Digest) {
 		t.Errorf("it answers %+v, %v", a, err)
 	}
 	awaitLog(t, &logs, "faulty=1") // of the last event, which is counted by then

@@ -48,7 +48,7 @@ func (c Config) catalogAnswer(s toolspecs.Status, lanes []string) (api.CatalogAn
 	if len(data) > api.MaxPayload/2 {
 		data = nil
 	}
-	a := api.CatalogAnswer{Tools: data, WorkerCatalog: api.WorkerCatalog{
+	a := api.CatalogAnswer{ToolVersions: data, WorkerCatalog: api.WorkerCatalog{
 		Worker: c.Connection.Identity, Lanes: lanes, Mode: c.Mode, Digest: s.Catalog.Digest(), Tools: len(hosted), Loaded: s.Loaded.UTC(),
 	}}
 	if err := s.Err(); err != nil {

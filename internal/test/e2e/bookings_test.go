@@ -73,7 +73,7 @@ func (l *lab) undoneOf(run client.WorkflowRun) []string {
 	}
 	var lines []string
 	for _, u := range summary.Result.Undone {
-		line := u.Call + " by " + u.ID + " " + u.With
+		line := u.TargetCallID + " by " + u.CallID + " " + u.Tool
 		if u.Error != nil {
 			line += " " + string(u.Error.Type)
 		}
@@ -107,8 +107,8 @@ func TestUndoBookings(t *testing.T) {
 	expect(t, "told", l.undoneOf(run), []string{"3.1 by undo-3.1 unbook", "2.1 by undo-2.1 unbook execution_error", "1.1 by undo-1.1 unbook"})
 	for _, r := range l.records(run)[4:] {
 		undoes := strings.TrimPrefix(r.CallID, "undo-")
-		if r.Undoes != undoes || r.Parent != undoes || r.Path != undoes+"/"+r.CallID || r.Version != "1.0.0" {
-			t.Errorf("record %s undoes %q, parent %q, path %q, version %q", r.CallID, r.Undoes, r.Parent, r.Path, r.Version)
+		if r.Purpose != api.PurposeUndo || r.TargetCallID != undoes || r.Parent != undoes || r.Path != undoes+"/"+r.CallID || r.Version != "1.0.0" {
+			t.Errorf("record %s target %q, parent %q, path %q, version %q", r.CallID, r.TargetCallID, r.Parent, r.Path, r.Version)
 		}
 	}
 	var order []string

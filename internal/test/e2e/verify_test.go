@@ -84,7 +84,7 @@ func TestVerify(t *testing.T) {
 				t.Fatalf("records: %v", l.statuses(run))
 			}
 			verifies, pays := records[0], records[1]
-			if verifies.CallID != "verify-1.1" || verifies.Verifies != "1.1" || verifies.Parent != "1.1" || verifies.Status != api.CallCompleted {
+			if verifies.CallID != "verify-1.1" || verifies.Purpose != api.PurposeVerify || verifies.TargetCallID != "1.1" || verifies.Parent != "1.1" || verifies.Status != api.CallCompleted {
 				t.Errorf("the record of the call that verifies: %+v", verifies)
 			}
 			if got := recordText(pays); got != test.record {

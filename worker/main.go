@@ -1,5 +1,6 @@
-// Command worker executes Switchyard's runs and their tool calls. It serves the shipped tools and those of a folder of
-// toolspecs; an application with Go tools of its own builds its own worker in the same few lines.
+// Command worker executes Switchyard's runs and their tool calls. It serves the shipped tools and
+// the toolspecs of a folder. An application with tools in Go builds its own worker in the same few
+// lines.
 package main
 
 import (

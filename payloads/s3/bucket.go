@@ -32,8 +32,8 @@ const (
 	defaultRegion = "us-east-1"
 )
 
-// Bucket stores blobs by the SHA-256 of their content. The blob abcd… is the object prefix/ab/abcd….
-// A Bucket is safe for concurrent use.
+// Bucket stores blobs by the SHA-256 of their content. The blob abcd… is the object
+// prefix/ab/abcd…. A Bucket is safe for concurrent use.
 type Bucket struct {
 	client       *minio.Core
 	name, prefix string
@@ -98,7 +98,8 @@ func connect(endpoint, region string) (*minio.Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.Scheme != "http" && e.Scheme != "https" || e.Host == "" || e.User != nil || e.RawQuery != "" ||
+	if e.Scheme != "http" && e.Scheme != "https" || e.Host == "" || e.User != nil ||
+		e.RawQuery != "" ||
 		strings.Trim(e.Path, "/") != "" {
 		return nil, errors.New("the endpoint must be http://host:port or https://host:port")
 	}
@@ -125,7 +126,8 @@ func (b *Bucket) object(key string) string {
 func (b *Bucket) Put(ctx context.Context, key string, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	_, err := b.client.PutObject(ctx, b.name, b.object(key), bytes.NewReader(data), int64(len(data)),
+	_, err := b.client.PutObject(ctx, b.name, b.object(key), bytes.NewReader(data),
+		int64(len(data)),
 		"", key, minio.PutObjectOptions{})
 	return b.explain(http.MethodPut, key, err)
 }

@@ -146,7 +146,8 @@ func TestBucket_ReturnsWhatWasStoredAfterPassingFailures(t *testing.T) {
 		if err != nil || !bytes.Equal(got, data) {
 			t.Errorf("%s: got %d bytes, %v; want %d bytes", c.name, len(got), err, c.size)
 		}
-		if _, ok := objects.objects["some/prefix/"+key[:2]+"/"+key]; len(objects.objects) != 1 || !ok {
+		if _, ok := objects.objects["some/prefix/"+key[:2]+"/"+key]; len(objects.objects) != 1 ||
+			!ok {
 			t.Errorf("%s: the service has %d objects", c.name, len(objects.objects))
 		}
 	}
@@ -176,7 +177,8 @@ func TestGet_SaysWhatFailedAndWhatToDo(t *testing.T) {
 	for _, c := range []struct{ name, store, secret, want string }{
 		{"no object", "s3://bucket?endpoint=" + endpoint, testSecret,
 			"GET ab/" + key + ": the object does not exist (404 NoSuchKey"},
-		{"no bucket", "s3://other?endpoint=" + endpoint, testSecret, "the bucket does not exist (404"},
+		{"no bucket", "s3://other?endpoint=" + endpoint, testSecret,
+			"the bucket does not exist (404"},
 		{"wrong secret", "s3://bucket?endpoint=" + endpoint, "hunter2hunter2",
 			"access is denied (403 SignatureDoesNotMatch"},
 		{"elsewhere", "s3://bucket?endpoint=" + moved.URL, "hunter2hunter2",
@@ -195,7 +197,8 @@ func TestGet_SaysWhatFailedAndWhatToDo(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := open(t, "s3://bucket?endpoint="+tooMany.URL).Get(ctx, key); !errors.Is(err, context.Canceled) {
+	if _, err := open(t, "s3://bucket?endpoint="+tooMany.URL).Get(ctx, key); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled: got %v", err)
 	}
 }

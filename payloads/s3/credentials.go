@@ -11,7 +11,7 @@ import (
 // credentialsFor returns the credentials in the order of Amazon's own programs:
 //
 //  1. AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, with AWS_SESSION_TOKEN for temporary ones
-//  2. the web identity of AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN (Kubernetes service accounts)
+//  2. the web identity of AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN, as Kubernetes sets them
 //  3. the profile AWS_PROFILE, default "default", of ~/.aws/config and ~/.aws/credentials
 //  4. the IAM role of the container or of the instance
 //
@@ -23,13 +23,15 @@ func credentialsFor(region string) (*credentials.Credentials, error) {
 	profile := &credentials.FileAWSCredentials{}
 	switch name := os.Getenv("AWS_PROFILE"); {
 	case (id == "") != (secret == ""):
-		return nil, errors.New("set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither of them")
+		return nil, errors.New("set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither " +
+			"of them")
 	case id != "":
 		return credentials.New(&credentials.EnvAWS{}), nil
 	case os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "":
 		return credentials.New(&chain{sources: []source{{"web identity", role}}}), nil
 	case name != "":
-		return credentials.New(&chain{sources: []source{{fmt.Sprintf("profile %q", name), profile}}}), nil
+		return credentials.New(&chain{sources: []source{{fmt.Sprintf("profile %q", name),
+			profile}}}), nil
 	}
 	return credentials.New(&chain{sources: []source{
 		{"default profile", profile}, {"IAM role", role}}}), nil

@@ -34,11 +34,12 @@ func roleServer(t *testing.T) *httptest.Server {
 			return
 		}
 		if r.FormValue("WebIdentityToken") == "web token" && r.FormValue("RoleArn") == "arn:role" {
-			fmt.Fprintf(w, `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">`+
-				`<AssumeRoleWithWebIdentityResult>`+
-				`<Credentials><AccessKeyId>web</AccessKeyId><SecretAccessKey>s</SecretAccessKey>`+
-				`<SessionToken>t</SessionToken><Expiration>%s</Expiration></Credentials>`+
-				`</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`, expires)
+			fmt.Fprintf(w,
+				`<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">`+
+					`<AssumeRoleWithWebIdentityResult>`+
+					`<Credentials><AccessKeyId>web</AccessKeyId><SecretAccessKey>s</SecretAccessKey>`+
+					`<SessionToken>t</SessionToken><Expiration>%s</Expiration></Credentials>`+
+					`</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`, expires)
 			return
 		}
 		http.Error(w, "no", http.StatusForbidden)
@@ -58,7 +59,8 @@ func (s toServer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestCredentials_FollowTheOrderOfAWS(t *testing.T) {
 	server := roleServer(t)
-	files := write(t, "credentials", "[default]\naws_access_key_id = file\naws_secret_access_key = s\n"+
+	files := write(t, "credentials", "[default]\naws_access_key_id = file\naws_secret_access_key "+
+		"= s\n"+
 		"[other]\naws_access_key_id = other\naws_secret_access_key = s\n")
 	keys := map[string]string{"AWS_ACCESS_KEY_ID": "static", "AWS_SECRET_ACCESS_KEY": "s"}
 	web := map[string]string{"AWS_ROLE_ARN": "arn:role",
@@ -103,7 +105,8 @@ func TestCredentials_SayWhichSourceFailed(t *testing.T) {
 		settings map[string]string
 		want     []string
 	}{
-		{"unknown profile", map[string]string{"AWS_PROFILE": "nowhere"}, []string{`profile "nowhere"`}},
+		{"unknown profile", map[string]string{"AWS_PROFILE": "nowhere"},
+			[]string{`profile "nowhere"`}},
 		{"no token file", map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": "/nowhere"},
 			[]string{"web identity", "/nowhere"}},
 		{"nothing", map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": server.URL},
@@ -123,7 +126,8 @@ func TestCredentials_SayWhichSourceFailed(t *testing.T) {
 	}
 	clearEnvironment(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "a")
-	if _, err := credentialsFor("x"); err == nil || !strings.Contains(err.Error(), "AWS_SECRET_ACCESS_KEY") {
+	if _, err := credentialsFor("x"); err == nil || !strings.Contains(err.Error(),
+		"AWS_SECRET_ACCESS_KEY") {
 		t.Errorf("an id without a secret: got %v", err)
 	}
 }

@@ -14,18 +14,23 @@ type calculatorInput struct {
 }
 
 type calculatorOutput struct {
-	// Value is left out where it is beyond what a double can hold, because many readers of JSON fail on such numbers.
+	// Value is absent if it exceeds the range of a double: many JSON readers fail on such numbers.
 	Value json.Number `json:"value,omitempty"`
 	Text  string      `json:"text"`
-	// Exact says that Text is the result to its last digit.
+	// Exact says whether Text is the result to its last digit.
 	Exact bool `json:"exact"`
 }
 
-// Calculator returns the tool that computes an arithmetic expression: + - * / % ^, parentheses, functions, pi and e.
-// Numbers are exact fractions as long as they are not too long and no function leaves the fractions. An expression that
-// is none gives validation_error, one without a result (a division by zero) execution_error, both with the column.
+// Calculator returns the tool that computes arithmetic expressions with + - * / % ^, parentheses,
+// functions, pi and e. Numbers are exact fractions until they grow too long or a function leaves
+// the rational numbers. An unreadable expression fails with validation_error, one without a result
+// (division by zero) with execution_error; both name the column.
+//
+// cel-go, which evaluates policies, is no replacement: in CEL 7/2 is 3, 2*3.5 is a type error,
+// 0.1+0.2 is 0.30000000000000004, integers have 64 bits, and there is no power operator.
 func Calculator() switchyard.Function {
-	return switchyard.NewFunction("calculator", func(_ context.Context, in calculatorInput) (calculatorOutput, error) {
+	return switchyard.NewFunction("calculator", func(_ context.Context,
+		in calculatorInput) (calculatorOutput, error) {
 		n, err := calculate(in.Expression)
 		if e, ok := errors.AsType[*expressionError](err); ok && !e.sound {
 			return calculatorOutput{}, invalid("expression", "%v", e)
@@ -42,21 +47,23 @@ func Calculator() switchyard.Function {
 	})
 }
 
-// expressionError is what is wrong with an expression, and at which character of it, counted from 1.
+// expressionError is a fault of an expression at a character, counted from 1.
 type expressionError struct {
 	column  int
 	message string
-	// sound says that the expression can be read but has no result.
+	// sound says that the expression is readable but has no result.
 	sound bool
 }
 
-func (e *expressionError) Error() string { return fmt.Sprintf("column %d: %s", e.column, e.message) }
+func (e *expressionError) Error() string {
+	return fmt.Sprintf("column %d: %s", e.column, e.message)
+}
 
 func unreadable(column int, format string, args ...any) error {
 	return &expressionError{column: column, message: fmt.Sprintf(format, args...)}
 }
 
-// at says where in the expression an operation had no result.
+// at adds the column of an operation to its error.
 func at(column int, n number, err error) (number, error) {
 	if err != nil {
 		return number{}, &expressionError{column: column, message: err.Error(), sound: true}

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// maxRounding bounds the decimals that round takes.
+// maxRounding bounds the decimals of round.
 const maxRounding = 100
 
-// function is a function of the calculator with its least and greatest number of arguments.
+// function is a function of the calculator with its minimum and maximum number of arguments.
 type function struct {
 	least, most int
 	compute     func([]number) (number, error)
@@ -33,10 +33,14 @@ func (f function) arity() string {
 }
 
 var functions = map[string]function{
-	"sqrt":  {1, 1, squareRoot},
-	"abs":   {1, 1, absolute},
-	"min":   {1, maxArguments, func(n []number) (number, error) { return slices.MinFunc(n, compare), nil }},
-	"max":   {1, maxArguments, func(n []number) (number, error) { return slices.MaxFunc(n, compare), nil }},
+	"sqrt": {1, 1, squareRoot},
+	"abs":  {1, 1, absolute},
+	"min": {1, maxArguments, func(n []number) (number, error) {
+		return slices.MinFunc(n, compare), nil
+	}},
+	"max": {1, maxArguments, func(n []number) (number, error) {
+		return slices.MaxFunc(n, compare), nil
+	}},
 	"round": {1, 2, round},
 	"floor": {1, 1, func(n []number) (number, error) { return exact(floor(n[0].rat())) }},
 	"ceil": {1, 1, func(n []number) (number, error) {
@@ -61,7 +65,7 @@ var functions = map[string]function{
 
 func functionNames() string { return strings.Join(slices.Sorted(maps.Keys(functions)), ", ") }
 
-// double makes a function of one that works on doubles.
+// double returns the calculator's form of a function on doubles.
 func double(f func(float64) float64) function {
 	return function{1, 1, func(n []number) (number, error) { return approximate(f(n[0].double())) }}
 }
@@ -107,10 +111,13 @@ func round(n []number) (number, error) {
 		decimals = n[1].rat()
 	}
 	if !decimals.IsInt() || decimals.Num().CmpAbs(big.NewInt(maxRounding)) > 0 {
-		return number{}, fmt.Errorf("the decimals to round to must be a whole number from -%d to %d", maxRounding, maxRounding)
+		return number{},
+			fmt.Errorf("the decimals to round to must be a whole number from -%d to %d",
+				maxRounding, maxRounding)
 	}
 	digits := decimals.Num().Int64()
-	scale := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(max(digits, -digits)), nil))
+	scale := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(max(digits, -digits)),
+		nil))
 	if digits < 0 {
 		scale.Inv(scale)
 	}

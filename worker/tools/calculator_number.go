@@ -7,10 +7,11 @@ import (
 	"strconv"
 )
 
-// maxBits bounds an exact number's numerator and denominator; beyond, numbers are doubles.
+// maxBits bounds the numerator and the denominator of an exact number. Longer numbers become
+// doubles.
 const maxBits = 1 << 14
 
-// maxDecimals bounds the decimals that an exact result is written with.
+// maxDecimals bounds the decimals of an exact result.
 const maxDecimals = 40
 
 var (
@@ -19,13 +20,13 @@ var (
 	errNotReal  = errors.New("there is no real result")
 )
 
-// number is an exact fraction, or a double where fraction is nil. A double is finite.
+// number is an exact fraction, or a finite double if fraction is nil.
 type number struct {
 	fraction *big.Rat
 	approx   float64
 }
 
-// exact returns the fraction, or a double where it is too long.
+// exact returns the fraction, or a double if the fraction is too long.
 func exact(r *big.Rat) (number, error) {
 	if r.Num().BitLen() <= maxBits && r.Denom().BitLen() <= maxBits {
 		return number{fraction: r}, nil
@@ -44,7 +45,7 @@ func approximate(f float64) (number, error) {
 	return number{approx: f}, nil
 }
 
-// double returns the number as a double; infinite where an exact one is beyond it.
+// double returns the number as a double. An exact number beyond the range of doubles is infinite.
 func (n number) double() float64 {
 	if n.fraction == nil {
 		return n.approx
@@ -53,7 +54,7 @@ func (n number) double() float64 {
 	return f
 }
 
-// rat returns the number as a fraction, of a double the one that it is exactly.
+// rat returns the number as a fraction. A double is converted exactly.
 func (n number) rat() *big.Rat {
 	if n.fraction != nil {
 		return n.fraction
@@ -70,7 +71,7 @@ func (n number) negated() number {
 	return number{approx: -n.approx}
 }
 
-// text returns the number in decimal, and whether that is all of it.
+// text returns the number in decimal and whether that is all of it.
 func (n number) text() (text string, whole bool) {
 	if n.fraction == nil {
 		return doubleText(n.approx), false
@@ -87,7 +88,7 @@ func (n number) text() (text string, whole bool) {
 	return new(big.Float).SetPrec(64).SetRat(n.fraction).Text('g', 17), false
 }
 
-// doubleText writes what reads back as the same double, as JSON does.
+// doubleText returns the shortest text that reads back as the same double, as JSON does.
 func doubleText(f float64) string {
 	format := byte('f')
 	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
@@ -99,7 +100,7 @@ func doubleText(f float64) string {
 	return strconv.FormatFloat(f, format, -1, 64)
 }
 
-// binary are the operators with one precedence level or another that work from left to right.
+// binary are the left-associative operators.
 var binary = map[string]func(a, b number) (number, error){
 	"+": func(a, b number) (number, error) {
 		return combine(a, b, (*big.Rat).Add, func(x, y float64) float64 { return x + y })
@@ -119,8 +120,9 @@ var binary = map[string]func(a, b number) (number, error){
 	"%": remainder,
 }
 
-// combine computes exactly where both numbers are exact.
-func combine(a, b number, fractions func(z, x, y *big.Rat) *big.Rat, doubles func(x, y float64) float64) (number, error) {
+// combine computes exactly if both numbers are exact.
+func combine(a, b number, fractions func(z, x, y *big.Rat) *big.Rat,
+	doubles func(x, y float64) float64) (number, error) {
 	if a.fraction != nil && b.fraction != nil {
 		return exact(fractions(new(big.Rat), a.fraction, b.fraction))
 	}
@@ -147,7 +149,7 @@ func floor(r *big.Rat) *big.Rat {
 	return new(big.Rat).SetInt(new(big.Int).Div(r.Num(), r.Denom()))
 }
 
-// raise returns base^exponent: exact for a whole exponent, if the result is not too long.
+// raise returns base^exponent. It is exact for a whole exponent unless the result is too long.
 func raise(base, exponent number) (number, error) {
 	if base.rat().Sign() == 0 && exponent.rat().Sign() < 0 {
 		return number{}, errDivision
@@ -165,9 +167,10 @@ func raise(base, exponent number) (number, error) {
 	return exact(new(big.Rat).SetFrac(top, bottom))
 }
 
-// wholePower returns the exponent where the power can be computed exactly within maxBits.
+// wholePower returns the exponent if the power can be computed exactly within maxBits.
 func wholePower(base, exponent number) (int64, bool) {
-	if base.fraction == nil || exponent.fraction == nil || !exponent.fraction.IsInt() || !exponent.fraction.Num().IsInt64() {
+	if base.fraction == nil || exponent.fraction == nil || !exponent.fraction.IsInt() ||
+		!exponent.fraction.Num().IsInt64() {
 		return 0, false
 	}
 	times := exponent.fraction.Num().Int64()

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds that keep an expression from taking long or much memory.
+// Bounds on the time and the memory that an expression takes.
 const (
 	maxExpression = 2000 // characters
 	maxNesting    = 100  // of parentheses, signs and powers
@@ -32,9 +32,10 @@ type token struct {
 	column int
 }
 
-var tokenPattern = regexp.MustCompile(`^(?:([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?)|([A-Za-z_][A-Za-z_0-9]*)|(\*\*|[-+*/%^(),]))`)
+var tokenPattern = regexp.MustCompile(
+	`^(?:([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?)|([A-Za-z_][A-Za-z_0-9]*)|(\*\*|[-+*/%^(),]))`)
 
-// lookalikes are characters that people and models write for the ones that are understood.
+// lookalikes are characters that people and models write instead of the ones that are understood.
 var lookalikes = map[rune]string{
 	'−': "-", '–': "-", '—': "-", '×': "*", '·': "*", '⋅': "*", '÷': "/", '∕': "/", '²': "^2", '³': "^3",
 	'√': "sqrt()", 'π': "pi", '（': "(", '）': ")", '[': "(", ']': ")", '{': "(", '}': ")", '!': "a product", '=': "nothing: give the expression alone",
@@ -74,10 +75,11 @@ func unknownCharacter(r rune, column int) error {
 	if instead, ok := lookalikes[r]; ok {
 		return unreadable(column, "%q is not understood; write %s", r, instead)
 	}
-	return unreadable(column, "%q is not understood; an expression has numbers, + - * / %% ^, parentheses, functions and the constants pi and e", r)
+	return unreadable(column, "%q is not understood; an expression has numbers, + - * / %% ^, "+
+		"parentheses, functions and the constants pi and e", r)
 }
 
-// parser is a recursive descent that computes as it reads.
+// parser is a recursive descent parser that computes while it reads.
 type parser struct {
 	tokens []token
 	depth  int
@@ -85,7 +87,9 @@ type parser struct {
 
 func calculate(expression string) (number, error) {
 	if n := utf8.RuneCountInString(expression); n > maxExpression {
-		return number{}, unreadable(maxExpression, "the expression has %d characters; at most %d are taken", n, maxExpression)
+		return number{},
+			unreadable(maxExpression, "the expression has %d characters; at most %d are taken", n,
+				maxExpression)
 	}
 	tokens, err := tokenize(expression)
 	if err != nil {
@@ -111,7 +115,8 @@ func unexpected(t token) error {
 	case t.text == ")":
 		return unreadable(t.column, "there is no ( for this )")
 	case t.text == ",":
-		return unreadable(t.column, "a comma separates the arguments of a function only; write numbers without separators of thousands")
+		return unreadable(t.column, "a comma separates the arguments of a function only; write "+
+			"numbers without separators of thousands")
 	default:
 		return unreadable(t.column, "%q comes where it cannot stand", t.text)
 	}
@@ -163,10 +168,11 @@ func (p *parser) chain(operand func() (number, error), operators ...string) (num
 	return left, err
 }
 
-// signed reads a value with signs before it. A power binds more tightly: -2^2 is -4.
+// signed reads a value with its signs. A power binds more tightly: -2^2 is -4.
 func (p *parser) signed() (number, error) {
 	if p.depth++; p.depth > maxNesting {
-		return number{}, unreadable(p.peek().column, "the expression is nested more than %d deep", maxNesting)
+		return number{}, unreadable(p.peek().column, "the expression is nested more than %d deep",
+			maxNesting)
 	}
 	defer func() { p.depth-- }()
 	sign, ok := p.take("-", "+")
@@ -180,7 +186,7 @@ func (p *parser) signed() (number, error) {
 	return n, err
 }
 
-// power reads a value and its exponent, which may have an exponent itself: 2^3^2 is 2^9.
+// power reads a value and its exponent. Powers associate to the right: 2^3^2 is 2^9.
 func (p *parser) power() (number, error) {
 	base, err := p.value()
 	if err != nil {
@@ -216,7 +222,7 @@ func (p *parser) value() (number, error) {
 	return n, p.close(t)
 }
 
-// misplaced says that t stands where a value is expected.
+// misplaced returns the error for a token where a value is expected.
 func misplaced(t token) error {
 	if t.kind == tokenEnd {
 		return unexpected(t)
@@ -237,7 +243,9 @@ func (p *parser) close(open token) error {
 func literal(t token) (number, error) {
 	if _, exponent, ok := strings.Cut(strings.ToLower(t.text), "e"); ok {
 		if n, err := strconv.Atoi(exponent); err != nil || n > maxExponent || n < -maxExponent {
-			return number{}, unreadable(t.column, "the number %s is out of range; exponents go from -%d to %d", t.text, maxExponent, maxExponent)
+			return number{},
+				unreadable(t.column, "the number %s is out of range; exponents go from -%d to %d",
+					t.text, maxExponent, maxExponent)
 		}
 	}
 	r, ok := new(big.Rat).SetString(t.text)
@@ -266,7 +274,8 @@ func (p *parser) named(name token) (number, error) {
 		return number{}, err
 	}
 	if len(arguments) < f.least || len(arguments) > f.most {
-		return number{}, unreadable(name.column, "%s takes %s, not %d", lower, f.arity(), len(arguments))
+		return number{}, unreadable(name.column, "%s takes %s, not %d", lower, f.arity(),
+			len(arguments))
 	}
 	result, failure := f.compute(arguments)
 	return at(name.column, result, failure)
@@ -278,7 +287,8 @@ func constant(name token, isFunction bool) (number, error) {
 	case ok:
 		return number{approx: value}, nil
 	case isFunction:
-		return number{}, unreadable(name.column, "%s is a function; write %s(…)", name.text, name.text)
+		return number{}, unreadable(name.column, "%s is a function; write %s(…)", name.text,
+			name.text)
 	default:
 		return number{}, unknownName(name)
 	}
@@ -288,7 +298,8 @@ func unknownName(name token) error {
 	if strings.EqualFold(name.text, "log") {
 		return unreadable(name.column, "log may mean two functions; write ln, log10 or log2")
 	}
-	return unreadable(name.column, "there is no function or constant %q; there are pi, e, %s", name.text, functionNames())
+	return unreadable(name.column, "there is no function or constant %q; there are pi, e, %s",
+		name.text, functionNames())
 }
 
 func (p *parser) arguments(open token) ([]number, error) {
@@ -302,7 +313,8 @@ func (p *parser) arguments(open token) ([]number, error) {
 			return nil, err
 		}
 		if arguments = append(arguments, n); len(arguments) > maxArguments {
-			return nil, unreadable(p.peek().column, "a function takes at most %d arguments", maxArguments)
+			return nil, unreadable(p.peek().column, "a function takes at most %d arguments",
+				maxArguments)
 		}
 		if _, more := p.take(","); !more {
 			return arguments, p.close(open)

@@ -10,8 +10,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Expressions are computed by the rules of arithmetic, exactly where they can be.
-func TestCalculator(t *testing.T) {
+func TestCalculator_ComputesExactlyWherePossible(t *testing.T) {
 	cases := []struct {
 		expression, text string
 		exact            bool
@@ -74,7 +73,8 @@ func TestCalculator(t *testing.T) {
 		{"\t1\n+ 1 ", "2", true},
 	}
 	for _, c := range cases {
-		out, _, e := outputOf[calculatorOutput](t, Config{}, "calculator", map[string]any{"expression": c.expression})
+		out, _, e := outputOf[calculatorOutput](t, Config{}, "calculator",
+			map[string]any{"expression": c.expression})
 		if e != nil || out.Text != c.text || out.Value.String() != c.text || out.Exact != c.exact {
 			t.Errorf("%q: got %+v, %v; want %s, exact %v", c.expression, out, e, c.text, c.exact)
 		}
@@ -82,25 +82,26 @@ func TestCalculator(t *testing.T) {
 }
 
 // A number beyond doubles keeps its digits as text and is not given as a JSON number.
-func TestCalculatorBeyondDoubles(t *testing.T) {
+func TestCalculator_KeepsAllDigitsBeyondDoubles(t *testing.T) {
 	for expression, want := range map[string]string{
 		"10 ^ 400":     "1" + strings.Repeat("0", 400),
 		"1e400 / 3":    "3.3333333333333333e+399",
 		"1 / 10 ^ 400": "1e-400",
 	} {
-		out, _, e := outputOf[map[string]any](t, Config{}, "calculator", map[string]any{"expression": expression})
+		out, _, e := outputOf[map[string]any](t, Config{}, "calculator",
+			map[string]any{"expression": expression})
 		if e != nil || out["text"] != want {
 			t.Errorf("%s: got %v, %v", expression, out, e)
 		}
 	}
-	out, _, _ := outputOf[map[string]any](t, Config{}, "calculator", map[string]any{"expression": "10 ^ 400"})
+	out, _, _ := outputOf[map[string]any](t, Config{}, "calculator",
+		map[string]any{"expression": "10 ^ 400"})
 	if _, ok := out["value"]; ok {
 		t.Error("a value beyond doubles is given")
 	}
 }
 
-// Nonsense is refused with the column and, where it can be guessed, what to write instead.
-func TestCalculatorUnreadable(t *testing.T) {
+func TestCalculator_RejectsWhatIsNoExpression(t *testing.T) {
 	for expression, want := range map[string]string{
 		"":                  "column 1: the expression ends",
 		"1 +":               "column 4: the expression ends",
@@ -140,15 +141,15 @@ func TestCalculatorUnreadable(t *testing.T) {
 		strings.Repeat("2^", 150) + "1":           "nested more than 100 deep",
 		strings.Repeat("1", 2001):                 "at most 2000",
 	} {
-		_, _, e := outputOf[calculatorOutput](t, Config{}, "calculator", map[string]any{"expression": expression})
+		_, _, e := outputOf[calculatorOutput](t, Config{}, "calculator",
+			map[string]any{"expression": expression})
 		if !refusedWith(e, api.ErrValidation, want) {
 			t.Errorf("%.40q: got %v; want %q", expression, e, want)
 		}
 	}
 }
 
-// What can be read and has no result is the tool's failure, with the column of the operation.
-func TestCalculatorNoResult(t *testing.T) {
+func TestCalculator_FailsWhereThereIsNoResult(t *testing.T) {
 	for expression, want := range map[string]string{
 		"1 / 0":            "column 3: division by zero",
 		"1 + 5 % (2 - 2)":  "column 7: division by zero",
@@ -166,15 +167,15 @@ func TestCalculatorNoResult(t *testing.T) {
 		"(10^4000) ^ 4000": "too large",
 		"2 ^ (10 ^ 30)":    "too large",
 	} {
-		_, _, e := outputOf[calculatorOutput](t, Config{}, "calculator", map[string]any{"expression": expression})
+		_, _, e := outputOf[calculatorOutput](t, Config{}, "calculator",
+			map[string]any{"expression": expression})
 		if !refusedWith(e, api.ErrExecution, want) {
 			t.Errorf("%q: got %v; want %q", expression, e, want)
 		}
 	}
 }
 
-// No expression within the limits takes long, whatever it asks for.
-func TestCalculatorIsQuick(t *testing.T) {
+func TestCalculator_BoundsTheWork(t *testing.T) {
 	for _, expression := range []string{
 		strings.Repeat("9^9^9^9+", 200) + "1",
 		"1" + strings.Repeat("*1e4000", 280),
@@ -192,9 +193,9 @@ func TestCalculatorIsQuick(t *testing.T) {
 	}
 }
 
-// Whatever is written, there is an answer of the declared form or an error; no panic, no hang.
 func FuzzCalculator(f *testing.F) {
-	for _, seed := range []string{"1+2*3", "-2^2", "9^9^9^9", "sqrt(2)%pi", "round(1e-3,2)", "((((", "1e4000*1e4000", "min(1,2,e)", "1/3-.5", "−1", "2**-3", "0^-1", "\xff"} {
+	for _, seed := range []string{"1+2*3", "-2^2", "9^9^9^9", "sqrt(2)%pi", "round(1e-3,2)", "((((",
+		"1e4000*1e4000", "min(1,2,e)", "1/3-.5", "−1", "2**-3", "0^-1", "\xff"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, expression string) {

@@ -9,22 +9,26 @@ import (
 	"time"
 )
 
-// maxUnits bounds what may be added in each calendar unit.
+// maxUnits bounds the amount of each calendar unit in an addition.
 const maxUnits = 1_000_000
 
-// layout is a form in which times are read; a local one has no offset.
+// layout is a form of times that parse reads. A local one has no offset.
 type layout struct {
 	form  string
 	local bool
 }
 
 var layouts = []layout{
-	{time.RFC3339Nano, false}, {"2006-01-02 15:04:05.999999999Z07:00", false}, {"2006-01-02T15:04Z07:00", false}, {"2006-01-02 15:04Z07:00", false},
-	{"2006-01-02T15:04:05", true}, {"2006-01-02 15:04:05", true}, {"2006-01-02T15:04", true}, {"2006-01-02 15:04", true}, {time.DateOnly, true},
-	{time.RFC1123Z, false}, {"Mon, 2 Jan 2006 15:04:05 -0700", false}, {"Mon, 02 Jan 2006 15:04:05 GMT", false}, {"2 January 2006", true}, {"January 2, 2006", true},
+	{time.RFC3339Nano, false}, {"2006-01-02 15:04:05.999999999Z07:00",
+		false}, {"2006-01-02T15:04Z07:00", false}, {"2006-01-02 15:04Z07:00", false},
+	{"2006-01-02T15:04:05", true}, {"2006-01-02 15:04:05", true}, {"2006-01-02T15:04",
+		true}, {"2006-01-02 15:04", true}, {time.DateOnly, true},
+	{time.RFC1123Z, false}, {"Mon, 2 Jan 2006 15:04:05 -0700",
+		false}, {"Mon, 02 Jan 2006 15:04:05 GMT", false}, {"2 January 2006",
+		true}, {"January 2, 2006", true},
 }
 
-// parseUnix reads seconds since 1970, of years up to 9999.
+// parseUnix reads seconds since 1970, up to the year 9999.
 func parseUnix(text string) (time.Time, bool) {
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || len(text) < 5 || seconds > 253402300799 || seconds < -62135596800 {
@@ -41,12 +45,15 @@ func clock(text string) string {
 	return "00:00"
 }
 
-// directives are those of strftime, and what they mean.
+// directives are the supported directives of strftime.
 var directives = map[byte]func(time.Time) string{
-	'Y': layoutOf("2006"), 'y': layoutOf("06"), 'm': layoutOf("01"), 'd': layoutOf("02"), 'e': layoutOf("_2"), 'j': layoutOf("002"),
-	'H': layoutOf("15"), 'I': layoutOf("03"), 'M': layoutOf("04"), 'S': layoutOf("05"), 'p': layoutOf("PM"), 'f': fraction,
+	'Y': layoutOf("2006"), 'y': layoutOf("06"), 'm': layoutOf("01"), 'd': layoutOf(
+		"02"), 'e': layoutOf("_2"), 'j': layoutOf("002"),
+	'H': layoutOf("15"), 'I': layoutOf("03"), 'M': layoutOf("04"), 'S': layoutOf(
+		"05"), 'p': layoutOf("PM"), 'f': fraction,
 	'a': layoutOf("Mon"), 'A': layoutOf("Monday"), 'b': layoutOf("Jan"), 'B': layoutOf("January"),
-	'z': layoutOf("-0700"), 'Z': layoutOf("MST"), 'F': layoutOf("2006-01-02"), 'T': layoutOf("15:04:05"),
+	'z': layoutOf("-0700"), 'Z': layoutOf("MST"), 'F': layoutOf("2006-01-02"), 'T': layoutOf(
+		"15:04:05"),
 	'V': func(t time.Time) string { _, week := t.ISOWeek(); return fmt.Sprintf("%02d", week) },
 	'G': func(t time.Time) string { year, _ := t.ISOWeek(); return fmt.Sprintf("%04d", year) },
 	'u': func(t time.Time) string { return strconv.Itoa((int(t.Weekday())+6)%7 + 1) },
@@ -68,11 +75,13 @@ func formatTime(t time.Time, format string) (string, error) {
 			continue
 		}
 		if i++; i == len(format) {
-			return "", invalid("format", "the format ends with a single %%; write %%%% for a percent sign")
+			return "",
+				invalid("format", "the format ends with a single %%; write %%%% for a percent sign")
 		}
 		directive, ok := directives[format[i]]
 		if !ok {
-			return "", invalid("format", "%%%s is not a directive; there are %s", firstRune(format[i:]), directiveNames())
+			return "", invalid("format", "%%%s is not a directive; there are %s",
+				firstRune(format[i:]), directiveNames())
 		}
 		b.WriteString(directive(t))
 	}
@@ -94,14 +103,15 @@ func directiveNames() string {
 	return strings.Join(names, " ")
 }
 
-// addMonths keeps the day of the month, or takes the month's last where it has no such day.
+// addMonths keeps the day of the month. In a shorter month it returns the last day.
 func addMonths(t time.Time, months int) time.Time {
 	first := time.Date(t.Year(), t.Month()+time.Month(months), 1, 0, 0, 0, 0, time.UTC)
 	last := first.AddDate(0, 1, -1).Day()
-	return time.Date(first.Year(), first.Month(), min(t.Day(), last), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), t.Location())
+	return time.Date(first.Year(), first.Month(), min(t.Day(), last), t.Hour(), t.Minute(),
+		t.Second(), t.Nanosecond(), t.Location())
 }
 
-// calendar is the time between two times as a calendar counts.
+// calendar is the time between two times in calendar units.
 type calendar struct {
 	Negative bool `json:"negative,omitempty"`
 	Years    int  `json:"years"`
@@ -112,7 +122,7 @@ type calendar struct {
 	Seconds  int  `json:"seconds"`
 }
 
-// calendarBetween counts whole months, then whole days, then the rest; both times are taken in from's zone.
+// calendarBetween counts whole months, then whole days, then the rest, in from's zone.
 func calendarBetween(from, to time.Time) calendar {
 	to = to.In(from.Location())
 	var c calendar
@@ -143,7 +153,8 @@ func (c calendar) String() string {
 	for _, unit := range []struct {
 		n    int
 		name string
-	}{{c.Years, "year"}, {c.Months, "month"}, {c.Days, "day"}, {c.Hours, "hour"}, {c.Minutes, "minute"}, {c.Seconds, "second"}} {
+	}{{c.Years, "year"}, {c.Months, "month"}, {c.Days, "day"}, {c.Hours, "hour"},
+		{c.Minutes, "minute"}, {c.Seconds, "second"}} {
 		if unit.n == 1 {
 			parts = append(parts, "1 "+unit.name)
 		} else if unit.n != 0 {

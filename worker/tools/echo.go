@@ -13,7 +13,7 @@ type echoInput struct {
 	Delay api.Duration `json:"delay,omitzero"`
 }
 
-// Echo returns the tool that gives back its text, after a delay if one is asked for.
+// Echo returns the tool that returns its text, optionally after a delay.
 func Echo() switchyard.Function {
 	return switchyard.NewFunction("echo", func(ctx context.Context, in echoInput) (string, error) {
 		if in.Delay == 0 {

@@ -21,19 +21,19 @@ const (
 	defaultMaxBody     = 48 << 10
 )
 
-// HTTPConfig says where the HTTP tools may go. The zero value lets them reach public addresses only.
+// HTTPConfig configures the HTTP tools. The zero value allows public addresses only.
 type HTTPConfig struct {
-	// Allow lists host names, addresses and address ranges ("10.1.0.0/16") that may be reached although they are
-	// loopback, link-local, private or otherwise not public. An allowed host name may have any address. International
-	// names are written in their xn-- form.
+	// Allow lists host names, addresses and ranges ("10.1.0.0/16") that the tools may reach even if
+	// they are loopback, link-local, private or otherwise not public. An allowed host name may
+	// resolve to any address. Write international names in their xn-- form.
 	Allow []string
-	// OnlyAllowed refuses everything that Allow does not list.
+	// OnlyAllowed refuses every address that Allow does not list.
 	OnlyAllowed bool
-	// MaxBody is how much of a response's body is returned, in bytes; default 48 KiB.
+	// MaxBody is the maximum number of bytes of a response's body; default 48 KiB.
 	MaxBody int
 }
 
-// Validate reports every entry of Allow that is neither host, address nor range.
+// Validate reports every entry of Allow that is no host, address or range.
 func (c HTTPConfig) Validate() error {
 	_, err := c.guard()
 	return err
@@ -57,18 +57,22 @@ type httpRequestInput struct {
 	Timeout api.Duration      `json:"timeout,omitzero"`
 }
 
-// HTTP returns the tools http_get, which only reads, and http_request, which sends any method. They are two because a
-// tool has one effect: reading may be repeated by Switchyard, a request that changes something may not.
+// HTTP returns the tools http_get, which only reads, and http_request, which sends any method. They
+// are two tools because a tool has one effect: Switchyard may repeat a read, but not a request that
+// changes something.
 //
-// There is no proxy from the environment, no retry and no reused connection; at most 5 redirects are followed, each
-// checked like the first address. 429, 503 and other 5xx are transient errors, after Retry-After where it is given;
-// every other status is an answer. A refused address is a policy_violation. An Allow that cannot be read refuses
-// every call with precondition_failed: check it with HTTPConfig.Validate at start.
+// The tools use no proxy, send every request once and reuse no connections. They follow at most 5
+// redirects and check the address of each. Statuses 429, 503 and other 5xx are transient errors
+// that honour Retry-After; every other status is an answer. A refused address is a
+// policy_violation. An unreadable Allow fails every call with precondition_failed; check it with
+// HTTPConfig.Validate at start.
 func HTTP(c HTTPConfig) []switchyard.Function {
 	client := newHTTPClient(c)
 	return []switchyard.Function{
-		switchyard.NewFunction("http_get", func(ctx context.Context, in httpGetInput) (httpResponse, error) {
-			return client.do(ctx, httpRequestInput{Method: http.MethodGet, URL: in.URL, Headers: in.Headers, Timeout: in.Timeout})
+		switchyard.NewFunction("http_get", func(ctx context.Context, in httpGetInput) (httpResponse,
+			error) {
+			return client.do(ctx, httpRequestInput{Method: http.MethodGet, URL: in.URL,
+				Headers: in.Headers, Timeout: in.Timeout})
 		}),
 		switchyard.NewFunction("http_request", client.do),
 	}
@@ -85,12 +89,14 @@ func newHTTPClient(c HTTPConfig) *httpClient {
 	if c.MaxBody <= 0 {
 		c.MaxBody = defaultMaxBody
 	}
-	return &httpClient{client: outbound.Client(guard.Transport(), nil, nil), fault: fault, maxBody: c.MaxBody}
+	return &httpClient{client: outbound.Client(guard.Transport(), nil, nil), fault: fault,
+		maxBody: c.MaxBody}
 }
 
 func (c *httpClient) do(ctx context.Context, in httpRequestInput) (httpResponse, error) {
 	if c.fault != nil {
-		return httpResponse{}, api.Errorf(api.ErrPreconditionFailed, "the HTTP tools' list of allowed hosts is wrong: %v", c.fault)
+		return httpResponse{}, api.Errorf(api.ErrPreconditionFailed,
+			"the HTTP tools' list of allowed hosts is wrong: %v", c.fault)
 	}
 	timeout := in.Timeout.Std()
 	if timeout <= 0 {
@@ -107,20 +113,23 @@ func (c *httpClient) do(ctx context.Context, in httpRequestInput) (httpResponse,
 		return httpResponse{}, outbound.Failure(ctx, limited, err)
 	}
 	defer resp.Body.Close()
-	// One byte more tells a body that was cut from one that fits.
+	// One byte above the limit shows that the body was cut.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(c.maxBody)+1))
 	if err != nil {
-		return httpResponse{}, outbound.Failure(ctx, limited, fmt.Errorf("the response broke off: %w", err))
+		return httpResponse{},
+			outbound.Failure(ctx, limited, fmt.Errorf("the response broke off: %w", err))
 	}
 	return answer(resp, body, c.maxBody)
 }
 
-var httpMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
+var httpMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut,
+	http.MethodPatch, http.MethodDelete, http.MethodOptions}
 
 func newRequest(ctx context.Context, in httpRequestInput) (*http.Request, error) {
 	method := strings.ToUpper(in.Method)
 	if !slices.Contains(httpMethods, method) {
-		return nil, invalid("method", "%q is not one of %s", in.Method, strings.Join(httpMethods, ", "))
+		return nil, invalid("method", "%q is not one of %s", in.Method, strings.Join(httpMethods,
+			", "))
 	}
 	u, err := checkURL(in.URL)
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// errorBody is how much of the body of a failure is told, in bytes.
+// errorBody is the number of bytes of a failed response's body that its error quotes.
 const errorBody = 500
 
 type httpResponse struct {
 	Status  int               `json:"status"`
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers"`
-	// Body is set for text in UTF-8, BodyBase64 for anything else.
+	// Body is set for UTF-8 text, BodyBase64 for everything else.
 	Body       string `json:"body,omitempty"`
 	BodyBase64 string `json:"body_base64,omitempty"`
 
@@ -29,14 +29,18 @@ type httpResponse struct {
 // Notes implements switchyard.Noted.
 func (r httpResponse) Notes() []string { return r.notes }
 
-// answer makes a tool's answer, or a transient error, of a response.
+// answer converts a response to the tool's output, or to a transient error.
 func answer(resp *http.Response, body []byte, limit int) (httpResponse, error) {
-	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
-		text := strings.TrimSpace(strings.ToValidUTF8(string(body[:min(len(body), errorBody)]), "\uFFFD"))
+	if resp.StatusCode == http.StatusTooManyRequests ||
+		resp.StatusCode >= http.StatusInternalServerError {
+		text := strings.TrimSpace(strings.ToValidUTF8(string(body[:min(len(body), errorBody)]),
+			"\uFFFD"))
 		err := fmt.Errorf("the server answered %s: %s", resp.Status, text)
-		return httpResponse{}, api.Transient(err, api.Duration(activities.RetryAfter(resp.Header, time.Now())))
+		return httpResponse{},
+			api.Transient(err, api.Duration(activities.RetryAfter(resp.Header, time.Now())))
 	}
-	out := httpResponse{Status: resp.StatusCode, URL: resp.Request.URL.String(), Headers: map[string]string{}}
+	out := httpResponse{Status: resp.StatusCode, URL: resp.Request.URL.String(),
+		Headers: map[string]string{}}
 	for name, values := range resp.Header {
 		out.Headers[name] = strings.Join(values, ", ")
 	}
@@ -45,7 +49,9 @@ func answer(resp *http.Response, body []byte, limit int) (httpResponse, error) {
 		for cut := 0; cut < utf8.UTFMax && !utf8.Valid(body); cut++ {
 			body = body[:len(body)-1]
 		}
-		out.notes = append(out.notes, fmt.Sprintf("the body was cut at %d bytes%s; ask for a part of it, by the API's own paging or a Range header", len(body), wholeLength(resp)))
+		out.notes = append(out.notes,
+			fmt.Sprintf("the body was cut at %d bytes%s; ask for a part of it, by the API's own "+
+				"paging or a Range header", len(body), wholeLength(resp)))
 	}
 	if utf8.Valid(body) {
 		out.Body = string(body)

@@ -16,10 +16,10 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// maxStringOutput bounds what an operation may produce, in bytes.
+// maxStringOutput bounds the result of an operation, in bytes.
 const maxStringOutput = 1 << 20
 
-// maxMatches bounds the matches that regex_match returns, and the parts of split.
+// maxMatches bounds the matches of regex_match and the parts of split.
 const maxMatches = 10_000
 
 type stringInput struct {
@@ -47,7 +47,7 @@ type counts struct {
 	Lines      int `json:"lines"`
 }
 
-// match is one match of a regular expression; Groups are its parenthesized parts.
+// match is one match of a regular expression. Groups are its capturing groups.
 type match struct {
 	Text string `json:"text"`
 	// Start counts characters from 0.
@@ -56,7 +56,9 @@ type match struct {
 }
 
 var stringOperations = map[string]func(stringInput) (any, error){
-	"length":        func(in stringInput) (any, error) { return utf8.RuneCountInString(in.Text), nil },
+	"length": func(in stringInput) (any, error) {
+		return utf8.RuneCountInString(in.Text), nil
+	},
 	"upper":         func(in stringInput) (any, error) { return strings.ToUpper(in.Text), nil },
 	"lower":         func(in stringInput) (any, error) { return strings.ToLower(in.Text), nil },
 	"trim":          trim,
@@ -68,19 +70,23 @@ var stringOperations = map[string]func(stringInput) (any, error){
 	"count":         count,
 	"substring":     substring,
 	"reverse":       reverse,
-	"base64_encode": func(in stringInput) (any, error) { return base64.StdEncoding.EncodeToString([]byte(in.Text)), nil },
+	"base64_encode": func(in stringInput) (any, error) {
+		return base64.StdEncoding.EncodeToString([]byte(in.Text)), nil
+	},
 	"base64_decode": base64Decode,
 	"sha256":        sha256Hex,
 	"slug":          slug,
 }
 
-// String returns the tool for texts. Positions and lengths count characters (Unicode code points); regular expressions
-// are RE2, so that none takes more than linear time.
+// String returns the tool for texts. Positions and lengths count characters (Unicode code points).
+// Regular expressions are RE2 and match in linear time.
 func String() switchyard.Function {
-	return switchyard.NewFunction("string", func(_ context.Context, in stringInput) (stringOutput, error) {
+	return switchyard.NewFunction("string", func(_ context.Context, in stringInput) (stringOutput,
+		error) {
 		operation, ok := stringOperations[in.Operation]
 		if !ok {
-			return stringOutput{}, invalid("operation", "%q is not an operation; there are %s", in.Operation, keys(stringOperations))
+			return stringOutput{}, invalid("operation", "%q is not an operation; there are %s",
+				in.Operation, keys(stringOperations))
 		}
 		result, err := operation(in)
 		return stringOutput{Result: result}, err
@@ -90,7 +96,8 @@ func String() switchyard.Function {
 func keys[V any](m map[string]V) string { return strings.Join(slices.Sorted(maps.Keys(m)), ", ") }
 
 func tooLong() error {
-	return api.Errorf(api.ErrExecution, "the result would have more than %d bytes; work on a part of the text", maxStringOutput)
+	return api.Errorf(api.ErrExecution, "the result would have more than %d bytes; work on a "+
+		"part of the text", maxStringOutput)
 }
 
 func trim(in stringInput) (any, error) {
@@ -100,7 +107,8 @@ func trim(in stringInput) (any, error) {
 	return strings.TrimSpace(in.Text), nil
 }
 
-// split splits at the separator; without one at runs of white space, with an empty one into characters.
+// split splits at the separator: without one at runs of white space, with an empty one into
+// characters.
 func split(in stringInput) (any, error) {
 	if in.Separator == nil {
 		return bounded(strings.Fields(in.Text))
@@ -110,7 +118,8 @@ func split(in stringInput) (any, error) {
 
 func bounded[T any](parts []T) (any, error) {
 	if len(parts) > maxMatches {
-		return nil, api.Errorf(api.ErrExecution, "there are more than %d parts; work on a part of the text", maxMatches)
+		return nil, api.Errorf(api.ErrExecution, "there are more than %d parts; work on a part "+
+			"of the text", maxMatches)
 	}
 	return parts, nil
 }
@@ -134,7 +143,8 @@ func replace(in stringInput) (any, error) {
 	if in.Old == "" {
 		return nil, invalid("old", "the text to replace is empty")
 	}
-	if n := strings.Count(in.Text, in.Old); len(in.Text)+n*(len(in.Replacement)-len(in.Old)) > maxStringOutput {
+	if n := strings.Count(in.Text,
+		in.Old); len(in.Text)+n*(len(in.Replacement)-len(in.Old)) > maxStringOutput {
 		return nil, tooLong()
 	}
 	return strings.ReplaceAll(in.Text, in.Old, in.Replacement), nil
@@ -143,7 +153,9 @@ func replace(in stringInput) (any, error) {
 func compile(in stringInput) (*regexp.Regexp, error) {
 	re, err := regexp.Compile(in.Pattern)
 	if err != nil {
-		return nil, invalid("pattern", "the pattern cannot be read: %v; patterns are RE2, without look-around and back-references", err)
+		return nil,
+			invalid("pattern", "the pattern cannot be read: %v; patterns are RE2, without "+
+				"look-around and back-references", err)
 	}
 	return re, nil
 }
@@ -167,7 +179,7 @@ func regexMatch(in stringInput) (any, error) {
 	return bounded(matches)
 }
 
-// regexReplace stops as soon as the result is too long, because $1$1$1… can make a long text of a short one.
+// regexReplace stops as soon as the result is too long: $1$1$1… multiplies a text.
 func regexReplace(in stringInput) (any, error) {
 	re, err := compile(in)
 	if err != nil {
@@ -191,10 +203,12 @@ func count(in stringInput) (any, error) {
 	if in.Text != "" && !strings.HasSuffix(in.Text, "\n") {
 		lines++
 	}
-	return counts{Characters: utf8.RuneCountInString(in.Text), Bytes: len(in.Text), Words: len(strings.Fields(in.Text)), Lines: lines}, nil
+	return counts{Characters: utf8.RuneCountInString(in.Text), Bytes: len(in.Text),
+		Words: len(strings.Fields(in.Text)), Lines: lines}, nil
 }
 
-// substring takes length characters from start; a negative start counts from the end. Beyond the text there is nothing.
+// substring takes length characters from start. A negative start counts from the end. A range
+// outside the text is empty.
 func substring(in stringInput) (any, error) {
 	runes := []rune(in.Text)
 	start := in.Start
@@ -212,7 +226,7 @@ func substring(in stringInput) (any, error) {
 	return string(runes[start:end]), nil
 }
 
-// reverse keeps combining marks and joined emoji behind the character they belong to.
+// reverse keeps combining marks and joined emoji behind their character.
 func reverse(in stringInput) (any, error) {
 	runes := []rune(in.Text)
 	var out strings.Builder
@@ -230,11 +244,13 @@ func reverse(in stringInput) (any, error) {
 const zeroWidthJoiner = '\u200d'
 
 func joined(before, r rune) bool {
-	return unicode.In(r, unicode.M) || r == zeroWidthJoiner || before == zeroWidthJoiner || r >= 0x1F3FB && r <= 0x1F3FF || before == '\r' && r == '\n'
+	return unicode.In(r, unicode.M) || r == zeroWidthJoiner || before == zeroWidthJoiner ||
+		r >= 0x1F3FB && r <= 0x1F3FF || before == '\r' && r == '\n'
 }
 
 func base64Decode(in stringInput) (any, error) {
-	text := strings.TrimRight(strings.NewReplacer("-", "+", "_", "/", "\n", "", "\r", "").Replace(in.Text), "=")
+	text := strings.TrimRight(strings.NewReplacer("-", "+", "_", "/", "\n", "", "\r",
+		"").Replace(in.Text), "=")
 	data, err := base64.RawStdEncoding.DecodeString(text)
 	if err != nil {
 		return nil, invalid("text", "the text is not base64: %v", err)
@@ -250,7 +266,8 @@ func sha256Hex(in stringInput) (any, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// slug makes a name for URLs and files: lower-case letters and digits, with one hyphen for anything between.
+// slug converts a text to a name for URLs and files: lower-case letters and digits, other
+// characters collapsed to one hyphen.
 func slug(in stringInput) (any, error) {
 	parts := strings.FieldsFunc(strings.ToLower(in.Text), func(r rune) bool {
 		return !unicode.In(r, unicode.L, unicode.N, unicode.M)

@@ -1,6 +1,6 @@
-// Package tools holds the tools that come with Switchyard: echo, calculator, datetime, string, http_get and
-// http_request. They are registered like an application's own; the engine knows none of them. Their toolspecs are in
-// toolspecs/shipped.
+// Package tools holds the tools that ship with Switchyard: echo, calculator, datetime, string,
+// http_get and http_request. They are registered like an application's own tools. Their toolspecs
+// are in toolspecs/shipped.
 package tools
 
 import (
@@ -10,9 +10,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Config says what the tools may do and where they get the time from. The zero value is usable.
+// Config configures the tools. The zero value is usable.
 type Config struct {
-	// HTTP says where http_get and http_request may go.
+	// HTTP configures http_get and http_request.
 	HTTP HTTPConfig
 	// Now is the clock; default time.Now.
 	Now func() time.Time
@@ -20,10 +20,11 @@ type Config struct {
 
 // All returns the functions of every tool that comes with Switchyard.
 func All(c Config) []switchyard.Function {
-	return append([]switchyard.Function{Echo(), Calculator(), Datetime(c.Now), String()}, HTTP(c.HTTP)...)
+	return append([]switchyard.Function{Echo(), Calculator(), Datetime(c.Now), String()},
+		HTTP(c.HTTP)...)
 }
 
-// invalid is the error of an argument that only the tool itself can judge.
+// invalid returns the error for an argument that only the tool itself can check.
 func invalid(parameter, format string, args ...any) *api.Error {
 	e := api.Errorf(api.ErrValidation, format, args...)
 	e.Problems = []api.Problem{{Path: "$." + parameter, Rule: "value", Message: e.Message}}

@@ -16,7 +16,8 @@ import (
 )
 
 // execute runs a tool as a worker does.
-func execute(ctx context.Context, t *testing.T, functions []switchyard.Function, handler string, args any) (activities.Answer, error) {
+func execute(ctx context.Context, t *testing.T, functions []switchyard.Function, handler string,
+	args any) (activities.Answer, error) {
 	t.Helper()
 	r, err := activities.NewFunctions(functions...)
 	if err != nil {
@@ -26,11 +27,13 @@ func execute(ctx context.Context, t *testing.T, functions []switchyard.Function,
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.Execute(ctx, &toolspecs.Spec{Name: handler, Entry: toolspecs.Entry{Type: api.KindFunction}}, data)
+	return r.Execute(ctx, &toolspecs.Spec{Name: handler,
+		Entry: toolspecs.Entry{Type: api.KindFunction}}, data)
 }
 
 // outputOf runs one of all tools and decodes its output.
-func outputOf[T any](t *testing.T, c Config, handler string, args map[string]any) (T, []string, *api.Error) {
+func outputOf[T any](t *testing.T, c Config, handler string, args map[string]any) (T, []string,
+	*api.Error) {
 	t.Helper()
 	var out T
 	answer, err := execute(t.Context(), t, All(c), handler, args)
@@ -42,8 +45,7 @@ func outputOf[T any](t *testing.T, c Config, handler string, args map[string]any
 	return out, answer.Notes, api.AsError(err)
 }
 
-// Every shipped toolspec has its function here, and takes just what it declares.
-func TestShippedSpecsFit(t *testing.T) {
+func TestShippedSpecs_MatchTheFunctions(t *testing.T) {
 	r, err := activities.NewFunctions(All(Config{})...)
 	if err != nil {
 		t.Fatal(err)
@@ -72,8 +74,7 @@ func TestShippedSpecsFit(t *testing.T) {
 	}
 }
 
-// What the tools give fits what their specs declare.
-func TestShippedOutputsFit(t *testing.T) {
+func TestShippedSpecs_DeclareTheOutputs(t *testing.T) {
 	calls := map[string]string{
 		"echo":       `{"text":"x"}`,
 		"calculator": `{"expression":"1/3"}`,
@@ -104,30 +105,31 @@ func TestShippedOutputsFit(t *testing.T) {
 	}
 }
 
-// Naughty strings come back byte for byte.
-func TestEchoNaughtyStrings(t *testing.T) {
+func TestEcho_ReturnsEveryStringByteForByte(t *testing.T) {
 	for _, s := range cases.NaughtyStrings(t) {
-		if got, _, e := outputOf[string](t, Config{}, "echo", map[string]any{"text": s}); e != nil || got != s {
+		if got, _, e := outputOf[string](t, Config{}, "echo",
+			map[string]any{"text": s}); e != nil || got != s {
 			t.Errorf("%q became %q, %v", s, got, e)
 		}
 	}
 }
 
-// The delay is waited for, and ends with the call.
-func TestEchoDelay(t *testing.T) {
+func TestEcho_DelayEndsWithTheCall(t *testing.T) {
 	began := time.Now()
-	if _, _, e := outputOf[string](t, Config{}, "echo", map[string]any{"text": "x", "delay": "30ms"}); e != nil || time.Since(began) < 30*time.Millisecond {
+	if _, _, e := outputOf[string](t, Config{}, "echo", map[string]any{"text": "x",
+		"delay": "30ms"}); e != nil || time.Since(began) < 30*time.Millisecond {
 		t.Errorf("after %s: %v", time.Since(began), e)
 	}
 	reason := errors.New("cancelled")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(reason)
-	if _, err := execute(ctx, t, All(Config{}), "echo", map[string]any{"text": "x", "delay": "1h"}); !errors.Is(err, reason) {
+	if _, err := execute(ctx, t, All(Config{}), "echo", map[string]any{"text": "x",
+		"delay": "1h"}); !errors.Is(err, reason) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// refusedWith reports whether e has the type and says what is wanted.
+// refusedWith reports whether e has the type and its text contains want.
 func refusedWith(e *api.Error, failure api.ErrorType, want string) bool {
 	return e != nil && e.Type == failure && strings.Contains(e.Error(), want)
 }

@@ -92,7 +92,7 @@ func (y *yard) startHolder(ctx context.Context, l *lab) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := y.awaitHeld(ctx); err != nil {
+	if err := y.awaitServed(ctx); err != nil {
 		return nil, err
 	}
 	if err := y.useKeys(ctx, l, "first", plansOfKeys); err != nil {

@@ -65,7 +65,7 @@ func measureLimited(ctx context.Context, l *lab) (map[string]float64, error) {
 	if _, err := y.start(api.LaneGeneral, "free", "one", "ten"); err != nil {
 		return nil, err
 	}
-	if err := y.awaitHeld(ctx); err != nil {
+	if err := y.awaitServed(ctx); err != nil {
 		return nil, err
 	}
 	before, err := y.keeperEvents(ctx)

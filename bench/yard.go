@@ -215,7 +215,7 @@ func (y *yard) await(ctx context.Context, what string, well func([]lanestate.Sta
 }
 
 // awaitHeld returns when all slots of the lanes are held that have a limit.
-func (y *yard) awaitHeld(ctx context.Context) error {
+func (y *yard) awaitServed(ctx context.Context) error {
 	return y.await(ctx, "holders of all slots", func(states []lanestate.State) bool {
 		return !slices.ContainsFunc(states, func(s lanestate.State) bool {
 			return s.Lane.Limited() && s.Lane.Name != api.LaneSerial && (!s.Served || s.ServedGroups() < s.Lane.Holders)

@@ -164,7 +164,7 @@ func readChecks(path string) (outcome, error) {
 }
 
 // TestJudge proves that the run fails on whatever is not as it is expected to be, and on nothing else.
-func TestJudge(t *testing.T) {
+func TestOutcome_OfScenarios(t *testing.T) {
 	good, bad := outcome{scenario: "a", passed: 2}, outcome{scenario: "a", passed: 1, failed: 1, messages: []string{"check: why"}}
 	tests := []struct {
 		name     string

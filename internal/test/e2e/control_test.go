@@ -135,7 +135,7 @@ func TestPausedOverContinueAsNew(t *testing.T) {
 // TestHeldByServer proves what a run that the server holds does: calls that run end, with their heartbeats and their places on
 // lanes, and none is executed twice; a call that waits to be tried again, or for its lane, waits on; updates are refused; a
 // message by signal is read when the run goes on.
-func TestHeldByServer(t *testing.T) {
+func TestPause_ByTheServer(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	run := l.runAgent("run", agent(step(call("hold_read", `{}`), call("tick", `{"ms":4000}`), call("tick_serial", `{"ms":500}`), call("tick_serial", `{"ms":500}`)),

@@ -194,7 +194,7 @@ func (v *vault) expectUnread(c payloads.Config, id string) {
 }
 
 // expectPartly proves that commands about many runs give those that can be read and name the one that cannot, with its key.
-func (v *vault) expectPartly(c payloads.Config, readable, unread, key string) {
+func (v *vault) expectSome(c payloads.Config, readable, unread, key string) {
 	t := v.lab.t
 	t.Helper()
 	for _, args := range [][]string{{"records"}, {"report", "--output", "json"}, {"traces", "--file", filepath.Join(t.TempDir(), "spans.json")}} {
@@ -314,5 +314,5 @@ func TestPayloads(t *testing.T) {
 		t.Errorf("the stranger ends with %+v", r)
 	}
 	v.expectControl(after)
-	v.expectPartly(v.config("k1", "k2"), run.GetID(), "stranger", "k9")
+	v.expectSome(v.config("k1", "k2"), run.GetID(), "stranger", "k9")
 }

@@ -43,8 +43,8 @@ var untold = map[string]string{
 
 // deed is what the journal tells of one activity: what it was to do, and how many executions of it began, were done, and failed.
 type action struct {
-	tool, text          string
-	begun, done, failed int
+	tool, text            string
+	started, done, failed int
 }
 
 // deeds counts what the tools really did, by the run and the call that they did it as. It knows nothing but the journal.
@@ -57,8 +57,8 @@ func (l *lab) actions() map[string]action {
 		what, d.text, _ = strings.Cut(e.Text, " ")
 		d.tool = e.Tool
 		switch what + " " {
-		case wroteBegun:
-			d.begun++
+		case wroteStarted:
+			d.started++
 		case wroteDone:
 			d.done++
 		case wroteFailed:
@@ -77,7 +77,7 @@ func (d action) fate() string {
 	if d.done > 0 {
 		status = api.CallCompleted
 	}
-	return fmt.Sprintf("%s of %s %s in %d attempts", d.text, d.tool, status, d.begun)
+	return fmt.Sprintf("%s of %s %s in %d attempts", d.text, d.tool, status, d.started)
 }
 
 // differences compares records with what the tools really did: each deed has to have records that together are of all that it did,
@@ -175,9 +175,9 @@ func TestShown(t *testing.T) {
 	}
 	lost := 0
 	for _, d := range actions {
-		lost += d.begun - d.done - d.failed
+		lost += d.started - d.done - d.failed
 	}
-	if lost != 3 || actions[firstRun+" 4.1"].begun != 2 || actions[firstRun+" 4.2"].begun != 1 {
+	if lost != 3 || actions[firstRun+" 4.1"].started != 2 || actions[firstRun+" 4.2"].started != 1 {
 		t.Errorf("%d executions were interrupted, want those of three calls; the journal has %+v", lost, actions)
 	}
 	checkTampering(t, records, actions)
@@ -327,7 +327,7 @@ func (l *lab) checkTotals(used api.Usage, actions map[string]action) {
 		}
 		want.Calls += calls
 		tools[d.tool] += calls
-		want.Retries += d.begun - 1
+		want.Retries += d.started - 1
 		if d.done > 0 {
 			want.Completed += calls
 		} else {

@@ -11,9 +11,9 @@ import (
 
 // What the tools of TestShown write to the journal before the name of what they do.
 const (
-	wroteBegun  = "begun "
-	wroteDone   = "done "
-	wroteFailed = "failed "
+	wroteStarted = "begun "
+	wroteDone    = "done "
+	wroteFailed  = "failed "
 )
 
 type workArgs struct {
@@ -41,7 +41,7 @@ func (in workArgs) do(ctx context.Context) error {
 // recorded are the tools of TestShown.
 var recorded = []switchyard.Function{
 	switchyard.NewFunction("work", func(ctx context.Context, in workArgs) (string, error) {
-		if err := write(ctx, entry{Text: wroteBegun + in.Text}); err != nil {
+		if err := write(ctx, entry{Text: wroteStarted + in.Text}); err != nil {
 			return "", err
 		}
 		err, ending := in.do(ctx), wroteDone
@@ -54,6 +54,6 @@ var recorded = []switchyard.Function{
 		Texts []string `json:"texts"`
 	}) ([]string, error) {
 		name := strings.Join(in.Texts, "+")
-		return in.Texts, errors.Join(write(ctx, entry{Text: wroteBegun + name}), write(ctx, entry{Text: wroteDone + name}))
+		return in.Texts, errors.Join(write(ctx, entry{Text: wroteStarted + name}), write(ctx, entry{Text: wroteDone + name}))
 	}),
 }

@@ -85,7 +85,7 @@ func (l *lab) recordsOf(id string) map[string]api.Record {
 
 // TestTogether proves on a real server that calls that are made together are one activity, and each has its record with its own
 // arguments and its own part of the answer.
-func TestTogether(t *testing.T) {
+func TestBatching(t *testing.T) {
 	l := newLab(t)
 	l.worker()
 	if err := l.runAgent("together", batchedAgent()).Get(l.ctx, nil); err != nil {

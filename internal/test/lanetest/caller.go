@@ -30,7 +30,7 @@ func Begin(ctx context.Context, address string, v Visit) (*Caller, error) {
 	if err := json.NewEncoder(conn).Encode(v); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return c, c.expect(wordBegun)
+	return c, c.expect(wordStarted)
 }
 
 func (c *Caller) listen() {

@@ -100,7 +100,7 @@ const (
 // every five seconds and one is cut off from the server for ten, that every limit is used to the full before and after, and
 // that every call ends exactly once for its caller: with its own result, or, if it must not run twice and its worker was
 // lost, as one whose outcome nobody knows.
-func TestLimitsHold(t *testing.T) {
+func TestLimits_AreKept(t *testing.T) {
 	l := newLab(t, yardFile(), yardTools()...)
 	fmt.Printf("\nto see it, for half a minute: bin/starter lanes --watch --address %s --task-queue %s\n", l.Server.Address, base)
 	w := newWire(l)

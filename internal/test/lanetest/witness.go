@@ -165,7 +165,7 @@ func (w *Witness) begin(v Visit, conn net.Conn) *Span {
 	w.change(func() {
 		s.Began = w.tick()
 		w.spans = append(w.spans, s)
-		send(conn, wordBegun)
+		send(conn, wordStarted)
 		switch {
 		case v.Gate == "":
 		case w.open[v.Gate]:
@@ -216,7 +216,7 @@ func (w *Witness) write(s *Span, conn net.Conn) {
 
 // What witness and tools say to each other, a word a line, after the tool's Visit.
 const (
-	wordBegun    = "begun"
+	wordStarted  = "begun"
 	wordGo       = "go"
 	wordOver     = "over"
 	wordDone     = "done"

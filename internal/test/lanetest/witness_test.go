@@ -142,7 +142,7 @@ func span(lane, call string, fence int64, began, ended time.Duration) Span {
 }
 
 // TestJudge proves that the judge finds what is wrong, also where a call never ended, and nothing where calls only touch.
-func TestJudge(t *testing.T) {
+func TestWitness_FindsFaults(t *testing.T) {
 	limit := func(lane string) int { return map[string]int{"one": 1, "two": 2, "keyed": 1}[lane] }
 	tests := []struct {
 		name     string

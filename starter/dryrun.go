@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
-	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/plans"
 	"go.temporal.io/sdk/client"
 )
 
@@ -133,7 +133,7 @@ func (a *app) printDryPlan(plan dryPlan) error {
 	if a.format.json() {
 		return writeJSON(a.Out, plan, true)
 	}
-	data, err := toolspecs.PlanYAML(plan.Plan)
+	data, err := plans.YAML(plan.Plan)
 	if err != nil {
 		return err
 	}

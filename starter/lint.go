@@ -15,7 +15,9 @@ import (
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/agents"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/toolspecs/plans"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
@@ -192,11 +194,11 @@ func (l *linter) file(path string) error {
 	known, wrong := l.app.known(l.catalog)
 	switch kind {
 	case lintAgent:
-		_, err = toolspecs.DecodeAgent(path, data, known)
+		_, err = agents.Decode(path, data, known)
 	case lintPlan:
-		_, err = toolspecs.DecodePlan(path, data, known)
+		_, err = plans.Decode(path, data, known)
 	default:
-		_, err = toolspecs.DecodeScript(path, data, known)
+		_, err = plans.DecodeScript(path, data, known, "")
 	}
 	return allFaults(err, wrong)
 }

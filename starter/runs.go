@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/agents"
+	"github.com/switchyard/switchyard/toolspecs/plans"
 	"go.temporal.io/sdk/client"
 )
 
@@ -106,10 +107,10 @@ func (a *app) loadAgent(c *catalogFlags, path string) (*api.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := toolspecs.LoadAgent(path, known)
+	agent, err := agents.Load(path, known)
 	if err != nil {
 		return nil, a.cannotRun(path, lintAgent, c, err, func(known []string) error {
-			_, err := toolspecs.LoadAgent(path, known)
+			_, err := agents.Load(path, known)
 			return err
 		})
 	}
@@ -158,10 +159,10 @@ func (a *app) planStart(cmd *cobra.Command, flags *startFlags, path string) (*st
 	if err != nil {
 		return nil, err
 	}
-	plan, err := toolspecs.LoadPlan(path, known)
+	plan, err := plans.Load(path, known)
 	if err != nil {
 		return nil, a.cannotRun(path, lintPlan, &flags.catalog, err, func(known []string) error {
-			_, err := toolspecs.LoadPlan(path, known)
+			_, err := plans.Load(path, known)
 			return err
 		})
 	}

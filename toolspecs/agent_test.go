@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs/agents"
 )
 
 // agentSpec is an agent tool whose script says one text.
@@ -119,7 +120,7 @@ func TestCheckAgents(t *testing.T) {
 // TestAgentHooks proves that an agent has the hooks of its file, point by point and in order, and that a name alone is short
 // for a hook with every default: those before something block where they fail, those after it do not.
 func TestAgentHooks(t *testing.T) {
-	agent, err := LoadAgent("testdata/agents/hooks_good.yaml", nil)
+	agent, err := agents.Load("testdata/agents/hooks_good.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package toolspecs
 import (
 	"cmp"
 	"embed"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
@@ -27,7 +27,7 @@ func NewCatalog(specs []Spec) (*Catalog, error) {
 	for _, s := range specs {
 		compiled, err := s.Compile()
 		if err != nil {
-			faults = append(faults, asFaults(s.Name, err)...)
+			faults = append(faults, strictyaml.AsFaults(fmt.Sprintf("toolspec %q", s.Name), err)...)
 			continue
 		}
 		if seen[s.Name] {
@@ -48,13 +48,6 @@ const hintTaken = "rename or remove one of them"
 
 func taken(name string) Fault {
 	return Fault{File: fmt.Sprintf("toolspec %q", name), Message: "there is another tool of this name", Hint: hintTaken}
-}
-
-func asFaults(name string, err error) Faults {
-	if faults, ok := errors.AsType[Faults](err); ok {
-		return faults
-	}
-	return Faults{{File: fmt.Sprintf("toolspec %q", name), Message: err.Error()}}
 }
 
 func (c *Catalog) sort() {
@@ -215,7 +208,7 @@ func (c *Catalog) OnLanes(known *lanes.Set) (*Catalog, error) {
 		}
 		compiled, err := s.Compile()
 		if err != nil {
-			faults = append(faults, asFaults(s.Name, err)...)
+			faults = append(faults, strictyaml.AsFaults(fmt.Sprintf("toolspec %q", s.Name), err)...)
 			continue
 		}
 		moved.tools[i] = compiled

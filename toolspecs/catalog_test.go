@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs/agents"
+	"github.com/switchyard/switchyard/toolspecs/plans"
 )
 
 // Both ways to declare arguments give models one JSON Schema, with properties in declared order and the same bytes
@@ -231,30 +233,30 @@ func TestShipped(t *testing.T) {
 
 // Agent, plan and script files come out as the values that runs are started with.
 func TestRunFiles(t *testing.T) {
-	agent, err := LoadAgent("testdata/agents/scripted_good.yaml", []string{"search", "read"})
+	agent, err := agents.Load("testdata/agents/scripted_good.yaml", []string{"search", "read"})
 	compareJSON(t, agent, err, `{"name":"docs","description":"Answers questions.","instructions":"Be brief.","model":{"provider":"scripted",`+
 		`"script":{"steps":[{"calls":[{"id":"a","tool":"search","arguments":{"query":"x"}}]},{"answer":"found ${a}"}]}},"tools":["search","read"],`+
 		`"order":"parallel_first","mode":"lenient","limits":{"turns":5,"calls":10,"tokens":1000,"cost":0.5,"wall_time":"1m0s"}}`)
-	agent, err = LoadAgent("testdata/agents/openai_good.yaml", nil)
+	agent, err = agents.Load("testdata/agents/openai_good.yaml", nil)
 	compareJSON(t, agent, err, `{"name":"docs","model":{"provider":"openai","name":"gpt",`+
 		`"script":{"steps":[{"calls":[{"id":"a","tool":"search","arguments":{"query":"x"}}]},{"answer":"found ${a}"}]},"temperature":0,"max_tokens":100,`+
 		`"timeout":"1m0s","lane":"model","max_attempts":2,"price":{"input":0.1,"output":0.2}},"tools":["search"]}`)
-	plan, err := LoadPlan("testdata/plans/list_good.yaml", nil)
+	plan, err := plans.Load("testdata/plans/list_good.yaml", nil)
 	compareJSON(t, plan, err, `{"calls":[{"id":"call-1","tool":"search","arguments":{"query":"x","since":"2024-01-01","limit":123456789012345678901}},`+
 		`{"id":"second","tool":"read","arguments":{"path":"${call-1.0}"},"depends_on":["call-1"]}]}`)
-	plan, err = LoadPlan("testdata/plans/json_good.json", nil)
+	plan, err = plans.Load("testdata/plans/json_good.json", nil)
 	compareJSON(t, plan, err, `{"name":"json","calls":[{"id":"a","tool":"search","arguments":{"text":"a/b 😀 \\ud83d","n":1e3,"t":true,"z":null}}],"output":"${a}"}`)
 	data, err := os.ReadFile("testdata/scripts/one_good.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	script, err := DecodeScript("one_good.yaml", data, nil)
+	script, err := plans.DecodeScript("one_good.yaml", data, nil, "")
 	compareJSON(t, script, err, `{"steps":[{"text":"Let me look.","calls":[{"id":"found","tool":"search","arguments":{"query":"x"}},`+
 		`{"tool":"search","arguments_text":"{broken","repeat":3}]},{"calls":[{"id":"text","tool":"read","arguments":{"path":"${found.0.path}"}}]},`+
 		`{"answer":"It says ${text}, for $${PRICE}.","delay":"2s"}],"summary":"So far: ${found}"}`)
 	for name, load := range map[string]func(string) error{
-		"agent": func(path string) error { _, err := LoadAgent(path, nil); return err },
-		"plan":  func(path string) error { _, err := LoadPlan(path, nil); return err },
+		"agent": func(path string) error { _, err := agents.Load(path, nil); return err },
+		"plan":  func(path string) error { _, err := plans.Load(path, nil); return err },
 	} {
 		if err := load("testdata/none.yaml"); err == nil || err.Error() != "testdata/none.yaml: cannot be read: no such file or directory" {
 			t.Errorf("%s: %v", name, err)

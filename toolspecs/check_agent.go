@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/toolspecs/agents"
 )
 
 // agent checks an agent tool. What no activity executes cannot be tried again by one, wait for one, or have its
@@ -72,22 +73,6 @@ func toolsOf(a *api.Agent) []string {
 	return append(a.Tools[:len(a.Tools):len(a.Tools)], a.Checker.Tool)
 }
 
-// checkChecker holds the checker against the tools there are.
-func (f agentFile) checkChecker(doc *strictyaml.Document, known []string) {
-	if f.Checker == nil {
-		return
-	}
-	const path = "$.checker"
-	checkToolName(doc, path+toolKey, f.Checker.Tool, known, "there is no tool")
-	if len(f.Checker.Arguments) > 0 {
-		if _, err := membersOf(f.Checker.Arguments); err != nil {
-			doc.Report(path+argumentsKey, "the arguments must be an object", "write a mapping of the arguments of "+f.Checker.Tool)
-			return
-		}
-	}
-	api.Checker(*f.Checker).Problems(path+argumentsKey, func(at, fault string) { doc.Report(at, fault, "") })
-}
-
 func missingTools(s Spec, known []string) Faults {
 	var faults Faults
 	for _, name := range toolsOf(s.Entry.Agent) {
@@ -99,42 +84,26 @@ func missingTools(s Spec, known []string) Faults {
 	if len(faults) == 0 || s.Entry.AgentFile == "" {
 		return faults
 	}
-	if _, err := LoadAgent(s.Entry.AgentFile, known); err != nil {
-		return asFaults(s.Name, err)
+	if _, err := agents.Load(s.Entry.AgentFile, known); err != nil {
+		return strictyaml.AsFaults(fmt.Sprintf("toolspec %q", s.Name), err)
 	}
 	return faults
 }
 
-// checkModel holds the fields of a model against its provider and the agent's tools.
-func (f agentFile) checkModel(doc *strictyaml.Document) {
-	f.Model.checkProvider(doc)
-	if m := f.Model; m.Provider == api.ProviderAnthropic && m.Temperature != nil && *m.Temperature > 1 {
-		doc.Report("$.model.temperature", "models of the provider anthropic take a temperature from 0 to 1", "")
+// readAgent reads the agent file that an entry names, relative to the toolspec's file. The faults are the agent file's.
+func (e *Entry) readAgent(doc *strictyaml.Document, file string, read agents.Reader) Faults {
+	if e.AgentFile == "" || e.Type != api.KindAgent {
+		return nil
 	}
-	choice := f.Model.ToolChoice
-	switch choice {
-	case "", api.ChoiceAuto, api.ChoiceNone:
-	case api.ChoiceRequired:
-		if len(f.Tools) == 0 {
-			doc.Report("$.model.tool_choice", "a call is required, and the agent has no tools", "give it tools, or remove tool_choice")
-		}
-	default:
-		if !slices.Contains(f.Tools, choice) {
-			known := append([]string{api.ChoiceAuto, api.ChoiceRequired, api.ChoiceNone}, f.Tools...)
-			doc.Report("$.model.tool_choice", "must be auto, required, none, or the name of a tool of the agent; it is "+jsontext.Shorten(choice), spelling.Hint(choice, known))
-		}
+	e.AgentFile = strictyaml.Beside(file, e.AgentFile)
+	data, err := read(e.AgentFile, maxSpecBytes)
+	if err != nil {
+		doc.Report("$.entry.agent", err.Error(), "paths are relative to the toolspec's file")
+		return nil
 	}
-}
-
-func (m modelFile) checkProvider(doc *strictyaml.Document) {
-	switch scripted := m.Provider == api.ProviderScripted; {
-	case scripted && m.Script == "":
-		doc.Report("$.model.provider", "a scripted model needs a script", "write script: and the path of a script file")
-	case scripted && m.OfflineScript != "":
-		doc.ReportKey("$.model.offline_script", "a scripted model is always offline", "keep script alone")
-	case !scripted && m.Script != "":
-		doc.ReportKey("$.model.script", "script is for the provider scripted", "for a worker without a key write offline_script")
-	case !scripted && m.Name == "":
-		doc.Report("$.model.provider", "the model has no name", "write name: and the model's name")
+	if e.Agent, err = agents.DecodeWith(e.AgentFile, data, nil, read); err != nil {
+		doc.Report("$.entry.agent", "the agent file has faults", "correct them there")
+		return strictyaml.AsFaults(e.AgentFile, err)
 	}
+	return nil
 }

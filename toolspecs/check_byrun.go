@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/internal/templates"
 )
 
 const (
@@ -104,7 +105,7 @@ func (c *checker) callByRun(s Spec, call callByRun) {
 	if len(call.Arguments) == 0 {
 		return
 	}
-	if _, err := membersOf(call.Arguments); err != nil {
+	if _, err := templates.Values(call.Arguments); err != nil {
 		c.add(call.argumentsPath(), "write a mapping of the arguments of "+call.Tool, "the arguments must be an object")
 		return
 	}
@@ -183,18 +184,6 @@ func (s Spec) inputShape() *shape {
 	return shapeOfSchema(tree, "")
 }
 
-func membersOf(object []byte) (map[string]any, error) {
-	value, err := api.DecodeJSON(object)
-	if err != nil {
-		return nil, err
-	}
-	members, ok := value.(map[string]any)
-	if !ok {
-		return nil, api.Errorf(api.ErrValidation, "it is no object")
-	}
-	return members, nil
-}
-
 // CheckCalls returns what is wrong with the calls by which runs undo and verify the calls of specs: tools that there are not or
 // that cannot do it, and arguments that they do not take. known are the names of all tools. The error is Faults, each at its
 // place in the spec's file where the spec came from one.
@@ -249,7 +238,7 @@ func (c *checker) callWith(s, with Spec, call callByRun) {
 func (c *checker) argumentsByRun(s, with Spec, call callByRun) {
 	given := map[string]any{}
 	if len(call.Arguments) > 0 {
-		given, _ = membersOf(call.Arguments) // checked before
+		given, _ = templates.Values(call.Arguments) // checked before
 	}
 	takes := with.inputShape()
 	for _, name := range slices.Sorted(maps.Keys(given)) {

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/agents"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/toolspecs/plans"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
@@ -50,7 +52,7 @@ func decodeBlock(t *testing.T, block string) error {
 	case strings.Contains(block, "\nentry:"):
 		_, err = toolspecs.Decode(beside(t, "agents/researcher.yaml", "name: researcher\nmodel: {provider: openai, name: any}\n"), []byte(block), toolspecs.Options{})
 	case strings.Contains(block, "\nmodel:"):
-		_, err = toolspecs.DecodeAgent(beside(t, "blocks/script.yaml", "steps: [{answer: done}]\n"), []byte(block), nil)
+		_, err = agents.Decode(beside(t, "blocks/script.yaml", "steps: [{answer: done}]\n"), []byte(block), nil)
 	case strings.HasPrefix(block, "lanes:"):
 		_, err = lanes.Decode("block.yaml", []byte(block))
 	case strings.Contains(block, "\ncases:"):
@@ -59,9 +61,9 @@ func decodeBlock(t *testing.T, block string) error {
 	case strings.HasPrefix(block, "policies:"):
 		_, err = policies.Decode("block.yaml", []byte(block))
 	case strings.HasPrefix(block, "steps:"):
-		_, err = toolspecs.DecodeScript("block.yaml", []byte(block), nil)
+		_, err = plans.DecodeScript("block.yaml", []byte(block), nil, "")
 	default:
-		_, err = toolspecs.DecodePlan("block.yaml", []byte(block), nil)
+		_, err = plans.Decode("block.yaml", []byte(block), nil)
 	}
 	return err
 }

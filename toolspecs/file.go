@@ -179,3 +179,18 @@ func effectOf(idempotent bool) api.Effect {
 	}
 	return api.EffectOnce
 }
+
+// otherFiles tell files that are no toolspecs by a key at their top.
+var otherFiles = []struct{ key, what string }{{"$.model", "an agent"}, {"$.steps", "a script"}, {"$.calls", "a plan"},
+	{"$.lanes", "a lanes file"}, {"$.buckets", "a lanes file"}, {"$.policies[0].when", "a file of policies"}}
+
+// reportOther reports a file of another kind that lies among toolspecs.
+func reportOther(doc *strictyaml.Document) bool {
+	for _, other := range otherFiles {
+		if doc.Has(other.key) && !doc.Has("$.entry") {
+			doc.Report("$", "this is "+other.what+", not a toolspec", "keep such files outside of the folder of toolspecs, beside it")
+			return true
+		}
+	}
+	return false
+}

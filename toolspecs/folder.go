@@ -123,7 +123,7 @@ func (f *folder) decode(r *reading, data []byte) {
 	for _, l := range r.specs {
 		compiled, err := l.spec.Compile()
 		if err != nil {
-			r.faults = append(r.faults, asFaults(l.spec.Name, err)...)
+			r.faults = append(r.faults, strictyaml.AsFaults(fmt.Sprintf("toolspec %q", l.spec.Name), err)...)
 			continue
 		}
 		r.tools = append(r.tools, compiled)

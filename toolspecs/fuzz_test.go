@@ -8,6 +8,8 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/golden"
+	"github.com/switchyard/switchyard/toolspecs/agents"
+	"github.com/switchyard/switchyard/toolspecs/plans"
 )
 
 // FuzzDecode feeds any bytes to every decoder: they give a value or faults with a place, and never panic or hang. What
@@ -29,11 +31,11 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		// The folder does not exist, so that no agent file can name a script.
-		_, err = DecodeAgent("none/f.yaml", data, nil)
+		_, err = agents.Decode("none/f.yaml", data, nil)
 		placed(t, err)
-		_, err = DecodePlan("f.yaml", data, nil)
+		_, err = plans.Decode("f.yaml", data, nil)
 		placed(t, err)
-		_, err = DecodeScript("f.yaml", data, nil)
+		_, err = plans.DecodeScript("f.yaml", data, nil, "")
 		placed(t, err)
 	})
 }

@@ -10,7 +10,9 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/golden"
+	"github.com/switchyard/switchyard/toolspecs/agents"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/toolspecs/plans"
 )
 
 // someLanes are those of the specs in testdata that are about lanes.
@@ -38,15 +40,15 @@ func TestFaultsOfFiles(t *testing.T) {
 			if strings.Contains(file, "alone") {
 				names = nil
 			}
-			_, err := DecodeAgent(file, data, names)
+			_, err := agents.Decode(file, data, names)
 			return err
 		},
 		"plans": func(file string, data []byte) error {
-			_, err := DecodePlan(file, data, known)
+			_, err := plans.Decode(file, data, known)
 			return err
 		},
 		"scripts": func(file string, data []byte) error {
-			_, err := DecodeScript(file, data, known)
+			_, err := plans.DecodeScript(file, data, known, "")
 			return err
 		},
 	}

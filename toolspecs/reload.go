@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/internal/filewatch"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
@@ -139,7 +140,7 @@ func (f *folder) takeLanes(known *lanes.Set) {
 	f.options.Lanes = known
 	f.unplaced = nil
 	if err := f.placeBase(); err != nil {
-		f.unplaced = asFaults("", err)
+		f.unplaced = strictyaml.AsFaults(`toolspec ""`, err)
 	}
 	for _, file := range f.files {
 		good := file.good

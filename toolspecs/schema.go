@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/plans"
 )
 
 // plan reads a plan as a user writes it.
 func plan(t *testing.T, yaml string) *api.Packed[api.Plan] {
 	t.Helper()
-	p, err := toolspecs.DecodePlan("plan.yaml", []byte(yaml), nil)
+	p, err := plans.Decode("plan.yaml", []byte(yaml), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ package strictyaml
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -55,6 +56,14 @@ func (f Faults) Err() error {
 	}
 	f.sort()
 	return f
+}
+
+// AsFaults returns the Faults that err wraps. Another error becomes one fault of the file as a whole.
+func AsFaults(file string, err error) Faults {
+	if faults, ok := errors.AsType[Faults](err); ok {
+		return faults
+	}
+	return Faults{{File: file, Message: err.Error()}}
 }
 
 // sort orders by file, line and column.

@@ -1,6 +1,8 @@
 package strictyaml
 
 import (
+	"path/filepath"
+
 	"github.com/switchyard/switchyard/internal/filewatch"
 )
 
@@ -12,4 +14,12 @@ func ReadFile(path string, limit int) ([]byte, error) {
 		return nil, Faults{{File: path, Message: "cannot be read: " + filewatch.Reason(err)}}
 	}
 	return data, nil
+}
+
+// Beside returns the path of a file that another file names: relative paths are relative to that file's folder.
+func Beside(file, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(file), name)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/testserver"
-	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/agents"
 )
 
 // TestLibrarian proves that the example agent answers from this repository's documents with real tools: several turns,
@@ -15,7 +15,7 @@ func TestLibrarian(t *testing.T) {
 	program := testserver.Bin(t, "librarian")
 	l := newLab(t)
 	l.program(program, []string{"LIBRARY=../../.."}, "--tools", "../../../examples/librarian/tools", "--dir", "../../..")
-	agent, err := toolspecs.LoadAgent("../../../examples/librarian/agent.yaml", nil)
+	agent, err := agents.Load("../../../examples/librarian/agent.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

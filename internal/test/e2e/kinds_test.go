@@ -10,7 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/testserver"
-	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/agents"
 	"go.temporal.io/sdk/client"
 )
 
@@ -27,7 +27,7 @@ func (l *lab) shop() *testserver.Process {
 // order starts the run that uses a tool of every kind.
 func (l *lab) order(id string) client.WorkflowRun {
 	l.t.Helper()
-	agent, err := toolspecs.LoadAgent("../../../examples/kinds/together/agent.yaml", nil)
+	agent, err := agents.Load("../../../examples/kinds/together/agent.yaml", nil)
 	if err != nil {
 		l.t.Fatal(err)
 	}

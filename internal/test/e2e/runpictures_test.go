@@ -7,7 +7,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/testserver"
-	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/agents"
 )
 
 // photograph opens a page in Chromium and keeps a picture of it in docs/pictures.
@@ -41,7 +41,7 @@ func TestRunPictures(t *testing.T) {
 	l := newLab(t)
 	pages := t.TempDir()
 	librarian := l.program(testserver.Bin(t, "librarian"), []string{"LIBRARY=../../.."}, "--tools", "../../../examples/librarian/tools", "--dir", "../../..")
-	agent, err := toolspecs.LoadAgent("../../../examples/librarian/agent.yaml", nil)
+	agent, err := agents.Load("../../../examples/librarian/agent.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package toolspecs
+package agents
 
 import (
 	"slices"

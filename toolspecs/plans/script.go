@@ -1,6 +1,7 @@
-package toolspecs
+package plans
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -32,30 +33,26 @@ type scriptCallFile struct {
 }
 
 // DecodeScript reads a script for the scripted model, YAML or JSON. known are the names of the tools that its calls may
-// name; nil leaves them unchecked. The error is Faults.
-func DecodeScript(file string, data []byte, known []string) (*api.Script, error) {
-	script, faults := decodeScript(file, data, known, "there is no tool")
+// name; nil leaves them unchecked. complaint begins the message about another name; default "there is no tool". The
+// error is strictyaml.Faults.
+func DecodeScript(file string, data []byte, known []string, complaint string) (*api.Script, error) {
+	doc, faults := strictyaml.ParseOne(file, data, maxPlanBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
-	}
-	return script, nil
-}
-
-func decodeScript(file string, data []byte, known []string, complaint string) (*api.Script, Faults) {
-	doc, faults := strictyaml.ParseOne(file, data, maxPlanBytes)
-	if len(faults) > 0 {
-		return nil, faults
 	}
 	var f scriptFile
 	doc.Decode(&f)
 	script := f.script()
-	c := scriptChecker{doc: doc, known: known, complaint: complaint, ids: map[string]bool{}}
+	c := scriptChecker{doc: doc, known: known, complaint: cmp.Or(complaint, "there is no tool"), ids: map[string]bool{}}
 	c.end(script.Steps)
 	for i, step := range script.Steps {
 		c.step(jsonpath.Index("$.steps", i), step, i == len(script.Steps)-1)
 	}
 	c.references("$.summary", script.Summary)
-	return script, doc.Faults()
+	if err := doc.Faults().Err(); err != nil {
+		return nil, err
+	}
+	return script, nil
 }
 
 func (f scriptFile) script() *api.Script {
@@ -115,7 +112,7 @@ func (c *scriptChecker) contents(path string, step api.ScriptStep) {
 }
 
 func (c *scriptChecker) call(path string, call api.ScriptCall) {
-	checkToolName(c.doc, path+".tool", call.Tool, c.known, c.complaint)
+	CheckToolName(c.doc, path+".tool", call.Tool, c.known, c.complaint)
 	if call.Arguments == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package toolspecs
+package plans
 
 import (
 	"encoding/json"
@@ -33,10 +33,10 @@ type planCallFile struct {
 	Ask       string          `yaml:"ask"`
 }
 
-// DecodePlan reads a plan file, YAML or JSON: a list of calls, or a mapping that holds one. A call without an id gets
+// Decode reads a plan file, YAML or JSON: a list of calls, or a mapping that holds one. A call without an id gets
 // "call-N", N its place from 1. known are the names of the tools there are; nil leaves them unchecked. The error is
 // Faults and holds every problem of Plan.Check at its place in the file.
-func DecodePlan(file string, data []byte, known []string) (*api.Plan, error) {
+func Decode(file string, data []byte, known []string) (*api.Plan, error) {
 	doc, faults := strictyaml.ParseOne(file, data, maxPlanBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func checkPlan(doc *strictyaml.Document, p api.Plan, calls string, known []strin
 		if doc.Full() {
 			return
 		}
-		checkToolName(doc, jsonpath.Index(calls, i)+".tool", c.Tool, known, "there is no tool")
+		CheckToolName(doc, jsonpath.Index(calls, i)+".tool", c.Tool, known, "there is no tool")
 	}
 	for _, problem := range p.Check() {
 		path := strings.Replace(problem.Path, "$.calls", calls, 1)
@@ -79,13 +79,13 @@ func checkPlan(doc *strictyaml.Document, p api.Plan, calls string, known []strin
 	}
 }
 
-// LoadPlan is DecodePlan for a file.
-func LoadPlan(path string, known []string) (*api.Plan, error) {
+// Load is Decode for a file.
+func Load(path string, known []string) (*api.Plan, error) {
 	data, err := strictyaml.ReadFile(path, maxPlanBytes)
 	if err != nil {
 		return nil, err
 	}
-	return DecodePlan(path, data, known)
+	return Decode(path, data, known)
 }
 
 func (f planFile) plan() api.Plan {

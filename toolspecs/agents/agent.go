@@ -1,15 +1,19 @@
-package toolspecs
+package agents
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
-	"github.com/switchyard/switchyard/internal/jsontext"
-	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/toolspecs/plans"
+)
+
+// Bounds of an agent file and of a script file, in bytes.
+const (
+	maxBytes       = 1 << 20
+	maxScriptBytes = 16 << 20
 )
 
 // agentFile is an agent as written.
@@ -74,17 +78,17 @@ type limitsFile struct {
 	AskTimeout api.Duration    `yaml:"ask_timeout" rule:"min=1s,max=8760h"`
 }
 
-// DecodeAgent reads an agent file. file is its path: scripts that it names are read relative to it. known are the names
+// Decode reads an agent file. file is its path: scripts that it names are read relative to it. known are the names
 // of the tools there are; nil leaves them unchecked. The error is Faults.
-func DecodeAgent(file string, data []byte, known []string) (*api.Agent, error) {
-	return decodeAgent(file, data, known, strictyaml.ReadFile)
+func Decode(file string, data []byte, known []string) (*api.Agent, error) {
+	return DecodeWith(file, data, known, strictyaml.ReadFile)
 }
 
 // reader is strictyaml.ReadFile, or one that notes what was read.
-type reader func(path string, limit int) ([]byte, error)
+type Reader func(path string, limit int) ([]byte, error)
 
-func decodeAgent(file string, data []byte, known []string, read reader) (*api.Agent, error) {
-	doc, faults := strictyaml.ParseOne(file, data, maxSpecBytes)
+func DecodeWith(file string, data []byte, known []string, read Reader) (*api.Agent, error) {
+	doc, faults := strictyaml.ParseOne(file, data, maxBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
@@ -109,58 +113,17 @@ func decodeAgent(file string, data []byte, known []string, read reader) (*api.Ag
 	return a, nil
 }
 
-// LoadAgent is DecodeAgent for a file.
-func LoadAgent(path string, known []string) (*api.Agent, error) {
+// Load is Decode for a file.
+func Load(path string, known []string) (*api.Agent, error) {
 	return loadAgent(path, known, strictyaml.ReadFile)
 }
 
-func loadAgent(path string, known []string, read reader) (*api.Agent, error) {
-	data, err := read(path, maxSpecBytes)
+func loadAgent(path string, known []string, read Reader) (*api.Agent, error) {
+	data, err := read(path, maxBytes)
 	if err != nil {
 		return nil, err
 	}
-	return decodeAgent(path, data, known, read)
-}
-
-// otherFiles tell files that are no toolspecs by a key at their top.
-var otherFiles = []struct{ key, what string }{{"$.model", "an agent"}, {"$.steps", "a script"}, {"$.calls", "a plan"},
-	{"$.lanes", "a lanes file"}, {"$.buckets", "a lanes file"}, {"$.policies[0].when", "a file of policies"}}
-
-// reportOther reports a file of another kind that lies among toolspecs.
-func reportOther(doc *strictyaml.Document) bool {
-	for _, other := range otherFiles {
-		if doc.Has(other.key) && !doc.Has("$.entry") {
-			doc.Report("$", "this is "+other.what+", not a toolspec", "keep such files outside of the folder of toolspecs, beside it")
-			return true
-		}
-	}
-	return false
-}
-
-// readAgent reads the agent file that an entry names, relative to the toolspec's file. The faults are the agent file's.
-func (e *Entry) readAgent(doc *strictyaml.Document, file string, read reader) Faults {
-	if e.AgentFile == "" || e.Type != api.KindAgent {
-		return nil
-	}
-	e.AgentFile = beside(file, e.AgentFile)
-	data, err := read(e.AgentFile, maxSpecBytes)
-	if err != nil {
-		doc.Report("$.entry.agent", err.Error(), "paths are relative to the toolspec's file")
-		return nil
-	}
-	if e.Agent, err = decodeAgent(e.AgentFile, data, nil, read); err != nil {
-		doc.Report("$.entry.agent", "the agent file has faults", "correct them there")
-		return asFaults(e.AgentFile, err)
-	}
-	return nil
-}
-
-// beside returns the path of a file that another one names: relative to it, unless it is absolute.
-func beside(file, name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(filepath.Dir(file), name)
+	return DecodeWith(path, data, known, read)
 }
 
 func (f agentFile) agent(script *api.Script) *api.Agent {
@@ -183,7 +146,7 @@ func (f agentFile) agent(script *api.Script) *api.Agent {
 }
 
 // script reads the script that the agent's model names, if any.
-func (f agentFile) script(doc *strictyaml.Document, file string, read reader) (*api.Script, Faults) {
+func (f agentFile) script(doc *strictyaml.Document, file string, read Reader) (*api.Script, strictyaml.Faults) {
 	path, at := f.Model.Script, "$.model.script"
 	if f.Model.Provider != api.ProviderScripted {
 		path, at = f.Model.OfflineScript, "$.model.offline_script"
@@ -191,13 +154,17 @@ func (f agentFile) script(doc *strictyaml.Document, file string, read reader) (*
 	if path == "" {
 		return nil, nil
 	}
-	path = beside(file, path)
-	data, err := read(path, maxPlanBytes)
+	path = strictyaml.Beside(file, path)
+	data, err := read(path, maxScriptBytes)
 	if err != nil {
 		doc.Report(at, err.Error(), "paths are relative to the agent file")
 		return nil, nil
 	}
-	return decodeScript(path, data, append([]string{}, f.Tools...), "the agent has no tool")
+	script, err := plans.DecodeScript(path, data, append([]string{}, f.Tools...), "the agent has no tool")
+	if err != nil {
+		return nil, strictyaml.AsFaults(path, err)
+	}
+	return script, nil
 }
 
 // checkToolNames reports names in a list that are repeated or that no tool has.
@@ -207,15 +174,9 @@ func checkToolNames(doc *strictyaml.Document, path string, names, known []string
 		if slices.Contains(names[:i], name) {
 			doc.Report(at, "the tool is in the list already", "remove it")
 		}
-		checkToolName(doc, at, name, known, "there is no tool")
+		plans.CheckToolName(doc, at, name, known, "there is no tool")
 		if err := api.CheckToolName(name); err != nil {
 			doc.Report(at, err.Error(), "")
 		}
-	}
-}
-
-func checkToolName(doc *strictyaml.Document, path, name string, known []string, complaint string) {
-	if known != nil && name != "" && !slices.Contains(known, name) {
-		doc.Report(path, complaint+" "+jsontext.Shorten(name), spelling.Hint(name, known))
 	}
 }

@@ -1,4 +1,4 @@
-package toolspecs
+package plans
 
 import (
 	"encoding/json"
@@ -18,11 +18,11 @@ func TestPlanYAML(t *testing.T) {
 		{ID: "call-2", Tool: "book", Arguments: json.RawMessage(`{"list":["a",["b"]]}`), DependsOn: []string{"call-1"}, Priority: api.PriorityHigh},
 	}}
 	plan.Calls[0].Arguments = json.RawMessage(strings.Replace(string(plan.Calls[0].Arguments), "${", "$${", 1))
-	data, err := PlanYAML(plan)
+	data, err := YAML(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := DecodePlan("plan.yaml", data, nil)
+	back, err := Decode("plan.yaml", data, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, data)
 	}

@@ -1,4 +1,4 @@
-package toolspecs
+package agents
 
 import (
 	"fmt"
@@ -14,12 +14,12 @@ import (
 const maxAgentRules = 128 << 10
 
 // rules reads the files of rules that the agent names. The faults are those files'.
-func (f agentFile) rules(doc *strictyaml.Document, file string, read reader) ([]api.PolicyRule, Faults) {
+func (f agentFile) rules(doc *strictyaml.Document, file string, read Reader) ([]api.PolicyRule, strictyaml.Faults) {
 	var rules []api.PolicyRule
-	var faults Faults
+	var faults strictyaml.Faults
 	for i, name := range f.Policies {
 		at := jsonpath.Index("$.policies", i)
-		path := beside(file, name)
+		path := strictyaml.Beside(file, name)
 		data, err := read(path, policies.MaxFileBytes)
 		if err != nil {
 			doc.Report(at, err.Error(), "paths are relative to the agent file")
@@ -28,7 +28,7 @@ func (f agentFile) rules(doc *strictyaml.Document, file string, read reader) ([]
 		set, err := policies.Decode(path, data)
 		if err != nil {
 			doc.Report(at, "the file of policies has faults", "correct them there")
-			faults = append(faults, asFaults(path, err)...)
+			faults = append(faults, strictyaml.AsFaults(path, err)...)
 			continue
 		}
 		for _, r := range set.Rules() {
@@ -38,7 +38,11 @@ func (f agentFile) rules(doc *strictyaml.Document, file string, read reader) ([]
 			rules = append(rules, r)
 		}
 	}
-	if size := len(encode(rules)); size > maxAgentRules {
+	data, err := api.EncodeJSON(rules)
+	if err != nil {
+		doc.Report("$.policies", err.Error(), "")
+	}
+	if size := len(data); size > maxAgentRules {
 		doc.Report("$.policies", fmt.Sprintf("the rules have %d bytes in all; an agent's may have %d", size, maxAgentRules), "give what is for all to the workers, with --policies-file")
 	}
 	return rules, faults

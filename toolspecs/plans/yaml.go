@@ -1,4 +1,4 @@
-package toolspecs
+package plans
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// PlanYAML writes a plan as a file that DecodePlan reads back.
-func PlanYAML(p api.Plan) ([]byte, error) {
+// YAML writes a plan as a file that Decode reads back.
+func YAML(p api.Plan) ([]byte, error) {
 	data, err := api.EncodeJSON(p)
 	if err == nil {
 		data, err = jsontext.Compact(data) // without escapes that YAML does not have

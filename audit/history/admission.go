@@ -7,15 +7,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit/internal/pb"
 	historypb "go.temporal.io/api/history/v1"
-)
-
-// What the SDK writes for a local activity: a marker of this name, its type in the details' "data", its result in "result".
-const (
-	localActivityMarker = "LocalActivity"
-	markerData          = "data"
-	markerResult        = "result"
 )
 
 // wantedCalls are the calls that the run has decided to make and that have neither been scheduled nor refused, by id.
@@ -49,141 +41,132 @@ func (w wantedCalls) inOrder() []*wantedCall {
 	return slices.SortedFunc(maps.Values(w), func(a, b *wantedCall) int { return cmp.Compare(a.order, b.order) })
 }
 
-// marker reads what a local activity recorded: pin, admit, settle, and what ran inline.
-func (d *Deriver) marker(e *historypb.HistoryEvent) error {
-	l, ok, err := d.readLocal(e)
-	if !ok || err != nil {
-		return err
-	}
-	defer func() { d.clock = pb.TimeOf(l.event.GetEventTime()) }()
-	switch {
-	case l.kind == api.ModelActivity:
-		return d.inlineStep(l)
-	case IsTool(l.kind):
-		return d.inlineCall(l)
-	case l.failure != nil:
-		return nil
-	}
-	return d.decided(e, l)
+// admission is what the run decided about its calls before it made them.
+type admission struct {
+	run    *run
+	wanted wantedCalls
+	// withheld, if set, takes the calls that a dry run does not make, with arguments that are not
+	// redacted.
+	withheld func(api.WithheldCall)
 }
 
-// decided reads what a local activity decided for the run.
-func (d *Deriver) decided(e *historypb.HistoryEvent, l local) error {
-	switch l.kind {
-	case api.PinActivity:
-		var pinned api.Packed[api.Pinned]
-		if err := d.decodeEvent(e, "pinned tools", l.result, &pinned); err != nil {
-			return err
-		}
-		d.pin(pinned.Value)
-	case api.AdmitActivity:
-		var decisions []api.AdmissionDecision
-		if err := d.decodeEvent(e, "verdicts", l.result, &decisions); err != nil {
-			return err
-		}
-		d.admit(e, decisions)
-	case api.AdmitEditActivity, api.DescribeLimitActivity:
-		return d.approvalStep(e, l)
-	case api.FinalizeResultActivity:
-		return d.finalized(e, l.result)
+// pinned reads the local activity that pins the tools of the run.
+func (ad *admission) pinned(_ *historypb.HistoryEvent, l local) error {
+	var pinned api.Packed[api.Pinned]
+	err := ad.run.decodeEvent(l.event, "pinned tools", l.result, &pinned)
+	if err == nil {
+		ad.pin(pinned.Value)
 	}
-	return nil
+	return err
+}
+
+// decided reads the local activity that admits calls.
+func (ad *admission) decided(e *historypb.HistoryEvent, l local) error {
+	var decisions []api.AdmissionDecision
+	err := ad.run.decodeEvent(e, "admission decisions", l.result, &decisions)
+	if err == nil {
+		ad.admit(e, decisions)
+	}
+	return err
 }
 
 // pin takes the run's tools. The calls of a plan and a direct call exist from here on, unless the run cannot start.
-func (d *Deriver) pin(pinned api.Pinned) {
+func (ad *admission) pin(pinned api.Pinned) {
 	for _, t := range pinned.Catalog.Tools {
 		t.Spec = nil // large, and of no use here
-		d.tools[t.Name] = t
-		d.summary.Tools = append(d.summary.Tools, PinnedTool{Name: t.Name, Version: t.Version, Digest: t.Digest, Lane: t.Lane,
+		ad.run.tools[t.Name] = t
+		ad.run.summary.Tools = append(ad.run.summary.Tools, PinnedTool{Name: t.Name, Version: t.Version, Digest: t.Digest, Lane: t.Lane,
 			Access: t.Access, Effect: t.Effect})
 	}
 	for _, t := range pinned.DescendantTools {
 		t.Spec = nil
-		d.tools[t.Name] = t
+		ad.run.tools[t.Name] = t
 	}
 	if len(pinned.Problems) > 0 {
 		return
 	}
-	if plan := d.input.Plan; plan != nil {
+	if plan := ad.run.input.Plan; plan != nil {
 		for i, c := range plan.Value.Calls {
-			d.wanted[c.ID] = &wantedCall{Call: api.Call{ID: c.ID, Tool: c.Tool, Arguments: string(c.Arguments), Priority: c.Priority}, order: i}
+			ad.wanted[c.ID] = &wantedCall{Call: api.Call{ID: c.ID, Tool: c.Tool, Arguments: string(c.Arguments), Priority: c.Priority}, order: i}
 		}
-		d.input.Plan = nil
+		ad.run.input.Plan = nil
 	}
-	if call := d.input.Call; call != nil {
+	if call := ad.run.input.Call; call != nil {
 		c := *call
 		if c.ID == "" {
 			c.ID = api.TurnCallID(1, 1)
 		}
-		d.wanted.add(c)
+		ad.wanted.add(c)
 	}
 }
 
 // admit takes verdicts: a refused call is over.
-func (d *Deriver) admit(e *historypb.HistoryEvent, decisions []api.AdmissionDecision) {
+func (ad *admission) admit(e *historypb.HistoryEvent, decisions []api.AdmissionDecision) {
 	for _, v := range decisions {
-		if c := (api.Call{ID: v.ID, Tool: v.Tool, Arguments: string(v.Arguments), CallPurpose: v.CallPurpose}); c.OfRun() {
-			d.wanted.add(c)
+		c := api.Call{
+			ID: v.ID, Tool: v.Tool, Arguments: string(v.Arguments), CallPurpose: v.CallPurpose,
 		}
-		w := d.wanted[v.ID]
+		if c.OfRun() {
+			ad.wanted.add(c)
+		}
+		w := ad.wanted[v.ID]
 		if v.Error == nil && w != nil {
 			// The run goes by this too, whatever the worker that admitted the call knew.
-			v.Error = d.tools[w.Tool].InlineFault()
+			v.Error = ad.run.tools[w.Tool].InlineFault()
 		}
 		if v.Error != nil {
-			d.refuse(e, d.wanted.take(v.ID), v)
+			ad.refuse(e, ad.wanted.take(v.ID), v)
 			continue
 		}
 		if v.Result != nil {
-			d.overridden(e, d.wanted.take(v.ID), v)
+			ad.override(e, ad.wanted.take(v.ID), v)
 			continue
 		}
 		if w != nil {
 			w.decision = &v
 			if v.Approval != nil {
-				d.approvalRequested(e, w, *v.Approval)
+				ad.run.approvals.request(e, w, *v.Approval)
 			}
 		}
 	}
 }
 
 // refuse ends a call that never ran.
-func (d *Deriver) refuse(e *historypb.HistoryEvent, w *wantedCall, v api.AdmissionDecision) {
-	r := d.unscheduled(w)
+func (ad *admission) refuse(e *historypb.HistoryEvent, w *wantedCall, v api.AdmissionDecision) {
+	r := ad.unscheduled(w)
 	r.Notes = v.Notes
-	r = d.admitted(r, v, []byte(w.Arguments))
+	r = ad.admitted(r, v, []byte(w.Arguments))
 	r.Status, r.Error = api.CallRefused, v.Error
-	d.summary.Usage.Calls++
-	d.end(e, r)
+	ad.run.summary.Usage.Calls++
+	ad.run.calls.end(e, r)
 }
 
 // abandon ends the calls that the run wanted and never scheduled: it was cancelled or reached a limit before, or their
 // instance was lost.
-func (d *Deriver) abandon(e *historypb.HistoryEvent, reason string) {
-	d.endRequeued(e)
-	if len(d.wanted) == 0 {
+func (ad *admission) abandon(e *historypb.HistoryEvent, reason string) {
+	ad.run.calls.endRequeued(e)
+	if len(ad.wanted) == 0 {
 		return
 	}
-	for _, w := range d.wanted.inOrder() {
-		if fault := d.lost(w); fault != nil {
+	for _, w := range ad.wanted.inOrder() {
+		if fault := ad.run.hosts.lost(w); fault != nil {
 			v := *w.decision
 			v.Error = fault
-			d.refuse(e, w, v)
+			ad.refuse(e, w, v)
 			continue
 		}
-		r := d.unscheduled(w)
+		r := ad.unscheduled(w)
 		r.Status, r.Error = api.CallCancelled, api.Errorf(api.ErrCancelled, "%s", reason)
 		r.Error.Phase = r.Phase
-		d.summary.Usage.Calls++
-		d.end(e, r)
+		ad.run.summary.Usage.Calls++
+		ad.run.calls.end(e, r)
 	}
-	clear(d.wanted)
+	clear(ad.wanted)
 }
 
 // admitted adds to a call's record what its verdict says of it besides whether and where it runs; written are its arguments as
 // its caller wrote them.
-func (d *Deriver) admitted(r api.Record, v api.AdmissionDecision, written json.RawMessage) api.Record {
+func (ad *admission) admitted(r api.Record, v api.AdmissionDecision, written json.RawMessage) api.Record {
 	arguments := v.Arguments
 	if len(arguments) == 0 {
 		arguments = written
@@ -191,21 +174,68 @@ func (d *Deriver) admitted(r api.Record, v api.AdmissionDecision, written json.R
 	r.EstimatedTokens, r.ExpectedTokens = v.Tokens+v.ExpectedTokens, v.ExpectedTokens
 	r.Hooks, r.DryRun = v.Hooks, v.DryRun
 	r.Policies, r.Labels = v.Policies, v.Labels
-	r.Plan = v.Plan.Redacted(d.tools[r.Tool].ArgumentMask(), arguments)
+	r.Plan = v.Plan.Redacted(ad.run.tools[r.Tool].ArgumentMask(), arguments)
 	return r
 }
 
 // unscheduled is the record of a call before it is scheduled.
-func (d *Deriver) unscheduled(w *wantedCall) api.Record {
-	r := d.ofRun(d.record(w.ID, w.Tool, []byte(w.Arguments)), w.Call)
-	r.Priority = api.PriorityOf(w.Call, api.RunPriority(d.input.Priority, int(d.level)), d.tools[w.Tool])
-	r.Lane, r.Phase = d.tools[w.Tool].Lane, api.PhasePreValidation
+func (ad *admission) unscheduled(w *wantedCall) api.Record {
+	r := ad.ofRun(ad.record(w.ID, w.Tool, []byte(w.Arguments)), w.Call)
+	r.Priority = api.PriorityOf(w.Call, api.RunPriority(ad.run.input.Priority, int(ad.run.level)), ad.run.tools[w.Tool])
+	r.Lane, r.Phase = ad.run.tools[w.Tool].Lane, api.PhasePreValidation
 	if v := w.decision; v != nil {
 		r.Phase, r.Notes = api.PhasePreExecution, v.Notes
-		r = d.admitted(r, *v, []byte(w.Arguments))
+		r = ad.admitted(r, *v, []byte(w.Arguments))
 		if len(v.Arguments) > 0 {
-			r.Arguments = d.shown(w.Tool, v.Arguments)
+			r.Arguments = ad.run.shown(w.Tool, v.Arguments)
 		}
 	}
 	return r
+}
+
+// record is what is known of a call from the run alone.
+func (ad *admission) record(id, tool string, arguments json.RawMessage) api.Record {
+	t := ad.run.tools[tool]
+	return api.Record{CallID: id, Tool: tool, Version: t.Version, Digest: t.Digest, Arguments: ad.run.shown(tool, arguments),
+		Status: api.CallRunning, Turn: ad.run.turn, Caller: ad.run.caller, Conversation: ad.run.summary.Conversation,
+		Run: ad.run.summary.Run, WorkflowID: ad.run.workflowID, Parent: ad.run.parent(), Path: api.CallPath(ad.run.parent(), id),
+		Approval: ad.run.approvals.decided[id]}
+}
+
+// ofRun completes the record of a call that the run makes by itself, on behalf of another one; of others it changes nothing.
+func (ad *admission) ofRun(r api.Record, c api.Call) api.Record {
+	r.Purpose, r.TargetCallID = c.Purpose, c.TargetCallID
+	if c.TargetCallID == "" {
+		return r
+	}
+	r.Parent = api.CallPath(ad.run.parent(), c.TargetCallID)
+	r.Path = api.CallPath(r.Parent, r.CallID)
+	return r
+}
+
+// overridden ends a call that was answered in the tool's place, by a hook or because it is a dry run: it never ran.
+func (ad *admission) override(e *historypb.HistoryEvent, w *wantedCall, v api.AdmissionDecision) {
+	r := ad.unscheduled(w)
+	if len(v.Arguments) > 0 {
+		r.Arguments = ad.run.shown(w.Tool, v.Arguments)
+	}
+	r = withResult(r, *v.Result)
+	r.Phase = api.PhasePreExecution
+	r = ad.admitted(r, v, []byte(w.Arguments))
+	ad.run.summary.Usage.Calls++
+	if v.DryRun && ad.withheld != nil {
+		ad.withheld(ad.withheldCall(w, v))
+	}
+	ad.run.calls.end(e, r)
+}
+
+// withheldCall is a call that its verdict withholds.
+func (ad *admission) withheldCall(w *wantedCall, v api.AdmissionDecision) api.WithheldCall {
+	t := ad.run.tools[w.Tool]
+	arguments := v.Arguments
+	if len(arguments) == 0 {
+		arguments = json.RawMessage(w.Arguments)
+	}
+	return api.WithheldCall{Path: w.ID, Tool: w.Tool, Version: t.Version, Digest: t.Digest, Arguments: arguments, Plan: v.Plan,
+		Ask: api.Shorten(api.PoliciesSaid(v.Policies, api.PolicyAsk), api.MaxAsk), Mask: t.ArgumentMask()}
 }

@@ -8,40 +8,40 @@ import (
 )
 
 // tellBegun tells of a call that has been scheduled.
-func (d *Deriver) tellBegun(e *historypb.HistoryEvent, r api.Record) {
-	d.summary.Usage.Calls++
+func (c *calls) tellStarted(e *historypb.HistoryEvent, r api.Record) {
+	c.run.summary.Usage.Calls++
 	timing := r.Timing
-	d.emit(e, api.Event{Type: api.EventToolStarted, Turn: r.Turn, CallID: r.CallID, Tool: r.Tool, Summary: d.line(r), Timing: &timing})
+	c.run.emit(e, api.Event{Type: api.EventToolStarted, Turn: r.Turn, CallID: r.CallID, Tool: r.Tool, Summary: c.run.line(r), Timing: &timing})
 }
 
 // begunWith tells of the calls that have been scheduled together as the one of a record.
-func (d *Deriver) begunWith(e *historypb.HistoryEvent, first api.Record, parts []api.Part) {
+func (c *calls) beginOthers(e *historypb.HistoryEvent, first api.Record, parts []api.Part) {
 	for _, p := range parts {
 		if p.ID == first.CallID {
 			continue
 		}
-		w := d.wanted.take(p.ID)
+		w := c.run.admission.wanted.take(p.ID)
 		r := first
-		r.CallID, r.Path = p.ID, api.CallPath(d.parent(), p.ID)
-		r = d.ofBatch(r, w)
+		r.CallID, r.Path = p.ID, api.CallPath(c.run.parent(), p.ID)
+		r = c.ofBatch(r, w)
 		r.Activity = first.CallID
-		d.batching[first.CallID] = append(d.batching[first.CallID], r)
-		d.tellBegun(e, r)
+		c.batching[first.CallID] = append(c.batching[first.CallID], r)
+		c.tellStarted(e, r)
 	}
 }
 
 // ofTogether completes the record of a call that is made together with others by what is its own.
-func (d *Deriver) ofBatch(r api.Record, w *wantedCall) api.Record {
+func (c *calls) ofBatch(r api.Record, w *wantedCall) api.Record {
 	r.Batched, r.Activity = true, r.CallID
 	arguments := json.RawMessage(w.Arguments)
 	if v := w.decision; v != nil {
-		r = d.admitted(r, *v, arguments)
+		r = c.run.admission.admitted(r, *v, arguments)
 		r.Notes = v.Notes
 		if len(v.Arguments) > 0 {
 			arguments = v.Arguments
 		}
 	}
-	r.Arguments = d.shown(r.Tool, arguments)
+	r.Arguments = c.run.shown(r.Tool, arguments)
 	return r
 }
 

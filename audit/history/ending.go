@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/internal/pb"
@@ -11,154 +10,130 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// ending is how a run ended.
+// ending reads how a run ended.
 type ending struct {
-	status RunStatus
-	event  api.Event
+	run *run
+	// cancelRequest has who asked the run to stop, and why; empty while there was no request.
+	cancelRequest string
 }
 
 // close ends the run, and before it every call that is not over: none is missing from the records.
-func (d *Deriver) close(e *historypb.HistoryEvent, end ending) {
-	d.limitOver(e, api.DecisionWithdrawn)
-	d.endOpen(e)
-	d.abandon(e, "the run ended before this call ran")
-	end.event.Result, end.event.StepFailures = d.output(end.event.Result), d.takeStepFailures()
-	s := &d.summary
-	end.event.Continues = s.Continues
-	s.Status, s.Closed, s.Paused, s.PausedOnServer = end.status, pb.TimeOf(e.GetEventTime()), nil, nil
-	s.Result, s.Failure, s.FailureType, s.Problems = end.event.Result, end.event.Failure, end.event.FailureType, end.event.Problems
-	if r := end.event.Result; r != nil {
+func (x *ending) close(e *historypb.HistoryEvent, status RunStatus, event api.Event) {
+	x.run.approvals.limitOver(e, api.DecisionWithdrawn)
+	x.run.calls.endOpen(e)
+	x.run.admission.abandon(e, "the run ended before this call ran")
+	event.Result, event.StepFailures = x.run.output(event.Result), x.run.steps.takeFailures()
+	s := &x.run.summary
+	event.Continues = s.Continues
+	s.Status, s.Closed, s.Paused, s.PausedOnServer = status, pb.TimeOf(e.GetEventTime()), nil, nil
+	s.Result, s.Failure, s.FailureType, s.Problems = event.Result, event.Failure, event.FailureType, event.Problems
+	if r := event.Result; r != nil {
 		s.Usage = r.Usage
 	}
-	d.begun = false
-	d.emit(e, end.event)
+	x.run.open = false
+	x.run.emit(e, event)
 }
 
 // endOpen ends calls that were scheduled when the server stopped the run. Whether they took effect is not in history.
-func (d *Deriver) endOpen(e *historypb.HistoryEvent) {
-	for _, a := range d.openInOrder() {
+func (c *calls) endOpen(e *historypb.HistoryEvent) {
+	for _, a := range c.run.activities.openInOrder() {
 		r := a.record
 		r.Status = api.CallCancelled
 		r.Error = api.Errorf(api.ErrCancelled, "the run was ended while this call waited or ran; it may have taken effect")
-		if d.tools[r.Tool].Kind == api.KindHuman {
+		if c.run.tools[r.Tool].Kind == api.KindHuman {
 			r.Error = api.Errorf(api.ErrCancelled, "the run was ended before a person answered")
 		}
-		d.end(e, r)
+		c.end(e, r)
 	}
-	clear(d.open)
+	clear(c.run.activities.open)
 }
 
-// openInOrder returns the scheduled calls in the order in which they were first scheduled.
-func (d *Deriver) openInOrder() []*activity {
-	return slices.DeleteFunc(inOrder(d.open), func(a *activity) bool { return a.step || a.hook != nil })
-}
-
-// Running returns the records of the calls that are not over, in the order in which they were made. History does not
-// say whether a scheduled call has been started: see Pending.
-func (d *Deriver) Running() []api.Record {
-	var records []api.Record
-	for _, a := range d.openInOrder() {
-		a.record.Notes = slices.Concat(a.record.Notes, d.waitsFor(a.id))
-		records = append(append(records, a.record), d.batching[a.id]...)
-	}
-	for _, a := range inOrder(d.requeued) {
-		records = append(append(records, a.record), d.batching[a.id]...)
-	}
-	for _, w := range d.wanted.inOrder() {
-		records = append(records, d.unscheduled(w))
-	}
-	for i, r := range records {
-		records[i] = d.hidden.record(r)
-	}
-	return records
-}
-
-func (d *Deriver) runCompleted(e *historypb.HistoryEvent) error {
+func (x *ending) completed(e *historypb.HistoryEvent) error {
 	var result api.RunResult
-	if err := d.decodeEvent(e, "result", e.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &result); err != nil {
+	if err := x.run.decodeEvent(e, "result", e.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &result); err != nil {
 		return err
 	}
-	d.close(e, ending{RunCompleted, api.Event{Type: api.EventRunCompleted, Result: &result}})
+	x.close(e, RunCompleted, api.Event{Type: api.EventRunCompleted, Result: &result})
 	return nil
 }
 
-func (d *Deriver) runFailed(e *historypb.HistoryEvent) error {
+func (x *ending) failed(e *historypb.HistoryEvent) error {
 	f := e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
 	event := api.Event{Type: api.EventRunFailed, Failure: pb.FailureMessage(f)}
 	if app := pb.FindCause(f, pb.IsApplication); app != nil {
 		event.FailureType = api.RunErrorType(app.GetApplicationFailureInfo().GetType())
-		if err := d.failureDetails(e, app, &event); err != nil {
+		if err := x.failureDetails(e, app, &event); err != nil {
 			return err
 		}
 	}
-	d.endUnrun(e, event)
-	d.close(e, ending{RunFailed, event})
+	x.endNotRun(e, event)
+	x.close(e, RunFailed, event)
 	return nil
 }
 
 // failureDetails reads what the types of a run's failure carry. A failure without details says all it has in words.
-func (d *Deriver) failureDetails(e *historypb.HistoryEvent, app *failurepb.Failure, event *api.Event) error {
+func (x *ending) failureDetails(e *historypb.HistoryEvent, app *failurepb.Failure, event *api.Event) error {
 	details := app.GetApplicationFailureInfo().GetDetails()
 	if len(details.GetPayloads()) == 0 {
 		return nil
 	}
 	switch event.FailureType {
 	case api.RunInvalid:
-		return d.decodeEvent(e, "problems", details, &event.Problems)
+		return x.run.decodeEvent(e, "problems", details, &event.Problems)
 	case api.RunCallsFailed, api.RunRefused, api.RunBlocked:
 		event.Result = &api.RunResult{}
-		return d.decodeEvent(e, "result", details, event.Result)
+		return x.run.decodeEvent(e, "result", details, event.Result)
 	case api.RunModelFailed:
-		return d.usedAndUndone(e, details, event)
+		return x.usage(e, details, event)
 	}
 	return nil
 }
 
 // usedAndUndone reads what a run used and undid where it has no other result.
-func (d *Deriver) usedAndUndone(e *historypb.HistoryEvent, details *commonpb.Payloads, event *api.Event) error {
+func (x *ending) usage(e *historypb.HistoryEvent, details *commonpb.Payloads, event *api.Event) error {
 	event.Result = &api.RunResult{}
-	if err := d.decodeEvent(e, "usage", details, &event.Result.Usage); err != nil || len(details.GetPayloads()) < 2 {
+	if err := x.run.decodeEvent(e, "usage", details, &event.Result.Usage); err != nil || len(details.GetPayloads()) < 2 {
 		return err
 	}
 	undone := &commonpb.Payloads{Payloads: details.GetPayloads()[1:]}
-	return d.decodeEvent(e, "undone calls", undone, &event.Result.Undone)
+	return x.run.decodeEvent(e, "undone calls", undone, &event.Result.Undone)
 }
 
 // endUnrun ends the calls of a failed run that were never admitted: those that needed a failed one, and all of a plan
 // that was refused as a whole.
-func (d *Deriver) endUnrun(e *historypb.HistoryEvent, event api.Event) {
+func (x *ending) endNotRun(e *historypb.HistoryEvent, event api.Event) {
 	if event.Result != nil {
 		for _, o := range event.Result.Failures {
-			if d.wanted[o.ID] != nil && o.Error != nil {
-				d.refuse(e, d.wanted.take(o.ID), api.AdmissionDecision{Error: o.Error})
+			if x.run.admission.wanted[o.ID] != nil && o.Error != nil {
+				x.run.admission.refuse(e, x.run.admission.wanted.take(o.ID), api.AdmissionDecision{Error: o.Error})
 			}
 		}
 	}
 	if event.FailureType != api.RunInvalid {
 		return
 	}
-	for _, w := range d.wanted.inOrder() {
+	for _, w := range x.run.admission.wanted.inOrder() {
 		err := api.Errorf(api.ErrPreconditionFailed, "nothing of the plan was run, because another call of it was refused")
 		err.Phase = api.PhasePreExecution
-		d.refuse(e, d.wanted.take(w.ID), api.AdmissionDecision{Error: err})
+		x.run.admission.refuse(e, x.run.admission.wanted.take(w.ID), api.AdmissionDecision{Error: err})
 	}
 }
 
-func (d *Deriver) runTimedOut(e *historypb.HistoryEvent) error {
-	d.close(e, ending{RunTimedOut, api.Event{Type: api.EventRunFailed,
-		Failure: "the run did not end within the timeout that it was started with"}})
+func (x *ending) timedOut(e *historypb.HistoryEvent) error {
+	x.close(e, RunTimedOut, api.Event{Type: api.EventRunFailed,
+		Failure: "the run did not end within the timeout that it was started with"})
 	return nil
 }
 
 // runCancelRequested keeps who asked the run to stop, and why. The first request counts: another changes nothing.
-func (d *Deriver) runCancelRequested(e *historypb.HistoryEvent) error {
+func (x *ending) cancelRequested(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionCancelRequestedEventAttributes()
 	who := a.GetIdentity()
 	if run := a.GetExternalWorkflowExecution().GetWorkflowId(); run != "" {
 		who = "the run " + run // the identity is the server's
 	}
-	if d.cancelRequest == "" {
-		d.cancelRequest = stopped("the run was cancelled", who, a.GetCause())
+	if x.cancelRequest == "" {
+		x.cancelRequest = stopped("the run was cancelled", who, a.GetCause())
 	}
 	return nil
 }
@@ -174,20 +149,20 @@ func stopped(words, who, why string) string {
 	return words
 }
 
-func (d *Deriver) runCancelled(e *historypb.HistoryEvent) error {
-	event := api.Event{Type: api.EventRunCancelled, Failure: cmp.Or(d.cancelRequest, "the run was cancelled")}
+func (x *ending) cancelled(e *historypb.HistoryEvent) error {
+	event := api.Event{Type: api.EventRunCancelled, Failure: cmp.Or(x.cancelRequest, "the run was cancelled")}
 	if details := e.GetWorkflowExecutionCanceledEventAttributes().GetDetails(); len(details.GetPayloads()) > 0 {
-		if err := d.usedAndUndone(e, details, &event); err != nil {
+		if err := x.usage(e, details, &event); err != nil {
 			return err
 		}
 	}
-	d.close(e, ending{RunCancelled, event})
+	x.close(e, RunCancelled, event)
 	return nil
 }
 
-func (d *Deriver) runTerminated(e *historypb.HistoryEvent) error {
+func (x *ending) terminated(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionTerminatedEventAttributes()
 	words := stopped("the run was terminated", a.GetIdentity(), a.GetReason())
-	d.close(e, ending{RunTerminated, api.Event{Type: api.EventRunCancelled, Failure: words}})
+	x.close(e, RunTerminated, api.Event{Type: api.EventRunCancelled, Failure: words})
 	return nil
 }

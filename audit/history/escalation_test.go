@@ -37,15 +37,16 @@ func TestEscalated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := NewDeriver("w", "r")
-			d.begun, d.summary.Parts = true, []Part{{}}
+			r := d.run
+			r.open, r.summary.Parts = true, []Part{{}}
 			at := &historypb.HistoryEvent{EventTime: timestamppb.New(asked)}
-			d.approvalRequested(at, &wantedCall{Call: api.Call{ID: "1.1", Tool: "pay"}},
+			r.approvals.request(at, &wantedCall{Call: api.Call{ID: "1.1", Tool: "pay"}},
 				api.ApprovalNeed{Within: api.Duration(time.Hour), OnTimeout: c.onTimeout})
 			given := d.Summary()
 			if name == "edit refused" || name == "edit counts" {
-				d.decisionCame("u", api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada"})
+				r.approvals.decisionCame("u", api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada"})
 			}
-			d.out = nil
+			r.out = nil
 			var events []api.Event
 			for range 1 + map[bool]int{true: 1}[c.again] {
 				events = append(events, timed(t, d, c.summary, c.end, asked.Add(time.Hour))...)
@@ -54,9 +55,9 @@ func TestEscalated(t *testing.T) {
 				if len(events) != 0 {
 					t.Errorf("told before the edit was over: %+v", events)
 				}
-				d.out = nil
-				d.decisionTaken(at, "u", c.edit)
-				for _, e := range d.out {
+				r.out = nil
+				r.approvals.decisionTaken(at, "u", c.edit)
+				for _, e := range r.out {
 					if e.Type == api.EventApprovalEscalated {
 						events = append(events, e)
 					}
@@ -74,8 +75,8 @@ func TestEscalated(t *testing.T) {
 			if a := d.Summary().Approvals[0]; !a.Escalated || given.Approvals[0].Escalated {
 				t.Errorf("the summary has %+v, one before it %+v", a, given.Approvals[0])
 			}
-			d.approvalDecided(at, "1.1", api.Decided{Decision: api.DecisionApprove})
-			if got := d.asked.approvals.decided["1.1"]; got.Escalated.IsZero() {
+			r.approvals.decide(at, "1.1", api.Decided{Decision: api.DecisionApprove})
+			if got := r.approvals.decided["1.1"]; got.Escalated.IsZero() {
 				t.Errorf("decided: %+v", got)
 			}
 		})
@@ -108,8 +109,8 @@ func timed(t *testing.T, d *Deriver, summary string, end enumspb.EventType, at t
 		}
 		events = append(events, more...)
 	}
-	if len(d.asked.approvals.timers) != 0 {
-		t.Errorf("timers that are over: %v", d.asked.approvals.timers)
+	if len(d.run.approvals.timers) != 0 {
+		t.Errorf("timers that are over: %v", d.run.approvals.timers)
 	}
 	return events
 }

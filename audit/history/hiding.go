@@ -190,18 +190,18 @@ func (h *hidden) runResult(r *api.RunResult) *api.RunResult {
 }
 
 // output returns the result of a plan or of a direct call without its sensitive parts.
-func (d *Deriver) output(r *api.RunResult) *api.RunResult {
-	if r == nil || len(r.Output) == 0 || len(d.hidden.outputs) == 0 {
-		return r
+func (r *run) output(result *api.RunResult) *api.RunResult {
+	if result == nil || len(result.Output) == 0 || len(r.hidden.outputs) == 0 {
+		return result
 	}
-	shown := *r
-	mask := &api.Mask{Keys: d.hidden.outputs}
-	if d.summary.Kind == RunCall {
-		mask = d.tools[d.summary.Name].OutputMask
-	} else if !isObject(r.Output) {
-		return r // what the plan makes of results; their values are looked for
+	shown := *result
+	mask := &api.Mask{Keys: r.hidden.outputs}
+	if r.summary.Kind == RunCall {
+		mask = r.tools[r.summary.Name].OutputMask
+	} else if !isObject(result.Output) {
+		return result // what the plan makes of results; their values are looked for
 	}
-	shown.Output = mask.Redact(r.Output)
+	shown.Output = mask.Redact(result.Output)
 	return &shown
 }
 

@@ -68,7 +68,7 @@ func TestHiddenOutputs(t *testing.T) {
 		{RunPlan, `"the pin"`, `"the pin"`},
 		{RunPlan, ``, ``},
 	} {
-		d := NewDeriver("w", "r")
+		d := NewDeriver("w", "r").run
 		d.summary.Kind, d.summary.Name, d.tools["tell"] = c.kind, "tell", api.Tool{Name: "tell", OutputMask: mask}
 		result := &api.Result{Output: json.RawMessage(`{"pin":7}`)}
 		if got := d.hidden.result("first", mask, result); string(got.Output) != `{"pin":"***"}` || string(result.Output) != `{"pin":7}` {

@@ -1,9 +1,6 @@
 package history
 
 import (
-	"cmp"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -12,7 +9,7 @@ import (
 
 // handBack takes a call that a worker gave up before it began it, as fault says, where the run makes it again: the call goes
 // on, with one record. It reports whether that is so.
-func (d *Deriver) requeue(a *activity, fault *api.Error) bool {
+func (c *calls) requeue(a *activity, fault *api.Error) bool {
 	if !fault.NotStarted || a.requeues == api.MaxRequeues {
 		return false
 	}
@@ -21,50 +18,34 @@ func (d *Deriver) requeue(a *activity, fault *api.Error) bool {
 	a.record.Phase, a.record.LastFailure = api.PhasePreExecution, fault.Message
 	t := &a.record.Timing
 	t.Started, t.Closed, t.QueueWait, t.Duration = time.Time{}, time.Time{}, 0, 0
-	d.requeued[a.id] = a
+	c.requeued[a.id] = a
 	return true
 }
 
 // verify takes a call whose outcome is unknown, as fault says, where the run finds out what became of it: the call goes on, with
 // one record. It reports whether that is so.
-func (d *Deriver) verify(a *activity, fault *api.Error) bool {
-	if !d.tools[a.record.Tool].Verifiable(fault) {
+func (c *calls) verify(a *activity, fault *api.Error) bool {
+	if !c.run.tools[a.record.Tool].Verifiable(fault) {
 		return false
 	}
 	a.fault, a.begun = fault, true
 	a.attempts = a.record.Attempts
 	a.record.LastFailure = fault.Message
-	d.requeued[a.id] = a
-	return true
-}
-
-// scheduledAgain goes on with a call that was handed back; false if there is none of that id.
-func (d *Deriver) rescheduled(e *historypb.HistoryEvent, id string) bool {
-	a := d.requeued[id]
-	if a == nil {
-		return false
-	}
-	delete(d.requeued, id)
-	d.open[e.GetEventId()] = a
+	c.requeued[a.id] = a
 	return true
 }
 
 // endHandedBack ends the calls that were to be made again when their run was cancelled, reached a limit or ended.
-func (d *Deriver) endRequeued(e *historypb.HistoryEvent) {
-	for _, a := range inOrder(d.requeued) {
+func (c *calls) endRequeued(e *historypb.HistoryEvent) {
+	for _, a := range inOrder(c.requeued) {
 		r := a.record
 		r.Status, r.Error = api.CallCancelled, api.NotStartedError()
 		if a.fault != nil {
 			r.Status, r.Error = api.CallFailed, a.fault
 		}
-		d.end(e, r)
+		c.end(e, r)
 	}
-	clear(d.requeued)
-}
-
-// inOrder returns calls in the order in which they were first scheduled.
-func inOrder[K comparable](calls map[K]*activity) []*activity {
-	return slices.SortedFunc(maps.Values(calls), func(a, b *activity) int { return cmp.Compare(a.order, b.order) })
+	clear(c.requeued)
 }
 
 // onlyWaited makes the time of a call that no worker began after all a part of its wait.

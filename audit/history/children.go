@@ -3,7 +3,6 @@ package history
 import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/internal/pb"
-	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
 
@@ -15,27 +14,30 @@ type SubAgent struct {
 	Status api.CallStatus `json:"status"`
 }
 
+// children are the calls that sub-agents execute.
+type children struct{ run *run }
+
 // childInitiated reads the start of a call of an agent tool.
-func (d *Deriver) childInitiated(e *historypb.HistoryEvent) error {
+func (c *children) initiated(e *historypb.HistoryEvent) error {
 	a := e.GetStartChildWorkflowExecutionInitiatedEventAttributes()
-	id, ours := api.ChildCallID(d.workflowID, a.GetWorkflowId())
+	id, ours := api.ChildCallID(c.run.workflowID, a.GetWorkflowId())
 	if !ours {
 		return nil
 	}
-	r := d.unscheduled(d.wanted.take(id))
+	r := c.run.admission.unscheduled(c.run.admission.wanted.take(id))
 	r.Phase, r.Scheduled, r.Child = api.PhasePreExecution, pb.TimeOf(e.GetEventTime()), &api.ChildRun{WorkflowID: a.GetWorkflowId()}
-	d.summary.Usage.Calls++
-	d.summary.SubAgents = append(d.summary.SubAgents, SubAgent{ChildRun: *r.Child, CallID: id, Tool: r.Tool, Status: api.CallRunning})
-	d.open[e.GetEventId()] = &activity{id: id, order: e.GetEventId(), record: r}
+	c.run.summary.Usage.Calls++
+	c.run.summary.SubAgents = append(c.run.summary.SubAgents, SubAgent{ChildRun: *r.Child, CallID: id, Tool: r.Tool, Status: api.CallRunning})
+	c.run.activities.open[e.GetEventId()] = &activity{id: id, order: e.GetEventId(), kind: &c.run.calls, record: r}
 	timing := r.Timing
-	d.emit(e, api.Event{Type: api.EventToolStarted, Turn: r.Turn, CallID: id, Tool: r.Tool, Summary: d.line(r), Timing: &timing, Child: r.Child})
+	c.run.emit(e, api.Event{Type: api.EventToolStarted, Turn: r.Turn, CallID: id, Tool: r.Tool, Summary: c.run.line(r), Timing: &timing, Child: r.Child})
 	return nil
 }
 
 // childStarted reads that the sub-agent's run has begun.
-func (d *Deriver) childStarted(e *historypb.HistoryEvent) error {
+func (c *children) started(e *historypb.HistoryEvent) error {
 	a := e.GetChildWorkflowExecutionStartedEventAttributes()
-	open := d.open[a.GetInitiatedEventId()]
+	open := c.run.activities.open[a.GetInitiatedEventId()]
 	if open == nil {
 		return nil
 	}
@@ -43,14 +45,14 @@ func (d *Deriver) childStarted(e *historypb.HistoryEvent) error {
 	r.Child = &api.ChildRun{WorkflowID: a.GetWorkflowExecution().GetWorkflowId(), RunID: a.GetWorkflowExecution().GetRunId()}
 	r.Phase, r.Attempts, r.Started = api.PhaseExecution, 1, pb.TimeOf(e.GetEventTime())
 	r.QueueWait = pb.Between(r.Scheduled, r.Started)
-	d.subAgent(open.id).ChildRun = *r.Child
+	c.subAgent(open.id).ChildRun = *r.Child
 	return nil
 }
 
 // subAgent returns the entry of a call in the summary; one that is not there is a new one that nobody sees.
-func (d *Deriver) subAgent(callID string) *SubAgent {
-	for i := len(d.summary.SubAgents) - 1; i >= 0; i-- {
-		if s := &d.summary.SubAgents[i]; s.CallID == callID {
+func (c *children) subAgent(callID string) *SubAgent {
+	for i := len(c.run.summary.SubAgents) - 1; i >= 0; i-- {
+		if s := &c.run.summary.SubAgents[i]; s.CallID == callID {
 			return s
 		}
 	}
@@ -58,18 +60,18 @@ func (d *Deriver) subAgent(callID string) *SubAgent {
 }
 
 // settled ends a call of an agent tool: whatever became of the sub-agent's run, this says what it means for the call.
-func (d *Deriver) finalized(e *historypb.HistoryEvent, result *commonpb.Payloads) error {
+func (c *calls) finalized(e *historypb.HistoryEvent, l local) error {
 	var s api.FinalizedResult
-	if err := d.decodeEvent(e, "end of a call", result, &s); err != nil {
+	if err := c.run.decodeEvent(e, "result of a call", l.result, &s); err != nil {
 		return err
 	}
-	r, started := d.takeFinalized(s.ID, e)
+	r, started := c.takeFinalized(s.ID, e)
 	if !started {
-		r = d.unscheduled(d.wanted.take(s.ID))
-		d.summary.Usage.Calls++
+		r = c.run.admission.unscheduled(c.run.admission.wanted.take(s.ID))
+		c.run.summary.Usage.Calls++
 	}
 	r.Usage = s.Usage
-	d.summary.Usage.Add(s.Usage)
+	c.run.summary.Usage.Add(s.Usage)
 	if s.Result != nil {
 		r = withResult(r, *s.Result)
 	} else {
@@ -78,26 +80,16 @@ func (d *Deriver) finalized(e *historypb.HistoryEvent, result *commonpb.Payloads
 			r.Status = api.CallRefused
 		}
 	}
-	d.end(e, r)
+	c.end(e, r)
 	return nil
 }
 
 // takeSettled removes and returns the record of the open call of that id, which a sub-agent executed, or of which the run has
 // found out what became of it.
-func (d *Deriver) takeFinalized(callID string, e *historypb.HistoryEvent) (r api.Record, ok bool) {
-	if a := d.requeued[callID]; a != nil {
-		delete(d.requeued, callID)
+func (c *calls) takeFinalized(callID string, e *historypb.HistoryEvent) (r api.Record, ok bool) {
+	if a := c.requeued[callID]; a != nil {
+		delete(c.requeued, callID)
 		return a.record, true
 	}
-	return d.takeChild(callID, e)
-}
-
-// takeChild removes and returns the record of the open call of that id.
-func (d *Deriver) takeChild(callID string, e *historypb.HistoryEvent) (r api.Record, ok bool) {
-	for event, a := range d.open {
-		if a.id == callID && a.record.Child != nil {
-			return d.take(event, pb.TimeOf(e.GetEventTime())).record, true
-		}
-	}
-	return r, false
+	return c.run.activities.takeChild(callID, e)
 }

@@ -1,0 +1,230 @@
+package history
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/internal/pb"
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+)
+
+// activityKind reads the events of the activities of one type, or of tools.
+type activityKind interface {
+	// scheduled completes an activity from the event that schedules it, and returns the activity that
+	// is open from then on: another one where this one continues it.
+	scheduled(*historypb.HistoryEvent, *activity) (*activity, error)
+	completed(*historypb.HistoryEvent, *activity, *commonpb.Payloads) error
+	// failed reads an activity that failed, timed out or was cancelled.
+	failed(*historypb.HistoryEvent, *activity, api.ActivityFailure)
+}
+
+// activity is a call, a model step or a hook of the run that is scheduled and not over.
+type activity struct {
+	id    string
+	order int64
+	// kind reads the events of the activity.
+	kind activityKind
+	// hook is set for a hook of the run, host is the tool whose instance the activity hosts.
+	hook *api.HookAction
+	host string
+	// inline says that it ran within a workflow task, and waits for another attempt.
+	inline bool
+	// route is where a call was sent and by which rules.
+	route api.Route
+	// handBacks counts how often workers handed the call back, attempts those that were made before it was scheduled last.
+	// begun says that one before the last attempt may have begun.
+	requeues, attempts int
+	begun              bool
+	// fault is why the outcome of the last attempt is unknown, while the run finds out what became of it.
+	fault *api.Error
+	// record is the call's so far; of a model step only its timing is used.
+	record api.Record
+}
+
+// activities are the activities of a run that are scheduled and not over, and the sub-agents.
+type activities struct {
+	run *run
+	// open are the activities by the event that scheduled them.
+	open map[int64]*activity
+	// kinds are by activity type. Types without a slash are tools; other types are ignored.
+	kinds map[string]activityKind
+}
+
+func newActivities(r *run) activities {
+	return activities{run: r, open: map[int64]*activity{}, kinds: map[string]activityKind{
+		api.ModelActivity:            &r.steps,
+		api.HookActivity:             &r.hooks,
+		api.HostInstanceActivity:     &r.hosts,
+		api.LoadConversationActivity: loadedConversation{r},
+	}}
+}
+
+// kindOf returns the kind of an activity type; nil for types that mean nothing to a reader.
+func (as *activities) kindOf(activityType string) activityKind {
+	if IsTool(activityType) {
+		return &as.run.calls
+	}
+	return as.kinds[activityType]
+}
+
+// scheduled reads the start of an activity.
+func (as *activities) scheduled(e *historypb.HistoryEvent) error {
+	attributes := e.GetActivityTaskScheduledEventAttributes()
+	kind := as.kindOf(attributes.GetActivityType().GetName())
+	if kind == nil {
+		return nil
+	}
+	a := &activity{id: attributes.GetActivityId(), order: e.GetEventId(), kind: kind}
+	a.record.Timing = api.Timing{
+		Lane:      api.LaneOf(as.run.base, attributes.GetTaskQueue().GetName()),
+		Scheduled: pb.TimeOf(e.GetEventTime()),
+	}
+	a, err := kind.scheduled(e, a)
+	if err == nil {
+		as.open[e.GetEventId()] = a
+	}
+	return err
+}
+
+// started reads what the server says of the last attempt. It writes this event when the activity is over.
+func (as *activities) started(e *historypb.HistoryEvent) error {
+	a := e.GetActivityTaskStartedEventAttributes()
+	open := as.open[a.GetScheduledEventId()]
+	if open == nil {
+		return nil
+	}
+	open.record.Phase = api.PhaseExecution
+	t := &open.record.Timing
+	t.Attempts, t.Worker, t.Started = open.attempts+int(a.GetAttempt()), a.GetIdentity(), pb.TimeOf(e.GetEventTime())
+	t.LastFailure = cmp.Or(pb.FailureMessage(a.GetLastFailure()), t.LastFailure)
+	if open.begun = open.begun || a.GetAttempt() > 1; !open.begun {
+		t.QueueWait = pb.Between(t.Scheduled, t.Started)
+	}
+	return nil
+}
+
+// take removes and returns the activity that was scheduled by that event and is over now; nil if it is none of ours.
+func (as *activities) take(scheduled int64, closed time.Time) *activity {
+	a := as.open[scheduled]
+	if a != nil {
+		delete(as.open, scheduled)
+		a.record.Closed = closed
+		a.record.Duration = pb.Between(a.record.Started, closed)
+	}
+	return a
+}
+
+func (as *activities) failed(e *historypb.HistoryEvent) error {
+	a := e.GetActivityTaskFailedEventAttributes()
+	as.end(e, a.GetScheduledEventId(), activityFailure(a.GetFailure()))
+	return nil
+}
+
+func (as *activities) timedOut(e *historypb.HistoryEvent) error {
+	a := e.GetActivityTaskTimedOutEventAttributes()
+	as.end(e, a.GetScheduledEventId(), activityFailure(a.GetFailure()))
+	return nil
+}
+
+func (as *activities) cancelled(e *historypb.HistoryEvent) error {
+	a := e.GetActivityTaskCanceledEventAttributes()
+	as.end(e, a.GetScheduledEventId(), api.ActivityFailure{Cancelled: true})
+	return nil
+}
+
+func (as *activities) completed(e *historypb.HistoryEvent) error {
+	attributes := e.GetActivityTaskCompletedEventAttributes()
+	a := as.take(attributes.GetScheduledEventId(), pb.TimeOf(e.GetEventTime()))
+	if a == nil {
+		return nil
+	}
+	return a.kind.completed(e, a, attributes.GetResult())
+}
+
+// end ends an activity that gave no result.
+func (as *activities) end(e *historypb.HistoryEvent, scheduled int64, f api.ActivityFailure) {
+	if a := as.take(scheduled, pb.TimeOf(e.GetEventTime())); a != nil {
+		a.kind.failed(e, a, f)
+	}
+}
+
+// cancelRequested ends a call of a human tool whose run does not wait for it any more: no worker has it that could say
+// that it has stopped.
+func (as *activities) cancelRequested(e *historypb.HistoryEvent) error {
+	scheduled := e.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()
+	if a := as.open[scheduled]; a != nil && as.run.tools[a.record.Tool].Kind == api.KindHuman {
+		as.end(e, scheduled, api.ActivityFailure{Cancelled: true})
+	}
+	return nil
+}
+
+// openInOrder returns the scheduled calls in the order in which they were first scheduled.
+func (as *activities) openInOrder() []*activity {
+	return slices.DeleteFunc(inOrder(as.open), func(a *activity) bool { return a.kind != activityKind(&as.run.calls) })
+}
+
+// inOrder returns calls in the order in which they were first scheduled.
+func inOrder[K comparable](calls map[K]*activity) []*activity {
+	return slices.SortedFunc(maps.Values(calls), func(a, b *activity) int { return cmp.Compare(a.order, b.order) })
+}
+
+// tryAgain keeps what waits for its next attempt.
+func (as *activities) retry(a *activity, l local) {
+	a.record.LastFailure = pb.FailureMessage(l.failure)
+	as.open[l.event.GetEventId()] = a
+}
+
+// takeInline removes and returns what waited for another attempt inline; nil if it was not that.
+func (as *activities) takeInline(id string) *activity {
+	for event, a := range as.open {
+		if a.inline && a.id == id {
+			delete(as.open, event)
+			return a
+		}
+	}
+	return nil
+}
+
+// takeChild removes and returns the record of the open call of that id.
+func (as *activities) takeChild(callID string, e *historypb.HistoryEvent) (r api.Record, ok bool) {
+	for event, a := range as.open {
+		if a.id == callID && a.record.Child != nil {
+			return as.take(event, pb.TimeOf(e.GetEventTime())).record, true
+		}
+	}
+	return r, false
+}
+
+// endHosts forgets the hosts of instances.
+func (as *activities) endHosts() {
+	maps.DeleteFunc(as.open, func(_ int64, a *activity) bool { return a.host != "" })
+}
+
+// loadedConversation reads the activity that loads the conversation's earlier runs.
+type loadedConversation struct{ run *run }
+
+func (loadedConversation) scheduled(_ *historypb.HistoryEvent, a *activity) (*activity, error) {
+	return a, nil
+}
+
+func (loadedConversation) failed(*historypb.HistoryEvent, *activity, api.ActivityFailure) {}
+
+// recalled reads which run this one goes on with.
+func (lc loadedConversation) completed(e *historypb.HistoryEvent, _ *activity, result *commonpb.Payloads) error {
+	var r struct { // the messages beside it are large, and of no use here
+		api.LoadedConversation
+		Messages json.RawMessage `json:"messages"`
+	}
+	if err := lc.run.decodeEvent(e, "earlier messages", result, &r); err != nil {
+		return err
+	}
+	if r.RunID != "" {
+		lc.run.summary.Continues = &api.ContinuedRun{WorkflowID: r.WorkflowID, RunID: r.RunID}
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package history
+
+import (
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/internal/pb"
+	commonpb "go.temporal.io/api/common/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// What the SDK writes for a local activity: a marker of this name, its type in the details' "data", its result in "result".
+const (
+	localActivityMarker = "LocalActivity"
+	markerData          = "data"
+	markerResult        = "result"
+)
+
+// local is what a marker tells of a local activity that ended, or of an attempt of it after which the run waits.
+type local struct {
+	// id is that of a call or a model step; of Switchyard's other local activities it is of no meaning.
+	id      string
+	kind    string
+	result  *commonpb.Payloads
+	failure *failurepb.Failure
+	// attempt counts from 1; again says that there will be another one, after a timer.
+	attempt int
+	again   bool
+	// event is the marker at the time at which the activity ended. Its own time is that of the whole workflow task's end.
+	event *historypb.HistoryEvent
+}
+
+// markers read what local activities recorded.
+type markers struct {
+	run *run
+	// clock is when the run last made progress within its workflow task, decider is the worker that
+	// completed the last workflow task.
+	clock   time.Time
+	decider string
+	// kinds read the results of local activities by type. Other types are ignored.
+	kinds map[string]func(*historypb.HistoryEvent, local) error
+}
+
+func newMarkers(r *run) markers {
+	return markers{run: r, kinds: map[string]func(*historypb.HistoryEvent, local) error{
+		api.PinActivity:            r.admission.pinned,
+		api.AdmitActivity:          r.admission.decided,
+		api.AdmitEditActivity:      r.approvals.editDecided,
+		api.DescribeLimitActivity:  r.approvals.limitReached,
+		api.FinalizeResultActivity: r.calls.finalized,
+	}}
+}
+
+// recorded reads a marker. Model steps and calls that ran inline are markers too.
+func (m *markers) recorded(e *historypb.HistoryEvent) error {
+	l, ok, err := m.readLocal(e)
+	if !ok || err != nil {
+		return err
+	}
+	defer func() { m.clock = pb.TimeOf(l.event.GetEventTime()) }()
+	switch {
+	case l.kind == api.ModelActivity:
+		return m.run.steps.inline(l)
+	case IsTool(l.kind):
+		return m.run.calls.inline(l)
+	case l.failure != nil:
+		return nil
+	}
+	if read := m.kinds[l.kind]; read != nil {
+		return read(e, l)
+	}
+	return nil
+}
+
+// readLocal reads a marker; false for those that no local activity wrote.
+func (m *markers) readLocal(e *historypb.HistoryEvent) (l local, ok bool, err error) {
+	a := e.GetMarkerRecordedEventAttributes()
+	if a.GetMarkerName() != localActivityMarker {
+		return local{}, false, nil
+	}
+	var data struct {
+		ActivityType string
+		ReplayTime   time.Time
+		Attempt      int
+		Backoff      time.Duration
+	}
+	if err := m.run.decodeEvent(e, "marker data", a.GetDetails()[markerData], &data); err != nil {
+		return local{}, false, err
+	}
+	l = local{kind: data.ActivityType, result: a.GetDetails()[markerResult], failure: a.GetFailure(), attempt: data.Attempt, again: data.Backoff > 0,
+		event: &historypb.HistoryEvent{EventId: e.GetEventId(), EventType: e.GetEventType(), EventTime: e.GetEventTime(), Attributes: e.GetAttributes()}}
+	if !data.ReplayTime.IsZero() {
+		l.event.EventTime = timestamppb.New(data.ReplayTime)
+	}
+	var summary string
+	if metadata := e.GetUserMetadata().GetSummary(); metadata != nil {
+		err = m.run.decodeEvent(e, "summary", &commonpb.Payloads{Payloads: []*commonpb.Payload{metadata}}, &summary)
+	}
+	l.id = api.InlineID(summary)
+	return l, err == nil, err
+}
+
+// taskStarted reads when a workflow task began; taskCompleted, who made it. What ran inline did so between the two.
+func (m *markers) taskStarted(e *historypb.HistoryEvent) error {
+	m.clock = pb.TimeOf(e.GetEventTime())
+	return nil
+}
+
+func (m *markers) taskCompleted(e *historypb.HistoryEvent) error {
+	m.decider = e.GetWorkflowTaskCompletedEventAttributes().GetIdentity()
+	return nil
+}
+
+func (m *markers) attempted(a *activity, l local) {
+	a.inline = true
+	a.record.Attempts, a.record.Worker = l.attempt, m.decider
+}

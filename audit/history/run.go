@@ -1,0 +1,224 @@
+package history
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/internal/pb"
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+)
+
+// run is what is known of a run so far, and the parts that read its history. Each part keeps what is
+// open in its subject; what several parts need is here.
+type run struct {
+	admission  admission
+	activities activities
+	calls      calls
+	steps      steps
+	hooks      hooks
+	hosts      hosts
+	children   children
+	markers    markers
+	questions  questions
+	approvals  approvals
+	updates    updates
+	control    control
+	ending     ending
+
+	workflowID string
+	// runID is the execution whose history is being read, next the one that continues it.
+	runID, next string
+	// open is set between the first and the last event of an execution.
+	open     bool
+	sequence int
+	// before is the number of events of the executions before this one. unnumbered is set where it
+	// is unknown because their histories are gone.
+	before     int
+	unnumbered bool
+	turn       int
+	// base is the workflows' task queue, from which those of the lanes derive. level is the priority
+	// of the workflow; zero for none.
+	base  string
+	level int32
+	input api.RunInput
+	// caller is the caller of the run's calls.
+	caller  api.Caller
+	tools   map[string]api.Tool
+	hidden  hidden
+	summary Summary
+	// out are the events that the current history event means.
+	out []api.Event
+}
+
+func newRun(workflowID, runID string) *run {
+	r := &run{workflowID: workflowID, next: runID, tools: map[string]api.Tool{}}
+	r.admission = admission{run: r, wanted: wantedCalls{}}
+	r.activities = newActivities(r)
+	r.calls = calls{run: r, requeued: map[string]*activity{}, batching: map[string][]api.Record{}}
+	r.steps = steps{run: r}
+	r.hooks = hooks{run: r}
+	r.hosts = hosts{run: r, faults: map[string]*api.Error{}}
+	r.children = children{run: r}
+	r.markers = newMarkers(r)
+	r.questions = newQuestions(r)
+	r.approvals = newApprovals(r)
+	r.updates = newUpdates(r)
+	r.control = control{run: r, sent: map[string]bool{}}
+	r.ending = ending{run: r}
+	return r
+}
+
+// begin reads the start of an execution. The run starts with the first of its chain only.
+func (r *run) begin(e *historypb.HistoryEvent) error {
+	a := e.GetWorkflowExecutionStartedEventAttributes()
+	kind := KindOf(a.GetWorkflowType().GetName())
+	if kind == "" {
+		return fmt.Errorf("the workflow has type %q: %w", a.GetWorkflowType().GetName(), ErrNotARun)
+	}
+	r.runID, r.next = r.next, ""
+	if r.runID == "" {
+		r.runID = a.GetOriginalExecutionRunId()
+	}
+	if r.workflowID == "" {
+		r.workflowID = a.GetWorkflowId()
+	}
+	r.before = r.sequence
+	r.open, r.base, r.level = true, a.GetTaskQueue().GetName(), a.GetPriority().GetPriorityKey()
+	r.summary.Parts = append(r.summary.Parts, Part{RunID: r.runID, Started: pb.TimeOf(e.GetEventTime()), HistoryEvents: 1})
+	if r.summary.Kind != "" {
+		return nil
+	}
+	if err := r.decodeEvent(e, "input", a.GetInput(), &r.input); err != nil {
+		return err
+	}
+	r.introduce(kind, pb.TimeOf(e.GetEventTime()))
+	r.summary.Run = a.GetFirstExecutionRunId()
+	if continueState := r.input.State; continueState != nil {
+		// The history of a later part alone: the run's start is not in it.
+		r.summary.Run, r.summary.Started, r.summary.Usage = continueState.Run, continueState.Started, continueState.Usage
+		r.admission.pin(continueState.Pinned.Value)
+		r.hosts.resume(continueState.Instances)
+		r.summary.Paused = continueState.Paused
+		r.stand()
+	} else {
+		r.emit(e, api.Event{Type: api.EventRunStarted})
+	}
+	r.input.State = nil // it may be large, and is of no more use
+	return nil
+}
+
+// introduce fills in what the input says of the run.
+func (r *run) introduce(kind RunKind, started time.Time) {
+	in, s := &r.input, &r.summary
+	s.WorkflowID, s.Kind, s.Status, s.Started = r.workflowID, kind, RunRunning, started
+	s.Prompt, s.Conversation, s.TaskQueue, s.Parent = in.Prompt, in.Conversation, r.base, in.Parent
+	s.DryRun, s.FromDryRun, s.Trace, s.Caller = in.DryRun, in.FromDryRun, in.Trace, in.Caller
+	if s.Conversation == "" {
+		s.Conversation = r.workflowID
+	}
+	if s.Caller.ID != "" {
+		s.Caller.Type = cmp.Or(s.Caller.Type, api.CallerDirect)
+	}
+	switch {
+	case kind == RunAgent && in.Agent != nil:
+		s.Name, s.Provider, s.Model = in.Agent.Name, in.Agent.Model.Provider, in.Agent.Model.Name
+		r.caller = api.Caller{Type: api.CallerAgent, ID: s.Name}
+	case kind == RunPlan && in.Plan != nil:
+		s.Name = in.Plan.Value.Name
+		r.caller = api.Caller{Type: api.CallerPlan, ID: s.Name}
+	case kind == RunCall && in.Call != nil:
+		s.Name = in.Call.Tool
+		r.caller = api.Caller{Type: api.CallerDirect, ID: in.Caller.ID}
+	}
+}
+
+// part is the execution that is being read.
+func (r *run) part() *Part { return &r.summary.Parts[len(r.summary.Parts)-1] }
+
+// continued reads that the run continues as new. The hosts of its instances end with the execution.
+func (r *run) continued(e *historypb.HistoryEvent) error {
+	r.next = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+	r.open = false
+	r.activities.endHosts()
+	return nil
+}
+
+// emit completes an event that the history event e means, and appends it to what Add returns.
+func (r *run) emit(e *historypb.HistoryEvent, event api.Event) {
+	r.sequence++
+	if !r.unnumbered {
+		event.Sequence = r.sequence
+	}
+	event.Time = pb.TimeOf(e.GetEventTime())
+	event.WorkflowID, event.RunID = r.workflowID, r.runID
+	r.out = append(r.out, r.hidden.event(event))
+}
+
+// decodeEvent is decode with an error that says where in the history the content stands.
+func (r *run) decodeEvent(e *historypb.HistoryEvent, what string, payloads *commonpb.Payloads, into any) error {
+	if err := pb.Decode(payloads, into); err != nil {
+		return fmt.Errorf("event %d (%s) of run %s: %w: its %s: %w", e.GetEventId(), e.GetEventType(), r.runID, ErrUnreadable, what, err)
+	}
+	return nil
+}
+
+// stand makes the run's status that of a run that is paused, or is not.
+func (r *run) stand() {
+	r.summary.Status = RunRunning
+	if r.summary.Paused != nil || r.summary.PausedOnServer != nil {
+		r.summary.Status = RunPaused
+	}
+}
+
+// laneOf returns a call's lane: with its key, and as that of its queue where that is not the lane's own. derived is what the
+// queue's name says.
+func (r *run) laneOf(tool string, route api.Route, derived string) string {
+	lane := r.tools[tool].Lane
+	switch {
+	case route.Key != "":
+		return lane + "/" + route.Key
+	case route.Queue == "" || route.Queue == api.BypassQueue(r.base, lane):
+		return derived
+	}
+	return lane
+}
+
+// priorityAt returns the priority that the server gives to what was scheduled with p.
+func (r *run) priorityAt(p *commonpb.Priority) api.Priority {
+	return api.PriorityAt(int(cmp.Or(p.GetPriorityKey(), r.level)))
+}
+
+// parent is the path of the call that the run works for; empty where it works for none.
+func (r *run) parent() string {
+	if p := r.summary.Parent; p != nil {
+		return p.Call
+	}
+	return ""
+}
+
+// shown returns arguments as they may be shown, as JSON even where the caller wrote something else.
+func (r *run) shown(tool string, arguments json.RawMessage) json.RawMessage {
+	if len(arguments) == 0 {
+		return nil
+	}
+	mask := r.tools[tool].ArgumentMask()
+	r.hidden.note(mask, arguments)
+	redacted := mask.Redact(arguments)
+	if json.Valid(redacted) {
+		return redacted
+	}
+	text, err := api.EncodeJSON(string(redacted))
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// line describes a call whose arguments are redacted already.
+func (r *run) line(of api.Record) string {
+	return api.Summary(of.Tool, of.Arguments, nil)
+}

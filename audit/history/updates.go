@@ -1,0 +1,76 @@
+package history
+
+import (
+	"github.com/switchyard/switchyard/api"
+	historypb "go.temporal.io/api/history/v1"
+	updatepb "go.temporal.io/api/update/v1"
+)
+
+// updateKind reads the updates of one name.
+type updateKind struct {
+	accepted func(e *historypb.HistoryEvent, id string, input *updatepb.Input) error
+	// completed is nil where the run acts on an update as soon as it has accepted it.
+	completed func(e *historypb.HistoryEvent, id string, outcome *updatepb.Outcome) error
+}
+
+// updates are the updates of a run.
+type updates struct {
+	run *run
+	// kinds are by the name of the update. Other updates are ignored.
+	kinds map[string]updateKind
+	// requests are updates whose acceptance does not repeat the input: those of a run that was reset.
+	requests map[string]*updatepb.Request
+	// pending are the kinds of updates that are accepted and not over, by the ID of the update.
+	pending map[string]updateKind
+}
+
+func newUpdates(r *run) updates {
+	return updates{
+		run: r, requests: map[string]*updatepb.Request{}, pending: map[string]updateKind{},
+		kinds: map[string]updateKind{
+			api.AskQuestionUpdate:    {r.questions.asked, r.questions.askedOver},
+			api.AnswerQuestionUpdate: {r.questions.replied, r.questions.repliedOver},
+			api.DecideApprovalUpdate: {r.approvals.decisionAccepted, r.approvals.decisionOver},
+			api.SendMessageUpdate:    {accepted: r.control.message},
+			api.PauseUpdate:          {accepted: r.control.paused},
+			api.ResumeUpdate:         {accepted: r.control.resumed},
+		},
+	}
+}
+
+func (u *updates) admitted(e *historypb.HistoryEvent) error {
+	request := e.GetWorkflowExecutionUpdateAdmittedEventAttributes().GetRequest()
+	u.requests[request.GetMeta().GetUpdateId()] = request
+	return nil
+}
+
+func (u *updates) accepted(e *historypb.HistoryEvent) error {
+	a := e.GetWorkflowExecutionUpdateAcceptedEventAttributes()
+	id, request := a.GetProtocolInstanceId(), a.GetAcceptedRequest()
+	if request == nil {
+		request = u.requests[id]
+	}
+	delete(u.requests, id)
+	kind, ok := u.kinds[request.GetInput().GetName()]
+	if !ok {
+		return nil
+	}
+	if err := kind.accepted(e, id, request.GetInput()); err != nil {
+		return err
+	}
+	if kind.completed != nil {
+		u.pending[id] = kind
+	}
+	return nil
+}
+
+func (u *updates) completed(e *historypb.HistoryEvent) error {
+	a := e.GetWorkflowExecutionUpdateCompletedEventAttributes()
+	id := a.GetMeta().GetUpdateId()
+	kind, ok := u.pending[id]
+	if !ok {
+		return nil
+	}
+	delete(u.pending, id)
+	return kind.completed(e, id, a.GetOutcome())
+}

@@ -21,7 +21,7 @@ const (
 	PhaseErrorHandling Phase = "error_handling"
 )
 
-// CallerType says what kind of run made a call.
+// CallerType is the kind of caller.
 type CallerType string
 
 // The kinds of caller.
@@ -32,68 +32,73 @@ const (
 	CallerDirect  CallerType = "direct"
 )
 
-// Caller is who made a call: for an agent its name, for a plan the plan's, for a direct call the person or program.
+// Caller is who made a call: the name of an agent or a plan, or for a direct call the person or
+// program.
 type Caller struct {
 	Type CallerType `json:"type"`
 	ID   string     `json:"id,omitempty"`
 }
 
-// Call is one request to one tool, as it stands before admission.
+// Call is one request to one tool before admission.
 type Call struct {
-	// ID is stable over attempts, workers and continue-as-new, and unique in its run: "3.1" is the first call of the
-	// third turn; in a plan it is the id that the plan gives.
+	// ID is stable over attempts, workers and continue-as-new, and unique in its run. "3.1" is the
+	// first call of the third turn; calls of a plan have the ids of the plan.
 	ID   string `json:"call_id"`
 	Tool string `json:"tool"`
-	// Arguments is the text of the arguments exactly as the caller wrote it; it need not be valid JSON.
+	// Arguments is the text of the arguments as the caller wrote it; it may be invalid JSON.
 	Arguments string `json:"arguments"`
 	// Priority overrides those of the run and of the tool; only calls of a plan have one.
 	Priority Priority `json:"priority,omitempty"`
 	CallPurpose
 	// Problem says why a call that undoes another one cannot be made; empty if it can.
 	Problem string `json:"problem,omitempty"`
-	// Ask is why a person has to approve the call, beside what its tool and the rules say; only calls of a plan have one.
+	// Ask is a reason for which a person has to approve the call, besides tool and policies; only
+	// calls of a plan have one.
 	Ask string `json:"ask,omitempty"`
-	// Plan is the call's execution plan where it has been taken off the arguments already.
+	// Plan is the call's execution plan if it is no longer among the arguments.
 	Plan *ExecutionPlan `json:"plan,omitempty"`
 }
 
-// Verdict is what admission decided about one call. It is recorded in history.
+// AdmissionDecision is what admission decided about one call. It is recorded in history.
 type AdmissionDecision struct {
 	ID string `json:"call_id"`
-	// Arguments are the validated arguments where they differ from what the caller wrote (defaults, coercions).
+	// Arguments are the validated arguments if they differ from the caller's (defaults, coercions).
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Notes tell what was dropped, coerced or should be known (a deprecated tool).
+	// Notes say what was dropped, coerced or should be known (a deprecated tool).
 	Notes []string `json:"notes,omitempty"`
-	// Tokens estimates the arguments' size for a model.
+	// Tokens estimates the size of the arguments for a model.
 	Tokens int `json:"tokens,omitempty"`
-	// ExpectedTokens is what the result takes as a rule, as the toolspec says; zero where that says nothing.
+	// ExpectedTokens is the usual size of the result according to the toolspec; zero if unknown.
 	ExpectedTokens int `json:"expected_tokens,omitempty"`
-	// Question is what a person is asked, for a call of a human tool; sensitive arguments are redacted.
+	// Question is the question to a person, for a call of a human tool, with sensitive arguments
+	// redacted.
 	Question string `json:"question,omitempty"`
-	// Prompt is what a sub-agent is asked: the tool's template, filled.
+	// Prompt is the prompt of a sub-agent: the tool's template, filled in.
 	Prompt string `json:"prompt,omitempty"`
-	// Claim is how many calls beside itself the call claims of the run's budget: one for a sub-agent that has tools.
+	// Claim is how many further calls of the run's budget the call claims: one for a sub-agent with
+	// tools.
 	Claim int `json:"claim,omitempty"`
 	// Route is where the call goes.
 	Route Route `json:"route,omitzero"`
-	// Hooks are what hooks before the call did to it.
+	// Hooks are the effects of hooks before the call.
 	Hooks []HookAction `json:"hooks,omitempty"`
-	// Plan is the execution plan that the call carried; Arguments are then without it.
+	// Plan is the execution plan of the call; Arguments are without it.
 	Plan *ExecutionPlan `json:"plan,omitempty"`
-	// Policies are what rules did to it, those that it did not meet left out.
+	// Policies are the effects of the rules that matched.
 	Policies []PolicyAction `json:"policies,omitempty"`
-	// Labels are, where a rule met, those that the run had seen by then.
+	// Labels are the labels the run had collected by then, if a rule matched.
 	Labels []string `json:"labels,omitempty"`
-	// Approval is set where a person has to approve the call before it runs.
+	// Approval is set if a person has to approve the call before it runs.
 	Approval *ApprovalNeed `json:"approval,omitempty"`
-	// Batch is the id of the first of the calls that are made together with this one, itself included; empty for a call that is made
-	// alone.
+	// Batch is the id of the first call of the batch, which may be this one; empty without
+	// batching.
 	Batch string `json:"batch,omitempty"`
-	// Result is set where the call is answered in the tool's place, by a hook or because it is a dry run: it must not run.
+	// Result is set if a hook or a dry run answers the call instead of the tool, which must not
+	// run.
 	Result *Result `json:"result,omitempty"`
-	// DryRun says that Result, a Withheld, tells what the call would have done.
+	// DryRun says that Result is a WithheldEffect.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Error is set where the call must not run.
+	// Error is set if the call must not run.
 	Error *Error `json:"error,omitempty"`
 	// CallPurpose and Tool are those of a call with a purpose: no earlier event of the history names
 	// them.
@@ -101,69 +106,74 @@ type AdmissionDecision struct {
 	Tool string `json:"tool,omitempty"`
 }
 
-// Execution is the input of a tool's activity. The activity's type is the tool's name, its id the call's.
+// Execution is the input of a tool's activity, whose type is the tool's name and whose id is the
+// call's.
 type Execution struct {
-	// Digest names the exact toolspec.
+	// Digest identifies the exact toolspec.
 	Digest string `json:"digest"`
 	// Arguments are validated.
 	Arguments json.RawMessage `json:"arguments"`
 	Origin    Origin          `json:"origin"`
-	// Notes are those of the call's verdict; they come back with the result.
+	// Notes are those of the admission decision; they return with the result.
 	Notes []string `json:"notes,omitempty"`
-	// Parent is the path of the call on whose behalf this one runs: for sub-agents, and for calls that undo or verify another.
+	// Parent is the path of the call on whose behalf this one runs: for sub-agents, and for calls
+	// that undo or verify another.
 	Parent string `json:"parent,omitempty"`
 	// Hooks are those that run after the call.
 	Hooks []Hook `json:"hooks,omitempty"`
-	// QueueTimeout bounds the wait of a call that may wait with its lane's holder; zero is no bound.
+	// QueueTimeout bounds the wait on a worker for a slot of the lane; zero is no bound.
 	QueueTimeout Duration `json:"queue_timeout,omitzero"`
-	// Timeout bounds an attempt where the call's execution plan does; zero leaves it to the tool.
+	// Timeout bounds an attempt if the execution plan does; zero leaves it to the tool.
 	Timeout Duration `json:"timeout,omitzero"`
-	// Parts are the calls that are made together; Arguments have the elements of all of them. Empty for a single call.
+	// Parts are the calls of a batch; Arguments have the elements of all of them. Empty for a
+	// single call.
 	Parts []Part `json:"parts,omitempty"`
 }
 
-// Origin is what all calls of one run have in common.
+// Origin is what all calls of one run share.
 type Origin struct {
-	// Run is the id of the first execution of the run's chain; it stays the same over continue-as-new.
+	// Run is the id of the first execution of the run's chain, stable over continue-as-new.
 	Run    string `json:"run_id"`
 	Caller Caller `json:"caller"`
-	// Conversation ties runs together; empty where the run is its own, and then a CallContext has the workflow's id.
+	// Conversation groups runs; if it is empty, a CallContext has the workflow id instead.
 	Conversation string         `json:"conversation,omitempty"`
 	Trace        string         `json:"trace,omitempty"`
 	Variables    map[string]any `json:"variables,omitempty"`
-	// DryRun says that the run withholds what may change anything. Hooks run all the same, and can look at it.
+	// DryRun says that the run withholds calls that may change something. Hooks run nevertheless
+	// and can check it.
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// Result is what a tool's activity returns for a call that succeeded.
+// Result is the result of a tool's activity for a successful call.
 type Result struct {
-	// Output is the tool's whole answer, a JSON value, cut at the spec's max_result.
+	// Output is the tool's answer, a JSON value, cut at the toolspec's max_result.
 	Output json.RawMessage `json:"output"`
-	// Cut is the number of bytes that were left out; zero says that Output is whole.
+	// Cut is the number of bytes left out; zero if Output is complete.
 	Cut int `json:"cut,omitempty"`
-	// Whole refers to the whole answer in the payload store, where there is one and Output is cut.
+	// Whole refers to the complete answer in the payload store, if there is a store and Output is
+	// cut.
 	Whole string   `json:"whole,omitempty"`
 	Notes []string `json:"notes,omitempty"`
-	// Tokens counts the result as the model sees it.
+	// Tokens is the size of the result as a model sees it.
 	Tokens int `json:"tokens,omitempty"`
-	// ExecutionMicros and PostMicros are the times spent in the phases execution and post_execution.
+	// ExecutionMicros and PostMicros are the durations of the phases execution and post_execution.
 	ExecutionMicros int64 `json:"execution_us,omitempty"`
 	PostMicros      int64 `json:"post_us,omitempty"`
-	// HeldMicros is how long the call waited with its lane's holder; it is no time of a phase.
+	// WaitedMicros is how long the call waited on its worker for a slot; it belongs to no phase.
 	WaitedMicros int64 `json:"waited_us,omitempty"`
-	// Slow marks a call that took longer than the spec's slow threshold.
+	// Slow marks a call that exceeded the toolspec's slow threshold.
 	Slow bool `json:"slow,omitempty"`
-	// Hooks are what hooks after the call did to it.
+	// Hooks are the effects of hooks after the call.
 	Hooks []HookAction `json:"hooks,omitempty"`
-	// Parts are the outcomes of calls that were made together; Output is then empty.
+	// Parts are the outcomes of the calls of a batch; Output is then empty.
 	Parts []CallOutcome `json:"parts,omitempty"`
 }
 
-// NotesBegin stands before the notes of a result in what a model is told.
+// NotesBegin separates a result from its notes in the text for a model.
 const NotesBegin = "\n[note: "
 
-// ResultBytes is how many bytes of history the output of a tool with that max_result takes at most: JSON writes some characters with
-// six bytes.
+// ResultBytes bounds the history that the output of a tool with that max_result takes, in bytes.
+// JSON escapes some characters with six bytes.
 func ResultBytes(maxResult int) int { return min(6*maxResult, max(2*maxResult, 64<<10)) }
 
 // ForModel returns the result as text: a JSON string without its quotes, any other value as compact JSON, then notes.
@@ -175,8 +185,8 @@ func (r Result) ForModel() string {
 	return text
 }
 
-// PlainText returns a JSON string's content, or the compact JSON text where it is another kind of value. The answer is
-// the same before and after the value went through encoding/json, which escapes some characters.
+// PlainText returns the content of a JSON string, or the compact JSON of any other value. It is the
+// same before and after the value passed through encoding/json, which escapes some characters.
 func PlainText(value json.RawMessage) string {
 	var s string
 	if bytes.HasPrefix(bytes.TrimLeft(value, " \t\r\n"), []byte{'"'}) && json.Unmarshal(value, &s) == nil {
@@ -189,7 +199,7 @@ func PlainText(value json.RawMessage) string {
 	return unescape(b.String())
 }
 
-// escapes are what encoding/json writes by default in place of characters that JSON lets stand.
+// escapes are the escapes that encoding/json writes although JSON does not require them.
 var escapes = map[string]string{"u003c": "<", "u003e": ">", "u0026": "&", "u2028": "\u2028", "u2029": "\u2029"}
 
 func unescape(text string) string {
@@ -213,7 +223,7 @@ func unescape(text string) string {
 	return b.String()
 }
 
-// CallOutcome is what became of one call: exactly one of Result and Error is set.
+// CallOutcome is the outcome of one call: exactly one of Result and Error is set.
 type CallOutcome struct {
 	ID     string  `json:"call_id"`
 	Tool   string  `json:"tool"`
@@ -226,25 +236,29 @@ type CallContext struct {
 	CallID string
 	Tool   string
 	Origin
-	// WorkflowID and RunID name the execution that made this attempt; Origin.Run is stable over continue-as-new.
+	// WorkflowID and RunID identify the execution that made this attempt; Origin.Run is stable over
+	// continue-as-new.
 	WorkflowID string
 	RunID      string
 	ParentCall string
-	// Parts are the calls that are made together as this one; empty for a single call. The key of each is IdempotencyKey(Run, ID).
+	// Parts are the calls of a batch; empty for a single call. The key of each is
+	// IdempotencyKey(Run, ID).
 	Parts []Part
 	// Attempt counts from 1.
 	Attempt int
 	Timeout Duration
-	// Key is the call's idempotency key: stable over attempts, workers and continue-as-new, different for every call.
+	// Key is the idempotency key of the call: stable over attempts, workers and continue-as-new,
+	// different for every call.
 	Key string
-	// Generation is the fencing number of the instance that a stateful tool's call runs on: it grows with every instance
-	// that the run has of the tool, so that whoever is written to can refuse an older one. Zero for other kinds.
+	// Generation is the fencing number of a stateful tool's instance. It grows with every instance
+	// of the tool in the run, so that a target system can reject an older one. Zero for other
+	// kinds.
 	Generation int
-	// Lane is the lane on which the call runs, of a keyed lane with the key's part: "android/pixel-7".
+	// Lane is the lane of the call, with the key's part on a keyed lane: "android/pixel-7".
 	Lane string
-	// Fence is the fencing number of the worker's lease for the lane: it grows with every change of holder, so that whoever
-	// is written to can refuse a call of an earlier one. It can be compared among the calls of a lane that has one holder,
-	// and of a key. Zero on lanes without a limit.
+	// Fence is the fencing number of the worker's lease. It grows with every change of worker, so
+	// that a target system can reject a call of an earlier one. Compare it among calls of one key,
+	// or of a lane with one group. Zero on lanes without a limit.
 	Fence int64
 }
 
@@ -261,12 +275,12 @@ func ContextOf(ctx context.Context) (CallContext, bool) {
 	return c, ok
 }
 
-// IdempotencyKey returns the key of a call: the first run of the chain and the call's id, never its content, because
-// two equal calls are two calls.
+// IdempotencyKey returns the key of a call. It consists of the first run of the chain and the
+// call's id and never of the content, because two equal calls are two calls.
 func IdempotencyKey(run, callID string) string { return run + "/" + callID }
 
-// CallDigest identifies what a call asks for: equal ones have the same tool and arguments, however those are written. What the
-// call's execution plan says makes no difference.
+// CallDigest identifies what a call asks for: tool and arguments, regardless of formatting and of
+// the execution plan.
 func CallDigest(tool, arguments string) string {
 	if strings.TrimSpace(arguments) == "" {
 		arguments = "{}"
@@ -285,7 +299,7 @@ func CallDigest(tool, arguments string) string {
 // TurnCallID returns the id of the nth call (from 1) of a turn (from 1).
 func TurnCallID(turn, n int) string { return fmt.Sprintf("%d.%d", turn, n) }
 
-// CallTurn returns the turn of a call, the inverse of TurnCallID; zero for ids that are no turn's.
+// CallTurn returns the turn of a call, the inverse of TurnCallID; zero for other ids.
 func CallTurn(id string) int {
 	before, after, _ := strings.Cut(id, ".")
 	turn, err := strconv.Atoi(before)
@@ -299,5 +313,53 @@ func CallTurn(id string) int {
 // TurnStepID returns the activity id of a turn's model step.
 func TurnStepID(turn int) string { return fmt.Sprintf("turn-%d", turn) }
 
-// SummaryStepID is the activity id of the summary step that ends a run at a limit.
+// SummaryStepID is the activity id of the summary step at a limit.
 const SummaryStepID = "summary"
+
+// Purpose says why a run itself makes a call. It is empty for a call that the run's model, plan or
+// caller asked for.
+type Purpose string
+
+// The purposes of calls.
+const (
+	// PurposeUndo is that of a call that undoes its target call.
+	PurposeUndo Purpose = "undo"
+	// PurposeVerify is that of a call that determines whether its target call took effect.
+	PurposeVerify Purpose = "verify"
+	// PurposeCheck is that of a call that evaluates the run's answer. It has no target call.
+	PurposeCheck Purpose = "check"
+)
+
+// CallPurpose is the purpose of a call, with the call that it is about.
+type CallPurpose struct {
+	Purpose Purpose `json:"purpose,omitempty"`
+	// TargetCallID is the ID of the call that is undone or verified, or its path if the run of a
+	// sub-agent made it.
+	TargetCallID string `json:"target_call_id,omitempty"`
+	// TargetTool is the tool of a call that is undone.
+	TargetTool string `json:"target_tool,omitempty"`
+}
+
+// OfRun reports whether the run itself makes the call.
+func (p CallPurpose) OfRun() bool { return p.Purpose != "" }
+
+// Governed reports whether policies and approvals apply to the call. They do not apply to calls that
+// undo or verify another one.
+func (p CallPurpose) Governed() bool {
+	return p.Purpose != PurposeUndo && p.Purpose != PurposeVerify
+}
+
+type progressKey struct{}
+
+// WithProgress returns a context of a call whose ReportProgress goes to report.
+func WithProgress(ctx context.Context, report func(Progress)) context.Context {
+	return context.WithValue(ctx, progressKey{}, report)
+}
+
+// ReportProgress tells how far the call that ctx belongs to has come. Whoever watches the run sees the last report, up to
+// a second late; it may be called as often as the tool likes and never waits. Outside of a call it does nothing.
+func ReportProgress(ctx context.Context, p Progress) {
+	if report, ok := ctx.Value(progressKey{}).(func(Progress)); ok {
+		report(p)
+	}
+}

@@ -1,7 +1,14 @@
+// Package switchyard holds the words that every part of Switchyard shares: what a tool, a call, a result, a run, an
+// event and a call record are, the closed set of errors, and every name that ends up in a workflow history.
+//
+// It imports nothing of ours and nothing outside the standard library, so that workflow code can rely on it without
+// depending on anything whose upgrade could change a decision.
 package api
 
 import (
 	"cmp"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -213,3 +220,22 @@ func LaneOf(base, queue string) string {
 	}
 	return lane
 }
+
+// plainKey matches keys that need no quotes in a path.
+var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+// KeyPath returns the path of an object's member, as in Problem.Path: $.name, or $["two words"] where key is not an
+// identifier. path is that of the object.
+func KeyPath(path, key string) string {
+	if plainKey.MatchString(key) {
+		return path + "." + key
+	}
+	quoted, err := EncodeJSON(key)
+	if err != nil {
+		quoted = []byte(strconv.Quote(key))
+	}
+	return path + "[" + string(quoted) + "]"
+}
+
+// IndexPath returns the path of an array's element, as in Problem.Path: $[2]. path is that of the array.
+func IndexPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // Bounds of questions, in bytes.
@@ -165,4 +167,11 @@ type ReplyDecision struct {
 	// Early says that the call has not reached a worker and cannot be declined yet; the question
 	// stays open.
 	Early bool `json:"early,omitempty"`
+}
+
+// IsBlankIdentity reports whether a text identifies no person: it has no visible letter or digit.
+func IsBlankIdentity(by string) bool {
+	return !strings.ContainsFunc(by, func(r rune) bool {
+		return unicode.In(r, unicode.L, unicode.N) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+	})
 }

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// EventType names what happened in a run (requirement R2).
+// EventType is the type of an event of a run (requirement R2).
 type EventType string
 
-// The events that are derived from a run's history, and step_delta, which only who follows a run is told of.
+// Events derived from a run's history, and step_delta, which only followers of a run receive.
 const (
 	EventRunStarted      EventType = "run_started"
 	EventStepDelta       EventType = "step_delta"
@@ -19,11 +19,12 @@ const (
 	EventValidationError EventType = "validation_error"
 	EventQuestionAsked   EventType = "question_asked"
 	EventQuestionClosed  EventType = "question_closed"
-	// EventApprovalRefused tells of a decision that did not count: of another call, a second one, or one of nobody.
+	// EventApprovalRefused: a decision was rejected, because it was for another call, a second one,
+	// or without an identity.
 	EventApprovalRequested EventType = "approval_requested"
 	EventApprovalDecided   EventType = "approval_decided"
 	EventApprovalRefused   EventType = "approval_refused"
-	// EventApprovalEscalated: nobody decided in time, and the approval is open for as long again.
+	// EventApprovalEscalated: there was no decision in time, and the wait starts again.
 	EventApprovalEscalated EventType = "approval_escalated"
 	EventHookEnded         EventType = "hook_ended"
 	EventMessageSent       EventType = "message_sent"
@@ -34,68 +35,74 @@ const (
 	EventRunCancelled      EventType = "run_cancelled"
 )
 
-// Event is one thing that happened in a run, derived from its history.
+// Event is one event of a run, derived from its history.
 type Event struct {
-	// Sequence counts from 1 within the run, over continue-as-new, without gaps. A step_delta, which is not in history, has
+	// Sequence counts from 1 within the run, over continue-as-new, without gaps. A step_delta has
 	// none.
 	Sequence int       `json:"sequence,omitempty"`
 	Type     EventType `json:"type"`
 	Time     time.Time `json:"time"`
-	// WorkflowID and RunID name the execution in whose history it stands.
+	// WorkflowID and RunID identify the execution whose history has the event.
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
 	Turn       int    `json:"turn,omitempty"`
 	CallID     string `json:"call_id,omitempty"`
 	Tool       string `json:"tool,omitempty"`
-	// Summary describes a call in one line, without its sensitive values.
+	// Summary describes a call in one line, without sensitive values.
 	Summary string `json:"summary,omitempty"`
 	// Step is set on step_completed. Sensitive arguments of the calls it asks for are redacted.
 	Step *ModelResponse `json:"step,omitempty"`
-	// Delta is set on step_delta: what the model said since the one before.
+	// Delta is set on step_delta: the model's text since the previous one.
 	Delta *Live `json:"delta,omitempty"`
-	// Timing is set on step_completed, and on tool_started as far as it is known then: the lane and when it was scheduled.
+	// Timing is set on step_completed, and on tool_started as far as known: the lane and when it
+	// was scheduled.
 	Timing *Timing `json:"timing,omitempty"`
-	// StepFailures are set on step_completed and on the event that ends the run: the model steps since the last of these events that
-	// failed for good, with all of their attempts.
+	// StepFailures are set on step_completed and on the event that ends the run: model steps that
+	// failed since the last of these events, after all their attempts.
 	StepFailures []StepFailure `json:"step_failures,omitempty"`
-	// Child is set on tool_started where a sub-agent executes the call.
+	// Child is set on tool_started if a sub-agent executes the call.
 	Child *ChildRun `json:"child,omitempty"`
-	// Question is set on question_asked and, without its schema, on question_closed. There Reply says who replied, without
-	// the answer itself; it is nil where nobody did: the question was given up or withdrawn.
+	// Question is set on question_asked and, without its schema, on question_closed. Reply, on
+	// question_closed, says who replied, without the answer; it is nil if the question expired or
+	// was withdrawn.
 	Question *Question `json:"question,omitempty"`
 	Reply    *Reply    `json:"reply,omitempty"`
-	// Approval is set on approval_requested and approval_escalated. Decided is on approval_decided, and on approval_refused, where Failure says why the
-	// decision did not count.
+	// Approval is set on approval_requested and approval_escalated, Decided on approval_decided and
+	// approval_refused, where Failure is the reason.
 	Approval *Approval `json:"approval,omitempty"`
 	Decided  *Decided  `json:"decided,omitempty"`
-	// Hook is set on hook_ended: what a hook of the run did. What hooks did to a call stands in its record.
+	// Hook is set on hook_ended, for hooks of the run. Effects of hooks on a call are in its
+	// record.
 	Hook *HookAction `json:"hook,omitempty"`
-	// Sent is set on message_sent, Pause on run_paused and run_resumed: who did it, and why.
+	// Sent is set on message_sent, Pause on run_paused and run_resumed: by whom, and why.
 	Sent  *Sent  `json:"sent,omitempty"`
 	Pause *Pause `json:"pause,omitempty"`
 	// Record is set on the event that ends a call.
 	Record *Record `json:"record,omitempty"`
-	// Continues is set on the event that ends the run, where that went on with an earlier run of its conversation.
+	// Continues is set on the event that ends the run, if it continued an earlier run of its
+	// conversation.
 	Continues *ContinuedRun `json:"continues,omitempty"`
-	// Result is set on the event that ends the run; of a run that did not complete it may hold the usage alone, or be nil.
+	// Result is set on the event that ends the run; for a run that did not complete it may have
+	// only the usage, or be nil.
 	Result *RunResult `json:"result,omitempty"`
-	// Failure says in words why the run failed or who stopped it; FailureType and Problems are set where the run itself
-	// said so.
+	// Failure says why the run failed or who stopped it; FailureType and Problems are set if the
+	// run itself reported them.
 	Failure     string       `json:"failure,omitempty"`
 	FailureType RunErrorType `json:"failure_type,omitempty"`
 	Problems    []Problem    `json:"problems,omitempty"`
 }
 
-// ContinuedRun is a run that a later one of its conversation goes on with.
+// ContinuedRun is a run that a later run of its conversation continued.
 type ContinuedRun struct {
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
 }
 
-// StepFailure is a model step that gave no result. Where the run ended by it, its end says why.
+// StepFailure is a model step without a result.
 type StepFailure struct {
 	Turn int `json:"turn,omitempty"`
-	// Type is that of the failure, such as ModelOverflow; "timeout" where the step took too long or its worker was lost.
+	// Type is the failure type, such as ModelOverflow; "timeout" if the step took too long or its
+	// worker was lost.
 	Type string `json:"type"`
 	Timing
 }
@@ -103,28 +110,28 @@ type StepFailure struct {
 // Timing is where and when a call or a model step ran, by the server's clock.
 type Timing struct {
 	Lane string `json:"lane,omitempty"`
-	// Attempts counts those that started, those among them that a worker handed back unbegun. Zero says that none did, or, of a call that was open when the server ended the
-	// run, that history does not tell.
+	// Attempts counts the attempts that a worker accepted, requeued ones included. Zero means none,
+	// or unknown for a call that was open when the server ended the run.
 	Attempts int `json:"attempts,omitempty"`
-	// Worker is the identity of the worker that made the last attempt.
+	// Worker is the identity of the worker of the last attempt.
 	Worker string `json:"worker,omitempty"`
-	// LastFailure is why the attempt before the last one failed; history keeps no earlier ones.
+	// LastFailure is the failure of the last attempt but one; history has no earlier ones.
 	LastFailure string `json:"last_failure,omitempty"`
-	// Started is the last attempt's start.
+	// Started is the start of the last attempt.
 	Scheduled time.Time `json:"scheduled,omitzero"`
 	Started   time.Time `json:"started,omitzero"`
 	Closed    time.Time `json:"closed,omitzero"`
-	// QueueWait is from Scheduled to Started where no attempt before the last one began, and what the call waited with its
-	// lane's holder after that. History does not tell how long later attempts waited for a worker. Duration is from Started
-	// to Closed, without what is part of QueueWait.
+	// QueueWait is the time from Scheduled to Started if there was no earlier attempt, plus the
+	// wait on the worker for a slot. History does not have the waits of later attempts. Duration is
+	// the time from Started to Closed without the part that belongs to QueueWait.
 	QueueWait Duration `json:"queue_wait,omitzero"`
 	Duration  Duration `json:"duration,omitzero"`
 }
 
-// CallStatus is how a call stands.
+// CallStatus is the status of a call.
 type CallStatus string
 
-// The states of a call. A refused one never ran.
+// The statuses of a call. A refused one never ran.
 const (
 	CallRunning   CallStatus = "running"
 	CallCompleted CallStatus = "completed"
@@ -139,44 +146,46 @@ type Record struct {
 	Tool    string `json:"tool"`
 	Version string `json:"version,omitempty"`
 	Digest  string `json:"digest,omitempty"`
-	// Priority is that which the call has, or would have had, in its lane's queue.
+	// Priority is the priority of the call in its lane.
 	Priority Priority `json:"priority,omitempty"`
-	// Arguments are the validated ones of a call that was admitted, else what the caller wrote: text that is no JSON
-	// stands here as a JSON string. Sensitive values are redacted.
+	// Arguments are the validated arguments of an admitted call, else the caller's; text that is
+	// not JSON is a JSON string here. Sensitive values are redacted.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Status    CallStatus      `json:"status"`
 	Result    *Result         `json:"result,omitempty"`
 	Error     *Error          `json:"error,omitempty"`
-	// Phase is the last phase the call reached, error_handling aside: post_execution for a completed call, for every
-	// other one that in which it stopped or stands.
+	// Phase is the last phase the call reached, apart from error_handling: post_execution for a
+	// completed call, else the phase in which it stopped or is.
 	Phase Phase    `json:"phase"`
 	Turn  int      `json:"turn,omitempty"`
 	Notes []string `json:"notes,omitempty"`
 	Timing
-	// Hooks are what hooks did to the call, in order. A call that one of them answered in the tool's place is completed in the
-	// phase pre_execution.
+	// Hooks are the effects of hooks on the call, in order. A call that a hook answered is
+	// completed in the phase pre_execution.
 	Hooks []HookAction `json:"hooks,omitempty"`
-	// Policies are the rules that the call met, and what each did; Labels are then those that the run had seen.
+	// Policies are the rules that matched and their effects; Labels are then the labels the run had
+	// collected.
 	Policies []PolicyAction `json:"policies,omitempty"`
 	Labels   []string       `json:"labels,omitempty"`
-	// Batched says that the call was made together with others, Activity as what: the id of the first of them.
+	// Batched says that the call was batched, and Activity is the id of the first call of the
+	// batch.
 	Batched  bool   `json:"batched,omitempty"`
 	Activity string `json:"activity,omitempty"`
-	// DryRun says that the call was withheld: its result tells what it would have done. It is completed in the phase
-	// pre_execution.
+	// DryRun says that the call was withheld; its result is a WithheldEffect. It is completed in
+	// the phase pre_execution.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Plan is the execution plan that the call carried, with the values of sensitive arguments replaced in its texts.
+	// Plan is the execution plan of the call, with sensitive values replaced.
 	Plan *ExecutionPlan `json:"plan,omitempty"`
-	// Phases are the times that the phases took where they are known.
+	// Phases are the durations of the phases, where known.
 	Phases map[Phase]Duration `json:"phases,omitempty"`
-	// Approval is what a person decided about the call, where it had to be approved; while it waits, it has no decision.
+	// Approval is the approval of the call, without a decision while it waits.
 	Approval     *Decided `json:"approval,omitempty"`
 	Caller       Caller   `json:"caller,omitzero"`
 	Conversation string   `json:"conversation,omitempty"`
 	Run          string   `json:"run_id"`
 	WorkflowID   string   `json:"workflow_id"`
-	// Parent is the path of the call that the run works for, where it is a sub-agent's, and of a call that undoes or
-	// verifies another the path of that one; Path is the call's own, and orders it among those of the whole tree of runs.
+	// Parent is the path of the call for which a sub-agent's run works, or that this call undoes or
+	// verifies. Path is the path of the call itself and orders it in the tree of runs.
 	Parent string `json:"parent,omitempty"`
 	Path   string `json:"path,omitempty"`
 	// Purpose says why the run itself made the call; empty for all other calls. TargetCallID is the
@@ -186,15 +195,35 @@ type Record struct {
 	// Child is the sub-agent's run that executed the call, and Usage what that run used.
 	Child *ChildRun `json:"child,omitempty"`
 	Usage Usage     `json:"usage,omitzero"`
-	// EstimatedTokens are those of the arguments and, where the toolspec says how many a result takes as a rule, those too, which are ExpectedTokens.
+	// EstimatedTokens is the size of the arguments plus ExpectedTokens, the usual size of the
+	// result according to the toolspec.
 	EstimatedTokens int `json:"estimated_tokens,omitempty"`
 	ExpectedTokens  int `json:"expected_tokens,omitempty"`
-	// ResultTokens are those of the result, ActualTokens those of the arguments and the result of a call that its tool answered.
+	// ResultTokens is the size of the result, ActualTokens that of arguments and result of a call
+	// that its tool answered.
 	ResultTokens int `json:"result_tokens,omitempty"`
 	ActualTokens int `json:"actual_tokens,omitempty"`
-	// Verdict is that on the run at the top of the call's tree, where records of many runs are read; nil elsewhere.
+	// Evaluation is that of the run at the top of the tree, where records of many runs are read;
+	// nil elsewhere.
 	Evaluation *EvaluatedResult `json:"evaluation,omitempty"`
 }
 
-// ArgumentTokens are those of the call's arguments.
+// ArgumentTokens is the size of the call's arguments.
 func (r Record) ArgumentTokens() int { return r.EstimatedTokens - r.ExpectedTokens }
+
+// Live is a piece of a model's text while its step runs, without tool calls. Heartbeats of the
+// model step carry it; history does not.
+type Live struct {
+	// Turn is the turn of the step.
+	Turn int `json:"turn,omitempty"`
+	// Attempt counts the attempts of the step from 1. Each attempt starts the text from the
+	// beginning.
+	Attempt int `json:"attempt"`
+	// From is the offset of Text in the text of the attempt, in bytes. A piece that starts after
+	// the end of the previous one shows that text in between was missed.
+	From int    `json:"from"`
+	Text string `json:"text"`
+}
+
+// Until is the offset of the end of the piece.
+func (l Live) Until() int { return l.From + len(l.Text) }

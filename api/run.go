@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -121,98 +120,6 @@ type Repeat struct {
 	All   int `json:"all,omitempty"`
 	// Told is set once the model was warned about this one.
 	Told bool `json:"told,omitempty"`
-}
-
-// Agent is what an agent file declares.
-type Agent struct {
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
-	// Instructions become the system message.
-	Instructions string `json:"instructions,omitempty"`
-	Model        Model  `json:"model"`
-	// Tools names the tools the agent may call; empty means none.
-	Tools  []string `json:"tools,omitempty"`
-	Order  Order    `json:"order,omitempty"`
-	Mode   Mode     `json:"mode,omitempty"`
-	Limits Limits   `json:"limits,omitzero"`
-	// Undo says after which ends of a run its calls are undone; default both.
-	Undo  UndoWhen `json:"undo,omitempty"`
-	Hooks Hooks    `json:"hooks,omitzero"`
-	// Checker evaluates a finished run; nil for none.
-	Checker *Checker `json:"checker,omitempty"`
-	// Policies are rules for the calls of its runs and of the sub-agents below it, besides those of
-	// the workers.
-	Policies []PolicyRule `json:"policies,omitempty"`
-}
-
-// Provider is a way to reach a model.
-type Provider string
-
-const (
-	// ProviderOpenAI uses OpenAI chat completions at OPENAI_BASE_URL with the worker's
-	// OPENAI_API_KEY.
-	ProviderOpenAI Provider = "openai"
-	// ProviderAnthropic uses Anthropic messages at ANTHROPIC_BASE_URL with the worker's
-	// ANTHROPIC_API_KEY.
-	ProviderAnthropic Provider = "anthropic"
-	// ProviderScripted plays a script, without a network.
-	ProviderScripted Provider = "scripted"
-)
-
-// Model is the model of an agent and its settings.
-type Model struct {
-	Provider Provider `json:"provider"`
-	Name     string   `json:"name,omitempty"`
-	// Script is the script of the scripted provider. With another provider it is the fallback for a
-	// worker without credentials; the choice is made at the start of the run and recorded.
-	Script      *Packed[Script] `json:"script,omitempty"`
-	Temperature *float64        `json:"temperature,omitempty"`
-	// MaxTokens bounds one answer; zero leaves it to the provider.
-	MaxTokens int `json:"max_tokens,omitempty"`
-	// Timeout bounds one attempt of a model step; default 2m.
-	Timeout Duration `json:"timeout,omitzero"`
-	// Lane is the lane of the model steps; default general. On the lane inline they are local
-	// activities of the run.
-	Lane string `json:"lane,omitempty"`
-	// MaxAttempts bounds the attempts of one model step; default 5.
-	MaxAttempts int `json:"max_attempts,omitempty"`
-	// Price is the model's price; default is that of the worker's table of models, else zero.
-	Price Price `json:"price,omitzero"`
-	// ToolChoice is one of the Choice constants, or the name of a tool to call first; default auto.
-	// A required choice applies until the model has made it.
-	ToolChoice string `json:"tool_choice,omitempty"`
-	// ParallelCalls, if false, asks the model for one call at a time.
-	ParallelCalls *bool `json:"parallel_calls,omitempty"`
-	// Window is the size of the model's window in tokens; zero leaves it to the worker's table of
-	// models.
-	Window int `json:"window,omitempty"`
-	// CompactAt is the share of the window at which older turns are summarised; zero is
-	// DefaultCompactAt.
-	CompactAt float64 `json:"compact_at,omitempty"`
-}
-
-// How a model chooses among the tools.
-const (
-	ChoiceAuto     = "auto"
-	ChoiceRequired = "required"
-	ChoiceNone     = "none"
-)
-
-// Price is a model's price in US dollars per million tokens.
-type Price struct {
-	Input  float64 `json:"input,omitempty"`
-	Output float64 `json:"output,omitempty"`
-	// CachedInput is for input from the provider's cache, CacheWrite for input written to it; zero
-	// is Input.
-	CachedInput float64 `json:"cached_input,omitempty"`
-	CacheWrite  float64 `json:"cache_write,omitempty"`
-}
-
-// Cost returns the cost of usage in US dollars.
-func (p Price) Cost(u Usage) float64 {
-	plain := u.InputTokens - u.CachedTokens - u.WrittenTokens
-	return (float64(plain)*p.Input + float64(u.CachedTokens)*cmp.Or(p.CachedInput, p.Input) +
-		float64(u.WrittenTokens)*cmp.Or(p.CacheWrite, p.Input) + float64(u.OutputTokens)*p.Output) / 1e6
 }
 
 // MaxPayload bounds the JSON of one input or result, in bytes. Servers reject 2 MiB, and a workflow

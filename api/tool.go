@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -168,4 +169,147 @@ func CheckToolName(name string) error {
 
 func isNameRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
+}
+
+// The kinds of tool, as entry.type of a toolspec names them. The older names builtin, external and
+// custom are read as function, command and stateful.
+const (
+	// KindFunction is a stateless Go function that the worker registers.
+	KindFunction = "function"
+	// KindStateful is a Go type with one instance per run.
+	KindStateful = "stateful"
+	// KindREST is an HTTP API, by configuration only.
+	KindREST = "rest"
+	// KindMCP is a tool of an MCP server, by configuration only.
+	KindMCP = "mcp"
+	// KindCommand is a program.
+	KindCommand = "command"
+	// KindAgent is another agent, a sub-agent with a run of its own.
+	KindAgent = "agent"
+	// KindHuman is a question to a person.
+	KindHuman = "human"
+)
+
+// OnLoss says what a run does when the worker that hosts a stateful tool's instance is lost.
+type OnLoss string
+
+const (
+	// OnLossFail, the default, ends the tool for this run: later calls fail with worker_lost, so
+	// that lost state is never replaced silently.
+	OnLossFail OnLoss = "fail"
+	// OnLossRecreate makes a new instance on another worker, from the last snapshot if the tool
+	// takes snapshots.
+	OnLossRecreate OnLoss = "recreate"
+)
+
+// Progress is how far a running call has come, as its tool reports it.
+type Progress struct {
+	Done float64 `json:"done"`
+	// Total is what Done will be at the end; zero if unknown.
+	Total   float64 `json:"total,omitempty"`
+	Message string  `json:"message,omitempty"`
+}
+
+// FairnessAll is the fairness key of calls without fairness. An activity without a key would
+// inherit its workflow's.
+const FairnessAll = "all"
+
+// PriorityAt is the inverse of Priority.Level. Levels that Switchyard does not use are low; zero is
+// normal, as in Temporal.
+func PriorityAt(level int) Priority {
+	switch {
+	case level <= 0:
+		return PriorityNormal
+	case level > len(Priorities):
+		return PriorityLow
+	}
+	return Priorities[level-1]
+}
+
+// RunPriority returns the priority of a run: that of its input, else that of its workflow, whose
+// level is zero without one. Empty leaves it to the tools.
+func RunPriority(input Priority, level int) Priority {
+	if input == "" && level > 0 {
+		return PriorityAt(level)
+	}
+	return input
+}
+
+// PriorityOf returns the priority of a call: that of its plan, else of its run, else of its tool,
+// else normal.
+func PriorityOf(c Call, run Priority, t Tool) Priority {
+	return cmp.Or(c.Priority, run, t.Priority, PriorityNormal)
+}
+
+// Batch declares how calls of one turn to a tool are batched (requirement G3): calls whose other
+// arguments are equal become one, whose list has the elements of all of them. The output is a list
+// with one element for each.
+type Batch struct {
+	// Argument is the parameter that holds the list.
+	Argument string `json:"argument"`
+	// Max bounds the elements of one batch; default 50.
+	Max int `json:"max"`
+}
+
+// DefaultBatch is the default bound of a batch.
+const DefaultBatch = 50
+
+// Part is one of the batched calls.
+type Part struct {
+	// ID is the id of the call.
+	ID string `json:"call_id"`
+	// Elements is how many elements of the list belong to the call, after those of the parts before
+	// it.
+	Elements int `json:"elements"`
+}
+
+// Elements returns the list in a call's arguments, and the other arguments in a canonical form. The
+// error says that there is no such list.
+func (b Batch) Elements(arguments json.RawMessage) (list []any, others string, err error) {
+	value, err := DecodeJSON(arguments)
+	if err != nil {
+		return nil, "", err
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, "", fmt.Errorf("the arguments are no object")
+	}
+	if list, ok = object[b.Argument].([]any); !ok {
+		return nil, "", fmt.Errorf("the argument %s is no list", b.Argument)
+	}
+	delete(object, b.Argument)
+	data, err := EncodeJSON(object)
+	return list, string(data), err
+}
+
+// With returns arguments with another list.
+func (b Batch) With(arguments json.RawMessage, list []any) (json.RawMessage, error) {
+	value, err := DecodeJSON(arguments)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("the arguments are no object")
+	}
+	object[b.Argument] = list
+	return EncodeJSON(object)
+}
+
+// PartOf returns the outcome of one batched call; o is the outcome of the batch.
+func (o CallOutcome) PartOf(id string) CallOutcome {
+	own := CallOutcome{ID: id, Tool: o.Tool}
+	if o.Error != nil {
+		e := *o.Error
+		own.Error = &e
+		return own
+	}
+	for _, part := range o.Result.Parts {
+		if part.ID == id {
+			return part
+		}
+	}
+	own.Error = Errorf(ErrInvalidOutput, "the call was made together with others, and the worker did not tell its part of the answer")
+	own.Error.Phase = PhasePostExecution
+	return own
 }

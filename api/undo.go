@@ -8,27 +8,29 @@ import (
 	"strings"
 )
 
-// Undo declares the call that undoes a tool's calls: a tool, and its arguments with placeholders in their strings.
+// Undo declares the call that undoes calls of a tool: a tool, and its arguments with placeholders
+// in their strings.
 type Undo struct {
 	Tool string `json:"tool"`
-	// Arguments is a JSON object. A string in it that is nothing but one placeholder becomes the value itself, of whatever
-	// type. There are {{args.name}}, {{result}} and {{result.path.0.name}}, and {{call.key}}.
+	// Arguments is a JSON object. A string that is one placeholder becomes the value itself, of any
+	// type. Placeholders are {{args.name}}, {{result}}, {{result.path.0.name}} and {{call.key}}.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// UndoWhen says at which ends of a run its calls are undone.
+// UndoWhen says after which ends of a run its calls are undone.
 type UndoWhen string
 
-// The ends at which calls are undone. A run that ends with an answer, a result or at a limit undoes nothing.
+// The ends after which calls are undone. A run with an answer, a result or at a limit undoes
+// nothing.
 const (
-	// UndoBoth is the default: when the run fails, and when it is cancelled.
+	// UndoBoth, the default, undoes after a failure and after a cancellation.
 	UndoBoth      UndoWhen = "both"
 	UndoOnFailure UndoWhen = "on_failure"
 	UndoOnCancel  UndoWhen = "on_cancel"
 	UndoNever     UndoWhen = "never"
 )
 
-// At reports whether calls are undone when a run has failed, or was cancelled.
+// At reports whether calls are undone after a failure, or after a cancellation.
 func (w UndoWhen) At(cancelled bool) bool {
 	switch w {
 	case UndoOnFailure:
@@ -51,8 +53,8 @@ type Undone struct {
 	Error *Error `json:"error,omitempty"`
 }
 
-// MaxUndoArguments bounds the arguments of one call that undoes another, in bytes; MaxUndo bounds those of all that a run
-// keeps ready.
+// MaxUndoArguments bounds the arguments of one undoing call and MaxUndo those of all undoing calls
+// of a run, both in bytes.
 const (
 	MaxUndoArguments = 32 << 10
 	MaxUndo          = 512 << 10
@@ -61,11 +63,11 @@ const (
 // UndoCallID returns the id of the call that undoes the call of that id.
 func UndoCallID(callID string) string { return "undo-" + callID }
 
-// UndoSource is what the placeholders of an Undo stand for.
+// UndoSource has the values of the placeholders of an Undo.
 type UndoSource struct {
-	// Arguments are the validated ones of the call that is to be undone.
+	// Arguments are the validated arguments of the call to undo.
 	Arguments json.RawMessage
-	// Result is nil where nobody knows it: the call may have taken effect, but it did not report.
+	// Result is nil if it is unknown: the call may have acted without returning.
 	Result *Result
 	// Key is the call's idempotency key.
 	Key string
@@ -73,21 +75,22 @@ type UndoSource struct {
 
 var undoPlaceholder = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
 
-// The sources of an UndoPlaceholder: what the call was given, what it gave, and the call itself.
+// The sources of an UndoPlaceholder: the arguments, the result, and the call itself.
 const (
 	UndoArguments = "args"
 	UndoResult    = "result"
 	UndoCall      = "call"
 )
 
-// UndoPlaceholder is one placeholder: {{result.items.0}} has the Source result and the Path items, 0.
+// UndoPlaceholder is one placeholder: {{result.items.0}} has the Source result and the Path items,
+// 0.
 type UndoPlaceholder struct {
-	// Text is the whole of it, as written.
+	// Text is the placeholder as written.
 	Text, Source string
 	Path         []string
 }
 
-// PlaceholdersIn returns the placeholders in one string, and in order; those that there are not, too.
+// PlaceholdersIn returns the placeholders in a string in order, invalid ones included.
 func PlaceholdersIn(s string) []UndoPlaceholder {
 	var found []UndoPlaceholder
 	for _, m := range undoPlaceholder.FindAllStringSubmatch(s, -1) {
@@ -101,7 +104,7 @@ func parsePlaceholder(text, inside string) UndoPlaceholder {
 	return UndoPlaceholder{Text: text, Source: parts[0], Path: parts[1:]}
 }
 
-// Legal reports whether a placeholder has the form of one that there is.
+// Legal reports whether a placeholder is well formed and has a known source.
 func (p UndoPlaceholder) Legal() bool {
 	switch {
 	case slices.Contains(p.Path, ""):
@@ -112,14 +115,14 @@ func (p UndoPlaceholder) Legal() bool {
 	return p.Source == UndoResult || p.Source == UndoArguments && len(p.Path) > 0
 }
 
-// Stray reports whether a string has double braces that are part of no placeholder.
+// Stray reports whether a string has double braces that belong to no placeholder.
 func Stray(s string) bool {
 	rest := undoPlaceholder.ReplaceAllString(s, "…")
 	return strings.Contains(rest, "{{") || strings.Contains(rest, "}}")
 }
 
-// Strings calls visit for every string of the arguments, with its path from path on. Arguments that are no JSON are an
-// error.
+// Strings calls visit for every string of the arguments with its path, which starts with path.
+// Invalid JSON is an error.
 func (u Undo) Strings(path string, visit func(path, s string)) error {
 	if len(u.Arguments) == 0 {
 		return nil
@@ -131,8 +134,8 @@ func (u Undo) Strings(path string, visit func(path, s string)) error {
 	return err
 }
 
-// For returns the arguments of the call that undoes the one of the source. The error says why there is none: a
-// placeholder of the result leads nowhere, the result is unknown or was cut, or the arguments are too long.
+// For returns the arguments of the undoing call. It fails if a placeholder of the result does not
+// exist, the result is unknown or cut, or the arguments are too long.
 func (u Undo) For(s UndoSource) (json.RawMessage, error) {
 	if len(u.Arguments) == 0 {
 		return json.RawMessage("{}"), nil
@@ -152,8 +155,8 @@ func (u Undo) For(s UndoSource) (json.RawMessage, error) {
 	return data, err
 }
 
-// fill fills a template. keep is false for one that is nothing but the placeholder of an argument that the call does not
-// have: it is left out.
+// fill fills a template. keep is false for the placeholder of an argument that the call does not
+// have, which is left out.
 func (s UndoSource) fill(template any) (value any, keep bool, err error) {
 	switch template := template.(type) {
 	case string:
@@ -211,7 +214,8 @@ func (s UndoSource) text(template string) (value any, keep bool, err error) {
 	return text.String() + template[end:], true, nil
 }
 
-// lookup returns what a placeholder stands for; there is false for an argument that the call does not have.
+// lookup returns the value of a placeholder; there is false for an argument that the call does not
+// have.
 func (s UndoSource) lookup(p UndoPlaceholder) (value any, there bool, err error) {
 	switch {
 	case !p.Legal():
@@ -240,8 +244,8 @@ func (s UndoSource) lookup(p UndoPlaceholder) (value any, there bool, err error)
 	return value, true, nil
 }
 
-// MayHaveActed reports whether a call that failed so may have taken effect all the same: it began, and did not say itself
-// that it failed.
+// MayHaveActed reports whether a failed call may have taken effect: it started and did not report
+// its failure itself.
 func (e *Error) MayHaveActed() bool {
 	if e.NotStarted || e.Phase == PhasePreValidation || e.Phase == PhasePreExecution {
 		return false
@@ -251,4 +255,62 @@ func (e *Error) MayHaveActed() bool {
 		return true
 	}
 	return false
+}
+
+// Verify declares how to resolve an unknown outcome: a tool that reads, its arguments with the
+// placeholders of an Undo except the result, and where its answer says whether the call took
+// effect.
+type Verify struct {
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// Done is the path in the tool's result of a boolean: whether the call has taken effect.
+	Done string `json:"done"`
+	// Result is the path in the tool's result of the call's own result; empty is the whole result.
+	Result string `json:"result,omitempty"`
+}
+
+// Call returns tool and arguments as an Undo.
+func (v Verify) Call() Undo { return Undo{Tool: v.Tool, Arguments: v.Arguments} }
+
+// VerifyCallID returns the id of the nth call, from 1, that verifies the call of that id.
+func VerifyCallID(callID string, n int) string {
+	if n > 1 {
+		return fmt.Sprintf("verify-%s-%d", callID, n)
+	}
+	return "verify-" + callID
+}
+
+// Evaluate reads the answer of the verifying tool: whether the verified call has taken effect, and
+// its result if so. The error says why the answer is unusable.
+func (v Verify) Evaluate(r *Result) (done bool, output json.RawMessage, err error) {
+	if r.Cut > 0 {
+		return false, nil, fmt.Errorf("%d bytes of the answer of %s were cut", r.Cut, v.Tool)
+	}
+	value, err := DecodeJSON(r.Output)
+	if err != nil {
+		return false, nil, fmt.Errorf("the answer of %s is no JSON: %w", v.Tool, err)
+	}
+	told, _, _ := walk(value, strings.Split(v.Done, "."))
+	done, ok := told.(bool)
+	switch {
+	case !ok:
+		return false, nil, fmt.Errorf("the answer of %s has neither true nor false at %q", v.Tool, v.Done)
+	case !done || v.Result == "":
+		return done, r.Output, nil
+	}
+	own, _, ok := walk(value, strings.Split(v.Result, "."))
+	if !ok {
+		return false, nil, fmt.Errorf("the answer of %s says that the call has taken effect, and has nothing at %q", v.Tool, v.Result)
+	}
+	output, err = EncodeJSON(own)
+	return true, output, err
+}
+
+// Verifiable reports whether a failed call of the tool is verified: its outcome is unknown, and the
+// tool declares Verify.
+func (t Tool) Verifiable(e *Error) bool {
+	if t.Verify == nil || t.Effect != EffectOnce || t.Kind != "" || !e.MayHaveActed() {
+		return false
+	}
+	return e.Type == ErrOutcomeUnknown || e.Type == ErrTimeout || e.Type == ErrWorkerLost
 }

@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// RunVerdict is what a person says of a run that is over: whether it did what it was for.
+// RunEvaluation is a person's evaluation of a finished run.
 type RunEvaluation struct {
 	Solved bool `json:"solved"`
-	// By names who says so; Reason may be empty.
+	// By identifies the person; Reason may be empty.
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
 	Time   time.Time `json:"time"`
 }
 
-// Judged is the verdict on a run, as records of its calls carry it.
+// EvaluatedResult is the evaluation of a run in the records of its calls.
 type EvaluatedResult struct {
-	// WorkflowID and RunID are the run's, the id of the last execution of its chain that was read.
+	// WorkflowID and RunID identify the run; RunID is the last execution of its chain.
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id,omitempty"`
-	// Verdict is solved, failed or open.
+	// Evaluation is solved, failed or open.
 	Evaluation string `json:"evaluation"`
-	// JudgedBy is person, checker or end, By the person's name or the checker's tool.
+	// EvaluatedBy is person, checker or end; By is the person's name or the checker's tool.
 	EvaluatedBy string `json:"evaluated_by"`
 	By          string `json:"by,omitempty"`
 	Reason      string `json:"reason,omitempty"`
 }
 
-// maxVerdictText bounds the name and the reason of a verdict, in bytes.
+// maxEvaluationText bounds name and reason, in bytes.
 const maxEvaluationText = 2000
 
-// Check returns why the verdict cannot be taken; nil where it can.
+// Check returns why the evaluation is invalid; nil if it is valid.
 func (v RunEvaluation) Check() error {
 	switch {
 	case IsBlankIdentity(v.By):
@@ -42,21 +42,21 @@ func (v RunEvaluation) Check() error {
 	return nil
 }
 
-// Checker is a tool that says, at the end of an agent's run, whether it did what it was for.
+// Checker is a tool that evaluates an agent's run when it ends.
 type Checker struct {
 	Tool string `json:"tool"`
-	// Arguments is a JSON object with the placeholders {{args.prompt}} and {{args.answer}} in its strings; empty is
-	// {"prompt": "{{args.prompt}}", "answer": "{{args.answer}}"}.
+	// Arguments is a JSON object with the placeholders {{args.prompt}} and {{args.answer}} in its
+	// strings; default {"prompt": "{{args.prompt}}", "answer": "{{args.answer}}"}.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// maxCheckArguments bounds the arguments of the call that checks a run, in bytes: history has them twice.
+// maxCheckArguments bounds the arguments of the checking call, in bytes: history has them twice.
 const maxCheckArguments = 256 << 10
 
-// CheckCallID is the id of the call that checks a run.
+// CheckCallID is the id of the checking call.
 const CheckCallID = "check"
 
-// call returns the arguments' side of c in the form of an Undo.
+// call returns tool and arguments as an Undo.
 func (c Checker) call() Undo {
 	u := Undo(c)
 	if len(u.Arguments) == 0 {
@@ -65,13 +65,13 @@ func (c Checker) call() Undo {
 	return u
 }
 
-// CheckedRun is what a checker is asked about.
+// CheckedRun is what a checker evaluates.
 type CheckedRun struct {
 	Prompt string `json:"prompt"`
 	Answer string `json:"answer"`
 }
 
-// Call returns the call that checks a run. The error says why there is none: the arguments are malformed or too long.
+// Call returns the checking call. It fails if the arguments are malformed or too long.
 func (c Checker) Call(run CheckedRun) (Call, error) {
 	of, err := EncodeJSON(map[string]any{"prompt": run.Prompt, "answer": run.Answer})
 	if err != nil {
@@ -92,7 +92,8 @@ func (c Checker) Call(run CheckedRun) (Call, error) {
 	return Call{ID: CheckCallID, Tool: c.Tool, Arguments: string(arguments), CallPurpose: CallPurpose{Purpose: PurposeCheck}}, err
 }
 
-// Problems calls report with the path, from path on, and the fault of each string of the arguments that is not one there is.
+// Problems calls report with the path, which starts with path, and the fault of each string with an
+// invalid placeholder.
 func (c Checker) Problems(path string, report func(path, fault string)) {
 	err := c.call().Strings(path, func(at, text string) {
 		if Stray(text) {
@@ -109,19 +110,20 @@ func (c Checker) Problems(path string, report func(path, fault string)) {
 	}
 }
 
-// Checked is what a checker said of a run.
+// Checked is the evaluation by a checker.
 type Checked struct {
 	Tool   string `json:"tool"`
 	Solved bool   `json:"solved"`
 	Reason string `json:"reason,omitempty"`
-	// Problem says why there is no verdict: the check failed, or its answer does not tell. Solved means nothing then.
+	// Problem says why there is no evaluation: the check failed, or its answer is unusable. Solved
+	// is then meaningless.
 	Problem string `json:"problem,omitempty"`
 }
 
 // maxCheckedText bounds the texts of a Checked, in characters.
 const maxCheckedText = 1000
 
-// Judge reads what the checker has answered.
+// Evaluate reads the answer of the checker.
 func (c Checker) Evaluate(out CallOutcome) Checked {
 	solved, reason, err := evaluated(out)
 	if err != nil {

@@ -1,6 +1,8 @@
 package api
 
-import "time"
+import (
+	"time"
+)
 
 // AdoptWithin is how long a living instance waits for the execution that continues its run. The run
 // waits a heartbeat timeout longer before it makes another instance, so that a partitioned worker

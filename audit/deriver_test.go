@@ -3,7 +3,7 @@ package audit_test
 import (
 	"bytes"
 	"errors"
-	"os"
+	"io"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/stats"
+	library "github.com/switchyard/switchyard/internal/test/histories"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
@@ -321,7 +322,12 @@ func BenchmarkDerive(b *testing.B) {
 
 // BenchmarkReadHistory measures the same from the JSON of a history.
 func BenchmarkReadHistory(b *testing.B) {
-	data, err := os.ReadFile("testdata/continued.1.json")
+	file, err := library.Open("testdata/continued.1")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer file.Close()
+	data, err := io.ReadAll(file)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,13 +1,13 @@
 package audit_test
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
+	library "github.com/switchyard/switchyard/internal/test/histories"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -17,7 +17,7 @@ import (
 // replayedHistory returns a history that package workflows replays.
 func replayedHistory(t *testing.T, name string) []*historypb.HistoryEvent {
 	t.Helper()
-	file, err := os.Open(filepath.Join("..", "workflows", "testdata", "histories", name+".json"))
+	file, err := library.Open(filepath.Join("..", "workflows", "testdata", "histories", name))
 	if err != nil {
 		t.Fatal(err)
 	}

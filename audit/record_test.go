@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"testing"
@@ -13,9 +12,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/test/golden"
-	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/temporalproto"
+	library "github.com/switchyard/switchyard/internal/test/histories"
 	"go.temporal.io/sdk/client"
 )
 
@@ -110,28 +107,17 @@ func awaitPending(ctx context.Context, t *testing.T, c client.Client, id string,
 	}
 }
 
-// record writes the histories of a run's chain to testdata.
+// record writes the histories of a run's executions to testdata.
 func record(ctx context.Context, t *testing.T, c client.Client, id, runID string) {
 	t.Helper()
-	for part := 1; runID != ""; part++ {
-		recorded := &historypb.History{}
-		next := ""
-		for h := c.GetWorkflowHistory(ctx, id, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); h.HasNext(); {
-			event, err := h.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
-			recorded.Events = append(recorded.Events, event)
-			next = event.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
-		}
-		data, err := temporalproto.CustomJSONMarshalOptions{}.Marshal(recorded)
-		if err != nil {
+	chain, err := library.Fetch(ctx, c, id, runID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, history := range chain {
+		if err := library.Write(historyFile(id, i+1), history); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(historyFile(id, part), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		runID = next
 	}
 }
 

@@ -3,7 +3,6 @@ package audit_test
 import (
 	"fmt"
 	"iter"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/internal/test/golden"
+	library "github.com/switchyard/switchyard/internal/test/histories"
 	historypb "go.temporal.io/api/history/v1"
 )
 
@@ -36,7 +36,7 @@ func histories(t testing.TB, name string) [][]*historypb.HistoryEvent {
 	t.Helper()
 	var parts [][]*historypb.HistoryEvent
 	for {
-		file, err := os.Open(historyFile(name, len(parts)+1))
+		file, err := library.Open(historyFile(name, len(parts)+1))
 		if err != nil && len(parts) > 0 {
 			return parts
 		}
@@ -52,9 +52,9 @@ func histories(t testing.TB, name string) [][]*historypb.HistoryEvent {
 	}
 }
 
-// historyFile is where the history of one part of a run is kept.
+// historyFile returns the path of the recorded history of one part of a run, without its extension.
 func historyFile(id string, part int) string {
-	return filepath.Join("testdata", fmt.Sprintf("%s.%d.json", strings.ReplaceAll(id, "/", "_"), part))
+	return filepath.Join("testdata", fmt.Sprintf("%s.%d", strings.ReplaceAll(id, "/", "_"), part))
 }
 
 func derive(t testing.TB, d *history.Deriver, recorded []*historypb.HistoryEvent) []api.Event {

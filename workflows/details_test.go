@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -174,12 +173,11 @@ func TestDetailsAtStart(t *testing.T) {
 // TestActivitiesSay proves that every activity, timer and child workflow of the recorded runs says in words what it is for. What
 // runs within a workflow task says so only since they were recorded.
 func TestActivitiesSay(t *testing.T) {
-	files, err := histories.Files(historiesDir)
+	names, err := histories.Names(historiesDir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".json")
+	for _, name := range names {
 		for _, e := range readHistory(t, name).Events {
 			starts := e.GetActivityTaskScheduledEventAttributes() != nil || e.GetTimerStartedEventAttributes() != nil ||
 				e.GetStartChildWorkflowExecutionInitiatedEventAttributes() != nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/html"
+	"github.com/switchyard/switchyard/internal/test/histories"
 )
 
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
@@ -24,7 +24,7 @@ func recorded(t *testing.T, parts int, names ...string) *html.Timeline {
 	for _, name := range names {
 		d, b := history.NewDeriver("", ""), html.NewRun()
 		for part := 1; part <= parts; part++ {
-			file, err := os.Open(filepath.Join("../testdata", fmt.Sprintf("%s.%d.json", name, part)))
+			file, err := histories.Open(filepath.Join("../testdata", fmt.Sprintf("%s.%d", name, part)))
 			if err != nil {
 				break
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/test/histories"
 	commonpb "go.opentelemetry.io/proto/slim/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -24,11 +25,11 @@ import (
 // spansOf makes the spans of a recorded history of one part, of audit's or of the workflows' own.
 func spansOf(t *testing.T, name string, o Options) []*tracepb.Span {
 	t.Helper()
-	path := filepath.Join("..", "testdata", name+".1.json")
-	if _, err := os.Stat(path); err != nil {
-		path = filepath.Join("..", "..", "workflows", "testdata", "histories", name+".json")
+	path := filepath.Join("..", "testdata", name+".1")
+	if _, err := os.Stat(path + histories.Extension); err != nil {
+		path = filepath.Join("..", "..", "workflows", "testdata", "histories", name)
 	}
-	file, err := os.Open(path)
+	file, err := histories.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

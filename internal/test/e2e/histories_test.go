@@ -508,7 +508,7 @@ func checkLines(t *testing.T, path string, h *historypb.History) {
 	switch {
 	case err == nil && lines == string(golden):
 	case *updateHistories:
-		if err := histories.Write(path+".json", h); err != nil {
+		if err := histories.Write(path, h); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path+".txt", []byte(lines), 0o644); err != nil {

@@ -1,13 +1,18 @@
-// Package histories handles recorded workflow histories in tests: it fetches them from a server, keeps them as files,
-// shows their decisions as readable lines, and replays them.
+// Package histories handles recorded workflow histories in tests: it fetches them from a server,
+// stores them as files, prints their decisions as readable lines, and replays them.
 package histories
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -19,7 +24,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Fetch returns the histories of a run's chain, from the given execution on: one, or more where it continued as new.
+// Fetch returns the histories of a run, from the given execution on: one per execution, more than
+// one if the run continued as new.
 func Fetch(ctx context.Context, c client.Client, workflowID, runID string) ([]*historypb.History, error) {
 	var chain []*historypb.History
 	for first := true; first || runID != ""; first = false {
@@ -39,37 +45,71 @@ func Fetch(ctx context.Context, c client.Client, workflowID, runID string) ([]*h
 	return chain, nil
 }
 
-// Files returns the paths of the recorded histories in a folder, sorted.
-func Files(dir string) ([]string, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
+// Extension is the extension of a recorded history: JSON, compressed with gzip. The files beside them
+// with the extension .txt hold their decisions, as Lines returns them.
+const Extension = ".json.gz"
+
+// Names returns the names of the recorded histories in a folder, sorted and without Extension.
+func Names(dir string) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*"+Extension))
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = strings.TrimSuffix(filepath.Base(path), Extension)
+	}
 	slices.Sort(names)
 	return names, err
 }
 
-// Read reads a history from a file of JSON, as this package or the Temporal CLI writes it.
-func Read(path string) (*historypb.History, error) {
-	data, err := os.ReadFile(path)
+// Open returns the JSON of a recorded history. path has no Extension.
+func Open(path string) (io.ReadCloser, error) {
+	data, err := os.ReadFile(path + Extension)
 	if err != nil {
 		return nil, err
 	}
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path+Extension, err)
+	}
+	return r, nil
+}
+
+// Read returns a recorded history. path has no Extension.
+func Read(path string) (*historypb.History, error) {
+	r, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(r)
+	if err := errors.Join(err, r.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path+Extension, err)
+	}
 	h := &historypb.History{}
 	if err := (temporalproto.CustomJSONUnmarshalOptions{}).Unmarshal(data, h); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path+Extension, err)
 	}
 	return h, nil
 }
 
-// Write writes a history to a file of JSON.
+// Write records a history. path has no Extension.
 func Write(path string, h *historypb.History) error {
-	data, err := (temporalproto.CustomJSONMarshalOptions{Indent: " "}).Marshal(h)
+	data, err := temporalproto.CustomJSONMarshalOptions{}.Marshal(h)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(data, '\n'), 0o644)
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	if err := errors.Join(err, w.Close()); err != nil {
+		return err
+	}
+	return os.WriteFile(path+Extension, packed.Bytes(), 0o644)
 }
 
-// Replay runs the decisions of a history again with today's workflows, by the name they are registered under. The error
-// says where they differ from what was recorded. Interceptors, if any, stand between the workflows and the SDK.
+// Replay replays a history with the given workflows, which are registered under their names. The
+// error says where their decisions differ from the recorded ones.
 func Replay(workflows map[string]any, h *historypb.History, interceptors ...interceptor.WorkerInterceptor) error {
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{Interceptors: interceptors})
 	if err != nil {
